@@ -158,17 +158,20 @@ static int configure(sqlite3 *db) {
 }
 
 // Views of histories (docs/schema.md): they join two databases, which views of a file may not.
+// Their metrics are made of the store's rows, those of `history` of time breakdowns: equal names
+// would stand for different numbers.
 #define OF_SESSION "session, session_mtime_ns, session_captured_ns"
 static const char kViews[] =
     "CREATE TEMP VIEW session_metrics AS WITH step AS (SELECT " OF_SESSION ","
     " max(duration_ps) AS ps FROM steps GROUP BY session, step_num, name)"
-    " SELECT " OF_SESSION ", 'step_time' AS metric, 'ps' AS unit, avg(ps) AS value"
+    " SELECT " OF_SESSION ", 'core_step_time' AS metric, 'ps' AS unit, avg(ps) AS value"
     " FROM step GROUP BY session"
-    " UNION ALL SELECT " OF_SESSION ", 'longest_step', 'ps', max(ps) FROM step GROUP BY session"
-    " UNION ALL SELECT " OF_SESSION ", 'steps', 'count', count(*) FROM step GROUP BY session"
-    " UNION ALL SELECT " OF_SESSION ", 'op:' || name, 'ps',"
+    " UNION ALL SELECT " OF_SESSION
+    ", 'longest_core_step', 'ps', max(ps) FROM step GROUP BY session"
+    " UNION ALL SELECT " OF_SESSION ", 'core_steps', 'count', count(*) FROM step GROUP BY session"
+    " UNION ALL SELECT " OF_SESSION ", 'op_total:' || name, 'ps',"
     " sum(self_time_ps) FROM ops WHERE on_device GROUP BY session, name"
-    " UNION ALL SELECT " OF_SESSION ", 'kernel:' || name, 'ps',"
+    " UNION ALL SELECT " OF_SESSION ", 'kernel_total:' || name, 'ps',"
     " 1000 * sum(total_ns) FROM kernels GROUP BY session, name;"
     "CREATE TEMP VIEW label_history AS SELECT label, " OF_SESSION ", metric, unit,"
     " value, lag(value) OVER same AS previous_value,"

@@ -10,40 +10,46 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-enum { CANCEL_EVERY = 8192 };
+enum {
+    CANCEL_EVERY = 8192,
+    FIRST_BLOCK = 4, // durations
+    MOST_OF_BLOCK = 4096
+};
 
 struct occurrence {
     int64_t begin, end;
     uint32_t group, order; // order: in the line
 };
 
-// What a group needs while its line is read.
-struct state {
-    int64_t covered; // where its occurrences so far end
-    uint64_t total, self;
-    size_t n, at; // occurrences; where the next one's duration goes
+// One that has not ended yet.
+struct open_event {
+    int64_t end;
+    uint32_t group;
 };
 
 struct reading {
     struct xpl_timings_line *l;
     const struct xpl_timings_rules *rules;
+    struct xpl_exec *exec;
+    struct xpl_arena *scratch;
     uint32_t *group_of;       // by metadata: group + 1; 0: none yet.  Not by id
     struct xpl_intern *names; // by id: of them; the number of a name is its group
     struct xpl_buf name;
-    XPL_VEC(xpl_str_t) groups;
-    struct occurrence *v;
-    size_t n;
-    bool sorted;
-    struct state *states;
+    XPL_VEC(struct xpl_timings_group) groups;
+    uint64_t max, n;      // events
+    int64_t begin, end;   // of the event before
+    struct occurrence *v; // NULL: events come in order
+    XPL_VEC(struct open_event) open;
+    int64_t now;
     struct xpl_error *err;
 };
 
 // ---- names ----
 
 static bool add_group(struct reading *r, xpl_str_t name) {
-    xpl_str_t *const slot = xpl_vec_push(&r->l->arena, &r->groups);
-    if (slot) *slot = name;
-    return slot != NULL;
+    struct xpl_timings_group *const g = xpl_vec_push(&r->l->arena, &r->groups);
+    if (g) *g = (struct xpl_timings_group){.name = name, .least = UINT64_MAX};
+    return g != NULL;
 }
 
 static bool group_by_name(struct reading *r, const struct xpl_event *ev, uint32_t *ret) {
@@ -74,6 +80,66 @@ static bool group_by_id(struct reading *r, const struct xpl_event *ev, uint32_t 
     return true;
 }
 
+// ---- time ----
+
+// Gives the time up to `t` to the events that began last.
+static void pass_time(struct reading *r, int64_t t) {
+    while (r->open.n) {
+        const struct open_event *const top = &r->open.v[r->open.n - 1];
+        const int64_t until = top->end < t ? top->end : t;
+        if (until > r->now) {
+            r->groups.v[top->group].self_ps += (uint64_t)until - (uint64_t)r->now;
+            r->now = until;
+        }
+        if (top->end > t) break;
+        r->open.n--;
+    }
+    r->now = t;
+}
+
+// Of a line, names that come often have long blocks, and names that come once short ones.
+static bool add_block(struct reading *r, struct xpl_timings_group *g) {
+    const uint32_t cap = !g->last                       ? FIRST_BLOCK
+                         : g->last->cap < MOST_OF_BLOCK ? 2 * g->last->cap
+                                                        : g->last->cap;
+    struct xpl_timings_block *const b =
+        xpl_arena_alloc(&r->l->arena, sizeof *b + cap * sizeof *b->v);
+    if (!b) return false;
+    b->next = NULL, b->n = 0, b->cap = cap;
+    if (g->last)
+        g->last->next = b;
+    else
+        g->first = b;
+    g->last = b;
+    return true;
+}
+
+// An event inside another of its name is no occurrence of its own.
+static bool count_time(struct reading *r, struct xpl_timings_group *g, int64_t begin, int64_t end) {
+    const uint64_t ps = (uint64_t)end - (uint64_t)begin;
+    if (g->n && begin < g->covered) {
+        if (end <= g->covered) return true;
+        begin = g->covered;
+    }
+    if ((!g->last || g->last->n == g->last->cap) && !add_block(r, g)) return false;
+    g->last->v[g->last->n++] = ps;
+    g->total_ps += (uint64_t)end - (uint64_t)begin;
+    g->covered = end;
+    if (ps < g->least) g->least = ps;
+    if (ps > g->greatest) g->greatest = ps;
+    g->n++;
+    return true;
+}
+
+// Events come by their begin, the outer ones first.
+static bool sweep_event(struct reading *r, int64_t begin, int64_t end, uint32_t group) {
+    pass_time(r, begin);
+    struct open_event *const slot = xpl_vec_push(r->scratch, &r->open);
+    if (!slot) return false;
+    slot->end = end, slot->group = group;
+    return count_time(r, &r->groups.v[group], begin, end);
+}
+
 // ---- reading ----
 
 static int64_t end_of(int64_t begin, uint64_t duration) {
@@ -83,34 +149,44 @@ static int64_t end_of(int64_t begin, uint64_t duration) {
     return end;
 }
 
-static xpl_status_t read_events(struct reading *r, uint64_t max, struct xpl_exec *exec) {
-    const struct xpl_line *const line = r->l->line;
+// *ret_stop: no further event is wanted, or this one is out of order.
+static xpl_status_t read_event(struct reading *r, const struct xpl_event *ev, uint64_t duration,
+                               bool *ret_stop) {
+    const int64_t begin = xpl_event_begin_ps(r->l->line, ev), end = end_of(begin, duration);
+    const bool in_order = !r->n || r->begin < begin || (r->begin == begin && r->end >= end);
+    uint32_t group;
+    *ret_stop = r->n == r->max || (!r->v && !in_order);
+    r->l->is_cut = r->n == r->max;
+    if (*ret_stop) return XPL_OK;
+    if (!(r->rules->by_id ? group_by_id(r, ev, &group) : group_by_name(r, ev, &group)))
+        XPL_RETURN_OOM(r->err, "names of events");
+    if (r->v)
+        r->v[r->n] = (struct occurrence){begin, end, group, (uint32_t)r->n};
+    else if (!sweep_event(r, begin, end, group))
+        XPL_RETURN_OOM(r->err, "times of events");
+    r->begin = begin, r->end = end;
+    r->n++;
+    return XPL_OK;
+}
+
+// *ret_done: all that is wanted was read; else the events are not in order.
+static xpl_status_t read_events(struct reading *r, bool *ret_done) {
     struct xpl_event_cursor c;
     struct xpl_event ev;
     enum xpl_wire_result got;
-    xpl_events_begin(&c, line);
-    r->sorted = true;
-    while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
-        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(exec))
+    bool stop = false;
+    r->n = 0;
+    xpl_events_begin(&c, r->l->line);
+    while (!stop && (got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
+        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->exec))
             XPL_RETURN_ERROR(r->err, XPL_CANCELLED, "cancelled");
         const uint64_t duration = ev.duration_ps > 0 ? (uint64_t)ev.duration_ps : 0;
-        if (ev.has_occurrences || duration < r->rules->min_ps) continue;
-        if (r->n == max || r->n == line->n_events || r->n == UINT32_MAX - 1) {
-            r->l->is_cut = true;
-            break;
-        }
-        struct occurrence *const o = &r->v[r->n];
-        o->begin = xpl_event_begin_ps(line, &ev);
-        o->end = end_of(o->begin, duration);
-        o->order = (uint32_t)r->n;
-        if (!(r->rules->by_id ? group_by_id(r, &ev, &o->group) : group_by_name(r, &ev, &o->group)))
-            XPL_RETURN_OOM(r->err, "names of events");
-        if (r->n && (o[-1].begin > o->begin || (o[-1].begin == o->begin && o[-1].end < o->end)))
-            r->sorted = false;
-        r->n++;
+        if (!ev.has_occurrences && duration >= r->rules->min_ps)
+            XPL_TRY(read_event(r, &ev, duration, &stop));
     }
     r->l->n_events = r->n;
-    return got == XPL_WIRE_MALFORMED ? xpl_events_error(&c, r->err) : XPL_OK;
+    *ret_done = !stop || r->l->is_cut;
+    return !stop && got == XPL_WIRE_MALFORMED ? xpl_events_error(&c, r->err) : XPL_OK;
 }
 
 // What begins first, and of these what ends last; so what lies inside another comes behind it.
@@ -121,111 +197,64 @@ static int outer_first(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-// ---- time ----
-
-struct stack {
-    XPL_VEC(const struct occurrence *) open;
-    int64_t now;
-};
-
-// Gives the time up to `t` to the events that began last.
-static void pass_time(struct reading *r, struct stack *s, int64_t t) {
-    while (s->open.n) {
-        const struct occurrence *const top = s->open.v[s->open.n - 1];
-        const int64_t until = top->end < t ? top->end : t;
-        if (until > s->now) {
-            r->states[top->group].self += (uint64_t)until - (uint64_t)s->now;
-            s->now = until;
-        }
-        if (top->end > t) break;
-        s->open.n--;
-    }
-    s->now = t;
+// What was counted up to the event that is out of order.
+static void forget(struct reading *r) {
+    for (size_t i = 0; i < r->groups.n; i++)
+        r->groups.v[i] =
+            (struct xpl_timings_group){.name = r->groups.v[i].name, .least = UINT64_MAX};
+    r->open.n = 0;
+    r->now = INT64_MIN;
 }
 
-// Whether it is an occurrence of its own: not inside another of its name.
-static bool count_time(struct state *g, const struct occurrence *o) {
-    if (g->n && o->begin < g->covered && o->end <= g->covered) return false;
-    const int64_t begin = g->n && o->begin < g->covered ? g->covered : o->begin;
-    g->total += (uint64_t)o->end - (uint64_t)begin;
-    g->covered = o->end;
-    g->n++;
-    return true;
-}
-
-// Occurrences inside another of their name lose their group: UINT32_MAX.
-static xpl_status_t sweep(struct reading *r, struct xpl_arena *scratch) {
-    struct stack s = {.now = INT64_MIN};
-    for (size_t i = 0; i < r->n; i++) {
-        struct occurrence *const o = &r->v[i];
-        pass_time(r, &s, o->begin);
-        const struct occurrence **const slot = xpl_vec_push(scratch, &s.open);
-        if (!slot) XPL_RETURN_OOM(r->err, "nested events");
-        *slot = o;
-    }
-    pass_time(r, &s, INT64_MAX);
+// Reads the line again, for a list that is sorted.
+static xpl_status_t read_unordered(struct reading *r) {
+    bool done;
+    const uint64_t most = r->max < r->l->line->n_events ? r->max : r->l->line->n_events;
+    if (most > UINT32_MAX || most > SIZE_MAX / sizeof *r->v) XPL_RETURN_OOM(r->err, "events");
+    r->v = xpl_arena_array(r->scratch, (size_t)most, sizeof *r->v);
+    if (!r->v) XPL_RETURN_OOM(r->err, "events");
+    forget(r);
+    XPL_TRY(read_events(r, &done));
+    qsort(r->v, r->n, sizeof *r->v, outer_first);
     for (size_t i = 0; i < r->n; i++)
-        if (!count_time(&r->states[r->v[i].group], &r->v[i])) r->v[i].group = UINT32_MAX;
+        if (!sweep_event(r, r->v[i].begin, r->v[i].end, r->v[i].group))
+            XPL_RETURN_OOM(r->err, "times of events");
     return XPL_OK;
 }
 
-static xpl_status_t collect(struct reading *r) {
-    struct xpl_timings_line *const l = r->l;
-    l->groups = xpl_arena_array(&l->arena, r->groups.n, sizeof *l->groups);
-    l->times = r->n ? xpl_sys_alloc(r->n * sizeof *l->times) : NULL;
-    if (!l->groups || (r->n && !l->times)) XPL_RETURN_OOM(r->err, "times of events");
-    size_t at = 0;
-    for (size_t g = 0; g < r->groups.n; g++) {
-        struct state *const s = &r->states[g];
-        l->groups[g] = (struct xpl_timings_group){.name = r->groups.v[g],
-                                                  .total_ps = s->total,
-                                                  .self_ps = s->self,
-                                                  .times = l->times + at,
-                                                  .n = s->n};
-        s->at = at, at += s->n;
-    }
-    l->n_groups = r->groups.n;
-    for (size_t i = 0; i < r->n; i++) {
-        const struct occurrence *const o = &r->v[i];
-        if (o->group != UINT32_MAX)
-            l->times[r->states[o->group].at++] = (uint64_t)o->end - (uint64_t)o->begin;
-    }
-    return XPL_OK;
-}
-
-static xpl_status_t read_line(struct reading *r, uint64_t max, struct xpl_exec *exec,
-                              struct xpl_arena *scratch) {
+static xpl_status_t read_line(struct reading *r) {
     const struct xpl_line *const line = r->l->line;
+    bool done;
     if (r->rules->by_id)
         r->names = xpl_intern_new(&r->l->arena, xpl_hash_seed());
     else
-        r->group_of = xpl_arena_zalloc(scratch, line->plane->n_event_md * sizeof *r->group_of);
+        r->group_of = xpl_arena_zalloc(r->scratch, line->plane->n_event_md * sizeof *r->group_of);
     if (!r->names && !r->group_of) XPL_RETURN_OOM(r->err, "names of events");
-    const uint64_t most = max < line->n_events ? max : line->n_events;
-    if (most > SIZE_MAX / sizeof *r->v) XPL_RETURN_OOM(r->err, "events");
-    r->v = xpl_arena_array(scratch, (size_t)most, sizeof *r->v);
-    if (!r->v) XPL_RETURN_OOM(r->err, "events");
-    XPL_TRY(read_events(r, max, exec));
-    if (!r->sorted) qsort(r->v, r->n, sizeof *r->v, outer_first);
-    r->states = xpl_arena_zalloc(scratch, (r->groups.n + 1) * sizeof *r->states);
-    if (!r->states) XPL_RETURN_OOM(r->err, "names of events");
-    XPL_TRY(sweep(r, scratch));
-    return collect(r);
+    XPL_TRY(read_events(r, &done));
+    if (!done) XPL_TRY(read_unordered(r));
+    pass_time(r, INT64_MAX);
+    r->l->groups = r->groups.v, r->l->n_groups = r->groups.n;
+    return XPL_OK;
 }
 
 void xpl_timings_line_read(struct xpl_timings_line *l, const struct xpl_timings_rules *rules,
                            uint64_t max, struct xpl_exec *exec, size_t limit) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    struct reading r = {.l = l, .rules = rules, .err = &l->err};
+    struct reading r = {.l = l,
+                        .rules = rules,
+                        .exec = exec,
+                        .scratch = &scratch,
+                        .max = max,
+                        .now = INT64_MIN,
+                        .err = &l->err};
     xpl_arena_init(&scratch, limit);
     xpl_arena_init(&l->arena, limit);
     xpl_buf_init(&r.name, 1 << 20);
-    l->status = read_line(&r, max, exec, &scratch);
+    l->status = read_line(&r);
     xpl_buf_fini(&r.name);
 }
 
 void xpl_timings_line_free(struct xpl_timings_line *l) {
-    xpl_sys_free(l->times);
     xpl_arena_fini(&l->arena);
 }
 

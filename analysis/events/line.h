@@ -6,20 +6,27 @@
 #include "analysis/events/events.h"
 #include "base/arena.h"
 
+// Durations of occurrences, in their order.
+struct xpl_timings_block {
+    struct xpl_timings_block *next;
+    uint32_t n, cap;
+    uint64_t v[];
+};
+
 // The occurrences of one name on one line.
 struct xpl_timings_group {
     xpl_str_t name;
     uint64_t total_ps, self_ps;
-    uint64_t *times; // durations of the occurrences, in their order
-    size_t n;
+    struct xpl_timings_block *first, *last;
+    uint64_t n, least, greatest; // occurrences; of their durations
+    int64_t covered;             // private: where the occurrences so far end
 };
 
 // One line's; zero-initialise, and free in any case.
 struct xpl_timings_line {
     const struct xpl_line *line;
-    struct xpl_arena arena; // of names
+    struct xpl_arena arena;
     struct xpl_timings_group *groups;
-    uint64_t *times; // of all groups
     size_t n_groups;
     uint64_t n_events; // that were long enough
     bool is_cut;

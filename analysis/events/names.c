@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/events/events.h"
 #include "base/arena.h"
@@ -60,15 +61,21 @@ xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n
 
 // ---- names ----
 
-// As Python shows a float: the fewest digits that give the same number, and never as a whole one.
+// As Python shows a float: the fewest digits that give the same number, with an exponent where that
+// is below -4 or above 15, and never as a whole number.
 static void put_real(struct xpl_buf *out, double v) {
     char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", digits, v);
+    int digits = 1, exponent = 0;
+    for (; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*e", digits - 1, v);
         if (strtod(text, NULL) == v) break;
     }
-    xpl_buf_printf(out, "%s", text);
-    if (!strpbrk(text, ".en")) xpl_buf_str(out, XPL_STR(".0"));
+    const char *const e = strchr(text, 'e');
+    if (e) exponent = atoi(e + 1);
+    if (exponent >= -4 && exponent < 16)
+        xpl_buf_printf(out, "%.*f", digits - exponent > 2 ? digits - 1 - exponent : 1, v);
+    else
+        xpl_buf_str(out, xpl_str_from(text)); // not %g: of 17 digits it shows 1e16 whole
 }
 
 // What is 0 or empty is no value to ejKernel.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our rules: line by line, then what lines have of each name together.
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #include "base/map.h"
 #include "base/text/regex.h"
 #include "base/vec.h"
+
+enum { BUCKET_BITS = 11 };
 
 struct summing {
     const struct xpl_timings_rules *rules;
@@ -60,14 +63,13 @@ struct part {
 };
 struct name {
     size_t first, last; // 1 + indexes of its parts
-    uint64_t total, self, n;
+    uint64_t total, self, n, least, greatest;
 };
 
 struct merging {
     struct xpl_intern *names;
     XPL_VEC(struct name) v;
     XPL_VEC(struct part) parts;
-    uint64_t *times, *scratch; // room for the name with the most occurrences
 };
 
 static bool add_part(struct merging *m, const struct xpl_timings_group *g,
@@ -77,7 +79,7 @@ static bool add_part(struct merging *m, const struct xpl_timings_group *g,
     while (m->v.n <= id.v) {
         struct name *const slot = xpl_vec_push(arena, &m->v);
         if (!slot) return false;
-        *slot = (struct name){0};
+        *slot = (struct name){.least = UINT64_MAX};
     }
     struct part *const part = xpl_vec_push(arena, &m->parts);
     if (!part) return false;
@@ -89,6 +91,8 @@ static bool add_part(struct merging *m, const struct xpl_timings_group *g,
         name->first = m->parts.n;
     name->last = m->parts.n;
     name->total += g->total_ps, name->self += g->self_ps, name->n += g->n;
+    if (g->least < name->least) name->least = g->least;
+    if (g->greatest > name->greatest) name->greatest = g->greatest;
     return true;
 }
 
@@ -98,30 +102,105 @@ static size_t rank_of(uint64_t n, unsigned p) {
     return (size_t)(r ? r - 1 : 0);
 }
 
-static void measure(const struct merging *m, const struct name *name, struct xpl_timings_row *row) {
-    const uint64_t *v = m->parts.v[name->first - 1].group->times;
-    size_t n = 0;
-    if (m->parts.v[name->first - 1].next) {
-        for (size_t p = name->first; p; p = m->parts.v[p - 1].next) {
-            const struct xpl_timings_group *const g = m->parts.v[p - 1].group;
-            if (g->n) memcpy(m->times + n, g->times, g->n * sizeof *v);
-            n += g->n;
+// The next durations of a name: of all its parts, one after the other.
+struct blocks {
+    const struct merging *m;
+    size_t part; // 1 + its index
+    const struct xpl_timings_block *at;
+};
+
+static struct blocks blocks_begin(const struct merging *m, const struct name *name) {
+    return (struct blocks){m, name->first, m->parts.v[name->first - 1].group->first};
+}
+
+static const struct xpl_timings_block *blocks_next(struct blocks *b) {
+    while (!b->at && b->part) {
+        b->part = b->m->parts.v[b->part - 1].next;
+        b->at = b->part ? b->m->parts.v[b->part - 1].group->first : NULL;
+    }
+    const struct xpl_timings_block *const found = b->at;
+    if (found) b->at = found->next;
+    return found;
+}
+
+// Durations by their highest bits above the least: which bucket has the one of a rank, and the how
+// many-th of that bucket it is.
+struct buckets {
+    size_t counts[1 << BUCKET_BITS];
+    unsigned shift;
+    uint64_t least;
+};
+
+static void buckets_init(struct buckets *b, const struct name *name) {
+    const uint64_t range = name->greatest - name->least;
+    unsigned bits = 1, width = 0;
+    while (bits < BUCKET_BITS && name->n >> bits)
+        bits++;
+    if (range) width = 64 - (unsigned)__builtin_clzll(range);
+    b->shift = width > bits ? width - bits : 0;
+    b->least = name->least;
+    memset(b->counts, 0, sizeof *b->counts << bits);
+}
+
+struct rank {
+    size_t bucket, at; // of the rank
+    uint64_t *v;       // what the bucket has, when that is more than one duration
+    size_t n;
+};
+
+static struct rank find_rank(const struct buckets *b, size_t k) {
+    struct rank r = {.at = k};
+    while (r.at >= b->counts[r.bucket])
+        r.at -= b->counts[r.bucket++];
+    return r;
+}
+
+static uint64_t value_of(const struct rank *r, const struct buckets *b, uint64_t *scratch) {
+    if (!b->shift) return b->least + r->bucket;
+    return xpl_timings_nth(r->v, r->n, r->at, scratch);
+}
+
+// Their squares, and what the two buckets have.
+static double second_pass(const struct merging *m, const struct name *name, double mean,
+                          const struct buckets *b, struct rank *p50, struct rank *p99) {
+    double squares = 0;
+    struct blocks all = blocks_begin(m, name);
+    for (const struct xpl_timings_block *block; (block = blocks_next(&all));)
+        for (uint32_t i = 0; i < block->n; i++) {
+            const uint64_t ps = block->v[i];
+            const size_t bucket = (ps - b->least) >> b->shift;
+            squares += ((double)ps - mean) * ((double)ps - mean);
+            if (!b->shift) continue;
+            if (bucket == p50->bucket) p50->v[p50->n++] = ps;
+            if (bucket == p99->bucket) p99->v[p99->n++] = ps;
         }
-        v = m->times;
-    }
-    double sum = 0, squares = 0;
-    n = (size_t)name->n;
-    row->min_ps = UINT64_MAX;
-    for (size_t i = 0; i < n; i++) {
-        sum += (double)v[i];
-        if (v[i] < row->min_ps) row->min_ps = v[i];
-    }
-    row->mean_ps = sum / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += ((double)v[i] - row->mean_ps) * ((double)v[i] - row->mean_ps);
-    row->std_ps = sqrt(squares / (double)n);
-    row->p50_ps = xpl_timings_nth(v, n, rank_of(n, 50), m->scratch);
-    row->p99_ps = xpl_timings_nth(v, n, rank_of(n, 99), m->scratch);
+    return squares;
+}
+
+static bool measure(const struct merging *m, const struct name *name, struct xpl_arena *scratch,
+                    struct xpl_timings_row *row) {
+    struct buckets b;
+    double sum = 0;
+    struct blocks all = blocks_begin(m, name);
+    buckets_init(&b, name);
+    for (const struct xpl_timings_block *block; (block = blocks_next(&all));)
+        for (uint32_t i = 0; i < block->n; i++) {
+            sum += (double)block->v[i];
+            b.counts[(block->v[i] - b.least) >> b.shift]++;
+        }
+    struct rank p50 = find_rank(&b, rank_of(name->n, 50)),
+                p99 = find_rank(&b, rank_of(name->n, 99));
+    const size_t n50 = b.shift ? b.counts[p50.bucket] : 0, n99 = b.shift ? b.counts[p99.bucket] : 0;
+    p50.v = xpl_arena_array(scratch, n50, sizeof *p50.v);
+    p99.v = xpl_arena_array(scratch, n99, sizeof *p99.v);
+    uint64_t *const room = xpl_arena_array(scratch, n50 > n99 ? n50 : n99, sizeof *room);
+    if (!p50.v || !p99.v || !room) return false;
+    row->min_ps = name->least;
+    row->mean_ps = sum / (double)name->n;
+    row->std_ps = sqrt(second_pass(m, name, row->mean_ps, &b, &p50, &p99) / (double)name->n);
+    row->p50_ps = value_of(&p50, &b, room);
+    row->p99_ps = value_of(&p99, &b, room);
+    return true;
 }
 
 // ---- all names ----
@@ -146,12 +225,30 @@ static xpl_status_t merge(const struct summing *s, struct merging *m, struct xpl
         for (size_t g = 0; g < s->lines[i].n_groups; g++)
             if (s->lines[i].groups[g].n && !add_part(m, &s->lines[i].groups[g], scratch))
                 XPL_RETURN_OOM(err, "names of events");
-    uint64_t most = 0;
-    for (size_t i = 0; i < m->v.n; i++)
-        if (m->v.v[i].n > most) most = m->v.v[i].n;
-    m->times = xpl_arena_array(scratch, (size_t)most, sizeof *m->times);
-    m->scratch = xpl_arena_array(scratch, (size_t)most, sizeof *m->scratch);
-    if (!m->times || !m->scratch) XPL_RETURN_OOM(err, "times of events");
+    return XPL_OK;
+}
+
+struct measuring {
+    const struct summing *s;
+    const struct merging *m;
+    const struct name **names; // of the rows
+    struct xpl_timings_row *rows;
+    atomic_bool out_of_memory;
+};
+
+static void measure_one(void *ctx, size_t i) {
+    struct measuring *const x = ctx;
+    struct xpl_arena scratch;
+    if (xpl_exec_cancelled(x->s->exec)) return;
+    xpl_arena_init(&scratch, x->s->limit);
+    if (!measure(x->m, x->names[i], &scratch, &x->rows[i])) atomic_store(&x->out_of_memory, true);
+    xpl_arena_fini(&scratch);
+}
+
+static xpl_status_t measure_rows(struct measuring *x, size_t n, struct xpl_error *err) {
+    xpl_exec_run(x->s->exec, n, measure_one, x);
+    if (atomic_load(&x->out_of_memory)) XPL_RETURN_OOM(err, "times of events");
+    if (xpl_exec_cancelled(x->s->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     return XPL_OK;
 }
 
@@ -161,8 +258,10 @@ static xpl_status_t make_rows(const struct summing *s, struct xpl_arena *arena,
     xpl_arena_init(&scratch, s->limit);
     struct merging m = {0};
     XPL_TRY(merge(s, &m, &scratch, err));
-    ret->v = xpl_arena_array(arena, m.v.n, sizeof *ret->v);
-    if (!ret->v) XPL_RETURN_OOM(err, "rows of events");
+    struct measuring x = {.s = s, .m = &m};
+    x.names = xpl_arena_array(&scratch, m.v.n, sizeof *x.names);
+    ret->v = x.rows = xpl_arena_array(arena, m.v.n, sizeof *ret->v);
+    if (!ret->v || !x.names) XPL_RETURN_OOM(err, "rows of events");
     for (size_t i = 0; i < m.v.n; i++) {
         const struct name *const name = &m.v.v[i];
         const xpl_strid_t id = {(uint32_t)i};
@@ -171,13 +270,14 @@ static xpl_status_t make_rows(const struct summing *s, struct xpl_arena *arena,
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
         if (wanted) XPL_TRY(is_wanted(s->rules, xpl_intern_get(m.names, id), &wanted, err));
         if (!wanted) continue;
+        x.names[ret->n] = name;
         struct xpl_timings_row *const row = &ret->v[ret->n++];
         *row = (struct xpl_timings_row){
             .count = name->n, .total_ps = name->total, .self_ps = name->self};
         if (!xpl_arena_str(arena, xpl_intern_get(m.names, id), &row->name))
             XPL_RETURN_OOM(err, "rows of events");
-        measure(&m, name, row);
     }
+    XPL_TRY(measure_rows(&x, ret->n, err));
     if (ret->n) qsort(ret->v, ret->n, sizeof *ret->v, greater_first);
     return XPL_OK;
 }

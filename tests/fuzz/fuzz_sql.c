@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ROWS = 100, BYTES = 1 << 16, MOST_MS = 20000 };
+enum { ROWS = 100, BYTES = 1 << 16, LIMIT_MS = 200, MOST_MS = 20000 };
 #define HIDDEN "open sesame 4711"
 static const char kAfter[] = "SELECT count(*), sum(duration_ps), (SELECT count(*) FROM "
                              "hlo_instructions) FROM events";
@@ -53,13 +53,14 @@ static void make_store(void) {
     require(sqlite3_close(db) == SQLITE_OK);
 }
 
-static xpl_status_t ask(xpl_str_t statement, struct xpl_buf *out, struct xpl_error *err) {
+static xpl_status_t ask(xpl_str_t statement, uint64_t ms, struct xpl_buf *out,
+                        struct xpl_error *err) {
     struct xpl_sql_request q = request_of("");
     q.statement = statement;
     q.store = g_store;
     q.cache = g_cache;
     q.limits =
-        (struct xpl_sql_limits){.rows = ROWS, .bytes = BYTES, .memory = 8 << 20, .time_ms = 200};
+        (struct xpl_sql_limits){.rows = ROWS, .bytes = BYTES, .memory = 8 << 20, .time_ms = ms};
     xpl_buf_init(out, 64 << 20);
     return xpl_sql_run(&q, out, err);
 }
@@ -72,7 +73,7 @@ static void begin(void) {
     make_program(5);
     make_store();
     require((g_cache = xpl_sql_cache_new(1)) != NULL);
-    require(ask(xpl_str_from(kAfter), &g_after, &err) == XPL_OK);
+    require(ask(xpl_str_from(kAfter), MOST_MS, &g_after, &err) == XPL_OK);
     require(atexit(remove_store) == 0);
 }
 
@@ -93,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_error err = {0};
     begin();
     const uint64_t from = xpl_clock_ns();
-    const xpl_status_t st = ask((xpl_str_t){(const char *)data, size}, &out, &err);
+    const xpl_status_t st = ask((xpl_str_t){(const char *)data, size}, LIMIT_MS, &out, &err);
     require(xpl_clock_between(from, xpl_clock_ns()) < MOST_MS * UINT64_C(1000000));
     if (st == XPL_OK) {
         check_answer(&out, data, size);
@@ -102,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         require(st == XPL_INVALID_ARGUMENT || st == XPL_PERMISSION_DENIED ||
                 st == XPL_RESOURCE_EXHAUSTED || st == XPL_DEADLINE_EXCEEDED);
     }
-    require(ask(xpl_str_from(kAfter), &after, &err) == XPL_OK);
+    require(ask(xpl_str_from(kAfter), MOST_MS, &after, &err) == XPL_OK);
     require(after.n == g_after.n && memcmp(after.p, g_after.p, after.n) == 0);
     xpl_buf_fini(&out);
     xpl_buf_fini(&after);

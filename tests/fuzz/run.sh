@@ -5,8 +5,9 @@
 # kept below BUILD/found and used again; a crash's input is kept below BUILD/crashes, to be copied to
 # tests/fuzz/corpus/TARGET when it is mended.  $XPL_SEED: the first random seed, default 1.
 # $XPL_FUZZ_RUNS: so many executions of all targets together instead of SECONDS, in rounds of up to a
-# minute for each target.  The slowest execute a thousandth of the fastest: half of the time is for
-# all alike, half for the fastest quarter.  BUILD/crashes/TARGET.runs has the count of each.
+# minute for each target, of which the last ends early.  The slowest execute a thousandth of the
+# fastest: half of the time is for all alike, half for the fastest quarter.  BUILD/crashes/TARGET.runs
+# has the count of each.
 # One "passed|failed fuzz: TARGET" a line at the end of the output.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -16,8 +17,13 @@ shift 2
     sed 's/^fuzz_//; s/\.c$//')
 jobs=$(nproc)
 mkdir -p "$build/found" "$build/crashes"
+sum() { cat "$build"/crashes/*.runs 2>/dev/null | awk '{ n += $1 } END { printf "%d\n", n }'; }
+# enough: no more executions are asked for.
+enough() { [ -n "${XPL_FUZZ_RUNS:-}" ] && [ "$(sum)" -ge "$XPL_FUZZ_RUNS" ]; }
 run_target() {
     local target=$1 build=$2 seconds=$3 seed=$4 runs
+    # Each target runs once at least.
+    enough && [ -e "$build/crashes/$target.runs" ] && return
     mkdir -p "$build/found/$target" "$build/crashes/$target"
     if "$build/tests/fuzz/fuzz_$target" -seed="$seed" -max_total_time="$seconds" -timeout=25 \
         -rss_limit_mb=2560 -max_len=65536 -print_final_stats=1 -verbosity=0 \
@@ -32,7 +38,7 @@ run_target() {
         touch "$build/crashes/$target.failed"
     fi
 }
-export -f run_target
+export -f sum enough run_target
 # round SECONDS SEED TARGET...: so long for each.
 round() {
     local seconds=$1 seed=$2
@@ -43,7 +49,6 @@ round() {
 fastest() {
     (cd "$build/crashes" && grep -H . -- *.runs) | sort -t : -k 2 -nr | head -n "$1" | sed 's/\.runs:.*//'
 }
-sum() { cat "$build"/crashes/*.runs 2>/dev/null | awk '{ n += $1 } END { printf "%d\n", n }'; }
 
 rm -f "$build"/crashes/*.failed "$build"/crashes/*.runs
 seed=${XPL_SEED:-1}
@@ -53,7 +58,7 @@ if [ -z "${XPL_FUZZ_RUNS:-}" ]; then
     round "$each" "$seed" "$@"
 else
     each=1 quarter=$((($# + 3) / 4))
-    while [ "$(sum)" -lt "$XPL_FUZZ_RUNS" ] && ! ls "$build"/crashes/*.failed >/dev/null 2>&1; do
+    while ! enough && ! ls "$build"/crashes/*.failed >/dev/null 2>&1; do
         round "$each" "$seed" "$@"
         round $((each * $# / quarter)) "$((seed + 1))" $(fastest "$quarter")
         echo "round of $each s each with seeds $seed and $((seed + 1)): $(sum) runs"

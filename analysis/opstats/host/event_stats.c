@@ -46,7 +46,7 @@ static void store_stat(const struct xpl_host_plan *p, const struct xpl_stat *s,
 }
 
 void xpl_host_read_stats(const struct xpl_host_plan *p, const struct xpl_event *ev,
-                         struct host_event_stats *w) {
+                         const uint8_t *first, struct host_event_stats *w) {
     const uint8_t tag = (uint8_t)(ev->stats.field << 3 | XPL_WIRE_LEN), *value;
     struct xpl_stats stats = ev->stats;
     struct xpl_stat s;
@@ -54,6 +54,7 @@ void xpl_host_read_stats(const struct xpl_host_plan *p, const struct xpl_event *
     w->tracing_count = 0;
     w->has_consumer_type = w->has_consumer_id = false;
     w->cpu = (struct xpl_cpu_event){0};
+    stats.p = first;
     while (stats.p != stats.end) {
         if (!xpl_host_stat_role(p, stats.p, stats.end, tag, &len, &value))
             stats.p += len;

@@ -28,9 +28,9 @@ struct host_event_stats {
     struct xpl_cpu_key key;
 };
 
-// Decodes them.
+// Decodes them, from the first that matters on; `first` is that one or one before it.
 void xpl_host_read_stats(const struct xpl_host_plan *p, const struct xpl_event *ev,
-                         struct host_event_stats *w);
+                         const uint8_t *first, struct host_event_stats *w);
 
 // What the statistic at the head of the list is, by its id alone, which writers put first:
 // XPL_HOST_ID_...; DECIDES when in doubt.  *ret_len is the length of its message and what is around
@@ -75,33 +75,45 @@ XPL_INLINE void xpl_host_note_context(unsigned what, const uint8_t *at, const ui
 
 enum host_interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
 
-// Whether an event may carry a statistic that matters; KEYED_OP when all that does is in *key. `at`
-// is where its statistics begin.  What is not of interest is well-formed, too.  *ret_eager: it may
-// carry is_eager.
-XPL_INLINE enum host_interest xpl_host_read_key(const struct xpl_host_plan *p, const uint8_t *at,
-                                                const uint8_t *end, uint32_t md,
-                                                struct xpl_cpu_key *key, bool *ret_eager) {
+// What the statistics of an event are to the scan.
+struct host_stats_head {
+    enum host_interest interest;
+    bool eager;             // may carry is_eager
+    struct xpl_cpu_key key; // of a KEYED_OP
+    const uint8_t *first;   // of those that matter; NULL: none does
+    const uint8_t *unread;  // what is before it is well-formed, and nothing else was read
+};
+
+// Whether an event may carry a statistic that matters; KEYED_OP when all that does is in the key.
+// [at, end) are its statistics.  What is not of interest is well-formed, too.
+XPL_INLINE void xpl_host_read_head(const struct xpl_host_plan *p, const uint8_t *at,
+                                   const uint8_t *end, uint32_t md, struct host_stats_head *ret) {
     struct xpl_input_consumer of;
     const uint8_t *value;
     bool simple = true;
     unsigned seen = 0;
     size_t len;
-    *key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
+    ret->key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
+    ret->interest = OF_INTEREST, ret->eager = true, ret->first = NULL;
     of.type.p = of.id.p = NULL;
-    *ret_eager = true;
     for (; at != end; at += len) {
         const unsigned what = xpl_host_stat_role(p, at, end, XPL_TAG_FIELD4_LEN, &len, &value);
-        if (XPL_UNLIKELY(what & XPL_HOST_ID_DECIDES)) return OF_INTEREST;
-        if (what & XPL_HOST_ID_KEY) simple &= xpl_host_store_key(what, value, at + len, key);
+        if (XPL_LIKELY(!what)) continue;
+        if (!ret->first) ret->first = at;
+        if (XPL_UNLIKELY(what & XPL_HOST_ID_DECIDES)) {
+            ret->unread = at;
+            return;
+        }
+        if (what & XPL_HOST_ID_KEY) simple &= xpl_host_store_key(what, value, at + len, &ret->key);
         if (what & XPL_HOST_ID_CONTEXT) xpl_host_note_context(what, value, at + len, &of);
         seen |= what;
     }
+    ret->unread = end;
     if (XPL_UNLIKELY((seen & XPL_HOST_ID_CONTEXT) == XPL_HOST_ID_CONTEXT) &&
         xpl_input_work_may_consume(&p->input, p->plane, md, &of))
-        return OF_INTEREST;
-    *ret_eager = seen & XPL_HOST_ID_EAGER;
-    if (key->hlo_op == UINT64_MAX && simple) return NOT_OF_INTEREST;
-    return simple ? KEYED_OP : OF_INTEREST;
+        return;
+    ret->eager = seen & XPL_HOST_ID_EAGER;
+    if (simple) ret->interest = ret->key.hlo_op == UINT64_MAX ? NOT_OF_INTEREST : KEYED_OP;
 }
 
 #endif

@@ -33,7 +33,7 @@ enum {
 enum {
     XPL_HOST_ID_HELPS = 1 << 0,   // is read when the event is
     XPL_HOST_ID_DECIDES = 1 << 1, // makes that the event is read
-    XPL_HOST_ID_HLO_OP = 1 << 2,  // decides, too; see xpl_host_read_key
+    XPL_HOST_ID_HLO_OP = 1 << 2,  // decides, too; see xpl_host_read_head
     XPL_HOST_ID_MODULE = 1 << 3,
     XPL_HOST_ID_PROGRAM = 1 << 4,
     XPL_HOST_ID_KEY = XPL_HOST_ID_HLO_OP | XPL_HOST_ID_MODULE | XPL_HOST_ID_PROGRAM,

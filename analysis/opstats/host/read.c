@@ -156,7 +156,7 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev,
     struct xpl_cpu_op *op = NULL;
     if (w->keyed && !xpl_cpu_line_add_known(l, &w->key, span, &op))
         XPL_RETURN_OOM(r->err, "host ops");
-    if (!op && w->keyed) xpl_host_read_stats(r->plan, ev, w);
+    if (!op && w->keyed) xpl_host_read_stats(r->plan, ev, ev->stats.p, w);
     if (!op && w->has & XPL_HOST_HLO_OP)
         op = xpl_cpu_line_add_xla(l, &w->cpu, w->keyed ? &w->key : NULL, span);
     else if (!op && md->flags & XPL_HOST_FRAMEWORK)
@@ -251,17 +251,16 @@ static bool needs_group(const struct reader *r, const struct xpl_event *ev, bool
 }
 
 static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
-                               enum host_interest interest, const struct xpl_cpu_key *key,
-                               bool eager) {
+                               const struct host_stats_head *h) {
     const struct xpl_host_plan *p = r->plan;
     struct xpl_event_group g = {0};
     struct host_event_stats w;
     w.has = 0;
     w.has_consumer_type = w.has_consumer_id = false;
-    w.keyed = interest == KEYED_OP;
-    if (w.keyed) w.key = *key;
-    if (needs_group(r, ev, eager)) xpl_group_cursor_next(r->groups, ev, &g);
-    if (interest == OF_INTEREST) xpl_host_read_stats(p, ev, &w);
+    w.keyed = h->interest == KEYED_OP;
+    if (w.keyed) w.key = h->key;
+    if (needs_group(r, ev, h->eager)) xpl_group_cursor_next(r->groups, ev, &g);
+    if (h->interest == OF_INTEREST) xpl_host_read_stats(p, ev, h->first, &w);
     const struct xpl_timespan span = {r->base_ps + (uint64_t)ev->offset_ps,
                                       (uint64_t)ev->duration_ps};
     if ((p->any_ops || w.has & XPL_HOST_TF_OP) && !xpl_is_derived_line_id(r->line->id) &&
@@ -333,20 +332,17 @@ struct event_head {
     struct xpl_raw_event raw;
     const uint8_t *next;
     uint32_t md;
-    enum host_interest interest;
-    bool eager; // may carry is_eager
-    struct xpl_cpu_key key;
+    struct host_stats_head stats;
 };
 
-// Whether nothing but well-formed statistics follows, as writers write it.
-XPL_INLINE bool only_stats(const struct xpl_raw_event *raw) {
-    const uint8_t *p = raw->stats;
-    while (p != raw->end && XPL_LIKELY(*p == XPL_TAG_FIELD4_LEN)) {
-        const struct xpl_varint n = xpl_varint_read(p + 1, raw->end);
-        if (XPL_UNLIKELY(!n.p) || XPL_UNLIKELY(n.v > (uint64_t)(raw->end - n.p))) return false;
+// Whether nothing but well-formed statistics is in [p, end), as writers write it.
+XPL_INLINE bool only_stats(const uint8_t *p, const uint8_t *end) {
+    while (p != end && XPL_LIKELY(*p == XPL_TAG_FIELD4_LEN)) {
+        const struct xpl_varint n = xpl_varint_read(p + 1, end);
+        if (XPL_UNLIKELY(!n.p) || XPL_UNLIKELY(n.v > (uint64_t)(end - n.p))) return false;
         p = n.p + n.v;
     }
-    return p == raw->end;
+    return p == end;
 }
 
 // False when it is not written as usual, and has to be read in full.
@@ -358,12 +354,11 @@ XPL_INLINE bool read_head(const struct reader *r, const uint8_t *p, const uint8_
         return false;
     ret->next = p;
     ret->md = xpl_event_md_at(r->line->plane, ret->raw.md_id);
-    ret->interest = NOT_OF_INTEREST;
-    ret->eager = false;
-    if (ret->raw.stats != ret->raw.end)
-        ret->interest = xpl_host_read_key(r->plan, ret->raw.stats, ret->raw.end, ret->md, &ret->key,
-                                          &ret->eager);
-    return ret->interest != OF_INTEREST || only_stats(&ret->raw);
+    ret->stats.interest = NOT_OF_INTEREST;
+    ret->stats.eager = false;
+    if (ret->raw.stats == ret->raw.end) return true;
+    xpl_host_read_head(r->plan, ret->raw.stats, ret->raw.end, ret->md, &ret->stats);
+    return ret->stats.interest != OF_INTEREST || only_stats(ret->stats.unread, ret->raw.end);
 }
 
 // (Member by member: a copy would be read in wider pieces than it has just been written in.)
@@ -392,10 +387,10 @@ XPL_INLINE xpl_status_t read_next(struct reader *r, struct xpl_event_cursor *c) 
     const uint64_t at = (uint64_t)(here - r->line->message.ptr);
     if (XPL_LIKELY(read_head(r, here, c->end, &g))) {
         const struct xpl_timespan span = {r->base_ps + g.raw.offset_ps, g.raw.duration_ps};
-        if (!(g.interest == NOT_OF_INTEREST && p->md[g.md].plain &&
+        if (!(g.stats.interest == NOT_OF_INTEREST && p->md[g.md].plain &&
               skip_plain(r, at, g.md, span, &failed))) {
             make_event(c, at, &g, &ev);
-            XPL_TRY(read_event(r, &ev, g.interest, &g.key, g.eager));
+            XPL_TRY(read_event(r, &ev, &g.stats));
             note_covered(r);
         }
         if (XPL_UNLIKELY(failed)) XPL_RETURN_OOM(r->err, "steps");
@@ -409,7 +404,9 @@ XPL_INLINE xpl_status_t read_next(struct reader *r, struct xpl_event_cursor *c) 
         c->index = c->stop;
         return XPL_OK;
     }
-    XPL_TRY(read_event(r, &ev, OF_INTEREST, NULL, true));
+    const struct host_stats_head all = {
+        .interest = OF_INTEREST, .eager = true, .first = ev.stats.p};
+    XPL_TRY(read_event(r, &ev, &all));
     note_covered(r);
     return XPL_OK;
 }
@@ -465,13 +462,11 @@ xpl_status_t xpl_host_piece_read(const struct xpl_host_plan *plan, struct xpl_ho
 // ---- where pieces of a line meet ----
 
 static bool counts_as_device(const struct xpl_host_plan *p, const struct xpl_event *ev) {
-    struct xpl_cpu_key key;
+    struct host_stats_head h = {.interest = NOT_OF_INTEREST};
     struct host_event_stats w;
     w.has = 0;
-    bool eager;
-    if (p->stats &&
-        xpl_host_read_key(p, ev->stats.p, ev->stats.end, ev->md, &key, &eager) != NOT_OF_INTEREST)
-        xpl_host_read_stats(p, ev, &w);
+    if (p->stats) xpl_host_read_head(p, ev->stats.p, ev->stats.end, ev->md, &h);
+    if (h.interest != NOT_OF_INTEREST) xpl_host_read_stats(p, ev, h.first, &w);
     return w.has & XPL_HOST_HLO_OP || p->md[ev->md].flags & XPL_HOST_FRAMEWORK;
 }
 

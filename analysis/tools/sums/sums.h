@@ -33,7 +33,7 @@ struct sums_options {
 #define SUMS_NAME                                                                                  \
     {                                                                                              \
         .key = "name", .type = XPL_OPTION_TEXT, .offset = SUMS_MEMBER(name), .values = "TEXT",     \
-        .help = "words that a name must contain, in any case of letters"                           \
+        .help = "up to 32 words that a name must contain, in any case of letters"                  \
     }
 #define SUMS_START_TIME                                                                            \
     {                                                                                              \

@@ -20,7 +20,8 @@ static const struct xpl_tool_option kOptions[] = {
      .type = XPL_OPTION_TEXT,
      .offset = offsetof(struct search_options, text),
      .values = "TEXT",
-     .help = "words that the values of an event's arguments must contain, in any case of letters"},
+     .help = "up to 32 words that the values of an event's arguments must contain, in any case of "
+             "letters"},
     SUMS_TRACKS,
 };
 
