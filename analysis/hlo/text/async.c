@@ -37,7 +37,8 @@ static uint32_t walk_chain(const struct hlo_text *t, uint32_t index) {
     uint32_t called, operand;
     for (unsigned i = 0; i < MAX_CHAIN; i++) {
         const uint32_t slot = index % TXT_ASYNC_SLOTS;
-        if (cache && cache->async[slot].m == t->m && cache->async[slot].index == index)
+        if (cache && cache->async && cache->async[slot].m == t->m &&
+            cache->async[slot].index == index)
             return cache->async[slot].computation;
         if (!follow(t->m, index, &called, &operand)) return UINT32_MAX;
         if (called != UINT32_MAX) return called;
@@ -50,7 +51,9 @@ static uint32_t walk_chain(const struct hlo_text *t, uint32_t index) {
 uint32_t txt_async_computation(const struct hlo_text *t, uint32_t index) {
     struct xpl_hlo_text_cache *const cache = t->cache;
     const uint32_t c = walk_chain(t, index), slot = index % TXT_ASYNC_SLOTS;
-    if (cache) {
+    if (cache && !cache->async) // without memory for it nothing is kept
+        cache->async = xpl_arena_zalloc(cache->arena, TXT_ASYNC_SLOTS * sizeof *cache->async);
+    if (cache && cache->async) {
         cache->async[slot].m = t->m;
         cache->async[slot].index = index;
         cache->async[slot].computation = c;

@@ -47,16 +47,17 @@ enum {
     TXT_SHAPE_SLOTS = 512,
     TXT_ASYNC_SLOTS = 512,
 };
+// Its tables are made when they are first needed: most users need one.
 struct xpl_hlo_text_cache {
     struct xpl_arena *arena;
     uint64_t seed;
     struct txt_shape_slot {
         xpl_str_t key, text;
-    } shapes[2][TXT_SHAPE_SLOTS]; // without and with layout
-    struct {                      // which computation an async op started
+    } * shapes[2];          // without and with layout: TXT_SHAPE_SLOTS each
+    struct txt_async_slot { // which computation an async op started
         const struct xpl_hlo_module *m;
         uint32_t index, computation;
-    } async[TXT_ASYNC_SLOTS];
+    } * async; // TXT_ASYNC_SLOTS
 };
 
 // ---- output ----

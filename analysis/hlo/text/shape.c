@@ -206,7 +206,8 @@ static size_t slot_of(uint64_t seed, xpl_str_t key) {
 }
 
 // The slot that has the text, else an empty one, else NULL.
-static struct txt_shape_slot *find_slot(struct xpl_hlo_text_cache *c, xpl_str_t key, bool layout) {
+static struct txt_shape_slot *find_slot(const struct xpl_hlo_text_cache *c, xpl_str_t key,
+                                        bool layout) {
     const size_t at = slot_of(c->seed, key);
     for (unsigned probe = 0; probe < 4; probe++) {
         struct txt_shape_slot *const slot = &c->shapes[layout][at ^ probe];
@@ -215,10 +216,20 @@ static struct txt_shape_slot *find_slot(struct xpl_hlo_text_cache *c, xpl_str_t 
     return NULL;
 }
 
+static bool make_slots(struct xpl_hlo_text_cache *c, bool layout) {
+    if (!c->shapes[layout])
+        c->shapes[layout] = xpl_arena_zalloc(c->arena, TXT_SHAPE_SLOTS * sizeof **c->shapes);
+    return c->shapes[layout] != NULL;
+}
+
 static void put_kept_shape(struct hlo_text *t, xpl_bytes_t shape, bool with_layout) {
     struct xpl_hlo_text_cache *const c = t->cache;
     if (!c || shape.len > LONGEST_KEY || shape.len == 0) {
         put_shape(t, shape, with_layout);
+        return;
+    }
+    if (!make_slots(c, with_layout)) {
+        t->no_memory = t->failed = t->cut = true;
         return;
     }
     const xpl_str_t key = {(const char *)shape.ptr, shape.len};

@@ -608,6 +608,121 @@ static void test_same_answers(void) {
     xpl_buf_fini(&module);
 }
 
+// A gather of f32[8,4] into f32[16,4] passes 256 / n bytes on for each of n ranks, 3n - 1 times;
+// how many take part is said in five ways.
+static void test_ranks(void) {
+#define GATHER(id, name, groups)                                                                   \
+    "2:{1:\"" name "\" 2:\"all-gather\" 35:" id " 36:[1] " groups " 3:{2:11 3:[16,4]}} "
+    struct xpl_buf module = entry_module(
+        "1:\"main\" 5:9 6:2 " P GATHER("2", "alone", "") GATHER("3", "iota", "92:{1:2 2:4}")
+            GATHER("4", "list", "87:{1:{1:[0,1]} 1:{1:[2,3,4,5]}}")
+                GATHER("5", "mesh", "93:{1:{1:{2:2} 1:{2:4}} 2:{1:1} 2:{1:0}}")
+                    GATHER("6", "part", "93:{1:{1:{2:8}} 2:{2:{1:1 2:2}}}")
+                        GATHER("7", "no_axis", "93:{1:{1:{2:8}} 2:{1:9}}")
+                            GATHER("8", "no_list", "93:{1:{1:{2:8}}}")
+        // The half that starts one has what is gathered and, second, into what.
+        "2:{1:\"start\" 2:\"all-gather-start\" 35:10 36:[1] 49:{1:[0,1]} "
+        "3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[16,4]}}} "
+        "2:{1:\"scatter\" 2:\"reduce-scatter\" 35:11 36:[1] 38:[1] 49:{1:[0,1]} "
+        "3:{2:11 3:[4,4]}} ");
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "alone", 0, 0, 256 * 2, 128, 256);
+    check_cost(&c, "iota", 0, 0, 64 * 11, 128, 256);
+    check_cost(&c, "list", 0, 0, 64 * 11, 128, 256); // of the largest group
+    check_cost(&c, "mesh", 0, 0, 32 * 23, 128, 256); // 4 along one axis, 2 along the other
+    check_cost(&c, "part", 0, 0, 128 * 5, 128, 256); // 2 of an axis of 8
+    check_cost(&c, "no_axis", 0, 0, 256 * 2, 128, 256);
+    check_cost(&c, "no_list", 0, 0, 256 * 2, 128, 256);
+    check_cost(&c, "start", 0, 0, 128 * 5, 128, 0); // of tuples nothing is known to be written
+    check_cost(&c, "scatter", 48, 48, 64 * 5, 128, 64);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+#undef GATHER
+}
+
+// Rules that XLA has for one opcode each.
+static void test_single_rules(void) {
+    struct xpl_buf module = entry_module(
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"square\" 2:\"parameter\" 9:1 35:2 3:{2:11 3:[3,8,8]}} "
+        "2:{1:\"signal\" 2:\"parameter\" 9:2 35:3 3:{2:15 3:[4,16]}} "
+        "2:{1:\"lower\" 2:\"parameter\" 9:3 35:4 3:{2:11 3:[8,8]}} "
+        "2:{1:\"map\" 2:\"map\" 35:5 36:[1,1] 38:[1]" F32_8_4 "} "
+        "2:{1:\"fft\" 2:\"fft\" 35:6 36:[3] 31:0 32:[16] 3:{2:15 3:[4,16]}} "
+        "2:{1:\"fft2\" 2:\"fft\" 35:7 36:[3] 31:0 32:[4,16] 3:{2:15 3:[4,16]}} "
+        "2:{1:\"cholesky\" 2:\"cholesky\" 35:8 36:[2] 62:{1:1} 3:{2:11 3:[3,8,8]}} "
+        "2:{1:\"solve\" 2:\"triangular-solve\" 35:10 36:[4,1] 59:{1:1}" F32_8_4 "} ");
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "map", 3 * 32, 3 * 32, 384, 256, 128);
+    check_cost(&c, "fft", 8 * 4 * 64, 8 * 4 * 64, 1024, 512, 512); // 8 n log2(16)
+    check_cost(&c, "fft2", 8 * 2 * 4 * 64, 8 * 2 * 4 * 64, 1024, 512, 512);
+    check_cost(&c, "cholesky", 8 * 192 / 3, 8 * 192 / 3, 768, 384, 384); // half of each
+    // XLA notes what is read of the second operand at the first: both are then 128.
+    check_cost(&c, "solve", 2 * 8 * 32, 2 * 8 * 32, 128 + 128 + 128, 256, 128);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+// Of branches the dearest counts, by each property.
+static void test_branches(void) {
+    static const char *const texts[] = {
+        "1:\"cheap\" 5:1 6:12 2:{1:\"c.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"c.n\" 2:\"negate\" 35:12 36:[11]" F32_8_4 "}",
+        "1:\"dear\" 5:2 6:23 2:{1:\"d.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
+        "2:{1:\"d.s\" 2:\"slice\" 35:22 36:[21] 3:{2:11 3:[4,4]}} "
+        "2:{1:\"d.e\" 2:\"exponential\" 35:23 36:[22] 3:{2:11 3:[4,4]}}",
+        "1:\"main\" 5:9 6:3 " P "2:{1:\"which\" 2:\"parameter\" 9:1 35:2 3:{2:1}} "
+        "2:{1:\"branch\" 2:\"conditional\" 35:3 36:[2,1,1] 38:[1,2]" F32_8_4 "}"};
+    struct xpl_buf module = module_of(texts, 3, 9);
+    struct costs c;
+    begin(&c, &module);
+    // Bytes: 256 of the negation; 128 of the slice and 128 of what follows it.
+    check_cost(&c, "branch", 86 * 16, 86 * 16, 256, 128, 128);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+// Parts of a tuple that a fusion takes and gives are read and written each by itself.
+static void test_tuples_of_fusions(void) {
+#define PAIR "3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[8,4]}}"
+    static const char *const texts[] = {
+        "1:\"parts\" 5:1 6:16 2:{1:\"p.t\" 2:\"parameter\" 35:11 " PAIR "} "
+        "2:{1:\"p.0\" 2:\"get-tuple-element\" 35:12 36:[11]" F32_8_4 "} "
+        "2:{1:\"p.1\" 2:\"get-tuple-element\" 13:1 35:13 36:[11]" F32_8_4 "} "
+        "2:{1:\"p.n\" 2:\"negate\" 35:14 36:[12]" F32_8_4 "} "
+        "2:{1:\"p.s\" 2:\"slice\" 35:15 36:[13] 3:{2:11 3:[4,4]}} "
+        "2:{1:\"p.r\" 2:\"tuple\" 35:16 36:[14,15] 3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[4,4]}}}",
+        "1:\"update\" 5:2 6:24 2:{1:\"u.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
+        "2:{1:\"u.u\" 2:\"parameter\" 9:1 35:22 3:{2:11 3:[2,4]}} "
+        "2:{1:\"u.i\" 2:\"constant\" 35:23 3:{2:4}} "
+        "2:{1:\"u.d\" 2:\"dynamic-update-slice\" 35:24 36:[21,22,23,23]" F32_8_4 "}",
+        "1:\"updates\" 5:3 6:36 2:{1:\"v.p\" 2:\"parameter\" 35:31" F32_8_4 "} "
+        "2:{1:\"v.u\" 2:\"parameter\" 9:1 35:32 3:{2:11 3:[2,4]}} "
+        "2:{1:\"v.i\" 2:\"constant\" 35:33 3:{2:4}} "
+        "2:{1:\"v.d\" 2:\"dynamic-update-slice\" 35:34 36:[31,32,33,33]" F32_8_4 "} "
+        "2:{1:\"v.n\" 2:\"negate\" 35:35 36:[32] 3:{2:11 3:[2,4]}} "
+        "2:{1:\"v.r\" 2:\"tuple\" 35:36 36:[34,35] 3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[2,4]}}}",
+        "1:\"main\" 5:9 6:1 " P "2:{1:\"t\" 2:\"parameter\" 9:1 35:2 " PAIR "} "
+        "2:{1:\"u\" 2:\"parameter\" 9:2 35:3 3:{2:11 3:[2,4]}} "
+        "2:{1:\"parts.f\" 2:\"fusion\" 11:\"kLoop\" 35:4 36:[2] 38:[1] "
+        "3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[4,4]}}} "
+        "2:{1:\"update.f\" 2:\"fusion\" 11:\"kLoop\" 35:5 36:[1,3] 38:[2]" F32_8_4 "} "
+        "2:{1:\"updates.f\" 2:\"fusion\" 11:\"kLoop\" 35:6 36:[1,3] 38:[3] "
+        "3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[2,4]}}}"};
+    struct xpl_buf module = module_of(texts, 4, 9);
+    struct costs c;
+    begin(&c, &module);
+    // All of the first part and half of the second; both outputs.
+    check_cost(&c, "parts.f", 96, 96, 128 + 64 + 128 + 64, 192, 192);
+    // What is updated in place is neither read nor written but for the update.
+    check_cost(&c, "update.f", 0, 0, 32 + 32, 32, 32);
+    check_cost(&c, "updates.f", 24, 24, 32 + 32 + 32, 32, 64);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+#undef PAIR
+}
+
 static void test_limits(void) {
     struct xpl_buf module =
         entry_module("1:\"main\" 5:9 6:2 " P "2:{1:\"n\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
@@ -633,6 +748,10 @@ int main(void) {
     test_elementwise();
     test_fusion();
     test_collectives();
+    test_ranks();
+    test_single_rules();
+    test_branches();
+    test_tuples_of_fusions();
     test_lost_collectives();
     test_lost_gemms();
     test_scatter();

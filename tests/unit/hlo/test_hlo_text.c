@@ -417,8 +417,51 @@ static void rings_of_frames_end(void) {
     xpl_buf_fini(&m);
 }
 
+// Attributes of single opcodes, and what stands in layouts, in XLA's order.
+static void single_opcodes(void) {
+#define F32_4_4 " 3:{2:11 3:[4,4] 5:{1:[1,0]}}"
+    static const char *const rows[][2] = {
+        {"1:\"c\" 2:\"cholesky\" 35:2 36:[1] 62:{1:1}" F32_4_4,
+         "c = f32[4,4]{1,0} cholesky(p), lower=true"},
+        {"1:\"c\" 2:\"cholesky\" 35:2 36:[1] 62:{}" F32_4_4, "c = f32[4,4]{1,0} cholesky(p)"},
+        {"1:\"t\" 2:\"triangular-solve\" 35:2 36:[1,1] 59:{1:1 2:1 3:1 4:1}" F32_4_4,
+         "t = f32[4,4]{1,0} triangular-solve(p, p), left_side=true, lower=true, "
+         "unit_diagonal=true, transpose_a=NO_TRANSPOSE"},
+        {"1:\"t\" 2:\"triangular-solve\" 35:2 36:[1,1] 59:{4:2}" F32_4_4,
+         "t = f32[4,4]{1,0} triangular-solve(p, p), transpose_a=TRANSPOSE"},
+        {"1:\"r\" 2:\"rng\" 35:2 36:[1,1] 23:1" F32_4_4,
+         "r = f32[4,4]{1,0} rng(p, p), distribution=rng_uniform"},
+        {"1:\"r\" 2:\"rng\" 35:2 36:[1,1] 23:2" F32_4_4,
+         "r = f32[4,4]{1,0} rng(p, p), distribution=rng_normal"},
+        {"1:\"r\" 2:\"rng-bit-generator\" 35:2 36:[1] 70:1" F32_4_4,
+         "r = f32[4,4]{1,0} rng-bit-generator(p), algorithm=rng_three_fry"},
+        {"1:\"r\" 2:\"rng-bit-generator\" 35:2 36:[1]" F32_4_4,
+         "r = f32[4,4]{1,0} rng-bit-generator(p), algorithm=rng_default"},
+        {"1:\"d\" 2:\"dynamic-slice\" 35:2 36:[1,1,1] 20:[1,4]" F32_4_4,
+         "d = f32[4,4]{1,0} dynamic-slice(p, p, p), dynamic_slice_sizes={1,4}"},
+        {"1:\"n\" 2:\"negate\" 35:2 36:[1] 3:{2:11 3:[4,4] 5:{1:[1,0] 6:{1:[8,128]} "
+         "6:{1:[-9223372036854775808,2]} 7:16 8:1 10:{2:11 3:[8]} 11:8 12:9 15:4 16:256 "
+         "17:{1:1 2:[64,96]} 17:{2:[7]}}}",
+         "n = f32[4,4]{1,0:T(8,128)(*,2)L(256)#(u32)*(u64)E(16)S(1)SC(1:64,96)(0:7)P(f32[8])M(4)} "
+         "negate(p)"},
+    };
+    static const struct base base = {"1:\"m\" 4:{} 6:9",
+                                     "1:\"e\" 5:9 6:1 2:{1:\"p\" 2:\"parameter\" 35:1" F32_4_4 "}"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct xpl_buf m = with_instruction(&base, rows[i][0]), out;
+        CHECK_OK(text_of(&m, XPL_HLO_TEXT_SHORT, &out, 1 << 20), &err);
+        if (!contains_line(&out, rows[i][1]))
+            fprintf(stderr, "%s\nnot in: %.*s", rows[i][1], (int)out.n, (const char *)out.p);
+        CHECK(contains_line(&out, rows[i][1]));
+        xpl_buf_fini(&out);
+        xpl_buf_fini(&m);
+    }
+#undef F32_4_4
+}
+
 int main(void) {
     cases_of_xprof();
+    single_opcodes();
     deep_messages_end();
     literals();
     empty_rows();
