@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Line coverage of analysis/ by the unit, golden and fuzz suites, and by a differential run where Python and
 # the real XProf are there.   tests/coverage.sh [COUNT of generated profiles, 150]
-# Needs gcovr (Debian package).  The last line is the percentage.
+# Needs gcovr (Debian package).  The last line is the percentage; below 97 it fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=${XPL_BUILD:-$PWD/build}/coverage
@@ -28,5 +28,7 @@ python3 - "$dir/coverage.json" <<'PYTHON'
 import json
 import sys
 with open(sys.argv[1]) as f:
-    print(f"line coverage of analysis/: {json.load(f)['line_percent']}%")
+    percent = json.load(f)["line_percent"]
+print(f"line coverage of analysis/: {percent}%")
+sys.exit(percent < 97)
 PYTHON

@@ -18,7 +18,7 @@ alone() {
             $flags -Wall -Wextra -Werror -fsyntax-only - ||
         { echo "headers: $header does not compile alone" >&2; return 1; }
 }
-flags=$(pkg-config --cflags grpc libuv libprotobuf-c sqlite3 libmicrohttpd libpq | sed 's/-std=[^ ]*//')
+flags=$(pkg-config --cflags grpc libuv libprotobuf-c sqlite3 libmicrohttpd libpq libcurl expat | sed 's/-std=[^ ]*//')
 export -f alone
 export generated flags
 git ls-files --cached --others --exclude-standard 'base/*.h' 'analysis/*.h' 'sql/*.h' 'storage/*.h' 'rpc/*.h' \

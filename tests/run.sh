@@ -57,6 +57,8 @@ build_gcc() {
     CC="ccache gcc" configure gcc -Dfaults=true && compile "$1" gcc "${@:2}"
 }
 stage_gcc() {
+    # Without it the checks of deploy/ that need it are skipped, and say so.
+    tests/cluster/setup.sh "$build/cluster-venv" && export XPL_CLUSTER_VENV=$build/cluster-venv
     build_gcc gcc && suites gcc gcc
     check "gcc: a tool is one file and one row" tests/toy_tool.sh
 }

@@ -9,6 +9,7 @@
 #                 against iree-profile; $XPL_CORPUS: recorded ones
 #   tensorflow    captures of TensorFlow's profiler server
 #   programs      programs of TensorFlow that know why they are slow, and what we say of them
+#   coverage      lines of analysis/ that unit, golden, fault and fuzz tests reach: 97% at least
 #   store         the store's test with threads, 200 times, four at once and under load
 #   hostile       attacks on real daemons, whole: hours (tests/hostile/README.md has the parameters);
 #                 $XPL_FUZZ_RUNS executions of the fuzz targets (default 100,000,000)
@@ -21,7 +22,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle iree tensorflow programs store packages hostile analyzers bench)
+[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle iree tensorflow programs coverage store packages hostile analyzers bench)
 corpus=()
 [ -z "${XPL_CORPUS:-}" ] || corpus=(--corpus "$XPL_CORPUS")
 
@@ -76,6 +77,9 @@ suite_programs() {
     XPL_BUILD="$build" tests/programs/run_slow.sh "$build/release" | tee "$log"
     collect "$log" programs 's/^(passed|failed|skipped) +(.*)  \[.*/\1 programs: \2/p'
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "programs: the run ended early"
+}
+suite_coverage() {
+    check "coverage: analysis/" timeout 7200 tests/coverage.sh 0
 }
 suite_store() {
     CC="ccache clang" configure asan -Dfaults=true -Db_lundef=false -Db_sanitize=address,undefined &&

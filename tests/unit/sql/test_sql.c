@@ -328,11 +328,13 @@ static void history(void) {
     answers(&q, "{\"columns\":[\"session\",\"label\"],\"rows\":[[\"a\",\"n\"],[\"c\",\"n\"],"
                 "[\"gone\",\"n\"]],\"cut\":false}");
     q.statement = XPL_STR("SELECT metric, unit, value FROM session_metrics WHERE session = 'a'");
-    answers(&q, "{\"columns\":[\"metric\",\"unit\",\"value\"],\"rows\":[[\"step_time\",\"ps\",40],"
-                "[\"longest_step\",\"ps\",50],[\"steps\",\"count\",2],[\"op:o\",\"ps\",7]],"
-                "\"cut\":false}");
+    answers(
+        &q,
+        "{\"columns\":[\"metric\",\"unit\",\"value\"],\"rows\":[[\"core_step_time\",\"ps\",40],"
+        "[\"longest_core_step\",\"ps\",50],[\"core_steps\",\"count\",2],[\"op_total:o\",\"ps\",7]],"
+        "\"cut\":false}");
     q.statement = XPL_STR("SELECT session, value, previous_value, change_percent FROM label_history"
-                          " WHERE label = 'n' AND metric = 'step_time'");
+                          " WHERE label = 'n' AND metric = 'core_step_time'");
     answers(&q, "{\"columns\":[\"session\",\"value\",\"previous_value\",\"change_percent\"],"
                 "\"rows\":[[\"c\",90,null,null],[\"a\",40,90,-55.555555555555557]],\"cut\":false}");
     static const char *const refused[] = {

@@ -2,6 +2,7 @@
 // What the text of a collective says: sizes and groups in all their forms, and of damaged texts.
 #include "analysis/tools/collectives/expression.h"
 #include "tests/check.h"
+#include "tests/render.h"
 
 struct expected {
     const char *text, *kind;
@@ -99,10 +100,63 @@ static void test_factors(void) {
     CHECK(xpl_collective_bus_factor(XPL_STR("all-reduce"), 1) == 0);
 }
 
+// ---- the tool ----
+
+static void add_collective(struct xpl_opstats *s, struct xpl_arena *a, const char *name,
+                           const char *text, uint32_t occurrences, uint64_t us, uint64_t min_us) {
+    struct xpl_op_metrics *const m = xpl_vec_push(a, &s->device_op_metrics_db.metrics_db);
+    CHECK(m);
+    *m = (struct xpl_op_metrics){.name = xpl_str_from(name),
+                                 .long_name = xpl_str_from(text),
+                                 .occurrences = occurrences,
+                                 .time_ps = us * 1000000,
+                                 .min_time_ps = min_us * 1000000};
+}
+
+// Ops that are alike are one row of the first table; the second has each, the longest first.
+static void test_tables(void) {
+    static const char reduce[] = "%a = f32[256]{0} all-reduce(f32[256]{0} %x), "
+                                 "replica_groups={{0,1,2,3}}";
+    static const char *const rows[] = {
+        // 3 occurrences in 16 us; as fast as the fastest they take 2 * 4 + 6, and the rest is
+        // waiting.
+        "{\"c\":[{\"v\":\"all-reduce\"},{\"v\":1024.0},{\"v\":4.0},{\"v\":1.0},{\"v\":2.0},"
+        "{\"v\":3.0},{\"v\":16.0},",
+        "{\"v\":4.0},{\"v\":14.0},{\"v\":2.0},",
+        "{\"c\":[{\"v\":\"all-gather\"},{\"v\":4096.0},{\"v\":2.0},{\"v\":1.0},{\"v\":1.0},"
+        "{\"v\":1.0},{\"v\":3.0},",
+        "{\"c\":[{\"v\":\"a.1\"},{\"v\":\"0\"},",
+        "{\"c\":[{\"v\":\"a.2\"},{\"v\":\"0\"},",
+        "{\"c\":[{\"v\":\"g\"},{\"v\":\"0\"},"};
+    struct xpl_arena a;
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    struct xpl_opstats s = {.run_environment = {.hardware_type = XPL_HW_GPU}};
+    xpl_arena_init(&a, 1 << 20);
+    xpl_buf_init(&out, 1 << 20);
+    add_collective(&s, &a, "a.2", reduce, 1, 6, 6);
+    add_collective(&s, &a, "g",
+                   "%g = f32[1024]{0} all-gather(f32[512]{0} %y), replica_groups={{0,1}}", 1, 3, 3);
+    add_collective(&s, &a, "dot", "%d = f32[8]{0} dot(f32[8]{0} %y)", 1, 100, 100);
+    add_collective(&s, &a, "a.1", reduce, 2, 10, 4);
+    CHECK_OK(render_op_stats(named_tool("collectives"), &s, NULL, 1 << 20, &out, &err), &err);
+    const xpl_str_t text = {(const char *)out.p, out.n};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) { // one behind the other
+        at = xpl_str_find(text, xpl_str_from(rows[i]), at);
+        if (at == SIZE_MAX) fprintf(stderr, "%s\nnot in: %.*s\n", rows[i], XPL_STR_FMT(text));
+        CHECK(at != SIZE_MAX);
+    }
+    CHECK(!xpl_str_has(text, XPL_STR("\"dot\"")));
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
 int main(void) {
     test_forms();
     test_categories();
     test_damage();
     test_factors();
+    test_tables();
     return 0;
 }

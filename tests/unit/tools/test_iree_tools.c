@@ -15,11 +15,11 @@ static void ignore_warning(void *arg, xpl_str_t host, xpl_str_t text) {
     (void)arg, (void)host, (void)text;
 }
 
-// `key` may be NULL: no option.  The caller frees *out.
-static xpl_status_t ask(const char *tool, const struct xpl_buf *bundle, const char *key,
-                        const char *value, struct xpl_buf *out, struct xpl_error *err) {
+// With n options.  The caller frees *out; *type is the answer's, where it is not NULL.
+static xpl_status_t ask_with(const char *tool, const struct xpl_buf *bundle,
+                             const struct xpl_option *o, size_t n, const char **type,
+                             struct xpl_buf *out, struct xpl_error *err) {
     const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
-    const struct xpl_option option = {xpl_str_from(key ? key : ""), xpl_str_from(value)};
     const struct xpl_resolve_host host = {
         .name = XPL_STR("h"), .path = "h", .profile = {bundle->p, bundle->n}};
     struct xpl_exec exec = xpl_exec_serial();
@@ -28,7 +28,8 @@ static xpl_status_t ask(const char *tool, const struct xpl_buf *bundle, const ch
     CHECK(t);
     xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(out, 1 << 24);
-    CHECK_OK(xpl_tool_options_parse(t, &option, key != NULL, true, &arena, &options, err), err);
+    CHECK_OK(xpl_tool_options_parse(t, o, n, true, &arena, &options, err), err);
+    if (type) *type = t->content_type_of(options);
     const struct xpl_resolve r = {.tool = t,
                                   .options = options,
                                   .hosts = &host,
@@ -39,6 +40,13 @@ static xpl_status_t ask(const char *tool, const struct xpl_buf *bundle, const ch
     const xpl_status_t st = xpl_resolve(&r, out, err);
     xpl_arena_fini(&arena);
     return st;
+}
+
+// `key` may be NULL: no option.
+static xpl_status_t ask(const char *tool, const struct xpl_buf *bundle, const char *key,
+                        const char *value, struct xpl_buf *out, struct xpl_error *err) {
+    const struct xpl_option option = {xpl_str_from(key ? key : ""), xpl_str_from(value)};
+    return ask_with(tool, bundle, &option, key != NULL, NULL, out, err);
 }
 
 static size_t count(const struct xpl_buf *b, const char *what) {
@@ -81,6 +89,64 @@ static void test_traces(struct xpl_buf *bundle) {
     CHECK_EQ(ask("iree_att", bundle, "raw", "true", &out, &err), XPL_NOT_FOUND); // of which one?
     xpl_buf_fini(&out);
     CHECK(strcmp(t->content_type, "application/x-ndjson") == 0);
+}
+
+// The bytes of the trace that an id names, and no row.
+static void test_raw(const struct xpl_buf *bundle) {
+    const struct xpl_option raw[] = {{XPL_STR("id"), XPL_STR("900")},
+                                     {XPL_STR("raw"), XPL_STR("true")}};
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    const char *type;
+    CHECK_OK(ask_with("iree_att", bundle, raw, 2, &type, &out, &err), &err);
+    CHECK_EQ(out.n, 512);
+    CHECK(memmem(bundle->p, bundle->n, out.p, out.n)); // as they lie in the bundle
+    CHECK_STR(xpl_str_from(type), "application/octet-stream");
+    xpl_buf_fini(&out);
+}
+
+// Each report is a tool: rows of JSON, each a line, or a text that has none.
+static void test_reports(const struct xpl_buf *bundle) {
+    static const char *const tools[] = {
+        "iree_att",        "iree_cat",        "iree_command",   "iree_counter", "iree_dispatch",
+        "iree_explain",    "iree_executable", "iree_functions", "iree_latency", "iree_memory",
+        "iree_iterations", "iree_queue",      "iree_self",      "iree_usage",   "iree_sessions",
+        "iree_summary",    "iree_statistics"};
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        for (int text = 0; text < 2; text++) {
+            const struct xpl_option o = {XPL_STR("format"),
+                                         text ? XPL_STR("text") : XPL_STR("jsonl")};
+            struct xpl_error err = {0};
+            struct xpl_buf out;
+            const char *type;
+            CHECK_OK(ask_with(tools[i], bundle, &o, 1, &type, &out, &err), &err);
+            const size_t rows = count(&out, "\n{\"") + (out.n && out.p[0] == '{');
+            CHECK_EQ(rows, text ? 0 : count(&out, "\n"));
+            CHECK(text ? out.n > 0 : rows > 0);
+            CHECK_STR(xpl_str_from(type),
+                      text ? "text/plain; charset=utf-8" : "application/x-ndjson");
+            xpl_buf_fini(&out);
+        }
+}
+
+// What an export is, by its format; begins as files of it do.
+static void test_exports(const struct xpl_buf *bundle) {
+    static const struct {
+        const char *format, *type, *begin;
+    } rows[] = {{"ireeperf-jsonl", "application/x-ndjson", "{\"schema_version\":"},
+                {"perfetto", "application/octet-stream", "\x0a"}, // Trace.packet
+                {"xspace", "application/octet-stream", "\x0a"},   // XSpace.planes
+                {"chrome", "application/json", "{\"displayTimeUnit\":\"ns\""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct xpl_option o = {XPL_STR("format"), xpl_str_from(rows[i].format)};
+        struct xpl_error err = {0};
+        struct xpl_buf out;
+        const char *type;
+        CHECK_OK(ask_with("iree_export", bundle, &o, 1, &type, &out, &err), &err);
+        CHECK_STR(xpl_str_from(type), rows[i].type);
+        CHECK(xpl_str_starts((xpl_str_t){(const char *)out.p, out.n}, xpl_str_from(rows[i].begin)));
+        xpl_buf_fini(&out);
+    }
 }
 
 // Bytes behind the stated end are named, and read when they are asked for; the warning of an export
@@ -142,6 +208,9 @@ int main(void) {
     test_view(&b);
     test_ids(&b);
     test_traces(&b);
+    test_raw(&b);
+    test_reports(&b);
+    test_exports(&b);
     test_unfinished(&b);
     xpl_buf_fini(&b);
     return 0;

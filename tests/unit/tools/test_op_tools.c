@@ -442,9 +442,13 @@ static void test_cpu_peaks(void) {
     render_with("roofline_model", &s, both, &out);
     CHECK_HAS((const char *)out.p, "\"peak_hbm_bw\":\"1\"");
     CHECK_HAS(render_with("op_profile", &s, compute, &out), "\"uncappedFlops\":0.5");
+    // Pages ask for peaks where the CPU is the device.
+    CHECK_HAS(render_with("hlo_stats", &s, NULL, &out), "\"p\":{\"device_type\":\"CPU\"}");
+    CHECK_LACKS(render_with("hlo_stats", &s, off, &out), "\"p\":");
     s.run_environment.hardware_type = XPL_HW_GPU;
     render_with("roofline_model", &s, both, &out);
     CHECK_HAS((const char *)out.p, "\"peak_flop_rate\":\"0\"");
+    CHECK_LACKS(render_with("hlo_stats", &s, NULL, &out), "\"p\":");
     xpl_buf_fini(&before);
     xpl_buf_fini(&out);
     xpl_arena_fini(&a);

@@ -268,11 +268,43 @@ static void test_flows(void) {
     close_view(&v);
 }
 
+// A GPU's own line of steps stays as it was recorded, also beside a TPU (docs/differences.md,
+// gpu_recorded_steps).
+static void test_gpu_steps(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct xpl_buf steps = mk_line(5, "Steps"), stream = mk_line(16, "Stream #16(Compute)");
+    for (int i = 0; i < 3; i++) {
+        struct xpl_buf step = mk_event(&p, "7", i * 10000, 9000);
+        mk_stat_int(&p, &step, "group_id", i / 2);
+        mk_event_end(&steps, &step);
+        mk_plain(&p, &stream, "a_kernel", i * 10000 + 1000, 5000);
+    }
+    mk_line_end(&p, &steps);
+    mk_line_end(&p, &stream);
+    mk_plane_end(&p, &space);
+    mk_plane_begin(&p, 2, "/device:TPU:0");
+    struct xpl_buf ops = mk_line(1, "XLA Ops");
+    mk_plain(&p, &ops, "op.1", 0, 8000);
+    mk_line_end(&p, &ops);
+    mk_plane_end(&p, &space);
+    struct view v;
+    open_view(&v, space);
+    const struct xpl_derived_line *const l = line_named(&v, 0, "Steps");
+    CHECK(l);
+    CHECK_EQ(l->n_events, 3); // XProf makes one of the first two
+    for (int i = 0; i < 3; i++)
+        CHECK(event_is(l, (uint64_t)i, "7", i * 10000, 9000));
+    close_view(&v);
+}
+
 int main(void) {
     test_flows();
     test_gpu();
     test_grouped();
     test_pieces();
     test_limit();
+    test_gpu_steps();
     return 0;
 }
