@@ -9,7 +9,10 @@ RUN meson setup /build --prefix=/usr --libdir=lib -Dbuildtype=release -Db_lto=tr
 
 FROM debian:12-slim
 COPY deploy/setup-debian.sh /tmp/
-RUN /tmp/setup-debian.sh run && rm -rf /var/lib/apt/lists/* /tmp/setup-debian.sh \
+# Loaded when they are needed: libpq5 by --store postgresql://, the others by --logdir s3://.
+RUN /tmp/setup-debian.sh run \
+ && apt-get install -y -q --no-install-recommends libpq5 libcurl4 libexpat1 ca-certificates \
+ && rm -rf /var/lib/apt/lists/* /tmp/setup-debian.sh \
  && useradd --system --create-home --home-dir /var/lib/xplaned xplaned
 COPY --from=build /out/ /
 USER xplaned

@@ -7,14 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${XPL_BIN:-}
-if [ -z "$bin" ]; then
-    deploy/setup-debian.sh build
-    [ -e build/demo/build.ninja ] || meson setup build/demo -Dbuildtype=release
-    ninja -C build/demo
-    bin=build/bin
-    mkdir -p "$bin"
-    ln -sf ../demo/server/xplaned ../demo/cli/xplanectl "$bin/"
-fi
+[ -n "$bin" ] || . deploy/demo-programs.sh
 work=$(mktemp -d)
 address=${XPL_SERVER:-}
 daemon=

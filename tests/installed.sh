@@ -18,7 +18,7 @@ for f in bin/xplaned bin/xplanectl bin/xplaned-agent include/xplaned.h share/man
     share/man/man1/xplaned-agent.1 share/man/man3/xplaned.3 share/man/man3/libxplaned.3 \
     share/man/man8/xplaned.8 share/bash-completion/completions/xplanectl \
     share/fish/vendor_completions.d/xplanectl.fish lib/systemd/system/xplaned.service lib/sysusers.d/xplaned.conf \
-    lib/tmpfiles.d/xplaned.conf; do
+    lib/systemd/system/xplaned-worker@.service lib/tmpfiles.d/xplaned.conf; do
     [ -e "$root/$f" ] || fail "$f is missing"
 done
 [ -e "$lib/xplaned/libxplaned-agent.so" ] || fail "libxplaned-agent.so is missing"

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 import urllib.error
 import urllib.request
 
@@ -95,16 +96,26 @@ def xprof(top, session, name, worker=None):
         yield port, grpc_port
 
 
+class Worker(typing.NamedTuple):
+    address: str
+    log: pathlib.Path
+    process: subprocess.Popen
+
+    def answered(self):
+        """How many requests of XProf."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return sum("service=xprof" in line and "status=OK" in line for line in lines)
+
+
 @contextlib.contextmanager
 def xplaned(top, build, logdir, name, *more):
-    """xplaned as a worker; yields the worker's address and its log."""
+    """xplaned as a worker; yields a Worker."""
     log = top / f"{name}.log"
     command = [str(build / "server" / "xplaned"), "--logdir", str(logdir), "--state-dir", str(top / f"{name}.state"),
-               "--listen", "127.0.0.1:0", "--http", "off", "--xprof-worker", "127.0.0.1:0", "--worker-dir", str(top / f"{name}.files"), "--no-prefetch",
-               *more]
-    with process(command, log):
+               "--listen", "127.0.0.1:0", "--http", "off", "--no-prefetch", *more]
+    with process(command, log) as p:
         found = wait_until("xplaned", lambda: re.search(rb"service=xprof-worker address=(\S+)", log.read_bytes()))
-        yield found.group(1).decode(), log
+        yield Worker(found.group(1).decode(), log, p)
 
 
 def page(port, tool):
@@ -138,18 +149,57 @@ def one_session(count, build, session):
         count.check(f"{session.name}: XProf's own worker answers", all(v is not None for v in expected.values()))
         # The aggregator's log directory does not exist before it starts: xplaned watches the parent.
         (top / "ours").mkdir()
-        address, log = stack.enter_context(xplaned(top, build, top, "worker", "--worker-fallback", f"127.0.0.1:{reference_worker}"))
-        port, _ = stack.enter_context(xprof(top / "ours", session, "logdir", worker=address))
+        worker = stack.enter_context(xplaned(top, build, top, "worker", "--xprof-worker", "127.0.0.1:0", "--worker-dir", str(top / "files"),
+                                             "--worker-fallback", f"127.0.0.1:{reference_worker}"))
+        port, _ = stack.enter_context(xprof(top / "ours", session, "logdir", worker=worker.address))
         time.sleep(2.5)  # until the new files have been noticed for certain
         for tool in tools:
             why = same(tool, expected[tool], page(port, tool))
             count.check(f"{session.name}: {tool}", not why, why)
-        text = log.read_text(errors="replace")
-        asked = [line for line in text.splitlines() if "service=xprof" in line and "status=OK" in line]
-        count.check(f"{session.name}: the worker was xplaned", len(asked) >= len(tools), f"{len(asked)} requests in its log")
+        asked = worker.answered()
+        count.check(f"{session.name}: the worker was xplaned", asked >= len(tools), f"{asked} requests in its log")
         trace = get(port, "/data/plugin/profile/data?run=run&tag=trace_viewer@&host=ALL_HOSTS&resolution=8000")
         count.check(f"{session.name}: trace_viewer@ through the fallback", trace is not None and "source=fallback" in
-                    log.read_text(errors="replace"))
+                    worker.log.read_text(errors="replace"))
+
+
+def many_workers(count, build, session, addresses, target):
+    """Daemons behind XProf's round robin, with one directory for its files; where they have one name, also
+    without one of them.  addresses: to listen on; target(addresses that are listened on): what XProf is told."""
+    tools = [t for t in tool_table.for_workers(build / "cli" / "xplanectl") if t != "trace_viewer@"]
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        top = pathlib.Path(name)
+        reference, _ = stack.enter_context(xprof(top, session, "reference"))
+        expected = {tool: page(reference, tool) for tool in tools}
+        (top / "ours").mkdir()
+        workers = [stack.enter_context(xplaned(top, build, top, f"worker{i}", "--worker-dir", str(top / "files"), "--xprof-worker", address))
+                   for i, address in enumerate(addresses)]
+        worker = target([w.address for w in workers])
+        port, _ = stack.enter_context(xprof(top / "ours", session, "logdir", worker=worker))
+        time.sleep(2.5)  # until the new files have been noticed for certain
+
+        def ask_all(when):
+            for tool in tools:
+                why = same(tool, expected[tool], page(port, tool))
+                count.check(f"{session.name}: {tool} {when}", not why, why)
+
+        ask_all(f"of {len(workers)} workers")
+        wait_until("the log of every worker", lambda: all(w.answered() for w in workers))
+        if "," in worker:
+            return  # XProf gives the hosts of an address to nobody else
+        workers[0].process.terminate()
+        workers[0].process.wait(30)
+        before = workers[1].answered()
+        ask_all("without one of them")
+        wait_until("the log of the other", lambda: workers[1].answered() >= before + len(tools))
+
+
+def has_two_addresses():
+    """Whether localhost can be ::1, too; gRPC takes it to be both by itself."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET6) as s:
+        s.bind(("::1", 0))
+        return True
+    return False
 
 
 def main():
@@ -162,6 +212,13 @@ def main():
     count = Count()
     for session in sessions:
         one_session(count, args.build.resolve(), session.resolve())
+    widest = max(sessions, key=lambda s: len(list(s.glob("*.xplane.pb"))))
+    many_workers(count, args.build.resolve(), widest.resolve(), ["127.0.0.1:0"] * 3, ",".join)
+    if has_two_addresses():
+        port = free_port()
+        many_workers(count, args.build.resolve(), widest.resolve(), [f"127.0.0.1:{port}", f"[::1]:{port}"], lambda _: f"dns:///localhost:{port}")
+    else:
+        print("no ::1 here: one name of two daemons is not tried")
     print(f"{count.passed} passed, {count.failed} failed")
     sys.exit(count.failed > 0 or count.passed == 0)
 

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what deploy/ has for many machines.  Usage: deploy.py CHECK [XPLANED [XPLANECTL]]
+
+CHECK: kubernetes, kustomize, flags, queue, haproxy, systemd, slurm, demo.  Ends with 77 where a tool
+that the check needs is not there, and says which.  What PyPI has (kubernetes-validate, kubectl) is
+taken from $XPL_CLUSTER_VENV, the environment of tests/cluster/setup.sh.
+"""
+import glob
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+BASE = DEPLOY / "kubernetes/base"
+KEDA = "keda.sh/v1alpha1"
+
+
+def skip(why):
+    print(f"SKIPPED: {why}", file=sys.stderr)
+    sys.exit(77)
+
+
+def fail(why):
+    sys.exit(f"deploy: {why}")
+
+
+def need(tool):
+    venv = os.environ.get("XPL_CLUSTER_VENV", "/nonexistent")
+    found = shutil.which(tool, path=f"{venv}/bin:{os.environ['PATH']}:/usr/sbin")
+    return found or skip(f"{tool} is not installed")
+
+
+def run(*argv, **more):
+    r = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True, check=False, **more)
+    if r.returncode:
+        fail(f"{argv[0]}: exit status {r.returncode}\n{r.stdout}")
+    return r.stdout
+
+
+def in_venv(module):
+    """This Python, or that of the environment, which has the module; the check runs there."""
+    venv = os.environ.get("XPL_CLUSTER_VENV")
+    for python in [f"{venv}/bin/python"] if venv else [sys.executable]:
+        if subprocess.run([python, "-c", f"import {module}"], stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0:
+            return python
+    return skip(f"no {module}: tests/cluster/setup.sh DIR, and XPL_CLUSTER_VENV=DIR")
+
+
+def documents():
+    """(file, document) of all manifests, as text."""
+    for path in sorted(BASE.glob("*.yaml")):
+        if path.name == "kustomization.yaml":
+            continue
+        for text in path.read_text(encoding="utf-8").split("\n---\n"):
+            yield path.name, text
+
+
+def check_kubernetes():
+    python = in_venv("kubernetes_validate, jsonschema, yaml")
+    strict = f"{os.path.dirname(python)}/kubernetes-validate"
+    schema = DEPLOY / "kubernetes/keda.schema.json"
+    with tempfile.TemporaryDirectory() as work:
+        for i, (name, text) in enumerate(documents()):
+            path = pathlib.Path(work, f"{i}-{name}")
+            path.write_text(text, encoding="utf-8")
+            if KEDA in text:
+                run(python, "-c", "import json, sys, yaml, jsonschema;"
+                    "jsonschema.validate(yaml.safe_load(open(sys.argv[1])),"
+                    "json.load(open(sys.argv[2])))", path, schema)
+            else:
+                run(strict, "--strict", path)
+        # The checks find what is wrong.
+        for what, old, new in [("a field", "replicas:", "replica:"),
+                               ("a type", "replicas: 2", "replicas: two"),
+                               ("a field of KEDA", "pollingInterval:", "pollInterval:")]:
+            bad = next((t for _, t in documents() if old in t), None)
+            path = pathlib.Path(work, "bad.yaml")
+            path.write_text(bad.replace(old, new), encoding="utf-8")
+            argv = [strict, "--strict", str(path)] if KEDA not in bad else [
+                python, "-c", "import json, sys, yaml, jsonschema;"
+                "jsonschema.validate(yaml.safe_load(open(sys.argv[1])),"
+                "json.load(open(sys.argv[2])))", str(path), str(schema)]
+            if subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              check=False).returncode == 0:
+                fail(f"{what} that is wrong was not found")
+
+
+def check_kustomize():
+    kubectl = need("kubectl")
+    out = run(kubectl, "kustomize", BASE)
+    kinds = sorted(re.findall(r"^kind: (\w+)$", out, re.M))
+    expected = ["Deployment", "Deployment", "PersistentVolumeClaim", "PodDisruptionBudget",
+                "PodDisruptionBudget", "ScaledObject", "Service", "TriggerAuthentication"]
+    if kinds != expected:
+        fail(f"kinds: {kinds}")
+    if out.count("app.kubernetes.io/part-of: xplaned") < len(expected):
+        fail("not all have the common label")
+
+
+def deploy_flags():
+    """(file, flag) of each flag of xplaned in deploy/."""
+    for path in [BASE / "front.yaml", BASE / "worker.yaml"]:
+        for flag in re.findall(r"^\s+- (--[a-z-]+)", path.read_text(encoding="utf-8"), re.M):
+            yield path.name, flag
+    for path in [DEPLOY / "xplaned-worker@.service.in", DEPLOY / "slurm/xplaned-workers.sbatch",
+                 DEPLOY / "haproxy.cfg"]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("#SBATCH") or "sbatch --array" in line or "systemctl" in line:
+                continue
+            for flag in re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", line):
+                yield path.name, flag
+
+
+def check_flags(xplaned):
+    known = set()
+    for flag in re.findall(r"^  --(\S+)", run(xplaned, "--help"), re.M):
+        known |= {f"--{flag.replace('[no-]', '')}", f"--{flag.replace('[no-]', 'no-')}"}
+    found = list(deploy_flags())
+    if len(found) < 20:
+        fail(f"only {len(found)} flags found: {found}")
+    wrong = [f"{name}: {flag}" for name, flag in found if flag not in known]
+    if wrong:
+        fail(f"flags that xplaned does not have: {wrong}")
+    for name, text in documents():
+        for port in re.findall(r"(?:containerPort|port): (\d+)", text):
+            if port not in ("50551", "8795"):
+                fail(f"{name}: port {port}")
+
+
+def scaler_query():
+    text = (BASE / "autoscaling.yaml").read_text(encoding="utf-8")
+    found = re.search(r"query: >-\n((?: {10}.*\n)+)", text)
+    return " ".join(found[1].split()) if found else fail("autoscaling.yaml: no query")
+
+
+def check_queue(xplaned):
+    """The scaler's query on a database that a daemon has made: set aside jobs do not count."""
+    sys.path.insert(0, str(ROOT / "tests/cluster"))
+    import measure  # pylint: disable=import-outside-toplevel
+    if not glob.glob("/usr/lib/postgresql/*/bin/initdb"):
+        skip("no server of PostgreSQL in /usr/lib/postgresql")
+    with tempfile.TemporaryDirectory() as work:
+        db = measure.Database(work)
+        logs = pathlib.Path(work, "logs")
+        logs.mkdir()
+        daemon = subprocess.Popen([xplaned, "--role=worker", f"--logdir={logs}",
+                                   f"--state-dir={work}/state", f"--store={db.url}"],
+                                  stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(300):
+                if db.sql("SELECT count(*) FROM daemons") == "1":
+                    break
+                measure.time.sleep(0.1)
+            daemon.terminate()
+            daemon.wait()
+            db.sql("INSERT INTO jobs(digest, session, host, size_bytes, mtime_ns, product, version,"
+                   " variant, rank, attempt, expires_at) SELECT decode(md5(i::text),'hex'), 's',"
+                   " i::text, 1, 1, 'p', 1, 0, i, CASE WHEN i<3 THEN 0 ELSE 3 END,"
+                   " clock_timestamp()+CASE i WHEN 4 THEN interval '1 min' ELSE interval '-1 min'"
+                   " END FROM generate_series(1,5) i")
+            counted = db.sql(scaler_query())
+        finally:
+            daemon.kill()
+            daemon.wait()
+            db.stop()
+    if counted != "3":  # two that wait, one that runs
+        fail(f"the scaler's query counts {counted!r} jobs, not 3")
+
+
+def check_haproxy():
+    haproxy = need("haproxy")
+    run(haproxy, "-c", "-f", DEPLOY / "haproxy.cfg")
+    routes = (ROOT / "docs/http.md").read_text(encoding="utf-8")
+    if "/api/v1/tool?session=" not in routes:
+        fail("docs/http.md: the session's name is another one")
+
+
+def check_systemd():
+    analyze = need("systemd-analyze")
+    with tempfile.TemporaryDirectory() as work:
+        for unit in ["xplaned.service", "xplaned-worker@.service"]:
+            text = (DEPLOY / f"{unit}.in").read_text(encoding="utf-8")
+            text = text.replace("@BINDIR@/xplaned", "/bin/true")
+            pathlib.Path(work, unit).write_text(text, encoding="utf-8")
+        out = run(analyze, "verify", "--man=no", f"{work}/xplaned.service",
+                  f"{work}/xplaned-worker@1.service")
+        ours = [l for l in out.splitlines() if "xplaned" in l]
+        if ours:
+            fail("\n".join(ours))
+
+
+STUB = """#!/bin/bash
+trap 'echo drained >>"$OUT"; exit 0' TERM
+echo "$@" >"$OUT"
+while :; do sleep 0.05; done
+"""
+
+
+def check_slurm():
+    """The script, as Slurm starts it, with a program in xplaned's place: arguments, and SIGTERM."""
+    script = DEPLOY / "slurm/xplaned-workers.sbatch"
+    run("bash", "-n", script)
+    with tempfile.TemporaryDirectory() as work:
+        stub, out = pathlib.Path(work, "xplaned"), pathlib.Path(work, "out")
+        stub.write_text(STUB, encoding="utf-8")
+        stub.chmod(0o755)
+        env = {**os.environ, "PATH": f"{work}:{os.environ['PATH']}", "TMPDIR": work,
+               "OUT": str(out), "SLURM_CPUS_PER_TASK": "3"}
+        r = subprocess.run(["bash", script], env={**env, "XPLANED_STORE": "x"}, check=False,
+                           stderr=subprocess.PIPE, text=True)
+        if r.returncode == 0 or "XPLANED_LOGDIR" not in r.stderr:
+            fail(f"without XPLANED_LOGDIR: {r}")
+        with subprocess.Popen(["bash", str(script)],
+                              env={**env, "XPLANED_STORE": "x", "XPLANED_LOGDIR": "/l"}) as p:
+            while not (out.exists() and out.read_text(encoding="utf-8").endswith("\n")):
+                if p.poll() is not None:
+                    fail(f"it ended with {p.returncode}")
+            p.terminate()
+            code = p.wait(timeout=60)
+        said = out.read_text(encoding="utf-8").splitlines()
+        if code != 0 or said[-1] != "drained" or "--role worker" not in said[0] or \
+                "--workers 3" not in said[0]:
+            fail(f"exit status {code}, {said}")
+        if list(pathlib.Path(work).glob("xplaned-worker.*")):
+            fail("its state is left behind")
+
+
+def check_demo(xplaned, xplanectl):
+    """deploy/cluster-demo.sh, with jobs that take long enough to kill a worker in the middle."""
+    if not glob.glob("/usr/lib/postgresql/*/bin/initdb"):
+        skip("no server of PostgreSQL in /usr/lib/postgresql")
+    with tempfile.TemporaryDirectory() as work:
+        for name, path in [("xplaned", xplaned), ("xplanectl", xplanectl)]:
+            pathlib.Path(work, name).symlink_to(os.path.abspath(path))
+        out = run(DEPLOY / "cluster-demo.sh", "40",
+                  env={**os.environ, "XPL_BIN": work, "XPLANED_FAULT_JOBS": "delay_ms=400"})
+    made = [int(n) for n in re.findall(r"^worker\d +(\d+)", out, re.M)]
+    # The one that is killed may have published what it does not log.
+    if len(made) != 4 or sum(made) < 79 or "products: 80, jobs left: 0" not in out or \
+            "before: 4 workers and 1 front" not in out or not out.endswith("equal, byte for byte\n"):
+        fail(out)
+
+
+def main():
+    checks = {"kubernetes": check_kubernetes, "kustomize": check_kustomize, "flags": check_flags,
+              "queue": check_queue, "haproxy": check_haproxy, "systemd": check_systemd,
+              "slurm": check_slurm, "demo": check_demo}
+    if len(sys.argv) < 2 or sys.argv[1] not in checks:
+        sys.exit(f"usage: deploy.py {'|'.join(checks)} [XPLANED [XPLANECTL]]")
+    json.loads((DEPLOY / "kubernetes/keda.schema.json").read_text(encoding="utf-8"))
+    checks[sys.argv[1]](*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

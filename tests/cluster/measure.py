@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times one session on a front and workers, cold.
+
+Usage: measure.py --build DIR [--hosts 256] [--workers 8] [--delay-ms 200] [--lease 2]
+                  [--kill SECONDS] [--idle SECONDS]
+Each job takes --delay-ms longer than its work, which stands for larger profiles: what is compared
+with is jobs x delay / workers.  --kill ends one worker so long after the request.  --idle counts
+the transactions of the fleet when it has nothing to do.  Needs a build with -Dfaults=true and
+PostgreSQL's server of Debian; all of it runs below a temporary directory.
+"""
+import argparse
+import glob
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROFILE = ROOT / "tests/data/logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
+
+
+class Database:
+    """A server of our own: a socket, no TCP."""
+
+    def __init__(self, work):
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
+        if not found:
+            sys.exit("SKIPPED: no server of PostgreSQL in /usr/lib/postgresql")
+        self.bin = os.path.dirname(found[-1])
+        self.user = pwd.getpwnam("postgres") if os.geteuid() == 0 else None
+        self.dir = os.path.join(work, "pg")
+        os.mkdir(self.dir, 0o700)
+        if self.user:
+            os.chmod(work, 0o755)
+            os.chown(self.dir, self.user.pw_uid, self.user.pw_gid)
+        data = os.path.join(self.dir, "data")
+        self._run("initdb", "-D", data, "-U", "postgres", "-N", "-A", "trust")
+        self.server = subprocess.Popen(
+            self._argv("postgres", "-D", data, "-k", self.dir, "-c", "listen_addresses=",
+                       "-c", "fsync=off", "-c", "max_connections=200"),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=self._drop)
+        self.url = f"postgresql://postgres@/postgres?host={self.dir}"
+        for _ in range(200):
+            if self.sql("SELECT 1") == "1":
+                return
+            time.sleep(0.1)
+        self.stop()
+        sys.exit("the database does not answer")
+
+    def _argv(self, program, *args):
+        return [os.path.join(self.bin, program), *args]
+
+    def _drop(self):
+        if self.user:
+            os.setgroups([])
+            os.setgid(self.user.pw_gid)
+            os.setuid(self.user.pw_uid)
+
+    def _run(self, *argv):
+        subprocess.run(self._argv(*argv), check=True, stdout=subprocess.DEVNULL, cwd="/",
+                       preexec_fn=self._drop)
+
+    def sql(self, text):
+        r = subprocess.run(self._argv("psql", "-XqAt", "-h", self.dir, "-U", "postgres", "-c", text),
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        return r.stdout.strip()
+
+    def stop(self):
+        self.server.send_signal(signal.SIGINT)
+        self.server.wait()
+
+
+def make_session(logdir, hosts):
+    """Hosts of other bytes each, written long ago."""
+    data = PROFILE.read_bytes()
+    run = logdir / "plugins/profile/run"
+    run.mkdir(parents=True)
+    for i in range(hosts):
+        name = f"h{i:05d}".encode()
+        path = run / f"{name.decode()}.xplane.pb"
+        path.write_bytes(data + b"\x22" + bytes([len(name)]) + name)
+        os.utime(path, (1700000000, 1700000000 + i))
+
+
+
+class Fleet:
+    def __init__(self, o, work, db):
+        self.o, self.work, self.db, self.processes = o, work, db, []
+
+    def start(self, role, n, *flags, **env):
+        log = open(os.path.join(self.work, f"{role}{n}.log"), "w", encoding="utf-8")
+        p = subprocess.Popen(
+            [f"{self.o.build}/server/xplaned", f"--role={role}", f"--logdir={self.work}/logs",
+             f"--store={self.db.url}", f"--state-dir={self.work}/{role}{n}", *flags],
+            stderr=log, env={**os.environ, **env})
+        self.processes.append(p)
+        return p
+
+    def start_workers(self):
+        delay = f"delay_ms={self.o.delay_ms}"
+        return [self.start("worker", i, "--workers=1", f"--job-lease={self.o.lease}s",
+                           XPLANED_FAULT_JOBS=delay) for i in range(self.o.workers)]
+
+    def start_front(self):
+        self.start("front", 0, "--listen=127.0.0.1:0", "--http=off")
+        for _ in range(300):
+            text = pathlib.Path(self.work, "front0.log").read_text(encoding="utf-8")
+            found = re.search(r"msg=listening service=grpc address=(\S+)", text)
+            if found:
+                return found[1]
+            time.sleep(0.1)
+        sys.exit("the front does not listen")
+
+    def wait_workers(self):
+        for _ in range(600):
+            if self.db.sql("SELECT count(*) FROM daemons WHERE role='worker' AND"
+                           " expires_at>clock_timestamp()") == str(self.o.workers):
+                return
+            time.sleep(0.1)
+        sys.exit("the workers do not report")
+
+    def stop(self):
+        for p in self.processes:
+            if p.poll() is None:
+                p.terminate()
+        for p in self.processes:
+            p.wait()
+
+
+def transactions(db):
+    return int(db.sql("SELECT pg_stat_force_next_flush(); SELECT xact_commit+xact_rollback FROM"
+                      " pg_stat_database WHERE datname='postgres'").split()[-1])
+
+
+def measure_idle(o, db):
+    time.sleep(12)
+    before, began = transactions(db), time.monotonic()
+    time.sleep(o.idle)
+    took = time.monotonic() - began
+    time.sleep(2)
+    print(f"idle: {(transactions(db) - before - 2) / took:.1f} transactions/s")
+
+
+def measure_session(o, fleet, workers, address):
+    began = time.monotonic()
+    client = subprocess.Popen([f"{o.build}/cli/xplanectl", "--server", address, "tool",
+                               "overview_page", "run", "-o", os.devnull])
+    if o.kill is not None:
+        time.sleep(o.kill)
+        workers[0].kill()
+    code = client.wait()
+    took = time.monotonic() - began
+    jobs = sum(pathlib.Path(fleet.work, f"worker{i}.log").read_text(encoding="utf-8").count(
+        "msg=published") for i in range(o.workers))
+    ideal = jobs * o.delay_ms / 1000 / o.workers
+    left = fleet.db.sql("SELECT count(*) FROM jobs")
+    print(f"{o.hosts} hosts, {jobs} jobs, {o.workers} workers: {took:.1f} s, the delays alone"
+          f" {ideal:.1f} s: {took / ideal:.2f}; status {code}, {left} jobs left")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("--build", required=True)
+    p.add_argument("--hosts", type=int, default=256)
+    p.add_argument("--workers", type=int, default=8)
+    p.add_argument("--delay-ms", type=int, default=200)
+    p.add_argument("--lease", type=int, default=2)
+    p.add_argument("--kill", type=float)
+    p.add_argument("--idle", type=float)
+    p.add_argument("--keep", action="store_true", help="leave the directory with the logs")
+    o = p.parse_args()
+    work = tempfile.mkdtemp(prefix="xpl-measure-")
+    db = Database(work)
+    make_session(pathlib.Path(work, "logs"), o.hosts)
+    fleet = Fleet(o, work, db)
+    try:
+        workers, address = fleet.start_workers(), fleet.start_front()
+        fleet.wait_workers()
+        if o.idle:
+            measure_idle(o, db)
+        else:
+            measure_session(o, fleet, workers, address)
+    finally:
+        fleet.stop()
+        db.stop()
+        if o.keep:
+            print(work)
+        else:
+            shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()
