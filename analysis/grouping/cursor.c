@@ -251,14 +251,14 @@ static void relate(struct xpl_group_cursor *c, uint32_t outer, uint32_t label, u
 }
 
 // As linked_label, of an event that may be linked.
-static uint32_t read_label(struct xpl_group_cursor *c, const struct xpl_event *ev, uint32_t mask,
+static uint32_t read_label(struct xpl_group_cursor *c, const struct xpl_event *ev,
                            const struct xpl_raw_event *raw, uint32_t label) {
     const struct plan *const plan = &c->pg->plan;
     const uint32_t role = plan->role_of[ev->md];
     struct scan_stats ss;
     struct event_links links;
-    const bool kernel = c->kernels && !(role & ROLE_KNOWN) && (mask & SC_BIT(SC_CORRELATION));
     if (!xpl_grp_read_stats(plan, raw, &ss)) return label;
+    const bool kernel = c->kernels && !(role & ROLE_KNOWN) && (ss.mask & SC_BIT(SC_CORRELATION));
     if (kernel) { // its launch is nearer than what the kernel around it comes from
         const uint32_t launch = xpl_grp_launch_scope(c->g, ss.u[SC_CORRELATION]);
         if (launch) label = join_label(xpl_grp_node_label(&c->g->nodes[launch - 1]), label);
@@ -278,7 +278,7 @@ XPL_INLINE uint32_t linked_label(struct xpl_group_cursor *c, const struct xpl_ev
     const uint32_t role = c->pg->plan.role_of[ev->md];
     const bool kernel = c->kernels && !(role & ROLE_KNOWN) && (mask & SC_BIT(SC_CORRELATION));
     if (!kernel && (!c->consumers || !xpl_grp_may_consume(mask, role))) return label;
-    return read_label(c, ev, mask, raw, label);
+    return read_label(c, ev, raw, label);
 }
 
 struct found {
