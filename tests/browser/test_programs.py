@@ -201,9 +201,9 @@ def graph_moves(tab):
     wait_until("farther", lambda: abs(view(tab)[0] - small) < small * 0.01)
     tab.page.uncheck("#fusions")
     wait_until("the address says so", lambda: tab.params().get("fusions") == "folded")
-    tab.ready()
-    painted(tab)
-    assert count_of(tab) == 3 and "without their inside" in tab.page.inner_text(".graph-note")
+    # The address changes before the picture that it names has come.
+    wait_until("fusions are drawn without their inside", lambda: "without their inside" in " ".join(tab.texts(".graph-note")))
+    assert count_of(tab) == 3
 
 
 def large_drawing(n):
