@@ -63,6 +63,7 @@ static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err)
                                             .captured_ns = xpl_xspace_captured_ns,
                                             .links_inside = d->config->links_inside,
                                             .objects = d->objects,
+                                            .scan_later = d->objects != NULL,
                                             .list_every_ns =
                                                 d->config->object_interval_ms * 1000000u};
     return xpl_catalogue_new(&o, &d->catalogue, err);

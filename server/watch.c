@@ -173,8 +173,14 @@ static void publish_snapshot(struct xpl_watch *w) {
     struct xpl_snapshot *before = w->snapshot;
     w->snapshot = xpl_catalogue_get(w->catalogue);
     if (!w->snapshot->in_bucket) watch_dirs(w, w->snapshot);
-    w->changed(w->arg, before ? before : w->snapshot, w->snapshot);
+    w->changed(w->arg, before, w->snapshot);
     xpl_snapshot_unref(before);
+}
+
+static void publish_first(struct xpl_watch *w) {
+    if (!w->snapshot->in_bucket) watch_dirs(w, w->snapshot);
+    w->changed(w->arg, w->snapshot, w->snapshot);
+    w->all_due_ms += w->interval_ms;
 }
 
 static void scan_work(uv_work_t *work) {
@@ -239,8 +245,9 @@ xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t i
     uv_timer_init(xpl_loop_uv(loop), &w->timer);
     w->timer.data = w;
     w->open_handles = 1;
-    publish_snapshot(w);
-    w->all_due_ms = uv_now(xpl_loop_uv(loop)) + interval_ms;
+    w->all_due_ms = uv_now(xpl_loop_uv(loop));
+    w->snapshot = xpl_catalogue_get(catalogue);
+    if (!w->snapshot->unscanned) publish_first(w);
     plan_scan(w);
     return w;
 }

@@ -10,7 +10,8 @@
 struct xpl_watch;
 
 // `changed(arg, before, after)` runs on the loop's thread for each new snapshot, the first included
-// (then `before` is the same as `after`).  NULL when out of memory.
+// (then `before` is the same as `after`).  A catalogue that was not scanned yet is scanned as soon
+// as the loop runs, and its empty snapshot is only the first `before`.  NULL when out of memory.
 struct xpl_watch *
 xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t interval_ms,
               void (*changed)(void *arg, struct xpl_snapshot *before, struct xpl_snapshot *after),

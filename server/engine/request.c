@@ -24,8 +24,17 @@ void xpl_request_free(struct xpl_request *q) {
 
 // ---- what is not there ----
 
+xpl_status_t xpl_request_need_scan(const struct xpl_snapshot *snapshot, struct xpl_error *err) {
+    if (!snapshot->unscanned) return XPL_OK;
+    XPL_RETURN_ERROR(
+        err, XPL_UNAVAILABLE,
+        "the log directory is still being listed for the first time, or cannot be (the "
+        "daemon's log says why); try again soon");
+}
+
 xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
                                     struct xpl_error *err) {
+    XPL_TRY(xpl_request_need_scan(snapshot, err));
     struct xpl_near near = xpl_near_begin(name);
     char hint[XPL_NEAR_TEXT];
     // From the end: names of captures are times, and the newest are the likeliest.

@@ -197,6 +197,12 @@ static void list_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
                         : q->page_size > MAX_PAGE ? MAX_PAGE
                                                   : q->page_size;
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
+    struct xpl_error err = {0};
+    if (xpl_request_need_scan(snap, &err) != XPL_OK) {
+        xpl_snapshot_unref(snap);
+        xpl_rpc_finish_error(c, &err);
+        return;
+    }
     Xplaned__V1__ListSessionsResponse r;
     xplaned__v1__list_sessions_response__init(&r);
     r.sessions = xpl_arena_array(&arena, page, sizeof *r.sessions);

@@ -159,6 +159,7 @@ static xpl_status_t publish(struct xpl_catalogue *c, struct xpl_error *err) {
                                            .logdir_name = xpl_str_from(c->logdir_name),
                                            .generation = c->generation + 1,
                                            .before = c->snap,
+                                           .unscanned = !c->scanned,
                                            .limits = limits,
                                            .n_limits = c->n_limits};
     struct xpl_snapshot *next = NULL;
@@ -179,7 +180,8 @@ xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, boo
     if (apply_marks(c)) what = XPL_SCAN_ALL;
     xpl_status_t st = open_root(c, err);
     if (st == XPL_OK) st = xpl_scan_walk(c, what, err);
-    bool changed = st == XPL_OK && (c->changed || !c->snap);
+    c->scanned |= st == XPL_OK;
+    bool changed = st == XPL_OK && (c->changed || !c->snap || c->snap->unscanned);
     if (changed) st = publish(c, err);
     pthread_mutex_unlock(&c->scan_mu);
     if (st == XPL_OK && ret_changed) *ret_changed = changed;
@@ -231,7 +233,9 @@ static xpl_status_t start(struct xpl_catalogue *c, const char *logdir, struct xp
     c->o.logdir = c->base;
     c->top = xpl_dir_new(NULL, ".");
     if (!c->top) XPL_RETURN_OOM(err, "catalogue");
-    return xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, err);
+    if (!c->o.scan_later) return xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, err);
+    XPL_TRY(open_root(c, err));
+    return publish(c, err);
 }
 
 xpl_status_t xpl_catalogue_new(const struct xpl_catalogue_options *o, struct xpl_catalogue **ret,

@@ -94,6 +94,7 @@ struct xpl_snapshot {
     // is a file, the directory of that file.  NUL-terminated.
     xpl_str_t base;
     bool in_bucket;                     // `base` is no directory: nothing is to be watched
+    bool unscanned;                     // nothing was listed yet: what is there is not known
     const struct xpl_session *sessions; // by name
     size_t n_sessions;
     const struct xpl_watch_dir *dirs; // parents before children
@@ -122,12 +123,14 @@ struct xpl_catalogue_options {
     // profiles were captured is then said by names and times alone.
     struct xpl_objects *objects;
     uint64_t list_every_ns;
+    // The first snapshot is empty and says `unscanned`; the first scan replaces it.
+    bool scan_later;
 };
 
 struct xpl_catalogue;
 
-// Opens LOGDIR and scans it once.  NOT_FOUND, PERMISSION_DENIED or INVALID_ARGUMENT with a
-// sentence when LOGDIR cannot be used.
+// Opens LOGDIR and scans it once, unless that is to be done later.  NOT_FOUND, PERMISSION_DENIED
+// or INVALID_ARGUMENT with a sentence when LOGDIR cannot be used.
 xpl_status_t xpl_catalogue_new(const struct xpl_catalogue_options *o, struct xpl_catalogue **ret,
                                struct xpl_error *err) XPL_NODISCARD;
 // Snapshots that are still referenced stay valid.  NULL is fine.

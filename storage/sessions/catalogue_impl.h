@@ -21,6 +21,7 @@ struct xpl_catalogue {
     size_t n_dirs, cap_dirs, n_hosts;
     uint64_t generation;
     bool changed;                 // since the last snapshot
+    bool scanned;                 // once at least
     char limits[MAX_LIMITS][256]; // what the last scan had to cut off
     size_t n_limits;
 

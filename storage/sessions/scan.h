@@ -75,6 +75,7 @@ struct xpl_snapshot_spec {
     const struct xpl_snapshot *before; // NULL for the first
     const char *const *limits;         // sentences about limits that cut something off
     size_t n_limits;
+    bool unscanned;
 };
 // Names the sessions and copies everything.  Notes in dirs[i]->changed where a name came to mean
 // another directory.  RESOURCE_EXHAUSTED on OOM.

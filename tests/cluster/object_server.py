@@ -50,6 +50,9 @@ class Bucket(http.server.ThreadingHTTPServer):
         with self.lock:
             return sum(1 for r in self.requests if r[0] == kind and status in (None, r[2]))
 
+    def handle_error(self, request, client_address):
+        """A client that hung up."""
+
     def end(self):
         self.shutdown()
         self.server_close()

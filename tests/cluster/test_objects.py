@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import urllib.error
@@ -46,6 +47,10 @@ class Objects(Case):
         self.addCleanup(daemon.end)
         return daemon
 
+    def wait_listed(self, daemon):
+        """It is ready before it knows what is in the bucket."""
+        wait_until("the bucket is listed", lambda: self.ask_of(daemon, "sessions")[0] == 0)
+
     def ask_of(self, daemon, *arguments):
         self.server = daemon.address
         return self.ask(*arguments)
@@ -67,8 +72,11 @@ class Stub(Objects):
         self.bucket = Bucket("bucket", ACCESS, SECRET)
         self.addCleanup(self.bucket.end)
 
-    def started(self, *more, prefix="logs", name="objects"):
-        return self.daemon_on(f"s3://bucket/{prefix}", name, "--object-endpoint", self.bucket.endpoint, *more)
+    def started(self, *more, prefix="logs", name="objects", listed=True):
+        daemon = self.daemon_on(f"s3://bucket/{prefix}", name, "--object-endpoint", self.bucket.endpoint, *more)
+        if listed:
+            self.wait_listed(daemon)
+        return daemon
 
     def put_run(self, run, data=None, host="vm"):
         key = f"logs/plugins/profile/{run}/{host}.xplane.pb"
@@ -220,12 +228,7 @@ class Stub(Objects):
     def test_refused(self):
         """What is wrong is said at the start, and what would write says that it is not done."""
         self.put_run("run")
-        os.environ["AWS_SECRET_ACCESS_KEY"] = "another"
-        self.assertIn("403 SignatureDoesNotMatch", self.refused())
-        os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
-        self.assertIn("404 NoSuchBucket", self.refused(logdir="s3://other/logs"))
         self.assertIn("no bucket's name", self.refused(logdir="s3://"))
-        self.assertIn("403", self.refused("--object-anonymous"))
         del os.environ["AWS_ACCESS_KEY_ID"]
         self.assertIn("AWS_ACCESS_KEY_ID", self.refused())
         os.environ["AWS_ACCESS_KEY_ID"] = ACCESS
@@ -235,6 +238,48 @@ class Stub(Objects):
             self.assertNotEqual(code, 0, call)
             self.assertIn("object store, which this daemon only reads", out + err, call)
         self.assertFalse(list(self.place.rglob("s3:*")))
+
+    def test_denied(self):
+        """A bucket that cannot be listed: the log says why, and requests are told to read it."""
+        self.put_run("run")
+        os.environ["AWS_SECRET_ACCESS_KEY"] = "another"
+        for name, why, *more in (("key", "403 SignatureDoesNotMatch"), ("anonymous", "403", "--object-anonymous")):
+            daemon = self.started(*more, name=name, listed=False)
+            wait_until("the log says why", lambda: why in daemon.text())
+            code, _, err = self.answer(daemon, "overview_page", "run")
+            self.assertNotEqual(code, 0)
+            self.assertIn("the daemon's log says why", err)
+        os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
+        daemon = self.daemon_on("s3://other/logs", "other", "--object-endpoint", self.bucket.endpoint)
+        wait_until("the log says why", lambda: "404 NoSuchBucket" in daemon.text())
+
+    def test_slow_start(self):
+        """A store that says nothing at the start: the daemon is ready, answers, and ends when it is told to."""
+        self.put_run("run")
+        asked, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+        self.bucket.faults.append(lambda handler, kind, key: asked.set() or go_on.wait(60) and False)
+        notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(notify.close)
+        notify.bind(str(self.place / "notify"))
+        notify.settimeout(20)
+        os.environ["NOTIFY_SOCKET"] = str(self.place / "notify")
+        self.addCleanup(os.environ.pop, "NOTIFY_SOCKET")
+        for last in (False, True):
+            daemon = self.started(name=f"slow{last}", listed=False)
+            self.assertIn(b"READY=1", notify.recv(1000))
+            self.assertTrue(asked.wait(20))
+            code, _, err = self.answer(daemon, "overview_page", "run")
+            self.assertNotEqual(code, 0)
+            self.assertIn("still being listed", err)
+            if last:
+                go_on.set()
+                self.wait_listed(daemon)
+                self.assertEqual(self.answer(daemon, "overview_page", "run")[0], 0)
+            begin = time.monotonic()
+            daemon.end(signal.SIGTERM)
+            self.assertLess(time.monotonic() - begin, 15)
+            self.assertIn(b"STOPPING=1", notify.recv(1000))
 
     def test_google(self):
         """As Google does: Accept-Encoding changes on its way, and x-goog- beside x-amz- headers is refused."""
@@ -254,6 +299,7 @@ class Stub(Objects):
             return True
         self.bucket.faults.append(fault)
         daemon = self.daemon_on("gs://bucket/logs", "google", "--object-endpoint", self.bucket.endpoint)
+        self.wait_listed(daemon)
         code, _, err = self.answer(daemon, "overview_page", "run")
         self.assertEqual(code, 0, err)
         # Else objects that are stored with Content-Encoding gzip are unpacked.
@@ -374,6 +420,7 @@ class Seaweed(Objects):
         where = ("--object-endpoint", self.endpoint)
         objects = self.daemon_on("s3://bucket/logs", "objects", *where, *SOON)
         plain = self.daemon_on(LOGDIR, "plain")
+        self.wait_listed(objects)
         for tool, run in (("overview_page", "cpu/jax_4hosts"), ("trace_viewer", "cpu/jax_matmul_nopy")):
             self.assertEqual(self.answer(objects, tool, run)[:2], self.answer(plain, tool, run)[:2])
         code, _, err = self.answer(objects, "overview_page", ODD)

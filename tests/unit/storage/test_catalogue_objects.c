@@ -30,7 +30,7 @@ static const struct fake_object THREE[] = {{RUNS "one/a" SUFFIX, "\"1\"", "aaaa"
                                            {RUNS "one/readme", "\"3\"", "-"},
                                            {RUNS "two/a" SUFFIX, "\"4\"", ""}};
 
-static struct xpl_catalogue *begin(uint64_t every_ns) {
+static struct xpl_catalogue *begin_as(uint64_t every_ns, bool scan_later) {
     struct xpl_error err = {0};
     struct xpl_catalogue *c = NULL;
     memset(&fake, 0, sizeof fake);
@@ -41,9 +41,14 @@ static struct xpl_catalogue *begin(uint64_t every_ns) {
                                             .logdir = "s3://bucket/logs",
                                             .match = match,
                                             .objects = &fake.base,
-                                            .list_every_ns = every_ns};
+                                            .list_every_ns = every_ns,
+                                            .scan_later = scan_later};
     CHECK_OK(xpl_catalogue_new(&o, &c, &err), &err);
     return c;
+}
+
+static struct xpl_catalogue *begin(uint64_t every_ns) {
+    return begin_as(every_ns, false);
 }
 
 static void end(struct xpl_catalogue *c) {
@@ -115,6 +120,30 @@ static void test_sessions(void) {
     CHECK_STR(s->base, "s3://bucket/logs");
     CHECK_EQ(s->sessions[0].captured_ns, 1700000000000000000);
     xpl_snapshot_unref(s);
+    end(c);
+}
+
+// Until a scan was whole it is not known what is there.
+static void test_later(void) {
+    struct xpl_catalogue *const c = begin_as(1, true);
+    struct xpl_error err = {0};
+    for (int i = 0; i < 3; i++) {
+        struct xpl_snapshot *const s = xpl_catalogue_get(c);
+        CHECK_EQ(s->n_sessions, 0);
+        CHECK(s->unscanned && s->in_bucket);
+        xpl_snapshot_unref(s);
+        if (i == 0) CHECK_EQ(fake.lists, 0);
+        fake.failure = XPL_UNAVAILABLE;
+        fake.only_failing = i == 1 ? RUNS "two" : NULL;
+        CHECK_STATUS(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, &err), XPL_UNAVAILABLE, &err);
+    }
+    put_objects(THREE, 0);
+    fake.failure = XPL_OK;
+    CHECK(scan(c)); // that nothing is there is news
+    struct xpl_snapshot *const s = xpl_catalogue_get(c);
+    CHECK(!s->unscanned && !s->n_sessions);
+    xpl_snapshot_unref(s);
+    CHECK(!scan(c));
     end(c);
 }
 
@@ -226,6 +255,7 @@ int main(void) {
     char cmd[100];
     CHECK(mkdtemp(dir));
     test_sessions();
+    test_later();
     test_replaced();
     test_due();
     test_left_out();
