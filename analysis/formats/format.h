@@ -114,6 +114,8 @@ bool xpl_profile_is_view(enum xpl_kind kind, xpl_str_t name);
 // else XPL_FORMAT_USUAL_RATIO times its length; at most what is ever decompressed of it.  0 for an
 // uncompressed file.  Reads a few bytes at both ends of the file.
 size_t xpl_profile_expect(xpl_str_t name, xpl_bytes_t file);
+// The same by the file's name and length alone, where reading it costs much.
+size_t xpl_profile_expect_unread(xpl_str_t name, size_t len);
 // Frees what was decompressed.  A closed profile is fine.
 void xpl_profile_close(struct xpl_profile *p);
 

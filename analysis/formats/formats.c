@@ -142,15 +142,25 @@ xpl_status_t xpl_profile_open_as(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t
     return st;
 }
 
+static size_t expect_of(size_t len, uint64_t stated) {
+    const size_t most = xpl_unpack_bound(len);
+    // No profile is longer when it is compressed.
+    const bool doubtful = stated < len;
+    const uint64_t usual =
+        len < UINT64_MAX / XPL_FORMAT_USUAL_RATIO ? (uint64_t)len * XPL_FORMAT_USUAL_RATIO : most;
+    const uint64_t n = doubtful ? usual : stated;
+    return n < most ? (size_t)n : most;
+}
+
 size_t xpl_profile_expect(xpl_str_t name, xpl_bytes_t file) {
     const struct xpl_format *const f = format_of(name, file);
     if (f == &formats[0] || !f->open) return 0;
-    const size_t most = xpl_unpack_bound(file.len);
-    const uint64_t stated = f->stated ? f->stated(file) : 0;
-    // No profile is longer when it is compressed.
-    const bool doubtful = stated < file.len;
-    const uint64_t n = doubtful ? (uint64_t)file.len * XPL_FORMAT_USUAL_RATIO : stated;
-    return n < most ? (size_t)n : most;
+    return expect_of(file.len, f->stated ? f->stated(file) : 0);
+}
+
+size_t xpl_profile_expect_unread(xpl_str_t name, size_t len) {
+    const struct xpl_format *const f = xpl_format_of_name(name, NULL);
+    return !f || f == &formats[0] || !f->open ? 0 : expect_of(len, 0);
 }
 
 void xpl_profile_close(struct xpl_profile *p) {

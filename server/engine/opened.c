@@ -131,6 +131,8 @@ size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const stru
     size_t n;
     struct xpl_source *source = NULL;
     if (xpl_format_of_name(host->path, NULL) == xpl_formats(&n)) return 0; // mapped
+    if (snapshot->in_bucket)
+        return xpl_profile_expect_unread(host->path, (size_t)host->fingerprint.size);
     // What cannot be opened takes nothing.
     if (xpl_snapshot_open(snapshot, host, 0, &source, NULL) != XPL_OK) return 0;
     n = xpl_profile_expect(host->path, xpl_source_bytes(source));

@@ -48,7 +48,8 @@ xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
                                      const struct xpl_host *host, enum xpl_kind kind, size_t limit,
                                      struct xpl_work_owner owner, struct xpl_opened_profile *ret,
                                      struct xpl_error *err) XPL_NODISCARD;
-// Bytes of memory that opening a host takes, as far as its file says.  Opens a compressed one.
+// Bytes of memory that opening a host takes, as far as its file says.  Opens a compressed one, but
+// fetches no object: of those their lengths have to do.
 size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const struct xpl_host *host);
 // And took.
 size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o);
