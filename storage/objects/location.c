@@ -8,6 +8,9 @@
 #include "base/buf.h"
 #include "base/text/utf8.h"
 
+// Bytes of a bucket's name in all; of one part between dots.
+enum { MAX_BUCKET = 222, MAX_LABEL = 63 };
+
 static bool is_alnum(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
@@ -108,12 +111,47 @@ bool xpl_location_is_url(const char *logdir) {
     return take_scheme(logdir, &service, &rest);
 }
 
-static bool is_bucket(xpl_str_t s) {
-    return s.len >= 3 && s.len <= 222 && is_alnum(s.ptr[0]) && is_alnum(s.ptr[s.len - 1]) &&
-           consists_of(s, ".-_") && !xpl_str_has(s, XPL_STR(".."));
+// A name with dots may be longer at Google, where each part of it has that limit.
+static bool has_length(enum xpl_object_service service, xpl_str_t s) {
+    size_t part = 0, longest = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        part = s.ptr[i] == '.' && service == XPL_OBJECTS_GCS ? 0 : part + 1;
+        if (part > longest) longest = part;
+    }
+    return s.len >= 3 && s.len <= MAX_BUCKET && longest <= MAX_LABEL;
 }
 
-static xpl_status_t take_place(xpl_str_t rest, struct xpl_location *ret, struct xpl_error *err) {
+// `strict`: as the names of hosts are, which that of a bucket of Amazon's becomes.
+static bool is_spelled(xpl_str_t s, bool strict) {
+    for (size_t i = 0; strict && i < s.len; i++)
+        if (s.ptr[i] == '_' || (s.ptr[i] >= 'A' && s.ptr[i] <= 'Z')) return false;
+    return is_alnum(s.ptr[0]) && is_alnum(s.ptr[s.len - 1]) && consists_of(s, ".-_") &&
+           !xpl_str_has(s, XPL_STR(".."));
+}
+
+static xpl_status_t check_bucket(enum xpl_object_service service, bool own, xpl_str_t s,
+                                 struct xpl_error *err) {
+    if (!s.len)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "--logdir: no bucket's name in the URL; write s3://BUCKET/PREFIX or "
+                         "gs://BUCKET/PREFIX");
+    if (!has_length(service, s))
+        XPL_RETURN_ERROR(
+            err, XPL_INVALID_ARGUMENT,
+            "--logdir: the bucket's name has %zu bytes; those of buckets have 3 to %d%s", s.len,
+            MAX_LABEL, service == XPL_OBJECTS_GCS ? " between dots, and 222 in all" : "");
+    const bool strict = own && service == XPL_OBJECTS_S3;
+    if (is_spelled(s, strict)) return XPL_OK;
+    XPL_RETURN_ERROR(
+        err, XPL_INVALID_ARGUMENT,
+        "--logdir: the bucket's name has a character that no bucket has: it consists of "
+        "%s, and begins and ends with a letter or digit",
+        strict ? "a-z, 0-9, \"-\" and single \".\""
+               : "letters, digits, \"-\", \"_\" and single \".\"");
+}
+
+static xpl_status_t take_place(xpl_str_t rest, bool own, struct xpl_location *ret,
+                               struct xpl_error *err) {
     const size_t slash = xpl_str_find(rest, XPL_STR("/"), 0);
     const xpl_str_t bucket = xpl_str_sub(rest, 0, slash);
     xpl_str_t prefix = slash == SIZE_MAX ? (xpl_str_t){0} : xpl_str_sub(rest, slash, SIZE_MAX);
@@ -121,10 +159,8 @@ static xpl_status_t take_place(xpl_str_t rest, struct xpl_location *ret, struct 
         prefix = xpl_str_sub(prefix, 1, SIZE_MAX);
     while (prefix.len && prefix.ptr[prefix.len - 1] == '/')
         prefix.len--;
-    if (!is_bucket(bucket) || !copy(ret->bucket, sizeof ret->bucket, bucket))
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "--logdir: no bucket's name in the URL; write s3://BUCKET/PREFIX or "
-                         "gs://BUCKET/PREFIX");
+    XPL_TRY(check_bucket(ret->service, own, bucket, err));
+    (void)copy(ret->bucket, sizeof ret->bucket, bucket);
     if ((prefix.len && !xpl_location_is_key(prefix)) ||
         !copy(ret->prefix, sizeof ret->prefix, prefix))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
@@ -183,7 +219,7 @@ xpl_status_t xpl_location_parse(const char *url, const char *endpoint, const cha
     if (!consists_of(xpl_str_from(region), "-_") ||
         !copy(l.region, sizeof l.region, xpl_str_from(region)))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--object-region: no region's name");
-    XPL_TRY(take_place(rest, &l, err));
+    XPL_TRY(take_place(rest, !endpoint[0], &l, err));
     if (endpoint[0])
         XPL_TRY(take_endpoint(endpoint, &l, err));
     else

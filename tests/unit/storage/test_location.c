@@ -78,6 +78,33 @@ static void test_refused(void) {
     check_refused(longest, "", "", "prefix");
 }
 
+// Names that no bucket has are refused, and never cut to that of another one.
+static void test_buckets(void) {
+    char url[300] = "s3://", *const name = url + 5;
+    struct xpl_location l;
+    memset(name, 'b', 63);
+    parse(url, "", "", &l);
+    CHECK_STR(l.bucket, name);
+    CHECK(strstr(l.endpoint, name));
+    name[63] = 'b';
+    check_refused(url, "", "", "name has 64 bytes; those of buckets have 3 to 63");
+    check_refused(url, "http://h:1", "", "name has 64 bytes");
+    memcpy(url, "gs://", 5);
+    check_refused(url, "", "", "3 to 63 between dots, and 222 in all");
+    name[31] = '.';
+    parse(url, "", "", &l);
+    CHECK_STR(l.bucket, name);
+    memcpy(url, "s3://", 5);
+    check_refused(url, "", "", "64 bytes");
+    check_refused("s3://ab", "", "", "has 2 bytes");
+    check_refused("s3://", "", "", "no bucket's name");
+    check_refused("s3://My-Bucket", "", "", "a-z, 0-9");
+    check_refused("s3://my_bucket", "", "", "a-z, 0-9");
+    parse("s3://My_Bucket", "http://h:1", "", &l); // others are not as strict
+    check_refused("s3://my bucket", "http://h:1", "", "letters, digits");
+    check_refused("gs://-bucket", "", "", "begins and ends with a letter or digit");
+}
+
 static void test_encoding(void) {
     struct xpl_location l;
     parse("s3://bucket/p", "http://h:1", "", &l);
@@ -134,6 +161,7 @@ static void test_keys(void) {
 int main(void) {
     test_configured();
     test_refused();
+    test_buckets();
     test_encoding();
     test_keys();
     return 0;
