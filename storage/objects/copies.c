@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
+#include "base/cond.h"
 #include "base/str.h"
 #include "storage/aged_files.h"
 #include "storage/make_dirs.h"
@@ -28,7 +30,7 @@ struct fill { // a copy that is being written
 };
 
 struct xpl_copies {
-    uint64_t limit;
+    uint64_t limit, patience_ns;
     int dir;
     pthread_mutex_t mu; // the rest
     pthread_cond_t filled;
@@ -75,31 +77,35 @@ static DIR *list_dir(int dir) {
     return d;
 }
 
-static bool collect(const struct xpl_copies *c, struct xpl_aged_files *ret) {
+static xpl_status_t collect(const struct xpl_copies *c, struct xpl_aged_files *ret,
+                            struct xpl_error *err) {
     DIR *const d = list_dir(c->dir);
-    bool ok = d != NULL;
+    if (!d) return fail(errno, "its files cannot be counted, so none makes room", err);
+    bool ok = true;
     for (struct dirent *e; ok && (e = readdir(d));) {
         struct stat st;
         if (is_copy(xpl_str_from(e->d_name)) &&
             fstatat(c->dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
             ok = xpl_aged_files_add(ret, e->d_name, &st);
     }
-    if (d) (void)closedir(d);
-    if (ok) xpl_aged_files_sort(ret);
-    return ok;
+    (void)closedir(d);
+    if (!ok) XPL_RETURN_OOM(err, "the cache of objects: counting its files, to make room");
+    xpl_aged_files_sort(ret);
+    return XPL_OK;
 }
 
 // Counts what is there, and removes what nobody has open where that and `needed` are too much: the
-// longest unused first, and some more, as counting takes long.  False when it cannot be counted.
-static bool evict(struct xpl_copies *c, uint64_t needed) {
+// longest unused first, and some more, as counting takes long.
+static xpl_status_t evict(struct xpl_copies *c, uint64_t needed, struct xpl_error *err) {
     struct xpl_aged_files l = {0};
-    const bool ok = collect(c, &l);
+    const xpl_status_t st = collect(c, &l, err);
+    const bool ok = st == XPL_OK;
     const uint64_t goal = l.bytes + needed > c->limit ? c->limit - c->limit / SLACK : c->limit;
     for (size_t i = 0; ok && i < l.n && l.bytes + needed > goal; i++)
         if (remove_unused(c->dir, l.v[i].name)) l.bytes -= l.v[i].bytes;
     if (ok) c->bytes = l.bytes, c->since = 0;
     xpl_aged_files_fini(&l);
-    return ok;
+    return st;
 }
 
 // Makes room for `bytes`, beside the copies that are being written.  The caller holds c->mu.
@@ -109,7 +115,7 @@ static xpl_status_t make_room(struct xpl_copies *c, uint64_t bytes, struct xpl_e
         needed += f->key.size;
     const bool fits = needed <= c->limit; // else nothing need go for it
     const bool known = c->since <= c->limit / SLACK && c->bytes + needed <= c->limit;
-    if (fits && !known && !evict(c, needed)) XPL_RETURN_OOM(err, "the cache of objects");
+    if (fits && !known) XPL_TRY(evict(c, needed, err));
     if (fits && c->bytes + needed <= c->limit) return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
                      "an object of %llu bytes has no room in the cache: raise --object-cache (%llu "
@@ -153,19 +159,19 @@ static void sweep(int dir) {
     if (d) (void)closedir(d);
 }
 
-xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, struct xpl_copies **ret,
-                            struct xpl_error *err) {
+xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, uint64_t patience_ns,
+                            struct xpl_copies **ret, struct xpl_error *err) {
     if (!xpl_make_dirs(dir, 0700)) return fail(errno, "its directory cannot be made", err);
     struct xpl_copies *const c = xpl_sys_alloc(sizeof *c);
     if (!c) XPL_RETURN_OOM(err, "the cache of objects");
-    *c = (struct xpl_copies){.limit = limit_bytes, .since = UINT64_MAX};
+    *c = (struct xpl_copies){.limit = limit_bytes, .patience_ns = patience_ns, .since = UINT64_MAX};
     c->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir < 0) {
         xpl_sys_free(c);
         return fail(errno, "its directory cannot be opened", err);
     }
     pthread_mutex_init(&c->mu, NULL);
-    pthread_cond_init(&c->filled, NULL);
+    xpl_cond_init(&c->filled);
     sweep(c->dir);
     *ret = c;
     return XPL_OK;
@@ -238,15 +244,26 @@ static bool is_filling(const struct xpl_copies *c, const struct xpl_copy_key *ke
     return false;
 }
 
+// The caller holds c->mu.
+static xpl_status_t wait_for_others(struct xpl_copies *c, const struct xpl_copy_key *key,
+                                    struct xpl_error *err) {
+    const uint64_t until = xpl_clock_ns() + c->patience_ns;
+    while (is_filling(c, key))
+        if (!xpl_cond_wait_until(&c->filled, &c->mu, until) && is_filling(c, key))
+            XPL_RETURN_ERROR(err, XPL_UNAVAILABLE,
+                             "the cache of objects: another request has been fetching this object "
+                             "for %llu s",
+                             (unsigned long long)(c->patience_ns / 1000000000));
+    return XPL_OK;
+}
+
 // The copy as *ret_fd >= 0, or a place among the fills for the caller's.
 static xpl_status_t begin(struct xpl_copies *c, struct fill *f, int *ret_fd,
                           struct xpl_error *err) {
-    xpl_status_t st = XPL_OK;
     pthread_mutex_lock(&c->mu);
-    while (is_filling(c, &f->key))
-        (void)pthread_cond_wait(&c->filled, &c->mu);
-    *ret_fd = open_copy(c, &f->key);
-    if (*ret_fd < 0) st = make_room(c, f->key.size, err);
+    xpl_status_t st = wait_for_others(c, &f->key, err);
+    *ret_fd = st == XPL_OK ? open_copy(c, &f->key) : -1;
+    if (*ret_fd < 0 && st == XPL_OK) st = make_room(c, f->key.size, err);
     if (*ret_fd < 0 && st == XPL_OK) {
         f->next = c->fills;
         c->fills = f;

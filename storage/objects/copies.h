@@ -21,15 +21,17 @@ struct xpl_copy_key {
     uint64_t size;
 };
 
-// `dir` is made when it is missing.  UNAVAILABLE, RESOURCE_EXHAUSTED.
-xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, struct xpl_copies **ret,
-                            struct xpl_error *err) XPL_NODISCARD;
+// `dir` is made when it is missing.  `patience_ns`: how long a request waits for others that write
+// the copy it needs.  UNAVAILABLE, RESOURCE_EXHAUSTED.
+xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, uint64_t patience_ns,
+                            struct xpl_copies **ret, struct xpl_error *err) XPL_NODISCARD;
 // Files stay.  NULL is fine.
 void xpl_copies_free(struct xpl_copies *c);
 
 // A descriptor of the copy, locked; closing it ends the lock.  When there is none `fill` writes it,
 // once for all who ask meanwhile: they wait, and one of them tries when it failed.  Fails as `fill`
-// does; RESOURCE_EXHAUSTED when there is no room, UNAVAILABLE when the directory cannot be used.
+// does; RESOURCE_EXHAUSTED when there is no room, UNAVAILABLE when the directory cannot be used, or
+// the wait was too long.
 xpl_status_t xpl_copies_get(struct xpl_copies *c, const struct xpl_copy_key *key,
                             xpl_status_t (*fill)(void *arg, int fd, struct xpl_error *err),
                             void *arg, int *ret_fd, struct xpl_error *err) XPL_NODISCARD;

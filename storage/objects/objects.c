@@ -6,6 +6,9 @@
 #include "storage/hash.h"
 #include "storage/objects/copies.h"
 
+// Who waits for a fetch of another request waits at most as long as a request may take.
+static const uint64_t PATIENCE_NS = UINT64_C(300000000000);
+
 static uint64_t hash_text(xpl_str_t s, uint64_t seed) {
     return xpl_digest64((xpl_bytes_t){(const uint8_t *)s.ptr, s.len}, seed);
 }
@@ -17,7 +20,7 @@ xpl_status_t xpl_objects_init(struct xpl_objects *o, const struct xpl_objects_op
     atomic_init(&o->refs, 1);
     o->place[0] = hash_text(place, 1);
     o->place[1] = hash_text(place, 2);
-    return xpl_copies_new(cache_dir, cache_limit, &o->cache, err);
+    return xpl_copies_new(cache_dir, cache_limit, PATIENCE_NS, &o->cache, err);
 }
 
 struct xpl_objects *xpl_objects_ref(struct xpl_objects *o) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static atomic_int fills;
 static struct xpl_copies *open_copies(uint64_t limit) {
     struct xpl_copies *c = NULL;
     struct xpl_error err = {0};
-    CHECK_OK(xpl_copies_new(dir, limit, &c, &err), &err);
+    CHECK_OK(xpl_copies_new(dir, limit, UINT64_C(60000000000), &c, &err), &err);
     return c;
 }
 
@@ -144,6 +145,74 @@ static void test_once(void) {
     xpl_copies_free(c);
 }
 
+// Where files cannot be counted the error says so, and not that memory is short.
+static void test_uncounted(void) {
+    struct rlimit was;
+    struct xpl_error err = {0};
+    struct xpl_copies *const c = open_copies(1000);
+    struct xpl_copy_key key = key_of(60, 900);
+    int fd = -1;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &was), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = was.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    CHECK_STATUS(xpl_copies_get(c, &key, fill, &key, &fd, &err), XPL_RESOURCE_EXHAUSTED, &err);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &was), 0);
+    CHECK(strstr(err.msg, "cannot be counted") && strstr(err.msg, "open files"));
+    xpl_copies_free(c);
+}
+
+// ---- waiting for others ----
+
+static struct {
+    pthread_mutex_t mu;
+    pthread_cond_t changed;
+    bool begun, go_on;
+} stuck = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, false};
+
+static xpl_status_t fill_stuck(void *arg, int fd, struct xpl_error *err) {
+    pthread_mutex_lock(&stuck.mu);
+    stuck.begun = true;
+    pthread_cond_broadcast(&stuck.changed);
+    while (!stuck.go_on)
+        pthread_cond_wait(&stuck.changed, &stuck.mu);
+    pthread_mutex_unlock(&stuck.mu);
+    return fill(arg, fd, err);
+}
+
+static void *get_stuck(void *arg) {
+    struct xpl_copy_key key = key_of(50, 3);
+    int fd = -1;
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_copies_get(arg, &key, fill_stuck, &key, &fd, &err), &err);
+    CHECK_EQ(close(fd), 0);
+    return NULL;
+}
+
+// Whoever waits for another request's fetch gives up some day, and says why.
+static void test_patience(void) {
+    struct xpl_copies *c = NULL;
+    struct xpl_error err = {0};
+    pthread_t first;
+    int fd = -1;
+    CHECK_OK(xpl_copies_new(dir, 1 << 20, 20000000, &c, &err), &err);
+    CHECK_EQ(pthread_create(&first, NULL, get_stuck, c), 0);
+    pthread_mutex_lock(&stuck.mu);
+    while (!stuck.begun)
+        pthread_cond_wait(&stuck.changed, &stuck.mu);
+    pthread_mutex_unlock(&stuck.mu);
+    struct xpl_copy_key key = key_of(50, 3);
+    CHECK_STATUS(xpl_copies_get(c, &key, fill, &key, &fd, &err), XPL_UNAVAILABLE, &err);
+    CHECK(strstr(err.msg, "another request has been fetching"));
+    CHECK(is_written(c, 51, 3)); // another object is not in its way
+    pthread_mutex_lock(&stuck.mu);
+    stuck.go_on = true;
+    pthread_cond_broadcast(&stuck.changed);
+    pthread_mutex_unlock(&stuck.mu);
+    CHECK_EQ(pthread_join(first, NULL), 0);
+    CHECK(!is_written(c, 50, 3));
+    xpl_copies_free(c);
+}
+
 int main(void) {
     char top[] = "/tmp/xplaned-test-XXXXXX", cmd[300];
     CHECK(mkdtemp(top));
@@ -152,6 +221,8 @@ int main(void) {
     test_shared();
     test_broken();
     test_once();
+    test_patience();
+    test_uncounted();
     (void)snprintf(cmd, sizeof cmd, "rm -r '%s'", top);
     CHECK_EQ(system(cmd), 0);
     return 0;
