@@ -7,18 +7,21 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "storage/hash.h"
 #include "storage/objects/credentials.h"
 #include "storage/objects/listing.h"
 #include "storage/objects/location.h"
 #include "storage/objects/transfer.h"
 
-// PIECE: of an object, one request.  MAX_PAGE: bytes of a listing.
+// PIECE: of an object, one request.  MAX_PAGE: bytes of a listing.  PAGE_NAMES: of a page, as the
+// interface has it.
 enum {
     PARALLEL = 8,
     PIECE = 8 << 20,
     MAX_PAGE = 8 << 20,
     MAX_URL = 16 << 10,
     MAX_VERSION = 200,
+    PAGE_NAMES = 1000,
 };
 
 struct bucket {
@@ -46,10 +49,14 @@ struct page { // reads one into a list
     struct bucket *r;
     struct xpl_object_list *list;
     xpl_str_t prefix; // of the directory's keys
+    uint64_t n_names;
 };
 
-// The name in the directory; false when there is none that can be asked for.
+// The name in the directory; false when there is none that can be asked for, or that is too many:
+// nothing but its bytes limits a page of a server that ignores what pages have.
 static bool name_in(struct page *p, xpl_str_t key, xpl_str_t *ret) {
+    p->list->cut |= p->n_names++ >= (uint64_t)p->list->max_pages * PAGE_NAMES;
+    if (p->list->cut) return false;
     if (xpl_str_eq(key, p->prefix)) return false; // what stands for the directory itself
     *ret = xpl_str_sub(key, p->prefix.len, SIZE_MAX);
     if (xpl_str_starts(key, p->prefix) && xpl_location_is_key(key) &&
@@ -64,6 +71,11 @@ static bool is_version(xpl_str_t s) {
     for (size_t i = 0; i < s.len; i++)
         if (s.ptr[i] <= ' ' || s.ptr[i] > '~') return false;
     return s.len && s.len <= MAX_VERSION;
+}
+
+// If-Match compares weak ones as different from all: then the answer's own version is what counts.
+static bool is_weak(xpl_str_t version) {
+    return xpl_str_starts(version, XPL_STR("W/"));
 }
 
 static bool on_object(void *arg, const struct xpl_listed_object *o) {
@@ -124,12 +136,19 @@ static xpl_status_t list_pages(struct page *p, const char *shown, struct xpl_buf
                                struct xpl_error *err) {
     struct xpl_buf answer;
     xpl_status_t st = XPL_OK;
+    uint64_t known = 0; // token, hashed, of a page before
     xpl_buf_init(&answer, MAX_PAGE);
     for (unsigned n = 0; st == XPL_OK && (n == 0 || token->n); n++) {
-        p->list->cut = n == p->list->max_pages;
+        p->list->cut |= n == p->list->max_pages;
         if (p->list->cut) break;
         st = ask_page(p, (xpl_str_t){(char *)token->p, token->n}, shown, &answer, err);
         if (st == XPL_OK) st = read_page(p, (xpl_bytes_t){answer.p, answer.n}, token, err);
+        const uint64_t next = xpl_digest64((xpl_bytes_t){token->p, token->n}, 0);
+        if (st == XPL_OK && token->n && n && next == known)
+            st = xpl_error_set(err, XPL_DATA_LOSS, __FILE__, __LINE__, UINT64_MAX,
+                               "object store: %.80s: its pages repeat", shown);
+        // Remembered at powers of two, which finds circles of any length.
+        if ((n & (n + 1)) == 0) known = next;
     }
     xpl_buf_fini(&answer);
     return st;
@@ -173,12 +192,13 @@ static xpl_status_t fetch_pieces(struct bucket *r, const struct xpl_transfer *fi
 
 static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_object *of, int fd,
                                  struct xpl_error *err) {
-    char key[XPL_KEY_MAX + 1], shown[80], match[MAX_VERSION + 40];
+    char key[XPL_KEY_MAX + 1], shown[80], version[MAX_VERSION + 1], match[MAX_VERSION + 40];
     struct bucket *const r = bucket_of(o);
     if (!of->size) return XPL_OK;
     if (!xpl_location_key(&r->location, of->path, key, sizeof key) || !is_version(of->version))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "object store: no object's name");
-    (void)snprintf(match, sizeof match, "If-Match: %.*s", XPL_STR_FMT(of->version));
+    (void)snprintf(version, sizeof version, "%.*s", XPL_STR_FMT(of->version));
+    (void)snprintf(match, sizeof match, "If-Match: %s", version);
     const char *const end = of->path.ptr + (of->path.len > 70 ? of->path.len - 70 : 0);
     (void)snprintf(shown, sizeof shown, "%.*s", (int)(of->path.ptr + of->path.len - end), end);
     struct xpl_buf url;
@@ -188,7 +208,9 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
     const struct xpl_transfer v = {.url = (const char *)url.p,
                                    .shown = shown,
                                    .headers = {match},
-                                   .n_headers = 1,
+                                   .n_headers = is_weak(of->version) ? 0 : 1,
+                                   .whole = of->size,
+                                   .version = version,
                                    .packed = r->location.service == XPL_OBJECTS_GCS,
                                    .fd = fd};
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -23,7 +24,10 @@ enum {
     KEPT_LANES = 8,
     POLL_MS = 100, // how soon a stop is noticed
     CONNECT_MS = 5000,
-    STALLED_S = 30, // without a byte
+    STALLED_S = 30, // below MIN_SPEED: a server that sends a byte now and then holds nobody
+    MIN_SPEED = 4096,
+    TRY_S = 600,
+    MAX_HEADER = 256, // bytes of one that is read
 };
 
 // Handles of one call at a time; their connections stay open.
@@ -37,6 +41,7 @@ struct xpl_transfers {
     const struct xpl_curl *curl;
     unsigned parallel;
     uint64_t first_retry_ns;
+    long stalled_s, try_s;
     char provider[96]; // of signatures
     atomic_bool stopping, stopping_all;
     pthread_mutex_t mu;
@@ -89,7 +94,9 @@ xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl
     if (!t) XPL_RETURN_OOM(err, "transfers");
     *t = (struct xpl_transfers){.curl = curl,
                                 .parallel = o->parallel < MAX_PARALLEL ? o->parallel : MAX_PARALLEL,
-                                .first_retry_ns = o->first_retry_ns};
+                                .first_retry_ns = o->first_retry_ns,
+                                .stalled_s = o->stalled_s ? (long)o->stalled_s : STALLED_S,
+                                .try_s = o->try_s ? (long)o->try_s : TRY_S};
     (void)snprintf(t->provider, sizeof t->provider, "aws:amz:%.64s:s3", o->region);
     pthread_mutex_init(&t->mu, NULL);
     *ret = t;
@@ -124,15 +131,92 @@ struct request {
     uint64_t due_ns; // when it may begin
     unsigned tries;
     int os; // error of the file system
-    bool done, no_memory, too_long;
+    bool done, no_memory;
+    bool other;    // the answer is of another object
+    bool no_range; // it is not the range that was requested
+    bool checked;  // the answer's head was
+    char etag[MAX_HEADER], range[MAX_HEADER];
     size_t n_error;
     char error[ERROR_BODY];
 };
 
+// ---- heads of answers ----
+
+bool xpl_transfer_is_version(xpl_str_t a, xpl_str_t b) {
+    xpl_str_t *const both[] = {&a, &b};
+    for (size_t i = 0; i < 2; i++) {
+        xpl_str_t *const s = both[i];
+        if (xpl_str_starts(*s, XPL_STR("W/"))) *s = xpl_str_sub(*s, 2, SIZE_MAX);
+        if (s->len >= 2 && s->ptr[0] == '"' && s->ptr[s->len - 1] == '"')
+            *s = xpl_str_sub(*s, 1, s->len - 2);
+    }
+    return a.len && xpl_str_eq(a, b);
+}
+
+// The value of the header `name`, which is in small letters; false when it is another one.
+static bool take_header(xpl_str_t line, const char *name, char ret[MAX_HEADER]) {
+    const size_t n = strlen(name);
+    if (line.len <= n || line.ptr[n] != ':' || strncasecmp(line.ptr, name, n) != 0) return false;
+    xpl_str_t value = xpl_str_sub(line, n + 1, SIZE_MAX);
+    while (value.len && (value.ptr[0] == ' ' || value.ptr[0] == '\t'))
+        value = xpl_str_sub(value, 1, SIZE_MAX);
+    while (value.len && (unsigned char)value.ptr[value.len - 1] <= ' ')
+        value.len--;
+    (void)snprintf(ret, MAX_HEADER, "%.*s", XPL_STR_FMT(xpl_str_sub(value, 0, MAX_HEADER - 1)));
+    return true;
+}
+
+// libcurl's, for each line.
+static size_t on_header(char *p, size_t size, size_t n, void *arg) {
+    struct request *const r = arg;
+    const xpl_str_t line = {p, size * n};
+    if (xpl_str_starts(line, XPL_STR("HTTP/"))) r->etag[0] = r->range[0] = 0; // of one before it
+    if (!take_header(line, "etag", r->etag)) (void)take_header(line, "content-range", r->range);
+    return line.len;
+}
+
+// Reads "bytes FIRST-LAST/WHOLE"; the length may be "*", which is UINT64_MAX.
+static bool parse_range(const char *text, uint64_t *ret_first, uint64_t *ret_last,
+                        uint64_t *ret_whole) {
+    unsigned long long v[3] = {0, 0, UINT64_MAX};
+    int n = 0;
+    const bool some = sscanf(text, "bytes %18llu-%18llu/%n", &v[0], &v[1], &n) == 2 && n;
+    const char *const rest = text + n;
+    int m = 0;
+    if (!some || (strcmp(rest, "*") != 0 && (sscanf(rest, "%18llu%n", &v[2], &m) != 1 || rest[m])))
+        return false;
+    *ret_first = v[0], *ret_last = v[1], *ret_whole = v[2];
+    return v[0] <= v[1] && v[1] < v[2];
+}
+
+// Whether what comes is what was requested: a server, or what is before it, may answer with another
+// version, or with other bytes of it.
+static bool check_head(struct request *r) {
+    const struct xpl_transfer *const v = r->v;
+    uint64_t first, last, whole;
+    const xpl_str_t version = xpl_str_from(v->version);
+    r->checked = true;
+    // If-Match knows no weak versions, so the answer must say which one it is.
+    r->other = r->etag[0] ? !xpl_transfer_is_version(xpl_str_from(r->etag), version)
+                          : xpl_str_starts(version, XPL_STR("W/"));
+    if (v->status == 206 && !parse_range(r->range, &first, &last, &whole))
+        r->no_range = true;
+    else if (v->status == 206) {
+        r->other |= whole != UINT64_MAX && whole != v->whole;
+        r->no_range = first != r->from || last >= v->first + v->n;
+    } else { // the whole of it
+        r->no_range = r->from != 0 || v->n != v->whole;
+    }
+    return !r->other && !r->no_range;
+}
+
+// ---- bodies ----
+
 static bool put_range(struct request *r, xpl_bytes_t piece) {
     const struct xpl_transfer *const v = r->v;
-    if (piece.len > v->n - r->got || (v->status == 200 && r->from != 0)) {
-        r->too_long = true; // it is another object, or the whole of it
+    if (!r->checked && !check_head(r)) return false;
+    if (piece.len > v->n - r->got) {
+        r->other = true;
         return false;
     }
     while (piece.len) {
@@ -202,8 +286,11 @@ static bool set_options(struct request *r, const struct xpl_credential *credenti
     (void)c->easy_setopt(r->easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)c->easy_setopt(r->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)c->easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, (long)STALLED_S);
+    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, (long)MIN_SPEED);
+    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, r->t->stalled_s);
+    (void)c->easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, r->t->try_s * 1000);
+    (void)c->easy_setopt(r->easy, CURLOPT_HEADERFUNCTION, on_header);
+    (void)c->easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
     (void)c->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
     (void)c->easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
     (void)c->easy_setopt(r->easy, CURLOPT_PRIVATE, r);
@@ -267,11 +354,15 @@ static xpl_status_t report(const struct request *r, CURLcode rc, struct xpl_erro
     if (r->os)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the cache of objects: cannot be written: %s",
                          strerror_r(r->os, why, sizeof why));
-    if (rc == CURLE_OK && v->status >= 200 && v->status < 300)
-        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: %.80s: less came than was asked for",
-                         v->shown);
-    if (r->too_long)
+    if (r->other)
         XPL_RETURN_ERROR(err, XPL_ABORTED, "object store: %.80s: changed while it was read",
+                         v->shown);
+    if (r->no_range)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE,
+                         "object store: %.80s: answered with another range than was requested",
+                         v->shown);
+    if (rc == CURLE_OK && v->status >= 200 && v->status < 300)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: %.80s: less came than was requested",
                          v->shown);
     if (rc != CURLE_OK)
         XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: %.80s: %.80s", v->shown,
@@ -299,6 +390,8 @@ static xpl_status_t start_request(struct call *k, struct request *r, unsigned ha
     r->easy = k->lane->easy[handle];
     r->tries++;
     r->n_error = 0;
+    r->checked = r->no_range = false;
+    r->etag[0] = r->range[0] = 0;
     r->from = r->v->first + r->got;
     r->v->status = 0;
     r->v->code[0] = 0;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private: requests over HTTP, several at once, tried again when that can help.  The caller's
+// Requests over HTTP, several at once, tried again when that can help.  The caller's
 // thread does the work and waits; connections are kept for the next one.
 #ifndef XPL_STORAGE_OBJECTS_TRANSFER_H_
 #define XPL_STORAGE_OBJECTS_TRANSFER_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
+#include "base/str.h"
 #include "storage/objects/credentials.h"
 
 struct xpl_buf;
@@ -24,6 +26,8 @@ struct xpl_transfer {
     // with n 0, everything, to `answer`, which is emptied first.
     int fd;
     uint64_t first, n;
+    uint64_t whole;      // bytes of the object
+    const char *version; // its ETag; what answers with another one is another object
     struct xpl_buf *answer;
     bool ends_early; // see xpl_transfers_stop
     // Set.
@@ -35,7 +39,13 @@ struct xpl_transfers_options {
     unsigned parallel;       // requests at once of one call
     uint64_t first_retry_ns; // before the second try; doubled for each further one, with jitter
     const char *region;      // of signatures
+    unsigned stalled_s;      // a try that is slower than 4 KiB/s for so long is broken; 0: 30
+    unsigned try_s;          // a try takes at most so long; 0: 600
 };
+
+// Whether two ETags are of one version, as a weak comparison says: with or without quotation marks,
+// and whichever of them is weak.
+bool xpl_transfer_is_version(xpl_str_t a, xpl_str_t b);
 
 // FAILED_PRECONDITION without libcurl.
 xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl_transfers **ret,
@@ -48,8 +58,8 @@ void xpl_transfers_stop(struct xpl_transfers *t, bool all);
 // Does all of them, at most `parallel` at once; the first that fails ends the others.  429, 5xx and
 // broken connections are tried five times, after Retry-After when that is said.  Any thread.
 // CANCELLED, NOT_FOUND (404), PERMISSION_DENIED (401, 403), ABORTED (412, 416: the object is
-// another one), RESOURCE_EXHAUSTED (no space, no memory), FAILED_PRECONDITION (a redirection, 400),
-// UNAVAILABLE.
+// another one, by its answer or by its version), RESOURCE_EXHAUSTED (no space, no memory),
+// FAILED_PRECONDITION (a redirection, 400), UNAVAILABLE.
 xpl_status_t xpl_transfers_run(struct xpl_transfers *t, const struct xpl_credential *credential,
                                struct xpl_transfer *v, size_t n, struct xpl_error *err)
     XPL_NODISCARD;

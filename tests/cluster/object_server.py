@@ -151,13 +151,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             data, etag = self.server.objects.get(key, (None, None))
         if data is None:
             return self.fail(404, "NoSuchKey")
-        if self.headers.get("If-Match") not in (None, etag):
+        wanted = self.headers.get("If-Match")
+        if wanted is not None and (wanted != etag or etag.startswith("W/")):
             return self.fail(412, "PreconditionFailed")
         wanted = self.headers.get("Range")
         if not wanted:
-            return self.answer(200, data)
+            return self.answer(200, data, [("ETag", etag)])
         first, last = (int(n) for n in wanted[len("bytes="):].split("-"))
         if first >= len(data):
             return self.fail(416, "InvalidRange")
         return self.answer(206, data[first:last + 1],
-                           [("Content-Range", f"bytes {first}-{min(last, len(data) - 1)}/{len(data)}")])
+                           [("Content-Range", f"bytes {first}-{min(last, len(data) - 1)}/{len(data)}"),
+                            ("ETag", etag)])

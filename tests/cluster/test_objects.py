@@ -253,6 +253,84 @@ class Stub(Objects):
         daemon = self.daemon_on("s3://other/logs", "other", "--object-endpoint", self.bucket.endpoint)
         wait_until("the log says why", lambda: "404 NoSuchBucket" in daemon.text())
 
+    def answer_of_plain(self):
+        return self.answer(self.daemon_on(PROFILE.parents[3], "plain"), "overview_page", "jax_matmul_nopy")[1]
+
+    def test_other_ranges(self):
+        """An answer that is not the range that was requested, or of another object, is never used."""
+        key = self.put_run("run")
+        data, etag = self.bucket.objects[key]
+        whole = len(data)
+        daemon = self.started()
+        for why, status, head in (
+                ("another range", 206, [("Content-Range", f"bytes 1-{whole - 1}/{whole}")]),
+                ("another range", 206, [("Content-Range", "bytes 0-0")]),
+                ("another range", 206, []),
+                ("changed while", 206, [("Content-Range", f"bytes 0-{whole - 1}/{whole + 1}")]),
+                ("changed while", 206, [("Content-Range", f"bytes 0-{whole - 1}/{whole}"), ("ETag", '"other"')]),
+                ("changed while", 200, [("ETag", '"other"')])):
+            def fault(handler, kind, key, status=status, head=head):
+                if kind == "get":
+                    handler.answer(status, data, head)
+                return kind == "get"
+            self.bucket.faults.append(fault)
+            code, _, err = self.answer(daemon, "overview_page", "run")
+            self.assertNotEqual(code, 0, head)
+            self.assertIn(why, err, head)
+            self.bucket.faults.clear()
+        # The whole object is as good as a range that is all of it; the length may be left open.
+        for status, head in ((200, [("ETag", etag)]), (206, [("Content-Range", f"bytes 0-{whole - 1}/*")])):
+            run = f"good{status}"
+            self.put_run(run)
+            self.bucket.faults.append(lambda handler, kind, key, status=status, head=head:
+                                      kind == "get" and (handler.answer(status, data, head) or True))
+            daemon = self.started(name=run)
+            self.assertEqual(self.answer(daemon, "overview_page", run)[1], self.answer_of_plain())
+            self.bucket.faults.clear()
+
+    def test_weak_versions(self):
+        """Weak ETags, which If-Match never matches: what the answer says it is counts."""
+        key = self.put_run("run")
+        data, etag = self.bucket.objects[key]
+        self.bucket.objects[key] = data, "W/" + etag
+        daemon = self.started("--object-interval", "1h")
+        self.bucket.objects[key] = data, 'W/"another"'
+        code, _, err = self.answer(daemon, "overview_page", "run")
+        self.assertNotEqual(code, 0)
+        self.assertIn("changed while it was read", err)
+        expected = self.answer_of_plain()
+        wait_until("the new object is listed", lambda: self.answer(daemon, "overview_page", "run")[1] == expected)
+        self.assertEqual(self.bucket.count("get", 412), 0)
+
+    def test_endless_listings(self):
+        """Listings whose pages repeat, or that have more names than pages have: they end, and it is said."""
+        self.put_run("run")
+
+        def page(n, token):
+            names = "".join(f"<Contents><Key>logs/deep/wide/{i}</Key><Size>0</Size></Contents>" for i in range(n))
+            return (f"<ListBucketResult><IsTruncated>true</IsTruncated>{names}"
+                    f"<NextContinuationToken>{token}</NextContinuationToken></ListBucketResult>").encode()
+        pages = []
+
+        def fault(handler, kind, key):
+            if kind == "list" and key == "logs/circle/":
+                pages.append(key)
+                handler.answer(200, page(0, len(pages) % 3))
+            elif kind == "list" and key == "logs/deep/wide/":
+                handler.answer(200, page(30000, "next"))
+            else:
+                return False
+            return True
+        self.bucket.put("logs/circle/x", b"")
+        self.bucket.put("logs/deep/wide/x", b"")
+        self.bucket.faults.append(fault)
+        daemon = self.started()
+        self.assertEqual(self.answer(daemon, "overview_page", "run")[0], 0)
+        self.assertIn("circle: its listing cannot be read", daemon.text())
+        self.assertLess(len(pages), 20)
+        self.assertIn("wide: what comes after the first 10000 names is left out", daemon.text())
+        self.assertEqual([r[1] for r in self.bucket.requests].count("logs/deep/wide/"), 1)
+
     def test_slow_start(self):
         """A store that says nothing at the start: the daemon is ready, answers, and ends when it is told to."""
         self.put_run("run")
