@@ -151,6 +151,7 @@ static void put_name(struct xpl_iree_rows *r, const char *name) {
 
 void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type) {
     r->comma = false;
+    if (r->begin) r->begin(r->member_ctx, type);
     if (r->member) return;
     if (r->format == XPL_IREE_JSONL) {
         xpl_buf_putc(r->out, '{');
@@ -162,6 +163,7 @@ void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type) {
 }
 
 void xpl_row_end(struct xpl_iree_rows *r) {
+    if (r->end) r->end(r->member_ctx);
     if (r->member) return;
     if (r->format == XPL_IREE_JSONL) xpl_buf_putc(r->out, '}');
     xpl_buf_putc(r->out, '\n');

@@ -47,7 +47,10 @@ struct xpl_iree_rows {
     // Gets the members of rows in place of `out`; the format does not count.  NULL: rows are
     // written.
     void (*member)(void *ctx, const struct xpl_iree_member *m);
-    void *member_ctx;
+    // With `member`: where a row begins, with its type, and where it ends.  NULL: not said.
+    void (*begin)(void *ctx, const char *type);
+    void (*end)(void *ctx);
+    void *member_ctx; // of all three
     struct xpl_buf *out;
     // Takes what is in `out`, which is then empty, and returns false to end the report.  NULL: all
     // stays in `out`.

@@ -12,7 +12,6 @@
 #include "base/text/near.h"
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
-#include "cli/iree/sides.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
 #include "cli/runs/place.h"
@@ -185,11 +184,10 @@ static json_t *compare_there(const struct xpl_args *args, const struct operand o
     return all;
 }
 
-// The daemon compares sessions of XSpaces; with --host and --option its tools are asked one by one.
+// The daemon compares sessions; with --host and --option its tools are asked one by one.
 static bool are_sessions(const struct xpl_args *a, const struct operand *o) {
     for (size_t i = 0; i < o->n; i++)
-        if (xpl_run_place(a, o->runs[i]) == XPL_RUN_PATH || xpl_sides_is_bundle(a, o->runs[i]))
-            return false;
+        if (xpl_run_place(a, o->runs[i]) == XPL_RUN_PATH) return false;
     return !a->n_hosts && !a->n_options;
 }
 

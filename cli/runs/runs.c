@@ -2,17 +2,53 @@
 #include "cli/runs/runs.h"
 
 #include <stdio.h>
+#include <string.h>
 
-#include "cli/iree/sides.h"
+#include "analysis/formats/format.h"
+#include "base/cleanup.h"
+#include "cli/remote.h"
 #include "cli/runs/answer.h"
+#include "cli/runs/place.h"
+#include "storage/sessions/catalogue.h"
+
+// ---- what a run is ----
+
+static bool is_path_of_bundles(const char *path) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_inputs in;
+    struct xpl_error err = {0};
+    xpl_arena_init(&arena, (size_t)64 << 20);
+    if (xpl_inputs_from_paths(&path, 1, xpl_format_match, &arena, &in, &err) != XPL_OK ||
+        in.n_hosts == 0)
+        return false; // what is wrong is said by who opens it
+    const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(in.hosts[0].path), NULL);
+    return f && f->kind == XPL_KIND_IREE;
+}
+
+// Whether a run, a path or a session, is of bundles of IREE.
+static bool is_bundle(const struct xpl_args *a, const char *run) {
+    xpl_sessions *list = NULL;
+    xpl_result r;
+    if (xpl_run_place(a, run) == XPL_RUN_PATH) return is_path_of_bundles(run);
+    xpl_client *const c = xpl_remote_open(a);
+    if (!c) return false;
+    const bool known = xpl_client_session(c, run, &list, &r) == 0 && xpl_sessions_count(list) == 1;
+    const bool is =
+        known && strcmp(xpl_sessions_get(list, 0)->kind, xpl_kind_name(XPL_KIND_IREE)) == 0;
+    xpl_sessions_free(list);
+    xpl_client_close(c);
+    return is;
+}
+
+// ---- its summary ----
 
 struct xpl_run_summary *xpl_runs_summarize(const struct xpl_args *a, const char *run,
                                            struct xpl_arena *arena) {
     struct xpl_run_answer answer;
     struct xpl_run_summary *s = NULL;
     struct xpl_error err = {0};
-    if (xpl_sides_is_bundle(a, run)) return xpl_sides_summary(a, run, arena);
-    if (xpl_is_answered(xpl_run_answer(a, "run_summary", run, &answer)) &&
+    const char *const tool = is_bundle(a, run) ? "iree_run_summary" : "run_summary";
+    if (xpl_is_answered(xpl_run_answer(a, tool, run, &answer)) &&
         xpl_run_summary_decode((xpl_bytes_t){answer.p, answer.n}, arena, &s, &err) != XPL_OK)
         (void)fprintf(stderr, "xplanectl: %s: %s\n", run, err.msg);
     xpl_run_answer_fini(&answer);

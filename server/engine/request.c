@@ -181,9 +181,12 @@ xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_d
 
 static xpl_status_t find_tool(struct xpl_request *q, const struct xpl_request_words *w,
                               struct xpl_error *err) {
-    q->tool = w->row ? w->row : xpl_tool_find(w->tool);
+    const bool of_bundle =
+        w->bundle_tool.len && xpl_request_session_kind(q->session) == XPL_KIND_IREE;
+    const xpl_str_t name = of_bundle ? w->bundle_tool : w->tool;
+    q->tool = w->row ? w->row : xpl_tool_find(name);
     if (q->tool) return XPL_OK;
-    return xpl_tool_unknown(w->tool, err);
+    return xpl_tool_unknown(name, err);
 }
 
 static xpl_status_t parse_options(struct xpl_request *q, const struct xpl_request_words *w,

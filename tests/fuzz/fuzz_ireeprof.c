@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every report on any bytes, which may also be rows of ireeperf-jsonl.  What must hold: a bundle is
-// opened or refused, records lie in the bytes, every report succeeds on what was opened, two passes
-// agree, damage has offsets in the file.
+// Every report on any bytes, which may also be rows of ireeperf-jsonl, and the summary of a run.
+// What must hold: a bundle is opened or refused, records lie in the bytes, every report succeeds on
+// what was opened, two passes agree, damage has offsets in the file, a summary can be read.
 #include <string.h>
 
+#include "analysis/compare/compare.h"
 #include "analysis/ireeprof/ireeperf/ireeperf.h"
+#include "analysis/tools/tool.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/exec.h"
@@ -89,12 +91,39 @@ static int rows(xpl_bytes_t file) {
     return 0;
 }
 
+// What is compared of a bundle can be read, and there is one of whatever is opened.
+static void summarize(xpl_bytes_t file) {
+    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("iree_run_summary"));
+    struct xpl_exec serial = xpl_exec_serial();
+    const struct xpl_product_input made = {
+        .profile = file, .exec = &serial, .limit = (size_t)1 << 28};
+    struct xpl_error err = {0};
+    void *value = NULL;
+    if (tool->needs[0]->make(&made, &value, &err) != XPL_OK) return;
+    const void *const products[] = {value};
+    const struct xpl_tool_host host = {.products = products, .profile = file};
+    const struct xpl_tool_input in = {
+        .hosts = &host, .n_hosts = 1, .exec = &serial, .limit = (size_t)1 << 28};
+    struct xpl_run_summary *s;
+    struct xpl_arena arena;
+    struct xpl_buf out;
+    xpl_arena_init(&arena, (size_t)1 << 28);
+    xpl_buf_init(&out, (size_t)1 << 28);
+    CHECK_OK(tool->render(&in, &out, &err), &err);
+    CHECK_OK(xpl_run_summary_decode((xpl_bytes_t){out.p, out.n}, &arena, &s, &err), &err);
+    CHECK(s->n_hosts == 1 && s->units >= 1);
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&arena);
+    tool->needs[0]->free(value);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t n;
     if (xpl_ireeperf_sniff((xpl_bytes_t){data, size})) return rows((xpl_bytes_t){data, size});
     trace((xpl_bytes_t){data, size}, XPL_IREE_PERFETTO);
     trace((xpl_bytes_t){data, size}, XPL_IREE_CHROME);
     trace((xpl_bytes_t){data, size}, XPL_IREE_XSPACE);
+    summarize((xpl_bytes_t){data, size});
     const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
     for (size_t i = 0; i < n; i++) {
         const bool json = !reports[i].ours || i % 2;

@@ -58,6 +58,7 @@ xpl_status_t xpl_comparison_begin(struct xpl_engine *e, const struct xpl_compari
     memcpy(all, q->a, q->n_a * sizeof *all);
     memcpy(all + q->n_a, q->b, q->n_b * sizeof *all);
     const struct xpl_joint_request joint = {.tool = "run_summary",
+                                            .bundle_tool = "iree_run_summary",
                                             .sessions = all,
                                             .n = q->n_a + q->n_b,
                                             .limit = q->memory_limit,

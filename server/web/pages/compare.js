@@ -102,7 +102,7 @@ export default {
   title: 'Compare',
   async render(ctx) {
     const list = (await api.sessions(ctx.signal)).data.sessions || [];
-    const names = list.filter((s) => s.kind !== 'iree').map((s) => s.name).sort((x, y) => x.localeCompare(y, 'en', {numeric: true}));
+    const names = list.map((s) => s.name).sort((x, y) => x.localeCompare(y, 'en', {numeric: true}));
     ctx.root.append(h('h1', {}, 'Compare'),
         h('div', {class: 'sides'}, SIDES.map((side) => picker(ctx, side, names))));
     if (!SIDES.every((side) => ctx.params.getAll(side).length)) {

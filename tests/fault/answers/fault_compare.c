@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summary of a run of two hosts, its comparison and a history of it, with every allocation
-// failing once.
+// The summary of a run of two hosts, its comparison and a history of it, and the summary of a
+// bundle of IREE, with every allocation failing once.
 #include "analysis/compare/compare.h"
 #include "analysis/compare/series.h"
 #include "tests/check.h"
+#include "tests/data_file.h"
 #include "tests/fault/answers/each.h"
 #include "tests/unit/breakdown/findings_render.h"
 #include "tests/unit/breakdown/slow_profiles.h"
@@ -56,11 +57,35 @@ static xpl_status_t run(const void *spaces, struct xpl_buf *out) {
     return st;
 }
 
+// `out` is initialized in any case.
+static xpl_status_t run_bundle(const void *bundle, struct xpl_buf *out) {
+    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("iree_run_summary"));
+    const struct xpl_buf *const b = bundle;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    const struct xpl_product_input made = {
+        .profile = {b->p, b->n}, .exec = &exec, .limit = FINDINGS_LIMIT};
+    void *value = NULL;
+    xpl_buf_init(out, FINDINGS_LIMIT);
+    xpl_status_t st = tool->needs[0]->make(&made, &value, &err);
+    const void *const products[] = {value};
+    const struct xpl_tool_host host = {
+        .name = XPL_STR("h"), .products = products, .profile = made.profile};
+    const struct xpl_tool_input in = {
+        .hosts = &host, .n_hosts = 1, .exec = &exec, .limit = FINDINGS_LIMIT};
+    if (st == XPL_OK) st = tool->render(&in, out, &err);
+    tool->needs[0]->free(value);
+    return st;
+}
+
 int main(void) {
     struct xpl_buf spaces[] = {slow_profile("load_batch", "all-reduce.1", 3000),
                                slow_profile("backend_compile", "all-reduce.1", 1000)};
     fault_each(&(struct fault_scenario){run, spaces, 21, .some_only_speed = true});
     xpl_buf_fini(&spaces[0]);
     xpl_buf_fini(&spaces[1]);
+    struct xpl_buf bundle = read_data_file("iree/syn-everything.ireeprof");
+    fault_each(&(struct fault_scenario){.run = run_bundle, .input = &bundle, .least = 10});
+    xpl_buf_fini(&bundle);
     return 0;
 }

@@ -401,7 +401,7 @@ static void put_queue_event(struct xpl_buf *b, uint64_t submission) {
 // ---- iterations ----
 
 // A bundle of queue events of these kinds, a letter each, 10 ns apart.
-static void ask_iterations(const char *kinds, struct iree_run *x) {
+static struct xpl_buf iterations_bundle(const char *kinds) {
     struct xpl_buf b;
     begin_bundle(&b);
     const size_t at = begin_chunk(&b, 0, "queue-events");
@@ -412,6 +412,11 @@ static void ask_iterations(const char *kinds, struct iree_run *x) {
         PUT(&b, q);
     }
     end_record(&b, at);
+    return b;
+}
+
+static void ask_iterations(const char *kinds, struct iree_run *x) {
+    struct xpl_buf b = iterations_bundle(kinds);
     CHECK_OK(report(&b, "iterations", x), &x->err);
     xpl_buf_fini(&b);
 }
@@ -443,6 +448,49 @@ static void test_iterations(void) {
     CHECK_EQ(count_text(&x.out, "\"interval_available\":false,\"interval_ns\":0}"), 1);
     CHECK_EQ(count_text(&x.out, "\"total_ns\":60,"), 1);
     xpl_buf_fini(&x.out);
+}
+
+// A reader of members is told where rows begin and end, and of what type they are.
+struct told {
+    size_t begun, iterations, ended, members;
+};
+
+static void on_begin(void *ctx, const char *type) {
+    struct told *const t = ctx;
+    CHECK_EQ(t->begun, t->ended);
+    t->begun++;
+    t->iterations += strcmp(type, "iteration") == 0;
+}
+
+static void on_member(void *ctx, const struct xpl_iree_member *m) {
+    struct told *const t = ctx;
+    CHECK(m->name && t->begun == t->ended + 1);
+    t->members++;
+}
+
+static void on_end(void *ctx) {
+    ((struct told *)ctx)->ended++;
+}
+
+static void test_members(void) {
+    struct told t = {0};
+    struct iree_run x = {.run.options.id = -1};
+    struct xpl_buf b = iterations_bundle("aaaa");
+    xpl_buf_init(&x.out, 1 << 20);
+    x.rows = (struct xpl_iree_rows){.format = XPL_IREE_JSONL,
+                                    .member = on_member,
+                                    .begin = on_begin,
+                                    .end = on_end,
+                                    .member_ctx = &t,
+                                    .out = &x.out};
+    x.run.rows = &x.rows, x.run.bundle = &x.bundle;
+    CHECK_OK(xpl_iree_open((xpl_bytes_t){b.p, b.n}, false, &x.bundle, &x.err), &x.err);
+    CHECK_OK(xpl_iree_report_run(xpl_iree_report_find(XPL_STR("iterations")), &x.run, &x.err),
+             &x.err);
+    CHECK(t.begun == 5 && t.ended == 5 && t.iterations == 4 && t.members > 30);
+    CHECK_EQ(x.out.n, 0);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
 }
 
 // Each of the flows that begin at one event ends somewhere.
@@ -567,6 +615,7 @@ int main(void) {
     test_many_flows_of_an_event();
     test_flows_ask();
     test_iterations();
+    test_members();
     test_long_names();
     return 0;
 }
