@@ -317,6 +317,7 @@ static xpl_status_t start_job_worker(struct xpl_daemon *d, struct xpl_error *err
                                              .role = d->config->role};
     if (!xpl_store_jobs(d->store)) return XPL_OK;
     if (!(d->job_worker = xpl_job_worker_new(&o))) XPL_RETURN_OOM(err, "jobs");
+    d->stats.jobs = d->job_worker;
     return XPL_OK;
 }
 
@@ -332,6 +333,7 @@ static void stop_job_worker(struct xpl_daemon *d) {
 }
 
 static void free_job_worker(struct xpl_daemon *d) {
+    d->stats.jobs = NULL;
     xpl_job_worker_free(d->job_worker);
 }
 

@@ -81,6 +81,8 @@ static void log_job(const struct xpl_job_slot *s, enum xpl_log_level level, cons
 void xpl_job_slot_give_back(struct xpl_job_slot *s, uint64_t ms) {
     struct xpl_store *const store = s->parts->store;
     struct xpl_error err = {0};
+    // Of a job that is another's it does nothing.
+    atomic_fetch_add(atomic_load(&s->lost) ? &s->counts->lost : &s->counts->given_back, 1);
     const xpl_status_t st = xpl_store_jobs(store)->give_back(store, &s->job.claim, 1, ms, &err);
     if (st != XPL_OK) log_job(s, XPL_LOG_WARN, "not given back: its lease will end", &err);
 }
@@ -90,6 +92,7 @@ static void drop_job(struct xpl_job_slot *s, const struct xpl_error *why) {
     struct xpl_store *const store = s->parts->store;
     struct xpl_error err = {0};
     log_job(s, XPL_LOG_INFO, "left to who asked", why);
+    atomic_fetch_add(&s->counts->dropped, 1);
     if (xpl_store_jobs(store)->conclude(store, &s->job.claim, &err) != XPL_OK)
         log_job(s, XPL_LOG_WARN, "not dropped: its lease will end", &err);
 }
@@ -116,11 +119,13 @@ static void publish(struct xpl_job_slot *s, const struct xpl_product_request *r,
         if (st != XPL_UNAVAILABLE && st != XPL_FAILED_PRECONDITION) break;
         pause_ms(PUBLISH_PAUSE_MS);
     } while (xpl_clock_ns() < until && !atomic_load(&s->cancelled));
-    if (st == XPL_OK)
+    if (st == XPL_OK) {
         log_job(s, XPL_LOG_INFO, "published", NULL);
-    else if (st == XPL_NOT_FOUND)
+        atomic_fetch_add(&s->counts->published, 1);
+    } else if (st == XPL_NOT_FOUND) {
         log_job(s, XPL_LOG_WARN, "refused: the lease was over, and is another's", NULL);
-    else if (st == XPL_ABORTED)
+        atomic_fetch_add(&s->counts->lost, 1);
+    } else if (st == XPL_ABORTED)
         postpone(s, err.msg);
     else if (st == XPL_CANCELLED)
         xpl_job_slot_give_back(s, 0);
@@ -166,7 +171,7 @@ static void make_product(struct xpl_job_slot *s, const struct xpl_product_reques
     if (st == XPL_OK && h->status == XPL_OK)
         publish(s, r, h);
     else if (st == XPL_CANCELLED)
-        xpl_job_slot_give_back(s, 0); // of a job that is another's: does nothing
+        xpl_job_slot_give_back(s, 0);
     else
         drop_job(s, h ? &h->err : &err);
     if (h) xpl_object_unref(&h->object);

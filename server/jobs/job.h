@@ -8,11 +8,17 @@
 #include "base/arena.h"
 #include "server/jobs/worker.h"
 
+// What became of jobs since the start.
+struct xpl_job_counts {
+    atomic_ullong published, given_back, dropped, lost;
+};
+
 // A place for one job that is under way.  The worker's thread fills it; `lost` and `cancelled` may
 // be set meanwhile, everything else belongs to the thread that does the job.
 struct xpl_job_slot {
     const struct xpl_job_worker_options *parts;
     struct xpl_job_worker *worker;
+    struct xpl_job_counts *counts;
     bool used; // under the worker's mutex
     struct xpl_arena arena;
     struct xpl_job job;    // its texts are in the arena

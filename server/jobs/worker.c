@@ -14,6 +14,8 @@
 
 // How long an idle worker waits until it asks again: longer each time.
 enum { ASK_MIN_MS = 20, ASK_MAX_MS = 1000, RENEWALS = 3 };
+// How often all jobs are counted, and how long nobody must have read the counts until that ends.
+enum { COUNT_MS = 5000, WATCHED_MS = 120000 };
 
 struct xpl_job_worker {
     struct xpl_job_worker_options o;
@@ -21,6 +23,7 @@ struct xpl_job_worker {
     size_t n_products;
     struct xpl_job_slot *slots;
     size_t n_slots;
+    struct xpl_job_counts counts;
     char name[96], role[16];
     pthread_t thread;
     pthread_mutex_t mu; // everything below
@@ -29,6 +32,9 @@ struct xpl_job_worker {
     bool stop, cancelled;
     uint64_t stop_ns; // when jobs are given up
     uint64_t ask_ns, ask_pause_ms, renew_ns;
+    uint64_t count_ns, watched_ns; // the next count of all jobs; until when it is made
+    uint64_t n_claimed;
+    struct xpl_job_stats fleet;
     void (*ended)(void *arg);
     void *ended_arg;
 };
@@ -62,6 +68,7 @@ static struct xpl_job_slot *take_slot(struct xpl_job_worker *w) {
     if (ret) {
         ret->used = true;
         w->n_running++;
+        w->n_claimed++;
     }
     pthread_mutex_unlock(&w->mu);
     return ret;
@@ -73,6 +80,7 @@ static void begin_job(struct xpl_job_worker *w, const struct xpl_job *job) {
     const bool filled = xpl_job_slot_fill(s, job);
     if (filled && xpl_pool_submit(w->o.pool, run_slot, s)) return;
     s->job.claim = job->claim;
+    atomic_store(&s->lost, false);
     xpl_job_slot_give_back(s, ASK_MAX_MS);
     if (filled) xpl_arena_fini(&s->arena);
     pthread_mutex_lock(&w->mu);
@@ -166,6 +174,15 @@ static void renew(struct xpl_job_worker *w) {
     pthread_mutex_lock(&w->mu);
 }
 
+static void count_all(struct xpl_job_worker *w) {
+    struct xpl_job_stats stats;
+    w->count_ns = xpl_clock_ns() + ns_of(COUNT_MS);
+    pthread_mutex_unlock(&w->mu);
+    const xpl_status_t st = xpl_store_jobs(w->o.store)->get_stats(w->o.store, &stats, NULL);
+    pthread_mutex_lock(&w->mu);
+    if (st == XPL_OK) w->fleet = stats;
+}
+
 static void cancel_all(struct xpl_job_worker *w) {
     w->cancelled = true;
     for (size_t i = 0; i < w->n_slots; i++)
@@ -176,6 +193,7 @@ static uint64_t next_event(const struct xpl_job_worker *w) {
     uint64_t next = w->renew_ns;
     if (!w->stop && w->n_running < w->n_slots && w->ask_ns < next) next = w->ask_ns;
     if (w->stop && !w->cancelled && w->stop_ns < next) next = w->stop_ns;
+    if (w->count_ns < w->watched_ns && w->count_ns < next) next = w->count_ns;
     return next;
 }
 
@@ -190,6 +208,8 @@ static void *worker_main(void *arg) {
             ask(w);
         else if (w->stop && !w->cancelled && now >= w->stop_ns)
             cancel_all(w);
+        else if (now >= w->count_ns && now < w->watched_ns)
+            count_all(w);
         else
             (void)xpl_cond_wait_until(&w->changed, &w->mu, next_event(w));
     }
@@ -220,7 +240,7 @@ static bool make_slots(struct xpl_job_worker *w) {
                                                 : XPL_JOB_MAX_CLAIM;
     w->slots = xpl_sys_alloc(w->n_slots * sizeof *w->slots + 1);
     for (size_t i = 0; w->slots && i < w->n_slots; i++)
-        w->slots[i] = (struct xpl_job_slot){.parts = &w->o, .worker = w};
+        w->slots[i] = (struct xpl_job_slot){.parts = &w->o, .worker = w, .counts = &w->counts};
     return w->slots != NULL;
 }
 
@@ -236,7 +256,9 @@ struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o
     char host[64] = "";
     struct xpl_job_worker *const w = xpl_sys_alloc(sizeof *w);
     if (!w) return NULL;
-    *w = (struct xpl_job_worker){.o = *o, .ask_pause_ms = ASK_MIN_MS};
+    // One count at the start, for the first who reads it.
+    *w = (struct xpl_job_worker){
+        .o = *o, .ask_pause_ms = ASK_MIN_MS, .watched_ns = xpl_clock_ns() + ns_of(COUNT_MS)};
     pthread_mutex_init(&w->mu, NULL);
     xpl_cond_init(&w->changed);
     (void)snprintf(w->role, sizeof w->role, "%s", o->role);
@@ -256,6 +278,20 @@ void xpl_job_worker_stop(struct xpl_job_worker *w, uint64_t grace_ms, void (*end
     w->ended = ended;
     w->ended_arg = arg;
     pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mu);
+}
+
+void xpl_job_worker_get_stats(struct xpl_job_worker *w, struct xpl_job_worker_stats *ret) {
+    pthread_mutex_lock(&w->mu);
+    w->watched_ns = xpl_clock_ns() + ns_of(WATCHED_MS);
+    if (xpl_clock_ns() >= w->count_ns) pthread_cond_signal(&w->changed);
+    *ret = (struct xpl_job_worker_stats){.claimed = w->n_claimed,
+                                         .published = atomic_load(&w->counts.published),
+                                         .given_back = atomic_load(&w->counts.given_back),
+                                         .dropped = atomic_load(&w->counts.dropped),
+                                         .lost = atomic_load(&w->counts.lost),
+                                         .leases = w->n_running,
+                                         .fleet = w->fleet};
     pthread_mutex_unlock(&w->mu);
 }
 

@@ -26,12 +26,23 @@ struct xpl_job_worker_options {
     const char *role; // as it is reported; only a "worker" takes jobs
 };
 
+// For /metrics: jobs of this daemon since its start, and of all who share the store.
+struct xpl_job_worker_stats {
+    uint64_t claimed;                              // attempts begun
+    uint64_t published, given_back, dropped, lost; // what became of them
+    uint64_t leases;                               // held now
+    struct xpl_job_stats fleet;                    // as of some seconds ago
+};
+
 // NULL when the thread or memory cannot be had.
 struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o);
 // Claims nothing more.  Jobs under way may finish within `grace_ms`; what is left then is given
 // back.  ended(arg) is called on the worker's thread when that is over.  Does not wait.
 void xpl_job_worker_stop(struct xpl_job_worker *w, uint64_t grace_ms, void (*ended)(void *arg),
                          void *arg);
+// While this is called the worker's thread asks the database for `fleet` each 5 s.  Waits for no
+// lock that is held for long.  Any thread.
+void xpl_job_worker_get_stats(struct xpl_job_worker *w, struct xpl_job_worker_stats *ret);
 // Joins; without a stop before it, stops at once.  NULL is fine.
 void xpl_job_worker_free(struct xpl_job_worker *w);
 

@@ -6,6 +6,7 @@
 #include "rpc/listen/connections.h"
 #include "rpc/listen/guarded.h"
 #include "server/capture_jobs/captures.h"
+#include "server/jobs/worker.h"
 #include "server/labels/newest.h"
 #include "server/monitor/server_stats.h"
 
@@ -32,6 +33,7 @@ struct xpl_figures {
     uint64_t guarded[XPL_RPC_GUARD_VERDICTS]; // connections closed for what their clients sent
     struct xpl_http_stats http;
     struct xpl_capture_jobs_stats captures;
+    struct xpl_job_worker_stats jobs; // all 0 where daemons do not share the store
     uint64_t store_writable, build;
     uint64_t log_dropped, large_blocks;
     const struct xpl_rpc_server *calls_of; // its methods are counted there; or NULL

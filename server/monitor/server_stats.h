@@ -16,6 +16,7 @@
 
 struct xpl_catalogue;
 struct xpl_history;
+struct xpl_job_worker;
 struct xpl_rpc_connections;
 
 struct xpl_server_parts { // whose counters are read; all borrowed
@@ -29,6 +30,7 @@ struct xpl_server_parts { // whose counters are read; all borrowed
     struct xpl_metrics *metrics;
     struct xpl_rpc_server *rpc;              // NULL until there is one
     struct xpl_rpc_connections *connections; // of the loop's thread; may be NULL
+    struct xpl_job_worker *jobs;             // NULL: daemons do not share the store
     int64_t started_unix_ns;
     uint64_t started_mono_ns;
 };

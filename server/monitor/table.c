@@ -167,6 +167,25 @@ const struct xpl_metric xpl_metric_table[] = {
     FIGURE("xplaned_store_rebuilt_total", COUNTER, "Broken databases moved aside", NULL,
            server.store.rebuilds),
 
+    FIGURE("xplaned_store_statements_total", COUNTER, "Statements sent to PostgreSQL (--store)",
+           NULL, server.store.statements),
+
+    // ---- jobs of daemons that share a store (docs/scale.md) ----
+    FIGURE("xplaned_fleet_jobs", GAUGE, "Jobs of all daemons, by state, as of some seconds ago",
+           "state=\"queued\"", jobs.fleet.queued),
+    MORE("xplaned_fleet_jobs", "state=\"running\"", jobs.fleet.running),
+    MORE("xplaned_fleet_jobs", "state=\"set_aside\"", jobs.fleet.set_aside),
+    FIGURE("xplaned_fleet_workers", GAUGE, "Daemons that take jobs, as of some seconds ago", NULL,
+           jobs.fleet.workers),
+    FIGURE("xplaned_job_leases", GAUGE, "Jobs that this daemon works on", NULL, jobs.leases),
+    FIGURE("xplaned_job_attempts_total", COUNTER, "Jobs that this daemon began", NULL,
+           jobs.claimed),
+    FIGURE("xplaned_job_attempts_ended_total", COUNTER, "What became of them",
+           "outcome=\"published\"", jobs.published),
+    MORE("xplaned_job_attempts_ended_total", "outcome=\"given_back\"", jobs.given_back),
+    MORE("xplaned_job_attempts_ended_total", "outcome=\"left_to_client\"", jobs.dropped),
+    MORE("xplaned_job_attempts_ended_total", "outcome=\"lease_lost\"", jobs.lost),
+
     // ---- sessions and captures ----
     FIGURE("xplaned_sessions", GAUGE, "Profile sessions known", NULL, server.catalogue.sessions),
     FIGURE("xplaned_session_hosts", GAUGE, "Profiles in them", NULL, server.catalogue.hosts),

@@ -93,6 +93,7 @@ struct xpl_store_stats {
     uint64_t dropped;                 // those whose work was not
     uint64_t evicted;                 // results removed to stay under the limit
     uint64_t rebuilds;                // databases moved aside
+    uint64_t statements;              // sent to a server; 0 of a file
     uint64_t used_bytes, limit_bytes; // pages in use, as of the last write or open
     bool catalogue_known; // the tables of sessions and hosts are what put_catalogue wrote last
 };

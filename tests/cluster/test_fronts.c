@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "tests/cluster/roles.h"
+#include "tests/server/http_client.h"
 
 static const char *const tools[] = {"overview_page",           "framework_op_stats", "op_profile",
                                     "input_pipeline_analyzer", "hlo_stats",          "pod_viewer"};
@@ -204,6 +205,54 @@ static void scenario_fleet(void) {
     kill_daemon(&w, SIGKILL);
 }
 
+// Within 10 s a line of a daemon's /metrics.
+static void expect_metric(const struct daemon_proc *d, const char *line) {
+    for (long waited = 0;; waited += 200) {
+        struct reply r = http_get(d->http_address, "/metrics");
+        const char *const at = strstr(r.body, line);
+        const bool found = at && at > r.body && at[-1] == '\n' && at[strlen(line)] == '\n';
+        if (!found && waited > 10000) fprintf(stderr, "no line %s in\n%s", line, r.body);
+        reply_free(&r);
+        if (found) return;
+        CHECK(waited <= 10000);
+        pg_pause_ms(200);
+    }
+}
+
+// What /metrics says of jobs while they run, when they are done, and of a lease that was lost.
+static void scenario_counts(void) {
+    const char *const dir = make_dir();
+    const char *const http[] = {"--role=worker", store_flag(), "--job-lease=2s", "--grace=20s",
+                                "--workers=2",   "--http",     "127.0.0.1:0",    NULL};
+    const char *const flags[] = {"--role=front", store_flag(), "--http", "127.0.0.1:0", NULL};
+    struct asking q;
+    add_hosts(dir, "run", 2); // of which an answer needs two products each
+    add_hosts(dir, "more", 1);
+    CHECK_EQ(setenv("XPLANED_FAULT_JOBS", "delay_ms=6000", 1), 0);
+    struct daemon_proc w = start_daemon(dir, make_dir(), http);
+    CHECK_EQ(unsetenv("XPLANED_FAULT_JOBS"), 0);
+    struct daemon_proc front = start_daemon(dir, make_dir(), flags);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    begin_asking(&q, &front, "run");
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    expect_metric(&w, "xplaned_job_leases 2");
+    expect_metric(&front, "xplaned_fleet_jobs{state=\"running\"} 2");
+    expect_metric(&front, "xplaned_fleet_jobs{state=\"queued\"} 2");
+    expect_metric(&front, "xplaned_fleet_workers 1");
+    end_asking(&q);
+    expect_metric(&w, "xplaned_job_leases 0");
+    expect_metric(&w, "xplaned_job_attempts_total 4");
+    expect_metric(&w, "xplaned_job_attempts_ended_total{outcome=\"published\"} 4");
+    expect_metric(&front, "xplaned_fleet_jobs{state=\"running\"} 0");
+    begin_asking(&q, &front, "more");
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    pg_sql("postgres", "UPDATE jobs SET attempt=attempt+1");
+    expect_metric(&w, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 2");
+    end_asking(&q);
+    CHECK_EQ(stop_daemon(&front), 0);
+    CHECK_EQ(stop_daemon(&w), 0);
+}
+
 // Without workers, and without the database, the front makes the products itself.
 static void scenario_alone(void) {
     const char *const dir = make_dir();
@@ -306,7 +355,7 @@ int main(int argc, char **argv) {
     static const struct scenario all[] = {
         {"shares", scenario_shares}, {"loses", scenario_loses}, {"warns", scenario_warns},
         {"fair", scenario_fair},     {"alone", scenario_alone}, {"cancels", scenario_cancels},
-        {"random", scenario_random}, {"fleet", scenario_fleet},
+        {"random", scenario_random}, {"fleet", scenario_fleet}, {"counts", scenario_counts},
     };
     const char *const why = pg_begin();
     if (why) {

@@ -45,6 +45,11 @@ static void start_clock(struct xpl_pg_conn *c) {
     c->until_ns = xpl_clock_ns() + (uint64_t)c->timeout_ms * 1000000u;
 }
 
+static void start_statement(struct xpl_pg_conn *c) {
+    if (c->n_statements) atomic_fetch_add(c->n_statements, 1);
+    start_clock(c);
+}
+
 // Sends what libpq has buffered.  The server may have to be read meanwhile, or both would wait.
 static enum xpl_pg_rc flush(struct xpl_pg_conn *c) {
     int n;
@@ -270,12 +275,12 @@ static enum xpl_pg_rc finish(struct xpl_pg_conn *c, PGresult **ret) {
 }
 
 enum xpl_pg_rc xpl_pg_exec(struct xpl_pg_conn *c, const char *sql) {
-    start_clock(c);
+    start_statement(c);
     return c->pq->sendQuery(c->c, sql) ? finish(c, NULL) : lost(c);
 }
 
 static bool send_params(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a) {
-    start_clock(c);
+    start_statement(c);
     return c->pq->sendQueryParams(c->c, sql, a ? a->n : 0, a ? a->types : NULL,
                                   a ? a->values : NULL, a ? a->lens : NULL, a ? a->formats : NULL,
                                   1);
@@ -334,7 +339,7 @@ enum xpl_pg_rc xpl_pg_next_row(struct xpl_pg_conn *c, PGresult **ret) {
 
 enum xpl_pg_rc xpl_pg_copy_begin(struct xpl_pg_conn *c, const char *sql) {
     PGresult *r = NULL;
-    start_clock(c);
+    start_statement(c);
     if (!c->pq->sendQuery(c->c, sql)) return lost(c);
     enum xpl_pg_rc rc = next_result(c, &r);
     if (rc != XPL_PG_OK) return rc;

@@ -6,6 +6,7 @@
 #ifndef XPL_STORAGE_STORE_POSTGRESQL_CONN_H_
 #define XPL_STORAGE_STORE_POSTGRESQL_CONN_H_
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,12 +37,13 @@ enum { XPL_PG_WHY = 200 };
 struct xpl_pg_conn {
     const struct xpl_pq *pq;
     PGconn *c;
-    struct xpl_pg_conn *next; // of a pool
-    unsigned epoch;           // of the pool
-    int wake_fd;              // becomes readable when the store closes; -1: none
-    unsigned timeout_ms;      // of each statement
-    uint64_t until_ns;        // of the one that runs
-    char why[XPL_PG_WHY];     // of the last failure; never a password
+    struct xpl_pg_conn *next;           // of a pool
+    unsigned epoch;                     // of the pool
+    int wake_fd;                        // becomes readable when the store closes; -1: none
+    unsigned timeout_ms;                // of each statement
+    uint64_t until_ns;                  // of the one that runs
+    atomic_uint_fast64_t *n_statements; // of all connections of a store; NULL: not counted
+    char why[XPL_PG_WHY];               // of the last failure; never a password
 };
 
 // Where to connect: libpq's keywords and values.

@@ -59,7 +59,7 @@ struct xpl_pg_store {
     atomic_uint_fast64_t swept_at_ns; // names and partitions
     atomic_uint_fast64_t jobs_swept_at_ns;
     atomic_uint_fast64_t secret_generation;
-    atomic_uint_fast64_t hits, misses, read_errors, evicted;
+    atomic_uint_fast64_t hits, misses, read_errors, evicted, statements;
     _Atomic int64_t used_bytes;
     _Atomic int64_t touched[PG_TOUCHES], damaged[PG_DAMAGED]; // ids of results
 };

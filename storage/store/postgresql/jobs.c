@@ -245,8 +245,10 @@ xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *
     xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
     return xpl_pg_job_query(
         xpl_pg_of(base),
-        "SELECT count(*) FILTER (WHERE expires_at<clock_timestamp() AND attempt<$1),"
-        " count(*) FILTER (WHERE expires_at>=clock_timestamp()),"
+        // What was given back for a while has no owner.
+        "SELECT"
+        " count(*) FILTER (WHERE (expires_at<clock_timestamp() OR owner='') AND attempt<$1),"
+        " count(*) FILTER (WHERE expires_at>=clock_timestamp() AND owner<>''),"
         " count(*) FILTER (WHERE expires_at<clock_timestamp() AND attempt>=$1),"
         " (SELECT count(*) FROM daemons WHERE role='worker' AND expires_at>clock_timestamp())"
         " FROM jobs",

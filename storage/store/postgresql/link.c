@@ -121,6 +121,7 @@ static unsigned attempt(struct xpl_pg_store *s, bool first) {
     const bool was_reader = atomic_load(&s->role) == XPL_STORE_READER;
     bool read_only = false;
     enum xpl_pg_rc rc = xpl_pg_connect(s->pq, &s->target, CONNECT_MS, s->wake_fd, &c);
+    if (c) c->n_statements = &s->statements;
     if (rc == XPL_PG_OK) rc = make_ready(s, c, &read_only);
     if (rc == XPL_PG_OK && !(was_reader && read_only)) {
         if (read_only) xpl_pg_notice(s, "%s is only read", s->name);
@@ -141,6 +142,7 @@ static void open_reader(struct xpl_pg_store *s, unsigned epoch) {
     const bool keep = rc == XPL_PG_OK && epoch == s->epoch;
     if (keep) {
         c->timeout_ms = READ_MS;
+        c->n_statements = &s->statements;
         c->epoch = epoch;
         c->next = s->idle;
         s->idle = c;

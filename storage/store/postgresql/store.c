@@ -130,6 +130,7 @@ static void store_get_stats(struct xpl_store *base, struct xpl_store_stats *ret)
                                     .puts = atomic_load(&s->tx.puts),
                                     .dropped = atomic_load(&s->tx.dropped),
                                     .evicted = atomic_load(&s->evicted),
+                                    .statements = atomic_load(&s->statements),
                                     .used_bytes = used > 0 ? (uint64_t)used : 0,
                                     .limit_bytes = s->limit_bytes,
                                     .catalogue_known = atomic_load(&s->tx.catalogue_known)};
