@@ -44,9 +44,10 @@ static bool print_work(const json_t *all) {
 }
 
 static int print(const json_t *all) {
-    (void)printf("%.0f jobs wait, %.0f run, %.0f are set aside; %.0f workers\n\n",
+    const double workers = xpl_document_real(all, "workers");
+    (void)printf("jobs: %.0f queued, %.0f running, %.0f set aside; %.0f worker%s\n\n",
                  xpl_document_real(all, "queued"), xpl_document_real(all, "running"),
-                 xpl_document_real(all, "set_aside"), xpl_document_real(all, "workers"));
+                 xpl_document_real(all, "set_aside"), workers, workers == 1 ? "" : "s");
     bool ok = print_daemons(all);
     if (json_array_size(json_object_get(all, "work"))) {
         (void)puts("");

@@ -176,6 +176,7 @@ def tools(place):
     assert "category" in options["group_by"].values and options["group_by"].default == "program"
     stats = place.client.stats()
     assert stats.catalogue.sessions >= 17 and stats.version
+    assert refused(xplaned.Error, "--store postgresql://", place.client.fleet).code == "FAILED_PRECONDITION"
 
 
 def imports(place):

@@ -15,11 +15,11 @@ from .capture import Capture, CapturedHost, CaptureRecord
 from .client import Client, Event, Option, Tool, connect
 from .errors import Error, InvalidArgument, NotFound, Unavailable
 from .private import PrivateClient, start
-from .rows import Column, Comparison, Finding, Op, Rows, Step, Table, Timing
+from .rows import Column, Comparison, Finding, Fleet, Op, Rows, Step, Table, Timing
 from .session import Answer, Host, Session, Warning
 
 __all__ = [
-    "Answer", "Capture", "CaptureRecord", "CapturedHost", "Client", "Column", "Comparison", "Error", "Event", "Finding", "Host", "InvalidArgument",
-    "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Warning",
+    "Answer", "Capture", "CaptureRecord", "CapturedHost", "Client", "Column", "Comparison", "Error", "Event", "Finding", "Fleet", "Host",
+    "InvalidArgument", "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Warning",
     "connect", "start",
 ]

@@ -208,6 +208,12 @@ class Client:
             stats: server_pb2.ServerStats = self._server.GetServerStats(server_pb2.GetServerStatsRequest(), **self._call())
         return stats
 
+    def fleet(self) -> rows.Fleet:
+        """The daemons that share the daemon's database (docs/scale.md), and who works on what."""
+        with translated():
+            answer = self._server.GetFleet(server_pb2.GetFleetRequest(), **self._call())
+        return rows.fleet(json.loads(answer.json))
+
 
 def connect(address: Optional[str] = None, *, timeout: float = 300.0, token_file: Optional[importing.PathLike] = None,
             tls_roots: Optional[importing.PathLike] = None, tls_cert: Optional[importing.PathLike] = None,

@@ -189,6 +189,23 @@ class History:
     metrics: Dict[str, Dict[str, Any]] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True)
+class Fleet:
+    """The daemons that share a database, and their jobs; keys of the rows are those of docs/cli-json.md."""
+
+    queued: int = 0
+    running: int = 0
+    set_aside: int = 0
+    workers: int = 0
+    daemons: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    work: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+
+
+def fleet(values: Mapping[str, Any]) -> Fleet:
+    """The answer of GetFleet, its lists as rows."""
+    return Fleet(values["queued"], values["running"], values["set_aside"], values["workers"], Rows(values["daemons"]), Rows(values["work"]))
+
+
 def history(values: Mapping[str, Any]) -> History:
     """The answer of GetHistory, its lists as rows."""
     return History(values["method"], values["least_sessions"], Rows(values["sessions"]),
