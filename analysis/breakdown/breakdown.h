@@ -15,6 +15,7 @@
 
 struct xpl_arena;
 struct xpl_buf;
+struct xpl_step_db; // analysis/opstats/opstats.h
 
 // What a device does at an instant, or why it does nothing.
 enum xpl_time_cause {
@@ -104,10 +105,16 @@ enum {
     XPL_TIME_MAX_ROWS = 1 << 18,
 };
 
-// Breaks an opened space down.  cpu_as_device: the host's ops are those of a device, when it has no
-// other.  *ret lives in `arena` and does not refer to `xs`; temporaries take up to `limit` bytes.
-// DATA_LOSS, RESOURCE_EXHAUSTED, CANCELLED.
-xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs, bool cpu_as_device,
+struct xpl_time_breakdown_options {
+    bool cpu_as_device; // the host's ops are those of a device, when it has no other
+    // The steps of a conversion of the same space, with the same cpu_as_device and not as XProf;
+    // NULL, or without all steps: they are converted anew.
+    const struct xpl_step_db *known;
+};
+// Breaks an opened space down.  *ret lives in `arena` and refers to nothing else; temporaries take
+// up to `limit` bytes.  DATA_LOSS, RESOURCE_EXHAUSTED, CANCELLED.
+xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs,
+                                     const struct xpl_time_breakdown_options *opt,
                                      struct xpl_exec *exec, struct xpl_arena *arena, size_t limit,
                                      struct xpl_time_breakdown **ret, struct xpl_error *err)
     XPL_NODISCARD;

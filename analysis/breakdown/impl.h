@@ -53,7 +53,8 @@ struct xpl_breaking {
     struct xpl_arena *scratch;
     struct xpl_arena *result;
     bool cpu_as_device;
-    uint64_t base; // what times are counted from
+    const struct xpl_step_db *known; // may be NULL
+    uint64_t base;                   // what times are counted from
     struct xpl_host_time host;
     struct xpl_device_time *devices;
     size_t n_devices;

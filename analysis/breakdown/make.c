@@ -122,15 +122,26 @@ static int by_begin(const void *a, const void *b) {
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static xpl_status_t read_steps(struct xpl_breaking *k, struct xpl_error *err) {
-    const struct xpl_convert_options o = {
-        .cpu_as_device = k->cpu_as_device, .keep_incomplete_steps = true, .steps_only = true};
-    struct xpl_time_breakdown *const b = k->b;
+// The steps of the profile, the first and the last one among them: those that are known, or of a
+// conversion of nothing else.
+static xpl_status_t find_steps(struct xpl_breaking *k, const struct xpl_step_db **ret,
+                               struct xpl_error *err) {
+    const struct xpl_convert_options o = {.cpu_as_device = k->cpu_as_device, .steps_only = true};
     struct xpl_opstats *s;
+    *ret = k->known;
+    if (k->known && k->known->has_all_steps) return XPL_OK;
     XPL_TRY(xpl_opstats_convert(k->xs, &o, k->exec, k->scratch, k->scratch->limit, &s, err));
-    for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
+    *ret = &s->step_db;
+    return XPL_OK;
+}
+
+static xpl_status_t read_steps(struct xpl_breaking *k, struct xpl_error *err) {
+    struct xpl_time_breakdown *const b = k->b;
+    const struct xpl_step_db *db;
+    XPL_TRY(find_steps(k, &db, err));
+    for (size_t i = 0; i < db->n_all_steps; i++) {
         struct xpl_time_step step;
-        if (!read_step(k, &s->step_db.step_sequence.v[i], &step)) continue;
+        if (!read_step(k, &db->all_steps[i], &step)) continue;
         step.number = xpl_step_number(step.name, step.number);
         struct xpl_time_step *const slot = xpl_vec_push(k->result, &b->steps);
         if (!slot || !xpl_arena_str(k->result, step.name, &step.name))
@@ -214,7 +225,8 @@ static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {
     return xpl_breaking_sweep(k, err);
 }
 
-xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs, bool cpu_as_device,
+xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs,
+                                     const struct xpl_time_breakdown_options *opt,
                                      struct xpl_exec *exec, struct xpl_arena *arena, size_t limit,
                                      struct xpl_time_breakdown **ret, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
@@ -225,7 +237,8 @@ xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs, bool cpu_as_de
                              .exec = exec,
                              .scratch = &scratch,
                              .result = arena,
-                             .cpu_as_device = cpu_as_device,
+                             .cpu_as_device = opt->cpu_as_device,
+                             .known = opt->known,
                              .b = b};
     XPL_TRY(make(&k, err));
     *ret = b;

@@ -161,6 +161,11 @@ struct xpl_per_core_step_info { // message PerCoreStepInfo
 
 struct xpl_step_db { // message StepDatabaseResult
     XPL_VEC(struct xpl_per_core_step_info) step_sequence;
+    // Of a conversion: the sequence, and around it the steps that were left out as incomplete.  Not
+    // of what was decoded or combined.
+    bool has_all_steps;
+    const struct xpl_per_core_step_info *all_steps;
+    size_t n_all_steps;
     bool use_incomplete_step, empty_intersect;
     uint32_t num_steps_dropped;
 };

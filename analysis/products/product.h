@@ -35,6 +35,9 @@ struct xpl_product_input {
     unsigned variant;    // bits, named by xpl_product.variants
     struct xpl_exec *exec;
     size_t limit; // bytes of each arena and buffer
+    // The value of the product that `uses` names, of the same bytes and of the variant with the
+    // same bits, where it is at hand; NULL: it is not.
+    const void *known;
     // The options of the one request that waits, as its tool's option struct: a product that can be
     // unfinished may then be made for that request alone.  NULL: the whole product is asked for.
     const void *first;
@@ -49,6 +52,9 @@ struct xpl_product {
     // Names of the bits of a variant, NULL-terminated; they stand in the store's keys.  NULL: the
     // product has no variants.
     const char *const *variants;
+    // Another product whose value spares `make` some work (xpl_product_input.known); what is made
+    // is the same without.  NULL: none.
+    const struct xpl_product *uses;
     // Makes a value; *ret is freed by `free` below.  DATA_LOSS for a broken profile, with the
     // offset; RESOURCE_EXHAUSTED at the limit; CANCELLED when the exec says so.  *ret refers to
     // nothing of the input once the call is over.

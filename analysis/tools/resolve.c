@@ -172,19 +172,34 @@ struct direct {
     void *(*owned)[XPL_TOOL_MAX_NEEDS]; // the products of each, to be freed
 };
 
+// Product `k` of host `i`, unless it was made; `used`: a need that it uses, or XPL_TOOL_MAX_NEEDS.
+static xpl_status_t make_product(const struct direct *d, size_t i, size_t k, size_t used,
+                                 const unsigned *variants, struct xpl_exec *exec,
+                                 struct xpl_error *err) {
+    const struct xpl_resolve *const r = d->r;
+    const bool is_known = used < XPL_TOOL_MAX_NEEDS && variants[used] == variants[k];
+    const struct xpl_product_input in = {
+        .profile = r->hosts[i].profile,
+        .variant = variants[k],
+        .exec = exec,
+        .limit = r->limit,
+        .known = is_known ? d->owned[i][used] : NULL,
+        .first = r->options,
+    };
+    if (d->owned[i][k]) return XPL_OK;
+    XPL_TRY(r->tool->needs[k]->make(&in, &d->owned[i][k], err));
+    d->hosts[i].products[k] = d->owned[i][k];
+    return XPL_OK;
+}
+
 static xpl_status_t make_products(const struct direct *d, size_t i, const unsigned *variants,
                                   struct xpl_exec *exec, struct xpl_error *err) {
-    const struct xpl_resolve *const r = d->r;
-    for (size_t k = 0; r->tool->needs[k]; k++) {
-        const struct xpl_product_input in = {
-            .profile = r->hosts[i].profile,
-            .variant = variants[k],
-            .exec = exec,
-            .limit = r->limit,
-            .first = r->options,
-        };
-        XPL_TRY(r->tool->needs[k]->make(&in, &d->owned[i][k], err));
-        d->hosts[i].products[k] = d->owned[i][k];
+    const struct xpl_tool *const tool = d->r->tool;
+    for (size_t k = 0; tool->needs[k]; k++) {
+        const size_t used = xpl_tool_need_used(tool, k);
+        if (used < XPL_TOOL_MAX_NEEDS)
+            XPL_TRY(make_product(d, i, used, XPL_TOOL_MAX_NEEDS, variants, exec, err));
+        XPL_TRY(make_product(d, i, k, used, variants, exec, err));
     }
     return XPL_OK;
 }

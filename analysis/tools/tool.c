@@ -70,6 +70,12 @@ enum xpl_kind xpl_tool_kind(const struct xpl_tool *tool) {
     return tool->needs[0] ? tool->needs[0]->kind : XPL_KIND_XSPACE;
 }
 
+size_t xpl_tool_need_used(const struct xpl_tool *tool, size_t k) {
+    for (size_t i = 0; tool->needs[k]->uses && tool->needs[i]; i++)
+        if (tool->needs[i] == tool->needs[k]->uses) return i;
+    return XPL_TOOL_MAX_NEEDS;
+}
+
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t) {
     const unsigned from = t ? t->list_position : 0;
     const struct xpl_tool *next = NULL;

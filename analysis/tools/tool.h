@@ -173,6 +173,8 @@ enum xpl_kind xpl_tool_kind(const struct xpl_tool *tool);
 extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 // In XProf's order: the tool of XProf's list behind `t`, the first one for NULL; NULL at the end.
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t);
+// The need whose product that of needs[k] uses, which is best got before; XPL_TOOL_MAX_NEEDS: none.
+size_t xpl_tool_need_used(const struct xpl_tool *tool, size_t k);
 // Version of a tool's stored answers: it changes with the tool's and with those of its products.
 uint32_t xpl_tool_answer_version(const struct xpl_tool *tool);
 // INVALID_ARGUMENT: there is no tool `name`; proposes the one whose name is near, or

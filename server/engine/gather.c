@@ -74,14 +74,25 @@ static xpl_status_t get_product(struct xpl_gathering *g, size_t i, size_t k, boo
     return XPL_OK;
 }
 
+// What product `k` uses comes before it: it is then in memory when `k` is made.  What is wrong with
+// it is told in its turn.
+static xpl_status_t get_used(struct xpl_gathering *g, size_t i, size_t k, struct xpl_exec *exec,
+                             struct xpl_error *err) {
+    const size_t used = xpl_tool_need_used(g->q->tool, k);
+    if (used == XPL_TOOL_MAX_NEEDS || g->hosts[i].products[used].handle) return XPL_OK;
+    return get_product(g, i, used, g->bypass_cache, exec, err);
+}
+
 static xpl_status_t get_products(struct xpl_gathering *g, size_t i, const unsigned *variants,
                                  struct xpl_exec *exec, struct xpl_error *err) {
     struct xpl_gathered_host *const h = &g->hosts[i];
     struct xpl_resolved_host *const ret = &g->results[i];
+    for (size_t k = 0; g->q->tool->needs[k]; k++)
+        h->products[k].variant = variants[k];
     for (size_t k = 0; g->q->tool->needs[k]; k++) {
         struct xpl_gathered_product *const got = &h->products[k];
-        got->variant = variants[k];
-        XPL_TRY(get_product(g, i, k, g->bypass_cache, exec, err));
+        XPL_TRY(get_used(g, i, k, exec, err));
+        if (!got->handle) XPL_TRY(get_product(g, i, k, g->bypass_cache, exec, err));
         got->got = true;
         got->stable = got->handle->stable;
         got->from_store = got->handle->from_store;

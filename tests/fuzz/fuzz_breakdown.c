@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/breakdown/breakdown.h"
-#include "analysis/opstats/opstats.h"
+#include "analysis/opstats/convert.h"
 #include "analysis/products/values.h"
 #include "analysis/tools/launches/launches.h"
 #include "analysis/tools/tool.h"
@@ -91,6 +91,28 @@ static void check_tools(struct xpl_time_breakdown *b) {
     check_tool("time_breakdown", "steps", b);
 }
 
+// With the steps of a conversion of everything, where there is one, the breakdown is the same.
+static void check_known(const struct xpl_xspace *xs, bool cpu_as_device,
+                        const struct xpl_time_breakdown *b) {
+    const struct xpl_convert_options o = {.cpu_as_device = cpu_as_device};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_time_breakdown *same;
+    struct xpl_opstats *stats;
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, LIMIT);
+    if (xpl_opstats_convert(xs, &o, &exec, &arena, LIMIT, &stats, &err) == XPL_OK) {
+        require(xpl_time_breakdown_make(
+                    xs, &(struct xpl_time_breakdown_options){cpu_as_device, &stats->step_db}, &exec,
+                    &arena, LIMIT, &same, &err) == XPL_OK);
+        struct xpl_buf x = encode(b), y = encode(same);
+        require(x.n == y.n && memcmp(x.p, y.p, x.n) == 0);
+        xpl_buf_fini(&x);
+        xpl_buf_fini(&y);
+    }
+    xpl_arena_fini(&arena);
+}
+
 static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
     struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
@@ -99,10 +121,12 @@ static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
     struct xpl_time_breakdown *b;
     xpl_arena_init(&arena, LIMIT);
     if (xpl_xspace_open(bytes, &arena, &exec, &xs, &err) == XPL_OK &&
-        xpl_time_breakdown_make(xs, cpu_as_device, &exec, &arena, LIMIT, &b, &err) == XPL_OK) {
+        xpl_time_breakdown_make(xs, &(struct xpl_time_breakdown_options){cpu_as_device, NULL},
+                                &exec, &arena, LIMIT, &b, &err) == XPL_OK) {
         check_sums(b);
         check_encoding(b);
         check_tools(b);
+        check_known(xs, cpu_as_device, b);
     }
     xpl_arena_fini(&arena);
 }

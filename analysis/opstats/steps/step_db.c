@@ -417,6 +417,9 @@ xpl_status_t xpl_steps_to_db(const struct xpl_convert *c, struct xpl_steps *step
         v[i] = &steps->v.v[i];
     if (n) qsort(v, n, sizeof *v, by_id);
     XPL_TRY(write_all(&w, v, n, &precision, err));
+    db.has_all_steps = true;
+    db.all_steps = db.step_sequence.v;
+    db.n_all_steps = db.step_sequence.n;
     if (rules->drop_incomplete && db.step_sequence.n > DROP_INCOMPLETE_ABOVE) {
         db.step_sequence.v++, db.step_sequence.cap--;
         db.step_sequence.n -= 2;

@@ -16,18 +16,29 @@ static bool build_is_unwanted(void *arg) {
     return o->ctx->owner.is_cancelled && o->ctx->owner.is_cancelled(o->ctx->owner.arg);
 }
 
+// A product of the same file that spares work, referenced; NULL: it is not in memory.
+static struct xpl_product_handle *find_used(struct xpl_product_manager *m,
+                                            const struct xpl_product_request *r,
+                                            const struct xpl_opened_profile *opened) {
+    const struct xpl_product *const p = r->product->uses;
+    return p ? xpl_product_lookup(m, p, r->variant, xpl_source_fingerprint(opened->source)) : NULL;
+}
+
 // One attempt with an open profile.  *ret may carry DATA_LOSS; ABORTED when the file changed.
 static xpl_status_t make_of_opened(struct xpl_product_manager *m,
                                    const struct xpl_product_request *r,
                                    const struct xpl_opened_profile *opened, struct xpl_exec *exec,
                                    struct xpl_product_handle *h, struct xpl_error *err) {
     struct xpl_error why = {0};
+    struct xpl_product_handle *const used = find_used(m, r, opened);
     const struct xpl_product_input in = {.profile = opened->bytes,
                                          .variant = r->variant,
                                          .exec = exec,
                                          .limit = atomic_load(&m->limit),
+                                         .known = used ? used->value : NULL,
                                          .first = r->first};
     const xpl_status_t st = r->product->make(&in, &h->value, &why);
+    if (used) xpl_object_unref(&used->object);
     XPL_TRY(xpl_source_verify(opened->source, err));
     if (st != XPL_OK && st != XPL_DATA_LOSS)
         return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->host->path.ptr,

@@ -41,6 +41,20 @@ static void check_row(const struct xpl_tool *t) {
     check_options(t);
 }
 
+// What a product uses is a product of the same profiles, and comes before it in no circle.
+static void test_uses(void) {
+    const struct xpl_tool *const t = xpl_tool_find(XPL_STR("findings"));
+    CHECK_EQ(xpl_tool_need_used(t, 0), 1); // the time breakdown uses the OpStats
+    CHECK_EQ(xpl_tool_need_used(t, 1), XPL_TOOL_MAX_NEEDS);
+    CHECK_EQ(xpl_tool_need_used(xpl_tool_find(XPL_STR("time_breakdown")), 0), XPL_TOOL_MAX_NEEDS);
+    size_t n;
+    const struct xpl_product *const *const products = xpl_products(&n);
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_product *const used = products[i]->uses;
+        CHECK(!used || (!used->uses && used->kind == products[i]->kind));
+    }
+}
+
 static void test_rows(void) {
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
@@ -123,6 +137,7 @@ static void test_content_type(void) {
 }
 
 int main(void) {
+    test_uses();
     test_rows();
     test_find();
     test_unknown();
