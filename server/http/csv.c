@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/tools/lib/json_value.h"
 #include "base/json.h"
+#include "base/text/json_value.h"
 
 // Moves the digits of "1.25e+20" or "0.00001" to where Python's repr puts the point: an exponent
 // below 1e-4 and from 1e16 on.

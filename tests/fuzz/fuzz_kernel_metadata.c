@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analysis/tools/lib/json_value.h"
 #include "analysis/tools/lib/kernel_metadata.h"
 #include "base/arena.h"
+#include "base/text/json_value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

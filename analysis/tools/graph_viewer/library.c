@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "analysis/tools/graph_viewer/impl.h"
-#include "analysis/tools/lib/json_value.h"
 #include "base/cleanup.h"
+#include "base/text/json_value.h"
 
 // ---- values of the configuration ----
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "analysis/tools/lib/json_value.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text/json_value.h"
 
 // A place in the text of an instruction.
 struct cursor {

@@ -2,9 +2,9 @@
 // Scoped memory that instructions of TPU programs use beside buffers.
 #include <math.h>
 
-#include "analysis/tools/lib/json_value.h"
 #include "analysis/tools/memory_viewer/impl.h"
 #include "base/cleanup.h"
+#include "base/text/json_value.h"
 #include "base/text/parse.h"
 
 // The size of a 64-bit number, which may stand in a string; of anything else 0.

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "analysis/tools/lib/json_value.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text/json_value.h"
 #include "tests/check.h"
 
 #define CALL                                                                                       \

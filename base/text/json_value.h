@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small strict JSON reader, for the rare text inside a profile that is JSON itself.  Accepts what
-// RFC 8259 does, UTF-8 checked; numbers beyond a double's range and nesting beyond
-// XPL_JSON_MAX_DEPTH are errors.
-#ifndef XPL_ANALYSIS_TOOLS_LIB_JSON_VALUE_H_
-#define XPL_ANALYSIS_TOOLS_LIB_JSON_VALUE_H_
+// A small strict JSON reader, for the rare text of others that is JSON.  Accepts what RFC 8259
+// does, UTF-8 checked; numbers beyond a double's range and nesting beyond XPL_JSON_MAX_DEPTH are
+// errors.
+#ifndef XPL_BASE_TEXT_JSON_VALUE_H_
+#define XPL_BASE_TEXT_JSON_VALUE_H_
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/tools/lib/json_value.h"
+#include "base/text/json_value.h"
 
 #include <errno.h>
 #include <math.h>
