@@ -103,7 +103,6 @@ static const char *count_text(size_t n, char text[24]) {
 
 static void log_line(const struct xpl_metrics *t, const struct xpl_request_line *r) {
     struct xpl_log_line l;
-    struct xpl_traceparent trace;
     char count[24];
     xpl_log_begin(&l, level_of(t, r), "request", "request");
     xpl_log_z(&l, "service", r->service);
@@ -127,10 +126,7 @@ static void log_line(const struct xpl_metrics *t, const struct xpl_request_line 
     }
     if (is_slow(t, r)) xpl_log_int(&l, "slow", 1);
     if (r->error) xpl_log_z(&l, "error", r->error);
-    if (xpl_traceparent_parse(r->traceparent, &trace)) {
-        xpl_log_z(&l, "trace_id", trace.trace_id);
-        xpl_log_z(&l, "parent_id", trace.parent_id);
-    }
+    xpl_traceparent_log(r->traceparent, &l);
     xpl_log_end(&l);
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/traceparent.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/log.h"
 
 // version "-" trace-id "-" parent-id "-" flags: where each begins, and how long all of it is.
 enum { TRACE_AT = 3, TRACE_LEN = 32, PARENT_AT = 36, PARENT_LEN = 16, FLAGS_AT = 53, ALL_LEN = 55 };
@@ -36,4 +39,18 @@ bool xpl_traceparent_parse(xpl_str_t text, struct xpl_traceparent *ret) {
     memcpy(ret->trace_id, trace.ptr, trace.len);
     memcpy(ret->parent_id, parent.ptr, parent.len);
     return true;
+}
+
+void xpl_traceparent_clean(xpl_str_t text, char ret[XPL_TRACEPARENT_TEXT]) {
+    struct xpl_traceparent t;
+    ret[0] = 0;
+    if (xpl_traceparent_parse(text, &t))
+        (void)snprintf(ret, XPL_TRACEPARENT_TEXT, "00-%s-%s-00", t.trace_id, t.parent_id);
+}
+
+void xpl_traceparent_log(xpl_str_t text, struct xpl_log_line *l) {
+    struct xpl_traceparent t;
+    if (!xpl_traceparent_parse(text, &t)) return;
+    xpl_log_z(l, "trace_id", t.trace_id);
+    xpl_log_z(l, "parent_id", t.parent_id);
 }

@@ -19,4 +19,12 @@ struct xpl_traceparent { // lower-case hexadecimal digits, neither all zero
 // are read.
 bool xpl_traceparent_parse(xpl_str_t text, struct xpl_traceparent *ret);
 
+enum { XPL_TRACEPARENT_TEXT = 56 };
+// The text of version 00 with the ids of any that can be read, without flags; else an empty one.
+void xpl_traceparent_clean(xpl_str_t text, char ret[XPL_TRACEPARENT_TEXT]);
+
+struct xpl_log_line;
+// Adds trace_id and parent_id to a line, if the text can be read.
+void xpl_traceparent_log(xpl_str_t text, struct xpl_log_line *l);
+
 #endif

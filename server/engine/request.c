@@ -8,6 +8,7 @@
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
 #include "base/text/near.h"
+#include "server/traceparent.h"
 
 enum {
     MAX_COMPARED = 4096, // names to which a wrong one is compared
@@ -199,6 +200,15 @@ static xpl_status_t parse_options(struct xpl_request *q, const struct xpl_reques
     return XPL_OK;
 }
 
+static xpl_status_t copy_traceparent(struct xpl_request *q, xpl_str_t text, struct xpl_error *err) {
+    char clean[XPL_TRACEPARENT_TEXT];
+    xpl_traceparent_clean(text, clean);
+    if (!clean[0]) return XPL_OK;
+    if (!xpl_arena_str(&q->arena, xpl_str_from(clean), &q->traceparent))
+        XPL_RETURN_OOM(err, "request");
+    return XPL_OK;
+}
+
 static xpl_status_t resolve(struct xpl_request *q, const struct xpl_request_words *w,
                             struct xpl_error *err) {
     q->session = xpl_snapshot_find(q->snapshot, w->session);
@@ -206,6 +216,7 @@ static xpl_status_t resolve(struct xpl_request *q, const struct xpl_request_word
     XPL_TRY(find_tool(q, w, err));
     XPL_TRY(parse_options(q, w, err));
     XPL_TRY(choose_hosts(q, w, err));
+    XPL_TRY(copy_traceparent(q, w->traceparent, err));
     if (q->tool->hosts == XPL_HOSTS_ONE && q->n_hosts > 1) return refuse_several_hosts(q, err);
     return make_key(q, err);
 }

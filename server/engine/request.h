@@ -18,7 +18,8 @@ struct xpl_request_words {
     const struct xpl_tool *row; // instead of a name: a hidden tool
     const struct xpl_option *options;
     size_t n_options;
-    bool strict; // unknown options are refused, else ignored
+    bool strict;           // unknown options are refused, else ignored
+    xpl_str_t traceparent; // as the client sent it (server/traceparent.h); or empty
 };
 
 struct xpl_request {
@@ -30,10 +31,11 @@ struct xpl_request {
     bool all_hosts; // no choice was made, or all were chosen
     bool by_name;   // hosts were asked for by name: a broken one is an error
     const struct xpl_tool *tool;
-    const void *options; // the tool's option struct
-    bool bypass_cache;   // use_saved_result=false
-    uint64_t since_ns;   // when who asks began to wait (xpl_clock_ns); 0: when it is submitted
-    xpl_bytes_t key;     // equal requests for equal files have equal keys
+    const void *options;   // the tool's option struct
+    bool bypass_cache;     // use_saved_result=false
+    uint64_t since_ns;     // when who asks began to wait (xpl_clock_ns); 0: when it is submitted
+    xpl_str_t traceparent; // of version 00, or empty
+    xpl_bytes_t key;       // equal requests for equal files have equal keys
 };
 
 // NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION with a sentence.  *ret is freed by

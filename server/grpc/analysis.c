@@ -368,7 +368,8 @@ static void handle(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum meth
     if (answer_known(s, c, m, raw)) return;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)64 << 20);
-    struct asked a = {.method = m, .raw = raw, .words = {.strict = true}};
+    struct asked a = {
+        .method = m, .raw = raw, .words = {.strict = true, .traceparent = xpl_svc_traceparent(c)}};
     struct xpl_error err = {0};
     const xpl_status_t st =
         m == OP_STATS ? decode_stats(raw, &arena, &a, &err) : decode_tool(raw, &arena, &a, &err);

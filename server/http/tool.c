@@ -275,7 +275,8 @@ enum MHD_Result xpl_http_answer_tool(struct xpl_http_request *r,
                                             .tool = a->tool,
                                             .options = a->options,
                                             .n_options = a->n_options,
-                                            .strict = a->dialect == XPL_DIALECT_API};
+                                            .strict = a->dialect == XPL_DIALECT_API,
+                                            .traceparent = xpl_http_header(r, XPL_TRACEPARENT)};
     if (xpl_engine_resolve(e, &words, &q, &err) != XPL_OK) {
         const struct pending p = {.tool = a->tool, .session = a->session, .err = err, .source = ""};
         count_request(r, &p, 0);

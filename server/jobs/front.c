@@ -79,7 +79,8 @@ static struct xpl_job_spec spec_of(const struct xpl_request *q, const struct xpl
                                  .mtime_ns = h->fingerprint.mtime_ns,
                                  .product = xpl_str_from(r->product->name),
                                  .version = r->product->version,
-                                 .variant = r->variant};
+                                 .variant = r->variant,
+                                 .traceparent = q->traceparent};
 }
 
 // The store is asked for all at once: one by one, thousands of hosts take seconds.

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/engine/pool.h"
+#include "server/traceparent.h"
 #include "storage/sessions/catalogue.h"
 
 // A job whose file is not as the asker sees it: this daemon may not have seen it yet.  After
@@ -23,7 +24,8 @@ bool xpl_job_slot_fill(struct xpl_job_slot *s, const struct xpl_job *job) {
     atomic_store(&s->cancelled, false);
     if (xpl_arena_str(&s->arena, job->spec.session, &s->job.spec.session) &&
         xpl_arena_str(&s->arena, job->spec.host, &s->job.spec.host) &&
-        xpl_arena_str(&s->arena, job->spec.product, &s->job.spec.product))
+        xpl_arena_str(&s->arena, job->spec.product, &s->job.spec.product) &&
+        xpl_arena_str(&s->arena, job->spec.traceparent, &s->job.spec.traceparent))
         return true;
     xpl_arena_fini(&s->arena);
     return false;
@@ -75,6 +77,7 @@ static void log_job(const struct xpl_job_slot *s, enum xpl_log_level level, cons
     xpl_log_str(&l, "product", s->job.spec.product);
     xpl_log_int(&l, "attempt", s->job.claim.attempt);
     if (err && err->msg[0]) xpl_log_str(&l, "why", xpl_str_from(err->msg));
+    xpl_traceparent_log(s->job.spec.traceparent, &l);
     xpl_log_end(&l);
 }
 

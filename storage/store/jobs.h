@@ -41,9 +41,10 @@ struct xpl_job_spec {
     xpl_str_t product;
     uint32_t version; // of the product
     unsigned variant;
+    xpl_str_t traceparent; // of the request that asked first, for the log; or empty
 };
 
-// What a job is known by: equal specs have equal digests.
+// What a job is known by: equal specs, traceparent aside, have equal digests.
 struct xpl_job_digest {
     uint8_t bytes[XPL_JOB_DIGEST];
 };

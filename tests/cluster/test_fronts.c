@@ -79,12 +79,16 @@ static void end_asking(struct asking *q) {
     CHECK_EQ(pthread_join(q->thread, NULL), 0);
 }
 
-// Workers make the products, and the front none.
+// Workers make the products, and the front none.  Their log has the trace of the request.
 static void scenario_shares(void) {
+    static const char trace[] = "0af7651916cd43dd8448eb211c80319c";
     const char *const dir = make_dir();
+    const char *const flags[] = {"--role=front", store_flag(), "--http", "127.0.0.1:0", NULL};
+    char line[120], header[120];
     add_hosts(dir, "run", HOSTS);
+    add_hosts(dir, "traced", 1);
     struct daemon_proc a = start_worker(dir, NULL), b = start_worker(dir, NULL);
-    struct daemon_proc front = start_front(dir);
+    struct daemon_proc front = start_daemon(dir, make_dir(), flags);
     wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'", 5000);
     xpl_client *const c = open_client(&front, 60000);
     xpl_answer *const first = ask(c, "run", "overview_page");
@@ -95,6 +99,14 @@ static void scenario_shares(void) {
     wait_for("SELECT count(*)=0 FROM jobs", 0);
     CHECK(log_has(&a, "published") ||
           log_has(&b, "published")); // either may be quick enough for all
+    (void)snprintf(line, sizeof line, "trace_id=%s", trace);
+    CHECK(!log_has(&a, line) && !log_has(&b, line));
+    (void)snprintf(header, sizeof header, "traceparent: 00-%s-b7ad6b7169203331-01\r\n", trace);
+    struct reply r = http_ask(front.http_address, "GET",
+                              "/api/v1/tool?session=traced&tool=overview_page", header);
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+    CHECK(log_has(&a, line) || log_has(&b, line));
     CHECK_EQ(stop_daemon(&front), 0);
     CHECK_EQ(stop_daemon(&a), 0);
     CHECK_EQ(stop_daemon(&b), 0);

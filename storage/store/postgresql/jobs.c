@@ -69,12 +69,12 @@ static xpl_bytes_t text_bytes(xpl_str_t s) {
     return (xpl_bytes_t){(const uint8_t *)s.ptr, s.len};
 }
 
-enum { DIGESTS, SESSIONS, HOSTS, SIZES, TIMES, PRODUCTS, VERSIONS, VARIANTS, N_COLUMNS };
+enum { DIGESTS, SESSIONS, HOSTS, SIZES, TIMES, PRODUCTS, VERSIONS, VARIANTS, TRACES, N_COLUMNS };
 
 static const enum xpl_pg_array column_types[N_COLUMNS] = {
     [DIGESTS] = XPL_PG_BYTEAS, [SESSIONS] = XPL_PG_TEXTS, [HOSTS] = XPL_PG_TEXTS,
     [SIZES] = XPL_PG_INT8S,    [TIMES] = XPL_PG_INT8S,    [PRODUCTS] = XPL_PG_TEXTS,
-    [VERSIONS] = XPL_PG_INT8S, [VARIANTS] = XPL_PG_INT8S,
+    [VERSIONS] = XPL_PG_INT8S, [VARIANTS] = XPL_PG_INT8S, [TRACES] = XPL_PG_TEXTS,
 };
 
 static bool fill_columns(struct xpl_buf columns[N_COLUMNS], const struct xpl_job_spec *specs,
@@ -94,6 +94,7 @@ static bool fill_columns(struct xpl_buf columns[N_COLUMNS], const struct xpl_job
         xpl_pg_array_bytes(&columns[PRODUCTS], text_bytes(specs[i].product));
         xpl_pg_array_i64(&columns[VERSIONS], specs[i].version);
         xpl_pg_array_i64(&columns[VARIANTS], specs[i].variant);
+        xpl_pg_array_bytes(&columns[TRACES], text_bytes(specs[i].traceparent));
     }
     ok = !text.failed;
     for (int k = 0; k < N_COLUMNS; k++)
@@ -117,8 +118,9 @@ xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_sp
         st = xpl_pg_job_query(
             s,
             "INSERT INTO jobs(digest, session, host, size_bytes, mtime_ns, product, version,"
-            " variant, rank) SELECT d,s,h,b,t,p,v,o,i FROM unnest($1,$2,$3,$4,$5,$6,$7,$8)"
-            " WITH ORDINALITY u(d,s,h,b,t,p,v,o,i) ORDER BY d ON CONFLICT DO NOTHING",
+            " variant, trace, rank) SELECT d,s,h,b,t,p,v,o,c,i"
+            " FROM unnest($1,$2,$3,$4,$5,$6,$7,$8,$9)"
+            " WITH ORDINALITY u(d,s,h,b,t,p,v,o,c,i) ORDER BY d ON CONFLICT DO NOTHING",
             &a, NULL, NULL, err);
     } else {
         (void)xpl_pg_fail(s, XPL_PG_NOMEM, "", err);

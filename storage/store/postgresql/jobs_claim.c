@@ -24,7 +24,7 @@ static const char claim_sql[] =
     " CASE WHEN f.lost>0 THEN h.digest=f.digest AND $8>0 ELSE h.lost=0 END"
     " RETURNING j.digest, j.attempt, j.session, j.host, j.size_bytes, j.mtime_ns, j.product,"
     " j.version, j.variant,"
-    " (extract(epoch FROM clock_timestamp()-j.queued_at)*1000)::bigint";
+    " (extract(epoch FROM clock_timestamp()-j.queued_at)*1000)::bigint, j.trace";
 
 struct taken {
     struct xpl_arena *arena;
@@ -55,7 +55,8 @@ static enum xpl_pg_rc read_jobs(struct xpl_pg_conn *c, const PGresult *r, void *
         memcpy(j->claim.digest.bytes, digest.ptr, digest.len);
         if (!copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 2), &j->spec.session) ||
             !copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 3), &j->spec.host) ||
-            !copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 6), &j->spec.product))
+            !copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 6), &j->spec.product) ||
+            !copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 10), &j->spec.traceparent))
             return XPL_PG_NOMEM;
     }
     return XPL_PG_OK;

@@ -141,12 +141,16 @@ static const char v3_captured[] = "ALTER TABLE sessions ADD COLUMN captured_ns b
 static const char v3_views[] =
     VIEWS("CREATE OR REPLACE", ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns");
 
+// Whose request asked for a job first: its traceparent.
+static const char v4_trace[] = "ALTER TABLE jobs ADD COLUMN trace text NOT NULL DEFAULT '';";
+
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,
                                      v1_views,     v1_instructions, NULL};
 static const char *const step_2[] = {v2_jobs, NULL};
 static const char *const step_3[] = {v3_captured, v3_views, NULL};
-static const char *const *const steps[] = {step_1, step_2, step_3};
+static const char *const step_4[] = {v4_trace, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3, step_4};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static enum xpl_pg_rc version_of(struct xpl_pg_conn *c, const char *sql, int64_t *ret) {

@@ -60,8 +60,19 @@ static void test_bad(void) {
     }
 }
 
+static void test_clean(void) {
+    char text[XPL_TRACEPARENT_TEXT] = "before";
+    xpl_traceparent_clean(XPL_STR("cc-" TRACE "-" PARENT "-01-what <the> future brings"), text);
+    CHECK_STR(text, "00-" TRACE "-" PARENT "-00");
+    xpl_traceparent_clean(XPL_STR("00-" TRACE "-" PARENT), text);
+    CHECK_STR(text, "");
+    xpl_traceparent_clean((xpl_str_t){0}, text);
+    CHECK_STR(text, "");
+}
+
 int main(void) {
     test_good();
     test_bad();
+    test_clean();
     return 0;
 }
