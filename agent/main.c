@@ -18,6 +18,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 #include "base/net/accept.h"
+#include "base/std_fds.h"
 #include "base/text/parse.h"
 #include "rpc/listen/guarded.h"
 #include "rpc/listen/hooks.h"
@@ -176,7 +177,8 @@ int main(int argc, char **argv) {
     struct xpl_error err = {0};
     sigset_t ends;
     int status;
-    if (!read_arguments(argc, argv, &s, &status)) return status;
+    if (!read_arguments(argc, argv, &s, &status))
+        return xpl_std_out_end("xplaned-agent", status, status != 0);
     if (!s.directory || !*s.directory) {
         snprintf(fallback, sizeof fallback, "/tmp/xplaned-agent-%u", (unsigned)geteuid());
         s.directory = fallback;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors of a program: standard input, output and error where it was started without one of
-// them, and how many it may open.
+// them, what could not be written to output, and how many it may open.
 #ifndef XPL_BASE_STD_FDS_H_
 #define XPL_BASE_STD_FDS_H_
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -26,6 +30,17 @@ static inline void xpl_fd_limit_raise(void) {
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= most) return;
     limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// The exit status of a program that would end with `status`: 1 when what it printed could not all
+// be written (a full disk, a limit), which is said on stderr.  `failed`: the status tells of a
+// failure already, and stays as what was said of it.
+static inline int xpl_std_out_end(const char *program, int status, bool failed) {
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || failed) return status;
+    (void)fprintf(stderr, "%s: cannot write output: %s\n", program,
+                  errno ? strerror(errno) : "an earlier write failed");
+    return 1;
 }
 
 #endif

@@ -154,5 +154,6 @@ int main(int argc, char **argv) {
     xpl_std_fds_open();
     const int status = xpl_flags_parse(&a, argc, argv) ? dispatch(&a) : XPL_EXIT_USAGE;
     xpl_args_fini(&a);
-    return status;
+    return xpl_std_out_end("xplanectl", status,
+                           status == XPL_EXIT_FAILED || status == XPL_EXIT_USAGE);
 }

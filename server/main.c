@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
             xpl_rpc_announced_enable();
             status = xpl_daemon_run(&config, argc, argv);
             break;
-        case XPL_CONFIG_HELP: status = 0; break;
+        case XPL_CONFIG_HELP: status = xpl_std_out_end("xplaned", 0, false); break;
         case XPL_CONFIG_USAGE: break;
     }
     xpl_config_fini(&config);

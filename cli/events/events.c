@@ -234,20 +234,14 @@ static bool print_csv(const json_t *all, FILE *out) {
     return true;
 }
 
-static bool print_json(const json_t *all, FILE *out) {
-    return json_dumpf(all, out, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 &&
-           fputc('\n', out) != EOF;
-}
-
 // ---- the command ----
 
 static int show(const struct xpl_args *a, const json_t *all) {
     struct xpl_output o;
+    if (a->json) return xpl_document_write(a, all);
     if (!xpl_output_open(&o, a->out)) return XPL_EXIT_FAILED;
-    const bool printed = a->json  ? print_json(all, o.f)
-                         : a->csv ? print_csv(all, o.f)
-                                  : print_table(all, o.f);
-    if (printed) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    const bool printed = a->csv ? print_csv(all, o.f) : print_table(all, o.f);
+    if (printed || ferror(o.f)) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     (void)fputs("xplanectl: out of memory\n", stderr);
     xpl_output_abort(&o);
     return XPL_EXIT_FAILED;

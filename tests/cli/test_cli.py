@@ -611,6 +611,32 @@ class Output(Case):
         self.assertEqual(process.returncode, 1)
         self.assertIn("No space left on device", process.stderr)
 
+    def print_on_full(self, *command, environ=None):
+        with open("/dev/full", "wb") as full:
+            return subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60, check=False, env=environ)
+
+    def test_full_texts(self):
+        """Whatever is printed: one that cannot be written is no success, and says so once."""
+        commands = json.loads(self.ask("help", "--format", "json")[1])["commands"]
+        asked = [["--help"], ["--version"], ["--help-man"], ["--agents-md"], ["help"], ["help", "sql"],
+                 ["help", "--format", "json"],
+                 *(["completion", shell] for shell in ("bash", "zsh", "fish")),
+                 *([c["name"], "--help"] for c in commands),
+                 ["hosts", PROFILE], ["tools", PROFILE], ["summary", PROFILE], ["findings", PROFILE],
+                 ["compare", PROFILE, PROFILE], ["aggregate", PROFILE], ["events", PROFILE],
+                 *([c, PROFILE, "--format", form] for c in ("summary", "findings", "aggregate", "events") for form in ("csv", "json")),
+                 *(["sql", PROFILE, "SELECT 1", "--format", form] for form in ("table", "csv", "json")),
+                 ["compare", PROFILE, PROFILE, "--fail-if", "compute>-1%"],
+                 ["hlo", PROFILE], ["iree", "summary", BUNDLE], ["iree", "summary", BUNDLE, "--format", "jsonl"]]
+        self.assertGreater(len(asked), 40)
+        programs = [[Programs.xplanectl, *a] for a in asked]
+        programs += [[Programs.xplaned, a] for a in ("--help", "--version", "--help-man", "--help-metrics")]
+        for command in programs:
+            done = self.print_on_full(*command)
+            self.assertEqual(done.returncode, 1, (command, done.stderr))
+            self.assertEqual(done.stderr.count("No space left on device"), 1, (command, done.stderr))
+
     def test_small_disk(self):
         """A real full disk, where one may be mounted."""
         disk = self.place / "disk"
