@@ -2,11 +2,11 @@
 #include "cli/data_table.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "cli/csv/cells.h"
+#include "cli/document/parse.h"
 #include "cli/table.h"
 
 enum { MOST_COLUMNS = 64, TEXT_WIDTH = 60 };
@@ -398,16 +398,14 @@ static bool each_table(json_t *v, size_t only, FILE *out,
 }
 
 bool xpl_data_table_print(const void *answer, size_t n, FILE *out) {
-    json_t *const v = json_loadb(answer, n, JSON_DECODE_INT_AS_REAL, NULL); // of any size
+    json_t *const v = xpl_document_parse(answer, n, NULL);
     const bool printed = v && each_table(v, 0, out, print_table);
     json_decref(v);
     return printed;
 }
 
 bool xpl_data_table_csv(const void *answer, size_t n, size_t only, FILE *out) {
-    json_t *v = json_loadb(answer, n, JSON_ALLOW_NUL, NULL);
-    if (!v)
-        v = json_loadb(answer, n, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL); // of any size
+    json_t *const v = xpl_document_parse(answer, n, NULL);
     const bool printed = v && each_table(v, only, out, csv_table);
     json_decref(v);
     return printed;

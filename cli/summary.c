@@ -276,7 +276,7 @@ static json_t *memory_of_host(const struct xpl_args *args, const char *host) {
     a.n_options = 0;
     const int status = xpl_run_answer(&a, "memory_profile", args->rest[1], &answer);
     json_t *const root =
-        xpl_is_answered(status) && answer.n ? json_loadb(answer.p, answer.n, 0, NULL) : NULL;
+        xpl_is_answered(status) && answer.n ? xpl_document_read(answer.p, answer.n) : NULL;
     xpl_run_answer_fini(&answer);
     return root;
 }

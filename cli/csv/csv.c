@@ -6,6 +6,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/csv/cells.h"
+#include "cli/document/document.h"
 #include "cli/output.h"
 
 enum { KEY_LENGTH = 64 };
@@ -75,12 +76,8 @@ int xpl_csv_show(const struct xpl_args *a, const json_t *doc, const char *preset
 
 int xpl_csv_show_text(const struct xpl_args *a, const void *p, size_t n, const char *preset) {
     if (!a->csv) return xpl_write_out(a, p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    json_error_t why;
-    json_t *const doc = json_loadb(p, n, JSON_ALLOW_NUL, &why);
-    if (!doc) {
-        (void)fprintf(stderr, "xplanectl: an answer cannot be read: %s\n", why.text);
-        return XPL_EXIT_FAILED;
-    }
+    json_t *const doc = xpl_document_read(p, n);
+    if (!doc) return XPL_EXIT_FAILED;
     const int status = xpl_csv_show(a, doc, preset);
     json_decref(doc);
     return status;

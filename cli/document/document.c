@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/document/parse.h"
+
 json_t *xpl_document_read(const void *p, size_t n) {
     json_error_t why;
-    json_t *const all = json_loadb(p, n, JSON_ALLOW_NUL, &why);
+    json_t *const all = xpl_document_parse(p, n, &why);
     if (!all) (void)fprintf(stderr, "xplanectl: an answer cannot be read: %s\n", why.text);
     return all;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl sql RUN... 'SELECT ...'`: a statement over profiles, of files or by the daemon.
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "cli/csv/cells.h"
+#include "cli/document/document.h"
 #include "cli/output.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
@@ -241,12 +241,11 @@ static bool print_csv(const json_t *columns, const json_t *rows, FILE *out) {
 
 static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
     struct xpl_output o;
-    json_error_t why;
-    json_t *const all = json_loadb((const char *)answer->p, answer->n, JSON_ALLOW_NUL, &why);
+    json_t *const all = xpl_document_read(answer->p, answer->n);
     const json_t *const columns = json_object_get(all, "columns"), *const rows =
                                                                        json_object_get(all, "rows");
     bool ok = json_is_array(columns) && json_is_array(rows);
-    if (!ok) (void)fprintf(stderr, "xplanectl: the answer cannot be read: %s\n", why.text);
+    if (all && !ok) (void)fputs("xplanectl: the answer has no rows\n", stderr);
     if (!ok || !xpl_output_open(&o, a->out)) {
         json_decref(all);
         return XPL_EXIT_FAILED;
@@ -259,7 +258,7 @@ static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
         (void)fprintf(stderr, "xplanectl: warning: only the first %zu rows\n",
                       json_array_size(rows));
     json_decref(all);
-    if (ok) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    if (ok || ferror(o.f)) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     (void)fputs("xplanectl: the answer cannot be written\n", stderr);
     xpl_output_abort(&o);
     return XPL_EXIT_FAILED;
