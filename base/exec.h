@@ -38,4 +38,14 @@ void xpl_exec_pool_free(struct xpl_exec_pool *p);
 // Owned by the pool.
 struct xpl_exec *xpl_exec_pool_get(struct xpl_exec_pool *p);
 
+// How work is told that nobody needs it any more: it asks, a few times a second, on its own thread.
+struct xpl_cancel {
+    bool (*is_cancelled)(void *arg);
+    void *arg;
+};
+// NULL is work that is never cancelled.
+static inline bool xpl_cancel_is_set(const struct xpl_cancel *c) {
+    return c && c->is_cancelled(c->arg);
+}
+
 #endif

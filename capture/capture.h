@@ -69,9 +69,10 @@ struct xpl_capture_plan {
     // As xpl_session_writer_options has it: before the session's directory is made; NULL: not.
     void (*making)(void *arg, const char *path);
     void *making_arg;
-    xpl_str_t session;   // empty: named by the time of the capture
-    int64_t duration_ms; // 1 to XPL_CAPTURE_MAX_DURATION_MS
-    int64_t delay_ms;    // until the capture begins, counted from the run's start
+    struct xpl_session_remote *session_remote; // likewise: where the session goes; NULL: to LOGDIR
+    xpl_str_t session;                         // empty: named by the time of the capture
+    int64_t duration_ms;                       // 1 to XPL_CAPTURE_MAX_DURATION_MS
+    int64_t delay_ms; // until the capture begins, counted from the run's start
     // Of the tracers; negative: as XProf's client has it (host 2, device 1, python 0).
     int host_tracer_level, device_tracer_level, python_tracer_level;
     const struct xpl_capture_advanced *advanced;

@@ -41,6 +41,7 @@ struct capture_run {
     const struct xpl_capture_driver *driver;
     struct xpl_capture_connections *connections;
     struct xpl_session_writer *session;
+    struct xpl_cancel send_cancel; // of sending it
     struct capture_job *jobs;
     char *root; // the session's directory as the hosts see it
     int64_t begin;

@@ -23,15 +23,25 @@ static xpl_status_t set_root(struct capture_run *r, struct xpl_error *err) {
     return XPL_OK;
 }
 
+// A client cancels when it hears of the capture, so it does while files are sent.
+static bool is_send_cancelled(void *arg) {
+    struct capture_run *const r = arg;
+    xpl_capture_report_progress(r, r->plan->n_targets);
+    return capture_cancelled(r);
+}
+
 xpl_status_t xpl_capture_start_session(struct capture_run *r, const char *logdir,
                                        struct xpl_error *err) {
     if (capture_brings_data(r)) {
+        r->send_cancel = (struct xpl_cancel){is_send_cancelled, r};
         const struct xpl_session_writer_options o = {.size = sizeof o,
                                                      .logdir = logdir,
                                                      .name = r->plan->session,
                                                      .unique = true,
                                                      .making = r->plan->making,
-                                                     .making_arg = r->plan->making_arg};
+                                                     .making_arg = r->plan->making_arg,
+                                                     .remote = r->plan->session_remote,
+                                                     .cancel = &r->send_cancel};
         XPL_TRY(xpl_session_writer_open(&o, &r->session, err));
         // At once: whoever cleans up after this process if it is killed learns of the directory.
         xpl_capture_report_progress(r, 0);

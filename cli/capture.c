@@ -20,6 +20,7 @@
 #include "cli/remote.h"
 #include "cli/table.h"
 #include "storage/make_dirs.h"
+#include "storage/objects/objects.h"
 
 enum { MAX_TARGETS = XPL_CAPTURE_MAX_TARGETS };
 
@@ -247,6 +248,12 @@ static int with_names(const struct xpl_args *a, const struct names *targets,
 
 // As the daemon does: a missing directory is made, and that is said.
 static bool make_logdir(const char *logdir) {
+    if (xpl_objects_is_url(logdir)) {
+        (void)fputs("xplanectl: --direct writes to a directory, not to an object store: leave it "
+                    "out, and capture by a daemon that has --logdir there\n",
+                    stderr);
+        return false;
+    }
     struct stat st;
     if (stat(logdir, &st) == 0 || errno != ENOENT) return true; // what is wrong is said later
     if (!xpl_make_dirs(logdir, 0777)) {

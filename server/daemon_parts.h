@@ -17,7 +17,8 @@
 struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_config *config;
     struct xpl_loop *loop;
-    struct xpl_objects *objects; // when LOGDIR is in a bucket
+    struct xpl_objects *objects;   // when LOGDIR is in a bucket
+    struct xpl_outgoing *outgoing; // likewise: what is on its way there
     struct xpl_catalogue *catalogue;
     struct xpl_cache *cache;
     struct xpl_store *store;

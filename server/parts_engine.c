@@ -24,6 +24,7 @@
 #include "storage/objects/objects.h"
 #include "storage/places.h"
 #include "storage/sessions/identity.h"
+#include "storage/sessions/outgoing.h"
 
 enum { DRAIN_MS = 3000 }; // the writer's, at the end
 
@@ -49,7 +50,9 @@ static xpl_status_t open_objects(struct xpl_daemon *d, struct xpl_error *err) {
                                           .anonymous = c->object_anonymous,
                                           .cache_dir = dir,
                                           .cache_limit = c->object_cache};
-    return xpl_objects_open(&o, &d->objects, err);
+    XPL_TRY(xpl_objects_open(&o, &d->objects, err));
+    (void)xpl_place_join(cache, XPL_STR("outgoing"), dir, sizeof dir);
+    return xpl_outgoing_new(d->objects, dir, c->object_cache, &d->outgoing, err);
 }
 
 static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err) {
@@ -71,6 +74,7 @@ static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err)
 
 static void free_catalogue(struct xpl_daemon *d) {
     xpl_catalogue_free(d->catalogue);
+    xpl_outgoing_free(d->outgoing);
     xpl_objects_unref(d->objects);
 }
 

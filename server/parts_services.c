@@ -19,8 +19,8 @@
 #include "server/labels/labels.h"
 #include "server/labels/newest.h"
 #include "server/watch.h"
-#include "storage/objects/objects.h"
 #include "storage/places.h"
+#include "storage/sessions/outgoing.h"
 
 // ---- sessions, captures, imports ----
 
@@ -80,19 +80,20 @@ static void scan_soon(void *arg, const char *path) {
 }
 
 static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) {
-    const bool writes = !d->objects; // sessions, to LOGDIR
-    const struct xpl_capture_jobs_options o = {.logdir = d->config->logdir,
+    struct xpl_session_remote *const remote =
+        d->outgoing ? xpl_outgoing_get_remote(d->outgoing) : NULL;
+    const struct xpl_capture_jobs_options o = {.logdir = remote ? remote->dir : d->config->logdir,
+                                               .remote = remote,
                                                .history = d->history,
                                                .catalogue = d->catalogue,
                                                .scan = scan_soon,
                                                .arg = d,
-                                               .enabled = d->config->capture && writes &&
+                                               .enabled = d->config->capture &&
                                                           !xpl_config_has_role(d->config, "worker"),
-                                               .refusal = writes ? NULL : XPL_OBJECTS_READ_ONLY,
                                                .memory_limit = d->config->memory_limit,
                                                .memory_total = d->config->memory_total};
     if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
-    d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir);
+    d->schedules = xpl_schedules_new(d->captures, d->history, remote ? NULL : d->config->logdir);
     if (!d->schedules) XPL_RETURN_OOM(err, "schedules");
     d->capture = xpl_svc_capture_new(d->captures, d->history, d->schedules);
     if (!d->capture) XPL_RETURN_OOM(err, "captures");
@@ -113,12 +114,14 @@ static xpl_status_t start_imports(struct xpl_daemon *d, struct xpl_error *err) {
     char cache[PATH_MAX - 16], dir[PATH_MAX];
     XPL_TRY(xpl_daemon_cache_dir(d->config, cache, sizeof cache, err));
     (void)xpl_place_join(cache, XPL_STR("incoming"), dir, sizeof dir);
-    const struct xpl_svc_import_options o = {.logdir = d->config->logdir,
-                                             .dir = dir,
-                                             .allow_delete = d->config->allow_delete,
-                                             .max_bytes = d->config->memory_limit,
-                                             .idle_ms = d->config->import_idle_ms,
-                                             .limit_bytes = d->config->import_limit};
+    const struct xpl_svc_import_options o = {
+        .logdir = d->config->logdir,
+        .remote = d->outgoing ? xpl_outgoing_get_remote(d->outgoing) : NULL,
+        .dir = dir,
+        .allow_delete = d->config->allow_delete,
+        .max_bytes = d->config->memory_limit,
+        .idle_ms = d->config->import_idle_ms,
+        .limit_bytes = d->config->import_limit};
     if ((d->import = xpl_svc_import_new(d->captures, d->catalogue, &o))) return XPL_OK;
     XPL_RETURN_OOM(err, "imports");
 }

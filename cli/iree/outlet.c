@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/remote.h"
+#include "storage/objects/objects.h"
 #include "storage/places.h"
 
 #define SUFFIX ".ireeprof"
@@ -31,6 +32,12 @@ static void name_host(struct xpl_outlet *p) {
 // directory.
 static bool open_session(struct xpl_outlet *p) {
     const char *const tmp = getenv("TMPDIR");
+    if (p->args->logdir && xpl_objects_is_url(p->args->logdir)) {
+        (void)fputs("xplanectl: a program's bundle goes to a directory or to a daemon, not to an "
+                    "object store: leave --logdir out\n",
+                    stderr);
+        return false;
+    }
     const struct xpl_session_writer_options o = {.size = sizeof o,
                                                  .logdir = p->args->logdir ? p->args->logdir
                                                            : tmp && *tmp   ? tmp

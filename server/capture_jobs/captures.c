@@ -127,7 +127,6 @@ bool xpl_capture_jobs_enabled(const struct xpl_capture_jobs *c) {
 xpl_status_t xpl_capture_jobs_check_enabled(const struct xpl_capture_jobs *c,
                                             struct xpl_error *err) {
     if (c->o.enabled) return XPL_OK;
-    if (c->o.refusal) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s", c->o.refusal);
     XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
                      "this daemon captures nothing: it was started with --no-capture");
 }
@@ -231,10 +230,10 @@ static void set_host(struct xpl_history_host *to, const struct xpl_capture_host 
 
 // The session that a schedule's turn made.  False: there is none.
 static bool describe_session(const struct xpl_capture_result *r, struct xpl_history_session *ret) {
-    struct stat sb;
+    struct stat sb = {0}; // an object has none
     const struct xpl_capture_outcome *const o = r->outcome;
     if (!r->schedule_id || r->code != XPL_OK || !o->session[0] || !o->path) return false;
-    if (lstat(o->path, &sb) != 0) return false;
+    if (!r->plan->session_remote && lstat(o->path, &sb) != 0) return false;
     *ret = (struct xpl_history_session){.name = xpl_str_from(o->session),
                                         .dev = (uint64_t)sb.st_dev,
                                         .ino = (uint64_t)sb.st_ino,
@@ -359,8 +358,9 @@ void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t
 static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_outcome *o) {
     struct xpl_session_path path;
     // The note that says which hosts were lost is written last: a scan may have been before it.
+    // Those of a bucket are not read.
     xpl_capture_jobs_await(c, xpl_session_path(xpl_str_from(o->session), &path), o->n_stored,
-                           o->n_hosts - o->n_stored);
+                           c->o.remote ? 0 : o->n_hosts - o->n_stored);
 }
 
 static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_outcome *o) {
@@ -538,6 +538,7 @@ static bool make_hosts(struct job *j) {
     j->plan.may_ask = take_target;
     j->plan.may_ask_arg = j->plan.making_arg = j;
     j->plan.making = note_making;
+    j->plan.session_remote = j->captures->o.remote;
     for (size_t i = 0; j->live && i < j->plan.n_targets; i++)
         j->live[i] = (struct xpl_capture_host){.target = j->plan.targets[i]};
     return j->live && j->holds;

@@ -14,15 +14,15 @@ struct xpl_capture_jobs;
 
 enum { XPL_CAPTURES_AT_ONCE = 16 };
 
-struct xpl_capture_jobs_options { // all but the flag is borrowed and must outlive the jobs
-    const char *logdir;           // where sessions go
-    struct xpl_history *history;  // what happened
+struct xpl_capture_jobs_options {      // all but the flag is borrowed and must outlive the jobs
+    const char *logdir;                // where sessions go
+    struct xpl_session_remote *remote; // or, when not NULL, where they go instead
+    struct xpl_history *history;       // what happened
     struct xpl_catalogue *catalogue;
     // Asks for a scan of LOGDIR's directory `path` soon (any thread).
     void (*scan)(void *arg, const char *path);
     void *arg;
-    bool enabled;        // false: every start is refused
-    const char *refusal; // FAILED_PRECONDITION with this; NULL: PERMISSION_DENIED, --no-capture
+    bool enabled;                        // false: every start is PERMISSION_DENIED
     uint64_t memory_limit, memory_total; // bytes that one host's answer, and all of them, may take
 };
 // Cleans up what captures left that the history calls interrupted.  NULL when out of memory.

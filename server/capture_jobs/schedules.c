@@ -248,10 +248,14 @@ static void remove_session(struct xpl_schedules *all, const struct schedule *s,
             xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
 }
 
+static bool keeps_some(const request_msg *r) {
+    return r->keep_count || r->keep_bytes || r->keep_age_ms;
+}
+
 // Removes the sessions that are more than the schedule keeps.
 static void remove_old_sessions(struct xpl_schedules *all, const struct schedule *s) {
     const request_msg *const r = s->request;
-    if (!r->keep_count && !r->keep_bytes && !r->keep_age_ms) return;
+    if (!keeps_some(r) || !all->logdir) return;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_SESSIONS_BYTES);
     struct xpl_history_session *list;
@@ -424,6 +428,11 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
     if (b.failed)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the schedule is longer than 1 MiB");
     XPL_TRY(xpl_capture_jobs_check_enabled(all->captures, err));
+    if (!all->logdir && keeps_some(r))
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "the log directory is in an object store, from which this daemon removes no "
+            "sessions: leave --keep out, and have the bucket expire what is old");
     struct schedule *s = new_schedule(all);
     if (!s) XPL_RETURN_OOM(err, "schedule");
     xpl_status_t st = decode(s, (xpl_bytes_t){b.p, b.n}, err);

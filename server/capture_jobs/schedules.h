@@ -13,6 +13,7 @@ enum { XPL_SCHEDULES_MAX = 256 };
 struct xpl_schedules;
 
 // Reads the schedules of the history.  Everything is borrowed.  NULL when out of memory.
+// `logdir`: NULL when sessions go to a bucket: then no schedule may keep only some of them.
 struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
                                         struct xpl_history *history, const char *logdir);
 // Reads them again, after the history was taken from another daemon.  Waits for the disk.

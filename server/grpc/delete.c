@@ -58,8 +58,8 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
                          "this daemon deletes nothing: it was started without --allow-delete");
     if (xpl_objects_is_url(r->svc->o.logdir))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "the log directory is in an object store, which this daemon only reads: "
-                         "delete the session there");
+                         "the log directory is in an object store, from which this daemon removes "
+                         "no sessions: delete the session there");
     struct xpl_snapshot *snap = xpl_catalogue_get(r->svc->catalogue);
     const struct xpl_session *const one = xpl_snapshot_find(snap, name);
     const bool copied = one &&

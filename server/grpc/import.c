@@ -26,7 +26,6 @@
 #include "server/grpc/import.h"
 #include "server/grpc/import_store.h"
 #include "storage/hash.h"
-#include "storage/objects/objects.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/uploads.h"
 
@@ -243,10 +242,6 @@ static xpl_status_t begin_session(struct import *m, const Xplaned__V1__ImportSes
         return XPL_OK;
     }
     set_state(m, IMPORT_RECEIVING);
-    if (xpl_objects_is_url(m->svc->o.logdir))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "the log directory is in an object store, which this daemon only reads: "
-                         "copy the session there");
     if (q->session[0]) XPL_TRY(xpl_session_writer_check_name(xpl_str_from(q->session), err));
     if (!xpl_arena_str(&m->arena, xpl_str_from(q->session), &m->session))
         XPL_RETURN_OOM(err, "import");
@@ -381,7 +376,8 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
                                                  .name = m->session,
                                                  .unique = !m->session.len,
                                                  .making = note_making,
-                                                 .making_arg = &directory};
+                                                 .making_arg = &directory,
+                                                 .remote = m->svc->o.remote};
     struct xpl_profile_writer_file *files = xpl_arena_array(&m->arena, m->n_parts, sizeof *files);
     if (!files) XPL_RETURN_OOM(err, "import");
     xpl_status_t st = xpl_session_writer_open(&o, &s, err);

@@ -43,7 +43,9 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, xpl_str_t host
     for (size_t i = 0; i < n; i++)
         for (const char *const *t = formats[i].tail; *t; t++) {
             (void)snprintf(file, sizeof file, "%s%s", name, *t);
-            if (faccessat(xpl_session_writer_get_fd(s), file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+            bool taken = false;
+            XPL_TRY(xpl_session_writer_has(s, file, &taken, err));
+            if (taken)
                 XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.80s has %.120s already",
                                  xpl_session_writer_get_name(s), file);
         }

@@ -121,8 +121,9 @@ void xpl_svc_capture_methods(struct xpl_svc_capture *s,
 struct xpl_svc_import;
 enum { XPL_SVC_IMPORT_METHODS = 2 };
 struct xpl_svc_import_options {
-    const char *logdir; // borrowed, as the parts
-    const char *dir;    // where uploads are kept until they are whole; made when missing
+    const char *logdir;                // borrowed, as the parts
+    struct xpl_session_remote *remote; // where sessions go; NULL: to `logdir`
+    const char *dir; // where uploads are kept until they are whole; made when missing
     bool allow_delete;
     uint64_t max_bytes;   // of a compressed profile's XSpace, which is checked in memory
     uint64_t idle_ms;     // an import that does not come on for so long is ended

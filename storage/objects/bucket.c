@@ -11,6 +11,7 @@
 #include "storage/objects/credentials.h"
 #include "storage/objects/listing.h"
 #include "storage/objects/location.h"
+#include "storage/objects/sender.h"
 #include "storage/objects/transfer.h"
 
 // PIECE: of an object, one request.  MAX_PAGE: bytes of a listing.  PAGE_NAMES: of a page, as the
@@ -222,6 +223,25 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
     return st;
 }
 
+// ---- writing ----
+
+static xpl_status_t run_for(void *arg, struct xpl_transfer *v, size_t n, struct xpl_error *err) {
+    return run(arg, v, n, err);
+}
+
+static xpl_status_t bucket_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
+                               const struct xpl_cancel *cancel, struct xpl_error *err) {
+    struct bucket *const r = bucket_of(o);
+    const struct xpl_sender s = {.location = &r->location, .run = run_for, .arg = r};
+    return xpl_sender_put(&s, path, fd, size, cancel, err);
+}
+
+static xpl_status_t bucket_remove(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err) {
+    struct bucket *const r = bucket_of(o);
+    const struct xpl_sender s = {.location = &r->location, .run = run_for, .arg = r};
+    return xpl_sender_remove(&s, path, err);
+}
+
 // ---- life ----
 
 static void bucket_stop(struct xpl_objects *o, enum xpl_objects_stop what) {
@@ -235,7 +255,12 @@ static void bucket_free(struct xpl_objects *o) {
     xpl_sys_free(r);
 }
 
-static const struct xpl_objects_ops ops = {bucket_list, bucket_fetch, bucket_stop, bucket_free};
+static const struct xpl_objects_ops ops = {.list = bucket_list,
+                                           .fetch = bucket_fetch,
+                                           .put = bucket_put,
+                                           .remove = bucket_remove,
+                                           .stop = bucket_stop,
+                                           .free = bucket_free};
 
 static xpl_status_t open_parts(struct bucket *r, const struct xpl_objects_options *o,
                                struct xpl_error *err) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/objects/listing.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -234,4 +235,19 @@ void xpl_listing_error_code(xpl_str_t body, char *ret, size_t size) {
         ret[n++] = c;
     }
     if (size) ret[n] = 0;
+}
+
+bool xpl_listing_text(xpl_str_t body, const char *element, char *ret, size_t size) {
+    char open[40];
+    const int len = snprintf(open, sizeof open, "<%s>", element);
+    const size_t at = xpl_str_find(body, (xpl_str_t){open, (size_t)len}, 0);
+    if (at == SIZE_MAX) return false;
+    const xpl_str_t rest = xpl_str_sub(body, at + (size_t)len, SIZE_MAX);
+    const size_t n = xpl_str_find(rest, XPL_STR("<"), 0);
+    if (n == SIZE_MAX || !n || n >= size) return false;
+    for (size_t i = 0; i < n; i++)
+        if (rest.ptr[i] <= ' ' || rest.ptr[i] > '~' || rest.ptr[i] == '&') return false;
+    memcpy(ret, rest.ptr, n);
+    ret[n] = 0;
+    return true;
 }

@@ -43,4 +43,8 @@ xpl_status_t xpl_listing_end(struct xpl_listing *l, xpl_str_t *ret_next, struct 
 // nothing.  Its message is left alone: it may repeat what was sent.
 void xpl_listing_error_code(xpl_str_t body, char *ret, size_t size);
 
+// The text of the first element of that name in a small answer, as it is, in ret[0..size); false
+// when there is none, or one that is too long, or has other characters than IDs have.
+bool xpl_listing_text(xpl_str_t body, const char *element, char *ret, size_t size);
+
 #endif

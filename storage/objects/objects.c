@@ -78,6 +78,21 @@ bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir) {
     return false;
 }
 
+// ---- writing ----
+
+xpl_status_t xpl_objects_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
+                             const struct xpl_cancel *cancel, struct xpl_error *err) {
+    const xpl_status_t st = o->ops->put(o, path, fd, size, cancel, err);
+    if (st == XPL_OK) note_stale(o, path);
+    return st;
+}
+
+xpl_status_t xpl_objects_remove(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err) {
+    const xpl_status_t st = o->ops->remove(o, path, err);
+    if (st == XPL_OK) note_stale(o, path);
+    return st;
+}
+
 // ---- local copies ----
 
 struct fetch {

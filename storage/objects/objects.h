@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/exec.h"
 #include "base/status.h"
 #include "base/str.h"
 
@@ -45,6 +46,9 @@ struct xpl_objects_ops {
     // Writes the object to `fd`, which is empty.
     xpl_status_t (*fetch)(struct xpl_objects *o, const struct xpl_stored_object *of, int fd,
                           struct xpl_error *err);
+    xpl_status_t (*put)(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
+                        const struct xpl_cancel *cancel, struct xpl_error *err);
+    xpl_status_t (*remove)(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err);
     void (*stop)(struct xpl_objects *o, enum xpl_objects_stop what);
     void (*free)(struct xpl_objects *o);
 };
@@ -71,11 +75,6 @@ struct xpl_objects_options {
     uint64_t first_retry_ns; // 0: 200 ms; doubled for each further one
 };
 
-// What whoever would write there is told.
-#define XPL_OBJECTS_READ_ONLY                                                                      \
-    "the log directory is in an object store, which this daemon only reads: capture with "         \
-    "`xplanectl capture --direct --logdir DIR`, and copy the session there"
-
 // Whether LOGDIR is a bucket.
 bool xpl_objects_is_url(const char *logdir);
 // Asks nobody yet.  INVALID_ARGUMENT; FAILED_PRECONDITION without the libraries or credentials.
@@ -98,6 +97,14 @@ xpl_status_t xpl_objects_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_o
 // cache has no room; else as xpl_objects_list.
 xpl_status_t xpl_objects_get(struct xpl_objects *o, const struct xpl_stored_object *of, int *ret_fd,
                              struct xpl_error *err) XPL_NODISCARD;
+// Writes the first `size` bytes of the file to an object of that path below the prefix, which
+// nobody sees before it is whole.  `cancel` may be NULL.  ALREADY_EXISTS when there is one, where
+// the store can tell; PERMISSION_DENIED; UNAVAILABLE (after retries); CANCELLED.
+xpl_status_t xpl_objects_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
+                             const struct xpl_cancel *cancel, struct xpl_error *err) XPL_NODISCARD;
+// Removes an object; one that is not there is fine.
+xpl_status_t xpl_objects_remove(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err)
+    XPL_NODISCARD;
 // What the version of an object is known by on every machine: a hash of place, path and version.
 void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
                           uint64_t ret[2]);

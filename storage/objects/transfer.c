@@ -27,6 +27,7 @@ enum {
     STALLED_S = 30, // below MIN_SPEED: a server that sends a byte now and then holds nobody
     MIN_SPEED = 4096,
     TRY_S = 600,
+    LAST_S = 5,
     MAX_HEADER = 256, // bytes of one that is read
 };
 
@@ -127,15 +128,15 @@ struct request {
     CURL *easy; // while it runs
     struct curl_slist *headers;
     uint64_t got;    // bytes of it that were written
+    uint64_t sent;   // by this try
     uint64_t from;   // in the object, where this try began
     uint64_t due_ns; // when it may begin
-    unsigned tries;
-    int os; // error of the file system
+    int os;          // error of the file system
     bool done, no_memory;
     bool other;    // the answer is of another object
     bool no_range; // it is not the range that was requested
     bool checked;  // the answer's head was
-    char etag[MAX_HEADER], range[MAX_HEADER];
+    char range[MAX_HEADER];
     size_t n_error;
     char error[ERROR_BODY];
 };
@@ -170,8 +171,8 @@ static bool take_header(xpl_str_t line, const char *name, char ret[MAX_HEADER]) 
 static size_t on_header(char *p, size_t size, size_t n, void *arg) {
     struct request *const r = arg;
     const xpl_str_t line = {p, size * n};
-    if (xpl_str_starts(line, XPL_STR("HTTP/"))) r->etag[0] = r->range[0] = 0; // of one before it
-    if (!take_header(line, "etag", r->etag)) (void)take_header(line, "content-range", r->range);
+    if (xpl_str_starts(line, XPL_STR("HTTP/"))) r->v->etag[0] = r->range[0] = 0; // of one before it
+    if (!take_header(line, "etag", r->v->etag)) (void)take_header(line, "content-range", r->range);
     return line.len;
 }
 
@@ -197,8 +198,8 @@ static bool check_head(struct request *r) {
     const xpl_str_t version = xpl_str_from(v->version);
     r->checked = true;
     // If-Match knows no weak versions, so the answer must say which one it is.
-    r->other = r->etag[0] ? !xpl_transfer_is_version(xpl_str_from(r->etag), version)
-                          : xpl_str_starts(version, XPL_STR("W/"));
+    r->other = r->v->etag[0] ? !xpl_transfer_is_version(xpl_str_from(r->v->etag), version)
+                             : xpl_str_starts(version, XPL_STR("W/"));
     if (v->status == 206 && !parse_range(r->range, &first, &last, &whole))
         r->no_range = true;
     else if (v->status == 206) {
@@ -251,6 +252,37 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg) {
     return r->no_memory ? 0 : len;
 }
 
+// libcurl's: the next bytes of what is sent.
+static size_t on_send(char *p, size_t size, size_t n, void *arg) {
+    struct request *const r = arg;
+    const struct xpl_transfer *const v = r->v;
+    const uint64_t left = v->from_n - r->sent;
+    const size_t len = size * n < left ? size * n : (size_t)left;
+    if (v->from) {
+        memcpy(p, v->from + r->sent, len);
+        r->sent += len;
+        return len;
+    }
+    ssize_t got = 0;
+    while (len && (got = pread(v->from_fd, p, len, (off_t)(v->from_first + r->sent))) < 0)
+        if (errno != EINTR) break;
+    if (len && got <= 0) {
+        r->os = got < 0 ? errno : EIO; // it became shorter
+        return CURL_READFUNC_ABORT;
+    }
+    r->sent += (uint64_t)got;
+    return (size_t)got;
+}
+
+// libcurl's: a connection that was kept was closed by the server, and another one is used.
+static int on_rewind(void *arg, curl_off_t offset, int origin) {
+    struct request *const r = arg;
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > r->v->from_n)
+        return CURL_SEEKFUNC_FAIL;
+    r->sent = (uint64_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
 static bool add_header(struct request *r, const char *header) {
     struct curl_slist *const longer = r->t->curl->slist_append(r->headers, header);
     if (longer) r->headers = longer;
@@ -265,12 +297,28 @@ static bool set_headers(struct request *r, const struct xpl_credential *credenti
     for (size_t i = 0; ok && i < r->v->n_headers; i++)
         ok = add_header(r, r->v->headers[i]);
     if (ok && credential->kind == XPL_CREDENTIAL_KEYS)
-        ok = add_header(r, "x-amz-content-sha256: " SHA256_OF_NOTHING);
+        ok = add_header(r, r->v->from_n ? "x-amz-content-sha256: UNSIGNED-PAYLOAD"
+                                        : "x-amz-content-sha256: " SHA256_OF_NOTHING);
     if (ok && credential->kind == XPL_CREDENTIAL_KEYS && credential->token[0]) {
         (void)snprintf(token, sizeof token, "x-amz-security-token: %s", credential->token);
         ok = add_header(r, token);
         explicit_bzero(token, sizeof token);
     }
+    return ok;
+}
+
+static bool set_method(struct request *r) {
+    const struct xpl_curl *const c = r->t->curl;
+    const struct xpl_transfer *const v = r->v;
+    if (!v->method) return true;
+    bool ok = c->easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, v->method) == CURLE_OK;
+    if (strcmp(v->method, "DELETE") == 0) return ok;
+    ok = ok && c->easy_setopt(r->easy, CURLOPT_UPLOAD, 1L) == CURLE_OK;
+    (void)c->easy_setopt(r->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)v->from_n);
+    (void)c->easy_setopt(r->easy, CURLOPT_READFUNCTION, on_send);
+    (void)c->easy_setopt(r->easy, CURLOPT_READDATA, r);
+    (void)c->easy_setopt(r->easy, CURLOPT_SEEKFUNCTION, on_rewind);
+    (void)c->easy_setopt(r->easy, CURLOPT_SEEKDATA, r);
     return ok;
 }
 
@@ -281,14 +329,15 @@ static bool set_options(struct request *r, const struct xpl_credential *credenti
     c->easy_reset(r->easy);
     bool ok = c->easy_setopt(r->easy, CURLOPT_URL, v->url) == CURLE_OK &&
               c->easy_setopt(r->easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-              c->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers) == CURLE_OK;
+              c->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers) == CURLE_OK && set_method(r);
     (void)c->easy_setopt(r->easy, CURLOPT_NOSIGNAL, 1L);
     (void)c->easy_setopt(r->easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)c->easy_setopt(r->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)c->easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, (long)MIN_SPEED);
-    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, r->t->stalled_s);
-    (void)c->easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, r->t->try_s * 1000);
+    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, v->is_slow ? 0L : r->t->stalled_s);
+    (void)c->easy_setopt(r->easy, CURLOPT_TIMEOUT_MS,
+                         (v->is_last ? (long)LAST_S : r->t->try_s) * 1000);
     (void)c->easy_setopt(r->easy, CURLOPT_HEADERFUNCTION, on_header);
     (void)c->easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
     (void)c->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -316,13 +365,14 @@ static bool may_pass(CURLcode rc) {
     return rc == CURLE_COULDNT_RESOLVE_HOST || rc == CURLE_COULDNT_RESOLVE_PROXY ||
            rc == CURLE_COULDNT_CONNECT || rc == CURLE_OPERATION_TIMEDOUT ||
            rc == CURLE_PARTIAL_FILE || rc == CURLE_GOT_NOTHING || rc == CURLE_SEND_ERROR ||
-           rc == CURLE_RECV_ERROR || rc == CURLE_SSL_CONNECT_ERROR;
+           rc == CURLE_RECV_ERROR || rc == CURLE_SSL_CONNECT_ERROR || rc == CURLE_SEND_FAIL_REWIND;
 }
 
 static bool may_try_again(const struct request *r, CURLcode rc) {
     const long status = r->v->status;
-    if (r->tries >= TRIES) return false;
+    if (r->v->tries >= TRIES || r->v->is_last) return false;
     if (rc != CURLE_OK) return may_pass(rc);
+    if (status == 409 && r->v->from_n) return true; // another one writes the object just now
     if (status == 408 || status == 429 || (status >= 500 && status != 501)) return true;
     return status >= 200 && status < 300 && r->got < r->v->n; // a short body
 }
@@ -332,7 +382,7 @@ static void plan_retry(struct request *r) {
     curl_off_t after_s = 0;
     (void)r->t->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &after_s);
     const uint64_t now = xpl_clock_ns(), seed = atomic_fetch_add(&drawn, 1) ^ now;
-    uint64_t wait = r->t->first_retry_ns << (r->tries - 1);
+    uint64_t wait = r->t->first_retry_ns << (r->v->tries - 1);
     wait = wait / 2 + xpl_digest64((xpl_bytes_t){(const uint8_t *)"", 0}, seed) % (wait / 2 + 1);
     if (after_s > 0) wait += (uint64_t)(after_s < MAX_WAIT_S ? after_s : MAX_WAIT_S) * 1000000000u;
     r->due_ns = now + wait;
@@ -351,6 +401,9 @@ static xpl_status_t report(const struct request *r, CURLcode rc, struct xpl_erro
     const struct xpl_transfer *const v = r->v;
     char why[96];
     if (r->no_memory || rc == CURLE_OUT_OF_MEMORY) XPL_RETURN_OOM(err, "object store");
+    if (r->os && v->from_n)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: what is written cannot be read: %s",
+                         strerror_r(r->os, why, sizeof why));
     if (r->os)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the cache of objects: cannot be written: %s",
                          strerror_r(r->os, why, sizeof why));
@@ -388,11 +441,12 @@ struct call {
 static xpl_status_t start_request(struct call *k, struct request *r, unsigned handle,
                                   struct xpl_error *err) {
     r->easy = k->lane->easy[handle];
-    r->tries++;
+    r->v->tries++;
     r->n_error = 0;
     r->checked = r->no_range = false;
-    r->etag[0] = r->range[0] = 0;
+    r->v->etag[0] = r->range[0] = 0;
     r->from = r->v->first + r->got;
+    r->sent = 0;
     r->v->status = 0;
     r->v->code[0] = 0;
     if (!r->v->n) r->v->answer->n = 0;
@@ -441,6 +495,8 @@ static xpl_status_t finish_request(struct call *k, struct request *r, CURLcode r
     (void)k->t->curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &r->v->status);
     xpl_listing_error_code((xpl_str_t){r->error, r->n_error}, r->v->code, sizeof r->v->code);
     const bool good = rc == CURLE_OK && r->v->status >= 200 && r->v->status < 300;
+    uint64_t unused;
+    if (!r->v->n && !parse_range(r->range, &unused, &unused, &r->v->whole)) r->v->whole = 0;
     if (good && r->got == r->v->n) {
         detach(k, r);
         r->done = true;
@@ -466,12 +522,20 @@ static xpl_status_t finish_done(struct call *k, struct xpl_error *err) {
     return XPL_OK;
 }
 
+static xpl_status_t check_stopped(const struct call *k, struct xpl_error *err) {
+    const struct xpl_transfer *const v = k->requests->v;
+    if (xpl_cancel_is_set(v->cancel))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: %.80s: cancelled", v->shown);
+    if (!v->is_last && atomic_load(v->ends_early ? &k->t->stopping : &k->t->stopping_all))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: this daemon ends");
+    return XPL_OK;
+}
+
 static xpl_status_t run_call(struct call *k, struct xpl_error *err) {
     const struct xpl_curl *const c = k->t->curl;
     while (k->left) {
         int running, wait_ms;
-        if (atomic_load(k->requests->v->ends_early ? &k->t->stopping : &k->t->stopping_all))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: this daemon ends");
+        XPL_TRY(check_stopped(k, err));
         XPL_TRY(start_due(k, &wait_ms, err));
         if (c->multi_perform(k->lane->multi, &running) != CURLM_OK)
             XPL_RETURN_OOM(err, "object store");

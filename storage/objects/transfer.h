@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/exec.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "storage/objects/credentials.h"
@@ -19,20 +20,31 @@ struct xpl_transfer {
     const char *url;
     const char *shown; // for messages: what is read
     // "NAME: VALUE"; without line breaks
-    const char *headers[1];
+    const char *headers[2];
     size_t n_headers;
-    bool packed; // what is stored with Content-Encoding gzip comes so
+    const char *method; // NULL: GET
+    // What is sent: n bytes of `from_fd` from `from_first` on; or, where that is not NULL, of
+    // memory.
+    int from_fd;
+    const char *from;
+    uint64_t from_first, from_n;
+    bool is_slow; // the server works for minutes before it answers
+    bool packed;  // what is stored with Content-Encoding gzip comes so
     // Where the answer goes: n bytes of the object from `first` on, to their place in `fd`; or,
     // with n 0, everything, to `answer`, which is emptied first.
     int fd;
     uint64_t first, n;
-    uint64_t whole;      // bytes of the object
+    uint64_t whole;      // bytes of the object; with n 0 set by a Content-Range
     const char *version; // its ETag; what answers with another one is another object
     struct xpl_buf *answer;
-    bool ends_early; // see xpl_transfers_stop
+    bool ends_early;                 // see xpl_transfers_stop
+    bool is_last;                    // runs also after it, and is tried once: what cleans up
+    const struct xpl_cancel *cancel; // CANCELLED, soon; may be NULL.  That of the first counts
     // Set.
-    long status;   // of HTTP; 0: there was none
-    char code[64]; // what an object store calls the error; ""
+    long status;    // of HTTP; 0: there was none
+    char code[64];  // what an object store calls the error; ""
+    char etag[256]; // that the answer says; ""
+    unsigned tries; // how often it was tried
 };
 
 struct xpl_transfers_options {

@@ -23,6 +23,7 @@ enum { MAX_SUFFIX = 9999, TRIES = 100 };
 struct done {
     struct done *next;
     bool synced;
+    bool sent; // it is where the session goes
     char file[];
 };
 
@@ -33,6 +34,9 @@ struct xpl_session_writer {
     int fd[4];
     bool made[4];
     struct done *done;
+    struct xpl_session_remote *remote; // or NULL
+    const struct xpl_cancel *cancel;
+    uint64_t held; // bytes that were written before they are sent
 };
 
 // ---- names ----
@@ -155,13 +159,17 @@ static bool set_path(struct xpl_session_writer *s, const char *root) {
 }
 
 // Opens or makes the directory of the session's name.  Returns errno: EEXIST when it had to be new
-// and is not.
+// and is not, EREMOTEIO when *err says why that cannot be told.
 static int enter_session(struct xpl_session_writer *s, const char *root,
-                         const struct xpl_session_writer_options *opt) {
+                         const struct xpl_session_writer_options *opt, struct xpl_error *err) {
     struct stat sb;
     int e;
     const bool there = fstatat(s->fd[2], s->name, &sb, AT_SYMLINK_NOFOLLOW) == 0;
-    if (there && opt->unique) return EEXIST;
+    bool taken = there;
+    if (opt->unique && !there && s->remote &&
+        s->remote->has(s->remote, s->name, (xpl_str_t){0}, &taken, err) != XPL_OK)
+        return EREMOTEIO;
+    if (opt->unique && taken) return EEXIST;
     if (!set_path(s, root)) return ENOMEM;
     if (!there && opt->making) opt->making(opt->making_arg, s->path);
     enter(s, 3, s->name, opt->unique, &e);
@@ -171,6 +179,7 @@ static int enter_session(struct xpl_session_writer *s, const char *root,
 static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir,
                              const struct xpl_session_writer_options *opt, struct xpl_error *err) {
     char stem[XPL_SESSION_WRITER_NAME_SIZE];
+    struct xpl_error why = {0};
     int e;
     s->fd[0] = open_dir(AT_FDCWD, logdir, 0);
     if (s->fd[0] < 0) return fail(err, errno, "opening", logdir);
@@ -178,11 +187,12 @@ static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir,
     if (e == 0) enter(s, 2, "profile", false, &e);
     if (e) return fail(err, e, "making plugins/profile in", logdir);
     memcpy(stem, s->name, sizeof stem);
-    e = enter_session(s, logdir, opt);
+    e = enter_session(s, logdir, opt, &why);
     for (int i = 2; e == EEXIST && i <= MAX_SUFFIX; i++) {
         (void)snprintf(s->name, sizeof s->name, "%.*s_%d", XPL_PROFILE_WRITER_MAX_NAME, stem, i);
-        e = enter_session(s, logdir, opt);
+        e = enter_session(s, logdir, opt, &why);
     }
+    if (e == EREMOTEIO) XPL_RETURN_ERROR(err, why.code, "%s", why.msg);
     if (e) return fail(err, e, "making the session's directory in", logdir);
     return XPL_OK;
 }
@@ -196,8 +206,9 @@ static xpl_status_t start_session(struct xpl_session_writer *s,
     } else {
         xpl_session_writer_name(s->name, (int64_t)time(NULL));
     }
-    char *const root = realpath(opt->logdir, NULL);
-    if (!root) return fail(err, errno, "opening", opt->logdir);
+    const char *const logdir = opt->remote ? opt->remote->dir : opt->logdir;
+    char *const root = realpath(logdir, NULL);
+    if (!root) return fail(err, errno, "opening", logdir);
     const xpl_status_t st = open_all(s, root, opt, err);
     free(root);
     return st;
@@ -207,11 +218,12 @@ xpl_status_t xpl_session_writer_open(const struct xpl_session_writer_options *op
                                      struct xpl_session_writer **ret, struct xpl_error *err) {
     if (opt->size != sizeof *opt)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "session: options of another version");
-    if (!opt->logdir || !*opt->logdir)
+    if (!opt->remote && (!opt->logdir || !*opt->logdir))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no directory for profiles");
     struct xpl_session_writer *const s = xpl_sys_alloc(sizeof *s);
     if (!s) XPL_RETURN_OOM(err, "session");
-    *s = (struct xpl_session_writer){.fd = {-1, -1, -1, -1}};
+    *s = (struct xpl_session_writer){
+        .fd = {-1, -1, -1, -1}, .remote = opt->remote, .cancel = opt->cancel};
     const xpl_status_t st = start_session(s, opt, err);
     if (st == XPL_OK)
         *ret = s;
@@ -223,6 +235,9 @@ xpl_status_t xpl_session_writer_open(const struct xpl_session_writer_options *op
 void xpl_session_writer_close(struct xpl_session_writer *s) {
     if (!s) return;
     const char *const names[] = {NULL, "plugins", "profile", s->name};
+    for (struct done *d = s->remote ? s->done : NULL; d; d = d->next)
+        (void)unlinkat(s->fd[3], d->file, 0);
+    if (s->remote) s->remote->give_room(s->remote, s->held);
     for (int i = 3; i >= 0; i--) {
         if (s->fd[i] >= 0) (void)close(s->fd[i]);
         if (s->made[i]) (void)unlinkat(s->fd[i - 1], names[i], AT_REMOVEDIR);
@@ -235,13 +250,30 @@ void xpl_session_writer_close(struct xpl_session_writer *s) {
     xpl_sys_free(s);
 }
 
+static void remove_done(struct xpl_session_writer *s, struct done *d) {
+    (void)unlinkat(s->fd[3], d->file, 0);
+    if (d->sent) s->remote->remove(s->remote, s->name, d->file);
+    d->sent = false;
+}
+
 void xpl_session_writer_undo(struct xpl_session_writer *s) {
     for (struct done *d = s->done; d; d = d->next)
-        (void)unlinkat(s->fd[3], d->file, 0);
+        remove_done(s, d);
+}
+
+static xpl_status_t send_done(struct xpl_session_writer *s, struct done *d, struct xpl_error *err) {
+    if (d->sent) return XPL_OK;
+    const int fd = openat(s->fd[3], d->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return fail(err, errno, "reading", s->path);
+    const xpl_status_t st = s->remote->send(s->remote, s->name, d->file, fd, s->cancel, err);
+    (void)close(fd);
+    d->sent = d->synced = st == XPL_OK;
+    return st;
 }
 
 xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_error *err) {
     for (struct done *d = s->done; d; d = d->next) {
+        if (s->remote) XPL_TRY(send_done(s, d, err));
         if (d->synced) continue;
         const int fd = openat(s->fd[3], d->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         const int e = fd < 0 || fsync(fd) != 0 ? errno : 0;
@@ -259,8 +291,12 @@ const char *xpl_session_writer_get_name(const struct xpl_session_writer *s) {
 const char *xpl_session_writer_get_path(const struct xpl_session_writer *s) {
     return s->path;
 }
-int xpl_session_writer_get_fd(const struct xpl_session_writer *s) {
-    return s->fd[3];
+
+xpl_status_t xpl_session_writer_has(const struct xpl_session_writer *s, const char *file, bool *ret,
+                                    struct xpl_error *err) {
+    *ret = faccessat(s->fd[3], file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    if (*ret || !s->remote) return XPL_OK;
+    return s->remote->has(s->remote, s->name, xpl_str_from(file), ret, err);
 }
 
 // ---- files ----
@@ -300,6 +336,8 @@ xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_
                                       struct xpl_error *err) {
     const uint8_t *p = bytes.ptr;
     size_t n = bytes.len;
+    if (s->remote) XPL_TRY(s->remote->take_room(s->remote, n, err));
+    s->held += n;
     while (n > 0) {
         const ssize_t w = write(fd, p, n);
         if (w < 0 && errno == EINTR) continue;
@@ -318,6 +356,16 @@ static int rename_to_new(int dir, const char *from, const char *to) {
     return unlinkat(dir, from, 0) == 0 ? 0 : errno;
 }
 
+// Sends a file that has just got its name.  Returns errno: EEXIST when another one of that name is
+// there, EREMOTEIO when *err says what is wrong; then the file has its old name again.
+static int send_new(struct xpl_session_writer *s, struct done *d, const char *temp,
+                    struct xpl_error *err) {
+    *err = (struct xpl_error){0};
+    const xpl_status_t st = send_done(s, d, err);
+    if (st != XPL_OK) (void)renameat(s->fd[3], d->file, s->fd[3], temp);
+    return st == XPL_OK ? 0 : st == XPL_ALREADY_EXISTS ? EEXIST : EREMOTEIO;
+}
+
 xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char *temp, char *name,
                                         const char *suffix, bool unique, bool synced,
                                         struct xpl_error *err) {
@@ -325,16 +373,20 @@ xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char
     memcpy(stem, name, sizeof stem);
     struct done *const d = xpl_sys_alloc(sizeof *d + XPL_SESSION_WRITER_NAME_SIZE + 16);
     if (!d) XPL_RETURN_OOM(err, "session");
+    d->sent = d->synced = false;
     int e = EEXIST;
+    struct xpl_error why = {0};
     for (int i = 1; e == EEXIST && i <= (unique ? MAX_SUFFIX : 1); i++) {
         if (i > 1)
             (void)snprintf(name, XPL_SESSION_WRITER_NAME_SIZE, "%.*s_%d",
                            XPL_PROFILE_WRITER_MAX_NAME, stem, i);
         (void)snprintf(d->file, XPL_SESSION_WRITER_NAME_SIZE + 16, "%s%s", name, suffix);
         e = rename_to_new(s->fd[3], temp, d->file);
+        if (e == 0 && s->remote && synced) e = send_new(s, d, temp, &why);
     }
     if (e) {
         xpl_sys_free(d);
+        if (e == EREMOTEIO) XPL_RETURN_ERROR(err, why.code, "%s", why.msg);
         if (e == EEXIST)
             XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.100s has %.100s already", s->name,
                              stem);
@@ -368,7 +420,8 @@ void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp
 void xpl_session_writer_remove(struct xpl_session_writer *s, const char *name, const char *suffix) {
     char file[XPL_SESSION_WRITER_NAME_SIZE + 16];
     (void)snprintf(file, sizeof file, "%s%s", name, suffix);
-    (void)unlinkat(s->fd[3], file, 0);
+    for (struct done *d = s->done; d; d = d->next)
+        if (strcmp(d->file, file) == 0) remove_done(s, d);
 }
 
 xpl_status_t xpl_session_writer_fail(const struct xpl_session_writer *s, int errnum,

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/exec.h"
 #include "base/status.h"
 #include "base/str.h"
 
@@ -34,6 +35,24 @@ void xpl_session_writer_name(char out[XPL_SESSION_WRITER_NAME_SIZE], int64_t uni
 
 struct xpl_session_writer;
 
+// Where sessions go that do not stay in a directory: their files lie below `dir` until they are
+// sent, and become whole there or not at all.  Any thread; the calls block.
+struct xpl_session_remote {
+    const char *dir; // exists; absolute
+    // Whether session `name` has that file there; an empty `file`: whether it has any.
+    xpl_status_t (*has)(struct xpl_session_remote *r, const char *name, xpl_str_t file, bool *ret,
+                        struct xpl_error *err);
+    // Sends an open file.  ALREADY_EXISTS; CANCELLED; `cancel` may be NULL.
+    xpl_status_t (*send)(struct xpl_session_remote *r, const char *name, const char *file, int fd,
+                         const struct xpl_cancel *cancel, struct xpl_error *err);
+    // Removes what was sent.  Nothing can be done where that fails.
+    void (*remove)(struct xpl_session_remote *r, const char *name, const char *file);
+    // Before so many bytes are written below `dir`: RESOURCE_EXHAUSTED when it is too much; and
+    // when they are not there any more.
+    xpl_status_t (*take_room)(struct xpl_session_remote *r, uint64_t bytes, struct xpl_error *err);
+    void (*give_room)(struct xpl_session_remote *r, uint64_t bytes);
+};
+
 struct xpl_session_writer_options {
     size_t size;        // sizeof this
     const char *logdir; // exists; relative paths are taken from the working directory
@@ -45,6 +64,10 @@ struct xpl_session_writer_options {
     // whoever cleans up after a process that is killed has to know it by then.  NULL: nobody does.
     void (*making)(void *arg, const char *path);
     void *making_arg;
+    // Where the session goes; files are sent when they would be synced otherwise.  `logdir` is not
+    // read then.  Outlives the session writer.  NULL: it stays in `logdir`.
+    struct xpl_session_remote *remote;
+    const struct xpl_cancel *cancel; // of sending; borrowed; may be NULL
 };
 
 // Opens the session's directory, and makes it and plugins/profile when they are missing.
@@ -63,10 +86,11 @@ xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_er
 // cancelled.
 void xpl_session_writer_undo(struct xpl_session_writer *s);
 const char *xpl_session_writer_get_name(const struct xpl_session_writer *s);
-// Its absolute path.
+// Its absolute path; of one that goes elsewhere, where its files are until then.
 const char *xpl_session_writer_get_path(const struct xpl_session_writer *s);
-// The open directory; stays the session's.
-int xpl_session_writer_get_fd(const struct xpl_session_writer *s);
+// Whether the session has that file, whoever wrote it.
+xpl_status_t xpl_session_writer_has(const struct xpl_session_writer *s, const char *file, bool *ret,
+                                    struct xpl_error *err) XPL_NODISCARD;
 // A small file beside the profiles (capture.json), atomically; never replaces: an existing file
 // leads to "capture_2.json".
 xpl_status_t xpl_session_writer_note(struct xpl_session_writer *s, const char *stem,

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bucket of S3 in memory, which checks signatures and misbehaves when it is told to.
 
-Of the interface it has what a reader of profiles needs: list type 2, ranges and If-Match.
+Of the interface it has what profiles need: list type 2, ranges and If-Match; objects that are written at
+once or in parts, with If-None-Match, and removed.
 """
 import datetime
 import hashlib
 import hmac
 import http.server
+import re
 import threading
 import urllib.parse
 from xml.sax.saxutils import escape
@@ -32,6 +34,8 @@ class Bucket(http.server.ThreadingHTTPServer):
         self.name, self.access, self.secret, self.token = name, access, secret, token
         self.lock = threading.Lock()
         self.objects = {}  # key: (bytes, ETag)
+        self.uploads = {}  # ID: (key, {number: bytes})
+        self.conditions = True  # it knows If-None-Match
         self.requests = []  # (kind, key, status)
         self.page = 1000
         self.faults = []  # functions of (handler, kind, key): True when it has answered
@@ -101,7 +105,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         text = "\n".join(["AWS4-HMAC-SHA256", stamp, f"{day}/{region}/{service}/{last}",
                           hashlib.sha256(canonical.encode()).hexdigest()])
         key = sign(b"AWS4" + bucket.secret.encode(), day, region, service, last)
-        return (access == bucket.access and body == EMPTY and service == "s3" and stamp[:8] == day
+        sent = int(self.headers.get("Content-Length") or 0)
+        return (access == bucket.access and body == ("UNSIGNED-PAYLOAD" if sent else EMPTY) and service == "s3" and stamp[:8] == day
                 and "host" in names and "x-amz-content-sha256" in names
                 and self.headers.get("x-amz-security-token", "") == bucket.token
                 and (not bucket.token or "x-amz-security-token" in names)
@@ -110,10 +115,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
     # ---- requests ----
 
     def do_GET(self):
+        self.handle_as(lambda query: "list" if query else "get")
+
+    def do_PUT(self):
+        self.handle_as(lambda query: "part" if "partNumber" in query else "put")
+
+    def do_POST(self):
+        self.handle_as(lambda query: "begin" if "uploads" in query else "complete")
+
+    def do_DELETE(self):
+        self.handle_as(lambda query: "abort" if "uploadId" in query else "delete")
+
+    def handle_as(self, kind_of):
         path, _, query = self.path.partition("?")
         parts = urllib.parse.unquote(path).split("/", 2)
         arguments = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
-        self.kind, self.key = ("list", arguments.get("prefix", "")) if query else ("get", parts[2])
+        self.kind = kind_of(arguments)
+        self.key = arguments.get("prefix", "") if self.kind == "list" else parts[2]
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         for fault in list(self.server.faults):
             if fault(self, self.kind, self.key):
                 return None
@@ -121,7 +140,71 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.fail(403, "SignatureDoesNotMatch")
         if parts[1] != self.server.name:
             return self.fail(404, "NoSuchBucket")
-        return self.list(arguments) if query else self.get(parts[2])
+        if self.kind in ("list", "begin", "part", "complete", "abort"):
+            return getattr(self, self.kind)(arguments)
+        return getattr(self, self.kind)(parts[2])
+
+    # ---- writing ----
+
+    def is_refused(self):
+        """What If-None-Match says; the caller holds the lock."""
+        if self.headers.get("If-None-Match") is None:
+            return None
+        if not self.server.conditions:
+            return 501, "NotImplemented"
+        return (412, "PreconditionFailed") if self.key in self.server.objects else None
+
+    def put(self, key):
+        with self.server.lock:
+            why = self.is_refused()
+            etag = f'"{hashlib.md5(self.body).hexdigest()}"'
+            if not why:
+                self.server.objects[key] = self.body, etag
+        return self.fail(*why) if why else self.answer(200, headers=[("ETag", etag)])
+
+    def delete(self, key):
+        with self.server.lock:
+            self.server.objects.pop(key, None)
+        return self.answer(204)
+
+    def begin(self, arguments):
+        with self.server.lock:
+            name = f"upload+{len(self.server.requests)}/="
+            self.server.uploads[name] = self.key, {}
+        return self.answer(200, (f"<InitiateMultipartUploadResult><Key>{escape(self.key)}</Key><UploadId>{name}"
+                                 "</UploadId></InitiateMultipartUploadResult>").encode())
+
+    def part(self, arguments):
+        with self.server.lock:
+            key, parts = self.server.uploads.get(arguments["uploadId"], (None, None))
+            if key == self.key:
+                parts[int(arguments["partNumber"])] = self.body
+        if key != self.key:
+            return self.fail(404, "NoSuchUpload")
+        return self.answer(200, headers=[("ETag", f'"{hashlib.md5(self.body).hexdigest()}"')])
+
+    def complete(self, arguments):
+        named = re.findall(rb"<Part><PartNumber>(\d+)</PartNumber><ETag>([^<]*)</ETag></Part>", self.body)
+        with self.server.lock:
+            key, parts = self.server.uploads.get(arguments["uploadId"], (None, {}))
+            why = self.is_refused()
+            if key != self.key:
+                why = 404, "NoSuchUpload"
+            elif [(n, f'"{hashlib.md5(p).hexdigest()}"'.encode()) for n, p in sorted(parts.items())] != \
+                    [(int(n), e) for n, e in named] or any(len(p) < 5 << 20 for _, p in sorted(parts.items())[:-1]):
+                why = 400, "InvalidPart"
+            if not why:
+                data = b"".join(p for _, p in sorted(parts.items()))
+                self.server.objects[key] = data, f'"{hashlib.md5(data).hexdigest()}-{len(parts)}"'
+                del self.server.uploads[arguments["uploadId"]]
+        return self.fail(*why) if why else self.answer(200, b"<CompleteMultipartUploadResult/>")
+
+    def abort(self, arguments):
+        with self.server.lock:
+            self.server.uploads.pop(arguments["uploadId"], None)
+        return self.answer(204)
+
+    # ---- reading ----
 
     def list(self, arguments):
         prefix, delimiter = arguments.get("prefix", ""), arguments.get("delimiter", "")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles in an object store: a bucket of our own, and SeaweedFS where that is installed.
 
-usage: test_objects.py XPLANECTL XPLANED [CLASS[.TEST]]...
+usage: test_objects.py XPLANECTL XPLANED FAKE_PROFILER [CLASS[.TEST]]...
 
 SeaweedFS is weed of the environment $XPL_CLUSTER_VENV (setup.sh), or on the path.
 """
@@ -33,6 +33,15 @@ ODD = "run +=:@()*,%~&'!$;[]{}^` \u00e4\U0001f600"
 SOON = ("--object-interval", "100ms", "--scan-interval", "50ms")
 
 
+def large():
+    """A profile that is sent in three parts, the last of them short: its host has a long name."""
+    name = b"h" * (33 << 20)
+    length, n = b"", len(name)
+    while n > 127:
+        length, n = length + bytes([n & 127 | 128]), n >> 7
+    return PROFILE.read_bytes() + b"\x22" + length + bytes([n]) + name
+
+
 class Objects(Case):
     def setUp(self):
         super().setUp()
@@ -51,9 +60,13 @@ class Objects(Case):
         """It is ready before it knows what is in the bucket."""
         wait_until("the bucket is listed", lambda: self.ask_of(daemon, "sessions")[0] == 0)
 
-    def ask_of(self, daemon, *arguments):
+    def ask_of(self, daemon, *arguments, **options):
         self.server = daemon.address
-        return self.ask(*arguments)
+        return self.ask(*arguments, **options)
+
+    def start_of(self, daemon, *arguments):
+        self.server = daemon.address
+        return self.start(*arguments)
 
     def names(self, daemon):
         code, out, err = self.ask_of(daemon, "sessions", "--format", "csv")
@@ -66,7 +79,7 @@ class Objects(Case):
         return code, file.read_bytes() if code == 0 else b"", err
 
 
-class Stub(Objects):
+class OfStub(Objects):
     def setUp(self):
         super().setUp()
         self.bucket = Bucket("bucket", ACCESS, SECRET)
@@ -95,6 +108,11 @@ class Stub(Objects):
         self.assertNotIn(SECRET, done.stderr)
         return done.stderr
 
+    def answer_of_plain(self):
+        return self.answer(self.daemon_on(PROFILE.parents[3], "plain"), "overview_page", "jax_matmul_nopy")[1]
+
+
+class Stub(OfStub):
     def test_same_answers(self):
         """Sessions and answers are those of a directory, byte for byte; each object is read once."""
         self.bucket.put_tree(LOGDIR, "logs/deep")
@@ -233,10 +251,12 @@ class Stub(Objects):
         self.assertIn("AWS_ACCESS_KEY_ID", self.refused())
         os.environ["AWS_ACCESS_KEY_ID"] = ACCESS
         daemon = self.started("--allow-delete")
-        for call in (("capture", "127.0.0.1:1"), ("import", PROFILE), ("delete", "run")):
-            code, out, err = self.ask_of(daemon, *call)
+        for call in (("delete", "run"), ("capture", "127.0.0.1:1", "--every", "1h", "--keep", "3"),
+                     ("capture", "127.0.0.1:1", "--direct", "--logdir", "s3://bucket/logs"),
+                     ("iree", "capture", "--mode", "queue-events", "--logdir", "s3://bucket/logs", "--", "true")):
+            code, out, err = self.ask_of(daemon, *call, cwd=self.place)
             self.assertNotEqual(code, 0, call)
-            self.assertIn("object store, which this daemon only reads", out + err, call)
+            self.assertIn("object store", out + err, call)
         self.assertFalse(list(self.place.rglob("s3:*")))
 
     def test_denied(self):
@@ -252,9 +272,6 @@ class Stub(Objects):
         os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
         daemon = self.daemon_on("s3://other/logs", "other", "--object-endpoint", self.bucket.endpoint)
         wait_until("the log says why", lambda: "404 NoSuchBucket" in daemon.text())
-
-    def answer_of_plain(self):
-        return self.answer(self.daemon_on(PROFILE.parents[3], "plain"), "overview_page", "jax_matmul_nopy")[1]
 
     def test_other_ranges(self):
         """An answer that is not the range that was requested, or of another object, is never used."""
@@ -429,6 +446,205 @@ class Stub(Objects):
         self.assertLess(time.monotonic() - begin, 15)
 
 
+class Writes(OfStub):
+    """Imports, captures and schedules, which write to the bucket."""
+
+    def keys(self):
+        with self.bucket.lock:
+            return sorted(self.bucket.objects)
+
+    def left(self):
+        """Files of the local directory in which what is on its way lies."""
+        return [p for p in (self.place / "objects").rglob("*") if p.is_file() and "outgoing" in p.parts]
+
+    def imported(self, daemon, name, data, *more):
+        file = self.place / f"{name}.xplane.pb"
+        file.write_bytes(data)
+        return self.ask_of(daemon, "import", file, *more)
+
+    def test_import(self):
+        """By one request, and in parts; what was imported is there at once, with the bytes that were sent."""
+        daemon = self.started()
+        for name, data, kinds in (("small", PROFILE.read_bytes(), {"put": 1}),
+                                  ("large", large(), {"begin": 1, "part": 3, "complete": 1})):
+            before = {k: self.bucket.count(k, 200) for k in kinds}
+            code, out, err = self.imported(daemon, name, data, "--session", f"run_{name}")
+            self.assertEqual(code, 0, err)
+            key = f"logs/plugins/profile/run_{name}/{name}.xplane.pb"
+            self.assertEqual(self.bucket.objects[key][0], data)
+            self.assertEqual({k: self.bucket.count(k, 200) - before[k] for k in kinds}, kinds)
+            self.assertEqual(self.answer(daemon, "overview_page", f"run_{name}")[0], 0)
+        self.assertEqual(self.answer(daemon, "overview_page", "run_small")[1], self.answer_of_plain())
+        self.assertFalse(self.bucket.uploads)
+        self.assertFalse(self.left())
+
+    def test_never_replaced(self):
+        """A host that the session has is refused; so is one that comes between the check and the write."""
+        key = self.put_run("run", b"")
+        daemon = self.started()
+        code, _, err = self.imported(daemon, "vm", PROFILE.read_bytes(), "--session", "run")
+        self.assertNotEqual(code, 0)
+        self.assertIn("has vm.xplane.pb already", err)
+        for name, data, kind in (("small", PROFILE.read_bytes(), "put"), ("large", large(), "complete")):
+            def fault(handler, kind, key, wanted=kind):
+                if kind == wanted:
+                    with self.bucket.lock:
+                        self.bucket.objects[key] = b"of another", '"other"'
+                return False
+            self.bucket.faults.append(fault)
+            code, _, err = self.imported(daemon, name, data, "--session", "run")
+            self.assertNotEqual(code, 0)
+            self.assertIn("already", err)
+            self.bucket.faults.clear()
+            self.assertEqual(self.bucket.objects[f"logs/plugins/profile/run/{name}.xplane.pb"][0], b"of another")
+        self.assertEqual(self.bucket.objects[key][0], b"")
+        self.assertFalse(self.bucket.uploads)
+        self.assertFalse(self.left())
+
+    def test_lost_answers(self):
+        """An answer that is lost is no reason to say that the object is there already."""
+        daemon = self.started()
+        for name, data, kind in (("small", PROFILE.read_bytes(), "put"), ("large", large(), "complete")):
+            lost = []
+
+            def fault(handler, kind, key, wanted=kind, lost=lost):
+                if kind != wanted or lost:
+                    return False
+                lost.append(key)
+                handler.answer = lambda *arguments, **options: None
+                if kind == "put":
+                    handler.put(key)
+                else:
+                    handler.complete(dict(urllib.parse.parse_qsl(handler.path.partition("?")[2])))
+                handler.close_connection = True
+                return True
+            self.bucket.faults.append(fault)
+            code, _, err = self.imported(daemon, name, data, "--session", name)
+            self.assertEqual(code, 0, err)
+            self.assertTrue(lost)
+            self.assertEqual(self.bucket.objects[f"logs/plugins/profile/{name}/{name}.xplane.pb"][0], data)
+            self.bucket.faults.clear()
+
+    def test_no_conditions(self):
+        """A store that does not know If-None-Match is written to all the same."""
+        self.bucket.conditions = False
+        daemon = self.started()
+        for name, data in (("small", PROFILE.read_bytes()), ("large", large())):
+            code, _, err = self.imported(daemon, name, data, "--session", name)
+            self.assertEqual(code, 0, err)
+            self.assertEqual(self.bucket.objects[f"logs/plugins/profile/{name}/{name}.xplane.pb"][0], data)
+
+    def test_fails(self):
+        """A store that fails: nothing is there, no parts are left, and the import says why."""
+        daemon = self.started()
+        for kind, status, code in (("part", 403, "AccessDenied"), ("complete", 403, "AccessDenied"),
+                                   ("complete", 200, "InternalError"), ("put", 403, "AccessDenied")):
+            def fault(handler, kind, key, wanted=kind, status=status, code=code):
+                if kind == wanted:
+                    handler.fail(status, code)
+                return kind == wanted
+            self.bucket.faults.append(fault)
+            data = PROFILE.read_bytes() if kind == "put" else large()
+            done, _, err = self.imported(daemon, "vm", data, "--session", "run")
+            self.assertNotEqual(done, 0)
+            self.assertIn(code, err)
+            self.bucket.faults.clear()
+            self.assertEqual(self.keys(), [], kind)
+            self.assertFalse(self.bucket.uploads, kind)
+            self.assertFalse(self.left())
+
+    def test_half_import(self):
+        """Of an import whose second file cannot be stored the first one goes again."""
+        self.put_run("run", b"", "second")
+        daemon = self.started()
+        files = []
+        for name in ("first", "second"):
+            files.append(self.place / f"{name}.xplane.pb")
+            files[-1].write_bytes(PROFILE.read_bytes())
+        code, _, err = self.ask_of(daemon, "import", *files, "--session", "run")
+        self.assertNotEqual(code, 0)
+        self.assertIn("second", err)
+        self.assertEqual(self.keys(), ["logs/plugins/profile/run/second.xplane.pb"])
+
+    def test_room(self):
+        """What is on its way has a bounded room, which is said by the name of its setting."""
+        daemon = self.started("--object-cache", "20MiB")
+        code, _, err = self.imported(daemon, "large", large(), "--session", "run")
+        self.assertNotEqual(code, 0)
+        self.assertIn("--object-cache", err)
+        self.assertEqual(self.keys(), [])
+        self.assertFalse(self.left())
+        code, _, err = self.imported(daemon, "small", PROFILE.read_bytes(), "--session", "run")
+        self.assertEqual(code, 0, err)
+
+    def test_capture(self):
+        """A capture of two hosts becomes a session of the bucket, its notes included; names are not taken twice."""
+        daemon = self.started()
+        hosts = ",".join(self.fake("ok").address for _ in range(2))
+        for session in ("mine", "mine_2"):
+            code, out, err = self.ask_of(daemon, "capture", hosts, "--session", "mine", "--duration", "50ms")
+            self.assertEqual(code, 0, err)
+            mine = [k for k in self.keys() if k.startswith(f"logs/plugins/profile/{session}/")]
+            self.assertEqual(len([k for k in mine if k.endswith(".xplane.pb")]), 2, mine)
+            self.assertIn(f"logs/plugins/profile/{session}/capture.json", mine)
+            self.assertEqual(self.answer(daemon, "overview_page", session)[0], 0)
+        self.assertFalse(self.left())
+
+    def test_capture_fails(self):
+        """A capture whose session cannot be written fails, and leaves nothing."""
+        daemon = self.started()
+        self.bucket.faults.append(lambda handler, kind, key: kind == "put" and "fake_1" not in key and
+                                  (handler.fail(403, "AccessDenied") or True))
+        code, out, err = self.ask_of(daemon, "capture", self.fake("ok").address, "--duration", "50ms")
+        self.assertNotEqual(code, 0)
+        self.assertIn("403 AccessDenied", out + err)
+        self.assertEqual(self.keys(), [])
+        self.assertFalse(self.left())
+
+    def test_capture_ends_early(self):
+        """A capture that is cancelled while it is sent: what was begun is aborted, and nothing is seen."""
+        daemon = self.started()
+        waits, go_on = threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
+
+        def fault(handler, kind, key):
+            if kind == "put":
+                waits.set()
+                go_on.wait(60)
+            return False
+        self.bucket.faults.append(fault)
+        process = self.start_of(daemon, "capture", self.fake("ok").address, "--duration", "50ms")
+        self.assertTrue(waits.wait(60))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        wait_until("nothing is left here", lambda: not self.left())
+        go_on.set()
+        self.bucket.faults.clear()
+        wait_until("the daemon answers", lambda: self.ask_of(daemon, "sessions")[0] == 0)
+
+    def test_schedule(self):
+        """A schedule captures into the bucket, and its sessions are known as its own."""
+        daemon = self.started()
+        code, out, err = self.ask_of(daemon, "capture", self.fake("ok").address, "--every", "2s", "--duration",
+                                     "50ms", "--session", "often")
+        self.assertEqual(code, 0, err)
+        wait_until("two turns are over", lambda: len({k.split("/")[3] for k in self.keys()}) >= 2)
+        self.assertTrue(all(k.startswith("logs/plugins/profile/often_") for k in self.keys()))
+
+    def test_killed(self):
+        """What a killed daemon had on its way is removed by the next one."""
+        waits = threading.Event()
+        daemon = self.started()
+        self.bucket.faults.append(lambda handler, kind, key: kind == "put" and (waits.set() or time.sleep(5)))
+        self.start_of(daemon, "capture", self.fake("ok").address, "--duration", "50ms")
+        self.assertTrue(waits.wait(60))
+        self.assertTrue(self.left())
+        daemon.end(signal.SIGKILL)
+        self.bucket.faults.clear()
+        self.started()
+        self.assertFalse(self.left())
+
+
 def find_weed():
     made = pathlib.Path(os.environ.get("XPL_CLUSTER_VENV", "/nonexistent")) / "bin" / "weed"
     return str(made) if made.exists() else shutil.which("weed")
@@ -511,10 +727,33 @@ class Seaweed(Objects):
         self.assertNotIn(SECRET, objects.text())
 
 
+    def test_writes(self):
+        """Imports by one request and in parts, and a capture: sessions that are read back; none is replaced."""
+        self.put("logs/other", b"")  # makes the bucket
+        objects = self.daemon_on("s3://bucket/logs", "objects", "--object-endpoint", self.endpoint)
+        self.wait_listed(objects)
+        expected = self.answer(self.daemon_on(PROFILE.parents[3], "plain"), "overview_page", "jax_matmul_nopy")[1]
+        for name, data in (("small", PROFILE.read_bytes()), ("large", large())):
+            file = self.place / f"{name}.xplane.pb"
+            file.write_bytes(data)
+            code, _, err = self.ask_of(objects, "import", file, "--session", name)
+            self.assertEqual(code, 0, err)
+            with urllib.request.urlopen(f"{self.filer}/buckets/bucket/logs/plugins/profile/{name}/{name}.xplane.pb",
+                                        timeout=60) as stored:
+                self.assertEqual(stored.read(), data)
+            code, _, err = self.ask_of(objects, "import", file, "--session", name)
+            self.assertIn("already", err)
+        self.assertEqual(self.answer(objects, "overview_page", "small")[1], expected)
+        self.assertEqual(self.answer(objects, "overview_page", "large")[0], 0)
+        code, out, err = self.ask_of(objects, "capture", self.fake("ok").address, "--duration", "50ms")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.answer(objects, "overview_page", out.strip())[0], 0)
+
+
 def main():
     """Ends with 77 where all tests were skipped, which meson calls skipped."""
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    done = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], exit=False).result
+    Programs.xplanectl, Programs.xplaned, Programs.fake = sys.argv[1:4]
+    done = unittest.main(argv=[sys.argv[0], *sys.argv[4:]], exit=False).result
     for test, why in done.skipped:
         print(f"{test}: {why}")
     all_skipped = len(done.skipped) == done.testsRun

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation of reading a bucket fails once, ours and Expat's: the catalogue, local copies,
-// and a page of a listing.  Each time the calls end cleanly, and the next run finds everything.
+// a session that is written, and a page of a listing.  Each time the calls end cleanly, and the
+// next run finds everything.
 #include "base/arena.h"
 #include "storage/objects/listing.h"
 #include "storage/sessions/catalogue.h"
+#include "storage/sessions/outgoing.h"
 #include "tests/unit/storage/fake_objects.h"
 
 static char dir[] = "/tmp/xplaned-test-XXXXXX";
@@ -74,6 +76,42 @@ static bool on_folder(void *arg, xpl_str_t key) {
     return true;
 }
 
+// A session that goes to a bucket: two files, the second of them sent at the end.
+static void write_session(void) {
+    struct xpl_error err = {0};
+    struct xpl_outgoing *out = NULL;
+    struct xpl_session_writer *s = NULL;
+    char temp[XPL_SESSION_WRITER_TEMP_SIZE], name[XPL_SESSION_WRITER_NAME_SIZE] = "host";
+    int fd;
+    bool has = false;
+    memset(&fake, 0, sizeof fake);
+    if (!ok(xpl_objects_init(&fake.base, &fake_ops, XPL_STR("place"), dir, 1 << 20, &err), &err))
+        return;
+    err = (struct xpl_error){0};
+    if (ok(xpl_outgoing_new(&fake.base, dir, 1000, &out, &err), &err)) {
+        const struct xpl_session_writer_options o = {.size = sizeof o,
+                                                     .name = XPL_STR("run"),
+                                                     .unique = true,
+                                                     .remote = xpl_outgoing_get_remote(out)};
+        if (ok(xpl_session_writer_open(&o, &s, &err), &err) &&
+            ok(xpl_session_writer_note(s, "note", ".json", (xpl_bytes_t){(const uint8_t *)"{}", 2},
+                                       &err),
+               &err) &&
+            ok(xpl_session_writer_open_temp(s, temp, &fd, &err), &err)) {
+            CHECK_EQ(close(fd), 0);
+            if (ok(xpl_session_writer_publish(s, temp, name, ".pb", false, false, &err), &err) &&
+                ok(xpl_session_writer_has(s, "other", &has, &err), &err) &&
+                ok(xpl_session_writer_sync(s, &err), &err))
+                CHECK_EQ(fake.n_put, 2);
+            xpl_session_writer_undo(s);
+        }
+        xpl_session_writer_close(s);
+        CHECK(fake.n_put <= 1 && !has);
+    }
+    xpl_outgoing_free(out);
+    xpl_objects_unref(&fake.base);
+}
+
 static void read_listing(void) {
     static const char page[] = "<ListBucketResult><Contents><Key>k</Key><Size>1</Size></Contents>"
                                "</ListBucketResult>";
@@ -113,6 +151,7 @@ int main(void) {
     char cmd[100];
     CHECK(mkdtemp(dir));
     fail_all(use_catalogue);
+    fail_all(write_session);
     fail_all(read_listing);
     (void)snprintf(cmd, sizeof cmd, "rm -r '%s'", dir);
     CHECK_EQ(system(cmd), 0);

@@ -12,9 +12,15 @@ struct fake_object {
     const char *path, *version, *bytes;
 };
 
+struct fake_put {
+    char path[200], bytes[1000];
+};
+
 static struct fake_bucket {
     struct xpl_objects base;
     struct fake_object v[8]; // by path; up to the first without one
+    struct fake_put put[8];  // what was written, which listings do not have
+    size_t n_put;
     unsigned lists, fetches;
     unsigned max_names;       // of a listing; 0: all
     unsigned n_refused;       // said of LOGDIR
@@ -56,6 +62,15 @@ static xpl_status_t fake_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_o
             XPL_RETURN_OOM(err, "fake");
         last = folder;
     }
+    for (size_t i = 0; i < fake.n_put; i++) {
+        const xpl_str_t path = xpl_str_from(fake.put[i].path);
+        const struct xpl_stored_object object = {.path = xpl_str_sub(path, dir.len + 1, SIZE_MAX),
+                                                 .version = XPL_STR("\"put\""),
+                                                 .size = strlen(fake.put[i].bytes)};
+        if (xpl_str_starts(path, dir) && !xpl_str_has(object.path, XPL_STR("/")) &&
+            !list->object(list->arg, &object))
+            XPL_RETURN_OOM(err, "fake");
+    }
     return XPL_OK;
 }
 
@@ -75,6 +90,30 @@ static xpl_status_t fake_fetch(struct xpl_objects *o, const struct xpl_stored_ob
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "gone");
 }
 
+static xpl_status_t fake_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
+                             const struct xpl_cancel *cancel, struct xpl_error *err) {
+    CHECK(o == &fake.base);
+    XPL_TRY(fake_fail(XPL_STR("a put"), err));
+    if (xpl_cancel_is_set(cancel)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+    for (size_t i = 0; i < fake.n_put; i++)
+        if (xpl_str_eq(path, xpl_str_from(fake.put[i].path)))
+            XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "there already");
+    CHECK(fake.n_put < sizeof fake.put / sizeof *fake.put && size < sizeof fake.put->bytes);
+    struct fake_put *const p = &fake.put[fake.n_put++];
+    (void)snprintf(p->path, sizeof p->path, "%.*s", XPL_STR_FMT(path));
+    CHECK_EQ(pread(fd, p->bytes, size, 0), (ssize_t)size);
+    p->bytes[size] = 0;
+    return XPL_OK;
+}
+
+static xpl_status_t fake_remove(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err) {
+    CHECK(o == &fake.base);
+    XPL_TRY(fake_fail(XPL_STR("a removal"), err));
+    for (size_t i = 0; i < fake.n_put; i++)
+        if (xpl_str_eq(path, xpl_str_from(fake.put[i].path))) fake.put[i] = fake.put[--fake.n_put];
+    return XPL_OK;
+}
+
 static void fake_stop(struct xpl_objects *o, enum xpl_objects_stop what) {
     (void)o;
     (void)what;
@@ -84,6 +123,7 @@ static void fake_free(struct xpl_objects *o) {
     CHECK(o == &fake.base);
 }
 
-static const struct xpl_objects_ops fake_ops = {fake_list, fake_fetch, fake_stop, fake_free};
+static const struct xpl_objects_ops fake_ops = {fake_list,   fake_fetch, fake_put,
+                                                fake_remove, fake_stop,  fake_free};
 
 #endif
