@@ -31,6 +31,7 @@ static const struct column_row {
     [MODULE] = {"module", "TEXT"},
     [OPCODE] = {"opcode", "TEXT"},
     [SESSION_MTIME] = {"session_mtime_ns", "INTEGER"},
+    [SESSION_CAPTURED] = {"session_captured_ns", "INTEGER"},
     [PROGRAM_ID] = {"program_id", "INTEGER"},
     [COMPUTATION] = {"computation", "TEXT"},
     [SHAPE] = {"shape", "TEXT"},
@@ -60,10 +61,10 @@ static const struct table {
     {"stats", XPL_SQL_STATS, 9, {SESSION, HOST, PLANE, LINE, EVENT, ID, NAME, VALUE, INHERITED}},
     {"hlo_instructions",
      XPL_SQL_INSTRUCTIONS,
-     20,
+     21,
      {SESSION,   SESSION_MTIME, HOST,     MODULE,       PROGRAM_ID, NAME,        COMPUTATION,
       OPCODE,    SHAPE,         CATEGORY, FRAMEWORK_OP, SOURCE,     OCCURRENCES, TIME,
-      SELF_TIME, FLOPS,         BYTES,    GFLOPS_RATE,  GIB_RATE,   INTENSITY}},
+      SELF_TIME, FLOPS,         BYTES,    GFLOPS_RATE,  GIB_RATE,   INTENSITY,   SESSION_CAPTURED}},
 };
 enum { N_TABLES = sizeof tables / sizeof *tables };
 

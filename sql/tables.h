@@ -40,6 +40,7 @@ enum xpl_sql_column {
     DISPLAY,
     TIMESTAMP,
     SESSION_MTIME, // from here on of instructions
+    SESSION_CAPTURED,
     PROGRAM_ID,
     COMPUTATION,
     SHAPE,

@@ -88,12 +88,14 @@ static void put_instruction(sqlite3_context *x, const struct xpl_sql_instruction
 void xpl_sql_put_column(sqlite3_context *x, const struct xpl_sql_scan *s,
                         enum xpl_sql_column which) {
     const struct xpl_sql_profile *const p = &s->q->source.profiles[s->profile];
-    if (s->level == XPL_SQL_INSTRUCTIONS && which > HOST && which != SESSION_MTIME) {
+    if (s->level == XPL_SQL_INSTRUCTIONS && which > HOST && which != SESSION_MTIME &&
+        which != SESSION_CAPTURED) {
         put_instruction(x, s->instruction, which);
         return;
     }
     switch ((int)which) { // each level has its own
         case SESSION_MTIME: sqlite3_result_int64(x, p->session_mtime_ns); return;
+        case SESSION_CAPTURED: sqlite3_result_int64(x, p->session_captured_ns); return;
         case SESSION: xpl_sql_put_text(x, p->session); return;
         case HOST: xpl_sql_put_text(x, p->host); return;
         case PLANE: xpl_sql_put_text(x, s->plane->name); return;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "analysis/formats/format.h"
+#include "analysis/xplane/captured.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/vec.h"
@@ -19,6 +20,7 @@
 #include "cli/table.h"
 #include "sql/heap.h"
 #include "sql/sql.h"
+#include "storage/sessions/about.h"
 #include "storage/sessions/catalogue.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
@@ -91,12 +93,33 @@ static int64_t newest_of(const struct xpl_inputs *in) {
     return newest;
 }
 
+// When the run was captured, by the rule of sessions (docs/api.md); 0 where nothing can be read.
+static int64_t captured_of(const struct xpl_inputs *in) {
+    struct xpl_source *source = NULL;
+    int64_t ns = 0, oldest = 0;
+    const xpl_str_t path = in->n_hosts ? xpl_str_from(in->hosts[0].path) : XPL_STR("");
+    if (xpl_str_ends(path, XPL_STR(XPL_FORMAT_SUFFIX)) && // one that is compressed does not say
+        xpl_source_open(AT_FDCWD, path.ptr, 0, &source, NULL) == XPL_OK) {
+        ns = xpl_xspace_captured_ns(xpl_source_bytes(source));
+        if (xpl_source_verify(source, NULL) != XPL_OK) ns = 0;
+        xpl_source_free(source);
+    }
+    if (!ns) ns = xpl_about_time_of_name(in->session);
+    for (size_t i = 0; !ns && i < in->n_hosts; i++) {
+        struct stat s;
+        if (stat(in->hosts[i].path, &s) != 0) continue;
+        const int64_t at = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
+        if (!oldest || at < oldest) oldest = at;
+    }
+    return ns ? ns : oldest;
+}
+
 static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const char *run,
                             struct xpl_error *err) {
     struct xpl_inputs in;
     XPL_TRY(xpl_inputs_from_paths(&run, 1, xpl_format_match, &f->arena, &in, err));
     xpl_warn_left_out(&in);
-    const int64_t mtime_ns = newest_of(&in);
+    const int64_t mtime_ns = newest_of(&in), captured_ns = captured_of(&in);
     for (size_t i = 0; i < in.n_hosts; i++) {
         if (!xpl_args_name_host(a, in.hosts[i].name)) continue;
         struct xpl_sql_profile *const p = xpl_vec_push(&f->arena, &f->profiles);
@@ -105,7 +128,8 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
         *p = (struct xpl_sql_profile){.session = in.session,
                                       .host = in.hosts[i].name,
                                       .key = xpl_str_from(in.hosts[i].path),
-                                      .session_mtime_ns = mtime_ns};
+                                      .session_mtime_ns = mtime_ns,
+                                      .session_captured_ns = captured_ns};
         *path = in.hosts[i].path;
     }
     return XPL_OK;

@@ -109,8 +109,10 @@ static xpl_status_t add_session(struct statement *t, const struct xpl_session *s
         struct xpl_sql_profile *const p = xpl_vec_push(&t->arena, &t->profiles);
         const struct xpl_host **const host = p ? xpl_vec_push(&t->arena, &t->hosts) : NULL;
         if (!host) XPL_RETURN_OOM(err, "sessions");
-        *p = (struct xpl_sql_profile){
-            .session = session->name, .host = h->name, .session_mtime_ns = session->mtime_ns};
+        *p = (struct xpl_sql_profile){.session = session->name,
+                                      .host = h->name,
+                                      .session_mtime_ns = session->mtime_ns,
+                                      .session_captured_ns = session->captured_ns};
         *host = h;
         if (!add_key(t, h, &p->key)) XPL_RETURN_OOM(err, "sessions");
     }

@@ -168,7 +168,7 @@ class Sql(Case):
     def test_instructions(self):
         """All that the programs have, and of what ran the same as the store's rows say."""
         columns = ("module, name, category, framework_op, source, occurrences, time_ps, self_time_ps, flops, bytes_accessed,"
-                   " gflops_per_s, gib_per_s, flops_per_byte")
+                   " gflops_per_s, gib_per_s, flops_per_byte, session_captured_ns")
         runs = {}
         for path in sorted((ROOT / "tests/data/logdir").glob("*/plugins/profile/*")):
             if path.name in ("mi300_jax_gemm", "tpu_inference_a", "tf_xla_jit", "jax_8dev_shardmap"):

@@ -113,13 +113,15 @@ static const char v1_rows[] =
            " LEFT JOIN names n ON n.id=r.name_id;"
 
 static const char v1_views[] = VIEWS("CREATE", "");
-static const char v1_instructions[] =
-    "CREATE VIEW hlo_instructions AS SELECT session, session_mtime_ns, host, module, name,"
-    " category, framework_op, source, occurrences, time_ps, self_time_ps, flops, bytes_accessed,"
-    " 1e3::float8*nullif(flops,0)/nullif(time_ps,0) AS gflops_per_s,"
-    " 1e12::float8*nullif(bytes_accessed,0)/1073741824/nullif(time_ps,0) AS gib_per_s,"
-    " 1.0::float8*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte"
-    " FROM ops WHERE on_device AND module IS NOT NULL;";
+#define INSTRUCTIONS(create, more)                                                                 \
+    create " VIEW hlo_instructions AS SELECT session, session_mtime_ns, host, module, name,"       \
+           " category, framework_op, source, occurrences, time_ps, self_time_ps, flops,"           \
+           " bytes_accessed,"                                                                      \
+           " 1e3::float8*nullif(flops,0)/nullif(time_ps,0) AS gflops_per_s,"                       \
+           " 1e12::float8*nullif(bytes_accessed,0)/1073741824/nullif(time_ps,0) AS gib_per_s,"     \
+           " 1.0::float8*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte" more          \
+           " FROM ops WHERE on_device AND module IS NOT NULL;"
+static const char v1_instructions[] = INSTRUCTIONS("CREATE", "");
 
 // Jobs (storage/store/jobs.h).  Their rows come and go all the time.
 static const char v2_jobs[] =
@@ -139,7 +141,8 @@ static const char v2_jobs[] =
 // When sessions were captured, by which histories are ordered.
 static const char v3_captured[] = "ALTER TABLE sessions ADD COLUMN captured_ns bigint;";
 static const char v3_views[] =
-    VIEWS("CREATE OR REPLACE", ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns");
+    VIEWS("CREATE OR REPLACE", ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns")
+        INSTRUCTIONS("CREATE OR REPLACE", ", session_captured_ns");
 
 // Whose request asked for a job first: its traceparent.
 static const char v4_trace[] = "ALTER TABLE jobs ADD COLUMN trace text NOT NULL DEFAULT '';";

@@ -192,21 +192,23 @@ static const char v2_views[] = VIEWS("");
 
 // Version 3: instructions of HLO programs with what they cost.  They are the ops of devices that
 // have a module, so there is nothing more to write or keep.
-static const char v3_views[] =
-    "CREATE VIEW hlo_instructions AS SELECT session, session_mtime_ns, host, module, name, "
-    "category,"
-    " framework_op, source, occurrences, time_ps, self_time_ps, flops, bytes_accessed,"
-    " 1e3*nullif(flops,0)/nullif(time_ps,0) AS gflops_per_s,"
-    " 1e12*nullif(bytes_accessed,0)/1073741824/nullif(time_ps,0) AS gib_per_s,"
-    " 1.0*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte"
-    " FROM ops WHERE on_device AND module IS NOT NULL;";
+#define INSTRUCTIONS(more)                                                                         \
+    "CREATE VIEW hlo_instructions AS SELECT session, session_mtime_ns, host, module, name, "       \
+    "category,"                                                                                    \
+    " framework_op, source, occurrences, time_ps, self_time_ps, flops, bytes_accessed,"            \
+    " 1e3*nullif(flops,0)/nullif(time_ps,0) AS gflops_per_s,"                                      \
+    " 1e12*nullif(bytes_accessed,0)/1073741824/nullif(time_ps,0) AS gib_per_s,"                    \
+    " 1.0*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte" more                         \
+    " FROM ops WHERE on_device AND module IS NOT NULL;"
+static const char v3_views[] = INSTRUCTIONS("");
 
 // Version 4: when sessions were captured, by which histories are ordered.  Sessions are written
 // again because their digest counts it.
-static const char v4_captured[] = "DROP VIEW ops; DROP VIEW kernels; DROP VIEW steps;"
+static const char v4_captured[] = "DROP VIEW hlo_instructions;"
+                                  "DROP VIEW ops; DROP VIEW kernels; DROP VIEW steps;"
                                   "ALTER TABLE sessions ADD COLUMN captured_ns INTEGER;";
-static const char v4_views[] =
-    VIEWS(", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns");
+static const char v4_views[] = VIEWS(", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns")
+    INSTRUCTIONS(", session_captured_ns");
 
 // steps[v] brings a database of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results, rows_tables, v1_views, NULL};

@@ -236,7 +236,7 @@ static void test_rows(void) {
                " name='fusion.1' AND module='jit' AND category IS NULL AND flops=2000 AND"
                " bytes_accessed IS NULL AND session_mtime_ns=9 AND session_captured_ns=8");
     expect_sql("SELECT count(*)=2 FROM ops");
-    expect_sql("SELECT gflops_per_s=2000 FROM hlo_instructions");
+    expect_sql("SELECT gflops_per_s=2000 AND session_captured_ns=8 FROM hlo_instructions");
     expect_sql("SELECT count(*)=2 AND sum(grid_z)=6 AND max(occupancy_percent)=12.5 AND"
                " count(occupancy_percent)=1 FROM kernels WHERE name='k' AND op_name IS NULL");
     expect_sql("SELECT step_num=7 AND name='seven' AND idle_ps=3 FROM steps");
