@@ -11,6 +11,7 @@
 #   programs      programs of TensorFlow that know why they are slow, and what we say of them
 #   coverage      lines of analysis/ that unit, golden, fault and fuzz tests reach: 97% at least
 #   store         the store's test with threads, 200 times, four at once and under load
+#   cluster       the demonstration of a fleet with 256 hosts, and SeaweedFS timed beside curl
 #   hostile       attacks on real daemons, whole: hours (tests/hostile/README.md has the parameters);
 #                 $XPL_FUZZ_RUNS executions of the fuzz targets (default 100,000,000)
 #   packages      wheel, Debian packages and container image: built, installed in bare roots, and asked
@@ -22,7 +23,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle iree tensorflow programs coverage store packages hostile analyzers bench)
+[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle iree tensorflow programs coverage store cluster packages hostile analyzers bench)
 corpus=()
 [ -z "${XPL_CORPUS:-}" ] || corpus=(--corpus "$XPL_CORPUS")
 
@@ -94,6 +95,14 @@ suite_store() {
     kill "${load[@]}" && wait "${load[@]}" 2>/dev/null
     i=$(grep -c '^run .* failed$' "$log")
     check "store: threads, 200 runs, $i failed" [ "$i" -eq 0 ]
+}
+suite_cluster() {
+    tests/cluster/setup.sh "$build/cluster-venv" && export XPL_CLUSTER_VENV=$build/cluster-venv
+    configure_release && compile cluster release || return
+    mkdir -p "$build/cluster-bin"
+    ln -sf "$build/release/server/xplaned" "$build/release/cli/xplanectl" "$build/cluster-bin/"
+    check "cluster: the demonstration" env XPL_BIN="$build/cluster-bin" deploy/cluster-demo.sh 256
+    check "cluster: object stores, timed" timeout 600 tests/cluster/measure_objects.py --build "$build/release"
 }
 suite_hostile() {
     configure_release && compile hostile release && hostile "$build/release"

@@ -3,13 +3,10 @@
 """Profiles in an object store: a bucket of our own, and SeaweedFS where that is installed.
 
 usage: test_objects.py XPLANECTL XPLANED FAKE_PROFILER [CLASS[.TEST]]...
-
-SeaweedFS is weed of the environment $XPL_CLUSTER_VENV (setup.sh), or on the path.
 """
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,14 +14,13 @@ import sys
 import threading
 import time
 import unittest
-import urllib.error
 import urllib.parse
-import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 from harness import PROFILE, ROOT, Case, Daemon, Programs, environment, wait_until  # noqa: E402
 from object_server import Bucket  # noqa: E402
+from seaweed import Seaweed, find_weed  # noqa: E402
 
 LOGDIR = ROOT / "tests" / "data" / "logdir"
 ACCESS, SECRET = "AKIDOBJECTSTEST", "sEcReT/with+signs=and~more"
@@ -455,7 +451,7 @@ class Writes(OfStub):
 
     def left(self):
         """Files of the local directory in which what is on its way lies."""
-        return [p for p in (self.place / "objects").rglob("*") if p.is_file() and "outgoing" in p.parts]
+        return [file for at, _, files in os.walk(self.place / "objects" / "outgoing") for file in files]
 
     def imported(self, daemon, name, data, *more):
         file = self.place / f"{name}.xplane.pb"
@@ -645,66 +641,13 @@ class Writes(OfStub):
         self.assertFalse(self.left())
 
 
-def find_weed():
-    made = pathlib.Path(os.environ.get("XPL_CLUSTER_VENV", "/nonexistent")) / "bin" / "weed"
-    return str(made) if made.exists() else shutil.which("weed")
-
-
-def free_port():
-    """A port for a server that also takes the one 10,000 above."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-            if port < 55000:
-                second.bind(("127.0.0.1", port + 10000))
-                return port
-
-
 @unittest.skipUnless(find_weed(), "no SeaweedFS: tests/cluster/setup.sh DIR, XPL_CLUSTER_VENV=DIR")
-class Seaweed(Objects):
+class Real(Objects):
     def setUp(self):
         super().setUp()
-        config = self.place / "s3.json"
-        config.write_text(json.dumps({"identities": [{
-            "name": "test", "credentials": [{"accessKey": ACCESS, "secretKey": SECRET}], "actions": ["Admin"]}]}))
-        data = self.place / "data"
-        data.mkdir()
-        ports = {name: free_port() for name in ("master", "volume", "filer", "s3")}
-        self.filer, self.endpoint = (f"http://127.0.0.1:{ports[n]}" for n in ("filer", "s3"))
-        log = open(self.place / "weed.log", "wb")
-        self.addCleanup(log.close)
-        self.weed = subprocess.Popen(
-            [find_weed(), "server", "-dir", data, "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1", "-filer", "-s3",
-             "-s3.config", config, "-master.volumeSizeLimitMB", "64", *(f"-{n}.port={p}" for n, p in ports.items())],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        self.addCleanup(self.weed.wait, 60)
-        self.addCleanup(self.weed.kill)
-        wait_until("SeaweedFS listens", lambda: self.is_up(self.endpoint) and self.is_up(self.filer))
-
-    def is_up(self, url):
-        self.assertIsNone(self.weed.poll(), (self.place / "weed.log").read_bytes()[-2000:])
-        try:
-            urllib.request.urlopen(url, timeout=2).close()
-        except urllib.error.HTTPError:
-            return True
-        except OSError:
-            return False
-        return True
-
-    def put(self, key, data):
-        """By the filer, which asks for no signature."""
-        url = f"{self.filer}/buckets/bucket/{urllib.parse.quote(key)}"
-        request = urllib.request.Request(url, data=data, method="PUT",
-                                         headers={"Content-Type": "application/octet-stream"})
-
-        def done():
-            try:
-                with urllib.request.urlopen(request, timeout=20) as answer:
-                    return answer.status < 300
-            except urllib.error.HTTPError:
-                return False  # volumes are being made
-        wait_until("an object is stored", done)
+        self.weed = Seaweed(self.place, ACCESS, SECRET)
+        self.addCleanup(self.weed.end)
+        self.put, self.endpoint = self.weed.put, self.weed.endpoint
 
     def test_real_server(self):
         """Signatures that a real server checks: sessions, odd names, answers of a directory."""
@@ -738,9 +681,7 @@ class Seaweed(Objects):
             file.write_bytes(data)
             code, _, err = self.ask_of(objects, "import", file, "--session", name)
             self.assertEqual(code, 0, err)
-            with urllib.request.urlopen(f"{self.filer}/buckets/bucket/logs/plugins/profile/{name}/{name}.xplane.pb",
-                                        timeout=60) as stored:
-                self.assertEqual(stored.read(), data)
+            self.assertEqual(self.weed.get(f"logs/plugins/profile/{name}/{name}.xplane.pb"), data)
             code, _, err = self.ask_of(objects, "import", file, "--session", name)
             self.assertIn("already", err)
         self.assertEqual(self.answer(objects, "overview_page", "small")[1], expected)
