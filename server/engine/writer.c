@@ -16,6 +16,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "storage/sessions/identity.h"
+#include "storage/store/jobs.h"
 
 // RETRY_S: how often a store that cannot be written is tried again.
 enum {
@@ -35,6 +36,10 @@ enum { ROWS_IDLE_MS = 10000, ROWS_POLL_MS = 20 };
 // What a queue may keep alive; one task may always wait.  Answers may go over it by as much again:
 // their makers do not wait.
 #define MAX_BYTES ((size_t)128 << 20)
+
+// What is kept while a store that daemons share is away; of more the oldest is dropped.
+enum { MAX_AWAY = 1024 };
+#define MAX_AWAY_BYTES ((size_t)64 << 20)
 
 enum task_kind { PRODUCT, ROWS, ANSWER, CATALOGUE };
 
@@ -66,6 +71,7 @@ struct xpl_store_writer {
     pthread_mutex_t mu;
     pthread_cond_t work, room, flushed;
     struct queue first, rows;  // rows have time
+    struct queue away;         // what was made while a shared store is away
     uint64_t numbers, running; // the last number; of the task, or the first of those, being written
     uint64_t flush_to;         // somebody waits for the tasks up to this one; 0: nobody
     unsigned flushing;         // who wait so
@@ -227,10 +233,24 @@ static void count_task(struct xpl_store_writer *w, xpl_status_t st, const struct
     if (news) xpl_log(XPL_LOG_WARN, "store", "not stored: %s", err->msg);
 }
 
-static void run_task(struct xpl_store_writer *w, struct task *t) {
+// Whether what is made now is written when the store is back: it is one that others share.
+static bool is_away(struct xpl_store_writer *w) {
+    return xpl_store_jobs(w->o.store) && xpl_store_role(w->o.store) == XPL_STORE_OFF;
+}
+
+static void keep_for_later(struct xpl_store_writer *w, struct task *t);
+
+// Takes the task over when the store went away meanwhile; else false.
+static bool run_task(struct xpl_store_writer *w, struct task *t) {
     struct xpl_error err = {0};
     const xpl_status_t st = write_task(w, t, &err);
-    count_task(w, st, &err);
+    const bool later =
+        st != XPL_OK && !is_outdated(st) && t->kind != ROWS && t->kind != CATALOGUE && is_away(w);
+    if (later)
+        keep_for_later(w, t);
+    else
+        count_task(w, st, &err);
+    return later;
 }
 
 // The list without those whose files have no id: they have changed, say.  The others are still
@@ -266,7 +286,7 @@ static void run_rows(struct xpl_store_writer *w, struct task *list) {
             *(st == XPL_OK ? &w->stats.writes : &w->stats.dropped) += 1;
             pthread_mutex_unlock(&w->mu);
         } else {
-            run_task(w, t);
+            (void)run_task(w, t); // rows are not taken over
         }
         task_free(t);
     }
@@ -318,6 +338,46 @@ static struct task *dequeue(struct xpl_store_writer *w, struct queue *q) {
     return t;
 }
 
+// A product or an answer, which is taken over.
+static void keep_for_later(struct xpl_store_writer *w, struct task *t) {
+    struct queue *const q = &w->away;
+    struct task *dropped = NULL;
+    pthread_mutex_lock(&w->mu);
+    while (q->head && (q->n >= MAX_AWAY || q->bytes + task_bytes(t) > MAX_AWAY_BYTES)) {
+        struct task *const oldest = dequeue(w, q);
+        oldest->next = dropped;
+        dropped = oldest;
+        w->stats.dropped++;
+    }
+    const bool room = !w->stop && q->bytes + task_bytes(t) <= MAX_AWAY_BYTES;
+    t->number = 0; // nobody waits for it
+    if (room)
+        enqueue(w, q, t);
+    else
+        w->stats.dropped++;
+    pthread_mutex_unlock(&w->mu);
+    if (!room) task_free(t);
+    for (struct task *next; dropped; dropped = next) {
+        next = dropped->next;
+        task_free(dropped);
+    }
+}
+
+// The store is back.
+static void write_kept(struct xpl_store_writer *w) {
+    pthread_mutex_lock(&w->mu);
+    for (struct task *t; (t = dequeue(w, &w->away));) {
+        t->number = 0; // in order behind what is queued
+        enqueue(w, &w->first, t);
+    }
+    pthread_mutex_unlock(&w->mu);
+}
+
+static void drop_kept(struct xpl_store_writer *w) {
+    for (struct task *t; (t = dequeue(w, &w->away));)
+        task_free(t);
+}
+
 static bool has_room(const struct queue *q, const struct task *t) {
     const size_t more = t->kind == ANSWER ? 2 : 1;
     return q->n < MAX_QUEUED * more && (!q->head || q->bytes + task_bytes(t) <= MAX_BYTES * more);
@@ -347,15 +407,16 @@ static struct task *take_all(struct xpl_store_writer *w, struct queue *q) {
 }
 
 // The next task, or, when there is none, all rows that are due, as a list; or NULL: nothing came
-// for MAINTAIN_S, there are ids to save, or the end.
+// for MAINTAIN_S (RETRY_S while the store is away), there are ids to save, or the end.
 static struct task *next_task(struct xpl_store_writer *w, bool *ret_stop) {
     const bool writing = xpl_store_role(w->o.store) == XPL_STORE_WRITER;
-    const uint64_t until =
-        xpl_clock_ns() + (uint64_t)(writing ? MAINTAIN_S : RETRY_S) * 1000000000u;
+    const uint64_t retry = xpl_clock_ns() + (uint64_t)RETRY_S * 1000000000u;
+    const uint64_t maintain_at = xpl_clock_ns() + (uint64_t)MAINTAIN_S * 1000000000u;
     pthread_mutex_lock(&w->mu);
     while (!w->first.head && !rows_are_due(w) && !w->stop &&
            !xpl_identity_is_unsaved(w->o.identity)) {
         const uint64_t now = xpl_clock_ns(), poll = now + (uint64_t)ROWS_POLL_MS * 1000000u;
+        const uint64_t until = writing && !w->away.head ? maintain_at : retry;
         if (now >= until) break;
         (void)xpl_cond_wait_until(&w->work, &w->mu, w->rows.head && poll < until ? poll : until);
     }
@@ -422,7 +483,7 @@ static void run_next(struct xpl_store_writer *w, struct task *t, size_t *done_by
     if (t->kind == ROWS) {
         run_rows(w, t);
     } else {
-        if (!w->abandon) run_task(w, t);
+        if (!w->abandon && run_task(w, t)) return;
         if (t->kind == PRODUCT && t->product.rows && t->identified)
             queue_rows(w, t);
         else
@@ -452,6 +513,7 @@ static void *writer_main(void *arg) {
             maintained = xpl_clock_ns();
         }
         if (!stop) write_catalogue(w);
+        if (writing && !stop) write_kept(w);
     }
     return NULL;
 }
@@ -470,6 +532,7 @@ struct xpl_store_writer *xpl_store_writer_new(const struct xpl_store_writer_opti
     *w = (struct xpl_store_writer){.o = *o, .running = NONE};
     w->first = (struct queue){.tail = &w->first.head, .oldest = NONE};
     w->rows = (struct queue){.tail = &w->rows.head, .oldest = NONE};
+    w->away = (struct queue){.tail = &w->away.head, .oldest = NONE};
     pthread_mutex_init(&w->mu, NULL);
     xpl_cond_init(&w->work);
     xpl_cond_init(&w->room);
@@ -501,6 +564,7 @@ void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
     pthread_cond_broadcast(&w->flushed);
     pthread_mutex_unlock(&w->mu);
     pthread_join(w->thread, NULL);
+    drop_kept(w);
     xpl_snapshot_unref(w->newest);
     pthread_mutex_destroy(&w->mu);
     pthread_cond_destroy(&w->work);
@@ -561,10 +625,18 @@ static void push(struct xpl_store_writer *w, struct task *t, uint64_t wait_ms) {
     if (!room) task_free(t);
 }
 
+static void submit(struct xpl_store_writer *w, struct task *t, uint64_t wait_ms) {
+    if (t->kind != ROWS && is_away(w))
+        keep_for_later(w, t);
+    else
+        push(w, t, wait_ms);
+}
+
 // NULL when nothing is to be written, or without memory.
 static struct task *task_for(struct xpl_store_writer *w, enum task_kind kind,
                              const struct xpl_store_writer_key *key, xpl_bytes_t meta) {
-    if (xpl_store_role(w->o.store) != XPL_STORE_WRITER) return NULL;
+    if (xpl_store_role(w->o.store) != XPL_STORE_WRITER && (kind == ROWS || !is_away(w)))
+        return NULL;
     struct task *t = task_new();
     if (!t) return NULL;
     xpl_str_t meta_copy = {0};
@@ -585,7 +657,7 @@ static void put_product(struct xpl_store_writer *w, enum task_kind kind,
     if (!t) return;
     t->product = *p;
     xpl_object_ref(p->owner);
-    push(w, t, wait_ms);
+    submit(w, t, wait_ms);
 }
 
 void xpl_store_writer_put_product(struct xpl_store_writer *w,
@@ -606,7 +678,7 @@ void xpl_store_writer_put_bytes(struct xpl_store_writer *w, const struct xpl_sto
     t->product.owner = owner;
     t->data = data;
     xpl_object_ref(owner);
-    push(w, t, 0);
+    submit(w, t, 0);
 }
 
 void xpl_store_writer_put_catalogue(struct xpl_store_writer *w, struct xpl_snapshot *snapshot) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one thread that writes to the store.  Its queue is bounded: what does not fit is dropped and
-// counted, because all of it can be made again.
+// counted, because all of it can be made again.  While a store that daemons share is away
+// (PostgreSQL), up to 64 MiB of products and answers wait until it is back, the newest.
 //
 // Results are kept under the ids of profiles.  A file whose id is not known yet is hashed here,
 // when the answer that was made from it has left: the writer waits until no request is running, a

@@ -127,7 +127,8 @@ static void scenario_away(void) {
     CHECK_EQ(stop_daemon(&asked_daemon), 0);
 }
 
-// A daemon that starts while there is no server answers, and shares when there is one.
+// A daemon that starts while there is no server answers, and shares when there is one: what was
+// made before, too.
 static void scenario_late(void) {
     const char *const dir = make_sessions();
     pg_stop(SIGQUIT);
@@ -137,8 +138,12 @@ static void scenario_late(void) {
     CHECK(strcmp(ask(c, "run0", "overview_page"), "memory") == 0);
     pg_start();
     CHECK_EQ(count_of("sessions", SESSIONS, 6000), SESSIONS);
+    CHECK_EQ(count_of("results WHERE kind='answer'", 1, 6000), 1);
+    CHECK(count_of("results WHERE kind='product'", 1, 0) >= 1);
+    pg_stop(SIGQUIT); // and again, when it was there
     CHECK(strcmp(ask(c, "run1", "overview_page"), "computed") == 0);
-    CHECK_EQ(count_of("results WHERE kind='answer'", 1, 5000), 1);
+    pg_start();
+    CHECK_EQ(count_of("results WHERE kind='answer'", 2, 8000), 2);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
 }
