@@ -25,8 +25,8 @@ version=$(sed -n "s/^project(.* version: '\([0-9.]*\)'.*/\1/p" meson.build)
 
 # ---- what is built ----
 user_build() {
-    CC=gcc meson setup "$work/user/build" --prefix="$work/user/prefix" -Dbuildtype=release -Db_lto=true &&
-        ninja -C "$work/user/build" install
+    CCACHE_DISABLE=1 CC=gcc meson setup "$work/user/build" --prefix="$work/user/prefix" -Dbuildtype=release -Db_lto=true &&
+        CCACHE_DISABLE=1 ninja -C "$work/user/build" install
 }
 # A program of one shape for all times, whose compilation is the unit of what a build may cost: its
 # ratio is that of any machine, however busy.
@@ -67,12 +67,19 @@ try_user() {
     # 2000 are the goal: a build of 60 s of 2 cores. What runs beside shares caches with both, but
     # not alike.
     [ "$units" -le 2500 ] || fail "a build for users costs $units, far more than the goal of 2000" || return
-    ! ninja -C "$work/user/build" -t targets all | grep -q '^tests/' || fail "a user's build has tests" || return
+    # Not in one pipe: grep ends at its first match, and ninja's end by a signal would count.
+    ninja -C "$work/user/build" -t targets all >"$work/user/targets" || return
+    ! grep '^tests/' "$work/user/targets" || fail "a user's build has tests" || return
     tests/installed.sh "" "$work/user/prefix" || return
     # Programs find the library wherever the prefix is.
     rm -rf "$work/user/moved"
-    mv "$work/user/prefix" "$work/user/moved" && "$work/user/moved/bin/xplanectl" --version || return
-    mv "$work/user/moved" "$work/user/prefix"
+    mv "$work/user/prefix" "$work/user/moved" || return
+    local program moved=0
+    for program in xplanectl xplaned; do
+        "$work/user/moved/bin/$program" --version || moved=1
+    done
+    "$work/user/moved/bin/xplaned-agent" --help >/dev/null || moved=1
+    mv "$work/user/moved" "$work/user/prefix" && return "$moved"
 }
 # The libraries of the wheel's programs come from the wheel, but for those that every Linux has.
 check_libraries() {
@@ -142,7 +149,7 @@ try_wheel_root() {
             { tail -20 /tmp/apt.log; exit 1; }
         python3 -m venv /opt/venv
         /opt/venv/bin/pip install --quiet /tmp/xplaned-*.whl
-        ! ldconfig -p | grep -q libgrpc
+        if ldconfig -p | grep libgrpc; then exit 1; fi # -e takes no notice of a status behind "!"
         XPL_BIN=/opt/venv/bin /src/deploy/demo.sh >/tmp/demo
         /opt/venv/bin/python -c "$1" /src/tests/data/logdir /tmp/state
         /opt/venv/bin/xplaned-agent --help >/dev/null' sh "$ask_client" &&
