@@ -55,6 +55,13 @@ static xpl_status_t open_objects(struct xpl_daemon *d, struct xpl_error *err) {
     return xpl_outgoing_new(d->objects, dir, c->object_cache, &d->outgoing, err);
 }
 
+// A worker lists seldom: fronts know what is new, and a job for a file that is not known here has
+// its session listed.
+static uint64_t list_every_ns(const struct xpl_config *c) {
+    enum { WORKER = 20 };
+    return c->object_interval_ms * 1000000u * (xpl_config_has_role(c, "worker") ? WORKER : 1);
+}
+
 static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err) {
     if (xpl_objects_is_url(d->config->logdir))
         XPL_TRY(open_objects(d, err));
@@ -67,8 +74,7 @@ static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err)
                                             .links_inside = d->config->links_inside,
                                             .objects = d->objects,
                                             .scan_later = d->objects != NULL,
-                                            .list_every_ns =
-                                                d->config->object_interval_ms * 1000000u};
+                                            .list_every_ns = list_every_ns(d->config)};
     return xpl_catalogue_new(&o, &d->catalogue, err);
 }
 

@@ -190,9 +190,10 @@ void xpl_job_slot_run(struct xpl_job_slot *s) {
         xpl_job_slot_give_back(s, 0);
     else if (!r.product)
         drop_job(s, NULL);
-    else if (!r.host)
+    else if (!r.host) {
+        xpl_catalogue_mark_session(s->parts->catalogue, s->job.spec.session);
         postpone(s, "no such file here");
-    else
+    } else
         make_product(s, &r);
     xpl_snapshot_unref(snap);
 }

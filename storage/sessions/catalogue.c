@@ -12,6 +12,7 @@
 
 #include "storage/objects/objects.h"
 #include "storage/sessions/catalogue_impl.h"
+#include "storage/sessions/layout.h"
 #include "storage/sessions/path.h"
 
 // --- Marks of other threads ---
@@ -35,6 +36,18 @@ static void add_mark(struct xpl_catalogue *c, xpl_str_t path, int what) {
 
 void xpl_catalogue_mark(struct xpl_catalogue *c, xpl_str_t path) {
     add_mark(c, path, MARK_CHANGED);
+}
+
+void xpl_catalogue_mark_session(struct xpl_catalogue *c, xpl_str_t name) {
+    char path[PATH_MAX];
+    const char *const slash = memrchr(name.ptr, '/', name.len);
+    const size_t prefix = slash ? (size_t)(slash + 1 - name.ptr) : 0;
+    const int n = snprintf(path, sizeof path, "%.*s" XPL_SESSIONS_DIR "/%.*s", (int)prefix,
+                           name.ptr, (int)(name.len - prefix), name.ptr + prefix);
+    if (!c->o.objects || n < 0 || (size_t)n >= sizeof path) return;
+    xpl_catalogue_mark(c, XPL_STR("."));
+    for (size_t i = 0; i <= (size_t)n; i++)
+        if (path[i] == '/' || !path[i]) xpl_catalogue_mark(c, (xpl_str_t){path, i});
 }
 
 void xpl_catalogue_set_watched(struct xpl_catalogue *c, xpl_str_t path, bool watched) {

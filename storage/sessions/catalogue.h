@@ -149,6 +149,9 @@ xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, boo
 // The directory `path` of xpl_watch_dir saw an event: the next scan checks it.  Unknown paths
 // are ignored.  Any thread.
 void xpl_catalogue_mark(struct xpl_catalogue *c, xpl_str_t path);
+// Another daemon knows session `name`, and it is not here, or not like that: the next scan lists
+// what leads to it, when LOGDIR is a bucket.  Elsewhere scans see it anyway.  Any thread.
+void xpl_catalogue_mark_session(struct xpl_catalogue *c, xpl_str_t name);
 // Tells whether a watcher sees this directory; unwatched ones (how they all begin) are checked
 // by every scan.  Any thread.
 void xpl_catalogue_set_watched(struct xpl_catalogue *c, xpl_str_t path, bool watched);

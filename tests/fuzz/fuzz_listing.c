@@ -78,6 +78,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char text[600], code[20];
     (void)snprintf(text, sizeof text, "%.*s", size < 500 ? (int)size : 500, (const char *)data);
     xpl_listing_error_code(xpl_str_from(text), code, sizeof code);
+    const xpl_str_t page_text = {(const char *)data, size};
+    char id[64];
+    if (xpl_listing_text(page_text, "UploadId", id, sizeof id))
+        CHECK(id[0] && strlen(id) < sizeof id && !strpbrk(id, "<& \r\n"));
     struct xpl_location l = {.bucket = ""};
     if (xpl_location_parse("s3://bucket", text, "", &l, NULL) == XPL_OK)
         CHECK(strncmp(l.endpoint, "http", 4) == 0 && !strpbrk(l.endpoint, "@?#\\ \r\n"));

@@ -147,6 +147,23 @@ static void test_later(void) {
     end(c);
 }
 
+// What another daemon knows is listed, and nothing else.
+static void test_marked(void) {
+    struct xpl_catalogue *const c = begin(UINT64_C(1000000000000));
+    const struct fake_object now[] = {
+        THREE[0], THREE[1], THREE[3], {RUNS "three/a" SUFFIX, "\"5\"", "x"}};
+    put_objects(now, 4);
+    CHECK(!scan(c));
+    const unsigned lists = fake.lists;
+    xpl_catalogue_mark_session(c, XPL_STR("job/three"));
+    xpl_catalogue_mark_session(c, XPL_STR("nowhere/at/all"));
+    CHECK(scan(c));
+    CHECK_EQ(fake.lists, lists + 5); // ".", job, plugins, profile, three
+    check_sessions(c, "job/one:a,b job/three:a job/two:a");
+    CHECK(!scan(c));
+    end(c);
+}
+
 // A read that finds another version, or nothing, has its directory listed again at once.
 static void test_replaced(void) {
     struct xpl_catalogue *const c = begin(UINT64_C(1000000000000));
@@ -256,6 +273,7 @@ int main(void) {
     CHECK(mkdtemp(dir));
     test_sessions();
     test_later();
+    test_marked();
     test_replaced();
     test_due();
     test_left_out();
