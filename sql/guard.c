@@ -70,8 +70,12 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
         case SQLITE_SELECT:
         case SQLITE_RECURSIVE: return SQLITE_OK;
         case SQLITE_READ: // the names of common tables come here, too
-            if (strncmp(a, "sqlite_", 7) != 0 && !is_hidden(a, database)) return SQLITE_OK;
-            return refuse(g, "reading the table", a);
+            if (strncmp(a, "sqlite_", 7) == 0 || is_hidden(a, database))
+                return refuse(g, "reading the table", a);
+            // Tables of modules belong to the database, as far as SQLite says.
+            if (database && strcmp(database, "main") == 0 && !xpl_sql_is_declared(a))
+                g->reads_store = true;
+            return SQLITE_OK;
         case SQLITE_FUNCTION:
             // SQLite looks at the clock where it jumps: not between the calls of one row.
             if (++g->functions > MOST_FUNCTIONS)

@@ -14,6 +14,7 @@ struct xpl_sql_guard {
     struct xpl_exec *inner;
     uint64_t deadline_ns;
     bool is_late;
+    bool reads_store;   // the statement reads tables of the database, and not of profiles alone
     unsigned functions; // calls in the statement
     char refused[96];   // what the authorizer refused first
     struct xpl_sql_format format;

@@ -166,6 +166,7 @@ static xpl_status_t run(struct running *r) {
     if (rc == SQLITE_OK) rc = xpl_sql_guard_restrict(&r->guard, r->db);
     if (rc != SQLITE_OK) return failed(r, rc);
     XPL_TRY(prepare(r));
+    if (r->guard.reads_store && r->q->before_store) r->q->before_store(r->q->before_arg);
     return put_rows(r);
 }
 

@@ -60,6 +60,10 @@ struct xpl_sql_request {
     xpl_str_t statement;
     struct xpl_sql_source source;
     const char *store; // path of the store's database; NULL: without its tables
+    // Called once before rows of the store are read, if the statement reads any; may wait.  NULL:
+    // nothing is.
+    void (*before_store)(void *arg);
+    void *before_arg;
     const char *state; // with it: path of the history's, whose table labels is read; NULL: none
     struct xpl_sql_limits limits;
     struct xpl_sql_cache *cache; // NULL: profiles are closed at the end

@@ -352,6 +352,12 @@ static const sqlite3_module module = {
     .xRowid = rowid,
 };
 
+bool xpl_sql_is_declared(const char *name) {
+    for (size_t i = 0; i < N_TABLES; i++)
+        if (sqlite3_stricmp(tables[i].name, name) == 0) return true;
+    return false;
+}
+
 int xpl_sql_declare(sqlite3 *db, struct xpl_sql_tables *run) {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < N_TABLES && rc == SQLITE_OK; i++)

@@ -15,6 +15,8 @@ struct xpl_sql_tables {
 
 // Declares all tables on the connection; `run` outlives it.  SQLite's result code.
 int xpl_sql_declare(sqlite3 *db, struct xpl_sql_tables *run);
+// Whether it is the name of one of them.
+bool xpl_sql_is_declared(const char *name);
 
 // What columns show.
 enum xpl_sql_column {

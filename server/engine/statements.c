@@ -133,12 +133,16 @@ static xpl_status_t add_sessions(struct statement *t, const xpl_str_t *sessions,
 
 // ---- statements ----
 
+static void flush_store(void *arg) {
+    const struct xpl_statements *const s = arg;
+    xpl_store_writer_flush(s->writer, FLUSH_MS);
+}
+
 static xpl_status_t run(struct statement *t, xpl_str_t text, const xpl_str_t *sessions, size_t n,
                         struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_guarded_exec exec;
     XPL_TRY(add_sessions(t, sessions, n, err));
-    if (t->s->has_store) xpl_store_writer_flush(t->s->writer, FLUSH_MS);
     xpl_guarded_exec_init(&exec, &serial, t->owner, NULL);
     const struct xpl_sql_request q = {.statement = text,
                                       .source = {.profiles = t->profiles.v,
@@ -148,6 +152,8 @@ static xpl_status_t run(struct statement *t, xpl_str_t text, const xpl_str_t *se
                                                  .is_intact = is_intact,
                                                  .arg = t},
                                       .store = t->s->has_store ? t->s->store : NULL,
+                                      .before_store = flush_store,
+                                      .before_arg = t->s,
                                       .state = t->s->state,
                                       .limits = xpl_sql_default_limits,
                                       .cache = t->s->cache,

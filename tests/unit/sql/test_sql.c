@@ -242,6 +242,36 @@ static void instructions(void) {
 
 // ---- the store ----
 
+static void count_call(void *arg) {
+    ++*(int *)arg;
+}
+
+// Rows of the store are waited for, and only where they are read.
+static void before_store(struct xpl_sql_request q) {
+    static const struct {
+        const char *statement;
+        int calls;
+    } all[] = {{"SELECT count(*) FROM events", 0},
+               {"SELECT name FROM EVENTS LIMIT 1", 0},
+               {"SELECT 1", 0},
+               {"SELECT count(*) FROM ops", 1},
+               {"SELECT e.name FROM ops JOIN events e USING (name) LIMIT 1", 1},
+               {"SELECT x FROM main.op_rows", 1}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct xpl_buf out;
+        struct xpl_error err = {0};
+        int calls = 0;
+        q.statement = xpl_str_from(all[i].statement);
+        q.before_store = count_call;
+        q.before_arg = &calls;
+        xpl_buf_init(&out, 1 << 20);
+        CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
+        xpl_buf_fini(&out);
+        if (calls != all[i].calls) fprintf(stderr, "%s: %d\n", all[i].statement, calls);
+        CHECK_EQ(calls, all[i].calls);
+    }
+}
+
 static void store(void) {
     char path[] = "/tmp/xplaned-sql-XXXXXX";
     const int fd = mkstemp(path);
@@ -264,6 +294,7 @@ static void store(void) {
     q.store = path;
     answers(&q, "{\"columns\":[\"name\",\"x\",\"count(*)\"],\"rows\":[[\"a\",7,40000]],"
                 "\"cut\":false}");
+    before_store(q);
     static const char *const refused[] = {"SELECT * FROM settings",
                                           "SELECT count(*) FROM main.settings",
                                           "SELECT * FROM evil",
