@@ -15,7 +15,9 @@ import sys
 import threading
 import time
 import unittest
+import urllib.error
 import urllib.parse
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
@@ -365,6 +367,11 @@ class Stub(OfStub):
             code, _, err = self.answer(daemon, "overview_page", "run")
             self.assertNotEqual(code, 0)
             self.assertIn("still being listed", err)
+            with self.assertRaises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(f"http://{daemon.http}/api/v1/sessions", timeout=20)
+            with refused.exception as answer:
+                self.assertEqual(answer.code, 503)
+                self.assertIn("still being listed", answer.read().decode())
             if last:
                 go_on.set()
                 self.wait_listed(daemon)
