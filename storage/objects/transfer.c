@@ -42,7 +42,7 @@ struct xpl_transfers {
     const struct xpl_curl *curl;
     unsigned parallel;
     uint64_t first_retry_ns;
-    long stalled_s, try_s;
+    long stalled_s, try_s, max_wait_s;
     char provider[96]; // of signatures
     atomic_bool stopping, stopping_all;
     pthread_mutex_t mu;
@@ -97,7 +97,8 @@ xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl
                                 .parallel = o->parallel < MAX_PARALLEL ? o->parallel : MAX_PARALLEL,
                                 .first_retry_ns = o->first_retry_ns,
                                 .stalled_s = o->stalled_s ? (long)o->stalled_s : STALLED_S,
-                                .try_s = o->try_s ? (long)o->try_s : TRY_S};
+                                .try_s = o->try_s ? (long)o->try_s : TRY_S,
+                                .max_wait_s = o->max_wait_s ? (long)o->max_wait_s : MAX_WAIT_S};
     (void)snprintf(t->provider, sizeof t->provider, "aws:amz:%.64s:s3", o->region);
     pthread_mutex_init(&t->mu, NULL);
     *ret = t;
@@ -384,7 +385,8 @@ static void plan_retry(struct request *r) {
     const uint64_t now = xpl_clock_ns(), seed = atomic_fetch_add(&drawn, 1) ^ now;
     uint64_t wait = r->t->first_retry_ns << (r->v->tries - 1);
     wait = wait / 2 + xpl_digest64((xpl_bytes_t){(const uint8_t *)"", 0}, seed) % (wait / 2 + 1);
-    if (after_s > 0) wait += (uint64_t)(after_s < MAX_WAIT_S ? after_s : MAX_WAIT_S) * 1000000000u;
+    const curl_off_t max_s = r->t->max_wait_s;
+    if (after_s > 0) wait += (uint64_t)(after_s < max_s ? after_s : max_s) * 1000000000u;
     r->due_ns = now + wait;
 }
 
@@ -559,7 +561,7 @@ xpl_status_t xpl_transfers_run(struct xpl_transfers *t, const struct xpl_credent
     }
     memset(k.requests, 0, n * sizeof *k.requests);
     for (size_t i = 0; i < n; i++)
-        k.requests[i].t = t, k.requests[i].v = &v[i];
+        k.requests[i].t = t, k.requests[i].v = &v[i], v[i].tries = 0;
     const xpl_status_t st = run_call(&k, err);
     for (size_t i = 0; i < n; i++) {
         detach(&k, &k.requests[i]);

@@ -53,6 +53,7 @@ struct xpl_transfers_options {
     const char *region;      // of signatures
     unsigned stalled_s;      // a try that is slower than 4 KiB/s for so long is broken; 0: 30
     unsigned try_s;          // a try takes at most so long; 0: 600
+    unsigned max_wait_s;     // what a Retry-After counts at most; 0: 30
 };
 
 // Whether two ETags are of one version, as a weak comparison says: with or without quotation marks,

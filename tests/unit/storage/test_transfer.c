@@ -21,7 +21,7 @@ static struct {
     pthread_t thread;
     atomic_bool ends;
     atomic_uint requests;
-    size_t piece;
+    size_t piece; // 0: 503 with a Retry-After of a day
     int pause_ms;
     char url[64];
 } server;
@@ -32,7 +32,7 @@ static bool wait_readable(int fd, int ms) {
 }
 
 static void answer(int fd) {
-    char request[8192] = "", head[200], *const bytes = calloc(1, server.piece);
+    char request[8192] = "", head[200], *const bytes = calloc(1, server.piece + 1);
     CHECK(bytes);
     if (recv(fd, request, sizeof request - 1, 0) > 0) {
         const char *const range = strstr(request, "Range: bytes=");
@@ -42,9 +42,13 @@ static void answer(int fd) {
                        "HTTP/1.1 206 Partial Content\r\nContent-Length: %d\r\nETag: \"1\"\r\n"
                        "Content-Range: bytes %d-999999/1000000\r\n\r\n",
                        1000000 - from, from);
+        if (!server.piece)
+            (void)snprintf(head, sizeof head,
+                           "HTTP/1.1 503 Busy\r\nRetry-After: 86400\r\nContent-Length: 0\r\n\r\n");
         atomic_fetch_add(&server.requests, 1);
         ssize_t n = send(fd, head, strlen(head), MSG_NOSIGNAL);
-        while (n > 0 && !atomic_load(&server.ends) && !wait_readable(fd, server.pause_ms))
+        while (n > 0 && server.piece && !atomic_load(&server.ends) &&
+               !wait_readable(fd, server.pause_ms))
             n = send(fd, bytes, server.piece, MSG_NOSIGNAL);
     }
     free(bytes);
@@ -85,7 +89,8 @@ static uint64_t fetch_ms(unsigned stalled_s, unsigned try_s, struct xpl_error *e
                                             .first_retry_ns = 1000000,
                                             .region = "auto",
                                             .stalled_s = stalled_s,
-                                            .try_s = try_s};
+                                            .try_s = try_s,
+                                            .max_wait_s = 1};
     const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
     struct xpl_transfer v = {.url = server.url,
                              .shown = "object",
@@ -119,6 +124,17 @@ static void test_endless(void) {
     end_server();
 }
 
+// Retry-After is waited for, as far as that is bearable.
+static void test_busy(void) {
+    struct xpl_error err = {0};
+    start_server(0, 0);
+    const uint64_t ms = fetch_ms(0, 0, &err);
+    CHECK(ms >= 4000 && ms < 40000); // between five tries
+    CHECK_EQ(atomic_load(&server.requests), 5);
+    CHECK(strstr(err.msg, "503"));
+    end_server();
+}
+
 static void test_versions(void) {
     static const char *const same[][2] = {
         {"\"a\"", "\"a\""}, {"W/\"a\"", "\"a\""}, {"a", "W/\"a\""}, {"\"a\"", "a"}};
@@ -134,5 +150,6 @@ int main(void) {
     test_versions();
     test_drips();
     test_endless();
+    test_busy();
     return 0;
 }
