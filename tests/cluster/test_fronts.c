@@ -100,7 +100,6 @@ static void scenario_shares(void) {
     CHECK(log_has(&a, "published") ||
           log_has(&b, "published")); // either may be quick enough for all
     (void)snprintf(line, sizeof line, "trace_id=%s", trace);
-    CHECK(!log_has(&a, line) && !log_has(&b, line));
     (void)snprintf(header, sizeof header, "traceparent: 00-%s-b7ad6b7169203331-01\r\n", trace);
     struct reply r = http_ask(front.http_address, "GET",
                               "/api/v1/tool?session=traced&tool=overview_page", header);
