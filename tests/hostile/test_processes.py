@@ -62,6 +62,9 @@ def test_signals_while_starting(run):
     check(any(early), "none of the signals came early")
 
 
+test_signals_while_starting.whole_limit = 600
+
+
 # ---- kill -9 ----
 
 
