@@ -38,6 +38,11 @@ static const char *region_of(const struct xpl_config *c) {
     return "";
 }
 
+static void warn_objects(void *arg, const char *text) {
+    (void)arg;
+    xpl_log(XPL_LOG_WARN, "catalogue", "%s", text);
+}
+
 static xpl_status_t open_objects(struct xpl_daemon *d, struct xpl_error *err) {
     char cache[PATH_MAX - 16], dir[PATH_MAX];
     const struct xpl_config *const c = d->config;
@@ -49,7 +54,8 @@ static xpl_status_t open_objects(struct xpl_daemon *d, struct xpl_error *err) {
                                           .region = region_of(c),
                                           .anonymous = c->object_anonymous,
                                           .cache_dir = dir,
-                                          .cache_limit = c->object_cache};
+                                          .cache_limit = c->object_cache,
+                                          .warn = warn_objects};
     XPL_TRY(xpl_objects_open(&o, &d->objects, err));
     (void)xpl_place_join(cache, XPL_STR("outgoing"), dir, sizeof dir);
     return xpl_outgoing_new(d->objects, dir, c->object_cache, &d->outgoing, err);

@@ -250,8 +250,8 @@ static void bucket_stop(struct xpl_objects *o, enum xpl_objects_stop what) {
 
 static void bucket_free(struct xpl_objects *o) {
     struct bucket *const r = bucket_of(o);
-    xpl_transfers_free(r->transfers);
     xpl_credentials_free(r->credentials);
+    xpl_transfers_free(r->transfers);
     xpl_sys_free(r);
 }
 
@@ -271,7 +271,13 @@ static xpl_status_t open_parts(struct bucket *r, const struct xpl_objects_option
                                                 o->first_retry_ns ? o->first_retry_ns : 200000000,
                                             .region = r->location.region};
     XPL_TRY(xpl_transfers_new(&t, &r->transfers, err));
-    XPL_TRY(xpl_credentials_new(r->location.service, o->anonymous, &r->credentials, err));
+    const struct xpl_credentials_options c = {.service = r->location.service,
+                                              .anonymous = o->anonymous,
+                                              .region = r->location.region,
+                                              .transfers = r->transfers,
+                                              .warn = o->warn,
+                                              .arg = o->warn_arg};
+    XPL_TRY(xpl_credentials_new(&c, &r->credentials, err));
     (void)snprintf(place, sizeof place, "%s/%s/%s", r->location.endpoint, r->location.bucket,
                    r->location.prefix);
     return xpl_objects_init(&r->base, &ops, xpl_str_from(place), o->cache_dir, o->cache_limit, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private: by what requests to an object store are signed, and where it comes from.
+// By what requests to an object store are signed, and where it comes from.
 #ifndef XPL_STORAGE_OBJECTS_CREDENTIALS_H_
 #define XPL_STORAGE_OBJECTS_CREDENTIALS_H_
 
@@ -9,20 +9,38 @@
 #include "base/status.h"
 #include "storage/objects/location.h"
 
+struct xpl_transfers;
+
 // One set.  Whoever copies it wipes the copy.
 struct xpl_credential {
-    enum { XPL_CREDENTIAL_NONE, XPL_CREDENTIAL_KEYS } kind;
-    char access[256], secret[512], token[8192]; // token: of a session; may be empty
+    // Keys sign; a bearer's token is sent as it is.
+    enum { XPL_CREDENTIAL_NONE, XPL_CREDENTIAL_KEYS, XPL_CREDENTIAL_BEARER } kind;
+    char access[256], secret[512], token[8192]; // token of keys: of a session; may be empty
 };
 
 struct xpl_credentials;
 
-// FAILED_PRECONDITION, with what to do, when there are none.
-xpl_status_t xpl_credentials_new(enum xpl_object_service service, bool anonymous,
+struct xpl_credentials_options {
+    enum xpl_object_service service;
+    bool anonymous;
+    const char *region;              // of the bucket
+    struct xpl_transfers *transfers; // what asks for credentials; outlives them
+    // Is told that credentials cannot be renewed while the old ones are still good.  Any thread;
+    // NULL is fine.
+    void (*warn)(void *arg, const char *text);
+    void *arg;
+    uint64_t retry_ns; // after a renewal that failed; 0: 5 s
+};
+
+// Asks nobody.  FAILED_PRECONDITION, with what to do, when the environment names no source of them.
+xpl_status_t xpl_credentials_new(const struct xpl_credentials_options *o,
                                  struct xpl_credentials **ret, struct xpl_error *err) XPL_NODISCARD;
-// Wiped.  NULL is fine.
+// Wiped.  When no call is under way.  NULL is fine.
 void xpl_credentials_free(struct xpl_credentials *c);
-// The ones to use now.  Any thread.
+// The ones to use now.  Any thread that may wait: one of those that find them old asks the source,
+// which takes seconds, while the others use the old ones, or wait for it where those have expired.
+// Errors name the source and no secret: CANCELLED (see xpl_transfers_stop), PERMISSION_DENIED,
+// FAILED_PRECONDITION, UNAVAILABLE, DATA_LOSS.
 xpl_status_t xpl_credentials_get(struct xpl_credentials *c, struct xpl_credential *ret,
                                  struct xpl_error *err) XPL_NODISCARD;
 

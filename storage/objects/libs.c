@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/arena.h"
+
 #define XPL_CURL_NAME(name)  "curl_" #name,
 #define XPL_EXPAT_NAME(name) "XML_" #name,
 static const char *const curl_names[] = {XPL_CURL_LIST(XPL_CURL_NAME)};
@@ -43,6 +45,18 @@ static void load_expat(void) {
     _Static_assert(sizeof expat == sizeof functions, "pointers to functions are pointers");
     memcpy(&expat, functions, sizeof expat);
 }
+
+static void *expat_alloc(size_t n) {
+    return xpl_sys_alloc(n);
+}
+static void *expat_realloc(void *p, size_t n) {
+    return xpl_sys_realloc(p, n);
+}
+static void expat_free(void *p) {
+    xpl_sys_free(p);
+}
+
+const XML_Memory_Handling_Suite xpl_expat_memory = {expat_alloc, expat_realloc, expat_free};
 
 xpl_status_t xpl_curl_load(const struct xpl_curl **ret, struct xpl_error *err) {
     (void)pthread_once(&curl_once, load_curl);

@@ -39,8 +39,7 @@ static void refuse(struct xpl_listing *l) {
     (void)l->x->StopParser(l->parser, XML_FALSE);
 }
 
-// "2026-11-23T19:13:15.123Z"; 0 when it is none.
-static int64_t parse_time(xpl_str_t s) {
+int64_t xpl_listing_time(xpl_str_t s) {
     static const char form[] = "0000-00-00T00:00:00";
     static const uint8_t at[] = {0, 5, 8, 11, 14, 17};
     int64_t v[6] = {0}, ns = 0;
@@ -120,7 +119,7 @@ static bool hand_out(struct xpl_listing *l) {
     const struct xpl_listed_object o = {.key = view(&l->key),
                                         .etag = view(&l->etag),
                                         .size = (uint64_t)size,
-                                        .mtime_ns = parse_time(view(&l->modified))};
+                                        .mtime_ns = xpl_listing_time(view(&l->modified))};
     return l->sink->object(l->sink->arg, &o);
 }
 
@@ -160,19 +159,8 @@ static void on_doctype(void *arg, const char *name, const char *system_id, const
 
 // ---- life ----
 
-static void *expat_alloc(size_t n) {
-    return xpl_sys_alloc(n);
-}
-static void *expat_realloc(void *p, size_t n) {
-    return xpl_sys_realloc(p, n);
-}
-static void expat_free(void *p) {
-    xpl_sys_free(p);
-}
-
 xpl_status_t xpl_listing_new(const struct xpl_listing_sink *sink, struct xpl_listing **ret,
                              struct xpl_error *err) {
-    static const XML_Memory_Handling_Suite memory = {expat_alloc, expat_realloc, expat_free};
     const struct xpl_expat *x;
     XPL_TRY(xpl_expat_load(&x, err));
     struct xpl_listing *const l = xpl_sys_alloc(sizeof *l);
@@ -180,7 +168,7 @@ xpl_status_t xpl_listing_new(const struct xpl_listing_sink *sink, struct xpl_lis
     memset(l, 0, sizeof *l);
     l->x = x;
     l->sink = sink;
-    if (!(l->parser = x->ParserCreate_MM(NULL, &memory, NULL))) {
+    if (!(l->parser = x->ParserCreate_MM(NULL, &xpl_expat_memory, NULL))) {
         xpl_sys_free(l);
         XPL_RETURN_OOM(err, "listing");
     }

@@ -39,6 +39,9 @@ bool xpl_listing_feed(struct xpl_listing *l, xpl_bytes_t piece);
 xpl_status_t xpl_listing_end(struct xpl_listing *l, xpl_str_t *ret_next, struct xpl_error *err)
     XPL_NODISCARD;
 
+// "2026-11-23T19:13:15.123Z", since 1970; 0 when it is none.
+int64_t xpl_listing_time(xpl_str_t s);
+
 // What an answer that is an error says it is (<Code>), letters only, in ret[0..size); "" for
 // nothing.  Its message is left alone: it may repeat what was sent.
 void xpl_listing_error_code(xpl_str_t body, char *ret, size_t size);

@@ -58,7 +58,7 @@ bool xpl_location_key(const struct xpl_location *l, xpl_str_t path, char *ret, s
 
 // ---- URLs ----
 
-static void put_encoded(struct xpl_buf *b, xpl_str_t s, bool slashes) {
+void xpl_location_encode(struct xpl_buf *b, xpl_str_t s, bool slashes) {
     static const char hex[] = "0123456789ABCDEF";
     for (size_t i = 0; i < s.len; i++) {
         const unsigned char c = (unsigned char)s.ptr[i];
@@ -78,16 +78,16 @@ void xpl_location_url(const struct xpl_location *l, xpl_str_t key,
     xpl_buf_str(ret, xpl_str_from(l->endpoint));
     xpl_buf_putc(ret, '/');
     if (l->path_style) {
-        put_encoded(ret, xpl_str_from(l->bucket), false);
+        xpl_location_encode(ret, xpl_str_from(l->bucket), false);
         xpl_buf_putc(ret, '/');
     }
-    put_encoded(ret, key, true);
+    xpl_location_encode(ret, key, true);
     for (size_t i = 0; i < n; i++) {
         assert(!i || strcmp(parameters[i - 1].name, parameters[i].name) < 0);
         xpl_buf_putc(ret, i ? '&' : '?');
-        put_encoded(ret, xpl_str_from(parameters[i].name), false);
+        xpl_location_encode(ret, xpl_str_from(parameters[i].name), false);
         xpl_buf_putc(ret, '=');
-        put_encoded(ret, parameters[i].value, false);
+        xpl_location_encode(ret, parameters[i].value, false);
     }
     xpl_buf_putc(ret, '\0');
 }
@@ -169,14 +169,16 @@ static xpl_status_t take_place(xpl_str_t rest, bool own, struct xpl_location *re
     return XPL_OK;
 }
 
-static bool is_loopback(xpl_str_t authority) {
+bool xpl_location_is_host(xpl_str_t authority, const char *host) {
+    const xpl_str_t name = xpl_str_from(host);
+    return xpl_str_starts(authority, name) &&
+           (authority.len == name.len || authority.ptr[name.len] == ':');
+}
+
+bool xpl_location_is_loopback(xpl_str_t authority) {
     static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const xpl_str_t name = xpl_str_from(names[i]);
-        if (xpl_str_starts(authority, name) &&
-            (authority.len == name.len || authority.ptr[name.len] == ':'))
-            return true;
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (xpl_location_is_host(authority, names[i])) return true;
     return false;
 }
 
@@ -192,7 +194,7 @@ static xpl_status_t take_endpoint(const char *endpoint, struct xpl_location *ret
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--object-endpoint: write http://HOST:PORT or https://HOST:PORT, nothing "
                          "more");
-    if (plain && ret->service == XPL_OBJECTS_GCS && !is_loopback(authority))
+    if (plain && ret->service == XPL_OBJECTS_GCS && !xpl_location_is_loopback(authority))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--object-endpoint: with gs:// it must be https://, as requests have the "
                          "token itself");

@@ -53,5 +53,11 @@ struct xpl_url_parameter {
 // NUL-terminated in `ret`, which is empty before; its `failed` says when memory ran out.
 void xpl_location_url(const struct xpl_location *l, xpl_str_t key,
                       const struct xpl_url_parameter *parameters, size_t n, struct xpl_buf *ret);
+// Appends every byte but letters, digits and -._~ (and "/", with `slashes`) as %XX.
+void xpl_location_encode(struct xpl_buf *b, xpl_str_t s, bool slashes);
+
+// Whether that is the host of HOST[:PORT]; whether it is this machine, by a name that says so.
+bool xpl_location_is_host(xpl_str_t authority, const char *host);
+bool xpl_location_is_loopback(xpl_str_t authority);
 
 #endif

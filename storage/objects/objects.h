@@ -73,6 +73,9 @@ struct xpl_objects_options {
     const char *cache_dir;   // made when it is missing
     uint64_t cache_limit;    // bytes
     uint64_t first_retry_ns; // 0: 200 ms; doubled for each further one
+    // Is told what goes wrong and does not show yet; no secrets.  Any thread; NULL is fine.
+    void (*warn)(void *arg, const char *text);
+    void *warn_arg;
 };
 
 // Whether LOGDIR is a bucket.

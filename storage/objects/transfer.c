@@ -294,14 +294,17 @@ static bool add_header(struct request *r, const char *header) {
 
 static bool set_headers(struct request *r, const struct xpl_credential *credential) {
     char token[sizeof credential->token + 32];
+    const bool keys = credential->kind == XPL_CREDENTIAL_KEYS;
     bool ok = true;
     for (size_t i = 0; ok && i < r->v->n_headers; i++)
         ok = add_header(r, r->v->headers[i]);
-    if (ok && credential->kind == XPL_CREDENTIAL_KEYS)
+    if (ok && keys)
         ok = add_header(r, r->v->from_n ? "x-amz-content-sha256: UNSIGNED-PAYLOAD"
                                         : "x-amz-content-sha256: " SHA256_OF_NOTHING);
-    if (ok && credential->kind == XPL_CREDENTIAL_KEYS && credential->token[0]) {
-        (void)snprintf(token, sizeof token, "x-amz-security-token: %s", credential->token);
+    if (ok && credential->token[0]) {
+        (void)snprintf(token, sizeof token, "%s%s",
+                       keys ? "x-amz-security-token: " : "Authorization: Bearer ",
+                       credential->token);
         ok = add_header(r, token);
         explicit_bzero(token, sizeof token);
     }
@@ -330,15 +333,17 @@ static bool set_options(struct request *r, const struct xpl_credential *credenti
     c->easy_reset(r->easy);
     bool ok = c->easy_setopt(r->easy, CURLOPT_URL, v->url) == CURLE_OK &&
               c->easy_setopt(r->easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-              c->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers) == CURLE_OK && set_method(r);
+              c->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers) == CURLE_OK &&
+              (!v->direct || c->easy_setopt(r->easy, CURLOPT_NOPROXY, "*") == CURLE_OK) &&
+              set_method(r);
     (void)c->easy_setopt(r->easy, CURLOPT_NOSIGNAL, 1L);
     (void)c->easy_setopt(r->easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)c->easy_setopt(r->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)c->easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, (long)MIN_SPEED);
+    const long seconds = v->is_last ? (long)LAST_S : r->t->try_s;
     (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, v->is_slow ? 0L : r->t->stalled_s);
-    (void)c->easy_setopt(r->easy, CURLOPT_TIMEOUT_MS,
-                         (v->is_last ? (long)LAST_S : r->t->try_s) * 1000);
+    (void)c->easy_setopt(r->easy, CURLOPT_TIMEOUT_MS, (v->max_s ? (long)v->max_s : seconds) * 1000);
     (void)c->easy_setopt(r->easy, CURLOPT_HEADERFUNCTION, on_header);
     (void)c->easy_setopt(r->easy, CURLOPT_HEADERDATA, r);
     (void)c->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -371,7 +376,8 @@ static bool may_pass(CURLcode rc) {
 
 static bool may_try_again(const struct request *r, CURLcode rc) {
     const long status = r->v->status;
-    if (r->v->tries >= TRIES || r->v->is_last) return false;
+    const unsigned most = r->v->max_tries ? r->v->max_tries : TRIES;
+    if (r->v->tries >= most || r->v->is_last) return false;
     if (rc != CURLE_OK) return may_pass(rc);
     if (status == 409 && r->v->from_n) return true; // another one writes the object just now
     if (status == 408 || status == 429 || (status >= 500 && status != 501)) return true;

@@ -20,7 +20,7 @@ struct xpl_transfer {
     const char *url;
     const char *shown; // for messages: what is read
     // "NAME: VALUE"; without line breaks
-    const char *headers[2];
+    const char *headers[3];
     size_t n_headers;
     const char *method; // NULL: GET
     // What is sent: n bytes of `from_fd` from `from_first` on; or, where that is not NULL, of
@@ -30,6 +30,9 @@ struct xpl_transfer {
     uint64_t from_first, from_n;
     bool is_slow; // the server works for minutes before it answers
     bool packed;  // what is stored with Content-Encoding gzip comes so
+    // A service of this machine or its network, which no proxy reaches.
+    bool direct;
+    unsigned max_tries, max_s; // how often, and how long one takes; 0: as for objects
     // Where the answer goes: n bytes of the object from `first` on, to their place in `fd`; or,
     // with n 0, everything, to `answer`, which is emptied first.
     int fd;

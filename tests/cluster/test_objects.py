@@ -4,7 +4,9 @@
 
 usage: test_objects.py XPLANECTL XPLANED FAKE_PROFILER [CLASS[.TEST]]...
 """
+import datetime
 import glob
+import http.server
 import json
 import os
 import pathlib
@@ -47,7 +49,8 @@ class Objects(Case):
         super().setUp()
         for name in [n for n in os.environ if n.startswith("AWS_")]:
             del os.environ[name]
-        os.environ.update(AWS_ACCESS_KEY_ID=ACCESS, AWS_SECRET_ACCESS_KEY=SECRET)
+        os.environ.update(AWS_ACCESS_KEY_ID=ACCESS, AWS_SECRET_ACCESS_KEY=SECRET,
+                          AWS_EC2_METADATA_DISABLED="true", AWS_SHARED_CREDENTIALS_FILE="")
 
     def daemon_on(self, logdir, name, *more):
         state = self.place / name
@@ -242,6 +245,50 @@ class Stub(OfStub):
             data = path.read_bytes() if path.is_file() else b""
             for secret in (SECRET, self.bucket.token):
                 self.assertNotIn(secret.encode(), data, path)
+
+    def test_renewed(self):
+        """Keys of a service, which expire, are renewed; they are nowhere else, nor is the service's token."""
+        served, header = [], "Basic sErViCe-token"
+
+        class Service(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                good = self.headers.get("Authorization") == header
+                ends = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=4)
+                body = json.dumps({"AccessKeyId": ACCESS, "SecretAccessKey": SECRET, "Token": "tOkEn/of+a=role",
+                                   "Expiration": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}).encode()
+                served.append(good)
+                self.send_response(200 if good else 403)
+                self.send_header("Content-Length", str(len(body) if good else 0))
+                self.end_headers()
+                self.wfile.write(body if good else b"")
+
+            def log_message(self, *_):
+                pass
+        service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        self.addCleanup(service.server_close)
+        self.addCleanup(service.shutdown)
+        del os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+        os.environ.update(AWS_CONTAINER_CREDENTIALS_FULL_URI=f"http://127.0.0.1:{service.server_port}/keys",
+                          AWS_CONTAINER_AUTHORIZATION_TOKEN=header)
+        self.bucket.token = "tOkEn/of+a=role"
+        self.put_run("run")
+        daemon = self.started(*SOON, "--log", "debug")
+        self.assertEqual(self.answer(daemon, "overview_page", "run")[0], 0)
+        wait_until("keys were renewed", lambda: len(served) >= 3)
+        self.assertTrue(all(served))
+        self.put_run("later")
+        wait_until("it is listed", lambda: len(self.names(daemon)) == 2)
+        texts = []
+        for route in ("config", "metrics", "data/plugin/profile/config"):
+            with urllib.request.urlopen(f"http://{daemon.http}/{route}") as answer:
+                texts.append(answer.read())
+        daemon.end()
+        texts.append(daemon.text().encode())
+        texts += [path.read_bytes() for path in (self.place / "objects").rglob("*") if path.is_file()]
+        for text in texts:
+            for secret in (SECRET, self.bucket.token, header):
+                self.assertNotIn(secret.encode(), text)
 
     def test_refused(self):
         """What is wrong is said at the start, and what would write says that it is not done."""

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation of reading a bucket fails once, ours and Expat's: the catalogue, local copies,
-// a session that is written, and a page of a listing.  Each time the calls end cleanly, and the
-// next run finds everything.
+// a session that is written, a page of a listing, and what services say of credentials.  Each time
+// the calls end cleanly, and the next run finds everything.
 #include "base/arena.h"
+#include "storage/objects/credentials/answers.h"
 #include "storage/objects/listing.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/outgoing.h"
@@ -126,6 +127,26 @@ static void read_listing(void) {
     xpl_listing_free(l);
 }
 
+static void read_credentials(void) {
+    static const char keys[] = "{\"AccessKeyId\": \"A\\u0042\", \"SecretAccessKey\": \"S\", "
+                               "\"Expiration\": \"2030-01-02T03:04:05Z\"}",
+                      bearer[] = "{\"access_token\": \"t\", \"expires_in\": 9}",
+                      sts[] = "<R><Credentials><AccessKeyId>A</AccessKeyId><SecretAccessKey>S"
+                              "</SecretAccessKey><Expiration>2030-01-02T03:04:05Z</Expiration>"
+                              "</Credentials></R>";
+    struct xpl_credential got;
+    struct xpl_error err = {0};
+    int64_t expires_ns;
+    if (ok(xpl_answer_keys(xpl_str_from(keys), &got, &expires_ns, &err), &err))
+        CHECK_STR(xpl_str_from(got.access), XPL_STR("AB"));
+    err = (struct xpl_error){0};
+    if (ok(xpl_answer_bearer(xpl_str_from(bearer), 1, &got, &expires_ns, &err), &err))
+        CHECK_EQ(expires_ns, 9000000001);
+    err = (struct xpl_error){0};
+    if (ok(xpl_answer_sts(xpl_str_from(sts), &got, &expires_ns, &err), &err))
+        CHECK_STR(xpl_str_from(got.secret), XPL_STR("S"));
+}
+
 static void fail_all(void (*run)(void)) {
     run();
     CHECK_EQ(failures, 0);
@@ -153,6 +174,7 @@ int main(void) {
     fail_all(use_catalogue);
     fail_all(write_session);
     fail_all(read_listing);
+    fail_all(read_credentials);
     (void)snprintf(cmd, sizeof cmd, "rm -r '%s'", dir);
     CHECK_EQ(system(cmd), 0);
     return 0;

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What services and files say of credentials.  Their texts are foreign:
+// what is not complete, too long, or not printable is DATA_LOSS, with a sentence that repeats
+// nothing of it.  RESOURCE_EXHAUSTED.
+#ifndef XPL_STORAGE_OBJECTS_CREDENTIALS_ANSWERS_H_
+#define XPL_STORAGE_OBJECTS_CREDENTIALS_ANSWERS_H_
+
+#include <stddef.h>
+
+#include "storage/objects/credentials.h"
+
+// Copies 1 to size - 1 printable bytes without blanks, as they may stand in a header.
+bool xpl_answer_copy(xpl_str_t s, char *ret, size_t size);
+
+// JSON of containers and instances: AccessKeyId, SecretAccessKey, Token, Expiration.
+xpl_status_t xpl_answer_keys(xpl_str_t text, struct xpl_credential *ret, int64_t *ret_expires_ns,
+                             struct xpl_error *err) XPL_NODISCARD;
+// XML of STS: the same, as elements.  FAILED_PRECONDITION without Expat.
+xpl_status_t xpl_answer_sts(xpl_str_t text, struct xpl_credential *ret, int64_t *ret_expires_ns,
+                            struct xpl_error *err) XPL_NODISCARD;
+// JSON of OAuth: access_token, expires_in (seconds from now_ns on).
+xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_credential *ret,
+                               int64_t *ret_expires_ns, struct xpl_error *err) XPL_NODISCARD;
+// A shared file: [PROFILE], then aws_access_key_id and so on.  NOT_FOUND without that profile.
+xpl_status_t xpl_answer_profile(xpl_str_t text, xpl_str_t profile, struct xpl_credential *ret,
+                                struct xpl_error *err) XPL_NODISCARD;
+
+#endif

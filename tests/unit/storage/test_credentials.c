@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials of each source: good, renewed, and of services that fail; no error has a secret.
+#include "storage/objects/credentials.h"
+
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "storage/objects/credentials/issuer.h"
+#include "storage/objects/transfer.h"
+#include "tests/unit/storage/credential_server.h"
+
+#define SECRET "sEcReT+of/tests="
+#define TOKEN  "tOkEn/of+tests=="
+
+static char dir[] = "/tmp/xplaned-test-XXXXXX";
+static struct xpl_transfers *transfers;
+static char warned[400];
+
+static const char *path_of(const char *name) {
+    static char path[100];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static void put_file(const char *name, const char *text) {
+    FILE *const f = fopen(path_of(name), "w");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void set(const char *name, const char *value) {
+    CHECK_EQ(setenv(name, value, 1), 0);
+}
+
+// SCHEME, the service, and PATH.
+static void set_url(const char *name, const char *scheme, const char *path) {
+    char url[200];
+    (void)snprintf(url, sizeof url, "%s127.0.0.1:%d%s", scheme, service.port, path);
+    set(name, url);
+}
+
+// Without what tests set before, and without what is set outside.
+static void clear(void) {
+    static const char *const names[] = {"AWS_ACCESS_KEY_ID",
+                                        "AWS_SECRET_ACCESS_KEY",
+                                        "AWS_SESSION_TOKEN",
+                                        "AWS_SHARED_CREDENTIALS_FILE",
+                                        "AWS_PROFILE",
+                                        "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                        "AWS_ROLE_ARN",
+                                        "AWS_ROLE_SESSION_NAME",
+                                        "AWS_ENDPOINT_URL_STS",
+                                        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                                        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                                        "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+                                        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                                        "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+                                        "GCE_METADATA_HOST",
+                                        "http_proxy",
+                                        "https_proxy",
+                                        "all_proxy"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        CHECK_EQ(unsetenv(names[i]), 0);
+    set("AWS_EC2_METADATA_DISABLED", "true");
+    set("NO_GCE_CHECK", "true");
+    set("HOME", dir);
+    clear_service();
+    warned[0] = 0;
+}
+
+static void warn(void *arg, const char *text) {
+    CHECK(arg == &transfers);
+    CHECK(!strstr(text, SECRET) && !strstr(text, TOKEN));
+    (void)snprintf(warned, sizeof warned, "%s", text);
+}
+
+static xpl_status_t make(enum xpl_object_service of, struct xpl_credentials **ret,
+                         struct xpl_error *err) {
+    const struct xpl_credentials_options o = {.service = of,
+                                              .region = "eu-west-1",
+                                              .transfers = transfers,
+                                              .warn = warn,
+                                              .arg = &transfers,
+                                              .retry_ns = 1};
+    return xpl_credentials_new(&o, ret, err);
+}
+
+static struct xpl_credentials *made(enum xpl_object_service of) {
+    struct xpl_credentials *c = NULL;
+    struct xpl_error err = {0};
+    CHECK_OK(make(of, &c, &err), &err);
+    return c;
+}
+
+static void check_keys(struct xpl_credentials *c, const char *access, const char *token) {
+    struct xpl_credential got = {.kind = XPL_CREDENTIAL_NONE};
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_credentials_get(c, &got, &err), &err);
+    CHECK_EQ(got.kind, XPL_CREDENTIAL_KEYS);
+    CHECK_STR(xpl_str_from(got.access), xpl_str_from(access));
+    CHECK_STR(xpl_str_from(got.secret), XPL_STR(SECRET));
+    CHECK_STR(xpl_str_from(got.token), xpl_str_from(token));
+}
+
+// Fails, and says that and nothing secret.
+static void check_failure(struct xpl_credentials *c, xpl_status_t code, const char *why) {
+    struct xpl_credential got;
+    struct xpl_error err = {0};
+    CHECK_STATUS(xpl_credentials_get(c, &got, &err), code, &err);
+    if (!strstr(err.msg, why)) (void)fprintf(stderr, "%s\n", err.msg);
+    CHECK(strstr(err.msg, why) && strstr(err.msg, "credentials by "));
+    CHECK(!strstr(err.msg, SECRET) && !strstr(err.msg, TOKEN));
+}
+
+static void check_once(enum xpl_object_service of, xpl_status_t code, const char *why) {
+    struct xpl_credentials *const c = made(of);
+    check_failure(c, code, why);
+    xpl_credentials_free(c);
+}
+
+// ---- the environment, and nothing ----
+
+static void test_environment(void) {
+    struct xpl_credentials *c = NULL;
+    struct xpl_error err = {0};
+    clear();
+    CHECK_STATUS(make(XPL_OBJECTS_S3, &c, &err), XPL_FAILED_PRECONDITION, &err);
+    CHECK(strstr(err.msg, "AWS_ACCESS_KEY_ID"));
+    set("AWS_ACCESS_KEY_ID", "AKID");
+    set("AWS_SECRET_ACCESS_KEY", SECRET);
+    set("AWS_SESSION_TOKEN", TOKEN);
+    check_keys(c = made(XPL_OBJECTS_S3), "AKID", TOKEN);
+    xpl_credentials_free(c);
+    check_keys(c = made(XPL_OBJECTS_GCS), "AKID", "");
+    xpl_credentials_free(c);
+    set("AWS_SECRET_ACCESS_KEY", SECRET "\r\nX: y");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "AWS_SECRET_ACCESS_KEY");
+}
+
+// ---- the shared file ----
+
+static void test_shared_file(void) {
+    struct xpl_credentials *c = NULL;
+    struct xpl_error err = {0};
+    clear();
+    put_file("keys", "# keys\r\n[default]\r\naws_access_key_id = ONE\r\n"
+                     "aws_secret_access_key=" SECRET "\r\ns3 =\n  aws_access_key_id = NO\n\n"
+                     "[ other ]\naws_access_key_id=TWO\naws_session_token = " TOKEN
+                     "\naws_secret_access_key = " SECRET "\n[half]\naws_access_key_id = X\n");
+    set("AWS_SHARED_CREDENTIALS_FILE", path_of("keys"));
+    check_keys(c = made(XPL_OBJECTS_S3), "ONE", "");
+    xpl_credentials_free(c);
+    set("AWS_PROFILE", "other");
+    check_keys(c = made(XPL_OBJECTS_S3), "TWO", TOKEN);
+    xpl_credentials_free(c);
+    set("AWS_PROFILE", "half");
+    check_once(XPL_OBJECTS_S3, XPL_DATA_LOSS, "by the shared file: keys are missing");
+    set("AWS_PROFILE", "none");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "no such profile");
+    set("AWS_SHARED_CREDENTIALS_FILE", dir);
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "no regular file");
+    set("AWS_SHARED_CREDENTIALS_FILE", path_of("nowhere"));
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "cannot be read");
+    // The usual place, which need not be there.
+    clear();
+    CHECK_STATUS(make(XPL_OBJECTS_S3, &c, &err), XPL_FAILED_PRECONDITION, &err);
+    CHECK_EQ(mkdir(path_of(".aws"), 0700), 0);
+    put_file(".aws/credentials", "[default]\naws_access_key_id = HOME\n"
+                                 "aws_secret_access_key = " SECRET);
+    check_keys(c = made(XPL_OBJECTS_S3), "HOME", "");
+    xpl_credentials_free(c);
+    CHECK_EQ(unlink(path_of(".aws/credentials")), 0);
+}
+
+// ---- services ----
+
+static void answer_json(size_t i, const char *begin, const char *access, int seconds) {
+    char text[600], at[32];
+    (void)snprintf(text, sizeof text,
+                   "{\"Code\": \"Success\", \"AccessKeyId\": \"%s\", \"SecretAccessKey\": "
+                   "\"" SECRET "\", \"Token\": \"tOkEn\\/of+tests==\", \"Expiration\": \"%s\"}",
+                   access, time_in(seconds, at));
+    set_answer(i, begin, text);
+}
+
+static void answer_sts(const char *access, int seconds) {
+    char text[800], at[32];
+    (void)snprintf(text, sizeof text,
+                   "<AssumeRoleWithWebIdentityResponse xmlns=\"https://sts.amazonaws.com/\"><"
+                   "AssumeRoleWithWebIdentityResult><AssumedRoleUser><Arn>a</Arn></"
+                   "AssumedRoleUser><Credentials><SessionToken>" TOKEN "</SessionToken>"
+                   "<SecretAccessKey>" SECRET "</SecretAccessKey><Expiration>%s</Expiration>"
+                   "<AccessKeyId>%s</AccessKeyId></Credentials></"
+                   "AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>",
+                   time_in(seconds, at), access);
+    set_answer(0, "POST /", text);
+}
+
+static void answer_web(const char *access, int seconds) {
+    put_file("identity", "eyJ.web-" TOKEN "\n");
+    set("AWS_WEB_IDENTITY_TOKEN_FILE", path_of("identity"));
+    set("AWS_ROLE_ARN", "arn:aws:iam::1:role/r");
+    set_url("AWS_ENDPOINT_URL_STS", "http://", "");
+    answer_sts(access, seconds);
+}
+
+static void answer_container(const char *access, int seconds) {
+    set_url("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://", "/v1/credentials?a=b");
+    answer_json(0, "GET /v1/credentials?a=b ", access, seconds);
+}
+
+static void answer_instance(const char *access, int seconds) {
+    set("AWS_EC2_METADATA_DISABLED", "false");
+    set_url("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://", "/");
+    set_answer(0, "PUT /latest/api/token ", "ToKeN-of-IMDS==");
+    set_answer(1, "GET /latest/meta-data/iam/security-credentials/ ", "the-role\n");
+    answer_json(2, "GET /latest/meta-data/iam/security-credentials/the-role ", access, seconds);
+}
+
+static void test_web_identity(void) {
+    struct xpl_credentials *c = NULL;
+    clear();
+    answer_web("WEB", 3600);
+    check_keys(c = made(XPL_OBJECTS_S3), "WEB", TOKEN);
+    CHECK(has_seen("Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%"
+                   "3A1%3Arole%2Fr&RoleSessionName=xplaned&WebIdentityToken="
+                   "eyJ.web-tOkEn%2Fof%2Btests%3D%3D"));
+    check_keys(c, "WEB", TOKEN);
+    CHECK_EQ(atomic_load(&service.requests), 1);
+    xpl_credentials_free(c);
+    set_mode(STATUS, 403);
+    set_answer(0, "POST /", "<Error><Code>InvalidIdentityToken</Code>" SECRET "</Error>");
+    check_once(XPL_OBJECTS_S3, XPL_PERMISSION_DENIED, "STS: answered 403 InvalidIdentityToken");
+    set("AWS_ENDPOINT_URL_STS", "http://192.0.2.1/");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "AWS_ENDPOINT_URL_STS");
+    set("AWS_WEB_IDENTITY_TOKEN_FILE", path_of("nowhere"));
+    set_url("AWS_ENDPOINT_URL_STS", "http://", "");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "AWS_WEB_IDENTITY_TOKEN_FILE");
+}
+
+static void test_container(void) {
+    static const char *const refused[] = {"http://192.0.2.1/",
+                                          "http://169.254.170.2@evil.example/",
+                                          "http://169.254.170.2.evil.example/",
+                                          "http://127.0.0.1.evil.example/",
+                                          "http://evil.example\\@127.0.0.1/",
+                                          "http://127.0.0.1?@evil.example/",
+                                          "http://169.254.170.2\r\nX: y",
+                                          "ftp://127.0.0.1/",
+                                          "file:///etc/passwd",
+                                          "127.0.0.1",
+                                          "http:///x"};
+    static const char *const hosts[] = {"169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", NULL};
+    struct xpl_credentials *c = NULL;
+    bool direct;
+    clear();
+    answer_container("BOX", 3600);
+    set("http_proxy", "http://127.0.0.1:1"); // is not before it
+    set("AWS_CONTAINER_AUTHORIZATION_TOKEN", "Basic YTpi");
+    check_keys(c = made(XPL_OBJECTS_S3), "BOX", TOKEN);
+    CHECK(has_seen("\r\nAuthorization: Basic YTpi\r\n"));
+    xpl_credentials_free(c);
+    put_file("token", "of-a-file\n");
+    set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", path_of("token"));
+    check_keys(c = made(XPL_OBJECTS_S3), "BOX", TOKEN);
+    CHECK(has_seen("\r\nAuthorization: of-a-file\r\n"));
+    xpl_credentials_free(c);
+    put_file("token", "two\r\nX: lines\n");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "the container's token");
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        CHECK(!xpl_issuer_is_safe_url(refused[i], hosts, &direct));
+        set("AWS_CONTAINER_CREDENTIALS_FULL_URI", refused[i]);
+        check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    }
+    CHECK(xpl_issuer_is_safe_url("http://169.254.170.23/v1/credentials", hosts, &direct) && direct);
+    CHECK(xpl_issuer_is_safe_url("http://[fd00:ec2::23]/v1/credentials", hosts, &direct) && direct);
+    CHECK(xpl_issuer_is_safe_url("https://example.org/x", hosts, &direct) && !direct);
+}
+
+static void test_instance(void) {
+    struct xpl_credentials *c = NULL;
+    clear();
+    answer_instance("VM", 3600);
+    check_keys(c = made(XPL_OBJECTS_S3), "VM", TOKEN);
+    CHECK(has_seen("X-aws-ec2-metadata-token-ttl-seconds: ") &&
+          has_seen("\r\nX-aws-ec2-metadata-token: ToKeN-of-IMDS==\r\n"));
+    CHECK_EQ(atomic_load(&service.requests), 3);
+    xpl_credentials_free(c);
+    set_answer(2, "GET /latest/meta-data/iam/security-credentials/the-role ",
+               "{\"Code\": \"AssumeRoleUnauthorizedAccess\"}");
+    check_once(XPL_OBJECTS_S3, XPL_UNAVAILABLE, "none at the moment");
+    set_answer(1, "GET /latest/meta-data/iam/security-credentials/ ", "../x?y\n");
+    check_once(XPL_OBJECTS_S3, XPL_DATA_LOSS, "no name of a role");
+    set_answer(1, "nothing", "");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "by the instance: ");
+    set("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://192.0.2.1");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "AWS_EC2_METADATA_SERVICE_ENDPOINT");
+}
+
+static void test_order(void) {
+    struct xpl_credentials *c = NULL;
+    clear();
+    answer_instance("VM", 3600);
+    set_url("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://", "/v1");
+    answer_json(3, "GET /v1 ", "BOX", 3600);
+    check_keys(c = made(XPL_OBJECTS_S3), "BOX", TOKEN);
+    xpl_credentials_free(c);
+    put_file("keys", "[p]\naws_access_key_id = FILE\naws_secret_access_key=" SECRET);
+    set("AWS_SHARED_CREDENTIALS_FILE", path_of("keys"));
+    set("AWS_PROFILE", "p");
+    check_keys(c = made(XPL_OBJECTS_S3), "FILE", "");
+    xpl_credentials_free(c);
+    answer_web("WEB", 3600);
+    check_keys(c = made(XPL_OBJECTS_S3), "WEB", TOKEN);
+    xpl_credentials_free(c);
+    set("AWS_ACCESS_KEY_ID", "ENV");
+    set("AWS_SECRET_ACCESS_KEY", SECRET);
+    check_keys(c = made(XPL_OBJECTS_S3), "ENV", "");
+    xpl_credentials_free(c);
+}
+
+static void test_machine(void) {
+    struct xpl_credential got;
+    struct xpl_error err = {0};
+    struct xpl_credentials *c = NULL;
+    clear();
+    CHECK_STATUS(make(XPL_OBJECTS_GCS, &c, &err), XPL_FAILED_PRECONDITION, &err);
+    set("NO_GCE_CHECK", "false");
+    set_url("GCE_METADATA_HOST", "", "");
+    set_answer(0, "GET /computeMetadata/v1/instance/service-accounts/default/token ",
+               "{\"access_token\": \"" TOKEN
+               "\", \"expires_in\": 3599, \"token_type\": \"Bearer\"}");
+    c = made(XPL_OBJECTS_GCS);
+    CHECK_OK(xpl_credentials_get(c, &got, &err), &err);
+    CHECK(got.kind == XPL_CREDENTIAL_BEARER && strcmp(got.token, TOKEN) == 0);
+    CHECK(has_seen("\r\nMetadata-Flavor: Google\r\n"));
+    xpl_credentials_free(c);
+    set("GCE_METADATA_HOST", "host/path?x@y");
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "GCE_METADATA_HOST");
+}
+
+// What services do that are there and do not work, of all of them.
+static void test_bad_services(void) {
+    static const struct {
+        void (*set)(const char *access, int seconds);
+        const char *name;
+    } sources[] = {{answer_web, "by web identity: "},
+                   {answer_container, "by the container: "},
+                   {answer_instance, "by the instance: "}};
+    static const struct {
+        enum service_mode mode;
+        int status, seconds;
+        xpl_status_t code;
+    } ways[] = {{STATUS, 400, 3600, XPL_FAILED_PRECONDITION},
+                {STATUS, 404, 3600, XPL_FAILED_PRECONDITION},
+                {STATUS, 302, 3600, XPL_FAILED_PRECONDITION},
+                {STATUS, 500, 3600, XPL_UNAVAILABLE},
+                {CUT, 200, 3600, XPL_DATA_LOSS},
+                {NO_TEXT, 200, 3600, XPL_DATA_LOSS},
+                {HUGE_TEXT, 200, 3600, XPL_UNAVAILABLE},
+                {GOOD, 200, -5, XPL_UNAVAILABLE}};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            clear();
+            sources[i].set("X", ways[k].seconds);
+            set_mode(ways[k].mode, ways[k].status);
+            // Half a token, or half a name, is one.
+            if (ways[k].mode == CUT && sources[i].set == answer_instance)
+                check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, sources[i].name);
+            else
+                check_once(XPL_OBJECTS_S3, ways[k].code, sources[i].name);
+        }
+    clear();
+    answer_instance("X", 3600);
+    set_mode(SILENT, 0);
+    const uint64_t begin = xpl_clock_ns();
+    check_once(XPL_OBJECTS_S3, XPL_UNAVAILABLE, "by the instance: ");
+    CHECK(xpl_clock_between(begin, xpl_clock_ns()) < (uint64_t)12 * 1000000000);
+}
+
+// ---- renewal ----
+
+static void sleep_ms(int ms) {
+    (void)poll(NULL, 0, ms);
+}
+
+static void test_renewal(void) {
+    struct xpl_credentials *c = NULL;
+    clear();
+    answer_container("ONE", 4);
+    check_keys(c = made(XPL_OBJECTS_S3), "ONE", TOKEN);
+    check_keys(c, "ONE", TOKEN);
+    CHECK_EQ(atomic_load(&service.requests), 1);
+    // After half of their time they are renewed; where that fails they are used to their end.
+    sleep_ms(2100);
+    set_mode(STATUS, 400);
+    check_keys(c, "ONE", TOKEN);
+    CHECK_EQ(atomic_load(&service.requests), 2);
+    CHECK(strstr(warned, "by the container: ") && strstr(warned, "400") &&
+          strstr(warned, "expire in"));
+    sleep_ms(2000);
+    check_failure(c, XPL_FAILED_PRECONDITION, "by the container: ");
+    set_mode(GOOD, 0);
+    answer_container("TWO", 3600);
+    check_keys(c, "TWO", TOKEN);
+    xpl_credentials_free(c);
+}
+
+static void *get_in_thread(void *arg) {
+    check_keys(arg, "ONE", TOKEN);
+    return NULL;
+}
+
+// Many that need them at once: one asks.
+static void test_threads(void) {
+    pthread_t threads[8];
+    clear();
+    answer_container("ONE", 3600);
+    service.pause_ms = 200;
+    struct xpl_credentials *const c = made(XPL_OBJECTS_S3);
+    for (size_t i = 0; i < 8; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, get_in_thread, c), 0);
+    for (size_t i = 0; i < 8; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(atomic_load(&service.requests), 1);
+    xpl_credentials_free(c);
+}
+
+int main(void) {
+    char cmd[100];
+    const struct xpl_transfers_options o = {
+        .parallel = 2, .first_retry_ns = 1000000, .region = "eu-west-1"};
+    struct xpl_error err = {0};
+    CHECK(mkdtemp(dir));
+    CHECK_OK(xpl_transfers_new(&o, &transfers, &err), &err);
+    start_service();
+    test_environment();
+    test_shared_file();
+    test_web_identity();
+    test_container();
+    test_instance();
+    test_order();
+    test_machine();
+    test_bad_services();
+    test_renewal();
+    test_threads();
+    end_service();
+    xpl_transfers_free(transfers);
+    (void)snprintf(cmd, sizeof cmd, "rm -r '%s'", dir);
+    CHECK_EQ(system(cmd), 0);
+    return 0;
+}
