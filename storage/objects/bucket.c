@@ -36,12 +36,40 @@ static struct bucket *bucket_of(struct xpl_objects *o) {
     return (struct bucket *)(void *)((char *)o - offsetof(struct bucket, base));
 }
 
+// What stores answer where a token was good when the request was made, or when the last one was.
+static bool has_expired(const struct xpl_transfer *v, size_t n) {
+    static const char *const codes[] = {"ExpiredToken", "RequestExpired", "TokenRefreshRequired"};
+    bool expired = false;
+    for (size_t i = 0; !expired && i < n; i++) {
+        expired = v[i].status == 401;
+        for (size_t c = 0; !expired && c < sizeof codes / sizeof *codes; c++)
+            expired = strcmp(v[i].code, codes[c]) == 0;
+    }
+    return expired;
+}
+
+static bool is_renewed(struct bucket *r, const struct xpl_credential *was,
+                       struct xpl_credential *ret) {
+    return xpl_credentials_get(r->credentials, ret, NULL) == XPL_OK &&
+           (strcmp(ret->access, was->access) != 0 || strcmp(ret->token, was->token) != 0);
+}
+
+// Once more with credentials that are newer, where the store says that those expired.
 static xpl_status_t run(struct bucket *r, struct xpl_transfer *v, size_t n, struct xpl_error *err) {
-    struct xpl_credential credential;
+    struct xpl_credential credential, newer;
+    struct xpl_error why = {0};
     XPL_TRY(xpl_credentials_get(r->credentials, &credential, err));
-    const xpl_status_t st = xpl_transfers_run(r->transfers, &credential, v, n, err);
+    xpl_status_t st = xpl_transfers_run(r->transfers, &credential, v, n, &why);
+    if (st != XPL_OK && has_expired(v, n)) {
+        if (is_renewed(r, &credential, &newer)) {
+            why = (struct xpl_error){0};
+            st = xpl_transfers_run(r->transfers, &newer, v, n, &why);
+        }
+        explicit_bzero(&newer, sizeof newer);
+    }
     explicit_bzero(&credential, sizeof credential);
-    return st;
+    if (st == XPL_OK) return XPL_OK;
+    XPL_RETURN_ERROR(err, st, "%s", why.msg);
 }
 
 // ---- listing ----

@@ -290,6 +290,51 @@ class Stub(OfStub):
             for secret in (SECRET, self.bucket.token, header):
                 self.assertNotIn(secret.encode(), text)
 
+    def test_expired(self):
+        """A token that the store calls expired while it is used: one more try with a newer one."""
+        issued, revoked = [], set()
+
+        class Issuer(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *arguments):
+                pass
+
+            def do_GET(self):
+                issued.append(f"token{len(issued)}")
+                end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
+                body = json.dumps({"AccessKeyId": ACCESS, "SecretAccessKey": SECRET, "Token": issued[-1],
+                                   "Expiration": end}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+        issuer = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Issuer)
+        threading.Thread(target=issuer.serve_forever, daemon=True).start()
+        self.addCleanup(issuer.server_close)
+        self.addCleanup(issuer.shutdown)
+        del os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+        os.environ["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = f"http://127.0.0.1:{issuer.server_address[1]}/"
+        tokens = []
+
+        def fault(handler, kind, key):
+            token = handler.headers.get("x-amz-security-token", "")
+            handler.server.token = token  # whichever it is, the signature is checked
+            if kind != "get":
+                return False
+            tokens.append(token)
+            if len(tokens) == 1:
+                time.sleep(3)  # it is due for renewal then
+                revoked.add(token)
+            if token in revoked:
+                handler.fail(400, "ExpiredToken")
+            return token in revoked
+        self.bucket.faults.append(fault)
+        self.put_run("run")
+        daemon = self.started("--object-interval", "1h")
+        code, _, err = self.answer(daemon, "overview_page", "run")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(tokens), 2)
+        self.assertNotEqual(tokens[0], tokens[1])
+
     def test_refused(self):
         """What is wrong is said at the start, and what would write says that it is not done."""
         self.put_run("run")
