@@ -18,6 +18,7 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "logdir"
+BUNDLES = ("task", "vk")  # of IREE; sessions of these names
 HOSTILE = "<img src=x onerror=window.pwned=1>"  # a session's and a host's name
 
 
@@ -44,9 +45,13 @@ def fetch(base, path, timeout=20):
 
 
 def make_logdir(top, build):
-    """Profiles of tests/data and made ones (made_profiles.c), and one whose session and host carry HTML in their names."""
+    """Profiles of tests/data and made ones (made_profiles.c), and one whose session and host carry HTML in their
+    names; bundles of IREE."""
     shutil.copytree(DATA, top, dirs_exist_ok=True)
     subprocess.run([pathlib.Path(build) / "tests" / "browser" / "made_profiles", top], check=True, timeout=60)
+    for name in BUNDLES:
+        bundle = shutil.copy(DATA.parent / "iree" / f"{name}-mlp-all.ireeprof", top / f"{name}.ireeprof")
+        os.utime(bundle, (1577836800, 1577836800))  # behind the others, which are newer
     odd = top / "cpu" / "plugins" / "profile" / HOSTILE
     odd.mkdir()
     source = DATA / "cpu" / "plugins" / "profile" / "jax_odd_names" / "vm.xplane.pb"

@@ -7,7 +7,7 @@ import io
 import json
 import re
 
-from harness import HOSTILE, fetch, wait_until
+from harness import BUNDLES, HOSTILE, fetch, wait_until
 
 GPU, TPU, TF, BFC, ODD = (
     "accel/mi300_jax_attention",
@@ -407,6 +407,21 @@ def compare_page(tab):
 
 
 compare_page.allow = ["Failed to load resource"]
+
+
+def compare_bundles(tab):
+    """Bundles of IREE are offered as other sessions are, and compared by their functions."""
+    tab.open("compare")
+    for side, name in zip("ab", BUNDLES):
+        tab.page.select_option(f"#add-{side}", name)
+        tab.page.wait_for_selector(f"section[aria-label='Runs of {side.upper()}'] .chosen a")
+    tab.page.wait_for_selector(".verdict")
+    assert "Neither side has steps" in tab.page.inner_text(".verdict")
+    answer = json.loads(fetch(tab.base, "/api/v1/compare?a=task&b=vk")[2])
+    ops = tab.texts("section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
+    assert len(ops) == len(answer["ops"]) == 8, ops
+    for o in answer["ops"]:  # each once, of one side or the other
+        assert sum(o["op"] in row and o["shape"] in row and o["category"] in row for row in ops) == 1, (o, ops)
 
 
 def launch_queue(tab):
@@ -962,6 +977,7 @@ TESTS = [
     op_profile_widths,
     kernels_page,
     compare_page,
+    compare_bundles,
     launch_queue,
     hlo_ops_page,
     roofline_page,
