@@ -134,6 +134,9 @@ static void read_credentials(void) {
                       sts[] = "<R><Credentials><AccessKeyId>A</AccessKeyId><SecretAccessKey>S"
                               "</SecretAccessKey><Expiration>2030-01-02T03:04:05Z</Expiration>"
                               "</Credentials></R>";
+    static const char user[] = "{\"type\": \"authorized_user\", \"client_id\": \"c\", "
+                               "\"client_secret\": \"s\", \"refresh_token\": \"r\"}";
+    struct xpl_answer_user of;
     struct xpl_credential got;
     struct xpl_error err = {0};
     int64_t expires_ns;
@@ -145,6 +148,9 @@ static void read_credentials(void) {
     err = (struct xpl_error){0};
     if (ok(xpl_answer_sts(xpl_str_from(sts), &got, &expires_ns, &err), &err))
         CHECK_STR(xpl_str_from(got.secret), XPL_STR("S"));
+    err = (struct xpl_error){0};
+    if (ok(xpl_answer_user(xpl_str_from(user), &of, &err), &err))
+        CHECK_STR(xpl_str_from(of.refresh), XPL_STR("r"));
 }
 
 static void fail_all(void (*run)(void)) {

@@ -70,6 +70,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_one(st, &got, text, &err);
         CHECK(st != XPL_OK || i == 3 || expires_ns > 0);
     }
+    struct xpl_answer_user user;
+    struct xpl_error why = {0};
+    if (xpl_answer_user(text, &user, &why) == XPL_OK)
+        CHECK(is_plain(user.client) && is_plain(user.secret) && is_plain(user.refresh) &&
+              is_plain(user.token_uri));
+    else
+        check_sentence(&why, text.ptr, text.len);
     check_url(text);
     return 0;
 }

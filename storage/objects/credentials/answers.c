@@ -99,6 +99,31 @@ xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_creden
     return st;
 }
 
+static xpl_status_t read_user(xpl_str_t text, struct xpl_arena *arena, struct xpl_answer_user *ret,
+                              struct xpl_error *err) {
+    struct xpl_json_value v;
+    XPL_TRY(read_json(text, arena, &v, err));
+    if (!xpl_str_eq(text_of(&v, "type"), XPL_STR("authorized_user")))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "its type is not authorized_user, the only one that is read");
+    const xpl_str_t uri = text_of(&v, "token_uri");
+    ret->token_uri[0] = 0;
+    if (xpl_answer_copy(text_of(&v, "client_id"), ret->client, sizeof ret->client) &&
+        xpl_answer_copy(text_of(&v, "client_secret"), ret->secret, sizeof ret->secret) &&
+        xpl_answer_copy(text_of(&v, "refresh_token"), ret->refresh, sizeof ret->refresh) &&
+        (!uri.len || xpl_answer_copy(uri, ret->token_uri, sizeof ret->token_uri)))
+        return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "client_id, client_secret or refresh_token is none");
+}
+
+xpl_status_t xpl_answer_user(xpl_str_t text, struct xpl_answer_user *ret, struct xpl_error *err) {
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, MAX_ARENA);
+    const xpl_status_t st = read_user(text, &arena, ret, err);
+    xpl_arena_fini(&arena);
+    return st;
+}
+
 // ---- XML ----
 
 struct text {

@@ -21,6 +21,13 @@ xpl_status_t xpl_answer_sts(xpl_str_t text, struct xpl_credential *ret, int64_t 
 // JSON of OAuth: access_token, expires_in (seconds from now_ns on).
 xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) XPL_NODISCARD;
+// A file of Google's tools of type authorized_user; without token_uri that is "".  Other types are
+// FAILED_PRECONDITION.
+struct xpl_answer_user {
+    char client[256], secret[256], refresh[2048], token_uri[512];
+};
+xpl_status_t xpl_answer_user(xpl_str_t text, struct xpl_answer_user *ret, struct xpl_error *err)
+    XPL_NODISCARD;
 // A shared file: [PROFILE], then aws_access_key_id and so on.  NOT_FOUND without that profile.
 xpl_status_t xpl_answer_profile(xpl_str_t text, xpl_str_t profile, struct xpl_credential *ret,
                                 struct xpl_error *err) XPL_NODISCARD;

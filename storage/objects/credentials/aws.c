@@ -70,20 +70,16 @@ static xpl_status_t sts_url(const struct xpl_issuer_context *c, char ret[MAX_URL
                      "AWS_ENDPOINT_URL_STS: write https://HOST:PORT, or http:// for loopback");
 }
 
-static void put_form(struct xpl_buf *b, const char *name, xpl_str_t value) {
-    xpl_buf_printf(b, "%s%s=", b->n ? "&" : "", name);
-    xpl_location_encode(b, value, false);
-}
-
 static xpl_status_t web_form(struct xpl_buf *token, struct xpl_buf *ret, struct xpl_error *err) {
     const char *const name = xpl_issuer_variable("AWS_ROLE_SESSION_NAME");
     XPL_TRY(xpl_issuer_read_file(xpl_issuer_variable("AWS_WEB_IDENTITY_TOKEN_FILE"),
                                  "AWS_WEB_IDENTITY_TOKEN_FILE", token, err));
-    put_form(ret, "Action", XPL_STR("AssumeRoleWithWebIdentity"));
-    put_form(ret, "Version", XPL_STR("2011-06-15"));
-    put_form(ret, "RoleArn", xpl_str_from(xpl_issuer_variable("AWS_ROLE_ARN")));
-    put_form(ret, "RoleSessionName", xpl_str_from(name ? name : "xplaned"));
-    put_form(ret, "WebIdentityToken", xpl_str_strip((xpl_str_t){(char *)token->p, token->n}));
+    xpl_issuer_put_form(ret, "Action", XPL_STR("AssumeRoleWithWebIdentity"));
+    xpl_issuer_put_form(ret, "Version", XPL_STR("2011-06-15"));
+    xpl_issuer_put_form(ret, "RoleArn", xpl_str_from(xpl_issuer_variable("AWS_ROLE_ARN")));
+    xpl_issuer_put_form(ret, "RoleSessionName", xpl_str_from(name ? name : "xplaned"));
+    xpl_issuer_put_form(ret, "WebIdentityToken",
+                        xpl_str_strip((xpl_str_t){(char *)token->p, token->n}));
     if (!ret->failed) return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "AWS_WEB_IDENTITY_TOKEN_FILE is too long");
 }

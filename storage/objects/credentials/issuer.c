@@ -56,6 +56,11 @@ static xpl_status_t read_whole(int fd, const char *what, struct xpl_buf *ret,
                      XPL_ISSUER_MAX_TEXT >> 10);
 }
 
+void xpl_issuer_put_form(struct xpl_buf *b, const char *name, xpl_str_t value) {
+    xpl_buf_printf(b, "%s%s=", b->n ? "&" : "", name);
+    xpl_location_encode(b, value, false);
+}
+
 xpl_status_t xpl_issuer_read_file(const char *path, const char *what, struct xpl_buf *ret,
                                   struct xpl_error *err) {
     char why[96];
@@ -76,6 +81,7 @@ xpl_status_t xpl_issuer_ask(const struct xpl_issuer_context *c, struct xpl_trans
     v->ends_early = true;
     const xpl_status_t st = xpl_transfers_run(c->transfers, &nobody, v, 1, err);
     if (st == XPL_OK || !answer->failed) return st;
+    if (err) *err = (struct xpl_error){0};
     XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s answered with more than %d KiB", v->shown,
                      XPL_ISSUER_MAX_TEXT >> 10);
 }

@@ -52,6 +52,8 @@ xpl_status_t xpl_issuer_env_fetch(const struct xpl_issuer_context *c, struct xpl
 xpl_status_t xpl_issuer_env_fetch_session(const struct xpl_issuer_context *c,
                                           struct xpl_credential *ret, int64_t *ret_expires_ns,
                                           struct xpl_error *err) XPL_NODISCARD;
+// Appends a field of a form.
+void xpl_issuer_put_form(struct xpl_buf *b, const char *name, xpl_str_t value);
 // The whole of a regular file, into an empty text; `what` stands in errors, not the path.
 xpl_status_t xpl_issuer_read_file(const char *path, const char *what, struct xpl_buf *ret,
                                   struct xpl_error *err) XPL_NODISCARD;

@@ -55,6 +55,8 @@ static void clear(void) {
                                         "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
                                         "AWS_EC2_METADATA_SERVICE_ENDPOINT",
                                         "GCE_METADATA_HOST",
+                                        "GOOGLE_APPLICATION_CREDENTIALS",
+                                        "CLOUDSDK_CONFIG",
                                         "http_proxy",
                                         "https_proxy",
                                         "all_proxy"};
@@ -338,6 +340,44 @@ static void test_machine(void) {
     check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "GCE_METADATA_HOST");
 }
 
+static void put_user(const char *type, const char *scheme) {
+    char text[600];
+    (void)snprintf(text, sizeof text,
+                   "{\"type\": \"%s\", \"client_id\": \"id\", \"client_secret\": \"" SECRET
+                   "\", \"refresh_token\": \"" TOKEN "\", \"token_uri\": \"%s127.0.0.1:%d/t\"}",
+                   type, scheme, service.port);
+    put_file("application_default_credentials.json", text);
+}
+
+static void test_user(void) {
+    struct xpl_credential got;
+    struct xpl_error err = {0};
+    struct xpl_credentials *c = NULL;
+    clear();
+    put_user("authorized_user", "http://");
+    set("CLOUDSDK_CONFIG", dir);
+    set_answer(0, "POST /t ", "{\"access_token\": \"ya29." TOKEN "\", \"expires_in\": 3599}");
+    c = made(XPL_OBJECTS_GCS);
+    CHECK_OK(xpl_credentials_get(c, &got, &err), &err);
+    CHECK(got.kind == XPL_CREDENTIAL_BEARER && strcmp(got.token, "ya29." TOKEN) == 0);
+    CHECK(has_seen("grant_type=refresh_token&client_id=id&client_secret=sEcReT%2Bof%2Ftests%3D&"
+                   "refresh_token=tOkEn%2Fof%2Btests%3D%3D"));
+    xpl_credentials_free(c);
+    set_answer(0, "POST /t ", "{\"access_token\": \"ya29." TOKEN "\"}");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, "when the token expires");
+    set_mode(STATUS, 400);
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "token service: answered 400");
+    set_mode(HUGE_TEXT, 0);
+    check_once(XPL_OBJECTS_GCS, XPL_UNAVAILABLE, "more than 64 KiB");
+    put_user("authorized_user", "http://192.0.2.1/");
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "token_uri");
+    put_user("service_account", "http://");
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "not authorized_user");
+    CHECK_EQ(unlink(path_of("application_default_credentials.json")), 0);
+    set("GOOGLE_APPLICATION_CREDENTIALS", path_of("application_default_credentials.json"));
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "by Google's file: it cannot be read");
+}
+
 // What services do that are there and do not work, of all of them.
 static void test_bad_services(void) {
     static const struct {
@@ -440,6 +480,7 @@ int main(void) {
     test_instance();
     test_order();
     test_machine();
+    test_user();
     test_bad_services();
     test_renewal();
     test_threads();
