@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "server/traceparent.h"
 
-enum { MAX_TOOLS = 48, N_CODES = 17 };
+enum { N_CODES = 17 };
 
 // Tools by registry position, then op_stats, then all others.
-enum { N_ROWS = MAX_TOOLS + 2 };
+enum { N_ROWS = XPL_METRICS_TOOLS };
 
 // Steps of 1, 2.5, 5 from a warm answer (10 us) to --request-timeout.
 const uint64_t xpl_metrics_bounds_us[XPL_METRICS_BOUNDS] = {
@@ -52,9 +52,9 @@ void xpl_metrics_free(struct xpl_metrics *t) {
 }
 
 static const char *name_of(size_t row) {
-    size_t n; // tools beyond MAX_TOOLS are in "other"
+    size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
-    if (row >= MAX_TOOLS) return row == MAX_TOOLS ? "op_stats" : "other";
+    if (row >= XPL_TOOLS_MAX) return row == XPL_TOOLS_MAX ? "op_stats" : "other";
     return row < n ? tools[row]->name : "";
 }
 
@@ -62,9 +62,9 @@ static size_t find_row(xpl_str_t tool) {
     const struct xpl_tool *const found = xpl_tool_find(tool);
     size_t n;
     const struct xpl_tool *const *const all = xpl_tools(&n);
-    for (size_t i = 0; found && i < n && i < MAX_TOOLS; i++)
+    for (size_t i = 0; found && i < n; i++)
         if (all[i] == found) return i;
-    return xpl_str_eq(tool, XPL_STR("op_stats")) ? MAX_TOOLS : MAX_TOOLS + 1;
+    return xpl_str_eq(tool, XPL_STR("op_stats")) ? XPL_TOOLS_MAX : XPL_TOOLS_MAX + 1;
 }
 
 // Who asks again mostly asks for the same tool.

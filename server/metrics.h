@@ -32,6 +32,9 @@ struct xpl_metrics_row {
     const char *tool, *code;
     uint64_t count, micros;
 };
+// Tools that have rows: all of the table, op_stats, and "other".
+enum { XPL_METRICS_TOOLS = XPL_TOOLS_MAX + 2 };
+
 // Rows with a count, by tool and code; returns how many were written to ret[0..max).
 size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max);
 

@@ -31,6 +31,8 @@ static const struct xpl_tool *const kTools[] = {
 #undef XPL_IREE_TOOL_ROW
 };
 
+static_assert(sizeof kTools / sizeof *kTools <= XPL_TOOLS_MAX, "XPL_TOOLS_MAX is too small");
+
 const struct xpl_tool *const *xpl_tools(size_t *ret_n) {
     *ret_n = sizeof kTools / sizeof *kTools;
     return kTools;

@@ -158,6 +158,9 @@ struct xpl_tool {
 };
 enum { XPL_TOOL_MAX_NEEDS = 4 };
 
+// At least as many as there are tools, which the compiler checks: for tables with a place for each.
+enum { XPL_TOOLS_MAX = 64 };
+
 // All tools but the hidden ones, by name; *ret_n of them.
 const struct xpl_tool *const *xpl_tools(size_t *ret_n);
 // By name or alias; NULL when there is none.  Finds no hidden tool.
