@@ -202,13 +202,18 @@ static xpl_status_t take_endpoint(const char *endpoint, struct xpl_location *ret
     return XPL_OK;
 }
 
+const char *xpl_location_amazon(const char *region) {
+    return strncmp(region, "cn-", 3) == 0 ? "amazonaws.com.cn" : "amazonaws.com";
+}
+
 static void use_own_endpoint(struct xpl_location *ret) {
     ret->path_style = ret->service == XPL_OBJECTS_GCS || strchr(ret->bucket, '.') != NULL;
     if (ret->service == XPL_OBJECTS_GCS)
         (void)strcpy(ret->endpoint, "https://storage.googleapis.com");
     else // the name of a certificate has one part before it
-        (void)snprintf(ret->endpoint, sizeof ret->endpoint, "https://%.63s%ss3.%s.amazonaws.com",
-                       ret->path_style ? "" : ret->bucket, ret->path_style ? "" : ".", ret->region);
+        (void)snprintf(ret->endpoint, sizeof ret->endpoint, "https://%.63s%ss3.%s.%s",
+                       ret->path_style ? "" : ret->bucket, ret->path_style ? "" : ".", ret->region,
+                       xpl_location_amazon(ret->region));
 }
 
 xpl_status_t xpl_location_parse(const char *url, const char *endpoint, const char *region,

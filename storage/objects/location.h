@@ -39,6 +39,9 @@ bool xpl_location_is_url(const char *logdir);
 xpl_status_t xpl_location_parse(const char *url, const char *endpoint, const char *region,
                                 struct xpl_location *ret, struct xpl_error *err) XPL_NODISCARD;
 
+// The domain of Amazon's services of that region.
+const char *xpl_location_amazon(const char *region);
+
 // A key that can be asked for: 1 to XPL_KEY_MAX bytes, no control characters, no empty part, and no
 // part "." or "..", which clients of HTTP take away.
 bool xpl_location_is_key(xpl_str_t key);

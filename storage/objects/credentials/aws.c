@@ -61,10 +61,9 @@ static bool web_is_set(void) {
 static xpl_status_t sts_url(const struct xpl_issuer_context *c, char ret[MAX_URL], bool *ret_direct,
                             struct xpl_error *err) {
     const char *const own = xpl_issuer_variable("AWS_ENDPOINT_URL_STS");
-    const bool china = strncmp(c->region, "cn-", 3) == 0;
     const int n = own ? snprintf(ret, MAX_URL, "%s", own)
-                      : snprintf(ret, MAX_URL, "https://sts.%s.amazonaws.com%s/", c->region,
-                                 china ? ".cn" : "");
+                      : snprintf(ret, MAX_URL, "https://sts.%s.%s/", c->region,
+                                 xpl_location_amazon(c->region));
     if (n < MAX_URL && xpl_issuer_is_safe_url(ret, NULL, ret_direct)) return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                      "AWS_ENDPOINT_URL_STS: write https://HOST:PORT, or http:// for loopback");

@@ -40,6 +40,10 @@ static void test_configured(void) {
     parse("s3://my.bucket//a", "", "eu-west-1", &l); // no certificate has a name for it
     CHECK_STR(l.prefix, "a");
     check_url(&l, "k", "https://s3.eu-west-1.amazonaws.com/my.bucket/k");
+    parse("s3://bucket", "", "cn-north-1", &l); // another domain
+    check_url(&l, "k", "https://bucket.s3.cn-north-1.amazonaws.com.cn/k");
+    parse("s3://my.bucket", "", "cn-north-1", &l);
+    check_url(&l, "k", "https://s3.cn-north-1.amazonaws.com.cn/my.bucket/k");
     parse("s3://bucket/a", "http://10.0.0.1:9000/", "", &l);
     check_url(&l, "k", "http://10.0.0.1:9000/bucket/k");
     parse("gs://bucket_1/a", "", "", &l);
