@@ -150,8 +150,8 @@ static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d,
 
 xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
                                     struct xpl_error *err) {
-    const bool stale = xpl_objects_take_stale(c->root->objects, path_of(d));
-    if (!stale && !d->marked && xpl_clock_ns() < d->list_at_ns) return XPL_OK;
+    d->marked |= xpl_objects_take_stale(c->root->objects, path_of(d)); // until it was listed
+    if (!d->marked && xpl_clock_ns() < d->list_at_ns) return XPL_OK;
     const xpl_status_t st = read_objects(c, d, err);
     plan(c, d);
     return st;

@@ -173,8 +173,13 @@ static void test_replaced(void) {
     CHECK(!scan(c)); // nobody knows yet
     const unsigned lists = fake.lists;
     CHECK_EQ(open_host(c, "job/one", 0, NULL), XPL_ABORTED);
+    // Also when the store was away meanwhile.
+    struct xpl_error err = {0};
+    fake.failure = XPL_UNAVAILABLE;
+    CHECK_STATUS(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, &err), XPL_UNAVAILABLE, &err);
+    fake.failure = XPL_OK;
     CHECK(scan(c));
-    CHECK_EQ(fake.lists, lists + 1);
+    CHECK_EQ(fake.lists, lists + 2);
     CHECK_EQ(open_host(c, "job/one", 0, "zzz"), XPL_OK);
     put_objects(now + 1, 2);
     CHECK_EQ(open_host(c, "job/one", 0, "zzz"), XPL_OK); // of the copy that is there
