@@ -119,8 +119,8 @@ struct xpl_catalogue_options {
     uint32_t max_hosts; // 0: 1,000,000; likewise
     // LOGDIR is in this bucket, and `logdir` its URL; NULL: a directory.  Referenced as long as it
     // is needed.  Listings take the place of checks of directories: each is renewed after
-    // `list_every_ns` (0: 30 s), one without a profile of the last hour after 20 times that.  When
-    // profiles were captured is then said by names and times alone.
+    // `list_every_ns` (0: 30 s), one without a new object after 20 times that (docs/objects.md).
+    // When profiles were captured is then said by names and times alone.
     struct xpl_objects *objects;
     uint64_t list_every_ns;
     // The first snapshot is empty and says `unscanned`; the first scan replaces it.

@@ -40,9 +40,9 @@ struct xpl_dir {
     struct xpl_dir_file *files; // by name
     size_t n_files;
     uint64_t dev, ino;
-    int64_t mtime_ns, ctime_ns;
-    struct xpl_about *about; // NULL: no notes
-    int64_t captured_ns;     // of the first profile; 0: it does not say
+    int64_t mtime_ns, ctime_ns; // of a bucket: mtime_ns is that of its newest object that counts
+    struct xpl_about *about;    // NULL: no notes
+    int64_t captured_ns;        // of the first profile; 0: it does not say
     struct xpl_fingerprint captured_of;
     uint64_t list_at_ns; // of a bucket: when it is listed again; xpl_clock_ns
     uint64_t changed;    // generation in which its files, or its session's name, last changed

@@ -19,6 +19,8 @@ struct reading {
     struct xpl_catalogue *c;
     struct xpl_dir *d;
     struct xpl_scan_listing l;
+    bool of_run;
+    int64_t newest_ns; // of its profiles; of a run, whose profiles may be to come, of all objects
 };
 
 static xpl_str_t path_of(const struct xpl_dir *d) {
@@ -43,11 +45,7 @@ static bool leads_to_runs(const struct xpl_dir *d) {
 static bool is_recent(const struct xpl_dir *d) {
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    const int64_t since_ns = ((int64_t)now.tv_sec - RECENT_S) * 1000000000;
-    bool recent = is_run(d) && !d->n_files; // its profiles are to come
-    for (size_t i = 0; !recent && i < d->n_files; i++)
-        recent = d->files[i].fingerprint.mtime_ns > since_ns;
-    return recent;
+    return d->mtime_ns > ((int64_t)now.tv_sec - RECENT_S) * 1000000000;
 }
 
 static void plan(const struct xpl_catalogue *c, struct xpl_dir *d) {
@@ -61,10 +59,13 @@ static bool on_object(void *arg, const struct xpl_stored_object *o) {
     struct reading *const r = arg;
     struct xpl_profile_kind kind;
     char name[NAME_MAX + 1], *version;
+    const bool is_newest = o->mtime_ns > r->newest_ns;
+    if (is_newest && r->of_run) r->newest_ns = o->mtime_ns;
     if (o->path.len > NAME_MAX) return true; // no profile's name
     (void)snprintf(name, sizeof name, "%.*s", XPL_STR_FMT(o->path));
     const xpl_str_t host = xpl_root_profile_name(r->c->o.match, name, &kind);
     if (!host.len) return true;
+    if (is_newest) r->newest_ns = o->mtime_ns;
     struct xpl_stored_object whole = *o;
     char path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s%s%s", r->d->parent ? r->d->path : "",
@@ -119,12 +120,11 @@ static bool is_its_own(xpl_status_t st) {
 
 static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d,
                                  struct xpl_error *err) {
-    struct reading r = {.c = c, .d = d};
+    struct reading r = {.c = c, .d = d, .of_run = is_run(d)};
     struct xpl_object_list list = {.object = on_object,
                                    .folder = on_folder,
                                    .arg = &r,
-                                   .max_pages =
-                                       leads_to_runs(d) || is_run(d) ? PAGES : OTHER_PAGES};
+                                   .max_pages = leads_to_runs(d) || r.of_run ? PAGES : OTHER_PAGES};
     xpl_sys_free(d->problem);
     d->problem = NULL, d->n_problems = 0;
     struct xpl_error why = {0};
@@ -133,6 +133,7 @@ static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d,
         note_left_out(d, &list);
         xpl_scan_drop_twins(d, &r.l);
         xpl_scan_take_listing(c, d, &r.l);
+        d->mtime_ns = r.newest_ns;
         return XPL_OK;
     }
     xpl_scan_listing_free(&r.l);

@@ -24,6 +24,7 @@ static struct fake_bucket {
     unsigned lists, fetches;
     unsigned max_names;       // of a listing; 0: all
     unsigned n_refused;       // said of LOGDIR
+    int64_t mtime_ns;         // of all objects; 0: some day of 2023
     xpl_status_t failure;     // of the next calls
     const char *only_failing; // in this directory; NULL: in all
 } fake;
@@ -50,10 +51,11 @@ static xpl_status_t fake_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_o
         if (!top) name = xpl_str_sub(name, dir.len + 1, SIZE_MAX);
         const size_t slash = xpl_str_find(name, XPL_STR("/"), 0);
         const xpl_str_t folder = xpl_str_sub(name, 0, slash);
-        const struct xpl_stored_object object = {.path = name,
-                                                 .version = xpl_str_from(f->version),
-                                                 .size = strlen(f->bytes),
-                                                 .mtime_ns = INT64_C(1700000000000000000)};
+        const struct xpl_stored_object object = {
+            .path = name,
+            .version = xpl_str_from(f->version),
+            .size = strlen(f->bytes),
+            .mtime_ns = fake.mtime_ns ? fake.mtime_ns : INT64_C(1700000000000000000)};
         if (slash != SIZE_MAX && xpl_str_eq(folder, last)) continue;
         list->cut = fake.max_names && n++ == fake.max_names;
         if (list->cut) return XPL_OK;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The catalogue of a bucket: its sessions, objects that are replaced, what is left out, and when it
 // is listed again.
+#include <time.h>
+
 #include "base/arena.h"
 #include "storage/sessions/catalogue.h"
 #include "tests/unit/storage/fake_objects.h"
@@ -205,6 +207,29 @@ static void test_due(void) {
     end(c);
 }
 
+// What is old is listed seldom, and so is a run whose profiles did not come.
+static void test_seldom(void) {
+    const uint64_t every_ns = 1000000000;
+    struct xpl_catalogue *const c = begin(every_ns);
+    const struct fake_object now[] = {THREE[0], THREE[1], {RUNS "three/readme", "\"5\"", "-"}};
+    struct timespec t;
+    put_objects(now, 3);
+    xpl_catalogue_mark_session(c, XPL_STR("job/three"));
+    CHECK(scan(c));
+    check_sessions(c, "job/one:a,b job/three:");
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(usleep(every_ns / 1000 + 100000), 0);
+        const unsigned lists = fake.lists;
+        CHECK_EQ(scan(c), false);
+        CHECK_EQ(fake.lists, lists + (i ? 5 : 4)); // ".", job, plugins, profile; three
+        CHECK_EQ(clock_gettime(CLOCK_REALTIME, &t), 0);
+        fake.mtime_ns = (int64_t)t.tv_sec * 1000000000;
+        xpl_catalogue_mark(c, XPL_STR(RUNS "three"));
+        CHECK_EQ(scan(c), false);
+    }
+    end(c);
+}
+
 static const char *first_problem(struct xpl_catalogue *c, char text[200]) {
     struct xpl_snapshot *const s = xpl_catalogue_get(c);
     (void)snprintf(text, 200, "%zu %.*s", s->n_problems,
@@ -281,6 +306,7 @@ int main(void) {
     test_marked();
     test_replaced();
     test_due();
+    test_seldom();
     test_left_out();
     test_no_listing();
     test_cut();
