@@ -9,8 +9,9 @@
 #include "base/text/parse.h"
 #include "storage/objects/libs.h"
 
-// Of a page of 1,000 objects with the longest keys; of one text.
-enum { MAX_PAGE = 8 << 20, MAX_TEXT = 2048 };
+// Of a page of 1,000 objects with the longest keys; of one text.  DEPTH: of elements in each other;
+// Expat takes memory for each that is open, much more than its name has bytes.
+enum { MAX_PAGE = 8 << 20, MAX_TEXT = 2048, MAX_DEPTH = 32 };
 
 struct text {
     size_t n;
@@ -101,6 +102,7 @@ static void on_start(void *arg, const char *name, const char **attributes) {
         if (l->field) l->field->n = 0, l->field->cut = false;
     } else {
         l->field = NULL; // an element within a text
+        if (l->depth > MAX_DEPTH) refuse(l);
     }
 }
 

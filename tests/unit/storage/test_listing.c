@@ -116,6 +116,24 @@ static void test_long(void) {
     CHECK_STR(s.text, "");
 }
 
+// Elements in elements: refused, before they take a hundred times their bytes.
+static void test_deep(void) {
+    enum { DEEP = 100000 };
+    static char page[30 + 3 * DEEP + 4 * DEEP + 30];
+    for (size_t n = 10; n <= DEEP; n *= DEEP / 10) {
+        (void)strcpy(page, "<ListBucketResult>");
+        char *at = page + strlen(page);
+        for (size_t i = 0; i < n; i++)
+            at = stpcpy(at, "<a>");
+        for (size_t i = 0; i < n; i++)
+            at = stpcpy(at, "</a>");
+        (void)strcpy(at, "</ListBucketResult>");
+        struct seen s = {.text = ""};
+        char next[100];
+        CHECK_EQ(read_page(xpl_str_from(page), 100, &s, next), n == DEEP ? XPL_DATA_LOSS : XPL_OK);
+    }
+}
+
 static void test_errors(void) {
     static const struct {
         const char *body, *code;
@@ -136,6 +154,7 @@ int main(void) {
     test_page();
     test_odd();
     test_long();
+    test_deep();
     test_errors();
     return 0;
 }
