@@ -205,17 +205,26 @@ static int open_copy(struct xpl_copies *c, const struct xpl_copy_key *key) {
     return -1;
 }
 
+// A new file beside the copies.  Its name is its own: another process may be writing the same copy,
+// and one in another container may have the same process id.
+static int open_part(struct xpl_copies *c, const char *name, char ret[NAME_LEN + 40]) {
+    static atomic_uint parts;
+    int fd;
+    do {
+        (void)snprintf(ret, NAME_LEN + 40, "%s.%ld.%u.part", name, (long)getpid(),
+                       atomic_fetch_add(&parts, 1));
+        fd = openat(c->dir, ret, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    } while (fd < 0 && errno == EEXIST);
+    return fd;
+}
+
 static xpl_status_t write_copy(struct xpl_copies *c, const struct xpl_copy_key *key,
                                xpl_status_t (*fill)(void *arg, int fd, struct xpl_error *err),
                                void *arg, int *ret_fd, struct xpl_error *err) {
-    static atomic_uint parts;
     char name[NAME_LEN + 1], part[NAME_LEN + 40];
     struct stat sb;
     name_of(key, name);
-    // A name of its own: another process may be writing the same copy.
-    (void)snprintf(part, sizeof part, "%s.%ld.%u.part", name, (long)getpid(),
-                   atomic_fetch_add(&parts, 1));
-    const int fd = openat(c->dir, part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int fd = open_part(c, name, part);
     if (fd < 0) return fail(errno, "a file cannot be made", err);
     if (flock(fd, LOCK_EX) != 0 || ftruncate(fd, (off_t)key->size) != 0) {
         const int os = errno;

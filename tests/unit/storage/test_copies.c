@@ -124,6 +124,26 @@ static void test_broken(void) {
     xpl_copies_free(c);
 }
 
+// A process of another container may have our number, and be writing the same copy: its file stays.
+static void test_same_number(void) {
+    struct xpl_copies *const c = open_copies(1 << 20);
+    struct stat sb;
+    char path[300];
+    for (unsigned i = 0; i < 100; i++) {
+        (void)snprintf(path, sizeof path, "%s/%016x%016x.object.%ld.%u.part", dir, 70, 7,
+                       (long)getpid(), i);
+        const int fd = open(path, O_CREAT | O_WRONLY | O_EXCL, 0600);
+        CHECK(fd >= 0 && write(fd, "other", 5) == 5 && close(fd) == 0);
+    }
+    CHECK(is_written(c, 70, 100));
+    for (unsigned i = 0; i < 100; i++) {
+        (void)snprintf(path, sizeof path, "%s/%016x%016x.object.%ld.%u.part", dir, 70, 7,
+                       (long)getpid(), i);
+        CHECK(stat(path, &sb) == 0 && sb.st_size == 5 && unlink(path) == 0);
+    }
+    xpl_copies_free(c);
+}
+
 static void *ask_all(void *arg) {
     for (uint64_t i = 20; i < 30; i++)
         for (int fd = -1; fd < 0;) {
@@ -219,6 +239,7 @@ int main(void) {
     (void)snprintf(dir, sizeof dir, "%s/a/objects", top);
     test_eviction();
     test_shared();
+    test_same_number();
     test_broken();
     test_once();
     test_patience();
