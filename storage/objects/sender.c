@@ -273,7 +273,12 @@ xpl_status_t xpl_sender_remove(const struct xpl_sender *s, xpl_str_t path, struc
     struct xpl_transfer v = {.method = "DELETE"};
     struct xpl_error why = {0};
     XPL_TRY(begin(s, path, &k, err));
-    const xpl_status_t st = ask(&k, NULL, 0, &v, &why);
+    xpl_status_t st = ask(&k, NULL, 0, &v, &why);
+    if (st == XPL_CANCELLED) { // what was begun is taken back also when this daemon ends
+        v.is_last = true;
+        why = (struct xpl_error){0};
+        st = ask(&k, NULL, 0, &v, &why);
+    }
     if (st == XPL_OK || st == XPL_NOT_FOUND) return XPL_OK;
     XPL_RETURN_ERROR(err, st, "%s", why.msg);
 }

@@ -27,7 +27,7 @@ enum {
     STALLED_S = 30, // below MIN_SPEED: a server that sends a byte now and then holds nobody
     MIN_SPEED = 4096,
     TRY_S = 600,
-    LAST_S = 5,
+    LAST_S = 5,       // what cleans up; and an answer that says whether something is stored
     MAX_HEADER = 256, // bytes of one that is read
 };
 
@@ -45,6 +45,7 @@ struct xpl_transfers {
     long stalled_s, try_s, max_wait_s;
     char provider[96]; // of signatures
     atomic_bool stopping, stopping_all;
+    atomic_bool gave_up; // what cleans up does not reach the store any more
     pthread_mutex_t mu;
     struct lane *idle;
     unsigned n_idle;
@@ -443,6 +444,7 @@ struct call {
     struct lane *lane;
     struct request *requests;
     size_t n, left;
+    uint64_t told_ns;        // when it was told to end; 0: it was not
     bool busy[MAX_PARALLEL]; // handles of the lane
 };
 
@@ -530,13 +532,24 @@ static xpl_status_t finish_done(struct call *k, struct xpl_error *err) {
     return XPL_OK;
 }
 
-static xpl_status_t check_stopped(const struct call *k, struct xpl_error *err) {
+// Whether something was sent whole: it may be stored, and the answer that says so is to come.
+static bool is_answer_due(const struct call *k) {
+    const struct request *const r = k->requests;
+    return k->n == 1 && !r->v->ends_early && r->easy && r->v->from_n && r->sent == r->v->from_n;
+}
+
+static xpl_status_t check_stopped(struct call *k, struct xpl_error *err) {
     const struct xpl_transfer *const v = k->requests->v;
-    if (xpl_cancel_is_set(v->cancel))
-        XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: %.80s: cancelled", v->shown);
-    if (!v->is_last && atomic_load(v->ends_early ? &k->t->stopping : &k->t->stopping_all))
-        XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: this daemon ends");
-    return XPL_OK;
+    const bool cancelled = xpl_cancel_is_set(v->cancel);
+    if (!cancelled && !atomic_load(v->is_last      ? &k->t->gave_up
+                                   : v->ends_early ? &k->t->stopping
+                                                   : &k->t->stopping_all))
+        return XPL_OK;
+    if (!k->told_ns) k->told_ns = xpl_clock_ns();
+    if (is_answer_due(k) && xpl_clock_ns() - k->told_ns < LAST_S * UINT64_C(1000000000))
+        return XPL_OK;
+    if (cancelled) XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: %.80s: cancelled", v->shown);
+    XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: this daemon ends");
 }
 
 static xpl_status_t run_call(struct call *k, struct xpl_error *err) {
@@ -569,6 +582,8 @@ xpl_status_t xpl_transfers_run(struct xpl_transfers *t, const struct xpl_credent
     for (size_t i = 0; i < n; i++)
         k.requests[i].t = t, k.requests[i].v = &v[i], v[i].tries = 0;
     const xpl_status_t st = run_call(&k, err);
+    if (v->is_last && st == XPL_UNAVAILABLE && atomic_load(&t->stopping_all))
+        atomic_store(&t->gave_up, true);
     for (size_t i = 0; i < n; i++) {
         detach(&k, &k.requests[i]);
         t->curl->slist_free_all(k.requests[i].headers);

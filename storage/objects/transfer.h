@@ -68,7 +68,9 @@ xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl
                                struct xpl_error *err) XPL_NODISCARD;
 // When no call is under way.  NULL is fine.
 void xpl_transfers_free(struct xpl_transfers *t);
-// Calls under way, and all later ones, end with CANCELLED: all, or those that end early.
+// Calls under way, and all later ones, end with CANCELLED: all, or those that end early.  What was
+// sent whole by a call of one request may be stored: up to 5 s its answer is waited for, then and
+// when it is cancelled.  What cleans up runs until one of those does not reach the store.
 void xpl_transfers_stop(struct xpl_transfers *t, bool all);
 
 // Does all of them, at most `parallel` at once; the first that fails ends the others.  429, 5xx and

@@ -719,6 +719,48 @@ class Writes(OfStub):
         self.bucket.faults.clear()
         wait_until("the daemon answers", lambda: self.ask_of(daemon, "sessions")[0] == 0)
 
+    def test_capture_cancelled_late(self):
+        """Of a capture that is cancelled when the store has its bytes nothing stays: the answer is waited for."""
+        daemon = self.started()
+        waits, sent = threading.Event(), threading.Event()
+
+        def fault(handler, kind, key):
+            if kind == "put":
+                waits.set()
+                time.sleep(2)
+                sent.set()
+            return False
+        self.bucket.faults.append(fault)
+        process = self.start_of(daemon, "capture", self.fake("ok").address, "--duration", "50ms")
+        self.assertTrue(waits.wait(60))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        wait_until("nothing is left here", lambda: not self.left())
+        self.assertTrue(sent.wait(60))
+        time.sleep(0.5)
+        self.assertEqual(self.keys(), [])
+
+    def test_ends_while_it_sends(self):
+        """A daemon that ends while a capture is sent takes back what the store has of it."""
+        daemon = self.started("--grace", "500ms")
+        waits, go_on, stored = threading.Event(), threading.Event(), []
+        self.addCleanup(go_on.set)
+
+        def fault(handler, kind, key):
+            if kind == "put" and stored:
+                waits.set()
+                go_on.wait(60)
+            elif kind == "put":
+                stored.append(key)
+            return False
+        self.bucket.faults.append(fault)
+        hosts = ",".join(self.fake("ok").address for _ in range(2))
+        self.start_of(daemon, "capture", hosts, "--duration", "50ms")
+        self.assertTrue(waits.wait(60))
+        self.assertEqual(self.keys(), stored)
+        daemon.end(signal.SIGTERM)
+        self.assertEqual(self.keys(), [])
+
     def test_schedule(self):
         """A schedule captures into the bucket, and its sessions are known as its own."""
         daemon = self.started()

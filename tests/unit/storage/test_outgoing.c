@@ -110,6 +110,25 @@ static bool is_cancelled(void *arg) {
     return *(bool *)arg;
 }
 
+static bool is_cancelled_soon(void *arg) {
+    return (*(int *)arg)++ > 0;
+}
+
+// Cancelled while the last file was sent, which is there all the same: it is known, and goes again.
+static void test_cancelled_late(void) {
+    struct xpl_error err = {0};
+    struct xpl_session_writer *s = NULL;
+    int asked = 0;
+    const struct xpl_cancel cancel = {is_cancelled_soon, &asked};
+    CHECK_OK(open_writer(false, &cancel, &s, &err), &err);
+    CHECK_OK(write_file(s, "late", "late", false, false, &err), &err);
+    CHECK_STATUS(xpl_session_writer_sync(s, &err), XPL_CANCELLED, &err);
+    CHECK_EQ(fake.n_put, 3);
+    xpl_session_writer_undo(s);
+    CHECK_EQ(fake.n_put, 2);
+    xpl_session_writer_close(s);
+}
+
 static void test_failures(void) {
     struct xpl_error err = {0};
     struct xpl_session_writer *s = begin(false);
@@ -186,6 +205,7 @@ int main(void) {
     test_sent();
     test_taken();
     test_failures();
+    test_cancelled_late();
     test_room();
     test_leftovers();
     xpl_outgoing_free(out);
