@@ -58,6 +58,8 @@ static bool is_renewed(struct bucket *r, const struct xpl_credential *was,
 static xpl_status_t run(struct bucket *r, struct xpl_transfer *v, size_t n, struct xpl_error *err) {
     struct xpl_credential credential, newer;
     struct xpl_error why = {0};
+    for (size_t i = 0; i < n; i++)
+        v[i].direct = r->location.direct;
     XPL_TRY(xpl_credentials_get(r->credentials, &credential, err));
     xpl_status_t st = xpl_transfers_run(r->transfers, &credential, v, n, &why);
     if (st != XPL_OK && has_expired(v, n)) {

@@ -194,7 +194,8 @@ static xpl_status_t take_endpoint(const char *endpoint, struct xpl_location *ret
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--object-endpoint: write http://HOST:PORT or https://HOST:PORT, nothing "
                          "more");
-    if (plain && ret->service == XPL_OBJECTS_GCS && !xpl_location_is_loopback(authority))
+    ret->direct = xpl_location_is_loopback(authority);
+    if (plain && ret->service == XPL_OBJECTS_GCS && !ret->direct)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--object-endpoint: with gs:// it must be https://, as requests have the "
                          "token itself");

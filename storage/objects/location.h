@@ -25,6 +25,7 @@ enum xpl_object_service {
 struct xpl_location {
     enum xpl_object_service service;
     bool path_style;          // the bucket is in the path, not in the host's name
+    bool direct;              // the endpoint is this machine: no proxy is before it
     char endpoint[264];       // scheme and authority, without a slash at its end
     char bucket[224];         //
     char prefix[XPL_KEY_MAX]; // without slashes at its ends; may be empty

@@ -3,7 +3,11 @@
 // refused.
 #include "storage/objects/objects.h"
 
+#include <arpa/inet.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "tests/check.h"
 
@@ -16,6 +20,7 @@ static xpl_status_t open_bucket(const char *url, bool anonymous, struct xpl_obje
                                           .endpoint = "http://127.0.0.1:1",
                                           .region = "",
                                           .anonymous = anonymous,
+                                          .first_retry_ns = 1000000,
                                           .cache_dir = dir,
                                           .cache_limit = 1 << 20};
     return xpl_objects_open(&o, ret, err);
@@ -59,9 +64,46 @@ static void test_refused(void) {
     CHECK(!o);
 }
 
+static bool take_object(void *arg, const struct xpl_stored_object *o) {
+    (void)arg;
+    (void)o;
+    return true;
+}
+
+static bool take_folder(void *arg, xpl_str_t name) {
+    (void)arg;
+    (void)name;
+    return true;
+}
+
+// What goes to this machine, a token over http:// among it, goes to no proxy.
+static void test_proxy(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    char url[64];
+    struct xpl_objects *o = NULL;
+    struct xpl_error err = {0};
+    const int proxy = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(proxy >= 0 && bind(proxy, (struct sockaddr *)&at, size) == 0 && listen(proxy, 8) == 0 &&
+          getsockname(proxy, (struct sockaddr *)&at, &size) == 0);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(at.sin_port));
+    CHECK_EQ(setenv("http_proxy", url, 1), 0);
+    CHECK_OK(open_bucket("gs://bucket", true, &o, &err), &err);
+    struct xpl_object_list list = {.object = take_object, .folder = take_folder, .max_pages = 1};
+    struct pollfd waits = {.fd = proxy, .events = POLLIN};
+    CHECK_EQ(alarm(60), 0); // the proxy would never answer
+    CHECK_STATUS(xpl_objects_list(o, XPL_STR("."), &list, &err), XPL_UNAVAILABLE, &err);
+    CHECK_EQ(poll(&waits, 1, 0), 0);
+    (void)alarm(0);
+    CHECK_EQ(close(proxy), 0);
+    xpl_objects_unref(o);
+    CHECK_EQ(unsetenv("http_proxy"), 0);
+}
+
 int main(void) {
     char cmd[100];
     CHECK(mkdtemp(dir));
+    test_proxy();
     test_identity();
     test_refused();
     (void)snprintf(cmd, sizeof cmd, "rm -r '%s'", dir);
