@@ -133,6 +133,7 @@ struct request {
     uint64_t sent;   // by this try
     uint64_t from;   // in the object, where this try began
     uint64_t due_ns; // when it may begin
+    unsigned tries;  // by this call
     int os;          // error of the file system
     bool done, no_memory;
     bool other;    // the answer is of another object
@@ -378,7 +379,7 @@ static bool may_pass(CURLcode rc) {
 static bool may_try_again(const struct request *r, CURLcode rc) {
     const long status = r->v->status;
     const unsigned most = r->v->max_tries ? r->v->max_tries : TRIES;
-    if (r->v->tries >= most || r->v->is_last) return false;
+    if (r->tries >= most || r->v->is_last) return false;
     if (rc != CURLE_OK) return may_pass(rc);
     if (status == 409 && r->v->from_n) return true; // another one writes the object just now
     if (status == 408 || status == 429 || (status >= 500 && status != 501)) return true;
@@ -390,7 +391,7 @@ static void plan_retry(struct request *r) {
     curl_off_t after_s = 0;
     (void)r->t->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &after_s);
     const uint64_t now = xpl_clock_ns(), seed = atomic_fetch_add(&drawn, 1) ^ now;
-    uint64_t wait = r->t->first_retry_ns << (r->v->tries - 1);
+    uint64_t wait = r->t->first_retry_ns << (r->tries - 1);
     wait = wait / 2 + xpl_digest64((xpl_bytes_t){(const uint8_t *)"", 0}, seed) % (wait / 2 + 1);
     const curl_off_t max_s = r->t->max_wait_s;
     if (after_s > 0) wait += (uint64_t)(after_s < max_s ? after_s : max_s) * 1000000000u;
@@ -451,7 +452,7 @@ struct call {
 static xpl_status_t start_request(struct call *k, struct request *r, unsigned handle,
                                   struct xpl_error *err) {
     r->easy = k->lane->easy[handle];
-    r->v->tries++;
+    r->tries++, r->v->tries++;
     r->n_error = 0;
     r->checked = r->no_range = false;
     r->v->etag[0] = r->range[0] = 0;
@@ -580,7 +581,7 @@ xpl_status_t xpl_transfers_run(struct xpl_transfers *t, const struct xpl_credent
     }
     memset(k.requests, 0, n * sizeof *k.requests);
     for (size_t i = 0; i < n; i++)
-        k.requests[i].t = t, k.requests[i].v = &v[i], v[i].tries = 0;
+        k.requests[i].t = t, k.requests[i].v = &v[i];
     const xpl_status_t st = run_call(&k, err);
     if (v->is_last && st == XPL_UNAVAILABLE && atomic_load(&t->stopping_all))
         atomic_store(&t->gave_up, true);

@@ -47,7 +47,7 @@ struct xpl_transfer {
     long status;    // of HTTP; 0: there was none
     char code[64];  // what an object store calls the error; ""
     char etag[256]; // that the answer says; ""
-    unsigned tries; // how often it was tried
+    unsigned tries; // how often it was tried, by all calls; the caller begins with 0
 };
 
 struct xpl_transfers_options {

@@ -146,8 +146,36 @@ static void test_versions(void) {
         CHECK(!xpl_transfer_is_version(xpl_str_from(other[i][0]), xpl_str_from(other[i][1])));
 }
 
+// A request that is made again, with newer credentials, was tried before: its object may be there.
+static void test_tries(void) {
+    struct xpl_transfers *t = NULL;
+    struct xpl_error err = {0};
+    const struct xpl_transfers_options o = {
+        .parallel = 1, .first_retry_ns = 1000000, .region = "auto"};
+    const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
+    struct xpl_buf answer;
+    xpl_buf_init(&answer, 100);
+    struct xpl_transfer v = {.url = "http://127.0.0.1:1/", // nobody listens there
+                             .shown = "object",
+                             .method = "PUT",
+                             .from = "x",
+                             .from_n = 1,
+                             .direct = true,
+                             .max_tries = 2,
+                             .fd = -1,
+                             .answer = &answer};
+    CHECK_OK(xpl_transfers_new(&o, &t, &err), &err);
+    CHECK_STATUS(xpl_transfers_run(t, &nobody, &v, 1, &err), XPL_UNAVAILABLE, &err);
+    CHECK_EQ(v.tries, 2);
+    CHECK_STATUS(xpl_transfers_run(t, &nobody, &v, 1, &err), XPL_UNAVAILABLE, &err);
+    CHECK_EQ(v.tries, 4);
+    xpl_transfers_free(t);
+    xpl_buf_fini(&answer);
+}
+
 int main(void) {
     test_versions();
+    test_tries();
     test_drips();
     test_endless();
     test_busy();
