@@ -135,6 +135,12 @@ struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r) {
     return it;
 }
 
+struct xpl_iree_items xpl_iree_items_by_size(const struct xpl_iree_record *r) {
+    struct xpl_iree_items it = xpl_iree_items_of(r);
+    it.by_size = it.type && it.type->tail == XPL_IREE_TAIL_ANY && it.left % it.type->size == 0;
+    return it;
+}
+
 // The bytes that the length members of a typed record say follow it.
 static uint64_t stated_tail(const struct xpl_iree_chunk_type *t, const uint8_t *p) {
     if (t->length_scale == 0) return u64(p + t->lengths[0]);
@@ -161,12 +167,9 @@ static const char *trace_tail(struct xpl_iree_items *it, uint32_t length,
 static const char *read_item(struct xpl_iree_items *it, struct xpl_iree_item *ret) {
     const struct xpl_iree_chunk_type *const t = it->type;
     if (it->left < t->size) return "profile chunk has a truncated typed record";
-    uint32_t length = u32(it->p);
-    if (length < t->size || length > it->left) {
-        if (!it->by_size || it->left % t->size != 0)
-            return "profile chunk has invalid typed record length";
-        length = t->size;
-    }
+    const uint32_t length = it->by_size ? t->size : u32(it->p);
+    if (length < t->size || length > it->left)
+        return "profile chunk has invalid typed record length";
     if (t->tail == XPL_IREE_TAIL_AFTER) return trace_tail(it, length, ret);
     if (t->tail == XPL_IREE_TAIL_BYTES && !it->any_tail &&
         stated_tail(t, it->p) != length - t->size)
@@ -204,7 +207,7 @@ bool xpl_iree_item_slow(struct xpl_iree_items *it, struct xpl_iree_item *ret,
     const char *const reason = more ? read_item(it, ret) : NULL;
     if (ret_reason) *ret_reason = reason;
     if (reason) {
-        if (reading && reading->damage && it->type->events && !it->by_size)
+        if (reading && reading->damage && it->type->events)
             note_event(reading->damage, (uint64_t)(it->p - reading->bundle->bytes.ptr), reason);
         it->left = 0;
     }

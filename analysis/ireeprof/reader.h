@@ -138,9 +138,7 @@ static inline bool xpl_iree_truncated(const struct xpl_iree_record *r) {
 // The typed records of a chunk of a known type.
 struct xpl_iree_items {
     const struct xpl_iree_chunk_type *type;
-    // A record of an impossible length is taken to be as long as its struct, where the payload is
-    // whole structs: IREE's statistics do not look at lengths.
-    bool by_size;
+    bool by_size;  // each is as long as its struct, whatever its length says
     bool any_tail; // what its length members say is not held up to a record's length
     bool left_out; // what should follow a record is not there: XPL_IREE_CHUNK_LEFT_OUT
     const uint8_t *p;
@@ -156,6 +154,9 @@ struct xpl_iree_item {
 };
 // Of a chunk of unknown type: none.
 struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r);
+// The same, but in a payload that is whole structs nobody looks at their lengths: as IREE's
+// statistics do, which refuse other payloads.
+struct xpl_iree_items xpl_iree_items_by_size(const struct xpl_iree_record *r);
 // The next one; false at the end, or where one is damaged.  *ret_reason (may be NULL) is then the
 // reason, or NULL at the end.
 #define XPL_IREE_QUICK static inline __attribute__((always_inline))

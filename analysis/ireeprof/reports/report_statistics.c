@@ -206,11 +206,10 @@ static bool add_memory(struct statistics *s, const struct xpl_iree_item *item) {
 
 static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
     struct statistics *const s = ctx;
-    struct xpl_iree_items items = xpl_iree_items_of(r);
+    struct xpl_iree_items items = xpl_iree_items_by_size(r);
     struct xpl_iree_item item;
     bool ok = true;
     if (r->record_type != XPL_IREE_RECORD_CHUNK) return XPL_OK;
-    items.by_size = true;
     xpl_iree_add(&s->dropped, r->dropped_record_count);
     if (r->chunk == XPL_IREE_CLOCKS)
         return xpl_iree_model_add_items(&s->model, s->run, r, items, err);
