@@ -22,7 +22,7 @@ enum xpl_iree_trace_format {
 };
 
 struct xpl_iree_options {
-    xpl_str_t filter; // glob of * and ?; "*" or empty: everything
+    xpl_str_t filter; // glob of * and ?; "*" (NULL), "": everything
     int64_t id;       // below 0: all
     bool dispatch_events, counter_samples;
     enum xpl_iree_trace_format trace; // of export

@@ -117,7 +117,7 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
     struct xpl_iree_rows rows = {.format = o->format == TEXT ? XPL_IREE_TEXT : XPL_IREE_JSONL,
                                  .out = out};
     struct xpl_iree_run run = {.bundle = &bundle,
-                               .options = {.filter = o->filter,
+                               .options = {.filter = o->filter.len ? o->filter : (xpl_str_t){0},
                                            .dispatch_events = o->dispatch_events,
                                            .counter_samples = o->counter_samples,
                                            .trace = (enum xpl_iree_trace_format)o->trace},

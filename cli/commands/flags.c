@@ -174,6 +174,8 @@ const struct xpl_flag xpl_flag_rows[] = {
      "also what follows the end that the header of the file states"},
     {"rocm_library_path", 0, XPL_FLAG_TEXT, AT(rocm_library_path), 0, 0, "iree", "PATH", NULL, NULL,
      NULL},
+    // As iree-profile calls it.
+    {"agents_md", 0, XPL_FLAG_SWITCH, AT(agents_md), 0, 0, "iree", NULL, NULL, NULL, NULL},
     {"mode", 0, XPL_FLAG_TEXT, AT(mode), 0, 0, "iree", "MODE,...", NULL,
      "what the driver of the program's --device can record",
      "capture: what to record, by IREE's names"},

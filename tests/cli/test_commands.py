@@ -111,6 +111,7 @@ class Table(unittest.TestCase):
         """Each command with its options and examples; lines fit."""
         code, out, err = ask("--agents-md")
         self.assertEqual((code, err), (0, ""))
+        self.assertEqual(ask("iree", "--agents_md"), (0, out, ""))  # as iree-profile calls it
         self.assertEqual(re.findall(r"^### (\w+)$", out, re.M), [*self.commands])
         for line in out.splitlines():
             self.assertLessEqual(len(line), 100, line)

@@ -114,11 +114,10 @@ static xpl_status_t check_options(const struct xpl_iree_report *report,
         bool given;
         unsigned bit;
         const char *flag;
-    } options[] = {
-        {o->filter.len && !xpl_str_eq(o->filter, XPL_STR("*")), XPL_IREE_TAKES_FILTER, "--filter"},
-        {o->id >= 0, XPL_IREE_TAKES_ID, "--id"},
-        {o->dispatch_events, XPL_IREE_TAKES_DISPATCH_EVENTS, "--dispatch_events"},
-        {o->counter_samples, XPL_IREE_TAKES_COUNTER_SAMPLES, "--counter_samples"}};
+    } options[] = {{!xpl_str_eq(o->filter, XPL_STR("*")), XPL_IREE_TAKES_FILTER, "--filter"},
+                   {o->id >= 0, XPL_IREE_TAKES_ID, "--id"},
+                   {o->dispatch_events, XPL_IREE_TAKES_DISPATCH_EVENTS, "--dispatch_events"},
+                   {o->counter_samples, XPL_IREE_TAKES_COUNTER_SAMPLES, "--counter_samples"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         if (!options[i].given) continue;
         if (!(report->accepts & options[i].bit))
@@ -133,7 +132,7 @@ static xpl_status_t check_options(const struct xpl_iree_report *report,
 
 xpl_status_t xpl_iree_report_run(const struct xpl_iree_report *report, struct xpl_iree_run *run,
                                  struct xpl_error *err) {
-    if (!run->options.filter.len) run->options.filter = XPL_STR("*");
+    if (!run->options.filter.ptr) run->options.filter = XPL_STR("*");
     XPL_TRY(check_options(report, run, err));
     XPL_TRY(report->run(run, err));
     if (xpl_iree_rows_flush(run->rows)) return XPL_OK;

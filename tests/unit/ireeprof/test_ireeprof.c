@@ -260,6 +260,19 @@ static void test_options(void) {
         CHECK(strcmp(x.err.msg, wrong[i].why) == 0);
         xpl_buf_fini(&x.out);
     }
+    // An empty filter is another one than none: it matches everything, and stands in the rows.
+    struct iree_run all = {.run.options.id = -1}, empty = all;
+    empty.run.options.filter = XPL_STR("");
+    CHECK_OK(iree_report(&all, view(&b), "queue", XPL_IREE_JSONL), &all.err);
+    CHECK_OK(iree_report(&empty, view(&b), "queue", XPL_IREE_JSONL), &empty.err);
+    CHECK_EQ(empty.out.n, all.out.n - 1);
+    CHECK(memmem(all.out.p, all.out.n, "\"filter\":\"*\"", 12));
+    CHECK(memmem(empty.out.p, empty.out.n, "\"filter\":\"\",", 12));
+    xpl_buf_fini(&all.out);
+    xpl_buf_fini(&empty.out);
+    empty = (struct iree_run){.run.options = {.id = -1, .filter = XPL_STR("")}};
+    CHECK_EQ(iree_report(&empty, view(&b), "summary", XPL_IREE_JSONL), XPL_INVALID_ARGUMENT);
+    xpl_buf_fini(&empty.out);
     xpl_buf_fini(&b);
 }
 
