@@ -7,6 +7,7 @@
 
 #include "analysis/hlo/proto/impl.h"
 #include "base/json.h"
+#include "base/text/base64.h"
 #include "base/text/c_escape.h"
 
 static void put_digits(struct xpl_buf *b, uint64_t v, bool negative) {
@@ -99,20 +100,6 @@ void txt_proto_pbtxt(struct xpl_buf *b, const struct xpl_proto_field *f,
 
 // ---- JSON ----
 
-static void put_base64(struct xpl_buf *b, xpl_bytes_t s) {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < s.len && !b->failed; i += 3) {
-        const size_t n = s.len - i < 3 ? s.len - i : 3;
-        uint32_t v = (uint32_t)s.ptr[i] << 16;
-        if (n > 1) v |= (uint32_t)s.ptr[i + 1] << 8;
-        if (n > 2) v |= s.ptr[i + 2];
-        const char four[] = {letters[v >> 18], letters[v >> 12 & 63],
-                             n > 1 ? letters[v >> 6 & 63] : '=', n > 2 ? letters[v & 63] : '='};
-        xpl_buf_put(b, four, sizeof four);
-    }
-}
-
 void txt_proto_json(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v) {
     const char *name = NULL;
     bool quoted = false;
@@ -120,7 +107,7 @@ void txt_proto_json(struct xpl_buf *b, const struct xpl_proto_field *f, const st
         case XPL_PROTO_TEXT: xpl_json_str(b, xpl_wire_str(v), false); return;
         case XPL_PROTO_BYTES:
             xpl_buf_putc(b, '"');
-            put_base64(b, v->len);
+            xpl_base64_put(b, v->len);
             xpl_buf_putc(b, '"');
             return;
         case XPL_PROTO_FLOAT:
