@@ -133,6 +133,13 @@ void xpl_arena_fini(struct xpl_arena *a) {
     *a = (struct xpl_arena){0};
 }
 
+void xpl_arena_wipe(struct xpl_arena *a) {
+    for (struct xpl_arena_block *b = a->blocks; b; b = b->next) {
+        UNPOISON(b, b->size);
+        explicit_bzero(b + 1, b->size - sizeof *b);
+    }
+}
+
 static void *arena_slow(struct xpl_arena *a, size_t need) {
     size_t total;
     if (__builtin_add_overflow(need, sizeof(struct xpl_arena_block), &total)) return NULL;

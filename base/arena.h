@@ -24,6 +24,8 @@ struct xpl_arena {
 void xpl_arena_init(struct xpl_arena *a, size_t limit);
 // Frees every block.  Accepts an arena that was only zero-initialised.
 void xpl_arena_fini(struct xpl_arena *a);
+// Overwrites all that was allocated, so that no secret is left in memory that is then freed.
+void xpl_arena_wipe(struct xpl_arena *a);
 // Returns uninitialised bytes aligned to 16, or NULL at the limit or on OOM.  A size of 0 gives a
 // unique non-NULL pointer, so NULL always means failure.
 void *xpl_arena_alloc(struct xpl_arena *a, size_t size) __attribute__((warn_unused_result));

@@ -7,20 +7,26 @@
 
 #include "base/arena.h"
 
-#define XPL_CURL_NAME(name)  "curl_" #name,
-#define XPL_EXPAT_NAME(name) "XML_" #name,
+#define XPL_CURL_NAME(name)   "curl_" #name,
+#define XPL_EXPAT_NAME(name)  "XML_" #name,
+#define XPL_CRYPTO_NAME(name) #name,
 static const char *const curl_names[] = {XPL_CURL_LIST(XPL_CURL_NAME)};
 static const char *const expat_names[] = {XPL_EXPAT_LIST(XPL_EXPAT_NAME)};
+static const char *const crypto_names[] = {XPL_CRYPTO_LIST(XPL_CRYPTO_NAME)};
 enum {
     N_CURL = sizeof curl_names / sizeof *curl_names,
-    N_EXPAT = sizeof expat_names / sizeof *expat_names
+    N_EXPAT = sizeof expat_names / sizeof *expat_names,
+    N_CRYPTO = sizeof crypto_names / sizeof *crypto_names
 };
 
-static pthread_once_t curl_once = PTHREAD_ONCE_INIT, expat_once = PTHREAD_ONCE_INIT;
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT, expat_once = PTHREAD_ONCE_INIT,
+                      crypto_once = PTHREAD_ONCE_INIT;
 static struct xpl_curl curl;
 static struct xpl_expat expat;
+static struct xpl_crypto crypto;
 // NULL: it is there, whole.
-static const char *curl_missing = "libcurl.so.4", *expat_missing = "libexpat.so.1";
+static const char *curl_missing = "libcurl.so.4", *expat_missing = "libexpat.so.1",
+                  *crypto_missing = "libcrypto.so.3";
 
 // Fills ret[0..n); the name of what is missing, or NULL.
 static const char *load(const char *library, const char *const *names, size_t n, void **ret) {
@@ -44,6 +50,13 @@ static void load_expat(void) {
     if ((expat_missing = load("libexpat.so.1", expat_names, N_EXPAT, functions))) return;
     _Static_assert(sizeof expat == sizeof functions, "pointers to functions are pointers");
     memcpy(&expat, functions, sizeof expat);
+}
+
+static void load_crypto(void) {
+    void *functions[N_CRYPTO];
+    if ((crypto_missing = load("libcrypto.so.3", crypto_names, N_CRYPTO, functions))) return;
+    _Static_assert(sizeof crypto == sizeof functions, "pointers to functions are pointers");
+    memcpy(&crypto, functions, sizeof crypto);
 }
 
 static void *expat_alloc(size_t n) {
@@ -73,5 +86,14 @@ xpl_status_t xpl_expat_load(const struct xpl_expat **ret, struct xpl_error *err)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "--logdir: %s is missing; install Expat (libexpat1)", expat_missing);
     *ret = &expat;
+    return XPL_OK;
+}
+
+xpl_status_t xpl_crypto_load(const struct xpl_crypto **ret, struct xpl_error *err) {
+    (void)pthread_once(&crypto_once, load_crypto);
+    if (crypto_missing)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s is missing; install OpenSSL (libssl3)",
+                         crypto_missing);
+    *ret = &crypto;
     return XPL_OK;
 }

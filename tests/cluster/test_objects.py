@@ -858,7 +858,7 @@ class Real(Objects):
         self.assertEqual(self.answer(objects, "overview_page", out.strip())[0], 0)
 
 
-def main():
+def run_tests():
     """Ends with 77 where all tests were skipped, which meson calls skipped."""
     Programs.xplanectl, Programs.xplaned, Programs.fake = sys.argv[1:4]
     done = unittest.main(argv=[sys.argv[0], *sys.argv[4:]], exit=False).result
@@ -869,4 +869,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_tests()

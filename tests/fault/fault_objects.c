@@ -2,8 +2,13 @@
 // Every allocation of reading a bucket fails once, ours and Expat's: the catalogue, local copies,
 // a session that is written, a page of a listing, and what services say of credentials.  Each time
 // the calls end cleanly, and the next run finds everything.
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+
 #include "base/arena.h"
 #include "storage/objects/credentials/answers.h"
+#include "storage/objects/credentials/assertion.h"
 #include "storage/objects/listing.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/outgoing.h"
@@ -136,7 +141,7 @@ static void read_credentials(void) {
                               "</Credentials></R>";
     static const char user[] = "{\"type\": \"authorized_user\", \"client_id\": \"c\", "
                                "\"client_secret\": \"s\", \"refresh_token\": \"r\"}";
-    struct xpl_answer_user of;
+    struct xpl_answer_google of;
     struct xpl_credential got;
     struct xpl_error err = {0};
     int64_t expires_ns;
@@ -149,8 +154,39 @@ static void read_credentials(void) {
     if (ok(xpl_answer_sts(xpl_str_from(sts), &got, &expires_ns, &err), &err))
         CHECK_STR(xpl_str_from(got.secret), XPL_STR("S"));
     err = (struct xpl_error){0};
-    if (ok(xpl_answer_user(xpl_str_from(user), &of, &err), &err))
+    if (ok(xpl_answer_google(xpl_str_from(user), &of, &err), &err))
         CHECK_STR(xpl_str_from(of.refresh), XPL_STR("r"));
+}
+
+// Of an account of Google: its file, and the token that its key signs.
+static char key_file[4 << 10];
+
+static void make_key_file(void) {
+    EVP_PKEY *const key = EVP_RSA_gen(2048);
+    BIO *const pem = BIO_new(BIO_s_mem());
+    char line[80];
+    int n = snprintf(key_file, sizeof key_file,
+                     "{\"type\": \"service_account\", "
+                     "\"client_email\": \"e\\u0040x\", \"private_key\": \"");
+    CHECK(key && pem && PEM_write_bio_PKCS8PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1);
+    while (BIO_gets(pem, line, sizeof line) > 0)
+        n += snprintf(key_file + n, sizeof key_file - (size_t)n, "%.*s\\n",
+                      (int)strcspn(line, "\n"), line);
+    (void)snprintf(key_file + n, sizeof key_file - (size_t)n, "\"}");
+    BIO_free(pem);
+    EVP_PKEY_free(key);
+}
+
+static void sign_key_file(void) {
+    struct xpl_answer_google of;
+    struct xpl_error err = {0};
+    struct xpl_buf text;
+    if (!ok(xpl_answer_google(xpl_str_from(key_file), &of, &err), &err)) return;
+    CHECK_STR(xpl_str_from(of.client), XPL_STR("e@x"));
+    const struct xpl_assertion a = {of.key, of.key_id, of.client, "aud", "scope", 1};
+    xpl_buf_init(&text, 4 << 10);
+    if (ok(xpl_assertion_put(&a, &text, &err), &err)) CHECK(text.n > 300 && !text.failed);
+    xpl_buf_fini(&text);
 }
 
 static void fail_all(void (*run)(void)) {
@@ -181,6 +217,8 @@ int main(void) {
     fail_all(write_session);
     fail_all(read_listing);
     fail_all(read_credentials);
+    make_key_file();
+    fail_all(sign_key_file);
     (void)snprintf(cmd, sizeof cmd, "rm -r '%s'", dir);
     CHECK_EQ(system(cmd), 0);
     return 0;

@@ -2,6 +2,7 @@
 // What services and files say of credentials: what is taken has keys or a token that a header may
 // have, and an end; what is refused says a sentence that repeats nothing of it.
 #include "storage/objects/credentials/answers.h"
+#include "storage/objects/credentials/assertion.h"
 #include "storage/objects/credentials/issuer.h"
 
 #include "tests/check.h"
@@ -52,6 +53,37 @@ static void check_url(xpl_str_t text) {
     CHECK(is_plain(url) && !strchr(url, '\\') && !strchr(url, '#'));
 }
 
+// A token that an account's key signs has what stands in a form.
+static void check_key_file(const struct xpl_answer_google *of, xpl_str_t text) {
+    struct xpl_buf jwt;
+    struct xpl_error why = {0};
+    const struct xpl_assertion a = {of->key, of->key_id, of->client, of->token_uri, "scope", 1};
+    xpl_buf_init(&jwt, 64 << 10);
+    if (xpl_assertion_put(&a, &jwt, &why) == XPL_OK) {
+        xpl_buf_putc(&jwt, 0);
+        CHECK(!jwt.failed && is_plain((char *)jwt.p) && jwt.n > 300);
+    } else {
+        check_sentence(&why, text.ptr, text.len);
+    }
+    xpl_buf_fini(&jwt);
+}
+
+static void check_google(xpl_str_t text) {
+    struct xpl_answer_google of;
+    struct xpl_error why = {0};
+    if (xpl_answer_google(text, &of, &why) != XPL_OK) {
+        check_sentence(&why, text.ptr, text.len);
+        return;
+    }
+    CHECK(is_plain(of.client) && is_plain(of.token_uri) && of.client[0]);
+    if (of.type == XPL_ANSWER_KEY) {
+        CHECK(is_plain(of.key_id) && of.key[0] && !of.secret[0]);
+        check_key_file(&of, text);
+    } else {
+        CHECK(is_plain(of.secret) && is_plain(of.refresh) && of.refresh[0] && !of.key[0]);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const xpl_str_t text = {(const char *)data, size};
     for (unsigned i = 0; i < 4; i++) {
@@ -70,13 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_one(st, &got, text, &err);
         CHECK(st != XPL_OK || i == 3 || expires_ns > 0);
     }
-    struct xpl_answer_user user;
-    struct xpl_error why = {0};
-    if (xpl_answer_user(text, &user, &why) == XPL_OK)
-        CHECK(is_plain(user.client) && is_plain(user.secret) && is_plain(user.refresh) &&
-              is_plain(user.token_uri));
-    else
-        check_sentence(&why, text.ptr, text.len);
+    check_google(text);
     check_url(text);
     return 0;
 }

@@ -69,6 +69,7 @@ xpl_status_t xpl_answer_keys(xpl_str_t text, struct xpl_credential *ret, int64_t
     struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_ARENA);
     const xpl_status_t st = read_keys(text, &arena, ret, ret_expires_ns, err);
+    xpl_arena_wipe(&arena);
     xpl_arena_fini(&arena);
     return st;
 }
@@ -95,31 +96,69 @@ xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_creden
     struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_ARENA);
     const xpl_status_t st = read_bearer(text, &arena, now_ns, ret, ret_expires_ns, err);
+    xpl_arena_wipe(&arena);
     xpl_arena_fini(&arena);
     return st;
 }
 
-static xpl_status_t read_user(xpl_str_t text, struct xpl_arena *arena, struct xpl_answer_user *ret,
+// ---- files of Google's tools ----
+
+static xpl_status_t read_user(const struct xpl_json_value *v, struct xpl_answer_google *ret,
                               struct xpl_error *err) {
-    struct xpl_json_value v;
-    XPL_TRY(read_json(text, arena, &v, err));
-    if (!xpl_str_eq(text_of(&v, "type"), XPL_STR("authorized_user")))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "its type is not authorized_user, the only one that is read");
-    const xpl_str_t uri = text_of(&v, "token_uri");
-    ret->token_uri[0] = 0;
-    if (xpl_answer_copy(text_of(&v, "client_id"), ret->client, sizeof ret->client) &&
-        xpl_answer_copy(text_of(&v, "client_secret"), ret->secret, sizeof ret->secret) &&
-        xpl_answer_copy(text_of(&v, "refresh_token"), ret->refresh, sizeof ret->refresh) &&
-        (!uri.len || xpl_answer_copy(uri, ret->token_uri, sizeof ret->token_uri)))
+    ret->type = XPL_ANSWER_USER;
+    if (xpl_answer_copy(text_of(v, "client_id"), ret->client, sizeof ret->client) &&
+        xpl_answer_copy(text_of(v, "client_secret"), ret->secret, sizeof ret->secret) &&
+        xpl_answer_copy(text_of(v, "refresh_token"), ret->refresh, sizeof ret->refresh))
         return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "client_id, client_secret or refresh_token is none");
 }
 
-xpl_status_t xpl_answer_user(xpl_str_t text, struct xpl_answer_user *ret, struct xpl_error *err) {
+// As xpl_answer_copy, of lines.
+static bool copy_lines(xpl_str_t s, char *ret, size_t size) {
+    if (!s.len || s.len >= size) return false;
+    for (size_t i = 0; i < s.len; i++)
+        if ((s.ptr[i] < ' ' || s.ptr[i] > '~') && !strchr("\r\n", s.ptr[i])) return false;
+    memcpy(ret, s.ptr, s.len);
+    ret[s.len] = 0;
+    return !memchr(ret, 0, s.len);
+}
+
+static xpl_status_t read_key_file(const struct xpl_json_value *v, struct xpl_answer_google *ret,
+                                  struct xpl_error *err) {
+    const xpl_str_t id = text_of(v, "private_key_id");
+    ret->type = XPL_ANSWER_KEY;
+    if (!xpl_answer_copy(text_of(v, "client_email"), ret->client, sizeof ret->client) ||
+        (id.len && !xpl_answer_copy(id, ret->key_id, sizeof ret->key_id)))
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "client_email or private_key_id is none");
+    if (copy_lines(text_of(v, "private_key"), ret->key, sizeof ret->key)) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "private_key is none");
+}
+
+static xpl_status_t read_google(xpl_str_t text, struct xpl_arena *arena,
+                                struct xpl_answer_google *ret, struct xpl_error *err) {
+    static const struct {
+        const char *type;
+        xpl_status_t (*read)(const struct xpl_json_value *v, struct xpl_answer_google *ret,
+                             struct xpl_error *err);
+    } types[] = {{"authorized_user", read_user}, {"service_account", read_key_file}};
+    struct xpl_json_value v;
+    XPL_TRY(read_json(text, arena, &v, err));
+    const xpl_str_t type = text_of(&v, "type"), uri = text_of(&v, "token_uri");
+    if (uri.len && !xpl_answer_copy(uri, ret->token_uri, sizeof ret->token_uri))
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "token_uri is none");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (xpl_str_eq(type, xpl_str_from(types[i].type))) return types[i].read(&v, ret, err);
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                     "type is neither authorized_user nor service_account: others are not read");
+}
+
+xpl_status_t xpl_answer_google(xpl_str_t text, struct xpl_answer_google *ret,
+                               struct xpl_error *err) {
     struct xpl_arena arena;
+    memset(ret, 0, sizeof *ret);
     xpl_arena_init(&arena, MAX_ARENA);
-    const xpl_status_t st = read_user(text, &arena, ret, err);
+    const xpl_status_t st = read_google(text, &arena, ret, err);
+    xpl_arena_wipe(&arena);
     xpl_arena_fini(&arena);
     return st;
 }

@@ -21,12 +21,16 @@ xpl_status_t xpl_answer_sts(xpl_str_t text, struct xpl_credential *ret, int64_t 
 // JSON of OAuth: access_token, expires_in (seconds from now_ns on).
 xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) XPL_NODISCARD;
-// A file of Google's tools of type authorized_user; without token_uri that is "".  Other types are
-// FAILED_PRECONDITION.
-struct xpl_answer_user {
-    char client[256], secret[256], refresh[2048], token_uri[512];
+// A file of Google's tools, of one of these types; others are FAILED_PRECONDITION.  What it does
+// not say is "".  Secret: whoever has it wipes it.
+struct xpl_answer_google {
+    enum { XPL_ANSWER_USER, XPL_ANSWER_KEY } type; // authorized_user, service_account
+    char token_uri[512];
+    char client[256];                // client_id, client_email
+    char secret[256], refresh[2048]; // of USER
+    char key_id[256], key[12 << 10]; // of KEY; the key in PEM, which has lines
 };
-xpl_status_t xpl_answer_user(xpl_str_t text, struct xpl_answer_user *ret, struct xpl_error *err)
+xpl_status_t xpl_answer_google(xpl_str_t text, struct xpl_answer_google *ret, struct xpl_error *err)
     XPL_NODISCARD;
 // A shared file: [PROFILE], then aws_access_key_id and so on.  NOT_FOUND without that profile.
 xpl_status_t xpl_answer_profile(xpl_str_t text, xpl_str_t profile, struct xpl_credential *ret,

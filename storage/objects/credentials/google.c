@@ -7,42 +7,74 @@
 #include <unistd.h>
 
 #include "storage/objects/credentials/answers.h"
+#include "storage/objects/credentials/assertion.h"
 #include "storage/objects/credentials/issuer.h"
 
-// ---- users of Google's tools ----
+// ---- files of Google's tools ----
 
-static bool user_path(char ret[PATH_MAX]) {
-    static const char name[] = "application_default_credentials.json";
-    const char *const named = xpl_issuer_variable("GOOGLE_APPLICATION_CREDENTIALS");
+#define VARIABLE "GOOGLE_APPLICATION_CREDENTIALS"
+#define FILENAME "application_default_credentials.json"
+
+// For sentences, which have no paths.
+static const char *file_name(void) {
+    return xpl_issuer_variable(VARIABLE) ? "the file of " VARIABLE : FILENAME;
+}
+
+static bool file_path(char ret[PATH_MAX]) {
+    const char *const named = xpl_issuer_variable(VARIABLE);
     const char *const folder = xpl_issuer_variable("CLOUDSDK_CONFIG");
     const char *const home = xpl_issuer_variable("HOME");
     if (!named && !folder && !home) return false;
     const int n = named    ? snprintf(ret, PATH_MAX, "%s", named)
-                  : folder ? snprintf(ret, PATH_MAX, "%s/%s", folder, name)
-                           : snprintf(ret, PATH_MAX, "%s/.config/gcloud/%s", home, name);
+                  : folder ? snprintf(ret, PATH_MAX, "%s/" FILENAME, folder)
+                           : snprintf(ret, PATH_MAX, "%s/.config/gcloud/" FILENAME, home);
     return n < PATH_MAX;
 }
 
 // One that is named must do; the usual one, where it is there.
-static bool user_is_set(void) {
+static bool file_is_set(void) {
     char path[PATH_MAX];
-    return xpl_issuer_variable("GOOGLE_APPLICATION_CREDENTIALS") ||
-           (user_path(path) && access(path, R_OK) == 0);
+    return xpl_issuer_variable(VARIABLE) || (file_path(path) && access(path, R_OK) == 0);
+}
+
+static void put_user(const struct xpl_answer_google *of, struct xpl_buf *form) {
+    xpl_issuer_put_form(form, "grant_type", XPL_STR("refresh_token"));
+    xpl_issuer_put_form(form, "client_id", xpl_str_from(of->client));
+    xpl_issuer_put_form(form, "client_secret", xpl_str_from(of->secret));
+    xpl_issuer_put_form(form, "refresh_token", xpl_str_from(of->refresh));
+}
+
+static xpl_status_t put_assertion(const struct xpl_answer_google *of, const char *url,
+                                  struct xpl_buf *form, struct xpl_error *err) {
+    const struct xpl_assertion a = {.key = of->key,
+                                    .key_id = of->key_id,
+                                    .issuer = of->client,
+                                    .audience = url,
+                                    .scope =
+                                        "https://www.googleapis.com/auth/devstorage.read_write",
+                                    .now_s = xpl_issuer_now_ns() / 1000000000};
+    struct xpl_buf text;
+    XPL_TRY(xpl_issuer_text_init(&text, err));
+    const xpl_status_t st = xpl_assertion_put(&a, &text, err);
+    xpl_issuer_put_form(form, "grant_type", XPL_STR("urn:ietf:params:oauth:grant-type:jwt-bearer"));
+    xpl_issuer_put_form(form, "assertion", (xpl_str_t){(char *)text.p, text.n});
+    xpl_issuer_text_fini(&text);
+    return st;
 }
 
 // `text` becomes the answer.
-static xpl_status_t user_ask(const struct xpl_issuer_context *c, const struct xpl_answer_user *user,
+static xpl_status_t file_ask(const struct xpl_issuer_context *c, const struct xpl_answer_google *of,
                              struct xpl_buf *form, struct xpl_buf *text, struct xpl_error *err) {
     const char *const url =
-        user->token_uri[0] ? user->token_uri : "https://oauth2.googleapis.com/token";
+        of->token_uri[0] ? of->token_uri : "https://oauth2.googleapis.com/token";
     bool direct = false;
     if (!xpl_issuer_is_safe_url(url, NULL, &direct))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "its token_uri must be https://, or http:// of loopback");
-    xpl_issuer_put_form(form, "grant_type", XPL_STR("refresh_token"));
-    xpl_issuer_put_form(form, "client_id", xpl_str_from(user->client));
-    xpl_issuer_put_form(form, "client_secret", xpl_str_from(user->secret));
-    xpl_issuer_put_form(form, "refresh_token", xpl_str_from(user->refresh));
+                         "token_uri must be https://, or http:// of loopback");
+    if (of->type == XPL_ANSWER_KEY)
+        XPL_TRY(put_assertion(of, url, form, err));
+    else
+        put_user(of, form);
     struct xpl_transfer v = {.url = url,
                              .shown = "Google's token service",
                              .headers = {"Content-Type: application/x-www-form-urlencoded"},
@@ -56,26 +88,28 @@ static xpl_status_t user_ask(const struct xpl_issuer_context *c, const struct xp
     return xpl_issuer_ask(c, &v, text, err);
 }
 
-static xpl_status_t user_talk(const struct xpl_issuer_context *c, struct xpl_buf *form,
+static xpl_status_t file_talk(const struct xpl_issuer_context *c, struct xpl_buf *form,
                               struct xpl_buf *text, struct xpl_error *err) {
     char path[PATH_MAX];
-    struct xpl_answer_user user;
-    if (!user_path(path)) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "its path is too long");
-    XPL_TRY(xpl_issuer_read_file(path, "it", text, err));
-    xpl_status_t st = xpl_answer_user((xpl_str_t){(char *)text->p, text->n}, &user, err);
-    if (st == XPL_OK) st = user_ask(c, &user, form, text, err);
-    explicit_bzero(&user, sizeof user);
-    return st;
+    struct xpl_answer_google of;
+    struct xpl_error why = {0};
+    if (!file_path(path)) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "its path is too long");
+    XPL_TRY(xpl_issuer_read_file(path, file_name(), text, err));
+    xpl_status_t st = xpl_answer_google((xpl_str_t){(char *)text->p, text->n}, &of, &why);
+    if (st == XPL_OK) st = file_ask(c, &of, form, text, &why);
+    explicit_bzero(&of, sizeof of);
+    if (st == XPL_OK) return XPL_OK;
+    XPL_RETURN_ERROR(err, st, "%s: %s", file_name(), why.msg);
 }
 
-static xpl_status_t user_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
+static xpl_status_t file_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) {
     struct xpl_buf text, form;
     const int64_t now = xpl_issuer_now_ns();
     XPL_TRY(xpl_issuer_text_init(&text, err));
     xpl_status_t st = xpl_issuer_text_init(&form, err);
     if (st == XPL_OK) {
-        st = user_talk(c, &form, &text, err);
+        st = file_talk(c, &form, &text, err);
         xpl_issuer_text_fini(&form);
     }
     if (st == XPL_OK)
@@ -126,7 +160,7 @@ static xpl_status_t machine_fetch(const struct xpl_issuer_context *c, struct xpl
 
 const struct xpl_credential_issuer xpl_issuers_google[] = {
     {"the environment", xpl_issuer_env_is_set, xpl_issuer_env_fetch},
-    {"Google's file", user_is_set, user_fetch},
+    {"Google's file", file_is_set, file_fetch},
     {"the machine", machine_is_set, machine_fetch},
 };
 const size_t xpl_n_issuers_google = sizeof xpl_issuers_google / sizeof *xpl_issuers_google;

@@ -279,6 +279,22 @@ static void test_faults(void) {
 }
 #endif
 
+static void test_wipe(void) {
+    struct xpl_arena a;
+    xpl_str_t text = {0};
+    xpl_arena_init(&a, 1 << 20);
+    xpl_arena_wipe(&a);
+    CHECK(xpl_arena_str(&a, XPL_STR("secret"), &text));
+    uint8_t *const large = xpl_arena_alloc(&a, 100000);
+    CHECK(large);
+    memset(large, 7, 100000);
+    xpl_arena_wipe(&a);
+    CHECK_STR(text, ((xpl_str_t){"\0\0\0\0\0\0", 6}));
+    for (size_t i = 0; i < 100000; i++)
+        CHECK_EQ(large[i], 0);
+    xpl_arena_fini(&a);
+}
+
 int main(void) {
     test_empty();
     test_alignment_and_overlap();
@@ -287,6 +303,7 @@ int main(void) {
     test_limit();
     test_zalloc();
     test_text();
+    test_wipe();
     test_poison();
     test_heap();
     test_populate();

@@ -2,6 +2,9 @@
 // Credentials of each source: good, renewed, and of services that fail; no error has a secret.
 #include "storage/objects/credentials.h"
 
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -371,11 +374,168 @@ static void test_user(void) {
     check_once(XPL_OBJECTS_GCS, XPL_UNAVAILABLE, "more than 64 KiB");
     put_user("authorized_user", "http://192.0.2.1/");
     check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "token_uri");
-    put_user("service_account", "http://");
-    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "not authorized_user");
+    put_user("external_account", "http://");
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION,
+               "by Google's file: application_default_credentials.json: type is neither");
     CHECK_EQ(unlink(path_of("application_default_credentials.json")), 0);
     set("GOOGLE_APPLICATION_CREDENTIALS", path_of("application_default_credentials.json"));
-    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "by Google's file: it cannot be read");
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION,
+               "by Google's file: the file of GOOGLE_APPLICATION_CREDENTIALS cannot be read");
+}
+
+// ---- accounts of Google, whose files have keys ----
+
+// `pem` as a file of an account has it.
+static void put_key_file(const char *pem, const char *more) {
+    static char text[16 << 10];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "{\"type\": \"service_account\", \"client_email\": "
+                                "\"xplaned@project.iam.gserviceaccount.com\", "
+                                "\"token_uri\": \"http://127.0.0.1:%d/t\", %s \"private_key\": \"",
+                                service.port, more);
+    for (; *pem; pem++) {
+        CHECK(n + 8 < sizeof text);
+        if (*pem == '\n') text[n++] = '\\';
+        text[n++] = *pem == '\n' ? 'n' : *pem;
+    }
+    (void)snprintf(text + n, 8, "\"}");
+    put_file("key.json", text);
+    set("GOOGLE_APPLICATION_CREDENTIALS", path_of("key.json"));
+}
+
+// The key as PEM, which is locked by a password where there is one.
+static const char *pem_of(EVP_PKEY *key, const char *password) {
+    static char pem[8 << 10];
+    BIO *const text = BIO_new(BIO_s_mem());
+    CHECK(key && text);
+    CHECK_EQ(PEM_write_bio_PKCS8PrivateKey(text, key, password ? EVP_aes_128_cbc() : NULL, password,
+                                           password ? (int)strlen(password) : 0, NULL, NULL),
+             1);
+    const int n = BIO_read(text, pem, sizeof pem - 1);
+    CHECK(n > 0);
+    pem[n] = 0;
+    BIO_free(text);
+    return pem;
+}
+
+// Bytes of base64 as it stands in URLs, up to the end of the text or what is no letter of it.
+static size_t decode(const char *text, uint8_t *ret, size_t size) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    size_t n = 0;
+    unsigned v = 0, bits = 0;
+    for (const char *at; *text && (at = strchr(letters, *text)); text++) {
+        v = v << 6 | (unsigned)(at - letters);
+        if ((bits += 6) < 8) continue;
+        bits -= 8;
+        CHECK(n < size);
+        ret[n++] = (uint8_t)(v >> bits);
+    }
+    return n;
+}
+
+// What was sent, up to the end of the form.
+static const char *assertion_seen(void) {
+    static char text[8 << 10];
+    pthread_mutex_lock(&service.mu);
+    const char *const at = strstr(service.seen, "&assertion=");
+    CHECK(at);
+    (void)snprintf(text, sizeof text, "%s", at + strlen("&assertion="));
+    pthread_mutex_unlock(&service.mu);
+    return text;
+}
+
+static void check_signature(EVP_PKEY *key, const char *jwt, const char *dot) {
+    uint8_t signature[1024];
+    const size_t n = decode(dot + 1, signature, sizeof signature);
+    EVP_MD_CTX *const with = EVP_MD_CTX_new();
+    CHECK_EQ(EVP_DigestVerifyInit(with, NULL, EVP_sha256(), NULL, key), 1);
+    CHECK_EQ(EVP_DigestVerify(with, signature, n, (const uint8_t *)jwt, (size_t)(dot - jwt)), 1);
+    EVP_MD_CTX_free(with);
+}
+
+// Head and claims, in the order in which they are written.
+static void check_claims(const char *jwt, const char *head) {
+    char text[2000];
+    long long iat = 0, exp = 0;
+    text[decode(jwt, (uint8_t *)text, sizeof text - 1)] = 0;
+    CHECK_STR(xpl_str_from(text), xpl_str_from(head));
+    text[decode(strchr(jwt, '.') + 1, (uint8_t *)text, sizeof text - 1)] = 0;
+    CHECK(strstr(text, "{\"iss\":\"xplaned@project.iam.gserviceaccount.com\",\"scope\":"
+                       "\"https://www.googleapis.com/auth/devstorage.read_write\",\"aud\":"
+                       "\"http://127.0.0.1:") == text);
+    const char *const times = strstr(text, "/t\",\"iat\":");
+    CHECK(times && sscanf(times, "/t\",\"iat\":%lld,\"exp\":%lld}", &iat, &exp) == 2);
+    CHECK_EQ(exp, iat + 3600);
+    const long long now = (long long)time(NULL);
+    CHECK(iat <= now && iat > now - 60);
+}
+
+static void check_key_file(EVP_PKEY *key, const char *more, const char *head) {
+    struct xpl_credential got;
+    struct xpl_error err = {0};
+    clear();
+    put_key_file(pem_of(key, NULL), more);
+    set_answer(0, "POST /t ", "{\"access_token\": \"ya29." TOKEN "\", \"expires_in\": 3599}");
+    struct xpl_credentials *const c = made(XPL_OBJECTS_GCS);
+    CHECK_OK(xpl_credentials_get(c, &got, &err), &err);
+    CHECK(got.kind == XPL_CREDENTIAL_BEARER && strcmp(got.token, "ya29." TOKEN) == 0);
+    CHECK(has_seen("\r\n\r\ngrant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&"));
+    const char *const jwt = assertion_seen();
+    CHECK(strrchr(jwt, '.') > strchr(jwt, '.'));
+    check_claims(jwt, head);
+    check_signature(key, jwt, strrchr(jwt, '.'));
+    xpl_credentials_free(c);
+}
+
+// Files that are none, and what they are told.
+static void check_bad_key_files(EVP_PKEY *key) {
+#define FILE_IS "the file of GOOGLE_APPLICATION_CREDENTIALS: "
+#define NO_KEY  FILE_IS "private_key is no key of RSA"
+    char half[8 << 10];
+    EVP_PKEY *const small = EVP_RSA_gen(1024), *const curve = EVP_EC_gen("P-256");
+    clear();
+    (void)snprintf(half, sizeof half, "%.900s", pem_of(key, NULL));
+    put_key_file(half, "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, NO_KEY);
+    put_key_file("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, NO_KEY);
+    put_key_file("no PEM " SECRET, "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, NO_KEY);
+    put_key_file(pem_of(key, "password"), "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, NO_KEY);
+    put_key_file(pem_of(small, NULL), "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, NO_KEY);
+    put_key_file(pem_of(curve, NULL), "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, NO_KEY);
+    put_key_file("", "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "private_key is none");
+    put_key_file(SECRET "\\u0007", "");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "private_key is none");
+    put_key_file(pem_of(key, NULL), "\"private_key_id\": \"two words\",");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is none");
+    CHECK_EQ(atomic_load(&service.requests), 0); // nobody was asked
+    put_file("key.json", "{\"type\": \"service_account\", \"private_key\": \"" SECRET "\"}");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is none");
+    put_file("key.json", "{\"type\": \"service_account\", \"token_uri\": \"http://192.0.2.1/\","
+                         "\"client_email\": \"e\", \"private_key\": \"" SECRET "\"}");
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, FILE_IS "token_uri must be https://");
+    put_file("key.json", SECRET);
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "what it says is no JSON object");
+    EVP_PKEY_free(small);
+    EVP_PKEY_free(curve);
+}
+
+static void test_key_file(void) {
+    EVP_PKEY *const key = EVP_RSA_gen(2048);
+    CHECK(key);
+    check_key_file(key, "", "{\"alg\":\"RS256\",\"typ\":\"JWT\"}");
+    check_key_file(key, "\"universe_domain\": \"googleapis.com\", \"private_key_id\": \"0a1b\",",
+                   "{\"alg\":\"RS256\",\"typ\":\"JWT\",\"kid\":\"0a1b\"}");
+    set_mode(STATUS, 400);
+    check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, "token service: answered 400");
+    check_bad_key_files(key);
+    EVP_PKEY_free(key);
 }
 
 // What services do that are there and do not work, of all of them.
@@ -481,6 +641,7 @@ int main(void) {
     test_order();
     test_machine();
     test_user();
+    test_key_file();
     test_bad_services();
     test_renewal();
     test_threads();
