@@ -17,6 +17,7 @@
 
 struct xpl_arena;
 struct xpl_history;
+struct xpl_store;
 
 enum { XPL_HISTORY_CAPTURES = 10000 }; // kept; the oldest go first
 
@@ -37,6 +38,20 @@ bool xpl_history_try_again(struct xpl_history *h);
 bool xpl_history_was_replaced(struct xpl_history *h);
 // As xpl_store_next_notice.
 bool xpl_history_next_notice(struct xpl_history *h, char *buf, size_t size);
+
+// ---- sharing ----
+
+// From here on: numbers of captures that a daemon of many began while it could not ask the others.
+#define XPL_HISTORY_OWN ((uint64_t)1 << 40)
+
+// From now on the list of captures, schedules and their sessions are those of all daemons that
+// share this store, which has them (storage/store/captures.h).  What state.db has of them is this
+// daemon's own until it is moved.  Right after opening; the store is borrowed.
+void xpl_history_share(struct xpl_history *h, struct xpl_store *store);
+// Moves schedules, and captures that are over, from state.db to the store: what this daemon had
+// when it was alone, and what it captured while the store was away.  What was moved before a
+// failure stays so.  Blocks.
+xpl_status_t xpl_history_move(struct xpl_history *h, struct xpl_error *err) XPL_NODISCARD;
 
 // ---- captures ----
 
@@ -89,7 +104,7 @@ xpl_status_t xpl_history_directories(struct xpl_history *h, struct xpl_arena *ar
 xpl_status_t xpl_history_forget_directory(struct xpl_history *h, uint64_t capture_id,
                                           struct xpl_error *err) XPL_NODISCARD;
 // At most `limit` captures with ids below `before` (0: all), newest first, in `arena`.  Nothing
-// when the history is off.
+// when the history is off; where daemons share it and the store is away, this daemon's own.
 xpl_status_t xpl_history_list(struct xpl_history *h, uint64_t before, size_t limit,
                               struct xpl_arena *arena, struct xpl_history_capture **ret,
                               size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
@@ -101,9 +116,14 @@ struct xpl_history_schedule {
     xpl_bytes_t request; // xplaned.v1.CreateScheduleRequest, serialized
     int64_t created_ms, next_ms;
     uint64_t last_capture_id;
+    int64_t fence; // where daemons share schedules: of the lease on it; else 0
+    // Read only, where daemons share schedules: when its last turn began that was not interrupted;
+    // else 0.
+    int64_t done_ms;
 };
 
-// Adds one; its id comes in *ret_id.
+// Adds one; its id comes in *ret_id.  Where daemons share schedules, this and what follows has the
+// errors of storage/store/captures.h.
 xpl_status_t xpl_history_add_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
                                       uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
 // Notes next_ms and last_capture_id.

@@ -22,6 +22,7 @@
 #include "storage/store/profile_id.h"
 #include "storage/store/rows.h"
 
+struct xpl_captures_ops;
 struct xpl_job_ops;
 struct xpl_snapshot;
 struct xpl_store;
@@ -140,7 +141,9 @@ struct xpl_store_ops {
     xpl_status_t (*check)(struct xpl_store *s, bool (*stop)(void *ctx), void *ctx,
                           struct xpl_error *err);
     void (*get_stats)(struct xpl_store *s, struct xpl_store_stats *ret);
-    const struct xpl_job_ops *jobs; // storage/store/jobs.h; NULL: daemons do not share it
+    // storage/store/jobs.h and captures.h; NULL: daemons do not share it.
+    const struct xpl_job_ops *jobs;
+    const struct xpl_captures_ops *captures;
 };
 
 // Its first member; implementations put theirs behind it.

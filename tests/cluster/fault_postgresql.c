@@ -2,6 +2,7 @@
 // Every allocation of the store on PostgreSQL fails once (ours; libpq has its own): each time the
 // calls end cleanly, nothing wrong comes back, nothing is lost, and the next run finds it working.
 #include "storage/sessions/catalogue.h"
+#include "storage/store/captures.h"
 #include "storage/store/jobs.h"
 #include "tests/cluster/pg_server.h"
 #include "tests/unit/storage/store_helpers.h"
@@ -116,6 +117,54 @@ static void use_jobs(struct xpl_store *s) {
     xpl_arena_fini(&arena);
 }
 
+// A schedule, a turn of it with its target and its session, and the end of both.
+static void use_captures(struct xpl_store *s) {
+    const struct xpl_captures_ops *const ops = xpl_store_captures(s);
+    const struct xpl_history_host host = {.target = XPL_STR("a:1"), .state = 1};
+    const struct xpl_history_session made = {.name = XPL_STR("run"), .ino = 5};
+    const struct xpl_history_schedule one = {.request = {(const uint8_t *)"r", 1}};
+    const xpl_str_t target = XPL_STR("a:1");
+    struct xpl_history_capture c = {.state = 1, .hosts = &host, .n_hosts = 1}, *list;
+    struct xpl_history_schedule *schedules = NULL;
+    struct xpl_history_session *sessions;
+    struct xpl_kept_leases kept;
+    struct xpl_schedule_state *states;
+    struct xpl_capture_lost *lost;
+    struct xpl_target_holder holder;
+    struct xpl_arena arena;
+    uint64_t id = 0;
+    size_t n = 0, n_sessions;
+    bool any;
+    xpl_arena_init(&arena, 1 << 20);
+    failures += ops->add_schedule(s, &one, 0, &id, NULL) != XPL_OK;
+    failures += ops->claim(s, 9, 60000, &arena, &schedules, &n, NULL) != XPL_OK;
+    for (size_t i = 0; i < n; i++) { // those that a failure left over, too
+        const struct xpl_schedule_claim claim = {schedules[i].id, schedules[i].fence};
+        const struct xpl_target_taker who = {1, claim.id, true, 60000};
+        c.schedule_id = claim.id;
+        c.state = XPL_HISTORY_RUNNING;
+        c.made = NULL;
+        failures += ops->take_targets(s, &who, &target, 1, &arena, &holder, NULL) != XPL_OK;
+        if (ops->begin(s, &c, &claim, 60000, &c.id, NULL) != XPL_OK) {
+            failures++;
+            continue;
+        }
+        c.state = 2;
+        c.made = &made;
+        failures += ops->put(s, &c, true, NULL) != XPL_OK;
+        failures += ops->sessions(s, claim.id, &arena, &sessions, &n_sessions, NULL) != XPL_OK;
+        failures += ops->set_schedule(s, &schedules[i], NULL) != XPL_OK;
+        failures += ops->give_back(s, &claim, 1, NULL) != XPL_OK;
+        failures += ops->delete_schedule(s, claim.id, NULL) != XPL_OK;
+    }
+    failures += ops->adopt(s, &c, NULL) != XPL_OK;
+    failures += ops->list(s, 0, 9, &arena, &list, &n, NULL) != XPL_OK;
+    failures += ops->renew(s, 60000, &arena, &kept, NULL) != XPL_OK;
+    failures += ops->inspect(s, &arena, &states, &n, &any, NULL) != XPL_OK;
+    failures += ops->reap(s, &arena, &lost, &n, NULL) != XPL_OK;
+    xpl_arena_fini(&arena);
+}
+
 // Whatever fails, what is not found is not said to be there.
 static void use_many(struct xpl_store *s) {
     struct test_key k[2];
@@ -137,6 +186,7 @@ static void use(struct xpl_store *s) {
     get(s, 6, 300);
     use_catalogue(s);
     use_jobs(s);
+    use_captures(s);
     failures += !xpl_store_has(s, key_of(6, &k));
     (void)xpl_store_find_file(s, &k.files[0], &id);
     use_many(s);

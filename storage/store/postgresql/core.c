@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/arena.h"
 #include "storage/store/postgresql/impl.h"
 
 int64_t xpl_pg_now_ms(void) {
@@ -49,6 +50,12 @@ xpl_status_t xpl_pg_fail(const struct xpl_pg_store *s, enum xpl_pg_rc rc, const 
     if (rc == XPL_PG_TOOBIG)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: too large for the store", s->name);
     XPL_RETURN_ERROR(err, status_of(rc), "%s: %s", s->name, why && why[0] ? why : "failed");
+}
+
+bool xpl_pg_read_text(struct xpl_pg_conn *c, const PGresult *r, int row, int column,
+                      struct xpl_arena *arena, xpl_str_t *ret) {
+    const xpl_bytes_t text = xpl_pg_get_bytes(c, r, row, column);
+    return xpl_arena_str(arena, (xpl_str_t){(const char *)text.ptr, text.len}, ret);
 }
 
 enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c) {

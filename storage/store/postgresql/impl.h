@@ -2,13 +2,14 @@
 // Private: what the files of the store on PostgreSQL share.
 //
 // Each file calls only files above it: libpq; conn; core; schema; secret; link; tx; profiles,
-// evict; chunks; results, rows, catalogue, maintain, jobs; store.
+// evict; chunks; results, rows, catalogue, maintain, jobs, captures, targets, schedules; store.
 #ifndef XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 #define XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/store/captures.h"
 #include "storage/store/jobs.h"
 #include "storage/store/notices.h"
 #include "storage/store/postgresql/conn.h"
@@ -78,6 +79,9 @@ bool xpl_pg_next_notice(struct xpl_store *base, char *buf, size_t size);
 xpl_status_t xpl_pg_fail(const struct xpl_pg_store *s, enum xpl_pg_rc rc, const char *why,
                          struct xpl_error *err);
 
+// A column of text, copied; false on OOM.
+bool xpl_pg_read_text(struct xpl_pg_conn *c, const PGresult *r, int row, int column,
+                      struct xpl_arena *arena, xpl_str_t *ret);
 // Sums up what the database has, for the limit.
 enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c);
 
@@ -211,5 +215,42 @@ xpl_status_t xpl_pg_list_jobs(struct xpl_store *base, struct xpl_arena *arena,
                               struct xpl_job_fleet *ret, struct xpl_error *err);
 xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,
                                   struct xpl_error *err);
+
+// ---- captures.c, targets.c, schedules.c: captures and schedules of all daemons ----
+
+extern const struct xpl_captures_ops xpl_pg_captures; // schedules.c
+// Rows of a statement, in an arena.
+struct xpl_pg_rows {
+    struct xpl_arena *arena;
+    void *v;
+    size_t n;
+};
+// Begins to read: an array of as many elements as there are rows.
+enum xpl_pg_rc xpl_pg_rows_begin(struct xpl_pg_conn *c, const PGresult *r, struct xpl_pg_rows *to,
+                                 size_t size);
+// The first column of the first row, an int64_t; it stays as it is without one.
+enum xpl_pg_rc xpl_pg_read_number(struct xpl_pg_conn *c, const PGresult *r, void *ret);
+// Text of others in an array: what no database takes is replaced.
+void xpl_pg_array_text(struct xpl_buf *b, xpl_str_t text);
+xpl_status_t xpl_pg_begin_capture(struct xpl_store *base, const struct xpl_history_capture *c,
+                                  const struct xpl_schedule_claim *claim, uint64_t lease_ms,
+                                  uint64_t *ret_id, struct xpl_error *err);
+xpl_status_t xpl_pg_note_session(struct xpl_store *base, uint64_t capture_id, xpl_str_t session,
+                                 uint64_t ino, struct xpl_error *err);
+xpl_status_t xpl_pg_put_capture(struct xpl_store *base, const struct xpl_history_capture *c,
+                                bool records, struct xpl_error *err);
+xpl_status_t xpl_pg_adopt_capture(struct xpl_store *base, const struct xpl_history_capture *c,
+                                  struct xpl_error *err);
+xpl_status_t xpl_pg_list_captures(struct xpl_store *base, uint64_t before, size_t limit,
+                                  struct xpl_arena *arena, struct xpl_history_capture **ret,
+                                  size_t *ret_n, struct xpl_error *err);
+xpl_status_t xpl_pg_reap_captures(struct xpl_store *base, struct xpl_arena *arena,
+                                  struct xpl_capture_lost **ret, size_t *ret_n,
+                                  struct xpl_error *err);
+xpl_status_t xpl_pg_take_targets(struct xpl_store *base, const struct xpl_target_taker *who,
+                                 const xpl_str_t *targets, size_t n, struct xpl_arena *arena,
+                                 struct xpl_target_holder *ret, struct xpl_error *err);
+xpl_status_t xpl_pg_release_targets(struct xpl_store *base, uint64_t schedule_id,
+                                    struct xpl_error *err);
 
 #endif

@@ -32,10 +32,6 @@ struct taken {
     size_t n;
 };
 
-static bool copy_text(struct xpl_arena *arena, xpl_bytes_t text, xpl_str_t *ret) {
-    return xpl_arena_str(arena, (xpl_str_t){(const char *)text.ptr, text.len}, ret);
-}
-
 static enum xpl_pg_rc read_jobs(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
     struct taken *const t = arg;
     t->n = (size_t)c->pq->ntuples(r);
@@ -53,10 +49,10 @@ static enum xpl_pg_rc read_jobs(struct xpl_pg_conn *c, const PGresult *r, void *
                               .queued_ms = xpl_pg_get_i64(c, r, row, 9)};
         if (digest.len != sizeof j->claim.digest.bytes) return XPL_PG_OTHER;
         memcpy(j->claim.digest.bytes, digest.ptr, digest.len);
-        if (!copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 2), &j->spec.session) ||
-            !copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 3), &j->spec.host) ||
-            !copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 6), &j->spec.product) ||
-            !copy_text(t->arena, xpl_pg_get_bytes(c, r, row, 10), &j->spec.traceparent))
+        if (!xpl_pg_read_text(c, r, row, 2, t->arena, &j->spec.session) ||
+            !xpl_pg_read_text(c, r, row, 3, t->arena, &j->spec.host) ||
+            !xpl_pg_read_text(c, r, row, 6, t->arena, &j->spec.product) ||
+            !xpl_pg_read_text(c, r, row, 10, t->arena, &j->spec.traceparent))
             return XPL_PG_NOMEM;
     }
     return XPL_PG_OK;

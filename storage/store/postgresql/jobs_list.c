@@ -8,12 +8,6 @@ struct listing {
     struct xpl_job_fleet *ret;
 };
 
-static bool read_text(struct xpl_pg_conn *c, const PGresult *r, int row, int column,
-                      struct xpl_arena *arena, xpl_str_t *ret) {
-    const xpl_bytes_t text = xpl_pg_get_bytes(c, r, row, column);
-    return xpl_arena_str(arena, (xpl_str_t){(const char *)text.ptr, text.len}, ret);
-}
-
 static enum xpl_pg_rc read_members(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
     const struct listing *const l = arg;
     const size_t n = (size_t)c->pq->ntuples(r);
@@ -21,10 +15,10 @@ static enum xpl_pg_rc read_members(struct xpl_pg_conn *c, const PGresult *r, voi
     if (!list) return XPL_PG_NOMEM;
     for (size_t i = 0; i < n; i++) {
         struct xpl_job_member *const m = &list[i];
-        if (!read_text(c, r, (int)i, 0, l->arena, &m->id) ||
-            !read_text(c, r, (int)i, 1, l->arena, &m->name) ||
-            !read_text(c, r, (int)i, 2, l->arena, &m->role) ||
-            !read_text(c, r, (int)i, 3, l->arena, &m->version))
+        if (!xpl_pg_read_text(c, r, (int)i, 0, l->arena, &m->id) ||
+            !xpl_pg_read_text(c, r, (int)i, 1, l->arena, &m->name) ||
+            !xpl_pg_read_text(c, r, (int)i, 2, l->arena, &m->role) ||
+            !xpl_pg_read_text(c, r, (int)i, 3, l->arena, &m->version))
             return XPL_PG_NOMEM;
         m->expires_ms = xpl_pg_get_i64(c, r, (int)i, 4);
     }
@@ -40,10 +34,10 @@ static enum xpl_pg_rc read_work(struct xpl_pg_conn *c, const PGresult *r, void *
     if (!list) return XPL_PG_NOMEM;
     for (size_t i = 0; i < n; i++) {
         struct xpl_job_work *const w = &list[i];
-        if (!read_text(c, r, (int)i, 0, l->arena, &w->owner) ||
-            !read_text(c, r, (int)i, 1, l->arena, &w->session) ||
-            !read_text(c, r, (int)i, 2, l->arena, &w->host) ||
-            !read_text(c, r, (int)i, 3, l->arena, &w->product))
+        if (!xpl_pg_read_text(c, r, (int)i, 0, l->arena, &w->owner) ||
+            !xpl_pg_read_text(c, r, (int)i, 1, l->arena, &w->session) ||
+            !xpl_pg_read_text(c, r, (int)i, 2, l->arena, &w->host) ||
+            !xpl_pg_read_text(c, r, (int)i, 3, l->arena, &w->product))
             return XPL_PG_NOMEM;
         w->attempt = xpl_pg_get_i64(c, r, (int)i, 4);
         w->queued_ms = xpl_pg_get_i64(c, r, (int)i, 5);

@@ -162,6 +162,7 @@ static const struct xpl_store_ops ops = {
     .check = store_check,
     .get_stats = store_get_stats,
     .jobs = &xpl_pg_jobs,
+    .captures = &xpl_pg_captures,
 };
 
 // ---- opening ----

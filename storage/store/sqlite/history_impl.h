@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Private: what the files of the history share.  history.c has the database and the helpers below,
-// history_rows.c what is written in it and read from it.
+// history_rows.c what is written in it and read from it, history_shared.c what daemons may share
+// instead.
 #ifndef XPL_STORAGE_STORE_SQLITE_HISTORY_IMPL_H_
 #define XPL_STORAGE_STORE_SQLITE_HISTORY_IMPL_H_
 
@@ -8,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/store/captures.h"
 #include "storage/store/history.h"
 #include "storage/store/sqlite/db.h"
 
@@ -15,8 +17,10 @@ enum { NOTICES = 4, NOTICE_SIZE = 400 };
 
 struct xpl_history {
     pthread_mutex_t mu;
-    struct xpl_db *conn; // NULL: off
-    atomic_bool on;      // conn is set
+    struct xpl_db *conn;                // NULL: off
+    struct xpl_store *shared;           // has captures and schedules of all daemons; NULL: none
+    const struct xpl_captures_ops *ops; // its functions for them
+    atomic_bool on;                     // conn is set
     atomic_bool replaced;
     int lock_fd;
     char path[PATH_MAX], lock_path[PATH_MAX];
@@ -43,5 +47,27 @@ xpl_status_t xpl_hist_fail_off(struct xpl_error *err);
 bool xpl_hist_column(sqlite3_stmt *st, int at, struct xpl_arena *arena, xpl_str_t *ret);
 // Steps to the next row; false at the end and on failure.
 bool xpl_hist_next(sqlite3_stmt *st, int *rc);
+
+// ---- history_rows.c: what is in state.db, whoever else has some ----
+
+xpl_status_t xpl_hist_list(struct xpl_history *h, uint64_t before, size_t limit,
+                           struct xpl_arena *arena, struct xpl_history_capture **ret, size_t *ret_n,
+                           struct xpl_error *err);
+xpl_status_t xpl_hist_delete_capture(struct xpl_history *h, uint64_t id, struct xpl_error *err);
+xpl_status_t xpl_hist_add_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
+                                   uint64_t *ret_id, struct xpl_error *err);
+xpl_status_t xpl_hist_set_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
+                                   struct xpl_error *err);
+xpl_status_t xpl_hist_delete_schedule(struct xpl_history *h, uint64_t id, struct xpl_error *err);
+xpl_status_t xpl_hist_schedules(struct xpl_history *h, struct xpl_arena *arena,
+                                struct xpl_history_schedule **ret, size_t *ret_n,
+                                struct xpl_error *err);
+xpl_status_t xpl_hist_add_session(struct xpl_history *h, uint64_t schedule_id,
+                                  const struct xpl_history_session *s, struct xpl_error *err);
+xpl_status_t xpl_hist_sessions(struct xpl_history *h, uint64_t schedule_id, struct xpl_arena *arena,
+                               struct xpl_history_session **ret, size_t *ret_n,
+                               struct xpl_error *err);
+xpl_status_t xpl_hist_forget_session(struct xpl_history *h, uint64_t schedule_id, xpl_str_t name,
+                                     struct xpl_error *err);
 
 #endif

@@ -73,6 +73,20 @@ static void delete_where(sqlite3 *db, const char *sql, uint64_t id, int *rc) {
     xpl_hist_run(st, rc);
 }
 
+// The oldest go; numbers of a daemon's own say nothing of those before it shared captures.
+static void prune(sqlite3 *db, uint64_t id, int *rc) {
+    static const char *const sql[] = {
+        "DELETE FROM capture_hosts WHERE capture_id<=?1 AND capture_id>=?2",
+        "DELETE FROM captures WHERE id<=?1 AND id>=?2"};
+    const uint64_t first = id >= XPL_HISTORY_OWN ? XPL_HISTORY_OWN : 0;
+    for (size_t i = 0; id > first + XPL_HISTORY_CAPTURES && i < sizeof sql / sizeof *sql; i++) {
+        sqlite3_stmt *const st = xpl_hist_prepare(db, sql[i], rc);
+        xpl_hist_bind_u64(st, 1, id - XPL_HISTORY_CAPTURES, rc);
+        xpl_hist_bind_u64(st, 2, first, rc);
+        xpl_hist_run(st, rc);
+    }
+}
+
 xpl_status_t xpl_history_put(struct xpl_history *h, const struct xpl_history_capture *c,
                              struct xpl_error *err) {
     int rc;
@@ -85,11 +99,7 @@ xpl_status_t xpl_history_put(struct xpl_history *h, const struct xpl_history_cap
     if (c->made) put_session(h->conn->h, c->schedule_id, c->made, &rc);
     if (c->state != XPL_HISTORY_RUNNING)
         delete_where(h->conn->h, "DELETE FROM capture_directories WHERE capture_id=?1", c->id, &rc);
-    if (c->id > XPL_HISTORY_CAPTURES) {
-        const uint64_t old = c->id - XPL_HISTORY_CAPTURES;
-        delete_where(h->conn->h, "DELETE FROM capture_hosts WHERE capture_id<=?1", old, &rc);
-        delete_where(h->conn->h, "DELETE FROM captures WHERE id<=?1", old, &rc);
-    }
+    prune(h->conn->h, c->id, &rc);
     if (rc == SQLITE_OK) rc = xpl_hist_exec(h->conn->h, "COMMIT");
     return xpl_hist_leave(h, rc, err);
 }
@@ -185,9 +195,9 @@ static bool read_capture(sqlite3_stmt *st, struct xpl_arena *arena, struct xpl_h
     return xpl_hist_column(st, 2, arena, &c->session) && xpl_hist_column(st, 4, arena, &c->message);
 }
 
-xpl_status_t xpl_history_list(struct xpl_history *h, uint64_t before, size_t limit,
-                              struct xpl_arena *arena, struct xpl_history_capture **ret,
-                              size_t *ret_n, struct xpl_error *err) {
+xpl_status_t xpl_hist_list(struct xpl_history *h, uint64_t before, size_t limit,
+                           struct xpl_arena *arena, struct xpl_history_capture **ret, size_t *ret_n,
+                           struct xpl_error *err) {
     int rc;
     XPL_VEC(struct xpl_history_capture) list = {0};
     *ret = NULL;
@@ -213,10 +223,20 @@ xpl_status_t xpl_history_list(struct xpl_history *h, uint64_t before, size_t lim
     return XPL_OK;
 }
 
+xpl_status_t xpl_hist_delete_capture(struct xpl_history *h, uint64_t id, struct xpl_error *err) {
+    int rc;
+    if (!xpl_hist_enter(h, &rc)) return xpl_hist_fail_off(err);
+    rc = xpl_hist_exec(h->conn->h, "BEGIN IMMEDIATE");
+    delete_where(h->conn->h, "DELETE FROM capture_hosts WHERE capture_id=?1", id, &rc);
+    delete_where(h->conn->h, "DELETE FROM captures WHERE id=?1", id, &rc);
+    if (rc == SQLITE_OK) rc = xpl_hist_exec(h->conn->h, "COMMIT");
+    return xpl_hist_leave(h, rc, err);
+}
+
 // ---- schedules ----
 
-xpl_status_t xpl_history_add_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
-                                      uint64_t *ret_id, struct xpl_error *err) {
+xpl_status_t xpl_hist_add_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
+                                   uint64_t *ret_id, struct xpl_error *err) {
     int rc;
     if (!xpl_hist_enter(h, &rc)) return xpl_hist_fail_off(err);
     sqlite3_stmt *st = xpl_hist_prepare(h->conn->h,
@@ -235,8 +255,8 @@ xpl_status_t xpl_history_add_schedule(struct xpl_history *h, const struct xpl_hi
     return XPL_OK;
 }
 
-xpl_status_t xpl_history_set_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
-                                      struct xpl_error *err) {
+xpl_status_t xpl_hist_set_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
+                                   struct xpl_error *err) {
     int rc;
     if (!xpl_hist_enter(h, &rc)) return xpl_hist_fail_off(err);
     sqlite3_stmt *st = xpl_hist_prepare(
@@ -248,8 +268,7 @@ xpl_status_t xpl_history_set_schedule(struct xpl_history *h, const struct xpl_hi
     return xpl_hist_leave(h, rc, err);
 }
 
-xpl_status_t xpl_history_delete_schedule(struct xpl_history *h, uint64_t id,
-                                         struct xpl_error *err) {
+xpl_status_t xpl_hist_delete_schedule(struct xpl_history *h, uint64_t id, struct xpl_error *err) {
     int rc;
     if (!xpl_hist_enter(h, &rc)) return xpl_hist_fail_off(err);
     rc = xpl_hist_exec(h->conn->h, "BEGIN IMMEDIATE");
@@ -274,9 +293,9 @@ static bool read_schedule(sqlite3_stmt *st, struct xpl_arena *arena,
     return true;
 }
 
-xpl_status_t xpl_history_schedules(struct xpl_history *h, struct xpl_arena *arena,
-                                   struct xpl_history_schedule **ret, size_t *ret_n,
-                                   struct xpl_error *err) {
+xpl_status_t xpl_hist_schedules(struct xpl_history *h, struct xpl_arena *arena,
+                                struct xpl_history_schedule **ret, size_t *ret_n,
+                                struct xpl_error *err) {
     int rc;
     XPL_VEC(struct xpl_history_schedule) list = {0};
     *ret = NULL;
@@ -300,8 +319,8 @@ xpl_status_t xpl_history_schedules(struct xpl_history *h, struct xpl_arena *aren
 
 // ---- sessions that schedules made ----
 
-xpl_status_t xpl_history_add_session(struct xpl_history *h, uint64_t schedule_id,
-                                     const struct xpl_history_session *s, struct xpl_error *err) {
+xpl_status_t xpl_hist_add_session(struct xpl_history *h, uint64_t schedule_id,
+                                  const struct xpl_history_session *s, struct xpl_error *err) {
     int rc;
     if (!xpl_hist_enter(h, &rc)) return xpl_hist_fail_off(err);
     put_session(h->conn->h, schedule_id, s, &rc);
@@ -317,9 +336,9 @@ static bool read_session(sqlite3_stmt *st, struct xpl_arena *arena, struct xpl_h
     return xpl_hist_column(st, 0, arena, &s->name);
 }
 
-xpl_status_t xpl_history_sessions(struct xpl_history *h, uint64_t schedule_id,
-                                  struct xpl_arena *arena, struct xpl_history_session **ret,
-                                  size_t *ret_n, struct xpl_error *err) {
+xpl_status_t xpl_hist_sessions(struct xpl_history *h, uint64_t schedule_id, struct xpl_arena *arena,
+                               struct xpl_history_session **ret, size_t *ret_n,
+                               struct xpl_error *err) {
     int rc;
     XPL_VEC(struct xpl_history_session) list = {0};
     *ret = NULL;
@@ -344,8 +363,8 @@ xpl_status_t xpl_history_sessions(struct xpl_history *h, uint64_t schedule_id,
     return XPL_OK;
 }
 
-xpl_status_t xpl_history_forget_session(struct xpl_history *h, uint64_t schedule_id, xpl_str_t name,
-                                        struct xpl_error *err) {
+xpl_status_t xpl_hist_forget_session(struct xpl_history *h, uint64_t schedule_id, xpl_str_t name,
+                                     struct xpl_error *err) {
     int rc;
     if (!xpl_hist_enter(h, &rc)) return xpl_hist_fail_off(err);
     sqlite3_stmt *st = xpl_hist_prepare(
