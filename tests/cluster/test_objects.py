@@ -32,6 +32,10 @@ LOGDIR = ROOT / "tests" / "data" / "logdir"
 ACCESS, SECRET = "AKIDOBJECTSTEST", "sEcReT/with+signs=and~more"
 # Every byte that signatures and URLs disagree about, and letters beyond ASCII.
 ODD = "run +=:@()*,%~&'!$;[]{}^` \u00e4\U0001f600"
+# What is compared between file, s3 and gs: of one host and of several, of all formats.
+ANSWERS = (("overview_page", "cpu/jax_4hosts"), ("op_profile", "accel/mi300_jax_gemm"),
+           ("kernel_stats", "accel/gpu_multi_worker"), ("trace_viewer", "cpu/jax_matmul_nopy"),
+           ("framework_op_stats", "cpu/jax_odd_names"), ("memory_profile", "cpu/tf_bfc_memory"))
 SOON = ("--object-interval", "100ms", "--scan-interval", "50ms")
 
 
@@ -82,6 +86,14 @@ class Objects(Case):
         return code, file.read_bytes() if code == 0 else b"", err
 
 
+    def check_same(self, daemon, plain):
+        """Answers to ANSWERS are those of the daemon on a directory, byte for byte."""
+        for tool, run in ANSWERS:
+            expected = self.answer(plain, tool, run)
+            self.assertEqual(expected[0], 0, expected)
+            self.assertEqual(self.answer(daemon, tool, run)[:2], expected[:2], (tool, run))
+
+
 class OfStub(Objects):
     def setUp(self):
         super().setUp()
@@ -122,12 +134,7 @@ class Stub(OfStub):
         plain, objects = self.daemon_on(LOGDIR, "plain"), self.started(prefix="logs/deep")
         self.assertEqual(sorted(n.split(",")[0] for n in self.names(objects)),
                          sorted(n.split(",")[0] for n in self.names(plain)))
-        for tool, run in (("overview_page", "cpu/jax_4hosts"), ("op_profile", "accel/mi300_jax_gemm"),
-                          ("kernel_stats", "accel/gpu_multi_worker"), ("trace_viewer", "cpu/jax_matmul_nopy"),
-                          ("framework_op_stats", "cpu/jax_odd_names"), ("memory_profile", "cpu/tf_bfc_memory")):
-            expected = self.answer(plain, tool, run)
-            self.assertEqual(expected[0], 0, expected)
-            self.assertEqual(self.answer(objects, tool, run)[:2], expected[:2], (tool, run))
+        self.check_same(objects, plain)
         fetched = self.bucket.count("get")
         self.assertEqual(fetched, 9)  # four hosts of one, and five of one
         self.assertEqual(self.answer(objects, "hlo_stats", "cpu/jax_4hosts")[0],
@@ -818,15 +825,15 @@ class Real(Objects):
 
     def test_real_server(self):
         """Signatures that a real server checks: sessions, odd names, answers of a directory."""
-        for path in (LOGDIR / "cpu").rglob("*.xplane.pb"):
-            self.put(f"logs/{path.relative_to(LOGDIR)}", path.read_bytes())
+        for run in {"cpu/jax_empty", *(run for _, run in ANSWERS)}:
+            for path in LOGDIR.glob("/plugins/profile/".join(run.split("/")) + "/*.xplane.pb"):
+                self.put(f"logs/{path.relative_to(LOGDIR)}", path.read_bytes())
         self.put(f"logs/plugins/profile/{ODD}/vm.xplane.pb", PROFILE.read_bytes())
         where = ("--object-endpoint", self.endpoint)
         objects = self.daemon_on("s3://bucket/logs", "objects", *where, *SOON)
         plain = self.daemon_on(LOGDIR, "plain")
         self.wait_listed(objects)
-        for tool, run in (("overview_page", "cpu/jax_4hosts"), ("trace_viewer", "cpu/jax_matmul_nopy")):
-            self.assertEqual(self.answer(objects, tool, run)[:2], self.answer(plain, tool, run)[:2])
+        self.check_same(objects, plain)
         code, _, err = self.answer(objects, "overview_page", ODD)
         self.assertEqual(code, 0, err)
         # Replaced: listed again, and read anew.
