@@ -93,7 +93,7 @@ static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) 
                                                .memory_limit = d->config->memory_limit,
                                                .memory_total = d->config->memory_total};
     if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
-    d->schedules = xpl_schedules_new(d->captures, d->history, remote ? NULL : d->config->logdir);
+    d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir, d->objects);
     if (!d->schedules) XPL_RETURN_OOM(err, "schedules");
     d->capture = xpl_svc_capture_new(d->captures, d->history, d->schedules);
     if (!d->capture) XPL_RETURN_OOM(err, "captures");
@@ -117,6 +117,7 @@ static xpl_status_t start_imports(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_svc_import_options o = {
         .logdir = d->config->logdir,
         .remote = d->outgoing ? xpl_outgoing_get_remote(d->outgoing) : NULL,
+        .objects = d->objects,
         .dir = dir,
         .allow_delete = d->config->allow_delete,
         .max_bytes = d->config->memory_limit,

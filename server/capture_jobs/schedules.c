@@ -54,7 +54,8 @@ struct xpl_schedules {
     struct xpl_capture_jobs *captures;
     struct xpl_history *history;
     const char *logdir;
-    pthread_mutex_t mu; // protects the list, and what changes in its schedules
+    struct xpl_objects *objects; // NULL: sessions are in logdir
+    pthread_mutex_t mu;          // protects the list, and what changes in its schedules
     struct schedule *list;
     size_t n;
 };
@@ -186,10 +187,12 @@ static uint64_t hand_over(void *arg, const char *target) {
 }
 
 struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
-                                        struct xpl_history *history, const char *logdir) {
+                                        struct xpl_history *history, const char *logdir,
+                                        struct xpl_objects *objects) {
     struct xpl_schedules *all = xpl_sys_alloc(sizeof *all);
     if (!all) return NULL;
-    *all = (struct xpl_schedules){.captures = captures, .history = history, .logdir = logdir};
+    *all = (struct xpl_schedules){
+        .captures = captures, .history = history, .logdir = logdir, .objects = objects};
     pthread_mutex_init(&all->mu, NULL);
     const struct xpl_capture_recorder recorder = {hand_over, all};
     xpl_capture_jobs_set_recorder(captures, &recorder);
@@ -232,8 +235,10 @@ static void remove_session(struct xpl_schedules *all, const struct schedule *s,
     struct xpl_session_path buf;
     struct xpl_error err = {0};
     const char *const path = xpl_session_path(one->name, &buf);
+    const struct xpl_session_made made = {one->n_hosts, one->made_ms};
     const xpl_status_t st =
-        has_others(all, path, one->n_hosts)
+        all->objects ? xpl_session_remove_objects(all->objects, path, xpl_format_match, &made, &err)
+        : has_others(all, path, one->n_hosts)
             ? xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                             "%.120s has profiles of others; it is left alone", path)
             : xpl_session_remove(all->logdir, path, xpl_format_match, one->dev, one->ino, &err);
@@ -255,7 +260,7 @@ static bool keeps_some(const request_msg *r) {
 // Removes the sessions that are more than the schedule keeps.
 static void remove_old_sessions(struct xpl_schedules *all, const struct schedule *s) {
     const request_msg *const r = s->request;
-    if (!keeps_some(r) || !all->logdir) return;
+    if (!keeps_some(r)) return;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_SESSIONS_BYTES);
     struct xpl_history_session *list;
@@ -428,11 +433,6 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
     if (b.failed)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the schedule is longer than 1 MiB");
     XPL_TRY(xpl_capture_jobs_check_enabled(all->captures, err));
-    if (!all->logdir && keeps_some(r))
-        XPL_RETURN_ERROR(
-            err, XPL_FAILED_PRECONDITION,
-            "the log directory is in an object store, from which this daemon removes no "
-            "sessions: leave --keep out, and have the bucket expire what is old");
     struct schedule *s = new_schedule(all);
     if (!s) XPL_RETURN_OOM(err, "schedule");
     xpl_status_t st = decode(s, (xpl_bytes_t){b.p, b.n}, err);

@@ -10,7 +10,6 @@
 #include "server/engine/pool.h"
 #include "server/engine/request.h"
 #include "server/grpc/import.h"
-#include "storage/objects/objects.h"
 #include "storage/sessions/removal.h"
 
 struct removal {
@@ -30,7 +29,10 @@ static void run_removal(void *arg) {
     struct xpl_error err = {0};
     struct stat sb;
     xpl_status_t st = XPL_OK;
-    if (stat(r->svc->o.logdir, &sb) != 0 || !S_ISDIR(sb.st_mode))
+    if (r->svc->o.objects)
+        st = xpl_session_remove_objects(r->svc->o.objects, r->path.ptr, xpl_format_match, NULL,
+                                        &err);
+    else if (stat(r->svc->o.logdir, &sb) != 0 || !S_ISDIR(sb.st_mode))
         st = xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                            "the log directory is one file, which is not deleted");
     else
@@ -56,10 +58,6 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     if (!r->svc->o.allow_delete)
         XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
                          "this daemon deletes nothing: it was started without --allow-delete");
-    if (xpl_objects_is_url(r->svc->o.logdir))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "the log directory is in an object store, from which this daemon removes "
-                         "no sessions: delete the session there");
     struct xpl_snapshot *snap = xpl_catalogue_get(r->svc->catalogue);
     const struct xpl_session *const one = xpl_snapshot_find(snap, name);
     const bool copied = one &&

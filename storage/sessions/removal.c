@@ -63,9 +63,7 @@ static bool is_companion(xpl_str_t name) {
     return false;
 }
 
-// Whether the file goes with its session: profiles that are read, and our notes; in one of XProf's
-// run directories also profiles that are not read, and what stands beside profiles there.
-static bool belongs(xpl_str_t name, xpl_profile_match_fn match, bool run) {
+bool xpl_session_owns_file(xpl_str_t name, xpl_profile_match_fn match, bool run) {
     xpl_str_t host;
     unsigned rank;
     const char *refusal = NULL;
@@ -93,7 +91,7 @@ static xpl_status_t remove_files(DIR *dir, const char *path, xpl_profile_match_f
     for (const struct dirent *e; (e = readdir(dir));) {
         struct stat sb;
         if (is_part(xpl_str_from(e->d_name))) remove_part(dirfd(dir), e->d_name);
-        if (!belongs(xpl_str_from(e->d_name), match, run)) continue;
+        if (!xpl_session_owns_file(xpl_str_from(e->d_name), match, run)) continue;
         if (fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(sb.st_mode))
             continue;
         if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno != ENOENT) return fail(path, err);

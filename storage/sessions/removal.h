@@ -21,6 +21,25 @@
 xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
                                 uint64_t dev, uint64_t ino, struct xpl_error *err) XPL_NODISCARD;
 
+// Whether the file goes with its session: profiles that are read, and our notes; in one of XProf's
+// run directories (`run`) also profiles that are not read, and what stands beside profiles there.
+bool xpl_session_owns_file(xpl_str_t name, xpl_profile_match_fn match, bool run);
+
+// What a schedule knows of a session that it made.
+struct xpl_session_made {
+    uint64_t n_hosts;
+    int64_t at_ms; // when it was stored, since 1970
+};
+// The same of a bucket: its directory is listed, and of what is named there the objects that
+// xpl_session_remove would remove are, profiles last; so one that fails can be tried again.
+// `made`, if not NULL, says what is there: with more profiles, or profiles that were written since,
+// the session is left alone (FAILED_PRECONDITION).  NOT_FOUND: there is nothing of a session;
+// RESOURCE_EXHAUSTED: too many names; else as xpl_objects_list.  Blocks.
+xpl_status_t xpl_session_remove_objects(struct xpl_objects *o, const char *path,
+                                        xpl_profile_match_fn match,
+                                        const struct xpl_session_made *made, struct xpl_error *err)
+    XPL_NODISCARD;
+
 // Profiles in the directory `path` below `logdir`, those of formats that are not read and those
 // that are just being written among them; 0 where a link is on the way.  Their sizes' sum comes in
 // *ret_bytes, which may be NULL.  Blocks.

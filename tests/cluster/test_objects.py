@@ -349,9 +349,8 @@ class Stub(OfStub):
         del os.environ["AWS_ACCESS_KEY_ID"]
         self.assertIn("AWS_ACCESS_KEY_ID", self.refused())
         os.environ["AWS_ACCESS_KEY_ID"] = ACCESS
-        daemon = self.started("--allow-delete")
-        for call in (("delete", "run"), ("capture", "127.0.0.1:1", "--every", "1h", "--keep", "3"),
-                     ("capture", "127.0.0.1:1", "--direct", "--logdir", "s3://bucket/logs"),
+        daemon = self.started()
+        for call in (("capture", "127.0.0.1:1", "--direct", "--logdir", "s3://bucket/logs"),
                      ("iree", "capture", "--mode", "queue-events", "--logdir", "s3://bucket/logs", "--", "true")):
             code, out, err = self.ask_of(daemon, *call, cwd=self.place)
             self.assertNotEqual(code, 0, call)
@@ -776,6 +775,55 @@ class Writes(OfStub):
         self.assertEqual(code, 0, err)
         wait_until("two turns are over", lambda: len({k.split("/")[3] for k in self.keys()}) >= 2)
         self.assertTrue(all(k.startswith("logs/plugins/profile/often_") for k in self.keys()))
+
+    def test_delete(self):
+        """What a session consists of goes, profiles last, and nothing else; half of one is deleted again."""
+        key = self.put_run("run")
+        for name in ("capture.json", "vm.op_stats.pb", "notes.txt", "below/vm.xplane.pb"):
+            self.bucket.put(f"logs/plugins/profile/run/{name}", b"{}")
+        other = self.put_run("run_2")
+        kept = sorted([other, *(f"logs/plugins/profile/run/{n}" for n in ("notes.txt", "below/vm.xplane.pb"))])
+        refused = self.started()
+        code, _, err = self.ask_of(refused, "delete", "run")
+        self.assertNotEqual(code, 0)
+        self.assertIn("--allow-delete", err)
+        daemon = self.started("--allow-delete", "--object-interval", "1h", name="deletes")
+        self.bucket.faults.append(lambda handler, kind, key: kind == "delete" and key.endswith("xplane.pb") and
+                                  (handler.fail(403, "AccessDenied") or True))
+        code, _, err = self.ask_of(daemon, "delete", "run")
+        self.assertNotEqual(code, 0)
+        self.assertIn("403 AccessDenied", err)
+        self.assertEqual(self.keys(), sorted([key, *kept]))
+        self.bucket.faults.clear()
+        self.assertIn("run", self.sessions_of(daemon))
+        code, out, err = self.ask_of(daemon, "delete", "run")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.keys(), kept)
+        self.assertNotEqual(self.answer(daemon, "overview_page", "run")[0], 0)
+        self.assertEqual(self.answer(daemon, "overview_page", "run_2")[0], 0)
+        code, _, err = self.ask_of(daemon, "delete", "never")
+        self.assertNotEqual(code, 0)
+        self.assertEqual(self.keys(), kept)
+
+    def sessions_of(self, daemon):
+        return {line.split(",")[0].strip('"') for line in self.names(daemon)}
+
+    def test_keep(self):
+        """A schedule removes its old sessions; those to which others added, or that others wrote anew, stay."""
+        daemon = self.started()
+        code, out, err = self.ask_of(daemon, "capture", self.fake("ok").address, "--every", "1500ms", "--duration",
+                                     "50ms", "--session", "often", "--keep", "2")
+        self.assertEqual(code, 0, err)
+        mine = lambda: sorted({k.split("/")[3] for k in self.keys() if "/often" in k})  # noqa: E731
+        wait_until("a session is there", mine)
+        first = mine()[0]
+        self.bucket.put(f"logs/plugins/profile/{first}/another.xplane.pb", PROFILE.read_bytes())
+        wait_until("more than are kept were captured", lambda: len(
+            {r[1].split("/")[3] for r in self.bucket.requests if r[0] == "put" and "/often" in r[1]}) >= 5)
+        wait_until("old ones are removed", lambda: len(mine()) <= 4)
+        self.assertIn(first, mine())
+        self.assertIn("has profiles of others", daemon.text())
+        self.assertIn("an old session was removed", daemon.text())
 
     def test_killed(self):
         """What a killed daemon had on its way is removed by the next one."""

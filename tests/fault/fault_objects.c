@@ -12,6 +12,7 @@
 #include "storage/objects/listing.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/outgoing.h"
+#include "storage/sessions/removal.h"
 #include "tests/unit/storage/fake_objects.h"
 
 static char dir[] = "/tmp/xplaned-test-XXXXXX";
@@ -110,6 +111,11 @@ static void write_session(void) {
                 ok(xpl_session_writer_sync(s, &err), &err))
                 CHECK_EQ(fake.n_put, 2);
             xpl_session_writer_undo(s);
+            err = (struct xpl_error){0};
+            if (fake.n_put &&
+                ok(xpl_session_remove_objects(&fake.base, "plugins/profile/run", match, NULL, &err),
+                   &err))
+                CHECK_EQ(fake.n_put, 0);
         }
         xpl_session_writer_close(s);
         CHECK(fake.n_put <= 1 && !has);

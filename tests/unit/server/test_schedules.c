@@ -58,7 +58,7 @@ static void start(struct fixture *f) {
                                                 .scan = no_scan,
                                                 .enabled = f->enabled};
     CHECK((f->jobs = xpl_capture_jobs_new(&jo)));
-    CHECK((f->schedules = xpl_schedules_new(f->jobs, f->history, f->logdir)));
+    CHECK((f->schedules = xpl_schedules_new(f->jobs, f->history, f->logdir, NULL)));
 }
 
 static void stop(struct fixture *f) {
