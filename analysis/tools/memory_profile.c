@@ -10,6 +10,7 @@ const struct xpl_tool xpl_tool_memory_profile = {
     .needs = kNeeds,
     .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_ONE,
+    .shows_views = true,
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 8,
     .content_type = "application/json",

@@ -238,6 +238,21 @@ class Compare(Case):
             self.assertIn("mlp_dispatch_0", out)
             self.assertEqual("cut: the file is damaged or was never finished" in err, status == 3)
 
+    def test_memory_profile(self):
+        """XProf's timeline of memory has the peaks of the report usage."""
+        for name in ("task", "vk", "sync"):
+            bundle = self.DATA / f"{name}-mlp-all.ireeprof"
+            code, out, err = self.ask("analyze", "memory_profile", bundle)
+            self.assertEqual(code, 0, err)
+            peaks = {name: int(a["profileSummary"]["peakBytesUsageLifetime"])
+                     for name, a in json.loads(out)["memoryProfilePerAllocator"].items()}
+            code, out, err = self.ask("iree", "usage", bundle, "--format", "jsonl")
+            self.assertEqual(code, 0, err)
+            rows = [json.loads(line) for line in out.splitlines()]
+            self.assertEqual(peaks, {f"device {r['physical_device_ordinal']} {r['kind']}": r["peak_bytes"]
+                                     for r in rows if r["type"] == "memory_usage"})
+            self.assertIn(100864, peaks.values())
+
     def test_paths(self):
         task, sync = self.DATA / "task-mlp-all.ireeprof", self.DATA / "sync-mlp-all.ireeprof"
         answer = self.compare(task, sync)

@@ -6,11 +6,13 @@
 // events of a plane's line for counters.  Times count from the first event, as those of XLA do;
 // arguments have the machine's monotonic clock.  A dispatch is an op:
 // its function is the op's name, the module that the function's name begins with its component,
-// and what stands behind the number of the dispatch its type.
+// and what stands behind the number of the dispatch its type.  A line of allocators has each
+// allocation and its end once more, as XLA's allocators tell of them: memory_profile reads these.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/ireeprof/reports/usage.h"
 #include "analysis/ireeprof/timeline/impl.h"
 #include "analysis/xplane/writer.h"
 #include "base/intern.h"
@@ -18,6 +20,8 @@
 #include "base/text/utf8.h"
 
 enum { FIRST_LINE = 1, CANCEL_EVERY = 4096, FLOW_BITS = 56, SHOWN = 512, OP_MAX = 200 };
+// Ids of lines that are no track's.
+enum { LINE_COUNTERS = INT32_MAX, LINE_ALLOCATORS = INT32_MAX - 1 };
 enum direction { FLOW_IN = 1, FLOW_OUT, FLOW_INOUT }; // as in a stat "flow"
 
 // The plane and the line that a track is on.
@@ -323,7 +327,7 @@ static void begin_line(struct xpl_iree_sink *s, const struct xpl_iree_event *e) 
     x->first_ns = e->ns;
     if (__builtin_sub_overflow(e->ns, s->base, &begin)) begin = INT64_MAX;
     const struct xpl_xspace_writer_line line = {
-        .id = counters ? INT32_MAX : (int64_t)x->places[e->track].line,
+        .id = counters ? LINE_COUNTERS : (int64_t)x->places[e->track].line,
         .name = counters ? XPL_STR("_counters_") : path_of(x, s->t, e->track, text, sizeof text),
         .timestamp_ns = begin};
     xpl_xspace_writer_begin_line(&x->w, &line);
@@ -345,6 +349,86 @@ static xpl_status_t check(struct xpl_iree_sink *s, struct xpl_error *err) {
     return XPL_OK;
 }
 
+// ---- allocators ----
+
+// What an allocator did and the state that this left it in.
+static void put_allocator(struct xpl_iree_xspace *x, const struct xpl_iree_usage *u,
+                          const struct xpl_iree_memory_event *e, int64_t bytes) {
+    const struct {
+        const char *name;
+        uint64_t value;
+    } stats[] = {{"bytes_allocated", u->bytes},
+                 {"peak_bytes_in_use", u->peak_bytes},
+                 {"requested_bytes", e->length},
+                 {"allocation_bytes", (uint64_t)(bytes < 0 ? -bytes : bytes)},
+                 {"addr", e->allocation_id},
+                 {"bytes_available", e->pool_bytes_free}}; // last: where a pool says so
+    const xpl_str_t name = xpl_str_from(bytes < 0 ? "MemoryDeallocation" : "MemoryAllocation");
+    char text[64];
+    xpl_xspace_writer_begin_event(&x->w, id_of(x, x->names, &x->n_names, name),
+                                  ps_between(x->first_ns, e->host_time_ns), 0);
+    const int n = snprintf(text, sizeof text, "device %" PRIu32 " %s",
+                           u->key.physical_device_ordinal, xpl_iree_memory_kind_names[u->key.kind]);
+    put_str_stat(x, "allocator_name", (xpl_str_t){text, (size_t)n});
+    const size_t n_stats = sizeof stats / sizeof *stats - !(e->flags & XPL_IREE_MEMORY_POOL_STATS);
+    // Readers of XLA's take signed numbers alone.
+    for (size_t i = 0; i < n_stats; i++)
+        xpl_xspace_writer_int(&x->w, stat_id(x, stats[i].name),
+                              stats[i].value < INT64_MAX ? (int64_t)stats[i].value : INT64_MAX);
+    xpl_xspace_writer_end_event(&x->w);
+}
+
+static void begin_allocators(struct xpl_iree_sink *s, int64_t ns) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const struct xpl_xspace_writer_line line = {.id = LINE_ALLOCATORS,
+                                                .name = XPL_STR("allocators"),
+                                                .timestamp_ns = ps_between(s->base, ns) / 1000};
+    x->first_ns = ns;
+    xpl_xspace_writer_begin_line(&x->w, &line);
+}
+
+// Adds an event of memory to the line, which begins with the first; false on OOM.
+static bool add_allocation(struct xpl_iree_sink *s, struct xpl_iree_usages *usages,
+                           const struct xpl_iree_event *event, bool *begun) {
+    struct xpl_iree_memory_event e;
+    struct xpl_iree_usage *usage;
+    int64_t bytes;
+    memcpy(&e, s->t->run->bundle->bytes.ptr + event->at, sizeof e);
+    if (!xpl_iree_usage_of(usages, &e, &usage)) return false;
+    if (!usage) return true;
+    if (!xpl_iree_usage_add(usages, usage, &e, &bytes)) return false;
+    if (bytes == 0) return true;
+    if (!*begun) begin_allocators(s, event->ns);
+    *begun = true;
+    put_allocator(state_of(s), usage, &e, bytes);
+    return true;
+}
+
+static xpl_status_t put_allocators(struct xpl_iree_sink *s, struct xpl_error *err) {
+    const struct xpl_iree_event *const events = s->t->events.v;
+    struct xpl_iree_usages usages;
+    xpl_status_t st = XPL_OK;
+    bool begun = false;
+    xpl_iree_usages_init(&usages, sizeof(struct xpl_iree_usage));
+    for (size_t i = 0; st == XPL_OK && i < s->t->events.n; i++) {
+        if (events[i].kind != XPL_IREE_EVENT_MEMORY) continue;
+        if (!add_allocation(s, &usages, &events[i], &begun)) state_of(s)->failed = true;
+        if (i % CANCEL_EVERY == 0 || state_of(s)->failed) st = check(s, err);
+    }
+    if (begun) xpl_xspace_writer_end_line(&state_of(s)->w);
+    xpl_iree_usages_fini(&usages);
+    return st;
+}
+
+static xpl_status_t end_plane(struct xpl_iree_sink *s, uint32_t plane, struct xpl_error *err) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    xpl_xspace_writer_end_line(&x->w);
+    const xpl_status_t st = plane == 0 ? put_allocators(s, err) : XPL_OK;
+    end_names(x);
+    xpl_xspace_writer_end_plane(&x->w);
+    return st;
+}
+
 // One pass: everything, in the order of planes and lines.
 static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
     struct xpl_iree_xspace *const x = state_of(s);
@@ -359,8 +443,10 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
         const struct place *const at = &x->places[e->track];
         const bool new_plane = !last || last->plane != at->plane;
         const bool new_line = new_plane || last->line != at->line;
-        if (last && new_line) xpl_xspace_writer_end_line(&x->w);
-        if (last && new_plane) end_names(x), xpl_xspace_writer_end_plane(&x->w);
+        if (last && new_plane)
+            XPL_TRY(end_plane(s, last->plane, err));
+        else if (last && new_line)
+            xpl_xspace_writer_end_line(&x->w);
         if (new_plane) begin_plane(s, at->plane);
         if (new_line) begin_line(s, e);
         last = at;
@@ -368,11 +454,7 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
         if (e->kind != XPL_IREE_EVENT_END) xpl_iree_timeline_put(s, e, (uint64_t)e->ns);
         if (i % CANCEL_EVERY == 0) XPL_TRY(check(s, err));
     }
-    if (last) {
-        xpl_xspace_writer_end_line(&x->w);
-        end_names(x);
-        xpl_xspace_writer_end_plane(&x->w);
-    }
+    if (last) XPL_TRY(end_plane(s, last->plane, err));
     return check(s, err);
 }
 

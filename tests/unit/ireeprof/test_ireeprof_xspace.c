@@ -87,6 +87,41 @@ static void test_host(void) {
     close_bundle(&o);
 }
 
+static int64_t stat_of(const struct xpl_event *ev, enum xpl_stat_type type) {
+    struct xpl_stats stats = ev->stats;
+    struct xpl_stat v;
+    while (xpl_stats_next(&stats, &v) == XPL_WIRE_FIELD)
+        if (v.md->type == type) return xpl_stat_int(&v);
+    return -1;
+}
+
+// Allocations and their ends with what is in use after each, as XLA's allocators tell of them: of
+// a pool's reservations and of a queue two are opened, and the larger one is closed.
+static void test_allocators(void) {
+    struct opened o;
+    open_bundle(&o, "task-mlp-all");
+    const struct xpl_plane *const p = xpl_xspace_plane(o.space, XPL_STR("/host:CPU"));
+    static const int64_t in_use[] = {2560, 2560, 100864, 100864, 2560, 2560};
+    size_t n = 0, closed = 0;
+    for (uint32_t i = 0; i < p->n_lines; i++) {
+        struct xpl_event_cursor cursor;
+        struct xpl_event ev;
+        if (!xpl_str_eq(p->lines[i].name, XPL_STR("allocators"))) continue;
+        xpl_events_begin(&cursor, &p->lines[i]);
+        for (; xpl_events_next(&cursor, &ev) == XPL_WIRE_FIELD; n++) {
+            const enum xpl_event_type type = p->event_md[ev.md].type;
+            CHECK(type == XPL_EVENT_MEMORY_ALLOCATION || type == XPL_EVENT_MEMORY_DEALLOCATION);
+            closed += type == XPL_EVENT_MEMORY_DEALLOCATION;
+            CHECK(n < sizeof in_use / sizeof *in_use);
+            CHECK_EQ(stat_of(&ev, XPL_STAT_BYTES_ALLOCATED), in_use[n]);
+            CHECK_EQ(stat_of(&ev, XPL_STAT_PEAK_BYTES_IN_USE), n < 2 ? 2560 : 100864);
+            CHECK_EQ(stat_of(&ev, XPL_STAT_ALLOCATION_BYTES), n < 2 ? 2560 : 98304);
+        }
+    }
+    CHECK(n == sizeof in_use / sizeof *in_use && closed == 2);
+    close_bundle(&o);
+}
+
 // What a device timed is on a plane of its own.
 static void test_device(void) {
     struct opened o;
@@ -149,6 +184,7 @@ static void test_limit(void) {
 int main(void) {
     test_limit();
     test_host();
+    test_allocators();
     test_device();
     test_everything();
     return 0;
