@@ -123,6 +123,14 @@ class CostProgram:
             root = self.add(c, "tuple", tuple_of([x.shape for x in some]), some)
         return self.finish(c, root), root.shape
 
+    def begun(self, c, f, s, operands):
+        """The start of what the computation `f` does, whose result has the shape `s`."""
+        begun = tuple_of([tuple_of([x.shape for x in operands]), s, shape(S32)])
+        return self.add(c, "async-start", begun, operands, called_computation_ids=[f.id], async_execution_thread="main")
+
+    def done(self, c, begun):
+        return self.add(c, "async-done", begun.shape.tuple_shapes[1], [begun])
+
     def pick(self, c, pool, rank=0):
         """An array of at least that many dimensions."""
         r = self.r
@@ -574,5 +582,25 @@ def fused_copy(p, c):
     return nested_fusion(p, c, lambda inner, x: p.add(inner, "copy", x.shape, [x]))
 
 
+def called_start(p, c, op, dims, **fields):
+    """A call of a computation that starts and ends an operation: both have the costs of that, the start itself has none."""
+    x, y = shape(F32, [8, 4]), shape(F32, dims)
+    started, called = p.computation("started"), p.computation("called")
+    a, = p.parameters(started, x)
+    p.finish(started, p.add(started, op, y, [a], **fields))
+    b, = p.parameters(called, x)
+    p.finish(called, p.done(called, p.begun(called, started, y, [b])))
+    return p.add(c, "call", y, p.parameters(c, x), called_computation_ids=[called.id])
+
+
+def started_root(p, c):
+    return called_start(p, c, "sqrt", [8, 4])
+
+
+def started_scatter(p, c):
+    """The start of a reduce-scatter has its flops and bytes, too."""
+    return called_start(p, c, "reduce-scatter", [4, 4], called_computation_ids=[p.combiner(F32)], dimensions=[0])
+
+
 CASES = [slice_of_nothing, update_of_nothing, slice_and_update_of_nothing, nothing_of_nothing, custom_fusion_of_fewer_operands,
-         fused_bitcast, fused_iota, fused_id, fused_partition, fused_barrier, fused_copy]
+         fused_bitcast, fused_iota, fused_id, fused_partition, fused_barrier, fused_copy, started_root, started_scatter]

@@ -30,6 +30,7 @@ enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index) 
     switch ((int)c->m->instructions[index].opcode) {
         case XPL_HLO_WHILE:
         case XPL_HLO_CONDITIONAL:
+        case XPL_HLO_ASYNC_START:
         case XPL_HLO_CALL: return COST_EXTENT_ALL;
         case XPL_HLO_FUSION:
         case XPL_HLO_REDUCE:

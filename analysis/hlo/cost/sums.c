@@ -89,10 +89,14 @@ static void add(struct adding *to, uint64_t key, float value) {
     }
 }
 
+static void add_entries(struct adding *to, const struct cost_sums *s) {
+    if (!s || !xpl_cost_spend(to->c, 1 + (uint64_t)s->n)) return;
+    for (uint32_t i = 0; i < s->n; i++)
+        add(to, s->entries[i].key, s->entries[i].v);
+}
+
 static void add_node(struct adding *to, const struct cost_node *n) {
-    const struct cost_sums *const more = n->more;
-    if (!xpl_cost_spend(to->c, 1 + (more ? more->n : 0) + (n->is_call ? 0 : 2 * n->n_operands)))
-        return;
+    if (!xpl_cost_spend(to->c, 1 + (n->is_call ? 0 : 2 * (uint64_t)n->n_operands))) return;
     if (!n->is_call) {
         add(to, xpl_cost_key(COST_OUTPUT, 0, 0), n->output);
         for (uint32_t k = 0; k < n->n_operands; k++) {
@@ -100,8 +104,8 @@ static void add_node(struct adding *to, const struct cost_node *n) {
             add(to, xpl_cost_key(COST_UTILIZATION, k, 0), n->utilization[k]);
         }
     }
-    for (uint32_t i = 0; more && i < more->n; i++)
-        add(to, more->entries[i].key, more->entries[i].v);
+    add_entries(to, n->more);
+    add_entries(to, n->started);
 }
 
 void xpl_cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries) {
@@ -111,6 +115,10 @@ void xpl_cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t 
         const struct cost_node *const node = c->nodes[k->order[i]];
         k->sums.flops += node->flops;
         k->sums.bytes += node->bytes;
+        if (node->started) {
+            k->sums.flops += node->started->flops;
+            k->sums.bytes += node->started->bytes;
+        }
         if (entries) add_node(&all, node);
     }
     if (entries && !xpl_cost_stopped(c)) keep_entries(&k->sums, &all.v);

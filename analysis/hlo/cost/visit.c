@@ -95,6 +95,21 @@ static void calls(struct cost_visit *v) {
     if (sums) be_sums(v, sums);
 }
 
+// XLA goes through what an async op starts as if it stood beside it, and finds nothing for the
+// start itself; but a reduce-scatter's flops and bytes are those of both.
+static void async_start(struct cost_visit *v) {
+    xpl_cost_nothing(v);
+    for (uint32_t k = 0; k < v->n->n_operands; k++)
+        v->n->utilization[k] = 0;
+    const uint32_t k = xpl_cost_called(v->c, v->index, 0);
+    if (k == UINT32_MAX) return;
+    v->n->started = &v->c->computations[k]->sums;
+    const uint32_t wrapped = v->c->m->computations[k].root;
+    if (v->c->m->instructions[wrapped].opcode != XPL_HLO_REDUCE_SCATTER) return;
+    v->n->flops = v->c->nodes[wrapped]->flops;
+    v->n->bytes = v->c->nodes[wrapped]->bytes;
+}
+
 // ---- the table ----
 
 typedef void rule_fn(struct cost_visit *v);
@@ -139,6 +154,7 @@ static rule_fn *const rules[XPL_HLO_N_OPS] = {
     [XPL_HLO_WHILE] = calls,
     [XPL_HLO_CONDITIONAL] = calls,
     [XPL_HLO_CALL] = calls,
+    [XPL_HLO_ASYNC_START] = async_start,
 };
 
 static rule_fn *rule_of(enum xpl_hlo_op op) {

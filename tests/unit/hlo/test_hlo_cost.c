@@ -683,6 +683,38 @@ static void test_branches(void) {
     xpl_buf_fini(&module);
 }
 
+// What an async op starts is as if it stood beside it, where a call adds up; the start itself has
+// nothing, but of a reduce-scatter flops and bytes.
+static void test_started(void) {
+#define STARTED(id, sub, shape)                                                                    \
+    " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[1] 38:[" sub "] "                           \
+    "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{" shape "} 4:{2:4}}} "
+    static const char *const texts[] = {
+        ADD,
+        "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"r.s\" 2:\"sqrt\" 35:12 36:[11]" F32_8_4 "}",
+        "1:\"part\" 5:2 6:22 2:{1:\"p.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
+        "2:{1:\"p.s\" 2:\"reduce-scatter\" 35:22 36:[21] 38:[1] 49:{1:[0,1]} 3:{2:11 3:[4,4]}}",
+        "1:\"called\" 5:3 6:34 2:{1:\"c.p\" 2:\"parameter\" 35:1" F32_8_4
+        "} " STARTED("31", "4", "2:11 3:[8,4]") STARTED(
+            "33", "2", "2:11 3:[4,4]") "2:{1:\"done\" 2:\"async-done\" 35:34 36:[31]" F32_8_4 "}",
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
+    struct xpl_buf module = module_of(texts, 5, 9);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "r.s", 75 * 32, 75 * 32, 256, 128, 128);
+    check_cost(&c, "s31", 0, 0, 0, 0, 0);
+    check_cost(&c, "p.s", 48, 48, 64 * 5, 128, 64);
+    check_cost(&c, "s33", 48, 48, 64 * 5, 0, 0);
+    check_cost(&c, "done", 0, 0, 128 + 24, 0, 128);
+    // 24 bytes are the tuple that the end reads.
+    check_cost(&c, "call", 75 * 32 + 2 * 48, 75 * 32 + 2 * 48, 256 + 2 * 320 + 152, 128 + 128 + 24,
+               128 + 64 + 128);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+#undef STARTED
+}
+
 // Parts of a tuple that a fusion takes and gives are read and written each by itself.
 static void test_tuples_of_fusions(void) {
 #define PAIR "3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[8,4]}}"
@@ -751,6 +783,7 @@ int main(void) {
     test_ranks();
     test_single_rules();
     test_branches();
+    test_started();
     test_tuples_of_fusions();
     test_lost_collectives();
     test_lost_gemms();
