@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of fields: numbers, names of numbers, texts.
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +45,17 @@ static double number_of(const struct xpl_proto_field *f, const struct xpl_field 
     return f->type == XPL_PROTO_FLOAT ? (double)s : d;
 }
 
-// As many digits as read back: six or nine of a float, 15 or 17 of a double.
+// As many digits as read back: six or nine of a float, 15 or 17 of a double.  protobuf's text
+// format takes reading a subnormal float for a failure, which gives those nine digits.
 static void put_real(struct xpl_buf *b, const struct xpl_proto_field *f, double v) {
     char text[XPL_JSON_FLOAT_MAX];
+    const bool subnormal = f->type == XPL_PROTO_FLOAT && fabs(v) > 0 && fabs(v) < (double)FLT_MIN;
     if (isnan(v))
         xpl_buf_str(b, XPL_STR("nan"));
     else if (isinf(v))
         xpl_buf_str(b, v < 0 ? XPL_STR("-inf") : XPL_STR("inf"));
+    else if (subnormal)
+        xpl_buf_put(b, text, (size_t)snprintf(text, sizeof text, "%.9g", v));
     else if (f->type == XPL_PROTO_FLOAT)
         xpl_buf_put(b, text, xpl_json_float((float)v, text));
     else
@@ -116,6 +121,11 @@ void txt_proto_json(struct xpl_buf *b, const struct xpl_proto_field *f, const st
             name = isnan(d) ? "NaN" : !isinf(d) ? NULL : d < 0 ? "-Infinity" : "Infinity";
             if (v->u && !(d < 0) && !(d > 0) && !name) { // readers take -0 for a whole number
                 xpl_buf_str(b, XPL_STR("-0.0"));
+                return;
+            }
+            if (f->type == XPL_PROTO_FLOAT && fabs(d) >= (double)FLT_MAX && !name) {
+                // Nine digits are more than the largest float, and readers refuse them.
+                xpl_buf_str(b, d < 0 ? XPL_STR("-3.4028234e+38") : XPL_STR("3.4028234e+38"));
                 return;
             }
             break;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An HloProto by the names of its fields: protobuf's text format as XProf prints it, and JSON; what
 // of messages out of order counts; what ends it.
+#include <float.h>
+
 #include "analysis/hlo/proto/json_check.h"
 #include "analysis/hlo/proto/print.h"
 #include "tests/check.h"
@@ -84,7 +86,8 @@ static void test_json(void) {
 
 // Numbers that are no integers, from their bytes: as many digits as read back.
 static void test_reals(void) {
-    static const float v[] = {0.1f, 1e10f, 16777216.0f, 123456.7f, -0.0f, 1.0f / 3};
+    static const float v[] = {0.1f,     1e10f,  16777216.0f, 123456.7f, -0.0f,
+                              1.0f / 3, 1e-40f, FLT_MAX,     -FLT_MAX};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_buf proto = mk_open(), m = mk_open(), c = mk_open(), in = mk_open(), l = mk_open();
     struct xpl_buf out;
@@ -96,8 +99,15 @@ static void test_reals(void) {
     CHECK_OK(print(&proto, XPL_HLO_PROTO_JSON, &exec, 1 << 20, &out), &err);
     static const char json[] =
         "{\"hloModule\":{\"computations\":[{\"instructions\":[{\"literal\":{\"f32s\":"
-        "[0.1,1e+10,16777216,123456.703,-0.0,0.333333343]}}]}]}}\n";
+        // The largest in digits that no reader takes for more.
+        "[0.1,1e+10,16777216,123456.703,-0.0,0.333333343,9.9999461e-41,3.4028234e+38,"
+        "-3.4028234e+38]}}]}]}}\n";
     CHECK_BYTES(out.p, out.n, json, strlen(json));
+    xpl_buf_fini(&out);
+    CHECK_OK(print(&proto, XPL_HLO_PROTO_PBTXT, &exec, 1 << 20, &out), &err);
+    static const char pbtxt[] = "        f32s: 0.333333343\n        f32s: 9.9999461e-41\n"
+                                "        f32s: 3.40282347e+38\n        f32s: -3.40282347e+38\n";
+    CHECK(xpl_str_has((xpl_str_t){(const char *)out.p, out.n}, xpl_str_from(pbtxt)));
     xpl_buf_fini(&out);
     // A run that ends within a number.
     proto.p[proto.n - 1] = 0;
