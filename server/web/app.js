@@ -54,6 +54,7 @@ const skip = document.getElementById('skip');
 skip.addEventListener('click', () => main.focus());
 
 let drawing = null;  // AbortController of the page on show
+let shown = null;    // what that page was given, once it is there
 let toolList = {session: null, tools: []};  // of the session that was drawn last
 
 async function knownTools(session, signal) {
@@ -129,6 +130,7 @@ function choose(at) {
 
 async function draw() {
   if (drawing) drawing.abort();
+  shown = null;
   const mine = drawing = new AbortController();
   const at = router.parse();
   const page = choose(at);
@@ -153,7 +155,7 @@ async function draw() {
     if (!page) throw new api.ApiError(404, 'NOT_FOUND', `There is no page “${at.page}”.`);
     const body = h('div', {class: `page page-${at.page.replace(/[^a-z_]/g, '-')}`});
     const noteBox = h('div', {class: 'notes'});
-    await page.render({
+    const given = {
       at,
       session,
       tools,
@@ -171,8 +173,10 @@ async function draw() {
         return answer.data;
       },
       warn: (list) => notes(noteBox, list),
-    });
+    };
+    await page.render(given);
     if (mine.signal.aborted) return;
+    shown = given;
     main.replaceChildren(noteBox, body);
     requestAnimationFrame(() => performance.mark('page-shown'));
     announce(`${title} loaded`);
@@ -185,6 +189,9 @@ async function draw() {
 
 theme.start();
 window.addEventListener('hashchange', () => {
+  // A page may show a change of its own address itself (readdress says whether it did).
+  const at = router.parse();
+  if (shown?.at.session === at.session && shown.at.page === at.page && shown.readdress?.(at, history.state)) return;
   main.scrollTop = 0;
   draw();
 });

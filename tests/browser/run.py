@@ -15,6 +15,7 @@ import images
 import test_history
 import test_pages
 import test_programs
+import test_tools
 import test_trace
 from harness import ROOT, Daemon, Prefix, Results, Skip, Tab, environment_path, find_chromium
 
@@ -75,6 +76,8 @@ def main():
                 run("access", test, base)
             for test in test_trace.TESTS:
                 run("trace", test, base)
+            for test in test_tools.TESTS:
+                run("tools", test, base)
             for test in (test_pages.deep_links, test_pages.hosts_choice, test_trace.zoom_by_wheel):
                 run("prefix", test, prefix.base)
             for test in images.tests(shots, ROOT / "docs" / "images" if "--images" in sys.argv else None):

@@ -84,11 +84,13 @@ def sums(all_events, query):
     """What trace_sums says of these events."""
     get = lambda key, default: query.get(key, [default])[0]
     begin, end = float(get("start_time_ms", "0")) * 1000, float(get("end_time_ms", "0")) * 1000
-    words, pids = get("name", "").lower().split(), [int(p) for p in get("tracks", "").split(",") if p]
+    words, tracks = get("name", "").lower().split(), [t for t in get("tracks", "").split(",") if t]
     by_name = {}
     for e in all_events:
         name, ts, dur = e["name"], e["ts"] if e["ph"] == "X" else None, e.get("dur", 0)
-        if ts is None or not all(w in name.lower() for w in words) or (pids and e["pid"] not in pids):
+        if ts is None or not all(w in name.lower() for w in words):
+            continue
+        if tracks and not {str(e["pid"]), f"{e['pid']}:{e['tid']}"} & set(tracks):
             continue
         if end:
             if ts >= end or ts + dur <= begin:

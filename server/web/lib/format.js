@@ -98,3 +98,30 @@ export function cut(text, n) {
   const last = text.charCodeAt(n - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? n - 1 : n);
 }
+
+// A C++ name without the arguments of its templates: "f<…>(int)".  An operator's < is none.
+export function folded(text) {
+  let out = '', depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === '<' && !/operator<?$/.test(out) && (depth || /[\w>]$/.test(out))) {
+      if (!depth++) out += '<…>';
+    } else if (c === '>' && depth && text[i - 1] !== '-')
+      depth--;
+    else if (!depth)
+      out += c;
+  }
+  return depth ? text : out;
+}
+
+// At most N characters: templates folded, then cut in the middle, as the ends of names tell them apart; where there is
+// room for a few characters only, these are the first ones.
+export function short(text, n) {
+  if (text.length <= n) return text;
+  if (text.includes('<')) text = folded(text);
+  if (text.length <= n) return text;
+  if (n < 10) return `${cut(text, Math.max(1, n - 1))}…`;
+  const head = cut(text, Math.ceil((n - 1) / 2)), tail = n - 1 - head.length;
+  const from = text.length - tail, low = text.charCodeAt(from);
+  return `${head}…${text.slice(low >= 0xdc00 && low < 0xe000 ? from + 1 : from)}`;
+}

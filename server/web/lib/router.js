@@ -30,8 +30,8 @@ export function link(session, page, params) {
 
 // Changes single parameters of the address (undefined or '' removes one).  how: undefined replaces the
 // address; 'push' also lets Back return to the present one (the page on show draws the change itself);
-// true does so and draws the page anew.
-export function update(changes, how) {
+// true does so and draws the page anew.  entry: what the page wants to find in history.state; undefined leaves it as it is.
+export function update(changes, how, entry = how === 'push' ? null : history.state) {
   const now = parse();
   for (const [key, value] of Object.entries(changes)) {
     now.params.delete(key);
@@ -42,11 +42,11 @@ export function update(changes, how) {
   const target =
       (now.session === null ? `#/${now.page}` : `#/s/${encodeURIComponent(now.session)}/${now.page}`) +
       (query ? `?${query}` : '');
-  if (target === location.hash) return;
+  if (target === location.hash && entry === history.state) return;
   if (how === true)
     location.hash = target;
   else if (how === 'push')
-    history.pushState(null, '', target);
+    history.pushState(entry, '', target);
   else
-    history.replaceState(null, '', target);
+    history.replaceState(entry, '', target);
 }

@@ -4,22 +4,26 @@
 import {h, debounce, every, announce} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
-import {DataTable} from '../lib/table.js';
 import {empty, problem, loading} from '../lib/notes.js';
 import {TraceView} from '../trace/view.js';
+import {TOOLS} from '../trace/tools.js';
+import {TOOL, eventPanel, exactSums, inArguments, rangePanel} from './trace_panels.js';
+import {toPerfetto} from './perfetto.js';
 
-const TOOL = 'trace_viewer@', SUMS = 'trace_sums', SEARCH = 'trace_search';
 const RESOLUTION = 8000;  // columns asked for over the whole trace
 const MOST_MATCHES = 100000;
-const MOST_FOUND = 1000;  // in arguments
-const PS = 1e-6;  // µs
+const REST_MS = 500;  // a zoom that rests so long is one that Back returns to
 const WHOLE = 20000;  // answers with fewer events than this were hardly thinned out
 const KEYS = [
   ['W / S, wheel', 'zoom in and out at the pointer'], ['A / D, Shift + wheel, drag', 'move left and right'],
   ['↑ ↓ ← →', 'go to the neighbours of the selected event, or move the window'],
-  ['Enter', 'select the event in the middle'], ['F', 'zoom to the selected event'],
-  ['M', 'mark the selected event’s time'], ['Shift + drag', 'mark a stretch of time and sum it up'],
-  ['0', 'show everything'], ['Page up / down', 'scroll the tracks'], ['/', 'search'],
+  ...TOOLS.map(([, name, about], i) => [String(i + 1), `tool ${name}: ${about}`]),
+  ['Enter', 'select the event in the middle'], ['Ctrl + click', 'select one more event'],
+  ['F', 'zoom to the selected event'], ['M', 'mark the selected event’s time'],
+  ['Shift + drag', 'mark a stretch of time and sum it up'], ['0', 'show everything'],
+  ['Backspace', 'back to the zoom before, as the browser’s Back'], ['V', 'arrows of all flows in sight, or none'],
+  ['C, P, H', 'one row of a track or all, pin it, hide it: the selected event’s, or that at the pointer'],
+  ['Page up / down', 'scroll the tracks'], ['/', 'search'],
   ['N, Shift + N', 'next and previous match'], ['Esc', 'clear selection and mark'], ['?', 'this list']
 ];
 
@@ -79,186 +83,6 @@ function windowOf(text) {
 const digits = (us, span) =>
     (us / 1000).toFixed(Math.max(3, Math.min(9, 6 - Math.floor(Math.log10(span / 1000)))));
 
-// The event with its arguments.  The server tells what has no length as one picosecond long, or viewers would
-// not end it, but knows an event by its own duration.
-async function wholeEvent(ctx, e, signal) {
-  const ask = (ms) => api.tool(ctx.session.name, TOOL, ctx.hosts,
-      {event_name: e.name, start_time_ms: e.ts / 1000, duration_ms: ms, unique_id: e.uid}, signal);
-  if (e.dur >= 1.5 * PS) return ask(e.dur / 1000);
-  try {
-    return await ask(0);
-  } catch (error) {
-    if (error.code !== 'NOT_FOUND') throw error;
-    return ask(PS / 1000);  // it is that short
-  }
-}
-
-function eventPanel(ctx, view, panel) {
-  let asked = null;
-  return async (e) => {
-    asked?.abort();
-    if (!e) {
-      panel.replaceChildren(h('p', {class: 'muted'},
-          'Click an event for its details, or Shift + drag to sum up a stretch of time.'));
-      return;
-    }
-    const facts = [
-      ['Duration', format.us(e.dur)], ['Start', format.axisUs(e.ts, 0.001)],
-      ['Track', `${e.process} › ${e.thread}`]
-    ];
-    const args =
-        h('dl', {class: 'facts wide args'}, h('dt', {}, 'Details'), h('dd', {class: 'muted'}, 'loading …'));
-    panel.replaceChildren(h('div', {class: 'title'}, h('h2', {class: 'breakable'}, e.name || '(no name)'),
-                              h('button', {type: 'button', onclick: () => view.focusOn(e)}, 'Zoom to it'),
-                              h('button', {
-                                type: 'button',
-                                onclick: () => {
-                                  ctx.searchFor(e.name);
-                                }
-                              },
-                                  'Find all'),
-                              h('button', {
-                                type: 'button',
-                                'aria-label': 'Clear selection',
-                                onclick: () => {
-                                  view.select(null);
-                                  view.canvas.focus();
-                                }
-                              },
-                                  '✕')),
-        h('div', {class: 'split'},
-            h('div', {},
-                h('dl', {class: 'facts wide'}, facts.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])),
-                view.links.length ? h('p', {}, 'Linked events: ', view.links.slice(0, 8).map(([a, b]) => {
-                  const other = a.key === e.key && a.ts === e.ts && a.row === e.row ? b : a;
-                  return h('button', {
-                    type: 'button',
-                    class: 'link',
-                    onclick: () => {
-                      view.select(other, true);
-                      view.canvas.focus();
-                    }
-                  },
-                      `${other.name.slice(0, 60)} on ${other.thread}`);
-                })) :
-                                    ''),
-            args));
-    asked = new AbortController();
-    ctx.signal.addEventListener('abort', () => asked.abort());
-    try {
-      const {data} = await wholeEvent(ctx, e, asked.signal);
-      const same = (data.traceEvents ||
-          []).filter((x) => x.name === e.name && x.pid === e.pid && Math.abs(x.ts - e.ts) < 1e-3);
-      const full = same.find((x) => x.tid === e.tid) || same[0];
-      const list = Object.entries((full && full.args) || {}).filter(([k]) => k !== 'uid');
-      const frame = full && full.sf !== undefined && data.stackFrames ? data.stackFrames[full.sf] : null;
-      if (frame) list.push(['stack', frame.name]);
-      args.replaceChildren(
-          ...(list.length ? list : [['Details', 'none recorded']])
-              .flatMap(
-                  ([k, v]) => [h('dt', {}, k.replaceAll('_', ' ')),
-                      h('dd', {class: 'breakable'}, typeof v === 'object' ? JSON.stringify(v) : String(v))]));
-    } catch (error) {
-      if (error.name !== 'AbortError')
-        args.replaceChildren(h('dt', {}, 'Details'), h('dd', {class: 'muted'}, error.message));
-    }
-  };
-}
-
-// What the server counts and sums up, of all events of the window: a trace that is drawn may be thinned out.
-const columnsOf = (data) => {
-  const at = Object.fromEntries(data.cols.map((c, i) => [c.id, i]));
-  return (id) => data.rows.map((r) => r.c[at[id]].v);
-};
-
-async function exactSums(ctx, options, signal) {
-  const {data} = await api.tool(ctx.session.name, SUMS, ctx.hosts, options, signal);
-  const column = columnsOf(data);
-  return {
-    names: column('name'),
-    total: Float64Array.from(column('total_us')),
-    count: Float64Array.from(column('count')),
-    events: Number(data.p.count),
-    allNames: Number(data.p.names),
-    time: Number(data.p.total_ps) * PS
-  };
-}
-
-// The earliest events that have TEXT in their arguments, and how many there are.
-async function inArguments(ctx, text, signal) {
-  const {data} = await api.tool(ctx.session.name, SEARCH, ctx.hosts, {text, limit: MOST_FOUND}, signal);
-  const column = columnsOf(data);
-  const names = column('name'), pids = column('pid'), tids = column('tid'), starts = column('start_us'),
-        durations = column('duration_us');
-  return {
-    count: Number(data.p.count),
-    list: names.map((name, i) => ({name, pid: pids[i], tid: tids[i], ts: starts[i], dur: durations[i]}))
-  };
-}
-
-// The processes in sight, where some are collapsed: what is not shown is not summed up.
-function openProcesses(view) {
-  if (!view.collapsed.size) return undefined;
-  return [...new Set(view.items.filter((i) => i.kind === 'thread').map((i) => i.process.pid))].join(',');
-}
-
-function rangeTable({names, total, count}) {
-  return new DataTable({
-    columns: [
-      {id: 'name', label: 'Event', type: 'string', values: names, width: 380},
-      {id: 'total', label: 'Time', unit: 'µs', type: 'number', values: total, format: format.us},
-      {id: 'count', label: 'Count', type: 'number', values: count}, {
-        id: 'average',
-        label: 'Average',
-        unit: 'µs',
-        type: 'number',
-        values: total.map((t, i) => t / count[i]),
-        format: format.us
-      }
-    ],
-    length: names.length,
-    caption: 'Events in the marked time',
-    csv: 'trace_range.csv',
-    sort: {id: 'total', down: true},
-  }).element;
-}
-
-const plural = (n, one) => `${format.count(n)} ${one}${n === 1 ? '' : 's'}`;
-
-async function rangePanel(ctx, view, panel, range, signal) {
-  const about = h('p', {class: 'muted sums', role: 'status'}, 'Adding up all events …');
-  const place = h('div', {});
-  panel.replaceChildren(
-      h('div', {class: 'title'}, h('h2', {}, `${format.us(range[1] - range[0])} marked`),
-          h('span', {class: 'muted'}, `from ${format.us(range[0])}`),
-          h('button', {type: 'button', onclick: () => view.setWindow(range[0], range[1])}, 'Zoom to it'),
-          h('button', {
-            type: 'button',
-            'aria-label': 'Clear mark',
-            onclick: () => {
-              view.setRange(null);
-              view.canvas.focus();
-            }
-          },
-              '✕')),
-      about, place);
-  try {
-    const tracks = openProcesses(view);
-    const none = {names: [], total: new Float64Array(0), count: new Float64Array(0), events: 0, allNames: 0, time: 0};
-    const all = tracks === '' ?
-        none :
-        await exactSums(ctx, {start_time_ms: range[0] / 1000, end_time_ms: range[1] / 1000, tracks}, signal);
-    if (signal.aborted) return;
-    about.textContent = `${plural(all.events, 'event')}, ${format.us(all.time)} in all` +
-        (all.allNames > all.names.length ? `; the ${plural(all.names.length, 'name')} with the most time` : '');
-    place.replaceChildren(rangeTable(all));
-  } catch (e) {
-    if (e.name === 'AbortError' || signal.aborted) return;
-    about.textContent = `Only of the events that are drawn: ${e.message}`;
-    place.replaceChildren(rangeTable(view.summary(range[0], range[1])));
-  }
-}
-
 // Loads what the window shows more closely than the base does.  The server thins out large traces only;
 // once a closer view brings nothing new, the base is known to be whole and nothing more is requested.
 class Closer {
@@ -281,6 +105,7 @@ class Closer {
       this.again = true;
       return;
     }  // one at a time; the last request is next
+    this.onBusy?.(true);
     const job = this.running =
         this.loader.load(this.url({start_time_ms: a / 1000, end_time_ms: b / 1000, resolution: columns}));
     job.promise
@@ -300,6 +125,7 @@ class Closer {
         })
         .finally(() => {
           this.running = null;
+          this.onBusy?.(false);
           if (this.again) {
             this.again = false;
             this.now();
@@ -342,12 +168,42 @@ export default {
         h('form', {method: 'dialog'}, h('button', {type: 'submit'}, 'Close')));
     const button = (label, text, fn) =>
         h('button', {type: 'button', 'aria-label': label, title: label, onclick: fn}, text);
+    const tools = TOOLS.map(([name, text, about], i) => h('button', {
+                              type: 'button',
+                              'data-tool': name,
+                              title: `${about} (key ${i + 1})`,
+                              onclick: () => view.setTool(name)
+                            },
+                                text));
+    const flows = h('button', {
+      type: 'button',
+      title: 'Arrows of all flows in sight (key V)',
+      onclick: () => view.showFlows(!view.flowsShown)
+    },
+        'Flows');
+    const unhide = h('button', {type: 'button', hidden: true, onclick: () => view.showHidden()});
+    const elsewhere = h('button', {
+      type: 'button',
+      title: 'Hand what is in sight to Perfetto’s page, in a window of its own',
+      onclick: () => toPerfetto(url({start_time_ms: view.t0 / 1000, end_time_ms: view.t1 / 1000, resolution: 0}),
+          `${ctx.session.name} ${format.us(view.t1 - view.t0)}`, ctx.signal).catch((e) => ctx.warn([e.message]))
+    },
+        'Open in Perfetto');
+    const pressed = () => {
+      for (const b of tools) b.setAttribute('aria-pressed', String(b.dataset.tool === view.tool));
+      flows.setAttribute('aria-pressed', String(view.flowsShown));
+      unhide.hidden = !view.state.hidden.size;
+      unhide.textContent = `Show ${view.state.hidden.size} hidden`;
+    };
+    pressed();
     const place = h('div', {class: 'trace-place'}, loading('Loading the trace …'));
     ctx.root.append(h('h1', {class: 'sr'}, 'Trace'),
         h('div', {class: 'bar'}, box, where, button('Previous match', '‹', () => step(-1)),
             button('Next match', '›', () => step(1)), found, h('span', {class: 'grow'}), status,
             button('Zoom out', '−', () => view.zoom(1.6)), button('Zoom in', '+', () => view.zoom(1 / 1.6)),
             button('Show everything', 'Fit', () => view.fit()), button('Keys', '?', () => help.showModal())),
+        h('div', {class: 'bar tools', role: 'toolbar', 'aria-label': 'What the pointer does'}, tools, flows, unhide,
+            h('span', {class: 'grow'}), elsewhere),
         place, help);
 
     let matches = null, at = -1, searching = null, counting = null, exact = null;
@@ -495,6 +351,10 @@ export default {
         help.showModal();
       else if (e.key === 'n' || e.key === 'N')
         step(e.key === 'N' ? -1 : 1);
+      else if (e.key === 'Backspace') {
+        e.preventDefault();
+        if (zooms) history.back();
+      }
       else if (e.target === document.body)
         view.key(e);
     };
@@ -507,19 +367,53 @@ export default {
     };
     for (const type of ['keydown', 'keyup']) addEventListener(type, stray, {signal: ctx.signal});
 
+    // The address follows: each zoom that rests is a place to which Back returns, all else replaces the last one.
+    let restingSpan = null, zooms = 0;
+    const windowText = () => {
+      const span = view.t1 - view.t0, all = view.full[1] - view.full[0];
+      return span > all * 0.999 ? '' : `${digits(view.t0, span)}~${digits(view.t1, span)}`;
+    };
+    const pushZoom = debounce(REST_MS, () => {
+      if (ctx.signal.aborted || restingSpan === null || sameZoom()) return;
+      restingSpan = view.t1 - view.t0;
+      ctx.update({t: windowText()}, 'push', {zoom: ++zooms});
+    });
+    const sameZoom = () => Math.abs((view.t1 - view.t0) / restingSpan - 1) < 0.01;
     const remember = every(300, () => {
       if (ctx.signal.aborted || !view.base) return;
-      const span = view.t1 - view.t0, all = view.full[1] - view.full[0];
-      const s = view.selected;
-      ctx.update({
-        t: span > all * 0.999 ? '' : `${digits(view.t0, span)}~${digits(view.t1, span)}`,
-        e: s ? `${s.pid}~${s.tid}~${s.ts}~${s.dur}` : '',
-        c: [...view.collapsed].join('~'),
+      const span = view.t1 - view.t0, {state} = view;
+      const changes = {
+        e: view.picked.map((s) => `${s.pid}~${s.tid}~${s.ts}~${s.dur}`),
+        c: [...state.collapsed].join('~'),
+        fold: [...state.folded],
+        pin: [...state.pinned],
+        hide: [...state.hidden],
         r: view.range ? `${digits(view.range[0], span)}~${digits(view.range[1], span)}` : '',
+        rt: view.rangeTracks || [],
+        flows: view.flowsShown ? '1' : '',
         y: String(Math.round(view.scroller.scrollTop) || ''),
-      });
+      };
+      if (sameZoom()) changes.t = windowText();
+      ctx.update(changes);
+      if (!sameZoom()) pushZoom();
     });
+    // Back and Forward between zooms: what is loaded stays.  Any other change of the address draws the page anew.
+    ctx.readdress = (at, entry) => {
+      if (!view.base || !entry || entry.zoom === undefined) return false;
+      const wanted = windowOf(at.params.get('t'));
+      restingSpan = wanted ? wanted[1] - wanted[0] : view.full[1] - view.full[0];
+      zooms = entry.zoom;
+      view.setWindow(...(wanted || view.full));
+      remember();
+      return true;
+    };
     const closer = new Closer(ctx, view, loader, url);
+    let busy = false;
+    closer.onBusy = (now) => {
+      busy = now;
+      view.element.classList.toggle('busy', now);
+      view.invalidate();
+    };
     closer.onDetail = () => {
       if (awaited && (awaited.ts < view.t0 || awaited.ts > view.t1)) awaited = null;  // the reader went on
       if (awaited) selectFound(awaited);
@@ -530,6 +424,11 @@ export default {
     view.element.addEventListener('view', () => {
       remember();
       closer.check();
+      pressed();
+    });
+    view.element.addEventListener('tool', () => {
+      remember();
+      pressed();
     });
     view.element.addEventListener('select', (e) => {
       remember();
@@ -548,7 +447,8 @@ export default {
       const {p95} = view.drawTimes();
       const have = view.base.model.events;
       const coarse = all > have ? ` of ${format.count(all)} drawn, zoom in for all` : '';
-      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(have)} events${coarse}`;
+      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(have)} events${coarse}${
+          busy ? ', loading detail …' : ''}`;
       if (status.textContent !== text) status.textContent = text;
       status.title = `drawing: ${p95.toFixed(1)} ms at the 95th percentile`;
       view.element.dataset.drawn = String(view.drawn);
@@ -563,20 +463,27 @@ export default {
         return;
       }
       for (const pid of (ctx.params.get('c') || '').split('~').filter(Boolean))
-        view.collapsed.add(Number(pid));
+        view.state.collapsed.add(Number(pid));
+      for (const [name, set] of [['fold', 'folded'], ['pin', 'pinned'], ['hide', 'hidden']])
+        for (const key of ctx.params.getAll(name)) view.state[set].add(key);
+      view.flowsShown = ctx.params.get('flows') === '1';
       place.replaceChildren(view.element, panel);
       view.setBase(answer.model);
       const wanted = windowOf(ctx.params.get('t'));
       if (wanted) view.setWindow(wanted[0], wanted[1], true);
+      restingSpan = view.t1 - view.t0;
+      ctx.update({}, undefined, {zoom: 0});
       search();
-      const named = (ctx.params.get('e') || '').split('~').map(Number);
-      const selected = named.length === 4 && named.every(Number.isFinite) ? view.find(...named) : null;
-      if (selected)
-        view.select(selected, true);
+      const named = ctx.params.getAll('e').map((e) => e.split('~').map(Number));
+      const picked = named.filter((e) => e.length === 4 && e.every(Number.isFinite)).map((e) => view.find(...e)).filter(Boolean);
+      if (picked.length)
+        view.select(picked[0], true);
       else
         show(null);
-      const marked = windowOf(ctx.params.get('r'));
-      if (marked) view.setRange(marked);
+      picked.slice(1).forEach((e) => view.pick(e));
+      const marked = windowOf(ctx.params.get('r')), on = ctx.params.getAll('rt');
+      if (marked) view.setRange(marked, on.length ? on : null);
+      pressed();
       const y = Number(ctx.params.get('y'));
       if (y > 0) view.scroller.scrollTop = y;
       if (answer.model.lost)

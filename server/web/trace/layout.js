@@ -5,9 +5,11 @@ export const ROW = 18, PROCESS = 28, GAP = 5, COUNTER = 40, EMPTY = 18;
 
 export const keyOf = (pid, tid) => `${pid}/${tid}`;
 
-/* models: [base, detail or null]; collapsed: Set of pids.
- * Items: {kind: 'process' | 'thread' | 'counter', y, height, process, thread, counter, key, rows} */
-export function layout(models, collapsed) {
+/* models: [base, detail or null].  state: Sets, by which the reader arranges: collapsed (pids), and of keys folded (one
+ * row is shown), hidden, pinned (first, and in sight whatever is scrolled).
+ * Items: {kind: 'process' | 'thread' | 'counter', y, height, process, thread, counter, name, key, pinned, rows (shown),
+ * all (rows there are)}; the first pinnedCount are pinned and end at pinnedHeight. */
+export function layout(models, state) {
   const processes = new Map();
   for (const model of models) {
     for (const p of model ? model.processes : []) {
@@ -31,23 +33,30 @@ export function layout(models, collapsed) {
     items.push({...item, y});
     y += item.height;
   };
-  for (const p of [...processes.values()].sort(by)) {
+  const sorted = [...processes.values()].sort(by).map((p) => [p, tracksOf(p, by, state)]);
+  for (const [, tracks] of sorted)
+    tracks.filter((t) => t.pinned).forEach(put);
+  const pinnedCount = items.length, pinnedHeight = y;
+  for (const [p, tracks] of sorted) {
     put({kind: 'process', process: p, height: PROCESS});
-    if (collapsed.has(p.pid)) continue;
-    for (const c of p.counters.values())
-      put({kind: 'counter', process: p, counter: c, key: keyOf(p.pid, `counter ${c.name}`), height: COUNTER});
-    for (const t of [...p.threads.values()].sort(by)) {
-      put({
-        kind: 'thread',
-        process: p,
-        thread: t,
-        key: keyOf(p.pid, t.tid),
-        rows: t.rows,
-        height: t.rows ? t.rows * ROW + GAP : EMPTY
-      });
-    }
+    if (!state.collapsed.has(p.pid)) tracks.filter((t) => !t.pinned).forEach(put);
   }
-  return {items, height: y};
+  return {items, height: y, pinnedCount, pinnedHeight};
+}
+
+// Items of one process, without their places.
+function tracksOf(p, by, {folded, hidden, pinned}) {
+  const out = [];
+  const add = (item) => {
+    if (!hidden.has(item.key)) out.push({...item, process: p, pinned: pinned.has(item.key)});
+  };
+  for (const c of p.counters.values())
+    add({kind: 'counter', counter: c, name: c.name, key: keyOf(p.pid, `counter ${c.name}`), rows: 0, all: 1, height: COUNTER});
+  for (const t of [...p.threads.values()].sort(by)) {
+    const key = keyOf(p.pid, t.tid), rows = folded.has(key) ? Math.min(1, t.rows) : t.rows;
+    add({kind: 'thread', thread: t, name: t.name, key, rows, all: t.rows, height: rows ? rows * ROW + GAP : EMPTY});
+  }
+  return out;
 }
 
 // Tracks and counters of a model by key.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace on canvas: drawing, zooming, selecting.  Knows nothing of addresses and servers.
 //
-// events (CustomEvent on the element): 'view' the window or the collapsed processes changed, 'select' an
-// event was selected (detail: it, or null), 'range' a stretch of time was marked (detail: [t0, t1] or null).
+// events (CustomEvent on the element): 'view' the window or the arrangement of tracks changed, 'select' an event was
+// selected (detail: it, or null; all that were picked together are in picked), 'range' a stretch of time was marked
+// (detail: [t0, t1] or null; on which tracks is in rangeTracks, null: on all), 'tool' another tool was chosen.
 
 import {h, announce} from '../lib/dom.js';
 import * as format from '../lib/format.js';
@@ -11,6 +12,10 @@ import {above} from './model.js';
 import {palette, paintRow, paintCounter} from './paint.js';
 import {layout, index, itemAt, ROW} from './layout.js';
 import {drawRuler, drawMinimap, density} from './ruler.js';
+import {drawOverlay, boxOf} from './overlay.js';
+import {drawHeads, headKey} from './heads.js';
+import {linksOf} from './flows.js';
+import {TOOLS, press} from './tools.js';
 
 export const HEAD = 220;  // px, the names on the left
 const TEXT_FROM = 22;     // px: narrower boxes get no text
@@ -19,20 +24,18 @@ const DIM = 16;          // tone of what a search does not match
 const CLOSEST = 1e-4;    // µs in the window at the deepest zoom
 const KEPT_TIMES = 240;  // draw times kept for the statistics
 
-// "HOST PLANE": the plane first, for it tells tracks apart.
-function label(name) {
-  const m = /^(\S+) (\/.+)$/.exec(name);
-  return m ? [m[2], h('span', {class: 'muted of'}, m[1])] : name;
-}
-
 export class TraceView {
   constructor() {
     this.base = this.detail = null;
-    this.collapsed = new Set();
+    this.state = {collapsed: new Set(), folded: new Set(), pinned: new Set(), hidden: new Set()};  // as layout has them
     this.items = [];
+    this.tool = 'move';
+    this.flowsShown = false;
     this.search = null;  // predicate over names
     this.selected = null;
-    this.range = null;
+    this.picked = [];  // the selected event, and those that were chosen beside it
+    this.range = this.rangeTracks = null;
+    this.version = 0;  // of items
     this.t0 = 0;
     this.t1 = 1;
     this.keys = new Set();
@@ -54,22 +57,26 @@ export class TraceView {
           'Trace. W and S zoom, A and D move, arrow keys go from event to event, Enter selects, question mark shows all keys.',
     });
     this.overlay = h('canvas', {class: 'trace-overlay', 'aria-hidden': 'true'});
+    this.now = h('span', {class: 'trace-now', hidden: true, 'aria-hidden': 'true'});
     this.tip = h('div', {class: 'trace-tip', hidden: true});
     this.window = h('div', {class: 'trace-window'}, this.heads, this.canvas, this.overlay, this.tip);
     this.sizer = h('div', {class: 'trace-sizer'}, this.window);
     this.scroller = h('div', {class: 'trace-scroll'}, this.sizer);
     this.element =
-        h('div', {class: 'trace'}, h('div', {class: 'trace-top'}, this.minimap, this.ruler), this.scroller);
+        h('div', {class: 'trace'}, h('div', {class: 'trace-top'}, this.minimap, this.ruler, this.now), this.scroller);
     this.scroller.addEventListener('scroll', () => {
       this.invalidate();
       this.emit('view');
     }, {passive: true});
     this.canvas.addEventListener('wheel', (e) => this.wheel(e), {passive: false});
-    this.canvas.addEventListener('pointerdown', (e) => this.down(e));
+    this.canvas.addEventListener('pointerdown', (e) => press(this, e));
     this.canvas.addEventListener('pointermove', (e) => this.hover(e));
     this.canvas.addEventListener('pointerleave', () => {
-      this.tip.hidden = true;
+      this.tip.hidden = this.now.hidden = true;
+      this.pointerX = this.pointerY = -1;
+      this.overlaid();
     });
+    this.heads.addEventListener('keydown', (e) => headKey(this, e));
     this.canvas.addEventListener('keydown', (e) => this.key(e));
     this.canvas.addEventListener('keyup', (e) => this.keys.delete(e.key.toLowerCase()));
     this.canvas.addEventListener('blur', () => this.keys.clear());
@@ -139,24 +146,58 @@ export class TraceView {
         this.base;
   }
 
+  // What is at the pointer (else at the top) stays there when tracks above it become taller.
   relayout() {
-    const {items, height} =
-        layout([this.base && this.base.model, this.detail && this.detail.model], this.collapsed);
-    this.items = items;
-    this.byKey = new Map(items.map((i) => [i.key, i]));
-    this.height = height;
-    this.sizer.style.height = `${Math.max(height, 1)}px`;
-    this.headsAt = null;
+    const at = this.pointerY >= 0 ? this.pointerY : this.fixed, before = this.items[itemAt(this.items, this.contentY(at))];
+    Object.assign(this, layout([this.base && this.base.model, this.detail && this.detail.model], this.state));
+    this.byKey = new Map(this.items.map((i) => [i.key, i]));
+    this.sizer.style.height = `${Math.max(this.height, 1)}px`;
+    this.version++;
+    if (before) {
+      const same = before.key ? this.byKey.get(before.key) :
+                                this.items.find((i) => i.kind === 'process' && i.process.pid === before.process.pid);
+      const by = same && !same.pinned && !before.pinned ? same.y - before.y : 0;
+      if (by) this.scroller.scrollTop += by;
+    }
     this.invalidate();
   }
 
-  toggle(pid) {
-    if (this.collapsed.has(pid))
-      this.collapsed.delete(pid);
-    else
-      this.collapsed.add(pid);
+  // Height of the pinned tracks, which do not scroll; 0 when they would leave too little for the others.
+  get fixed() {
+    return this.pinnedHeight <= this.tall * 0.6 ? this.pinnedHeight : 0;
+  }
+
+  // Where an item stands on the canvas, and what stands at a height of it.
+  yOf(item) {
+    return item.pinned && this.fixed ? item.y : item.y - this.scroller.scrollTop;
+  }
+  contentY(y) {
+    return y < this.fixed ? y : y + this.scroller.scrollTop;
+  }
+
+  // Takes a process or a track into one of the sets of the state, or out of it.
+  toggle(set, key) {
+    const of = this.state[set];
+    if (!of.delete(key)) of.add(key);
     this.relayout();
     this.emit('view');
+  }
+
+  showHidden() {
+    this.state.hidden.clear();
+    this.relayout();
+    this.emit('view');
+  }
+
+  setTool(tool) {
+    this.tool = tool;
+    this.emit('tool');
+  }
+
+  showFlows(shown) {
+    this.flowsShown = shown;
+    this.invalidate();
+    this.emit('tool');
   }
 
   // --- window ---
@@ -265,48 +306,70 @@ export class TraceView {
     const t0 = Math.floor(this.t0 * px) / px;
     const m = this.current(), top = this.scroller.scrollTop;
     const rowTall = Math.max(2, Math.round((ROW - 2) * ratio));
-    const labels = [], texts = [];
+    const labels = [];
     pixels.fill(colors.ground);
     this.shown = 0;
-    for (let k = itemAt(this.items, top); k < this.items.length; k++) {
-      const item = this.items[k];
-      const y = Math.round((item.y - top) * ratio);
+    const fixed = this.fixed, show = {m, t0, px, rowTall, labels, texts: []};
+    for (let k = itemAt(this.items, top + fixed); k < this.items.length; k++) {
+      const y = Math.round((this.items[k].y - top) * ratio);
       if (y >= tall) break;
-      if (item.kind === 'process')
-        this.band(y, Math.round(item.height * ratio), colors.band);
-      else if (item.kind === 'counter')
-        this.paintCounter(m.counters.get(item.key), y, t0, px, item);
-      else {
-        const track = m.tracks.get(item.key);
-        for (let d = 0; track && d < track.rows; d++) {
-          const from = y + Math.round((d * ROW + 3) * ratio);
-          if (from + rowTall <= 0) continue;
-          if (from >= tall) break;
-          line.fill(colors.ground);
-          labels.length = 0;
-          const set = paintRow(line, track, d, t0, px, m.tones, colors, labels, TEXT_FROM * ratio);
-          if (!set) continue;
-          this.shown += set;
-          for (let q = Math.max(0, from); q < Math.min(tall, from + rowTall); q++) pixels.set(line, q * w);
-          for (let q = 0; q < labels.length && texts.length < MOST_LABELS; q += 3) {
-            texts.push(
-                [track.name[labels[q]], labels[q + 1], labels[q + 2], from, m.tones[track.name[labels[q]]]]);
-          }
-        }
-        this.band(Math.round((item.y + item.height - 1 - top) * ratio), 1, colors.line);
-      }
+      this.drawItem(this.items[k], y, show);
+    }
+    if (fixed) {
+      const edge = Math.round(fixed * ratio);
+      this.band(0, edge, colors.ground);
+      show.texts = show.texts.filter((t) => t[3] >= edge);
+      for (const item of this.items.slice(0, this.pinnedCount)) this.drawItem(item, Math.round(item.y * ratio), show);
+      this.band(edge - 2, 2, colors.band);
     }
     const context = this.canvas.getContext('2d', {alpha: false});
     context.putImageData(this.image, 0, 0);
-    this.drawTexts(context, texts, m, rowTall);
-    this.drawHeads(top);
-    this.drawOverlay();
+    this.drawTexts(context, show.texts, m, rowTall);
+    drawHeads(this, top);
+    drawOverlay(this);
     drawRuler(this);
     this.density ||=
         density(this.base, this.minimap.width, this.colors.css['tone-0'], this.minimap.height, this.full);
     drawMinimap(this);
     this.emit('drawn');
     this.times[this.drawn++ % KEPT_TIMES] = performance.now() - began;
+  }
+
+  // One process, counter or thread at Y (device px); its texts are appended for later.
+  drawItem(item, y, {m, t0, px, rowTall, labels, texts}) {
+    const {colors, pixels, line, ratio} = this, w = this.canvas.width, tall = this.canvas.height;
+    if (item.kind === 'process') {
+      this.band(y, Math.round(item.height * ratio), colors.band);
+      return;
+    }
+    if (item.kind === 'counter') {
+      this.paintCounter(m.counters.get(item.key), y, t0, px, item);
+      return;
+    }
+    const track = m.tracks.get(item.key), rows = track ? Math.min(track.rows, item.rows) : 0;
+    for (let d = 0; d < rows; d++) {
+      const from = y + Math.round((d * ROW + 3) * ratio);
+      if (from + rowTall <= 0) continue;
+      if (from >= tall) break;
+      line.fill(colors.ground);
+      labels.length = 0;
+      const set = paintRow(line, track, d, t0, px, m.tones, colors, labels, TEXT_FROM * ratio);
+      if (!set) continue;
+      this.shown += set;
+      for (let q = Math.max(0, from); q < Math.min(tall, from + rowTall); q++) pixels.set(line, q * w);
+      for (let q = 0; q < labels.length && texts.length < MOST_LABELS; q += 3)
+        texts.push([track.name[labels[q]], labels[q + 1], labels[q + 2], from, m.tones[track.name[labels[q]]]]);
+    }
+    this.band(y + Math.round((item.height - 1) * ratio), 1, colors.line);
+  }
+
+  // Redraws what lies over the tracks alone.
+  overlaid() {
+    if (this.frame || this.overlaying || this.closed) return;
+    this.overlaying = requestAnimationFrame(() => {
+      this.overlaying = 0;
+      if (this.base && this.image && this.colors) drawOverlay(this);
+    });
   }
 
   band(y, height, color) {
@@ -335,103 +398,23 @@ export class TraceView {
     context.font = `${Math.round(11 * this.ratio)}px system-ui, sans-serif`;
     context.textBaseline = 'middle';
     context.fillStyle = this.colors.text;
-    m.widths ||= new Float32Array(names.length);  // at ratio 1, lazily
+    m.widths ||= new Float32Array(names.length);  // at ratio 1, lazily, as the texts
+    m.short ||= [];
     for (const [name, x0, x1, y, tone] of texts) {
       const room = x1 - x0 - 2 * pad;
-      let text = names[name];
-      text = format.cut(text, 240);
+      let text = m.short[name] ||= format.short(names[name], 240);
       let wide = m.widths[name];
       if (!wide) wide = m.widths[name] = context.measureText(text).width / this.ratio + 0.01;
       wide *= this.ratio;
       if (wide > room) {
         const fits = Math.floor(text.length * room / wide) - 1;
         if (fits < 1) continue;
-        text = `${format.cut(text, fits)}…`;
+        text = format.short(text, fits);
       }
       context.globalAlpha = tone === DIM ? 0.55 : 1;
       context.fillText(text, x0 + pad, y + rowTall / 2 + 0.5);
     }
     context.globalAlpha = 1;
-  }
-
-  // Names on the left; only those in sight are in the document.
-  drawHeads(top) {
-    const first = itemAt(this.items, top),
-          last = Math.min(this.items.length, itemAt(this.items, top + this.tall) + 1);
-    const at = `${first} ${last} ${this.items.length} ${[...this.collapsed].join()}`;
-    if (at !== this.headsAt) {
-      this.headsAt = at;
-      const focused = this.heads.contains(document.activeElement) ? document.activeElement.dataset.pid : null;
-      this.heads.replaceChildren(...this.items.slice(first, last).map((item) => {
-        const vars = {top: `${item.y}px`, height: `${item.height}px`};
-        if (item.kind === 'process') {
-          const open = !this.collapsed.has(item.process.pid);
-          return h('div', {class: 'head process', role: 'listitem', vars},
-              h('button', {
-                type: 'button',
-                'aria-expanded': String(open),
-                'data-pid': String(item.process.pid),
-                title: item.process.name,
-                onclick: () => this.toggle(item.process.pid),
-              },
-                  h('span', {class: 'twist', 'aria-hidden': 'true'}, open ? '▾' : '▸'),
-                  label(item.process.name)));
-        }
-        const name = item.kind === 'counter' ? item.counter.name : item.thread.name;
-        return h('div', {class: `head ${item.kind}`, role: 'listitem', vars, title: name}, name);
-      }));
-      if (focused) this.heads.querySelector(`[data-pid="${CSS.escape(focused)}"]`)?.focus();
-    }
-    if (top !== this.shifted) this.heads.style.setProperty('--shift', `${- top}px`);
-    this.shifted = top;
-  }
-
-  drawOverlay() {
-    const c = this.overlay.getContext('2d');
-    c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    c.clearRect(0, 0, this.width, this.tall);
-    const {css} = this.colors, top = this.scroller.scrollTop;
-    if (this.range) {
-      const x0 = this.xAt(this.range[0]), x1 = this.xAt(this.range[1]);
-      c.fillStyle = css['trace-range'];
-      c.fillRect(x0, 0, Math.max(1, x1 - x0), this.tall);
-      c.fillStyle = css.text;
-      c.font = '12px system-ui, sans-serif';
-      c.fillText(format.us(this.range[1] - this.range[0]), Math.max(4, (x0 + x1) / 2 - 20), 16);
-    }
-    if (!this.selected) return;
-    c.strokeStyle = css.select;
-    const box = this.boxOf(this.selected, top);
-    if (box) {
-      c.lineWidth = 2.5;
-      c.strokeRect(box.x - 1, box.y - 1, Math.max(4, box.w) + 2, box.h + 2);
-    }
-    c.lineWidth = 1.4;
-    for (const [from, to] of this.links || []) {
-      const a = this.boxOf(from, top), b = this.boxOf(to, top);
-      if (!a || !b) continue;
-      const ax = a.x + Math.min(a.w, 6), ay = a.y + a.h / 2, bx = b.x, by = b.y + b.h / 2;
-      c.beginPath();
-      c.moveTo(ax, ay);
-      const bend = Math.max(20, Math.min(120, Math.abs(bx - ax) / 2));
-      c.bezierCurveTo(ax + bend, ay, bx - bend, by, bx, by);
-      c.moveTo(bx - 7, by - 4);
-      c.lineTo(bx, by);
-      c.lineTo(bx - 7, by + 4);
-      c.stroke();
-    }
-  }
-
-  // Where an event stands on the canvas (css px); null when its process is collapsed.
-  boxOf(e, top) {
-    const item = this.byKey.get(e.key);
-    if (!item) return null;
-    return {
-      x: this.xAt(e.ts),
-      w: this.xAt(e.ts + e.dur) - this.xAt(e.ts),
-      y: item.y + 3 + e.row * ROW - top,
-      h: ROW - 2
-    };
   }
 
   // --- finding events ---
@@ -456,10 +439,10 @@ export class TraceView {
   }
 
   hit(x, y) {
-    const at = y + this.scroller.scrollTop, item = this.items[itemAt(this.items, at)];
+    const at = this.contentY(y), item = this.items[itemAt(this.items, at)];
     if (!item || item.kind !== 'thread') return null;
     const m = this.current(), track = m.tracks.get(item.key), row = Math.floor((at - item.y - 3) / ROW);
-    if (!track || row < 0 || row >= track.rows) return null;
+    if (!track || row < 0 || row >= Math.min(track.rows, item.rows)) return null;
     const slack = 2 * (this.t1 - this.t0) / this.width, t = this.timeAt(x);
     const low = track.rowStart[row], high = track.rowStart[row + 1];
     let best = -1, near = Infinity;
@@ -503,29 +486,6 @@ export class TraceView {
     return out.sort((a, b) => a.ts - b.ts);
   }
 
-  // Pairs [from, to] of events that the flow of E links; at most 400.
-  linksOf(e) {
-    // Flows are numbered per model; what they share is the bind_id.
-    const from = [], to = [], m = this.current(), mine = (e.flow >>> 2) - 1;
-    const flow = mine < 0 ? 0 : m.model.binds.indexOf(e.model.binds[mine]) + 1;
-    if (!flow) return [];
-    for (const [key, t] of m.tracks) {
-      for (let d = 0; d < t.rows; d++) {
-        for (let i = t.rowStart[d]; i < t.rowStart[d + 1]; i++) {
-          if (t.flow[i] >>> 2 !== flow) continue;
-          const x = this.eventOf(m, key, d, i);
-          if (t.flow[i] & 2) from.push(x);
-          if (t.flow[i] & 1) to.push(x);
-        }
-      }
-    }
-    const pairs = [];
-    for (const a of from.slice(0, 20))
-      for (const b of to.slice(0, 20))
-        if (a.key !== b.key || a.i !== b.i) pairs.push([a, b]);
-    return pairs;
-  }
-
   // Time and count per name inside [t0, t1]: {name, total, count, self names}
   summary(t0, t1) {
     const m = this.current(), total = new Float64Array(m.model.names.length),
@@ -551,19 +511,42 @@ export class TraceView {
   }
 
   select(e, reveal) {
-    this.selected = e;
-    this.links = e ? this.linksOf(e) : [];
+    this.choose(e ? [e] : [], e);
     if (e && reveal) this.reveal(e);
-    this.invalidate();
     if (e) announce(`${e.name || '(no name)'}, ${format.us(e.dur)}, at ${format.us(e.ts)}, on ${e.thread}`);
+  }
+
+  // PICKED: events of which E is the selected one.
+  choose(picked, e) {
+    const m = this.base && this.current();
+    this.picked = picked;
+    this.selected = e;
+    this.links = e ? linksOf(m, e, (key, row, i) => this.eventOf(m, key, row, i)) : [];
+    this.invalidate();
     this.emit('select', e);
   }
 
+  // One event more beside the selected ones, or one of them less.
+  pick(e) {
+    if (!e) return;
+    const others = this.picked.filter((x) => x.key !== e.key || x.ts !== e.ts || x.row !== e.row || x.dur !== e.dur);
+    const more = others.length === this.picked.length;
+    this.choose(more ? [...others, e] : others, more ? e : others.at(-1) || null);
+    const n = this.picked.length;
+    announce(`${format.count(n)} event${n === 1 ? '' : 's'} selected`);
+  }
+
   reveal(e) {
+    const {collapsed, folded, hidden} = this.state;
+    const opened = [collapsed.delete(e.pid), hidden.delete(e.key), e.row > 0 && folded.delete(e.key)];
+    if (opened.some(Boolean)) {
+      this.relayout();
+      this.emit('view');
+    }
     const item = this.byKey.get(e.key);
-    if (item) {
+    if (item && !(item.pinned && this.fixed)) {
       const y = item.y + e.row * ROW, top = this.scroller.scrollTop;
-      if (y < top + 10 || y + ROW > top + this.tall - 10) this.scroller.scrollTop = y - this.tall / 2;
+      if (y < top + this.fixed + 10 || y + ROW > top + this.tall - 10) this.scroller.scrollTop = y - this.tall / 2;
     }
     const span = this.t1 - this.t0;
     if (e.ts + e.dur < this.t0 || e.ts > this.t1)
@@ -588,72 +571,43 @@ export class TraceView {
     this.zoom(Math.exp(Math.max(-400, Math.min(400, e.deltaY * unit)) * speed), this.timeAt(e.offsetX));
   }
 
-  down(e) {
-    if (e.button !== 0) return;
-    this.canvas.focus({preventScroll: true});
-    this.canvas.setPointerCapture(e.pointerId);
-    const start = {
-      x: e.offsetX,
-      y: e.offsetY,
-      t0: this.t0,
-      t1: this.t1,
-      top: this.scroller.scrollTop,
-      moved: false,
-      mark: e.shiftKey
-    };
-    const move = (ev) => {
-      const dx = ev.offsetX - start.x, dy = ev.offsetY - start.y;
-      if (!start.moved && Math.hypot(dx, dy) < 4) return;
-      start.moved = true;
-      if (start.mark) {
-        const a = start.t0 + start.x / this.width * (start.t1 - start.t0),
-              b = this.timeAt(Math.max(0, Math.min(this.width, ev.offsetX)));
-        this.range = [Math.min(a, b), Math.max(a, b)];
-        this.invalidate();
-      } else {
-        const by = dx / this.width * (start.t1 - start.t0);
-        this.setWindow(start.t0 - by, start.t1 - by);
-        this.scroller.scrollTop = start.top - dy;
-      }
-    };
-    const up = (ev) => {
-      this.canvas.removeEventListener('pointermove', move);
-      this.canvas.removeEventListener('pointerup', up);
-      this.canvas.removeEventListener('pointercancel', up);
-      if (!start.moved) {
-        this.setRange(null);
-        this.select(this.hit(ev.offsetX, ev.offsetY), false);
-      } else if (start.mark)
-        this.setRange(this.range);
-    };
-    this.canvas.addEventListener('pointermove', move);
-    this.canvas.addEventListener('pointerup', up);
-    this.canvas.addEventListener('pointercancel', up);
-  }
-
-  setRange(range) {
+  setRange(range, tracks = null) {
     if (!range && !this.range) return;
     this.range = range;
+    this.rangeTracks = range ? tracks : null;
     this.invalidate();
     this.emit('range', range);
   }
 
   hover(e) {
     this.pointerX = e.offsetX;
+    this.pointerY = e.offsetY;
+    this.showTime();
     if (e.buttons || !this.base) {
       this.tip.hidden = true;
       return;
     }
     const found = this.hit(e.offsetX, e.offsetY);
-    this.canvas.style.cursor = found ? 'pointer' : 'grab';
+    this.canvas.style.cursor = found ? 'pointer' : this.tool === 'move' ? 'grab' : 'crosshair';
     this.tip.hidden = !found;
     if (!found) return;
     this.tip.replaceChildren(
-        h('strong', {}, format.cut(found.name, 300) || '(no name)'), h('span', {}, format.us(found.dur)));
+        h('strong', {}, format.short(found.name, 300) || '(no name)'), h('span', {}, format.us(found.dur)));
     const left = e.offsetX > this.width * 0.6;
     this.tip.style.left = left ? '' : `${HEAD + e.offsetX + 14}px`;
     this.tip.style.right = left ? `${this.width - e.offsetX + 14}px` : '';
     this.tip.style.top = `${Math.min(e.offsetY + 18, this.tall - 60)}px`;
+  }
+
+  // The time at the pointer, as exact as a pixel is.
+  showTime() {
+    if (!this.base) return;
+    const x = this.pointerX, unit = (this.t1 - this.t0) / this.width;
+    this.now.hidden = x < 0 || x > this.width;
+    this.now.textContent = format.axisUs(this.timeAt(x), unit, Math.max(Math.abs(this.t0), Math.abs(this.t1)));
+    this.now.style.left = x < this.width - 120 ? `${HEAD + x + 4}px` : '';
+    this.now.style.right = x < this.width - 120 ? '' : `${Math.max(0, this.width - x) + 4}px`;
+    this.overlaid();
   }
 
   minimapDown(e) {
@@ -693,19 +647,31 @@ export class TraceView {
     else if (k === 'enter') {
       if (!this.selected) this.selectMiddle();
     } else if (k === 'escape') {
-      this.select(null);
       this.setRange(null);
+      this.select(null);
     } else if (k === 'f') {
       if (this.selected) this.focusOn(this.selected);
     } else if (k === '0' || k === 'home')
       this.fit();
     else if (k === 'pagedown' || k === 'pageup')
       this.scroller.scrollTop += (k === 'pagedown' ? 0.8 : -0.8) * this.tall;
-    else if (k === 'm') {
+    else if (TOOLS[k - 1])
+      this.setTool(TOOLS[k - 1][0]);
+    else if (k === 'v')
+      this.showFlows(!this.flowsShown);
+    else if ('cph'.includes(k)) {
+      const track = this.selected ? this.selected.key : this.trackAtPointer();
+      if (track) this.toggle({c: 'folded', p: 'pinned', h: 'hidden'}[k], track);
+    } else if (k === 'm') {
       if (this.selected) this.setRange([this.selected.ts, this.selected.ts + this.selected.dur]);
     } else
       return;
     e.preventDefault();
+  }
+
+  trackAtPointer() {
+    const item = this.pointerY >= 0 ? this.items[itemAt(this.items, this.contentY(this.pointerY))] : null;
+    return item && item.key;
   }
 
   selectMiddle() {
@@ -743,7 +709,8 @@ export class TraceView {
       return;
     }
     const down = way === 'down';
-    if (down ? e.row + 1 < t.rows : e.row > 0) {
+    const shown = (key) => Math.min(m.tracks.get(key).rows, this.byKey.get(key)?.rows || 0);
+    if (down ? e.row + 1 < shown(e.key) : e.row > 0) {
       const d = e.row + (down ? 1 : -1);
       this.select(this.eventOf(m, e.key, d, at(t, d, e.ts)), true);
       return;
@@ -751,7 +718,7 @@ export class TraceView {
     const rows = this.items.filter((x) => x.kind === 'thread' && m.tracks.get(x.key)?.rows);
     const next = rows[rows.findIndex((x) => x.key === e.key) + (down ? 1 : -1)];
     if (!next) return;
-    const other = m.tracks.get(next.key), d = down ? 0 : other.rows - 1;
+    const other = m.tracks.get(next.key), d = down ? 0 : shown(next.key) - 1;
     this.select(this.eventOf(m, next.key, d, at(other, d, e.ts)), true);
   }
 
