@@ -13,7 +13,7 @@ enum { CANCEL_EVERY = 8192 };
 struct name {
     uint8_t work;    // enum xpl_host_work
     uint8_t compile; // enum xpl_compile_name
-    uint8_t input_wait, is_input, framework_op, memory;
+    uint8_t input_wait, is_input, framework_op, memory, runs;
     uint8_t layer; // of a framework op
     uint64_t ps[XPL_HOST_LAYERS];
 };
@@ -50,6 +50,7 @@ static bool read_names(struct reader *r) {
             .compile = (uint8_t)xpl_compile_name_of(name),
             .input_wait = xpl_waits_for_input(name),
             .is_input = xpl_is_input_event(name),
+            .runs = xpl_waits_for_ops(name),
             .framework_op = is_framework_op(name),
             .memory = type == XPL_EVENT_MEMORY_ALLOCATION || type == XPL_EVENT_MEMORY_DEALLOCATION,
             .layer = (uint8_t)xpl_op_layer_of(name),
@@ -173,6 +174,7 @@ static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_
     l->n_launches += n->work == XPL_WORK_LAUNCH;
     bool is_op = false;
     if (r->ops && !l->is_input && !read_op(r, ev, span, &l->stack, &is_op)) return false;
+    if (r->ops && n->runs && !add_layer(r, XPL_HOST_RUNS, ev->md, span)) return false;
     if (r->has_correlation && !is_op && !read_launch(r, ev, span.begin)) return false;
     // What the main line does is read later; input that it makes is no other thread's.
     return is_op || n->work <= XPL_WORK_LAUNCH || n->work == XPL_WORK_INPUT ||

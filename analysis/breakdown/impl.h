@@ -35,6 +35,7 @@ enum xpl_host_layer {
     XPL_HOST_INPUT_APART, // of threads other than the main one
     XPL_HOST_COMPILES,
     XPL_HOST_CALLBACKS,
+    XPL_HOST_RUNS, // a program runs on the CPU: also where none of its ops is recorded
     XPL_HOST_LAYERS
 };
 

@@ -217,6 +217,10 @@ bool xpl_waits_for_input(xpl_str_t name) {
     return starts_ignoring_case(name, "IteratorGetNext");
 }
 
+bool xpl_waits_for_ops(xpl_str_t name) {
+    return xpl_str_eq(name, XPL_STR("ThunkExecutor::Execute (wait for completion)"));
+}
+
 enum xpl_compile_name xpl_compile_name_of(xpl_str_t name) {
     if (xpl_str_starts(name, XPL_STR("backend_compile"))) return XPL_COMPILE_OUTER;
     return xpl_str_has(name, XPL_STR("Client::Compile")) ||

@@ -42,6 +42,9 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name);
 
 // Input of TensorFlow for which an op waits, on whatever thread.
 bool xpl_waits_for_input(xpl_str_t name);
+// XLA waits on a thread of a CPU for the ops of a program, which it handed to pools of threads; not
+// all of these record what they do.
+bool xpl_waits_for_ops(xpl_str_t name);
 // A compilation, as frameworks count them; of those with `outer` there is one around each other.
 enum xpl_compile_name { XPL_NO_COMPILE, XPL_COMPILE_INNER, XPL_COMPILE_OUTER };
 enum xpl_compile_name xpl_compile_name_of(xpl_str_t name);

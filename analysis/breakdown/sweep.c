@@ -94,6 +94,8 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     const struct xpl_host_time *const h = &s->k->host;
     const enum xpl_host_work work = main ? main->work : XPL_WORK_NONE;
     const uint32_t md = main ? main->md : 0;
+    if (layer[XPL_HOST_RUNS] && !layer[XPL_HOST_CALLBACKS])
+        return (struct reason){.cause = XPL_TIME_COMPUTE}; // a CPU that is not idle at all
     if (work == XPL_WORK_CHECKPOINT) return (struct reason){XPL_TIME_CHECKPOINT, md, true};
     if (work == XPL_WORK_COMPILE) return (struct reason){XPL_TIME_COMPILE, md, true};
     if (work == XPL_WORK_INPUT) return (struct reason){XPL_TIME_INPUT, md, true};

@@ -186,6 +186,32 @@ static void test_loader_apart(void) {
     done(&space, &arena);
 }
 
+// XLA waits on one of its threads for ops that it gave to a pool, which does not record all of
+// them: the CPU is not idle then, whatever the program's own thread prepares meanwhile, unless a
+// callback runs.
+static void test_unrecorded_ops(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "PjitFunction(step)", i, 0, 1000);
+        slow_op(&s, "ynn_fusion.1", i, 1000, 1000);
+        mk_plain(&s.p, &s.pool, "ThunkExecutor::Execute (wait for completion)", slow_at(i, 2000),
+                 6000 * kUs);
+        slow_host(&s, "load_batch", i, 3000, 1000);
+        mk_plain(&s.p, &s.other, "python_cpu_callback", slow_at(i, 5000), 2000 * kUs);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), 10000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 50000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_CALLBACK), 20000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 0);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_UNKNOWN), 20000);
+    done(&space, &arena);
+}
+
 // tf.data makes input on many threads, and its ops are no device's: what counts is that the step
 // waits for the iterator, 600 of 900 ns.
 static void test_tf_data(void) {
@@ -501,6 +527,7 @@ int main(void) {
     test_evidence();
     test_keras();
     test_loader_apart();
+    test_unrecorded_ops();
     test_tf_data();
     test_compiles();
     test_between_steps();
