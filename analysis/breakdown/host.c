@@ -199,8 +199,11 @@ static xpl_status_t walk(struct reader *r, struct line_pass *l, event_fn fn,
 
 // ---- second pass: input of other threads ----
 
+// Of tf.data's own threads only what a step waits for counts: Keras' steps ask for their input
+// there.
 static bool input_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
-    if (r->names[ev->md].work != XPL_WORK_INPUT) return true;
+    const struct name *const n = &r->names[ev->md];
+    if (n->work != XPL_WORK_INPUT || (l->is_input && !n->input_wait)) return true;
     const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
     return span.begin >= span.end || read_work(r, ev->md, span, false);
 }
@@ -344,9 +347,10 @@ xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_ti
     }
     for (uint32_t i = 0; i < r.plane->n_lines; i++) {
         struct line_pass l = {.line = &r.plane->lines[i]};
+        l.is_input = xpl_is_input_line(l.line);
         if (l.line == main)
             XPL_TRY(read_main(&r, l.line, err));
-        else if (!xpl_is_input_line(l.line))
+        else
             XPL_TRY(walk(&r, &l, input_event, err));
     }
     finish(&r);

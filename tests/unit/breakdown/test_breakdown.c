@@ -186,6 +186,28 @@ static void test_loader_apart(void) {
     done(&space, &arena);
 }
 
+// Keras' step, a function, asks for its input on a thread of tf.data, while the program's own
+// thread runs the function; what else those threads do is ahead of the step.
+static void test_keras_input(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    s.other = mk_line(3, "tf_data_iterator_get_next/77");
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "TFE_Py_ExecuteCancelable", i, 0, SLOW_STEP_US);
+        mk_plain(&s.p, &s.other, "IteratorGetNextOp::DoCompute", slow_at(i, 1000), 5000 * kUs);
+        mk_plain(&s.p, &s.other, "Iterator::Root::Prefetch", slow_at(i, 6000), 1000 * kUs);
+        slow_op(&s, "fusion.1", i, 7000, 3000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 50000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), 20000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 30000);
+    done(&space, &arena);
+}
+
 // XLA waits on one of its threads for ops that it gave to a pool, which does not record all of
 // them: the CPU is not idle then, whatever the program's own thread prepares meanwhile, unless a
 // callback runs.
@@ -527,6 +549,7 @@ int main(void) {
     test_evidence();
     test_keras();
     test_loader_apart();
+    test_keras_input();
     test_unrecorded_ops();
     test_tf_data();
     test_compiles();
