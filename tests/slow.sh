@@ -8,7 +8,7 @@
 #   iree          2,000 bundles of IREE made by chance, and fresh captures of programs on three drivers,
 #                 against iree-profile; $XPL_CORPUS: recorded ones
 #   tensorflow    captures of TensorFlow's profiler server
-#   programs      programs of TensorFlow that know why they are slow, and what we say of them
+#   programs      programs of TensorFlow, Keras and PyTorch/XLA that know why they are slow, and what we say of them
 #   coverage      lines of analysis/ that unit, golden, fault and fuzz tests reach: 97% at least
 #   store         the store's test with threads, 200 times, four at once and under load
 #   cluster       the demonstration of a fleet with 256 hosts, and SeaweedFS timed beside curl

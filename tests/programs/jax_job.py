@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of JAX that are slow on purpose, or are not.  Usage: jax_job.py LOGDIR CASE... | LOGDIR straggler RANK PORT
+"""Programs of JAX that are slow on purpose, or are not.  Usage: jax_job.py LOGDIR CASE... | LOGDIR straggler RANK COUNT PORT
 
 Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line: {"case", "wall_ms": of the steps,
 "lost_ms": of that, what the case wastes, measured by the program}.  Cases:
@@ -11,8 +11,9 @@ Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line:
     tiny          very many programs of almost no work each
     outlier       three steps that do much more
     checkpoint    each fourth step writes a checkpoint
-    straggler     one of several processes sleeps before it takes part in the all-reduce (RANK 0 of 2 does not)
-    healthy, healthy_scan, healthy_python, healthy_unmarked   nothing of the kind
+    straggler     of COUNT processes the last one sleeps before it takes part in the all-reduce
+    healthy, healthy_scan, healthy_python, healthy_unmarked, healthy_train, healthy_conv, healthy_ahead, healthy_sort
+                  nothing of the kind; ahead: a loader of its own thread is always early
 """
 import json
 import os
@@ -161,23 +162,79 @@ def healthy_scan(_lost):
     return lambda _: jax.block_until_ready(step(x))
 
 
-def straggler(lost, rank):
+def healthy_train(_lost):
+    """Layers, gradients, and new weights in every step."""
+    def loss(weights, x):
+        for w in weights:
+            x = jnp.tanh(x @ w)
+        return (x ** 2).mean()
+
+    def update(weights, x):
+        gradients = jax.grad(loss)(weights, x)
+        return [w - 0.01 * g for w, g in zip(weights, gradients)]
+    step, x = jax.jit(update), data(512)
+    state = [[data(512)] * 6]
+
+    def one(_):
+        for _ in range(2):
+            state[0] = step(state[0], x)
+        jax.block_until_ready(state[0])
+    return one
+
+
+def healthy_conv(_lost):
+    def run(x, k):
+        for _ in range(6):
+            x = jax.nn.relu(jax.lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        return x
+    step, x, k = jax.jit(run), jnp.full((4, 48, 48, 32), 0.1), jnp.full((3, 3, 32, 32), 0.01)
+    return lambda _: step(x, k).block_until_ready()
+
+
+def healthy_ahead(lost):
+    step, x, batches = work(150), data(), queue.Queue(STEPS)
+
+    def produce():
+        while not lost.over.is_set():
+            with jax.profiler.TraceAnnotation("load_batch"):
+                time.sleep(0.005)
+            try:
+                batches.put(x, timeout=1)
+            except queue.Full:
+                pass
+    threading.Thread(target=produce, daemon=True).start()
+    while not batches.full():
+        time.sleep(0.01)
+    return lambda _: step(batches.get()).block_until_ready()
+
+
+def healthy_sort(_lost):
+    def run(x):
+        for _ in range(8):
+            x = jnp.sort(jnp.cos(x * 1000.0), axis=-1)
+        return x
+    step, x = jax.jit(run), jnp.linspace(0.0, 1.0, 1 << 17).reshape(128, -1)
+    return lambda _: step(x).block_until_ready()
+
+
+def straggler(lost, slow):
     from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
     mesh = Mesh(jax.devices(), "d")
     rows = NamedSharding(mesh, P("d"))
     x = jax.make_array_from_callback((len(jax.devices()), 256), rows, lambda _: jnp.ones((1, 256)))
-    inner, y = work(30), data()
+    inner, y = work(10), data()
     total = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, P()))
 
     def one(_):
         inner(y).block_until_ready()
-        if rank == 1:
-            lost.sleep(0.06)
+        if slow:
+            lost.sleep(0.12)
         total(x).block_until_ready()
     return one
 
 
-CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, tiny, outlier, checkpoint, healthy, healthy_scan)}
+CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, tiny, outlier, checkpoint, healthy, healthy_scan,
+                                 healthy_train, healthy_conv, healthy_ahead, healthy_sort)}
 CASES.update(healthy_python=healthy, healthy_unmarked=healthy)
 
 
@@ -210,9 +267,9 @@ def main():
     jax.config.update("jax_platforms", "cpu")
     lost = Lost()
     if sys.argv[2] == "straggler":
-        rank, port = map(int, sys.argv[3:])
-        jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank)
-        profile("straggler", lost, straggler(lost, rank))
+        rank, count, port = map(int, sys.argv[3:])
+        jax.distributed.initialize(f"127.0.0.1:{port}", count, rank)
+        profile("straggler", lost, straggler(lost, rank == count - 1))
     else:
         for case in sys.argv[2:]:
             lost = Lost()

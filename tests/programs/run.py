@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose answer is known, and what our tools say of their profiles.  Usage: run.py BUILD PYTHON [NAME...]
+"""Programs whose answer is known, and what our tools say of their profiles.  Usage: run.py BUILD PYTHON TORCH [NAME...]
 
-BUILD has cli/xplanectl, PYTHON has TensorFlow.  The last line is "N passed, N failed, N skipped"."""
+BUILD has cli/xplanectl, PYTHON has TensorFlow and Keras, TORCH has PyTorch/XLA ("-": there is none).  The last line is "N passed, N failed, N skipped"."""
 import json
 import pathlib
 import re
@@ -11,11 +11,21 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "capture"))
-from harness import Results, scratch  # noqa: E402
+from harness import Results, Skip, scratch  # noqa: E402
 
 BOUND = {"python": True, "ops": True, "parallel": True, "interleave": True, "prefetch": False}
 POINTS = 10  # percent of the steps' time by which our share may be beside the measured one
 TIMEOUT_S = 300
+# Program and case; the framework and the kind that findings must tell first, None: no finding of 5% or more; by how many
+# points its share may be beside what the program measured, None: it is at least a third of the time.
+TOLD = (
+    ("keras_job.py", "loader", "tensorflow", "input_wait", 15),
+    ("keras_job.py", "healthy", "tensorflow", None, None),
+    ("torch_job.py", "loader", "pytorch", "input_wait", 15),
+    ("torch_job.py", "recompile", "pytorch", "recompilation", None),
+    ("torch_job.py", "healthy", "pytorch", None, None),
+)
+TRIES = 5  # another process may take the program's cores
 
 
 def pipeline(build, directory, *options):
@@ -44,12 +54,53 @@ def check(build, python, name):
     assert BOUND[name] or "NOT input-bound" in verdict, said
 
 
+def profiled(python, program, case, logdir):
+    """(what the program measured, the directory of its profile)"""
+    done = subprocess.run([python, HERE / program, case, logdir], check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+    return json.loads(done.stdout.splitlines()[-1]), next(logdir.glob("**/plugins/profile/*"))
+
+
+def judge(answer, measured, framework, kind, points, said):
+    assert answer["framework"] == framework and answer["steps"] >= 12, answer
+    if kind is None:  # steps that another process made long are outliers indeed
+        assert not [f for f in answer["findings"] if f["share_percent"] >= 5 and f["kind"] != "step_outliers"], said
+        return
+    first, lost = answer["findings"][0], 100 * measured["lost_ms"] / measured["wall_ms"]
+    assert first["kind"] == kind, said
+    assert first["share_percent"] > 33 if points is None else abs(first["share_percent"] - lost) <= points, said
+
+
+def check_findings(build, python, program, case, framework, kind, points):
+    if python == "-":
+        raise Skip("it could not be installed")
+    for i in range(TRIES):
+        measured, directory = profiled(python, program, case, scratch() / f"{program}-{case}-{i}")
+        asked = [build / "cli" / "xplanectl", "findings", directory, "--format", "json"]
+        answer = json.loads(subprocess.run(asked, check=True, capture_output=True, timeout=60).stdout)
+        shares = {f["kind"]: round(f["share_percent"], 1) for f in answer["findings"]}
+        said = f"{program} {case}: lost {measured['lost_ms']:.0f} of {measured['wall_ms']:.0f} ms; findings {shares}"
+        print(said, flush=True)
+        try:
+            judge(answer, measured, framework, kind, points, said)
+        except AssertionError:
+            if i + 1 == TRIES:
+                raise
+        else:
+            break
+    if program == "keras_job.py":
+        verdict = pipeline(build, directory)[1]
+        assert ("NOT input-bound" in verdict) == (kind is None), verdict
+
+
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
-    build, python, results = pathlib.Path(sys.argv[1]), sys.argv[2], Results(sys.argv[3:])
+    build, python, torch, results = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], Results(sys.argv[4:])
     for name in BOUND:
         results.run(f"TensorFlow's input, {name}", check, build, python, name)
+    for program, case, framework, *told in TOLD:
+        results.run(f"findings of {framework}: {program} {case}", check_findings, build, torch if program == "torch_job.py" else python,
+                    program, case, framework, *told)
     results.finish()
 
 
