@@ -73,6 +73,11 @@ void xpl_heap_trim_idle(size_t bytes) {
     atomic_store(&idle_floor, excess());
 }
 
+void xpl_heap_trim_rest(size_t bytes) {
+    xpl_heap_trim(bytes);
+    atomic_store(&idle_floor, excess());
+}
+
 // Gives freed memory back when what malloc may keep of it has no room beside the `now` bytes in
 // use, of which some may not be written yet.
 static void trim_beside(size_t now, size_t limit) {

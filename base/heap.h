@@ -26,6 +26,8 @@ void xpl_heap_trim(size_t bytes);
 // The same for a process that does nothing: when that has grown by `bytes` since the last time, as
 // what is left then lies in pages that are in use.
 void xpl_heap_trim_idle(size_t bytes);
+// As xpl_heap_trim; what is left then counts as lying in pages that are in use.
+void xpl_heap_trim_rest(size_t bytes);
 // Whether xpl_heap_trim_idle would.
 bool xpl_heap_may_trim_idle(size_t bytes);
 

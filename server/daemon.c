@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,9 +28,10 @@ enum { TICK_MS = 200, TIDY_TICKS = 300, TRIM_TICKS = 5 };
 enum { IDLE_NS = 100000000, TRIM_BYTES = 32 << 20 };
 // How often a daemon that is never idle trims, at most.
 static const uint64_t BUSY_TRIM_NS = 5000000000;
-// How long nothing was done at rest.
-static const uint64_t REST_NS = 5000000000;
-enum { REST_TRIM_BYTES = 1 << 20, OWN_TRIM_NS = 1000000000 };
+// How long nothing, or next to nothing, was done at rest.
+static const uint64_t REST_NS = 5000000000, OWN_TRIM_NS = 2000000000;
+// Of one processor's time, a twentieth at most is next to nothing.
+enum { REST_TRIM_BYTES = 1 << 20, LIGHT_SHARE = 20 };
 // A daemon that stops checks its servers so often; they are drained when they were so that many
 // times in a row.
 enum { DRAIN_CHECK_MS = 50, DRAIN_CHECKS = 3 };
@@ -43,9 +45,11 @@ struct process {
     uv_poll_t signals;
     uv_timer_t tick, grace;
     unsigned ticks, drained_checks;
-    uint64_t grace_end; // in the loop's time
-    uint64_t trim_ns;   // when it was last looked whether a trim is worth it
-    uint64_t rest_ns;   // when memory went back at rest; 0: never
+    uint64_t grace_end;            // in the loop's time
+    uint64_t trim_ns;              // when it was last looked whether a trim is worth it
+    uint64_t rest_ns;              // when memory went back at rest; 0: never
+    uint64_t seen_ns, seen_cpu_ns; // at the last look at the processor's time
+    uint64_t light_since_ns;       // since when next to nothing is done; 0: more is
 };
 
 static struct process *process_of(struct xpl_daemon *d) {
@@ -136,15 +140,34 @@ static void trim(void *unused) {
 
 static void trim_at_rest(void *unused) {
     (void)unused;
-    xpl_heap_trim(REST_TRIM_BYTES);
+    xpl_heap_trim_rest(REST_TRIM_BYTES);
+}
+
+static void note_processor_time(struct process *p, uint64_t now) {
+    struct timespec t = {0};
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    const uint64_t cpu_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    const bool is_light =
+        (cpu_ns - p->seen_cpu_ns) * LIGHT_SHARE <= xpl_clock_between(p->seen_ns, now);
+    if (!is_light || !p->light_since_ns) p->light_since_ns = is_light ? p->seen_ns : 0;
+    p->seen_ns = now;
+    p->seen_cpu_ns = cpu_ns;
 }
 
 // What a trim under load left is freed while it runs and after it, and counts as what lies in pages
 // that are in use: at rest all goes back once, so that what an idle daemon has does not depend on
-// what was asked last.  The trim itself ends soon, and is no work to rest from.
-static bool is_first_rest(const struct process *p, uint64_t idle_since, uint64_t now) {
-    if (!idle_since || xpl_clock_between(idle_since, now) < REST_NS) return false;
-    return !p->rest_ns || idle_since > p->rest_ns + OWN_TRIM_NS;
+// what was asked last.  The trim itself ends soon, and is no work to rest from.  A daemon whose
+// counters are asked for every second does nothing else: that is rest, too, in which memory goes
+// back again when there is more of it.
+static bool is_rest_due(const struct process *p, uint64_t idle_since, uint64_t now) {
+    if (!idle_since) return false;
+    const uint64_t light_since = p->light_since_ns;
+    const bool is_light = light_since && xpl_clock_between(light_since, now) >= REST_NS;
+    if (!is_light && xpl_clock_between(idle_since, now) < REST_NS) return false;
+    const uint64_t since = is_light && light_since < idle_since ? light_since : idle_since;
+    if (!p->rest_ns || since > p->rest_ns + OWN_TRIM_NS) return true;
+    return is_light && xpl_clock_between(p->rest_ns, now) >= REST_NS &&
+           xpl_heap_may_trim_idle(REST_TRIM_BYTES);
 }
 
 // Answers leave after the jobs that made them, and what slow clients held leaves later still: when
@@ -155,7 +178,8 @@ static void trim_when_due(struct process *p) {
     struct xpl_pool *const pool = p->d.pool;
     const uint64_t since = xpl_pool_get_state(pool).idle_since_ns, now = xpl_clock_ns();
     const bool idle = since && xpl_clock_between(since, now) >= IDLE_NS;
-    if (is_first_rest(p, since, now)) {
+    note_processor_time(p, now);
+    if (is_rest_due(p, since, now)) {
         if (xpl_pool_submit(pool, trim_at_rest, NULL)) p->rest_ns = now;
         return;
     }

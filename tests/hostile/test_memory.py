@@ -3,11 +3,12 @@
 
 import contextlib
 import gzip
+import random
 import struct
 import threading
 import time
 
-from harness import DATA_FRAME, HEADERS, MIB, check, wait_for
+from harness import DATA_FRAME, HEADERS, MIB, answer_url, check, in_threads, wait_for
 
 HEALTH = "/grpc.health.v1.Health/Check"  # needs no token
 
@@ -115,3 +116,26 @@ def test_messages_too_large(run):
     check(more < 96 * MIB, f"{more // MIB} MiB for what is refused")
     d.answers()
     wait_for(lambda: d.rss_anon() < 100 * MIB, 20, "the memory is given back")
+
+
+def test_watched_daemon_rests(run):
+    """Who asks for the daemon's counters several times a second, as its page does, keeps no memory from going back that
+    requests before have freed."""
+    d = run.start("--no-prefetch", "--answer-cache=16MiB",
+                  logdir=run.logdir("tf_keras_tensorboard", "jax_4hosts", "tpu_inference_a", "tf_bfc_memory"))
+    sessions = d.sessions()
+
+    def ask(i):
+        chance = random.Random(i)
+        for _ in range(8):
+            d.get(answer_url(chance.choice(sessions), "trace_viewer@") + f"&resolution={chance.randrange(1, 10**9)}", timeout=60)
+
+    in_threads(8, ask)
+    end = time.monotonic() + 45
+    watched = d.rss_anon()
+    while time.monotonic() < end and watched > 20 * MIB:
+        d.status()
+        time.sleep(0.2)
+        watched = min(watched, d.rss_anon())
+    time.sleep(8)  # without anybody who asks
+    check(watched <= d.rss_anon() + 6 * MIB, f"{watched // MIB} MiB while it is watched, {d.rss_anon() // MIB} MiB while it is not")

@@ -107,6 +107,26 @@ static void test_trim(void) {
         xpl_sys_free(blocks[i]);
 }
 
+// What cannot go back, as each page of it has a block in use, is not tried again and again at rest.
+static void test_trim_rest(void) {
+    enum { SMALL_BLOCKS = 1 << 16, SMALL = 240, OF_A_PAGE = 12 };
+    static void *blocks[SMALL_BLOCKS];
+    (void)xpl_heap_may_trim_idle(MIB); // notes how little malloc keeps
+    for (size_t i = 0; i < SMALL_BLOCKS; i++) {
+        CHECK((blocks[i] = xpl_sys_alloc(SMALL)));
+        memset(blocks[i], 1, SMALL);
+    }
+    for (size_t i = 0; i < SMALL_BLOCKS; i++)
+        if (i % OF_A_PAGE) xpl_sys_free(blocks[i]);
+    CHECK(xpl_heap_may_trim_idle(4 * MIB));
+    xpl_heap_trim(4 * MIB);
+    CHECK(xpl_heap_may_trim_idle(4 * MIB));
+    xpl_heap_trim_rest(4 * MIB);
+    CHECK(!xpl_heap_may_trim_idle(MIB));
+    for (size_t i = 0; i < SMALL_BLOCKS; i += OF_A_PAGE)
+        xpl_sys_free(blocks[i]);
+}
+
 // What malloc keeps of large blocks that are too small for mmap has no room beside blocks that are
 // given out and not written yet: it goes back before.
 static void test_trim_beside(void) {
@@ -181,6 +201,7 @@ int main(void) {
     test_threads();
     test_refused_beside();
     if (!is_sanitized()) test_trim();
+    if (!is_sanitized()) test_trim_rest();
     if (!is_sanitized()) test_trim_beside();
     return 0;
 }
