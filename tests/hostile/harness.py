@@ -90,10 +90,10 @@ class Answer:
 class Daemon:
     """A daemon that listens.  Ports: `http`, `grpc`; `pid`; `log()` is what it wrote."""
 
-    def __init__(self, run, logdir, state, options, env, preexec):
+    def __init__(self, run, logdir, state, options, env, preexec, file):
         self.logdir, self.state = pathlib.Path(logdir), pathlib.Path(state)
         self.run = run
-        settings = dict(DEFAULTS)
+        settings = {**DEFAULTS, **file}
         for option in options:
             name, equals, value = option.partition("=")
             if name.startswith("--") and equals and name[2:] in settings:
@@ -107,7 +107,11 @@ class Daemon:
         self.last_lines = []  # the end of its log, for the report of a failure
         self.stderr_path = pathlib.Path(tempfile.mkstemp(prefix="log.", dir=run.dir)[1])
         arguments = [str(run.build / "server" / "xplaned"), f"--logdir={logdir}", f"--state-dir={state}"]
-        arguments += [f"--{name}={value}" for name, value in DEFAULTS.items()]
+        arguments += [f"--{name}={value}" for name, value in DEFAULTS.items() if name not in file]
+        self.file, self.file_path = dict(file), pathlib.Path(f"{self.stderr_path}.conf")
+        if file:
+            self._write_file()
+            arguments.append(f"--config={self.file_path}")
         given = {option.partition("=")[0] for option in options}
         arguments += [o for o in ("--listen=127.0.0.1:0", "--http=127.0.0.1:0") if o.partition("=")[0] not in given]
         arguments += [str(o) for o in options]
@@ -155,6 +159,17 @@ class Daemon:
                 now = self.rss_anon()
                 self.peak, self.highest = max(self.peak, now), max(self.highest, now)
             time.sleep(0.02)
+
+    def _write_file(self):
+        self.file_path.write_text("".join(f"{name} = {value}\n" for name, value in self.file.items()))
+
+    def set(self, name, value):
+        """Changes a setting of its configuration file, and has it read."""
+        self.file[name] = value
+        self._write_file()
+        before = len(self.log())
+        self.signal(signal.SIGHUP)
+        wait_for(lambda: "settings reloaded" in self.log()[before:], 30, f"{name} = {value} is not taken")
 
     # ---- what /proc says ----
 
@@ -336,9 +351,10 @@ class Run:
             check((to / "plugins" / "profile" / name).is_dir(), f"tests/data/logdir has no session {name}")
         return to
 
-    def start(self, *options, logdir=None, state=None, env=None, preexec=None):
-        """A daemon with these options ("--name=value"), listening.  Without `logdir` on a copy of all profiles."""
-        d = Daemon(self, logdir or self.logdir(), state or self.make_dir("state"), options, env, preexec)
+    def start(self, *options, logdir=None, state=None, env=None, preexec=None, file=()):
+        """A daemon with these options ("--name=value"), listening.  Without `logdir` on a copy of all profiles.  `file` has
+        settings of a configuration file, which `set` changes."""
+        d = Daemon(self, logdir or self.logdir(), state or self.make_dir("state"), options, env, preexec, dict(file))
         self.daemons.append(d)
         return d
 

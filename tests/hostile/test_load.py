@@ -121,6 +121,8 @@ test_memory_of_large_profiles.whole_limit = 900
 
 # ---- mixed load ----
 
+ANSWER_CACHE = "16MiB"
+
 
 class Load:
     """Threads that each repeat one thing until they are told to stop; they can be told to pause."""
@@ -239,13 +241,16 @@ def middle(d, seconds):
 
 
 def kept(d):
-    """Bytes beyond kept answers, which are as many as were just asked for, and running jobs: the least within a minute,
-    in which what is free is given back, also on a busy machine."""
+    """Bytes without kept answers, which are what was just asked for: the least within a minute, in which what is free is
+    given back, also on a busy machine, and while the daemon's counters are asked for."""
+    d.set("answer-cache", "0")
     end = time.monotonic() + 60
     least = d.rss_anon()
     while time.monotonic() < end:
-        least = min(least, d.rss_anon() - d.accounted())
+        equal(d.status()["memory"]["answers_bytes"], 0, "bytes of answers that are kept")
+        least = min(least, d.rss_anon())
         time.sleep(1)
+    d.set("answer-cache", ANSWER_CACHE)
     return least
 
 
@@ -260,7 +265,7 @@ def figures(d, load, run):
         # On a busy machine connections that were closed are found to be so later.
         wait_for(lambda: d.fds() <= d.first_fds + LEFT_FDS, 300, f"{d.fds()} descriptors are open in a pause, {d.first_fds} at the start", every=1)
         left = [kept(d), d.fds()]
-    print(f"        under load {under[0] // 1024} KiB, {under[1]} descriptors; kept beyond answers {left[0] // 1024} KiB, {left[1]} descriptors"
+    print(f"        under load {under[0] // 1024} KiB, {under[1]} descriptors; kept in a pause {left[0] // 1024} KiB, {left[1]} descriptors"
           f"; {sum(load.counts.values())} rounds", flush=True)
     return [under, left]
 
@@ -268,12 +273,12 @@ def figures(d, load, run):
 def test_mixed_load(run):
     """For seconds in CI, two hours in the whole suite: at the end memory and descriptors are within 5% of those after
     the first minute, in pauses of the load; under load, where they are a matter of what is just asked, within 20% (32 MiB
-    and 16 descriptors in CI, where the first third stands for the minute and caches still fill)."""
+    and 64 descriptors in CI, where the first third stands for the minute and caches still fill)."""
     sessions = ("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a", "tf_bfc_memory", "tf_keras_tensorboard")
     logdir = run.logdir(*sessions)
     expected = reference_answers(run, logdir, sessions)
     seconds = run.parameter("LOAD_SECONDS", 10, 7200)
-    d = run.start("--answer-cache=16MiB", "--scan-interval=100ms", logdir=logdir)
+    d = run.start("--scan-interval=100ms", file={"answer-cache": ANSWER_CACHE}, logdir=logdir)
     load = Load(d, expected, run)
     try:
         begin = time.monotonic()
@@ -289,7 +294,7 @@ def test_mixed_load(run):
     check(set(load.counts) >= {"warm", "cold", "streams", "slow", "resets", "files", "failing"}, f"every kind ran: {load.counts}")
     for what, (memory, fds), (memory_after, fds_after), part in zip(("under load", "in pauses"), first, last, (5, 20)):
         # 5% of all that it has under load, of which what is kept in pauses is a part.
-        slack = (32 * MIB, 16) if run.short else (first[0][0] / part, max(2, fds / part))
+        slack = (32 * MIB, 64) if run.short else (first[0][0] / part, max(2, fds / part))
         check(memory_after <= memory + slack[0], f"memory grew from {memory // 1024} to {memory_after // 1024} KiB {what}")
         check(fds_after <= fds + slack[1], f"descriptors grew from {fds} to {fds_after} {what}")
     d.check_gives_back()
