@@ -126,6 +126,7 @@ static xpl_status_t add_sessions(struct statement *t, const xpl_str_t *sessions,
         if (!s) return xpl_request_no_session(t->snapshot, sessions[i], err);
         XPL_TRY(add_session(t, s, err));
     }
+    if (!n) XPL_TRY(xpl_request_need_scan(t->snapshot, err)); // of all: which are not known
     for (size_t i = 0; !n && i < t->snapshot->n_sessions; i++)
         XPL_TRY(add_session(t, &t->snapshot->sessions[i], err));
     return XPL_OK;

@@ -115,16 +115,6 @@ static void list_sessions(struct xpl_http_request *r) {
     if (ok) finish_json(r, &b);
 }
 
-// An empty list would say that there are none.
-static enum MHD_Result sessions(struct xpl_http_request *r) {
-    struct xpl_error err = {0};
-    struct xpl_snapshot *const s = xpl_catalogue_get(r->http->parts.catalogue);
-    const xpl_status_t st = xpl_request_need_scan(s, &err);
-    xpl_snapshot_unref(s);
-    if (st != XPL_OK) return xpl_http_reply_api_error(r, &err, 1000);
-    return xpl_http_defer(r, list_sessions, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
-}
-
 // ---- /api/v1/label ----
 
 struct labeling { // r->data
@@ -346,11 +336,26 @@ static enum MHD_Result sql(struct xpl_http_request *r) {
     return xpl_http_defer(r, run_statement, reply_statement) ? MHD_YES : xpl_http_busy(r);
 }
 
+// ---- all of them ----
+
+// An empty list would say that there is no session, or no tool for it.
+static enum MHD_Result list(struct xpl_http_request *r, void (*work)(struct xpl_http_request *r)) {
+    struct xpl_error err = {0};
+    struct xpl_snapshot *const s = xpl_catalogue_get(r->http->parts.catalogue);
+    const bool tells = work == list_sessions || find_arg(r, XPL_STR("session")).len;
+    const xpl_status_t st = tells ? xpl_request_need_scan(s, &err) : XPL_OK;
+    xpl_snapshot_unref(s);
+    if (st != XPL_OK) return xpl_http_reply_api_error(r, &err, 1000);
+    return xpl_http_defer(r, work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
+}
+
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
     static const struct {
         const char *path;
         void (*work)(struct xpl_http_request *r);
-    } routes[] = {{"/api/v1/tools", list_tools}, {"/api/v1/server", get_server}};
+    } routes[] = {{"/api/v1/sessions", list_sessions},
+                  {"/api/v1/tools", list_tools},
+                  {"/api/v1/server", get_server}};
     // POST, too: its body has room for more hosts than a URL.
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/tool"))) return tool(r, false);
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/csv"))) return tool(r, true);
@@ -360,10 +365,8 @@ enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/label"))) return label(r);
     if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/fleet"))) return fleet(r);
-    if (xpl_str_eq(r->path, XPL_STR("/api/v1/sessions"))) return sessions(r);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (xpl_str_eq(r->path, xpl_str_from(routes[i].path)))
-            return xpl_http_defer(r, routes[i].work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
+        if (xpl_str_eq(r->path, xpl_str_from(routes[i].path))) return list(r, routes[i].work);
     return reply_failure(r, XPL_NOT_FOUND,
                          "no such route; there are /api/v1/sessions, tools, tool, csv, compare, "
                          "history, label, sql, server and fleet");

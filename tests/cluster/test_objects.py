@@ -446,6 +446,24 @@ class Stub(OfStub):
         self.assertIn("wide: what comes after the first 10000 names is left out", daemon.text())
         self.assertEqual([r[1] for r in self.bucket.requests].count("logs/deep/wide/"), 1)
 
+    def assert_unlisted(self, daemon):
+        """Whoever asks for sessions is told that they are not known: an empty answer would be a wrong one."""
+        for command in (["tool", "overview_page", "run"], ["sessions"], ["tools", "run"], ["label", "run", "good"],
+                        ["sql", "SELECT count(*) FROM events"], ["history", "--last", "3"], ["compare", "run", "run"]):
+            code, out, err = self.ask_of(daemon, *command)
+            self.assertEqual((code, out), (1, ""), command)
+            self.assertIn("still being listed", err, command)
+        for path in ("/api/v1/sessions", "/api/v1/tools?session=run", "/api/v1/history?last=3", "/runs", "/hosts?run=run&tag=op_profile",
+                     "/run_tools?run=run", "/data?run=run&tag=op_profile", "/module_list?run=run"):
+            with self.assertRaises(urllib.error.HTTPError, msg=path) as refused:
+                urllib.request.urlopen(f"http://{daemon.http}{path}", timeout=20)
+            with refused.exception as answer:
+                self.assertEqual(answer.code, 503, path)
+                self.assertIn("still being listed", answer.read().decode(), path)
+        for path in ("/api/v1/tools", "/version"):
+            with urllib.request.urlopen(f"http://{daemon.http}{path}", timeout=20) as answer:
+                self.assertEqual(answer.status, 200, path)
+
     def test_slow_start(self):
         """A store that says nothing at the start: the daemon is ready, answers, and ends when it is told to."""
         self.put_run("run")
@@ -462,14 +480,7 @@ class Stub(OfStub):
             daemon = self.started(name=f"slow{last}", listed=False)
             self.assertIn(b"READY=1", notify.recv(1000))
             self.assertTrue(asked.wait(20))
-            code, _, err = self.answer(daemon, "overview_page", "run")
-            self.assertNotEqual(code, 0)
-            self.assertIn("still being listed", err)
-            with self.assertRaises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(f"http://{daemon.http}/api/v1/sessions", timeout=20)
-            with refused.exception as answer:
-                self.assertEqual(answer.code, 503)
-                self.assertIn("still being listed", answer.read().decode())
+            self.assert_unlisted(daemon)
             if last:
                 go_on.set()
                 self.wait_listed(daemon)

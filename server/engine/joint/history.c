@@ -99,7 +99,10 @@ static xpl_status_t find_sessions(const struct selection *s, const struct xpl_sn
         if (!f || !xpl_arena_str(arena, one->name, &f->name)) XPL_RETURN_OOM(err, "sessions");
         f->captured_ms = one->captured_ns / 1000000;
     }
-    if (!list.n) return nothing_found(s, err);
+    if (!list.n) {
+        XPL_TRY(xpl_request_need_scan(snap, err));
+        return nothing_found(s, err);
+    }
     qsort(list.v, list.n, sizeof *list.v, newest_first);
     *ret = list.v;
     *ret_n = list.n < most ? list.n : most;

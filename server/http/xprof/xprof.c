@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "server/capture_jobs/captures.h"
+#include "server/engine/request.h"
 #include "server/http/access.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
@@ -168,8 +169,21 @@ static enum MHD_Result index_page(struct xpl_http_request *r) {
     return xpl_http_redirect(r, "ui/");
 }
 
+// Of routes that tell of sessions: while none is known because nothing was listed yet, they say so.
+static bool reply_unscanned(struct xpl_http_request *r, enum MHD_Result *ret) {
+    struct xpl_error err = {0};
+    struct xpl_snapshot *const s = xpl_catalogue_get(r->http->parts.catalogue);
+    const xpl_status_t st = xpl_request_need_scan(s, &err);
+    xpl_snapshot_unref(s);
+    if (st == XPL_OK) return false;
+    *ret = xpl_http_reply(r, xpl_http_status_of(st), XPL_POLICY_XPROF, "text/plain",
+                          xpl_str_from(err.msg), 1);
+    return true;
+}
+
 enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
-    enum { READS, COMPUTES, BEGINS }; // what a request does: BEGINS is for the route to check
+    // What a request does: BEGINS is for the route to check; all that computes tells of sessions.
+    enum { READS, TELLS, COMPUTES, BEGINS };
     static const struct {
         const char *path;
         enum MHD_Result (*answer)(struct xpl_http_request *);
@@ -178,9 +192,9 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
     } routes[] = {
         {"/data", data, COMPUTES, false},
         {"/data_csv", data_csv, COMPUTES, false},
-        {"/runs", xpl_http_runs, READS, false},
+        {"/runs", xpl_http_runs, TELLS, false},
         {"/run_tools", xpl_http_run_tools, COMPUTES, false},
-        {"/hosts", hosts, READS, false},
+        {"/hosts", hosts, TELLS, false},
         {"/module_list", xpl_http_module_list, COMPUTES, false},
         {"/version", version, READS, false},
         {"/config", config, READS, false},
@@ -202,7 +216,9 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
             return xpl_http_reply_text(r, 405, "a capture is begun with GET or POST");
         if (routes[i].does == COMPUTES && !xpl_http_may_compute(r))
             return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
-        return routes[i].answer(r);
+        enum MHD_Result got;
+        const bool tells = routes[i].does == TELLS || routes[i].does == COMPUTES;
+        return tells && reply_unscanned(r, &got) ? got : routes[i].answer(r);
     }
     if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");
     char name[64] = "";
