@@ -41,9 +41,8 @@ struct setting {
 
 static const struct setting settings[] = {
     {"logdir", TEXT, 0, AT(logdir), "", 0, 0, "DIR",
-     "directory with profile sessions (required), made when it is missing; or s3://BUCKET/PREFIX "
-     "or "
-     "gs://BUCKET/PREFIX, of which sessions are read"},
+     "directory with profile sessions (required), made when it is missing; or a bucket: "
+     "s3://BUCKET/PREFIX or gs://BUCKET/PREFIX"},
     {"object-endpoint", TEXT, 0, AT(object_endpoint), "", 0, 0, "URL",
      "http(s)://HOST:PORT of an object store, for a --logdir in one that is not Amazon's or "
      "Google's own"},
