@@ -3,15 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
+#include "cli/output.h"
 #include "cli/remote.h"
 #include "cli/runs/runs.h"
 #include "cli/table.h"
 
-static bool print_daemons(const json_t *all) {
+static bool print_daemons(const json_t *all, FILE *out) {
     static const char *const columns[] = {"DAEMON", "ROLE", "VERSION", ">JOBS"};
     struct xpl_table *const t = xpl_table_new(columns, 4);
     size_t i;
@@ -22,10 +21,10 @@ static bool print_daemons(const json_t *all) {
         xpl_table_text(t, xpl_document_text(d, "version"), 20);
         xpl_table_printf(t, "%.0f", xpl_document_real(d, "jobs"));
     }
-    return xpl_table_finish(t, stdout);
+    return xpl_table_finish(t, out);
 }
 
-static bool print_work(const json_t *all) {
+static bool print_work(const json_t *all, FILE *out) {
     static const char *const columns[] = {"SESSION", "HOST",     "PRODUCT",
                                           "DAEMON",  ">ATTEMPT", ">QUEUED FOR"};
     struct xpl_table *const t = xpl_table_new(columns, 6);
@@ -40,36 +39,36 @@ static bool print_work(const json_t *all) {
         xpl_table_printf(t, "%.0f", xpl_document_real(w, "attempt"));
         xpl_table_printf(t, "%.1f s", xpl_document_real(w, "queued_ms") / 1e3);
     }
-    return xpl_table_finish(t, stdout);
+    return xpl_table_finish(t, out);
 }
 
-static int print(const json_t *all) {
+static bool print(const json_t *all, FILE *out) {
     const double workers = xpl_document_real(all, "workers");
-    (void)printf("jobs: %.0f queued, %.0f running, %.0f set aside; %.0f worker%s\n\n",
-                 xpl_document_real(all, "queued"), xpl_document_real(all, "running"),
-                 xpl_document_real(all, "set_aside"), workers, workers == 1 ? "" : "s");
-    bool ok = print_daemons(all);
-    if (json_array_size(json_object_get(all, "work"))) {
-        (void)puts("");
-        ok = print_work(all) && ok;
-    }
-    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    (void)fprintf(out, "jobs: %.0f queued, %.0f running, %.0f set aside; %.0f worker%s\n\n",
+                  xpl_document_real(all, "queued"), xpl_document_real(all, "running"),
+                  xpl_document_real(all, "set_aside"), workers, workers == 1 ? "" : "s");
+    if (!print_daemons(all, out)) return false;
+    if (!json_array_size(json_object_get(all, "work"))) return true;
+    (void)fputc('\n', out);
+    return print_work(all, out);
 }
 
-static int show_text(const struct xpl_args *a, const void *p, size_t n) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, n + 1);
-    xpl_buf_put(&b, p, n);
-    xpl_buf_putc(&b, '\n');
-    if (!b.failed) return xpl_csv_show_text(a, b.p, b.n, "daemons");
+static int print_text(const struct xpl_args *a, const json_t *all) {
+    struct xpl_output o;
+    if (!xpl_output_open(&o, a->out)) return XPL_EXIT_FAILED;
+    if (print(all, o.f) || ferror(o.f))
+        return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     (void)fputs("xplanectl: out of memory\n", stderr);
+    xpl_output_abort(&o);
     return XPL_EXIT_FAILED;
 }
 
 static int show(const struct xpl_args *a, const void *p, size_t n) {
-    if (a->json || a->csv) return show_text(a, p, n);
+    if (a->json) return xpl_write_line(a, p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     json_t *const all = xpl_document_read(p, n);
-    const int status = all ? print(all) : XPL_EXIT_FAILED;
+    const int status = !all     ? XPL_EXIT_FAILED
+                       : a->csv ? xpl_csv_show(a, all, "daemons")
+                                : print_text(a, all);
     json_decref(all);
     return status;
 }

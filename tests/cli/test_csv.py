@@ -103,7 +103,7 @@ class Csv(Case):
                     "aggregate": [["four", "four"], [GPU]], "captures": [[]], "schedules": [[]], "hlo": [["four"], [FOUR]],
                     "events": None, "sql": None, "tool": None, "analyze": None,  # below
                     "history": None,  # test_history.py
-                    "fleet": None}  # tests/cluster
+                    "fleet": None}  # tests/python
         known = self.sections()
         self.assertEqual(set(known), set(commands))
         seen = 0

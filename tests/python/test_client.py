@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python client against a daemon of its own.  Each function is a test; run.py runs them with a `Place`."""
+import concurrent.futures
+import csv
 import datetime
 import gzip
+import io
+import json
 import os
 import pathlib
 import signal
@@ -10,7 +14,9 @@ import sys
 import threading
 import time
 
+import grpc
 import xplaned
+from xplaned.v1 import server_pb2
 
 MATMUL, HOSTS, GPU = "cpu/jax_matmul_nopy", "cpu/jax_4hosts", "accel/mi300_jax_gemm"
 
@@ -179,6 +185,43 @@ def tools(place):
     assert refused(xplaned.Error, "--store postgresql://", place.client.fleet).code == "FAILED_PRECONDITION"
 
 
+FLEET = {
+    "queued": 3, "running": 1, "set_aside": 1, "workers": 1,
+    "daemons": [{"name": "n1:7", "role": "front", "version": "0.1.0", "jobs": 0, "expires_ms": 29000},
+                {"name": "n2:8", "role": "worker", "version": "0.1.0", "jobs": 1, "expires_ms": 15000}],
+    "work": [{"state": "running", "daemon": "n2:8", "session": "run", "host": "h1", "product": "op_stats", "attempt": 1, "queued_ms": 6500},
+             {"state": "set_aside", "daemon": "", "session": "run", "host": "h2", "product": "op_stats", "attempt": 3, "queued_ms": 90000}]}
+
+
+def fleets(place):
+    """What Python, the table, JSON and CSV show of an answer of GetFleet, here of a server without a database."""
+    answer = server_pb2.GetFleetResponse(json=json.dumps(FLEET).encode())
+    method = grpc.unary_unary_rpc_method_handler(lambda request, context: answer, request_deserializer=server_pb2.GetFleetRequest.FromString,
+                                                 response_serializer=server_pb2.GetFleetResponse.SerializeToString)
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("xplaned.v1.ServerService", {"GetFleet": method}),))
+    there = ["--server", f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}", "fleet"]
+    server.start()
+    try:
+        with xplaned.connect(there[1]) as client:
+            got = client.fleet()
+        assert (got.queued, got.running, got.set_aside, got.workers) == (3, 1, 1, 1), got
+        assert list(got.daemons) == FLEET["daemons"] and list(got.work) == FLEET["work"], got
+        assert json.loads(place.ctl(*there, "--format", "json")) == FLEET
+        for section in ("daemons", "work"):
+            text = place.ctl(*there, "--format", "csv", "--section", section).decode()
+            wanted = [list(FLEET[section][0]), *([str(v) for v in row.values()] for row in FLEET[section])]
+            assert list(csv.reader(io.StringIO(text))) == wanted, text
+        lines = [line.split() for line in place.ctl(*there).decode().splitlines()]
+        assert lines[0] == "jobs: 3 queued, 1 running, 1 set aside; 1 worker".split(), lines
+        assert ["n2:8", "worker", "0.1.0", "1"] in lines and ["run", "h1", "op_stats", "n2:8", "1", "6.5", "s"] in lines, lines
+        assert ["run", "h2", "op_stats", "set", "aside", "3", "90.0", "s"] in lines, lines
+        file = place.scratch / "fleet"
+        assert place.ctl(*there, "-o", str(file)) == b"" and file.read_bytes() == place.ctl(*there)
+    finally:
+        server.stop(None)
+
+
 def imports(place):
     source = place.data / "cpu/plugins/profile/jax_matmul_nopy"
     run = place.client.add(source, session="python_import")
@@ -319,5 +362,5 @@ def threads(place):
     assert not failures and time.monotonic() - began < 120, failures
 
 
-TESTS = [sessions, tool_answers, large_answers, tables, rows, events, sql, comparisons, histories, collectives, frames, tools, imports, watches, captures,
-         cancelled_captures, secrets, addresses, private_daemons, killed_programs, threads]
+TESTS = [sessions, tool_answers, large_answers, tables, rows, events, sql, comparisons, histories, collectives, frames, tools, fleets, imports,
+         watches, captures, cancelled_captures, secrets, addresses, private_daemons, killed_programs, threads]
