@@ -9,10 +9,8 @@
 #include "base/log.h"
 #include "server/traceparent.h"
 
-enum { N_CODES = 17 };
-
 // Tools by registry position, then op_stats, then all others.
-enum { N_ROWS = XPL_METRICS_TOOLS };
+enum { N_ROWS = XPL_METRICS_TOOLS, N_CODES = XPL_METRICS_CODES };
 
 // Steps of 1, 2.5, 5 from a warm answer (10 us) to --request-timeout.
 const uint64_t xpl_metrics_bounds_us[XPL_METRICS_BOUNDS] = {

@@ -32,8 +32,11 @@ struct xpl_metrics_row {
     const char *tool, *code;
     uint64_t count, micros;
 };
-// Tools that have rows: all of the table, op_stats, and "other".
-enum { XPL_METRICS_TOOLS = XPL_TOOLS_MAX + 2 };
+enum {
+    XPL_METRICS_TOOLS = XPL_TOOLS_MAX + 2, // all of the table, op_stats, and "other"
+    XPL_METRICS_CODES = 17,
+    XPL_METRICS_ROWS = XPL_METRICS_TOOLS * XPL_METRICS_CODES, // at most
+};
 
 // Rows with a count, by tool and code; returns how many were written to ret[0..max).
 size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max);

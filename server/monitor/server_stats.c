@@ -5,7 +5,7 @@
 #include "storage/sessions/catalogue.h"
 #include "storage/store/history.h"
 
-enum { MAX_OUTCOMES = 900 };
+enum { MAX_OUTCOMES = XPL_METRICS_ROWS };
 
 static void read_catalogue(struct xpl_catalogue *c, struct xpl_server_stats *ret) {
     struct xpl_snapshot *const snap = xpl_catalogue_get(c);

@@ -8,7 +8,7 @@
 #include "server/monitor/figures.h"
 #include "server/monitor/table.h"
 
-enum { MAX_ROWS = 900, MAX_HISTOGRAMS = XPL_METRICS_TOOLS };
+enum { MAX_ROWS = XPL_METRICS_ROWS, MAX_HISTOGRAMS = XPL_METRICS_TOOLS };
 
 static double figure_of(const struct xpl_metric *m, const struct xpl_figures *f) {
     const char *const at = (const char *)f + m->offset;

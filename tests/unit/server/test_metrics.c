@@ -19,7 +19,7 @@ static const struct xpl_request_line *line_of(const char *tool, xpl_status_t cod
     return &l;
 }
 
-enum { ROWS = 1024 };
+enum { ROWS = XPL_METRICS_ROWS };
 static struct xpl_metrics_row rows[ROWS];
 
 static const struct xpl_metrics_row *find_row(size_t n, const char *tool, const char *code) {
