@@ -281,7 +281,7 @@ xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_er
         if (e) return fail(err, e, "writing to", s->path);
         d->synced = true;
     }
-    // The last file may be there when it is heard of: then it is known, and can go again.
+    // The last file may be there when it is cancelled: then it is known, and can go again.
     if (s->remote && xpl_cancel_is_set(s->cancel))
         XPL_RETURN_ERROR(err, XPL_CANCELLED, "session %.100s: cancelled", s->name);
     (void)fsync(s->fd[3]); // some file systems cannot; the files are what counts
