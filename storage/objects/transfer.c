@@ -28,8 +28,10 @@ enum {
     MIN_SPEED = 4096,
     TRY_S = 600,
     LAST_S = 5,       // what cleans up; and an answer that says whether something is stored
+    CLEAN_S = 10,     // all that cleans up, after a stop
     MAX_HEADER = 256, // bytes of one that is read
 };
+#define SECOND_NS UINT64_C(1000000000)
 
 // Handles of one call at a time; their connections stay open.
 struct lane {
@@ -45,7 +47,9 @@ struct xpl_transfers {
     long stalled_s, try_s, max_wait_s;
     char provider[96]; // of signatures
     atomic_bool stopping, stopping_all;
-    atomic_bool gave_up; // what cleans up does not reach the store any more
+    atomic_bool gave_up;             // what cleans up does not reach the store any more
+    atomic_uint_fast64_t stopped_ns; // when all was stopped; 0: it was not
+    uint64_t clean_ns;
     pthread_mutex_t mu;
     struct lane *idle;
     unsigned n_idle;
@@ -99,7 +103,8 @@ xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl
                                 .first_retry_ns = o->first_retry_ns,
                                 .stalled_s = o->stalled_s ? (long)o->stalled_s : STALLED_S,
                                 .try_s = o->try_s ? (long)o->try_s : TRY_S,
-                                .max_wait_s = o->max_wait_s ? (long)o->max_wait_s : MAX_WAIT_S};
+                                .max_wait_s = o->max_wait_s ? (long)o->max_wait_s : MAX_WAIT_S,
+                                .clean_ns = (o->clean_s ? o->clean_s : CLEAN_S) * SECOND_NS};
     (void)snprintf(t->provider, sizeof t->provider, "aws:amz:%.64s:s3", o->region);
     pthread_mutex_init(&t->mu, NULL);
     *ret = t;
@@ -118,7 +123,9 @@ void xpl_transfers_free(struct xpl_transfers *t) {
 }
 
 void xpl_transfers_stop(struct xpl_transfers *t, bool all) {
+    uint_fast64_t not_yet = 0;
     atomic_store(&t->stopping, true);
+    if (all) (void)atomic_compare_exchange_strong(&t->stopped_ns, &not_yet, xpl_clock_ns());
     if (all) atomic_store(&t->stopping_all, true);
 }
 
@@ -539,16 +546,21 @@ static bool is_answer_due(const struct call *k) {
     return k->n == 1 && !r->v->ends_early && r->easy && r->v->from_n && r->sent == r->v->from_n;
 }
 
+// What cleans up may go on after a stop, but holds nobody up for long.
+static bool is_cleaning_over(const struct xpl_transfers *t) {
+    const uint64_t stopped_ns = atomic_load(&t->stopped_ns);
+    return atomic_load(&t->gave_up) || (stopped_ns && xpl_clock_ns() - stopped_ns > t->clean_ns);
+}
+
 static xpl_status_t check_stopped(struct call *k, struct xpl_error *err) {
     const struct xpl_transfer *const v = k->requests->v;
     const bool cancelled = xpl_cancel_is_set(v->cancel);
-    if (!cancelled && !atomic_load(v->is_last      ? &k->t->gave_up
-                                   : v->ends_early ? &k->t->stopping
-                                                   : &k->t->stopping_all))
-        return XPL_OK;
+    const bool stopped = v->is_last
+                             ? is_cleaning_over(k->t)
+                             : atomic_load(v->ends_early ? &k->t->stopping : &k->t->stopping_all);
+    if (!cancelled && !stopped) return XPL_OK;
     if (!k->told_ns) k->told_ns = xpl_clock_ns();
-    if (is_answer_due(k) && xpl_clock_ns() - k->told_ns < LAST_S * UINT64_C(1000000000))
-        return XPL_OK;
+    if (is_answer_due(k) && xpl_clock_ns() - k->told_ns < LAST_S * SECOND_NS) return XPL_OK;
     if (cancelled) XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: %.80s: cancelled", v->shown);
     XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: this daemon ends");
 }

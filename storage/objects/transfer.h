@@ -57,6 +57,7 @@ struct xpl_transfers_options {
     unsigned stalled_s;      // a try that is slower than 4 KiB/s for so long is broken; 0: 30
     unsigned try_s;          // a try takes at most so long; 0: 600
     unsigned max_wait_s;     // what a Retry-After counts at most; 0: 30
+    unsigned clean_s;        // how long after a stop what cleans up may run; 0: 10
 };
 
 // Whether two ETags are of one version, as a weak comparison says: with or without quotation marks,
@@ -70,7 +71,7 @@ xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl
 void xpl_transfers_free(struct xpl_transfers *t);
 // Calls under way, and all later ones, end with CANCELLED: all, or those that end early.  What was
 // sent whole by a call of one request may be stored: up to 5 s its answer is waited for, then and
-// when it is cancelled.  What cleans up runs until one of those does not reach the store.
+// when it is cancelled.  What cleans up runs for `clean_s`, or until the store is not reached.
 void xpl_transfers_stop(struct xpl_transfers *t, bool all);
 
 // Does all of them, at most `parallel` at once; the first that fails ends the others.  429, 5xx and

@@ -173,9 +173,39 @@ static void test_tries(void) {
     xpl_buf_fini(&answer);
 }
 
+// What cleans up runs after a stop: for a while, and as long as the store is reached.
+static void test_cleaning(void) {
+    const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
+    struct xpl_buf answer;
+    xpl_buf_init(&answer, 100);
+    for (unsigned i = 0; i < 2; i++) {
+        struct xpl_transfers *t = NULL;
+        struct xpl_error err = {0};
+        const struct xpl_transfers_options o = {
+            .parallel = 1, .first_retry_ns = 1000000, .region = "auto", .clean_s = i ? 1 : 100};
+        struct xpl_transfer v = {.url = "http://127.0.0.1:1/",
+                                 .shown = "object",
+                                 .method = "DELETE",
+                                 .direct = true,
+                                 .is_last = true,
+                                 .fd = -1,
+                                 .answer = &answer};
+        CHECK_OK(xpl_transfers_new(&o, &t, &err), &err);
+        xpl_transfers_stop(t, true);
+        if (i) CHECK_EQ(usleep(1100000), 0);
+        CHECK_STATUS(xpl_transfers_run(t, &nobody, &v, 1, &err),
+                     i ? XPL_CANCELLED : XPL_UNAVAILABLE, &err);
+        CHECK_EQ(v.tries, i ? 0 : 1);
+        CHECK_STATUS(xpl_transfers_run(t, &nobody, &v, 1, &err), XPL_CANCELLED, &err);
+        xpl_transfers_free(t);
+    }
+    xpl_buf_fini(&answer);
+}
+
 int main(void) {
     test_versions();
     test_tries();
+    test_cleaning();
     test_drips();
     test_endless();
     test_busy();
