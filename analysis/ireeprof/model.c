@@ -64,7 +64,9 @@ static bool add_function(struct xpl_iree_model *m, struct xpl_iree_run *run,
     struct xpl_iree_function_row *const row = xpl_iree_table_put(&m->functions, &key, &is_new);
     if (!row || !is_new) return row != NULL;
     row->record = f;
-    row->name = (xpl_str_t){(const char *)item->tail.ptr, item->tail.len};
+    // Shorter than what follows the record where the caller lets that be (statistics).
+    row->name =
+        xpl_str_sub((xpl_str_t){(const char *)item->tail.ptr, item->tail.len}, 0, f.name_length);
     row->old_name = old_name;
     const uint32_t self = (uint32_t)m->functions.n;
     if (e->last_plus_1) {

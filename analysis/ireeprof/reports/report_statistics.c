@@ -211,9 +211,9 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
     bool ok = true;
     if (r->record_type != XPL_IREE_RECORD_CHUNK) return XPL_OK;
     xpl_iree_add(&s->dropped, r->dropped_record_count);
-    if (r->chunk == XPL_IREE_CLOCKS)
+    items.any_tail = r->chunk == XPL_IREE_FUNCTIONS; // IREE's cuts names, and goes on
+    if (r->chunk == XPL_IREE_CLOCKS || r->chunk == XPL_IREE_FUNCTIONS)
         return xpl_iree_model_add_items(&s->model, s->run, r, items, err);
-    if (r->chunk == XPL_IREE_FUNCTIONS) return xpl_iree_model_add(&s->model, s->run, r, err);
     while (ok && xpl_iree_item_next(&items, &item, NULL)) {
         if (r->chunk == XPL_IREE_DISPATCH_EVENTS) ok = add_dispatch(s, r, &item);
         if (r->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS) ok = add_queue_device(s, &item);

@@ -149,7 +149,32 @@ static void test_overlooked(void) {
     xpl_buf_fini(&good);
 }
 
+// A function's name that is shorter than its record is cut in IREE's statistics, which go on.
+static void test_short_name(void) {
+    static const char first[] = "\"function_name\":\"mlp_dispatch_0_matmul_64x256x784_\"";
+    static const char last[] = "\"function_name\":\"mlp_dispatch_3_";
+    struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
+    struct iree_run x = {.run.options.id = -1};
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    CHECK_OK(xpl_iree_open(view(&b), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    while (xpl_iree_next(&c, &r) && r.chunk != XPL_IREE_FUNCTIONS)
+        ;
+    CHECK_EQ(r.chunk, XPL_IREE_FUNCTIONS);
+    const size_t member = offsetof(struct xpl_iree_function, name_length);
+    uint8_t *const at = b.p + (r.payload.ptr - b.p) + member;
+    *at = (uint8_t)(*at - 3);
+    CHECK_OK(iree_report(&x, view(&b), "statistics", XPL_IREE_JSONL), &x.err);
+    CHECK(memmem(x.out.p, x.out.n, first, sizeof first - 1));
+    CHECK(memmem(x.out.p, x.out.n, last, sizeof last - 1));
+    CHECK(xpl_iree_is_partial(&x.run));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
 int main(void) {
+    test_short_name();
     test_overlooked();
     test_headers_from_file();
     test_many_descriptions();
