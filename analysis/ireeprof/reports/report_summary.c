@@ -83,10 +83,9 @@ static bool add_metric_sample(struct xpl_iree_summary *s, const struct xpl_iree_
     return true;
 }
 
+// Records of which more is summed up than that they are there, events aside; false on OOM.
 static bool add_item(struct xpl_iree_summary *s, const struct xpl_iree_record *r,
                      const struct xpl_iree_item *item) {
-    struct xpl_iree_host_event host;
-    struct xpl_iree_region_event region;
     struct xpl_iree_trace trace;
     if (r->chunk == XPL_IREE_DEVICES) return add_device(s, item);
     if (r->chunk == XPL_IREE_QUEUES) return add_queue(s, item);
@@ -97,21 +96,74 @@ static bool add_item(struct xpl_iree_summary *s, const struct xpl_iree_record *r
         xpl_iree_copy(item, &trace);
         xpl_iree_add(&s->trace_bytes, trace.data_length);
     }
+    return true;
+}
+
+// Nearly all records are events, so that each kind of them has a loop of its own.  These return how
+// many there are.
+
+static uint64_t add_dispatches(struct xpl_iree_summary_device *d, struct xpl_iree_items *items) {
+    struct xpl_iree_item item;
+    uint64_t n = 0;
+    for (; xpl_iree_item_next(items, &item, NULL); n++)
+        add_dispatch(d, &item);
+    return n;
+}
+
+static uint64_t add_host_events(struct xpl_iree_summary *s, struct xpl_iree_items *items) {
+    struct xpl_iree_item item;
+    struct xpl_iree_host_event e;
+    uint64_t n = 0;
+    for (; xpl_iree_item_next(items, &item, NULL); n++) {
+        xpl_iree_copy(&item, &e);
+        add_span(&s->invalid_host, &s->host_ns, e.start_host_time_ns, e.end_host_time_ns);
+    }
+    return n;
+}
+
+static uint64_t add_regions(struct xpl_iree_summary *s, struct xpl_iree_items *items) {
+    struct xpl_iree_item item;
+    struct xpl_iree_region_event e;
+    uint64_t n = 0;
+    for (; xpl_iree_item_next(items, &item, NULL); n++) {
+        xpl_iree_copy(&item, &e);
+        add_span(&s->invalid_regions, &s->region_ns, e.start_host_time_ns, e.end_host_time_ns);
+    }
+    return n;
+}
+
+static uint64_t count_items(struct xpl_iree_items *items) {
+    struct xpl_iree_item item;
+    uint64_t n = 0;
+    while (xpl_iree_item_next(items, &item, NULL))
+        n++;
+    return n;
+}
+
+static bool add_items(struct xpl_iree_summary *s, const struct xpl_iree_record *r,
+                      struct xpl_iree_items *items) {
+    uint64_t *const n = &s->records_of[r->chunk];
+    struct xpl_iree_item item;
+    if (r->chunk == XPL_IREE_DISPATCH_EVENTS) {
+        struct xpl_iree_summary_device *const d = device_of(s, r->physical_device_ordinal);
+        if (d) *n += add_dispatches(d, items);
+        return d != NULL;
+    }
     if (r->chunk == XPL_IREE_HOST_EVENTS) {
-        xpl_iree_copy(item, &host);
-        add_span(&s->invalid_host, &s->host_ns, host.start_host_time_ns, host.end_host_time_ns);
+        *n += add_host_events(s, items);
     } else if (r->chunk == XPL_IREE_REGION_EVENTS) {
-        xpl_iree_copy(item, &region);
-        add_span(&s->invalid_regions, &s->region_ns, region.start_host_time_ns,
-                 region.end_host_time_ns);
+        *n += add_regions(s, items);
+    } else if (items->type->events && r->chunk != XPL_IREE_METRIC_SAMPLES) {
+        *n += count_items(items);
+    } else {
+        for (; xpl_iree_item_next(items, &item, NULL); ++*n)
+            if (!add_item(s, r, &item)) return false;
     }
     return true;
 }
 
 static bool add_chunk(struct xpl_iree_summary *s, const struct xpl_iree_record *r) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
-    struct xpl_iree_item item;
-    struct xpl_iree_summary_device *d = NULL;
     // What IREE calls unknown is counted so, although its functions are read.
     if (r->chunk == XPL_IREE_UNKNOWN_CHUNK || r->old_name) {
         s->unknown_chunks++;
@@ -119,16 +171,7 @@ static bool add_chunk(struct xpl_iree_summary *s, const struct xpl_iree_record *
     }
     s->chunks_of[r->chunk]++;
     items.any_tail = r->chunk == XPL_IREE_FUNCTIONS; // IREE's summary does not look at names
-    const bool dispatches = r->chunk == XPL_IREE_DISPATCH_EVENTS;
-    if (dispatches && !(d = device_of(s, r->physical_device_ordinal))) return false;
-    while (xpl_iree_item_next(&items, &item, NULL)) {
-        s->records_of[r->chunk]++;
-        if (d)
-            add_dispatch(d, &item);
-        else if (!add_item(s, r, &item))
-            return false;
-    }
-    return true;
+    return add_items(s, r, &items);
 }
 
 xpl_status_t xpl_iree_summary_add(struct xpl_iree_summary *s, const struct xpl_iree_record *r,
