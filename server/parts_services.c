@@ -415,6 +415,7 @@ static xpl_status_t start_http(struct xpl_daemon *d, struct xpl_error *err) {
                                      .statements = d->statements,
                                      .store = d->store,
                                      .captures = d->captures,
+                                     .schedules = d->schedules,
                                      .stats = &d->stats};
     char token[4096];
     XPL_TRY(read_token(c->token_file, token, sizeof token, err));

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "server/capture_jobs/json.h"
 #include "server/engine/request.h"
 #include "server/engine/statements.h"
 #include "server/http/access.h"
@@ -235,6 +236,28 @@ static void get_server(struct xpl_http_request *r) {
     finish_json(r, &b);
 }
 
+// ---- /api/v1/captures ----
+
+// Of a route whose work leaves an error in r->data.
+static enum MHD_Result reply_or_error(struct xpl_http_request *r) {
+    const struct xpl_error *const err = r->data;
+    if (r->gone || err->code == XPL_OK) return xpl_http_result(r);
+    return xpl_http_reply_api_error(r, err, -1);
+}
+
+static void list_captures(struct xpl_http_request *r) {
+    const struct xpl_http_parts *const p = &r->http->parts;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, MAX_REPLY);
+    if (xpl_capture_jobs_put_json(p->captures, p->history, p->schedules, &b, r->data) == XPL_OK)
+        finish_json(r, &b);
+}
+
+static enum MHD_Result captures(struct xpl_http_request *r) {
+    if (!(r->data = xpl_arena_zalloc(&r->arena, sizeof(struct xpl_error)))) return xpl_http_busy(r);
+    return xpl_http_defer(r, list_captures, reply_or_error) ? MHD_YES : xpl_http_busy(r);
+}
+
 // ---- /api/v1/fleet ----
 
 static void list_fleet(struct xpl_http_request *r) {
@@ -243,17 +266,11 @@ static void list_fleet(struct xpl_http_request *r) {
     if (xpl_fleet_put_json(r->http->parts.store, &b, r->data) == XPL_OK) finish_json(r, &b);
 }
 
-static enum MHD_Result reply_fleet(struct xpl_http_request *r) {
-    const struct xpl_error *const err = r->data;
-    if (r->gone || err->code == XPL_OK) return xpl_http_result(r);
-    return xpl_http_reply_api_error(r, err, -1);
-}
-
 static enum MHD_Result fleet(struct xpl_http_request *r) {
     // It asks a database that others need, too, and waits while that is away.
     if (!xpl_http_may_compute(r)) return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
     if (!(r->data = xpl_arena_zalloc(&r->arena, sizeof(struct xpl_error)))) return xpl_http_busy(r);
-    return xpl_http_defer(r, list_fleet, reply_fleet) ? MHD_YES : xpl_http_busy(r);
+    return xpl_http_defer(r, list_fleet, reply_or_error) ? MHD_YES : xpl_http_busy(r);
 }
 
 // ---- /api/v1/tool, /api/v1/csv ----
@@ -365,9 +382,10 @@ enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/label"))) return label(r);
     if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/fleet"))) return fleet(r);
+    if (xpl_str_eq(r->path, XPL_STR("/api/v1/captures"))) return captures(r);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (xpl_str_eq(r->path, xpl_str_from(routes[i].path))) return list(r, routes[i].work);
     return reply_failure(r, XPL_NOT_FOUND,
                          "no such route; there are /api/v1/sessions, tools, tool, csv, compare, "
-                         "history, label, sql, server and fleet");
+                         "history, label, sql, captures, server and fleet");
 }

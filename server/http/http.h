@@ -41,6 +41,7 @@ struct xpl_http_parts { // borrowed
     struct xpl_pool *pool;
     struct xpl_metrics *metrics;
     struct xpl_capture_jobs *captures;
+    struct xpl_schedules *schedules;
     struct xpl_statements *statements;
     struct xpl_store *store;
     const struct xpl_server_parts *stats;

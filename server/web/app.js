@@ -21,6 +21,7 @@ import inference from './pages/inference.js';
 import trace from './pages/trace.js';
 import tables from './pages/tables.js';
 import server from './pages/server.js';
+import captures from './pages/captures.js';
 import compare from './pages/compare.js';
 import historyPage from './pages/history.js';
 
@@ -99,6 +100,7 @@ function drawTop(at, session) {
   items.push(h('span', {class: 'grow'}),
       h('a', {class: 'quiet', href: router.link(null, 'compare', at.session === null ? {} : {a: at.session})}, 'Compare'),
       h('a', {class: 'quiet', href: router.link(null, 'history', related(session))}, 'History'),
+      h('a', {class: 'quiet', href: router.link(null, 'captures')}, 'Capture'),
       h('a', {class: 'quiet', href: router.link(null, 'server')}, 'Server'), theme.button());
   top.replaceChildren(...items);
 }
@@ -123,7 +125,7 @@ function drawNav(at, tools) {
 }
 
 function choose(at) {
-  if (at.session === null) return {server, compare, history: historyPage}[at.page] || sessionsPage;
+  if (at.session === null) return {server, captures, compare, history: historyPage}[at.page] || sessionsPage;
   if (at.page.startsWith('tool:')) return tables;
   return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
 }

@@ -12,6 +12,7 @@ import os
 import sys
 
 import images
+import test_captures
 import test_history
 import test_pages
 import test_programs
@@ -72,6 +73,8 @@ def main():
                 run("pages", test, base)
             for test in test_history.TESTS:
                 run("history", test, base)
+            for test in test_captures.TESTS:
+                run("captures", test, base)
             for test in test_access.TESTS:
                 run("access", test, base)
             for test in test_trace.TESTS:

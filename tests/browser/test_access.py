@@ -10,6 +10,7 @@ from test_pages import FUSED, GPU, HOSTS, KERAS, TF
 PAGES = (
     (None, "sessions", ""),
     (None, "server", ""),
+    (None, "captures", ""),
     (None, "history", "directory=nightly&metric=step_time&metric=op:fusion"),
     (TF, "overview", ""),
     (HOSTS, "overview", ""),

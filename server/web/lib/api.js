@@ -103,7 +103,17 @@ export async function get(url, signal) {
 
 export const sessions = (signal) => get(address('sessions'), signal);
 export const tools = (session, signal) => get(address('tools', [['session', session]]), signal);
+export const captures = (signal) => get(address('captures'), signal);
 export const server = (signal) => get(address('server'), signal);
+
+// Begins a capture and waits for its end; what was captured, in words.
+export async function capture(query, signal) {
+  const url = address('../../capture_profile', query);
+  const response = await fetch(url, {method: 'POST', signal, headers: {'Xplaned-Request': '1'}});
+  const {result, error} = await response.json().catch(() => ({}));
+  if (result) return result.replace(' Please refresh.', '');
+  throw new ApiError(response.status, 'UNKNOWN', typeof error === 'string' ? error : `The server answered ${response.status}.`);
+}
 
 // QUERY of a tool: hosts may be empty (all), options {name: value} without undefined ones.
 export function toolQuery(session, tool, hosts, options) {
