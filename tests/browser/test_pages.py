@@ -373,6 +373,12 @@ def kernels_page(tab):
     assert "No GPU kernels" in tab.page.inner_text("main")
 
 
+def whole_rows(tab, selector):
+    """The texts of rows, those of cells that are shortened in full."""
+    read = "(rows) => rows.map((r) => [...r.cells].map((c) => c.title || c.innerText).join('\\t'))"
+    return tab.page.eval_on_selector_all(selector, read)
+
+
 def compare_page(tab):
     """The verdict and the sums are those of the API; runs are chosen with keys, and removed."""
     tab.open("sessions")
@@ -392,7 +398,7 @@ def compare_page(tab):
     assert tab.page.locator("section[aria-label='Time of a step'] tbody tr:not(.spacer)").count() == sum(
         t["a_ps"] > 0 or t["b_ps"] > 0 for t in answer["times"]
     )
-    ops = tab.texts("section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
+    ops = whole_rows(tab, "section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
     assert answer["ops"][0]["op"] in ops[0], (answer["ops"][0], ops[0])
     assert any("new in B" in o for o in ops) and any("only in A" in o for o in ops)
     tab.page.select_option("#add-b", HOSTS)
@@ -418,7 +424,7 @@ def compare_bundles(tab):
     tab.page.wait_for_selector(".verdict")
     assert "Neither side has steps" in tab.page.inner_text(".verdict")
     answer = json.loads(fetch(tab.base, "/api/v1/compare?a=task&b=vk")[2])
-    ops = tab.texts("section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
+    ops = whole_rows(tab, "section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
     assert len(ops) == len(answer["ops"]) == 8, ops
     for o in answer["ops"]:  # each once, of one side or the other
         assert sum(o["op"] in row and o["shape"] in row and o["category"] in row for row in ops) == 1, (o, ops)
@@ -565,6 +571,8 @@ def memory_page(tab):
     tab.page.focus(".chart")
     tab.page.keyboard.press("End")
     assert "Heap" in tab.page.inner_text(".readout")
+    picture = tab.page.get_attribute("[aria-label^='Allocated at the peak']", "aria-label")
+    assert re.search(r"[1-9][0-9.]* [KMG]iB \([0-9.]+ %\)", picture), picture
     before = tab.page.inner_text(".tiles")
     tab.page.select_option("#allocator", "xla_gpu_host_bfc")
     wait_until("another allocator", lambda: tab.params().get("allocator") == "xla_gpu_host_bfc")
@@ -692,7 +700,7 @@ def texts_are_cut_between_characters(tab):
     """Half of a character of two units is no text: chromium ended when such a page was read by a program."""
     tab.open("sessions")
     cut = """async () => {
-        const {short} = await import('./lib/chart.js'), {cut} = await import('./lib/format.js');
+        const {short, cut} = await import('./lib/format.js');
         const names = ['😀'.repeat(20), 'a' + '😀'.repeat(20), 'plain text that is long', 'short', ''];
         return names.flatMap((x) => [5, 6, 11, 12].flatMap((n) => [short(x, n), cut(x, n)]));
     }"""

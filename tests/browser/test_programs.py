@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our pages of HLO programs: their memory and graphs, and the links between pages that show one."""
 
+import json
 import re
 import urllib.parse
 
 from harness import fetch, wait_until
-from test_pages import GPU, not_hacked, tool_answer
+from test_pages import GPU, not_hacked, tool_answer, whole_rows
 
 MIB = 2**20
 FUSION = "jit__normal(17)"
@@ -16,7 +17,7 @@ def program(label):
 
 
 def rows(tab, caption):
-    return tab.texts(f"table[aria-label='{caption}'] tbody tr:not(.spacer)")
+    return whole_rows(tab, f"table[aria-label='{caption}'] tbody tr:not(.spacer)")
 
 
 def choose_program(tab, label, select="#program"):
@@ -320,6 +321,45 @@ def links(tab):
     to_graph("loop_convert_fusion")
 
 
+def occurrences(tab):
+    """Rows of ops, kernels and steps lead to where they are in the trace, XLA's ops to the op profile, too."""
+
+    def found(text):
+        tab.page.wait_for_selector(".trace[data-drawn]")
+        wait_until("matches", lambda: re.match(r"[1-9][0-9,]* match", tab.page.inner_text(".counter")))
+        assert tab.params()["q"] == text, tab.params()
+
+    def first_row(page, query):
+        tab.session(GPU, page, query)
+        tab.page.focus("table.data")
+        tab.page.keyboard.press("ArrowDown")
+        tab.page.keyboard.press("Enter")
+        tab.page.wait_for_selector(".detail:not([hidden])")
+
+    first_row("ops", "q=jit(matmul)/dot_general")
+    tab.page.locator(".detail a", has_text="Trace").click()
+    found("jit(matmul)/dot_general")
+    first_row("kernels", "q=loop_convert_fusion")
+    name = tab.page.inner_text(".detail h2")
+    tab.page.locator(".detail a", has_text="Trace").click()
+    found(name)
+    first_row("hlo_ops", "q=gemm_fusion_dot_general.1")
+    tab.page.locator(".detail a", has_text="Op profile").click()
+    tab.page.wait_for_selector(".op-detail h2 >> text=gemm_fusion_dot_general.1")
+    tab.page.locator(".op-detail a", has_text="Trace").click()
+    found("gemm_fusion_dot_general.1")
+    tab.session("cpu/tf_keras_tensorboard", "overview")
+    tab.page.wait_for_selector(".longest a")
+    number = re.search(r"step (\d+)", tab.texts(".longest a")[0]).group(1)
+    tab.page.locator(".longest a").first.click()
+    tab.page.wait_for_selector(".trace[data-drawn]")
+    begin, end = (float(x) for x in tab.params()["t"].split("~"))
+    steps = json.loads(fetch(tab.base, "/api/v1/tool?session=cpu%2Ftf_keras_tensorboard&tool=time_breakdown&view=steps")[2])["hosts"][0]["steps"]
+    at = steps["step"].index(int(number))
+    assert steps["wall_ps"][at] == max(steps["wall_ps"]), number
+    assert begin < steps["begin_ps"][at] / 1e9 < (steps["begin_ps"][at] + steps["wall_ps"][at]) / 1e9 < end, (begin, end)
+
+
 def inference(tab):
     """Latencies by percentile, what an average request is made of, batches and tensors, of profiles made by made_profiles.c."""
     tab.session("made/serving", "inference")
@@ -357,4 +397,4 @@ def inference(tab):
 graph_refused.allow = ["Failed to load resource"]
 graph_large.allow = ["Failed to load resource"]
 
-TESTS = [memory_viewer, memory_viewer_holders, memory_viewer_over_time, graph, graph_moves, graph_large, graph_refused, links, inference]
+TESTS = [memory_viewer, memory_viewer_holders, memory_viewer_over_time, graph, graph_moves, graph_large, graph_refused, links, occurrences, inference]

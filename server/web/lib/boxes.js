@@ -3,7 +3,7 @@
 // box after the other; Enter or a click shows one in full.
 
 import {h, s, announce} from './dom.js';
-import {short} from './chart.js';
+import {short} from './format.js';
 
 const LETTER = 6.4;  // px, of the labels
 

@@ -2,7 +2,7 @@
 // Small charts in SVG.  Each can be read with the arrow keys; each says in words what it shows.
 
 import {h, s, announce} from './dom.js';
-import {cut} from './format.js';
+import {short} from './format.js';
 
 export const SERIES = 9;  // .series-0 … .series-8 of style.css
 
@@ -237,8 +237,4 @@ export function parts({label, items, format}) {
       h('ul', {class: 'legend'},
           items.filter((x) => x.value > 0)
               .map((x) => h('li', {}, h('i', {class: `swatch series-${x.color}`}), text(x)))));
-}
-
-export function short(text, n) {
-  return text.length > n ? `${cut(text, n - 1)}…` : text;
 }

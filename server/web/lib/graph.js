@@ -3,7 +3,7 @@
 // in sight, with texts only where they can be read, so that thousands of nodes move at once.
 
 import {h, announce} from './dom.js';
-import {short} from './chart.js';
+import {short} from './format.js';
 
 const LEAST = 0.001, MOST = 4;
 const READABLE = 0.38;  // scale from which on texts are painted

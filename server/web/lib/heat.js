@@ -2,7 +2,7 @@
 // A map of cells, rows by columns, dark where the value is great.  Arrow keys read single cells.
 
 import {s, h, announce} from './dom.js';
-import {short} from './chart.js';
+import {short} from './format.js';
 
 const LEFT = 150, ROW = 18, BOTTOM = 22;
 

@@ -44,8 +44,11 @@ export function opLinks(ctx, {program, module, op}, without) {
     ['graph', 'Graph', {host, module, program: module ? '' : program, node: op}],
     ['hlo_ops', 'HLO ops', {host, q: op}],
     ['memory_viewer', 'Memory viewer', {host, module, program: module ? '' : program}],
+    ['op_profile', 'Op profile', {host, op}],
+    ['trace', 'Trace', {host, q: op, in: 'arguments'}],
   ];
-  return links.filter(([page, , at]) => page !== without && (page === 'hlo_ops' || at.module || at.program))
+  const always = ['hlo_ops', 'op_profile', 'trace'];
+  return links.filter(([page, , at]) => page !== without && (always.includes(page) || at.module || at.program))
       .map(([page, text, at], i) => [i ? ', ' : '', h('a', {href: router.link(session, page, at)}, text)]);
 }
 

@@ -2,7 +2,8 @@
 // A value over sessions: points, the levels that they keep to, and where a level changes.
 
 import {h, s} from './dom.js';
-import {frame, short, ticks, yOf} from './chart.js';
+import {short} from './format.js';
+import {frame, ticks, yOf} from './chart.js';
 
 const LEFT = 76, RIGHT = 16;
 

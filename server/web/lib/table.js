@@ -7,6 +7,7 @@ import * as format from './format.js';
 
 const ROW = 30;            // px, as in style.css
 const TALLEST = 12000000;  // px a browser surely lays out; taller tables scroll proportionally
+const LETTER = 7.4, PADDING = 20;  // px: a character as wide as most, both sides of a cell
 const FACETS = 24;         // a column with at most so many different texts may become a choice
 
 const collator = new Intl.Collator('en', {numeric: true, sensitivity: 'base'});
@@ -244,6 +245,8 @@ export class DataTable {
   paint(g = this.geometry()) {
     Object.assign(this, {first: g.first, last: g.last, above: g.above});
     const shown = this.shown();
+    // A window wider than the columns need gives each its share of the rest.
+    this.wider = Math.max(1, (this.scroller.clientWidth || 0) / shown.reduce((n, c) => n + this.width(c), 0));
     const spacer = (height) => h('tr', {'aria-hidden': 'true', class: 'spacer'},
         h('td', {colSpan: Math.max(1, shown.length), vars: {height: `${height}px`}}));
     const rows = [spacer(g.above)];
@@ -265,12 +268,13 @@ export class DataTable {
         shown.map((c) => {
           const v = c.values[r];
           const text = c.format ? c.format(v, r) : c.type === 'number' ? format.number(v) : v;
-          const long = c.type !== 'number' && text.length > 24;
+          const room = Math.max(8, Math.floor((this.width(c) * this.wider - PADDING) / LETTER));
+          const fits = c.type === 'number' ? text : format.short(text, room);
           const td = h('td', {
             class: (c.type === 'number' ? 'num' : '') + (c.bar ? ' barred' : ''),
-            title: long ? format.cut(text, 2000) : null
+            title: fits !== text || (c.type !== 'number' && text.length > 24) ? format.cut(text, 2000) : null
           },
-              text.length > 400 ? `${format.cut(text, 400)}…` : text);
+              fits);
           if (c.bar) td.style.setProperty('--part', `${Math.max(0, Math.min(100, v * 100)) || 0}%`);
           return td;
         }));

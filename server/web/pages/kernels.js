@@ -3,6 +3,7 @@
 
 import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
+import * as router from '../lib/router.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty} from '../lib/notes.js';
@@ -66,7 +67,7 @@ export default {
     const sorted = [...byName].sort((a, b) => b[1] - a[1]);
     const items = sorted.slice(0, 6).map(
         ([label, value], i) =>
-            ({label: label.length > 60 ? `${label.slice(0, 59)}…` : label, value, color: i}));
+            ({label: format.short(label, 60), value, color: i}));
     const rest = sorted.slice(6).reduce((a, x) => a + x[1], 0);
     if (rest > 0) items.push({label: 'other', value: rest, color: 8});
     const chart = parts({label: 'Kernel time', items, format: format.us});
@@ -90,7 +91,10 @@ export default {
       csv: `kernel_stats_${ctx.session.name.replace(/[^\w.-]+/g, '_')}.csv`,
       facetColumns: ['is_kernel_using_tensor_core', 'is_op_tensor_core_eligible'],
       ...tableState(ctx, {id: 'total_duration_us', down: true}),
-      onOpen: (row) => side.show(name[row], cols.map((c) => [c.label, c.values[row]])),
+      onOpen: (row) => side.show(name[row], [
+        ...cols.map((c) => [c.label, c.values[row]]),
+        ['See also', h('a', {href: router.link(ctx.session.name, 'trace', {host: ctx.hosts, q: name[row]})}, 'Trace')]
+      ]),
     });
     ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element, launchQueue(ctx));
   },

@@ -5,9 +5,10 @@ import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {empty} from '../lib/notes.js';
-import {levels, byteTicks} from '../lib/chart.js';
+import {levels, byteTicks, parts} from '../lib/chart.js';
 import {detail, tableState} from '../lib/detail.js';
 
+const SHOWN = 8;  // ops of the picture
 const num = (x) => Number(x) || 0;
 
 function timeline(name, a) {
@@ -46,6 +47,20 @@ function peakRows(a) {
     if (m) rows.push({...m, n: num(x.numOccurrences) || 1});
   }
   return rows;
+}
+
+// What is allocated at the peak as a picture: a part for each op, as wide as what it holds.
+function peakPicture(a) {
+  const sums = new Map();
+  for (const r of peakRows(a)) {
+    const name = r.tfOpName || '(not named)';
+    sums.set(name, (sums.get(name) || 0) + num(r.allocationBytes) * r.n);
+  }
+  const sorted = [...sums].sort((x, y) => y[1] - x[1]);
+  const items = sorted.slice(0, SHOWN).map(([label, value], i) => ({label: format.short(label, 60), value, color: i}));
+  const rest = sorted.slice(SHOWN).reduce((t, x) => t + x[1], 0);
+  if (rest > 0) items.push({label: `${format.count(sorted.length - SHOWN)} others`, value: rest, color: SHOWN});
+  return parts({label: 'Allocated at the peak', items, format: format.bytes});
 }
 
 function peakTable(ctx, a, csv, side) {
@@ -132,8 +147,9 @@ export default {
                 format.bytes(num(peak.freeMemoryBytes))}`),
         tile('Fragmentation at the peak', format.fraction(num(peak.fragmentation))),
         tile('Time of the peak', format.ps(num(p.peakStatsTimePs)))));
-    const side = detail('Allocation');
+    const side = detail('Allocation'), picture = peakPicture(a);
     ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Memory over time'), timeline(id, a)),
+        picture ? h('section', {class: 'card'}, h('h2', {}, 'What fills it at the peak'), picture) : '',
         h('section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Allocations at the peak'),
             peakTable(ctx, a, `memory_${host.replace(/[^\w.-]+/g, '_')}.csv`, side).element),
         side.element);

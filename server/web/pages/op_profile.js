@@ -63,6 +63,19 @@ function walk(root, path) {
   return node;
 }
 
+// The node of an instruction, by its name; the widest of several.
+function nodeOf(root, op) {
+  let best = null;
+  const queue = [root];
+  for (let i = 0; i < queue.length; i++) {
+    const n = queue[i];
+    if (n.raw.xla && (n.name === op || /^%?(\S+) = /.exec(n.raw.xla.expression || '')?.[1] === op) && n.value > (best?.value || 0))
+      best = n;
+    queue.push(...n.children);
+  }
+  return best;
+}
+
 function category(node) {
   for (let n = node; n; n = n.parent)
     if (n.raw.xla?.category) return n.raw.xla.category;
@@ -88,7 +101,7 @@ function facts(ctx, node, total) {
   if (x.provenance) out.push(['Provenance', x.provenance]);
   if (source) out.push(['Source', source]);
   if (x.expression) out.push(['Expression', x.expression]);
-  if (op) out.push(['See also', opLinks(ctx, {program: x.programId, op: op[1]})]);
+  if (op) out.push(['See also', opLinks(ctx, {program: x.programId, op: op[1]}, 'op_profile')]);
   const layout = node.raw.layout;
   if (layout && Array.isArray(layout.dimensions) && layout.dimensions.length)
     out.push([
@@ -194,14 +207,14 @@ export default {
       }),
       onZoom: (n) => {
         path(n);
-        ctx.update({node: pathOf(n)}, 'push');
+        ctx.update({node: pathOf(n), op: ''}, 'push');
       },
       onSelect: (n, chosen) => {
         describe(n);
         if (chosen) announce(`${n.name}, ${format.ps(n.value)}, ${format.fraction(n.value / total)}`);
       },
     });
-    const start = walk(root, ctx.params.get('node'));
+    const start = (ctx.params.get('op') && nodeOf(root, ctx.params.get('op'))) || walk(root, ctx.params.get('node'));
     flame.show(start);
     path(start);
     describe(start);

@@ -3,6 +3,7 @@
 
 import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
+import * as router from '../lib/router.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty} from '../lib/notes.js';
@@ -34,6 +35,12 @@ const LABELS = {
   bound_by: 'Bound by',
   eager: 'Mode',
 };
+
+// Where an op ran: the trace has its name in the arguments of events, or else the HLO op that it became.
+const occurrences = (ctx, op) => [
+  h('a', {href: router.link(ctx.session.name, 'trace', {host: ctx.hosts, q: op, in: 'arguments'})}, 'Trace'), ', ',
+  h('a', {href: router.link(ctx.session.name, 'hlo_ops', {host: ctx.hosts, q: op})}, 'HLO ops')
+];
 
 export default {
   title: 'Framework ops',
@@ -91,7 +98,10 @@ export default {
       facetColumns: ['host_or_device', 'type', 'bound_by'],
       ...tableState(ctx, {id: 'total_self_time', down: true}),
       onOpen: (row) =>
-          side.show(column(table, 'operation').values[row], cols.map((c) => [c.label, c.values[row]])),
+          side.show(column(table, 'operation').values[row], [
+        ...cols.map((c) => [c.label, c.values[row]]),
+        ['See also', occurrences(ctx, column(table, 'operation').values[row])]
+      ]),
     });
     ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element);
   },

@@ -104,7 +104,7 @@ function ops(ctx, analysis) {
   const head = (text, numeric) => h('th', {scope: 'col', class: numeric ? 'num' : null}, text);
   const row = (v, i) => {
     const share = `${Math.min(100, time.values[i] * 100)}%`;
-    const link = h('a', {href: open(v), title: v.slice(0, 2000)}, v.slice(0, 300) || '(no name)');
+    const link = h('a', {href: open(v), title: v.slice(0, 2000)}, format.short(v, 80) || '(no name)');
     return h('tr', {},
         h('td', {class: 'num barred', vars: {'--part': share}}, format.fraction(time.values[i])),
         h('th', {scope: 'row', class: 'clip'}, link), h('td', {class: 'clip kind'}, category.values[i]),

@@ -10,6 +10,7 @@ import {stacked} from '../lib/chart.js';
 import {heat} from '../lib/heat.js';
 
 const FIRST = 3;  // findings that are shown at once
+const LONGEST = 5;  // steps that are linked
 const MOST_DEVICES = 32, MOST_HOSTS = 64, MOST_COLUMNS = 200, BINS = 40;
 
 // What the bars show: docs/findings.md has the causes.
@@ -33,7 +34,7 @@ function traceLink(ctx, host, beginPs, ps) {
 function finding(ctx, f, several) {
   const ops = f.ops.map((op, i) => [i ? ', ' : '',
     h('a', {href: router.link(ctx.session.name, 'ops', {host: ctx.hosts, q: op.name}), title: op.name.slice(0, 500)},
-        format.cut(op.name, 60)), ` ${format.ps(op.time_ps)}`]);
+        format.short(op.name, 60)), ` ${format.ps(op.time_ps)}`]);
   const steps = f.steps.map((x) => `${x.step} (${format.ps(x.time_ps)})`).join(', ');
   const hosts = f.hosts.map((x) => `${x.host} (${format.fraction(x.share_percent / 100)})`).join(', ');
   const w = f.window, href = /^https?:\/\//.test(f.link) ? f.link : null;
@@ -194,7 +195,17 @@ function steps(ctx, answer) {
       h('h2', {id: 'all-steps'}, several ? 'Steps of all hosts' : 'How long steps last'),
       h('p', {class: 'muted'}, `From where the first core begins a step to where the last one ends it${
           several ? '; the histogram has the slowest host of each step' : ''}. All steps count; the average above leaves out the first and the last of more than five, which may be cut off.`),
-      histogram(slowest), several ? [overHosts(rows, hosts), map(ctx, rows, hosts)] : '');
+      histogram(slowest), longest(ctx, rows, hosts, slowest), several ? [overHosts(rows, hosts), map(ctx, rows, hosts)] : '');
+}
+
+// The longest steps, with the trace of each where it took longest.
+function longest(ctx, rows, hosts, times) {
+  const order = Array.from(times.keys()).sort((a, b) => times[b] - times[a]).slice(0, LONGEST);
+  return h('p', {class: 'longest'}, 'Longest in the trace: ', order.map((r, n) => {
+    const k = rows[r].of.findIndex((i, host) => i >= 0 && hosts[host].steps.wall_ps[i] === times[r]), i = rows[r].of[k];
+    return [n ? ', ' : '',
+      h('a', {href: traceLink(ctx, hosts[k].host, hosts[k].steps.begin_ps[i], times[r])}, `step ${rows[r].name}`), ` ${format.ps(times[r])}`];
+  }));
 }
 
 // Starts to ask; {first, rest}: two places, which fill when the answers are there.
