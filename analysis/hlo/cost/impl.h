@@ -100,8 +100,8 @@ struct cost_node { // an instruction
     float *operand;               // bytes, by operand
     float *utilization;           // by operand: how much of it is used
     const struct cost_sums *more; // parts of tuples, or all there is of a call; NULL: nothing
-    // Of what an async op starts: counts beside this node in the computation that has it, not in the
-    // node.  NULL: nothing.
+    // Of what an async op starts: counts beside this node in the computation that has it, not in
+    // the node.  NULL: nothing.
     const struct cost_sums *started;
 };
 
