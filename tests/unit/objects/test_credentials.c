@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "storage/objects/credentials/issuer.h"
 #include "storage/objects/transfer.h"
-#include "tests/unit/storage/credential_server.h"
+#include "tests/unit/objects/credential_server.h"
 
 #define SECRET "sEcReT+of/tests="
 #define TOKEN  "tOkEn/of+tests=="

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A service on loopback that hands out credentials, and can do it badly; one connection at a time.
-#ifndef XPL_TESTS_UNIT_STORAGE_CREDENTIAL_SERVER_H_
-#define XPL_TESTS_UNIT_STORAGE_CREDENTIAL_SERVER_H_
+#ifndef XPL_TESTS_UNIT_OBJECTS_CREDENTIAL_SERVER_H_
+#define XPL_TESTS_UNIT_OBJECTS_CREDENTIAL_SERVER_H_
 
 #include <arpa/inet.h>
 #include <poll.h>
