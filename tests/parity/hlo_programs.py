@@ -71,6 +71,7 @@ BYTES = {F32: ("f32s", float), F64: ("f64s", float), S32: ("s32s", int), U32: ("
 NARROW = {F16: ("f16s", 2), BF16: ("bf16s", 2), 2: ("s8s", 1), 6: ("u8s", 1), 3: ("s16s", 2), 19: ("f8e5m2s", 1), 20: ("f8e4m3fns", 1),
           23: ("f8e4m3b11fnuzs", 1), 24: ("f8e5m2fnuzs", 1), 25: ("f8e4m3fnuzs", 1), 28: ("f8e4m3s", 1), 29: ("f8e3m4s", 1),
           33: ("f8e8m0fnus", 1)}
+PACKED = {21: ("s4s", 4), 22: ("u4s", 4), 26: ("s2s", 2), 27: ("u2s", 2), 32: ("f4e2m1fns", 4)}  # bits of an element
 
 
 class Program:
@@ -222,9 +223,12 @@ class Program:
         if element in NARROW:
             name, width = NARROW[element]
             setattr(out, name, bytes(r.randrange(256) for _ in range(n * width)))
+        elif element in PACKED:
+            name, bits = PACKED[element]
+            setattr(out, name, bytes(r.randrange(256) for _ in range((n * bits + 7) // 8)))
         else:
             name, kind = BYTES[element]
-            real = [0, 1, -1, 0.1, 1e-30, 3.4e38, 100000, 1234567, 16777217, float("inf"), float("nan"), -0.0, r.random(), r.gauss(0, 1e5)]
+            real = [0, 1, -1, 0.1, 1e-30, 1e-40, 3.4e38, 3.4028234663852886e38, 100000, 1234567, 16777217, float("inf"), float("nan"), -0.0, r.random(), r.gauss(0, 1e5)]
             whole = [0, 1, 7, 2 ** 31 - 1, r.randrange(2 ** 31)] + ([-1, -2 ** 31] if element == S32 else [2 ** 32 - 1])
             pick = {float: lambda: r.choice(real), int: lambda: r.choice(whole), bool: lambda: r.random() < 0.5}[kind]
             getattr(out, name).extend(pick() for _ in range(n))
@@ -307,7 +311,7 @@ def elementwise(p, name):
 @kind
 def constant(p, name):
     r = p.r
-    element = r.choice(list(NARROW) + list(BYTES) * 3)
+    element = r.choice(list(NARROW) + list(PACKED) + list(BYTES) * 3)
     i = p.add(p.e, name, "constant", p.shape(F32))
     i.literal.CopyFrom(p.literal(element, r.choice([[], [3], [2, 3], [2, 1, 2], [0], [2, 0], [1, 2, 1, 2], [70], [2, 2, 2, 2, 2]])))
     i.shape.CopyFrom(i.literal.shape)
