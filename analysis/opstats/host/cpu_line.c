@@ -13,8 +13,10 @@ struct xpl_cpu_open {
 };
 
 // Keys that were seen last, and the ops they mean; by position of the metadata, as most ops have
-// one of their own.
+// one of their own.  Ops of the framework are among them, under where they are: no metadata has
+// their position.
 enum { RECENT = 1024 };
+static const uint32_t FRAMEWORK_OP = UINT32_MAX;
 struct xpl_cpu_recent {
     struct xpl_cpu_key key;
     uint32_t op, generation; // index; of the line it belongs to, 0 for none
@@ -131,12 +133,27 @@ bool xpl_cpu_line_add_known(struct xpl_cpu_line *l, const struct xpl_cpu_key *ke
     return *ret != NULL;
 }
 
+static bool find_framework(struct xpl_cpu_line *l, const struct xpl_host_op *op, uint32_t *ret) {
+    bool is_new;
+    if (!op_of(l, &l->by_framework_op, (uint64_t)(uintptr_t)op, 0, ret, &is_new)) return false;
+    if (is_new) l->ops.v[*ret].framework = op, l->ops.v[*ret].name = op->name;
+    return true;
+}
+
 struct xpl_cpu_op *xpl_cpu_line_add_framework(struct xpl_cpu_line *l, const struct xpl_host_op *op,
                                               bool is_eager, struct xpl_timespan span) {
+    struct xpl_cpu_recent *const r =
+        l->recent ? &l->recent[(uintptr_t)op / sizeof *op % RECENT] : NULL;
     uint32_t i;
-    bool is_new;
-    if (!op_of(l, &l->by_framework_op, (uint64_t)(uintptr_t)op, 0, &i, &is_new)) return NULL;
-    if (is_new) l->ops.v[i].framework = op, l->ops.v[i].name = op->name;
+    if (r && r->generation == l->generation && r->key.md == FRAMEWORK_OP &&
+        r->key.hlo_op == (uint64_t)(uintptr_t)op) {
+        i = r->op;
+    } else {
+        if (!find_framework(l, op, &i)) return NULL;
+        if (r)
+            *r = (struct xpl_cpu_recent){
+                {.hlo_op = (uint64_t)(uintptr_t)op, .md = FRAMEWORK_OP}, i, l->generation};
+    }
     l->ops.v[i].is_eager |= is_eager;
     return add(l, i, span);
 }

@@ -2,6 +2,7 @@
 #include "analysis/opstats/steps/span_sums.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/opstats/steps/span_list.h"
 #include "base/arena.h"
@@ -57,26 +58,50 @@ static size_t run_end(const struct boundary *v, size_t i, size_t n) {
     return i;
 }
 
+// Where each ascending run ends.
+struct runs {
+    XPL_VEC(size_t) ends;
+};
+
+static bool find_runs(const struct boundary *v, size_t n, struct xpl_arena *scratch,
+                      struct runs *ret) {
+    for (size_t i = 0; i < n;) {
+        size_t *const end = xpl_vec_push(scratch, &ret->ends);
+        if (!end) return false;
+        *end = i = run_end(v, i, n);
+    }
+    return true;
+}
+
+// Merges v[from, mid) and v[mid, to) into out.
+static void merge_two(const struct boundary *v, size_t from, size_t mid, size_t to,
+                      struct boundary *out) {
+    size_t a = from, b = mid;
+    while (a < mid && b < to)
+        *out++ = boundary_after(&v[a], &v[b]) ? v[b++] : v[a++];
+    if (a < mid) memcpy(out, &v[a], (mid - a) * sizeof *v);
+    if (b < to) memcpy(out, &v[b], (to - b) * sizeof *v);
+}
+
 // Merges neighbouring ascending runs until one is left: the lists are sorted already, or nearly.
-static const struct boundary *sort_boundaries(struct boundary *v, struct boundary *tmp, size_t n) {
-    for (;;) {
-        size_t out = 0, runs = 0;
-        for (size_t i = 0; i < n; runs++) {
-            const size_t mid = run_end(v, i, n);
-            if (runs == 0 && mid == n) return v;
-            const size_t end = mid < n ? run_end(v, mid, n) : n;
-            size_t a = i, b = mid;
-            while (a < mid && b < end)
-                tmp[out++] = boundary_after(&v[a], &v[b]) ? v[b++] : v[a++];
-            while (a < mid)
-                tmp[out++] = v[a++];
-            while (b < end)
-                tmp[out++] = v[b++];
-            i = end;
+// NULL at the arena's limit.
+static const struct boundary *sort_boundaries(struct boundary *v, struct boundary *tmp, size_t n,
+                                              struct xpl_arena *scratch) {
+    struct runs runs = {0};
+    if (!find_runs(v, n, scratch, &runs)) return NULL;
+    while (runs.ends.n > 1) {
+        size_t merged = 0, from = 0;
+        for (size_t i = 0; i < runs.ends.n; i += 2) {
+            const size_t mid = runs.ends.v[i];
+            const size_t to = i + 1 < runs.ends.n ? runs.ends.v[i + 1] : mid;
+            merge_two(v, from, mid, to, tmp + from);
+            runs.ends.v[merged++] = from = to;
         }
+        runs.ends.n = merged;
         struct boundary *const swap = v;
         v = tmp, tmp = swap;
     }
+    return v;
 }
 
 // The rank that owns what follows boundary `b`.  An instant ends before it begins, so its count
@@ -219,7 +244,8 @@ static bool sum_spans(const struct xpl_step *st, const struct xpl_span_index *mo
     for (const struct xpl_span_list *l = st->spans; l; l = l->next)
         end = add_boundaries(l, input_first, end);
     add_overlaps(more, within, end);
-    const struct boundary *sorted = sort_boundaries(v, tmp, n);
+    const struct boundary *const sorted = sort_boundaries(v, tmp, n, scratch);
+    if (!sorted) return false;
     int64_t count[XPL_SPAN_TYPES] = {0};
     uint32_t current = 0;
     for (size_t i = 0; i + 1 < n; i++) {

@@ -151,8 +151,42 @@ static void check_keys(void) {
     xpl_arena_fini(&arena);
 }
 
+// More ops of a framework than a line remembers, which share places with each other: each keeps its
+// own runs, and another line with the same memory begins anew.
+static void check_many_framework_ops(void) {
+    enum { MANY = 5000, RUNS = 3, LINES = 2 };
+    static struct xpl_host_op ops[MANY];
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 24);
+    struct xpl_cpu_memory memory = {0};
+    for (int line = 0; line < LINES; line++) {
+        struct xpl_cpu_line *const l = xpl_cpu_line_new(&memory, &arena);
+        uint64_t at = 0;
+        CHECK(l);
+        for (unsigned i = 0; i < MANY * RUNS; i++) {
+            const unsigned k = i < MANY ? i : (i * 1024 + i / 7) % MANY;
+            CHECK(xpl_cpu_line_add_framework(l, &ops[k], line == 0, (struct xpl_timespan){at, k}));
+            at += k;
+        }
+        xpl_cpu_line_finish(l);
+        uint64_t runs = 0, seen = 0;
+        for (size_t i = 0; i < l->ops.n; i++) {
+            const struct xpl_cpu_op *const op = &l->ops.v[i];
+            const uint64_t k = (uint64_t)(op->framework - ops);
+            CHECK_EQ(op->time_ps, op->occurrences * k);
+            CHECK_EQ(op->is_eager, line == 0);
+            runs += op->occurrences, seen += k;
+        }
+        CHECK_EQ(runs, MANY * RUNS);
+        CHECK_EQ(l->ops.n, MANY);
+        CHECK_EQ(seen, (uint64_t)MANY * (MANY - 1) / 2); // each once
+    }
+    xpl_arena_fini(&arena);
+}
+
 int main(void) {
     check_random();
     check_keys();
+    check_many_framework_ops();
     return 0;
 }
