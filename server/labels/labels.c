@@ -296,7 +296,8 @@ static void forget_gone(struct xpl_labels *l, const struct xpl_snapshot *snap) {
     struct xpl_error err = {0};
     size_t n;
     xpl_arena_init(&arena, MEMORY);
-    if (!snap->n_sessions || !find_gone(l, snap, &arena, &gone, &n) || !n) return;
+    if (!snap->n_sessions || snap->is_partial || !find_gone(l, snap, &arena, &gone, &n) || !n)
+        return;
     if (write_labels(l, NULL, 0, gone, n, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "catalogue", "labels of sessions that are gone stay: %s", err.msg);
 }

@@ -103,6 +103,7 @@ struct xpl_snapshot {
     // each directory and 32 in all; n_problems counts them all.
     const xpl_str_t *problems;
     size_t n_problems, n_problems_kept;
+    bool is_partial; // sessions may exist that are not here: a directory cannot be read, or a limit
     struct xpl_snapshot_inner *inner;
 };
 

@@ -56,6 +56,8 @@ struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name);
 // Frees `d` and all below it, without recursion: goes down to a leaf, frees it, and goes on from
 // its parent.
 void xpl_dir_free(struct xpl_dir *d);
+// Whether not all that is in a directory is known.
+void xpl_scan_set_unread(struct xpl_catalogue *c, struct xpl_dir *d, bool is_unread);
 // The first problem of a directory is kept, all are counted; `_in`: of one of its files.
 void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why);
 void xpl_scan_note_problem_in(struct xpl_dir *d, const char *name, const char *why);

@@ -145,6 +145,7 @@ static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct 
     if (list_dir(c, d, &l, &errnum)) {
         xpl_scan_drop_twins(d, &l);
         xpl_scan_take_listing(c, d, &l);
+        xpl_scan_set_unread(c, d, false);
         return XPL_OK;
     }
     xpl_scan_listing_free(&l);
@@ -152,6 +153,7 @@ static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct 
         XPL_RETURN_OOM(err, "scanning the log directory"); // the old contents stay
     if (!d->parent) return xpl_path_fail(errnum, "read", c->o.logdir, err);
     char buf[96];
+    xpl_scan_set_unread(c, d, true);
     xpl_scan_note_problem(d, d->path, strerror_r(errnum, buf, sizeof buf));
     xpl_scan_drop_contents(c, d);
     return XPL_OK;

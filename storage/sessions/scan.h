@@ -49,8 +49,9 @@ struct xpl_dir {
     bool known;          // was read at least once
     bool read_too_soon;  // was read too soon after its last change to trust its times
     bool marked, watched, links;
-    bool left_out; // its profiles are over the limit
-    char *problem; // first of what could not be read in here, or NULL
+    bool left_out;  // its profiles are over the limit
+    bool is_unread; // not all that is in here is known
+    char *problem;  // first of what could not be read in here, or NULL
     size_t n_problems;
 };
 

@@ -133,11 +133,13 @@ static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d,
         note_left_out(d, &list);
         xpl_scan_drop_twins(d, &r.l);
         xpl_scan_take_listing(c, d, &r.l);
+        xpl_scan_set_unread(c, d, list.cut);
         d->mtime_ns = r.newest_ns;
         return XPL_OK;
     }
     xpl_scan_listing_free(&r.l);
     if (is_its_own(st) && d->parent) {
+        xpl_scan_set_unread(c, d, true);
         xpl_scan_note_problem(d, d->path,
                               st == XPL_PERMISSION_DENIED
                                   ? "the object store does not let it be listed"

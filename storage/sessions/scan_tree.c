@@ -16,6 +16,11 @@ char *xpl_scan_copy_text(const char *s, size_t n) {
     return p;
 }
 
+void xpl_scan_set_unread(struct xpl_catalogue *c, struct xpl_dir *d, bool is_unread) {
+    c->changed |= d->is_unread != is_unread; // snapshots say so
+    d->is_unread = is_unread;
+}
+
 void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why) {
     char buf[256];
     const int n =

@@ -348,11 +348,13 @@ static bool build_problems(struct xpl_snapshot_inner *in, const struct xpl_snaps
     if (!kept) return false;
     in->snap.problems = kept;
     in->snap.n_problems = spec->n_limits;
+    in->snap.is_partial = spec->n_limits > 0;
     for (size_t i = 0; i < spec->n_limits; i++)
         if (!add_problem(&in->arena, &in->snap, kept, spec->limits[i])) return false;
     for (size_t i = 0; i < spec->n_dirs; i++) {
         const struct xpl_dir *d = spec->dirs[i];
         in->snap.n_problems += d->n_problems;
+        in->snap.is_partial |= d->is_unread;
         if (d->problem && !add_problem(&in->arena, &in->snap, kept, d->problem)) return false;
     }
     return true;

@@ -160,7 +160,7 @@ static void test_labels(void) {
     struct xpl_error err = {0};
     shell("mkdir -p %s/log/one && touch %s/log/one/h.xplane.pb", dir, dir);
     CHECK_EQ(xpl_history_open(dir, &d.history, &err), XPL_OK);
-    d.catalogue = open_catalogue(dir);
+    d.catalogue = open_catalogue(dir, 0);
     d.snap = xpl_catalogue_get(d.catalogue);
     fail_all(label_scenario, &d);
     xpl_snapshot_unref(d.snap);

@@ -22,13 +22,14 @@ __attribute__((format(printf, 1, 2))) static inline void shell(const char *forma
 }
 
 // The sessions below TOP/log.
-static inline struct xpl_catalogue *open_catalogue(const char *top) {
+// Which has so many hosts at most (0: no limit to speak of).
+static inline struct xpl_catalogue *open_catalogue(const char *top, uint32_t max_hosts) {
     struct xpl_catalogue *c = NULL;
     struct xpl_error err = {0};
     char logdir[64];
     (void)snprintf(logdir, sizeof logdir, "%s/log", top);
     const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
+        .size = sizeof o, .logdir = logdir, .match = xpl_format_match, .max_hosts = max_hosts};
     CHECK_EQ(xpl_catalogue_new(&o, &c, &err), XPL_OK);
     return c;
 }

@@ -54,7 +54,7 @@ static struct fixture start(void) {
     struct fixture f;
     struct xpl_error err = {0};
     if (xpl_history_open(top, &f.history, &err) != XPL_OK) FAIL_TEST(err.msg);
-    f.catalogue = open_catalogue(top);
+    f.catalogue = open_catalogue(top, 0);
     CHECK((f.labels = xpl_labels_new(f.history)));
     return f;
 }
@@ -164,6 +164,12 @@ static void test_too_many(void) {
 // What is gone loses its labels, and what comes back has none; an empty directory is not mounted.
 static void test_sweep(void) {
     struct fixture f = start();
+    struct xpl_catalogue *const whole = f.catalogue;
+    f.catalogue = open_catalogue(top, 1); // which leaves sessions out
+    sweep(&f);
+    xpl_catalogue_free(f.catalogue);
+    f.catalogue = whole;
+    expect(&f, "two", "b");
     shell("mv %s/log %s/away", top, top);
     shell("mkdir %s/log", top);
     sweep(&f);

@@ -267,6 +267,12 @@ static void test_left_out(void) {
     end(c);
 }
 
+static void check_partial(struct xpl_catalogue *c, bool is_partial) {
+    struct xpl_snapshot *const s = xpl_catalogue_get(c);
+    CHECK_EQ(s->is_partial, is_partial);
+    xpl_snapshot_unref(s);
+}
+
 // A listing that is none, of names that XML does not have, say: the others are read.
 static void test_no_listing(void) {
     char text[200];
@@ -279,9 +285,14 @@ static void test_no_listing(void) {
     CHECK(scan(c));
     check_sessions(c, "job/one:a job/three: job/zwo:d");
     CHECK_STR(first_problem(c, text), "1 " RUNS "three: its listing cannot be read");
+    check_partial(c, true);
     fake.only_failing = RUNS "one"; // what was listed there stays
     CHECK(scan(c));
     check_sessions(c, "job/one:a job/three:c job/zwo:d");
+    check_partial(c, true);
+    fake.failure = XPL_OK;
+    CHECK(scan(c));
+    check_partial(c, false);
     end(c);
 }
 
@@ -295,6 +306,7 @@ static void test_cut(void) {
     check_sessions(c, "job/one:a");
     CHECK_STR(first_problem(c, text),
               "1 job/plugins/profile: what comes after the first 1000000 names is left out");
+    check_partial(c, true);
     end(c);
 }
 
