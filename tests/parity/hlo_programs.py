@@ -228,7 +228,8 @@ class Program:
             setattr(out, name, bytes(r.randrange(256) for _ in range((n * bits + 7) // 8)))
         else:
             name, kind = BYTES[element]
-            real = [0, 1, -1, 0.1, 1e-30, 1e-40, 3.4e38, 3.4028234663852886e38, 100000, 1234567, 16777217, float("inf"), float("nan"), -0.0, r.random(), r.gauss(0, 1e5)]
+            real = [0, 1, -1, 0.1, 1e-30, 1e-40, 3.4e38, 3.4028234663852886e38, 100000, 1234567, 16777217, float("inf"), float("nan"), -0.0,
+                    r.random(), r.gauss(0, 1e5)]
             whole = [0, 1, 7, 2 ** 31 - 1, r.randrange(2 ** 31)] + ([-1, -2 ** 31] if element == S32 else [2 ** 32 - 1])
             pick = {float: lambda: r.choice(real), int: lambda: r.choice(whole), bool: lambda: r.random() < 0.5}[kind]
             getattr(out, name).extend(pick() for _ in range(n))

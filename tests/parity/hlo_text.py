@@ -46,9 +46,9 @@ class Ours:
         self.process.wait(10)
 
 
-def has_nan(proto):
-    """A message with a NaN equals none."""
-    return proto != proto.__class__.FromString(proto.SerializeToString())
+def equal(a, b):
+    """As messages, or as texts: a NaN equals none, and JSON does not say which it is."""
+    return a == b or str(a) == str(b)
 
 
 def stat_id(plane, name):
@@ -150,11 +150,11 @@ class Comparison:
         expected = Hlo.FromString(data)
         expected.DiscardUnknownFields()
         try:
-            same = got is not None and json_format.Parse(got, Hlo()) == expected
+            same = got is not None and equal(json_format.Parse(got, Hlo()), expected)
         except json_format.ParseError as e:
             print(e)
             same = False
-        if not same and not has_nan(expected):
+        if not same:
             self.note(label, data, "json", b"a message that is equal", got)
 
     def note(self, label, data, form, expected, got):
