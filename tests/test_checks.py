@@ -20,6 +20,7 @@ import unittest
 import check_commits
 import check_spdx
 import check_structure
+import hardening_docs
 import image
 from check_structure import Tree
 
@@ -384,6 +385,22 @@ class Wraps(Planted):
                       ("says", "`" + self.LONG + "`"), ("one", "", "two")):
             with self.subTest(lines):
                 self.assertEqual(self.lines("docs__a_dot_md", *lines), [])
+
+
+class Hardening(unittest.TestCase):
+    def test_what_runs(self):
+        for name, text, source in (("a.c", "test_a", "void test_a(void) {}\nint main(void) { test_a(); }"),
+                                   ("a.c", "Some words", "// Some words"),
+                                   ("a.py", "test_a", "def test_a(run):"), ("a.py", "as_text", "def as_text():\nas_text()"),
+                                   ("a.sh", "try_a_b", "parts=(user a-b)\ntry_a_b() {"), ("a.sh", "words", "# words")):
+            self.assertTrue(hardening_docs.is_run(name, text, source), text)
+
+    def test_what_does_not(self):
+        for name, text, source in (("a.c", "test_a", "void test_a(void) {}\nint main(void) { test_ab(); }"),
+                                   ("a.c", "Some words", "// Some word"), ("a.py", "test_a", "def test_ab(run):"),
+                                   ("a.py", "as_text", "def as_text():"), ("a.sh", "try_a_b", "parts=(user a)\ntry_a_b() {"),
+                                   ("a.sh", "try_a", "parts=(a-b)\ntry_a() {"), ("a.sh", "try_a", "parts=(a b)")):
+            self.assertFalse(hardening_docs.is_run(name, text, source), text)
 
 
 class Spdx(Planted):
