@@ -66,6 +66,9 @@ struct xpl_capture_plan {
     // Called before a target is asked, by callers that capture a lot at once; NULL: always NOW.
     xpl_capture_turn_fn may_ask;
     void *may_ask_arg;
+    // Called before a file that is complete gets its name, with may_ask_arg: false when the capture
+    // has been cancelled, or is now.  NULL: always true.
+    bool (*may_store)(void *arg);
     // As xpl_session_writer_options has it: before the session's directory is made; NULL: not.
     void (*making)(void *arg, const char *path);
     void *making_arg;
@@ -155,6 +158,11 @@ xpl_status_t xpl_capture_check(const struct xpl_capture_plan *plan, struct xpl_e
 // Whether two addresses are one program's: names are compared without case, and all of "localhost",
 // "127.0.0.1" and "[::1]" are this machine, because profiler servers listen on all its addresses.
 bool xpl_capture_same_target(const char *a, const char *b);
+// What daemons of several machines know a target by: equal where xpl_capture_same_target is true on
+// one machine; an address of this machine alone has the machine's name in it.
+enum { XPL_CAPTURE_KEY_SIZE = XPL_CAPTURE_MAX_TARGET + 80 };
+void xpl_capture_target_key(char out[XPL_CAPTURE_KEY_SIZE], const char *target,
+                            const char *machine);
 
 // Captures.  OK when at least one host was stored (of calls without data: done): the outcome says
 // which were not, and why.  Otherwise, and then without a session: INVALID_ARGUMENT (plan),

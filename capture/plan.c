@@ -86,6 +86,22 @@ bool xpl_capture_same_target(const char *a, const char *b) {
     return x.len == y.len && strncasecmp(x.ptr, y.ptr, x.len) == 0;
 }
 
+void xpl_capture_target_key(char out[XPL_CAPTURE_KEY_SIZE], const char *target,
+                            const char *machine) {
+    const xpl_str_t t = xpl_str_from(target);
+    const size_t port = port_at(t);
+    if (xpl_str_starts(t, XPL_STR("unix:")) || port == 0) {
+        (void)snprintf(out, XPL_CAPTURE_KEY_SIZE, "%.*s %.64s", XPL_STR_FMT(t), machine);
+        return;
+    }
+    const xpl_str_t host = host_of(t, port - 1);
+    const bool is_here = xpl_str_eq(host, XPL_STR("127.0.0.1"));
+    (void)snprintf(out, XPL_CAPTURE_KEY_SIZE, "%.*s:%d%s%.64s", XPL_STR_FMT(host),
+                   atoi(t.ptr + port), is_here ? " " : "", is_here ? machine : "");
+    for (char *c = out; *c && *c != ' '; c++)
+        if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+}
+
 void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char *target) {
     xpl_str_t t = xpl_str_from(target);
     if (xpl_str_starts(t, XPL_STR("unix:"))) {

@@ -44,7 +44,12 @@ static void finish_store_error(struct capture_job *j) {
 
 static void commit(struct capture_job *j) {
     struct xpl_profile_writer *const w = j->writer;
+    const struct xpl_capture_plan *const p = j->run->plan;
     char notice[XPL_CHECK_TEXT];
+    if (p->may_store && !p->may_store(p->may_ask_arg)) {
+        abort_file(j); // the run ends
+        return;
+    }
     (void)snprintf(notice, sizeof notice, "%s", xpl_profile_writer_get_notice(w));
     j->writer = NULL;
     const xpl_status_t st = xpl_profile_writer_commit(w, &j->h->file, &j->error);

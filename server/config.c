@@ -93,7 +93,7 @@ static const struct setting settings[] = {
      "all: answers and converts; front: answers, and has workers convert; worker: converts what "
      "fronts ask for by way of --store, and listens only where it is told to"},
     {"job-lease", TIME, 0, AT(job_lease_ms), "30s", 500, DAY_MS, "TIME",
-     "how long a worker that says nothing keeps its jobs"},
+     "how long a worker that says nothing keeps its jobs, and any daemon its schedules"},
     {"config", TEXT, 0, AT(config), "", 0, 0, "FILE",
      "configuration file of `key = value` lines (default: /etc/xplaned/xplaned.conf if it exists)"},
     {"tls-cert", TEXT, 0, AT(tls_cert), "", 0, 0, "FILE", "PEM certificate chain: serve TLS"},

@@ -37,6 +37,7 @@ struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_svc_labels label_session;
     struct xpl_capture_jobs *captures;
     struct xpl_schedules *schedules;
+    struct xpl_capture_keeper *keeper; // NULL: this daemon shares no captures
     struct xpl_svc_capture *capture;
     struct xpl_svc_import *import;
     struct xpl_svc_analysis analysis;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "proto/descriptors.h"
 #include "server/capture_jobs/captures.h"
+#include "server/capture_jobs/keeper.h"
 #include "server/capture_jobs/schedules.h"
 #include "server/daemon_parts.h"
 #include "server/http/http.h"
@@ -82,19 +83,26 @@ static void scan_soon(void *arg, const char *path) {
 static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) {
     struct xpl_session_remote *const remote =
         d->outgoing ? xpl_outgoing_get_remote(d->outgoing) : NULL;
+    // Workers capture nothing: all others of a fleet share captures and schedules.
+    const bool is_worker = xpl_config_has_role(d->config, "worker");
+    struct xpl_store *const shared = !is_worker && xpl_store_captures(d->store) ? d->store : NULL;
     const struct xpl_capture_jobs_options o = {.logdir = remote ? remote->dir : d->config->logdir,
                                                .remote = remote,
                                                .history = d->history,
+                                               .shared = shared,
+                                               .lease_ms = d->config->job_lease_ms,
                                                .catalogue = d->catalogue,
                                                .scan = scan_soon,
                                                .arg = d,
-                                               .enabled = d->config->capture &&
-                                                          !xpl_config_has_role(d->config, "worker"),
+                                               .enabled = d->config->capture && !is_worker,
                                                .memory_limit = d->config->memory_limit,
                                                .memory_total = d->config->memory_total};
+    if (shared) xpl_history_share(d->history, shared);
     if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
     d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir, d->objects);
     if (!d->schedules) XPL_RETURN_OOM(err, "schedules");
+    if (shared && !(d->keeper = xpl_capture_keeper_new(d->captures, d->schedules)))
+        XPL_RETURN_OOM(err, "schedules");
     d->capture = xpl_svc_capture_new(d->captures, d->history, d->schedules);
     if (!d->capture) XPL_RETURN_OOM(err, "captures");
     return XPL_OK;
@@ -103,6 +111,7 @@ static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) 
 static void free_captures(struct xpl_daemon *d) {
     xpl_svc_capture_free(d->capture);
     xpl_capture_jobs_join(d->captures); // they refer to their schedules
+    xpl_capture_keeper_free(d->keeper);
     xpl_schedules_free(d->schedules);
     xpl_capture_jobs_free(d->captures);
 }
@@ -138,6 +147,7 @@ static void stop_long_calls(struct xpl_daemon *d) {
     if (d->sessions) xpl_svc_session_stop(d->sessions);
     xpl_newest_stop(d->newest);
     if (d->captures) xpl_capture_jobs_stop(d->captures);
+    xpl_capture_keeper_stop(d->keeper);
 }
 
 const struct xpl_component xpl_long_calls_component = {.name = "long calls",

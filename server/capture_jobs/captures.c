@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/capture_jobs/captures.h"
+#include "server/capture_jobs/captures_impl.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
-#include "capture/budget.h"
 #include "server/capture_jobs/leftovers.h"
 #include "server/capture_jobs/plan_copy.h"
 #include "storage/sessions/layout.h"
@@ -26,46 +22,6 @@
 enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
 // Notes of others' directories have numbers that captures do not reach.
 static const uint64_t FIRST_NOTE = (uint64_t)1 << 62;
-
-// Each follows the one before it; the mutex protects a job's state.
-enum job_state {
-    JOB_RUNNING,  // has its targets, or waits for them
-    JOB_RELEASED, // its targets may be captured again; the listener is called
-    JOB_OVER,     // the thread is about to end: it can be joined
-};
-
-struct job {
-    struct job *next;
-    struct xpl_capture_jobs *captures;
-    pthread_t thread;
-    uint64_t id, schedule_id;
-    struct xpl_arena arena; // the plan
-    struct xpl_capture_plan plan;
-    struct xpl_capture_listener listener;
-    atomic_bool cancel;
-    bool noted;      // its directory's identity is in the history
-    bool in_history; // which was on when it began; numbers of others may be another daemon's
-    // The mutex protects the rest.
-    enum job_state state;
-    bool *holds;                   // for each target: nobody else captures it meanwhile
-    struct xpl_capture_host *live; // as they are now
-    char session[XPL_SESSION_WRITER_NAME_SIZE];
-};
-
-struct xpl_capture_jobs {
-    struct xpl_capture_jobs_options o;
-    struct xpl_capture_recorder recorder;
-    pthread_mutex_t mu;
-    pthread_cond_t changed; // the catalogue has a new snapshot, or all stops
-    struct job *jobs;       // the next start joins those that are over
-    unsigned running;
-    uint64_t ended[XPL_CAPTURED_CANCELLED + 1]; // by outcome
-    uint64_t last_id;
-    bool stopping;
-    atomic_ullong n_notes;    // of others' directories
-    atomic_ullong host_bytes; // that one answer may take, at most
-    struct xpl_capture_budget budget;
-};
 
 static int64_t now_ms(void) {
     struct timespec t;
@@ -76,10 +32,12 @@ static int64_t now_ms(void) {
 struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_options *o) {
     struct xpl_capture_jobs *c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
-    *c = (struct xpl_capture_jobs){.o = *o};
+    *c =
+        (struct xpl_capture_jobs){.o = *o, .ops = o->shared ? xpl_store_captures(o->shared) : NULL};
     xpl_cond_init(&c->changed);
     pthread_mutex_init(&c->mu, NULL);
     c->last_id = xpl_history_last_id(o->history);
+    if (o->shared && c->last_id < XPL_HISTORY_OWN) c->last_id = XPL_HISTORY_OWN;
     xpl_capture_jobs_set_memory(c, o->memory_limit, o->memory_total);
     xpl_capture_leftovers_remove(&c->o);
     return c;
@@ -133,6 +91,7 @@ xpl_status_t xpl_capture_jobs_check_enabled(const struct xpl_capture_jobs *c,
 
 static void free_job(struct job *j) {
     xpl_arena_fini(&j->arena);
+    xpl_arena_fini(&j->texts);
     xpl_sys_free(j);
 }
 
@@ -141,7 +100,7 @@ static void free_job(struct job *j) {
 static void join_jobs(struct xpl_capture_jobs *c, bool all) {
     for (struct job **at = &c->jobs; *at;) {
         struct job *const j = *at;
-        if (j->state != JOB_OVER && !all) {
+        if ((j->state != JOB_OVER || j->unsent) && !all) {
             at = &j->next;
             continue;
         }
@@ -196,26 +155,30 @@ void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c) {
 
 static void note(const struct job *j, const struct xpl_history_capture *h) {
     struct xpl_error err = {0};
+    if (atomic_load(&j->shared)) return;
     if (!j->in_history || !xpl_history_is_on(j->captures->o.history)) return;
     if (xpl_history_put(j->captures->o.history, h, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 " is not in the history: %s", j->id,
                 err.msg);
 }
 
-static void note_begin(struct job *j, int64_t begin_ms) {
+static xpl_status_t note_begin(struct job *j, int64_t begin_ms, struct xpl_error *err) {
     const size_t n = j->plan.n_targets;
     struct xpl_history_host *hosts = xpl_arena_array(&j->arena, n, sizeof *hosts);
     for (size_t i = 0; hosts && i < n; i++)
         hosts[i] = (struct xpl_history_host){.target = xpl_str_from(j->plan.targets[i]),
                                              .state = XPL_CAPTURE_CONNECTING + 1};
-    note(j, &(struct xpl_history_capture){.id = j->id,
+    const struct xpl_history_capture h = {.id = j->id,
                                           .state = XPL_CAPTURED_RUNNING,
                                           .session = j->plan.session,
                                           .begin_ms = begin_ms,
                                           .duration_ms = (uint64_t)j->plan.duration_ms,
-                                          .schedule_id = j->schedule_id,
+                                          .schedule_id = j->of.id,
                                           .hosts = hosts,
-                                          .n_hosts = hosts ? n : 0});
+                                          .n_hosts = hosts ? n : 0};
+    if (xpl_capture_job_ops(j)) XPL_TRY(xpl_capture_job_number(j, &h, err));
+    note(j, &h);
+    return XPL_OK;
 }
 
 static void set_host(struct xpl_history_host *to, const struct xpl_capture_host *h) {
@@ -259,11 +222,12 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
                                         .begin_ms = r->begin_ms,
                                         .end_ms = r->end_ms,
                                         .duration_ms = (uint64_t)j->plan.duration_ms,
-                                        .schedule_id = j->schedule_id,
+                                        .schedule_id = j->of.id,
                                         .hosts = hosts,
                                         .n_hosts = hosts ? o->n_hosts : 0,
                                         .made = describe_session(r, &made) ? &made : NULL};
     note(j, ret);
+    if (atomic_load(&j->shared)) xpl_capture_job_end(j, ret);
     ret->made = NULL;
 }
 
@@ -304,8 +268,11 @@ static void note_making(void *arg, const char *path) {
 static void note_directory(struct job *j, const char *session) {
     struct xpl_session_place place;
     j->noted = true;
-    if (!j->in_history || !xpl_session_locate(j->captures->o.logdir, xpl_str_from(session), &place))
-        return;
+    if (!xpl_session_locate(j->captures->o.logdir, xpl_str_from(session), &place)) return;
+    if (atomic_load(&j->shared))
+        (void)xpl_capture_job_ops(j)->note_session(j->captures->o.shared, j->id,
+                                                   xpl_str_from(session), place.ino, NULL);
+    if (!j->in_history) return;
     (void)put_directory(j->captures->o.history,
                         &(struct xpl_history_directory){.capture_id = j->id,
                                                         .path = xpl_str_from(place.path),
@@ -408,6 +375,16 @@ static void set_state(struct job *j, enum job_state to) {
     pthread_mutex_unlock(&c->mu);
 }
 
+// It does not begin after all.
+static void refuse(struct job *j, struct xpl_capture_result *r) {
+    r->refused = true;
+    r->end_ms = now_ms();
+    r->state = XPL_CAPTURED_NOTHING;
+    set_state(j, JOB_RELEASED);
+    j->listener.done(j->listener.arg, r);
+    set_state(j, JOB_OVER);
+}
+
 // The thread of a job.
 static void *run(void *arg) {
     struct job *const j = arg;
@@ -415,11 +392,15 @@ static void *run(void *arg) {
     struct xpl_capture_outcome o = {0};
     struct xpl_history_capture record;
     struct xpl_capture_result r = {.id = j->id,
-                                   .schedule_id = j->schedule_id,
+                                   .schedule_id = j->of.id,
                                    .plan = &j->plan,
                                    .outcome = &o,
                                    .begin_ms = now_ms()};
-    note_begin(j, r.begin_ms);
+    if ((r.code = note_begin(j, r.begin_ms, &r.err)) != XPL_OK) {
+        refuse(j, &r);
+        return NULL;
+    }
+    r.id = j->id; // which may be another one now
     r.code = xpl_capture_run(&j->plan, c->o.logdir, &j->cancel, on_progress, j, &o, &r.err);
     r.end_ms = now_ms();
     r.state = state_of(r.code, &o);
@@ -451,8 +432,7 @@ static const struct job *find_holder(const struct job *me, const char *target) {
 
 static void explain_holder(const struct job *holder, char reason[XPL_CAPTURE_REASON_SIZE]) {
     char of[64] = "";
-    if (holder->schedule_id)
-        (void)snprintf(of, sizeof of, " (of schedule %" PRIu64 ")", holder->schedule_id);
+    if (holder->of.id) (void)snprintf(of, sizeof of, " (of schedule %" PRIu64 ")", holder->of.id);
     (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE,
                    "it is being captured by capture %" PRIu64
                    "%s of this daemon: try again when that is over, or allow retries",
@@ -462,7 +442,7 @@ static void explain_holder(const struct job *holder, char reason[XPL_CAPTURE_REA
 // The schedule that has to hand the target over first, or 0.
 static uint64_t ask_recorder(const struct job *j, const char *target) {
     const struct xpl_capture_recorder *const r = &j->captures->recorder;
-    return r->hand_over && !j->schedule_id ? r->hand_over(r->arg, target) : 0;
+    return r->hand_over && !j->of.id ? r->hand_over(r->arg, target) : 0;
 }
 
 // Takes the target for the job, on the job's thread or before there is one: never two captures of
@@ -473,7 +453,8 @@ static enum xpl_capture_turn take_target(void *arg, size_t i,
     struct xpl_capture_jobs *const c = j->captures;
     const char *const target = j->plan.targets[i];
     enum xpl_capture_turn turn = XPL_CAPTURE_TURN_NOW;
-    if (j->holds[i]) return turn; // it was free at the start
+    // What was free at the start, or here, may be another daemon's.
+    if (j->holds[i]) return xpl_capture_job_take_shared(j, i, reason);
     const uint64_t schedule = ask_recorder(j, target);
     pthread_mutex_lock(&c->mu);
     const struct job *const holder = find_holder(j, target);
@@ -489,7 +470,11 @@ static enum xpl_capture_turn take_target(void *arg, size_t i,
         j->holds[i] = true;
     }
     pthread_mutex_unlock(&c->mu);
-    return turn;
+    return j->holds[i] ? xpl_capture_job_take_shared(j, i, reason) : turn;
+}
+
+static bool may_store(void *arg) {
+    return xpl_capture_job_may_store(arg);
 }
 
 // Takes what is free, so that a capture without any target ends here.  Where others are left, it
@@ -520,7 +505,7 @@ static xpl_status_t launch_job(struct xpl_capture_jobs *c, struct job *j, const 
                          "%d captures are running; wait until one is over",
                          (int)XPL_CAPTURES_AT_ONCE);
     XPL_TRY(take_free_targets(j, handed_over, err));
-    j->id = c->last_id + 1;
+    j->id = j->handle = c->last_id + 1;
     j->in_history = xpl_history_is_on(c->o.history);
     if (ret_id) *ret_id = j->id;
     if (pthread_create(&j->thread, NULL, run, j) != 0)
@@ -536,12 +521,13 @@ static bool make_hosts(struct job *j) {
     j->live = xpl_arena_array(&j->arena, j->plan.n_targets, sizeof *j->live);
     j->holds = xpl_arena_zalloc(&j->arena, j->plan.n_targets * sizeof *j->holds);
     j->plan.may_ask = take_target;
+    j->plan.may_store = may_store;
     j->plan.may_ask_arg = j->plan.making_arg = j;
     j->plan.making = note_making;
     j->plan.session_remote = j->captures->o.remote;
     for (size_t i = 0; j->live && i < j->plan.n_targets; i++)
         j->live[i] = (struct xpl_capture_host){.target = j->plan.targets[i]};
-    return j->live && j->holds;
+    return j->live && j->holds && xpl_capture_job_init_shared(j);
 }
 
 // Launches the job, after asking who records its targets: that takes locks of others.
@@ -560,13 +546,15 @@ static xpl_status_t start_job(struct xpl_capture_jobs *c, struct job *j, uint64_
 }
 
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
-                                    uint64_t schedule_id, const struct xpl_capture_listener *l,
-                                    uint64_t *ret_id, struct xpl_error *err) {
+                                    const struct xpl_schedule_claim *schedule,
+                                    const struct xpl_capture_listener *l, uint64_t *ret_id,
+                                    struct xpl_error *err) {
     XPL_TRY(xpl_capture_jobs_check_enabled(c, err));
     XPL_TRY(xpl_capture_check(plan, err));
     struct job *j = xpl_sys_alloc(sizeof *j);
     if (!j) XPL_RETURN_OOM(err, "capture");
-    *j = (struct job){.captures = c, .schedule_id = schedule_id, .listener = *l};
+    *j = (struct job){.captures = c, .listener = *l};
+    if (schedule) j->of = *schedule;
     xpl_arena_init(&j->arena, PLAN_BYTES);
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
     if (!xpl_capture_plan_copy(plan, &j->arena, &j->plan) || !make_hosts(j)) {
@@ -583,7 +571,7 @@ xpl_status_t xpl_capture_jobs_cancel(struct xpl_capture_jobs *c, uint64_t id,
                                      struct xpl_error *err) {
     pthread_mutex_lock(&c->mu);
     struct job *j = c->jobs;
-    while (j && (j->id != id || j->state != JOB_RUNNING))
+    while (j && ((j->id != id && j->handle != id) || j->state != JOB_RUNNING))
         j = j->next;
     if (j) atomic_store(&j->cancel, true);
     pthread_mutex_unlock(&c->mu);

@@ -8,6 +8,7 @@
 
 #include "capture/capture.h"
 #include "storage/sessions/catalogue.h"
+#include "storage/store/captures.h"
 #include "storage/store/history.h"
 
 struct xpl_capture_jobs;
@@ -18,6 +19,10 @@ struct xpl_capture_jobs_options {      // all but the flag is borrowed and must 
     const char *logdir;                // where sessions go
     struct xpl_session_remote *remote; // or, when not NULL, where they go instead
     struct xpl_history *history;       // what happened
+    // Captures of all daemons that share this store; NULL: this daemon is alone.  The history
+    // shares it, too.
+    struct xpl_store *shared;
+    uint64_t lease_ms; // of what it does for them
     struct xpl_catalogue *catalogue;
     // Asks for a scan of LOGDIR's directory `path` soon (any thread).
     void (*scan)(void *arg, const char *path);
@@ -69,6 +74,9 @@ struct xpl_capture_result {
     enum xpl_captured state;
     xpl_status_t code;
     struct xpl_error err; // when code is not OK
+    // It did not begin: other daemons capture all its targets, its schedule is another daemon's, or
+    // the database was away.  There is no record, and no host in the outcome.
+    bool refused;
     const struct xpl_capture_plan *plan;
     const struct xpl_capture_outcome *outcome;
     const struct xpl_history_capture *record; // the same as the history has it
@@ -86,10 +94,13 @@ struct xpl_capture_listener {
 // Starts a job with a copy of the plan.  INVALID_ARGUMENT (plan), PERMISSION_DENIED (switched off),
 // RESOURCE_EXHAUSTED, UNAVAILABLE (all its targets are being captured, and it has no retries; the
 // daemon is stopping); the listener is then not called.  *ret_id (may be NULL) is set before
-// anybody is called.
+// anybody is called; where daemons share captures it is what xpl_capture_jobs_cancel takes, and the
+// number is known later.  `schedule`: which began it, with its fence where daemons share it; NULL:
+// none.
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
-                                    uint64_t schedule_id, const struct xpl_capture_listener *l,
-                                    uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
+                                    const struct xpl_schedule_claim *schedule,
+                                    const struct xpl_capture_listener *l, uint64_t *ret_id,
+                                    struct xpl_error *err) XPL_NODISCARD;
 // NOT_FOUND when no such job runs.
 xpl_status_t xpl_capture_jobs_cancel(struct xpl_capture_jobs *c, uint64_t id, struct xpl_error *err)
     XPL_NODISCARD;
@@ -117,6 +128,23 @@ void xpl_capture_jobs_forget_directory(struct xpl_capture_jobs *c, uint64_t note
 // it is gone), and so many that were lost, but not for long.
 void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts,
                             size_t n_lost);
+
+// ---- where daemons share captures ----
+
+// Renews the leases of all that this daemon does for the others; captures whose lease is another's
+// are cancelled.  What is kept is in `arena`, with when that was asked.  Blocks; any thread.
+xpl_status_t xpl_capture_jobs_renew(struct xpl_capture_jobs *c, struct xpl_arena *arena,
+                                    struct xpl_kept_leases *ret, uint64_t *ret_asked_ns,
+                                    struct xpl_error *err) XPL_NODISCARD;
+// Cancels captures of schedules whose leases are over, as far as this daemon knows.
+void xpl_capture_jobs_expire(struct xpl_capture_jobs *c);
+// Notes the ends that the database did not take.  True: there are none left.  Blocks.
+bool xpl_capture_jobs_send_ends(struct xpl_capture_jobs *c);
+// Whether one runs that has a lease.
+bool xpl_capture_jobs_has_leases(struct xpl_capture_jobs *c);
+const struct xpl_capture_jobs_options *
+xpl_capture_jobs_get_options(const struct xpl_capture_jobs *c);
+bool xpl_capture_jobs_is_stopping(struct xpl_capture_jobs *c);
 
 // Why hosts were not stored, "target: reason; ...", cut to `size`.  "" when all were.
 void xpl_capture_jobs_explain(const struct xpl_capture_result *r, char *buf, size_t size);

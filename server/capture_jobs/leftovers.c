@@ -51,3 +51,20 @@ void xpl_capture_leftovers_remove(const struct xpl_capture_jobs_options *o) {
     }
     if (st != XPL_OK) xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
 }
+
+void xpl_capture_leftovers_adopt(const struct xpl_capture_jobs_options *o,
+                                 const struct xpl_capture_lost *lost) {
+    struct xpl_session_place place;
+    struct xpl_error err = {0};
+    // On a file system that machines share an inode is the same for all, a device is not.
+    if (!lost->session.len || o->remote || !xpl_session_locate(o->logdir, lost->session, &place) ||
+        place.ino != lost->ino)
+        return;
+    xpl_session_clean(place.path, place.dev, place.ino);
+    const struct xpl_history_directory d = {.path = xpl_str_from(place.path),
+                                            .dev = place.dev,
+                                            .ino = place.ino,
+                                            .schedule_id = lost->schedule_id,
+                                            .begin_ms = lost->begin_ms};
+    if (adopt_session(o, &d, &err) != XPL_OK) xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
+}

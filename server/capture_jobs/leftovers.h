@@ -9,5 +9,8 @@
 // that this leaves empty.  A session of whole profiles that a schedule began becomes one of the
 // schedule's, so that it is removed in its turn (`--keep`).  Before the first capture.  Blocks.
 void xpl_capture_leftovers_remove(const struct xpl_capture_jobs_options *o);
+// Likewise of a capture of another daemon, which has lost its lease on it.
+void xpl_capture_leftovers_adopt(const struct xpl_capture_jobs_options *o,
+                                 const struct xpl_capture_lost *lost);
 
 #endif

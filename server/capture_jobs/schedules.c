@@ -13,6 +13,7 @@
 #include "analysis/formats/format.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
@@ -34,6 +35,7 @@ enum schedule_state {
     SCHEDULE_WAITING,   // for its turn
     SCHEDULE_CAPTURING, // its capture runs
     SCHEDULE_DELETED,   // goes when its capture is over
+    SCHEDULE_LOST,      // likewise; another daemon has it
 };
 
 struct schedule {
@@ -48,6 +50,7 @@ struct schedule {
     uint64_t capture_id; // of the capture that runs
     bool recording;      // continuous: its servers record
     bool hand_over;      // it stops recording, because somebody captures one of its hosts
+    uint64_t leased_ns;  // where daemons share schedules: when the lease began that this one has
 };
 
 struct xpl_schedules {
@@ -55,9 +58,13 @@ struct xpl_schedules {
     struct xpl_history *history;
     const char *logdir;
     struct xpl_objects *objects; // NULL: sessions are in logdir
-    pthread_mutex_t mu;          // protects the list, and what changes in its schedules
+    struct xpl_store *shared;    // the list has this daemon's of them; NULL: it has all
+    uint64_t lease_ms;
+    pthread_mutex_t mu; // protects the list, and what changes in its schedules
     struct schedule *list;
     size_t n;
+    size_t n_others; // of other daemons, as far as is known
+    bool stopping;   // none begins a turn
 };
 
 static int64_t now_ms(void) {
@@ -134,6 +141,29 @@ static bool is_known(const struct xpl_schedules *all, uint64_t id) {
     return s != NULL;
 }
 
+static int64_t next_turn(const struct schedule *s, int64_t now);
+
+// Adds one that is in the history.  The caller holds the mutex, or is the only one yet.  False: out
+// of memory.
+static bool add_row(struct xpl_schedules *all, const struct xpl_history_schedule *row,
+                    uint64_t leased_ns) {
+    struct schedule *const s = new_schedule(all);
+    struct xpl_error why = {0};
+    if (!s) return false;
+    s->row = *row;
+    s->leased_ns = leased_ns;
+    if (decode(s, row->request, &why) != XPL_OK) {
+        xpl_log(XPL_LOG_ERROR, "capture", "schedule %" PRIu64 " is left out: %s", row->id, why.msg);
+        free_schedule(s);
+        return true;
+    }
+    // Its daemon was gone before it could note that this turn was over.
+    if (row->done_ms && row->done_ms >= row->next_ms) s->row.next_ms = next_turn(s, now_ms());
+    s->try_ms = s->row.next_ms;
+    append(all, s);
+    return true;
+}
+
 // Reads the schedules of the history that are not here yet.
 static bool load(struct xpl_schedules *all) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -143,21 +173,8 @@ static bool load(struct xpl_schedules *all) {
     struct xpl_error err = {0};
     if (xpl_history_schedules(all->history, &arena, &rows, &n, &err) != XPL_OK)
         xpl_log(XPL_LOG_ERROR, "capture", "schedules cannot be read: %s", err.msg);
-    for (size_t i = 0; i < n; i++) {
-        if (is_known(all, rows[i].id)) continue;
-        struct schedule *s = new_schedule(all);
-        if (!s) return false;
-        s->row = rows[i];
-        s->try_ms = s->row.next_ms;
-        struct xpl_error why = {0};
-        if (decode(s, rows[i].request, &why) == XPL_OK) {
-            append(all, s);
-            continue;
-        }
-        xpl_log(XPL_LOG_ERROR, "capture", "schedule %" PRIu64 " is left out: %s", rows[i].id,
-                why.msg);
-        free_schedule(s);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!is_known(all, rows[i].id) && !add_row(all, &rows[i], 0)) return false;
     return true;
 }
 
@@ -176,7 +193,7 @@ static uint64_t hand_over(void *arg, const char *target) {
     uint64_t id = 0;
     pthread_mutex_lock(&all->mu);
     for (struct schedule *s = all->list; s && !id; s = s->next) {
-        if (!s->request->continuous || s->state == SCHEDULE_DELETED) continue;
+        if (!s->request->continuous || s->state >= SCHEDULE_DELETED) continue;
         if ((!s->recording && s->state != SCHEDULE_CAPTURING) || !has_target(s, target)) continue;
         id = s->row.id;
         s->try_ms = s->hand_over ? s->try_ms : 0; // at once
@@ -191,17 +208,23 @@ struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
                                         struct xpl_objects *objects) {
     struct xpl_schedules *all = xpl_sys_alloc(sizeof *all);
     if (!all) return NULL;
-    *all = (struct xpl_schedules){
-        .captures = captures, .history = history, .logdir = logdir, .objects = objects};
+    const struct xpl_capture_jobs_options *const o = xpl_capture_jobs_get_options(captures);
+    *all = (struct xpl_schedules){.captures = captures,
+                                  .history = history,
+                                  .logdir = logdir,
+                                  .objects = objects,
+                                  .shared = o->shared,
+                                  .lease_ms = o->lease_ms};
     pthread_mutex_init(&all->mu, NULL);
     const struct xpl_capture_recorder recorder = {hand_over, all};
     xpl_capture_jobs_set_recorder(captures, &recorder);
-    if (load(all)) return all;
+    if (all->shared || load(all)) return all; // the keeper claims those that are shared
     xpl_schedules_free(all);
     return NULL;
 }
 
 void xpl_schedules_reload(struct xpl_schedules *all) {
+    if (all->shared) return;
     pthread_mutex_lock(&all->mu);
     if (!load(all)) xpl_log(XPL_LOG_ERROR, "capture", "schedules cannot be read: out of memory");
     pthread_mutex_unlock(&all->mu);
@@ -229,6 +252,14 @@ static bool has_others(const struct xpl_schedules *all, const char *path, uint64
     return xpl_session_count_files(all->logdir, path, xpl_format_match, NULL) > n_hosts;
 }
 
+// Of a directory that all daemons share the device is each machine's own number.
+static uint64_t device_of(const struct xpl_schedules *all, const struct xpl_history_session *one) {
+    struct xpl_session_place place;
+    const bool is_it =
+        all->shared && xpl_session_locate(all->logdir, one->name, &place) && place.ino == one->ino;
+    return is_it ? place.dev : one->dev;
+}
+
 // Removes one of the schedule's sessions, and forgets it unless that has to be tried again.
 static void remove_session(struct xpl_schedules *all, const struct schedule *s,
                            const struct xpl_history_session *one) {
@@ -241,7 +272,8 @@ static void remove_session(struct xpl_schedules *all, const struct schedule *s,
         : has_others(all, path, one->n_hosts)
             ? xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                             "%.120s has profiles of others; it is left alone", path)
-            : xpl_session_remove(all->logdir, path, xpl_format_match, one->dev, one->ino, &err);
+            : xpl_session_remove(all->logdir, path, xpl_format_match, device_of(all, one), one->ino,
+                                 &err);
     if (st == XPL_OK)
         xpl_log(XPL_LOG_INFO, "capture", "schedule %" PRIu64 ": an old session was removed",
                 s->row.id);
@@ -323,7 +355,8 @@ static bool stop_recording(struct xpl_schedules *all, const struct schedule *s,
     struct xpl_capture_plan p = s->plan;
     struct xpl_error err = {0};
     p.call = XPL_CAPTURE_STOP;
-    if (xpl_capture_jobs_start(all->captures, &p, s->row.id, l, NULL, &err) == XPL_OK) return true;
+    const struct xpl_schedule_claim of = {.id = s->row.id}; // it may be deleted by now
+    if (xpl_capture_jobs_start(all->captures, &p, &of, l, NULL, &err) == XPL_OK) return true;
     xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": its servers go on recording: %s",
             s->row.id, err.msg);
     return false;
@@ -336,8 +369,8 @@ static void stop_for_good(struct xpl_schedules *all, const struct schedule *s) {
 
 // A turn is over, or the stop behind it.  The caller holds the mutex.
 static void end_turn(struct xpl_schedules *all, struct schedule *s) {
-    if (s->state == SCHEDULE_DELETED) {
-        if (s->request->continuous) stop_for_good(all, s);
+    if (s->state >= SCHEDULE_DELETED) {
+        if (s->request->continuous && s->state == SCHEDULE_DELETED) stop_for_good(all, s);
         drop(all, s);
         return;
     }
@@ -357,15 +390,34 @@ static void handed_over(void *arg, const struct xpl_capture_result *r) {
     pthread_mutex_unlock(&all->mu);
 }
 
+// A turn did not begin, or was cancelled because this daemon ends: the schedule's next owner, or
+// its next try, has it again.  False: it was one.
+static bool repeat_turn(struct xpl_schedules *all, struct schedule *s,
+                        const struct xpl_capture_result *r) {
+    if (!all->shared) return false;
+    const bool ended =
+        r->state == XPL_CAPTURED_CANCELLED && xpl_capture_jobs_is_stopping(all->captures);
+    pthread_mutex_lock(&all->mu);
+    const bool repeats = r->refused || ended || s->state == SCHEDULE_LOST;
+    if (repeats) {
+        if (r->code == XPL_ABORTED && s->state == SCHEDULE_CAPTURING) s->state = SCHEDULE_LOST;
+        s->try_ms = now_ms() + BUSY_RETRY_MS;
+        end_turn(all, s);
+    }
+    pthread_mutex_unlock(&all->mu);
+    return repeats;
+}
+
 static void on_done(void *arg, const struct xpl_capture_result *r) {
     struct schedule *const s = arg;
     struct xpl_schedules *const all = s->all;
+    if (repeat_turn(all, s, r)) return;
     remove_old_sessions(all, s);
     pthread_mutex_lock(&all->mu);
     assert(s->state != SCHEDULE_WAITING);
     plan_next(s, r);
     const struct xpl_history_schedule row = s->row;
-    const bool deleted = s->state == SCHEDULE_DELETED;
+    const bool deleted = s->state >= SCHEDULE_DELETED;
     pthread_mutex_unlock(&all->mu);
     struct xpl_error err = {0};
     if (!deleted && xpl_history_set_schedule(all->history, &row, &err) != XPL_OK)
@@ -373,7 +425,7 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
     pthread_mutex_lock(&all->mu);
     // What was recorded until now is stored; then the servers are stopped.
     const struct xpl_capture_listener l = {.done = handed_over, .arg = s};
-    const bool stops = s->hand_over && s->state != SCHEDULE_DELETED;
+    const bool stops = s->hand_over && s->state < SCHEDULE_DELETED;
     if (stops) s->try_ms = now_ms() + BUSY_RETRY_MS; // should it not work
     if (!stops || !stop_recording(all, s, &l)) end_turn(all, s);
     pthread_mutex_unlock(&all->mu);
@@ -397,9 +449,10 @@ static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t no
     char name[2 * XPL_SESSION_WRITER_NAME_SIZE];
     const struct xpl_capture_plan p = plan_of(s, name, sizeof name);
     const struct xpl_capture_listener l = {.done = on_done, .arg = s};
+    const struct xpl_schedule_claim of = {s->row.id, s->row.fence};
     struct xpl_error err = {0};
     const xpl_status_t st =
-        xpl_capture_jobs_start(all->captures, &p, s->row.id, &l, &s->capture_id, &err);
+        xpl_capture_jobs_start(all->captures, &p, &of, &l, &s->capture_id, &err);
     if (st == XPL_OK) {
         assert(s->state == SCHEDULE_WAITING);
         s->state = SCHEDULE_CAPTURING; // before its end, which takes the mutex
@@ -414,16 +467,38 @@ static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t no
     s->try_ms = s->row.next_ms;
 }
 
+// The lease is not over: by our clock it began earlier than by the database's.
+static bool is_leased(const struct schedule *s) {
+    return !s->all->shared || xpl_clock_ns() - s->leased_ns < s->all->lease_ms * 1000000u;
+}
+
 void xpl_schedules_tick(struct xpl_schedules *all) {
     const int64_t now = now_ms();
     if (pthread_mutex_trylock(&all->mu) != 0)
         return; // another thread writes; the next tick comes soon
     for (struct schedule *s = all->list; s; s = s->next)
-        if (s->state == SCHEDULE_WAITING && s->try_ms <= now) begin_turn(all, s, now);
+        if (s->state == SCHEDULE_WAITING && s->try_ms <= now && !all->stopping && is_leased(s))
+            begin_turn(all, s, now);
     pthread_mutex_unlock(&all->mu);
 }
 
 // ---- the service's side ----
+
+// The others see it from now on, and this daemon has it.  Without the mutex: the database may be
+// slow.
+static xpl_status_t add_shared(struct xpl_schedules *all, struct schedule *s,
+                               struct xpl_error *err) {
+    pthread_mutex_lock(&all->mu);
+    const size_t n = all->n + all->n_others;
+    pthread_mutex_unlock(&all->mu);
+    if (n >= XPL_SCHEDULES_MAX)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "there are %d schedules already; delete one",
+                         (int)XPL_SCHEDULES_MAX);
+    s->leased_ns = xpl_clock_ns();
+    s->row.fence = 1;
+    return xpl_store_captures(all->shared)
+        ->add_schedule(all->shared, &s->row, all->lease_ms, &s->row.id, err);
+}
 
 xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *r, uint64_t *ret_id,
                                   struct xpl_error *err) {
@@ -437,11 +512,14 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
     if (!s) XPL_RETURN_OOM(err, "schedule");
     xpl_status_t st = decode(s, (xpl_bytes_t){b.p, b.n}, err);
     s->row.created_ms = s->row.next_ms = s->try_ms = now_ms();
+    const bool shared = all->shared != NULL;
+    if (st == XPL_OK && shared) st = add_shared(all, s, err);
     pthread_mutex_lock(&all->mu);
-    if (st == XPL_OK && all->n >= XPL_SCHEDULES_MAX)
+    if (st == XPL_OK && !shared && all->n >= XPL_SCHEDULES_MAX)
         st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                            "there are %d schedules already; delete one", (int)XPL_SCHEDULES_MAX);
-    if (st == XPL_OK) st = xpl_history_add_schedule(all->history, &s->row, &s->row.id, err);
+    if (st == XPL_OK && !shared)
+        st = xpl_history_add_schedule(all->history, &s->row, &s->row.id, err);
     if (st == XPL_OK) {
         *ret_id = s->row.id;
         append(all, s);
@@ -451,79 +529,231 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
     return st;
 }
 
-xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
-    pthread_mutex_lock(&all->mu);
+// It is gone from the history.  The caller holds the mutex.
+static void drop_deleted(struct xpl_schedules *all, struct schedule *s) {
+    if (s->state == SCHEDULE_CAPTURING) {
+        s->state = SCHEDULE_DELETED;
+        if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
+            xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
+    } else if (s->state == SCHEDULE_WAITING) {
+        if (s->request->continuous) stop_for_good(all, s);
+        drop(all, s);
+    }
+}
+
+static struct schedule *find(const struct xpl_schedules *all, uint64_t id) {
     struct schedule *s = all->list;
-    while (s && (s->row.id != id || s->state == SCHEDULE_DELETED))
+    while (s && (s->row.id != id || s->state >= SCHEDULE_DELETED))
         s = s->next;
+    return s;
+}
+
+// Whichever daemon has it: that one finds it gone.
+static xpl_status_t delete_shared(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_history_schedule *rows;
+    size_t n;
+    xpl_arena_init(&arena, (size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
+    XPL_TRY(xpl_history_schedules(all->history, &arena, &rows, &n, err));
+    while (n && rows[n - 1].id != id)
+        n--;
+    if (!n) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "there is no schedule %" PRIu64, id);
+    XPL_TRY(xpl_history_delete_schedule(all->history, id, err));
+    pthread_mutex_lock(&all->mu);
+    struct schedule *const s = find(all, id);
+    if (s) drop_deleted(all, s);
+    pthread_mutex_unlock(&all->mu);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
+    if (all->shared) return delete_shared(all, id, err);
+    pthread_mutex_lock(&all->mu);
+    struct schedule *const s = find(all, id);
     xpl_status_t st = XPL_OK;
     if (!s)
         st = xpl_error_set(err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
                            "there is no schedule %" PRIu64, id);
     else
         st = xpl_history_delete_schedule(all->history, id, err);
-    if (st == XPL_OK) {
-        if (s->state == SCHEDULE_CAPTURING) {
-            s->state = SCHEDULE_DELETED;
-            if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
-                xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
-        } else {
-            if (s->request->continuous) stop_for_good(all, s);
-            drop(all, s);
-        }
-    }
+    if (st == XPL_OK) drop_deleted(all, s);
     pthread_mutex_unlock(&all->mu);
     return st;
 }
 
-static xpl_status_t describe(struct xpl_schedules *all, const struct schedule *s,
+static xpl_status_t describe(struct xpl_schedules *all, const struct xpl_history_schedule *row,
                              struct xpl_arena *arena, Xplaned__V1__Schedule *m,
                              struct xpl_error *err) {
     ProtobufCMessage *request = NULL;
     struct xpl_history_session *list;
     size_t n;
     xplaned__v1__schedule__init(m);
-    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__create_schedule_request__descriptor,
-                                   s->row.request, arena, &request, err));
-    XPL_TRY(xpl_history_sessions(all->history, s->row.id, arena, &list, &n, err));
-    m->id = s->row.id;
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__create_schedule_request__descriptor, row->request,
+                                   arena, &request, err));
+    XPL_TRY(xpl_history_sessions(all->history, row->id, arena, &list, &n, err));
+    m->id = row->id;
     m->request = (request_msg *)request;
-    m->created_unix_ms = s->row.created_ms;
-    m->next_unix_ms = s->row.next_ms;
-    m->last_capture_id = s->row.last_capture_id;
+    m->created_unix_ms = row->created_ms;
+    m->next_unix_ms = row->next_ms;
+    m->last_capture_id = row->last_capture_id;
     m->sessions = (uint32_t)n;
     for (size_t i = 0; i < n; i++)
         m->bytes += list[i].bytes;
     return XPL_OK;
 }
 
+// The schedules as they are now, in `arena`: requests are decoded anew, because schedules may go.
+static xpl_status_t copy_rows(struct xpl_schedules *all, struct xpl_arena *arena,
+                              struct xpl_history_schedule **ret, size_t *ret_n,
+                              struct xpl_error *err) {
+    if (all->shared) return xpl_history_schedules(all->history, arena, ret, ret_n, err);
+    bool ok = true;
+    pthread_mutex_lock(&all->mu);
+    struct xpl_history_schedule *const rows = xpl_arena_array(arena, all->n, sizeof *rows);
+    *ret_n = 0;
+    for (const struct schedule *s = all->list; rows && ok && s; s = s->next) {
+        if (s->state >= SCHEDULE_DELETED) continue;
+        const xpl_bytes_t raw = s->row.request;
+        uint8_t *const copy = xpl_arena_alloc(arena, raw.len);
+        ok = copy != NULL;
+        if (ok && raw.len) memcpy(copy, raw.ptr, raw.len);
+        rows[*ret_n] = s->row;
+        rows[(*ret_n)++].request = (xpl_bytes_t){copy, raw.len};
+    }
+    pthread_mutex_unlock(&all->mu);
+    *ret = rows;
+    if (!rows || !ok) XPL_RETURN_OOM(err, "schedules");
+    return XPL_OK;
+}
+
 xpl_status_t xpl_schedules_list(struct xpl_schedules *all, uint64_t id, struct xpl_arena *arena,
                                 Xplaned__V1__ListSchedulesResponse *ret, struct xpl_error *err) {
+    struct xpl_history_schedule *rows;
+    size_t n;
     xplaned__v1__list_schedules_response__init(ret);
-    xpl_status_t st = XPL_OK;
-    pthread_mutex_lock(&all->mu);
-    Xplaned__V1__Schedule *each = xpl_arena_array(arena, all->n, sizeof *each);
-    ret->schedules = xpl_arena_array(arena, all->n, sizeof *ret->schedules);
-    if (!each || !ret->schedules)
-        st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                           "out of memory");
-    for (struct schedule *s = all->list; st == XPL_OK && s; s = s->next) {
-        if (s->state == SCHEDULE_DELETED || (id && s->row.id != id)) continue;
-        // As bytes of the arena: the request is decoded anew, because schedules may go.
-        const xpl_bytes_t raw = s->row.request;
-        uint8_t *copy = xpl_arena_alloc(arena, raw.len);
-        if (!copy) {
-            st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                               "out of memory");
-            break;
-        }
-        if (raw.len) memcpy(copy, raw.ptr, raw.len);
-        struct schedule view = *s;
-        view.row.request = (xpl_bytes_t){copy, raw.len};
-        st = describe(all, &view, arena, &each[ret->n_schedules], err);
+    XPL_TRY(copy_rows(all, arena, &rows, &n, err));
+    Xplaned__V1__Schedule *const each = xpl_arena_array(arena, n, sizeof *each);
+    ret->schedules = xpl_arena_array(arena, n, sizeof *ret->schedules);
+    if (!each || !ret->schedules) XPL_RETURN_OOM(err, "schedules");
+    for (size_t i = 0; i < n; i++) {
+        if (id && rows[i].id != id) continue;
+        XPL_TRY(describe(all, &rows[i], arena, &each[ret->n_schedules], err));
         ret->schedules[ret->n_schedules] = &each[ret->n_schedules];
         ret->n_schedules++;
     }
+    return XPL_OK;
+}
+
+// ---- where daemons share schedules ----
+
+// Of those the caller's list may not have yet what was added since `asked_ns`.
+static bool is_newer(const struct schedule *s, uint64_t asked_ns) {
+    return s->leased_ns > asked_ns;
+}
+
+static void lose(struct xpl_schedules *all, struct schedule *s) {
+    xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 " is another daemon's by now", s->row.id);
+    if (s->state == SCHEDULE_WAITING) {
+        drop(all, s);
+        return;
+    }
+    s->state = SCHEDULE_LOST;
+    if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
+        xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
+}
+
+bool xpl_schedules_adopt(struct xpl_schedules *all, const struct xpl_history_schedule *rows,
+                         size_t n, uint64_t asked_ns) {
+    bool ok = true;
+    pthread_mutex_lock(&all->mu);
+    for (size_t i = 0; ok && i < n; i++) {
+        xpl_log(XPL_LOG_INFO, "capture", "schedule %" PRIu64 " is this daemon's", rows[i].id);
+        ok = add_row(all, &rows[i], asked_ns);
+    }
     pthread_mutex_unlock(&all->mu);
-    return st;
+    return ok;
+}
+
+static bool is_kept(const struct xpl_kept_leases *kept, const struct schedule *s) {
+    size_t i = 0;
+    while (i < kept->n_schedules &&
+           (kept->schedules[i].id != s->row.id || kept->schedules[i].fence != s->row.fence))
+        i++;
+    return i < kept->n_schedules;
+}
+
+void xpl_schedules_renewed(struct xpl_schedules *all, const struct xpl_kept_leases *kept,
+                           uint64_t asked_ns) {
+    pthread_mutex_lock(&all->mu);
+    for (struct schedule *s = all->list, *next; s; s = next) {
+        next = s->next;
+        if (s->state >= SCHEDULE_DELETED || is_newer(s, asked_ns)) continue;
+        if (is_kept(kept, s)) s->leased_ns = asked_ns;
+        // What is not kept is another's, or deleted: xpl_schedules_inspected tells these apart.
+    }
+    pthread_mutex_unlock(&all->mu);
+}
+
+static const struct xpl_schedule_state *state_of(const struct xpl_schedule_state *states, size_t n,
+                                                 uint64_t id) {
+    size_t i = 0;
+    while (i < n && states[i].claim.id != id)
+        i++;
+    return i < n ? &states[i] : NULL;
+}
+
+// Another daemon captures a host that it records.  False: its servers record nothing.
+static bool hand_over_now(struct schedule *s) {
+    if (!s->recording && s->state != SCHEDULE_CAPTURING) return false;
+    s->try_ms = s->hand_over ? s->try_ms : 0; // at once
+    s->hand_over = true;
+    return true;
+}
+
+size_t xpl_schedules_inspected(struct xpl_schedules *all, const struct xpl_schedule_state *states,
+                               size_t n, uint64_t asked_ns, uint64_t *ret_release, size_t max) {
+    size_t n_release = 0, n_ours = 0;
+    pthread_mutex_lock(&all->mu);
+    for (struct schedule *s = all->list, *next; s; s = next) {
+        next = s->next;
+        const struct xpl_schedule_state *const now = state_of(states, n, s->row.id);
+        n_ours += now != NULL;
+        if (s->state >= SCHEDULE_DELETED || is_newer(s, asked_ns)) continue;
+        if (!now)
+            drop_deleted(all, s);
+        else if (!now->is_ours || now->claim.fence != s->row.fence)
+            lose(all, s);
+        else if (now->is_wanted && !hand_over_now(s) && n_release < max)
+            ret_release[n_release++] = s->row.id;
+    }
+    all->n_others = n - n_ours;
+    pthread_mutex_unlock(&all->mu);
+    return n_release;
+}
+
+void xpl_schedules_stop(struct xpl_schedules *all) {
+    pthread_mutex_lock(&all->mu);
+    all->stopping = true;
+    pthread_mutex_unlock(&all->mu);
+}
+
+size_t xpl_schedules_take_waiting(struct xpl_schedules *all, struct xpl_schedule_claim *ret,
+                                  size_t max) {
+    size_t n = 0;
+    pthread_mutex_lock(&all->mu);
+    for (struct schedule *s = all->list, *next; s && n < max; s = next) {
+        next = s->next;
+        if (s->state != SCHEDULE_WAITING) continue;
+        ret[n++] = (struct xpl_schedule_claim){s->row.id, s->row.fence};
+        drop(all, s);
+    }
+    pthread_mutex_unlock(&all->mu);
+    return n;
+}
+
+size_t xpl_schedules_count(struct xpl_schedules *all) {
+    pthread_mutex_lock(&all->mu);
+    const size_t n = all->n;
+    pthread_mutex_unlock(&all->mu);
+    return n;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continuous profiling: captures that the daemon begins by itself, and which of their sessions are
-// kept.  Schedules live in the history, so they survive restarts.  Any thread may call anything.
+// kept.  Schedules live in the history, so they survive restarts; daemons of a fleet share them,
+// and each has a lease on those that it runs.  Any thread may call anything.
 #ifndef XPL_SERVER_CAPTURE_JOBS_SCHEDULES_H_
 #define XPL_SERVER_CAPTURE_JOBS_SCHEDULES_H_
 
@@ -36,5 +37,28 @@ xpl_status_t xpl_schedules_delete(struct xpl_schedules *s, uint64_t id, struct x
 xpl_status_t xpl_schedules_list(struct xpl_schedules *s, uint64_t id, struct xpl_arena *arena,
                                 Xplaned__V1__ListSchedulesResponse *ret, struct xpl_error *err)
     XPL_NODISCARD;
+
+// ---- where daemons share schedules: for the keeper of their leases (keeper.h) ----
+//
+// The list then has those that this daemon has a lease on.  `asked_ns`: when the database was
+// asked; what was added since is not among its answers.  None waits for a disk or the database.
+
+// Adds schedules that were claimed.  False: out of memory.
+bool xpl_schedules_adopt(struct xpl_schedules *s, const struct xpl_history_schedule *rows, size_t n,
+                         uint64_t asked_ns);
+// The leases of these began anew.
+void xpl_schedules_renewed(struct xpl_schedules *s, const struct xpl_kept_leases *kept,
+                           uint64_t asked_ns);
+// What there is of all schedules: gives up those that are another daemon's or deleted, and has
+// hosts handed over.  Returns how many schedules are in ret_release: their servers record nothing
+// that could be handed over.
+size_t xpl_schedules_inspected(struct xpl_schedules *s, const struct xpl_schedule_state *states,
+                               size_t n, uint64_t asked_ns, uint64_t *ret_release, size_t max);
+// No turn begins from now on.
+void xpl_schedules_stop(struct xpl_schedules *s);
+// Gives up schedules whose captures do not run, for others to have them.  Returns how many.
+size_t xpl_schedules_take_waiting(struct xpl_schedules *s, struct xpl_schedule_claim *ret,
+                                  size_t max);
+size_t xpl_schedules_count(struct xpl_schedules *s);
 
 #endif

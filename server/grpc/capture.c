@@ -117,7 +117,8 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
                                            .changed = o->n_hosts,
                                            .session = o->session,
                                            .elapsed_ms = r->end_ms - r->begin_ms};
-    Xplaned__V1__CaptureProgress *const m = xpl_capture_progress_message(r->id, &p, &arena);
+    Xplaned__V1__CaptureProgress *const m =
+        r->refused ? NULL : xpl_capture_progress_message(r->id, &p, &arena);
     if (m && (m->capture = xpl_capture_jobs_message(r->record, &arena)) != NULL)
         (void)xpl_rpc_send_message(s->call, &m->base);
     if (r->code == XPL_OK)
@@ -147,7 +148,7 @@ static void capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) 
     xpl_rpc_call_ref(c); // on_done's
     const struct xpl_capture_listener l = {on_progress, on_done, s};
     if (xpl_capture_plan_of(q, &arena, &plan, &err) == XPL_OK &&
-        xpl_capture_jobs_start(svc->captures, &plan, 0, &l, &s->id, &err) == XPL_OK)
+        xpl_capture_jobs_start(svc->captures, &plan, NULL, &l, &s->id, &err) == XPL_OK)
         return;
     s->id = 0;
     xpl_rpc_finish_error(c, &err);

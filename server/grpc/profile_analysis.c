@@ -135,7 +135,7 @@ static void new_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     xpl_rpc_call_ref(c); // capture_done's
     const struct xpl_capture_listener l = {.done = capture_done, .arg = k};
     if (check_root(s, q->repository_root, &err) == XPL_OK &&
-        xpl_capture_jobs_start(s->captures, &plan, 0, &l, &k->id, &err) == XPL_OK)
+        xpl_capture_jobs_start(s->captures, &plan, NULL, &l, &k->id, &err) == XPL_OK)
         return;
     k->id = 0;
     xpl_rpc_finish_error(c, &err);

@@ -148,7 +148,7 @@ enum MHD_Result xpl_http_capture(struct xpl_http_request *r) {
     r->data = xpl_arena_zalloc(&r->arena, sizeof(struct outcome));
     if (!r->data) return xpl_http_busy(r);
     const struct xpl_capture_listener l = {.done = on_done, .arg = r};
-    if (xpl_capture_jobs_start(r->http->parts.captures, &plan, 0, &l, &r->capture_id, &err) !=
+    if (xpl_capture_jobs_start(r->http->parts.captures, &plan, NULL, &l, &r->capture_id, &err) !=
         XPL_OK) {
         r->capture_id = 0;
         return reply_error(r, err.msg);

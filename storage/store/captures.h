@@ -3,7 +3,7 @@
 // of the store's interface; only a store that many daemons write has it.  xpl_history_share (in
 // history.h) has a history use it.
 //
-//   capture:  begin ── take_targets … renew … ──► put: it is over, its session is the schedule's
+//   capture:  begin ── claim_targets … renew … ──► put: it is over, its session is the schedule's
 //   schedule: claim ── renew … ──► begin (of each turn), set_schedule … ──► give_back
 //
 // A daemon has a schedule under a lease, and so it has a capture that runs and the targets of that.
@@ -78,6 +78,8 @@ struct xpl_captures_ops {
     xpl_status_t (*begin)(struct xpl_store *s, const struct xpl_history_capture *c,
                           const struct xpl_schedule_claim *claim, uint64_t lease_ms,
                           uint64_t *ret_id, struct xpl_error *err);
+    // It did not begin after all: nothing is left of it.
+    xpl_status_t (*withdraw)(struct xpl_store *s, uint64_t capture_id, struct xpl_error *err);
     // The session's directory, when it is known.
     xpl_status_t (*note_session)(struct xpl_store *s, uint64_t capture_id, xpl_str_t session,
                                  uint64_t ino, struct xpl_error *err);
@@ -95,9 +97,9 @@ struct xpl_captures_ops {
     // Takes what is free of `n` targets, whose names are equal for equal programs.  ret[i] is who
     // has targets[i].  Where another daemon's schedule records one all the time, that is told to
     // hand it over.  `arena` has the texts.
-    xpl_status_t (*take_targets)(struct xpl_store *s, const struct xpl_target_taker *who,
-                                 const xpl_str_t *targets, size_t n, struct xpl_arena *arena,
-                                 struct xpl_target_holder *ret, struct xpl_error *err);
+    xpl_status_t (*claim_targets)(struct xpl_store *s, const struct xpl_target_taker *who,
+                                  const xpl_str_t *targets, size_t n, struct xpl_arena *arena,
+                                  struct xpl_target_holder *ret, struct xpl_error *err);
     // Its servers record no more.
     xpl_status_t (*release_targets)(struct xpl_store *s, uint64_t schedule_id,
                                     struct xpl_error *err);

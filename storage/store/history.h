@@ -117,8 +117,8 @@ struct xpl_history_schedule {
     int64_t created_ms, next_ms;
     uint64_t last_capture_id;
     int64_t fence; // where daemons share schedules: of the lease on it; else 0
-    // Read only, where daemons share schedules: when its last turn began that was not interrupted;
-    // else 0.
+    // Read only, where daemons share schedules: when its last turn began that came to an end by
+    // itself; else 0.
     int64_t done_ms;
 };
 

@@ -144,7 +144,7 @@ static void use_captures(struct xpl_store *s) {
         c.schedule_id = claim.id;
         c.state = XPL_HISTORY_RUNNING;
         c.made = NULL;
-        failures += ops->take_targets(s, &who, &target, 1, &arena, &holder, NULL) != XPL_OK;
+        failures += ops->claim_targets(s, &who, &target, 1, &arena, &holder, NULL) != XPL_OK;
         if (ops->begin(s, &c, &claim, 60000, &c.id, NULL) != XPL_OK) {
             failures++;
             continue;

@@ -5,16 +5,10 @@
 
 #include <limits.h>
 
-#include "tests/cluster/pg_server.h"
+#include "tests/cluster/database.h"
 #include "tests/server/daemon_fixture.h"
 
 enum { HOSTS = 6 };
-
-static inline const char *store_flag(void) {
-    static char store[300];
-    (void)snprintf(store, sizeof store, "--store=%s", pg_url("postgres"));
-    return store;
-}
 
 // Hosts of other bytes each: vm0, vm1, ...; written long ago, so that nobody has to wait until
 // their time stamps tell them apart.
@@ -46,17 +40,6 @@ static inline struct daemon_proc start_worker_in(const char *dir, const char *st
 
 static inline struct daemon_proc start_worker(const char *dir, const char *fault) {
     return start_worker_in(dir, make_dir(), fault);
-}
-
-// Within `ms` a condition over the database holds.
-static inline void wait_for(const char *condition, long ms) {
-    char sql[500];
-    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (%s); END $$", condition);
-    for (long waited = 0; pg_try("postgres", sql) != 0; waited += 50) {
-        if (waited > ms) fprintf(stderr, "not within %ld ms: %s\n", ms, condition);
-        CHECK(waited <= ms);
-        pg_pause_ms(50);
-    }
 }
 
 // A worker that vm1's file kills; not before it listens.  The leases of those before it are over.

@@ -158,6 +158,20 @@ xpl_status_t xpl_pg_begin_capture(struct xpl_store *base, const struct xpl_histo
     return XPL_OK;
 }
 
+xpl_status_t xpl_pg_withdraw_capture(struct xpl_store *base, uint64_t capture_id,
+                                     struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_i64(&a, (int64_t)capture_id);
+    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
+    return xpl_pg_job_query(
+        s,
+        "WITH c AS (DELETE FROM captures WHERE id=$1 AND owner=$2 RETURNING id),"
+        " t AS (DELETE FROM capture_targets WHERE capture_id IN (SELECT id FROM"
+        " c)) DELETE FROM capture_hosts WHERE capture_id IN (SELECT id FROM c)",
+        &a, NULL, NULL, err);
+}
+
 xpl_status_t xpl_pg_note_session(struct xpl_store *base, uint64_t capture_id, xpl_str_t session,
                                  uint64_t ino, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);

@@ -235,6 +235,8 @@ void xpl_pg_array_text(struct xpl_buf *b, xpl_str_t text);
 xpl_status_t xpl_pg_begin_capture(struct xpl_store *base, const struct xpl_history_capture *c,
                                   const struct xpl_schedule_claim *claim, uint64_t lease_ms,
                                   uint64_t *ret_id, struct xpl_error *err);
+xpl_status_t xpl_pg_withdraw_capture(struct xpl_store *base, uint64_t capture_id,
+                                     struct xpl_error *err);
 xpl_status_t xpl_pg_note_session(struct xpl_store *base, uint64_t capture_id, xpl_str_t session,
                                  uint64_t ino, struct xpl_error *err);
 xpl_status_t xpl_pg_put_capture(struct xpl_store *base, const struct xpl_history_capture *c,

@@ -132,7 +132,7 @@ static enum xpl_pg_rc read_schedules(struct xpl_pg_conn *c, const PGresult *r, v
 
 #define COLUMNS                                                                                    \
     "s.id, request, created_ms, next_ms, last_capture_id, fence, coalesce((SELECT max(begin_ms)"   \
-    " FROM captures c WHERE c.schedule_id=s.id AND state NOT IN (1,6)),0)"
+    " FROM captures c WHERE c.schedule_id=s.id AND state NOT IN (1,5,6)),0)"
 
 static xpl_status_t claim(struct xpl_store *base, size_t max, uint64_t lease_ms,
                           struct xpl_arena *arena, struct xpl_history_schedule **ret, size_t *ret_n,
@@ -335,11 +335,12 @@ static xpl_status_t forget_session(struct xpl_store *base, uint64_t schedule_id,
 
 const struct xpl_captures_ops xpl_pg_captures = {
     .begin = xpl_pg_begin_capture,
+    .withdraw = xpl_pg_withdraw_capture,
     .note_session = xpl_pg_note_session,
     .put = xpl_pg_put_capture,
     .adopt = xpl_pg_adopt_capture,
     .list = xpl_pg_list_captures,
-    .take_targets = xpl_pg_take_targets,
+    .claim_targets = xpl_pg_take_targets,
     .release_targets = xpl_pg_release_targets,
     .reap = xpl_pg_reap_captures,
     .renew = renew,

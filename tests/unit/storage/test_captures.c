@@ -21,6 +21,10 @@ static struct xpl_store *open_pg(void) {
     struct xpl_store *s = NULL;
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(database)};
     CHECK_OK(xpl_store_open(&o, &s, &err), &err);
+    for (int i = 0; xpl_store_role(s) != XPL_STORE_WRITER; i++) {
+        CHECK(i < 400);
+        pg_pause_ms(50);
+    }
     CHECK(xpl_store_captures(s));
     return s;
 }
@@ -177,7 +181,7 @@ static void test_reaping(void) {
 static void take_targets(struct xpl_store *s, const struct xpl_target_taker *who, const char *one,
                          const char *two, struct xpl_target_holder ret[2]) {
     const xpl_str_t targets[] = {xpl_str_from(one), xpl_str_from(two ? two : "")};
-    CHECK_OK(ops(s)->take_targets(s, who, targets, two ? 2 : 1, &arena, ret, &err), &err);
+    CHECK_OK(ops(s)->claim_targets(s, who, targets, two ? 2 : 1, &arena, ret, &err), &err);
 }
 
 // A target is one capture's; what a schedule records is handed over to who asks, not to schedules.

@@ -180,6 +180,10 @@ static void open_shared(void) {
     pg_sql("postgres", sql);
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(name)};
     CHECK_OK(xpl_store_open(&o, &store, &err), &err);
+    for (int i = 0; xpl_store_role(store) != XPL_STORE_WRITER; i++) {
+        CHECK(i < 400);
+        pg_pause_ms(50);
+    }
 }
 #endif
 
