@@ -55,6 +55,8 @@ suite_iree() {
     needs_xprof iree || return
     check "iree: 2,000 bundles" timeout 18000 "$python" tests/iree/live.py "$build/release/cli/xplanectl" \
         "$(dirname "$python")/iree-profile" 2000 "${XPL_SEED:-1}"
+    check "iree: 500 changed bundles" timeout 7200 "$python" tests/iree/live.py \
+        "$build/release/cli/xplanectl" "$(dirname "$python")/iree-profile" changed 500 "${XPL_SEED:-1}"
     check "iree: compiler" "$python" -m pip install --quiet --disable-pip-version-check \
         iree-base-compiler==3.13.0
     local driver

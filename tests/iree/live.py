@@ -3,6 +3,7 @@
 """Compares the reports with iree-profile's (PyPI), live, on bundles made by generate.py or given.
 
 usage: live.py XPLANECTL IREE_PROFILE COUNT [SEED]
+       live.py XPLANECTL IREE_PROFILE changed COUNT [SEED]    those of change.py
        live.py XPLANECTL IREE_PROFILE BUNDLE...
 
 IREE_PROFILE is the program of the package iree-base-runtime.  Where it accepts a bundle, rows must
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import change
 import compare
 import generate
 import traces
@@ -75,12 +77,14 @@ def check_trace(xplanectl, program, bundle, folder):
 
 
 def bundles(arguments, folder):
+    maker = change if arguments[0] == "changed" else generate
+    arguments = arguments[1:] if maker is change else arguments
     if arguments[0].isdigit():
         first = int(arguments[1]) if len(arguments) > 1 else 0
         for seed in range(first, first + int(arguments[0])):
             path = os.path.join(folder, f"gen-{seed}.ireeprof")
             with open(path, "wb") as f:
-                f.write(generate.bundle(seed))
+                f.write(maker.bundle(seed))
             yield seed, path
             os.unlink(path)
     else:

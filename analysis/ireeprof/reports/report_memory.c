@@ -246,7 +246,9 @@ static void put_times(struct xpl_iree_rows *r, const struct xpl_iree_allocation 
         XPL_F_AS(U32, allocation, first_queue, "first_queue_ordinal"),
         XPL_F_AS(U32, allocation, last_queue, "last_queue_ordinal")};
     int64_t ns;
-    if (a->last_ns < a->first_ns || __builtin_sub_overflow(a->last_ns, a->first_ns, &ns)) ns = 0;
+    // More than a number holds wraps around, as in IREE's tool.
+    (void)__builtin_sub_overflow(a->last_ns, a->first_ns, &ns);
+    if (a->last_ns < a->first_ns) ns = 0;
     XPL_ROW_FIELDS(r, fields, a);
     xpl_row_i64(r, "duration_ns", ns);
     XPL_ROW_FIELDS(r, more, a);

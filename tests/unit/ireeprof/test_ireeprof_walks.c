@@ -173,7 +173,28 @@ static void test_short_name(void) {
     xpl_buf_fini(&b);
 }
 
+// The life of an allocation that a number cannot hold wraps around in IREE's memory, as here.
+static void test_endless_life(void) {
+    static const char life[] = "\"duration_ns\":-9223370654207";
+    struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
+    struct iree_run x = {.run.options.id = -1};
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    CHECK_OK(xpl_iree_open(view(&b), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    while (xpl_iree_next(&c, &r) && r.chunk != XPL_IREE_MEMORY_EVENTS)
+        ;
+    CHECK_EQ(r.chunk, XPL_IREE_MEMORY_EVENTS);
+    const size_t member = offsetof(struct xpl_iree_memory_event, host_time_ns);
+    memcpy(b.p + (r.payload.ptr - b.p) + member, &(int64_t){INT64_MIN + 2}, sizeof(int64_t));
+    CHECK_OK(iree_report(&x, view(&b), "memory", XPL_IREE_JSONL), &x.err);
+    CHECK(memmem(x.out.p, x.out.n, life, sizeof life - 1));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
 int main(void) {
+    test_endless_life();
     test_short_name();
     test_overlooked();
     test_headers_from_file();
