@@ -272,8 +272,9 @@ def figures(d, load, run):
 
 def test_mixed_load(run):
     """For seconds in CI, two hours in the whole suite: at the end memory and descriptors are within 5% of those after
-    the first minute, in pauses of the load; under load, where they are a matter of what is just asked, within 20% (32 MiB
-    and 64 descriptors in CI, where the first third stands for the minute and caches still fill)."""
+    the first minute, in pauses of the load; under load, where they are a matter of what is just asked, within 20% or
+    the 32 MiB that malloc may keep of what was freed (32 MiB and 64 descriptors in CI, where the first third stands for
+    the minute and caches still fill)."""
     sessions = ("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a", "tf_bfc_memory", "tf_keras_tensorboard")
     logdir = run.logdir(*sessions)
     expected = reference_answers(run, logdir, sessions)
@@ -294,7 +295,8 @@ def test_mixed_load(run):
     check(set(load.counts) >= {"warm", "cold", "streams", "slow", "resets", "files", "failing"}, f"every kind ran: {load.counts}")
     for what, (memory, fds), (memory_after, fds_after), part in zip(("under load", "in pauses"), first, last, (5, 20)):
         # 5% of all that it has under load, of which what is kept in pauses is a part.
-        slack = (32 * MIB, 64) if run.short else (first[0][0] / part, max(2, fds / part))
+        kept_free = 32 * MIB if what == "under load" else 0
+        slack = (32 * MIB, 64) if run.short else (max(first[0][0] / part, kept_free), max(2, fds / part))
         check(memory_after <= memory + slack[0], f"memory grew from {memory // 1024} to {memory_after // 1024} KiB {what}")
         check(fds_after <= fds + slack[1], f"descriptors grew from {fds} to {fds_after} {what}")
     d.check_gives_back()
