@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our pages for readers who do not see them, use no mouse, or have a narrow screen; and how soon they are there."""
 
+import os
 import pathlib
+import statistics
 
 import axe_playwright_python
 
@@ -57,7 +59,7 @@ def axe(tab):
 
 CHANGE = """async (place) => {
   location.hash = '#/server';
-  await new Promise((done) => setTimeout(done, 300));
+  await new Promise((done) => setTimeout(done, 150));
   performance.clearMarks();
   const begin = performance.now();
   location.hash = place;
@@ -70,15 +72,22 @@ CHANGE = """async (place) => {
 
 
 def soon(tab):
-    """A page whose answers the daemon has in memory is there before a reader waits.  The best of up to ten times."""
+    """A page whose answers the daemon has in memory is there before a reader waits: the median of ten times, or, on a
+    machine that is busy with other work, the best of them."""
+    busy = os.getloadavg()[0] > 2 * (os.cpu_count() or 1)
+    medians = {}
     for session, page, query in PAGES:
         if page in ("trace", "server"):  # test_trace.py has the times of the trace
             continue
         open_page(tab, session, page, query)
         place, times = tab.hash(), []
-        while len(times) < 10 and min(times, default=FIRST_PAINT + 1) > FIRST_PAINT:
+        while len(times) < 10:
             times.append(tab.page.evaluate(CHANGE, place))
+        medians[f"{page} {session}"] = statistics.median(times)
         assert min(times) <= FIRST_PAINT, (page, session, times)
+        assert busy or statistics.median(times) <= FIRST_PAINT, (page, session, times)
+    worst = max(medians, key=medians.get)
+    print(f"         first paint, median of ten: {statistics.median(medians.values()):.0f} ms, at most {medians[worst]:.0f} ({worst})")
 
 
 TESTS = [axe, soon]

@@ -138,7 +138,10 @@ def pin_and_hide(tab):
     assert label() == "Unpin Stream #2", "the focus stays"
     wait_until("the address says so", lambda: many(tab, "pin") == ["1001/2"])
     tab.page.set_viewport_size({"width": 1360, "height": 330})
-    place = lambda: tab.page.locator(".head.fixed").bounding_box()["y"] - tab.page.locator(".trace-scroll").bounding_box()["y"]
+    where = """() => { const [head, frame] = ['.head.fixed', '.trace-scroll'].map((x) => document.querySelector(x));
+        return head && head.getBoundingClientRect().y - frame.getBoundingClientRect().y; }"""
+    place = lambda: tab.page.evaluate(where)
+    wait_until("drawn for the low window", lambda: place() is not None)
     at = place()
     tab.page.evaluate("document.querySelector('.trace-scroll').scrollTop = 60")
     tab.page.wait_for_timeout(200)

@@ -408,11 +408,9 @@ export default {
       return true;
     };
     const closer = new Closer(ctx, view, loader, url);
-    let busy = false;
     closer.onBusy = (now) => {
-      busy = now;
       view.element.classList.toggle('busy', now);
-      view.invalidate();
+      view.element.setAttribute('aria-busy', String(now));
     };
     closer.onDetail = () => {
       if (awaited && (awaited.ts < view.t0 || awaited.ts > view.t1)) awaited = null;  // the reader went on
@@ -424,7 +422,6 @@ export default {
     view.element.addEventListener('view', () => {
       remember();
       closer.check();
-      pressed();
     });
     view.element.addEventListener('tool', () => {
       remember();
@@ -447,8 +444,7 @@ export default {
       const {p95} = view.drawTimes();
       const have = view.base.model.events;
       const coarse = all > have ? ` of ${format.count(all)} drawn, zoom in for all` : '';
-      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(have)} events${coarse}${
-          busy ? ', loading detail …' : ''}`;
+      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(have)} events${coarse}`;
       if (status.textContent !== text) status.textContent = text;
       status.title = `drawing: ${p95.toFixed(1)} ms at the 95th percentile`;
       view.element.dataset.drawn = String(view.drawn);

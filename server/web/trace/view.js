@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace on canvas: drawing, zooming, selecting.  Knows nothing of addresses and servers.
 //
-// events (CustomEvent on the element): 'view' the window or the arrangement of tracks changed, 'select' an event was
-// selected (detail: it, or null; all that were picked together are in picked), 'range' a stretch of time was marked
-// (detail: [t0, t1] or null; on which tracks is in rangeTracks, null: on all), 'tool' another tool was chosen.
+// events (CustomEvent on the element): 'view' the window changed, 'select' an event was selected (detail: it, or null;
+// all that were picked together are in picked), 'range' a stretch of time was marked (detail: [t0, t1] or null; on which
+// tracks is in rangeTracks, null: on all), 'tool' another tool was chosen, or tracks were arranged.
 
 import {h, announce} from '../lib/dom.js';
 import * as format from '../lib/format.js';
@@ -180,13 +180,13 @@ export class TraceView {
     const of = this.state[set];
     if (!of.delete(key)) of.add(key);
     this.relayout();
-    this.emit('view');
+    this.emit('tool');
   }
 
   showHidden() {
     this.state.hidden.clear();
     this.relayout();
-    this.emit('view');
+    this.emit('tool');
   }
 
   setTool(tool) {
@@ -541,7 +541,7 @@ export class TraceView {
     const opened = [collapsed.delete(e.pid), hidden.delete(e.key), e.row > 0 && folded.delete(e.key)];
     if (opened.some(Boolean)) {
       this.relayout();
-      this.emit('view');
+      this.emit('tool');
     }
     const item = this.byKey.get(e.key);
     if (item && !(item.pinned && this.fixed)) {
