@@ -254,6 +254,8 @@ static void list_captures(struct xpl_http_request *r) {
 }
 
 static enum MHD_Result captures(struct xpl_http_request *r) {
+    // Daemons that share a database have their captures there.
+    if (!xpl_http_may_compute(r)) return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
     if (!(r->data = xpl_arena_zalloc(&r->arena, sizeof(struct xpl_error)))) return xpl_http_busy(r);
     return xpl_http_defer(r, list_captures, reply_or_error) ? MHD_YES : xpl_http_busy(r);
 }

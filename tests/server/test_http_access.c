@@ -103,6 +103,9 @@ static void scenario_elsewhere(void) {
     struct reply r = http_ask(d.http_address, "GET", "/api/v1/fleet", rows[0].headers);
     CHECK_EQ(r.status, 403);
     reply_free(&r);
+    r = http_ask(d.http_address, "GET", "/api/v1/captures", rows[0].headers);
+    CHECK_EQ(r.status, 403);
+    reply_free(&r);
     r = http_ask(d.http_address, "GET", "/api/v1/fleet", "User-Agent: curl/7.88.1\r\n");
     CHECK_EQ(r.status, 409); // this daemon shares nothing
     reply_free(&r);
