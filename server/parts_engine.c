@@ -127,6 +127,9 @@ static xpl_status_t start_store(struct xpl_daemon *d, struct xpl_error *err) {
                                         .limit_bytes = d->config->store_limit,
                                         .url = d->config->store};
     XPL_TRY(xpl_store_open(&o, &d->store, err));
+    // Workers list too seldom for others.
+    xpl_catalogue_share(d->catalogue, d->store, !xpl_config_has_role(d->config, "worker"),
+                        d->config->object_interval_ms * 1000000u);
     while (xpl_store_next_notice(d->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
     // The first lookups open a reader and prepare its statements: these.

@@ -69,6 +69,11 @@ static void note_stale(struct xpl_objects *o, xpl_str_t path) {
     atomic_store(&o->stale[mark % (sizeof o->stale / sizeof *o->stale)], mark);
 }
 
+void xpl_objects_place(const struct xpl_objects *o, uint8_t ret[16]) {
+    for (size_t i = 0; i < 16; i++)
+        ret[i] = (uint8_t)(o->place[i / 8] >> (8 * (i % 8)));
+}
+
 bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir) {
     const uint64_t mark = stale_mark(dir);
     for (size_t i = 0; i < sizeof o->stale / sizeof *o->stale; i++) {

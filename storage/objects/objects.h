@@ -111,6 +111,8 @@ xpl_status_t xpl_objects_remove(struct xpl_objects *o, xpl_str_t path, struct xp
 // What the version of an object is known by on every machine: a hash of place, path and version.
 void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
                           uint64_t ret[2]);
+// The same of the place alone.
+void xpl_objects_place(const struct xpl_objects *o, uint8_t ret[16]);
 // Whether a read found that the directory is not as it was listed; said once.
 bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir);
 

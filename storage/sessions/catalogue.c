@@ -54,33 +54,6 @@ void xpl_catalogue_set_watched(struct xpl_catalogue *c, xpl_str_t path, bool wat
     add_mark(c, path, watched ? MARK_WATCHED : MARK_UNWATCHED);
 }
 
-static struct xpl_dir *child_named(const struct xpl_dir *d, xpl_str_t name) {
-    size_t lo = 0, hi = d->n_children;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        struct xpl_dir *child = d->children[mid];
-        const int order = xpl_str_cmp(xpl_str_from(child->path + child->name_at), name);
-        if (order == 0) return child;
-        if (order < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return NULL;
-}
-
-static struct xpl_dir *dir_at(struct xpl_dir *top, xpl_str_t path) {
-    struct xpl_dir *d = top;
-    if (xpl_str_eq(path, XPL_STR("."))) return d;
-    for (size_t at = 0; d && at <= path.len;) {
-        const size_t slash = xpl_str_find(path, XPL_STR("/"), at);
-        const size_t end = slash == SIZE_MAX ? path.len : slash;
-        d = child_named(d, xpl_str_sub(path, at, end - at));
-        at = end + 1;
-    }
-    return d;
-}
-
 // Applies the marks since the last scan, oldest first; true when everything must be checked.
 static bool apply_marks(struct xpl_catalogue *c) {
     pthread_mutex_lock(&c->mark_mu);
@@ -96,7 +69,7 @@ static bool apply_marks(struct xpl_catalogue *c) {
         newest = next;
     }
     while (w) {
-        struct xpl_dir *d = dir_at(c->top, (xpl_str_t){w->path, w->len});
+        struct xpl_dir *d = xpl_scan_find(c->top, (xpl_str_t){w->path, w->len});
         if (d && w->what == MARK_CHANGED) d->marked = true;
         if (d && w->what != MARK_CHANGED) d->watched = w->what == MARK_WATCHED;
         struct pending_mark *next = w->next;
@@ -192,6 +165,7 @@ xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, boo
     pthread_mutex_lock(&c->scan_mu);
     if (apply_marks(c)) what = XPL_SCAN_ALL;
     xpl_status_t st = open_root(c, err);
+    if (st == XPL_OK) xpl_scan_share_begin(c);
     if (st == XPL_OK) st = xpl_scan_walk(c, what, err);
     c->scanned |= st == XPL_OK;
     bool changed = st == XPL_OK && (c->changed || !c->snap || c->snap->unscanned);
@@ -199,6 +173,14 @@ xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, boo
     pthread_mutex_unlock(&c->scan_mu);
     if (st == XPL_OK && ret_changed) *ret_changed = changed;
     return st;
+}
+
+void xpl_catalogue_share(struct xpl_catalogue *c, struct xpl_store *store, bool may_scan,
+                         uint64_t pull_every_ns) {
+    if (!c->o.objects || !xpl_store_listings(store)) return;
+    c->share = (struct xpl_scan_share){
+        .store = store, .may_scan = may_scan, .pull_every_ns = pull_every_ns};
+    xpl_objects_place(c->o.objects, c->share.place.bytes);
 }
 
 // Splits LOGDIR into the directory to scan and, when it is a file, that file's name.

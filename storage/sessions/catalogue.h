@@ -33,6 +33,7 @@
 
 struct xpl_arena;
 struct xpl_objects;
+struct xpl_store;
 
 // Whether a file of this name is a profile: of which host, and of which format.  *ret_rank: 0 is
 // the best of the formats, of several files of one host the best counts; each XPL_RANKS_OF_KIND of
@@ -156,6 +157,13 @@ void xpl_catalogue_mark_session(struct xpl_catalogue *c, xpl_str_t name);
 // Tells whether a watcher sees this directory; unwatched ones (how they all begin) are checked
 // by every scan.  Any thread.
 void xpl_catalogue_set_watched(struct xpl_catalogue *c, xpl_str_t path, bool watched);
+
+// Has daemons that share a store list a bucket for each other: one of them is the scanner, under a
+// lease (storage/store/listings.h), and the others take its listings.  `may_scan`: this one, too.
+// `pull_every_ns`: how often it asks what is new.  Before the first scan; does nothing for
+// directories, and for a store that is not shared.  `store` outlives all scans.
+void xpl_catalogue_share(struct xpl_catalogue *c, struct xpl_store *store, bool may_scan,
+                         uint64_t pull_every_ns);
 
 // The newest snapshot, referenced for the caller.  Any thread; waits for no scan.
 struct xpl_snapshot *xpl_catalogue_get(struct xpl_catalogue *c);

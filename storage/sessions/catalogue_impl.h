@@ -5,9 +5,23 @@
 
 #include <pthread.h>
 
+#include "base/buf.h"
 #include "storage/sessions/scan.h"
+#include "storage/store/listings.h"
 
 enum { MAX_LIMITS = 4 };
+
+// Of listings that daemons make for each other; scan_shared.c.
+struct xpl_scan_share {
+    struct xpl_store *store; // NULL: they do not
+    struct xpl_listing_place place;
+    bool may_scan;
+    uint64_t pull_every_ns;
+    enum xpl_scanner scanner;         // who lists; NOBODY: each by itself
+    uint64_t until_ns;                // when that is this daemon: until then, by our clock
+    uint64_t claim_at_ns, pull_at_ns; // not before; xpl_clock_ns
+    int64_t generation;               // that was pulled
+};
 
 struct xpl_catalogue {
     struct xpl_catalogue_options o;
@@ -20,8 +34,9 @@ struct xpl_catalogue {
     struct xpl_dir **dirs; // all of the tree, parents first, as of the last scan
     size_t n_dirs, cap_dirs, n_hosts;
     uint64_t generation;
-    bool changed;                 // since the last snapshot
-    bool scanned;                 // once at least
+    bool changed; // since the last snapshot
+    bool scanned; // once at least
+    struct xpl_scan_share share;
     char limits[MAX_LIMITS][256]; // what the last scan had to cut off
     size_t n_limits;
 
@@ -49,6 +64,8 @@ struct xpl_scan_listing {
     struct xpl_about *about;
 };
 
+// The directory at `path` of the tree, or NULL.
+struct xpl_dir *xpl_scan_find(struct xpl_dir *top, xpl_str_t path);
 char *xpl_scan_copy_text(const char *s, size_t n);
 // An array of n elements with room for one more, or NULL.
 void *xpl_scan_grow(void *p, size_t n, size_t *cap, size_t elem);
@@ -73,6 +90,18 @@ void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l);
 void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l);
 // Nothing, until it can be read again.
 void xpl_scan_drop_contents(struct xpl_catalogue *c, struct xpl_dir *d);
+
+// ---- scan_shared.c ----
+
+// Finds out who is the scanner and, when that is another daemon, what is new; when it is time.
+void xpl_scan_share_begin(struct xpl_catalogue *c);
+// Brings a directory up to what the scanner says, by `replay`, which says whether the body is one.
+// False: this daemon has to list it, when it is time.
+bool xpl_scan_pull(struct xpl_catalogue *c, struct xpl_dir *d,
+                   bool (*replay)(struct xpl_catalogue *c, struct xpl_dir *d, xpl_bytes_t body));
+// Hands on what this daemon listed, which it began at `began_ns`, if it is the scanner.
+void xpl_scan_offer(struct xpl_catalogue *c, struct xpl_dir *d, const struct xpl_buf *body,
+                    uint64_t began_ns);
 
 // ---- scan_objects.c, scan_time.c, scan.c ----
 

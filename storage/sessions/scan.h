@@ -45,9 +45,12 @@ struct xpl_dir {
     int64_t captured_ns;        // of the first profile; 0: it does not say
     struct xpl_fingerprint captured_of;
     uint64_t list_at_ns; // of a bucket: when it is listed again; xpl_clock_ns
-    uint64_t changed;    // generation in which its files, or its session's name, last changed
-    bool known;          // was read at least once
-    bool read_too_soon;  // was read too soon after its last change to trust its times
+    uint64_t
+        listed_ns;    // when this daemon listed it beside a scanner; 0: that one's listing is newer
+    bool pull;        // the scanner has another listing
+    uint64_t changed; // generation in which its files, or its session's name, last changed
+    bool known;       // was read at least once
+    bool read_too_soon; // was read too soon after its last change to trust its times
     bool marked, watched, links;
     bool left_out;  // its profiles are over the limit
     bool is_unread; // not all that is in here is known

@@ -5,22 +5,26 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "storage/objects/objects.h"
 #include "storage/sessions/catalogue_impl.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/path.h"
+#include "storage/store/listing_body.h"
 
 // PAGES: of a directory that may have profiles; OTHER_PAGES: of one that is only on the way, such
 // as one of checkpoints.  Of 1,000 names each.
 enum { RARELY = 20, PAGES = 1000, OTHER_PAGES = 10, RECENT_S = 3600 };
 
+// What a listing says, as it is read from the bucket, or as another daemon wrote it.
 struct reading {
     struct xpl_catalogue *c;
     struct xpl_dir *d;
     struct xpl_scan_listing l;
     bool of_run;
     int64_t newest_ns; // of its profiles; of a run, whose profiles may be to come, of all objects
+    struct xpl_buf *body; // gets it for other daemons; NULL: for none
 };
 
 static xpl_str_t path_of(const struct xpl_dir *d) {
@@ -66,6 +70,7 @@ static bool on_object(void *arg, const struct xpl_stored_object *o) {
     const xpl_str_t host = xpl_root_profile_name(r->c->o.match, name, &kind);
     if (!host.len) return true;
     if (is_newest) r->newest_ns = o->mtime_ns;
+    if (r->body) xpl_listing_body_put_object(r->body, o);
     struct xpl_stored_object whole = *o;
     char path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s%s%s", r->d->parent ? r->d->path : "",
@@ -90,6 +95,7 @@ static bool on_object(void *arg, const struct xpl_stored_object *o) {
 static bool on_folder(void *arg, xpl_str_t name) {
     struct reading *const r = arg;
     char text[NAME_MAX + 1];
+    if (r->body) xpl_listing_body_put_folder(r->body, name);
     if (name.len > NAME_MAX) {
         xpl_scan_note_problem(r->d, r->d->path, "a directory below is left out, its name is long");
         return true;
@@ -118,23 +124,39 @@ static bool is_its_own(xpl_status_t st) {
            st == XPL_INVALID_ARGUMENT;
 }
 
-static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d,
-                                 struct xpl_error *err) {
-    struct reading r = {.c = c, .d = d, .of_run = is_run(d)};
-    struct xpl_object_list list = {.object = on_object,
-                                   .folder = on_folder,
-                                   .arg = &r,
-                                   .max_pages = leads_to_runs(d) || r.of_run ? PAGES : OTHER_PAGES};
+static void begin_reading(struct reading *r, struct xpl_object_list *list) {
+    struct xpl_dir *const d = r->d;
+    *list =
+        (struct xpl_object_list){.object = on_object,
+                                 .folder = on_folder,
+                                 .arg = r,
+                                 .max_pages = leads_to_runs(d) || r->of_run ? PAGES : OTHER_PAGES};
     xpl_sys_free(d->problem);
     d->problem = NULL, d->n_problems = 0;
+}
+
+// The directory has from now on what was read.
+static void end_reading(struct reading *r, const struct xpl_object_list *list) {
+    note_left_out(r->d, list);
+    xpl_scan_drop_twins(r->d, &r->l);
+    xpl_scan_take_listing(r->c, r->d, &r->l);
+    xpl_scan_set_unread(r->c, r->d, list->cut);
+    r->d->mtime_ns = r->newest_ns;
+    plan(r->c, r->d);
+}
+
+static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_buf *body,
+                                 struct xpl_error *err) {
+    struct reading r = {.c = c, .d = d, .of_run = is_run(d), .body = body};
+    struct xpl_object_list list;
+    const uint64_t began_ns = xpl_clock_ns();
     struct xpl_error why = {0};
+    begin_reading(&r, &list);
     const xpl_status_t st = xpl_objects_list(c->root->objects, path_of(d), &list, &why);
     if (st == XPL_OK) {
-        note_left_out(d, &list);
-        xpl_scan_drop_twins(d, &r.l);
-        xpl_scan_take_listing(c, d, &r.l);
-        xpl_scan_set_unread(c, d, list.cut);
-        d->mtime_ns = r.newest_ns;
+        if (body) xpl_listing_body_end(body, &list);
+        end_reading(&r, &list);
+        xpl_scan_offer(c, d, body, began_ns);
         return XPL_OK;
     }
     xpl_scan_listing_free(&r.l);
@@ -151,11 +173,35 @@ static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d,
     XPL_RETURN_ERROR(err, st, "%s", why.msg); // the old contents stay
 }
 
+static bool replay(struct xpl_catalogue *c, struct xpl_dir *d, xpl_bytes_t body) {
+    struct reading r = {.c = c, .d = d, .of_run = is_run(d)};
+    struct xpl_object_list list;
+    begin_reading(&r, &list);
+    const bool good = xpl_listing_body_read(body, &list);
+    if (good)
+        end_reading(&r, &list);
+    else
+        xpl_scan_listing_free(&r.l);
+    return good;
+}
+
+static xpl_status_t list_objects(struct xpl_catalogue *c, struct xpl_dir *d,
+                                 struct xpl_error *err) {
+    struct xpl_buf body;
+    const bool shared = c->share.scanner == XPL_SCANNER_THIS;
+    xpl_buf_init(&body, XPL_LISTING_MAX_BYTES);
+    const xpl_status_t st = read_objects(c, d, shared ? &body : NULL, err);
+    xpl_buf_fini(&body);
+    return st;
+}
+
 xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
                                     struct xpl_error *err) {
     d->marked |= xpl_objects_take_stale(c->root->objects, path_of(d)); // until it was listed
+    const bool asked = d->marked && d->known; // somebody knows more than the scanner
+    if (!asked && xpl_scan_pull(c, d, replay)) return XPL_OK;
     if (!d->marked && xpl_clock_ns() < d->list_at_ns) return XPL_OK;
-    const xpl_status_t st = read_objects(c, d, err);
+    const xpl_status_t st = list_objects(c, d, err);
     plan(c, d);
     return st;
 }

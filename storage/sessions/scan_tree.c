@@ -73,6 +73,33 @@ struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name) {
     return d;
 }
 
+static struct xpl_dir *child_named(const struct xpl_dir *d, xpl_str_t name) {
+    size_t lo = 0, hi = d->n_children;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        struct xpl_dir *child = d->children[mid];
+        const int order = xpl_str_cmp(xpl_str_from(child->path + child->name_at), name);
+        if (order == 0) return child;
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+struct xpl_dir *xpl_scan_find(struct xpl_dir *top, xpl_str_t path) {
+    struct xpl_dir *d = top;
+    if (xpl_str_eq(path, XPL_STR("."))) return d;
+    for (size_t at = 0; d && at <= path.len;) {
+        const size_t slash = xpl_str_find(path, XPL_STR("/"), at);
+        const size_t end = slash == SIZE_MAX ? path.len : slash;
+        d = child_named(d, xpl_str_sub(path, at, end - at));
+        at = end + 1;
+    }
+    return d;
+}
+
 static int file_cmp(const void *a, const void *b) {
     return strcmp(((const struct xpl_dir_file *)a)->name, ((const struct xpl_dir_file *)b)->name);
 }

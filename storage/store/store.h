@@ -141,9 +141,10 @@ struct xpl_store_ops {
     xpl_status_t (*check)(struct xpl_store *s, bool (*stop)(void *ctx), void *ctx,
                           struct xpl_error *err);
     void (*get_stats)(struct xpl_store *s, struct xpl_store_stats *ret);
-    // storage/store/jobs.h and captures.h; NULL: daemons do not share it.
+    // storage/store/jobs.h, captures.h and listings.h; NULL: daemons do not share it.
     const struct xpl_job_ops *jobs;
     const struct xpl_captures_ops *captures;
+    const struct xpl_listing_ops *listings;
 };
 
 // Its first member; implementations put theirs behind it.

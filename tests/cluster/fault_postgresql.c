@@ -4,6 +4,7 @@
 #include "storage/sessions/catalogue.h"
 #include "storage/store/captures.h"
 #include "storage/store/jobs.h"
+#include "storage/store/listings.h"
 #include "tests/cluster/pg_server.h"
 #include "tests/unit/storage/store_helpers.h"
 
@@ -165,6 +166,24 @@ static void use_captures(struct xpl_store *s) {
     xpl_arena_fini(&arena);
 }
 
+static void use_listings(struct xpl_store *s) {
+    const struct xpl_listing_ops *const ops = xpl_store_listings(s);
+    const struct xpl_listing_place place = {{1}};
+    const xpl_bytes_t body = {(const uint8_t *)"body", 4};
+    enum xpl_scanner who = XPL_SCANNER_NOBODY;
+    struct xpl_shared_listing got;
+    struct xpl_changed_listings changed;
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    failures += ops->claim(s, &place, true, 60000, &who, NULL) != XPL_OK;
+    failures += ops->put(s, &place, XPL_STR("dir"), body, 1, NULL) != XPL_OK;
+    const xpl_status_t st = ops->get(s, &place, XPL_STR("dir"), &arena, &got, NULL);
+    failures += st != XPL_OK;
+    CHECK(st != XPL_OK || (got.body.len == 4 && memcmp(got.body.ptr, "body", 4) == 0));
+    failures += ops->find_changed(s, &place, 0, &arena, &changed, NULL) != XPL_OK;
+    xpl_arena_fini(&arena);
+}
+
 // Whatever fails, what is not found is not said to be there.
 static void use_many(struct xpl_store *s) {
     struct test_key k[2];
@@ -187,6 +206,7 @@ static void use(struct xpl_store *s) {
     use_catalogue(s);
     use_jobs(s);
     use_captures(s);
+    use_listings(s);
     failures += !xpl_store_has(s, key_of(6, &k));
     (void)xpl_store_find_file(s, &k.files[0], &id);
     use_many(s);

@@ -5,7 +5,6 @@
 usage: test_objects.py XPLANECTL XPLANED FAKE_PROFILER [CLASS[.TEST]]...
 """
 import datetime
-import glob
 import http.server
 import json
 import os
@@ -24,7 +23,6 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
 from harness import PROFILE, ROOT, Case, Daemon, Programs, environment, wait_until  # noqa: E402
-from measure import Database  # noqa: E402
 from object_server import Bucket  # noqa: E402
 from seaweed import Seaweed, find_weed  # noqa: E402
 
@@ -848,30 +846,6 @@ class Writes(OfStub):
         self.bucket.faults.clear()
         self.started()
         self.assertFalse(self.left())
-
-
-@unittest.skipUnless(glob.glob("/usr/lib/postgresql/*/bin/initdb"), "no server of PostgreSQL in /usr/lib/postgresql")
-class Fleet(OfStub):
-    def test_workers_list_seldom(self):
-        """A worker lists the bucket once; what a front asks for later it finds all the same."""
-        database = Database(self.place)
-        self.addCleanup(database.stop)
-        shared = ("--store", database.url, "--object-interval", "500ms")
-        self.put_run("old")
-        worker = self.started("--role", "worker", *shared, name="worker", listed=False)
-        wait_until("the worker knows the bucket", lambda: 'msg="1 session"' in worker.text())
-        lists = self.bucket.count("list")
-        time.sleep(3)
-        self.assertEqual(self.bucket.count("list"), lists)
-        front = self.started("--role", "front", *shared, name="front")
-        for run in ("new", "newer"):
-            self.put_run(run)
-            wait_until("it is listed", lambda run=run: any(
-                n.split(",")[0].strip('"') == run for n in self.names(front)))
-            code, got, err = self.answer(front, "overview_page", run)
-            self.assertEqual(code, 0, err)
-            self.assertEqual(got, self.answer_of_plain())
-        self.assertIn("msg=published", worker.text())
 
 
 @unittest.skipUnless(find_weed(), "no SeaweedFS: tests/cluster/setup.sh DIR, XPL_CLUSTER_VENV=DIR")

@@ -2,7 +2,8 @@
 // Private: what the files of the store on PostgreSQL share.
 //
 // Each file calls only files above it: libpq; conn; core; schema; secret; link; tx; profiles,
-// evict; chunks; results, rows, catalogue, maintain, jobs, captures, targets, schedules; store.
+// evict; chunks; results, rows, catalogue, maintain, jobs, captures, targets, schedules, listings;
+// store.
 #ifndef XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 #define XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 
@@ -11,6 +12,7 @@
 
 #include "storage/store/captures.h"
 #include "storage/store/jobs.h"
+#include "storage/store/listings.h"
 #include "storage/store/notices.h"
 #include "storage/store/postgresql/conn.h"
 #include "storage/store/tx.h"
@@ -254,5 +256,9 @@ xpl_status_t xpl_pg_take_targets(struct xpl_store *base, const struct xpl_target
                                  struct xpl_target_holder *ret, struct xpl_error *err);
 xpl_status_t xpl_pg_release_targets(struct xpl_store *base, uint64_t schedule_id,
                                     struct xpl_error *err);
+
+// ---- listings.c: listings of buckets ----
+
+extern const struct xpl_listing_ops xpl_pg_listings;
 
 #endif

@@ -175,6 +175,13 @@ static const char v5_schedules[] =
     "CREATE TABLE schedule_sessions(schedule_id bigint NOT NULL, name text NOT NULL,"
     " dev bigint NOT NULL, ino bigint NOT NULL, bytes bigint NOT NULL, made_ms bigint NOT NULL,"
     " hosts bigint NOT NULL, PRIMARY KEY(schedule_id, name));";
+// Listings of buckets (storage/store/listings.h).
+static const char v6_listings[] =
+    "CREATE TABLE listings(place bytea NOT NULL, dir bytea NOT NULL, generation bigint NOT NULL,"
+    " listed_at timestamptz NOT NULL, size_bytes bigint NOT NULL, body bytea NOT NULL,"
+    " PRIMARY KEY(place, dir));"
+    "ALTER TABLE listings ALTER body SET STORAGE EXTERNAL;"
+    "CREATE INDEX listings_by_generation ON listings(place, generation);";
 
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,
@@ -183,7 +190,8 @@ static const char *const step_2[] = {v2_jobs, NULL};
 static const char *const step_3[] = {v3_captured, v3_views, NULL};
 static const char *const step_4[] = {v4_trace, NULL};
 static const char *const step_5[] = {v5_captures, v5_schedules, NULL};
-static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5};
+static const char *const step_6[] = {v6_listings, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5, step_6};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static enum xpl_pg_rc version_of(struct xpl_pg_conn *c, const char *sql, int64_t *ret) {

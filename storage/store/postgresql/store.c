@@ -163,6 +163,7 @@ static const struct xpl_store_ops ops = {
     .get_stats = store_get_stats,
     .jobs = &xpl_pg_jobs,
     .captures = &xpl_pg_captures,
+    .listings = &xpl_pg_listings,
 };
 
 // ---- opening ----

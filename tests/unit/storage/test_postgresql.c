@@ -75,7 +75,7 @@ static void test_migrations_at_once(void) {
         CHECK(get_n(s[i], (i + 1) % DAEMONS, 100));
         xpl_store_close(s[i]);
     }
-    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=5");
+    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=6");
 }
 
 static void test_other_schemas(void) {
@@ -91,11 +91,11 @@ static void test_other_schemas(void) {
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_FAILED_PRECONDITION);
     // One older than ours is brought up to it.
     pg_sql(database, "ALTER TABLE jobs DROP COLUMN trace; DROP TABLE captures, capture_hosts,"
-                     " capture_targets, schedules, schedule_sessions;"
+                     " capture_targets, schedules, schedule_sessions, listings;"
                      " UPDATE xplaned_schema SET version=3");
     expect_role(s, XPL_STORE_WRITER, 8000);
     CHECK(get_n(s, 1, 100));
-    expect_sql("SELECT version=5 AND NOT EXISTS (SELECT trace FROM jobs) AND NOT EXISTS"
+    expect_sql("SELECT version=6 AND NOT EXISTS (SELECT trace FROM jobs) AND NOT EXISTS"
                " (SELECT 1 FROM schedules) FROM xplaned_schema");
     xpl_store_close(s);
     make_database();
