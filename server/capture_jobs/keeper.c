@@ -136,6 +136,8 @@ static uint64_t run_once(struct xpl_capture_keeper *k, bool stopping) {
     struct xpl_error err = {0};
     xpl_capture_jobs_expire(k->captures);
     if (stopping) give_back(k);
+    // Before the first inspection after an outage, which must not take anything over.
+    if (!k->answered) k->steady_ns = xpl_clock_ns() + ns_of(k->o->lease_ms);
     const xpl_status_t st =
         xpl_store_role(k->o->shared) == XPL_STORE_OFF ? XPL_UNAVAILABLE : work(k, stopping, &err);
     if (st != XPL_OK) {
@@ -145,7 +147,6 @@ static uint64_t run_once(struct xpl_capture_keeper *k, bool stopping) {
         k->answered = false;
         return stopping ? STOPPING_MS : AWAY_MS;
     }
-    if (!k->answered) k->steady_ns = xpl_clock_ns() + ns_of(k->o->lease_ms);
     k->answered = true;
     return stopping ? STOPPING_MS : INSPECT_MS;
 }

@@ -182,7 +182,7 @@ static void scenario_drained(void) {
     (void)schedule(&f, 0, &target, 1, 2000, false);
     wait_for_done(1, SOON_MS);
     stop_one(&f, 0);
-    wait_for_owner("fence=2", 3000);
+    wait_for_owner("fence=2", 7000); // who has seen no schedules inspects them every 5 s
     wait_for_done(3, SOON_MS);
     expect_apart();
     stop_fleet(&f);
