@@ -133,30 +133,42 @@ static void read_boot(char ret[BOOT]) {
     if (fd >= 0) (void)close(fd);
 }
 
-// Whether the directory's copies are of this boot; it says so from now on.
-static bool is_same_boot(int dir) {
-    char now[BOOT], was[BOOT] = "";
-    read_boot(now);
-    const int fd = openat(dir, "boot", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return false;
-    const ssize_t n = pread(fd, was, BOOT - 1, 0);
-    was[n > 0 ? n : 0] = 0;
-    const bool same = now[0] && strcmp(now, was) == 0;
-    if (!same && (ftruncate(fd, 0) != 0 || pwrite(fd, now, strlen(now), 0) < 0))
-        (void)unlinkat(dir, "boot", 0);
-    (void)close(fd);
-    return same;
+static int open_boot(int dir, int flags) {
+    return openat(dir, "boot", flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-// Removes what a crash left: parts that nobody writes, and all of an earlier boot.
+// Whether the directory's copies are of this boot.
+static bool is_same_boot(int dir, const char *now) {
+    char was[BOOT] = "";
+    const int fd = open_boot(dir, O_RDONLY);
+    const ssize_t n = fd < 0 ? -1 : read(fd, was, BOOT - 1);
+    was[n > 0 ? n : 0] = 0;
+    if (fd >= 0) (void)close(fd);
+    return now[0] && strcmp(now, was) == 0;
+}
+
+static void write_boot(int dir, const char *now) {
+    const int fd = open_boot(dir, O_WRONLY | O_CREAT | O_TRUNC);
+    if (fd < 0) return;
+    if (write(fd, now, strlen(now)) < 0) (void)unlinkat(dir, "boot", 0);
+    (void)close(fd);
+}
+
+// Removes what a crash left: parts that nobody writes, and all of an earlier boot.  Only when
+// nothing of that is left the directory is said to be of this one.
 static void sweep(int dir) {
-    const bool same = is_same_boot(dir);
+    char now[BOOT];
+    read_boot(now);
+    const bool same = is_same_boot(dir, now);
     DIR *const d = list_dir(dir);
+    bool clean = d != NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
         const xpl_str_t name = xpl_str_from(e->d_name);
-        if (is_part(name) || (!same && is_copy(name))) (void)remove_unused(dir, e->d_name);
+        if (is_part(name)) (void)remove_unused(dir, e->d_name);
+        if (!same && is_copy(name)) clean &= remove_unused(dir, e->d_name);
     }
     if (d) (void)closedir(d);
+    if (!same && clean) write_boot(dir, now);
 }
 
 xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, uint64_t patience_ns,

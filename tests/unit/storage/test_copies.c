@@ -124,6 +124,29 @@ static void test_broken(void) {
     xpl_copies_free(c);
 }
 
+// What could not be removed of an earlier boot is not taken for one of this boot.
+static void test_boot_unswept(void) {
+    struct xpl_copies *c = open_copies(1 << 20);
+    CHECK(is_written(c, 8, 100) && !is_written(c, 8, 100));
+    xpl_copies_free(c);
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/boot", dir);
+    CHECK_EQ(truncate(path, 10), 0);
+    // Its descriptors are too few for all three: the directory, its list, a copy.
+    struct rlimit was, few;
+    const int next = dup(0);
+    CHECK(next >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &was) == 0);
+    few = was;
+    few.rlim_cur = (rlim_t)next + 2;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    c = open_copies(1 << 20);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &was), 0);
+    xpl_copies_free(c);
+    c = open_copies(1 << 20);
+    CHECK(is_written(c, 8, 100));
+    xpl_copies_free(c);
+}
+
 // A process of another container may have our number, and be writing the same copy: its file stays.
 static void test_same_number(void) {
     struct xpl_copies *const c = open_copies(1 << 20);
@@ -239,6 +262,7 @@ int main(void) {
     (void)snprintf(dir, sizeof dir, "%s/a/objects", top);
     test_eviction();
     test_shared();
+    test_boot_unswept();
     test_same_number();
     test_broken();
     test_once();
