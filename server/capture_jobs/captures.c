@@ -95,22 +95,29 @@ static void free_job(struct job *j) {
     xpl_sys_free(j);
 }
 
-// Joins and frees the jobs that are over, or all.  The caller holds the mutex, which is released in
-// between.
+static void unlink_job(struct xpl_capture_jobs *c, struct job *j) {
+    struct job **at = &c->jobs;
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    free_job(j);
+}
+
+// Joins and frees the jobs that are over, or all; those whose ends are not sent stay.  The caller
+// holds the mutex, which is released in between.
 static void join_jobs(struct xpl_capture_jobs *c, bool all) {
-    for (struct job **at = &c->jobs; *at;) {
-        struct job *const j = *at;
-        if ((j->state != JOB_OVER || j->unsent) && !all) {
-            at = &j->next;
+    for (struct job *j = c->jobs; j;) {
+        if (j->joined || (!all && (j->state != JOB_OVER || j->unsent))) {
+            j = j->next;
             continue;
         }
-        *at = j->next;
+        j->joined = true;
         pthread_mutex_unlock(&c->mu);
         (void)pthread_join(j->thread, NULL);
         assert(j->state == JOB_OVER);
-        free_job(j);
         pthread_mutex_lock(&c->mu);
-        at = &c->jobs; // it may have changed meanwhile
+        if (!j->unsent) unlink_job(c, j);
+        j = c->jobs; // it may have changed meanwhile
     }
 }
 
@@ -140,6 +147,8 @@ void xpl_capture_jobs_join(struct xpl_capture_jobs *c) {
 void xpl_capture_jobs_free(struct xpl_capture_jobs *c) {
     if (!c) return;
     xpl_capture_jobs_join(c);
+    while (c->jobs)
+        unlink_job(c, c->jobs);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->mu);
     xpl_sys_free(c);

@@ -47,7 +47,8 @@ void xpl_capture_jobs_set_recorder(struct xpl_capture_jobs *c,
                                    const struct xpl_capture_recorder *r);
 // From now on, for captures that begin.
 void xpl_capture_jobs_set_memory(struct xpl_capture_jobs *c, uint64_t limit, uint64_t total);
-// Cancels what runs, and waits for it; nothing starts afterwards.  NULL is fine.
+// Cancels what runs, and waits for it; nothing starts afterwards.  Ends that a shared store does
+// not know yet can still be sent (keeper.h).  NULL is fine.
 void xpl_capture_jobs_join(struct xpl_capture_jobs *c);
 // After xpl_capture_jobs_join, or instead.  NULL is fine.
 void xpl_capture_jobs_free(struct xpl_capture_jobs *c);

@@ -43,6 +43,7 @@ struct job {
     struct xpl_history_capture *unsent; // its end, which the database does not know yet
     // The mutex protects the rest.
     enum job_state state;
+    bool joined;                   // its thread is, or is just being
     bool *holds;                   // for each target: nobody else captures it meanwhile
     struct xpl_capture_host *live; // as they are now
     char session[XPL_SESSION_WRITER_NAME_SIZE];

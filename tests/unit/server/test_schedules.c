@@ -4,6 +4,7 @@
 #include "server/capture_jobs/schedules.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "rpc/message.h"
+#include "storage/store/captures.h"
 #include "tests/check.h"
 
 enum { HOUR_MS = 3600000, PATIENCE_MS = 20000 };
@@ -38,6 +40,7 @@ struct fixture {
     struct xpl_catalogue *catalogue;
     struct xpl_capture_jobs *jobs;
     struct xpl_schedules *schedules;
+    struct xpl_store *shared; // NULL: no other daemon has captures
 };
 
 static void no_scan(void *arg, const char *path) {
@@ -54,6 +57,8 @@ static void start(struct fixture *f) {
     CHECK_EQ(xpl_catalogue_new(&co, &f->catalogue, &err), XPL_OK);
     const struct xpl_capture_jobs_options jo = {.logdir = f->logdir,
                                                 .history = f->history,
+                                                .shared = f->shared,
+                                                .lease_ms = 60000,
                                                 .catalogue = f->catalogue,
                                                 .scan = no_scan,
                                                 .enabled = f->enabled};
@@ -485,6 +490,83 @@ static void check_killed(void) {
     remove_dirs(&f);
 }
 
+// ---- a database that others have, too ----
+
+static struct {
+    bool away; // when captures end
+    uint64_t begun, put;
+} database;
+
+static xpl_status_t begin_shared(struct xpl_store *s, const struct xpl_history_capture *c,
+                                 const struct xpl_schedule_claim *claim, uint64_t lease_ms,
+                                 uint64_t *ret_id, struct xpl_error *err) {
+    (void)s, (void)c, (void)claim, (void)lease_ms, (void)err;
+    *ret_id = ++database.begun;
+    return XPL_OK;
+}
+
+static xpl_status_t put_shared(struct xpl_store *s, const struct xpl_history_capture *c,
+                               bool records, struct xpl_error *err) {
+    (void)s, (void)records;
+    if (database.away) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "away");
+    CHECK_EQ(c->state, XPL_CAPTURED_NOTHING);
+    CHECK(c->n_hosts == 1 && xpl_str_starts(c->hosts[0].target, XPL_STR("unix:")));
+    database.put = c->id;
+    return XPL_OK;
+}
+
+static xpl_status_t take_shared(struct xpl_store *s, const struct xpl_target_taker *who,
+                                const xpl_str_t *targets, size_t n, struct xpl_arena *arena,
+                                struct xpl_target_holder *ret, struct xpl_error *err) {
+    (void)s, (void)who, (void)targets, (void)arena, (void)err;
+    memset(ret, 0, n * sizeof *ret);
+    return XPL_OK;
+}
+
+static xpl_status_t note_shared(struct xpl_store *s, uint64_t capture_id, xpl_str_t session,
+                                uint64_t ino, struct xpl_error *err) {
+    (void)s, (void)capture_id, (void)session, (void)ino, (void)err;
+    return XPL_OK;
+}
+
+static void note_done(void *arg, const struct xpl_capture_result *r) {
+    (void)r;
+    atomic_store((atomic_bool *)arg, true);
+}
+
+// The end of a capture that the database does not know when all captures are joined is there to be
+// sent after that, by the keeper.
+static void check_unsent(void) {
+    static const struct xpl_captures_ops captures = {.begin = begin_shared,
+                                                     .put = put_shared,
+                                                     .note_session = note_shared,
+                                                     .claim_targets = take_shared};
+    static const struct xpl_store_ops ops = {.captures = &captures};
+    struct xpl_store store = {&ops};
+    struct fixture f;
+    struct xpl_error err = {0};
+    static const char *const targets[] = {"unix:/nonexistent/profiler"};
+    const struct xpl_capture_plan plan = {
+        .size = sizeof plan, .targets = targets, .n_targets = 1, .duration_ms = 1};
+    atomic_bool done = false;
+    const struct xpl_capture_listener l = {.done = note_done, .arg = &done};
+    make_dirs(&f, true);
+    f.shared = &store;
+    start(&f);
+    database.away = true;
+    CHECK_OK(xpl_capture_jobs_start(f.jobs, &plan, NULL, &l, NULL, &err), &err);
+    for (int i = 0; !atomic_load(&done); i++) {
+        CHECK(i < PATIENCE_MS / 10);
+        pause_ms(10);
+    }
+    xpl_capture_jobs_join(f.jobs);
+    database.away = false;
+    CHECK(xpl_capture_jobs_send_ends(f.jobs));
+    CHECK_EQ(database.put, 1);
+    stop(&f);
+    remove_dirs(&f);
+}
+
 int main(void) {
     (void)alarm(55);
     check_create();
@@ -494,5 +576,6 @@ int main(void) {
     check_limits();
     check_others();
     check_killed();
+    check_unsent();
     return 0;
 }
