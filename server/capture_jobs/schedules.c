@@ -260,20 +260,29 @@ static uint64_t device_of(const struct xpl_schedules *all, const struct xpl_hist
     return is_it ? place.dev : one->dev;
 }
 
+static xpl_status_t remove_files(const struct xpl_schedules *all,
+                                 const struct xpl_history_session *one, struct xpl_error *err) {
+    struct xpl_session_path buf;
+    const char *const path = xpl_session_path(one->name, &buf);
+    const struct xpl_session_made made = {one->n_hosts, one->made_ms};
+    // A bucket's has no inode.  What has its name in the directory of now is another one.
+    if ((all->objects != NULL) != (one->ino == 0))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "%.120s was made when --logdir was another one; it is left alone", path);
+    if (all->objects)
+        return xpl_session_remove_objects(all->objects, path, xpl_format_match, &made, err);
+    if (has_others(all, path, one->n_hosts))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "%.120s has profiles of others; it is left alone", path);
+    return xpl_session_remove(all->logdir, path, xpl_format_match, device_of(all, one), one->ino,
+                              err);
+}
+
 // Removes one of the schedule's sessions, and forgets it unless that has to be tried again.
 static void remove_session(struct xpl_schedules *all, const struct schedule *s,
                            const struct xpl_history_session *one) {
-    struct xpl_session_path buf;
     struct xpl_error err = {0};
-    const char *const path = xpl_session_path(one->name, &buf);
-    const struct xpl_session_made made = {one->n_hosts, one->made_ms};
-    const xpl_status_t st =
-        all->objects ? xpl_session_remove_objects(all->objects, path, xpl_format_match, &made, &err)
-        : has_others(all, path, one->n_hosts)
-            ? xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
-                            "%.120s has profiles of others; it is left alone", path)
-            : xpl_session_remove(all->logdir, path, xpl_format_match, device_of(all, one), one->ino,
-                                 &err);
+    const xpl_status_t st = remove_files(all, one, &err);
     if (st == XPL_OK)
         xpl_log(XPL_LOG_INFO, "capture", "schedule %" PRIu64 ": an old session was removed",
                 s->row.id);

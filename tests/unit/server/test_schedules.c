@@ -406,6 +406,11 @@ static void check_others(void) {
     add_session(&f, id, "gone", 2LL * HOUR_MS, 1);
     add_session(&f, id, "old", 1LL * HOUR_MS, 1);
     add_session(&f, id, "new", 0, 1);
+    // A bucket's, from before this daemon had a directory; what has the name here is a copy of it.
+    add_session(&f, id, "copied", 1LL * HOUR_MS, 1);
+    const struct xpl_history_session of_bucket = {
+        .name = XPL_STR("copied"), .bytes = 1, .made_ms = now_ms() - HOUR_MS, .n_hosts = 1};
+    CHECK_EQ(xpl_history_add_session(f.history, id, &of_bucket, NULL), XPL_OK);
     session_path(&f, "replaced", dir, sizeof dir);
     session_path(&f, "aside", other, sizeof other); // the inode is not given to the next one
     CHECK_EQ(rename(dir, other), 0);
@@ -417,7 +422,7 @@ static void check_others(void) {
     CHECK_EQ(rename(dir, other), 0);
     const Xplaned__V1__Schedule s = run_turn(&f, id, 1);
     CHECK(has_session(&f, "replaced") && has_session(&f, "shared") && has_session(&f, "new"));
-    CHECK(!has_session(&f, "old"));
+    CHECK(!has_session(&f, "old") && has_session(&f, "copied"));
     CHECK_EQ(s.sessions, 1); // the others are forgotten
     stop(&f);
     remove_dirs(&f);
