@@ -42,6 +42,7 @@ struct job {
     atomic_uint_fast64_t leased_ns;     // when the lease began that it has
     struct xpl_history_capture *unsent; // its end, which the database does not know yet
     // The mutex protects the rest.
+    uint64_t shared_ns; // since when it has its number
     enum job_state state;
     bool joined;                   // its thread is, or is just being
     bool *holds;                   // for each target: nobody else captures it meanwhile

@@ -139,6 +139,7 @@ static void set_number(struct job *j, uint64_t id, uint64_t leased_ns) {
     pthread_mutex_lock(&j->captures->mu);
     j->id = id;
     atomic_store(&j->leased_ns, leased_ns);
+    j->shared_ns = xpl_clock_ns();
     atomic_store(&j->shared, true);
     pthread_mutex_unlock(&j->captures->mu);
 }
@@ -202,9 +203,8 @@ xpl_status_t xpl_capture_jobs_renew(struct xpl_capture_jobs *c, struct xpl_arena
     XPL_TRY(c->ops->renew(c->o.shared, c->o.lease_ms, arena, ret, err));
     pthread_mutex_lock(&c->mu);
     for (struct job *j = c->jobs; j; j = j->next) {
-        // One that began meanwhile is not among them.
-        if (j->state != JOB_RUNNING || !atomic_load(&j->shared) || atomic_load(&j->leased_ns) > now)
-            continue;
+        // One that began meanwhile may not be among them.
+        if (j->state != JOB_RUNNING || !atomic_load(&j->shared) || j->shared_ns > now) continue;
         if (has_id(ret->captures, ret->n_captures, j->id))
             atomic_store(&j->leased_ns, now);
         else

@@ -51,6 +51,7 @@ struct schedule {
     bool recording;      // continuous: its servers record
     bool hand_over;      // it stops recording, because somebody captures one of its hosts
     uint64_t leased_ns;  // where daemons share schedules: when the lease began that this one has
+    uint64_t added_ns;   // when it came into the list
 };
 
 struct xpl_schedules {
@@ -122,6 +123,7 @@ static void append(struct xpl_schedules *all, struct schedule *s) {
     while (*at)
         at = &(*at)->next;
     *at = s;
+    s->added_ns = xpl_clock_ns();
     all->n++;
 }
 
@@ -657,7 +659,7 @@ xpl_status_t xpl_schedules_list(struct xpl_schedules *all, uint64_t id, struct x
 
 // Of those the caller's list may not have yet what was added since `asked_ns`.
 static bool is_newer(const struct schedule *s, uint64_t asked_ns) {
-    return s->leased_ns > asked_ns;
+    return s->added_ns > asked_ns;
 }
 
 static void lose(struct xpl_schedules *all, struct schedule *s) {

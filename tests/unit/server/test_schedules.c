@@ -500,13 +500,48 @@ static void check_killed(void) {
 static struct {
     bool away; // when captures end
     uint64_t begun, put;
+    bool waits; // captures begin while leases are renewed: step by step
+    atomic_int step;
+    uint64_t asked_ns; // while a schedule is added
 } database;
+
+static void reach(int step) {
+    atomic_store(&database.step, step);
+}
+
+static void await(int step) {
+    for (int i = 0; database.waits && atomic_load(&database.step) < step; i++) {
+        CHECK(i < PATIENCE_MS / 10);
+        pause_ms(10);
+    }
+}
 
 static xpl_status_t begin_shared(struct xpl_store *s, const struct xpl_history_capture *c,
                                  const struct xpl_schedule_claim *claim, uint64_t lease_ms,
                                  uint64_t *ret_id, struct xpl_error *err) {
     (void)s, (void)c, (void)claim, (void)lease_ms, (void)err;
     *ret_id = ++database.begun;
+    reach(1);
+    await(2); // its row is there when the others were listed already
+    return XPL_OK;
+}
+
+static xpl_status_t renew_shared(struct xpl_store *s, uint64_t lease_ms, struct xpl_arena *arena,
+                                 struct xpl_kept_leases *ret, struct xpl_error *err) {
+    (void)s, (void)lease_ms, (void)arena, (void)err;
+    *ret = (struct xpl_kept_leases){0};
+    reach(2);
+    await(3);
+    return XPL_OK;
+}
+
+static xpl_status_t add_shared(struct xpl_store *s, const struct xpl_history_schedule *one,
+                               uint64_t lease_ms, uint64_t *ret_id, struct xpl_error *err) {
+    (void)s, (void)one, (void)lease_ms, (void)err;
+    pause_ms(2);
+    database.asked_ns = xpl_clock_ns();
+    pause_ms(2);
+    *ret_id = 1;
     return XPL_OK;
 }
 
@@ -525,6 +560,8 @@ static xpl_status_t take_shared(struct xpl_store *s, const struct xpl_target_tak
                                 struct xpl_target_holder *ret, struct xpl_error *err) {
     (void)s, (void)who, (void)targets, (void)arena, (void)err;
     memset(ret, 0, n * sizeof *ret);
+    reach(3);
+    await(4);
     return XPL_OK;
 }
 
@@ -539,35 +576,78 @@ static void note_done(void *arg, const struct xpl_capture_result *r) {
     atomic_store((atomic_bool *)arg, true);
 }
 
-// The end of a capture that the database does not know when all captures are joined is there to be
-// sent after that, by the keeper.
-static void check_unsent(void) {
+static void start_shared(struct fixture *f) {
     static const struct xpl_captures_ops captures = {.begin = begin_shared,
                                                      .put = put_shared,
                                                      .note_session = note_shared,
-                                                     .claim_targets = take_shared};
+                                                     .claim_targets = take_shared,
+                                                     .renew = renew_shared,
+                                                     .add_schedule = add_shared};
     static const struct xpl_store_ops ops = {.captures = &captures};
-    struct xpl_store store = {&ops};
-    struct fixture f;
-    struct xpl_error err = {0};
+    static struct xpl_store store = {&ops};
+    memset(&database, 0, sizeof database);
+    make_dirs(f, true);
+    f->shared = &store;
+    start(f);
+}
+
+static void start_capture(struct fixture *f, atomic_bool *ret_done) {
     static const char *const targets[] = {"unix:/nonexistent/profiler"};
+    struct xpl_error err = {0};
     const struct xpl_capture_plan plan = {
         .size = sizeof plan, .targets = targets, .n_targets = 1, .duration_ms = 1};
-    atomic_bool done = false;
-    const struct xpl_capture_listener l = {.done = note_done, .arg = &done};
-    make_dirs(&f, true);
-    f.shared = &store;
-    start(&f);
-    database.away = true;
-    CHECK_OK(xpl_capture_jobs_start(f.jobs, &plan, NULL, &l, NULL, &err), &err);
-    for (int i = 0; !atomic_load(&done); i++) {
+    const struct xpl_capture_listener l = {.done = note_done, .arg = ret_done};
+    CHECK_OK(xpl_capture_jobs_start(f->jobs, &plan, NULL, &l, NULL, &err), &err);
+}
+
+static void await_done(const atomic_bool *done) {
+    for (int i = 0; !atomic_load(done); i++) {
         CHECK(i < PATIENCE_MS / 10);
         pause_ms(10);
     }
+}
+
+// The end of a capture that the database does not know when all captures are joined is there to be
+// sent after that, by the keeper.
+static void check_unsent(void) {
+    struct fixture f;
+    atomic_bool done = false;
+    start_shared(&f);
+    database.away = true;
+    start_capture(&f, &done);
+    await_done(&done);
     xpl_capture_jobs_join(f.jobs);
     database.away = false;
     CHECK(xpl_capture_jobs_send_ends(f.jobs));
     CHECK_EQ(database.put, 1);
+    stop(&f);
+    remove_dirs(&f);
+}
+
+// What begins while the database lists leases, or schedules, is not on that list, and goes on.
+static void check_begun_meanwhile(void) {
+    struct fixture f;
+    struct plan p;
+    struct xpl_arena arena;
+    struct xpl_kept_leases kept;
+    uint64_t asked_ns, release[1];
+    atomic_bool done = false;
+    start_shared(&f);
+    database.waits = true;
+    start_capture(&f, &done);
+    await(1);
+    xpl_arena_init(&arena, 1 << 20);
+    CHECK_EQ(xpl_capture_jobs_renew(f.jobs, &arena, &kept, &asked_ns, NULL), XPL_OK);
+    xpl_arena_fini(&arena);
+    reach(4);
+    await_done(&done); // and its end is no cancellation
+    CHECK_EQ(database.put, 1);
+    init_plan(&p);
+    CHECK_EQ(create(&f, &p), 1);
+    CHECK_EQ(xpl_schedules_inspected(f.schedules, NULL, 0, database.asked_ns, release, 1), 0);
+    CHECK_EQ(xpl_schedules_count(f.schedules), 1);
+    CHECK_EQ(xpl_schedules_inspected(f.schedules, NULL, 0, xpl_clock_ns(), release, 1), 0);
+    CHECK_EQ(xpl_schedules_count(f.schedules), 0); // it was deleted since
     stop(&f);
     remove_dirs(&f);
 }
@@ -582,5 +662,6 @@ int main(void) {
     check_others();
     check_killed();
     check_unsent();
+    check_begun_meanwhile();
     return 0;
 }
