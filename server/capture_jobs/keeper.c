@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -36,6 +37,8 @@ struct xpl_capture_keeper {
         steady_ns; // steady_ns: others had time to renew from then on
     bool answered; // by the database, the last time
     bool any;      // there are schedules
+    struct xpl_schedule_claim strays[XPL_SCHEDULES_MAX]; // at the last inspection
+    size_t n_strays;
 };
 
 static uint64_t ns_of(uint64_t ms) {
@@ -85,6 +88,28 @@ static bool may_take_over(const struct xpl_capture_keeper *k) {
     return xpl_clock_ns() >= k->steady_ns;
 }
 
+static bool was_stray(const struct xpl_capture_keeper *k, const struct xpl_schedule_claim *c) {
+    size_t i = 0;
+    while (i < k->n_strays && (k->strays[i].id != c->id || k->strays[i].fence != c->fence))
+        i++;
+    return i < k->n_strays;
+}
+
+// What this daemon has and does not know of is handed back, else nobody would have its turns: that
+// of two inspections, as one of this moment may be just being created.
+static xpl_status_t give_back_strays(struct xpl_capture_keeper *k,
+                                     const struct xpl_schedule_state *states, size_t n,
+                                     struct xpl_error *err) {
+    struct xpl_schedule_claim now[XPL_SCHEDULES_MAX], back[XPL_SCHEDULES_MAX];
+    size_t n_back = 0;
+    const size_t n_now = xpl_schedules_find_strays(k->schedules, states, n, now, XPL_SCHEDULES_MAX);
+    for (size_t i = 0; i < n_now; i++)
+        if (was_stray(k, &now[i])) back[n_back++] = now[i];
+    memcpy(k->strays, now, n_now * sizeof *now);
+    k->n_strays = n_now;
+    return n_back ? k->ops->give_back(k->o->shared, back, n_back, err) : XPL_OK;
+}
+
 static xpl_status_t inspect(struct xpl_capture_keeper *k, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_schedule_state *states;
@@ -100,6 +125,7 @@ static xpl_status_t inspect(struct xpl_capture_keeper *k, struct xpl_error *err)
         xpl_schedules_inspected(k->schedules, states, n, asked_ns, release, XPL_SCHEDULES_MAX);
     for (size_t i = 0; i < n_release; i++)
         XPL_TRY(k->ops->release_targets(k->o->shared, release[i], err));
+    XPL_TRY(give_back_strays(k, states, n, err));
     for (size_t i = 0; i < n; i++)
         n_free += states[i].is_free && !states[i].is_ours;
     if (lost && may_take_over(k)) XPL_TRY(reap(k, &arena, err));

@@ -66,6 +66,9 @@ struct xpl_schedules {
     size_t n;
     size_t n_others; // of other daemons, as far as is known
     bool stopping;   // none begins a turn
+    // Of those that are shared the latest that cannot be read: no daemon is asked to try again.
+    uint64_t left_out[XPL_SCHEDULES_MAX];
+    size_t n_left_out;
 };
 
 static int64_t now_ms(void) {
@@ -156,6 +159,7 @@ static bool add_row(struct xpl_schedules *all, const struct xpl_history_schedule
     s->leased_ns = leased_ns;
     if (decode(s, row->request, &why) != XPL_OK) {
         xpl_log(XPL_LOG_ERROR, "capture", "schedule %" PRIu64 " is left out: %s", row->id, why.msg);
+        all->left_out[all->n_left_out++ % XPL_SCHEDULES_MAX] = row->id;
         free_schedule(s);
         return true;
     }
@@ -740,6 +744,33 @@ size_t xpl_schedules_inspected(struct xpl_schedules *all, const struct xpl_sched
     all->n_others = n - n_ours;
     pthread_mutex_unlock(&all->mu);
     return n_release;
+}
+
+static bool is_left_out(const struct xpl_schedules *all, uint64_t id) {
+    size_t i = 0;
+    while (i < XPL_SCHEDULES_MAX && all->left_out[i] != id)
+        i++;
+    return i < XPL_SCHEDULES_MAX;
+}
+
+static bool has_claim(const struct xpl_schedules *all, const struct xpl_schedule_claim *c) {
+    const struct schedule *s = all->list;
+    while (s && (s->row.id != c->id || s->row.fence != c->fence))
+        s = s->next;
+    return s != NULL;
+}
+
+size_t xpl_schedules_find_strays(struct xpl_schedules *all, const struct xpl_schedule_state *states,
+                                 size_t n, struct xpl_schedule_claim *ret, size_t max) {
+    size_t n_strays = 0;
+    pthread_mutex_lock(&all->mu);
+    for (size_t i = 0; i < n && n_strays < max; i++) {
+        const struct xpl_schedule_claim *const c = &states[i].claim;
+        if (states[i].is_ours && !has_claim(all, c) && !is_left_out(all, c->id))
+            ret[n_strays++] = *c;
+    }
+    pthread_mutex_unlock(&all->mu);
+    return n_strays;
 }
 
 void xpl_schedules_stop(struct xpl_schedules *all) {

@@ -54,6 +54,11 @@ void xpl_schedules_renewed(struct xpl_schedules *s, const struct xpl_kept_leases
 // that could be handed over.
 size_t xpl_schedules_inspected(struct xpl_schedules *s, const struct xpl_schedule_state *states,
                                size_t n, uint64_t asked_ns, uint64_t *ret_release, size_t max);
+// Which schedules this daemon has by the database and not in its list: they were claimed or created
+// by a statement whose answer was lost.  One that is just being created is among them.  Those that
+// cannot be read are not.  Returns how many.
+size_t xpl_schedules_find_strays(struct xpl_schedules *s, const struct xpl_schedule_state *states,
+                                 size_t n, struct xpl_schedule_claim *ret, size_t max);
 // No turn begins from now on.
 void xpl_schedules_stop(struct xpl_schedules *s);
 // Gives up schedules whose captures do not run, for others to have them.  Returns how many.

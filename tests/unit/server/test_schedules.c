@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "rpc/message.h"
+#include "server/capture_jobs/keeper.h"
 #include "storage/store/captures.h"
 #include "tests/check.h"
 
@@ -503,6 +504,10 @@ static struct {
     bool waits; // captures begin while leases are renewed: step by step
     atomic_int step;
     uint64_t asked_ns; // while a schedule is added
+    // Of a schedule whose claim this daemon does not know of:
+    int64_t fence; // 0: there is none
+    bool is_free;
+    atomic_uint inspected, given_back, claimed;
 } database;
 
 static void reach(int step) {
@@ -576,14 +581,60 @@ static void note_done(void *arg, const struct xpl_capture_result *r) {
     atomic_store((atomic_bool *)arg, true);
 }
 
+static enum xpl_store_role shared_role(struct xpl_store *s) {
+    (void)s;
+    return XPL_STORE_WRITER;
+}
+
+static xpl_status_t inspect_shared(struct xpl_store *s, struct xpl_arena *arena,
+                                   struct xpl_schedule_state **ret, size_t *ret_n, bool *ret_lost,
+                                   struct xpl_error *err) {
+    (void)s, (void)err;
+    *ret = xpl_arena_zalloc(arena, sizeof **ret);
+    CHECK(*ret);
+    (*ret)->claim = (struct xpl_schedule_claim){9, database.fence};
+    (*ret)->is_ours = !database.is_free;
+    (*ret)->is_free = database.is_free;
+    *ret_n = database.fence ? 1 : 0;
+    *ret_lost = false;
+    atomic_fetch_add(&database.inspected, 1);
+    return XPL_OK;
+}
+
+static xpl_status_t give_back_shared(struct xpl_store *s, const struct xpl_schedule_claim *c,
+                                     size_t n, struct xpl_error *err) {
+    (void)s, (void)err;
+    CHECK(n == 1 && c->id == 9 && c->fence == database.fence);
+    database.is_free = true;
+    atomic_fetch_add(&database.given_back, 1);
+    return XPL_OK;
+}
+
+// Of a newer version: it cannot be read.
+static xpl_status_t claim_shared(struct xpl_store *s, size_t max, uint64_t lease_ms,
+                                 struct xpl_arena *arena, struct xpl_history_schedule **ret,
+                                 size_t *ret_n, struct xpl_error *err) {
+    (void)s, (void)max, (void)lease_ms, (void)err;
+    *ret = xpl_arena_zalloc(arena, sizeof **ret);
+    CHECK(*ret && database.is_free);
+    database.is_free = false;
+    **ret = (struct xpl_history_schedule){.id = 9, .fence = ++database.fence};
+    *ret_n = 1;
+    atomic_fetch_add(&database.claimed, 1);
+    return XPL_OK;
+}
+
 static void start_shared(struct fixture *f) {
     static const struct xpl_captures_ops captures = {.begin = begin_shared,
                                                      .put = put_shared,
                                                      .note_session = note_shared,
                                                      .claim_targets = take_shared,
                                                      .renew = renew_shared,
+                                                     .inspect = inspect_shared,
+                                                     .claim = claim_shared,
+                                                     .give_back = give_back_shared,
                                                      .add_schedule = add_shared};
-    static const struct xpl_store_ops ops = {.captures = &captures};
+    static const struct xpl_store_ops ops = {.role = shared_role, .captures = &captures};
     static struct xpl_store store = {&ops};
     memset(&database, 0, sizeof database);
     make_dirs(f, true);
@@ -652,6 +703,30 @@ static void check_begun_meanwhile(void) {
     remove_dirs(&f);
 }
 
+// A schedule that this daemon has by the database, and does not know of, as the answer that said so
+// was lost, is handed back; one that it cannot read is not handed to and fro.
+static void check_strays(void) {
+    struct fixture f;
+    start_shared(&f);
+    database.fence = 3;
+    struct xpl_capture_keeper *const keeper = xpl_capture_keeper_new(f.jobs, f.schedules);
+    CHECK(keeper);
+    for (int i = 0; !atomic_load(&database.claimed); i++) {
+        CHECK(i < PATIENCE_MS / 10);
+        pause_ms(10);
+    }
+    CHECK_EQ(atomic_load(&database.given_back), 1);
+    CHECK_EQ(atomic_load(&database.inspected), 3); // at the first it may be just being created
+    for (int i = 0; atomic_load(&database.inspected) < 6; i++) {
+        CHECK(i < PATIENCE_MS / 10);
+        pause_ms(10);
+    }
+    CHECK_EQ(atomic_load(&database.given_back), 1);
+    xpl_capture_keeper_free(keeper);
+    stop(&f);
+    remove_dirs(&f);
+}
+
 int main(void) {
     (void)alarm(55);
     check_create();
@@ -663,5 +738,6 @@ int main(void) {
     check_killed();
     check_unsent();
     check_begun_meanwhile();
+    check_strays();
     return 0;
 }
