@@ -88,6 +88,11 @@ bool xpl_write_line(const struct xpl_args *a, const void *p, size_t n) {
     return written;
 }
 
+int xpl_write_text(const struct xpl_args *a, bool (*print)(const void *what, FILE *out),
+                   const void *what) {
+    return xpl_output_print(a->out, print, what) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
 bool xpl_args_name_host(const struct xpl_args *a, xpl_str_t host) {
     for (size_t i = 0; i < a->n_hosts; i++)
         if (xpl_str_eq(host, xpl_str_from(a->hosts[i])) || strcmp(a->hosts[i], "ALL_HOSTS") == 0)

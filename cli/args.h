@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/str.h"
 
@@ -116,6 +117,10 @@ void xpl_warn_left_out(const struct xpl_inputs *in);
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n);
 // The same of a text and the end of its line.
 bool xpl_write_line(const struct xpl_args *a, const void *p, size_t n);
+// Writes what `print` prints of `what` to -o or standard output.  It returns false when memory ran
+// out, and then no file is left.  Returns the exit status, after saying on stderr why it is none.
+int xpl_write_text(const struct xpl_args *a, bool (*print)(const void *what, FILE *out),
+                   const void *what);
 // A tool's answer: as it is, or its tables as --format says.
 bool xpl_write_answer(const struct xpl_args *a, const void *p, size_t n);
 

@@ -155,14 +155,16 @@ static void on_progress(void *arg, const xpl_capture_status *s) {
 }
 
 static int finish(const struct xpl_args *a, struct watcher *w, int code, const xpl_result *r) {
-    if (a->json && w->json.n && !w->json.failed) (void)fwrite(w->json.p, 1, w->json.n, stdout);
+    const bool as_json = a->json && w->json.n && !w->json.failed;
+    const bool written = !as_json || xpl_write_out(a, w->json.p, w->json.n);
     if (code && w->n_hosts) { // what became of each host is said already
         (void)fprintf(stderr, "xplanectl: %s: no profile was taken\n",
                       xpl_status_name((xpl_status_t)code));
         return XPL_EXIT_FAILED;
     }
     if (code) return xpl_remote_failed(r);
-    if (!a->json) (void)puts(w->session);
+    if (!written || (!a->json && !xpl_write_line(a, w->session, strlen(w->session))))
+        return XPL_EXIT_FAILED;
     if (w->n_stored < w->n_hosts)
         (void)fprintf(stderr, "xplanectl: %zu of %zu hosts were captured\n", w->n_stored,
                       w->n_hosts);
@@ -203,7 +205,9 @@ static int run_schedule(const struct xpl_args *a, xpl_client *c, const xpl_captu
     uint64_t id = 0;
     xpl_result r;
     if (xpl_client_schedule(c, &s, &id, &r) != 0) return xpl_remote_failed(&r);
-    (void)printf("%" PRIu64 "\n", id);
+    char number[24];
+    (void)snprintf(number, sizeof number, "%" PRIu64, id);
+    if (!xpl_write_line(a, number, strlen(number))) return XPL_EXIT_FAILED;
     (void)fprintf(stderr,
                   "xplanectl: the daemon captures from now on; see `xplanectl schedules`, end it "
                   "with `xplanectl unschedule %" PRIu64 "`\n",

@@ -19,79 +19,84 @@ static uint64_t ps_of(const json_t *o, const char *key) {
 }
 
 // Text of a profile must not drive the terminal.
-static void print_text(xpl_str_t s, size_t max) {
+static void print_text(xpl_str_t s, size_t max, FILE *out) {
     for (size_t i = 0; i < s.len && i < max; i++)
-        (void)putchar((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? '?' : s.ptr[i]);
+        (void)fputc((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? '?' : s.ptr[i], out);
 }
 
-static void print_ops(const json_t *f) {
+static void print_ops(const json_t *f, FILE *out) {
     const json_t *const ops = json_object_get(f, "ops");
     for (size_t i = 0; i < json_array_size(ops); i++) {
         char time[32];
         const json_t *const op = json_array_get(ops, i);
         xpl_show_time_ps(time, ps_of(op, "time_ps"));
-        (void)printf("%s", i ? ", " : "     where: ");
-        print_text(xpl_document_text(op, "name"), NAME_WIDTH);
-        (void)printf(" %s", time);
+        (void)fprintf(out, "%s", i ? ", " : "     where: ");
+        print_text(xpl_document_text(op, "name"), NAME_WIDTH, out);
+        (void)fprintf(out, " %s", time);
     }
-    if (json_array_size(ops)) (void)printf("\n");
+    if (json_array_size(ops)) (void)fprintf(out, "\n");
 }
 
-static void print_steps(const json_t *f) {
+static void print_steps(const json_t *f, FILE *out) {
     const json_t *const steps = json_object_get(f, "steps");
     for (size_t i = 0; i < json_array_size(steps); i++) {
         char time[32];
         const json_t *const s = json_array_get(steps, i);
         xpl_show_time_ps(time, ps_of(s, "time_ps"));
-        (void)printf("%s%lld (%s)", i ? ", " : "     steps: ",
-                     (long long)json_integer_value(json_object_get(s, "step")), time);
+        (void)fprintf(out, "%s%lld (%s)", i ? ", " : "     steps: ",
+                      (long long)json_integer_value(json_object_get(s, "step")), time);
     }
-    if (json_array_size(steps)) (void)printf("\n");
+    if (json_array_size(steps)) (void)fprintf(out, "\n");
 }
 
-static void print_window(const json_t *f) {
+static void print_window(const json_t *f, FILE *out) {
     const json_t *const w = json_object_get(f, "window");
     char begin[32], time[32];
     if (!json_is_object(w)) return;
     xpl_show_time_ps(begin, ps_of(w, "begin_ps"));
     xpl_show_time_ps(time, ps_of(w, "duration_ps"));
-    (void)printf("     see: %s of the trace of ", time);
-    print_text(xpl_document_text(w, "host"), NAME_WIDTH);
-    (void)printf(", from %s on\n", begin);
+    (void)fprintf(out, "     see: %s of the trace of ", time);
+    print_text(xpl_document_text(w, "host"), NAME_WIDTH, out);
+    (void)fprintf(out, ", from %s on\n", begin);
 }
 
-static void print_findings(const json_t *all) {
+void xpl_summary_print_findings(const json_t *all, FILE *out) {
     const json_t *const list = json_object_get(all, "findings");
-    (void)printf("\nFindings\n");
+    (void)fprintf(out, "\nFindings\n");
     if (json_integer_value(json_object_get(all, "devices")) == 0) {
-        (void)printf("  none: no device did anything in this profile\n");
+        (void)fprintf(out, "  none: no device did anything in this profile\n");
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const f = json_array_get(list, i);
-        (void)printf("  %zu. ", i + 1);
-        print_text(xpl_document_text(f, "kind"), NAME_WIDTH);
-        (void)printf(" (could save %.1f%%): ",
-                     json_number_value(json_object_get(f, "saving_percent")));
-        print_text(xpl_document_text(f, "text"), TEXT_WIDTH);
-        (void)printf("\n");
-        print_ops(f);
-        print_steps(f);
-        print_window(f);
-        (void)printf("     ");
-        print_text(xpl_document_text(f, "advice"), TEXT_WIDTH);
-        (void)printf(" ");
-        print_text(xpl_document_text(f, "link"), TEXT_WIDTH);
-        (void)printf("\n");
+        (void)fprintf(out, "  %zu. ", i + 1);
+        print_text(xpl_document_text(f, "kind"), NAME_WIDTH, out);
+        (void)fprintf(
+            out, " (could save %.1f%%): ", json_number_value(json_object_get(f, "saving_percent")));
+        print_text(xpl_document_text(f, "text"), TEXT_WIDTH, out);
+        (void)fprintf(out, "\n");
+        print_ops(f, out);
+        print_steps(f, out);
+        print_window(f, out);
+        (void)fprintf(out, "     ");
+        print_text(xpl_document_text(f, "advice"), TEXT_WIDTH, out);
+        (void)fprintf(out, " ");
+        print_text(xpl_document_text(f, "link"), TEXT_WIDTH, out);
+        (void)fprintf(out, "\n");
     }
-    if (!json_array_size(list)) (void)printf("  none: nothing takes 1%% of the time\n");
+    if (!json_array_size(list)) (void)fprintf(out, "  none: nothing takes 1%% of the time\n");
 }
 
-static bool print_answer(const void *p, size_t n) {
+static bool print_all(const void *all, FILE *out) {
+    xpl_summary_print_findings(all, out);
+    return true;
+}
+
+static bool print_answer(const struct xpl_args *a, const void *p, size_t n) {
     json_t *const all = xpl_document_read(p, n);
-    if (all) print_findings(all);
+    const bool printed = all && xpl_write_text(a, print_all, all) == XPL_EXIT_OK;
     json_decref(all);
-    return all;
+    return printed;
 }
 
 // ---- where they come from ----
@@ -104,17 +109,13 @@ json_t *xpl_summary_findings(const struct xpl_args *a, const char *run) {
     return all;
 }
 
-void xpl_summary_print_findings(const json_t *all) {
-    if (all) print_findings(all);
-}
-
 int xpl_cmd_findings(const struct xpl_args *a) {
     struct xpl_run_answer answer;
     int status = xpl_run_answer(a, "findings", a->rest[1], &answer);
     if (xpl_is_answered(status)) {
         const bool shown = a->csv    ? xpl_csv_show_text(a, answer.p, answer.n, NULL) == XPL_EXIT_OK
                            : a->json ? xpl_write_line(a, answer.p, answer.n)
-                                     : print_answer(answer.p, answer.n);
+                                     : print_answer(a, answer.p, answer.n);
         if (!shown) status = XPL_EXIT_FAILED;
     }
     xpl_run_answer_fini(&answer);

@@ -55,10 +55,10 @@ int xpl_cmd_import(const struct xpl_args *a) {
     xpl_progress_begin(a);
     const bool stored = xpl_client_import(c, &q, session, sizeof session, &r) == 0;
     xpl_progress_end();
-    if (stored)
-        (void)puts(session);
-    else
+    if (!stored)
         status = xpl_remote_failed(&r);
+    else if (!xpl_write_line(a, session, strlen(session)))
+        status = XPL_EXIT_FAILED;
     xpl_client_close(c);
     return status;
 }

@@ -32,12 +32,19 @@ static struct xpl_commands all_commands(void) {
     return (struct xpl_commands){xpl_command_rows, xpl_n_commands};
 }
 
-static int help(const struct xpl_command *c) {
-    if (c)
-        xpl_commands_show_one(c, stdout);
+// Of the command's row, or of all when it is NULL.
+static bool print_help(const void *row, FILE *out) {
+    if (row)
+        xpl_commands_show_one(row, out);
     else
-        xpl_commands_show_all(all_commands(), stdout);
-    return XPL_EXIT_OK;
+        xpl_commands_show_all(all_commands(), out);
+    return true;
+}
+
+static bool print_guide(const void *unused, FILE *out) {
+    (void)unused;
+    xpl_commands_guide(all_commands(), out);
+    return true;
 }
 
 // `xplanectl help [COMMAND]`.
@@ -46,7 +53,7 @@ static int help_of(const struct xpl_args *a) {
     if (a->n_rest > 1 && !c) return unknown_command(a->rest[1]);
     return a->json || (a->format && strcmp(a->format, "json") == 0)
                ? xpl_commands_json(a, all_commands())
-               : help(c);
+               : xpl_write_text(a, print_help, c);
 }
 
 // ---- formats ----
@@ -116,6 +123,10 @@ static bool choose_section(const struct xpl_command *c, const struct xpl_args *a
 
 // ---- the program ----
 
+static int write_word(const struct xpl_args *a, const char *word) {
+    return xpl_write_line(a, word, strlen(word)) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
 static int run(const struct xpl_command *c, struct xpl_args *a) {
     if (!xpl_flags_check(a, c)) return XPL_EXIT_USAGE;
     if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max)
@@ -126,19 +137,13 @@ static int run(const struct xpl_command *c, struct xpl_args *a) {
 
 static int dispatch(struct xpl_args *a) {
     const struct xpl_command *const c = a->n_rest ? find_command(a->rest[0]) : NULL;
-    if (a->help) return help(c);
+    if (a->help) return xpl_write_text(a, print_help, c);
     if (a->help_man) { // for docs/man
         xpl_commands_man(all_commands(), stdout);
         return XPL_EXIT_OK;
     }
-    if (a->agents_md) {
-        xpl_commands_guide(all_commands(), stdout);
-        return XPL_EXIT_OK;
-    }
-    if (a->version) {
-        (void)puts("xplanectl " XPL_VERSION);
-        return XPL_EXIT_OK;
-    }
+    if (a->agents_md) return xpl_write_text(a, print_guide, NULL);
+    if (a->version) return write_word(a, "xplanectl " XPL_VERSION);
     if (a->n_rest == 0) {
         xpl_commands_show_all(all_commands(), stderr);
         return XPL_EXIT_USAGE;

@@ -151,3 +151,13 @@ void xpl_output_abort(struct xpl_output *o) {
     if (o->temp) (void)unlink(o->temp);
     free_names(o);
 }
+
+bool xpl_output_print(const char *path, bool (*print)(const void *what, FILE *out),
+                      const void *what) {
+    struct xpl_output o;
+    if (!xpl_output_open(&o, path)) return false;
+    if (print(what, o.f) || ferror(o.f)) return xpl_output_commit(&o);
+    (void)fputs("xplanectl: out of memory\n", stderr);
+    xpl_output_abort(&o);
+    return false;
+}

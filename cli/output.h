@@ -25,4 +25,9 @@ bool xpl_output_commit(struct xpl_output *o);
 // Gives up.
 void xpl_output_abort(struct xpl_output *o);
 
+// All of the above: what `print` prints of `what`.  It returns false when memory ran out.  False
+// after saying why on stderr.
+bool xpl_output_print(const char *path, bool (*print)(const void *what, FILE *out),
+                      const void *what);
+
 #endif

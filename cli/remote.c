@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "cli/csv/csv.h"
-#include "cli/output.h"
 #include "cli/table.h"
 
 // First line of the token file, or NULL after saying why.
@@ -112,18 +111,14 @@ int xpl_show_listing(const struct xpl_args *a, struct xpl_buf *b) {
     return status;
 }
 
+static bool print_table(const void *table, FILE *out) {
+    return xpl_table_print(table, out);
+}
+
 int xpl_show_table(const struct xpl_args *a, struct xpl_table *t) {
-    struct xpl_output o;
-    if (!xpl_output_open(&o, a->out)) {
-        xpl_table_free(t);
-        return XPL_EXIT_FAILED;
-    }
-    const bool printed = xpl_table_print(t, o.f);
+    const int status = xpl_write_text(a, print_table, t);
     xpl_table_free(t);
-    if (printed) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    (void)fputs("xplanectl: out of memory\n", stderr);
-    xpl_output_abort(&o);
-    return XPL_EXIT_FAILED;
+    return status;
 }
 
 static void table_labels(struct xpl_table *t, const xpl_session_info *s) {

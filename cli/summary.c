@@ -16,16 +16,15 @@
 
 enum { TOP = 15, TOP_ALLOCATIONS = 5, NAME_WIDTH = 60, MAX_STEPS = 12 };
 
-static void title(const char *text) {
-    (void)printf("\n%s\n", text);
+static void title(const char *text, FILE *out) {
+    (void)fprintf(out, "\n%s\n", text);
 }
 
-static void print_or_say(struct xpl_table *t, const char *nothing) {
-    if (xpl_table_rows(t) == 0)
-        (void)printf("  %s\n", nothing);
-    else if (!xpl_table_print(t, stdout))
-        (void)fputs("xplanectl: out of memory\n", stderr);
+static bool print_or_say(struct xpl_table *t, const char *nothing, FILE *out) {
+    if (!t || xpl_table_rows(t)) return xpl_table_finish(t, out);
+    (void)fprintf(out, "  %s\n", nothing);
     xpl_table_free(t);
+    return true;
 }
 
 // ---- ops ----
@@ -63,16 +62,16 @@ static void source_cell(struct xpl_table *t, const struct xpl_op_metrics *m) {
 }
 
 // `of`: the OpStats whose device ops these are; NULL for ops of the host, which have no rates.
-static void print_ops(const char *heading, const struct xpl_op_metrics_db *db,
-                      const struct xpl_opstats *of) {
+static bool print_ops(const char *heading, const struct xpl_op_metrics_db *db,
+                      const struct xpl_opstats *of, FILE *out) {
     static const char *const host_columns[] = {"OP",     "CATEGORY", ">COUNT",      ">SELF TIME",
                                                ">SHARE", ">AVERAGE", "FRAMEWORK OP"};
     static const char *const device_columns[] = {
         "OP",       "CATEGORY",   ">COUNT",     ">SELF TIME", ">SHARE",
         ">AVERAGE", ">FLOP RATE", ">BANDWIDTH", "BOUND BY",   "FRAMEWORK OP"};
-    title(heading);
+    title(heading, out);
     const struct xpl_op_metrics **order = xpl_sys_alloc((db->metrics_db.n + 1) * sizeof *order);
-    if (!order) return;
+    if (!order) return false;
     size_t n = 0;
     uint64_t total = 0;
     for (size_t i = 0; i < db->metrics_db.n; i++) {
@@ -87,9 +86,10 @@ static void print_ops(const char *heading, const struct xpl_op_metrics_db *db,
         if (of) rate_cells(t, of, order[i]);
         source_cell(t, order[i]);
     }
-    print_or_say(t, "none");
-    if (n > TOP) (void)printf("  and %zu more\n", n - TOP);
+    const bool ok = print_or_say(t, "none", out);
+    if (n > TOP) (void)fprintf(out, "  and %zu more\n", n - TOP);
     xpl_sys_free((void *)(uintptr_t)order);
+    return ok;
 }
 
 // ---- kernels ----
@@ -126,16 +126,18 @@ static void kernel_row(struct xpl_table *t, const struct xpl_kernel_report *k) {
     xpl_table_text(t, k->op_name, NAME_WIDTH);
 }
 
-static void print_kernels(const struct xpl_opstats *s) {
+static bool print_kernels(const struct xpl_opstats *s, FILE *out) {
     static const char *const columns[] = {
         "KERNEL", ">COUNT",     ">TOTAL",         ">AVERAGE",   ">MIN",        ">MAX", ">GRID",
         ">BLOCK", ">REGISTERS", ">SHARED MEMORY", ">OCCUPANCY", "TENSOR CORE", "OP"};
-    title("Kernels");
+    title("Kernels", out);
     struct xpl_table *t = xpl_table_new(columns, 13);
     for (size_t i = 0; i < s->kernel_reports.n && i < TOP; i++)
         kernel_row(t, &s->kernel_reports.v[i]);
-    print_or_say(t, "none (no GPU in this profile)");
-    if (s->kernel_reports.n > TOP) (void)printf("  and %zu more\n", s->kernel_reports.n - TOP);
+    const bool ok = print_or_say(t, "none (no GPU in this profile)", out);
+    if (s->kernel_reports.n > TOP)
+        (void)fprintf(out, "  and %zu more\n", s->kernel_reports.n - TOP);
+    return ok;
 }
 
 // ---- steps ----
@@ -145,22 +147,23 @@ struct step_sums {
     uint64_t least, most; // of the means
 };
 
-static void print_step_sums(const struct step_sums *sums, size_t n, bool several) {
+static void print_step_sums(const struct step_sums *sums, size_t n, bool several, FILE *out) {
     char average[32], slowest[32], low[32], high[32];
     xpl_show_time_ps(average, xpl_summary_ps(sums->mean_ps / (double)n));
     xpl_show_time_ps(slowest, xpl_summary_ps(sums->slowest_ps / (double)n));
     xpl_show_time_ps(low, sums->least);
     xpl_show_time_ps(high, sums->most);
-    (void)printf("  %zu step%s, average %s, shortest %s, longest %s", n, n == 1 ? "" : "s", average,
-                 low, high);
-    if (several) (void)printf(" (means of the cores); average of the slowest core %s", slowest);
-    (void)printf("\n");
+    (void)fprintf(out, "  %zu step%s, average %s, shortest %s, longest %s", n, n == 1 ? "" : "s",
+                  average, low, high);
+    if (several)
+        (void)fprintf(out, " (means of the cores); average of the slowest core %s", slowest);
+    (void)fprintf(out, "\n");
 }
 
-static void print_steps(const struct xpl_opstats *s) {
+static bool print_steps(const struct xpl_opstats *s, FILE *out) {
     static const char *const columns[] = {">STEP", "NAME", ">MEAN OF CORES", ">SLOWEST CORE",
                                           ">CORES"};
-    title("Steps");
+    title("Steps", out);
     const size_t n = s->step_db.step_sequence.n;
     struct xpl_table *t = xpl_table_new(columns, 5);
     struct step_sums sums = {.least = UINT64_MAX};
@@ -180,8 +183,9 @@ static void print_steps(const struct xpl_opstats *s) {
         xpl_table_time_ps(t, time.slowest_ps);
         xpl_table_printf(t, "%zu", p->step_info_per_core.n);
     }
-    print_or_say(t, "none (no step markers in this profile)");
-    if (n) print_step_sums(&sums, n, several);
+    const bool ok = print_or_say(t, "none (no step markers in this profile)", out);
+    if (n) print_step_sums(&sums, n, several, out);
+    return ok;
 }
 
 // ---- memory ----
@@ -288,13 +292,13 @@ static bool is_named(const struct xpl_args *a, const char *host) {
     return named;
 }
 
-static void print_memory(const struct xpl_args *a, const xpl_session_info *s) {
+static bool print_memory(const struct xpl_args *a, const xpl_session_info *s, FILE *out) {
     static const char *const columns[] = {"HOST",          "MEMORY",        ">PEAK",
                                           ">CAPACITY",     ">HEAP AT PEAK", ">STACK AT PEAK",
                                           ">FRAGMENTATION"};
     static const char *const held_columns[] = {"HOST", "MEMORY", ">SIZE", ">COUNT",
                                                "OP",   "REGION", "TYPE",  "SHAPE"};
-    title("Memory");
+    title("Memory", out);
     struct xpl_table *t = xpl_table_new(columns, 7), *held = xpl_table_new(held_columns, 8);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (!is_named(a, s->hosts[i].name)) continue;
@@ -303,13 +307,13 @@ static void print_memory(const struct xpl_args *a, const xpl_session_info *s) {
         held_rows(held, s->hosts[i].name, answer);
         json_decref(answer);
     }
-    print_or_say(t, "no allocations in this profile");
-    if (xpl_table_rows(held)) {
-        title("Greatest allocations at the peak");
-        print_or_say(held, "");
-    } else {
+    const bool ok = print_or_say(t, "no allocations in this profile", out);
+    if (held && !xpl_table_rows(held)) {
         xpl_table_free(held);
+        return ok;
     }
+    title("Greatest allocations at the peak", out);
+    return xpl_table_finish(held, out) && ok;
 }
 
 // Takes `answer`, of one host: into an object as it is, into a list as rows of its allocators.
@@ -337,30 +341,51 @@ static void add_memory(json_t *memory, const char *host, json_t *answer) {
 
 // ---- all of it ----
 
-static void print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
+static void print_hosts(const struct xpl_args *a, const xpl_session_info *s, FILE *out) {
     char size[32];
     if (a->n_hosts) { // what follows is of these alone
-        (void)printf("Hosts    %zu of %zu:", a->n_hosts, s->n_hosts);
+        (void)fprintf(out, "Hosts    %zu of %zu:", a->n_hosts, s->n_hosts);
         for (size_t i = 0; i < a->n_hosts; i++)
-            (void)printf(" %s", a->hosts[i]);
-        (void)printf("\n");
+            (void)fprintf(out, " %s", a->hosts[i]);
+        (void)fprintf(out, "\n");
         return;
     }
     xpl_show_bytes(size, s->bytes);
-    (void)printf("Hosts    %zu (%s)\n", s->n_hosts, size);
+    (void)fprintf(out, "Hosts    %zu (%s)\n", s->n_hosts, size);
 }
 
 static void print_head(const struct xpl_args *a, const xpl_session_info *s,
-                       const struct xpl_opstats *st) {
-    (void)printf("Session  %s\n", s->name);
-    print_hosts(a, s);
+                       const struct xpl_opstats *st, FILE *out) {
+    (void)fprintf(out, "Session  %s\n", s->name);
+    print_hosts(a, s, out);
     const struct xpl_run_environment *e = &st->run_environment;
-    (void)printf("Device   %.*s, %d core%s%s\n", XPL_STR_FMT(e->device_type), e->device_core_count,
-                 e->device_core_count == 1 ? "" : "s", e->is_training ? ", training" : "");
+    (void)fprintf(out, "Device   %.*s, %d core%s%s\n", XPL_STR_FMT(e->device_type),
+                  e->device_core_count, e->device_core_count == 1 ? "" : "s",
+                  e->is_training ? ", training" : "");
     for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
-        (void)printf("Warning  %.*s\n", XPL_STR_FMT(st->diagnostics.warnings.v[i]));
+        (void)fprintf(out, "Warning  %.*s\n", XPL_STR_FMT(st->diagnostics.warnings.v[i]));
     for (size_t i = 0; i < st->diagnostics.errors.n; i++)
-        (void)printf("Error    %.*s\n", XPL_STR_FMT(st->diagnostics.errors.v[i]));
+        (void)fprintf(out, "Error    %.*s\n", XPL_STR_FMT(st->diagnostics.errors.v[i]));
+}
+
+// What the text is made of.
+struct summary {
+    const struct xpl_args *args;
+    const xpl_session_info *session;
+    const struct xpl_opstats *stats;
+};
+
+static bool print_text(const void *what, FILE *out) {
+    const struct summary *const s = what;
+    print_head(s->args, s->session, s->stats, out);
+    json_t *const findings = xpl_summary_findings(s->args, s->args->rest[1]);
+    if (findings) xpl_summary_print_findings(findings, out);
+    json_decref(findings);
+    return print_steps(s->stats, out) &&
+           print_ops("Device ops", &s->stats->device_op_metrics_db, s->stats, out) &&
+           print_kernels(s->stats, out) &&
+           print_ops("Host ops", &s->stats->host_op_metrics_db, NULL, out) &&
+           print_memory(s->args, s->session, out);
 }
 
 static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_bytes_t bytes) {
@@ -379,15 +404,7 @@ static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_by
                 add_memory(memory, s->hosts[i].name, memory_of_host(a, s->hosts[i].name));
         status = xpl_summary_json(a, s, st, xpl_summary_findings(a, a->rest[1]), memory);
     } else {
-        print_head(a, s, st);
-        json_t *const findings = xpl_summary_findings(a, a->rest[1]);
-        xpl_summary_print_findings(findings);
-        json_decref(findings);
-        print_steps(st);
-        print_ops("Device ops", &st->device_op_metrics_db, st);
-        print_kernels(st);
-        print_ops("Host ops", &st->host_op_metrics_db, NULL);
-        print_memory(a, s);
+        status = xpl_write_text(a, print_text, &(struct summary){a, s, st});
     }
     xpl_arena_fini(&arena);
     return status;

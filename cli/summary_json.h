@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "analysis/opstats/opstats.h"
 #include "cli/args.h"
@@ -23,8 +24,8 @@ struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p)
 
 // What the tool findings answers for a run; NULL after saying on stderr why there is nothing.
 json_t *xpl_summary_findings(const struct xpl_args *a, const char *run);
-// Prints them as text; NULL is fine.
-void xpl_summary_print_findings(const json_t *all);
+// Prints them as text.
+void xpl_summary_print_findings(const json_t *all, FILE *out);
 
 // Writes the summary as one JSON document, or a table of it as CSV: `findings` as above, and
 // `memory`, memory_profile's answers by host (for CSV the rows); both are taken over.  Returns the

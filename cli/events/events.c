@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "cli/csv/cells.h"
 #include "cli/document/document.h"
-#include "cli/output.h"
 #include "cli/runs/answer.h"
 #include "cli/table.h"
 
@@ -175,7 +174,7 @@ static bool print_run(const json_t *run, FILE *out) {
     return ok;
 }
 
-static bool print_table(const json_t *all, FILE *out) {
+static bool print_table(const void *all, FILE *out) {
     const json_t *const runs = json_object_get(all, "runs");
     bool ok = true;
     for (size_t i = 0; i < json_array_size(runs); i++) {
@@ -209,7 +208,7 @@ static void csv_rows(const char *run, const json_t *rows, FILE *out) {
 }
 
 // One table: of ids where they are asked for, else of rows.
-static bool print_csv(const json_t *all, FILE *out) {
+static bool print_csv(const void *all, FILE *out) {
     const json_t *const ids = json_object_get(all, "ids"), *const runs =
                                                                json_object_get(all, "runs");
     (void)fputs(ids ? "id,count,mean_ps,std_ps\r\n"
@@ -237,14 +236,8 @@ static bool print_csv(const json_t *all, FILE *out) {
 // ---- the command ----
 
 static int show(const struct xpl_args *a, const json_t *all) {
-    struct xpl_output o;
-    if (a->json) return xpl_document_write(a, all);
-    if (!xpl_output_open(&o, a->out)) return XPL_EXIT_FAILED;
-    const bool printed = a->csv ? print_csv(all, o.f) : print_table(all, o.f);
-    if (printed || ferror(o.f)) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    (void)fputs("xplanectl: out of memory\n", stderr);
-    xpl_output_abort(&o);
-    return XPL_EXIT_FAILED;
+    return a->json ? xpl_document_write(a, all)
+                   : xpl_write_text(a, a->csv ? print_csv : print_table, all);
 }
 
 int xpl_named_events(const struct xpl_args *args) {

@@ -11,66 +11,67 @@
 
 // ---- text ----
 
-static void print_time(const char *what, double ps) {
+static void print_time(FILE *out, const char *what, double ps) {
     char text[32];
     xpl_show_time_ps(text, ps > 0 && ps < 1e19 ? (uint64_t)ps : 0);
-    (void)printf("  %-28s %s\n", what, text);
+    (void)fprintf(out, "  %-28s %s\n", what, text);
 }
 
-static void print_runtime(const json_t *all) {
+static void print_runtime(const json_t *all, FILE *out) {
     const json_t *const r = json_object_get(all, "runtime"), *const c =
                                                                  json_object_get(all, "compile");
     if (xpl_document_real(r, "samples") > 0) {
-        (void)printf("Runtime of %.0f %s, %.0f runs\n", xpl_document_real(r, "samples"),
-                     xpl_document_chars(r, "of"), xpl_document_real(all, "runs"));
-        print_time("mean", xpl_document_real(r, "mean_ps"));
-        print_time("minimum", xpl_document_real(r, "min_ps"));
-        print_time("maximum", xpl_document_real(r, "max_ps"));
-        print_time("standard deviation", xpl_document_real(r, "std_ps"));
+        (void)fprintf(out, "Runtime of %.0f %s, %.0f runs\n", xpl_document_real(r, "samples"),
+                      xpl_document_chars(r, "of"), xpl_document_real(all, "runs"));
+        print_time(out, "mean", xpl_document_real(r, "mean_ps"));
+        print_time(out, "minimum", xpl_document_real(r, "min_ps"));
+        print_time(out, "maximum", xpl_document_real(r, "max_ps"));
+        print_time(out, "standard deviation", xpl_document_real(r, "std_ps"));
     } else { // no device did anything; of bundles without iterations there is no window
-        (void)printf("Runtime of %.0f runs: none, no step and no device's time is known\n",
-                     xpl_document_real(all, "runs"));
+        (void)fprintf(out, "Runtime of %.0f runs: none, no step and no device's time is known\n",
+                      xpl_document_real(all, "runs"));
     }
-    print_time("compile time", xpl_document_real(c, "total_ps"));
+    print_time(out, "compile time", xpl_document_real(c, "total_ps"));
 }
 
-static void print_known(const json_t *o, const char *key, const char *what, const char *unit) {
+static void print_known(FILE *out, const json_t *o, const char *key, const char *what,
+                        const char *unit) {
     static const char prefixes[] = " KMGTPE";
     double v = xpl_document_real(o, key);
     size_t i = 0;
     if (!json_is_number(json_object_get(o, key))) {
-        (void)printf("  %-28s not known\n", what);
+        (void)fprintf(out, "  %-28s not known\n", what);
         return;
     }
     for (; v >= 1000 && prefixes[i + 1]; i++)
         v /= 1000;
-    (void)printf("  %-28s %.3f %.*s%s\n", what, v, i > 0, prefixes + i, unit);
+    (void)fprintf(out, "  %-28s %.3f %.*s%s\n", what, v, i > 0, prefixes + i, unit);
 }
 
-static void print_percent(const json_t *o, const char *key, const char *what) {
+static void print_percent(FILE *out, const json_t *o, const char *key, const char *what) {
     if (json_is_number(json_object_get(o, key)))
-        (void)printf("  %-28s %.3g%%\n", what, xpl_document_real(o, key));
+        (void)fprintf(out, "  %-28s %.3g%%\n", what, xpl_document_real(o, key));
     else
-        (void)printf("  %-28s not known\n", what);
+        (void)fprintf(out, "  %-28s not known\n", what);
 }
 
-static void print_flops(const json_t *all) {
+static void print_flops(const json_t *all, FILE *out) {
     const json_t *const f = json_object_get(all, "flops");
-    (void)printf("\nFLOPs\n");
-    print_known(f, "model_flops", "of a step (run), all devices", "FLOP");
-    print_known(f, "bf16_flops", "the same as bf16", "FLOP");
-    print_time("time of its ops", xpl_document_real(f, "busy_ps"));
-    print_known(f, "model_flops_per_second", "rate of a device", "FLOP/s");
-    print_known(f, "bf16_flops_per_second", "rate as bf16", "FLOP/s");
-    print_known(f, "peak_flops_per_second", "peak of a device", "FLOP/s");
-    print_percent(f, "utilization_percent", "utilization, at most 100%");
-    print_percent(f, "uncapped_utilization_percent", "utilization");
+    (void)fprintf(out, "\nFLOPs\n");
+    print_known(out, f, "model_flops", "of a step (run), all devices", "FLOP");
+    print_known(out, f, "bf16_flops", "the same as bf16", "FLOP");
+    print_time(out, "time of its ops", xpl_document_real(f, "busy_ps"));
+    print_known(out, f, "model_flops_per_second", "rate of a device", "FLOP/s");
+    print_known(out, f, "bf16_flops_per_second", "rate as bf16", "FLOP/s");
+    print_known(out, f, "peak_flops_per_second", "peak of a device", "FLOP/s");
+    print_percent(out, f, "utilization_percent", "utilization, at most 100%");
+    print_percent(out, f, "uncapped_utilization_percent", "utilization");
 }
 
-static void print_memory(const json_t *all) {
+static bool print_memory(const json_t *all, FILE *out) {
     static const char *const columns[] = {"ALLOCATOR", ">PEAK", ">CAPACITY"};
     const json_t *const list = json_object_get(all, "memory");
-    if (!json_array_size(list)) return;
+    if (!json_array_size(list)) return true;
     struct xpl_table *const t = xpl_table_new(columns, 3);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const m = json_array_get(list, i);
@@ -78,19 +79,21 @@ static void print_memory(const json_t *all) {
         xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "peak_bytes"));
         xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "capacity_bytes"));
     }
-    (void)printf("\n");
-    if (!xpl_table_print(t, stdout)) (void)fputs("xplanectl: out of memory\n", stderr);
-    xpl_table_free(t);
+    (void)fprintf(out, "\n");
+    return xpl_table_finish(t, out);
 }
 
-static int print(const struct xpl_buf *out) {
-    json_t *const all = xpl_document_read(out->p, out->n);
-    if (!all) return XPL_EXIT_FAILED;
-    print_runtime(all);
-    print_flops(all);
-    print_memory(all);
+static bool print_all(const void *all, FILE *out) {
+    print_runtime(all, out);
+    print_flops(all, out);
+    return print_memory(all, out);
+}
+
+static int print(const struct xpl_args *args, const struct xpl_buf *answer) {
+    json_t *const all = xpl_document_read(answer->p, answer->n);
+    const int status = all ? xpl_write_text(args, print_all, all) : XPL_EXIT_FAILED;
     json_decref(all);
-    return XPL_EXIT_OK;
+    return status;
 }
 
 // ---- the command ----
@@ -118,6 +121,6 @@ int xpl_runs_aggregate(const struct xpl_args *args) {
     const int status = aggregate(args, &arena, &out);
     if (status != XPL_EXIT_OK) return status;
     if (args->csv) return xpl_csv_show_text(args, out.p, out.n, NULL);
-    if (!args->json) return print(&out);
+    if (!args->json) return print(args, &out);
     return xpl_write_line(args, out.p, out.n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
 }

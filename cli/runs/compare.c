@@ -212,31 +212,27 @@ static void put_difference(struct xpl_table *t, const json_t *o) {
     xpl_table_printf(t, "%s", show_difference(text, xpl_document_real(o, "difference_ps")));
 }
 
-static void print_steps(const json_t *all) {
+static void print_steps(const json_t *all, FILE *out) {
     const json_t *const d = json_object_get(all, "step_time"), *const ends = json_object_get(
                                                                    d, "interval_ps");
     char a[32], b[32];
     xpl_show_time_ps(a, (uint64_t)xpl_document_real(json_object_get(all, "a"), "mean_step_ps"));
     xpl_show_time_ps(b, (uint64_t)xpl_document_real(json_object_get(all, "b"), "mean_step_ps"));
-    (void)printf("Step time  %s (%.0f steps) -> %s (%.0f steps)", a,
-                 xpl_document_real(json_object_get(all, "a"), "steps"), b,
-                 xpl_document_real(json_object_get(all, "b"), "steps"));
+    (void)fprintf(out, "Step time  %s (%.0f steps) -> %s (%.0f steps)", a,
+                  xpl_document_real(json_object_get(all, "a"), "steps"), b,
+                  xpl_document_real(json_object_get(all, "b"), "steps"));
     if (json_is_number(json_object_get(d, "difference_percent")))
-        (void)printf(", %+.2f%%", xpl_document_real(d, "difference_percent"));
+        (void)fprintf(out, ", %+.2f%%", xpl_document_real(d, "difference_percent"));
     if (json_is_array(ends))
-        (void)printf(", difference %+.3f to %+.3f ms (95%%)\n",
-                     json_number_value(json_array_get(ends, 0)) / 1e9,
-                     json_number_value(json_array_get(ends, 1)) / 1e9);
+        (void)fprintf(out, ", difference %+.3f to %+.3f ms (95%%)\n",
+                      json_number_value(json_array_get(ends, 0)) / 1e9,
+                      json_number_value(json_array_get(ends, 1)) / 1e9);
     else
-        (void)printf(", too few steps for an interval (%d are needed)\n", XPL_COMPARE_LEAST_STEPS);
+        (void)fprintf(out, ", too few steps for an interval (%d are needed)\n",
+                      XPL_COMPARE_LEAST_STEPS);
 }
 
-static void print_table(struct xpl_table *t) {
-    if (!xpl_table_print(t, stdout)) (void)fputs("xplanectl: out of memory\n", stderr);
-    xpl_table_free(t);
-}
-
-static void print_times(const json_t *all) {
+static bool print_times(const json_t *all, FILE *out) {
     static const char *const columns[] = {"TIME PER STEP", ">A", ">B", ">DIFFERENCE"};
     struct xpl_table *const t = xpl_table_new(columns, 4);
     size_t i;
@@ -248,13 +244,13 @@ static void print_times(const json_t *all) {
         put_time(t, xpl_document_real(c, "b_ps"));
         put_difference(t, c);
     }
-    (void)printf("\n");
-    print_table(t);
+    (void)fprintf(out, "\n");
+    return xpl_table_finish(t, out);
 }
 
 // The first rows of a table, and what the others come to.
-static void print_rows(const json_t *rows, const char *const *columns, size_t n_columns,
-                       void (*put_name)(struct xpl_table *t, const json_t *row)) {
+static bool print_rows(const json_t *rows, const char *const *columns, size_t n_columns,
+                       void (*put_name)(struct xpl_table *t, const json_t *row), FILE *out) {
     struct xpl_table *const t = xpl_table_new(columns, n_columns);
     double others = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -270,13 +266,14 @@ static void print_rows(const json_t *rows, const char *const *columns, size_t n_
         put_time(t, xpl_document_real(o, "b_ps"));
         put_difference(t, o);
     }
-    (void)printf("\n");
-    print_table(t);
+    (void)fprintf(out, "\n");
+    if (!xpl_table_finish(t, out)) return false;
     if (json_array_size(rows) > TOP) {
         char text[33];
-        (void)printf("  and %zu others, together %s\n", json_array_size(rows) - TOP,
-                     show_difference(text, others));
+        (void)fprintf(out, "  and %zu others, together %s\n", json_array_size(rows) - TOP,
+                      show_difference(text, others));
     }
+    return true;
 }
 
 static void put_op_name(struct xpl_table *t, const json_t *o) {
@@ -290,22 +287,22 @@ static void put_kernel_name(struct xpl_table *t, const json_t *o) {
     xpl_table_text(t, xpl_document_text(o, "op"), 40);
 }
 
-static void print_ops(const json_t *all) {
+static bool print_ops(const json_t *all, FILE *out) {
     static const char *const columns[] = {"OP PER STEP", "CATEGORY", "SHAPE",      "",
                                           ">A",          ">B",       ">DIFFERENCE"};
-    print_rows(json_object_get(all, "ops"), columns, 7, put_op_name);
+    return print_rows(json_object_get(all, "ops"), columns, 7, put_op_name, out);
 }
 
-static void print_kernels(const json_t *all) {
+static bool print_kernels(const json_t *all, FILE *out) {
     static const char *const columns[] = {"KERNEL PER STEP", "OP", "", ">A", ">B", ">DIFFERENCE"};
-    if (json_array_size(json_object_get(all, "kernels")))
-        print_rows(json_object_get(all, "kernels"), columns, 6, put_kernel_name);
+    const json_t *const rows = json_object_get(all, "kernels");
+    return !json_array_size(rows) || print_rows(rows, columns, 6, put_kernel_name, out);
 }
 
-static void print_memory(const json_t *all) {
+static bool print_memory(const json_t *all, FILE *out) {
     static const char *const columns[] = {"PEAK MEMORY", ">A", ">B", ">DIFFERENCE"};
     const json_t *const list = json_object_get(all, "memory");
-    if (!json_array_size(list)) return;
+    if (!json_array_size(list)) return true;
     struct xpl_table *const t = xpl_table_new(columns, 4);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const m = json_array_get(list, i);
@@ -317,21 +314,22 @@ static void print_memory(const json_t *all) {
         else
             xpl_table_text(t, xpl_document_text(m, "state"), 10);
     }
-    (void)printf("\n");
-    print_table(t);
+    (void)fprintf(out, "\n");
+    return xpl_table_finish(t, out);
 }
 
 // ---- the command ----
 
+static bool print_all(const void *all, FILE *out) {
+    print_steps(all, out);
+    return print_times(all, out) && print_ops(all, out) && print_kernels(all, out) &&
+           print_memory(all, out);
+}
+
 static int show(const struct xpl_args *args, const json_t *all) {
     if (args->csv) return xpl_csv_show(args, all, NULL);
     if (args->json) return xpl_document_write(args, all);
-    print_steps(all);
-    print_times(all);
-    print_ops(all);
-    print_kernels(all);
-    print_memory(all);
-    return XPL_EXIT_OK;
+    return xpl_write_text(args, print_all, all);
 }
 
 static int compare(const struct xpl_args *args, const struct threshold *t) {

@@ -5,7 +5,6 @@
 
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
-#include "cli/output.h"
 #include "cli/remote.h"
 #include "cli/runs/runs.h"
 #include "cli/table.h"
@@ -42,7 +41,7 @@ static bool print_work(const json_t *all, FILE *out) {
     return xpl_table_finish(t, out);
 }
 
-static bool print(const json_t *all, FILE *out) {
+static bool print(const void *all, FILE *out) {
     const double workers = xpl_document_real(all, "workers");
     (void)fprintf(out, "jobs: %.0f queued, %.0f running, %.0f set aside; %.0f worker%s\n\n",
                   xpl_document_real(all, "queued"), xpl_document_real(all, "running"),
@@ -53,22 +52,12 @@ static bool print(const json_t *all, FILE *out) {
     return print_work(all, out);
 }
 
-static int print_text(const struct xpl_args *a, const json_t *all) {
-    struct xpl_output o;
-    if (!xpl_output_open(&o, a->out)) return XPL_EXIT_FAILED;
-    if (print(all, o.f) || ferror(o.f))
-        return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    (void)fputs("xplanectl: out of memory\n", stderr);
-    xpl_output_abort(&o);
-    return XPL_EXIT_FAILED;
-}
-
 static int show(const struct xpl_args *a, const void *p, size_t n) {
     if (a->json) return xpl_write_line(a, p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     json_t *const all = xpl_document_read(p, n);
     const int status = !all     ? XPL_EXIT_FAILED
                        : a->csv ? xpl_csv_show(a, all, "daemons")
-                                : print_text(a, all);
+                                : xpl_write_text(a, print, all);
     json_decref(all);
     return status;
 }

@@ -16,7 +16,6 @@
 #include "base/vec.h"
 #include "cli/csv/cells.h"
 #include "cli/document/document.h"
-#include "cli/output.h"
 #include "cli/remote.h"
 #include "cli/runs/runs.h"
 #include "cli/table.h"
@@ -164,7 +163,7 @@ static const char *kind_of(const json_t *change) {
                                                                  : "change";
 }
 
-static void print_csv(const json_t *all, FILE *out) {
+static bool print_csv(const void *all, FILE *out) {
     static const char *const keys[] = {"session", "captured_unix_ms", "value", "change_percent",
                                        "median_change_percent"};
     size_t i, k;
@@ -183,6 +182,7 @@ static void print_csv(const json_t *all, FILE *out) {
             xpl_csv_end_line(out);
         }
     }
+    return true;
 }
 
 // ---- text ----
@@ -268,7 +268,7 @@ static bool print_change(const json_t *m, const json_t *c, FILE *out) {
     return print_ops(c, out);
 }
 
-static bool print_text(const json_t *all, FILE *out) {
+static bool print_text(const void *all, FILE *out) {
     size_t i, k;
     json_t *m, *c;
     bool ok = true;
@@ -293,20 +293,13 @@ static void warn_unread(const json_t *all) {
 }
 
 static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
-    struct xpl_output o;
     if (a->json) return xpl_write_line(a, answer->p, answer->n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     json_t *const all = xpl_document_read(answer->p, answer->n);
-    bool ok = all && xpl_output_open(&o, a->out);
-    if (ok) {
-        warn_unread(all);
-        if (a->csv)
-            print_csv(all, o.f);
-        else if (!print_text(all, o.f))
-            (void)out_of_memory();
-        ok = xpl_output_commit(&o);
-    }
+    if (!all) return XPL_EXIT_FAILED;
+    warn_unread(all);
+    const int status = xpl_write_text(a, a->csv ? print_csv : print_text, all);
     json_decref(all);
-    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    return status;
 }
 
 int xpl_runs_history(const struct xpl_args *a) {

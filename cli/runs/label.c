@@ -26,13 +26,16 @@ static int finish(const struct xpl_args *a, struct xpl_buf *b, const char *table
     return status;
 }
 
+static bool print_names(const void *session, FILE *out) {
+    const xpl_session_info *const s = session;
+    for (size_t i = 0; i < s->n_labels; i++)
+        (void)fprintf(out, "%s\n", s->labels[i]);
+    return true;
+}
+
 static int print_of_session(const struct xpl_args *a, const xpl_session_info *s) {
     struct xpl_buf b;
-    if (!a->json && !a->csv) {
-        for (size_t i = 0; i < s->n_labels; i++)
-            (void)puts(s->labels[i]);
-        return XPL_EXIT_OK;
-    }
+    if (!a->json && !a->csv) return xpl_write_text(a, print_names, s);
     xpl_buf_init(&b, (size_t)1 << 20);
     xpl_buf_putc(&b, '{');
     xpl_json_field(&b, "session", xpl_str_from(s->name));

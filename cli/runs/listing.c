@@ -67,12 +67,15 @@ static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
 
 // ---- tools ----
 
+static bool print_names(const void *session, FILE *out) {
+    const xpl_session_info *const s = session;
+    for (size_t i = 0; i < s->n_tools; i++)
+        (void)fprintf(out, "%s\n", s->tools[i]);
+    return true;
+}
+
 static int print_tools(const struct xpl_args *a, const xpl_session_info *s) {
-    if (!a->json && !a->csv) {
-        for (size_t i = 0; i < s->n_tools; i++)
-            (void)puts(s->tools[i]);
-        return XPL_EXIT_OK;
-    }
+    if (!a->json && !a->csv) return xpl_write_text(a, print_names, s);
     struct xpl_buf b;
     xpl_buf_init(&b, (size_t)1 << 20);
     xpl_buf_putc(&b, '[');

@@ -582,6 +582,35 @@ class Output(Case):
             self.file.unlink()
         self.assertEqual(self.entries(), ["logs", "state"])
 
+    def test_texts(self):
+        """-o takes the text of every command that has one, and standard output gets nothing."""
+        busy, good = self.fake("busy"), self.fake("ok")
+        asked = [["--help"], ["--version"], ["--agents-md"], ["help", "sql"], ["tools", "--all"],
+                 *([c, PROFILE] for c in ("hosts", "tools", "summary", "findings", "aggregate", "events", "hlo")),
+                 ["compare", PROFILE, PROFILE], ["sql", PROFILE, "SELECT plane FROM planes"],
+                 ["history", "--dir", DATA], ["completion", "bash"]]
+        for command in asked:
+            self.assertEqual(self.ask(*command, "-o", self.file)[:2], (0, ""), command)
+            self.assertEqual(self.file.read_text(), self.ask(*command)[1], command)
+            self.assertGreater(self.file.stat().st_size, 10)
+            self.file.unlink()
+        self.assertEqual(self.ask("compare", PROFILE, PROFILE, "--fail-if", "compute>-1%", "-o", self.file)[:2], (4, ""))
+        self.assertIn("TIME PER STEP", self.file.read_text())
+        self.daemon()
+        one = self.place / "name"
+        self.assertEqual(self.ask("import", PROFILE, "--session", "one", "-o", one), (0, "", ""))
+        self.assertEqual(one.read_text(), "one\n")
+        self.assertEqual(self.ask("label", "one", "nightly"), (0, "", ""))
+        for command in (["label", "one"], ["label"], ["sessions"], ["captures"], ["schedules"], ["history", "--label", "nightly"]):
+            self.assertEqual(self.ask(*command, "-o", one), (0, "", ""), command)
+            self.assertEqual(one.read_text(), self.ask(*command)[1], command)
+        for form in ([], ["--format", "json"]):
+            code, out, _ = self.ask("capture", busy.address, good.address, "--duration", "50ms", "-o", one, *form)
+            self.assertEqual((code, out), (3, ""))
+            self.assertIn(json.loads(one.read_text())["session"] if form else one.read_text().strip(), self.sessions())
+        self.assertEqual(self.ask("capture", good.address, "--every", "1h", "-o", one)[:2], (0, ""))
+        self.assertEqual(self.ask("unschedule", one.read_text().strip())[0], 0)
+
     def test_limit(self):
         """No space, as far as a process can be told so: what was there stays, nothing else does."""
         limit = (4096, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
