@@ -101,6 +101,10 @@ static xpl_status_t read_time(xpl_str_t s, uint64_t *ret, struct xpl_error *err)
             v = 10 * v + (c - '0');
     }
     const xpl_str_t unit = xpl_str_sub(s, at, s.len - at);
+    if (digits && !unit.len && !(v > 0)) { // 0 is 0 in all units
+        *ret = 0;
+        return XPL_OK;
+    }
     for (size_t i = 0; digits && i < sizeof units / sizeof *units; i++) {
         if (!xpl_str_eq(unit, xpl_str_from(units[i].name)) || v * units[i].ps >= 9e18) continue;
         *ret = (uint64_t)llround(v * units[i].ps);

@@ -17,6 +17,7 @@ struct known {
     struct known *next;
     const char *run; // of the command line
     enum xpl_run_place place;
+    bool has_session; // the daemon says so
 };
 static struct {
     struct known *first;
@@ -43,7 +44,8 @@ static enum xpl_run_place place_of_failure(const char *run, const xpl_result *r)
     return XPL_RUN_PATH;
 }
 
-static enum xpl_run_place ask_daemon(const struct xpl_args *args, const char *run) {
+static enum xpl_run_place ask_daemon(const struct xpl_args *args, const char *run,
+                                     bool *has_session) {
     struct xpl_args a = *args;
     xpl_sessions *one = NULL;
     xpl_result r;
@@ -51,30 +53,39 @@ static enum xpl_run_place ask_daemon(const struct xpl_args *args, const char *ru
     if (asked.no_daemon || !xpl_library_is_there()) return XPL_RUN_PATH;
     xpl_client *const c = xpl_remote_open(&a);
     if (!c) return is_there(run) ? XPL_RUN_PATH : XPL_RUN_SESSION;
-    const bool known = xpl_client_session(c, run, &one, &r) == 0;
+    *has_session = xpl_client_session(c, run, &one, &r) == 0;
     xpl_sessions_free(one);
     xpl_client_close(c);
-    return known ? XPL_RUN_SESSION : place_of_failure(run, &r);
+    return *has_session ? XPL_RUN_SESSION : place_of_failure(run, &r);
 }
 
-static void note(const char *run, enum xpl_run_place place) {
+static void note(const char *run, enum xpl_run_place place, bool has_session) {
     struct known *const k = xpl_sys_alloc(sizeof *k);
     if (!k) return; // it is asked again
-    *k = (struct known){asked.first, run, place};
+    *k = (struct known){asked.first, run, place, has_session};
     asked.first = k;
+}
+
+static const struct known *find_note(const char *run) {
+    for (const struct known *k = asked.first; k; k = k->next)
+        if (strcmp(k->run, run) == 0) return k;
+    return NULL;
 }
 
 enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run) {
     if (is_only_path(run)) return XPL_RUN_PATH;
     if (!is_there(run) && !strchr(run, '/')) return XPL_RUN_SESSION;
-    for (const struct known *k = asked.first; k; k = k->next)
-        if (strcmp(k->run, run) == 0) return k->place;
-    const enum xpl_run_place place = ask_daemon(a, run);
-    note(run, place);
+    const struct known *const k = find_note(run);
+    if (k) return k->place;
+    bool has_session = false;
+    const enum xpl_run_place place = ask_daemon(a, run, &has_session);
+    note(run, place, has_session);
     return place;
 }
 
 void xpl_run_no_session(const char *run) {
+    const struct known *const k = find_note(run);
+    if (k && k->has_session) return; // what is not there is a host, a plane or a program of it
     if (!is_there(run) && (strchr(run, '/') || xpl_format_of_name(xpl_str_from(run), NULL)))
         (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n", run);
 }

@@ -11,7 +11,8 @@ enum xpl_run_place { XPL_RUN_SESSION, XPL_RUN_PATH };
 // file, or the directory of a run, which needs no daemon.  The daemon is asked once about each run
 // that may be both.  One thread at a time.
 enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run);
-// Says on stderr what a run that is no session was not, either, when it looks like a file.
+// After NOT_FOUND: says on stderr what a run that is no session was not, either, when it looks like
+// a file.
 void xpl_run_no_session(const char *run);
 
 #endif

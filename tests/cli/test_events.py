@@ -157,6 +157,11 @@ class Events(Case):
         self.assertEqual(session["runs"][0]["rows"], answer["runs"][0]["rows"])
         self.assertEqual(self.ask("events", "gpu")[1], table)
 
+    def test_zero(self):
+        """0 is what holds without --min-duration, so it needs no unit; of ejKernel it is less than that."""
+        for zero in ("0", "0.0", "0us"):
+            self.assertEqual(self.ask("events", REAL[0], "--min-duration", zero), self.ask("events", REAL[0]))
+
     def test_bad(self):
         for more, words in ((["--match", "jit_(f"], "match: character 7: missing closing parenthesis"),
                             (["--by-id", "a[b"], "by_id: character 4: missing terminating ]"),

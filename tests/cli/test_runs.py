@@ -106,6 +106,19 @@ class Runs(Case):
             if command not in ("compare", "sql"):  # where it may be another of several
                 self.assertIn("there is no file sub/runn: it was taken for a session\n", err)
 
+    def test_part(self):
+        """What a session lacks is not said to be the session."""
+        self.daemon()
+        for command, words in ((["events", "sub/run", "--plane", "tpu"], 'no plane has "tpu"'), (["hlo", "sub/run", "nope"], "no HLO module"),
+                               (["summary", "sub/run", "--host", "nope"], 'no host "nope"')):
+            code, out, err = self.ask(*command, cwd=self.here)
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(words, err)
+            self.assertNotIn("taken for a session", err)
+            (self.here / "sub" / "run").rename(self.here / "sub" / "away")
+            self.assertNotIn("taken for a session", self.ask(*command, cwd=self.here)[2])
+            (self.here / "sub" / "away").rename(self.here / "sub" / "run")
+
     def test_bundle(self):
         """A bundle's session is called by its path without the suffix, and comes before a file of that name."""
         first, other = sorted(ROOT.glob("tests/data/iree/*-mlp-all.ireeprof"))[:2]
