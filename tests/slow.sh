@@ -11,7 +11,9 @@
 #   programs      programs of TensorFlow, Keras and PyTorch/XLA that know why they are slow, and what we say of them
 #   coverage      lines of analysis/ that unit, golden, fault and fuzz tests reach: 97% at least
 #   store         the store's test with threads, 200 times, four at once and under load
-#   cluster       the demonstration of a fleet with 256 hosts, and SeaweedFS timed beside curl
+#   cluster       the demonstration of a fleet with 256 hosts; workers killed, frozen and ended at 200
+#                 random moments ($XPL_SEED); 10,000 hosts simulated; SeaweedFS timed beside curl, of
+#                 which 10,000 keys are listed
 #   hostile       attacks on real daemons, whole: hours (tests/hostile/README.md has the parameters);
 #                 $XPL_FUZZ_RUNS executions of the fuzz targets (default 100,000,000)
 #   packages      wheel, Debian packages and container image: built, installed in bare roots, and asked
@@ -105,6 +107,11 @@ suite_cluster() {
     ln -sf "$build/release/server/xplaned" "$build/release/cli/xplanectl" "$build/cluster-bin/"
     check "cluster: the demonstration" env XPL_BIN="$build/cluster-bin" deploy/cluster-demo.sh 256
     check "cluster: object stores, timed" timeout 600 tests/cluster/measure_objects.py --build "$build/release"
+    check "cluster: simulation of 10,000 hosts" python3 tests/cluster/simulate.py --check --hosts 10000
+    CC="ccache gcc" configure gcc -Dfaults=true &&
+        compile "cluster: moments" gcc server/xplaned tests/cluster/cluster_fronts || return
+    check "cluster: 200 random moments" timeout 3600 env -C "$build/gcc" XPLANED="$build/gcc/server/xplaned" \
+        XPL_TEST_DATA="$PWD/tests/data" XPL_MOMENTS="${XPL_MOMENTS:-200}" tests/cluster/cluster_fronts random
 }
 suite_hostile() {
     configure_release && compile hostile release && hostile "$build/release"

@@ -11,15 +11,16 @@
 enum { HOSTS = 6 };
 
 // Hosts of other bytes each: vm0, vm1, ...; written long ago, so that nobody has to wait until
-// their time stamps tell them apart.
+// their time stamps tell them apart.  Runs of other names have other bytes, too.
 static inline void add_hosts(const char *dir, const char *run, int n) {
     for (int i = 0; i < n; i++) {
-        char host[16], path[PATH_MAX];
+        char host[16], path[PATH_MAX], name[64];
         (void)snprintf(host, sizeof host, "vm%d", i);
+        const int len = snprintf(name, sizeof name, "%c%s", 'a' + i, run);
         add_session(dir, run, host, any_profile());
         (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/%s.xplane.pb", dir, run, host);
         FILE *const f = fopen(path, "ab"); // a further host's name
-        CHECK(f && fprintf(f, "\x22\x02%c%c", 'a' + i, run[0]) == 4);
+        CHECK(f && fprintf(f, "\x22%c%s", len, name) == len + 2);
         CHECK_EQ(fclose(f), 0);
         const struct timespec old[2] = {{.tv_sec = 1700000000}, {.tv_sec = 1700000000 + i}};
         CHECK_EQ(utimensat(AT_FDCWD, path, old, 0), 0);

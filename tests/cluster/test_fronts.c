@@ -303,8 +303,9 @@ static void scenario_cancels(void) {
     kill_daemon(&w, SIGKILL);
 }
 
-// Workers are killed, frozen and ended at random moments, and begin again.
-enum { ROUNDS = 10, N_WORKERS = 3 };
+// Workers are killed, frozen and ended at random moments, and begin again.  $XPL_MOMENTS: how many
+// moments there are, each with a session of its own.
+enum { MOMENTS = 10, N_WORKERS = 3 };
 
 static unsigned seed;
 
@@ -327,39 +328,59 @@ static void disturb(const char *dir, struct daemon_proc *w, const char *state_di
     *w = start_worker_in(dir, state_dir, "delay_ms=100");
 }
 
-static void scenario_random(void) {
-    const char *const dir = make_dir();
+static const char *nth_run(int i) {
+    static char run[16];
+    (void)snprintf(run, sizeof run, "r%d", i);
+    return run;
+}
+
+static void disturb_often(const char *dir, struct daemon_proc *front, int moments) {
     const char *state_dirs[N_WORKERS];
-    struct daemon_proc w[N_WORKERS], front;
-    seed = (unsigned)(getenv("XPL_SEED") ? atoi(getenv("XPL_SEED")) : getpid());
-    fprintf(stderr, "XPL_SEED=%u\n", seed);
-    for (int i = 0; i < ROUNDS; i++)
-        add_hosts(dir, (char[]){(char)('a' + i), 0}, HOSTS);
+    struct daemon_proc w[N_WORKERS];
     for (int i = 0; i < N_WORKERS; i++)
         w[i] = start_worker_in(dir, state_dirs[i] = make_dir(), "delay_ms=100");
-    front = start_front(dir);
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < moments; i++) {
         struct asking q;
-        const char run[] = {(char)('a' + i), 0};
-        begin_asking(&q, &front, run);
+        begin_asking(&q, front, nth_run(i));
         const long k = random_below(N_WORKERS);
         disturb(dir, &w[k], state_dirs[k]);
         end_asking(&q);
         CHECK_STR(q.warning, "");
     }
     wait_for("SELECT count(*)=0 FROM jobs", 10000);
+    for (int i = 0; i < N_WORKERS; i++)
+        CHECK_EQ(stop_daemon(&w[i]), 0);
+}
+
+static int number_of(const char *variable, int by_default) {
+    const char *const text = getenv(variable);
+    return text ? atoi(text) : by_default;
+}
+
+static void scenario_random(void) {
+    const char *const dir = make_dir();
+    const int moments = number_of("XPL_MOMENTS", MOMENTS);
+    char sql[120];
+    seed = (unsigned)number_of("XPL_SEED", getpid());
+    fprintf(stderr, "XPL_SEED=%u XPL_MOMENTS=%d\n", seed, moments);
+    CHECK(moments > 0);
+    for (int i = 0; i < moments; i++)
+        add_hosts(dir, nth_run(i), HOSTS);
+    struct daemon_proc front = start_front(dir);
+    disturb_often(dir, &front, moments);
     // Of each host once, whoever made it.
-    wait_for("SELECT count(*)=60 FROM results WHERE kind='product' AND name='op_stats'", 10000);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*)=%d FROM results WHERE kind='product' AND name='op_stats'",
+                   moments * HOSTS);
+    wait_for(sql, 10000);
     struct daemon_proc single = start_daemon(dir, make_dir(), no_prefetch);
     xpl_client *const c = open_client(&front, 60000), *const d = open_client(&single, 60000);
-    for (int i = 0; i < ROUNDS; i++)
-        compare_answers(c, d, (char[]){(char)('a' + i), 0});
+    for (int i = 0; i < moments; i++)
+        compare_answers(c, d, nth_run(i));
     xpl_client_close(c);
     xpl_client_close(d);
     CHECK_EQ(stop_daemon(&single), 0);
     CHECK_EQ(stop_daemon(&front), 0);
-    for (int i = 0; i < N_WORKERS; i++)
-        CHECK_EQ(stop_daemon(&w[i]), 0);
 }
 
 int main(int argc, char **argv) {
