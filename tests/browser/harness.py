@@ -18,7 +18,8 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "logdir"
-BUNDLES = ("task", "vk")  # of IREE; sessions of these names
+# Of IREE; sessions of these names, which are not the first of XProf's list: it shows that one's tools.
+BUNDLES = ("iree/task", "iree/vk")
 HOSTILE = "<img src=x onerror=window.pwned=1>"  # a session's and a host's name
 
 
@@ -49,8 +50,9 @@ def make_logdir(top, build):
     names; bundles of IREE."""
     shutil.copytree(DATA, top, dirs_exist_ok=True)
     subprocess.run([pathlib.Path(build) / "tests" / "browser" / "made_profiles", top], check=True, timeout=60)
+    (top / "iree").mkdir()
     for name in BUNDLES:
-        bundle = shutil.copy(DATA.parent / "iree" / f"{name}-mlp-all.ireeprof", top / f"{name}.ireeprof")
+        bundle = shutil.copy(DATA.parent / f"{name}-mlp-all.ireeprof", top / f"{name}.ireeprof")
         os.utime(bundle, (1577836800, 1577836800))  # behind the others, which are newer
     odd = top / "cpu" / "plugins" / "profile" / HOSTILE
     odd.mkdir()

@@ -423,7 +423,7 @@ def compare_bundles(tab):
         tab.page.wait_for_selector(f"section[aria-label='Runs of {side.upper()}'] .chosen a")
     tab.page.wait_for_selector(".verdict")
     assert "Neither side has steps" in tab.page.inner_text(".verdict")
-    answer = json.loads(fetch(tab.base, "/api/v1/compare?a=task&b=vk")[2])
+    answer = json.loads(fetch(tab.base, "/api/v1/compare?a=iree/task&b=iree/vk")[2])
     ops = whole_rows(tab, "section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
     assert len(ops) == len(answer["ops"]) == 8, ops
     for o in answer["ops"]:  # each once, of one side or the other
