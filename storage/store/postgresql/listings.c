@@ -52,7 +52,8 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_listing_place
         &a, read_scanner, ret, err);
 }
 
-// Whatever of directories that are gone was listed a day ago goes with another one's listing.
+// What of directories that are gone was listed a day ago goes with the topmost one's listing: all
+// are looked through for it.  The newest generation stays, as others count on from there.
 static xpl_status_t put(struct xpl_store *base, const struct xpl_listing_place *place,
                         xpl_str_t dir, xpl_bytes_t body, int64_t age_ms, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
@@ -76,8 +77,9 @@ static xpl_status_t put(struct xpl_store *base, const struct xpl_listing_place *
         s,
         "WITH l AS (SELECT 1 FROM leases WHERE name=$1 AND owner=$2 AND"
         " expires_at>=clock_timestamp() FOR SHARE),"
-        " old AS (DELETE FROM listings WHERE place=$3 AND dir<>$4 AND"
-        " listed_at<clock_timestamp()-interval '1 day' AND EXISTS (SELECT 1 FROM l))"
+        " old AS (DELETE FROM listings WHERE $4='.'::bytea AND place=$3 AND dir<>$4 AND"
+        " listed_at<clock_timestamp()-interval '1 day' AND generation<(SELECT max(generation)"
+        " FROM listings WHERE place=$3) AND EXISTS (SELECT 1 FROM l))"
         " INSERT INTO listings AS t(place, dir, generation, listed_at, size_bytes, body)"
         " SELECT $3,$4,(SELECT coalesce(max(generation),0)+1 FROM listings WHERE place=$3),"
         " clock_timestamp()-$5*interval '1 ms',$6,$7 FROM l"

@@ -124,10 +124,16 @@ static void test_changed(void) {
     memset(much, 'm', sizeof much - 1);
     put(a, "x", much);
     expect(b, "x", "");
+    const int64_t newest = expect_changed(b, at + 2, "x ");
     pg_sql(database, "UPDATE listings SET listed_at=listed_at-interval '2 days'");
     put(a, "y", "two");
-    expect(b, "x", NULL); // nobody has listed it for a day
+    put(a, ".", "top");
     expect(b, "y", "two");
+    CHECK_EQ(expect_changed(b, newest, "x . "), newest + 1); // else numbers would come again
+    put(a, ".", "top");
+    expect(b, "x", NULL); // nobody has listed it for a day
+    put(a, "x", "again");
+    CHECK_EQ(expect_changed(b, newest + 1, ". x "), newest + 2);
     pg_sql(database, "UPDATE listings SET body='x'");
     struct xpl_shared_listing got;
     CHECK_EQ(xpl_store_listings(b)->get(b, &place, XPL_STR("y"), &arena, &got, NULL),
