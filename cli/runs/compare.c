@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/breakdown/breakdown.h"
 #include "analysis/compare/compare.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -32,24 +33,53 @@ static int bad_threshold(const char *text, size_t at, const char *what) {
     return XPL_EXIT_USAGE;
 }
 
+static bool is_metric(const char *text, size_t n) {
+    const xpl_str_t metric = {text, n};
+    if (xpl_str_eq(metric, XPL_STR("step_time"))) return true;
+    for (size_t i = 0; i < XPL_TIME_CAUSES; i++)
+        if (xpl_str_eq(metric, xpl_str_from(xpl_time_cause_names[i]))) return true;
+    return false;
+}
+
+static int unknown_metric(const char *text, size_t n) {
+    struct xpl_near near = xpl_near_begin((xpl_str_t){text, n});
+    char hint[XPL_NEAR_TEXT];
+    xpl_near_add(&near, XPL_STR("step_time"));
+    for (size_t i = 0; i < XPL_TIME_CAUSES; i++)
+        xpl_near_add(&near, xpl_str_from(xpl_time_cause_names[i]));
+    (void)fprintf(stderr,
+                  "xplanectl: --fail-if \"%.40s\", character 1: unknown metric \"%.*s\"%s\n", text,
+                  (int)(n < 40 ? n : 40), text, xpl_near_text(&near, hint));
+    if (near.best.len) return XPL_EXIT_USAGE;
+    (void)fputs("Metrics: step_time", stderr);
+    for (size_t i = 0; i < XPL_TIME_CAUSES; i++)
+        (void)fprintf(stderr, ", %s", xpl_time_cause_names[i]);
+    (void)fputc('\n', stderr);
+    return XPL_EXIT_USAGE;
+}
+
 static int parse_threshold(const char *text, struct threshold *t) {
     *t = (struct threshold){0};
     if (!text) return XPL_EXIT_OK;
     const size_t n = strcspn(text, "<>");
-    if (!n || n >= sizeof t->metric) return bad_threshold(text, 0, "a metric is missing");
+    if (!n) return bad_threshold(text, 0, "a metric is missing");
+    if (!is_metric(text, n)) return unknown_metric(text, n);
     if (!text[n]) return bad_threshold(text, n, "> or < is missing");
     memcpy(t->metric, text, n);
     t->sign = text[n];
     char *end;
     t->percent = strtod(text + n + 1, &end);
-    if (end == text + n + 1 || !isfinite(t->percent))
+    // Of what strtod reads neither "inf" and "nan" nor hexadecimal digits.
+    const size_t digits = strspn(text + n + 1, "+-.0123456789eE");
+    if (end == text + n + 1 || end > text + n + 1 + digits)
         return bad_threshold(text, n + 1, "a number is missing");
+    if (!isfinite(t->percent)) return bad_threshold(text, n + 1, "the number is too large");
     if (strcmp(end, "%") != 0)
         return bad_threshold(text, (size_t)(end - text), "% and the end are missing");
     return XPL_EXIT_OK;
 }
 
-// The metric's member of the comparison; NULL: there is none of that name.
+// The metric's member of the comparison; NULL: such runs, bundles of IREE, have no such cause.
 static const json_t *find_metric(const json_t *all, const char *metric) {
     size_t i;
     json_t *t;
@@ -60,23 +90,13 @@ static const json_t *find_metric(const json_t *all, const char *metric) {
     return NULL;
 }
 
-static int unknown_metric(const json_t *all, const char *metric) {
-    struct xpl_near near = xpl_near_begin(xpl_str_from(metric));
-    char hint[XPL_NEAR_TEXT];
-    size_t i;
-    json_t *t;
-    xpl_near_add(&near, XPL_STR("step_time"));
-    json_array_foreach(json_object_get(all, "times"), i, t)
-        xpl_near_add(&near, xpl_str_from(json_string_value(json_object_get(t, "cause"))));
-    (void)fprintf(stderr, "xplanectl: --fail-if: unknown metric \"%s\"%s\n", metric,
-                  xpl_near_text(&near, hint));
-    return XPL_EXIT_USAGE;
-}
-
 static int judge(const json_t *all, const struct threshold *t) {
     if (!t->sign) return XPL_EXIT_OK;
     const json_t *const m = find_metric(all, t->metric);
-    if (!m) return unknown_metric(all, t->metric);
+    if (!m) {
+        (void)fprintf(stderr, "xplanectl: --fail-if: of these runs no %s is known\n", t->metric);
+        return XPL_EXIT_FAILED;
+    }
     const json_t *const percent = json_object_get(m, "difference_percent");
     double v = json_number_value(percent);
     if (json_is_null(percent)) { // of nothing everything is infinitely much more

@@ -302,10 +302,17 @@ static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
     return status;
 }
 
+// An empty variable of a script is no wish for all sessions.
+static bool is_empty(const char *flag, const char *value) {
+    if (value && !*value) (void)fprintf(stderr, "xplanectl: --%s: it is empty\n", flag);
+    return value && !*value;
+}
+
 int xpl_runs_history(const struct xpl_args *a) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     const bool here = a->dir && access(a->dir, F_OK) == 0;
     xpl_buf_init(&out, SIZE_MAX / 2);
+    if (is_empty("label", a->label) || is_empty("dir", a->dir)) return XPL_EXIT_USAGE;
     if (here && (a->label || a->schedule)) {
         (void)fputs("xplanectl: history: labels and schedules are a daemon's, and --dir exists "
                     "here\n",

@@ -151,7 +151,8 @@ static int change(const struct xpl_args *a, xpl_client *c) {
                             .remove = a->removed,
                             .n_remove = a->n_removed};
     xpl_result result;
-    return xpl_client_label(c, &l, &result) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&result);
+    if (xpl_client_label(c, &l, &result) != 0) return xpl_remote_failed(&result);
+    return a->json || a->csv ? list_one(a, c) : XPL_EXIT_OK;
 }
 
 int xpl_runs_label(const struct xpl_args *a) {

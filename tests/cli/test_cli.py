@@ -163,7 +163,15 @@ class Words(Case):
         self.assertRegex(err, r"step_time differs by \+[0-9.]+%: step_time>5% is met")
         self.assertRegex(out, r"^Step time  [0-9.]+ ms \(20 steps\) -> [0-9.]+ ms \(20 steps\), \+[0-9.]+%, difference ")
         self.assertEqual(self.ask("compare", four, eight, "--fail-if", "exposed_collectives<-50%")[0], 4)
-        self.assertIn("did you mean", self.says(2, "compare", four, four, "--fail-if", "step_tim>5%"))
+        for bad, words in (("step_tim>5%", 'character 1: unknown metric "step_tim"; did you mean "step_time"?'),
+                           ("step_time >5%", 'did you mean "step_time"?'), ("memory>5%", "\nMetrics: step_time, compute, "),
+                           ("x" * 300 + ">5%", "unknown metric"), (">5%", "character 1: a metric is missing"), ("input>0x5%", "character 7: a number"),
+                           ("input>inf%", "character 7: a number"), ("input>nan%", "character 7: a number"), ("input>1e999%", "too large")):
+            status, out, err = self.ask("compare", four, four, "--fail-if", bad)
+            self.assertEqual((status, out), (2, ""), bad)  # before anything is read
+            self.assertIn(words, err)
+            self.assertLess(len(err), 400)
+        self.assertIn("no input is known", self.says(1, "compare", BUNDLE, BUNDLE, "--fail-if", "input>5%"))
         self.assertIn("character 11: a number", self.says(2, "compare", four, four, "--fail-if", "step_time>x"))
         self.assertIn("character 12: %", self.says(2, "compare", four, four, "--fail-if", "step_time>5"))
         self.says(1, "compare", runs / "jax_2proc_samehost", four)

@@ -94,7 +94,7 @@ class Labels(Sessions):
                                                         "v1.2", "1", "one"])
         line = next(line for line in self.answer("sessions").splitlines() if line.startswith("one"))
         self.assertTrue(line.endswith("nightly v1.2"), line)
-        self.answer("label", "one", "best", "--remove", "v1.2")
+        self.assertEqual(self.json("label", "one", "best", "--remove", "v1.2"), {"session": "one", "labels": ["best", "nightly"]})
         daemon.end()
         self.daemon()
         self.assertEqual(self.labels(), {"one": ["best", "nightly"], "two": ["nightly"], "three": []})
@@ -205,6 +205,8 @@ class History(Sessions):
                 (2, 'did you mean "step_time"', "--dir", self.logdir, "--metric", "step_tim"),
                 (2, "labels and schedules are a daemon's", "--dir", self.logdir, "--label", "nightly"),
                 (2, "not a number from 1 to 1024", "--last", "5000"),
+                (2, "--label: it is empty", "--label", ""),
+                (2, "--dir: it is empty", "--dir", ""),
                 (2, "--since 5", "--since", "5")):
             got, out, err = self.ask("history", *arguments)
             self.assertEqual((got, out), (status, ""), (arguments, err))
