@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/text/near.h"
 #include "base/text/regex.h"
 #include "sql/tables.h"
 
@@ -41,6 +42,12 @@ static int on_progress(void *arg) {
 // pragma_*: these it cannot declare afterwards.
 static const char *const kOwn[] = {"planes",           "lines",     "events",   "stats",
                                    "hlo_instructions", "json_each", "json_tree"};
+
+void xpl_sql_guard_near(struct xpl_near *near) {
+    for (size_t i = 0; i < sizeof kOwn / sizeof *kOwn; i++)
+        xpl_near_add(near, xpl_str_from(kOwn[i]));
+}
+
 // The secret of profile ids, and bytes that mean nothing here.
 static const char *const kHidden[] = {
     "settings", "results", "result_data", "result_profiles",

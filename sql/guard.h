@@ -31,4 +31,8 @@ int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
 // After the connection was closed.
 void xpl_sql_guard_fini(struct xpl_sql_guard *g);
 
+// Adds the tables that every statement has.
+struct xpl_near;
+void xpl_sql_guard_near(struct xpl_near *near);
+
 #endif

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text/near.h"
 #include "sql/guard.h"
 #include "sql/heap.h"
+#include "sql/position.h"
 #include "sql/tables.h"
 
 const struct xpl_sql_limits xpl_sql_default_limits = {
@@ -41,7 +43,8 @@ static xpl_status_t status_of(int rc) {
 
 static xpl_status_t failed(struct running *r, int rc) {
     struct xpl_error *const err = r->err;
-    const int at = sqlite3_error_offset(r->db);
+    const size_t at = xpl_sql_error_position(r->db, r->q->statement);
+    char hint[XPL_NEAR_TEXT];
     if (r->guard.is_late)
         XPL_RETURN_ERROR(err, XPL_DEADLINE_EXCEEDED, "the statement took more than %" PRIu64 " ms",
                          r->q->limits.time_ms);
@@ -57,9 +60,13 @@ static xpl_status_t failed(struct running *r, int rc) {
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
                          "the statement needs more memory than %" PRIu64 " MiB",
                          r->q->limits.memory >> 20);
-    if (at >= 0)
-        XPL_RETURN_ERROR(err, status_of(rc), "character %d: %s", at + 1, sqlite3_errmsg(r->db));
-    XPL_RETURN_ERROR(err, status_of(rc), "%s", sqlite3_errmsg(r->db));
+    const char *const what = sqlite3_errmsg(r->db);
+    struct xpl_near near = xpl_near_begin(xpl_sql_missing_table(what));
+    if (near.given.len) xpl_sql_guard_near(&near);
+    if (at)
+        XPL_RETURN_ERROR(err, status_of(rc), "character %zu: %s%s", at, what,
+                         xpl_near_text(&near, hint));
+    XPL_RETURN_ERROR(err, status_of(rc), "%s", what);
 }
 
 // ---- the statement ----
@@ -82,7 +89,7 @@ static xpl_status_t prepare(struct running *r) {
     if (second)
         XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
                          "character %zu: one statement at a time, please",
-                         (size_t)(tail - s.ptr) + 1);
+                         xpl_sql_character_at(s, (size_t)(tail - s.ptr)));
     if (!sqlite3_stmt_readonly(r->st) || !sqlite3_column_count(r->st))
         XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED, "a statement reads tables: SELECT alone");
     return XPL_OK;

@@ -219,6 +219,14 @@ class Sql(Case):
                 ("SELECT * FROM dbstat", 1, "PERMISSION_DENIED"), ("SELECT load_extension('/x')", 1, "load_extension"),
                 ("SELECT 1; DELETE FROM events", 2, "character 10: one statement"), ("", 2, "no statement"), (" -- nothing", 2, "no statement"),
                 ("SELECT nme FROM events", 2, "character 8: no such column: nme"), ("SELEC 1", 2, "character 1:"),
+                ("SELECT", 2, "character 7: incomplete input"), ("SELECT (1", 2, "character 10: incomplete input"),
+                # Characters, not bytes; a table is found by its name, not in texts or comments.
+                ("SELECT 'é', nme FROM events", 2, "character 13: no such column: nme"), ("SELECT 'é'; SELECT 2", 2, "character 12: one statement"),
+                ("SELECT 1 FROM evnts", 2, 'character 15: no such table: evnts; did you mean "events"?'),
+                ("SELECT 'evnts' /* evnts */ --evnts\nFROM EVNTS", 2, "character 41: no such table: EVNTS"),
+                ("SELECT 'a''evnts' FROM main.evnts", 2, "character 29: no such table: main.evnts"),
+                ("SELECT evnts.name FROM evnts, events", 2, "character 24: no such table: evnts"), ("SELECT 1 FROM \"é x\"", 2, " no such table: é x\n"),
+                ("SELECT 1 FROM nowhere", 2, "character 15: no such table: nowhere\n"),
                 ("SELECT name FROM events WHERE name REGEXP 'a('", 2, "regexp: character 3: missing closing parenthesis")):
             code, out, err = self.ask("sql", REAL[0], statement)
             self.assertEqual((code, out), (status, ""), (statement, err))

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in a statement SQLite's last error is.
+#ifndef XPL_SQL_POSITION_H_
+#define XPL_SQL_POSITION_H_
+
+#include <sqlite3.h>
+
+#include "base/str.h"
+
+// The number of the character (not byte), from 1 on; 0 when it is not known.  SQLite tells it of
+// columns, functions and syntax; a missing table is looked for by its name, and a statement that
+// ends too early is wrong after its end.  To be called right after the failure; any thread that may
+// use `db`.
+size_t xpl_sql_error_position(sqlite3 *db, xpl_str_t statement);
+// The number of the character at a byte of `statement`.
+size_t xpl_sql_character_at(xpl_str_t statement, size_t byte);
+// What "no such table: NAME" says is missing, without its database; empty for other errors.  Valid
+// as long as `message`.
+xpl_str_t xpl_sql_missing_table(const char *message);
+
+#endif
