@@ -559,6 +559,18 @@ def peaks_of_a_cpu(tab):
     wait_until("the peak is gone", lambda: "cpu_core_gflops" not in tab.params())
     tab.ready()
     wait_until("nothing is limited by compute", lambda: "Compute" not in tab.page.inner_text("table.data"))
+    # What is no number in the address does not count, and stands in the field that mends it.
+    for page in ("roofline", "hlo_ops"):
+        tab.session("cpu/jax_matmul_nopy", page, "cpu_core_gflops=fast&cpu_core_gb_s=4.5")
+        assert tab.page.input_value("#cpu_core_gflops") == "fast", page
+        assert tab.page.get_attribute("#cpu_core_gflops", "aria-invalid") == "true"
+        assert tab.page.get_attribute("#cpu_core_gb_s", "aria-invalid") == "false"
+        assert "“fast” is no number of GFLOP/s" in tab.page.inner_text(".peaks [role=alert]")
+        tab.page.fill("#cpu_core_gflops", "50")
+        tab.page.keyboard.press("Enter")
+        wait_until("the peak is mended", lambda: tab.params().get("cpu_core_gflops") == "50")
+        tab.ready()
+        wait_until("nothing is wrong", lambda: tab.page.locator(".peaks [role=alert]").count() == 0)
     # A device's peaks are those of the profile.
     for page in ("roofline", "hlo_ops"):
         tab.session(GPU, page)
