@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "tests/cluster/clocks.h"
 #include "tests/cluster/roles.h"
 #include "tests/server/http_client.h"
 
@@ -303,6 +304,65 @@ static void scenario_cancels(void) {
     kill_daemon(&w, SIGKILL);
 }
 
+static struct daemon_proc start_shifted_worker(const char *dir, const char *state_dir,
+                                               const char *fault, int hours) {
+    shift_clock(hours);
+    const struct daemon_proc w = start_worker_in(dir, state_dir, fault);
+    shift_clock(0);
+    expect_clock(&w, hours);
+    return w;
+}
+
+// As add_hosts, but written just now.
+static void add_new_hosts(const char *dir, const char *run, int n) {
+    char path[PATH_MAX];
+    add_hosts(dir, run, n);
+    for (int i = 0; i < n; i++) {
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/vm%d.xplane.pb", dir, run, i);
+        CHECK_EQ(utimensat(AT_FDCWD, path, NULL, 0), 0);
+    }
+}
+
+// A worker so many hours ahead has jobs until it is killed, one as far behind makes the rest, and
+// the front is wrong, too: a lease that is renewed is not stolen, and one that is over is taken.
+static void lose_shifted(const char *dir, const char *const state_dirs[2], const char *run,
+                         int hours) {
+    struct asking q;
+    add_new_hosts(dir, run, HOSTS);
+    struct daemon_proc a = start_shifted_worker(dir, state_dirs[0], "delay_ms=60000", hours);
+    shift_clock(2 * hours);
+    struct daemon_proc front = start_front(dir);
+    shift_clock(0);
+    expect_clock(&front, 2 * hours);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
+             5000);
+    begin_asking(&q, &front, run);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    struct daemon_proc b = start_shifted_worker(dir, state_dirs[1], NULL, -hours);
+    wait_for("SELECT count(*)=2 FROM jobs", 20000); // what nobody had
+    pg_pause_ms(3000);                              // longer than the lease
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempt=1 AND expires_at>clock_timestamp()", 0);
+    CHECK(!atomic_load(&q.done));
+    kill_daemon(&a, SIGKILL);
+    end_asking(&q);
+    CHECK_STR(q.warning, "");
+    CHECK(q.ms < 30000);
+    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_right(dir, &front, run);
+    CHECK_EQ(stop_daemon(&front), 0);
+    CHECK_EQ(stop_daemon(&b), 0);
+}
+
+static void scenario_clocks(void) {
+    need_clocks();
+    const char *const dir = make_dir(), *const state_dirs[2] = {make_dir(), make_dir()};
+    lose_shifted(dir, state_dirs, "behind", -3);
+    wait_for("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'", 0);
+    lose_shifted(dir, state_dirs, "ahead", 3);
+    wait_for("SELECT count(*)=12 FROM results WHERE name='op_stats' AND options='cpu_as_device'",
+             0);
+}
+
 // Workers are killed, frozen and ended at random moments, and begin again.  $XPL_MOMENTS: how many
 // moments there are, each with a session of its own.
 enum { MOMENTS = 10, N_WORKERS = 3 };
@@ -388,6 +448,7 @@ int main(int argc, char **argv) {
         {"shares", scenario_shares}, {"loses", scenario_loses}, {"warns", scenario_warns},
         {"fair", scenario_fair},     {"alone", scenario_alone}, {"cancels", scenario_cancels},
         {"random", scenario_random}, {"fleet", scenario_fleet}, {"counts", scenario_counts},
+        {"clocks", scenario_clocks},
     };
     const char *const why = pg_begin();
     if (why) {

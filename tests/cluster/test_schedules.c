@@ -3,6 +3,8 @@
 // elsewhere when that is killed, frozen, ended or cut off.
 #include <pthread.h>
 
+#include "base/clock.h"
+#include "tests/cluster/clocks.h"
 #include "tests/cluster/database.h"
 #include "tests/server/capture_requests.h"
 
@@ -167,6 +169,50 @@ static void scenario_frozen(void) {
     fake_set_free(set);
 }
 
+static void lose_daemon(struct fleet *f, int i) {
+    lose_client(f, i);
+    kill_daemon(&f->d[i], SIGKILL);
+    f->d[i].pid = 0;
+}
+
+// Turns go on, at their times, when the schedule comes to a daemon whose clock is hours behind, and
+// then to one that is ahead: what is due in an hour does not run.
+static void scenario_clocks(void) {
+    static const int hours[] = {0, -3, 3};
+    need_clocks();
+    struct fleet f = start_fleet(1);
+    struct fake_set *const set = fake_set_new();
+    const int often = add(set, FAKE_OK), hourly = add(set, FAKE_OK);
+    const char *const targets[] = {fake_address(set, often), fake_address(set, hourly)};
+    const uint64_t began = xpl_clock_ns();
+    (void)schedule(&f, 0, &targets[0], 1, 1500, false);
+    (void)schedule(&f, 0, &targets[1], 1, HOUR_MS, false);
+    wait_for("SELECT count(DISTINCT schedule_id)=2 FROM captures WHERE state=2", SOON_MS);
+    for (int i = 1; i < 3; i++) {
+        char sql[120];
+        shift_clock(hours[i]);
+        add_daemon(&f);
+        shift_clock(0);
+        expect_clock(&f.d[i], hours[i]);
+        lose_daemon(&f, i - 1);
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT count(*)=2 FROM schedules WHERE fence=%d AND"
+                       " expires_at>clock_timestamp()",
+                       i + 1);
+        wait_for(sql, LEASE_MS + 3000);
+        const unsigned calls = fake_calls(set, often);
+        for (long waited = 0; fake_calls(set, often) < calls + 3; waited += 50) {
+            CHECK(waited < SOON_MS);
+            sleep_ms(50);
+        }
+        CHECK_EQ(fake_calls(set, hourly), 1);
+    }
+    // No turn twice, but for one that is broken off at each kill.
+    CHECK(fake_calls(set, often) <= (xpl_clock_ns() - began) / 1000000 / 1500 + 1 + 2);
+    stop_fleet(&f);
+    fake_set_free(set);
+}
+
 // A daemon that ends hands its schedules over at once.
 static void scenario_drained(void) {
     const char *const dir = make_dir();
@@ -294,7 +340,7 @@ int main(int argc, char **argv) {
     static const struct scenario all[] = {
         {"once", scenario_once},         {"killed", scenario_killed}, {"frozen", scenario_frozen},
         {"drained", scenario_drained},   {"outage", scenario_outage}, {"busy", scenario_busy},
-        {"recorded", scenario_recorded},
+        {"recorded", scenario_recorded}, {"clocks", scenario_clocks},
     };
     const char *const why = pg_begin();
     if (why) {

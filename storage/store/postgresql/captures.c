@@ -95,8 +95,8 @@ static void put_record(struct xpl_pg_store *s, const struct record *q,
     xpl_pg_arg_text(a, q->session);
     xpl_pg_arg_i64(a, c->code);
     xpl_pg_arg_text(a, q->message);
-    xpl_pg_arg_i64(a, c->begin_ms);
-    xpl_pg_arg_i64(a, c->end_ms);
+    xpl_pg_arg_i64(a, xpl_pg_shared_ms(s, c->begin_ms));
+    xpl_pg_arg_i64(a, xpl_pg_shared_ms(s, c->end_ms));
     xpl_pg_arg_i64(a, (int64_t)c->duration_ms);
     xpl_pg_arg_i64(a, (int64_t)c->schedule_id);
     xpl_pg_arg_text(a, xpl_str_from(s->owner));
@@ -209,7 +209,7 @@ xpl_status_t xpl_pg_put_capture(struct xpl_store *base, const struct xpl_history
     xpl_pg_arg_i64(&a, (int64_t)m->dev);
     xpl_pg_arg_i64(&a, (int64_t)m->ino);
     xpl_pg_arg_i64(&a, (int64_t)m->bytes);
-    xpl_pg_arg_i64(&a, m->made_ms);
+    xpl_pg_arg_i64(&a, xpl_pg_shared_ms(s, m->made_ms));
     xpl_pg_arg_i64(&a, (int64_t)m->n_hosts);
     const xpl_status_t st =
         q.failed
@@ -292,6 +292,9 @@ xpl_status_t xpl_pg_reap_captures(struct xpl_store *base, struct xpl_arena *aren
         " t AS (DELETE FROM capture_targets WHERE expires_at<clock_timestamp() AND capture_id IN"
         " (SELECT id FROM l)) SELECT id, schedule_id, begin_ms, session, ino FROM c",
         &a, read_lost, &to, err));
+    struct xpl_capture_lost *const lost = to.v;
+    for (size_t i = 0; i < to.n; i++)
+        lost[i].begin_ms = xpl_pg_our_ms(s, lost[i].begin_ms);
     *ret = to.v;
     *ret_n = to.n;
     return XPL_OK;
@@ -364,6 +367,11 @@ xpl_status_t xpl_pg_list_captures(struct xpl_store *base, uint64_t before, size_
                              " duration_ms, schedule_id FROM captures WHERE id<$1"
                              " ORDER BY id DESC LIMIT $2",
                              &a, read_captures, &to, err));
+    struct xpl_history_capture *const l = to.v;
+    for (size_t i = 0; i < to.n; i++) {
+        l[i].begin_ms = xpl_pg_our_ms(s, l[i].begin_ms);
+        l[i].end_ms = xpl_pg_our_ms(s, l[i].end_ms);
+    }
     *ret = to.v;
     *ret_n = to.n;
     if (!to.n) return XPL_OK;

@@ -8,10 +8,44 @@
 #include "base/arena.h"
 #include "storage/store/postgresql/impl.h"
 
-int64_t xpl_pg_now_ms(void) {
+enum { SAME_MS = 1000 };
+
+static int64_t clock_ms(clockid_t id) {
     struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
+    (void)clock_gettime(id, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+enum xpl_pg_rc xpl_pg_read_clock(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
+    int64_t theirs = 0;
+    const int64_t before = clock_ms(CLOCK_BOOTTIME);
+    const enum xpl_pg_rc rc =
+        xpl_pg_ask(c, "SELECT (extract(epoch FROM clock_timestamp())*1000)::bigint", NULL, &theirs);
+    const int64_t after = clock_ms(CLOCK_BOOTTIME);
+    if (rc == XPL_PG_OK) atomic_store(&s->since_boot_ms, theirs - (before + after) / 2);
+    return rc;
+}
+
+int64_t xpl_pg_shift_ms(struct xpl_pg_store *s) {
+    const int64_t since_boot = atomic_load(&s->since_boot_ms);
+    const int64_t held = atomic_load(&s->shift_ms);
+    if (!since_boot) return held; // it was never there
+    const int64_t now = since_boot + clock_ms(CLOCK_BOOTTIME) - clock_ms(CLOCK_REALTIME);
+    if (now >= held - SAME_MS && now <= held + SAME_MS) return held;
+    atomic_store(&s->shift_ms, now);
+    return now;
+}
+
+int64_t xpl_pg_shared_ms(struct xpl_pg_store *s, int64_t ours_ms) {
+    return ours_ms ? ours_ms + xpl_pg_shift_ms(s) : 0;
+}
+
+int64_t xpl_pg_our_ms(struct xpl_pg_store *s, int64_t shared_ms) {
+    return shared_ms ? shared_ms - xpl_pg_shift_ms(s) : 0;
+}
+
+int64_t xpl_pg_now_ms(struct xpl_pg_store *s) {
+    return clock_ms(CLOCK_REALTIME) + xpl_pg_shift_ms(s);
 }
 
 void xpl_pg_notice(struct xpl_pg_store *s, const char *fmt, ...) {

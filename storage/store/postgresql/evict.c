@@ -105,7 +105,7 @@ enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s) {
     xpl_buf_init(&ids, (size_t)1 << 20);
     if (take_ids(s->touched, PG_TOUCHES, &ids)) {
         xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
-        xpl_pg_arg_i64(&a, xpl_pg_now_ms());
+        xpl_pg_arg_i64(&a, xpl_pg_now_ms(s));
         // Rows that others have locked are in use anyway.
         rc = xpl_pg_query(s->w,
                           "UPDATE results SET used_at_ms=$2 WHERE id IN (SELECT id FROM results"
@@ -149,7 +149,8 @@ static enum xpl_pg_rc evict_some(struct xpl_pg_store *s, bool *ret_more) {
     atomic_fetch_add(&s->evicted, (uint64_t)n);
     *ret_more = n > 0;
     if (rc != XPL_PG_OK || n > 0) return rc;
-    xpl_pg_arg_i64(&rows, s->tx.began_ms); // rows of this transaction are younger
+    xpl_pg_arg_i64(&rows,
+                   xpl_pg_shared_ms(s, s->tx.began_ms)); // rows of this transaction are younger
     rc = xpl_pg_ask(s->w,
                     "SELECT id FROM profiles WHERE rows_at_ms<$1 ORDER BY rows_at_ms, id LIMIT 1"
                     " FOR UPDATE SKIP LOCKED",

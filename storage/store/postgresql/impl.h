@@ -57,6 +57,10 @@ struct xpl_pg_store {
     uint8_t secret[XPL_STORE_SECRET];
     struct xpl_notices notices;
 
+    // The database's clock less this machine's, which counts from its start and is never set.
+    _Atomic int64_t since_boot_ms;
+    _Atomic int64_t shift_ms; // see xpl_pg_shift_ms
+
     atomic_int role;
     atomic_bool rows_deleted;         // names may be left over
     atomic_uint_fast64_t swept_at_ns; // names and partitions
@@ -73,7 +77,16 @@ static inline struct xpl_pg_store *xpl_pg_of(struct xpl_store *base) {
 
 // ---- core.c ----
 
-int64_t xpl_pg_now_ms(void); // since 1970
+// Times that daemons share are the database's, as clocks of machines may be hours apart: what is
+// added to our wall clock for that, milliseconds.  0 up to a second, so that it does not change
+// all the time; it follows a clock that is set.
+int64_t xpl_pg_shift_ms(struct xpl_pg_store *s);
+// Our times as the database's, and back; 0, which is no time, stays 0.
+int64_t xpl_pg_shared_ms(struct xpl_pg_store *s, int64_t ours_ms);
+int64_t xpl_pg_our_ms(struct xpl_pg_store *s, int64_t shared_ms);
+int64_t xpl_pg_now_ms(struct xpl_pg_store *s); // since 1970, by the database's clock
+// Asks for the database's clock.
+enum xpl_pg_rc xpl_pg_read_clock(struct xpl_pg_store *s, struct xpl_pg_conn *c);
 void xpl_pg_notice(struct xpl_pg_store *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 bool xpl_pg_next_notice(struct xpl_store *base, char *buf, size_t size);
@@ -94,7 +107,7 @@ enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c);
 enum xpl_pg_rc xpl_pg_migrate(struct xpl_pg_conn *c, bool read_only, bool *ret_newer);
 // Makes the partition of this week.
 enum xpl_pg_rc xpl_pg_make_week(struct xpl_pg_conn *c, int64_t week);
-int64_t xpl_pg_this_week(void);
+int64_t xpl_pg_this_week(struct xpl_pg_store *s);
 
 // ---- secret.c ----
 

@@ -66,8 +66,10 @@ static enum xpl_pg_rc make_ready(struct xpl_pg_store *s, struct xpl_pg_conn *c,
         (void)snprintf(c->why, sizeof c->why, "the server is older than version 15");
         return XPL_PG_DENIED;
     }
-    enum xpl_pg_rc rc = xpl_pg_ask(
-        c, "SELECT (current_setting('transaction_read_only')='on')::int::bigint", NULL, &ro);
+    enum xpl_pg_rc rc = xpl_pg_read_clock(s, c);
+    if (rc != XPL_PG_OK) return rc;
+    rc = xpl_pg_ask(c, "SELECT (current_setting('transaction_read_only')='on')::int::bigint", NULL,
+                    &ro);
     *ret_read_only = s->read_only || ro;
     if (rc == XPL_PG_OK) rc = xpl_pg_migrate(c, *ret_read_only, &newer);
     if (rc == XPL_PG_OK && newer) {

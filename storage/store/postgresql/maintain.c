@@ -50,7 +50,7 @@ static enum xpl_pg_rc remove_profile(struct xpl_pg_store *s, int64_t id) {
 static enum xpl_pg_rc sweep_gone(struct xpl_pg_store *s, int64_t gone_s, int *budget) {
     struct xpl_pg_args now = {0}, before = {0};
     int64_t fence = 0, id = 0;
-    const int64_t now_s = xpl_pg_now_ms() / 1000;
+    const int64_t now_s = xpl_pg_now_ms(s) / 1000;
     enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
     if (rc == XPL_PG_NONE || (rc == XPL_PG_OK && fence != s->fence)) {
         atomic_store(&s->tx.catalogue_known, false);
@@ -146,7 +146,7 @@ static enum xpl_pg_rc drop_week(struct xpl_pg_store *s, int64_t week) {
 static enum xpl_pg_rc drop_weeks(struct xpl_pg_store *s) {
     PGresult *r = NULL;
     struct xpl_pg_args a = {0};
-    xpl_pg_arg_i64(&a, xpl_pg_this_week() - 1);
+    xpl_pg_arg_i64(&a, xpl_pg_this_week(s) - 1);
     enum xpl_pg_rc rc =
         xpl_pg_query(s->w,
                      "SELECT w FROM (SELECT substr(c.relname, 13)::bigint AS w FROM pg_inherits i"

@@ -316,7 +316,7 @@ static enum xpl_pg_rc add_result(struct put *p, bool in_chunks) {
     xpl_pg_arg_i64(&a, (int64_t)key->n_profiles);
     xpl_pg_arg_i64(&a, (int64_t)p->data.len);
     xpl_pg_arg_i64(&a, p->checksum);
-    xpl_pg_arg_i64(&a, xpl_pg_now_ms());
+    xpl_pg_arg_i64(&a, xpl_pg_now_ms(p->s));
     if (p->meta.len)
         xpl_pg_arg_bytes(&a, p->meta);
     else

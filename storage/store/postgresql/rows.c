@@ -251,7 +251,7 @@ static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
     xpl_pg_arg_text(&a, (xpl_str_t){(const char *)type.ptr, type.len});
     xpl_pg_arg_u64(&a, w->rows->device_cores);
     xpl_pg_arg_i64(&a, version);
-    xpl_pg_arg_i64(&a, xpl_pg_now_ms());
+    xpl_pg_arg_i64(&a, xpl_pg_now_ms(w->s));
     xpl_pg_arg_i64(&a, (int64_t)n);
     return xpl_pg_query(w->s->w,
                         "UPDATE profiles SET device_type=$2, device_cores=$3, rows_version=$4,"

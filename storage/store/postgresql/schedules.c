@@ -130,6 +130,15 @@ static enum xpl_pg_rc read_schedules(struct xpl_pg_conn *c, const PGresult *r, v
     return XPL_PG_OK;
 }
 
+// Turns and captures are at times of the database's clock.
+static void use_our_clock(struct xpl_pg_store *s, const struct xpl_pg_rows *rows) {
+    struct xpl_history_schedule *const l = rows->v;
+    for (size_t i = 0; i < rows->n; i++) {
+        l[i].next_ms = xpl_pg_our_ms(s, l[i].next_ms);
+        l[i].done_ms = xpl_pg_our_ms(s, l[i].done_ms);
+    }
+}
+
 #define COLUMNS                                                                                    \
     "s.id, request, created_ms, next_ms, last_capture_id, fence, coalesce((SELECT max(begin_ms)"   \
     " FROM captures c WHERE c.schedule_id=s.id AND state NOT IN (1,5,6)),0)"
@@ -153,6 +162,7 @@ static xpl_status_t claim(struct xpl_store *base, size_t max, uint64_t lease_ms,
         " expires_at=clock_timestamp()+$2::float8*interval '1 ms' FROM f WHERE s.id=f.id"
         " RETURNING " COLUMNS,
         &a, read_schedules, &to, err));
+    use_our_clock(s, &to);
     *ret = to.v;
     *ret_n = to.n;
     return XPL_OK;
@@ -196,7 +206,7 @@ static xpl_status_t add_schedule(struct xpl_store *base, const struct xpl_histor
     int64_t id = 0;
     xpl_pg_arg_bytes(&a, one->request);
     xpl_pg_arg_i64(&a, one->created_ms);
-    xpl_pg_arg_i64(&a, one->next_ms);
+    xpl_pg_arg_i64(&a, xpl_pg_shared_ms(s, one->next_ms));
     xpl_pg_arg_text(&a, lease_ms ? xpl_str_from(s->owner) : XPL_STR(""));
     xpl_pg_arg_i64(&a, (int64_t)lease_ms);
     XPL_TRY(xpl_pg_job_query(s,
@@ -209,12 +219,13 @@ static xpl_status_t add_schedule(struct xpl_store *base, const struct xpl_histor
     return XPL_OK;
 }
 
-static void put_session_args(struct xpl_pg_args *a, const struct xpl_history_session *one) {
+static void put_session_args(struct xpl_pg_store *s, struct xpl_pg_args *a,
+                             const struct xpl_history_session *one) {
     xpl_pg_arg_text(a, one->name); // session writers make these names
     xpl_pg_arg_i64(a, (int64_t)one->dev);
     xpl_pg_arg_i64(a, (int64_t)one->ino);
     xpl_pg_arg_i64(a, (int64_t)one->bytes);
-    xpl_pg_arg_i64(a, one->made_ms);
+    xpl_pg_arg_i64(a, xpl_pg_shared_ms(s, one->made_ms));
     xpl_pg_arg_i64(a, (int64_t)one->n_hosts);
 }
 
@@ -222,7 +233,7 @@ static xpl_status_t add_session(struct xpl_store *base, uint64_t schedule_id,
                                 const struct xpl_history_session *one, struct xpl_error *err) {
     struct xpl_pg_args a = {0};
     xpl_pg_arg_i64(&a, (int64_t)schedule_id);
-    put_session_args(&a, one);
+    put_session_args(xpl_pg_of(base), &a, one);
     return xpl_pg_job_query(xpl_pg_of(base),
                             "INSERT INTO schedule_sessions SELECT id,$2,$3,$4,$5,$6,$7 FROM"
                             " schedules WHERE id=$1 ON CONFLICT(schedule_id, name) DO UPDATE SET"
@@ -257,7 +268,7 @@ static xpl_status_t set_schedule(struct xpl_store *base, const struct xpl_histor
     struct xpl_pg_args a = {0};
     int64_t id = 0;
     xpl_pg_arg_i64(&a, (int64_t)one->id);
-    xpl_pg_arg_i64(&a, one->next_ms);
+    xpl_pg_arg_i64(&a, xpl_pg_shared_ms(s, one->next_ms));
     xpl_pg_arg_i64(&a, (int64_t)one->last_capture_id);
     xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     xpl_pg_arg_i64(&a, one->fence);
@@ -282,8 +293,10 @@ static xpl_status_t schedules(struct xpl_store *base, struct xpl_arena *arena,
                               struct xpl_history_schedule **ret, size_t *ret_n,
                               struct xpl_error *err) {
     struct xpl_pg_rows to = {.arena = arena};
-    XPL_TRY(xpl_pg_job_query(xpl_pg_of(base), "SELECT " COLUMNS " FROM schedules s ORDER BY s.id",
-                             NULL, read_schedules, &to, err));
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    XPL_TRY(xpl_pg_job_query(s, "SELECT " COLUMNS " FROM schedules s ORDER BY s.id", NULL,
+                             read_schedules, &to, err));
+    use_our_clock(s, &to);
     *ret = to.v;
     *ret_n = to.n;
     return XPL_OK;
@@ -318,6 +331,9 @@ static xpl_status_t sessions(struct xpl_store *base, uint64_t schedule_id, struc
                              "SELECT name, dev, ino, bytes, made_ms, hosts FROM schedule_sessions"
                              " WHERE schedule_id=$1 ORDER BY made_ms, name COLLATE \"C\"",
                              &a, read_sessions, &to, err));
+    struct xpl_history_session *const l = to.v;
+    for (size_t i = 0; i < to.n; i++)
+        l[i].made_ms = xpl_pg_our_ms(xpl_pg_of(base), l[i].made_ms);
     *ret = to.v;
     *ret_n = to.n;
     return XPL_OK;

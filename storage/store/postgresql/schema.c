@@ -234,8 +234,8 @@ enum xpl_pg_rc xpl_pg_migrate(struct xpl_pg_conn *c, bool read_only, bool *ret_n
     return rc != XPL_PG_OK ? rc : end;
 }
 
-int64_t xpl_pg_this_week(void) {
-    return xpl_pg_now_ms() / (7 * 86400 * (int64_t)1000);
+int64_t xpl_pg_this_week(struct xpl_pg_store *s) {
+    return xpl_pg_now_ms(s) / (7 * 86400 * (int64_t)1000);
 }
 
 enum xpl_pg_rc xpl_pg_make_week(struct xpl_pg_conn *c, int64_t week) {

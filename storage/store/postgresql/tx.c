@@ -20,7 +20,7 @@ static void after_failure(struct xpl_pg_store *s, enum xpl_pg_rc rc) {
 }
 
 static enum xpl_pg_rc start(struct xpl_pg_store *s) {
-    const int64_t week = xpl_pg_this_week();
+    const int64_t week = xpl_pg_this_week(s);
     enum xpl_pg_rc rc = XPL_PG_OK;
     if (s->week != week) rc = xpl_pg_make_week(s->w, week);
     if (rc == XPL_PG_OK) s->week = week;
