@@ -133,7 +133,8 @@ void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t
 // ---- where daemons share captures ----
 
 // Renews the leases of all that this daemon does for the others; captures whose lease is another's
-// are cancelled.  What is kept is in `arena`, with when that was asked.  Blocks; any thread.
+// are cancelled, and those that nobody does are withdrawn.  Which schedules are kept is in `arena`,
+// with when that was asked.  Blocks; any thread.
 xpl_status_t xpl_capture_jobs_renew(struct xpl_capture_jobs *c, struct xpl_arena *arena,
                                     struct xpl_kept_leases *ret, uint64_t *ret_asked_ns,
                                     struct xpl_error *err) XPL_NODISCARD;
@@ -141,7 +142,7 @@ xpl_status_t xpl_capture_jobs_renew(struct xpl_capture_jobs *c, struct xpl_arena
 void xpl_capture_jobs_expire(struct xpl_capture_jobs *c);
 // Notes the ends that the database did not take.  True: there are none left.  Blocks.
 bool xpl_capture_jobs_send_ends(struct xpl_capture_jobs *c);
-// Whether one runs that has a lease.
+// Whether one runs that has a lease, or may have one.
 bool xpl_capture_jobs_has_leases(struct xpl_capture_jobs *c);
 const struct xpl_capture_jobs_options *
 xpl_capture_jobs_get_options(const struct xpl_capture_jobs *c);

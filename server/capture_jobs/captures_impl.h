@@ -61,6 +61,8 @@ struct xpl_capture_jobs {
     uint64_t ended[XPL_CAPTURED_CANCELLED + 1]; // by outcome
     uint64_t last_id;
     bool stopping;
+    unsigned beginning;       // jobs that are being numbered
+    bool unsure;              // one may have a number that it does not know
     atomic_ullong n_notes;    // of others' directories
     atomic_ullong host_bytes; // that one answer may take, at most
     struct xpl_capture_budget budget;

@@ -144,6 +144,14 @@ static void set_number(struct job *j, uint64_t id, uint64_t leased_ns) {
     pthread_mutex_unlock(&j->captures->mu);
 }
 
+// While one is being numbered nobody knows which numbers are known.
+static void set_beginning(struct xpl_capture_jobs *c, bool begins, bool unsure) {
+    pthread_mutex_lock(&c->mu);
+    c->beginning += begins ? 1 : -1u;
+    c->unsure |= unsure;
+    pthread_mutex_unlock(&c->mu);
+}
+
 // The number that it had before, as nothing is known of the other one.
 static void forget_number(struct job *j) {
     struct xpl_error err = {0};
@@ -160,9 +168,12 @@ xpl_status_t xpl_capture_job_number(struct job *j, const struct xpl_history_capt
     const struct xpl_capture_jobs_options *const o = &j->captures->o;
     struct xpl_error why = {0};
     uint64_t id = 0;
+    set_beginning(j->captures, true, false);
     const uint64_t now = xpl_clock_ns();
     const xpl_status_t st = xpl_capture_job_ops(j)->begin(o->shared, h, j->of.fence ? &j->of : NULL,
                                                           o->lease_ms, &id, &why);
+    if (st == XPL_OK) set_number(j, id, now);
+    set_beginning(j->captures, false, st != XPL_OK && st != XPL_ABORTED);
     if (st == XPL_ABORTED) XPL_RETURN_ERROR(err, st, "%s", why.msg);
     if (st != XPL_OK && j->of.fence) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s", why.msg);
     if (st != XPL_OK) {
@@ -170,7 +181,6 @@ xpl_status_t xpl_capture_job_number(struct job *j, const struct xpl_history_capt
                 why.msg);
         return XPL_OK;
     }
-    set_number(j, id, now);
     ask_others(j);
     const xpl_status_t free = check_targets(j, err);
     if (free != XPL_OK) forget_number(j);
@@ -196,21 +206,66 @@ static bool has_id(const uint64_t *ids, size_t n, uint64_t id) {
     return i < n;
 }
 
-xpl_status_t xpl_capture_jobs_renew(struct xpl_capture_jobs *c, struct xpl_arena *arena,
-                                    struct xpl_kept_leases *ret, uint64_t *ret_asked_ns,
-                                    struct xpl_error *err) {
-    const uint64_t now = xpl_clock_ns();
-    XPL_TRY(c->ops->renew(c->o.shared, c->o.lease_ms, arena, ret, err));
-    pthread_mutex_lock(&c->mu);
+static bool is_known(const struct xpl_capture_jobs *c, uint64_t id) {
+    const struct job *j = c->jobs;
+    while (j && j->id != id)
+        j = j->next;
+    return j != NULL;
+}
+
+// Leaves in `l` the captures that nobody does: the answer that numbered them was lost, and they go
+// on by themselves or begin again.  The caller holds the mutex.
+static void keep_strays(struct xpl_capture_jobs *c, struct xpl_kept_leases *l) {
+    size_t n = 0;
+    for (size_t i = 0; !c->beginning && i < l->n_captures; i++)
+        if (!is_known(c, l->captures[i])) l->captures[n++] = l->captures[i];
+    l->n_captures = n;
+}
+
+// One that has ended meanwhile is not running any more, and stays.
+static void withdraw_strays(struct xpl_capture_jobs *c, const struct xpl_kept_leases *l) {
+    struct xpl_error err = {0};
+    for (size_t i = 0; i < l->n_captures; i++)
+        if (c->ops->withdraw(c->o.shared, l->captures[i], &err) != XPL_OK)
+            xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", l->captures[i], err.msg);
+}
+
+// The caller holds the mutex.
+static void take_kept(struct xpl_capture_jobs *c, const struct xpl_kept_leases *l, uint64_t now) {
     for (struct job *j = c->jobs; j; j = j->next) {
         // One that began meanwhile may not be among them.
         if (j->state != JOB_RUNNING || !atomic_load(&j->shared) || j->shared_ns > now) continue;
-        if (has_id(ret->captures, ret->n_captures, j->id))
+        if (has_id(l->captures, l->n_captures, j->id))
             atomic_store(&j->leased_ns, now);
         else
             lose(j, "its lease is over, and it is another daemon's to go on");
     }
+}
+
+// Whether there may be strays that a list of now has.
+static bool take_unsure(struct xpl_capture_jobs *c) {
+    pthread_mutex_lock(&c->mu);
+    const bool unsure = c->unsure;
+    c->unsure = false;
     pthread_mutex_unlock(&c->mu);
+    return unsure;
+}
+
+xpl_status_t xpl_capture_jobs_renew(struct xpl_capture_jobs *c, struct xpl_arena *arena,
+                                    struct xpl_kept_leases *ret, uint64_t *ret_asked_ns,
+                                    struct xpl_error *err) {
+    const bool unsure = take_unsure(c);
+    const uint64_t now = xpl_clock_ns();
+    const xpl_status_t st = c->ops->renew(c->o.shared, c->o.lease_ms, arena, ret, err);
+    pthread_mutex_lock(&c->mu);
+    c->unsure |= unsure && (st != XPL_OK || c->beginning);
+    if (st == XPL_OK) {
+        take_kept(c, ret, now);
+        keep_strays(c, ret);
+    }
+    pthread_mutex_unlock(&c->mu);
+    if (st != XPL_OK) return st;
+    withdraw_strays(c, ret);
     *ret_asked_ns = now;
     return XPL_OK;
 }
@@ -244,8 +299,9 @@ bool xpl_capture_jobs_has_leases(struct xpl_capture_jobs *c) {
     const struct job *j = c->jobs;
     while (j && (j->state != JOB_RUNNING || !atomic_load(&j->shared)))
         j = j->next;
+    const bool has = j || c->unsure;
     pthread_mutex_unlock(&c->mu);
-    return j != NULL;
+    return has;
 }
 
 const struct xpl_capture_jobs_options *

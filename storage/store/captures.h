@@ -78,7 +78,7 @@ struct xpl_captures_ops {
     xpl_status_t (*begin)(struct xpl_store *s, const struct xpl_history_capture *c,
                           const struct xpl_schedule_claim *claim, uint64_t lease_ms,
                           uint64_t *ret_id, struct xpl_error *err);
-    // It did not begin after all: nothing is left of it.
+    // It did not begin after all: nothing is left of it.  One that is over stays.
     xpl_status_t (*withdraw)(struct xpl_store *s, uint64_t capture_id, struct xpl_error *err);
     // The session's directory, when it is known.
     xpl_status_t (*note_session)(struct xpl_store *s, uint64_t capture_id, xpl_str_t session,

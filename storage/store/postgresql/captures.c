@@ -166,7 +166,7 @@ xpl_status_t xpl_pg_withdraw_capture(struct xpl_store *base, uint64_t capture_id
     xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     return xpl_pg_job_query(
         s,
-        "WITH c AS (DELETE FROM captures WHERE id=$1 AND owner=$2 RETURNING id),"
+        "WITH c AS (DELETE FROM captures WHERE id=$1 AND owner=$2 AND state=1 RETURNING id),"
         " t AS (DELETE FROM capture_targets WHERE capture_id IN (SELECT id FROM"
         " c)) DELETE FROM capture_hosts WHERE capture_id IN (SELECT id FROM c)",
         &a, NULL, NULL, err);

@@ -504,6 +504,8 @@ static struct {
     bool waits; // captures begin while leases are renewed: step by step
     atomic_int step;
     uint64_t asked_ns; // while a schedule is added
+    bool loses_answer; // when a capture begins
+    uint64_t withdrawn;
     // Of a schedule whose claim this daemon does not know of:
     int64_t fence; // 0: there is none
     bool is_free;
@@ -524,8 +526,10 @@ static void await(int step) {
 static xpl_status_t begin_shared(struct xpl_store *s, const struct xpl_history_capture *c,
                                  const struct xpl_schedule_claim *claim, uint64_t lease_ms,
                                  uint64_t *ret_id, struct xpl_error *err) {
-    (void)s, (void)c, (void)claim, (void)lease_ms, (void)err;
-    *ret_id = ++database.begun;
+    (void)s, (void)c, (void)claim, (void)lease_ms;
+    database.begun++;
+    if (database.loses_answer) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "cut off");
+    *ret_id = database.begun;
     reach(1);
     await(2); // its row is there when the others were listed already
     return XPL_OK;
@@ -533,10 +537,24 @@ static xpl_status_t begin_shared(struct xpl_store *s, const struct xpl_history_c
 
 static xpl_status_t renew_shared(struct xpl_store *s, uint64_t lease_ms, struct xpl_arena *arena,
                                  struct xpl_kept_leases *ret, struct xpl_error *err) {
-    (void)s, (void)lease_ms, (void)arena, (void)err;
+    (void)s, (void)lease_ms, (void)err;
     *ret = (struct xpl_kept_leases){0};
+    if (!database.waits) { // all captures that ever began
+        CHECK((ret->captures = xpl_arena_array(arena, database.begun, sizeof *ret->captures)));
+        while (ret->n_captures < database.begun) {
+            ret->captures[ret->n_captures] = ret->n_captures + 1;
+            ret->n_captures++;
+        }
+    }
     reach(2);
     await(3);
+    return XPL_OK;
+}
+
+static xpl_status_t withdraw_shared(struct xpl_store *s, uint64_t id, struct xpl_error *err) {
+    (void)s, (void)err;
+    CHECK(!database.withdrawn);
+    database.withdrawn = id;
     return XPL_OK;
 }
 
@@ -630,6 +648,7 @@ static void start_shared(struct fixture *f) {
                                                      .note_session = note_shared,
                                                      .claim_targets = take_shared,
                                                      .renew = renew_shared,
+                                                     .withdraw = withdraw_shared,
                                                      .inspect = inspect_shared,
                                                      .claim = claim_shared,
                                                      .give_back = give_back_shared,
@@ -703,6 +722,31 @@ static void check_begun_meanwhile(void) {
     remove_dirs(&f);
 }
 
+// A capture that the database numbered, and whose number did not come, runs nowhere.
+static void check_lost_number(void) {
+    struct fixture f;
+    struct xpl_arena arena;
+    struct xpl_kept_leases kept;
+    uint64_t asked_ns;
+    atomic_bool first = false, second = false;
+    start_shared(&f);
+    database.loses_answer = true;
+    start_capture(&f, &first); // goes on by itself
+    await_done(&first);
+    CHECK(xpl_capture_jobs_has_leases(f.jobs));
+    database.loses_answer = false;
+    database.away = true; // what it came to is not known there, and its number is this daemon's
+    start_capture(&f, &second);
+    await_done(&second);
+    xpl_arena_init(&arena, 1 << 20);
+    CHECK_EQ(xpl_capture_jobs_renew(f.jobs, &arena, &kept, &asked_ns, NULL), XPL_OK);
+    xpl_arena_fini(&arena);
+    CHECK_EQ(database.withdrawn, 1);
+    CHECK(!xpl_capture_jobs_has_leases(f.jobs));
+    stop(&f);
+    remove_dirs(&f);
+}
+
 // A schedule that this daemon has by the database, and does not know of, as the answer that said so
 // was lost, is handed back; one that it cannot read is not handed to and fro.
 static void check_strays(void) {
@@ -738,6 +782,7 @@ int main(void) {
     check_killed();
     check_unsent();
     check_begun_meanwhile();
+    check_lost_number();
     check_strays();
     return 0;
 }

@@ -170,6 +170,8 @@ static void test_reaping(void) {
     CHECK_EQ(finish(a, gone, 0, false), XPL_ABORTED);
     CHECK_OK(finish(a, alive, 0, false), &err);
     CHECK_EQ(finish(a, alive, 0, false), XPL_ABORTED); // it is over
+    CHECK_OK(ops(a)->withdraw(a, alive, &err), &err);  // too late
+    CHECK_OK(ops(a)->withdraw(a, begin(a, 0, LONG_MS), &err), &err);
     CHECK_OK(ops(b)->list(b, 0, 9, &arena, &list, &n, &err), &err);
     CHECK_EQ(n, 2);
     CHECK(list[1].state == XPL_HISTORY_INTERRUPTED && list[1].hosts[0].code == XPL_ABORTED);
