@@ -509,6 +509,7 @@ static struct {
     // Of a schedule whose claim this daemon does not know of:
     int64_t fence; // 0: there is none
     bool is_free;
+    atomic_bool cut_off; // once
     atomic_uint inspected, given_back, claimed;
 } database;
 
@@ -607,7 +608,9 @@ static enum xpl_store_role shared_role(struct xpl_store *s) {
 static xpl_status_t inspect_shared(struct xpl_store *s, struct xpl_arena *arena,
                                    struct xpl_schedule_state **ret, size_t *ret_n, bool *ret_lost,
                                    struct xpl_error *err) {
-    (void)s, (void)err;
+    (void)s;
+    if (atomic_exchange(&database.cut_off, false))
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "cut off");
     *ret = xpl_arena_zalloc(arena, sizeof **ret);
     CHECK(*ret);
     (*ret)->claim = (struct xpl_schedule_claim){9, database.fence};
@@ -771,6 +774,25 @@ static void check_strays(void) {
     remove_dirs(&f);
 }
 
+// When the database is back whoever has a schedule has a lease's time to renew that.
+static void check_back_again(void) {
+    struct fixture f;
+    start_shared(&f);
+    database.fence = 1;
+    database.is_free = true; // the lease ran out meanwhile
+    database.cut_off = true;
+    struct xpl_capture_keeper *const keeper = xpl_capture_keeper_new(f.jobs, f.schedules);
+    CHECK(keeper);
+    for (int i = 0; atomic_load(&database.inspected) < 3; i++) {
+        CHECK(i < PATIENCE_MS / 10);
+        pause_ms(10);
+    }
+    CHECK_EQ(atomic_load(&database.claimed), 0);
+    xpl_capture_keeper_free(keeper);
+    stop(&f);
+    remove_dirs(&f);
+}
+
 int main(void) {
     (void)alarm(55);
     check_create();
@@ -784,5 +806,6 @@ int main(void) {
     check_begun_meanwhile();
     check_lost_number();
     check_strays();
+    check_back_again();
     return 0;
 }
