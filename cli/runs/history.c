@@ -302,7 +302,7 @@ static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
     return status;
 }
 
-// An empty variable of a script is no wish for all sessions.
+// A variable of a script that is empty does not ask for all sessions.
 static bool is_empty(const char *flag, const char *value) {
     if (value && !*value) (void)fprintf(stderr, "xplanectl: --%s: it is empty\n", flag);
     return value && !*value;
