@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/std_fds.h"
+#include "base/text/parse.h"
 #include "capture/capture.h"
 #include "cli/cleaner.h"
 #include "cli/remote.h"
@@ -393,13 +394,12 @@ int xpl_cmd_schedules(const struct xpl_args *a) {
 
 static int with_id(const struct xpl_args *a,
                    int (*call)(xpl_client *c, uint64_t id, xpl_result *r)) {
-    char *end;
-    const unsigned long long id = strtoull(a->rest[1], &end, 10);
-    if (end == a->rest[1] || *end) return usage("ID is a number");
+    int64_t id;
+    if (!xpl_parse_int(xpl_str_from(a->rest[1]), 1, INT64_MAX, &id)) return usage("ID is a number");
     xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
     xpl_result r;
-    const int status = call(c, id, &r) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&r);
+    const int status = call(c, (uint64_t)id, &r) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&r);
     xpl_client_close(c);
     return status;
 }

@@ -77,9 +77,11 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
         refuse("--format csv is of the list, and of --memory", NULL, "");
         return false;
     }
-    if ((a->memory && (!module || (strcmp(a->memory, "lines") && strcmp(a->memory, "ops")))) ||
-        (a->other && !a->memory)) {
-        refuse("--memory is lines or ops, of a MODULE; --other needs it", a->memory, "lines|ops");
+    const bool is_view =
+        a->memory && (strcmp(a->memory, "lines") == 0 || strcmp(a->memory, "ops") == 0);
+    if ((a->memory && (!module || !is_view)) || (a->other && !a->memory)) {
+        refuse("--memory is lines or ops, of a MODULE; --other needs it",
+               is_view ? NULL : a->memory, "lines|ops");
         return false;
     }
     if (module) add(q, is_number(module) ? "program_id" : "module_name", module);

@@ -51,6 +51,10 @@ static bool print_guide(const void *unused, FILE *out) {
 static int help_of(const struct xpl_args *a) {
     const struct xpl_command *const c = a->n_rest > 1 ? find_command(a->rest[1]) : NULL;
     if (a->n_rest > 1 && !c) return unknown_command(a->rest[1]);
+    if (a->n_rest > 2) {
+        (void)fputs("Usage: xplanectl help [COMMAND]\n", stderr);
+        return XPL_EXIT_USAGE;
+    }
     return a->json || (a->format && strcmp(a->format, "json") == 0)
                ? xpl_commands_json(a, all_commands())
                : xpl_write_text(a, print_help, c);
@@ -131,7 +135,8 @@ static int run(const struct xpl_command *c, struct xpl_args *a) {
     if (!xpl_flags_check(a, c)) return XPL_EXIT_USAGE;
     if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max)
         return choose_format(c, a) && choose_section(c, a) ? c->run(a) : XPL_EXIT_USAGE;
-    (void)fprintf(stderr, "Usage: xplanectl %s %s\n", c->name, c->arguments);
+    (void)fprintf(stderr, "Usage: xplanectl %s%s%s\n", c->name, *c->arguments ? " " : "",
+                  c->arguments);
     return XPL_EXIT_USAGE;
 }
 

@@ -403,6 +403,14 @@ class Words(Case):
         self.says(1, "cancel", "77")
         self.says(1, "unschedule", "77")
 
+    def test_wrong_words(self):
+        """Words too many, numbers too large, and no hint at what was given."""
+        self.server = f"unix:{self.place}/none"
+        for words, *command in (("Usage: xplanectl sessions\n", "sessions", "x"), ("Usage: xplanectl help [COMMAND]\n", "help", "sql", "x"),
+                                ("ID is a number", "cancel", "9" * 30), ("ID is a number", "cancel", "--", "-1"), ("ID is a number", "unschedule", "7x"),
+                                ("--other needs it\n", "hlo", PROFILE, "--memory", "lines"), ('did you mean "lines"?', "hlo", PROFILE, "--memory", "line")):
+            self.assertIn(words, self.says(2, *command))
+
     def test_token(self):
         token = self.place / "token"
         token.write_text("0123456789abcdef0123456789abcdef\n")
