@@ -53,6 +53,7 @@ struct task {
     const struct xpl_host **hosts; // of `snapshot`, one for each profile
     struct xpl_fingerprint *files; // that the result was made from
     bool identified;
+    bool again;                              // was not written the first time
     struct xpl_store_writer_product product; // PRODUCT, ROWS
     xpl_bytes_t data, meta;                  // ANSWER
     struct xpl_snapshot *snapshot;
@@ -240,12 +241,21 @@ static bool is_away(struct xpl_store_writer *w) {
 
 static void keep_for_later(struct xpl_store_writer *w, struct task *t);
 
+// Whether a store that others share failed as it was away for a moment.  It may be back by now, or
+// not be known to be away yet: so what fails once in that way is tried again.
+static bool was_away(struct xpl_store_writer *w, const struct task *t, xpl_status_t st) {
+    if (is_away(w)) return true;
+    return !t->again && xpl_store_jobs(w->o.store) &&
+           (st == XPL_UNAVAILABLE || st == XPL_FAILED_PRECONDITION);
+}
+
 // Takes the task over when the store went away meanwhile; else false.
 static bool run_task(struct xpl_store_writer *w, struct task *t) {
     struct xpl_error err = {0};
     const xpl_status_t st = write_task(w, t, &err);
-    const bool later =
-        st != XPL_OK && !is_outdated(st) && t->kind != ROWS && t->kind != CATALOGUE && is_away(w);
+    const bool later = st != XPL_OK && !is_outdated(st) && t->kind != ROWS &&
+                       t->kind != CATALOGUE && was_away(w, t, st);
+    t->again = true;
     if (later)
         keep_for_later(w, t);
     else

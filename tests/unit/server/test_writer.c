@@ -9,6 +9,7 @@
 #include "analysis/formats/format.h"
 #include "base/buf.h"
 #include "storage/sessions/identity.h"
+#include "storage/store/jobs.h"
 #include "tests/unit/storage/store_helpers.h"
 
 static const char answer[] = "an answer";
@@ -131,6 +132,43 @@ static void test_kept(void) {
     put_answer(&f);
     CHECK_EQ(stop_writer(&f).hashed_bytes, 0);
     CHECK(xpl_identity_lookup(f.identity, &f.host->fingerprint, &id) && has_answer(&f, &id));
+    end(&f);
+    remove_dir();
+}
+
+static const struct xpl_store_ops *whole_ops;
+static int n_lost; // so many still come
+
+static xpl_status_t lose(struct xpl_store *s, const struct xpl_store_key *key, xpl_bytes_t data,
+                         xpl_bytes_t meta, struct xpl_error *err) {
+    if (n_lost-- <= 0) return whole_ops->put(s, key, data, meta, err);
+    XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the connection is closed");
+}
+
+// A store that others share loses its connection and has another one at once: what it was given is
+// written then; not for ever.
+static void test_lost(int lost, bool is_kept) {
+    static const struct xpl_job_ops shared;
+    struct fixture f;
+    struct xpl_profile_id id;
+    begin_dir();
+    start(&f);
+    xpl_store_writer_free(f.writer, 3000);
+    whole_ops = f.store->ops;
+    struct xpl_store_ops lossy = *whole_ops;
+    lossy.put = lose;
+    lossy.jobs = &shared;
+    n_lost = lost;
+    f.store->ops = &lossy;
+    const struct xpl_store_writer_options w = {.store = f.store, .identity = f.identity};
+    CHECK((f.writer = xpl_store_writer_new(&w)));
+    put_answer(&f);
+    const struct xpl_store_writer_stats st = stop_writer(&f);
+    CHECK_EQ(st.writes, is_kept);
+    CHECK_EQ(st.failed, !is_kept);
+    f.store->ops = whole_ops;
+    CHECK(xpl_identity_lookup(f.identity, &f.host->fingerprint, &id));
+    CHECK_EQ(has_answer(&f, &id), is_kept);
     end(&f);
     remove_dir();
 }
@@ -297,6 +335,8 @@ static void test_flush(void) {
 
 int main(void) {
     test_kept();
+    test_lost(1, true);
+    test_lost(2, false);
     test_flush();
     test_changed();
     test_waits_for_quiet();
