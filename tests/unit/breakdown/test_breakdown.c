@@ -191,8 +191,7 @@ static void test_loader_apart(void) {
 static void test_keras_input(void) {
     struct slow_cpu s;
     struct xpl_arena arena;
-    slow_begin(&s);
-    s.other = mk_line(3, "tf_data_iterator_get_next/77");
+    slow_begin_with(&s, "tf_data_iterator_get_next/77");
     for (int i = 0; i < SLOW_STEPS; i++) {
         slow_step(&s, i, SLOW_STEP_US);
         slow_host(&s, "TFE_Py_ExecuteCancelable", i, 0, SLOW_STEP_US);
