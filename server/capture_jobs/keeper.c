@@ -83,10 +83,9 @@ static xpl_status_t reap(struct xpl_capture_keeper *k, struct xpl_arena *arena,
     return XPL_OK;
 }
 
-// Another daemon may have been away with the database: it has time to renew what it has, also from
-// the first answer on, with which that time is set.
+// Another daemon may have been away with the database: it has time to renew what it has.
 static bool may_take_over(const struct xpl_capture_keeper *k) {
-    return k->answered && xpl_clock_ns() >= k->steady_ns;
+    return xpl_clock_ns() >= k->steady_ns;
 }
 
 static bool was_stray(const struct xpl_capture_keeper *k, const struct xpl_schedule_claim *c) {
