@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private: objects that are written, small ones by one request, others in parts.  An object is
-// there as a whole or not at all, and takes no other one's place where the store knows
-// If-None-Match.
+// Objects that are written, small ones by one request, others in parts.  An object is there as a
+// whole or not at all, and takes no other one's place where the store knows If-None-Match.
 #ifndef XPL_STORAGE_OBJECTS_SENDER_H_
 #define XPL_STORAGE_OBJECTS_SENDER_H_
 
