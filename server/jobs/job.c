@@ -57,7 +57,7 @@ static void inject_fault(const struct xpl_job_slot *s) {
     const xpl_str_t host = s->job.spec.host;
     if (kill && strncmp(kill, host.ptr, host.len) == 0 && strchr(" ", kill[host.len])) abort();
     const uint64_t until = xpl_clock_ns() + (delay ? strtoull(delay, NULL, 10) : 0) * 1000000u;
-    while (xpl_clock_ns() < until && !atomic_load(&s->cancelled))
+    while (xpl_clock_ns() < until && !is_over((void *)(uintptr_t)s))
         pause_ms(5);
 }
 #else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PostgreSQL server of the test's own: Debian's binaries, a data directory below the current one,
-// a socket below /tmp, no TCP.  It ends with the test, whatever way that ends.
+// a socket below /tmp, no TCP unless a test says so.  It ends with the test, whatever way that
+// ends.
 #ifndef XPL_TESTS_CLUSTER_PG_SERVER_H_
 #define XPL_TESTS_CLUSTER_PG_SERVER_H_
 
@@ -9,6 +10,7 @@
 #include <glob.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,8 @@ static struct pg_server {
     pid_t pid, owner; // of the server; of who started it
     uid_t uid;        // servers refuse to run as root
     gid_t gid;
+    const char *address; // on which it listens, too; NULL: none
+    int netns;           // the network namespace that has it; 0: ours
 } pg;
 
 static inline void pg_pause_ms(long ms) {
@@ -38,6 +42,7 @@ static inline void pg_exec(const char *const argv[], pid_t parent) {
     char path[300];
     const int log = open("/dev/null", O_RDWR);
     (void)snprintf(path, sizeof path, "%s/%s", pg.bin, argv[0]);
+    if (pg.netns && setns(pg.netns, CLONE_NEWNET) != 0) _exit(96);
     if (pg.uid != geteuid() && (setgroups(0, NULL) || setgid(pg.gid) || setuid(pg.uid))) _exit(99);
     (void)prctl(PR_SET_PDEATHSIG, SIGQUIT);
     if (getppid() != parent || dup2(log, 0) < 0) _exit(98);
@@ -80,14 +85,26 @@ static inline void pg_sql(const char *database, const char *sql) {
 }
 
 static inline void pg_start(void) {
+    char listen[80];
+    (void)snprintf(listen, sizeof listen, "listen_addresses=%s", pg.address ? pg.address : "");
     pg.pid = pg_spawn((const char *const[]){
-        "postgres", "-D", pg.data, "-k", pg.socket, "-c", "listen_addresses=", "-c", "fsync=off",
-        "-c", "shared_buffers=32MB", "-c", "max_connections=60", "-c", "log_min_messages=fatal",
-        "-c", "max_prepared_transactions=4", NULL});
+        "postgres", "-D", pg.data, "-k", pg.socket, "-c", listen, "-c", "fsync=off", "-c",
+        "shared_buffers=32MB", "-c", "max_connections=60", "-c", "log_min_messages=fatal", "-c",
+        "max_prepared_transactions=4", NULL});
     for (int i = 0; pg_try("postgres", "SELECT 1") != 0; i++) {
         CHECK(i < 300 && waitpid(pg.pid, NULL, WNOHANG) == 0);
         pg_pause_ms(50);
     }
+}
+
+// From the next start on it listens on an address of a network namespace, for one client.
+static inline void pg_listen(int netns, const char *address, const char *client) {
+    char path[4200];
+    (void)snprintf(path, sizeof path, "%s/pg_hba.conf", pg.data);
+    FILE *const f = fopen(path, "a");
+    CHECK(f && fprintf(f, "host all all %s/32 trust\n", client) > 0 && fclose(f) == 0);
+    pg.netns = netns;
+    pg.address = address;
 }
 
 // SIGQUIT: as a crash; SIGINT: connections are ended.

@@ -27,16 +27,21 @@ static inline void add_hosts(const char *dir, const char *run, int n) {
     }
 }
 
-// `fault`: XPLANED_FAULT_JOBS of the worker, or NULL.
-static inline struct daemon_proc start_worker_in(const char *dir, const char *state_dir,
-                                                 const char *fault) {
-    const char *const flags[] = {"--role=worker", store_flag(),  "--job-lease=2s",
-                                 "--grace=20s",   "--workers=2", NULL};
+// `fault`: XPLANED_FAULT_JOBS of the worker, or NULL; `store`: its flag --store.
+static inline struct daemon_proc start_worker_at(const char *dir, const char *state_dir,
+                                                 const char *fault, const char *store) {
+    const char *const flags[] = {"--role=worker", store,    "--job-lease=2s", "--grace=20s",
+                                 "--workers=2",   "--http", "127.0.0.1:0",    NULL};
     if (fault)
         CHECK_EQ(setenv("XPLANED_FAULT_JOBS", fault, 1), 0);
     else
         CHECK_EQ(unsetenv("XPLANED_FAULT_JOBS"), 0);
     return start_daemon(dir, state_dir, flags);
+}
+
+static inline struct daemon_proc start_worker_in(const char *dir, const char *state_dir,
+                                                 const char *fault) {
+    return start_worker_at(dir, state_dir, fault, store_flag());
 }
 
 static inline struct daemon_proc start_worker(const char *dir, const char *fault) {

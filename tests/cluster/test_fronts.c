@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "tests/cluster/clocks.h"
+#include "tests/cluster/network.h"
 #include "tests/cluster/roles.h"
 #include "tests/server/http_client.h"
 
@@ -363,6 +364,68 @@ static void scenario_clocks(void) {
              0);
 }
 
+// A worker that has a link to the database, and nothing else.
+static struct daemon_proc start_remote_worker(const char *dir, const char *fault) {
+    static const char store[] = "--store=postgresql://postgres@" DATABASE_ADDRESS "/postgres";
+    make_network();
+    pg_stop(SIGINT);
+    pg_listen(net.database, DATABASE_ADDRESS, WORKER_ADDRESS);
+    pg_start();
+    enter_netns(net.worker);
+    const struct daemon_proc w = start_worker_at(dir, make_dir(), fault, store);
+    enter_netns(net.own);
+    wait_for("SELECT count(*)>0 FROM pg_stat_activity WHERE client_addr='" WORKER_ADDRESS "'",
+             10000);
+    return w;
+}
+
+// The link goes down while the worker has jobs: another one makes them when the lease is over.
+// When the link is back nothing of the first one's is taken, and it works again.
+static void cut_link(const int *ns, const char *down, const char *up) {
+    const char *const dir = make_dir();
+    struct asking q;
+    add_hosts(dir, "run", HOSTS);
+    add_hosts(dir, "again", 1);
+    struct daemon_proc a = start_remote_worker(dir, "delay_ms=8000"), front = start_front(dir);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
+             10000);
+    begin_asking(&q, &front, "run");
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    run_ip(*ns, down);
+    struct daemon_proc b = start_worker(dir, NULL);
+    end_asking(&q);
+    CHECK_STR(q.warning, "");
+    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_right(dir, &front, "run");
+    CHECK_EQ(stop_daemon(&b), 0);
+    wait_for("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'", 0);
+    run_ip(*ns, up);
+    enter_netns(net.worker);
+    expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 2");
+    expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"published\"} 0");
+    enter_netns(net.own);
+    CHECK(log_has(&a, "refused: the lease was over"));
+    wait_for("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'", 0);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
+             10000);
+    begin_asking(&q, &front, "again");
+    end_asking(&q);
+    enter_netns(net.worker);
+    expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"published\"} 2");
+    enter_netns(net.own);
+    CHECK_EQ(stop_daemon(&a), 0); // it is slow
+    expect_right(dir, &front, "again");
+    CHECK_EQ(stop_daemon(&front), 0);
+}
+
+// At the worker's end its machine knows; at the other one packets vanish.
+static void scenario_cut_near(void) {
+    cut_link(&net.worker, "link set worker down", "link set worker up");
+}
+static void scenario_cut_far(void) {
+    cut_link(&net.database, "link set database down", "link set database up");
+}
+
 // Workers are killed, frozen and ended at random moments, and begin again.  $XPL_MOMENTS: how many
 // moments there are, each with a session of its own.
 enum { MOMENTS = 10, N_WORKERS = 3 };
@@ -445,10 +508,10 @@ static void scenario_random(void) {
 
 int main(int argc, char **argv) {
     static const struct scenario all[] = {
-        {"shares", scenario_shares}, {"loses", scenario_loses}, {"warns", scenario_warns},
-        {"fair", scenario_fair},     {"alone", scenario_alone}, {"cancels", scenario_cancels},
-        {"random", scenario_random}, {"fleet", scenario_fleet}, {"counts", scenario_counts},
-        {"clocks", scenario_clocks},
+        {"shares", scenario_shares}, {"loses", scenario_loses},       {"warns", scenario_warns},
+        {"fair", scenario_fair},     {"alone", scenario_alone},       {"cancels", scenario_cancels},
+        {"random", scenario_random}, {"fleet", scenario_fleet},       {"counts", scenario_counts},
+        {"clocks", scenario_clocks}, {"cut_near", scenario_cut_near}, {"cut_far", scenario_cut_far},
     };
     const char *const why = pg_begin();
     if (why) {
