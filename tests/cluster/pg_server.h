@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A PostgreSQL server of the test's own: Debian's binaries, a data directory below the current one,
 // a socket below /tmp, no TCP unless a test says so.  It ends with the test, whatever way that
-// ends.
+// ends.  Where XPL_PG_POOLER is set pg_url leads to a PgBouncer in front of it, in transaction
+// mode.
 #ifndef XPL_TESTS_CLUSTER_PG_SERVER_H_
 #define XPL_TESTS_CLUSTER_PG_SERVER_H_
 
@@ -26,6 +27,7 @@ static struct pg_server {
     char bin[128];
     char data[4096], socket[64];
     pid_t pid, owner; // of the server; of who started it
+    pid_t pooler;     // PgBouncer, 0 without
     uid_t uid;        // servers refuse to run as root
     gid_t gid;
     const char *address; // on which it listens, too; NULL: none
@@ -37,11 +39,15 @@ static inline void pg_pause_ms(long ms) {
     (void)nanosleep(&t, NULL);
 }
 
+enum { PG_POOL = 3 }; // connections of PgBouncer to a database: fewer than one daemon has to it
+#define PG_POOLER "/usr/sbin/pgbouncer"
+
 // The child of fork: becomes the server's user and the program.
 static inline void pg_exec(const char *const argv[], pid_t parent) {
     char path[300];
     const int log = open("/dev/null", O_RDWR);
-    (void)snprintf(path, sizeof path, "%s/%s", pg.bin, argv[0]);
+    const bool found = argv[0][0] == '/';
+    (void)snprintf(path, sizeof path, "%s%s%s", found ? "" : pg.bin, found ? "" : "/", argv[0]);
     if (pg.netns && setns(pg.netns, CLONE_NEWNET) != 0) _exit(96);
     if (pg.uid != geteuid() && (setgroups(0, NULL) || setgid(pg.gid) || setuid(pg.uid))) _exit(99);
     (void)prctl(PR_SET_PDEATHSIG, SIGQUIT);
@@ -68,7 +74,8 @@ static inline int pg_run(const char *const argv[]) {
 
 static inline const char *pg_url(const char *database) {
     static char url[256];
-    (void)snprintf(url, sizeof url, "postgresql://postgres@/%s?host=%s", database, pg.socket);
+    (void)snprintf(url, sizeof url, "postgresql://postgres@/%s?host=%s%s", database, pg.socket,
+                   pg.pooler ? "/pooler" : "");
     return url;
 }
 
@@ -117,6 +124,7 @@ static inline void pg_stop(int sig) {
 static inline void pg_remove(void) {
     char cmd[4400];
     if (getpid() != pg.owner) return; // a child that was forked
+    if (pg.pooler > 0) (void)kill(pg.pooler, SIGTERM), (void)waitpid(pg.pooler, NULL, 0);
     if (pg.pid > 0) (void)kill(pg.pid, SIGQUIT), (void)waitpid(pg.pid, NULL, 0);
     (void)snprintf(cmd, sizeof cmd, "rm -rf '%s' '%s'", pg.data, pg.socket);
     if (system(cmd) != 0) fprintf(stderr, "%s failed\n", cmd);
@@ -151,6 +159,38 @@ static inline void pg_make_dirs(void) {
     CHECK(chmod(pg.socket, 0755) == 0);
 }
 
+// ---- PgBouncer ----
+
+// It takes no setting of a session but those that libpq always sends, and asks a server that was
+// lost again after a second instead of 15.
+static inline void pg_write_pooler(const char *dir, const char *path) {
+    FILE *const f = fopen(path, "w");
+    CHECK(f && fprintf(f,
+                       "[databases]\n* = host=%s user=postgres\n[pgbouncer]\n"
+                       "unix_socket_dir=%s\nlisten_port=5432\nauth_type=any\n"
+                       "pool_mode=transaction\ndefault_pool_size=%d\nserver_login_retry=1\n",
+                       pg.socket, dir, (int)PG_POOL) > 0);
+    CHECK_EQ(fclose(f), 0);
+}
+
+// NULL, or why there is none.
+static inline const char *pg_start_pooler(void) {
+    char dir[80], path[100], at[120];
+    struct stat st;
+    if (access(PG_POOLER, X_OK) != 0) return "no " PG_POOLER;
+    (void)snprintf(dir, sizeof dir, "%s/pooler", pg.socket);
+    (void)snprintf(path, sizeof path, "%s/pgbouncer.ini", dir);
+    (void)snprintf(at, sizeof at, "%s/.s.PGSQL.5432", dir);
+    CHECK(mkdir(dir, 0755) == 0 && chown(dir, pg.uid, pg.gid) == 0);
+    pg_write_pooler(dir, path);
+    pg.pooler = pg_spawn((const char *const[]){PG_POOLER, path, NULL});
+    for (int i = 0; stat(at, &st) != 0; i++) {
+        CHECK(i < 200 && waitpid(pg.pooler, NULL, WNOHANG) == 0);
+        pg_pause_ms(50);
+    }
+    return NULL;
+}
+
 // Makes and starts it.  NULL, or why there is none.
 static inline const char *pg_begin(void) {
     const struct passwd *const user =
@@ -166,7 +206,7 @@ static inline const char *pg_begin(void) {
                                                 "-A", "trust", "-E", "UTF8", "--locale=C", NULL});
     if (rc != 0) return "initdb cannot use this directory";
     pg_start();
-    return NULL;
+    return getenv("XPL_PG_POOLER") ? pg_start_pooler() : NULL;
 }
 
 #endif

@@ -113,6 +113,32 @@ static void scenario_shares(void) {
     CHECK_EQ(stop_daemon(&b), 0);
 }
 
+// Behind a pooler in transaction mode, which has fewer connections than these daemons have to it.
+static void scenario_pooled(void) {
+    const char *const dir = make_dir();
+    add_hosts(dir, "run", HOSTS);
+    struct daemon_proc a = start_worker(dir, NULL), b = start_worker(dir, NULL);
+    struct daemon_proc front = start_front(dir);
+    wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'", 5000);
+    xpl_client *const c = open_client(&front, 60000);
+    xpl_answer *const first = ask(c, "run", "overview_page");
+    CHECK_STR(xpl_answer_source(first), "store"); // workers made the products
+    xpl_answer_free(first);
+    xpl_client_close(c);
+    expect_right(dir, &front, "run");
+    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) BETWEEN 1 AND %d FROM pg_stat_activity WHERE"
+                   " application_name='xplaned'",
+                   (int)PG_POOL);
+    wait_for(sql, 0); // each daemon has two or more
+    CHECK_EQ(stop_daemon(&front), 0);
+    CHECK_EQ(stop_daemon(&a), 0);
+    CHECK_EQ(stop_daemon(&b), 0);
+    wait_for("SELECT count(*)=0 FROM daemons WHERE expires_at>clock_timestamp()", 0);
+}
+
 // One of two workers is killed with jobs: the answer takes the lease longer, and is right.
 static void scenario_loses(void) {
     const char *const dir = make_dir();
@@ -512,6 +538,7 @@ int main(int argc, char **argv) {
         {"fair", scenario_fair},     {"alone", scenario_alone},       {"cancels", scenario_cancels},
         {"random", scenario_random}, {"fleet", scenario_fleet},       {"counts", scenario_counts},
         {"clocks", scenario_clocks}, {"cut_near", scenario_cut_near}, {"cut_far", scenario_cut_far},
+        {"pooled", scenario_pooled},
     };
     const char *const why = pg_begin();
     if (why) {
