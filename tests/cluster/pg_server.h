@@ -28,6 +28,7 @@ static struct pg_server {
     char data[4096], socket[64];
     pid_t pid, owner; // of the server; of who started it
     pid_t pooler;     // PgBouncer, 0 without
+    int connections;  // of the server, 0: 60; three are those of superusers
     uid_t uid;        // servers refuse to run as root
     gid_t gid;
     const char *address; // on which it listens, too; NULL: none
@@ -92,12 +93,14 @@ static inline void pg_sql(const char *database, const char *sql) {
 }
 
 static inline void pg_start(void) {
-    char listen[80];
+    char listen[80], connections[40];
     (void)snprintf(listen, sizeof listen, "listen_addresses=%s", pg.address ? pg.address : "");
-    pg.pid = pg_spawn((const char *const[]){
-        "postgres", "-D", pg.data, "-k", pg.socket, "-c", listen, "-c", "fsync=off", "-c",
-        "shared_buffers=32MB", "-c", "max_connections=60", "-c", "log_min_messages=fatal", "-c",
-        "max_prepared_transactions=4", NULL});
+    (void)snprintf(connections, sizeof connections, "max_connections=%d",
+                   pg.connections ? pg.connections : 60);
+    pg.pid = pg_spawn((const char *const[]){"postgres", "-D", pg.data, "-k", pg.socket, "-c",
+                                            listen, "-c", "fsync=off", "-c", "shared_buffers=32MB",
+                                            "-c", connections, "-c", "log_min_messages=fatal", "-c",
+                                            "max_prepared_transactions=4", NULL});
     for (int i = 0; pg_try("postgres", "SELECT 1") != 0; i++) {
         CHECK(i < 300 && waitpid(pg.pid, NULL, WNOHANG) == 0);
         pg_pause_ms(50);

@@ -79,7 +79,10 @@ static void scenario_shared(void) {
     CHECK_EQ(stop_daemon(&b), 0);
 }
 
+enum { ASKING = 3 };
+
 static struct daemon_proc asked_daemon;
+static pthread_t asking[ASKING];
 static atomic_bool over;
 static atomic_int n_asked;
 
@@ -97,33 +100,129 @@ static void *ask_always(void *arg) {
     return NULL;
 }
 
+// A memory too small for the answers, so that they are searched in the store.
+static void begin_asking(const char *dir, const char *store) {
+    const char *const more[] = {"--no-prefetch", store, "--answer-cache=64KiB", NULL};
+    asked_daemon = start_daemon(dir, make_dir(), more);
+    for (uintptr_t i = 0; i < ASKING; i++)
+        CHECK(pthread_create(&asking[i], NULL, ask_always, (void *)(i * 7)) == 0);
+    pg_pause_ms(1500);
+}
+
+// None has failed.
+static void end_asking(void) {
+    atomic_store(&over, true);
+    for (size_t i = 0; i < ASKING; i++)
+        CHECK(pthread_join(asking[i], NULL) == 0);
+    fprintf(stderr, "%d requests, none failed\n", atomic_load(&n_asked));
+}
+
+// Answers are made all the time.
+static void expect_answers(long ms) {
+    const int before = atomic_load(&n_asked);
+    pg_pause_ms(ms);
+    CHECK(atomic_load(&n_asked) > before + 20);
+}
+
+// What is made from now on is shared.
+static void expect_shared(long ms) {
+    pg_sql("postgres", "DELETE FROM results"); // what comes now is new
+    CHECK_EQ(count_of("results", 1, ms), 1);
+}
+
 // Killed under requests: none fails, and what is made after its return is shared within 5 s.
 static void scenario_away(void) {
-    pthread_t t[3];
-    const char *const dir = make_sessions();
-    // A memory too small for the answers, so that they are searched in the store.
-    const char *const *const f = flags();
-    const char *const more[] = {f[0], f[1], "--answer-cache=64KiB", NULL};
-    asked_daemon = start_daemon(dir, make_dir(), more);
-    for (uintptr_t i = 0; i < 3; i++)
-        CHECK(pthread_create(&t[i], NULL, ask_always, (void *)(i * 7)) == 0);
+    begin_asking(make_sessions(), flags()[1]);
     for (int round = 0; round < 2; round++) {
-        pg_pause_ms(1500);
-        const int before = atomic_load(&n_asked);
         pg_stop(SIGQUIT);
-        pg_pause_ms(2500);
-        CHECK(atomic_load(&n_asked) > before + 20); // answers are made
+        expect_answers(2500);
         pg_start();
-        pg_sql("postgres", "DELETE FROM results"); // what comes now is new
-        CHECK_EQ(count_of("results", 1, 5000), 1);
+        expect_shared(5000);
+        pg_pause_ms(1500);
     }
-    atomic_store(&over, true);
-    for (size_t i = 0; i < 3; i++)
-        CHECK(pthread_join(t[i], NULL) == 0);
-    fprintf(stderr, "%d requests, none failed\n", atomic_load(&n_asked));
+    end_asking();
     CHECK(atomic_load(&n_asked) > 500);
     CHECK(log_has(&asked_daemon, "is away"));
     CHECK(log_has(&asked_daemon, "is used again"));
+    CHECK_EQ(stop_daemon(&asked_daemon), 0);
+}
+
+// ---- no connection left ----
+
+enum { CONNECTIONS = 10, PLACES = CONNECTIONS - 3 }; // for others than superusers
+
+static pid_t crowd[100];
+static size_t n_crowd;
+
+// Others take all places that are free, one after the other: the query that counts has a place,
+// too.
+static void take_places(void) {
+    char full[200];
+    (void)snprintf(full, sizeof full,
+                   "DO $$ BEGIN ASSERT (SELECT count(*)>=%d FROM pg_stat_activity WHERE usename IN"
+                   " ('crowd','plain')); END $$",
+                   PLACES);
+    while (pg_try("postgres", full) != 0) {
+        CHECK(n_crowd < sizeof crowd / sizeof *crowd);
+        pg_pause_ms(100); // that of the query is free again
+        crowd[n_crowd++] =
+            pg_spawn((const char *const[]){"psql", "-XqAt", "-h", pg.socket, "-U", "crowd", "-d",
+                                           "postgres", "-c", "SELECT pg_sleep(600)", NULL});
+        pg_pause_ms(100);
+    }
+}
+
+static void give_places_back(void) {
+    for (size_t i = 0; i < n_crowd; i++)
+        (void)kill(crowd[i], SIGTERM);
+    for (size_t i = 0; i < n_crowd; i++)
+        CHECK(waitpid(crowd[i], NULL, 0) == crowd[i]);
+    pg_sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                       " usename='crowd'");
+}
+
+// The daemons' connections are ended, and others are there first.
+static void lose_places(void) {
+    pg_sql("postgres", "ALTER ROLE plain CONNECTION LIMIT 0");
+    pg_sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                       " usename='plain'");
+    take_places();
+    pg_sql("postgres", "ALTER ROLE plain CONNECTION LIMIT -1");
+}
+
+// A server with few connections, which others hold: what a daemon has it uses, what it lacks it
+// does without, and it shares again when there is room; so does one that came too late.
+static void scenario_crowded(void) {
+    const char *const dir = make_sessions();
+    char store[300];
+    pg_stop(SIGINT);
+    pg.connections = CONNECTIONS;
+    pg_start();
+    pg_sql("postgres", "CREATE ROLE crowd LOGIN; CREATE ROLE plain LOGIN;"
+                       "GRANT ALL ON SCHEMA public TO plain");
+    (void)snprintf(store, sizeof store, "--store=postgresql://plain@/postgres?host=%s", pg.socket);
+    begin_asking(dir, store);
+    take_places();
+    expect_answers(1500);
+    expect_shared(5000);
+    const char *const more[] = {"--no-prefetch", store, NULL};
+    struct daemon_proc late = start_daemon(dir, make_dir(), more);
+    xpl_client *const c = open_client(&late, 60000), *const d = open_client(&asked_daemon, 60000);
+    CHECK(log_has(&late, "cannot be used (")); // and why
+    CHECK(strcmp(ask(c, "run0", "overview_page"), "computed") == 0);
+    lose_places();
+    expect_answers(2500);
+    give_places_back();
+    CHECK(log_has(&asked_daemon, "is used again"));
+    expect_shared(5000);
+    end_asking();
+    CHECK(log_has(&late, "is used again"));
+    (void)ask(d, "run1", "input_pipeline_analyzer");
+    CHECK_EQ(count_of("results WHERE name='input_pipeline_analyzer'", 1, 10000), 1);
+    CHECK(strcmp(ask(c, "run1", "input_pipeline_analyzer"), "store") == 0);
+    xpl_client_close(c);
+    xpl_client_close(d);
+    CHECK_EQ(stop_daemon(&late), 0);
     CHECK_EQ(stop_daemon(&asked_daemon), 0);
 }
 
@@ -149,8 +248,10 @@ static void scenario_late(void) {
 }
 
 int main(int argc, char **argv) {
-    static const struct scenario all[] = {
-        {"shared", scenario_shared}, {"away", scenario_away}, {"late", scenario_late}};
+    static const struct scenario all[] = {{"shared", scenario_shared},
+                                          {"away", scenario_away},
+                                          {"late", scenario_late},
+                                          {"crowded", scenario_crowded}};
     const char *const why = pg_begin();
     if (why) {
         fprintf(stderr, "SKIPPED: %s\n", why);
