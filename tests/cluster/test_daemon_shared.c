@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "tests/cluster/pg_server.h"
+#include "tests/cluster/small_disk.h"
 #include "tests/server/daemon_fixture.h"
 
 enum { SESSIONS = 10 };
@@ -226,6 +227,44 @@ static void scenario_crowded(void) {
     CHECK_EQ(stop_daemon(&asked_daemon), 0);
 }
 
+// ---- the disk of the server is full ----
+
+// Until it has no room for its log either, and ends as in a crash.
+static void use_up_log(void) {
+    for (int i = 0; pg_try("postgres", "CREATE TEMP TABLE t(i int); SELECT pg_switch_wal()") == 0;)
+        CHECK(i++ < 20);
+}
+
+// A server that could not begin again is begun by somebody.
+static void revive(void) {
+    for (int i = 0; pg_try("postgres", "SELECT 1") != 0; i++) {
+        CHECK(i < 600);
+        pg_pause_ms(50);
+        if (waitpid(pg.pid, NULL, WNOHANG) == pg.pid) pg_start();
+    }
+}
+
+// First for results, then for its log as well: no request fails, and it is shared again when there
+// is room.
+static void scenario_full(void) {
+    begin_asking(make_sessions(), flags()[1]);
+    small_disk_fill();
+    pg_sql("postgres", "DELETE FROM results"); // what comes now is new
+    expect_answers(2000);
+    CHECK(log_has(&asked_daemon, "No space left on device"));
+    small_disk_empty();
+    expect_shared(5000);
+    small_disk_fill();
+    use_up_log();
+    expect_answers(2000);
+    CHECK(log_has(&asked_daemon, "is away"));
+    small_disk_empty();
+    revive();
+    expect_shared(8000);
+    end_asking();
+    CHECK_EQ(stop_daemon(&asked_daemon), 0);
+}
+
 // A daemon that starts while there is no server answers, and shares when there is one: what was
 // made before, too.
 static void scenario_late(void) {
@@ -251,8 +290,11 @@ int main(int argc, char **argv) {
     static const struct scenario all[] = {{"shared", scenario_shared},
                                           {"away", scenario_away},
                                           {"late", scenario_late},
-                                          {"crowded", scenario_crowded}};
-    const char *const why = pg_begin();
+                                          {"crowded", scenario_crowded},
+                                          {"full", scenario_full}};
+    const bool full = argc > 1 && strcmp(argv[1], "full") == 0;
+    const char *why = full ? small_disk_begin() : NULL;
+    if (!why) why = pg_begin();
     if (why) {
         fprintf(stderr, "SKIPPED: %s\n", why);
         return 77;
