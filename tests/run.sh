@@ -26,12 +26,13 @@ cd "$(dirname "$0")/.."
 . tests/results.sh
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots packages fuzz parity capture python browser hostile)
-# suites STAGE DIR MESON_TEST_ARG...: builds what the tests need, runs them, and takes every result over.
+# suites STAGE DIR MESON_TEST_ARG...: builds what the tests need, runs them but the long ones, and takes
+# every result over.
 suites() {
     local stage=$1 dir=$build/$2
     shift 2
     rm -f "$dir/meson-logs/testlog.json"
-    meson test -C "$dir" --print-errorlogs "$@" | tail -60
+    meson test -C "$dir" --print-errorlogs --no-suite long "$@" | tail -60
     python3 tests/meson_results.py "$stage" "$dir/meson-logs/testlog.json" >>"$results" ||
         result failed "$stage: no test results"
 }

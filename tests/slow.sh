@@ -112,6 +112,7 @@ suite_cluster() {
         compile "cluster: moments" gcc server/xplaned tests/cluster/cluster_fronts || return
     check "cluster: 200 random moments" timeout 3600 env -C "$build/gcc" XPLANED="$build/gcc/server/xplaned" \
         XPL_TEST_DATA="$PWD/tests/data" XPL_MOMENTS="${XPL_MOMENTS:-200}" tests/cluster/cluster_fronts random
+    check "cluster: behind a pooler, and without connections" meson test -C "$build/gcc" --suite long
 }
 suite_hostile() {
     configure_release && compile hostile release && hostile "$build/release"
