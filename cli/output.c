@@ -83,8 +83,9 @@ static FILE *open_temp(struct xpl_output *o, const struct stat *old) {
         fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno != EEXIST) return NULL;
     }
-    FILE *const f = fd >= 0 && (!old || take_after(fd, old)) ? fdopen(fd, "wb") : NULL;
-    if (fd < 0 || f) return f;
+    if (fd < 0) return NULL;
+    FILE *const f = !old || take_after(fd, old) ? fdopen(fd, "wb") : NULL;
+    if (f) return f;
     const int e = errno;
     (void)close(fd);
     (void)unlink(o->temp);
