@@ -234,9 +234,9 @@ def main():
         for n in range(a.count):
             c.program(f"random-{a.seed}-{n}", hlo_programs.Program(a.seed, n).proto.SerializeToString(), True)
         for make in hlo_cost_programs.CASES if a.costs else []:
-            refused = c.refused
+            before = c.refused
             c.cost_program(f"case-{make.__name__}", hlo_cost_programs.Case(make).proto.SerializeToString())
-            if c.refused > refused:
+            if c.refused > before:
                 c.note(make.__name__, b"", "case", b"costs", b"<refused>")
         for n in range(a.costs):
             c.cost_program(f"cost-{a.seed}-{n}", hlo_cost_programs.CostProgram(a.seed, n).proto.SerializeToString())

@@ -90,7 +90,8 @@ void txt_narrow(struct hlo_text *t, uint64_t type, uint32_t bits) {
     const uint32_t m = bits & ((1u << f.mantissa) - 1);
     const uint32_t top = (1u << f.exponent) - 1;
     const uint32_t e = bits >> f.mantissa & top;
-    const bool negative = f.kind != POWER && (bits >> (f.mantissa + f.exponent) & 1);
+    // Of a byte with four bits too many, too, as XProf has it.
+    const bool negative = f.kind != POWER && bits >> (f.mantissa + f.exponent) != 0;
     if (f.kind == UNREAD) {
         TXT(t, "0");
         return;
