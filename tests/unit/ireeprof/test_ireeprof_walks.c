@@ -149,21 +149,26 @@ static void test_overlooked(void) {
     xpl_buf_fini(&good);
 }
 
+// Where the payload of the first chunk of a kind begins, to be written to.
+static uint8_t *first_payload(const struct xpl_buf *b, unsigned chunk) {
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    CHECK_OK(xpl_iree_open(view(b), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    while (xpl_iree_next(&c, &r) && r.chunk != chunk)
+        ;
+    CHECK_EQ(r.chunk, chunk);
+    return b->p + (r.payload.ptr - b->p);
+}
+
 // A function's name that is shorter than its record is cut in IREE's statistics, which go on.
 static void test_short_name(void) {
     static const char first[] = "\"function_name\":\"mlp_dispatch_0_matmul_64x256x784_\"";
     static const char last[] = "\"function_name\":\"mlp_dispatch_3_";
     struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
     struct iree_run x = {.run.options.id = -1};
-    struct xpl_iree_bundle bundle;
-    struct xpl_iree_record r;
-    CHECK_OK(xpl_iree_open(view(&b), false, &bundle, NULL), NULL);
-    struct xpl_iree_cursor c = {.bundle = &bundle};
-    while (xpl_iree_next(&c, &r) && r.chunk != XPL_IREE_FUNCTIONS)
-        ;
-    CHECK_EQ(r.chunk, XPL_IREE_FUNCTIONS);
-    const size_t member = offsetof(struct xpl_iree_function, name_length);
-    uint8_t *const at = b.p + (r.payload.ptr - b.p) + member;
+    uint8_t *const at =
+        first_payload(&b, XPL_IREE_FUNCTIONS) + offsetof(struct xpl_iree_function, name_length);
     *at = (uint8_t)(*at - 3);
     CHECK_OK(iree_report(&x, view(&b), "statistics", XPL_IREE_JSONL), &x.err);
     CHECK(memmem(x.out.p, x.out.n, first, sizeof first - 1));
@@ -178,15 +183,9 @@ static void test_endless_life(void) {
     static const char life[] = "\"duration_ns\":-9223370654207";
     struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
     struct iree_run x = {.run.options.id = -1};
-    struct xpl_iree_bundle bundle;
-    struct xpl_iree_record r;
-    CHECK_OK(xpl_iree_open(view(&b), false, &bundle, NULL), NULL);
-    struct xpl_iree_cursor c = {.bundle = &bundle};
-    while (xpl_iree_next(&c, &r) && r.chunk != XPL_IREE_MEMORY_EVENTS)
-        ;
-    CHECK_EQ(r.chunk, XPL_IREE_MEMORY_EVENTS);
-    const size_t member = offsetof(struct xpl_iree_memory_event, host_time_ns);
-    memcpy(b.p + (r.payload.ptr - b.p) + member, &(int64_t){INT64_MIN + 2}, sizeof(int64_t));
+    memcpy(first_payload(&b, XPL_IREE_MEMORY_EVENTS) +
+               offsetof(struct xpl_iree_memory_event, host_time_ns),
+           &(int64_t){INT64_MIN + 2}, sizeof(int64_t));
     CHECK_OK(iree_report(&x, view(&b), "memory", XPL_IREE_JSONL), &x.err);
     CHECK(memmem(x.out.p, x.out.n, life, sizeof life - 1));
     xpl_buf_fini(&x.out);
