@@ -81,7 +81,7 @@ bool xpl_listing_body_read(xpl_bytes_t body, struct xpl_object_list *list) {
     for (;;) {
         xpl_str_t name;
         if (!take_le(&body, 1, &what) || !take_text(&body, &name)) return false;
-        if (what == 'e') break;
+        if (what == 'e' && !name.len) break;
         if (!is_name(name) || (what != 'o' && what != 'f')) return false;
         if (!(what == 'o' ? read_object(&body, name, list) : list->folder(list->arg, name)))
             return false;
