@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import math
 import urllib.parse
 
 import synthetic
@@ -105,20 +106,25 @@ def flows(tab):
     assert overlay(tab) == before
 
 
+def box_of(locator, key):
+    """Equal to nothing while it is drawn anew: it may be gone between being found and measured."""
+    return (locator.bounding_box() or {}).get(key, math.nan)
+
+
 def fold_threads(tab):
     """One row of a thread, by its button and by a key; the event below is not found then."""
     open_small(tab)
     head = tab.page.locator(".head.thread", has_text="python")
-    tall = head.bounding_box()["height"]
+    tall = box_of(head, "height")
     tab.page.click("button[aria-label='Show one row of python']")
-    wait_until("one row", lambda: head.bounding_box()["height"] == tall - 18)
+    wait_until("one row", lambda: box_of(head, "height") == tall - 18)
     wait_until("the address says so", lambda: many(tab, "fold") == ["1701/7"])
     tab.page.reload()
     tab.page.wait_for_selector(".trace[data-drawn]")
-    assert head.bounding_box()["height"] == tall - 18
+    wait_until("one row as before", lambda: box_of(head, "height") == tall - 18)
     tab.page.mouse.move(*point(tab, 4.4, "python"))
     tab.page.keyboard.press("c")
-    wait_until("all rows", lambda: head.bounding_box()["height"] == tall)
+    wait_until("all rows", lambda: box_of(head, "height") == tall)
 
 
 def pin_and_hide(tab):
@@ -216,7 +222,7 @@ def detail_leaves_tracks_in_place(tab):
         """() => { const e = document.querySelector('.trace'); window.seen = false;
         new MutationObserver(() => { if (e.classList.contains('busy')) window.seen = true; }).observe(e, {attributes: true}); }"""
     )
-    place = lambda: tab.page.locator(".head.thread", has_text="stream 12").bounding_box()["y"]
+    place = lambda: box_of(tab.page.locator(".head.thread", has_text="stream 12"), "y")
     at, box = place(), tab.page.locator(".trace-canvas").bounding_box()
     tab.page.mouse.move(box["x"] + box["width"] / 2, at + 8)
     for _ in range(12):
