@@ -27,12 +27,12 @@ cd "$(dirname "$0")/.."
 stages=("$@")
 [ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots packages fuzz parity capture python browser hostile)
 # suites STAGE DIR MESON_TEST_ARG...: builds what the tests need, runs them but the long ones, and takes
-# every result over.
+# every result over. Many tests wait most of their time, so twice as many as processors run at a time.
 suites() {
     local stage=$1 dir=$build/$2
     shift 2
     rm -f "$dir/meson-logs/testlog.json"
-    meson test -C "$dir" --print-errorlogs --no-suite long "$@" | tail -60
+    meson test -C "$dir" --print-errorlogs --no-suite long --num-processes $((2 * $(nproc))) "$@" | tail -60
     python3 tests/meson_results.py "$stage" "$dir/meson-logs/testlog.json" >>"$results" ||
         result failed "$stage: no test results"
 }
