@@ -94,9 +94,14 @@ while len(ports) < 4:
 print(*ports)')"
 echo "==> SeaweedFS, on 127.0.0.1:$s3"
 mkdir "$work/weed"
+others=() # what newer ones serve besides, on ports that are always the same
+"$weed" help server >"$work/weed.help" 2>&1 || true
+for name in iceberg lance; do
+    ! grep -q "s3.port.$name " "$work/weed.help" || others+=("-s3.port.$name=0")
+done
 "$weed" server -dir "$work/weed" -ip 127.0.0.1 -ip.bind 127.0.0.1 -filer -s3 -s3.config "$work/s3.json" \
     -master.volumeSizeLimitMB 64 -master.port="$master" -volume.port="$volume" -filer.port="$filer" \
-    -s3.port="$s3" >"$work/weed.log" 2>&1 &
+    -s3.port="$s3" "${others[@]}" >"$work/weed.log" 2>&1 &
 pids[weed]=$!
 disown $! # the shell does not say that it was killed
 put() { # FILE KEY: to the filer, which asks for no signature

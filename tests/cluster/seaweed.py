@@ -46,6 +46,7 @@ class Seaweed:
         self.process = subprocess.Popen(
             [find_weed(), "server", "-dir", self.place / "data", "-ip", "127.0.0.1", "-ip.bind", "127.0.0.1",
              "-filer", "-s3", "-s3.config", config, "-master.volumeSizeLimitMB", "64", "-volume.max", "64",
+             *(f"-s3.port.{other}=0" for other in ("iceberg", "lance")),  # else on ports that are always the same
              *(f"-{n}.port={p}" for n, p in ports.items())],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT)
         self.wait("SeaweedFS listens", lambda: self.is_up(self.endpoint) and self.is_up(self.filer))
