@@ -28,6 +28,7 @@ static struct pg_server {
     char data[4096], socket[64];
     pid_t pid, owner; // of the server; of who started it
     pid_t pooler;     // PgBouncer, 0 without
+    int clients;      // that it takes, 0: 100
     int connections;  // of the server, 0: 60; three are those of superusers
     uid_t uid;        // servers refuse to run as root
     gid_t gid;
@@ -171,8 +172,9 @@ static inline void pg_write_pooler(const char *dir, const char *path) {
     CHECK(f && fprintf(f,
                        "[databases]\n* = host=%s user=postgres\n[pgbouncer]\n"
                        "unix_socket_dir=%s\nlisten_port=5432\nauth_type=any\n"
-                       "pool_mode=transaction\ndefault_pool_size=%d\nserver_login_retry=1\n",
-                       pg.socket, dir, (int)PG_POOL) > 0);
+                       "pool_mode=transaction\ndefault_pool_size=%d\nserver_login_retry=1\n"
+                       "max_client_conn=%d\n",
+                       pg.socket, dir, (int)PG_POOL, pg.clients ? pg.clients : 100) > 0);
     CHECK_EQ(fclose(f), 0);
 }
 
@@ -192,6 +194,21 @@ static inline const char *pg_start_pooler(void) {
         pg_pause_ms(50);
     }
     return NULL;
+}
+
+// From now on it takes `n` clients.
+static inline void pg_set_clients(int n) {
+    char dir[80], path[100];
+    (void)snprintf(dir, sizeof dir, "%s/pooler", pg.socket);
+    (void)snprintf(path, sizeof path, "%s/pgbouncer.ini", dir);
+    pg.clients = n;
+    pg_write_pooler(dir, path);
+    CHECK_EQ(kill(pg.pooler, SIGHUP), 0);
+}
+
+static inline void pg_end_pooler(void) {
+    CHECK(kill(pg.pooler, SIGTERM) == 0 && waitpid(pg.pooler, NULL, 0) == pg.pooler);
+    pg.pooler = 0;
 }
 
 // Makes and starts it.  NULL, or why there is none.

@@ -122,13 +122,25 @@ static const char *find_state(const char *text) {
     return NULL;
 }
 
+// PgBouncer has one state for all that it refuses (08P01), and its texts tell what: that its server
+// is away, or one of its limits of clients (max_client_conn, max_db_client_connections,
+// max_user_client_connections).
+static bool is_limit_of_pooler(const char *state, const char *text) {
+    static const char *const texts[] = {"no more connections allowed",
+                                        "client connections exceeded"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        is |= strncmp(text, texts[i], strlen(texts[i])) == 0;
+    return is && strncmp(state, "08P01", strlen("08P01")) == 0;
+}
+
 // Nobody answered, or the server did and said why not.
 static enum xpl_pg_rc refused(struct xpl_pg_conn *c) {
     const char *const all = c->pq->errorMessage(c->c), *const state = all ? find_state(all) : NULL;
     if (!state) return lost(c);
     const char *const text = state + strlen("53300: ");
     (void)snprintf(c->why, sizeof c->why, "%.*s", (int)strcspn(text, "\n"), text);
-    return rc_of(state);
+    return is_limit_of_pooler(state, text) ? XPL_PG_FULL : rc_of(state);
 }
 
 static enum xpl_pg_rc poll_connect(struct xpl_pg_conn *c) {

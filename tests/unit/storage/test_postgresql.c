@@ -420,16 +420,11 @@ static void test_started_without_server(void) {
     xpl_store_close(s);
 }
 
-// A server that has no place for more connections: what there are stay in use, lookups miss without
+// There is no place for more connections than one: what there are stay in use, lookups miss without
 // waiting, and nothing is said over and over.
-static void test_few_connections(void) {
-    char url[300], text[400];
-    struct xpl_store *s = NULL;
+static void expect_use_of_one(struct xpl_store *s) {
+    char text[400];
     int n_notices = 0;
-    pg_sql(database, "CREATE ROLE narrow LOGIN CONNECTION LIMIT 1;"
-                     "GRANT ALL ON SCHEMA public TO narrow");
-    (void)snprintf(url, sizeof url, "postgresql://narrow@/%s?host=%s", database, pg.socket);
-    CHECK_OK(try_url(url, &s, NULL), NULL);
     const uint64_t begin = xpl_clock_ns();
     for (uint64_t i = 0; i < 300; i++) {
         CHECK_EQ(put_n(s, i, 100, NULL), XPL_OK);
@@ -440,12 +435,44 @@ static void test_few_connections(void) {
     while (xpl_store_next_notice(s, text, sizeof text))
         n_notices++;
     CHECK(n_notices <= 1);
-    pg_sql(database, "ALTER ROLE narrow CONNECTION LIMIT 10");
+}
+
+static void expect_lookups(struct xpl_store *s) {
     for (int i = 0; !get_n(s, 1, 100); i++) {
         CHECK(i < 800);
         pg_pause_ms(10);
     }
+}
+
+static void test_few_connections(void) {
+    char url[300];
+    struct xpl_store *s = NULL;
+    pg_sql(database, "CREATE ROLE narrow LOGIN CONNECTION LIMIT 1;"
+                     "GRANT ALL ON SCHEMA public TO narrow");
+    (void)snprintf(url, sizeof url, "postgresql://narrow@/%s?host=%s", database, pg.socket);
+    CHECK_OK(try_url(url, &s, NULL), NULL);
+    expect_use_of_one(s);
+    pg_sql(database, "ALTER ROLE narrow CONNECTION LIMIT 10");
+    expect_lookups(s);
     xpl_store_close(s);
+}
+
+// Of a PgBouncer whose server has places: it says that by another state, which it has for all.
+static void test_few_clients_of_pooler(void) {
+    struct xpl_store *s = NULL;
+    pg.clients = 1;
+    const char *const why = pg_start_pooler();
+    if (why) {
+        fprintf(stderr, "left out: %s\n", why);
+        return;
+    }
+    CHECK_OK(try_url(pg_url(database), &s, NULL), NULL);
+    expect_use_of_one(s);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
+    pg_set_clients(20);
+    expect_lookups(s);
+    xpl_store_close(s);
+    pg_end_pooler();
 }
 
 static void test_ended_backends(void) {
@@ -533,6 +560,7 @@ int main(void) {
                                           test_killed_server,
                                           test_started_without_server,
                                           test_few_connections,
+                                          test_few_clients_of_pooler,
                                           test_ended_backends,
                                           test_ended_transaction,
                                           test_time_limits,
