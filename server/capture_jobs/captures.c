@@ -204,10 +204,11 @@ static void set_host(struct xpl_history_host *to, const struct xpl_capture_host 
 static bool describe_session(const struct xpl_capture_result *r, struct xpl_history_session *ret) {
     struct stat sb = {0}; // an object has none
     const struct xpl_capture_outcome *const o = r->outcome;
+    const struct xpl_session_remote *const remote = r->plan->session_remote;
     if (!r->schedule_id || r->code != XPL_OK || !o->session[0] || !o->path) return false;
-    if (!r->plan->session_remote && lstat(o->path, &sb) != 0) return false;
+    if (!remote && lstat(o->path, &sb) != 0) return false;
     *ret = (struct xpl_history_session){.name = xpl_str_from(o->session),
-                                        .dev = (uint64_t)sb.st_dev,
+                                        .dev = remote ? remote->device : (uint64_t)sb.st_dev,
                                         .ino = (uint64_t)sb.st_ino,
                                         .made_ms = r->end_ms,
                                         .n_hosts = o->n_stored};

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
+#include "storage/objects/objects.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/removal.h"
 
@@ -266,13 +267,20 @@ static uint64_t device_of(const struct xpl_schedules *all, const struct xpl_hist
     return is_it ? place.dev : one->dev;
 }
 
+// Whether it was made where sessions are now: a bucket's has the bucket in place of a device, and
+// no inode.  What has its name elsewhere is another one.
+static bool is_of_this_place(const struct xpl_schedules *all,
+                             const struct xpl_history_session *one) {
+    if (!all->objects) return one->ino != 0;
+    return one->ino == 0 && one->dev == xpl_objects_device(all->objects);
+}
+
 static xpl_status_t remove_files(const struct xpl_schedules *all,
                                  const struct xpl_history_session *one, struct xpl_error *err) {
     struct xpl_session_path buf;
     const char *const path = xpl_session_path(one->name, &buf);
     const struct xpl_session_made made = {one->n_hosts, one->made_ms};
-    // A bucket's has no inode.  What has its name in the directory of now is another one.
-    if ((all->objects != NULL) != (one->ino == 0))
+    if (!is_of_this_place(all, one))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "%.120s was made when --logdir was another one; it is left alone", path);
     if (all->objects)

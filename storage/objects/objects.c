@@ -74,6 +74,10 @@ void xpl_objects_place(const struct xpl_objects *o, uint8_t ret[16]) {
         ret[i] = (uint8_t)(o->place[i / 8] >> (8 * (i % 8)));
 }
 
+uint64_t xpl_objects_device(const struct xpl_objects *o) {
+    return o->place[0] ? o->place[0] : 1;
+}
+
 bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir) {
     const uint64_t mark = stale_mark(dir);
     for (size_t i = 0; i < sizeof o->stale / sizeof *o->stale; i++) {

@@ -113,6 +113,8 @@ void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_o
                           uint64_t ret[2]);
 // The same of the place alone.
 void xpl_objects_place(const struct xpl_objects *o, uint8_t ret[16]);
+// Half of that: what stands where a directory has the number of its device.  Never 0.
+uint64_t xpl_objects_device(const struct xpl_objects *o);
 // Whether a read found that the directory is not as it was listed; said once.
 bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir);
 

@@ -174,6 +174,7 @@ xpl_status_t xpl_outgoing_new(struct xpl_objects *objects, const char *dir, uint
     o->limit = limit_bytes;
     o->parent = o->fd = -1;
     o->remote = (struct xpl_session_remote){.dir = o->dir,
+                                            .device = xpl_objects_device(objects),
                                             .has = has,
                                             .send = send_file,
                                             .remove = remove_file,

@@ -39,6 +39,7 @@ struct xpl_session_writer;
 // sent, and become whole there or not at all.  Any thread; the calls block.
 struct xpl_session_remote {
     const char *dir; // exists; absolute
+    uint64_t device; // tells it from other places; not 0
     // Whether session `name` has that file there; an empty `file`: whether it has any.
     xpl_status_t (*has)(struct xpl_session_remote *r, const char *name, xpl_str_t file, bool *ret,
                         struct xpl_error *err);

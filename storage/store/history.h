@@ -139,8 +139,10 @@ xpl_status_t xpl_history_schedules(struct xpl_history *h, struct xpl_arena *aren
 // ---- sessions that schedules made ----
 
 struct xpl_history_session {
-    xpl_str_t name;    // of its directory
-    uint64_t dev, ino; // of its directory: another one of that name is not ours to delete
+    xpl_str_t name; // of its directory
+    // Of its directory: another one of that name is not ours to delete.  Of one in a bucket dev is
+    // the bucket (xpl_objects_device) and ino 0.
+    uint64_t dev, ino;
     uint64_t bytes;
     int64_t made_ms;
     uint64_t n_hosts; // profiles that were stored; where there are more, others added some

@@ -37,13 +37,17 @@ ANSWERS = (("overview_page", "cpu/jax_4hosts"), ("op_profile", "accel/mi300_jax_
 SOON = ("--object-interval", "100ms", "--scan-interval", "50ms")
 
 
+def with_host(data, length):
+    """The profile with one more name of a host, of that length."""
+    size, n = b"", length
+    while n > 127:
+        size, n = size + bytes([n & 127 | 128]), n >> 7
+    return data + b"\x22" + size + bytes([n]) + b"h" * length
+
+
 def large():
     """A profile that is sent in three parts, the last of them short: its host has a long name."""
-    name = b"h" * (33 << 20)
-    length, n = b"", len(name)
-    while n > 127:
-        length, n = length + bytes([n & 127 | 128]), n >> 7
-    return PROFILE.read_bytes() + b"\x22" + length + bytes([n]) + name
+    return with_host(PROFILE.read_bytes(), 33 << 20)
 
 
 class Objects(Case):
@@ -185,6 +189,36 @@ class Stub(OfStub):
         wait_until("the new object is listed", lambda: self.answer(daemon, "overview_page", "run")[1] == expected)
         self.assertGreaterEqual(self.bucket.count("get", 412), 1)
         del self.bucket.objects[key]
+
+    def test_another_place(self):
+        """Of objects with equal keys, sizes, times and ETags each bucket, prefix and endpoint has its own."""
+        second = Bucket("bucket", ACCESS, SECRET)
+        self.addCleanup(second.end)
+        contents = [(PROFILE.parents[1] / run / "vm.xplane.pb").read_bytes()
+                    for run in ("jax_matmul_nopy", "jax_empty", "jax_8dev_shardmap", "tf_keras_tensorboard")]
+        size = max(map(len, contents)) + 100
+        contents = [next(padded for n in range(size) if len(padded := with_host(data, size - len(data) - n)) == size)
+                    for data in contents]
+        expected, got = [], []
+        for i, data in enumerate(contents):
+            file = self.place / f"files{i}" / "plugins" / "profile" / "run" / "vm.xplane.pb"
+            file.parent.mkdir(parents=True)
+            file.write_bytes(data)
+            expected.append(self.answer(self.daemon_on(file.parents[3], f"plain{i}"), "overview_page", "run")[1])
+        self.assertEqual(len(set(expected)), 4)
+        for data, server, bucket, prefix in zip(contents, (*[self.bucket] * 3, second),
+                                                ("bucket", "other", "other", "other"), ("a", "a", "b", "b")):
+            server.name = bucket
+            server.objects = {f"{prefix}/plugins/profile/run/vm.xplane.pb": (data, '"same"')}
+            for _ in range(2):  # by what was fetched, and by what is stored
+                daemon = self.daemon_on(f"s3://{bucket}/{prefix}", "objects", "--object-endpoint", server.endpoint)
+                self.wait_listed(daemon)
+                code, answer, err = self.answer(daemon, "overview_page", "run")
+                self.assertEqual(code, 0, err)
+                daemon.end()
+            got.append(answer)
+        self.assertEqual(got, expected)
+        self.assertEqual((self.bucket.count("get", 206), second.count("get", 206)), (3, 1))
 
     def test_new_and_gone(self):
         self.put_run("one")
@@ -833,6 +867,22 @@ class Writes(OfStub):
         self.assertIn(first, mine())
         self.assertIn("has profiles of others", daemon.text())
         self.assertIn("an old session was removed", daemon.text())
+
+    def test_keep_elsewhere(self):
+        """What has the name of a schedule's session in another bucket is left alone."""
+        often = lambda: {k.split("/")[3] for k in self.keys() if "/often" in k}  # noqa: E731
+        daemon = self.started()
+        code, out, err = self.ask_of(daemon, "capture", self.fake("ok").address, "--every", "2s", "--duration",
+                                     "50ms", "--session", "often", "--keep", "1")
+        self.assertEqual(code, 0, err)
+        wait_until("a session is there", often)
+        daemon.end()
+        before = often()
+        self.bucket.name = "other"
+        daemon = self.daemon_on("s3://other/logs", "objects", "--object-endpoint", self.bucket.endpoint)
+        wait_until("it is left alone", lambda: "was made when --logdir was another one" in daemon.text())
+        wait_until("others are removed", lambda: "an old session was removed" in daemon.text())
+        self.assertTrue(before & often())
 
     def test_killed(self):
         """What a killed daemon had on its way is removed by the next one."""
