@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `xplanectl fleet`: the daemons that share a database, and who works on what.
+// `xplanectl fleet`: the daemons that share a database, who works on what, and who has which lease.
 #include <stdio.h>
 #include <string.h>
 
@@ -41,15 +41,37 @@ static bool print_work(const json_t *all, FILE *out) {
     return xpl_table_finish(t, out);
 }
 
+static bool print_leases(const json_t *all, FILE *out) {
+    static const char *const columns[] = {"LEASE ON", "NAME", "DAEMON", ">EXPIRES IN"};
+    struct xpl_table *const t = xpl_table_new(columns, 4);
+    size_t i;
+    json_t *l;
+    json_array_foreach(json_object_get(all, "leases"), i, l) {
+        const double ms = xpl_document_real(l, "expires_ms");
+        xpl_table_text(t, xpl_document_text(l, "kind"), 20);
+        xpl_table_text(t, xpl_document_text(l, "name"), 40);
+        xpl_table_text(t, ms > 0 ? xpl_document_text(l, "daemon") : XPL_STR("nobody"), 60);
+        if (ms > 0)
+            xpl_table_printf(t, "%.1f s", ms / 1e3);
+        else
+            xpl_table_text(t, XPL_STR(""), 1);
+    }
+    return xpl_table_finish(t, out);
+}
+
 static bool print(const void *all, FILE *out) {
     const double workers = xpl_document_real(all, "workers");
     (void)fprintf(out, "jobs: %.0f queued, %.0f running, %.0f set aside; %.0f worker%s\n\n",
                   xpl_document_real(all, "queued"), xpl_document_real(all, "running"),
                   xpl_document_real(all, "set_aside"), workers, workers == 1 ? "" : "s");
     if (!print_daemons(all, out)) return false;
-    if (!json_array_size(json_object_get(all, "work"))) return true;
+    if (json_array_size(json_object_get(all, "work"))) {
+        (void)fputc('\n', out);
+        if (!print_work(all, out)) return false;
+    }
+    if (!json_array_size(json_object_get(all, "leases"))) return true;
     (void)fputc('\n', out);
-    return print_work(all, out);
+    return print_leases(all, out);
 }
 
 static int show(const struct xpl_args *a, const void *p, size_t n) {

@@ -18,9 +18,10 @@ static size_t count_jobs(const struct xpl_job_fleet *f, xpl_str_t id) {
     return n;
 }
 
-static xpl_str_t name_of(const struct xpl_job_fleet *f, const struct xpl_job_work *w) {
-    for (size_t i = 0; !w->set_aside && i < f->n_members; i++)
-        if (xpl_str_eq(f->members[i].id, w->owner)) return f->members[i].name;
+// Empty: nobody's, or that of a daemon that reports no more.
+static xpl_str_t name_of(const struct xpl_job_fleet *f, xpl_str_t owner) {
+    for (size_t i = 0; owner.len && i < f->n_members; i++)
+        if (xpl_str_eq(f->members[i].id, owner)) return f->members[i].name;
     return XPL_STR("");
 }
 
@@ -46,12 +47,23 @@ static void put_work(struct xpl_buf *b, const struct xpl_job_fleet *f) {
         const struct xpl_job_work *const w = &f->work[i];
         xpl_buf_str(b, i ? XPL_STR(",{") : XPL_STR("{"));
         put_text(b, "state", w->set_aside ? XPL_STR("set_aside") : XPL_STR("running"));
-        put_text(b, "daemon", name_of(f, w));
+        put_text(b, "daemon", w->set_aside ? XPL_STR("") : name_of(f, w->owner));
         put_text(b, "session", w->session);
         put_text(b, "host", w->host);
         put_text(b, "product", w->product);
         xpl_buf_printf(b, "\"attempt\":%" PRId64 ",\"queued_ms\":%" PRId64 "}", w->attempt,
                        w->queued_ms);
+    }
+}
+
+static void put_leases(struct xpl_buf *b, const struct xpl_job_fleet *f) {
+    for (size_t i = 0; i < f->n_leases; i++) {
+        const struct xpl_job_lease *const l = &f->leases[i];
+        xpl_buf_str(b, i ? XPL_STR(",{") : XPL_STR("{"));
+        put_text(b, "kind", l->kind);
+        put_text(b, "name", l->name);
+        put_text(b, "daemon", name_of(f, l->owner));
+        xpl_buf_printf(b, "\"expires_ms\":%" PRId64 "}", l->expires_ms);
     }
 }
 
@@ -73,6 +85,8 @@ xpl_status_t xpl_fleet_put_json(struct xpl_store *s, struct xpl_buf *out, struct
     put_members(out, &f);
     xpl_buf_str(out, XPL_STR("],\"work\":["));
     put_work(out, &f);
+    xpl_buf_str(out, XPL_STR("],\"leases\":["));
+    put_leases(out, &f);
     xpl_buf_str(out, XPL_STR("]}"));
     if (out->failed) XPL_RETURN_OOM(err, "fleet");
     return XPL_OK;

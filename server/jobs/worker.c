@@ -34,6 +34,7 @@ struct xpl_job_worker {
     uint64_t ask_ns, ask_pause_ms, renew_ns;
     uint64_t count_ns, watched_ns; // the next count of all jobs; until when it is made
     uint64_t n_claimed;
+    bool knows_fleet; // the last count did not fail
     struct xpl_job_stats fleet;
     void (*ended)(void *arg);
     void *ended_arg;
@@ -180,6 +181,7 @@ static void count_all(struct xpl_job_worker *w) {
     pthread_mutex_unlock(&w->mu);
     const xpl_status_t st = xpl_store_jobs(w->o.store)->get_stats(w->o.store, &stats, NULL);
     pthread_mutex_lock(&w->mu);
+    w->knows_fleet = st == XPL_OK;
     if (st == XPL_OK) w->fleet = stats;
 }
 
@@ -291,6 +293,7 @@ void xpl_job_worker_get_stats(struct xpl_job_worker *w, struct xpl_job_worker_st
                                          .dropped = atomic_load(&w->counts.dropped),
                                          .lost = atomic_load(&w->counts.lost),
                                          .leases = w->n_running,
+                                         .knows_fleet = w->knows_fleet,
                                          .fleet = w->fleet};
     pthread_mutex_unlock(&w->mu);
 }

@@ -31,6 +31,7 @@ struct xpl_job_worker_stats {
     uint64_t claimed;                              // attempts begun
     uint64_t published, given_back, dropped, lost; // what became of them
     uint64_t leases;                               // held now
+    bool knows_fleet;                              // else the database is away
     struct xpl_job_stats fleet;                    // as of some seconds ago
 };
 

@@ -34,6 +34,7 @@ struct xpl_figures {
     struct xpl_http_stats http;
     struct xpl_capture_jobs_stats captures;
     struct xpl_job_worker_stats jobs; // all 0 where daemons do not share the store
+    bool knows_fleet;                 // jobs.fleet is of now
     uint64_t store_writable, build;
     uint64_t log_dropped, large_blocks;
     const struct xpl_rpc_server *calls_of; // its methods are counted there; or NULL

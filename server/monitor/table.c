@@ -21,6 +21,13 @@ const char *const xpl_metric_type_names[] = {"counter", "gauge", "histogram"};
 #define BY(name, type, help, labels, source)                                                       \
     { name, XPL_METRIC_##type, help, labels, XPL_METRIC_##source, 0, 0, 1 }
 
+// What the database tells of all daemons.
+#define FLEET(name, help, labels, field)                                                           \
+    {                                                                                              \
+        name, XPL_METRIC_GAUGE, help, labels, XPL_METRIC_FLEET,                                    \
+            offsetof(struct xpl_figures, jobs.fleet.field), WIDTH(jobs.fleet.field), 1             \
+    }
+
 #define LABELED(name, help, labels, which)                                                         \
     { name, XPL_METRIC_GAUGE, help, labels, XPL_METRIC_LABELS, XPL_LABEL_##which, 0, 1 }
 
@@ -171,12 +178,23 @@ const struct xpl_metric xpl_metric_table[] = {
            NULL, server.store.statements),
 
     // ---- jobs of daemons that share a store (docs/scale.md) ----
-    FIGURE("xplaned_fleet_jobs", GAUGE, "Jobs of all daemons, by state, as of some seconds ago",
-           "state=\"queued\"", jobs.fleet.queued),
-    MORE("xplaned_fleet_jobs", "state=\"running\"", jobs.fleet.running),
-    MORE("xplaned_fleet_jobs", "state=\"set_aside\"", jobs.fleet.set_aside),
-    FIGURE("xplaned_fleet_workers", GAUGE, "Daemons that take jobs, as of some seconds ago", NULL,
-           jobs.fleet.workers),
+    FLEET("xplaned_fleet_jobs", "Jobs of all daemons, by state, as of some seconds ago",
+          "state=\"queued\"", queued),
+    FLEET("xplaned_fleet_jobs", NULL, "state=\"running\"", running),
+    FLEET("xplaned_fleet_jobs", NULL, "state=\"set_aside\"", set_aside),
+    FLEET("xplaned_fleet_workers", "Daemons that take jobs, as of some seconds ago", NULL, workers),
+    FLEET("xplaned_fleet_schedules", "Schedules of all daemons, as of some seconds ago", NULL,
+          schedules),
+    FLEET("xplaned_fleet_leases", "Leases of all daemons, by what they are on, as of some seconds ago",
+          "on=\"schedule\"", leases[XPL_JOB_LEASE_SCHEDULE]),
+    FLEET("xplaned_fleet_leases", NULL, "on=\"capture\"", leases[XPL_JOB_LEASE_CAPTURE]),
+    FLEET("xplaned_fleet_leases", NULL, "on=\"scanner\"", leases[XPL_JOB_LEASE_SCANNER]),
+    FLEET("xplaned_fleet_leases", NULL, "on=\"catalogue\"", leases[XPL_JOB_LEASE_CATALOGUE]),
+    FLEET("xplaned_leases", "Leases that this daemon has, by what they are on, as of some seconds ago", "on=\"schedule\"",
+          held[XPL_JOB_LEASE_SCHEDULE]),
+    FLEET("xplaned_leases", NULL, "on=\"capture\"", held[XPL_JOB_LEASE_CAPTURE]),
+    FLEET("xplaned_leases", NULL, "on=\"scanner\"", held[XPL_JOB_LEASE_SCANNER]),
+    FLEET("xplaned_leases", NULL, "on=\"catalogue\"", held[XPL_JOB_LEASE_CATALOGUE]),
     FIGURE("xplaned_job_leases", GAUGE, "Jobs that this daemon works on", NULL, jobs.leases),
     FIGURE("xplaned_job_attempts_total", COUNTER, "Jobs that this daemon began", NULL,
            jobs.claimed),

@@ -9,6 +9,7 @@
 enum xpl_metric_type { XPL_METRIC_COUNTER, XPL_METRIC_GAUGE, XPL_METRIC_HISTOGRAM };
 enum xpl_metric_source {
     XPL_METRIC_FIGURE,   // at `offset` in struct xpl_figures, `width` bytes, divided by `per`
+    XPL_METRIC_FLEET,    // the same; left out while the database of the fleet is away
     XPL_METRIC_REQUESTS, // rows of xpl_metrics_rows, by tool and code
     XPL_METRIC_DURATION, // histograms of whole requests, by tool
     XPL_METRIC_STAGES,   // histograms of stages, by tool and stage

@@ -123,6 +123,9 @@ void xpl_metrics_put_text(struct xpl_buf *b, const struct xpl_figures *f, struct
                            xpl_metric_type_names[row->type]);
         switch (row->source) {
             case XPL_METRIC_FIGURE: put_figure(b, row, f); break;
+            case XPL_METRIC_FLEET:
+                if (f->knows_fleet) put_figure(b, row, f);
+                break;
             case XPL_METRIC_REQUESTS: put_requests(b, row, m); break;
             case XPL_METRIC_CALLS:
                 put_replies(b, row->name, &f->http);

@@ -84,8 +84,20 @@ struct xpl_job_daemon {
     int64_t n_jobs;                // that it works on
 };
 
+// What else daemons have leases on.
+enum xpl_job_lease_kind {
+    XPL_JOB_LEASE_SCHEDULE,
+    XPL_JOB_LEASE_CAPTURE,
+    XPL_JOB_LEASE_SCANNER,   // of a bucket
+    XPL_JOB_LEASE_CATALOGUE, // the tables of sessions
+    XPL_JOB_LEASE_KINDS
+};
+
 struct xpl_job_stats {
     int64_t queued, running, set_aside, workers;
+    int64_t schedules;                   // also those that nobody has
+    int64_t leases[XPL_JOB_LEASE_KINDS]; // of all daemons
+    int64_t held[XPL_JOB_LEASE_KINDS];   // those of this one
 };
 
 // A daemon that reports, and a job that one works on or that is set aside.
@@ -101,11 +113,19 @@ struct xpl_job_work {
     bool set_aside; // nobody works on it
 };
 
+// Who has what.  Without an owner: a schedule that nobody has.
+struct xpl_job_lease {
+    xpl_str_t kind, name;
+    xpl_str_t owner;    // id of the daemon
+    int64_t expires_ms; // from now
+};
+
 struct xpl_job_fleet {
     struct xpl_job_stats stats;
     struct xpl_job_member *members; // by role and name; at most XPL_JOB_MAX_LISTED
     struct xpl_job_work *work;      // by session and host; at most XPL_JOB_MAX_LISTED
-    size_t n_members, n_work;
+    struct xpl_job_lease *leases;   // by kind and name; at most XPL_JOB_MAX_LISTED
+    size_t n_members, n_work, n_leases;
 };
 
 struct xpl_job_ops {

@@ -219,6 +219,7 @@ static void scenario_fleet(void) {
     struct daemon_proc w = start_worker(dir, "delay_ms=60000"), front = start_front(dir);
     struct daemon_proc single = start_daemon(dir, make_dir(), no_prefetch);
     wait_for("SELECT count(*)=2 FROM daemons", 5000);
+    wait_for("SELECT count(*)=1 FROM leases WHERE name='catalogue'", 10000);
     begin_asking(&q, &front, "run");
     wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
     xpl_client *const c = open_client(&front, 20000), *const d = open_client(&single, 20000);
@@ -232,6 +233,8 @@ static void scenario_fleet(void) {
     CHECK(xpl_str_has(json, XPL_STR("\"jobs\":0,")) && xpl_str_has(json, XPL_STR("\"jobs\":2,")));
     CHECK(xpl_str_has(json, XPL_STR("\"state\":\"running\",\"daemon\":\"")));
     CHECK(xpl_str_has(json, XPL_STR("\"session\":\"run\",\"host\":\"vm0\",\"product\":\"")));
+    CHECK(xpl_str_has(json, XPL_STR("\"leases\":[{\"kind\":\"catalogue\",\"name\":\"catalogue\","
+                                    "\"daemon\":\"")));
     xpl_answer_free(a);
     CHECK(xpl_client_fleet(d, &a, &r) != 0 && strstr(r.message, "--store postgresql://"));
     pg_stop(SIGQUIT);
@@ -257,6 +260,13 @@ static void expect_metric(const struct daemon_proc *d, const char *line) {
         CHECK(waited <= 10000);
         pg_pause_ms(200);
     }
+}
+
+static void expect_no_metric(const struct daemon_proc *d, const char *text) {
+    struct reply r = http_get(d->http_address, "/metrics");
+    if (strstr(r.body, text)) fprintf(stderr, "%s in\n%s", text, r.body);
+    CHECK(!strstr(r.body, text));
+    reply_free(&r);
 }
 
 // What /metrics says of jobs while they run, when they are done, and of a lease that was lost.
@@ -289,6 +299,15 @@ static void scenario_counts(void) {
     pg_sql("postgres", "UPDATE jobs SET attempt=attempt+1");
     expect_metric(&w, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 2");
     end_asking(&q);
+    expect_metric(&w, "xplaned_fleet_leases{on=\"catalogue\"} 1");
+    // The database is away: nothing is said of others.
+    pg_stop(SIGQUIT);
+    expect_metric(&front, "xplaned_store_writable 0");
+    expect_no_metric(&front, "\nxplaned_fleet_");
+    expect_metric(&w, "xplaned_store_writable 0");
+    expect_no_metric(&w, "\nxplaned_fleet_");
+    pg_start();
+    expect_metric(&front, "xplaned_fleet_workers 1");
     CHECK_EQ(stop_daemon(&front), 0);
     CHECK_EQ(stop_daemon(&w), 0);
 }

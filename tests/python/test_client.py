@@ -190,7 +190,8 @@ FLEET = {
     "daemons": [{"name": "n1:7", "role": "front", "version": "0.1.0", "jobs": 0, "expires_ms": 29000},
                 {"name": "n2:8", "role": "worker", "version": "0.1.0", "jobs": 1, "expires_ms": 15000}],
     "work": [{"state": "running", "daemon": "n2:8", "session": "run", "host": "h1", "product": "op_stats", "attempt": 1, "queued_ms": 6500},
-             {"state": "set_aside", "daemon": "", "session": "run", "host": "h2", "product": "op_stats", "attempt": 3, "queued_ms": 90000}]}
+             {"state": "set_aside", "daemon": "", "session": "run", "host": "h2", "product": "op_stats", "attempt": 3, "queued_ms": 90000}],
+    "leases": [{"kind": "capture", "name": "12", "daemon": "n1:7", "expires_ms": 21000}, {"kind": "schedule", "name": "3", "daemon": "", "expires_ms": 0}]}
 
 
 def fleets(place):
@@ -206,9 +207,9 @@ def fleets(place):
         with xplaned.connect(there[1]) as client:
             got = client.fleet()
         assert (got.queued, got.running, got.set_aside, got.workers) == (3, 1, 1, 1), got
-        assert list(got.daemons) == FLEET["daemons"] and list(got.work) == FLEET["work"], got
+        assert [list(l) for l in (got.daemons, got.work, got.leases)] == [FLEET[s] for s in ("daemons", "work", "leases")], got
         assert json.loads(place.ctl(*there, "--format", "json")) == FLEET
-        for section in ("daemons", "work"):
+        for section in ("daemons", "work", "leases"):
             text = place.ctl(*there, "--format", "csv", "--section", section).decode()
             wanted = [list(FLEET[section][0]), *([str(v) for v in row.values()] for row in FLEET[section])]
             assert list(csv.reader(io.StringIO(text))) == wanted, text
@@ -216,6 +217,7 @@ def fleets(place):
         assert lines[0] == "jobs: 3 queued, 1 running, 1 set aside; 1 worker".split(), lines
         assert ["n2:8", "worker", "0.1.0", "1"] in lines and ["run", "h1", "op_stats", "n2:8", "1", "6.5", "s"] in lines, lines
         assert ["run", "h2", "op_stats", "set", "aside", "3", "90.0", "s"] in lines, lines
+        assert "capture 12 n1:7 21.0 s".split() in lines and "schedule 3 nobody".split() in lines, lines
         file = place.scratch / "fleet"
         assert place.ctl(*there, "-o", str(file)) == b"" and file.read_bytes() == place.ctl(*there)
     finally:

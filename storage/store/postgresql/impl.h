@@ -213,6 +213,12 @@ extern const struct xpl_job_ops xpl_pg_jobs; // jobs_claim.c
     "(SELECT coalesce(max(k.attempt),0) FROM jobs k WHERE k.session=j.session AND"                 \
     " k.host=j.host AND k.size_bytes=j.size_bytes AND k.mtime_ns=j.mtime_ns AND"                   \
     " k.expires_at<clock_timestamp())"
+// All leases but those on jobs, as they are and were: kind, name, owner, expires_at.
+#define XPL_PG_LEASES                                                                              \
+    "(SELECT 'schedule' AS kind, id::text AS name, owner, expires_at FROM schedules"               \
+    " UNION ALL SELECT 'capture', id::text, owner, expires_at FROM captures WHERE state=1"         \
+    " UNION ALL SELECT CASE WHEN name='catalogue' THEN name ELSE 'scanner' END,"                   \
+    " replace(name,'listings:',''), owner, expires_at FROM leases)"
 // Runs one statement on a reader's connection.  `read` gets its rows; NULL: there are none.
 xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
                               enum xpl_pg_rc (*read)(struct xpl_pg_conn *c, const PGresult *r,

@@ -231,28 +231,43 @@ xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_d
 
 static enum xpl_pg_rc read_stats(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
     struct xpl_job_stats *const ret = arg;
+    enum { FIRST_LEASE = 5 };
     if (c->pq->ntuples(r) != 1) return XPL_PG_OTHER;
     *ret = (struct xpl_job_stats){
         .queued = xpl_pg_get_i64(c, r, 0, 0),
         .running = xpl_pg_get_i64(c, r, 0, 1),
         .set_aside = xpl_pg_get_i64(c, r, 0, 2),
         .workers = xpl_pg_get_i64(c, r, 0, 3),
+        .schedules = xpl_pg_get_i64(c, r, 0, 4),
     };
+    for (int i = 0; i < XPL_JOB_LEASE_KINDS; i++) {
+        ret->leases[i] = xpl_pg_get_i64(c, r, 0, FIRST_LEASE + 2 * i);
+        ret->held[i] = xpl_pg_get_i64(c, r, 0, FIRST_LEASE + 2 * i + 1);
+    }
     return XPL_PG_OK;
 }
+
+// In the order of enum xpl_job_lease_kind: of all, and of this daemon.
+#define HELD(kind)                                                                                 \
+    ", (SELECT count(*) FROM held WHERE kind='" kind "')"                                          \
+    ", (SELECT count(*) FROM held WHERE kind='" kind "' AND owner=$2)"
 
 xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,
                                   struct xpl_error *err) {
     struct xpl_pg_args a = {0};
+    struct xpl_pg_store *const s = xpl_pg_of(base);
     xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
+    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     return xpl_pg_job_query(
-        xpl_pg_of(base),
+        s,
         // What was given back for a while has no owner.
-        "SELECT"
+        "WITH held AS (SELECT * FROM " XPL_PG_LEASES " l WHERE expires_at>=clock_timestamp())"
+        " SELECT"
         " count(*) FILTER (WHERE (expires_at<clock_timestamp() OR owner='') AND attempt<$1),"
         " count(*) FILTER (WHERE expires_at>=clock_timestamp() AND owner<>''),"
         " count(*) FILTER (WHERE expires_at<clock_timestamp() AND attempt>=$1),"
-        " (SELECT count(*) FROM daemons WHERE role='worker' AND expires_at>clock_timestamp())"
-        " FROM jobs",
+        " (SELECT count(*) FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()),"
+        " (SELECT count(*) FROM schedules)" HELD("schedule") HELD("capture") HELD("scanner")
+            HELD("catalogue") " FROM jobs",
         &a, read_stats, ret, err);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: who is there, and who works on what, for people.
+// Who is there, who works on what, and who has which lease, for people.
 #include "base/arena.h"
 #include "storage/store/postgresql/impl.h"
 
@@ -48,6 +48,36 @@ static enum xpl_pg_rc read_work(struct xpl_pg_conn *c, const PGresult *r, void *
     return XPL_PG_OK;
 }
 
+static enum xpl_pg_rc read_leases(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
+    const struct listing *const l = arg;
+    const size_t n = (size_t)c->pq->ntuples(r);
+    struct xpl_job_lease *const list = xpl_arena_array(l->arena, n + 1, sizeof *list);
+    if (!list) return XPL_PG_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (!xpl_pg_read_text(c, r, (int)i, 0, l->arena, &list[i].kind) ||
+            !xpl_pg_read_text(c, r, (int)i, 1, l->arena, &list[i].name) ||
+            !xpl_pg_read_text(c, r, (int)i, 2, l->arena, &list[i].owner))
+            return XPL_PG_NOMEM;
+        list[i].expires_ms = xpl_pg_get_i64(c, r, (int)i, 3);
+    }
+    l->ret->leases = list;
+    l->ret->n_leases = n;
+    return XPL_PG_OK;
+}
+
+// A lease that is over has no owner, and of those only schedules' are of interest.
+static xpl_status_t list_leases(struct xpl_pg_store *s, struct listing *l, struct xpl_error *err) {
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_i64(&a, XPL_JOB_MAX_LISTED);
+    return xpl_pg_job_query(
+        s,
+        "SELECT kind, name, CASE WHEN held THEN owner ELSE '' END, CASE WHEN held THEN"
+        " (extract(epoch FROM expires_at-clock_timestamp())*1000)::bigint ELSE 0 END"
+        " FROM (SELECT *, expires_at>clock_timestamp() AS held FROM " XPL_PG_LEASES " a) l"
+        " WHERE held OR kind='schedule' ORDER BY kind, length(name), name LIMIT $1",
+        &a, read_leases, l, err);
+}
+
 xpl_status_t xpl_pg_list_jobs(struct xpl_store *base, struct xpl_arena *arena,
                               struct xpl_job_fleet *ret, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
@@ -55,6 +85,7 @@ xpl_status_t xpl_pg_list_jobs(struct xpl_store *base, struct xpl_arena *arena,
     struct xpl_pg_args members = {0}, work = {0};
     *ret = (struct xpl_job_fleet){0};
     XPL_TRY(xpl_pg_get_job_stats(base, &ret->stats, err));
+    XPL_TRY(list_leases(s, &l, err));
     xpl_pg_arg_i64(&members, XPL_JOB_MAX_LISTED);
     XPL_TRY(xpl_pg_job_query(s,
                              "SELECT id, name, role, version,"

@@ -25,11 +25,11 @@ static void test_table(void) {
         if (m->help) {
             CHECK(m->help[0] && m->help[strlen(m->help) - 1] != '.' && !strpbrk(m->help, "\\\n|"));
         }
-        if (m->source != XPL_METRIC_FIGURE) continue;
+        if (m->source != XPL_METRIC_FIGURE && m->source != XPL_METRIC_FLEET) continue;
         CHECK(m->width == 4 || m->width == 8);
         CHECK(m->offset + m->width <= sizeof(struct xpl_figures) && m->per > 0);
         for (size_t k = 0; k < i; k++) // every row reads something of its own
-            if (xpl_metric_table[k].source == XPL_METRIC_FIGURE)
+            if (xpl_metric_table[k].source == m->source)
                 CHECK(xpl_metric_table[k].offset != m->offset);
     }
 }
@@ -46,6 +46,29 @@ static void expect(const char *text, const char *lines) {
     if (strstr(text, lines)) return;
     (void)fprintf(stderr, "%s\nmissing:\n%s\n", text, lines);
     FAIL_TEST("text");
+}
+
+// While the database is away nobody knows what daemons do: old figures would be a lie.
+static void test_fleet(void) {
+    struct xpl_metrics *const m = xpl_metrics_new();
+    struct xpl_figures f = {.knows_fleet = true,
+                            .jobs = {.leases = 4,
+                                     .fleet = {.queued = 3,
+                                               .schedules = 2,
+                                               .leases = {[XPL_JOB_LEASE_SCANNER] = 1},
+                                               .held = {[XPL_JOB_LEASE_CAPTURE] = 5}}}};
+    CHECK(m);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b, away;
+    const char *text = text_of(&b, &f, m);
+    expect(text, "\nxplaned_fleet_jobs{state=\"queued\"} 3\n");
+    expect(text, "\nxplaned_fleet_schedules 2\n");
+    expect(text, "\nxplaned_fleet_leases{on=\"scanner\"} 1\n");
+    expect(text, "\nxplaned_leases{on=\"capture\"} 5\n");
+    f.knows_fleet = false;
+    text = text_of(&away, &f, m);
+    CHECK(!strstr(text, "\nxplaned_fleet_") && !strstr(text, "\nxplaned_leases"));
+    expect(text, "\nxplaned_job_leases 4\n"); // it knows by itself
+    xpl_metrics_free(m);
 }
 
 static void test_figures(void) {
@@ -155,6 +178,7 @@ static void test_labels(void) {
 int main(void) {
     CHECK(xpl_log_configure("error"));
     test_table();
+    test_fleet();
     test_figures();
     test_histograms();
     test_labels();

@@ -4,7 +4,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/sessions/catalogue.h"
+#include "storage/store/captures.h"
 #include "storage/store/jobs.h"
+#include "storage/store/listings.h"
 #include "tests/cluster/pg_server.h"
 #include "tests/unit/storage/store_helpers.h"
 
@@ -387,6 +390,70 @@ static void test_reports(void) {
     xpl_store_close(b);
 }
 
+// ---- other leases ----
+
+// Kind, name and owner of each, in lines.
+static void expect_leases(struct xpl_store *s, const char *lines) {
+    struct xpl_job_fleet f;
+    char text[400] = "";
+    CHECK_OK(xpl_store_jobs(s)->list(s, &arena, &f, &err), &err);
+    for (size_t i = 0; i < f.n_leases; i++) {
+        const struct xpl_job_lease *const l = &f.leases[i];
+        xpl_str_t name = XPL_STR("");
+        for (size_t k = 0; k < f.n_members; k++)
+            if (xpl_str_eq(f.members[k].id, l->owner)) name = f.members[k].name;
+        CHECK_EQ(l->owner.len != 0, l->expires_ms > LEASE_MS / 2);
+        CHECK(l->expires_ms >= 0 && l->expires_ms <= LEASE_MS);
+        const size_t n = strlen(text);
+        (void)snprintf(text + n, sizeof text - n, "%.*s %.*s %.*s\n", XPL_STR_FMT(l->kind),
+                       XPL_STR_FMT(l->name), XPL_STR_FMT(name));
+    }
+    CHECK_STR(xpl_str_from(text), xpl_str_from(lines));
+}
+
+static void expect_counts(struct xpl_store *s, const int64_t leases[XPL_JOB_LEASE_KINDS],
+                          const int64_t held[XPL_JOB_LEASE_KINDS]) {
+    const struct xpl_job_stats got = stats(s);
+    for (size_t i = 0; i < XPL_JOB_LEASE_KINDS; i++) {
+        CHECK_EQ(got.leases[i], leases[i]);
+        CHECK_EQ(got.held[i], held[i]);
+    }
+}
+
+// Who has a schedule, a capture, a bucket to list and the tables of sessions.
+static void test_leases(void) {
+    struct xpl_store *const a = open_pg(), *const b = open_pg();
+    const struct xpl_job_daemon na = {XPL_STR("a"), XPL_STR("all"), XPL_STR("1"), 0},
+                                nb = {XPL_STR("b"), XPL_STR("all"), XPL_STR("1"), 0};
+    const struct xpl_history_schedule one = {.request = {(const uint8_t *)"r", 1}};
+    const struct xpl_history_capture c = {.state = XPL_HISTORY_RUNNING};
+    const struct xpl_listing_place place = {{0xab, 2}};
+    const struct xpl_snapshot none = {.generation = 1};
+    enum xpl_scanner scanner;
+    uint64_t id;
+    CHECK_OK(xpl_store_jobs(a)->report(a, &na, LEASE_MS, &err), &err);
+    CHECK_OK(xpl_store_jobs(b)->report(b, &nb, LEASE_MS, &err), &err);
+    expect_leases(a, "");
+    CHECK_OK(xpl_store_captures(a)->add_schedule(a, &one, LEASE_MS, &id, &err), &err);
+    CHECK_OK(xpl_store_captures(b)->begin(b, &c, NULL, LEASE_MS, &id, &err), &err);
+    CHECK_OK(xpl_store_listings(b)->claim(b, &place, true, LEASE_MS, &scanner, &err), &err);
+    expect_leases(b, "capture 1 b\nscanner ab020000000000000000000000000000 b\nschedule 1 a\n");
+    expect_counts(a, (const int64_t[]){1, 1, 1, 0}, (const int64_t[]){1, 0, 0, 0});
+    expect_counts(b, (const int64_t[]){1, 1, 1, 0}, (const int64_t[]){0, 1, 1, 0});
+    CHECK_OK(xpl_store_put_catalogue(a, &none, &err), &err);
+    expect_counts(a, (const int64_t[]){1, 1, 1, 1}, (const int64_t[]){1, 0, 0, 1});
+    // What is over is nobody's; a schedule is there all the same.
+    pg_sql(database, "UPDATE schedules SET expires_at='-infinity';"
+                     "UPDATE captures SET expires_at=clock_timestamp()-interval '1 s'; DELETE FROM"
+                     " leases WHERE name='catalogue'");
+    expect_leases(a, "scanner ab020000000000000000000000000000 b\nschedule 1 \n");
+    CHECK_EQ(stats(a).schedules, 1);
+    expect_counts(b, (const int64_t[]){0, 0, 1, 0}, (const int64_t[]){0, 0, 1, 0});
+    xpl_store_close(b); // gives back what it has
+    expect_leases(a, "schedule 1 \n");
+    xpl_store_close(a);
+}
+
 static void test_database_away(void) {
     struct xpl_store *const s = open_pg();
     struct xpl_job_digest d;
@@ -419,13 +486,11 @@ static void test_nobody_shares_a_file(void) {
 
 int main(void) {
     static void (*const all[])(void) = {
-        test_one,           test_offers,
-        test_fence,         test_renewal,
-        test_give_back,     test_poison,
-        test_poisoned_file, test_withdrawn,
-        test_alone,         test_fairness,
-        test_many_at_once,  test_reports,
-        test_database_away, test_nobody_shares_a_file,
+        test_one,           test_offers,        test_fence,
+        test_renewal,       test_give_back,     test_poison,
+        test_poisoned_file, test_withdrawn,     test_alone,
+        test_fairness,      test_many_at_once,  test_reports,
+        test_leases,        test_database_away, test_nobody_shares_a_file,
     };
     const char *const why = pg_begin();
     if (why) {

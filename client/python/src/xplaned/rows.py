@@ -199,11 +199,13 @@ class Fleet:
     workers: int = 0
     daemons: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
     work: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    leases: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
 
 
 def fleet(values: Mapping[str, Any]) -> Fleet:
     """The answer of GetFleet, its lists as rows."""
-    return Fleet(values["queued"], values["running"], values["set_aside"], values["workers"], Rows(values["daemons"]), Rows(values["work"]))
+    return Fleet(values["queued"], values["running"], values["set_aside"], values["workers"], Rows(values["daemons"]), Rows(values["work"]),
+                 Rows(values.get("leases", [])))
 
 
 def history(values: Mapping[str, Any]) -> History:
