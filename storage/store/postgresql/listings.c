@@ -52,6 +52,8 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_listing_place
         &a, read_scanner, ret, err);
 }
 
+// A listing that is as it was is noted as new, and its body is not written again.
+//
 // What of directories that are gone was listed a day ago goes with the topmost one's listing: all
 // are looked through for it.  The newest generation stays, as others count on from there.
 static xpl_status_t put(struct xpl_store *base, const struct xpl_listing_place *place,
@@ -79,14 +81,15 @@ static xpl_status_t put(struct xpl_store *base, const struct xpl_listing_place *
         " expires_at>=clock_timestamp() FOR SHARE),"
         " old AS (DELETE FROM listings WHERE $4='.'::bytea AND place=$3 AND dir<>$4 AND"
         " listed_at<clock_timestamp()-interval '1 day' AND generation<(SELECT max(generation)"
-        " FROM listings WHERE place=$3) AND EXISTS (SELECT 1 FROM l))"
+        " FROM listings WHERE place=$3) AND EXISTS (SELECT 1 FROM l)),"
+        " same AS (UPDATE listings SET listed_at=clock_timestamp()-$5*interval '1 ms'"
+        " WHERE place=$3 AND dir=$4 AND size_bytes=$6 AND body=$7 AND EXISTS (SELECT 1 FROM l)"
+        " RETURNING 1)"
         " INSERT INTO listings AS t(place, dir, generation, listed_at, size_bytes, body)"
         " SELECT $3,$4,(SELECT coalesce(max(generation),0)+1 FROM listings WHERE place=$3),"
-        " clock_timestamp()-$5*interval '1 ms',$6,$7 FROM l"
+        " clock_timestamp()-$5*interval '1 ms',$6,$7 FROM l WHERE NOT EXISTS (SELECT 1 FROM same)"
         " ON CONFLICT(place, dir) DO UPDATE SET listed_at=excluded.listed_at,"
-        " generation=CASE WHEN t.body=excluded.body AND t.size_bytes=excluded.size_bytes"
-        " THEN t.generation ELSE excluded.generation END,"
-        " size_bytes=excluded.size_bytes, body=excluded.body",
+        " generation=excluded.generation, size_bytes=excluded.size_bytes, body=excluded.body",
         &a, NULL, NULL, err);
     xpl_buf_fini(&packed);
     return st;

@@ -9,14 +9,12 @@
 #include "storage/store/captures.h"
 #include "storage/store/jobs.h"
 #include "tests/check.h"
-#include "tests/cluster/pg_server.h"
+#include "tests/unit/storage/pg_database.h"
 
 enum { LONG_MS = 60000, SHORT_MS = 1 };
 
 static struct xpl_error err;
 static struct xpl_arena arena;
-static char database[32];
-
 static struct xpl_store *open_pg(void) {
     struct xpl_store *s = NULL;
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(database)};
@@ -310,10 +308,7 @@ int main(void) {
         return 77;
     }
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        char sql[64];
-        (void)snprintf(database, sizeof database, "c%zu", i);
-        (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
-        pg_sql("postgres", sql);
+        make_database();
         xpl_arena_init(&arena, 1 << 20);
         all[i]();
         xpl_arena_fini(&arena);

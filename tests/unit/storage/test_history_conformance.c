@@ -9,7 +9,7 @@
 #include "storage/store/captures.h"
 #include "tests/check.h"
 #if XPL_POSTGRESQL
-#include "tests/cluster/pg_server.h"
+#include "tests/unit/storage/pg_database.h"
 #endif
 
 static struct xpl_error err;
@@ -173,12 +173,8 @@ static void open_nothing(void) {
 
 #if XPL_POSTGRESQL
 static void open_shared(void) {
-    static int n;
-    char name[16], sql[64];
-    (void)snprintf(name, sizeof name, "h%d", ++n);
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", name);
-    pg_sql("postgres", sql);
-    const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(name)};
+    make_database();
+    const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(database)};
     CHECK_OK(xpl_store_open(&o, &store, &err), &err);
     for (int i = 0; xpl_store_role(store) != XPL_STORE_WRITER; i++) {
         CHECK(i < 400);

@@ -8,21 +8,12 @@
 #include "storage/store/captures.h"
 #include "storage/store/jobs.h"
 #include "storage/store/listings.h"
-#include "tests/cluster/pg_server.h"
+#include "tests/unit/storage/pg_database.h"
 #include "tests/unit/storage/store_helpers.h"
 
 enum { LEASE_MS = 60000, MANY = 400 };
 
-static char database[32];
 static struct xpl_error err;
-
-static void make_database(void) {
-    static int n;
-    char sql[80];
-    (void)snprintf(database, sizeof database, "t%d", ++n);
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
-    pg_sql("postgres", sql);
-}
 
 static struct xpl_store *open_pg(void) {
     struct xpl_store *s = NULL;

@@ -7,18 +7,8 @@
 
 #include "base/clock.h"
 #include "storage/sessions/catalogue.h"
-#include "tests/cluster/pg_server.h"
+#include "tests/unit/storage/pg_database.h"
 #include "tests/unit/storage/store_helpers.h"
-
-static char database[32];
-
-static void make_database(void) {
-    static int n;
-    char sql[80];
-    (void)snprintf(database, sizeof database, "t%d", ++n);
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
-    pg_sql("postgres", sql);
-}
 
 static xpl_status_t try_url(const char *url, struct xpl_store **ret, struct xpl_error *err) {
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = url};
@@ -39,13 +29,6 @@ static void expect_role(struct xpl_store *s, enum xpl_store_role role, uint64_t 
         CHECK(xpl_clock_ns() - begin < ms * 1000000u);
         pg_pause_ms(10);
     }
-}
-
-// A condition that the database must fulfil.
-static void expect_sql(const char *condition) {
-    char sql[1000];
-    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (%s); END $$", condition);
-    pg_sql(database, sql);
 }
 
 // ---- schema ----

@@ -16,7 +16,7 @@
 #include "storage/sessions/catalogue.h"
 #include "storage/store/sqlite/sqlite.h"
 #if XPL_POSTGRESQL
-#include "tests/cluster/pg_server.h"
+#include "tests/unit/storage/pg_database.h"
 #endif
 #include "tests/unit/storage/store_helpers.h"
 
@@ -499,16 +499,6 @@ static void test_damage(void) {
 // ---- PostgreSQL ----
 
 #if XPL_POSTGRESQL
-static char database[32];
-
-static void make_database(void) {
-    static int n;
-    char sql[80];
-    (void)snprintf(database, sizeof database, "t%d", ++n);
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
-    pg_sql("postgres", sql);
-}
-
 static xpl_status_t open_pg(const struct xpl_store_options *o, struct xpl_store **ret,
                             struct xpl_error *err) {
     struct xpl_store_options with_url = *o;
