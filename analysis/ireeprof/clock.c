@@ -7,10 +7,10 @@ void xpl_iree_clock_add(struct xpl_iree_clock *c, const struct xpl_iree_clock_co
     if (s->flags & XPL_IREE_CLOCK_UNALIGNED) c->unaligned++;
     if (c->samples++ == 0) c->first = *s;
     c->last = *s;
-    int64_t ns;
-    if (!(s->flags & XPL_IREE_CLOCK_HOST_BRACKET) || s->host_time_end_ns < s->host_time_begin_ns ||
-        __builtin_sub_overflow(s->host_time_end_ns, s->host_time_begin_ns, &ns))
+    if (!(s->flags & XPL_IREE_CLOCK_HOST_BRACKET) || s->host_time_end_ns < s->host_time_begin_ns)
         return;
+    // One that is too long for a number is a negative one, as IREE has it.
+    const int64_t ns = (int64_t)((uint64_t)s->host_time_end_ns - (uint64_t)s->host_time_begin_ns);
     if (c->bracketed == 0 || ns < c->min_uncertainty_ns) c->min_uncertainty_ns = ns;
     if (ns > c->max_uncertainty_ns) c->max_uncertainty_ns = ns;
     c->bracketed++;

@@ -335,6 +335,9 @@ static void test_clock(void) {
     f = xpl_iree_clock_fit(&c, XPL_IREE_TIME_BRACKET);
     CHECK(f.valid && f.first_ns == 100 && f.ns == 1000);
     CHECK(c.min_uncertainty_ns == 20 && c.max_uncertainty_ns == 200);
+    s.host_time_begin_ns = INT64_MIN, s.host_time_end_ns = INT64_MAX - 9;
+    xpl_iree_clock_add(&c, &s); // IREE's difference is of 64 bits
+    CHECK(c.min_uncertainty_ns == -10 && c.max_uncertainty_ns == 200);
     s.flags |= XPL_IREE_CLOCK_UNALIGNED; // once is enough
     xpl_iree_clock_add(&c, &s);
     CHECK(!xpl_iree_clock_fit(&c, XPL_IREE_TIME_HOST_CPU).valid);
