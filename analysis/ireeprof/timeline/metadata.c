@@ -159,6 +159,16 @@ static bool has_values(const struct xpl_iree_timeline_set *set, const struct xpl
            n - set->n_values >= c->sample_value_count;
 }
 
+// Each session of a file describes its counters: those of before again.
+static bool is_again(const struct xpl_iree_timeline_counter *a,
+                     const struct xpl_iree_timeline_counter *b) {
+    return a->record.counter_set_id == b->record.counter_set_id &&
+           a->record.counter_ordinal == b->record.counter_ordinal &&
+           a->record.sample_value_offset == b->record.sample_value_offset &&
+           a->record.sample_value_count == b->record.sample_value_count &&
+           xpl_str_eq(a->block, b->block) && xpl_str_eq(a->name, b->name);
+}
+
 void xpl_iree_timeline_described(struct xpl_iree_timeline *t) {
     struct xpl_iree_timeline_counter *const c = t->counters.v;
     uint32_t kept = 0;
@@ -166,7 +176,8 @@ void xpl_iree_timeline_described(struct xpl_iree_timeline *t) {
     for (uint32_t i = 0; i < t->counters.n; i++) {
         struct xpl_iree_timeline_set *const set =
             xpl_iree_table_get(&t->sets, &c[i].record.counter_set_id);
-        if (!set || !has_values(set, &c[i].record)) continue;
+        if (!set || (kept && is_again(&c[kept - 1], &c[i])) || !has_values(set, &c[i].record))
+            continue;
         if (set->n++ == 0) set->first = kept;
         set->n_values += c[i].record.sample_value_count;
         c[kept++] = c[i];
