@@ -137,8 +137,12 @@ static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err)
     const int fd = in->fd;
     in->fd = -1;
     if (close(fd) != 0) return xpl_session_writer_fail(in->session, errno, "writing to", err);
-    return xpl_session_writer_publish(in->session, in->temp, in->host, suffix_of(in),
-                                      (in->flags & XPL_PROFILE_WRITER_UNIQUE) != 0, sync, err);
+    const enum xpl_session_writer_taken taken =
+        in->flags & XPL_PROFILE_WRITER_UNIQUE    ? XPL_TAKEN_NUMBER
+        : in->flags & XPL_PROFILE_WRITER_REPLACE ? XPL_TAKEN_REPLACE
+                                                 : XPL_TAKEN_REFUSE;
+    return xpl_session_writer_publish(in->session, in->temp, in->host, suffix_of(in), taken, sync,
+                                      err);
 }
 
 xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,

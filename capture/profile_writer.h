@@ -35,6 +35,8 @@ enum xpl_profile_writer_flags {
     XPL_PROFILE_WRITER_SYNC_LATER = 4,
     // The file is of a format with a check of its own, which the caller asks.
     XPL_PROFILE_WRITER_NO_XSPACE = 8,
+    // It takes the place of the host's file of the same format.
+    XPL_PROFILE_WRITER_REPLACE = 16,
 };
 
 struct xpl_profile_writer_options {

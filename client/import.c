@@ -109,6 +109,7 @@ static bool send_file(struct upload *u, size_t i) {
     f.bytes = u->files[i].bytes;
     f.crc32 = u->files[i].crc;
     f.suffix = (char *)(uintptr_t)u->files[i].suffix;
+    f.grows = u->r.grows != 0;
     m.file = &f;
     if (i == 0 && u->r.session) m.session = (char *)(uintptr_t)u->r.session;
     return send_message(u, &m);

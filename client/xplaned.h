@@ -291,6 +291,9 @@ typedef struct xpl_import_request {
     unsigned retries;    /* of a connection that breaks: it goes on where it was */
     void (*progress)(void *arg, uint64_t sent_bytes, uint64_t all_bytes); /* may be NULL */
     void *arg;
+    /* Of one file that is still being written, or was when it was imported before: it takes the
+     * place of the host's file in the session, if that is its beginning.  Bundles of IREE alone. */
+    int grows;
 } xpl_import_request;
 
 /* Uploads profiles as one session, all or none.  `session` gets its name, cut to `size`. */

@@ -64,6 +64,9 @@ struct xpl_format {
     // Whether a file that is imported may be stored: its first bytes are right, if not all.  Fails
     // as xpl_format_open.  NULL: it must open, and be a profile from end to end.
     xpl_status_t (*check)(xpl_bytes_t file, struct xpl_error *err);
+    // Where a file says how long it is, which its writer changes when it has written more; all else
+    // is written once.  Both 0: a file of this format is there when it is whole.
+    unsigned length_at, length_end;
     enum xpl_kind kind;  // of the profiles
     const char *refusal; // where `open` is NULL: why, and what to do instead
 };

@@ -230,7 +230,7 @@ static xpl_status_t read_file_header(xpl_bytes_t file, struct xpl_iree_header *h
                                   .version_minor = u16(file.ptr + 6),
                                   .header_length = u32(file.ptr + 8),
                                   .flags = u32(file.ptr + 12),
-                                  .file_length = u64(file.ptr + 16)};
+                                  .file_length = u64(file.ptr + XPL_IREE_FILE_LENGTH_AT)};
     if (h->version_major != 1)
         XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, 4,
                             "unsupported IREE HAL profile file version %u.%u", h->version_major,

@@ -22,6 +22,7 @@
 
 enum {
     XPL_IREE_FILE_HEADER = 24,    // bytes
+    XPL_IREE_FILE_LENGTH_AT = 16, // in it: u64, which is written again when there is more
     XPL_IREE_RECORD_HEADER = 104, // bytes
     XPL_IREE_NOTES_KEPT = 16,
     XPL_IREE_PLACES = 128, // of chunks that are known

@@ -76,8 +76,8 @@ static bool publish(struct xpl_outlet *p) {
     struct xpl_error err = {0};
     char file[XPL_SESSION_WRITER_NAME_SIZE + sizeof SUFFIX];
     if (p->shown || p->failed) return p->shown;
-    p->shown = xpl_session_writer_publish(p->writer, p->temp, p->host, SUFFIX, true, false, &err) ==
-               XPL_OK;
+    p->shown = xpl_session_writer_publish(p->writer, p->temp, p->host, SUFFIX, XPL_TAKEN_NUMBER,
+                                          false, &err) == XPL_OK;
     p->failed = !p->shown;
     if (p->failed) return refuse(&err);
     (void)snprintf(file, sizeof file, "%s" SUFFIX, p->host);

@@ -310,23 +310,26 @@ static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
     if (j->listener.progress) j->listener.progress(j->listener.arg, j->id, p);
 }
 
-static bool is_listed(struct xpl_capture_jobs *c, const char *path, size_t n_hosts, size_t n_lost) {
+static bool is_listed(struct xpl_capture_jobs *c, const char *path,
+                      struct xpl_capture_jobs_listed what) {
     struct xpl_snapshot *snap = xpl_catalogue_get(c->o.catalogue);
     const struct xpl_session *found = NULL;
     for (size_t i = 0; !found && i < snap->n_sessions; i++)
         if (xpl_str_eq(snap->sessions[i].path, xpl_str_from(path))) found = &snap->sessions[i];
-    const bool listed =
-        n_hosts ? found && found->n_hosts >= n_hosts && found->n_lost >= n_lost : !found;
+    const bool listed = what.n_hosts
+                            ? found && found->n_hosts >= what.n_hosts &&
+                                  found->n_lost >= what.n_lost && found->bytes >= what.bytes
+                            : !found;
     xpl_snapshot_unref(snap);
     return listed;
 }
 
-void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts,
-                            size_t n_lost) {
+void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path,
+                            struct xpl_capture_jobs_listed what) {
     const uint64_t until_ns = xpl_clock_ns() + (uint64_t)LISTED_MS * 1000000;
     c->o.scan(c->o.arg, path);
     pthread_mutex_lock(&c->mu);
-    while (!c->stopping && !is_listed(c, path, n_hosts, n_lost))
+    while (!c->stopping && !is_listed(c, path, what))
         if (!xpl_cond_wait_until(&c->changed, &c->mu, until_ns)) break;
     pthread_mutex_unlock(&c->mu);
 }
@@ -336,8 +339,9 @@ static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_o
     struct xpl_session_path path;
     // The note that says which hosts were lost is written last: a scan may have been before it.
     // Those of a bucket are not read.
-    xpl_capture_jobs_await(c, xpl_session_path(xpl_str_from(o->session), &path), o->n_stored,
-                           c->o.remote ? 0 : o->n_hosts - o->n_stored);
+    const struct xpl_capture_jobs_listed what = {
+        .n_hosts = o->n_stored, .n_lost = c->o.remote ? 0 : o->n_hosts - o->n_stored};
+    xpl_capture_jobs_await(c, xpl_session_path(xpl_str_from(o->session), &path), what);
 }
 
 static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_outcome *o) {

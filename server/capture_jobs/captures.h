@@ -125,10 +125,15 @@ void xpl_capture_jobs_get_stats(struct xpl_capture_jobs *c, struct xpl_capture_j
 uint64_t xpl_capture_jobs_note_directory(struct xpl_capture_jobs *c, const char *path);
 void xpl_capture_jobs_forget_directory(struct xpl_capture_jobs *c, uint64_t note);
 
-// Waits until the session at `path` below LOGDIR is in the catalogue with so many hosts (0: until
-// it is gone), and so many that were lost, but not for long.
-void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts,
-                            size_t n_lost);
+// What the catalogue knows of a session when it has seen what was written.
+struct xpl_capture_jobs_listed {
+    size_t n_hosts; // at least; 0: the session is gone
+    size_t n_lost;  // at least
+    uint64_t bytes; // of all hosts, at least
+};
+// Waits until that is so of the session at `path` below LOGDIR, but not for long.
+void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path,
+                            struct xpl_capture_jobs_listed what);
 
 // ---- where daemons share captures ----
 

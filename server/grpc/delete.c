@@ -38,7 +38,7 @@ static void run_removal(void *arg) {
     else
         st = xpl_session_remove(r->base.ptr, r->path.ptr, xpl_format_match, 0, 0, &err);
     if (st == XPL_OK) {
-        xpl_capture_jobs_await(r->svc->captures, r->path.ptr, 0, 0);
+        xpl_capture_jobs_await(r->svc->captures, r->path.ptr, (struct xpl_capture_jobs_listed){0});
         xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");
         Xplaned__V1__DeleteSessionResponse done;
         xplaned__v1__delete_session_response__init(&done);

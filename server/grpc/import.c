@@ -46,7 +46,7 @@ struct part { // one file of a call
     uint64_t bytes, got;
     uint32_t crc, crc_now;
     int fd; // while it is written or read
-    bool used;
+    bool used, grows;
     uint64_t key; // of its file below incoming/, which is in use
 };
 
@@ -168,6 +168,18 @@ void xpl_svc_import_tick(struct xpl_svc_import *s) {
 
 // ---- messages of a call; on a thread of the pool ----
 
+// One file may take the place of another, as long as nothing has to be given up then.
+static xpl_status_t check_growing(const struct import *m,
+                                  const Xplaned__V1__ImportSessionRequest__File *f,
+                                  struct xpl_error *err) {
+    const bool grown = m->n_parts && m->parts[0]->grows;
+    if ((f->grows && m->n_parts) || grown)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a file that grows is imported alone");
+    if (f->grows && m->svc->o.remote)
+        XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED, "files of a bucket do not grow");
+    return XPL_OK;
+}
+
 static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessionRequest__File *f,
                                struct xpl_error *err) {
     if (m->n_parts && m->parts[m->n_parts - 1]->got != m->parts[m->n_parts - 1]->bytes)
@@ -182,6 +194,8 @@ static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessio
     if (!p || !xpl_arena_str(&m->arena, xpl_str_from(f->host), &p->host))
         XPL_RETURN_OOM(err, "import");
     XPL_TRY(xpl_import_suffix(f->suffix, &p->suffix, err));
+    XPL_TRY(check_growing(m, f, err));
+    p->grows = f->grows;
     p->bytes = f->bytes;
     p->crc = f->crc32;
     p->fd = -1;
@@ -293,6 +307,7 @@ static xpl_status_t copy_part(const struct import *m, struct xpl_session_writer 
                                  .suffix = p->suffix,
                                  .fd = p->fd,
                                  .bytes = p->bytes,
+                                 .grows = p->grows,
                                  .max_bytes = m->svc->o.max_bytes,
                                  .decompressing = &m->svc->decompressing};
     return xpl_import_store(s, &u, ret, err);
@@ -348,12 +363,20 @@ static void reply(struct import *m, const char *session,
     xpl_rpc_finish_ok(m->call);
 }
 
-static void log_import(const char *session, size_t n) {
+// One that grows may come every second.
+static void log_import(const char *session, const struct import *m) {
     struct xpl_log_line l;
-    xpl_log_begin(&l, XPL_LOG_INFO, "import", "imported");
+    xpl_log_begin(&l, m->parts[0]->grows ? XPL_LOG_DEBUG : XPL_LOG_INFO, "import", "imported");
     xpl_log_z(&l, "session", session);
-    xpl_log_int(&l, "hosts", (int64_t)n);
+    xpl_log_int(&l, "hosts", (int64_t)m->n_parts);
     xpl_log_end(&l);
+}
+
+static struct xpl_capture_jobs_listed stored_in(const struct import *m) {
+    struct xpl_capture_jobs_listed what = {.n_hosts = m->n_parts};
+    for (size_t i = 0; i < m->n_parts; i++)
+        what.bytes += m->parts[i]->bytes;
+    return what;
 }
 
 struct directory { // a session's, as it is noted for the next daemon
@@ -396,8 +419,8 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
         struct xpl_session_path path;
         const char *const name = xpl_session_writer_get_name(s);
         xpl_capture_jobs_await(m->svc->captures, xpl_session_path(xpl_str_from(name), &path),
-                               m->n_parts, 0);
-        log_import(name, m->n_parts);
+                               stored_in(m));
+        log_import(name, m);
         release_parts(m);
         reply(m, name, files);
     }

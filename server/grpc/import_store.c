@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+
 xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err) {
     size_t n;
     const struct xpl_format *const formats = xpl_formats(&n);
@@ -33,19 +35,56 @@ static const struct xpl_format *format_of(const char *suffix) {
     return xpl_format_of_name(xpl_str_from(name), NULL);
 }
 
+struct whole { // an upload, with what it is
+    const struct xpl_upload *upload;
+    const struct xpl_format *format;
+    const char *suffix;
+    xpl_bytes_t bytes;
+    bool replaces; // the host's file, which is its beginning
+};
+
+// Whether the bytes at `at` of the file that was imported before are those of the new one, or say
+// how long it is.
+static bool same_bytes(const struct whole *w, size_t at, const uint8_t *old, size_t n) {
+    if (memcmp(old, w->bytes.ptr + at, n) == 0) return true;
+    for (size_t i = 0; i < n; i++)
+        if (old[i] != w->bytes.ptr[at + i] &&
+            (at + i < w->format->length_at || at + i >= w->format->length_end))
+            return false;
+    return true;
+}
+
+static bool is_beginning(const struct xpl_session_writer *s, const char *file,
+                         const struct whole *w) {
+    enum { PIECE = 64 << 10 };
+    uint8_t *const piece = xpl_sys_alloc(PIECE);
+    const int fd = piece ? xpl_session_writer_open_file(s, file) : -1;
+    size_t at = 0;
+    ssize_t n = -1;
+    while (fd >= 0 && (n = read(fd, piece, PIECE)) > 0) {
+        if ((size_t)n > w->bytes.len - at || !same_bytes(w, at, piece, (size_t)n)) break;
+        at += (size_t)n;
+    }
+    if (fd >= 0) (void)close(fd);
+    xpl_sys_free(piece);
+    return n == 0;
+}
+
 // A host has one file, whatever its format: a second one would hide the first, or be hidden by it.
-static xpl_status_t check_new(const struct xpl_session_writer *s, xpl_str_t host,
+static xpl_status_t check_new(const struct xpl_session_writer *s, struct whole *w,
                               struct xpl_error *err) {
     char name[XPL_SESSION_WRITER_NAME_SIZE] = {0}, file[XPL_SESSION_WRITER_NAME_SIZE + 32];
     size_t n;
     const struct xpl_format *const formats = xpl_formats(&n);
-    (void)xpl_session_writer_safe_name(name, host);
+    (void)xpl_session_writer_safe_name(name, w->upload->host);
     for (size_t i = 0; i < n; i++)
         for (const char *const *t = formats[i].tail; *t; t++) {
             (void)snprintf(file, sizeof file, "%s%s", name, *t);
             bool taken = false;
             XPL_TRY(xpl_session_writer_has(s, file, &taken, err));
-            if (taken)
+            if (!taken) continue;
+            w->replaces = w->upload->grows && *t == w->suffix && is_beginning(s, file, w);
+            if (!w->replaces)
                 XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.80s has %.120s already",
                                  xpl_session_writer_get_name(s), file);
         }
@@ -53,48 +92,58 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, xpl_str_t host
 }
 
 // The file is what its format says: by the format's own check, else as an XSpace.
-static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct xpl_upload *u,
-                                   const struct xpl_format *f, xpl_bytes_t file,
+static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct whole *w,
                                    struct xpl_error *err) {
-    const struct xpl_format_limits limits = {.max_bytes = (size_t)u->max_bytes};
-    if (f->check) return f->check(file, err);
+    const struct xpl_format_limits limits = {.max_bytes = (size_t)w->upload->max_bytes};
+    if (w->format->check) return w->format->check(w->bytes, err);
     struct xpl_profile profile = {0};
-    pthread_mutex_lock(u->decompressing);
-    xpl_status_t st = xpl_format_open(f, file, &limits, &profile, err);
+    pthread_mutex_lock(w->upload->decompressing);
+    xpl_status_t st = xpl_format_open(w->format, w->bytes, &limits, &profile, err);
     if (st == XPL_OK) st = xpl_profile_writer_check(in, profile.bytes, err);
     xpl_profile_close(&profile);
-    pthread_mutex_unlock(u->decompressing);
+    pthread_mutex_unlock(w->upload->decompressing);
     return st;
 }
 
-static xpl_status_t put(struct xpl_session_writer *s, const struct xpl_upload *u,
-                        const struct xpl_format *f, const char *suffix, xpl_bytes_t file,
+static xpl_status_t put(struct xpl_session_writer *s, const struct whole *w,
                         struct xpl_profile_writer_file *ret, struct xpl_error *err) {
     struct xpl_profile_writer *in = NULL;
-    const bool plain = f == xpl_formats(&(size_t){0});
-    const unsigned own = f->check ? XPL_PROFILE_WRITER_NO_XSPACE : 0;
+    const bool plain = w->format == xpl_formats(&(size_t){0});
+    const unsigned own = w->format->check ? XPL_PROFILE_WRITER_NO_XSPACE : 0,
+                   place = w->replaces ? XPL_PROFILE_WRITER_REPLACE : 0;
     const struct xpl_profile_writer_options o = {.size = sizeof o,
-                                                 .host = u->host,
-                                                 .flags = XPL_PROFILE_WRITER_ALLOW_IDLE | own,
-                                                 .suffix = plain ? NULL : suffix};
+                                                 .host = w->upload->host,
+                                                 .flags =
+                                                     XPL_PROFILE_WRITER_ALLOW_IDLE | own | place,
+                                                 .suffix = plain ? NULL : w->suffix};
     XPL_TRY(xpl_profile_writer_begin(s, &o, &in, err));
-    xpl_status_t st = plain ? XPL_OK : check_contents(in, u, f, file, err);
-    if (st == XPL_OK) st = xpl_profile_writer_put_fd(in, u->fd, err);
+    xpl_status_t st = plain ? XPL_OK : check_contents(in, w, err);
+    if (st == XPL_OK) st = xpl_profile_writer_put_fd(in, w->upload->fd, err);
     if (st == XPL_OK) return xpl_profile_writer_commit(in, ret, err);
     xpl_profile_writer_abort(in);
     return st;
 }
 
 static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload *u,
-                          struct xpl_profile_writer_file *ret, struct xpl_error *err) {
+                          xpl_bytes_t bytes, struct xpl_profile_writer_file *ret,
+                          struct xpl_error *err) {
+    const char *const suffix = u->suffix ? u->suffix : xpl_format_sniff(bytes)->tail[0];
+    struct whole w = {.upload = u, .format = format_of(suffix), .suffix = suffix, .bytes = bytes};
+    if (u->grows && !w.format->length_end)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s does not grow", w.format->name);
+    XPL_TRY(check_new(s, &w, err));
+    return put(s, &w, ret, err);
+}
+
+static xpl_status_t map_and_store(struct xpl_session_writer *s, const struct xpl_upload *u,
+                                  struct xpl_profile_writer_file *ret, struct xpl_error *err) {
     // The upload's file is the daemon's own and complete: it does not change under the mapping.
     void *const map =
         u->bytes ? mmap(NULL, (size_t)u->bytes, PROT_READ, MAP_PRIVATE, u->fd, 0) : NULL;
     if (map == MAP_FAILED || lseek(u->fd, 0, SEEK_SET) != 0)
         XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the upload cannot be read: %s", strerror(errno));
-    const xpl_bytes_t file = {map ? map : (const uint8_t *)"", (size_t)u->bytes};
-    const char *const suffix = u->suffix ? u->suffix : xpl_format_sniff(file)->tail[0];
-    const xpl_status_t st = put(s, u, format_of(suffix), suffix, file, ret, err);
+    const xpl_bytes_t bytes = {map ? map : (const uint8_t *)"", (size_t)u->bytes};
+    const xpl_status_t st = store(s, u, bytes, ret, err);
     if (map) (void)munmap(map, (size_t)u->bytes);
     return st;
 }
@@ -102,8 +151,7 @@ static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload 
 xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
                               struct xpl_profile_writer_file *ret, struct xpl_error *err) {
     struct xpl_error why = {0};
-    xpl_status_t st = check_new(s, u->host, &why);
-    if (st == XPL_OK) st = store(s, u, ret, &why);
+    const xpl_status_t st = map_and_store(s, u, ret, &why);
     if (st == XPL_OK) return XPL_OK;
     XPL_RETURN_ERROR(err, st, "%.*s: %s", XPL_STR_FMT(xpl_str_sub(u->host, 0, 100)), why.msg);
 }

@@ -12,6 +12,7 @@ struct xpl_upload {
     const char *suffix; // of xpl_import_suffix; NULL: what its bytes look like
     int fd;
     uint64_t bytes;
+    bool grows;                     // the host's file is its beginning, if there is one
     uint64_t max_bytes;             // of the XSpace, where it must be decompressed
     pthread_mutex_t *decompressing; // held meanwhile: one at a time
 };
@@ -21,7 +22,8 @@ struct xpl_upload {
 xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err)
     XPL_NODISCARD;
 // Checks the upload by its format, and stores its bytes as they are.  DATA_LOSS, RESOURCE_EXHAUSTED
-// (too large, full disk), ALREADY_EXISTS: the session has such a host, in whatever format.
+// (too large, full disk), INVALID_ARGUMENT: files of its format do not grow.  ALREADY_EXISTS: the
+// session has such a host, in whatever format, and that is not the beginning of one that grows.
 xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
                               struct xpl_profile_writer_file *ret, struct xpl_error *err)
     XPL_NODISCARD;

@@ -370,8 +370,8 @@ static int send_new(struct xpl_session_writer *s, struct done *d, const char *te
 }
 
 xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char *temp, char *name,
-                                        const char *suffix, bool unique, bool synced,
-                                        struct xpl_error *err) {
+                                        const char *suffix, enum xpl_session_writer_taken taken,
+                                        bool synced, struct xpl_error *err) {
     char stem[XPL_SESSION_WRITER_NAME_SIZE];
     memcpy(stem, name, sizeof stem);
     struct done *const d = xpl_sys_alloc(sizeof *d + XPL_SESSION_WRITER_NAME_SIZE + 16);
@@ -379,12 +379,15 @@ xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char
     d->sent = d->synced = false;
     int e = EEXIST;
     struct xpl_error why = {0};
-    for (int i = 1; e == EEXIST && i <= (unique ? MAX_SUFFIX : 1); i++) {
+    for (int i = 1; e == EEXIST && i <= (taken == XPL_TAKEN_NUMBER ? MAX_SUFFIX : 1); i++) {
         if (i > 1)
             (void)snprintf(name, XPL_SESSION_WRITER_NAME_SIZE, "%.*s_%d",
                            XPL_PROFILE_WRITER_MAX_NAME, stem, i);
         (void)snprintf(d->file, XPL_SESSION_WRITER_NAME_SIZE + 16, "%s%s", name, suffix);
-        e = rename_to_new(s->fd[3], temp, d->file);
+        if (taken == XPL_TAKEN_REPLACE)
+            e = renameat(s->fd[3], temp, s->fd[3], d->file) == 0 ? 0 : errno;
+        else
+            e = rename_to_new(s->fd[3], temp, d->file);
         if (e == 0 && s->remote && synced) e = send_new(s, d, temp, &why);
     }
     if (e) {
@@ -411,9 +414,14 @@ xpl_status_t xpl_session_writer_note(struct xpl_session_writer *s, const char *s
     xpl_status_t st = xpl_session_writer_write(s, fd, bytes, err);
     if (st == XPL_OK && fsync(fd) != 0) st = fail(err, errno, "writing to", s->path);
     if (close(fd) != 0 && st == XPL_OK) st = fail(err, errno, "writing to", s->path);
-    if (st == XPL_OK) st = xpl_session_writer_publish(s, temp, name, suffix, true, true, err);
+    if (st == XPL_OK)
+        st = xpl_session_writer_publish(s, temp, name, suffix, XPL_TAKEN_NUMBER, true, err);
     if (st != XPL_OK) xpl_session_writer_drop_temp(s, temp);
     return st;
+}
+
+int xpl_session_writer_open_file(const struct xpl_session_writer *s, const char *file) {
+    return openat(s->fd[3], file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How files get into a session's directory, LOGDIR/plugins/profile/SESSION: whole or not at all.
 //
-// A file is written under a hidden name, synced (or later, see below), and renamed without ever
-// replacing anything.  Whatever is given up leaves nothing, not even an empty session directory.
+// A file is written under a hidden name, synced (or later, see below), and renamed without
+// replacing anything, unless it is asked to.  Whatever is given up leaves nothing, not even an
+// empty session directory.
 //
 // A session writer belongs to one thread at a time.  Any number of threads and processes may feed
 // one directory.
@@ -109,12 +110,19 @@ xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
 // Writes all of it.
 xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_bytes_t bytes,
                                       struct xpl_error *err) XPL_NODISCARD;
-// Gives a hidden file its name: stem + suffix, or, with `unique`, stem_2 + suffix and so on when
-// that is taken, else ALREADY_EXISTS.  `name` (XPL_SESSION_WRITER_NAME_SIZE) is the stem, and
-// becomes the one that was free.  `synced`: the file is on the disk.
+// What is done about a file that has the name.
+enum xpl_session_writer_taken {
+    XPL_TAKEN_REFUSE,  // ALREADY_EXISTS
+    XPL_TAKEN_NUMBER,  // stem_2 + suffix is taken instead, and so on
+    XPL_TAKEN_REPLACE, // its place is taken; not of a session that goes elsewhere
+};
+// Gives a hidden file its name: stem + suffix.  `name` (XPL_SESSION_WRITER_NAME_SIZE) is the stem,
+// and becomes the one that was free.  `synced`: the file is on the disk.
 xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char *temp, char *name,
-                                        const char *suffix, bool unique, bool synced,
-                                        struct xpl_error *err) XPL_NODISCARD;
+                                        const char *suffix, enum xpl_session_writer_taken taken,
+                                        bool synced, struct xpl_error *err) XPL_NODISCARD;
+// Opens a file of the session's directory for reading, never a link; -1 with errno.
+int xpl_session_writer_open_file(const struct xpl_session_writer *s, const char *file);
 // Removes a hidden file.
 void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp);
 // Removes a file that was published: name + suffix.

@@ -106,7 +106,8 @@ static void write_session(void) {
                &err) &&
             ok(xpl_session_writer_open_temp(s, temp, &fd, &err), &err)) {
             CHECK_EQ(close(fd), 0);
-            if (ok(xpl_session_writer_publish(s, temp, name, ".pb", false, false, &err), &err) &&
+            if (ok(xpl_session_writer_publish(s, temp, name, ".pb", XPL_TAKEN_REFUSE, false, &err),
+                   &err) &&
                 ok(xpl_session_writer_has(s, "other", &has, &err), &err) &&
                 ok(xpl_session_writer_sync(s, &err), &err))
                 CHECK_EQ(fake.n_put, 2);

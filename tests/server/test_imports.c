@@ -386,6 +386,66 @@ static void cut_bundle(const char *dir) {
     CHECK_EQ(system(command), 0);
 }
 
+// Imports the first `n` bytes of a bundle, of which the file says that it has `stated`.
+static int import_grown(xpl_client *c, const char *mine, const char *session, size_t n,
+                        uint64_t stated) {
+    const char *const bundle = profile("iree/task-mlp-all.ireeprof");
+    size_t all;
+    uint8_t *const p = read_file(bundle, &all);
+    char path[300], name[64];
+    xpl_result r;
+    CHECK(n <= all);
+    memcpy(p + 16, &stated, sizeof stated);
+    (void)snprintf(path, sizeof path, "%s/h.ireeprof", mine);
+    write_file(path, p, n);
+    free(p);
+    const xpl_import_file file = {.path = path, .host = "h"};
+    const xpl_import_request q = {
+        .size = sizeof q, .files = &file, .n_files = 1, .session = session, .grows = 1};
+    return xpl_client_import(c, &q, name, sizeof name, &r);
+}
+
+// A bundle that is imported again and again while it grows: one session, whose answers change with
+// it. Nothing else takes the place of a file.
+static void scenario_grows(void) {
+    const char *dir = make_dir(), *state = make_dir(), *mine = make_dir();
+    char path[300], session[64];
+    struct daemon_proc d = start_daemon(dir, state, plain);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    CHECK_EQ(import_grown(c, mine, "run", 4000, 0), 0);
+    check_warnings(c, "run", true);
+    CHECK_EQ(import_grown(c, mine, "run", 7000, 0), 0);
+    check_warnings(c, "run", true);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/h.ireeprof", dir);
+    struct stat sb;
+    CHECK(stat(path, &sb) == 0 && sb.st_size == 7000);
+    CHECK_EQ(import_grown(c, mine, "run", 4000, 0), XPL_ALREADY_EXISTS); // it was longer
+    size_t all;
+    free(read_file(profile("iree/task-mlp-all.ireeprof"), &all));
+    CHECK_EQ(import_grown(c, mine, "run", all, all), 0);
+    check_warnings(c, "run", false);
+    CHECK(same_files(path, profile("iree/task-mlp-all.ireeprof")));
+    CHECK(has_sessions(c, 1));
+    // Others: another bundle, one of another format, two files, the same without the word.
+    xpl_import_file files[] = {{.path = profile("iree/sync-mlp-all.ireeprof"), .host = "h"},
+                               {.path = profile("iree/sync-mlp-all.ireeprof"), .host = "b"}};
+    xpl_import_request q = {
+        .size = sizeof q, .files = files, .n_files = 1, .session = "run", .grows = 1};
+    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_ALREADY_EXISTS);
+    q.n_files = 2;
+    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_INVALID_ARGUMENT);
+    q.n_files = 1;
+    files[0].path = profile(TRAIN);
+    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_INVALID_ARGUMENT);
+    files[0].path = profile("iree/task-mlp-all.ireeprof");
+    q.grows = 0;
+    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_ALREADY_EXISTS);
+    CHECK(same_files(path, profile("iree/task-mlp-all.ireeprof")));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 static void scenario_bundles(void) {
     const char *dir = make_dir(), *state = make_dir();
     char path[300], session[64];
@@ -438,10 +498,10 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"import", scenario_import},  {"resume", scenario_resume},
-                     {"links", scenario_links},    {"idle", scenario_idle},
-                     {"limit", scenario_limit},    {"descriptors", scenario_descriptors},
-                     {"bundles", scenario_bundles}};
+    } scenarios[] = {{"import", scenario_import},   {"resume", scenario_resume},
+                     {"links", scenario_links},     {"idle", scenario_idle},
+                     {"limit", scenario_limit},     {"descriptors", scenario_descriptors},
+                     {"bundles", scenario_bundles}, {"grows", scenario_grows}};
     (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0) {

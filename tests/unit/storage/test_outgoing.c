@@ -39,7 +39,9 @@ static xpl_status_t write_file(struct xpl_session_writer *s, const char *stem, c
     const xpl_bytes_t bytes = {(const uint8_t *)text, strlen(text)};
     xpl_status_t st = xpl_session_writer_write(s, fd, bytes, err);
     CHECK_EQ(close(fd), 0);
-    if (st == XPL_OK) st = xpl_session_writer_publish(s, temp, name, ".pb", unique, synced, err);
+    if (st == XPL_OK)
+        st = xpl_session_writer_publish(s, temp, name, ".pb",
+                                        unique ? XPL_TAKEN_NUMBER : XPL_TAKEN_REFUSE, synced, err);
     if (st != XPL_OK) xpl_session_writer_drop_temp(s, temp);
     return st;
 }
