@@ -11,6 +11,7 @@
 #include "cli/iree/modes.h"
 #include "cli/iree/outlet.h"
 #include "cli/iree/program.h"
+#include "cli/iree/send.h"
 
 enum {
     // A file header, and the header of a record: a refused capture leaves only the former.
@@ -96,9 +97,20 @@ static bool make_command(struct command *c, const struct xpl_args *a, const char
 
 // ---- one run ----
 
+struct run {
+    struct xpl_outlet *outlet;
+    struct xpl_send send;
+};
+
+// What is flushed is shown: by its name in a log directory, or by sending it.
 static void on_tick(void *arg) {
-    struct xpl_outlet *const p = arg;
-    if (!p->shown && xpl_outlet_bytes(p) > LEAST_BYTES) xpl_outlet_show(p);
+    struct run *const run = arg;
+    struct xpl_outlet *const p = run->outlet;
+    if (p->shown || run->send.started || xpl_outlet_bytes(p) <= LEAST_BYTES) return;
+    if (p->args->logdir)
+        xpl_outlet_show(p);
+    else if (p->args->flush_interval_ms && !p->args->out)
+        xpl_send_start(&run->send, p);
 }
 
 static void say_end(const char *program, const struct xpl_program_end *end, bool kept) {
@@ -116,10 +128,13 @@ static void say_end(const char *program, const struct xpl_program_end *end, bool
 
 static int run_in(struct command *c, struct xpl_outlet *p, bool *ret_interrupted) {
     struct xpl_program_end end;
+    struct run run = {.outlet = p};
     c->n = c->output;
     add(c, "output", p->path);
     c->argv[c->n] = NULL;
-    if (c->failed || !xpl_program_run(c->argv, on_tick, p, &end)) return XPL_EXIT_FAILED;
+    const bool ran = !c->failed && xpl_program_run(c->argv, on_tick, &run, &end);
+    xpl_send_stop(&run.send);
+    if (!ran) return XPL_EXIT_FAILED;
     const bool some = xpl_outlet_bytes(p) > LEAST_BYTES, whole = end.exit_code == 0;
     const bool kept = some && xpl_outlet_keep(p);
     *ret_interrupted = end.interrupted;

@@ -95,24 +95,35 @@ static bool keep_in_logdir(struct xpl_outlet *p) {
     return puts(xpl_session_writer_get_name(p->writer)) >= 0;
 }
 
-static bool keep_in_daemon(struct xpl_outlet *p) {
+// The session's name is known when the daemon has given it: what is sent later belongs there.
+int xpl_outlet_send(struct xpl_outlet *p, unsigned retries, xpl_result *ret) {
     const xpl_import_file file = {.path = p->path, .host = p->host};
     const xpl_import_request q = {.size = sizeof q,
                                   .files = &file,
                                   .n_files = 1,
-                                  .session = p->name[0] ? p->name : NULL,
-                                  .retries = 3};
-    char session[512];
+                                  .session = p->session[0] ? p->session
+                                             : p->name[0]  ? p->name
+                                                           : NULL,
+                                  .retries = retries,
+                                  .grows = p->args->flush_interval_ms && !p->at_end};
+    char session[sizeof p->session];
+    const int code = xpl_client_import(p->client, &q, session, sizeof session, ret);
+    if (code == 0) memcpy(p->session, session, sizeof session);
+    return code;
+}
+
+static bool keep_in_daemon(struct xpl_outlet *p) {
     xpl_result r;
-    xpl_client *const c = xpl_remote_open(p->args);
-    const bool ok = c && xpl_client_import(c, &q, session, sizeof session, &r) == 0;
-    if (c && !ok) (void)xpl_remote_failed(&r);
-    if (c) xpl_client_close(c);
+    if (!p->client) p->client = xpl_remote_open(p->args);
+    const bool ok = p->client && xpl_outlet_send(p, 3, &r) == 0;
+    if (p->client && !ok) (void)xpl_remote_failed(&r);
     if (ok)
         xpl_session_writer_undo(p->writer);
     else // people may import it later
         (void)fprintf(stderr, "xplanectl: the bundle stays in %s\n", p->path);
-    return ok && puts(session) >= 0;
+    if (!ok && p->session[0])
+        (void)fprintf(stderr, "xplanectl: session %s has what was sent before\n", p->session);
+    return ok && puts(p->session) >= 0;
 }
 
 bool xpl_outlet_keep(struct xpl_outlet *p) {
@@ -124,4 +135,5 @@ bool xpl_outlet_keep(struct xpl_outlet *p) {
 void xpl_outlet_close(struct xpl_outlet *p) {
     if (p->writer && p->temp[0] && !p->shown) xpl_session_writer_drop_temp(p->writer, p->temp);
     xpl_session_writer_close(p->writer);
+    if (p->client) xpl_client_close(p->client);
 }

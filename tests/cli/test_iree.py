@@ -6,6 +6,7 @@ usage: test_iree.py XPLANECTL XPLANED [CLASS[.TEST]]...
 """
 import json
 import os
+import pathlib
 import signal
 import stat
 import sys
@@ -39,10 +40,16 @@ with open(path, "wb", buffering=0) as f:
     if behaviour in ("waits", "stubborn"):
         print("waiting", file=sys.stderr, flush=True)
         time.sleep(300)
-    if behaviour == "grows":
+    at = 1500
+    if behaviour == "grows":  # the more of these files there are, the more it has flushed
         while not os.path.exists(flags["--until"]):
+            if os.path.exists(flags["--until"] + str(at)):
+                f.write(bundle[at:at + 500])
+                at += 500
+            if os.path.exists(flags["--until"] + "-dies"):
+                os.kill(os.getpid(), signal.SIGKILL)
             time.sleep(0.02)
-    f.write(bundle[1500:])
+    f.write(bundle[at:])
     f.seek(16)
     f.write(bundle[16:24])
 print(sorted(a for a in sys.argv if a.startswith("--device_profiling")), file=sys.stderr)
@@ -204,6 +211,55 @@ class Capture(Case):
         self.assert_whole("one")
         listed = wait_until("the session is listed", lambda: self.ask("sessions")[1])
         self.assertRegex(listed, r"(?m)^one +iree ")
+
+    def grow(self, session):
+        """A capture into a daemon that flushed three times: answers of the session after each."""
+        os.environ["TMPDIR"] = str(self.place)
+        self.addCleanup(os.environ.pop, "TMPDIR")
+        self.daemon()
+        until, file = str(self.place / "until"), self.logdir / "plugins/profile" / session / "here.ireeprof"
+        capture = self.start(*self.capture("--session", session, "--flush_interval", "10ms",
+                                           behaves="grows", more=[f"--until={until}"]))
+        answers = []
+        for size in (1500, 2000, 2500):
+            wait_until(f"the daemon has {size} bytes",
+                       lambda n=size: file.exists() and file.stat().st_size == n)
+            self.assertTrue(file.read_bytes()[24:] == BUNDLE.read_bytes()[24:size])
+            answers.append(wait_until("its answer is another one", lambda: self.other(session, answers)))
+            pathlib.Path(until + str(size)).touch()
+        self.assertEqual(self.ask("sessions")[1].count(session), 1)
+        return capture, until
+
+    def other(self, session, answers):
+        code, out, err = self.ask("iree", "cat", session, "--format", "jsonl")
+        self.assertEqual(code, 3, err)
+        return out if out not in answers else None
+
+    def test_daemon_grows(self):
+        """A daemon has what is flushed while the program runs, in one session."""
+        capture, until = self.grow("one")
+        pathlib.Path(until).touch()
+        out, err = capture.communicate(timeout=60)
+        self.assertEqual((capture.returncode, out), (0, "one\n"), err)
+        self.assert_whole("one")
+        self.assertEqual(self.ask("iree", "summary", "one")[0], 0)
+        self.assertEqual(list(self.place.rglob("*.part")), [])
+        # Another program's bundle does not take its place, and stays where it was written.
+        code, out, err = self.ask(*self.capture("--session", "one", "--flush_interval", "10ms",
+                                                behaves="fails"))
+        self.assertEqual((code, out), (1, ""), err)
+        self.assertIn("session one has here.ireeprof already", err)
+        self.assert_whole("one")
+
+    def test_daemon_grows_and_dies(self):
+        capture, until = self.grow("one")
+        wait_until("it wrote more", lambda: any(
+            p.stat().st_size == 3000 for p in self.place.rglob("*.part")))
+        pathlib.Path(until + "-dies").touch()
+        out, err = capture.communicate(timeout=60)
+        self.assertEqual((capture.returncode, out), (3, "one\n"), err)
+        self.assertIn("ended by signal 9: what it wrote until then is kept", err)
+        self.assertEqual([len(b) for b in self.beneath("one").values()], [3000])
 
     def test_no_daemon(self):
         """What cannot be stored is not lost."""
