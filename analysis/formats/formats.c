@@ -95,21 +95,28 @@ const struct xpl_format *xpl_format_sniff(xpl_bytes_t file) {
     return &formats[0];
 }
 
+// Says why a file is not what its name says: as its format's own check does, where it has one.
+static xpl_status_t refuse(const struct xpl_format *f, const struct xpl_format *seen,
+                           xpl_bytes_t file, struct xpl_error *err) {
+    struct xpl_error why = {0};
+    if (seen->sniff)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "the file is %s: name it HOST%s", seen->name,
+                            seen->tail[0]);
+    if (f->check && f->check(file, &why) != XPL_OK)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, why.offset, "%s", why.msg);
+    XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
+                        "the file is not %s, as its name says it is: truncated, or it should be "
+                        "named HOST%s",
+                        f->name, formats[0].tail[0]);
+}
+
 xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
                              const struct xpl_format_limits *limits, struct xpl_profile *ret,
                              struct xpl_error *err) {
     if (!f->open) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s", f->refusal);
     const struct xpl_format *const seen = xpl_format_sniff(file);
     const bool confirmed = f->sniff ? f->sniff(file) : !seen->sniff;
-    if (!confirmed && seen->sniff)
-        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "the file is %s: name it HOST%s", seen->name,
-                            seen->tail[0]);
-    if (!confirmed)
-        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
-                            "the file is not %s, as its name says it is: truncated, or it should "
-                            "be named HOST%s",
-                            f->name, formats[0].tail[0]);
-    return f->open(file, limits, ret, err);
+    return confirmed ? f->open(file, limits, ret, err) : refuse(f, seen, file, err);
 }
 
 static const struct xpl_format *format_of(xpl_str_t name, xpl_bytes_t file) {

@@ -261,6 +261,23 @@ class Capture(Case):
         self.assertIn("ended by signal 9: what it wrote until then is kept", err)
         self.assertEqual([len(b) for b in self.beneath("one").values()], [3000])
 
+    def test_foreign(self):
+        """A file that is no bundle is refused in IREE's words, by its path and by a daemon."""
+        for name, data, words in (
+                ("text", b"hello, this is not a profile", "invalid IREE HAL profile file magic"),
+                ("short", b"IRPF", "profile file is too small for header"),
+                ("none", b"", "profile file is too small for header")):
+            (self.logdir / f"{name}.ireeprof").write_bytes(data)
+            code, out, err = self.ask("iree", "summary", self.logdir / f"{name}.ireeprof")
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(words, err)
+        self.daemon()
+        for name, words in (("text", "magic"), ("short", "for header"), ("none", "for header")):
+            for ask in (("iree", "summary"), ("tool", "trace_viewer"), ("iree", "export")):
+                code, out, err = self.ask(*ask, name)
+                self.assertEqual((code, out), (1, ""))
+                self.assertRegex(err, f"{name}.ireeprof: .*profile file .*{words}")
+
     def test_no_daemon(self):
         """What cannot be stored is not lost."""
         os.environ["TMPDIR"] = str(self.place)

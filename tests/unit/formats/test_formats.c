@@ -235,6 +235,11 @@ static void test_wrong_names(void) {
                "not zstd-compressed");
     fails_with("h.xplane.riegeli", plain, &roomy, XPL_FAILED_PRECONDITION,
                "Riegeli files are not read");
+    // What IREE's tools say.
+    fails_with("h.ireeprof", plain, &roomy, XPL_DATA_LOSS, "profile file is too small for header");
+    fails_with("h.ireeprof", (xpl_bytes_t){p, 1000}, &roomy, XPL_DATA_LOSS,
+               "invalid IREE HAL profile file magic");
+    fails_with("h.ireeprof", bytes_of(&z), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.zst");
     xpl_buf_fini(&g), xpl_buf_fini(&z);
     free(p);
 }
