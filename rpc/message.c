@@ -27,9 +27,17 @@ static size_t packed_elements(const ProtobufCFieldDescriptor *d, const struct xp
                : 0;
 }
 
-static bool text_is_valid(const struct xpl_rpc_field *f) {
-    const xpl_str_t s = xpl_rpc_field_text(f);
-    return !(s.len && memchr(s.ptr, 0, s.len)) && xpl_utf8_valid(s);
+// People see this, who gave the text on a command line or in a page.
+static xpl_status_t check_text(const char *name, xpl_str_t s, uint64_t at, struct xpl_error *err) {
+    const size_t n = xpl_utf8_valid_length(s);
+    const char *const nul = s.len ? memchr(s.ptr, 0, n) : NULL;
+    if (nul)
+        XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, at, "%s: byte %td is a NUL", name,
+                            nul - s.ptr + 1);
+    if (n < s.len)
+        XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, at, "%s: byte %zu is not UTF-8", name,
+                            n + 1);
+    return XPL_OK;
 }
 
 // Judges one field at byte `at`; *ret_in is its type when the scan must go into it.
@@ -42,10 +50,8 @@ static xpl_status_t check_field(const ProtobufCMessageDescriptor *type,
         XPL_RETURN_ERROR_AT(err, XPL_RESOURCE_EXHAUSTED, at, "%s: more than %d elements",
                             type->name, XPL_RPC_MAX_ELEMENTS);
     if (!d || f->wire != 2) return XPL_OK;
-    if (d->type == PROTOBUF_C_TYPE_STRING && !text_is_valid(f))
-        XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, at,
-                            "%s.%s: not UTF-8, or with a NUL in it, at byte %" PRIu64, type->name,
-                            d->name, at);
+    if (d->type == PROTOBUF_C_TYPE_STRING)
+        XPL_TRY(check_text(d->name, xpl_rpc_field_text(f), at, err));
     if (d->type == PROTOBUF_C_TYPE_MESSAGE) *ret_in = d->descriptor;
     return XPL_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/text/near.h"
+#include "base/text/utf8.h"
 #include "sql/guard.h"
 #include "sql/heap.h"
 #include "sql/position.h"
@@ -41,6 +42,30 @@ static xpl_status_t status_of(int rc) {
     }
 }
 
+// SQLite's words for its limits and for what it says no more of, as people understand them.
+static const char *plain(const char *words) {
+    static const struct {
+        const char *theirs, *ours;
+    } known[] = {
+        {"parser stack overflow",
+         "it nests too deep: too many parentheses, CASEs or SELECTs in each other"},
+        {"too many columns in result set", "more than 200 columns, of the answer or of a part"},
+        {"too many columns", "more than 200 columns"},
+        {"Expression tree is too large (maximum depth 100)",
+         "an expression is too large: more than 100 AND, OR, + or the like in a row (IN (...) "
+         "takes "
+         "long lists)"},
+        {"too many terms in compound SELECT",
+         "more than 50 SELECTs or rows of VALUES joined by UNION, EXCEPT and INTERSECT"},
+        {"string or blob too big", "a value has more than 64 KiB"},
+        {"datatype mismatch", "LIMIT and OFFSET take whole numbers"},
+        {"SQL logic error", "SQLite does not say what is wrong; a name or a text may be too long"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(words, known[i].theirs) == 0) return known[i].ours;
+    return words;
+}
+
 static xpl_status_t failed(struct running *r, int rc) {
     struct xpl_error *const err = r->err;
     const size_t at = xpl_sql_error_position(r->db, r->q->statement);
@@ -64,9 +89,9 @@ static xpl_status_t failed(struct running *r, int rc) {
     struct xpl_near near = xpl_near_begin(xpl_sql_missing_table(what));
     if (near.given.len) xpl_sql_guard_near(&near);
     if (at)
-        XPL_RETURN_ERROR(err, status_of(rc), "character %zu: %s%s", at, what,
+        XPL_RETURN_ERROR(err, status_of(rc), "character %zu: %s%s", at, plain(what),
                          xpl_near_text(&near, hint));
-    XPL_RETURN_ERROR(err, status_of(rc), "%s", what);
+    XPL_RETURN_ERROR(err, status_of(rc), "%s", plain(what));
 }
 
 // ---- the statement ----
@@ -75,6 +100,11 @@ static xpl_status_t prepare(struct running *r) {
     const xpl_str_t s = r->q->statement;
     const char *tail = s.ptr;
     sqlite3_stmt *more = NULL;
+    const size_t text = xpl_utf8_valid_length(s);
+    if (text < s.len)
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
+                         "character %zu: what stands there is not UTF-8",
+                         xpl_sql_character_at(s, text));
     if (memchr(s.ptr ? s.ptr : "", 0, s.len))
         XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "the statement has a NUL character");
     int rc = s.len > INT32_MAX

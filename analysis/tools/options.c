@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/text/near.h"
 #include "base/text/parse.h"
+#include "base/text/utf8.h"
 
 const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
     {
@@ -196,6 +197,14 @@ static xpl_status_t refuse_value(const struct xpl_tool_option *o, xpl_str_t valu
                      near.best.len ? " it takes" : "; it takes", o->values, bounds(o));
 }
 
+// By path, too, where nothing else looks at it: names of profiles are UTF-8, so it fits none.
+static xpl_status_t check_text(const struct xpl_tool_option *o, xpl_str_t value,
+                               struct xpl_error *err) {
+    const size_t n = xpl_utf8_valid_length(value);
+    if (n == value.len) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option %s: byte %zu is not UTF-8", o->key, n + 1);
+}
+
 static void set_default(const struct xpl_tool_option *o, bool strict, void *options) {
     const char *const preset = !strict && o->lenient_preset ? o->lenient_preset : o->preset;
     if (preset) (void)set(o, xpl_str_from(preset), options);
@@ -233,6 +242,7 @@ xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xp
     for (size_t i = 0; i < n; i++) {
         const struct xpl_tool_option *const o = find_option(tool, options[i].key);
         if (!o && strict) return refuse_key(tool, options[i].key, err);
+        if (strict) XPL_TRY(check_text(o, options[i].value, err));
         if (!o || (o->ours && !strict)) continue;
         if (!set(o, options[i].value, parsed) && strict)
             return refuse_value(o, options[i].value, err);

@@ -3,10 +3,15 @@
 
 #include "base/buf.h"
 
+size_t xpl_utf8_valid_length(xpl_str_t s) {
+    size_t i = 0;
+    for (size_t n; i < s.len; i += n)
+        if (!(n = xpl_utf8_next(xpl_str_sub(s, i, SIZE_MAX)))) break;
+    return i;
+}
+
 bool xpl_utf8_valid(xpl_str_t s) {
-    for (size_t i = 0, n; i < s.len; i += n)
-        if (!(n = xpl_utf8_next(xpl_str_sub(s, i, SIZE_MAX)))) return false;
-    return true;
+    return xpl_utf8_valid_length(s) == s.len;
 }
 
 xpl_str_t xpl_utf8_whole(xpl_str_t s) {

@@ -50,6 +50,8 @@ xpl_str_t xpl_utf8_whole(xpl_str_t s);
 // The first characters of `s` that fit into `max` bytes.
 xpl_str_t xpl_utf8_cut(xpl_str_t s, size_t max);
 
+// How many bytes at the front of `s` are well-formed; s.len when all are.
+size_t xpl_utf8_valid_length(xpl_str_t s);
 bool xpl_utf8_valid(xpl_str_t s);
 // Appends `s` with U+FFFD in place of ill-formed bytes, one for each, and of NULs; at most `max`
 // bytes, cut between characters.

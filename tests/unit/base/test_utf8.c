@@ -61,6 +61,9 @@ static void test_texts(void) {
     CHECK(xpl_utf8_valid(xpl_str_from("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\xed\x9f\xbf")));
     CHECK(xpl_utf8_valid((xpl_str_t){"a\0b", 3}));
     CHECK(xpl_utf8_valid((xpl_str_t){NULL, 0}));
+    CHECK_EQ(xpl_utf8_valid_length(xpl_str_from("a\xc3\xa4\xff\xc3\xa4")), 3);
+    CHECK_EQ(xpl_utf8_valid_length(xpl_str_from("a\xc3\xa4")), 3);
+    CHECK_EQ(xpl_utf8_valid_length((xpl_str_t){NULL, 0}), 0);
     CHECK_EQ(xpl_utf8_next((xpl_str_t){NULL, 0}), 0);
 }
 

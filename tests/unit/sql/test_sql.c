@@ -90,7 +90,7 @@ static void limits(void) {
     q.limits.memory = 16 << 20;
     fails(&q, XPL_RESOURCE_EXHAUSTED, "more memory than 16 MiB");
     q = request_of("SELECT group_concat(start_ps) FROM events");
-    fails(&q, XPL_RESOURCE_EXHAUSTED, "too big");
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "a value has more than 64 KiB");
 }
 
 // Calls of one row are not interrupted: there are not too many.
