@@ -38,8 +38,7 @@ struct analysis {
 };
 
 static int fail(xpl_status_t code, const struct xpl_error *err) {
-    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(code), err->msg);
-    return code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+    return xpl_failed(code, err->msg);
 }
 
 static xpl_status_t parse_options(struct analysis *a, struct xpl_error *err) {

@@ -41,6 +41,12 @@ void xpl_warn_left_out(const struct xpl_inputs *in) {
                       in->left_out[i]);
 }
 
+int xpl_failed(xpl_status_t code, const char *message) {
+    (void)fprintf(stderr, "xplanectl: %s\n", message);
+    return code == XPL_INVALID_ARGUMENT || code == XPL_OUT_OF_RANGE ? XPL_EXIT_USAGE
+                                                                    : XPL_EXIT_FAILED;
+}
+
 int xpl_answered(const char *tool, bool warned) {
     const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
     return warned && t && !xpl_tool_fits(t, XPL_KIND_XSPACE) ? XPL_EXIT_PARTLY : XPL_EXIT_OK;

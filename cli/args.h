@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/status.h"
 #include "base/str.h"
 
 struct xpl_command;
@@ -104,6 +105,10 @@ int xpl_commands_completion(const struct xpl_args *a);
 struct xpl_buf;
 int xpl_analyze(const struct xpl_args *a, const char *tool, const char *const *paths,
                 size_t n_paths, struct xpl_buf *out);
+// Says on stderr why a request failed: the sentence alone, without the name that RPCs have for its
+// kind.  Returns the exit status: XPL_EXIT_USAGE where what was asked is wrong whatever there is,
+// XPL_EXIT_FAILED otherwise; the same of a daemon's refusal and of this program's.
+int xpl_failed(xpl_status_t code, const char *message);
 // The exit status of an answer, with or without warnings beside it: a bundle of IREE that is
 // damaged gives XPL_EXIT_PARTLY, as `iree` does.
 int xpl_answered(const char *tool, bool warned);

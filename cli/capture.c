@@ -159,8 +159,7 @@ static int finish(const struct xpl_args *a, struct watcher *w, int code, const x
     const bool as_json = a->json && w->json.n && !w->json.failed;
     const bool written = !as_json || xpl_write_out(a, w->json.p, w->json.n);
     if (code && w->n_hosts) { // what became of each host is said already
-        (void)fprintf(stderr, "xplanectl: %s: no profile was taken\n",
-                      xpl_status_name((xpl_status_t)code));
+        (void)fputs("xplanectl: no profile was taken\n", stderr);
         return XPL_EXIT_FAILED;
     }
     if (code) return xpl_remote_failed(r);

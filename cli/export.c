@@ -131,8 +131,8 @@ static int finish(const struct job *j, xpl_status_t st, const struct xpl_error *
     if (o->error)
         (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", path, strerror(o->error));
     else if (!o->said)
-        (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(st), err->msg);
-    return st == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+        return xpl_failed(st, err->msg);
+    return XPL_EXIT_FAILED;
 }
 
 static int run(const struct xpl_args *args, enum xpl_export_format format) {

@@ -10,11 +10,6 @@
 #include "cli/remote.h"
 #include "storage/sessions/catalogue.h"
 
-static int failed(const struct xpl_error *err) {
-    (void)fprintf(stderr, "xplanectl: %s\n", err->msg);
-    return err->code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
-}
-
 static void on_progress(void *arg, uint64_t sent, uint64_t all) {
     (void)arg;
     xpl_progress_bytes(sent, all);
@@ -28,7 +23,7 @@ int xpl_cmd_import(const struct xpl_args *a) {
     // The hosts of one session: files, or the files of one directory.
     if (xpl_inputs_from_paths(a->rest + 1, a->n_rest - 1, xpl_format_match, &arena, &in, &err) !=
         XPL_OK)
-        return failed(&err);
+        return xpl_failed(err.code, err.msg);
     xpl_warn_left_out(&in);
     xpl_import_file *files = xpl_arena_array(&arena, in.n_hosts, sizeof *files);
     if (!files) {

@@ -36,11 +36,6 @@ static bool write_out(void *ctx, const void *p, size_t n) {
     return false;
 }
 
-static int fail(xpl_status_t code, const char *message) {
-    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(code), message);
-    return code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
-}
-
 static void list_reports(FILE *out) {
     size_t n;
     const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
@@ -114,8 +109,8 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
     xpl_buf_init(&buf, MAX_ROW);
     xpl_status_t st = xpl_iree_report_run(report, &run, &err);
     xpl_buf_fini(&buf);
-    if (o->error) return fail(XPL_ABORTED, strerror(o->error));
-    return st == XPL_OK ? warn(&run, args->rest[2]) : fail(st, err.msg);
+    if (o->error) return xpl_failed(XPL_ABORTED, strerror(o->error));
+    return st == XPL_OK ? warn(&run, args->rest[2]) : xpl_failed(st, err.msg);
 }
 
 static bool wants_trace(const struct xpl_args *args, const struct xpl_iree_report *report) {
@@ -131,9 +126,9 @@ static int write_trace(const struct xpl_args *args, const struct xpl_iree_bundle
     if (!parse_id(args->id, &id)) return XPL_EXIT_USAGE;
     const xpl_status_t st = xpl_iree_trace_bytes(bundle, id, &trace, &err);
     const struct xpl_iree_run run = {.bundle = bundle};
-    if (st != XPL_OK) return fail(st, err.msg);
+    if (st != XPL_OK) return xpl_failed(st, err.msg);
     if (write_out(o, trace.ptr, trace.len)) return warn(&run, args->rest[2]);
-    return fail(XPL_ABORTED, strerror(o->error));
+    return xpl_failed(XPL_ABORTED, strerror(o->error));
 }
 
 static bool read_source(void *ctx, uint64_t offset, void *ret, size_t n) {
@@ -155,7 +150,7 @@ static int report_source(const struct xpl_args *args, const struct xpl_iree_repo
                                   rows ? NULL : &mapping, &bundle, &err);
     int status = XPL_EXIT_FAILED; // also of INVALID_ARGUMENT: the file is wrong, not the usage
     if (st != XPL_OK)
-        (void)fail(st, err.msg);
+        (void)xpl_failed(st, err.msg);
     else
         status = wants_trace(args, report) ? write_trace(args, &bundle, o)
                                            : run_report(args, report, &bundle, o);
@@ -168,7 +163,7 @@ static int report_file(const struct xpl_args *args, const struct xpl_iree_report
     struct xpl_error err = {0};
     struct xpl_source *source;
     const xpl_status_t st = xpl_source_open(AT_FDCWD, args->rest[2], 0, &source, &err);
-    if (st != XPL_OK) return fail(st, err.msg);
+    if (st != XPL_OK) return xpl_failed(st, err.msg);
     const int status = report_source(args, report, source, o);
     xpl_source_free(source);
     return status;
@@ -204,10 +199,11 @@ static int report_logdir(const struct xpl_args *args, const struct xpl_iree_repo
     struct xpl_source *source = NULL;
     const struct xpl_host *host;
     xpl_status_t st = xpl_logdir_open(args->logdir, args->rest[2], &l, &err);
-    if (st != XPL_OK) return fail(st, err.msg);
+    if (st != XPL_OK) return xpl_failed(st, err.msg);
     st = choose_host(args, l.session, &host, &err);
     if (st == XPL_OK) st = xpl_snapshot_open(l.snapshot, host, 0, &source, &err);
-    const int status = st == XPL_OK ? report_source(args, report, source, o) : fail(st, err.msg);
+    const int status =
+        st == XPL_OK ? report_source(args, report, source, o) : xpl_failed(st, err.msg);
     xpl_source_free(source);
     xpl_logdir_close(&l);
     return status;
@@ -267,9 +263,10 @@ int xpl_cmd_iree(const struct xpl_args *args) {
         return XPL_EXIT_USAGE;
     }
     if (args->rocm_library_path)
-        return fail(XPL_UNIMPLEMENTED,
-                    "executable traces are not decoded: that needs AMD's rocprof-trace-decoder "
-                    "and comgr; `iree att FILE --id N -o OUT` gives the bytes of one");
+        return xpl_failed(
+            XPL_UNIMPLEMENTED,
+            "executable traces are not decoded: that needs AMD's rocprof-trace-decoder "
+            "and comgr; `iree att FILE --id N -o OUT` gives the bytes of one");
     if (!args->logdir && xpl_run_place(args, args->rest[2]) == XPL_RUN_SESSION)
         return report_session(args, report);
     struct output o = {0};

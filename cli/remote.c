@@ -47,13 +47,12 @@ xpl_client *xpl_remote_open(const struct xpl_args *a) {
 }
 
 int xpl_remote_failed(const xpl_result *r) {
-    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name((xpl_status_t)r->code),
-                  r->message);
+    const int status = xpl_failed((xpl_status_t)r->code, r->message);
     if (r->code == XPL_UNAUTHENTICATED)
         (void)fprintf(stderr, "xplanectl: --token-file FILE sends the token in FILE\n");
     if (r->retry_after_ms > 0)
         (void)fprintf(stderr, "xplanectl: try again in %" PRId64 " ms\n", r->retry_after_ms);
-    return XPL_EXIT_FAILED;
+    return status;
 }
 
 xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,

@@ -15,7 +15,7 @@ xpl_client *xpl_remote_open(const struct xpl_args *a);
 // length. False after saying why on stderr.
 bool xpl_remote_options(const struct xpl_args *a, char token[XPL_REMOTE_TOKEN],
                         xpl_client_options *ret);
-// Says on stderr why a call failed; returns XPL_EXIT_FAILED.
+// Says on stderr why a call failed, and what may help; returns the exit status of xpl_failed.
 int xpl_remote_failed(const xpl_result *r);
 // The request of `tool` on `session` with the flags' hosts and options.
 xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,

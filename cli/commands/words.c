@@ -7,7 +7,11 @@
 enum { COLUMNS = 100 };
 
 const char *const xpl_exit_meanings[XPL_N_EXITS] = {
-    "0 done", "1 the request failed (the reason is on standard error)", "2 wrong usage",
+    "0 done",
+    ("1 the request failed, or what it names is not there: a run, a host, a plane, a file (the "
+     "reason is on standard error)"),
+    ("2 wrong usage: a command, tool, option, value, label or statement that is wrong whatever the "
+     "run; the same through a daemon and by path"),
     ("3 partly done: a capture with a session that lacks some of the hosts, or an answer from a "
      "bundle of IREE that is damaged or was never finished"),
     "4 a threshold is met (compare --fail-if)"};

@@ -90,39 +90,44 @@ static json_t *id_rows(json_t *all) {
 
 // ---- runs ----
 
-static bool add_run(const struct xpl_args *a, const char *run, json_t *runs, json_t *ids) {
+// Returns the exit status.
+static int add_run(const struct xpl_args *a, const char *run, json_t *runs, json_t *ids) {
     struct xpl_run_answer answer;
     const int status = xpl_run_answer(a, "events", run, &answer);
-    json_t *const j = xpl_is_answered(status) ? xpl_document_read(answer.p, answer.n) : NULL;
+    const bool answered = xpl_is_answered(status);
+    json_t *const j = answered ? xpl_document_read(answer.p, answer.n) : NULL;
     xpl_run_answer_fini(&answer);
-    if (!j) return false;
+    if (!j) return answered ? XPL_EXIT_FAILED : status;
     json_t *const name = json_string(run);
     const bool ok = json_object_set_new(j, "run", name ? name : json_string("?")) == 0 &&
                     add_ids(ids, json_object_get(j, "ids")) && json_object_del(j, "ids") <= 0 &&
                     json_array_append(runs, j) == 0;
     json_decref(j);
     if (!ok) (void)fputs("xplanectl: out of memory\n", stderr);
-    return ok;
+    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
 }
 
-// {"runs": [...]}, with "ids" where they are asked for.  NULL after saying why on stderr.
-static json_t *ask_all(const struct xpl_args *a) {
+// *ret is {"runs": [...]}, with "ids" where they are asked for.  Says why there is none on stderr;
+// returns the exit status.
+static int ask_all(const struct xpl_args *a, json_t **ret) {
     json_t *all = NULL, *const runs = json_array(), *const ids = json_object();
-    bool ok = runs && ids;
-    if (!ok) (void)fputs("xplanectl: out of memory\n", stderr);
-    for (size_t i = 1; ok && i < a->n_rest; i++)
-        ok = add_run(a, a->rest[i], runs, ids);
-    if (ok) {
+    int status = runs && ids ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    if (status != XPL_EXIT_OK) (void)fputs("xplanectl: out of memory\n", stderr);
+    for (size_t i = 1; status == XPL_EXIT_OK && i < a->n_rest; i++)
+        status = add_run(a, a->rest[i], runs, ids);
+    if (status == XPL_EXIT_OK) {
         bool by_id = false;
         for (size_t i = 0; i < a->n_options; i++)
             by_id |= strcmp(a->options[2 * i], "by_id") == 0 && a->options[2 * i + 1][0];
         all = by_id ? json_pack("{s:O, s:o}", "runs", runs, "ids", id_rows(ids))
                     : json_pack("{s:O}", "runs", runs);
         if (!all) (void)fputs("xplanectl: out of memory\n", stderr);
+        if (!all) status = XPL_EXIT_FAILED;
     }
     json_decref(runs);
     json_decref(ids);
-    return all;
+    *ret = all;
+    return status;
 }
 
 // ---- text ----
@@ -250,8 +255,9 @@ int xpl_named_events(const struct xpl_args *args) {
     struct xpl_args a = *args;
     a.options = options;
     a.n_options = add_flags(args, options);
-    json_t *const all = ask_all(&a);
-    const int status = all ? show(args, all) : XPL_EXIT_FAILED;
+    json_t *all;
+    int status = ask_all(&a, &all);
+    if (status == XPL_EXIT_OK) status = show(args, all);
     json_decref(all);
     xpl_sys_free(options);
     return status;

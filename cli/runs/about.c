@@ -57,10 +57,7 @@ static int of_path(const char *path, struct xpl_run_about *ret) {
     struct xpl_error err = {0};
     const xpl_status_t st =
         xpl_inputs_from_paths(&path, 1, xpl_format_match, &ret->arena, &in, &err);
-    if (st != XPL_OK) {
-        (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(st), err.msg);
-        return st == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
-    }
+    if (st != XPL_OK) return xpl_failed(st, err.msg);
     xpl_warn_left_out(&in);
     xpl_session_info *const s = xpl_arena_zalloc(&ret->arena, sizeof *s);
     xpl_str_t name;
@@ -85,9 +82,9 @@ static int of_session(const struct xpl_args *a, const char *session, struct xpl_
     xpl_progress_end();
     xpl_client_close(c);
     if (!known) {
-        (void)xpl_remote_failed(&r);
+        const int status = xpl_remote_failed(&r);
         if (r.code == XPL_NOT_FOUND) xpl_run_no_session(session);
-        return XPL_EXIT_FAILED;
+        return status;
     }
     ret->info = xpl_sessions_get(ret->got, 0);
     return XPL_EXIT_OK;

@@ -106,8 +106,10 @@ static int aggregate(const struct xpl_args *args, struct xpl_arena *arena, struc
         (void)fputs("xplanectl: out of memory\n", stderr);
         return XPL_EXIT_FAILED;
     }
-    for (size_t i = 0; i < n; i++)
-        if (!(runs[i] = xpl_runs_summarize(args, args->rest[1 + i], arena))) return XPL_EXIT_FAILED;
+    for (size_t i = 0; i < n; i++) {
+        const int status = xpl_runs_summarize(args, args->rest[1 + i], arena, &runs[i]);
+        if (!xpl_is_answered(status)) return status;
+    }
     if (xpl_aggregate_json(runs, n, arena, out, &err) == XPL_OK) return XPL_EXIT_OK;
     (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
     return XPL_EXIT_FAILED;

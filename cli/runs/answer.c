@@ -29,13 +29,13 @@ static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const 
         ret->p = xpl_answer_data(ret->got, &ret->n);
         return tool ? xpl_answered(tool, xpl_answer_warning(ret->got, 0) != NULL) : XPL_EXIT_OK;
     }
-    (void)xpl_remote_failed(&r);
+    const int status = xpl_remote_failed(&r);
     if (r.code == XPL_FAILED_PRECONDITION)
         (void)fprintf(stderr,
                       "xplanectl: `xplanectl tools %s` lists the tools that answer for it\n",
                       session);
     if (r.code == XPL_NOT_FOUND) xpl_run_no_session(session);
-    return XPL_EXIT_FAILED;
+    return status;
 }
 
 static int answer_session(const struct xpl_args *a, const char *tool, const char *session,

@@ -154,40 +154,43 @@ static void operand_fini(struct operand *o) {
     free((void *)(uintptr_t)o->runs);
 }
 
-static bool add_runs(const struct xpl_args *a, const struct operand *o, struct xpl_arena *arena,
-                     struct xpl_run_group *g) {
+static int add_runs(const struct xpl_args *a, const struct operand *o, struct xpl_arena *arena,
+                    struct xpl_run_group *g) {
     for (size_t i = 0; i < o->n; i++) {
-        const struct xpl_run_summary *const s = xpl_runs_summarize(a, o->runs[i], arena);
-        if (!s) return false;
-        if (!xpl_run_group_add(g, s, arena)) return out_of_memory();
+        const struct xpl_run_summary *s = NULL;
+        const int status = xpl_runs_summarize(a, o->runs[i], arena, &s);
+        if (!xpl_is_answered(status)) return status;
+        if (!xpl_run_group_add(g, s, arena)) return (void)out_of_memory(), XPL_EXIT_FAILED;
     }
-    return true;
+    return XPL_EXIT_OK;
 }
 
 // ---- the comparison ----
 
 // Made here: of files, and of what the daemon says of each session.
-static json_t *compare_here(const struct xpl_args *args, const struct operand o[2]) {
+static int compare_here(const struct xpl_args *args, const struct operand o[2], json_t **ret) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_run_group a = {0}, b = {0};
     struct xpl_error err = {0};
     xpl_arena_init(&arena, SIZE_MAX / 2);
     xpl_buf_init(&out, SIZE_MAX / 2);
-    if (!add_runs(args, &o[0], &arena, &a) || !add_runs(args, &o[1], &arena, &b)) return NULL;
-    if (xpl_compare_json(&a, &b, &arena, &out, &err) == XPL_OK)
-        return xpl_document_read(out.p, out.n);
-    (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
-    return NULL;
+    int status = add_runs(args, &o[0], &arena, &a);
+    if (status == XPL_EXIT_OK) status = add_runs(args, &o[1], &arena, &b);
+    if (status != XPL_EXIT_OK) return status;
+    if (xpl_compare_json(&a, &b, &arena, &out, &err) != XPL_OK)
+        return xpl_failed(err.code, err.msg);
+    *ret = xpl_document_read(out.p, out.n);
+    return *ret ? XPL_EXIT_OK : XPL_EXIT_FAILED;
 }
 
-static json_t *compare_there(const struct xpl_args *args, const struct operand o[2]) {
+static int compare_there(const struct xpl_args *args, const struct operand o[2], json_t **ret) {
     const xpl_comparison q = {sizeof q, o[0].runs, o[1].runs, o[0].n, o[1].n};
     xpl_client *const c = xpl_remote_open(args);
     xpl_answer *answer = NULL;
-    json_t *all = NULL;
+    int status = XPL_EXIT_FAILED;
     xpl_result r;
-    if (!c) return NULL;
+    if (!c) return status;
     xpl_progress_begin(args);
     const bool answered = xpl_client_compare(c, &q, &answer, &r) == 0;
     xpl_progress_end();
@@ -195,13 +198,14 @@ static json_t *compare_there(const struct xpl_args *args, const struct operand o
         size_t n;
         const void *const p = xpl_answer_data(answer, &n);
         xpl_remote_warn(answer);
-        all = xpl_document_read(p, n);
+        *ret = xpl_document_read(p, n);
+        if (*ret) status = XPL_EXIT_OK;
     } else {
-        (void)xpl_remote_failed(&r);
+        status = xpl_remote_failed(&r);
     }
     xpl_answer_free(answer);
     xpl_client_close(c);
-    return all;
+    return status;
 }
 
 // The daemon compares sessions; with --host and --option its tools are asked one by one.
@@ -357,9 +361,9 @@ static int compare(const struct xpl_args *args, const struct threshold *t) {
     json_t *all = NULL;
     int status = XPL_EXIT_USAGE;
     if (parse_operand(args->rest[1], &o[0]) && parse_operand(args->rest[2], &o[1])) {
-        all = are_sessions(args, &o[0]) && are_sessions(args, &o[1]) ? compare_there(args, o)
-                                                                     : compare_here(args, o);
-        status = all ? show(args, all) : XPL_EXIT_FAILED;
+        const bool there = are_sessions(args, &o[0]) && are_sessions(args, &o[1]);
+        status = there ? compare_there(args, o, &all) : compare_here(args, o, &all);
+        if (status == XPL_EXIT_OK) status = show(args, all);
     }
     if (status == XPL_EXIT_OK) status = judge(all, t);
     json_decref(all);

@@ -57,7 +57,7 @@ static int summarize(const struct xpl_args *a, const struct xpl_session *const *
     for (size_t i = 0; i < n; i++) {
         runs[i] = (struct xpl_series_run){.session = list[i]->name,
                                           .captured_ms = list[i]->captured_ns / 1000000};
-        if (is_run(a->dir, list[i], path)) runs[i].run = xpl_runs_summarize(a, path, arena);
+        if (is_run(a->dir, list[i], path)) (void)xpl_runs_summarize(a, path, arena, &runs[i].run);
         if (!runs[i].run) runs[i].error = XPL_STR("cannot be read");
     }
     for (size_t i = 0; i < a->n_metrics; i++)
@@ -65,8 +65,7 @@ static int summarize(const struct xpl_args *a, const struct xpl_session *const *
     const struct xpl_series_request q = {
         .runs = runs, .n_runs = n, .metrics = metrics, .n_metrics = a->n_metrics};
     if (xpl_series_json(&q, arena, out, &err) == XPL_OK) return XPL_EXIT_OK;
-    (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
-    return err.code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+    return xpl_failed(err.code, err.msg);
 }
 
 static int of_snapshot(const struct xpl_args *a, const struct xpl_snapshot *snap,

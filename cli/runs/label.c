@@ -123,7 +123,7 @@ static int list_all(const struct xpl_args *a, xpl_client *c) {
     xpl_result result;
     int status = XPL_EXIT_FAILED;
     if (xpl_client_sessions(c, &list, &result) != 0)
-        (void)xpl_remote_failed(&result);
+        status = xpl_remote_failed(&result);
     else if (!count_labels(&r, list))
         (void)fputs("xplanectl: out of memory\n", stderr);
     else

@@ -42,15 +42,19 @@ static bool is_bundle(const struct xpl_args *a, const char *run) {
 
 // ---- its summary ----
 
-struct xpl_run_summary *xpl_runs_summarize(const struct xpl_args *a, const char *run,
-                                           struct xpl_arena *arena) {
+int xpl_runs_summarize(const struct xpl_args *a, const char *run, struct xpl_arena *arena,
+                       const struct xpl_run_summary **ret) {
     struct xpl_run_answer answer;
     struct xpl_run_summary *s = NULL;
     struct xpl_error err = {0};
     const char *const tool = is_bundle(a, run) ? "iree_run_summary" : "run_summary";
-    if (xpl_is_answered(xpl_run_answer(a, tool, run, &answer)) &&
-        xpl_run_summary_decode((xpl_bytes_t){answer.p, answer.n}, arena, &s, &err) != XPL_OK)
+    int status = xpl_run_answer(a, tool, run, &answer);
+    if (xpl_is_answered(status) &&
+        xpl_run_summary_decode((xpl_bytes_t){answer.p, answer.n}, arena, &s, &err) != XPL_OK) {
         (void)fprintf(stderr, "xplanectl: %s: %s\n", run, err.msg);
+        status = XPL_EXIT_FAILED;
+    }
+    if (s) *ret = s;
     xpl_run_answer_fini(&answer);
-    return s;
+    return status;
 }

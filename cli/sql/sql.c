@@ -10,6 +10,7 @@
 #include "analysis/xplane/captured.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text/near.h"
 #include "base/vec.h"
 #include "cli/csv/cells.h"
 #include "cli/document/document.h"
@@ -27,8 +28,7 @@
 enum { CELL_WIDTH = 60, KEPT_OPEN = 8 };
 
 static int fail(const struct xpl_error *err) {
-    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(err->code), err->msg);
-    return err->code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+    return xpl_failed(err->code, err->msg);
 }
 
 // ---- files ----
@@ -42,6 +42,7 @@ struct files {
     struct xpl_arena arena;
     XPL_VEC(struct xpl_sql_profile) profiles;
     XPL_VEC(const char *) paths; // of the profiles
+    XPL_VEC(xpl_str_t) hosts;    // of the runs, also those that --host leaves out
     struct xpl_exec *exec;
 };
 
@@ -121,6 +122,9 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
     xpl_warn_left_out(&in);
     const int64_t mtime_ns = newest_of(&in), captured_ns = captured_of(&in);
     for (size_t i = 0; i < in.n_hosts; i++) {
+        xpl_str_t *const host = xpl_vec_push(&f->arena, &f->hosts);
+        if (!host) XPL_RETURN_OOM(err, run);
+        *host = in.hosts[i].name;
         if (!xpl_args_name_host(a, in.hosts[i].name)) continue;
         struct xpl_sql_profile *const p = xpl_vec_push(&f->arena, &f->profiles);
         const char **const path = p ? xpl_vec_push(&f->arena, &f->paths) : NULL;
@@ -135,6 +139,24 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
     return XPL_OK;
 }
 
+// A host that no run has is a mistake, not an empty answer.
+static xpl_status_t check_hosts(const struct files *f, const struct xpl_args *a,
+                                struct xpl_error *err) {
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < a->n_hosts; i++) {
+        struct xpl_near near = xpl_near_begin(xpl_str_from(a->hosts[i]));
+        bool found = strcmp(a->hosts[i], "ALL_HOSTS") == 0;
+        for (size_t k = 0; k < f->hosts.n && !found; k++) {
+            found = xpl_str_eq(f->hosts.v[k], near.given);
+            xpl_near_add(&near, f->hosts.v[k]);
+        }
+        if (!found)
+            XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no host \"%.80s\" among the files%s", a->hosts[i],
+                             xpl_near_text(&near, hint));
+    }
+    return XPL_OK;
+}
+
 static xpl_status_t ask_files(const struct xpl_args *a, struct xpl_exec *exec, struct xpl_buf *out,
                               struct xpl_error *err) {
     struct files f = {.exec = exec};
@@ -142,6 +164,7 @@ static xpl_status_t ask_files(const struct xpl_args *a, struct xpl_exec *exec, s
     xpl_status_t st = XPL_OK;
     for (size_t i = 1; i + 1 < a->n_rest && st == XPL_OK; i++)
         st = add_run(&f, a, a->rest[i], err);
+    if (st == XPL_OK) st = check_hosts(&f, a, err);
     struct xpl_sql_request q = {.statement = xpl_str_from(a->rest[a->n_rest - 1]),
                                 .source = {.profiles = f.profiles.v,
                                            .n = f.profiles.n,
@@ -296,6 +319,11 @@ int xpl_statement_run(const struct xpl_args *a) {
         paths += xpl_run_place(a, a->rest[i]) == XPL_RUN_PATH;
     if (paths && paths != a->n_rest - 2) {
         (void)fputs("xplanectl: sql: either all runs are paths, or all are sessions\n", stderr);
+        return XPL_EXIT_USAGE;
+    }
+    if (!paths && a->n_hosts) { // a daemon's statements have no such choice
+        (void)fputs("xplanectl: sql: --host is of paths; of sessions write WHERE host = '...'\n",
+                    stderr);
         return XPL_EXIT_USAGE;
     }
     struct xpl_buf answer;

@@ -107,13 +107,13 @@ class Labels(Sessions):
     def test_refusals(self):
         self.add_session("one")
         self.daemon()
-        for text, *arguments in (
-                ('label "a b", character 2: only letters', "one", "a b"),
-                ("a label is empty", "one", ""),
-                ('label "-a", character 1', "one", "--", "-a"),
-                ('no label "x"', "one", "--remove", "x"),
-                ('did you mean "one"', "onne", "x")):
-            self.refused(1, text, "label", *arguments)
+        for status, text, *arguments in (
+                (2, 'label "a b", character 2: only letters', "one", "a b"),
+                (2, "a label is empty", "one", ""),
+                (2, 'label "-a", character 1', "one", "--", "-a"),
+                (1, 'no label "x"', "one", "--remove", "x"),
+                (1, 'did you mean "one"', "onne", "x")):
+            self.refused(status, text, "label", *arguments)
         self.refused(2, "which session's label?", "label", "--remove", "x")
         self.refused(2, "is table, csv or json", "label", "--format", "xml")
         self.assertEqual(self.labels(), {"one": []})
@@ -198,10 +198,10 @@ class History(Sessions):
         self.assertEqual([s["session"] for s in self.json("history", "--since", "1h")["sessions"]], ["broken"])
         for status, text, *arguments in (
                 (1, 'did you mean "nightly"', "--label", "nightl"),
-                (1, 'label "a b", character 2', "--label", "a b"),
+                (2, 'label "a b", character 2', "--label", "a b"),
                 (1, "the schedule 7 has no sessions", "--schedule", "7"),
                 (1, "no session of XSpaces", "--dir", "elsewhere"),
-                (1, 'did you mean "step_time"', "--metric", "step_tim"),
+                (2, 'did you mean "step_time"', "--metric", "step_tim"),
                 (2, 'did you mean "step_time"', "--dir", self.logdir, "--metric", "step_tim"),
                 (2, "labels and schedules are a daemon's", "--dir", self.logdir, "--label", "nightly"),
                 (2, "not a number from 1 to 1024", "--last", "5000"),
