@@ -117,7 +117,10 @@ class CostProgram:
         for _ in range(n):
             pool.append(r.choice(KINDS)(self, c, pool, depth))
         arrays = [x for x in pool if x.shape.element_type not in (TUPLE, TOKEN)]
-        root = pool[-1]
+        for k in range(1, len(pool)):
+            if r.random() < 0.05 and pool[k].opcode != "parameter":     # it waits
+                pool[k].control_predecessor_ids.extend(sorted({r.choice(pool[:k]).id for _ in range(2)} - set(pool[k].operand_ids)))
+        root = pool[-1] if r.random() < 0.9 or not arrays else r.choice(arrays)
         if r.random() < 0.3 and arrays:
             some = [r.choice(arrays) for _ in range(r.randint(1, 4))]
             root = self.add(c, "tuple", tuple_of([x.shape for x in some]), some)
@@ -478,6 +481,17 @@ def nested(p, c, pool, depth):
     return p.add(c, op, branches[0][1], [p.scalar(c)] + [t] * len(branches), called_computation_ids=[b.id for b, _ in branches])
 
 
+@kind(2)
+def asynchronous(p, c, pool, depth):
+    """What it starts has code that its root does not need, most times."""
+    r = p.r
+    if not depth:
+        return binary(p, c, pool, depth)
+    some = [p.pick(c, pool) for _ in range(r.randint(1, 3))]
+    f, s = p.body("started", [x.shape for x in some], r.randint(1, 8), depth - 1)
+    return p.done(c, p.begun(c, f, s, some))
+
+
 # ---- what once differed ----
 
 class Case(CostProgram):
@@ -593,6 +607,45 @@ def called_start(p, c, op, dims, **fields):
     return p.add(c, "call", y, p.parameters(c, x), called_computation_ids=[called.id])
 
 
+def started_twice(p, c):
+    """What is started again is not visited again: the second start keeps what an async op has by its shapes."""
+    x, started = shape(F32, [8, 4]), p.computation("started")
+    a, = p.parameters(started, x)
+    p.finish(started, p.add(started, "sqrt", x, [a]))
+    b, = p.parameters(c, x)
+    return p.done(c, p.begun(c, started, x, [p.done(c, p.begun(c, started, x, [b]))]))
+
+
+def started_code(p, c):
+    """Of what is started within what is started that counts which a root needs or waits for, and what unneeded code calls does not."""
+    x, called, inner, outer = shape(F32, [8, 4]), p.computation("called"), p.computation("inner"), p.computation("outer")
+    a, = p.parameters(called, x)
+    p.finish(called, p.add(called, "sine", x, [a]))
+    a, = p.parameters(inner, x)
+    waited = p.add(inner, "cosine", x, [a])
+    p.add(inner, "call", x, [a], called_computation_ids=[called.id])
+    p.finish(inner, p.add(inner, "sqrt", x, [a], control_predecessor_ids=[waited.id]))
+    a, = p.parameters(outer, x)
+    p.add(outer, "tanh", x, [a])
+    p.finish(outer, p.done(outer, p.begun(outer, inner, x, [a])))
+    begins = p.computation("begins")
+    a, = p.parameters(begins, x)
+    p.finish(begins, p.done(begins, p.begun(begins, outer, x, [a])))
+    return p.add(c, "call", x, p.parameters(c, x), called_computation_ids=[begins.id])
+
+
+def order_of_sums(p, c):
+    """Floats that are added in another order give another sum: an operand comes before what is waited for, code that is not needed before the root."""
+    x, one, called = shape(F32, [1 << 24]), shape(F32, [1]), p.computation("called")
+    a, b = p.parameters(called, x, one)
+    few = [p.add(called, "add", one, [b, b]) for _ in range(3)]
+    many = p.add(called, "abs", x, [a])
+    last = p.add(called, "add", x, [many, many], control_predecessor_ids=[i.id for i in few])
+    p.add(called, "add", one, [b, b])
+    p.finish(called, last)
+    return p.add(c, "call", x, p.parameters(c, x, one), called_computation_ids=[called.id])
+
+
 def started_root(p, c):
     return called_start(p, c, "sqrt", [8, 4])
 
@@ -603,4 +656,5 @@ def started_scatter(p, c):
 
 
 CASES = [slice_of_nothing, update_of_nothing, slice_and_update_of_nothing, nothing_of_nothing, custom_fusion_of_fewer_operands,
-         fused_bitcast, fused_iota, fused_id, fused_partition, fused_barrier, fused_copy, started_root, started_scatter]
+         fused_bitcast, fused_iota, fused_id, fused_partition, fused_barrier, fused_copy, started_root, started_scatter, started_twice, started_code,
+         order_of_sums]

@@ -26,22 +26,6 @@ void xpl_hlo_costs_of_cpu(struct xpl_hlo_costs *c) {
 
 // ---- calls ----
 
-enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index) {
-    switch ((int)c->m->instructions[index].opcode) {
-        case XPL_HLO_WHILE:
-        case XPL_HLO_CONDITIONAL:
-        case XPL_HLO_ASYNC_START:
-        case XPL_HLO_CALL: return COST_EXTENT_ALL;
-        case XPL_HLO_FUSION:
-        case XPL_HLO_REDUCE:
-        case XPL_HLO_REDUCE_WINDOW:
-        case XPL_HLO_SELECT_AND_SCATTER:
-        case XPL_HLO_SCATTER:
-        case XPL_HLO_MAP: return COST_EXTENT_FLOPS;
-        default: return COST_EXTENT_NONE;
-    }
-}
-
 // Computations to look into: each once, in any order.
 struct needed {
     struct xpl_hlo_costs *c;
@@ -49,29 +33,45 @@ struct needed {
     size_t next; // whose own calls are not noted yet
 };
 
-static void need_computation(struct needed *to, uint32_t computation, enum cost_extent extent) {
+// `summed`: its sums are needed, too.
+static void need_computation(struct needed *to, uint32_t computation, enum cost_extent extent,
+                             bool summed) {
     struct cost_computation *const k = xpl_cost_computation_of(to->c, computation);
-    const bool enough = k && k->extent >= extent;
+    const bool enough = k && k->extent >= extent && (k->is_summed || !summed);
     uint32_t *const slot = k && !enough ? xpl_vec_push(to->c->a, &to->v) : NULL;
     to->c->no_memory |= !slot && !enough;
-    if (slot) k->extent = (uint8_t)extent, *slot = computation;
+    if (!slot) return;
+    if (k->extent < extent) k->extent = (uint8_t)extent;
+    k->is_summed |= summed;
+    *slot = computation;
+}
+
+// A fusion goes through the instructions inside and keeps their sums where all is asked for; an
+// async op leaves what it starts to the computation that has it; all others need sums, also what a
+// custom fusion holds.
+static void need_called(struct needed *to, uint32_t caller, uint32_t computation, bool all) {
+    struct xpl_hlo_costs *const c = to->c;
+    const uint32_t op = c->m->instructions[caller].opcode;
+    enum cost_extent extent = xpl_cost_extent(c, caller);
+    if (all && op == XPL_HLO_FUSION) extent = COST_EXTENT_ALL;
+    const uint32_t mover = extent ? xpl_cost_mover(c, caller) : UINT32_MAX;
+    if (xpl_cost_stopped(c) || !extent) return;
+    if (mover == UINT32_MAX)
+        need_computation(to, computation, extent,
+                         op == XPL_HLO_FUSION ? all : op != XPL_HLO_ASYNC_START);
+    else if (xpl_cost_called(c, mover, 0) != UINT32_MAX)
+        need_computation(to, xpl_cost_called(c, mover, 0), COST_EXTENT_FLOPS, true);
 }
 
 // Notes what the instructions from `first` on call; `all`: all their properties are needed.
 static void need_calls(struct needed *to, uint32_t first, uint32_t n, bool all) {
     const struct xpl_hlo_module *const m = to->c->m;
     for (size_t i = xpl_hlo_first_call(m, first); i < m->calls.n; i++) {
-        uint32_t caller = m->calls.v[i].instruction;
+        const uint32_t caller = m->calls.v[i].instruction;
         if (caller >= first + n || !xpl_cost_spend(to->c, 1)) break;
-        enum cost_extent extent = xpl_cost_extent(to->c, caller);
-        if (all && m->instructions[caller].opcode == XPL_HLO_FUSION) extent = COST_EXTENT_ALL;
-        const uint32_t mover = extent ? xpl_cost_mover(to->c, caller) : UINT32_MAX;
+        if (xpl_cost_reaches(to->c, caller))
+            need_called(to, caller, m->calls.v[i].computation, all);
         if (xpl_cost_stopped(to->c)) break;
-        if (mover == UINT32_MAX) {
-            if (extent) need_computation(to, m->calls.v[i].computation, extent);
-        } else if (xpl_cost_called(to->c, mover, 0) != UINT32_MAX) {
-            need_computation(to, xpl_cost_called(to->c, mover, 0), COST_EXTENT_FLOPS);
-        }
     }
 }
 
@@ -84,15 +84,13 @@ static void inspect_computation(struct xpl_hlo_costs *c, uint32_t computation) {
     const struct hlo_computation *const h = &c->m->computations[computation];
     struct cost_computation *const k = c->computations[computation];
     const bool all = k->extent == COST_EXTENT_ALL;
-    uint32_t n = h->n;
-    // Fusions that were visited before kept too little.
-    for (uint32_t i = h->first; all && i < h->first + h->n; i++)
-        if (c->m->instructions[i].opcode == XPL_HLO_FUSION && c->nodes[i])
+    for (uint32_t i = h->first; i < h->first + h->n && !xpl_cost_stopped(c); i++) {
+        // Fusions that were visited before kept too little.
+        if (all && c->m->instructions[i].opcode == XPL_HLO_FUSION && c->nodes[i])
             c->nodes[i]->visited = false;
-    if (!k->order && !(k->order = xpl_hlo_post_order(c->m, h, c->a, &n))) c->no_memory = true;
-    for (uint32_t i = 0; i < n && !xpl_cost_stopped(c); i++)
-        xpl_cost_visit_instruction(c, k->order[i]);
-    if (!xpl_cost_stopped(c)) xpl_cost_sum(c, k, n, all);
+        if (xpl_cost_reaches(c, i)) xpl_cost_visit_instruction(c, i);
+    }
+    if (k->is_summed && !xpl_cost_stopped(c)) xpl_cost_sum(c, computation, all);
 }
 
 // A computation stands before its callers in a module that was read: from the first to the last,
@@ -109,40 +107,6 @@ static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
     for (size_t i = 0; i < needed.v.n && !xpl_cost_stopped(c); i++)
         inspect_computation(c, needed.v.v[i]);
     if (!xpl_cost_stopped(c)) xpl_cost_visit_instruction(c, index);
-}
-
-// ---- what the entry computation reaches ----
-
-static bool find_reached(struct xpl_hlo_costs *c) {
-    const struct xpl_hlo_module *const m = c->m;
-    bool *const reached = xpl_arena_zalloc(c->a, m->n_computations);
-    uint32_t *const stack = xpl_arena_array(c->a, m->n_computations, sizeof *stack);
-    if (!reached || !stack) return false;
-    uint32_t depth = 0;
-    reached[m->entry] = true;
-    stack[depth++] = m->entry;
-    while (depth && !xpl_cost_stopped(c)) {
-        const struct hlo_computation *const h = &m->computations[stack[--depth]];
-        for (size_t i = xpl_hlo_first_call(m, h->first); i < m->calls.n; i++) {
-            const uint32_t caller = m->calls.v[i].instruction;
-            if (caller >= h->first + h->n || !xpl_cost_spend(c, 1)) break;
-            if (!xpl_cost_extent(c, caller)) continue;
-            const uint32_t mover = xpl_cost_mover(c, caller);
-            const uint32_t to =
-                mover == UINT32_MAX ? m->calls.v[i].computation : xpl_cost_called(c, mover, 0);
-            if (to == UINT32_MAX || reached[to]) continue;
-            reached[to] = true;
-            stack[depth++] = to;
-        }
-    }
-    c->reached = reached;
-    return true;
-}
-
-bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t computation) {
-    if (computation == c->m->entry) return true;
-    if (!c->reached && !find_reached(c)) c->no_memory = true;
-    return c->reached && c->reached[computation];
 }
 
 // ---- what XProf shows ----
@@ -225,7 +189,7 @@ static void find_all(struct xpl_hlo_costs *c) {
     struct xpl_hlo_cost *const found = xpl_arena_zalloc(c->a, c->m->n_instructions * sizeof *found);
     c->no_memory |= !found;
     for (uint32_t i = 0; i < c->m->n_instructions && !xpl_cost_stopped(c); i++) {
-        if (!xpl_cost_reaches(c, c->m->instructions[i].computation)) continue;
+        if (!xpl_cost_reaches(c, i)) continue;
         if (!c->nodes[i] || !c->nodes[i]->visited) visit_with_calls(c, i);
         if (!xpl_cost_stopped(c)) answer(c, i, &found[i]);
         if (xpl_cost_stopped(c)) found[i] = (struct xpl_hlo_cost){0}; // the half of an answer

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "analysis/hlo/module/order.h"
+
 enum { SMALL_CONSTANT = 8 }; // elements: written into the code
 
 // Instructions, by id; never changed once they are made, so that others may share them.
@@ -249,11 +251,14 @@ static void keep_inside(struct inside *f, const struct cost_sums *sums) {
 void xpl_cost_fusion(struct cost_visit *v) {
     struct xpl_hlo_costs *const c = v->c;
     const uint32_t k = xpl_cost_called(c, v->index, 0);
-    if (k == UINT32_MAX || !c->computations[k] || !c->computations[k]->order) return;
-    struct inside f = {.v = v, .h = &c->m->computations[k], .order = c->computations[k]->order};
+    if (k == UINT32_MAX || !c->computations[k]) return;
+    struct inside f = {.v = v, .h = &c->m->computations[k]};
+    uint32_t n;
+    f.order = xpl_hlo_post_order(c->m, f.h, c->a, &n);
+    c->no_memory |= !f.order;
     f.uses = xpl_cost_alloc(c, f.h->n, sizeof *f.uses);
     f.as_root = xpl_cost_alloc(c, f.h->n, 2 * sizeof *f.as_root);
-    if (!f.uses || !f.as_root) return;
+    if (!f.order || !f.uses || !f.as_root) return;
     memset(f.uses, 0, f.h->n * sizeof *f.uses);
     memset(f.as_root, 0, f.h->n * 2 * sizeof *f.as_root);
     f.used = f.as_root + f.h->n;

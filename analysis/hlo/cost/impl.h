@@ -100,14 +100,12 @@ struct cost_node { // an instruction
     float *operand;               // bytes, by operand
     float *utilization;           // by operand: how much of it is used
     const struct cost_sums *more; // parts of tuples, or all there is of a call; NULL: nothing
-    // Of what an async op starts: counts beside this node in the computation that has it, not in
-    // the node.  NULL: nothing.
-    const struct cost_sums *started;
+    bool starts_again;            // an async op that starts what another started before
 };
 
 struct cost_computation {
-    uint32_t *order; // post order; NULL until it is needed
-    uint8_t extent;  // enum cost_extent: how much of it is needed
+    uint8_t extent; // enum cost_extent: how much of it is needed
+    bool is_summed; // an instruction that calls it needs its sums
     struct cost_sums sums;
 };
 
@@ -118,7 +116,7 @@ struct xpl_hlo_costs {
     struct xpl_arena *a;
     struct cost_node **nodes;               // by instruction; NULL until seen
     struct cost_computation **computations; // likewise
-    bool *reached;                          // by computation; NULL until asked
+    struct cost_reach *reach;               // what XLA comes to; NULL until asked
     uint32_t *movers;                       // by computation: its first gather or scatter plus 1,
                                             // COST_NO_MOVER, or 0 until asked
     struct xpl_hlo_cost *found;             // by instruction; NULL until asked
@@ -156,14 +154,25 @@ uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t
 enum cost_extent { COST_EXTENT_NONE, COST_EXTENT_FLOPS, COST_EXTENT_ALL };
 enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index);
 
-// Whether the entry computation needs that one.
-bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t computation);
+// Whether XLA's analysis comes to an instruction: those of computations that the entry computation
+// needs, and of what async ops start what the root there needs.
+bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t index);
+
+// XLA's way through a computation: at an async op first what it starts, if it was not there before.
+struct cost_way {
+    struct xpl_hlo_costs *c;
+    uint32_t depth, stamp;
+    bool starts_again; // the instruction that came last is such an async op
+};
+void xpl_cost_way_begin(struct xpl_hlo_costs *c, uint32_t computation, struct cost_way *w);
+// The next instruction; UINT32_MAX: no more.  One way at a time.
+uint32_t xpl_cost_way_next(struct cost_way *w);
 
 // A property of an instruction that was visited.
 float xpl_cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path);
 float xpl_cost_utilization(const struct cost_node *n, uint32_t operand);
 // Adds up the properties of a computation whose instructions were visited; `entries`: all of them.
-void xpl_cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries);
+void xpl_cost_sum(struct xpl_hlo_costs *c, uint32_t computation, bool entries);
 // As a loop adds and a branch chooses: the larger of each that `b` has.
 void xpl_cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
 void xpl_cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);

@@ -48,8 +48,7 @@ static bool is_lost(const struct hlo_instruction *i) {
 static bool find_lost(struct xpl_hlo_costs *c) {
     const struct xpl_hlo_module *const m = c->m;
     for (uint32_t i = 0; i < m->n_instructions && !xpl_cost_stopped(c); i++)
-        if (is_lost(&m->instructions[i]) && xpl_cost_reaches(c, m->instructions[i].computation))
-            return true;
+        if (is_lost(&m->instructions[i]) && xpl_cost_reaches(c, i)) return true;
     return false;
 }
 

@@ -43,6 +43,22 @@ uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t
                                                                   : UINT32_MAX;
 }
 
+enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index) {
+    switch ((int)c->m->instructions[index].opcode) {
+        case XPL_HLO_WHILE:
+        case XPL_HLO_CONDITIONAL:
+        case XPL_HLO_ASYNC_START:
+        case XPL_HLO_CALL: return COST_EXTENT_ALL;
+        case XPL_HLO_FUSION:
+        case XPL_HLO_REDUCE:
+        case XPL_HLO_REDUCE_WINDOW:
+        case XPL_HLO_SELECT_AND_SCATTER:
+        case XPL_HLO_SCATTER:
+        case XPL_HLO_MAP: return COST_EXTENT_FLOPS;
+        default: return COST_EXTENT_NONE;
+    }
+}
+
 // Many fusions may call one computation: it is searched once.
 static uint32_t mover_of(struct xpl_hlo_costs *c, uint32_t computation) {
     const struct hlo_computation *const h = &c->m->computations[computation];

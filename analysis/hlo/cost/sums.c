@@ -30,14 +30,6 @@ float xpl_cost_utilization(const struct cost_node *n, uint32_t operand) {
     return xpl_cost_get(n, COST_UTILIZATION, operand, 0);
 }
 
-void xpl_cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value) {
-    struct cost_entry *const e = xpl_cost_stopped(c) ? NULL : xpl_vec_push(c->a, v);
-    if (e)
-        *e = (struct cost_entry){.key = key, .v = value};
-    else
-        c->no_memory |= !xpl_cost_stopped(c);
-}
-
 static int by_key(const void *pa, const void *pb) {
     const struct cost_entry *const a = pa, *const b = pb;
     if (a->key != b->key) return a->key > b->key ? 1 : -1;
@@ -105,23 +97,21 @@ static void add_node(struct adding *to, const struct cost_node *n) {
         }
     }
     add_entries(to, n->more);
-    add_entries(to, n->started);
 }
 
-void xpl_cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries) {
+void xpl_cost_sum(struct xpl_hlo_costs *c, uint32_t computation, bool entries) {
+    struct cost_sums *const sums = &c->computations[computation]->sums;
     struct adding all = {.c = c};
-    k->sums.flops = k->sums.bytes = 0;
-    for (uint32_t i = 0; i < n && !xpl_cost_stopped(c); i++) {
-        const struct cost_node *const node = c->nodes[k->order[i]];
-        k->sums.flops += node->flops;
-        k->sums.bytes += node->bytes;
-        if (node->started) {
-            k->sums.flops += node->started->flops;
-            k->sums.bytes += node->started->bytes;
-        }
+    struct cost_way w;
+    sums->flops = sums->bytes = 0;
+    xpl_cost_way_begin(c, computation, &w);
+    for (uint32_t i; (i = xpl_cost_way_next(&w)) != UINT32_MAX;) {
+        const struct cost_node *const node = c->nodes[i];
+        sums->flops += node->flops;
+        sums->bytes += node->bytes;
         if (entries) add_node(&all, node);
     }
-    if (entries && !xpl_cost_stopped(c)) keep_entries(&k->sums, &all.v);
+    if (entries && !xpl_cost_stopped(c)) keep_entries(sums, &all.v);
 }
 
 // ---- several computations ----

@@ -95,15 +95,17 @@ static void calls(struct cost_visit *v) {
     if (sums) be_sums(v, sums);
 }
 
-// XLA goes through what an async op starts as if it stood beside it, and finds nothing for the
-// start itself; but a reduce-scatter's flops and bytes are those of both.
+// XLA visits what an async op starts, as if it stood beside it, and has forgotten the start itself
+// then; but a reduce-scatter's flops and bytes are those of both.  What was visited before is not
+// visited again: the second start of it keeps what it has.
 static void async_start(struct cost_visit *v) {
-    xpl_cost_nothing(v);
-    for (uint32_t k = 0; k < v->n->n_operands; k++)
-        v->n->utilization[k] = 0;
+    if (!v->n->starts_again) {
+        xpl_cost_nothing(v);
+        for (uint32_t k = 0; k < v->n->n_operands; k++)
+            v->n->utilization[k] = 0;
+    }
     const uint32_t k = xpl_cost_called(v->c, v->index, 0);
     if (k == UINT32_MAX) return;
-    v->n->started = &v->c->computations[k]->sums;
     const uint32_t wrapped = v->c->m->computations[k].root;
     if (v->c->m->instructions[wrapped].opcode != XPL_HLO_REDUCE_SCATTER) return;
     v->n->flops = v->c->nodes[wrapped]->flops;

@@ -20,6 +20,14 @@ void *xpl_cost_alloc(struct xpl_hlo_costs *c, size_t n, size_t size) {
     return p;
 }
 
+void xpl_cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value) {
+    struct cost_entry *const e = xpl_cost_stopped(c) ? NULL : xpl_vec_push(c->a, v);
+    if (e)
+        *e = (struct cost_entry){.key = key, .v = value};
+    else
+        c->no_memory |= !xpl_cost_stopped(c);
+}
+
 uint32_t xpl_cost_path(struct xpl_hlo_costs *c, uint32_t parent, uint32_t i, bool make) {
     if (!make) {
         const uint64_t *const at = xpl_map_get(&c->paths, parent, i);

@@ -13,6 +13,12 @@
 uint32_t *xpl_hlo_post_order(const struct xpl_hlo_module *m, const struct hlo_computation *c,
                              struct xpl_arena *a, uint32_t *ret_n);
 
+// The instructions that XLA's HloComputation::Accept visits, in that order: what nothing uses, with
+// what it needs, then the root with what it needs.  `root_alone`: HloInstruction::Accept of the
+// root, which leaves out what it does not need.  As above.
+uint32_t *xpl_hlo_visit_order(const struct xpl_hlo_module *m, const struct hlo_computation *c,
+                              bool root_alone, struct xpl_arena *a, uint32_t *ret_n);
+
 // Where the calls of instruction `index`, and of those after it, begin in m->calls, which is in the
 // order of instructions.
 size_t xpl_hlo_first_call(const struct xpl_hlo_module *m, uint32_t index);

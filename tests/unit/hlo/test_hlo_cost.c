@@ -715,6 +715,84 @@ static void test_started(void) {
 #undef STARTED
 }
 
+#define F32_1 " 3:{2:11 3:[1]}"
+#define START(id, operand, sub)                                                                    \
+    " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[" operand "] 38:[" sub "] "                 \
+    "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{2:11 3:[8,4]} 4:{2:4}}} "
+
+// Of what is started within what is started that counts which a root needs or waits for; what
+// unneeded code calls has no costs.
+static void test_started_code(void) {
+    static const char *const texts[] = {
+        "1:\"called\" 5:1 6:12 2:{1:\"a.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"a.n\" 2:\"negate\" 35:12 36:[11]" F32_8_4 "}",
+        "1:\"inner\" 5:2 6:24 2:{1:\"i.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
+        "2:{1:\"i.w\" 2:\"negate\" 35:22 36:[21]" F32_8_4 "} "
+        "2:{1:\"i.c\" 2:\"call\" 35:23 36:[21] 38:[1]" F32_8_4 "} "
+        "2:{1:\"i.s\" 2:\"sqrt\" 35:24 36:[21] 37:[22]" F32_8_4 "}",
+        "1:\"outer\" 5:3 6:34 2:{1:\"o.p\" 2:\"parameter\" 35:31" F32_8_4 "} "
+        "2:{1:\"o.n\" 2:\"negate\" 35:32 36:[31]" F32_8_4
+        "} " START("33", "31", "2") "2:{1:\"o.d\" 2:\"async-done\" 35:34 36:[33]" F32_8_4 "}",
+        "1:\"begins\" 5:4 6:42 2:{1:\"b.p\" 2:\"parameter\" 35:41" F32_8_4
+        "} " START("43", "41", "3") "2:{1:\"b.d\" 2:\"async-done\" 35:42 36:[43]" F32_8_4 "}",
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[4]" F32_8_4 "}"};
+    struct xpl_buf module = module_of(texts, 5, 9);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "i.w", 96, 96, 256, 128, 128);
+    check_cost(&c, "i.s", 75 * 32, 75 * 32, 256, 128, 128);
+    check_cost(&c, "i.c", 0, 0, 0, 0, 0);
+    check_cost(&c, "a.n", 0, 0, 0, 0, 0);
+    check_cost(&c, "o.n", 0, 0, 0, 0, 0);
+    check_cost(&c, "call", 76 * 32 + 64, 76 * 32 + 64, 512 + 2 * 152, 256 + 2 * 24, 4 * 128);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+// What is started again is not visited again: that start keeps bytes of its operand and result.
+static void test_started_again(void) {
+    static const char *const texts[] = {
+        "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"r.s\" 2:\"sqrt\" 35:12 36:[11]" F32_8_4 "}",
+        "1:\"called\" 5:3 6:32 2:{1:\"c.p\" 2:\"parameter\" 35:31" F32_8_4
+        "} " START("33", "31", "4") START("34", "31", "4") "2:{1:\"done\" 2:\"async-done\" 35:32 "
+                                                           "36:[34]" F32_8_4 "}",
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
+    struct xpl_buf module = module_of(texts, 3, 9);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "s33", 0, 0, 0, 0, 0);
+    check_cost(&c, "s34", 0, 0, 388, 128, 0);
+    check_cost(&c, "call", 75 * 32, 75 * 32, 256 + 388 + 152, 128 + 128 + 24, 128 + 260 + 128);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+// 2^24 + 1 is no float, so the order of a sum shows: an operand comes before what is waited for,
+// code that is not needed before the root.
+static void test_order_of_sums(void) {
+    static const char *const texts[] = {
+        "1:\"called\" 5:1 6:15 2:{1:\"c.p\" 2:\"parameter\" 35:11 3:{2:11 3:[8388608]}} "
+        "2:{1:\"c.1\" 2:\"parameter\" 9:1 35:12" F32_1 "} "
+        "2:{1:\"c.w\" 2:\"negate\" 35:13 36:[12] 3:{2:11 3:[2]}} "
+        "2:{1:\"c.n\" 2:\"negate\" 35:14 36:[11] 3:{2:11 3:[8388608]}} "
+        "2:{1:\"c.r\" 2:\"negate\" 35:15 36:[14] 37:[13] 3:{2:11 3:[8388608]}} "
+        "2:{1:\"c.l\" 2:\"negate\" 35:16 36:[12]" F32_1 "}",
+        "1:\"main\" 5:9 6:3 2:{1:\"p\" 2:\"parameter\" 35:1 3:{2:11 3:[8388608]}} "
+        "2:{1:\"q\" 2:\"parameter\" 9:1 35:2" F32_1 "} "
+        "2:{1:\"call\" 2:\"call\" 35:3 36:[1,2] 38:[1] 3:{2:11 3:[8388608]}}"};
+    struct xpl_buf module = module_of(texts, 2, 9);
+    struct costs c;
+    begin(&c, &module);
+    const int64_t n = 1 << 23; // three flops an element
+    // 3, then 3n, 6 and 3n; of bytes 8, then 8n, 12 and 8n: sums are rounded each time.
+    const float flops = (float)(3 + 3 * n) + 6.0F + (float)(3 * n);
+    const float bytes = (float)(8 + 8 * n) + 12.0F + (float)(8 * n);
+    check_cost(&c, "call", (int64_t)flops, (int64_t)flops, (int64_t)bytes, 8 * n + 8, 8 * n + 16);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
 // Parts of a tuple that a fusion takes and gives are read and written each by itself.
 static void test_tuples_of_fusions(void) {
 #define PAIR "3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[8,4]}}"
@@ -784,6 +862,9 @@ int main(void) {
     test_single_rules();
     test_branches();
     test_started();
+    test_started_code();
+    test_started_again();
+    test_order_of_sums();
     test_tuples_of_fusions();
     test_lost_collectives();
     test_lost_gemms();

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// What XLA's analysis comes to, and its way through a computation.  It visits all of a computation
+// that is called, but of what an async op starts what the root there needs, with the visits of the
+// computation that has the op: so what such an op starts counts there, each instruction once.
+#include "analysis/hlo/cost/impl.h"
+#include "analysis/hlo/module/order.h"
+
+struct visits { // an order, NULL until it is needed
+    uint32_t *v, n;
+};
+struct frame {
+    uint32_t next;
+    const struct visits *visits;
+    bool is_started; // what the next instruction starts
+};
+
+struct cost_reach {
+    bool *alive;            // by instruction
+    struct visits *called;  // by computation
+    struct visits *started; // likewise, from the root alone
+    uint32_t *stamps;       // by computation: the last way that came to it as one that is started
+    uint32_t n_ways;
+    struct frame *frames; // of the way that is gone; a computation stands before what starts it
+};
+
+// ---- ways ----
+
+static const struct visits *visits_of(struct xpl_hlo_costs *c, uint32_t computation, bool started) {
+    struct visits *const to =
+        started ? &c->reach->started[computation] : &c->reach->called[computation];
+    const struct hlo_computation *const h = &c->m->computations[computation];
+    if (!xpl_cost_spend(c, 1 + (uint64_t)h->n)) return NULL;
+    if (!to->v) to->v = xpl_hlo_visit_order(c->m, h, started, c->a, &to->n);
+    c->no_memory |= !to->v;
+    return to->v ? to : NULL;
+}
+
+static void enter(struct cost_way *w, uint32_t computation, bool started) {
+    const struct visits *const visits = visits_of(w->c, computation, started);
+    if (visits) w->c->reach->frames[w->depth++] = (struct frame){.visits = visits};
+}
+
+void xpl_cost_way_begin(struct xpl_hlo_costs *c, uint32_t computation, struct cost_way *w) {
+    *w = (struct cost_way){.c = c, .stamp = ++c->reach->n_ways};
+    enter(w, computation, false);
+}
+
+static uint32_t started_by(const struct xpl_hlo_costs *c, uint32_t index) {
+    return c->m->instructions[index].opcode == XPL_HLO_ASYNC_START ? xpl_cost_called(c, index, 0)
+                                                                   : UINT32_MAX;
+}
+
+uint32_t xpl_cost_way_next(struct cost_way *w) {
+    struct cost_reach *const r = w->c->reach;
+    while (w->depth && !xpl_cost_stopped(w->c)) {
+        struct frame *const f = &r->frames[w->depth - 1];
+        if (f->next == f->visits->n) {
+            w->depth--;
+            continue;
+        }
+        const uint32_t index = f->visits->v[f->next], started = started_by(w->c, index);
+        if (started != UINT32_MAX && r->stamps[started] != w->stamp) {
+            r->stamps[started] = w->stamp;
+            f->is_started = true;
+            enter(w, started, true);
+            continue;
+        }
+        w->starts_again = started != UINT32_MAX && !f->is_started;
+        f->is_started = false;
+        f->next++;
+        return index;
+    }
+    return UINT32_MAX;
+}
+
+// ---- what is reached ----
+
+struct reaching {
+    struct xpl_hlo_costs *c;
+    bool *seen;      // by computation
+    uint32_t *stack; // computations to go through
+    uint32_t depth;
+};
+
+static void reach_computation(struct reaching *r, uint32_t computation) {
+    if (computation == UINT32_MAX || r->seen[computation]) return;
+    r->seen[computation] = true;
+    r->stack[r->depth++] = computation;
+}
+
+static void reach_calls(struct reaching *r, uint32_t caller) {
+    const struct xpl_hlo_module *const m = r->c->m;
+    if (!xpl_cost_extent(r->c, caller) || m->instructions[caller].opcode == XPL_HLO_ASYNC_START)
+        return;
+    const uint32_t mover = xpl_cost_mover(r->c, caller);
+    if (mover != UINT32_MAX) {
+        reach_computation(r, xpl_cost_called(r->c, mover, 0));
+        return;
+    }
+    for (size_t i = xpl_hlo_first_call(m, caller); i < m->calls.n; i++) {
+        if (m->calls.v[i].instruction != caller || !xpl_cost_spend(r->c, 1)) break;
+        reach_computation(r, m->calls.v[i].computation);
+    }
+}
+
+static void go(struct reaching *r, uint32_t computation) {
+    struct xpl_hlo_costs *const c = r->c;
+    struct cost_way w;
+    xpl_cost_way_begin(c, computation, &w);
+    for (uint32_t i; (i = xpl_cost_way_next(&w)) != UINT32_MAX;) {
+        c->reach->alive[i] = true;
+        if (w.starts_again && xpl_cost_node_of(c, i)) c->nodes[i]->starts_again = true;
+        reach_calls(r, i);
+    }
+}
+
+// Most computations start nothing: all of them is reached, in any order.
+static void go_through(struct reaching *r, uint32_t computation) {
+    const struct xpl_hlo_module *const m = r->c->m;
+    const struct hlo_computation *const h = &m->computations[computation];
+    const size_t first = xpl_hlo_first_call(m, h->first);
+    const uint32_t end = h->first + h->n;
+    bool starts = false;
+    for (size_t i = first; i < m->calls.n && m->calls.v[i].instruction < end && !starts; i++)
+        starts = started_by(r->c, m->calls.v[i].instruction) != UINT32_MAX;
+    if (starts) {
+        go(r, computation);
+        return;
+    }
+    memset(r->c->reach->alive + h->first, true, h->n);
+    uint32_t last = UINT32_MAX; // calls of one instruction follow each other
+    for (size_t i = first; i < m->calls.n && m->calls.v[i].instruction < end; i++) {
+        if (m->calls.v[i].instruction != last) reach_calls(r, last = m->calls.v[i].instruction);
+        if (xpl_cost_stopped(r->c)) return;
+    }
+}
+
+static struct cost_reach *new_reach(struct xpl_hlo_costs *c) {
+    struct xpl_arena *const a = c->a;
+    const uint32_t n = c->m->n_computations;
+    struct cost_reach *const r = xpl_arena_zalloc(a, sizeof *r);
+    if (!r) return NULL;
+    r->alive = xpl_arena_zalloc(a, c->m->n_instructions);
+    r->called = xpl_arena_zalloc(a, n * sizeof *r->called);
+    r->started = xpl_arena_zalloc(a, n * sizeof *r->started);
+    r->stamps = xpl_arena_zalloc(a, n * sizeof *r->stamps);
+    r->frames = xpl_arena_array(a, n, sizeof *r->frames);
+    return r->alive && r->called && r->started && r->stamps && r->frames ? r : NULL;
+}
+
+static void find_reach(struct xpl_hlo_costs *c) {
+    const uint32_t n = c->m->n_computations;
+    struct reaching r = {
+        .c = c, .seen = xpl_arena_zalloc(c->a, n), .stack = xpl_cost_alloc(c, n, sizeof *r.stack)};
+    c->reach = new_reach(c);
+    c->no_memory |= !c->reach || !r.seen;
+    if (xpl_cost_stopped(c)) return;
+    reach_computation(&r, c->m->entry);
+    while (r.depth && !xpl_cost_stopped(c))
+        go_through(&r, r.stack[--r.depth]);
+}
+
+bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t index) {
+    if (!c->reach) find_reach(c);
+    return c->reach && c->reach->alive[index];
+}
