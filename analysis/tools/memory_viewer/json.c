@@ -7,6 +7,7 @@
 #include "analysis/tools/memory_viewer/impl.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/std_sort.h"
 
 #define MIB 0x1p20
@@ -223,27 +224,44 @@ static xpl_status_t put_by_size(struct memview *v, struct objects *list, struct 
     return XPL_OK;
 }
 
-// BufferSpans by id; XProf's come in the order of a hash table.
-static void put_spans(struct memview *v) {
-    const struct xpl_hlo_memory *const m = v->m;
+static bool has_wide_ids(const struct xpl_hlo_memory *m) {
+    for (uint32_t i = 0; i < m->n_buffers; i++)
+        if (m->buffers[i].id != (int32_t)m->buffers[i].id) return true;
+    return false;
+}
+
+static void put_span(struct memview *v, const struct hlo_buffer *b, bool is_first) {
     struct xpl_buf *const out = v->out;
+    if (is_first) {
+        put_key(out, "logicalBufferSpans");
+        xpl_buf_putc(out, '{');
+    }
+    xpl_buf_str(out, is_first ? XPL_STR("\"") : XPL_STR(",\""));
+    put_digits(out, (int32_t)b->id);
+    xpl_buf_str(out, XPL_STR("\":{"));
+    put_int(out, "start", b->first);
+    put_int(out, "limit", b->last);
+    xpl_buf_putc(out, '}');
+}
+
+// BufferSpans by the low 32 bits of ids; XProf's come in the order of a hash table.  Of several
+// buffers with the same bits the first has one, in XProf any.
+static xpl_status_t put_spans(struct memview *v, struct xpl_error *err) {
+    const struct xpl_hlo_memory *const m = v->m;
+    const bool is_wide = has_wide_ids(m);
+    struct xpl_map seen = {0};
     bool any = false;
     for (uint32_t i = 0; i < m->n_buffers; i++) {
         const struct hlo_buffer *const b = &m->buffers[i];
+        bool is_new = true;
         if (!b->lives) continue;
-        if (!any) {
-            put_key(out, "logicalBufferSpans");
-            xpl_buf_putc(out, '{');
-        }
-        xpl_buf_str(out, any ? XPL_STR(",\"") : XPL_STR("\""));
-        put_digits(out, (int32_t)b->id);
-        xpl_buf_str(out, XPL_STR("\":{"));
-        put_int(out, "start", b->first);
-        put_int(out, "limit", b->last);
-        xpl_buf_putc(out, '}');
+        if (is_wide && !xpl_map_put(v->arena, &seen, (uint32_t)b->id, 0, &is_new))
+            XPL_RETURN_OOM(err, "memory of an HLO module");
+        if (is_new) put_span(v, b, !any);
         any = true;
     }
-    if (any) xpl_buf_putc(out, '}');
+    if (any) xpl_buf_putc(v->out, '}');
+    return XPL_OK;
 }
 
 static xpl_status_t put_peak(struct memview *v, struct xpl_error *err) {
@@ -260,7 +278,7 @@ static xpl_status_t put_peak(struct memview *v, struct xpl_error *err) {
     else
         out->n = out->failed ? out->n : begin;
     XPL_TRY(put_by_size(v, &list, err));
-    put_spans(v);
+    XPL_TRY(put_spans(v, err));
     uint32_t *const places = xpl_arena_array(v->arena, list.n, sizeof *places);
     uint32_t *const numbers = xpl_arena_array(v->arena, list.n, sizeof *numbers);
     if (!places || !numbers) XPL_RETURN_OOM(err, "memory of an HLO module");

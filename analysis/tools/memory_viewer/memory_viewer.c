@@ -110,7 +110,7 @@ static const char *content_type(const void *options) {
 
 const struct xpl_tool xpl_tool_memory_viewer = {
     .name = "memory_viewer",
-    .version = 2,
+    .version = 3,
     .needs = xpl_programs_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

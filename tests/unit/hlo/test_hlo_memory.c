@@ -359,6 +359,18 @@ static void test_json(void) {
     xpl_buf_fini(&out);
 }
 
+// Spans have 32 bits of ids: of buffers 2 and 2^32 + 2 the first has one.
+static void test_twins(void) {
+    struct xpl_buf out;
+    answers(MODULE "3:{1:{1:2 2:9 3:{4:1}} 1:{1:4294967298 2:9 3:{4:1}} 1:{1:3 2:9 3:{4:1}} "
+                   "3:{1:0 2:9 9:{1:2 3:9} 9:{1:4294967298 3:9} 9:{1:3 3:9}} "
+                   "4:{1:{2:3} 1:{2:4294967298} 1:{2:2}}}",
+            NULL, LIMIT, XPL_OK, &out);
+    CHECK(has(&out, "\"logicalBufferSpans\":{\"2\":{\"start\":2,\"limit\":2},"
+                    "\"3\":{\"limit\":2}}"));
+    xpl_buf_fini(&out);
+}
+
 // The largest configuration of memory space 1 counts; what cannot be read does not.
 static void test_scoped(void) {
     static const char text[] =
@@ -463,6 +475,7 @@ int main(void) {
     test_broken();
     test_chain();
     test_json();
+    test_twins();
     test_scoped();
     test_timeline();
     test_holders();
