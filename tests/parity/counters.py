@@ -93,6 +93,15 @@ def kernel_options(r):
     return {k: v for k, v in every.items() if r.random() < 0.5}
 
 
+def kernel_empty(tool, options, xprof, path, mine):
+    """XProf takes an empty `kernel` for a text that every name has; ours passes over what is empty, and goes by `kernel_name`: as XProf
+    does when it is asked without the empty one."""
+    if tool != "kernel_utilization" or options.get("kernel") != "" or not options.get("kernel_name"):
+        return False
+    status, without = xprof.ask(tool, [path], {k: v for k, v in options.items() if k != "kernel"})
+    return status == "answer" and json.loads(without) == json.loads(mine)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build")
@@ -116,6 +125,9 @@ def main():
                     continue
                 if (status, said) == ("answer", "answer") and differences.excuse(tool, theirs, mine, [path], {}):
                     counts["excused"] += 1
+                    continue
+                if (status, said) == ("answer", "answer") and kernel_empty(tool, options, xprof, path, mine):
+                    counts["kernel_empty"] += 1
                     continue
                 counts["different"] += 1
                 print(f"DIFFERENT {tool}, profile {index} of seed {a.seed}: {status}, ours {said}", flush=True)

@@ -92,6 +92,9 @@ static void test_kernel_options(void) {
                "\"device_id\": 3,\n      \"device_type\": "
                "\"TPU v6 Lite\",\n      \"kernels\": []");
     shows_with("kernel_name", "none", "kernel", "kern", "\"duration_us\": 1000.0");
+    shows_with("kernel_name", "none", "kernel", "",
+               "\"device_id\": 3,\n      \"device_type\": "
+               "\"TPU v6 Lite\",\n      \"kernels\": []");
     shows_with("duration_us", "7.5", "", "", "\"duration_us\": 7.5,");
     shows_with("duration_us", "7.5x", "", "", "\"duration_us\": 1000.0");
     shows_with("duration_us", "-1", "", "", "\"duration_us\": 1000.0");
