@@ -8,15 +8,11 @@ import glob
 import os
 import pathlib
 import signal
-import sys
 import time
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "cli"))
-from harness import wait_until  # noqa: E402
-from measure import Database  # noqa: E402
-from test_objects import OfStub, run_tests  # noqa: E402
+from measure import Database
+from object_harness import OfStub, run_tests, wait_until
 
 
 @unittest.skipUnless(glob.glob("/usr/lib/postgresql/*/bin/initdb"), "no server of PostgreSQL in /usr/lib/postgresql")

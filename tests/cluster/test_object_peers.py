@@ -5,18 +5,13 @@
 usage: test_object_peers.py XPLANECTL XPLANED FAKE_PROFILER [CLASS[.TEST]]...
 """
 import os
-import pathlib
 import shutil
-import sys
 import unittest
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "cli"))
-from harness import wait_until  # noqa: E402
-from peers import MOTO, FakeGcs, Moto, find_fake_gcs  # noqa: E402
-from test_objects import LOGDIR, ODD, PROFILE, SOON, Objects, OfStub, run_tests  # noqa: E402
-from token_server import TokenServer  # noqa: E402
+from object_harness import LOGDIR, ODD, PROFILE, SOON, Objects, OfStub, run_tests, wait_until
+from peers import MOTO, FakeGcs, Moto, find_fake_gcs
+from token_server import TokenServer
 
 
 @unittest.skipUnless(shutil.which("openssl"), "no openssl")
