@@ -113,15 +113,16 @@ static void put_record(struct xpl_pg_store *s, const struct record *q,
 
 // ---- beginning ----
 
-// Now and then: the oldest go.
+// Now and then: the oldest go, but for those that still run.
 static void prune(struct xpl_pg_store *s, uint64_t id) {
     struct xpl_pg_args a = {0};
     if (id % PRUNE_EVERY || id <= XPL_HISTORY_CAPTURES) return;
     xpl_pg_arg_i64(&a, (int64_t)(id - XPL_HISTORY_CAPTURES));
     // What fails is done by the next.
     if (xpl_pg_job_query(s,
-                         "WITH gone AS (DELETE FROM captures WHERE id<=$1 AND state<>1)"
-                         " DELETE FROM capture_hosts WHERE capture_id<=$1",
+                         "WITH gone AS (DELETE FROM captures WHERE id<=$1 AND state<>1"
+                         " RETURNING id)"
+                         " DELETE FROM capture_hosts WHERE capture_id IN (SELECT id FROM gone)",
                          &a, NULL, NULL, NULL) != XPL_OK)
         return;
 }

@@ -73,11 +73,13 @@ static void delete_where(sqlite3 *db, const char *sql, uint64_t id, int *rc) {
     xpl_hist_run(st, rc);
 }
 
-// The oldest go; numbers of a daemon's own say nothing of those before it shared captures.
+// The oldest go, but for those that still run; numbers of a daemon's own say nothing of those
+// before it shared captures.
 static void prune(sqlite3 *db, uint64_t id, int *rc) {
     static const char *const sql[] = {
-        "DELETE FROM capture_hosts WHERE capture_id<=?1 AND capture_id>=?2",
-        "DELETE FROM captures WHERE id<=?1 AND id>=?2"};
+        "DELETE FROM capture_hosts WHERE capture_id<=?1 AND capture_id>=?2 AND NOT EXISTS"
+        " (SELECT 1 FROM captures WHERE id=capture_id AND state=1)",
+        "DELETE FROM captures WHERE id<=?1 AND id>=?2 AND state<>1"};
     const uint64_t first = id >= XPL_HISTORY_OWN ? XPL_HISTORY_OWN : 0;
     for (size_t i = 0; id > first + XPL_HISTORY_CAPTURES && i < sizeof sql / sizeof *sql; i++) {
         sqlite3_stmt *const st = xpl_hist_prepare(db, sql[i], rc);

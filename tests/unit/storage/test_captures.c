@@ -15,6 +15,7 @@ enum { LONG_MS = 60000, SHORT_MS = 1 };
 
 static struct xpl_error err;
 static struct xpl_arena arena;
+
 static struct xpl_store *open_pg(void) {
     struct xpl_store *s = NULL;
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(database)};
@@ -271,6 +272,25 @@ static void test_moving(void) {
     xpl_store_close(s);
 }
 
+// The oldest captures go now and then, with their hosts; one that still runs stays as it is.
+static void test_pruning(void) {
+    struct xpl_store *const s = open_pg();
+    const uint64_t runs = begin(s, 0, LONG_MS), over = begin(s, 0, LONG_MS);
+    CHECK_EQ(finish(s, over, 0, false), XPL_OK);
+    pg_sql(database, "INSERT INTO capture_hosts SELECT 2,7,target,host,state,code,reason,bytes,"
+                     "attempts FROM capture_hosts WHERE capture_id=1;"
+                     "ALTER TABLE captures ALTER id RESTART WITH 10048");
+    CHECK_EQ(begin(s, 0, LONG_MS), 10048);
+    expect_sql("SELECT string_agg(id::text,' ' ORDER BY id)='1 10048' FROM captures");
+    expect_sql("SELECT string_agg(capture_id::text,' ' ORDER BY capture_id)='1 10048'"
+               " FROM capture_hosts");
+    CHECK_EQ(finish(s, runs, 0, false), XPL_OK);
+    pg_sql(database, "ALTER TABLE captures ALTER id RESTART WITH 10112");
+    CHECK_EQ(begin(s, 0, LONG_MS), 10112);
+    expect_sql("SELECT min(id)=10048 FROM captures");
+    xpl_store_close(s);
+}
+
 // Without the database calls fail, and say so; the list has what is this daemon's own.
 static void test_away(void) {
     struct xpl_store *const s = open_pg();
@@ -300,8 +320,8 @@ static void test_away(void) {
 }
 
 int main(void) {
-    static void (*const all[])(void) = {test_claims,  test_done_turn, test_reaping,
-                                        test_targets, test_moving,    test_away};
+    static void (*const all[])(void) = {test_claims, test_done_turn, test_reaping, test_targets,
+                                        test_moving, test_pruning,   test_away};
     const char *const why = pg_begin();
     if (why) {
         fprintf(stderr, "SKIPPED: %s\n", why);

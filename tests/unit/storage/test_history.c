@@ -60,6 +60,15 @@ static void test_captures(void) {
     put(h, XPL_HISTORY_CAPTURES + 1, 2);
     CHECK_EQ(xpl_history_list(h, 0, 10, &a, &list, &n, NULL), XPL_OK);
     CHECK(n == 2 && list[1].id == 2);
+    // One that still runs does not, nor do its hosts.
+    put(h, XPL_HISTORY_CAPTURES + 1, XPL_HISTORY_RUNNING);
+    put(h, 2 * XPL_HISTORY_CAPTURES + 1, 2);
+    CHECK_EQ(xpl_history_list(h, 0, 10, &a, &list, &n, NULL), XPL_OK);
+    CHECK(n == 2 && list[1].id == XPL_HISTORY_CAPTURES + 1 && list[1].n_hosts == 2);
+    put(h, XPL_HISTORY_CAPTURES + 1, 2);
+    put(h, 2 * XPL_HISTORY_CAPTURES + 2, 2);
+    CHECK_EQ(xpl_history_list(h, 0, 10, &a, &list, &n, NULL), XPL_OK);
+    CHECK(n == 2 && list[1].id == 2 * XPL_HISTORY_CAPTURES + 1);
     xpl_history_close(h);
     xpl_arena_fini(&a);
 }
