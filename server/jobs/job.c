@@ -76,6 +76,7 @@ static void log_job(const struct xpl_job_slot *s, enum xpl_log_level level, cons
     xpl_log_str(&l, "host", s->job.spec.host);
     xpl_log_str(&l, "product", s->job.spec.product);
     xpl_log_int(&l, "attempt", s->job.claim.attempt);
+    xpl_log_int(&l, "queued_ms", s->job.queued_ms); // when it was begun
     if (err && err->msg[0]) xpl_log_str(&l, "why", xpl_str_from(err->msg));
     xpl_traceparent_log(s->job.spec.traceparent, &l);
     xpl_log_end(&l);

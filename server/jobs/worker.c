@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,8 +13,9 @@
 #include "server/engine/pool.h"
 #include "server/jobs/job.h"
 
-// How long an idle worker waits until it asks again: longer each time.
-enum { ASK_MIN_MS = 20, ASK_MAX_MS = 1000, RENEWALS = 3 };
+// How long an idle worker waits until it asks again: longer each time.  At most: nine daemons that
+// do nothing make no more than ten statements a second.
+enum { ASK_MIN_MS = 20, ASK_MAX_MS = 1100, RENEWALS = 3 };
 // How often all jobs are counted, and how long nobody must have read the counts until that ends.
 enum { COUNT_MS = 5000, WATCHED_MS = 120000 };
 
@@ -32,6 +34,7 @@ struct xpl_job_worker {
     bool stop, cancelled;
     uint64_t stop_ns; // when jobs are given up
     uint64_t ask_ns, ask_pause_ms, renew_ns;
+    unsigned seed;
     uint64_t count_ns, watched_ns; // the next count of all jobs; until when it is made
     uint64_t n_claimed;
     bool knows_fleet; // the last count did not fail
@@ -165,7 +168,10 @@ static void ask(struct xpl_job_worker *w) {
         w->ask_pause_ms = ASK_MIN_MS;
     else if (w->ask_pause_ms < ASK_MAX_MS)
         w->ask_pause_ms = w->ask_pause_ms * 2 < ASK_MAX_MS ? w->ask_pause_ms * 2 : ASK_MAX_MS;
-    w->ask_ns = xpl_clock_ns() + ns_of(w->ask_pause_ms);
+    // Workers that were started at one moment would go on asking at one moment.
+    const uint64_t part = w->ask_pause_ms / 4;
+    w->ask_ns = xpl_clock_ns() +
+                ns_of(w->ask_pause_ms - part / 2 + (uint64_t)rand_r(&w->seed) % (part + 1));
 }
 
 static void renew(struct xpl_job_worker *w) {
@@ -259,8 +265,10 @@ struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o
     struct xpl_job_worker *const w = xpl_sys_alloc(sizeof *w);
     if (!w) return NULL;
     // One count at the start, for the first who reads it.
-    *w = (struct xpl_job_worker){
-        .o = *o, .ask_pause_ms = ASK_MIN_MS, .watched_ns = xpl_clock_ns() + ns_of(COUNT_MS)};
+    *w = (struct xpl_job_worker){.o = *o,
+                                 .ask_pause_ms = ASK_MIN_MS,
+                                 .watched_ns = xpl_clock_ns() + ns_of(COUNT_MS),
+                                 .seed = (unsigned)xpl_clock_ns()};
     pthread_mutex_init(&w->mu, NULL);
     xpl_cond_init(&w->changed);
     (void)snprintf(w->role, sizeof w->role, "%s", o->role);

@@ -3,10 +3,11 @@
 """Times one session on a front and workers, cold.
 
 Usage: measure.py --build DIR [--hosts 256] [--workers 8] [--delay-ms 200] [--lease 2]
-                  [--kill SECONDS] [--idle SECONDS]
+                  [--kill SECONDS] [--idle SECONDS] [--latency REQUESTS]
 Each job takes --delay-ms longer than its work, which stands for larger profiles: what is compared
 with is jobs x delay / workers.  --kill ends one worker so long after the request.  --idle counts
-the transactions of the fleet when it has nothing to do.  Needs a build with -Dfaults=true and
+the statements of the fleet when it has nothing to do, by pg_stat_statements.  --latency asks for
+sessions of one host, each after some seconds of quiet: how long a job waits for a worker.  Needs a build with -Dfaults=true and
 PostgreSQL's server of Debian; all of it runs below a temporary directory.
 """
 import argparse
@@ -44,7 +45,8 @@ class Database:
         self._run("initdb", "-D", data, "-U", "postgres", "-N", "-A", "trust")
         self.server = subprocess.Popen(
             self._argv("postgres", "-D", data, "-k", self.dir, "-c", "listen_addresses=",
-                       "-c", "fsync=off", "-c", "max_connections=200"),
+                       "-c", "fsync=off", "-c", "max_connections=200",
+                       "-c", "shared_preload_libraries=pg_stat_statements"),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=self._drop)
         self.url = f"postgresql://postgres@/postgres?host={self.dir}"
         for _ in range(200):
@@ -77,15 +79,15 @@ class Database:
         self.server.wait()
 
 
-def make_session(logdir, hosts):
+def make_session(logdir, hosts, name="run"):
     """Hosts of other bytes each, written long ago."""
     data = PROFILE.read_bytes()
-    run = logdir / "plugins/profile/run"
+    run = logdir / "plugins/profile" / name
     run.mkdir(parents=True)
     for i in range(hosts):
-        name = f"h{i:05d}".encode()
-        path = run / f"{name.decode()}.xplane.pb"
-        path.write_bytes(data + b"\x22" + bytes([len(name)]) + name)
+        host = f"{name[3:]}h{i:05d}".encode()
+        path = run / f"{host.decode()}.xplane.pb"
+        path.write_bytes(data + b"\x22" + bytes([len(host)]) + host)
         os.utime(path, (1700000000, 1700000000 + i))
 
 
@@ -134,18 +136,34 @@ class Fleet:
             p.wait()
 
 
-def transactions(db):
-    return int(db.sql("SELECT pg_stat_force_next_flush(); SELECT xact_commit+xact_rollback FROM"
-                      " pg_stat_database WHERE datname='postgres'").split()[-1])
-
-
 def measure_idle(o, db):
-    time.sleep(12)
-    before, began = transactions(db), time.monotonic()
+    """By the server's own count, of each statement."""
+    db.sql("CREATE EXTENSION pg_stat_statements")
+    time.sleep(45)  # what is done once at the start is over
+    db.sql("SELECT pg_stat_statements_reset()")
+    began = time.monotonic()
     time.sleep(o.idle)
     took = time.monotonic() - began
-    time.sleep(2)
-    print(f"idle: {(transactions(db) - before - 2) / took:.1f} transactions/s")
+    lines = db.sql("SELECT calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 90) FROM pg_stat_statements"
+                   " WHERE query NOT LIKE '%pg_stat_statements%' ORDER BY calls DESC").splitlines()
+    calls = [int(line.split("|")[0]) for line in lines]
+    for n, line in zip(calls, lines):
+        print(f"{n / took:6.2f}/s  {line.split('|', 1)[1]}")
+    print(f"idle: {sum(calls) / took:.2f} statements/s")
+
+
+def measure_latency(o, fleet, address):
+    """How long the first job of a request waits in a fleet that did nothing for a while."""
+    waits = []
+    for i in range(o.latency):
+        time.sleep(2.3 + i % 7 / 7)
+        subprocess.run([f"{o.build}/cli/xplanectl", "--server", address, "tool", "overview_page", f"run{i}", "-o",
+                        os.devnull], check=True)
+        logs = [pathlib.Path(fleet.work, f"worker{w}.log").read_text(encoding="utf-8") for w in range(o.workers)]
+        waits.append(min(int(ms) for log in logs for ms in re.findall(rf"session=run{i} .*queued_ms=(\d+)", log)))
+    waits.sort()
+    print(f"{o.latency} requests to a fleet that is idle: a job is claimed after {waits[len(waits) // 2]} ms (median),"
+          f" {waits[-1]} ms at most")
 
 
 def measure_session(o, fleet, workers, address):
@@ -174,10 +192,13 @@ def main():
     p.add_argument("--lease", type=int, default=2)
     p.add_argument("--kill", type=float)
     p.add_argument("--idle", type=float)
+    p.add_argument("--latency", type=int)
     p.add_argument("--keep", action="store_true", help="leave the directory with the logs")
     o = p.parse_args()
     work = tempfile.mkdtemp(prefix="xpl-measure-")
     db = Database(work)
+    for i in range(o.latency or 0):
+        make_session(pathlib.Path(work, "logs"), 1, f"run{i}")
     make_session(pathlib.Path(work, "logs"), o.hosts)
     fleet = Fleet(o, work, db)
     try:
@@ -185,6 +206,8 @@ def main():
         fleet.wait_workers()
         if o.idle:
             measure_idle(o, db)
+        elif o.latency:
+            measure_latency(o, fleet, address)
         else:
             measure_session(o, fleet, workers, address)
     finally:

@@ -25,6 +25,10 @@ enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence
                       &a, ret_fence);
 }
 
+void xpl_pg_leave_catalogue(struct xpl_pg_store *s) {
+    atomic_store(&s->lease_at_ns, xpl_clock_ns() + (uint64_t)ASK_AGAIN_S * 1000000000u);
+}
+
 static enum xpl_pg_rc add_hosts(struct xpl_pg_store *s, const struct xpl_session *se, int64_t id) {
     enum xpl_pg_rc rc = XPL_PG_OK;
     for (size_t i = 0; rc == XPL_PG_OK && i < se->n_hosts; i++) {
@@ -103,7 +107,7 @@ static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_s
     enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
     if (rc == XPL_PG_NONE) { // another daemon writes it
         atomic_store(&s->tx.catalogue_known, false);
-        atomic_store(&s->lease_at_ns, xpl_clock_ns() + (uint64_t)ASK_AGAIN_S * 1000000000u);
+        xpl_pg_leave_catalogue(s);
         return XPL_PG_OK;
     }
     const bool all = !atomic_load(&s->tx.catalogue_known) || fence != s->fence;

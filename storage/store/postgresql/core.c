@@ -94,11 +94,7 @@ bool xpl_pg_read_text(struct xpl_pg_conn *c, const PGresult *r, int row, int col
 
 enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
     int64_t used = 0;
-    const enum xpl_pg_rc rc =
-        xpl_pg_ask(c,
-                   "SELECT (coalesce((SELECT sum(size_bytes+512) FROM results),0)+"
-                   "coalesce((SELECT sum(n_rows)*192 FROM profiles WHERE n_rows>0),0))::bigint",
-                   NULL, &used);
+    const enum xpl_pg_rc rc = xpl_pg_ask(c, "SELECT " XPL_PG_USED, NULL, &used);
     if (rc == XPL_PG_OK) atomic_store(&s->used_bytes, used);
     return rc;
 }

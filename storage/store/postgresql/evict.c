@@ -134,6 +134,15 @@ enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s) {
     return rc;
 }
 
+bool xpl_pg_has_notes(const struct xpl_pg_store *s) {
+    int64_t any = 0;
+    for (size_t i = 0; i < PG_TOUCHES; i++)
+        any |= atomic_load_explicit(&s->touched[i], memory_order_relaxed);
+    for (size_t i = 0; i < PG_DAMAGED; i++)
+        any |= atomic_load_explicit(&s->damaged[i], memory_order_relaxed);
+    return any != 0;
+}
+
 // ---- the limit ----
 
 // Removes the results that were not used for longest, or else the oldest rows; *ret_more false when

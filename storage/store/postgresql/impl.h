@@ -97,7 +97,11 @@ xpl_status_t xpl_pg_fail(const struct xpl_pg_store *s, enum xpl_pg_rc rc, const 
 // A column of text, copied; false on OOM.
 bool xpl_pg_read_text(struct xpl_pg_conn *c, const PGresult *r, int row, int column,
                       struct xpl_arena *arena, xpl_str_t *ret);
-// Sums up what the database has, for the limit.
+// What the database has, by the limit's count.
+#define XPL_PG_USED                                                                                \
+    "(coalesce((SELECT sum(size_bytes+512) FROM results),0)+"                                      \
+    "coalesce((SELECT sum(n_rows)*192 FROM profiles WHERE n_rows>0),0))::bigint"
+// Sums that up.
 enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c);
 
 // ---- schema.c ----
@@ -176,6 +180,8 @@ enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id);
 enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s);
 // Removes results that were found damaged.
 enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s);
+// Whether one of these two has something to do.
+bool xpl_pg_has_notes(const struct xpl_pg_store *s);
 // Removes results, then rows, until `need` more bytes fit under the limit; nothing of this
 // transaction.  TOOBIG when they cannot.
 enum xpl_pg_rc xpl_pg_make_room(struct xpl_pg_store *s, uint64_t need);
@@ -202,6 +208,8 @@ xpl_status_t xpl_pg_put_catalogue(struct xpl_store *base, const struct xpl_snaps
                                   struct xpl_error *err);
 // Takes or renews the lease of the catalogue; NONE: another daemon has it.
 enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence);
+// Another daemon has it: it is not asked for in the next seconds.
+void xpl_pg_leave_catalogue(struct xpl_pg_store *s);
 xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
                              bool *ret_more, struct xpl_error *err);
 

@@ -276,6 +276,43 @@ static void test_lease(void) {
     xpl_store_close(b);
 }
 
+// A round that finds nothing to do is one statement, whatever the number of tools; one that finds
+// what is old removes it.
+static void test_quiet_maintenance(void) {
+    enum { VERSIONS = 60 };
+    static char names[VERSIONS][16];
+    struct xpl_store_version current[VERSIONS + 1] = {
+        {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 1000}};
+    const struct xpl_snapshot none = {.generation = 1};
+    struct xpl_store *const holder = open_pg(), *const other = open_pg();
+    for (size_t i = 0; i < VERSIONS; i++) {
+        (void)snprintf(names[i], sizeof names[i], "tool%zu", i);
+        current[i + 1] = (struct xpl_store_version){XPL_STORE_ANSWER, xpl_str_from(names[i]), 7};
+    }
+    const struct xpl_store_maintenance m = {
+        .current = current + 1, .n_current = VERSIONS, .gone_s = 3600};
+    const struct xpl_store_maintenance raised = {
+        .current = current, .n_current = VERSIONS + 1, .gone_s = 3600};
+    CHECK_EQ(xpl_store_put_catalogue(holder, &none, NULL), XPL_OK);
+    CHECK_EQ(put_n(holder, 1, 100, NULL), XPL_OK);
+    for (int i = 0; i < 2; i++) { // the first also does what is done each ten minutes
+        const uint64_t before = stats_of(other).statements;
+        CHECK_EQ(xpl_store_maintain(other, &m, NULL, NULL), XPL_OK);
+        CHECK_EQ(xpl_store_maintain(holder, &m, NULL, NULL), XPL_OK);
+        CHECK_EQ(xpl_store_put_catalogue(other, &none, NULL), XPL_OK); // another daemon has it
+        if (i) CHECK_EQ(stats_of(other).statements - before, 1);
+    }
+    const uint64_t before = stats_of(holder).statements;
+    CHECK_EQ(xpl_store_maintain(holder, &m, NULL, NULL), XPL_OK);
+    CHECK(stats_of(holder).statements - before < 20);
+    CHECK_EQ(stats_of(other).used_bytes, stats_of(holder).used_bytes);
+    CHECK(stats_of(other).used_bytes >= 100 && get_n(other, 1, 100));
+    CHECK_EQ(xpl_store_maintain(other, &raised, NULL, NULL), XPL_OK);
+    CHECK(!get_n(other, 1, 100));
+    xpl_store_close(holder);
+    xpl_store_close(other);
+}
+
 // ---- passwords ----
 
 static void expect_no_secret(struct xpl_store *s, const char *secret) {
@@ -539,6 +576,7 @@ int main(void) {
                                           test_rows,
                                           test_no_rows_under_limit,
                                           test_lease,
+                                          test_quiet_maintenance,
                                           test_passwords,
                                           test_killed_server,
                                           test_started_without_server,
