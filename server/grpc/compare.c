@@ -88,6 +88,7 @@ static xpl_status_t begin(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
                                              .n_a = m->n_a,
                                              .n_b = m->n_b,
                                              .memory_limit = xpl_engine_memory_limit(s->engine),
+                                             .traceparent = xpl_svc_traceparent(c),
                                              .done = on_done,
                                              .arg = c};
     xpl_rpc_call_ref(c);
@@ -128,6 +129,7 @@ static xpl_status_t follow(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
                                            .last = m->last};
     struct xpl_follow_request q = {.n_metrics = m->n_metrics,
                                    .memory_limit = xpl_engine_memory_limit(s->engine),
+                                   .traceparent = xpl_svc_traceparent(c),
                                    .done = on_done,
                                    .arg = c};
     if (!copy_names(m->metrics, m->n_metrics, arena, &metrics)) XPL_RETURN_OOM(err, "history");

@@ -372,7 +372,8 @@ struct worker_request {
 };
 
 static xpl_status_t resolve_request(struct xpl_svc_worker *w, const struct worker_request *r,
-                                    struct xpl_request **ret, struct xpl_error *err) {
+                                    xpl_str_t traceparent, struct xpl_request **ret,
+                                    struct xpl_error *err) {
     const bool op_stats = r->tool->needs[0] == &xpl_product_op_stats;
     size_t n;
     const struct xpl_option *const options = list_options(r->message, r->arena, &n);
@@ -383,7 +384,8 @@ static xpl_status_t resolve_request(struct xpl_svc_worker *w, const struct worke
                                             .n_hosts = 1,
                                             .row = op_stats ? &xpl_tool_worker_op_stats : r->tool,
                                             .options = op_stats ? &options[n - 1] : options,
-                                            .n_options = op_stats ? 1 : n};
+                                            .n_options = op_stats ? 1 : n,
+                                            .traceparent = traceparent};
     return xpl_engine_resolve(w->engine, &words, ret, err);
 }
 
@@ -391,7 +393,7 @@ static void submit_call(struct xpl_svc_worker *w, struct xpl_rpc_call *c,
                         const struct worker_request *r) {
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
-    if (resolve_request(w, r, &q, &err) != XPL_OK) {
+    if (resolve_request(w, r, xpl_svc_traceparent(c), &q, &err) != XPL_OK) {
         xpl_rpc_finish_status(c, contract_code(err.code), err.msg);
         return;
     }

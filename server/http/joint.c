@@ -8,6 +8,7 @@
 #include "server/http/reply.h"
 #include "server/http/routes.h"
 #include "server/http/wait.h"
+#include "server/traceparent.h"
 
 struct pending { // r->data
     struct xpl_joint *joint;
@@ -89,6 +90,7 @@ enum MHD_Result xpl_http_compare(struct xpl_http_request *r) {
                                              .n_a = values_of(r, XPL_STR("a"), a),
                                              .n_b = values_of(r, XPL_STR("b"), b),
                                              .memory_limit = r->http->options.memory_limit,
+                                             .traceparent = xpl_http_header(r, XPL_TRACEPARENT),
                                              .done = on_done,
                                              .arg = r};
     r->data = p;
@@ -168,6 +170,7 @@ enum MHD_Result xpl_http_history(struct xpl_http_request *r) {
     h->request = (struct xpl_follow_request){.metrics = metrics,
                                              .n_metrics = values_of(r, XPL_STR("metric"), metrics),
                                              .memory_limit = r->http->options.memory_limit,
+                                             .traceparent = xpl_http_header(r, XPL_TRACEPARENT),
                                              .done = on_done,
                                              .arg = r};
     h->pending.retry_ms = -1;

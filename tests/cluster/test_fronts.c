@@ -82,16 +82,12 @@ static void end_asking(struct asking *q) {
     CHECK_EQ(pthread_join(q->thread, NULL), 0);
 }
 
-// Workers make the products, and the front none.  Their log has the trace of the request.
+// Workers make the products, and the front none.
 static void scenario_shares(void) {
-    static const char trace[] = "0af7651916cd43dd8448eb211c80319c";
     const char *const dir = make_dir();
-    const char *const flags[] = {"--role=front", store_flag(), "--http", "127.0.0.1:0", NULL};
-    char line[120], header[120];
     add_hosts(dir, "run", HOSTS);
-    add_hosts(dir, "traced", 1);
     struct daemon_proc a = start_worker(dir, NULL), b = start_worker(dir, NULL);
-    struct daemon_proc front = start_daemon(dir, make_dir(), flags);
+    struct daemon_proc front = start_front(dir);
     wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'", 5000);
     xpl_client *const c = open_client(&front, 60000);
     xpl_answer *const first = ask(c, "run", "overview_page");
@@ -102,16 +98,83 @@ static void scenario_shares(void) {
     wait_for("SELECT count(*)=0 FROM jobs", 0);
     CHECK(log_has(&a, "published") ||
           log_has(&b, "published")); // either may be quick enough for all
-    (void)snprintf(line, sizeof line, "trace_id=%s", trace);
-    (void)snprintf(header, sizeof header, "traceparent: 00-%s-b7ad6b7169203331-01\r\n", trace);
-    struct reply r = http_ask(front.http_address, "GET",
-                              "/api/v1/tool?session=traced&tool=overview_page", header);
-    CHECK_EQ(r.status, 200);
-    reply_free(&r);
-    CHECK(log_has(&a, line) || log_has(&b, line));
     CHECK_EQ(stop_daemon(&front), 0);
     CHECK_EQ(stop_daemon(&a), 0);
     CHECK_EQ(stop_daemon(&b), 0);
+}
+
+// ---- traces of requests ----
+
+static void make_trace(int n, char header[120], char line[120]) {
+    (void)snprintf(line, 120, "trace_id=0af7651916cd43dd8448eb211c8031%02d", n);
+    (void)snprintf(header, 120,
+                   "traceparent: 00-0af7651916cd43dd8448eb211c8031%02d-b7ad6b7169203331-01", n);
+}
+
+static size_t put_field(char *to, int number, const char *bytes, size_t n) {
+    CHECK(n < 16384);
+    to[0] = (char)(number << 3 | 2);
+    to[1] = (char)(n | 0x80);
+    to[2] = (char)(n >> 7);
+    memcpy(to + 3, bytes, n);
+    return n + 3;
+}
+
+// As an XProf aggregator asks its worker, but with a header, which our clients cannot send.
+static void ask_as_aggregator(const char *address, const char *path, const char *header) {
+    char request[5000], message[5100] = {0}, file[4200], cmd[9000];
+    size_t n = put_field(request, 1, path, strlen(path));
+    n += put_field(request + n, 2, "overview_page", strlen("overview_page"));
+    n = put_field(message + 5, 1, request, n); // behind the head of a message of gRPC
+    message[3] = (char)(n >> 8), message[4] = (char)n;
+    (void)snprintf(file, sizeof file, "%s/request", make_dir());
+    FILE *const f = fopen(file, "wb");
+    CHECK(f && fwrite(message, 1, n + 5, f) == n + 5 && fclose(f) == 0);
+    (void)snprintf(
+        cmd, sizeof cmd,
+        "curl -sS --http2-prior-knowledge --max-time 60 -H 'content-type: application/grpc'"
+        " -H 'te: trailers' -H '%s' --data-binary '@%s' -o /dev/null 'http://%s/"
+        "xprof.pywrap.XprofAnalysisWorkerService/GetProfileData'",
+        header, file, address);
+    CHECK_EQ(system(cmd), 0);
+}
+
+// The log of workers has the trace of each request, whatever it is for.
+static void scenario_traced(void) {
+    static const char *const routes[] = {
+        "/api/v1/tool?session=one&tool=overview_page", "/api/v1/compare?a=two&b=one",
+        "/api/v1/history?last=9" // finds the third
+    };
+    enum { ROUTES = sizeof routes / sizeof *routes };
+    const char *const dir = make_dir();
+    const char *const flags[] = {"--role=front",   store_flag(),  "--http",        "127.0.0.1:0",
+                                 "--xprof-worker", "127.0.0.1:0", "--no-prefetch", NULL};
+    char header[120], line[120], with_end[130], path[4200];
+    static const char *const names[] = {"one", "two", "three", "four"};
+    for (size_t i = 0; i < 3; i++)
+        add_hosts(dir, names[i], 1);
+    struct daemon_proc w = start_worker(dir, NULL);
+    struct daemon_proc front = start_daemon(dir, make_dir(), flags);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    for (int i = 0; i < ROUTES; i++) {
+        make_trace(i, header, line);
+        (void)snprintf(with_end, sizeof with_end, "%s\r\n", header);
+        struct reply r = http_ask(front.http_address, "GET", routes[i], with_end);
+        CHECK_EQ(r.status, 200);
+        reply_free(&r);
+        if (!log_has(&w, line)) fprintf(stderr, "%s\n", routes[i]);
+        CHECK(log_has(&w, line));
+    }
+    add_hosts(dir, names[3], 1);
+    make_trace(ROUTES, header, line);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/four/vm0.xplane.pb", dir);
+    for (int i = 0; i < 20 && !log_has(&w, line); i++) { // until the front has found it
+        ask_as_aggregator(front.worker_address, path, header);
+        pg_pause_ms(250);
+    }
+    CHECK(log_has(&w, line));
+    CHECK_EQ(stop_daemon(&front), 0);
+    CHECK_EQ(stop_daemon(&w), 0);
 }
 
 // Behind a pooler in transaction mode, which has fewer connections than these daemons have to it.
@@ -582,11 +645,11 @@ static void scenario_random(void) {
 
 int main(int argc, char **argv) {
     static const struct scenario all[] = {
-        {"shares", scenario_shares}, {"loses", scenario_loses},       {"warns", scenario_warns},
-        {"fair", scenario_fair},     {"alone", scenario_alone},       {"cancels", scenario_cancels},
-        {"random", scenario_random}, {"fleet", scenario_fleet},       {"counts", scenario_counts},
-        {"clocks", scenario_clocks}, {"cut_near", scenario_cut_near}, {"cut_far", scenario_cut_far},
-        {"pooled", scenario_pooled}, {"full", scenario_full},
+        {"shares", scenario_shares},   {"loses", scenario_loses},   {"warns", scenario_warns},
+        {"fair", scenario_fair},       {"alone", scenario_alone},   {"cancels", scenario_cancels},
+        {"random", scenario_random},   {"traced", scenario_traced}, {"fleet", scenario_fleet},
+        {"counts", scenario_counts},   {"clocks", scenario_clocks}, {"cut_near", scenario_cut_near},
+        {"cut_far", scenario_cut_far}, {"pooled", scenario_pooled}, {"full", scenario_full},
     };
     const bool full = argc > 1 && strcmp(argv[1], "full") == 0;
     const char *why = full ? small_disk_begin() : NULL;

@@ -62,6 +62,7 @@ xpl_status_t xpl_comparison_begin(struct xpl_engine *e, const struct xpl_compari
                                             .sessions = all,
                                             .n = q->n_a + q->n_b,
                                             .limit = q->memory_limit,
+                                            .traceparent = q->traceparent,
                                             .render = render,
                                             .done = on_done,
                                             .arg = c};

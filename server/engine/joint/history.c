@@ -226,6 +226,7 @@ xpl_status_t xpl_follow_begin(struct xpl_engine *e, const struct xpl_follow_requ
                                             .sessions = names,
                                             .n = q->n,
                                             .limit = q->memory_limit,
+                                            .traceparent = q->traceparent,
                                             .render = render,
                                             .failed = on_failed,
                                             .done = on_done,

@@ -39,7 +39,8 @@ struct xpl_follow_request {
     size_t n;
     const xpl_str_t *metrics;
     size_t n_metrics;
-    size_t memory_limit; // bytes of what is read, and of the answer
+    size_t memory_limit;   // bytes of what is read, and of the answer
+    xpl_str_t traceparent; // as the client sent it, or empty; borrowed during the call
     // As in xpl_joint_request; the bytes are JSON (docs/cli-json.md).
     void (*done)(void *arg, const struct xpl_joint_outcome *o);
     void *arg;

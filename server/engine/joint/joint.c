@@ -216,6 +216,7 @@ static xpl_status_t resolve(struct xpl_joint *j, struct xpl_error *err) {
             .session = q->sessions[i],
             .tool = xpl_str_from(q->tool),
             .bundle_tool = xpl_str_from(q->bundle_tool ? q->bundle_tool : ""),
+            .traceparent = q->traceparent,
             .strict = true};
         p->joint = j;
         if (!xpl_arena_str(&j->arena, q->sessions[i], &p->session)) XPL_RETURN_OOM(err, "sessions");
@@ -265,7 +266,8 @@ xpl_status_t xpl_joint_begin(struct xpl_engine *e, const struct xpl_joint_reques
         free_joint(j);
         return st;
     }
-    j->request.sessions = NULL; // the caller's
+    j->request.sessions = NULL; // the caller's, as the next
+    j->request.traceparent = (xpl_str_t){0};
     *ret = j;
     atomic_fetch_add(&j->refs, 1); // the asker may give the other one back while parts begin
     for (size_t i = 0; i < AT_ONCE; i++)

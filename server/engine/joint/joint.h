@@ -24,7 +24,8 @@ struct xpl_joint_request {
     const char *tool, *bundle_tool; // the second one of sessions of bundles; NULL: the first
     const xpl_str_t *sessions;      // borrowed until xpl_joint_begin returns
     size_t n;
-    size_t limit; // bytes of the answer
+    size_t limit;          // bytes of the answer
+    xpl_str_t traceparent; // as the client sent it, or empty; borrowed as the sessions
     // On a worker, when all have answered; `answers` are in the order of the sessions.
     xpl_status_t (*render)(void *arg, const xpl_bytes_t *answers, struct xpl_buf *out,
                            struct xpl_error *err);
