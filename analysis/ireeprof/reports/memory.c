@@ -299,7 +299,7 @@ xpl_status_t xpl_iree_memory_add(struct xpl_iree_memory *m, const struct xpl_ire
     if (r->chunk != XPL_IREE_MEMORY_EVENTS) return XPL_OK;
     if (xpl_iree_truncated(r)) {
         m->truncated_chunks++;
-        xpl_iree_add(&m->dropped, r->dropped_record_count);
+        m->dropped += r->dropped_record_count; // wraps around, as IREE's does
     }
     while (xpl_iree_item_next(&items, &item, NULL)) {
         struct xpl_iree_memory_event e;

@@ -74,7 +74,7 @@ static xpl_status_t count_events(void *ctx, const struct xpl_iree_record *r,
     struct queue_event e;
     if (xpl_iree_truncated(r)) {
         c->truncated++;
-        xpl_iree_add(&c->dropped, r->dropped_record_count);
+        c->dropped += r->dropped_record_count; // wraps around, as IREE's does
     }
     while (next_event(r, &items, &e)) {
         if (!matches(c->d->run, &e)) continue;

@@ -188,7 +188,7 @@ xpl_status_t xpl_iree_summary_add(struct xpl_iree_summary *s, const struct xpl_i
         s->chunks++;
         if (xpl_iree_truncated(r)) {
             s->truncated_chunks++;
-            xpl_iree_add(&s->dropped_records, r->dropped_record_count);
+            s->dropped_records += r->dropped_record_count; // wraps around, as IREE's does
         }
         if (!add_chunk(s, r)) XPL_RETURN_OOM(err, "devices of the bundle");
     }

@@ -192,7 +192,32 @@ static void test_endless_life(void) {
     xpl_buf_fini(&b);
 }
 
+// The sum of records that were dropped wraps around, as IREE's does.
+static void test_many_dropped(void) {
+    static const char *const reports[] = {"summary", "explain", "memory"};
+    static const char sum[] = "\"dropped_records\":18446744073709551613";
+    struct xpl_buf one = load(), b = repeated(&one, XPL_IREE_MEMORY_EVENTS, 3);
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    CHECK_OK(xpl_iree_open(view(&b), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    while (xpl_iree_next(&c, &r))
+        if (r.chunk == XPL_IREE_MEMORY_EVENTS) {
+            b.p[r.offset + 80] |= 1; // chunk_flags: truncated; dropped_record_count
+            memset(b.p + r.offset + 88, 0xff, sizeof(uint64_t));
+        }
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        struct iree_run x = {.run.options.id = -1};
+        CHECK_OK(iree_report(&x, view(&b), reports[i], XPL_IREE_JSONL), &x.err);
+        CHECK(memmem(x.out.p, x.out.n, sum, sizeof sum - 1));
+        xpl_buf_fini(&x.out);
+    }
+    xpl_buf_fini(&one);
+    xpl_buf_fini(&b);
+}
+
 int main(void) {
+    test_many_dropped();
     test_endless_life();
     test_short_name();
     test_overlooked();
