@@ -200,7 +200,7 @@ class History(Sessions):
                 (1, 'did you mean "nightly"', "--label", "nightl"),
                 (2, 'label "a b", character 2', "--label", "a b"),
                 (1, "the schedule 7 has no sessions", "--schedule", "7"),
-                (1, "no session of XSpaces", "--dir", "elsewhere"),
+                (1, "no session that all", "--dir", "elsewhere"),
                 (2, 'did you mean "step_time"', "--metric", "step_tim"),
                 (2, 'did you mean "step_time"', "--dir", self.logdir, "--metric", "step_tim"),
                 (2, "labels and schedules are a daemon's", "--dir", self.logdir, "--label", "nightly"),

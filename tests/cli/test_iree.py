@@ -15,7 +15,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import ROOT, Case, Programs, wait_until
+from harness import PROFILE, ROOT, Case, Programs, wait_until
 
 BUNDLE = ROOT / "tests" / "data" / "iree" / "sync-mlp-all.ireeprof"
 # A tool of IREE, as far as a capture sees one.  The first argument says how it behaves.
@@ -358,6 +358,24 @@ class Compare(Case):
         # The same functions, in other geometries, timed by other clocks: none is common.
         self.assertEqual({o["state"] for o in ops}, {"vanished", "new"})
         self.assertEqual(len(ops), 8)
+
+    def test_history(self):
+        """A daemon's history has bundles beside sessions of XLA, as that of a directory."""
+        for name, data in (("task", self.DATA / "task-mlp-all.ireeprof"),
+                           ("vk", self.DATA / "vk-mlp-all.ireeprof"), ("xla", PROFILE)):
+            folder = self.logdir / "plugins" / "profile" / name
+            folder.mkdir(parents=True)
+            (folder / f"h{''.join(data.suffixes)}").write_bytes(data.read_bytes())
+        asked = ["history", "--format", "json", "--metric", "step_time",
+                 "--metric", "op:mlp_dispatch_0_matmul_64x256x784_f32"]
+        here = json.loads(self.ask(*asked, "--dir", self.logdir)[1])
+        self.daemon()
+        code, out, err = self.ask(*asked)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(json.loads(out), here)
+        self.assertEqual(sorted(s["session"] for s in here["sessions"]), ["task", "vk", "xla"])
+        self.assertEqual(len(here["metrics"][0]["points"]), 1)
+        self.assertIn(251719000.0, [p["value"] for p in here["metrics"][1]["points"]])
 
     def test_session_of_several(self):
         """Bundles of one session are added up; what one of them lacks stands beside the answer."""

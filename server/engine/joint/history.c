@@ -54,7 +54,7 @@ static bool is_below(xpl_str_t path, xpl_str_t directory) {
 
 static bool is_selected(const struct selection *s, const struct xpl_session *one) {
     const struct xpl_follow_query *const q = s->q;
-    if (!one->n_hosts || xpl_request_session_kind(one) != XPL_KIND_XSPACE) return false;
+    if (!one->n_hosts) return false;
     if (one->captured_ns / 1000000 < q->since_ms) return false;
     if (q->directory.len && !is_below(one->path, q->directory)) return false;
     if (q->schedule_id && !was_made(s, one->name)) return false;
@@ -83,8 +83,7 @@ static xpl_status_t nothing_found(const struct selection *s, struct xpl_error *e
     if (q->schedule_id && !s->n_made)
         XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "the schedule %llu has no sessions",
                          (unsigned long long)q->schedule_id);
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                     "there is no session of XSpaces that all of it is true of");
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "there is no session that all of it is true of");
 }
 
 static xpl_status_t find_sessions(const struct selection *s, const struct xpl_snapshot *snap,
@@ -223,6 +222,7 @@ xpl_status_t xpl_follow_begin(struct xpl_engine *e, const struct xpl_follow_requ
         XPL_RETURN_OOM(err, "history");
     }
     const struct xpl_joint_request joint = {.tool = "run_summary",
+                                            .bundle_tool = "iree_run_summary",
                                             .sessions = names,
                                             .n = q->n,
                                             .limit = q->memory_limit,

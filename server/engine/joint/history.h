@@ -28,7 +28,7 @@ struct xpl_follow_session {
     xpl_str_t name;
     int64_t captured_ms;
 };
-// Sessions of XSpaces, in `arena`.  NOT_FOUND: there is no such session, schedule or label.  May
+// Sessions with profiles, in `arena`.  NOT_FOUND: there is no such session, schedule or label.  May
 // wait for a disk.
 xpl_status_t xpl_follow_select(const struct xpl_follow_sources *s, const struct xpl_follow_query *q,
                                struct xpl_arena *arena, struct xpl_follow_session **ret,
