@@ -2,7 +2,9 @@
 #include "cli/runs/answer.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "analysis/formats/kind.h"
 #include "analysis/tools/tool.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
@@ -16,6 +18,24 @@ static int answer_path(const struct xpl_args *a, const char *tool, const char *p
     return status;
 }
 
+bool xpl_run_has_bundles(xpl_client *c, const char *session) {
+    xpl_sessions *list = NULL;
+    xpl_result r;
+    const bool known =
+        xpl_client_session(c, session, &list, &r) == 0 && xpl_sessions_count(list) == 1;
+    const bool has =
+        known && strcmp(xpl_sessions_get(list, 0)->kind, xpl_kind_name(XPL_KIND_IREE)) == 0;
+    xpl_sessions_free(list);
+    return has;
+}
+
+// Of a bundle that is not whole all tools say so, those of XSpaces as well.
+static int answered(xpl_client *c, const char *tool, const char *session, bool warned) {
+    const int status = tool ? xpl_answered(tool, warned) : XPL_EXIT_OK;
+    return status == XPL_EXIT_OK && warned && xpl_run_has_bundles(c, session) ? XPL_EXIT_PARTLY
+                                                                              : status;
+}
+
 static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const char *session,
                struct xpl_run_answer *ret) {
     const xpl_tool_request q = xpl_remote_request(a, tool, session);
@@ -27,7 +47,7 @@ static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const 
     if (code == 0) {
         xpl_remote_warn(ret->got);
         ret->p = xpl_answer_data(ret->got, &ret->n);
-        return tool ? xpl_answered(tool, xpl_answer_warning(ret->got, 0) != NULL) : XPL_EXIT_OK;
+        return answered(c, tool, session, xpl_answer_warning(ret->got, 0) != NULL);
     }
     const int status = xpl_remote_failed(&r);
     if (r.code == XPL_FAILED_PRECONDITION)

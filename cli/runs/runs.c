@@ -2,7 +2,6 @@
 #include "cli/runs/runs.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
@@ -27,15 +26,10 @@ static bool is_path_of_bundles(const char *path) {
 
 // Whether a run, a path or a session, is of bundles of IREE.
 static bool is_bundle(const struct xpl_args *a, const char *run) {
-    xpl_sessions *list = NULL;
-    xpl_result r;
     if (xpl_run_place(a, run) == XPL_RUN_PATH) return is_path_of_bundles(run);
     xpl_client *const c = xpl_remote_open(a);
     if (!c) return false;
-    const bool known = xpl_client_session(c, run, &list, &r) == 0 && xpl_sessions_count(list) == 1;
-    const bool is =
-        known && strcmp(xpl_sessions_get(list, 0)->kind, xpl_kind_name(XPL_KIND_IREE)) == 0;
-    xpl_sessions_free(list);
+    const bool is = xpl_run_has_bundles(c, run);
     xpl_client_close(c);
     return is;
 }

@@ -310,6 +310,15 @@ class Compare(Case):
             self.assertEqual(code, status, err)
             self.assertIn("mlp_dispatch_0", out)
             self.assertEqual("cut: the file is damaged or was never finished" in err, status == 3)
+        # The same through a daemon, for tools of bundles and for others.
+        (self.logdir / "cut.ireeprof").write_bytes(data[:-200])
+        (self.logdir / "whole.ireeprof").write_bytes(data)
+        self.daemon()
+        for tool in ("iree_summary", "trace_viewer", "op_profile"):
+            for session, status in (("cut", 3), ("whole", 0)):
+                code, out, err = self.ask("tool", tool, session)
+                self.assertEqual(code, status, err)
+                self.assertEqual("bytes at the end are lost" in err, status == 3)
 
     def test_memory_profile(self):
         """XProf's timeline of memory has the peaks of the report usage."""
