@@ -322,6 +322,19 @@ static void put_diagnostic(struct xpl_iree_sink *s, const struct xpl_iree_event 
 
 // ---- counters ----
 
+__extension__ typedef unsigned __int128 u128;
+
+enum { SUM_DIGITS = 40 };
+
+// The digits of a sum, in the room's end.
+static xpl_str_t digits_of(u128 sum, char room[SUM_DIGITS]) {
+    size_t at = SUM_DIGITS;
+    do
+        room[--at] = (char)('0' + (int)(sum % 10));
+    while ((sum /= 10) > 0);
+    return (xpl_str_t){room + at, SUM_DIGITS - at};
+}
+
 static void put_counter(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns) {
     static const struct xpl_iree_renamed common[] = {
         {"sample_id", "iree_counter_sample_id"},
@@ -351,7 +364,8 @@ static void put_counter(struct xpl_iree_sink *s, const struct xpl_iree_event *e,
     const struct xpl_iree_timeline_set *const set =
         xpl_iree_table_get(&s->t->sets, &c->record.counter_set_id);
     struct xpl_iree_counter_sample sample;
-    __extension__ unsigned __int128 sum = 0;
+    char digits[SUM_DIGITS];
+    u128 sum = 0;
     record_at(s, e->at, &sample, sizeof sample);
     const uint64_t from = e->at + sizeof sample + 8 * (uint64_t)c->record.sample_value_offset;
     for (uint64_t i = 0; i < c->record.sample_value_count; i++) {
@@ -375,7 +389,10 @@ static void put_counter(struct xpl_iree_sink *s, const struct xpl_iree_event *e,
     put_text(s, "iree_counter_block", c->block);
     put_u64(s, "iree_counter_unit", c->record.unit);
     put_z(s, "iree_counter_value_aggregation", "sum");
-    s->writer->argument(s, &m);
+    if (whole)
+        s->writer->argument(s, &m);
+    else // the renderer's number has no limit
+        put_text(s, m.name, digits_of(sum, digits));
     put_u64(s, "iree_counter_raw_value_offset", c->record.sample_value_offset);
     put_u64(s, "iree_counter_raw_value_count", c->record.sample_value_count);
     if (!is_range) {
