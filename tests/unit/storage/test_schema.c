@@ -24,17 +24,19 @@ static void read_doc(void) {
     CHECK_EQ(fclose(f), 0);
 }
 
-// --- What goes in: three sessions, a month apart; the last is slow on one of its two hosts ---
+// --- What goes in: three sessions, a month apart; the last is slow on one of its two hosts. Before
+// it another program was captured, which has the name of theirs ---
 
-enum { SESSIONS = 3, HOSTS = 2, STEPS = 3 };
+enum { SESSIONS = 4, OTHER = 3, HOSTS = 2, STEPS = 3 };
 static const uint64_t MS = 1000000000; // in picoseconds
 static const int64_t MAY = 1714521600; // 2024-05-01
+static const int64_t DAYS[SESSIONS] = {0, 30, 60, 45};
 
 static struct xpl_fingerprint file_of(int session, int host) {
     return (struct xpl_fingerprint){.dev = 1,
                                     .ino = (uint64_t)(session * HOSTS + host + 1),
                                     .size = (uint64_t)(session + 1) << 20,
-                                    .mtime_ns = (MAY + session * 30 * 86400) * 1000000000};
+                                    .mtime_ns = (MAY + DAYS[session] * 86400) * 1000000000};
 }
 
 static void put_host(struct xpl_store *s, int session, int host) {
@@ -43,19 +45,21 @@ static void put_host(struct xpl_store *s, int session, int host) {
     const struct xpl_op_row ops[] = {
         {.on_device = true,
          .module = session == 1 ? XPL_STR("jit_eval") : XPL_STR("jit_step"),
-         .name = XPL_STR("fusion.1"),
+         .name = session == OTHER ? XPL_STR("sine.1") : XPL_STR("fusion.1"),
          .category = XPL_STR("loop fusion"),
+         // A compilation names the instruction anew; what it was made of stays.
+         .framework_op = session == OTHER ? XPL_STR("jit(step)/sin") : XPL_STR("jit(step)/add"),
          .occurrences = 10,
          .self_time_ps = (uint64_t)(session + 1) * slow * 3 * MS,
          .flops = UINT64_MAX},
         {.on_device = true,
          .module = session == 1 ? XPL_STR("jit_eval") : XPL_STR("jit_step"),
-         .name = XPL_STR("dot.2"),
+         .name = session == OTHER ? XPL_STR("add.2") : XPL_STR("dot.2"),
          .category = XPL_STR("convolution"),
          .occurrences = 10,
          .time_ps = 10 * MS,
          .self_time_ps = 9 * MS,
-         .flops = 3000000,
+         .flops = session == OTHER ? 0 : 3000000,
          .bytes_accessed = 1 << 20},
         {.name = XPL_STR("fusion.1"), .occurrences = 1, .self_time_ps = MS}};
     const struct xpl_kernel_row kernels[] = {{.name = XPL_STR("gemm"),
@@ -71,12 +75,13 @@ static void put_host(struct xpl_store *s, int session, int host) {
                                               .occupancy_percent = NAN}};
     struct xpl_step_row steps[STEPS];
     for (uint64_t i = 0; i < STEPS; i++)
-        steps[i] = (struct xpl_step_row){.step_num = 100 + i,
-                                         .name = XPL_STR("step"),
-                                         .duration_ps = (10 + i) * longer * MS,
-                                         .collective_ps = (10 + i) * (longer - slow) * MS,
-                                         .idle_ps = XPL_ROW_NULL,
-                                         .input_ps = host ? XPL_ROW_NULL : MS};
+        steps[i] =
+            (struct xpl_step_row){.step_num = 100 + i,
+                                  .name = XPL_STR("step"),
+                                  .duration_ps = session == OTHER ? MS : (10 + i) * longer * MS,
+                                  .collective_ps = (10 + i) * (longer - slow) * MS,
+                                  .idle_ps = XPL_ROW_NULL,
+                                  .input_ps = host ? XPL_ROW_NULL : MS};
     const struct xpl_rows rows = {.ops = ops,
                                   .n_ops = 3,
                                   .steps = steps,
@@ -92,7 +97,7 @@ static void put_host(struct xpl_store *s, int session, int host) {
 }
 
 static void fill(void) {
-    static const char *const names[SESSIONS] = {"a/run1", "a/run2", "b/run1"};
+    static const char *const names[SESSIONS] = {"a/run1", "a/run2", "b/run1", "c/other"};
     struct xpl_host hosts[SESSIONS][HOSTS];
     struct xpl_session se[SESSIONS];
     struct xpl_store *s = open_store(0);
@@ -166,11 +171,13 @@ static void test_queries(void) {
                                  "b/run1|h0|step|100|20.0|1.0\n");
     check_query("step-times", "a/run1|3|11.0|11.0\n"
                               "a/run2|3|11.0|11.0\n"
-                              "b/run1|3|22.0|22.0\n");
+                              "b/run1|3|22.0|22.0\n"
+                              "c/other|3|1.0|1.0\n");
     check_query("top-kernels", "gemm|8|16.0|2500.0\n"
                                "copy|2|0.002|1.0\n");
     check_query("regressions", "b/run1|a/run1|jit_step|22.0|100.0\n");
-    check_query("sizes", "b/run1|2|6.0|2\n"
+    check_query("sizes", "c/other|2|8.0|2\n"
+                         "b/run1|2|6.0|2\n"
                          "a/run1|2|2.0|2\n"
                          "a/run2|1|2.0|1\n");
     check_query("slow-hosts", "b/run1|h1|22.0|22.0|2.0\n"
@@ -178,7 +185,8 @@ static void test_queries(void) {
                               "a/run1|h1|11.0|11.0|1.0\n");
     check_query("categories", "a/run1|convolution|75.0\na/run1|loop fusion|25.0\n"
                               "a/run2|convolution|60.0\na/run2|loop fusion|40.0\n"
-                              "b/run1|loop fusion|60.0\nb/run1|convolution|40.0\n");
+                              "b/run1|loop fusion|60.0\nb/run1|convolution|40.0\n"
+                              "c/other|loop fusion|57.1\nc/other|convolution|42.9\n");
     check_query("instruction-rates", "a/run1|jit_step|dot.2|0.3|0.098|2.861\n"
                                      "a/run2|jit_eval|dot.2|0.3|0.098|2.861\n"
                                      "b/run1|jit_step|dot.2|0.3|0.098|2.861\n");
@@ -277,8 +285,8 @@ static void test_values(void) {
     CHECK_EQ(ask("SELECT count(*) FROM hlo_instructions"),
              ask("SELECT count(*) FROM ops WHERE on_device"));
     CHECK_EQ(ask("SELECT occupancy_percent FROM kernels WHERE name='copy' LIMIT 1"), -1);
-    CHECK_EQ(ask("SELECT count(*) FROM names"), 9); // each text once
-    CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 6);
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 13); // each text once
+    CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 8);
 }
 
 // Names from a profile are whatever it says; what is stored is text.
