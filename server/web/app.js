@@ -6,6 +6,7 @@ import * as api from './lib/api.js';
 import * as router from './lib/router.js';
 import * as theme from './lib/theme.js';
 import {problem, notes, loading} from './lib/notes.js';
+import {near} from './lib/near.js';
 import sessionsPage from './pages/sessions.js';
 import overview from './pages/overview.js';
 import ops from './pages/ops.js';
@@ -130,6 +131,29 @@ function choose(at) {
   return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
 }
 
+function missing(what, name, names) {
+  const best = near(name, names);
+  return new api.ApiError(404, 'NOT_FOUND', `There is no ${what} “${name}”${best ? `; did you mean "${best}"?` : '.'}`);
+}
+
+function noPage(at, tools) {
+  const names = at.session === null ? ['sessions', 'compare', 'history', 'captures', 'server'] :
+                                      [...PAGES.map(([name]) => name), ...tools.map((t) => `tool:${t.name}`)];
+  return missing('page', at.page, names);
+}
+
+// Where a misspelt address was to lead to, as the error proposes it: {name, href}, or null.
+function meant(at, error) {
+  const name = /; did you mean "([^"]+)"\?/.exec(error.message)?.[1];
+  const params = Object.fromEntries([...at.params.keys()].map((key) => [key, at.params.getAll(key)]));
+  const href = /^(There is )?no session /.test(error.message) ? router.link(name, at.page, params) :
+      error.message.startsWith('There is no page ')    ? router.link(at.session, name, params) :
+      error.message.startsWith('unknown tool ')        ? router.link(at.session, `tool:${name}`, params) :
+      / has no host /.test(error.message)              ? router.link(at.session, at.page, {...params, host: name}) :
+                                                         null;
+  return name && href ? {name, href} : null;
+}
+
 async function draw() {
   if (drawing) drawing.abort();
   shown = null;
@@ -150,11 +174,11 @@ async function draw() {
         })
       ]);
       session = (list.data.sessions || []).find((s) => s.name === at.session);
-      if (!session) throw new api.ApiError(404, 'NOT_FOUND', `There is no session “${at.session}”.`);
+      if (!session) throw missing('session', at.session, (list.data.sessions || []).map((s) => s.name));
       drawTop(at, session);
       drawNav(at, tools);
     }
-    if (!page) throw new api.ApiError(404, 'NOT_FOUND', `There is no page “${at.page}”.`);
+    if (!page) throw noPage(at, tools);
     const body = h('div', {class: `page page-${at.page.replace(/[^a-z_]/g, '-')}`});
     const noteBox = h('div', {class: 'notes'});
     const given = {
@@ -184,7 +208,7 @@ async function draw() {
     announce(`${title} loaded`);
   } catch (e) {
     if (mine.signal.aborted || e.name === 'AbortError') return;
-    main.replaceChildren(problem(title, e, draw));
+    main.replaceChildren(problem(title, e, draw, meant(at, e)));
     announce(`${title}: ${e.message}`);
   }
 }

@@ -747,9 +747,27 @@ def deep_links(tab):
         ".problem"
     )
     tab.session(GPU, "nonsense")
-    assert "no page" in tab.page.inner_text(".problem")
+    assert "no page" in tab.page.inner_text(".problem") and not tab.page.query_selector(".problem a.meant")
+    for session, page, query, near in (
+        (GPU[:-1], "kernels", "", GPU),
+        (GPU, "kernel", "", "kernels"),
+        (GPU, "tool:kernel_stat", "", "kernel_stats"),
+        (HOSTS, "overview", "host=host-1.cluster.loca", "host-1.cluster.local"),
+    ):
+        tab.session(session, page, query)
+        said = tab.page.inner_text(".problem .message")
+        assert said.endswith(f'; did you mean "{near}"?'), said
+        assert not re.search("[A-Z]+_[A-Z]+|RPC", tab.page.inner_text(".problem")), said
+        tab.page.click(".problem a.meant")
+        wait_until(
+            f"the page of {near}",
+            lambda: tab.page.query_selector("main h1") and not tab.page.query_selector(".problem"),
+        )
     tab.open("")
     assert tab.page.inner_text("main h1") == "Sessions"
+
+
+deep_links.allow = ["Failed to load resource"]
 
 
 def hostile_names(tab):

@@ -9,11 +9,13 @@ export function loading(text) {
       text || 'Loading …');
 }
 
-export function problem(title, error, again) {
+// ELSEWHERE, {name, href} or nothing: where the reader may have wanted to go.
+export function problem(title, error, again, elsewhere) {
   const known = typeof error.code === 'string' && typeof error.status === 'number';
   return h('section', {class: 'problem card', role: 'alert'}, h('h1', {}, `${title}: no answer`),
       h('p', {class: 'message'}, known ? error.message : `This page failed: ${error.message}`),
       known && advice(error) ? h('p', {class: 'muted'}, advice(error)) : '',
+      elsewhere ? h('p', {}, 'Go to ', h('a', {class: 'meant', href: elsewhere.href}, elsewhere.name)) : '',
       h('p', {}, again ? h('button', {type: 'button', onclick: again}, 'Try again') : '', ' ',
           h('a', {href: '#/sessions'}, 'All sessions')));
 }
