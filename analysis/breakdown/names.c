@@ -82,7 +82,8 @@ enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
         return xpl_str_has(whole, XPL_STR("S(5)")) ? XPL_LAYER_HOST_COPY : XPL_LAYER_DEVICE_COPY;
     if (starts_with_any(name, kDeviceCopies, COUNT(kDeviceCopies))) return XPL_LAYER_DEVICE_COPY;
     if (xpl_str_starts(name, XPL_STR("infeed"))) return XPL_LAYER_INFEED;
-    if (xpl_str_has(name, XPL_STR("callback"))) return XPL_LAYER_CALLBACK;
+    if (xpl_str_has(name, XPL_STR("callback")) || xpl_op_is_instruction(name, "debug_print"))
+        return XPL_LAYER_CALLBACK; // XLA names the op by JAX's primitive
     for (size_t i = 0; i < COUNT(kContainers); i++)
         if (xpl_op_is_instruction(name, kContainers[i])) return XPL_LAYER_CONTAINER;
     return XPL_LAYER_COMPUTE;
@@ -200,11 +201,16 @@ static const char *const kLaunches[] = {
 // "$queue.py:154 get": functions of Python, which its tracer records.
 static enum xpl_host_work python_work(xpl_str_t name) {
     static const char *const kWaits[] = {"$queue.py:", "$threading.py:"};
+    // Through which JAX calls a function of the program, on whatever thread.
+    static const char *const kJaxCallbacks[] = {"_wrapped_callback", "pure_callback_impl",
+                                                "io_callback_impl", "debug_callback_impl"};
     const size_t space = xpl_str_find(name, XPL_STR(" "), 0);
     const xpl_str_t function =
         space < name.len ? xpl_str_sub(name, space + 1, name.len - space - 1) : name;
     if (starts_with_any(name, kWaits, COUNT(kWaits)) || xpl_str_eq(function, XPL_STR("acquire")))
         return XPL_WORK_WAIT;
+    for (size_t i = 0; i < COUNT(kJaxCallbacks); i++)
+        if (xpl_str_eq(function, xpl_str_from(kJaxCallbacks[i]))) return XPL_WORK_CALLBACK;
     if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
     // Files, too: loaders are iterators, whose function is __next__.
     if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(xpl_str_sub(name, 0, space))

@@ -8,6 +8,7 @@ Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line:
     loader_apart  a loader on a thread of its own; the steps wait for its queue
     recompile     each step has a shape that was never seen
     callback      a callback to Python that sleeps, inside the program
+    debug_print   many jax.debug.print inside the program
     tiny          very many programs of almost no work each
     outlier       three steps that do much more
     checkpoint    each fourth step writes a checkpoint
@@ -15,6 +16,7 @@ Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line:
     healthy, healthy_scan, healthy_python, healthy_unmarked, healthy_train, healthy_conv, healthy_ahead, healthy_sort
                   nothing of the kind; ahead: a loader of its own thread is always early
 """
+import contextlib
 import json
 import os
 import queue
@@ -111,6 +113,30 @@ def callback(lost):
         return inner(y)
     x = data()
     return lambda _: step(x).block_until_ready()
+
+
+def debug_print(lost):
+    """Each print is a callback that formats an array and is written; the program waits for it."""
+    class Sink:
+        def write(self, _text):
+            lost.sleep(0.006)
+
+        def flush(self):
+            pass
+
+    @jax.jit
+    def step(x):
+        for i in range(6):
+            x = jnp.tanh(x @ x) * 0.5
+            jax.debug.print("{} {}", i, x[0, 0])
+        return x
+    x, sink = data(), Sink()
+
+    def one(_):
+        with contextlib.redirect_stdout(sink):
+            step(x).block_until_ready()
+            jax.effects_barrier()
+    return one
 
 
 def tiny(lost):
@@ -233,8 +259,8 @@ def straggler(lost, slow):
     return one
 
 
-CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, tiny, outlier, checkpoint, healthy, healthy_scan,
-                                 healthy_train, healthy_conv, healthy_ahead, healthy_sort)}
+CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, debug_print, tiny, outlier, checkpoint, healthy,
+                                 healthy_scan, healthy_train, healthy_conv, healthy_ahead, healthy_sort)}
 CASES.update(healthy_python=healthy, healthy_unmarked=healthy)
 
 

@@ -21,6 +21,7 @@ SLOW = {
     "loader_apart": ("input_wait", 15),
     "recompile": ("recompilation", None),
     "callback": ("host_callback", 25),
+    "debug_print": ("host_callback", 25),
     "tiny": ("launch_bound", None),
     "outlier": ("step_outliers", 20),
     "checkpoint": ("checkpoint", 15),

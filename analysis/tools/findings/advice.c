@@ -80,7 +80,8 @@ static const struct kind_row {
                                         "ask less often.",
                                         NULL},
              [XPL_FRAMEWORK_JAX] = {"Write the function with jax.numpy, or call it less often: the "
-                                    "program waits for each pure_callback and io_callback.",
+                                    "program waits for each pure_callback, io_callback and "
+                                    "jax.debug.print.",
                                     "https://docs.jax.dev/en/latest/external-callbacks.html"},
              [XPL_FRAMEWORK_TENSORFLOW] = {"Write the function with TensorFlow's ops instead of "
                                            "tf.py_function and tf.numpy_function.",
@@ -128,12 +129,14 @@ static const struct kind_row {
     [XPL_FINDING_HOST_BOUND] =
         {"host_bound",
          {
-             [XPL_FRAMEWORK_UNKNOWN] = {"Do the host's work beside the device's: start the next "
-                                        "step before you look at the result of this one.",
-                                        NULL},
-             [XPL_FRAMEWORK_JAX] = {"Start the next step before you read results of this one: JAX "
-                                    "runs ahead unless float(), np.asarray or block_until_ready "
-                                    "stop it.",
+             [XPL_FRAMEWORK_UNKNOWN] =
+                 {"Do the host's work less often, or beside the device's: start "
+                  "the next step before you look at the result of this one.",
+                  NULL},
+             [XPL_FRAMEWORK_JAX] = {"Do what the host does here less often or on another thread, "
+                                    "and start the next step before you read results of this one: "
+                                    "JAX runs ahead unless float(), np.asarray or "
+                                    "block_until_ready stop it.",
                                     "https://docs.jax.dev/en/latest/async_dispatch.html"},
          }},
     [XPL_FINDING_IDLE_UNKNOWN] =

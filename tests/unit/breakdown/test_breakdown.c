@@ -115,6 +115,11 @@ static void test_causes(void) {
         {NULL, "all-reduce.7", XPL_TIME_COLLECTIVES},
         {NULL, "ppermute.3", XPL_TIME_COLLECTIVES}, // as JAX calls a collective-permute
         {NULL, "pure_callback.1", XPL_TIME_CALLBACK},
+        {NULL, "debug_print.58", XPL_TIME_CALLBACK},
+        {NULL, "debug_printer.5", XPL_TIME_COMPUTE}, // a function's name
+        {"$callback.py:815 _wrapped_callback", NULL, XPL_TIME_CALLBACK},
+        {"$debugging.py:84 debug_callback_impl", NULL, XPL_TIME_CALLBACK},
+        {"$train.py:12 on_callback", NULL, XPL_TIME_HOST},
         {NULL, "call.2", XPL_TIME_COMPUTE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
