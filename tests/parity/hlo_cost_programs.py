@@ -646,6 +646,12 @@ def order_of_sums(p, c):
     return p.add(c, "call", x, p.parameters(c, x, one), called_computation_ids=[called.id])
 
 
+def many_results(p, c):
+    """Bytes of a result's arrays are added as floats, too."""
+    some = [shape(F32, [1000, 1000, 3, 31])] + 3 * [shape(C64, [1])]
+    return p.add(c, "opt-barrier", tuple_of(some), p.parameters(c, tuple_of(some)))
+
+
 def started_root(p, c):
     return called_start(p, c, "sqrt", [8, 4])
 
@@ -657,4 +663,4 @@ def started_scatter(p, c):
 
 CASES = [slice_of_nothing, update_of_nothing, slice_and_update_of_nothing, nothing_of_nothing, custom_fusion_of_fewer_operands,
          fused_bitcast, fused_iota, fused_id, fused_partition, fused_barrier, fused_copy, started_root, started_scatter, started_twice, started_code,
-         order_of_sums]
+         order_of_sums, many_results]

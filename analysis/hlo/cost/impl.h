@@ -42,6 +42,7 @@ struct cost_shape {
     int64_t elements;      // 0 of what is no array
     int64_t size;          // bytes; 8 for each part of a tuple
     int64_t leaf_size;     // bytes of all arrays in it
+    float leaf_bytes;      // the same, rounded after each array
     int64_t leaf_elements; // tokens count as one
     uint64_t memory_space;
     const int64_t *dims; // sizes of dimensions; NULL until xpl_cost_dims

@@ -26,8 +26,10 @@ static void read_array(const struct xpl_hlo_shape *s, struct cost_shape *ret) {
     ret->leaf_elements = ret->elements;
 }
 
-// Shapes nest as deep as the message says: an explicit depth ends a hostile one.
-static void read_shape(xpl_bytes_t bytes, unsigned depth, struct cost_shape *ret) {
+// Shapes nest as deep as the message says: an explicit depth ends a hostile one.  Bytes of arrays
+// are added to *bytes_so_far.
+static void read_shape(xpl_bytes_t bytes, unsigned depth, float *bytes_so_far,
+                       struct cost_shape *ret) {
     struct xpl_hlo_shape s;
     xpl_hlo_shape_read(bytes, &s);
     *ret = (struct cost_shape){.bytes = bytes, .type = s.type < UINT32_MAX ? (uint32_t)s.type : 0};
@@ -35,6 +37,7 @@ static void read_shape(xpl_bytes_t bytes, unsigned depth, struct cost_shape *ret
         ret->leaf_elements = 1;
     } else if (s.type != HLO_TYPE_TUPLE) {
         read_array(&s, ret);
+        *bytes_so_far += (float)ret->size;
     } else {
         struct xpl_hlo_each parts = xpl_hlo_shape_parts(&s);
         xpl_bytes_t part;
@@ -42,7 +45,7 @@ static void read_shape(xpl_bytes_t bytes, unsigned depth, struct cost_shape *ret
         ret->size = 8 * (int64_t)s.n_parts;
         while (depth < COST_DEPTH && xpl_hlo_each_next(&parts, &part)) {
             struct cost_shape p;
-            read_shape(part, depth + 1, &p);
+            read_shape(part, depth + 1, bytes_so_far, &p);
             ret->leaf_size = xpl_cost_plus(ret->leaf_size, p.leaf_size);
             ret->leaf_elements = xpl_cost_plus(ret->leaf_elements, p.leaf_elements);
         }
@@ -50,7 +53,9 @@ static void read_shape(xpl_bytes_t bytes, unsigned depth, struct cost_shape *ret
 }
 
 void xpl_cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret) {
-    read_shape(bytes, 0, ret);
+    float leaf_bytes = 0;
+    read_shape(bytes, 0, &leaf_bytes, ret);
+    ret->leaf_bytes = leaf_bytes;
 }
 
 void xpl_cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *ret) {

@@ -176,7 +176,7 @@ static bool see_operands(struct cost_visit *v) {
 
 static void set_defaults(struct cost_visit *v) {
     struct cost_node *const n = v->n;
-    n->output = n->bytes = (float)xpl_cost_result(v)->leaf_size;
+    n->output = n->bytes = xpl_cost_result(v)->leaf_bytes;
     for (uint32_t k = 0; k < v->n_operands; k++) {
         const float size = (float)xpl_cost_operand(v, k)->size;
         n->bytes += size;

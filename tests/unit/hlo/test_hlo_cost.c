@@ -28,6 +28,11 @@ static void begin(struct costs *c, struct xpl_buf *module) {
     CHECK(c->c);
 }
 
+static void end(struct costs *c, struct xpl_buf *module) {
+    xpl_arena_fini(&c->a);
+    xpl_buf_fini(module);
+}
+
 static struct xpl_hlo_cost cost_of(struct costs *c, const char *name) {
     struct xpl_hlo_cost ret;
     const uint32_t at = xpl_hlo_module_find(c->m, xpl_str_from(name));
@@ -87,8 +92,7 @@ static void test_elementwise(void) {
     check_cost(&c, "add8", 96, 48, 96, 64, 32);
     check_cost(&c, "add4", 96, 24, 48, 32, 16);
     check_cost(&c, "tuple", 0, 0, 16, 0, 0);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // What is used twice is read once; what half of is used is read by half.
@@ -108,8 +112,7 @@ static void test_fusion(void) {
     check_cost(&c, "fusion", 16 * 86 + 48 + 48, 16 * 86 + 96, 128, 64, 64);
     check_cost(&c, "f.e", 32 * 86, 32 * 86, 256, 128, 128);
     check_cost(&c, "u", 0, 0, 0, 0, 0); // the entry does not reach it
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 static struct xpl_buf entry_module(const char *entry) {
@@ -133,8 +136,7 @@ static void test_collectives(void) {
     check_cost(&c, "gather", 0, 0, 640, 128, 256);
     check_cost(&c, "start", 96, 96, 128, 128, 128);
     check_cost(&c, "reduce", 72, 72, 192, 160, 32);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 static bool loses(const char *instruction) {
@@ -146,8 +148,7 @@ static bool loses(const char *instruction) {
     begin(&c, &module);
     for (int i = 0; i < 2; i++) // known the second time
         CHECK_OK(xpl_hlo_costs_lost(c.c, NULL, &lost, &err), &err);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
     return lost;
 }
 
@@ -199,8 +200,7 @@ static void test_lost_gemms(void) {
     begin(&c, &module);
     CHECK_OK(xpl_hlo_costs_lost(c.c, NULL, &lost, &err), &err);
     CHECK(!lost);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // A scatter has n arrays, indices and n updates; one with an even number of operands is none.
@@ -216,8 +216,7 @@ static void test_scatter(void) {
     check_cost(&c, "three", 24, 24, 104, 72, 32);
     check_cost(&c, "four", 0, 0, 424, 296, 128);
     check_cost(&c, "two", 0, 0, 384, 256, 128);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // Infinitely much is used of an array without elements, and less than nothing is left of it: what
@@ -244,8 +243,7 @@ static void test_empty_arrays(void) {
     check_cost(&c, "f.n", 24, 24, 64, 32, 32);
     check_cost(&c, "f.c", 0, 0, 20, 8, 8);
     check_cost(&c, "fusion", 0, 0, 32, 32, 0);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // A gather stands for a custom fusion that has an operand less: what it reads of the other counts
@@ -267,8 +265,7 @@ static void test_custom_fusion(void) {
     begin(&c, &module);
     check_cost(&c, "c.f", 0, 0, 72, 32, 32);
     check_cost(&c, "call", 9, 9, 96, 52, 44);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // A fusion in a fusion: it negates its first operand, does not use its second, and has `op`, too.
@@ -292,8 +289,7 @@ static void check_nested(const char *op, int64_t bytes, int64_t read) {
     struct costs c;
     begin(&c, &module);
     check_cost(&c, "fusion", 96, 96, bytes, read, 128);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // All operands of an elementwise fusion are read; of others what they use.
@@ -338,8 +334,7 @@ static void test_gemm(void) {
     check_cost(&c, "broken", 128, 128, 512, 256, 0);
     check_cost(&c, "beyond", 128, 128, 512, 256, 0);
     check_cost(&c, "other", 0, 0, 0, 0, 0);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // ---- windows ----
@@ -371,8 +366,7 @@ static int64_t counted(int64_t kernel, int64_t output, int64_t input, int64_t st
     struct costs c;
     begin(&c, &module);
     const int64_t flops = cost_of(&c, "c").model_flops;
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
     return flops / 2;
 }
 
@@ -438,8 +432,7 @@ static void test_wrapping(void) {
     }
     CHECK_EQ(cost_of(&c, "slice").bytes, 0);                 // 2 * (2^63 - 1) is -2
     CHECK_EQ(cost_of(&c, "reduce").bytes, INT64_C(1) << 62); // at most that is shown
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // Each computation calls the one before twice: 2^60 runs in XLA's way of counting.
@@ -636,8 +629,7 @@ static void test_ranks(void) {
     check_cost(&c, "no_list", 0, 0, 256 * 2, 128, 256);
     check_cost(&c, "start", 0, 0, 128 * 5, 128, 0); // of tuples nothing is known to be written
     check_cost(&c, "scatter", 48, 48, 64 * 5, 128, 64);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 #undef GATHER
 }
 
@@ -660,8 +652,7 @@ static void test_single_rules(void) {
     check_cost(&c, "cholesky", 8 * 192 / 3, 8 * 192 / 3, 768, 384, 384); // half of each
     // XLA notes what is read of the second operand at the first: both are then 128.
     check_cost(&c, "solve", 2 * 8 * 32, 2 * 8 * 32, 128 + 128 + 128, 256, 128);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // Of branches the dearest counts, by each property.
@@ -679,16 +670,16 @@ static void test_branches(void) {
     begin(&c, &module);
     // Bytes: 256 of the negation; 128 of the slice and 128 of what follows it.
     check_cost(&c, "branch", 86 * 16, 86 * 16, 256, 128, 128);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
+
+#define START(id, operand, sub, shape)                                                             \
+    " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[" operand "] 38:[" sub "] "                 \
+    "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{" shape "} 4:{2:4}}} "
 
 // What an async op starts is as if it stood beside it, where a call adds up; the start itself has
 // nothing, but of a reduce-scatter flops and bytes.
 static void test_started(void) {
-#define STARTED(id, sub, shape)                                                                    \
-    " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[1] 38:[" sub "] "                           \
-    "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{" shape "} 4:{2:4}}} "
     static const char *const texts[] = {
         ADD,
         "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
@@ -696,8 +687,9 @@ static void test_started(void) {
         "1:\"part\" 5:2 6:22 2:{1:\"p.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
         "2:{1:\"p.s\" 2:\"reduce-scatter\" 35:22 36:[21] 38:[1] 49:{1:[0,1]} 3:{2:11 3:[4,4]}}",
         "1:\"called\" 5:3 6:34 2:{1:\"c.p\" 2:\"parameter\" 35:1" F32_8_4
-        "} " STARTED("31", "4", "2:11 3:[8,4]") STARTED(
-            "33", "2", "2:11 3:[4,4]") "2:{1:\"done\" 2:\"async-done\" 35:34 36:[31]" F32_8_4 "}",
+        "} " START("31", "1", "4", "2:11 3:[8,4]")
+            START("33", "1", "2",
+                  "2:11 3:[4,4]") "2:{1:\"done\" 2:\"async-done\" 35:34 36:[31]" F32_8_4 "}",
         "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
     struct xpl_buf module = module_of(texts, 5, 9);
     struct costs c;
@@ -710,15 +702,10 @@ static void test_started(void) {
     // 24 bytes are the tuple that the end reads.
     check_cost(&c, "call", 75 * 32 + 2 * 48, 75 * 32 + 2 * 48, 256 + 2 * 320 + 152, 128 + 128 + 24,
                128 + 64 + 128);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
-#undef STARTED
+    end(&c, &module);
 }
 
 #define F32_1 " 3:{2:11 3:[1]}"
-#define START(id, operand, sub)                                                                    \
-    " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[" operand "] 38:[" sub "] "                 \
-    "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{2:11 3:[8,4]} 4:{2:4}}} "
 
 // Of what is started within what is started that counts which a root needs or waits for; what
 // unneeded code calls has no costs.
@@ -732,9 +719,11 @@ static void test_started_code(void) {
         "2:{1:\"i.s\" 2:\"sqrt\" 35:24 36:[21] 37:[22]" F32_8_4 "}",
         "1:\"outer\" 5:3 6:34 2:{1:\"o.p\" 2:\"parameter\" 35:31" F32_8_4 "} "
         "2:{1:\"o.n\" 2:\"negate\" 35:32 36:[31]" F32_8_4
-        "} " START("33", "31", "2") "2:{1:\"o.d\" 2:\"async-done\" 35:34 36:[33]" F32_8_4 "}",
+        "} " START("33", "31", "2",
+                   "2:11 3:[8,4]") "2:{1:\"o.d\" 2:\"async-done\" 35:34 36:[33]" F32_8_4 "}",
         "1:\"begins\" 5:4 6:42 2:{1:\"b.p\" 2:\"parameter\" 35:41" F32_8_4
-        "} " START("43", "41", "3") "2:{1:\"b.d\" 2:\"async-done\" 35:42 36:[43]" F32_8_4 "}",
+        "} " START("43", "41", "3",
+                   "2:11 3:[8,4]") "2:{1:\"b.d\" 2:\"async-done\" 35:42 36:[43]" F32_8_4 "}",
         "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[4]" F32_8_4 "}"};
     struct xpl_buf module = module_of(texts, 5, 9);
     struct costs c;
@@ -745,8 +734,7 @@ static void test_started_code(void) {
     check_cost(&c, "a.n", 0, 0, 0, 0, 0);
     check_cost(&c, "o.n", 0, 0, 0, 0, 0);
     check_cost(&c, "call", 76 * 32 + 64, 76 * 32 + 64, 512 + 2 * 152, 256 + 2 * 24, 4 * 128);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // What is started again is not visited again: that start keeps bytes of its operand and result.
@@ -755,8 +743,9 @@ static void test_started_again(void) {
         "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
         "2:{1:\"r.s\" 2:\"sqrt\" 35:12 36:[11]" F32_8_4 "}",
         "1:\"called\" 5:3 6:32 2:{1:\"c.p\" 2:\"parameter\" 35:31" F32_8_4
-        "} " START("33", "31", "4") START("34", "31", "4") "2:{1:\"done\" 2:\"async-done\" 35:32 "
-                                                           "36:[34]" F32_8_4 "}",
+        "} " START("33", "31", "4", "2:11 3:[8,4]")
+            START("34", "31", "4", "2:11 3:[8,4]") "2:{1:\"done\" 2:\"async-done\" 35:32 "
+                                                   "36:[34]" F32_8_4 "}",
         "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
     struct xpl_buf module = module_of(texts, 3, 9);
     struct costs c;
@@ -764,8 +753,7 @@ static void test_started_again(void) {
     check_cost(&c, "s33", 0, 0, 0, 0, 0);
     check_cost(&c, "s34", 0, 0, 388, 128, 0);
     check_cost(&c, "call", 75 * 32, 75 * 32, 256 + 388 + 152, 128 + 128 + 24, 128 + 260 + 128);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 }
 
 // 2^24 + 1 is no float, so the order of a sum shows: an operand comes before what is waited for,
@@ -789,8 +777,20 @@ static void test_order_of_sums(void) {
     const float flops = (float)(3 + 3 * n) + 6.0F + (float)(3 * n);
     const float bytes = (float)(8 + 8 * n) + 12.0F + (float)(8 * n);
     check_cost(&c, "call", (int64_t)flops, (int64_t)flops, (int64_t)bytes, 8 * n + 8, 8 * n + 16);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
+}
+
+// Bytes of a result's arrays are floats, rounded after each: 8 more than 372,000,000 are none.
+static void test_many_results(void) {
+#define FOUR " 3:{2:13 4:{2:11 3:[93000000]} 4:{2:15 3:[1]} 4:{2:15 3:[1]} 4:{2:15 3:[1]}}} "
+    static const char *const texts[] = {"1:\"main\" 5:9 6:2 2:{1:\"p\" 2:\"parameter\" 35:1" FOUR
+                                        "2:{1:\"b\" 2:\"opt-barrier\" 35:2 36:[1]" FOUR};
+    struct xpl_buf module = module_of(texts, 1, 9);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "b", 0, 0, 372000000 + 32, 0, 0);
+    end(&c, &module);
+#undef FOUR
 }
 
 // Parts of a tuple that a fusion takes and gives are read and written each by itself.
@@ -828,8 +828,7 @@ static void test_tuples_of_fusions(void) {
     // What is updated in place is neither read nor written but for the update.
     check_cost(&c, "update.f", 0, 0, 32 + 32, 32, 32);
     check_cost(&c, "updates.f", 24, 24, 32 + 32 + 32, 32, 64);
-    xpl_arena_fini(&c.a);
-    xpl_buf_fini(&module);
+    end(&c, &module);
 #undef PAIR
 }
 
@@ -865,6 +864,7 @@ int main(void) {
     test_started_code();
     test_started_again();
     test_order_of_sums();
+    test_many_results();
     test_tuples_of_fusions();
     test_lost_collectives();
     test_lost_gemms();
