@@ -500,6 +500,12 @@ def custom_call(p, name):
         i.called_computation_ids.append(p.m.computations[0].id)
     if r.random() < 0.1:
         i.literal.CopyFrom(p.literal(F32, [2]))
+    if r.random() < 0.3:
+        i.window.SetInParent()
+        for _ in range(r.randint(0, 2)):
+            i.window.dimensions.add(size=r.choice([1, 3]), stride=r.choice([1, 2]), window_dilation=1, base_dilation=1, padding_high=r.choice([0, 1]))
+    if r.random() < 0.2:
+        i.convolution_dimension_numbers.SetInParent()
     return i
 
 

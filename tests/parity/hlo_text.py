@@ -8,7 +8,7 @@ Each different program of the profiles below tests/data and DIR, then N random o
 graph_viewer makes (short_txt, long_txt, long_txt with metadata, pbtxt), the neighbours of some instructions (adj_nodes), and
 the text of every instruction as OpStats carry it, asked through a profile of a GPU that ran each once; these also have what it
 costs.  XProf has no JSON of a program: ours must be read back as the same message.  Then N random programs that are made for
-costs alone (hlo_cost_programs.py), after the cases there that once differed, without their texts.  BUILD has tests/parity/hlo_text.  What differs is written to --out.
+costs alone (hlo_cost_programs.py), after the cases there that once differed; of every fifth the texts, too.  BUILD has tests/parity/hlo_text.  What differs is written to --out.
 A random program that XProf refuses is counted; at least half must be answered.
 """
 import argparse
@@ -239,7 +239,11 @@ def main():
             if c.refused > before:
                 c.note(make.__name__, b"", "case", b"costs", b"<refused>")
         for n in range(a.costs):
-            c.cost_program(f"cost-{a.seed}-{n}", hlo_cost_programs.CostProgram(a.seed, n).proto.SerializeToString())
+            label, data = f"cost-{a.seed}-{n}", hlo_cost_programs.CostProgram(a.seed, n).proto.SerializeToString()
+            if n % 5:
+                c.cost_program(label, data)
+            else:
+                c.program(label, data, True)
         crashes = xprof.crashes
     ours.close()
     random_refused = c.refused - refused

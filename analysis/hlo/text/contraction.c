@@ -308,8 +308,18 @@ static void put_padding_type(struct hlo_text *t, const struct xpl_hlo_message *i
     if (type == 2) TXT(t, ", padding_type=PADDING_SAME");
 }
 
+// A custom call shows a window that it has, if it is one of no dimensions, too.
+static void put_call_window(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
+    struct xpl_hlo_message w;
+    txt_read(t, xpl_hlo_bytes(in, HLO_INSTR_WINDOW), &w);
+    if (xpl_hlo_has(in, HLO_INSTR_WINDOW) && !xpl_hlo_has(&w, HLO_WINDOW_DIMENSIONS))
+        TXT(t, ", window={}");
+    else
+        txt_window(t, index, in);
+}
+
 void txt_custom_call(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
-    txt_window(t, index, in);
+    put_call_window(t, index, in);
     put_dim_labels(t, in);
     put_group_counts(t, in);
     put_padding_type(t, in);
