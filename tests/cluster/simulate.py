@@ -13,7 +13,9 @@ push  as an aggregator does it with a balancer of round robin: each host is sent
 
 What is printed is the time until all is done, divided by the ideal: the time in which the workers'
 speeds, as they come and go, add up to the work.  --check fails unless every host is done exactly
-once, or set aside, and pull stays within the limits below.
+once, or set aside, and pull stays within the limits below.  Nobody knows how long a host takes, and
+none is taken from a worker that has begun it: so the last to be begun may be the longest, by the
+slowest worker, and all may have to wait for that, once more after each lease that was lost.
 """
 import argparse
 import heapq
@@ -23,8 +25,10 @@ import sys
 CLAIM_S = 0.005  # from one job to the next: a statement on a busy database
 KEEPALIVE_S = 70.0
 ATTEMPTS = 3
-LIMITS = {"equal": 1.05, "one slow of 16": 1.3, "mixed sizes, 3 slow": 1.3,
-          "5% die": 1.3, "5% freeze": 1.3, "all of it, 2 killers": 1.6}
+# Of the ideal: of hosts of equal size, whatever the seed; of others with the seed of docs/scale.md, as
+# their longest one may be anywhere.
+LIMITS = {"equal": 1.05, "one slow of 16": 1.3}
+WITH_SEED_1 = {"mixed sizes, 3 slow": 1.3, "5% die": 1.3, "5% freeze": 1.3, "all of it, 2 killers": 1.6}
 
 
 class Worker:
@@ -153,6 +157,15 @@ def push(work, workers, killers):
     return out
 
 
+def bound(best, work, workers, lease, killers):
+    """No run of pull takes longer.  A worker is idle only when nobody's lease is over and nothing waits."""
+    longest = max(w for h, w in enumerate(work) if h not in killers) / min(w.speed for w in workers)
+    # A job is lost with its worker, in ATTEMPTS - 1 of them at most, or else it is set aside.
+    losses = ATTEMPTS if killers else min(ATTEMPTS - 1, sum(w.ends < float("inf") for w in workers))
+    asks = 2.0 if losses else 0.0  # an idle worker asks each second; one that was killed is away for two
+    return best * (1 + CLAIM_S * len(work) / sum(work)) + longest + losses * (longest + lease + asks)
+
+
 def sizes(rng, n, mixed):
     return [0.2 * rng.lognormvariate(0, 1) if mixed else 0.2 for _ in range(n)]
 
@@ -197,8 +210,12 @@ def main():
               f" {a.lost:6d}")
         if not a.is_right(killers) or not b.is_right(killers):
             wrong.append(f"{name}: a host is not done exactly once")
-        if a.makespan / best > LIMITS[name]:
+        limits = {**LIMITS, **(WITH_SEED_1 if o.seed == 1 else {})}
+        if a.makespan / best > limits.get(name, float("inf")):
             wrong.append(f"{name}: pull takes {a.makespan / best:.2f} times the ideal")
+        most = bound(best, work, workers, o.lease, killers)
+        if a.makespan > most:
+            wrong.append(f"{name}: pull takes {a.makespan:.1f} s of at most {most:.1f}")
         if a.makespan > b.makespan * 1.05:
             wrong.append(f"{name}: push is faster")
     if o.check and wrong:
