@@ -210,7 +210,9 @@ static void enum_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
     Tensorflow__EnumProfileSessionsAndToolsResponse m;
     tensorflow__enum_profile_sessions_and_tools_response__init(&m);
-    if (fill_sessions(snap, &arena, &m))
+    if (xpl_request_need_scan(snap, &err) != XPL_OK)
+        xpl_rpc_finish_error(c, &err);
+    else if (fill_sessions(snap, &arena, &m))
         xpl_rpc_finish_message(c, &m.base);
     else
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");

@@ -27,7 +27,8 @@ typedef Xplaned__V1__Host host_msg;
 struct watch { // a call's user data
     struct watch *next;
     struct xpl_rpc_call *call;
-    bool listed;
+    bool listed, only_changes;
+    bool waits;     // until LOGDIR was listed for the first time: what is there then was before
     size_t backlog; // events that may wait to be read
     char prefix[];  // NUL-terminated
 };
@@ -326,8 +327,10 @@ static bool add_watch(struct xpl_svc_session *s, struct watch *w, bool only_chan
         for (size_t i = 0; !only_changes && i < snap->n_sessions; i++)
             send_session(s, w, XPLANED__V1__SESSION_EVENT__KIND__KIND_PRESENT, &snap->sessions[i],
                          backlog);
+        w->waits = snap->unscanned;
+        w->only_changes = only_changes;
         xpl_snapshot_unref(snap);
-        send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL, backlog);
+        if (!w->waits) send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL, backlog);
         w->backlog = backlog;
         w->next = s->watches;
         s->watches = w;
@@ -376,9 +379,23 @@ static void send_to_watches(struct xpl_svc_session *s, Xplaned__V1__SessionEvent
     for (struct watch *w = s->watches, *next; w; w = next) {
         next = w->next;
         struct xpl_rpc_call *const c = w->call;
-        send_session(s, w, kind, one, w->backlog);
+        const bool present = w->waits && kind == XPLANED__V1__SESSION_EVENT__KIND__KIND_ADDED;
+        if (!present || !w->only_changes)
+            send_session(s, w, present ? XPLANED__V1__SESSION_EVENT__KIND__KIND_PRESENT : kind, one,
+                         w->backlog);
         // One that was ended for reading too slowly gets no on_cancel.  w goes with its call.
         if (xpl_rpc_call_finished(c) && remove_watch(s, w)) xpl_rpc_call_unref(c);
+    }
+    pthread_mutex_unlock(&s->mu);
+}
+
+// What was there when they began is known now, and was sent.
+static void end_waits(struct xpl_svc_session *s) {
+    pthread_mutex_lock(&s->mu);
+    for (struct watch *w = s->watches; w; w = w->next) {
+        if (w->waits && !xpl_rpc_call_finished(w->call))
+            send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL, w->backlog);
+        w->waits = false;
     }
     pthread_mutex_unlock(&s->mu);
 }
@@ -403,6 +420,7 @@ void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapsho
         i += order <= 0;
         k += order >= 0;
     }
+    if (!after->unscanned) end_waits(s);
 }
 
 void xpl_svc_session_stop(struct xpl_svc_session *s) {

@@ -8,8 +8,10 @@ import datetime
 import http.server
 import json
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 import unittest
@@ -112,6 +114,44 @@ class Stub(OfStub):
             got.append(answer)
         self.assertEqual(got, expected)
         self.assertEqual((self.bucket.count("get", 206), second.count("get", 206)), (3, 1))
+
+    def call(self, daemon, method, *more):
+        """A method of gRPC with an empty message, by curl: what came, and the trailers, when it has ended."""
+        body, out = self.place / "empty", self.place / method.replace("/", "_")
+        body.write_bytes(bytes(5))
+        process = subprocess.Popen(["curl", "-sSN", "--http2-prior-knowledge", "--max-time", "20", "-D", f"{out}.head", "-H",
+                                    "content-type: application/grpc", "-H", "te: trailers", "--data-binary", f"@{body}",
+                                    "-o", out, f"http://{daemon.address}/{method}"], stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait, 60)
+        self.addCleanup(process.kill)
+        return process, out
+
+    @unittest.skipUnless(shutil.which("curl"), "no curl")
+    def test_unlisted(self):
+        """Before the bucket was listed nobody is told that there is no session: callers are refused, watchers wait."""
+        go = threading.Event()
+        self.addCleanup(go.set)
+        self.put_run("run")
+        self.bucket.faults.append(lambda handler, kind, key: kind == "list" and not go.wait(30))
+        daemon = self.started(listed=False)
+        asked, head = self.call(daemon, "tensorflow.ProfileAnalysis/EnumSessions")
+        self.assertEqual(asked.wait(60), 0)
+        self.assertIn("grpc-status: 14", head.with_name(head.name + ".head").read_text())
+        _, events = self.call(daemon, "xplaned.v1.SessionService/WatchSessions")
+        wait_until("the watch is open", lambda: events.with_name(events.name + ".head").exists())
+        time.sleep(1)
+        self.assertEqual(events.read_bytes() if events.exists() else b"", b"")
+        go.set()
+        wait_until("the watch knows all", lambda: events.exists() and events.read_bytes().endswith(b"\0\0\0\0\2\x08\5"))
+        kinds, at, data = [], 0, events.read_bytes()
+        while at < len(data):
+            kinds.append(data[at + 6])
+            at += 5 + int.from_bytes(data[at + 1:at + 5], "big")
+        self.assertEqual(kinds, [1, 5])  # PRESENT, SYNCED
+        self.wait_listed(daemon)
+        asked, head = self.call(daemon, "tensorflow.ProfileAnalysis/EnumSessions")
+        self.assertEqual(asked.wait(60), 0)
+        self.assertIn(b"run", head.read_bytes())
 
     def test_new_and_gone(self):
         self.put_run("one")
