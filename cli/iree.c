@@ -251,6 +251,17 @@ static int unknown_report(const char *name) {
     return XPL_EXIT_USAGE;
 }
 
+// --rocm_library_path, which is an option of att alone.
+static int no_decoder(const char *report) {
+    if (strcmp(report, "att") == 0)
+        return xpl_failed(
+            XPL_UNIMPLEMENTED,
+            "executable traces are not decoded: that needs AMD's rocprof-trace-decoder "
+            "and comgr; `iree att FILE --id N -o OUT` gives the bytes of one");
+    (void)fprintf(stderr, "xplanectl: command '%s' does not support --rocm_library_path\n", report);
+    return XPL_EXIT_USAGE;
+}
+
 int xpl_cmd_iree(const struct xpl_args *args) {
     const char *const name = args->n_rest > 1 ? args->rest[1] : "";
     if (strcmp(name, "capture") == 0) return xpl_program_capture(args);
@@ -262,11 +273,7 @@ int xpl_cmd_iree(const struct xpl_args *args) {
         list_reports(stderr);
         return XPL_EXIT_USAGE;
     }
-    if (args->rocm_library_path)
-        return xpl_failed(
-            XPL_UNIMPLEMENTED,
-            "executable traces are not decoded: that needs AMD's rocprof-trace-decoder "
-            "and comgr; `iree att FILE --id N -o OUT` gives the bytes of one");
+    if (args->rocm_library_path) return no_decoder(name);
     if (!args->logdir && xpl_run_place(args, args->rest[2]) == XPL_RUN_SESSION)
         return report_session(args, report);
     struct output o = {0};

@@ -444,6 +444,10 @@ class Words(Case):
         for place in ([BUNDLE], ["my_run"]):
             err = self.says(2, "iree", "memory", *place, "--id", "9223372036854775808")
             self.assertIn("no id: \"9223372036854775808\"", err)
+            self.assertIn("command 'summary' does not support --rocm_library_path",
+                          self.says(2, "iree", "summary", *place, "--rocm_library_path", "/opt"))
+            self.assertIn("executable traces are not decoded",
+                          self.says(1, "iree", "att", *place, "--rocm_library_path", "/opt"))
         self.assertIn("`xplanectl tools my_run` lists", self.says(1, "summary", "my_run"))
 
     def test_damaged_bundle(self):
