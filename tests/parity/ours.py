@@ -29,7 +29,7 @@ class Ours:
         if p.returncode == 0:
             with open(self.out, "rb") as f:
                 return "answer", f.read()
-        if p.returncode == 1 and b"Sanitizer" not in p.stderr and b"runtime error" not in p.stderr:
+        if p.returncode in (1, 2) and b"Sanitizer" not in p.stderr and b"runtime error" not in p.stderr:
             return "none", p.stderr
         self.crashes += 1
         return "crash", p.stderr + f" (exit status {p.returncode})".encode()
