@@ -194,6 +194,28 @@ def overview_nothing_found(tab):
     assert "No device did anything" in tab.page.inner_text(".findings")
 
 
+def input_verdicts_agree(tab):
+    """What findings counts as waiting for input, XProf's sentence may not: the pages do not say both."""
+    session = "cpu/jax_8dev_shardmap"
+    answer = tool_answer(tab, session, "findings")
+    wait = {
+        **tool_answer(tab, HOSTS, "findings")["findings"][0],
+        "kind": "input_wait",
+        "share_percent": 28.8,
+        "advice": "Load the next batch early.",
+    }
+    for page, place in (("overview", ".next .lead"), ("input", ".verdict p")):
+        tab.answer("findings", lambda q: answer)
+        tab.session(session, page)
+        wait_until("XProf's sentence", lambda: "NOT input-bound" in tab.page.inner_text(place))
+        tab.answer("findings", lambda q: {**answer, "findings": [*answer["findings"], wait]})
+        tab.session(session, page)
+        said = "The program waits for input in 28.8 % of the time. Load the next batch early."
+        wait_until("what is waited for", lambda: tab.page.inner_text(place) == said)
+        shown = tab.page.inner_text("main")
+        assert "NOT input-bound" not in shown and "skip the rest" not in shown, shown
+
+
 def overview_without_steps(tab):
     tab.session(GPU, "overview")
     assert "No steps in this profile" in tab.page.inner_text("main")
@@ -1007,6 +1029,7 @@ TESTS = [
     overview_verdict,
     overview_all_steps,
     overview_nothing_found,
+    input_verdicts_agree,
     overview_without_steps,
     ops_table,
     ops_scrolls_to_the_end,

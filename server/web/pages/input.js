@@ -2,25 +2,30 @@
 // Input pipeline: where step time goes, and what the host does to feed the device.
 
 import {h, plain} from '../lib/dom.js';
+import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
+import {aboutInput} from './verdict.js';
 import {parts} from '../lib/chart.js';
 
 export default {
   title: 'Input pipeline',
   tool: 'input_pipeline_analyzer',
   async render(ctx) {
+    const found = api.tool(ctx.session.name, 'findings', ctx.hosts, {}, ctx.signal).then((a) => a.data, () => null);
     const all = (await ctx.load('input_pipeline_analyzer')).map(columns);
     const step = all.find((t) => column(t, 'stepnum')), host = all.find((t) => column(t, 'opName'));
     const advice = all.find((t) => t.columns.length === 1 && t.columns[0].id === 'link');
     ctx.root.append(h('h1', {}, 'Input pipeline'));
     if (step && step.props.input_conclusion) {
-      ctx.root.append(h('section', {class: 'card verdict'}, h('p', {}, step.props.input_conclusion),
-          step.length && step.props.summary_nextstep ? h('p', {class: 'muted'}, step.props.summary_nextstep) :
-                                                       ''));
+      const said = aboutInput(step.props.input_conclusion, await found);
+      ctx.root.append(h('section', {class: 'card verdict'}, h('p', {}, said),
+          step.length && step.props.summary_nextstep && said === step.props.input_conclusion ?
+              h('p', {class: 'muted'}, step.props.summary_nextstep) :
+              ''));
     }
     if (step && step.length) {
       const names =

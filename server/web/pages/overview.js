@@ -7,7 +7,7 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
-import {verdict} from './verdict.js';
+import {aboutInput, verdict} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -134,7 +134,8 @@ function tip(ctx, text) {
   return h('li', {}, words);
 }
 
-function next(ctx, recommendation) {
+// DONE resolves to what findings answered: it may come later, and may say more than XProf's sentence.
+function next(ctx, recommendation, done) {
   const p = recommendation.props;
   const said = [
     p.statement, p.device_collectives_statement, p.kernel_launch_statement, p.all_other_statement,
@@ -152,8 +153,12 @@ function next(ctx, recommendation) {
       groups.get(title).push(tip(ctx, text.values[i]));
     });
   }
+  const lead = h('p', {class: 'lead'}, said[0]);
+  done.then((found) => {
+    lead.textContent = aboutInput(said[0] || '', found);
+  });
   return h('section', {class: 'card next', 'aria-labelledby': 'next'},
-      h('h2', {id: 'next'}, 'What to do next'), said.map((x, i) => h('p', {class: i ? '' : 'lead'}, x)),
+      h('h2', {id: 'next'}, 'What to do next'), said.length ? lead : '', said.slice(1).map((x) => h('p', {}, x)),
       [...groups].map(([title, items]) => [h('h3', {}, title), h('ul', {}, items)]));
 }
 
@@ -193,7 +198,7 @@ export default {
     ctx.root.append(rest);
     ctx.root.append(h('div', {class: 'columns'}, h('div', {}, ops(ctx, analysis)),
         h('div', {}, environment(env, ctx.session))));
-    ctx.root.append(next(ctx, recommendation));
+    ctx.root.append(next(ctx, recommendation, done));
     if (warn) ctx.root.append(warn);
     const latency = all.find((t) => column(t, 'percentile'));
     if (latency && latency.length) {

@@ -208,7 +208,17 @@ function longest(ctx, rows, hosts, times) {
   }));
 }
 
-// Starts to ask; {first, rest}: two places, which fill when the answers are there.
+// XProf's sentence about input, which knows tf.data and infeed alone, or, where it says the opposite of FOUND (the
+// answer of findings, or null), the share that is waited for.
+export function aboutInput(sentence, found) {
+  const wait = found?.findings.find((f) => f.kind === 'input_wait');
+  return wait && /NOT input-bound/.test(sentence) ?
+      `The program waits for input in ${format.fraction(wait.share_percent / 100)} of the time. ${wait.advice}` :
+      sentence;
+}
+
+// Starts to ask; {first, rest, done}: two places, which fill when the answers are there, and what findings answered
+// once it did, or null.
 export function verdict(ctx) {
   const first = h('div', {class: 'stack'}), rest = h('div', {class: 'stack'});
   const ask = (tool, options) => api.tool(ctx.session.name, tool, ctx.hosts, options, ctx.signal);
@@ -216,10 +226,12 @@ export function verdict(ctx) {
                    .then(([found, times]) => {
                      first.append(findings(ctx, found.data), devices(times.data.hosts));
                      rest.append(steps(ctx, times.data.hosts));
+                     return found.data;
                    })
                    .catch((e) => {
                      if (e.name !== 'AbortError')
                        first.append(h('p', {class: 'note'}, `What makes it slow is not known: ${e.message}`));
+                     return null;
                    });
   return {first, rest, done};
 }
