@@ -48,11 +48,19 @@ static size_t find_name(xpl_str_t s, xpl_str_t name) {
     return s.len;
 }
 
-xpl_str_t xpl_sql_missing_table(const char *message) {
-    static const char begin[] = "no such table: ";
-    if (strncmp(message, begin, sizeof begin - 1) != 0) return (xpl_str_t){"", 0};
-    const char *const name = message + sizeof begin - 1, *const dot = strrchr(name, '.');
+static xpl_str_t missing(const char *message, const char *begin) {
+    const size_t n = strlen(begin);
+    if (strncmp(message, begin, n) != 0) return (xpl_str_t){"", 0};
+    const char *const name = message + n, *const dot = strrchr(name, '.');
     return xpl_str_from(dot ? dot + 1 : name);
+}
+
+xpl_str_t xpl_sql_missing_table(const char *message) {
+    return missing(message, "no such table: ");
+}
+
+xpl_str_t xpl_sql_missing_column(const char *message) {
+    return missing(message, "no such column: ");
 }
 
 size_t xpl_sql_character_at(xpl_str_t statement, size_t byte) {

@@ -86,8 +86,12 @@ static xpl_status_t failed(struct running *r, int rc) {
                          "the statement needs more memory than %" PRIu64 " MiB",
                          r->q->limits.memory >> 20);
     const char *const what = sqlite3_errmsg(r->db);
-    struct xpl_near near = xpl_near_begin(xpl_sql_missing_table(what));
-    if (near.given.len) xpl_sql_guard_near(&near);
+    const xpl_str_t table = xpl_sql_missing_table(what);
+    struct xpl_near near = xpl_near_begin(table.len ? table : xpl_sql_missing_column(what));
+    if (table.len)
+        xpl_sql_guard_near(&near);
+    else if (near.given.len)
+        xpl_sql_near_columns(r->q->statement, &near);
     if (at)
         XPL_RETURN_ERROR(err, status_of(rc), "character %zu: %s%s", at, plain(what),
                          xpl_near_text(&near, hint));

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/text/near.h"
+
 // ---- the tables ----
 
 static const struct column_row {
@@ -351,6 +353,13 @@ static const sqlite3_module module = {
     .xColumn = column,
     .xRowid = rowid,
 };
+
+void xpl_sql_near_columns(xpl_str_t statement, struct xpl_near *near) {
+    for (size_t i = 0; i < N_TABLES; i++)
+        for (int k = 0; xpl_str_has(statement, xpl_str_from(tables[i].name)) && k < tables[i].n;
+             k++)
+            xpl_near_add(near, xpl_str_from(columns[tables[i].columns[k]].name));
+}
 
 bool xpl_sql_is_declared(const char *name) {
     for (size_t i = 0; i < N_TABLES; i++)

@@ -218,7 +218,9 @@ class Sql(Case):
                 ("SELECT * FROM sqlite_master", 1, "sqlite_master"), ("SELECT * FROM pragma_database_list", 1, "a statement reads tables"),
                 ("SELECT * FROM dbstat", 1, "a statement reads tables"), ("SELECT load_extension('/x')", 1, "load_extension"),
                 ("SELECT 1; DELETE FROM events", 2, "character 10: one statement"), ("", 2, "no statement"), (" -- nothing", 2, "no statement"),
-                ("SELECT nme FROM events", 2, "character 8: no such column: nme"), ("SELEC 1", 2, "character 1:"),
+                ("SELECT nme FROM events", 2, 'character 8: no such column: nme; did you mean "name"?'),
+                ("SELECT e.strat_ps FROM events e", 2, 'no such column: e.strat_ps; did you mean "start_ps"?'),
+                ("SELECT strat_ps FROM planes", 2, "no such column: strat_ps\n"), ("SELEC 1", 2, "character 1:"),
                 ("SELECT", 2, "character 7: incomplete input"), ("SELECT (1", 2, "character 10: incomplete input"),
                 # Characters, not bytes; a table is found by its name, not in texts or comments.
                 ("SELECT 'é', nme FROM events", 2, "character 13: no such column: nme"), ("SELECT 'é'; SELECT 2", 2, "character 12: one statement"),
