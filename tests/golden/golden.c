@@ -199,9 +199,9 @@ static void refuse(struct golden *g, const char *line, const char *tool, const c
     const int code = run(g, tool, NULL, 0);
     size_t n = 0;
     char *const said = slurp(g->err, &n);
-    if (code != (strcmp(status, "INVALID_ARGUMENT") == 0 ? 2 : 1))
+    if (code != atoi(status))
         problem(g, line, code == 0 ? "it was answered" : "another exit status");
-    else if (!said || !strstr(said, status) || !strstr(said, text))
+    else if (!said || !strstr(said, text))
         problem(g, line, said ? said : "silent");
     free(said);
 }

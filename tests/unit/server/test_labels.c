@@ -242,24 +242,26 @@ static void test_select(void) {
         make_session(names[i]);
         shell("touch -d 2026-01-0%d %s/log/%s/h.xplane.pb", i + 1, top, names[i]);
     }
-    shell("mkdir %s/log/six && touch %s/log/six/x.ireeprof", top, top);
+    // A bundle of IREE is a session, too.
+    shell("mkdir %s/log/six && touch -d 2026-01-06 %s/log/six/x.ireeprof", top, top);
     struct fixture f = start();
     struct xpl_error err = {0};
     CHECK_EQ(change(&f, "one", "nightly", NULL, &err), XPL_OK);
     CHECK_EQ(change(&f, "a/three", "nightly", NULL, &err), XPL_OK);
-    expect_selected(&f, (struct xpl_follow_query){0}, XPL_OK, "ab/five a/b/four a/three two one");
-    expect_selected(&f, (struct xpl_follow_query){.last = 2}, XPL_OK, "ab/five a/b/four");
+    expect_selected(&f, (struct xpl_follow_query){0}, XPL_OK,
+                    "six/x ab/five a/b/four a/three two one");
+    expect_selected(&f, (struct xpl_follow_query){.last = 3}, XPL_OK, "six/x ab/five a/b/four");
     expect_selected(&f, (struct xpl_follow_query){.label = XPL_STR("nightly")}, XPL_OK,
                     "a/three one");
     expect_selected(&f, (struct xpl_follow_query){.directory = XPL_STR("a/")}, XPL_OK,
                     "a/b/four a/three");
     expect_selected(&f, (struct xpl_follow_query){.directory = XPL_STR("."), .last = 1}, XPL_OK,
-                    "ab/five");
+                    "six/x");
     expect_selected(
         &f, (struct xpl_follow_query){.label = XPL_STR("nightly"), .directory = XPL_STR("a")},
         XPL_OK, "a/three");
     expect_selected(&f, (struct xpl_follow_query){.since_ms = INT64_C(1767400000000)}, XPL_OK,
-                    "ab/five a/b/four");
+                    "six/x ab/five a/b/four");
     expect_selected(&f, (struct xpl_follow_query){.label = XPL_STR("nightl")}, XPL_NOT_FOUND,
                     "did you mean \"nightly\"");
     expect_selected(&f, (struct xpl_follow_query){.label = XPL_STR("a b")}, XPL_INVALID_ARGUMENT,
