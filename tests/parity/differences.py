@@ -135,14 +135,15 @@ def unsorted_begins(spaces):
 
 
 def take_rows(x, begins):
-    """Takes the Launch Stats out of a trace, and what begins at one of `begins`; returns when each began, in picoseconds."""
+    """Takes the Launch Stats out of a trace, and what begins at one of `begins`; returns each as (when it began, in picoseconds, name, the
+    rest)."""
     def taken(begin, name):
         return begin in begins or (name or "").startswith(LAUNCH_STATS)
     out, keep = [], []
     for e in x.get("traceEvents", []):
         begin = round(e["ts"] * 1e6) if e.get("ph") == "X" else None
         if begin is not None and taken(begin, e["name"]):
-            out.append(begin)
+            out.append((begin, e["name"], e.get("dur")))
         else:
             keep.append(e)
     if "traceEvents" in x:
@@ -151,7 +152,7 @@ def take_rows(x, begins):
     rows = []
     for row in x.get("complete_events", []):
         mine = [e for e in row["events"] if taken(e[0], e[2])]
-        out += [e[0] for e in mine]
+        out += [(e[0], e[2], e[1]) for e in mine]
         row["events"] = [e for e in row["events"] if e not in mine]
         rows += [row] if row["events"] else []
     if "complete_events" in x:
@@ -167,17 +168,25 @@ def hide_numbers(x, begins):
             e.get("args", {}).pop("uid", None)
 
 
+def begins_with(name, options):
+    """Whether a search may find it; one of metadata finds what has other names, too."""
+    prefix = options.get("search_prefix")
+    return not prefix or options.get("search_metadata") == "true" or (name or "").startswith(prefix)
+
+
 def trace_rows(tool, expected, got, given):
     """XProf stores Launch Stats in the order of a hash table, and lines that are recorded out of order as they are, so that windows show
-    some that lie outside and miss others.  Ours may not begin behind the window; that none is missing is seen where the whole trace is
-    asked for, which nothing excuses."""
-    if tool != "trace_viewer@" or not isinstance(expected, dict) or not isinstance(got, dict) or not any(given.options.get(k) for k in WINDOW):
+    some that lie outside and miss others, and searches show others that begin at the same time.  Ours may not begin behind the window, and
+    must begin with what was searched; that none is missing is seen where the whole trace is asked for, which nothing excuses."""
+    asked = any(given.options.get(k) for k in (*WINDOW, "search_prefix"))
+    if tool != "trace_viewer@" or not isinstance(expected, dict) or not isinstance(got, dict) or not asked:
         return None
     begins, last = unsorted_begins(given.spaces), last_begin(given.options)
     theirs, ours = take_rows(expected, begins), take_rows(got, begins)
     for answer in (expected, got):
-        hide_numbers(answer, set(theirs) | set(ours))
-    return (expected, got) if theirs != ours and (last is None or all(b <= last + 1e3 for b in ours)) else None
+        hide_numbers(answer, {begin for begin, *_ in theirs + ours})
+    right = all((last is None or begin <= last + 1e3) and begins_with(name, given.options) for begin, name, _ in ours)
+    return (expected, got) if theirs != ours and right else None
 
 
 def names_of(spaces):
