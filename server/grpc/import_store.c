@@ -131,8 +131,12 @@ static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload 
     struct whole w = {.upload = u, .format = format_of(suffix), .suffix = suffix, .bytes = bytes};
     if (u->grows && !w.format->length_end)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s does not grow", w.format->name);
-    XPL_TRY(check_new(s, &w, err));
-    return put(s, &w, ret, err);
+    // What is compared with the new file must be what the new file replaces.
+    if (u->grows) XPL_TRY(xpl_session_writer_hold(s, err));
+    xpl_status_t st = check_new(s, &w, err);
+    if (st == XPL_OK) st = put(s, &w, ret, err);
+    if (u->grows) xpl_session_writer_let_go(s);
+    return st;
 }
 
 static xpl_status_t map_and_store(struct xpl_session_writer *s, const struct xpl_upload *u,

@@ -24,6 +24,7 @@ xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_e
 // Checks the upload by its format, and stores its bytes as they are.  DATA_LOSS, RESOURCE_EXHAUSTED
 // (too large, full disk), INVALID_ARGUMENT: files of its format do not grow.  ALREADY_EXISTS: the
 // session has such a host, in whatever format, and that is not the beginning of one that grows.
+// ABORTED: another one that grows is being stored in the session.
 xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
                               struct xpl_profile_writer_file *ret, struct xpl_error *err)
     XPL_NODISCARD;

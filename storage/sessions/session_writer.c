@@ -424,6 +424,17 @@ int xpl_session_writer_open_file(const struct xpl_session_writer *s, const char 
     return openat(s->fd[3], file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
+xpl_status_t xpl_session_writer_hold(struct xpl_session_writer *s, struct xpl_error *err) {
+    if (flock(s->fd[3], LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_ABORTED,
+                     "session %.100s: another import into it is under way; wait until it ends",
+                     s->name);
+}
+
+void xpl_session_writer_let_go(struct xpl_session_writer *s) {
+    (void)flock(s->fd[3], LOCK_UN);
+}
+
 void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp) {
     (void)unlinkat(s->fd[3], temp, 0);
 }

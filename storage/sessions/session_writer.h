@@ -123,6 +123,12 @@ xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char
                                         bool synced, struct xpl_error *err) XPL_NODISCARD;
 // Opens a file of the session's directory for reading, never a link; -1 with errno.
 int xpl_session_writer_open_file(const struct xpl_session_writer *s, const char *file);
+// Holds the session's directory against others who would hold it, in this process or another:
+// ABORTED when one does.  Where directories cannot be locked (NFS) it does nothing.
+xpl_status_t xpl_session_writer_hold(struct xpl_session_writer *s, struct xpl_error *err)
+    XPL_NODISCARD;
+// Lets it go, as xpl_session_writer_close does.
+void xpl_session_writer_let_go(struct xpl_session_writer *s);
 // Removes a hidden file.
 void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp);
 // Removes a file that was published: name + suffix.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -427,6 +428,14 @@ static void scenario_grows(void) {
     check_warnings(c, "run", false);
     CHECK(same_files(path, profile("iree/task-mlp-all.ireeprof")));
     CHECK(has_sessions(c, 1));
+    // While somebody else stores one there, who knows what would be replaced.
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run", dir);
+    const int held = open(path, O_RDONLY | O_DIRECTORY);
+    CHECK(held >= 0 && flock(held, LOCK_EX | LOCK_NB) == 0);
+    CHECK_EQ(import_grown(c, mine, "run", all, all), XPL_ABORTED);
+    CHECK_EQ(close(held), 0);
+    CHECK_EQ(import_grown(c, mine, "run", all, all), 0);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/h.ireeprof", dir);
     // Others: another bundle, one of another format, two files, the same without the word.
     xpl_import_file files[] = {{.path = profile("iree/sync-mlp-all.ireeprof"), .host = "h"},
                                {.path = profile("iree/sync-mlp-all.ireeprof"), .host = "b"}};
