@@ -11,7 +11,7 @@
 set -eu
 run="libgrpc29 libprotobuf-c1 libuv1 libsqlite3-0 zlib1g libjansson4 libmicrohttpd12 libgnutls30 libdeflate0 libzstd1 libxxhash0 libpcre2-8-0"
 build="gcc libstdc++-12-dev meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev libmicrohttpd-dev libgnutls28-dev libdeflate-dev libzstd-dev libxxhash-dev libpcre2-dev libpq-dev libcurl4-openssl-dev libssl-dev libexpat1-dev python3"
-test="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core openssl mmdebstrap wrk prometheus postgresql-15 pgbouncer haproxy zsh fish faketime iproute2"
+test="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core openssl mmdebstrap wrk curl prometheus postgresql-15 pgbouncer haproxy zsh fish faketime iproute2"
 package="debhelper dpkg-dev lintian python3-venv buildah"
 case ${1:-build} in
     run) packages=$run ;;
