@@ -248,14 +248,21 @@ static void keep_inside(struct inside *f, const struct cost_sums *sums) {
     }
 }
 
+// Many fusions may call one computation: its order is made once.
+static const uint32_t *order_of(struct xpl_hlo_costs *c, uint32_t computation) {
+    struct cost_computation *const k = c->computations[computation];
+    uint32_t n;
+    if (!k->order) k->order = xpl_hlo_post_order(c->m, &c->m->computations[computation], c->a, &n);
+    c->no_memory |= !k->order;
+    return k->order;
+}
+
 void xpl_cost_fusion(struct cost_visit *v) {
     struct xpl_hlo_costs *const c = v->c;
     const uint32_t k = xpl_cost_called(c, v->index, 0);
     if (k == UINT32_MAX || !c->computations[k]) return;
     struct inside f = {.v = v, .h = &c->m->computations[k]};
-    uint32_t n;
-    f.order = xpl_hlo_post_order(c->m, f.h, c->a, &n);
-    c->no_memory |= !f.order;
+    f.order = order_of(c, k);
     f.uses = xpl_cost_alloc(c, f.h->n, sizeof *f.uses);
     f.as_root = xpl_cost_alloc(c, f.h->n, 2 * sizeof *f.as_root);
     if (!f.order || !f.uses || !f.as_root) return;

@@ -105,8 +105,9 @@ struct cost_node { // an instruction
 };
 
 struct cost_computation {
-    uint8_t extent; // enum cost_extent: how much of it is needed
-    bool is_summed; // an instruction that calls it needs its sums
+    uint8_t extent;  // enum cost_extent: how much of it is needed
+    bool is_summed;  // an instruction that calls it needs its sums
+    uint32_t *order; // post order of one that is fused; NULL until it is needed
     struct cost_sums sums;
 };
 

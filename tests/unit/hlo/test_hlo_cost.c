@@ -832,6 +832,33 @@ static void test_tuples_of_fusions(void) {
 #undef PAIR
 }
 
+// Many fusions of one large computation: what is known of the computation is kept once, not with
+// each of them, which need less than EACH bytes for an instruction inside.
+static void test_fused_often(void) {
+    enum { N = 1000, FUSIONS = 1000, EACH = 32 };
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:1 6:1000");
+    char text[200];
+    for (int i = 0; i <= N; i++) {
+        (void)snprintf(text, sizeof text, "1:\"i%d\" 2:\"%s\" 35:%d 36:[%d]" F32_8_4, i,
+                       i ? "slice" : "parameter", i, i - 1);
+        if (i == 0) (void)snprintf(text, sizeof text, "1:\"i\" 2:\"parameter\" 35:0" F32_8_4);
+        struct xpl_buf in = wt_message(text);
+        mk_close(&c, 2, &in);
+    }
+    mk_close(&module, 3, &c);
+    c = wt_message("1:\"main\" 5:2 6:2000 2:{1:\"p\" 2:\"parameter\" 35:2000" F32_8_4 "}");
+    for (int i = 0; i < FUSIONS; i++) {
+        (void)snprintf(text, sizeof text,
+                       "1:\"u%d\" 2:\"fusion\" 11:\"kLoop\" 35:%d 36:[2000] 38:[1]" F32_8_4, i,
+                       i + 2001);
+        struct xpl_buf in = wt_message(text);
+        mk_close(&c, 2, &in);
+    }
+    mk_close(&module, 3, &c);
+    CHECK_EQ(asked(&module, "u999", (size_t)N * FUSIONS * EACH, NULL), XPL_OK);
+    xpl_buf_fini(&module);
+}
+
 static void test_limits(void) {
     struct xpl_buf module =
         entry_module("1:\"main\" 5:9 6:2 " P "2:{1:\"n\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
@@ -880,6 +907,7 @@ int main(void) {
     test_cancelling();
     test_many_dimensions();
     test_same_answers();
+    test_fused_often();
     test_limits();
     return 0;
 }
