@@ -787,6 +787,19 @@ def deep_links(tab):
         )
     tab.open("")
     assert tab.page.inner_text("main h1") == "Sessions"
+    # As base/text/near.h: what begins so may be nearer than what is mistyped; of long names the end counts.
+    many = ["x" * 80 + end for end in ("_run_b9", "_run_a1_longer", "_run_a2")]
+    for given, names, near in (
+        ("abcdef", ["abcdxy", "abcdefg"], "abcdefg"),
+        ("over", ["overview_page", "ovre"], "ovre"),
+        ("x" * 80 + "_run_a1", many, many[2]),
+        ("ab", ["abc"], ""),
+        ("elsewhere", ["sessions", "captures"], ""),
+    ):
+        said = tab.page.evaluate(
+            "async ([given, names]) => (await import('./lib/near.js')).near(given, names)", [given, names]
+        )
+        assert said == near, (given, said)
 
 
 deep_links.allow = ["Failed to load resource"]
