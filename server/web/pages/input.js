@@ -21,11 +21,15 @@ export default {
     const advice = all.find((t) => t.columns.length === 1 && t.columns[0].id === 'link');
     ctx.root.append(h('h1', {}, 'Input pipeline'));
     if (step && step.props.input_conclusion) {
-      const said = aboutInput(step.props.input_conclusion, await found);
-      ctx.root.append(h('section', {class: 'card verdict'}, h('p', {}, said),
-          step.length && step.props.summary_nextstep && said === step.props.input_conclusion ?
-              h('p', {class: 'muted'}, step.props.summary_nextstep) :
-              ''));
+      const said = h('p', {}, step.props.input_conclusion);
+      const todo = step.length && step.props.summary_nextstep ? h('p', {class: 'muted'}, step.props.summary_nextstep) : '';
+      ctx.root.append(h('section', {class: 'card verdict'}, said, todo));
+      found.then((f) => {  // later, where nobody asked before: the page does not wait
+        const text = aboutInput(step.props.input_conclusion, f);
+        if (text === step.props.input_conclusion) return;
+        said.textContent = text;
+        if (todo) todo.remove();
+      });
     }
     if (step && step.length) {
       const names =
