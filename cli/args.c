@@ -43,8 +43,7 @@ void xpl_warn_left_out(const struct xpl_inputs *in) {
 
 int xpl_failed(xpl_status_t code, const char *message) {
     (void)fprintf(stderr, "xplanectl: %s\n", message);
-    return code == XPL_INVALID_ARGUMENT || code == XPL_OUT_OF_RANGE ? XPL_EXIT_USAGE
-                                                                    : XPL_EXIT_FAILED;
+    return code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
 }
 
 int xpl_answered(const char *tool, bool warned) {
