@@ -389,6 +389,14 @@ static void send_to_watches(struct xpl_svc_session *s, Xplaned__V1__SessionEvent
     pthread_mutex_unlock(&s->mu);
 }
 
+// What they wait for comes all at once, as what is there comes to a watch that begins later.
+static void make_room(struct xpl_svc_session *s, size_t n_sessions) {
+    pthread_mutex_lock(&s->mu);
+    for (struct watch *w = s->watches; w; w = w->next)
+        if (w->waits) w->backlog = MAX_BACKLOG + n_sessions;
+    pthread_mutex_unlock(&s->mu);
+}
+
 // What was there when they began is known now, and was sent.
 static void end_waits(struct xpl_svc_session *s) {
     pthread_mutex_lock(&s->mu);
@@ -406,6 +414,7 @@ void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapsho
     const bool anybody = s->watches != NULL;
     pthread_mutex_unlock(&s->mu);
     if (!anybody) return;
+    make_room(s, after->n_sessions);
     size_t i = 0, k = 0; // both are sorted by name
     while (i < before->n_sessions || k < after->n_sessions) {
         const struct xpl_session *a = i < before->n_sessions ? &before->sessions[i] : NULL;
