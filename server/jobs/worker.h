@@ -31,7 +31,7 @@ struct xpl_job_worker_stats {
     uint64_t claimed;                              // attempts begun
     uint64_t published, given_back, dropped, lost; // what became of them
     uint64_t leases;                               // held now
-    bool knows_fleet;                              // else the database is away
+    bool knows_fleet;                              // else the database is away, or nobody counted
     struct xpl_job_stats fleet;                    // as of some seconds ago
 };
 
@@ -41,8 +41,8 @@ struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o
 // back.  ended(arg) is called on the worker's thread when that is over.  Does not wait.
 void xpl_job_worker_stop(struct xpl_job_worker *w, uint64_t grace_ms, void (*ended)(void *arg),
                          void *arg);
-// While this is called the worker's thread asks the database for `fleet` each 5 s.  Waits for no
-// lock that is held for long.  Any thread.
+// While this is called the worker's thread asks the database for `fleet` each 5 s; the first call
+// after two minutes does not know it.  Waits for no lock that is held for long.  Any thread.
 void xpl_job_worker_get_stats(struct xpl_job_worker *w, struct xpl_job_worker_stats *ret);
 // Joins; without a stop before it, stops at once.  NULL is fine.
 void xpl_job_worker_free(struct xpl_job_worker *w);
