@@ -194,19 +194,25 @@ def names_of(spaces):
 
 
 def trace_search(tool, expected, got, given):
-    """XProf searches in a table that a name with bytes beyond ASCII breaks: it may miss others, and finds nothing else.  What ours finds
-    beyond it must begin so."""
-    prefix = given.options.get("search_prefix")
-    if tool != "trace_viewer@" or not prefix or not isinstance(expected, dict) or not isinstance(got, dict) or all(n.isascii() for n in names_of(given.spaces)):
+    """XProf searches in a table that a name with bytes beyond ASCII breaks: it may miss others, and show something else that begins at the
+    same time in their place.  What ours finds beyond it must begin so."""
+    if tool != "trace_viewer@" or not given.options.get("search_prefix") or not isinstance(expected, dict) or not isinstance(got, dict):
+        return None
+    if all(n.isascii() for n in names_of(given.spaces)):
         return None
     def place(e):
         return e.get("pid"), e.get("tid"), e.get("ts"), e.get("dur"), e["name"]
-    theirs = {place(e) for e in expected.get("traceEvents", []) if e.get("ph") == "X"}
-    more = [e for e in got.get("traceEvents", []) if e.get("ph") == "X" and place(e) not in theirs]
-    if not more or not all(e["name"].startswith(prefix) for e in more):
+    def beyond(one, other):
+        known = {place(e) for e in other.get("traceEvents", []) if e.get("ph") == "X"}
+        return [e for e in one.get("traceEvents", []) if e.get("ph") == "X" and place(e) not in known]
+    more, wrong = beyond(got, expected), beyond(expected, got)
+    times = {e["ts"] for e in more}
+    if not more or not all(begins_with(e["name"], given.options) for e in more) or not all(e["ts"] in times for e in wrong):
         return None
-    got["traceEvents"] = [e for e in got["traceEvents"] if e not in more]
-    got["returnedEventsSize"] -= len(more)
+    for answer, out in ((got, more), (expected, wrong)):
+        answer["traceEvents"] = [e for e in answer["traceEvents"] if e not in out]
+        answer["returnedEventsSize"] -= len(out)
+        hide_numbers(answer, {round(t * 1e6) for t in times})
     return expected, got
 
 
