@@ -95,10 +95,15 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, struct whole *
 static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct whole *w,
                                    struct xpl_error *err) {
     const struct xpl_format_limits limits = {.max_bytes = (size_t)w->upload->max_bytes};
-    if (w->format->check) return w->format->check(w->bytes, err);
+    xpl_status_t st;
+    if (w->format->check) {
+        st = w->format->check(w->bytes, err);
+        // What is wrong is the file, not the request.
+        return st == XPL_INVALID_ARGUMENT ? XPL_DATA_LOSS : st;
+    }
     struct xpl_profile profile = {0};
     pthread_mutex_lock(w->upload->decompressing);
-    xpl_status_t st = xpl_format_open(w->format, w->bytes, &limits, &profile, err);
+    st = xpl_format_open(w->format, w->bytes, &limits, &profile, err);
     if (st == XPL_OK) st = xpl_profile_writer_check(in, profile.bytes, err);
     xpl_profile_close(&profile);
     pthread_mutex_unlock(w->upload->decompressing);

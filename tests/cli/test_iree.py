@@ -273,6 +273,11 @@ class Capture(Case):
             self.assertIn(words, err)
         self.daemon()
         for name, words in (("text", "magic"), ("short", "for header"), ("none", "for header")):
+            before = self.ask("sessions")[1]
+            code, out, err = self.ask("import", self.logdir / f"{name}.ireeprof", "--session", "new")
+            self.assertEqual((code, out), (1, ""))
+            self.assertRegex(err, f"{name}: .*profile file .*{words}")
+            self.assertEqual(self.ask("sessions")[1], before)
             for ask in (("iree", "summary"), ("tool", "trace_viewer"), ("iree", "export")):
                 code, out, err = self.ask(*ask, name)
                 self.assertEqual((code, out), (1, ""))
