@@ -20,14 +20,17 @@ struct session {
     uint32_t status;
     bool ended;
     xpl_str_t name;
-    int64_t first_ns, last_ns;   // of host events; first_ns INT64_MAX: none
-    uint64_t before_plus_1;      // what was the newest open one when it began; 0: none
-    uint64_t next_alike_plus_1;  // the session that began next with its id and name; 0: none
-    uint64_t first_owner_plus_1; // its devices, in `owners`; 0: none
+    int64_t first_ns, last_ns;    // of host events; first_ns INT64_MAX: none
+    uint64_t before_plus_1;       // what was the newest open one when it began; 0: none
+    uint64_t next_alike_plus_1;   // the session that began next with its id and name; 0: none
+    uint64_t first_device_plus_1; // its devices, in `devices`; 0: none
 };
 struct owner { // of a device: the session that described it last
     uint64_t device, session;
-    uint64_t next_plus_1; // of the same session
+};
+struct device {
+    uint64_t session, device; // the key: sessions after each other may have the same one
+    uint64_t next_plus_1;     // of the same session
 };
 struct alike_key {
     uint64_t session_id, name; // xpl_strid_t
@@ -38,7 +41,7 @@ struct alike { // sessions of one id and name, in the order of their beginning
 };
 struct sessions {
     struct xpl_iree_run *run;
-    struct xpl_iree_table rows, owners, alikes;
+    struct xpl_iree_table rows, owners, devices, alikes;
     struct xpl_arena arena; // of `names`
     struct xpl_intern *names;
     uint64_t newest_plus_1; // the open session that began last; 0: none
@@ -153,8 +156,9 @@ static bool add_chunk(struct sessions *x, const struct xpl_iree_record *r) {
     while (s && xpl_iree_item_next(&items, &item, NULL)) {
         const uint64_t device = device_of(r, &item);
         if (r->chunk == XPL_IREE_DEVICES) {
+            const uint64_t key[] = {s->index, device};
             struct owner *const o = xpl_iree_table_put(&x->owners, &device, &is_new);
-            if (!o) return false;
+            if (!o || !xpl_iree_table_put(&x->devices, key, &is_new)) return false;
             o->session = s->index;
             s->devices_seen++;
         }
@@ -180,13 +184,13 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
     return XPL_OK;
 }
 
-// Chains the devices of each session, in the order of `owners`.
-static void chain_owners(const struct sessions *x) {
-    for (size_t i = x->owners.n; i-- > 0;) {
-        struct owner *const o = xpl_iree_table_at(&x->owners, i);
-        struct session *const s = session_at(x, o->session);
-        o->next_plus_1 = s->first_owner_plus_1;
-        s->first_owner_plus_1 = i + 1;
+// Chains the devices of each session, in the order in which they were described.
+static void chain_devices(const struct sessions *x) {
+    for (size_t i = x->devices.n; i-- > 0;) {
+        struct device *const d = xpl_iree_table_at(&x->devices, i);
+        struct session *const s = session_at(x, d->session);
+        d->next_plus_1 = s->first_device_plus_1;
+        s->first_device_plus_1 = i + 1;
     }
 }
 
@@ -208,10 +212,10 @@ static void write_session(const struct sessions *x, const struct session *s) {
     xpl_row_i64(r, "first_host_time_ns", timed ? s->first_ns : 0);
     xpl_row_i64(r, "last_host_time_ns", timed ? s->last_ns : 0);
     xpl_row_open(r, "physical_device_ordinals", '[');
-    for (uint64_t k = s->first_owner_plus_1; k;) {
-        const struct owner *const o = xpl_iree_table_at(&x->owners, (size_t)(k - 1));
-        xpl_row_u64(r, NULL, o->device);
-        k = o->next_plus_1;
+    for (uint64_t k = s->first_device_plus_1; k;) {
+        const struct device *const d = xpl_iree_table_at(&x->devices, (size_t)(k - 1));
+        xpl_row_u64(r, NULL, d->device);
+        k = d->next_plus_1;
     }
     xpl_row_close(r, ']');
     xpl_row_end(r);
@@ -221,7 +225,7 @@ static xpl_status_t collect(struct sessions *x, struct xpl_error *err) {
     x->names = xpl_intern_new(&x->arena, xpl_hash_seed());
     if (!x->names) XPL_RETURN_OOM(err, "sessions of the bundle");
     XPL_TRY(xpl_iree_walk(x->run, add_record, x, err));
-    chain_owners(x);
+    chain_devices(x);
     for (size_t i = 0; i < x->rows.n; i++)
         write_session(x, session_at(x, i));
     return XPL_OK;
@@ -232,11 +236,13 @@ xpl_status_t xpl_iree_report_sessions(struct xpl_iree_run *run, struct xpl_error
         .run = run,
         .rows = {.row_size = sizeof(struct session), .key_size = 8},
         .owners = {.row_size = sizeof(struct owner), .key_size = 8},
+        .devices = {.row_size = sizeof(struct device), .key_size = 2 * sizeof(uint64_t)},
         .alikes = {.row_size = sizeof(struct alike), .key_size = sizeof(struct alike_key)}};
     xpl_arena_init(&x.arena, SIZE_MAX);
     const xpl_status_t st = collect(&x, err);
     xpl_iree_table_fini(&x.rows);
     xpl_iree_table_fini(&x.owners);
+    xpl_iree_table_fini(&x.devices);
     xpl_iree_table_fini(&x.alikes);
     xpl_arena_fini(&x.arena);
     return st;

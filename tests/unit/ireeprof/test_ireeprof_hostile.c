@@ -115,6 +115,33 @@ static void test_ends(void) {
     xpl_buf_fini(&b);
 }
 
+// Sessions after each other have the devices that each described, also where these are the same.
+static void test_same_device(void) {
+    static const char *const expected[] = {
+        "\"end_record\":2,\"devices\":1,\"chunks\":1,\"records\":1,\"dropped_records\":0,"
+        "\"first_host_time_ns\":0,\"last_host_time_ns\":0,\"physical_device_ordinals\":[7]",
+        "\"end_record\":5,\"devices\":2,\"chunks\":1,\"records\":2,\"dropped_records\":0,"
+        "\"first_host_time_ns\":0,\"last_host_time_ns\":0,\"physical_device_ordinals\":[7,3]"};
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    for (uint64_t i = 0; i < 2; i++) {
+        struct xpl_iree_device first = {.physical_device_ordinal = 7},
+                               second = {.physical_device_ordinal = 3};
+        end_record(&b, begin_record(&b, XPL_IREE_RECORD_BEGIN, i + 1, 0, ""));
+        const size_t at = begin_chunk(&b, XPL_IREE_NONE, "devices");
+        PUT(&b, first);
+        if (i == 1) PUT(&b, second);
+        end_record(&b, at);
+        end_record(&b, begin_record(&b, XPL_IREE_RECORD_END, i + 1, 0, ""));
+    }
+    CHECK_OK(report(&b, "sessions", &x), &x.err);
+    for (size_t i = 0; i < 2; i++)
+        CHECK(memmem(x.out.p, x.out.n, expected[i], strlen(expected[i])));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
 // As many devices and queues as submissions.
 static void test_many_queues(void) {
     struct xpl_buf b;
@@ -604,6 +631,7 @@ static void test_lengths_of_records(void) {
 int main(void) {
     test_lengths_of_records();
     test_many_sessions();
+    test_same_device();
     test_ends();
     test_many_queues();
     test_far_times();
