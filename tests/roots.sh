@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Proves each package set of deploy/setup-debian.sh by itself, in roots that have nothing but what
 # Debian calls essential, and apt.   tests/roots.sh WORK DESTDIR [run|build|test]...
-#   run    the programs installed below DESTDIR start and analyze a profile
+#   run    the programs installed below DESTDIR start and analyze a profile, and the daemon answers:
+#          without libpq, libcurl and Expat, which it asks for when they are configured
 #   build  deploy/demo.sh, the first command of the README, in a copy of this checkout; the compiler
 #          has no warnings for a release without LTO
 #   test   the set installs, and the static stage of tests/run.sh runs with it
@@ -42,7 +43,22 @@ try_run() {
         xplanectl --version
         xplaned-agent --help >/dev/null
         xplanectl analyze overview_page /tmp/host.xplane.pb >/tmp/answer
-        test -s /tmp/answer'
+        test -s /tmp/answer
+        libs=$(ls /usr/lib/*/libpq.so.* /usr/lib/*/libcurl.so.* /usr/lib/*/libexpat.so.* 2>/dev/null || true)
+        [ -z "$libs" ] || { echo "there: $libs"; exit 1; }
+        mkdir -p /tmp/logs/plugins/profile/run
+        cp /tmp/host.xplane.pb /tmp/logs/plugins/profile/run/
+        for wants in "libpq5 --store=postgresql://nobody@/none --logdir=/tmp/logs" \
+            "libcurl4 --object-anonymous --logdir=s3://bucket/logs"; do
+            timeout 20 xplaned ${wants#* } --state-dir=/tmp/state --listen=unix:/tmp/sock >/tmp/refused 2>&1 && exit 1
+            grep -q "install .*${wants%% *}" /tmp/refused || { cat /tmp/refused; exit 1; }
+        done
+        xplaned --logdir=/tmp/logs --state-dir=/tmp/state --listen=unix:/tmp/sock --http=off 2>/tmp/log &
+        for i in $(seq 100); do grep -q "msg=listening" /tmp/log && break; sleep 0.1; done
+        xplanectl --server unix:/tmp/sock tool overview_page run -o /tmp/served
+        cmp /tmp/answer /tmp/served
+        kill $!
+        wait $!'
 }
 try_build() {
     copy_checkout "$work/build/src"
