@@ -564,8 +564,8 @@ static void scenario_cut_far(void) {
 }
 
 // Workers are killed, frozen and ended at random moments, and begin again.  $XPL_MOMENTS: how many
-// moments there are, each with a session of its own.
-enum { MOMENTS = 10, N_WORKERS = 3 };
+// moments there are, each with a session of its own and its part of the time that all may take.
+enum { MOMENTS = 10, N_WORKERS = 3, SECONDS_BESIDE = 120, SECONDS_EACH = 12 };
 
 static unsigned seed;
 
@@ -576,7 +576,9 @@ static long random_below(long n) {
 static void disturb(const char *dir, struct daemon_proc *w, const char *state_dir) {
     static const int signals[] = {SIGKILL, SIGTERM, SIGSTOP};
     const int sig = signals[random_below(3)];
-    pg_pause_ms(random_below(900));
+    const long ms = random_below(900);
+    fprintf(stderr, ", signal %d after %ld ms\n", sig, ms);
+    pg_pause_ms(ms);
     if (sig == SIGSTOP) { // for longer than the lease
         CHECK_EQ(kill(w->pid, SIGSTOP), 0);
         pg_pause_ms(2500);
@@ -603,6 +605,7 @@ static void disturb_often(const char *dir, struct daemon_proc *front, int moment
         struct asking q;
         begin_asking(&q, front, nth_run(i));
         const long k = random_below(N_WORKERS);
+        fprintf(stderr, "moment %d: worker %ld", i + 1, k);
         disturb(dir, &w[k], state_dirs[k]);
         end_asking(&q);
         CHECK_STR(q.warning, "");
@@ -624,6 +627,7 @@ static void scenario_random(void) {
     seed = (unsigned)number_of("XPL_SEED", getpid());
     fprintf(stderr, "XPL_SEED=%u XPL_MOMENTS=%d\n", seed, moments);
     CHECK(moments > 0);
+    (void)alarm((unsigned)(SECONDS_BESIDE + SECONDS_EACH * moments)); // 240 s for ten, as all have
     for (int i = 0; i < moments; i++)
         add_hosts(dir, nth_run(i), HOSTS);
     struct daemon_proc front = start_front(dir);
