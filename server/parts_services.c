@@ -288,6 +288,7 @@ static void set_services(struct xpl_daemon *d) {
                                          .cache = d->cache,
                                          .pool = d->pool,
                                          .metrics = d->metrics,
+                                         .objects = d->objects,
                                          .connections = d->listeners.connections,
                                          .started_unix_ns = unix_ns(),
                                          .started_mono_ns = xpl_clock_ns()};

@@ -9,6 +9,7 @@
 #include "server/jobs/worker.h"
 #include "server/labels/newest.h"
 #include "server/monitor/server_stats.h"
+#include "storage/objects/objects.h"
 
 enum {
     XPL_HTTP_METHODS = 4,    // GET, HEAD, POST, others
@@ -35,6 +36,7 @@ struct xpl_figures {
     struct xpl_capture_jobs_stats captures;
     struct xpl_job_worker_stats jobs; // all 0 where daemons do not share the store
     bool knows_fleet;                 // jobs.fleet is of now
+    struct xpl_objects_stats objects; // all 0 where LOGDIR is in no bucket
     uint64_t store_writable, build;
     uint64_t log_dropped, large_blocks;
     const struct xpl_rpc_server *calls_of; // its methods are counted there; or NULL

@@ -31,6 +31,7 @@ struct xpl_server_parts { // whose counters are read; all borrowed
     struct xpl_rpc_server *rpc;              // NULL until there is one
     struct xpl_rpc_connections *connections; // of the loop's thread; may be NULL
     struct xpl_job_worker *jobs;             // NULL: daemons do not share the store
+    struct xpl_objects *objects;             // NULL: LOGDIR is in no bucket
     int64_t started_unix_ns;
     uint64_t started_mono_ns;
 };

@@ -21,6 +21,10 @@ const char *const xpl_metric_type_names[] = {"counter", "gauge", "histogram"};
 #define BY(name, type, help, labels, source)                                                       \
     { name, XPL_METRIC_##type, help, labels, XPL_METRIC_##source, 0, 0, 1 }
 
+// Calls to an object store.
+#define CALLS(call, result, field)                                                                 \
+    MORE("xplaned_object_calls_total", "call=\"" call "\",result=\"" result "\"", objects.field)
+
 // What the database tells of all daemons.
 #define FLEET(name, help, labels, field)                                                           \
     {                                                                                              \
@@ -203,6 +207,22 @@ const struct xpl_metric xpl_metric_table[] = {
     MORE("xplaned_job_attempts_ended_total", "outcome=\"given_back\"", jobs.given_back),
     MORE("xplaned_job_attempts_ended_total", "outcome=\"left_to_client\"", jobs.dropped),
     MORE("xplaned_job_attempts_ended_total", "outcome=\"lease_lost\"", jobs.lost),
+
+    // ---- a bucket (docs/objects.md) ----
+    FIGURE("xplaned_object_calls_total", COUNTER,
+           "Listings, fetches, writes and deletions in the bucket, each with all its tries",
+           "call=\"list\",result=\"done\"", objects.done[XPL_OBJECTS_LIST]),
+    CALLS("list", "failed", failed[XPL_OBJECTS_LIST]),
+    CALLS("fetch", "done", done[XPL_OBJECTS_FETCH]),
+    CALLS("fetch", "failed", failed[XPL_OBJECTS_FETCH]),
+    CALLS("put", "done", done[XPL_OBJECTS_PUT]),
+    CALLS("put", "failed", failed[XPL_OBJECTS_PUT]),
+    CALLS("remove", "done", done[XPL_OBJECTS_REMOVE]),
+    CALLS("remove", "failed", failed[XPL_OBJECTS_REMOVE]),
+    FIGURE("xplaned_object_fetched_bytes_total", COUNTER, "Bytes of objects fetched", NULL,
+           objects.fetched_bytes),
+    FIGURE("xplaned_object_sent_bytes_total", COUNTER, "Bytes of objects written", NULL,
+           objects.sent_bytes),
 
     // ---- sessions and captures ----
     FIGURE("xplaned_sessions", GAUGE, "Profile sessions known", NULL, server.catalogue.sessions),

@@ -38,11 +38,29 @@ void xpl_objects_stop(struct xpl_objects *o, enum xpl_objects_stop what) {
     o->ops->stop(o, what);
 }
 
+// ---- counters ----
+
+static xpl_status_t count(struct xpl_objects *o, enum xpl_objects_call call, xpl_status_t st) {
+    atomic_fetch_add(&o->ended[call][st != XPL_OK], 1);
+    return st;
+}
+
+void xpl_objects_get_stats(struct xpl_objects *o, struct xpl_objects_stats *ret) {
+    *ret = (struct xpl_objects_stats){0};
+    if (!o) return;
+    for (size_t i = 0; i < XPL_OBJECTS_N_CALLS; i++) {
+        ret->done[i] = atomic_load(&o->ended[i][0]);
+        ret->failed[i] = atomic_load(&o->ended[i][1]);
+    }
+    ret->fetched_bytes = atomic_load(&o->fetched_bytes);
+    ret->sent_bytes = atomic_load(&o->sent_bytes);
+}
+
 xpl_status_t xpl_objects_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
                               struct xpl_error *err) {
     list->cut = false;
     list->n_refused = 0;
-    return o->ops->list(o, dir, list, err);
+    return count(o, XPL_OBJECTS_LIST, o->ops->list(o, dir, list, err));
 }
 
 void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
@@ -91,13 +109,15 @@ bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir) {
 
 xpl_status_t xpl_objects_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
                              const struct xpl_cancel *cancel, struct xpl_error *err) {
-    const xpl_status_t st = o->ops->put(o, path, fd, size, cancel, err);
-    if (st == XPL_OK) note_stale(o, path);
-    return st;
+    const xpl_status_t st = count(o, XPL_OBJECTS_PUT, o->ops->put(o, path, fd, size, cancel, err));
+    if (st != XPL_OK) return st;
+    atomic_fetch_add(&o->sent_bytes, size);
+    note_stale(o, path);
+    return XPL_OK;
 }
 
 xpl_status_t xpl_objects_remove(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err) {
-    const xpl_status_t st = o->ops->remove(o, path, err);
+    const xpl_status_t st = count(o, XPL_OBJECTS_REMOVE, o->ops->remove(o, path, err));
     if (st == XPL_OK) note_stale(o, path);
     return st;
 }
@@ -111,7 +131,9 @@ struct fetch {
 
 static xpl_status_t fill(void *arg, int fd, struct xpl_error *err) {
     const struct fetch *const f = arg;
-    return f->o->ops->fetch(f->o, f->of, fd, err);
+    const xpl_status_t st = count(f->o, XPL_OBJECTS_FETCH, f->o->ops->fetch(f->o, f->of, fd, err));
+    if (st == XPL_OK) atomic_fetch_add(&f->o->fetched_bytes, f->of->size);
+    return st;
 }
 
 xpl_status_t xpl_objects_get(struct xpl_objects *o, const struct xpl_stored_object *of, int *ret_fd,

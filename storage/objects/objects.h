@@ -39,6 +39,22 @@ struct xpl_object_list {
 
 enum xpl_objects_stop { XPL_OBJECTS_STOP_LISTING = 1, XPL_OBJECTS_STOP_ALL };
 
+// What is asked of a store.
+enum xpl_objects_call {
+    XPL_OBJECTS_LIST,
+    XPL_OBJECTS_FETCH,
+    XPL_OBJECTS_PUT,
+    XPL_OBJECTS_REMOVE,
+    XPL_OBJECTS_N_CALLS
+};
+
+struct xpl_objects_stats { // since the place was opened
+    // Calls, each with all its requests, pages and tries.  Failed are those that were cancelled,
+    // too, and those for what is gone or was replaced.
+    uint64_t done[XPL_OBJECTS_N_CALLS], failed[XPL_OBJECTS_N_CALLS];
+    uint64_t fetched_bytes, sent_bytes; // of whole objects
+};
+
 struct xpl_objects;
 struct xpl_objects_ops {
     xpl_status_t (*list)(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
@@ -62,6 +78,8 @@ struct xpl_objects {
     // Directories of which a listing was found to be wrong, hashed, for the next scan.  When there
     // are more, some are only listed again when their time has come.
     _Atomic uint64_t stale[32];
+    _Atomic uint64_t ended[XPL_OBJECTS_N_CALLS][2]; // done and failed; see xpl_objects_stats
+    _Atomic uint64_t fetched_bytes, sent_bytes;
 };
 
 struct xpl_objects_options {
@@ -88,6 +106,8 @@ struct xpl_objects *xpl_objects_ref(struct xpl_objects *o);
 void xpl_objects_unref(struct xpl_objects *o);
 // Calls under way, and all later ones, end with CANCELLED: listings alone, or all.
 void xpl_objects_stop(struct xpl_objects *o, enum xpl_objects_stop what);
+// NULL is fine: all 0.  Waits for nothing.
+void xpl_objects_get_stats(struct xpl_objects *o, struct xpl_objects_stats *ret);
 
 // What lies directly in `dir`, a path below the prefix; "." is the prefix itself.  Nothing is there
 // when there is no such directory.  NOT_FOUND (no such bucket), PERMISSION_DENIED, UNAVAILABLE

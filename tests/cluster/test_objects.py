@@ -45,6 +45,34 @@ class Stub(OfStub):
         self.assertEqual(self.bucket.count("get"), fetched)
         self.assertEqual(self.bucket.count("get", 403) + self.bucket.count("list", 403), 0)
 
+    def test_metrics(self):
+        """What was asked of the bucket is counted: also what failed, here on an object that was replaced."""
+        key = self.put_run("run")
+        self.put_run("other")
+        daemon = self.started("--object-interval", "1h", "--allow-delete")
+
+        def counted(name):
+            with urllib.request.urlopen(f"http://{daemon.http}/metrics") as answer:
+                lines = answer.read().decode().splitlines()
+            return next(int(line.split()[-1]) for line in lines if line.startswith(f"xplaned_object_{name} "))
+
+        def calls(call, result):
+            return counted(f'calls_total{{call="{call}",result="{result}"}}')
+        self.assertEqual(calls("list", "done"), self.bucket.count("list"))
+        self.assertEqual((calls("fetch", "done"), counted("fetched_bytes_total")), (0, 0))
+        self.assertEqual(self.answer(daemon, "overview_page", "run")[0], 0)
+        self.assertEqual((calls("fetch", "done"), calls("fetch", "failed")), (1, 0))
+        self.assertEqual(counted("fetched_bytes_total"), len(self.bucket.objects[key][0]))
+        self.bucket.put("logs/plugins/profile/other/vm.xplane.pb", b"another one")
+        self.assertNotEqual(self.answer(daemon, "overview_page", "other")[0], 0)
+        self.assertGreaterEqual(calls("fetch", "failed"), 1)
+        self.assertEqual(self.ask_of(daemon, "delete", "run")[0], 0)
+        self.assertEqual((calls("remove", "done"), calls("remove", "failed")), (1, 0))
+        code, _, err = self.ask_of(daemon, "import", PROFILE, "--session", "sent")
+        self.assertEqual(code, 0, err)
+        self.assertEqual((calls("put", "done"), calls("put", "failed")), (1, 0))
+        self.assertEqual(counted("sent_bytes_total"), PROFILE.stat().st_size)
+
     def test_odd_names(self):
         """Names of every kind are signed, listed and read; those that are no paths are left out, and said."""
         self.put_run(ODD)
