@@ -297,14 +297,14 @@ void xpl_job_worker_get_stats(struct xpl_job_worker *w, struct xpl_job_worker_st
     w->watched_ns = now + ns_of(WATCHED_MS);
     if (now >= w->count_ns) pthread_cond_signal(&w->changed);
     // Nobody counted while nobody read: an old count is none.
-    const bool is_fresh = now < w->count_ns + ns_of(COUNT_MS);
+    const bool is_recent = now < w->count_ns + ns_of(COUNT_MS);
     *ret = (struct xpl_job_worker_stats){.claimed = w->n_claimed,
                                          .published = atomic_load(&w->counts.published),
                                          .given_back = atomic_load(&w->counts.given_back),
                                          .dropped = atomic_load(&w->counts.dropped),
                                          .lost = atomic_load(&w->counts.lost),
                                          .leases = w->n_running,
-                                         .knows_fleet = w->knows_fleet && is_fresh,
+                                         .knows_fleet = w->knows_fleet && is_recent,
                                          .fleet = w->fleet};
     pthread_mutex_unlock(&w->mu);
 }
