@@ -3,21 +3,28 @@
 """Times one session on a front and workers, cold.
 
 Usage: measure.py --build DIR [--hosts 256] [--workers 8] [--delay-ms 200] [--lease 2]
-                  [--kill SECONDS] [--idle SECONDS] [--latency REQUESTS]
+                  [--kill SECONDS] [--slow TIMES] [--fronts 8]
+                  [--idle SECONDS] [--latency REQUESTS] [--store REQUESTS]
 Each job takes --delay-ms longer than its work, which stands for larger profiles: what is compared
-with is jobs x delay / workers.  --kill ends one worker so long after the request.  --idle counts
-the statements of the fleet when it has nothing to do, by pg_stat_statements.  --latency asks for
-sessions of one host, each after some seconds of quiet: how long a job waits for a worker.  Needs a build with -Dfaults=true and
-PostgreSQL's server of Debian; all of it runs below a temporary directory.
+with is jobs x delay / workers.  --kill ends one worker so long after the request; --slow makes the
+delay of one so many times as long.  --fronts asks so many of them for the same at once, and counts
+what was made.  --idle counts the statements of the fleet when it has nothing to do, by
+pg_stat_statements.  --latency asks for sessions of one host, each after some seconds of quiet: how
+long a job waits for a worker.  --store compares answers of a daemon on PostgreSQL with those of one
+on its own cache.db, asked in turns over HTTP: cold ones, of a session each, and warm ones.  Needs a
+build with -Dfaults=true and PostgreSQL's server of Debian; all of it runs below a temporary
+directory.
 """
 import argparse
 import glob
+import http.client
 import os
 import pathlib
 import pwd
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -96,29 +103,33 @@ class Fleet:
     def __init__(self, o, work, db):
         self.o, self.work, self.db, self.processes = o, work, db, []
 
-    def start(self, role, n, *flags, **env):
-        log = open(os.path.join(self.work, f"{role}{n}.log"), "w", encoding="utf-8")
+    def start(self, role, name, *flags, **env):
+        log = open(os.path.join(self.work, f"{name}.log"), "w", encoding="utf-8")
         p = subprocess.Popen(
             [f"{self.o.build}/server/xplaned", f"--role={role}", f"--logdir={self.work}/logs",
-             f"--store={self.db.url}", f"--state-dir={self.work}/{role}{n}", *flags],
+             f"--store={self.db.url}", f"--state-dir={self.work}/{name}", *flags],
             stderr=log, env={**os.environ, **env})
         self.processes.append(p)
         return p
 
     def start_workers(self):
-        delay = f"delay_ms={self.o.delay_ms}"
-        return [self.start("worker", i, "--workers=1", f"--job-lease={self.o.lease}s",
-                           XPLANED_FAULT_JOBS=delay) for i in range(self.o.workers)]
+        delays = [int(self.o.delay_ms * (1 if i else self.o.slow)) for i in range(self.o.workers)]
+        return [self.start("worker", f"worker{i}", "--workers=1", f"--job-lease={self.o.lease}s",
+                           XPLANED_FAULT_JOBS=f"delay_ms={delay}") for i, delay in enumerate(delays)]
 
-    def start_front(self):
-        self.start("front", 0, "--listen=127.0.0.1:0", "--http=off")
-        for _ in range(300):
-            text = pathlib.Path(self.work, "front0.log").read_text(encoding="utf-8")
-            found = re.search(r"msg=listening service=grpc address=(\S+)", text)
+    def start_fronts(self):
+        for i in range(self.o.fronts):
+            self.start("front", f"front{i}", "--listen=127.0.0.1:0", "--http=off")
+        return [self.address(f"front{i}", "grpc") for i in range(self.o.fronts)]
+
+    def address(self, name, service):
+        for _ in range(600):
+            text = pathlib.Path(self.work, f"{name}.log").read_text(encoding="utf-8")
+            found = re.search(rf"msg=listening service={service} address=(\S+)", text)
             if found:
                 return found[1]
             time.sleep(0.1)
-        sys.exit("the front does not listen")
+        sys.exit(f"{name} does not listen")
 
     def wait_workers(self):
         for _ in range(600):
@@ -166,21 +177,69 @@ def measure_latency(o, fleet, address):
           f" {waits[-1]} ms at most")
 
 
-def measure_session(o, fleet, workers, address):
+def measure_session(o, fleet, workers, addresses):
     began = time.monotonic()
-    client = subprocess.Popen([f"{o.build}/cli/xplanectl", "--server", address, "tool",
-                               "overview_page", "run", "-o", os.devnull])
+    clients = [subprocess.Popen([f"{o.build}/cli/xplanectl", "--server", address, "tool",
+                                 "overview_page", "run", "-o", os.devnull]) for address in addresses]
     if o.kill is not None:
         time.sleep(o.kill)
         workers[0].kill()
-    code = client.wait()
+    codes = {client.wait() for client in clients}
     took = time.monotonic() - began
     jobs = sum(pathlib.Path(fleet.work, f"worker{i}.log").read_text(encoding="utf-8").count(
         "msg=published") for i in range(o.workers))
-    ideal = jobs * o.delay_ms / 1000 / o.workers
+    ideal = jobs * o.delay_ms / 1000 / (o.workers - 1 + 1 / o.slow)
     left = fleet.db.sql("SELECT count(*) FROM jobs")
-    print(f"{o.hosts} hosts, {jobs} jobs, {o.workers} workers: {took:.1f} s, the delays alone"
-          f" {ideal:.1f} s: {took / ideal:.2f}; status {code}, {left} jobs left")
+    stored = fleet.db.sql("SELECT count(*) FROM results WHERE kind='product'")
+    beside = f"the delays alone {ideal:.1f} s: {took / ideal:.2f}" if ideal else "no delays"
+    print(f"{o.hosts} hosts, {jobs} jobs, {o.workers} workers, {o.fronts} fronts: {took:.1f} s, {beside};"
+          f" status {codes}, {left} jobs left, {stored} products stored")
+
+
+def in_turns(connections, path, n):
+    """Milliseconds of n requests by each connection, in turns."""
+    took = [[] for _ in connections]
+    for i in range(n):
+        for k, connection in sorted(enumerate(connections), reverse=i % 2 == 0):
+            began = time.perf_counter()
+            connection.request("GET", path(i))
+            answer = connection.getresponse()
+            size = len(answer.read())
+            took[k].append((time.perf_counter() - began) * 1000)
+            if answer.status != 200 or not size:
+                sys.exit(f"{path(i)}: {answer.status}")
+    return took
+
+
+def processor_ms(pids):
+    """What processes have used so far, each with what its threads did."""
+    ticks = 0
+    for pid in pids:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def measure_store(o, fleet):
+    flags = ("--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--no-prefetch")
+    fleet.start("all", "pg", *flags)
+    fleet.start("all", "lite", *flags, "--store=")
+    sides = [http.client.HTTPConnection(fleet.address(name, "http")) for name in ("pg", "lite")]
+    time.sleep(3)  # the sessions are in both catalogues, and what is done once is over
+    backends = fleet.db.sql("SELECT pid FROM pg_stat_activity WHERE application_name='xplaned'").split()
+    watched = [[fleet.processes[0].pid, *map(int, backends)], [fleet.processes[1].pid]]
+    for what, path, n in (
+            ("cold", lambda i: f"/api/v1/tool?session=run{i}&tool=overview_page", o.store),
+            ("warm", lambda i: "/api/v1/tool?session=run0&tool=overview_page", 100 * o.store)):
+        before = [processor_ms(pids) for pids in watched]
+        pg, lite = in_turns(sides, path, n)
+        time.sleep(1)  # for what is written behind answers
+        used = [(processor_ms(pids) - ms) / n for pids, ms in zip(watched, before)]
+        more = [a - b for a, b in zip(pg, lite)]
+        print(f"{what}, {n} each, medians: {statistics.median(pg):.3f} ms on PostgreSQL, {statistics.median(lite):.3f} ms"
+              f" on cache.db, {statistics.median(pg) / statistics.median(lite):.3f} times; median of what it is more"
+              f" {statistics.median(more):.3f} ms; processor time of each, with what is written behind it,"
+              f" {used[0]:.2f} and {used[1]:.2f} ms")
 
 
 def main():
@@ -191,25 +250,31 @@ def main():
     p.add_argument("--delay-ms", type=int, default=200)
     p.add_argument("--lease", type=int, default=2)
     p.add_argument("--kill", type=float)
+    p.add_argument("--slow", type=float, default=1)
+    p.add_argument("--fronts", type=int, default=1)
     p.add_argument("--idle", type=float)
     p.add_argument("--latency", type=int)
+    p.add_argument("--store", type=int)
     p.add_argument("--keep", action="store_true", help="leave the directory with the logs")
     o = p.parse_args()
     work = tempfile.mkdtemp(prefix="xpl-measure-")
     db = Database(work)
-    for i in range(o.latency or 0):
+    for i in range(o.latency or o.store or 0):
         make_session(pathlib.Path(work, "logs"), 1, f"run{i}")
     make_session(pathlib.Path(work, "logs"), o.hosts)
     fleet = Fleet(o, work, db)
     try:
-        workers, address = fleet.start_workers(), fleet.start_front()
+        if o.store:
+            measure_store(o, fleet)
+            return
+        workers, addresses = fleet.start_workers(), fleet.start_fronts()
         fleet.wait_workers()
         if o.idle:
             measure_idle(o, db)
         elif o.latency:
-            measure_latency(o, fleet, address)
+            measure_latency(o, fleet, addresses[0])
         else:
-            measure_session(o, fleet, workers, address)
+            measure_session(o, fleet, workers, addresses)
     finally:
         fleet.stop()
         db.stop()
