@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what deploy/ has for many machines.  Usage: deploy.py CHECK [XPLANED [XPLANECTL]]
 
-CHECK: kubernetes, kustomize, flags, queue, haproxy, systemd, slurm, demo.  Ends with 77 where a tool
+CHECK: kubernetes, kustomize, flags, queue, haproxy, proxy, systemd, slurm, demo.  Ends with 77 where a tool
 that the check needs is not there, and says which.  What PyPI has (kubernetes-validate, kubectl) is
 taken from $XPL_CLUSTER_VENV, the environment of tests/cluster/setup.sh.
 """
@@ -12,9 +12,12 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -37,9 +40,11 @@ def need(tool):
     return found or skip(f"{tool} is not installed")
 
 
-def run(*argv, **more):
+def run(*argv, may_fail=False, **more):
     r = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                        text=True, check=False, **more)
+    if r.returncode and may_fail:
+        return None
     if r.returncode:
         fail(f"{argv[0]}: exit status {r.returncode}\n{r.stdout}")
     return r.stdout
@@ -187,6 +192,75 @@ def check_haproxy():
         fail("docs/http.md: the session's name is another one")
 
 
+def start_front(xplaned, work, name, started):
+    """The daemon's addresses for gRPC and HTTP."""
+    log = pathlib.Path(work, f"{name}.log")
+    with open(log, "w", encoding="utf-8") as out:
+        started.append(subprocess.Popen(
+            [xplaned, f"--logdir={ROOT}/tests/data/logdir/cpu", f"--state-dir={work}/{name}",
+             "--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--no-prefetch"], stderr=out))
+    for _ in range(600):
+        found = dict(re.findall(r"msg=listening service=(\S+) address=(\S+)", log.read_text(encoding="utf-8")))
+        if "grpc" in found and "http" in found:
+            return found["grpc"], found["http"]
+        time.sleep(0.1)
+    return fail(f"{name} does not listen")
+
+
+def check_proxy(xplaned, xplanectl):
+    """Requests through HAProxy: a session's go to one front, and to the other when that is gone."""
+    haproxy, text = need("haproxy"), (DEPLOY / "haproxy.cfg").read_text(encoding="utf-8")
+    url = "/api/v1/tool?session=jax_matmul_nopy&tool=overview_page"
+    with tempfile.TemporaryDirectory() as work, socket.socket() as http, socket.socket() as grpc:
+        started = []
+        try:
+            for i in range(2):
+                to = start_front(xplaned, work, f"front{i}", started)
+                text = text.replace(f"127.0.0.1:{50551 + i}", to[0]).replace(f"127.0.0.1:{8795 + i}", to[1])
+            for listener, address in ((http, "127.0.0.1:8080"), (grpc, "127.0.0.1:50550")):
+                listener.bind(("127.0.0.1", 0))
+                text = text.replace(f"bind {address}", f"bind fd@{listener.fileno()}")
+            pathlib.Path(work, "cfg").write_text(text, encoding="utf-8")
+            started.append(subprocess.Popen([haproxy, "-db", "-f", f"{work}/cfg"],
+                                            pass_fds=(http.fileno(), grpc.fileno())))
+
+            def answered():
+                """In turns over HTTP and gRPC, until both answer."""
+                for _ in range(300):
+                    try:
+                        with urllib.request.urlopen(f"http://127.0.0.1:{http.getsockname()[1]}{url}", timeout=60) as r:
+                            body = r.read()
+                        other = run(xplanectl, "--server", f"127.0.0.1:{grpc.getsockname()[1]}", "tool", "overview_page",
+                                    "jax_matmul_nopy", may_fail=True)
+                        if other is not None:
+                            return body
+                    except OSError:
+                        pass
+                    time.sleep(0.1)
+                return fail("no answer through the proxy")
+            first = {answered() for _ in range(3)}
+            asked = [0, 0]
+            for _ in range(100):  # a line is written when the answer has left
+                if sum(asked) >= 3:
+                    break
+                time.sleep(0.1)
+                asked = [pathlib.Path(work, f"front{i}.log").read_text(encoding="utf-8").count("service=http tool=")
+                         for i in range(2)]
+            if sorted(asked)[0] != 0 or max(asked) < 3:
+                fail(f"requests about one session went to both fronts: {asked}")
+            gone = started[asked.index(max(asked))]
+            gone.terminate()
+            gone.wait(60)
+            time.sleep(6)  # two checks fail each 2 s
+            if {answered()} != first or len(first) != 1:
+                fail("the fronts' answers differ")
+        finally:
+            for process in started:
+                process.terminate()
+            for process in started:
+                process.wait(60)
+
+
 def check_systemd():
     analyze = need("systemd-analyze")
     with tempfile.TemporaryDirectory() as work:
@@ -257,7 +331,7 @@ def check_demo(xplaned, xplanectl):
 def main():
     checks = {"kubernetes": check_kubernetes, "kustomize": check_kustomize, "flags": check_flags,
               "queue": check_queue, "haproxy": check_haproxy, "systemd": check_systemd,
-              "slurm": check_slurm, "demo": check_demo}
+              "slurm": check_slurm, "proxy": check_proxy, "demo": check_demo}
     if len(sys.argv) < 2 or sys.argv[1] not in checks:
         sys.exit(f"usage: deploy.py {'|'.join(checks)} [XPLANED [XPLANECTL]]")
     json.loads((DEPLOY / "kubernetes/keda.schema.json").read_text(encoding="utf-8"))
