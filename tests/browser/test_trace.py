@@ -34,8 +34,15 @@ def window(tab):
 
 def point(tab, ms, track):
     """Where time MS (ms) of the track named TRACK stands in the page, with everything in sight."""
-    box = tab.page.locator(".trace-canvas").bounding_box()
-    head = tab.page.locator(".head.thread", has_text=track).bounding_box()
+    places = tab.page.locator(".trace-canvas"), tab.page.locator(".head.thread", has_text=track)
+    boxes = []
+
+    def are_there():  # neither is while it is drawn anew
+        boxes[:] = [p.bounding_box() for p in places]
+        return all(boxes)
+
+    wait_until(f"{track} is drawn", are_there)
+    box, head = boxes
     return box["x"] + (ms + 0.1) / 10.2 * box["width"], head["y"] + 12
 
 
