@@ -37,10 +37,6 @@ struct analysis {
     struct xpl_buf out;
 };
 
-static int fail(xpl_status_t code, const struct xpl_error *err) {
-    return xpl_failed(code, err->msg);
-}
-
 static xpl_status_t parse_options(struct analysis *a, struct xpl_error *err) {
     const struct xpl_args *const args = a->args;
     struct xpl_option *list = xpl_arena_array(&a->arena, args->n_options, sizeof *list);
@@ -216,7 +212,7 @@ int xpl_analyze(const struct xpl_args *args, const char *tool, const char *const
     xpl_exec_pool_free(pool);
     xpl_arena_fini(&a.arena);
     *out = a.out;
-    if (st != XPL_OK) return fail(st, &err);
+    if (st != XPL_OK) return xpl_failed(st, err.msg);
     return a.partial ? XPL_EXIT_PARTLY : xpl_answered(tool, a.warned);
 }
 

@@ -53,8 +53,7 @@ static const char *plain(const char *words) {
         {"too many columns", "more than 200 columns"},
         {"Expression tree is too large (maximum depth 100)",
          "an expression is too large: more than 100 AND, OR, + or the like in a row (IN (...) "
-         "takes "
-         "long lists)"},
+         "takes long lists)"},
         {"too many terms in compound SELECT",
          "more than 50 SELECTs or rows of VALUES joined by UNION, EXCEPT and INTERSECT"},
         {"string or blob too big", "a value has more than 64 KiB"},

@@ -355,10 +355,11 @@ static const sqlite3_module module = {
 };
 
 void xpl_sql_near_columns(xpl_str_t statement, struct xpl_near *near) {
-    for (size_t i = 0; i < N_TABLES; i++)
-        for (int k = 0; xpl_str_has(statement, xpl_str_from(tables[i].name)) && k < tables[i].n;
-             k++)
+    for (size_t i = 0; i < N_TABLES; i++) {
+        if (!xpl_str_has(statement, xpl_str_from(tables[i].name))) continue;
+        for (int k = 0; k < tables[i].n; k++)
             xpl_near_add(near, xpl_str_from(columns[tables[i].columns[k]].name));
+    }
 }
 
 bool xpl_sql_is_declared(const char *name) {

@@ -7,6 +7,8 @@
 
 #include "sql/scan.h"
 
+struct xpl_near;
+
 // What a statement's tables share.
 struct xpl_sql_tables {
     const struct xpl_sql_request *q;
@@ -16,7 +18,6 @@ struct xpl_sql_tables {
 // Declares all tables on the connection; `run` outlives it.  SQLite's result code.
 int xpl_sql_declare(sqlite3 *db, struct xpl_sql_tables *run);
 // Adds the columns of those that a statement names.
-struct xpl_near;
 void xpl_sql_near_columns(xpl_str_t statement, struct xpl_near *near);
 // Whether it is the name of one of them.
 bool xpl_sql_is_declared(const char *name);

@@ -27,10 +27,6 @@
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 enum { CELL_WIDTH = 60, KEPT_OPEN = 8 };
 
-static int fail(const struct xpl_error *err) {
-    return xpl_failed(err->code, err->msg);
-}
-
 // ---- files ----
 
 struct file {
@@ -195,7 +191,7 @@ static int of_files(const struct xpl_args *a, struct xpl_buf *out) {
     const xpl_status_t st = ask_files(a, pool ? xpl_exec_pool_get(pool) : &serial, out, &err);
     xpl_progress_end();
     xpl_exec_pool_free(pool);
-    return st == XPL_OK ? XPL_EXIT_OK : fail(&err);
+    return st == XPL_OK ? XPL_EXIT_OK : xpl_failed(err.code, err.msg);
 }
 
 // ---- sessions ----
