@@ -53,7 +53,8 @@ stage_static() {
     check "static: headers alone" tests/headers.sh gcc
     check "static: the checks themselves" tests/test_checks.py
 }
-# build_gcc STAGE [TARGET...]: the build whose programs other stages drive, too.
+# build_gcc STAGE [TARGET...]: the build whose programs other stages drive, too: of the sources as they are
+# now, whatever ran before.
 build_gcc() {
     CC="ccache gcc" configure gcc -Dfaults=true && compile "$1" gcc "${@:2}"
 }
@@ -99,12 +100,8 @@ stage_packages() {
 stage_fuzz() {
     fuzz 60
 }
-# needs_programs STAGE: the build gcc, also when that stage did not run before.
-needs_programs() {
-    [ -e "$build/gcc/tests/capture/fake_profiler" ] || build_gcc "$1"
-}
 stage_parity() {
-    needs_programs parity || return
+    build_gcc parity || return
     check "parity: environment" tests/parity/setup.sh
     local python=${XPL_PARITY_VENV:-$build/parity-venv}/bin/python
     local step
@@ -117,7 +114,7 @@ stage_parity() {
 }
 
 stage_capture() {
-    needs_programs capture || return
+    build_gcc capture || return
     check "capture: environment of XProf" tests/parity/setup.sh
     check "capture: environment of JAX" env XPL_BUILD="$build" tests/capture/setup.sh
     local log=$build/capture.log
@@ -132,7 +129,7 @@ stage_capture() {
 }
 
 stage_python() {
-    needs_programs python || return
+    build_gcc python || return
     check "python: wheel and environments" env XPL_BUILD="$build" tests/python/setup.sh
     local kind log=$build/python.log
     for kind in python python-oldest; do
@@ -143,7 +140,7 @@ stage_python() {
 }
 
 stage_browser() {
-    needs_programs browser || return
+    build_gcc browser || return
     check "browser: environment" env XPL_BUILD="$build" tests/browser/setup.sh
     local log=$build/browser.log
     XPL_BUILD="$build" "${XPL_BROWSER_VENV:-$build/browser-venv}/bin/python" tests/browser/run.py "$build/gcc" | tee "$log"
@@ -153,7 +150,7 @@ stage_browser() {
 }
 
 stage_hostile() {
-    needs_programs hostile || return
+    build_gcc hostile || return
     hostile "$build/gcc" --short
 }
 
