@@ -296,6 +296,7 @@ static void find_end(struct xpl_iree_bundle *b) {
         at += r.record_length;
         is_far = r.record_length >= FAR;
         b->n_records++;
+        b->n_sessions += r.record_type == XPL_IREE_RECORD_BEGIN;
         if (at - from < DONE_AT) continue;
         xpl_iree_done(b, b->bytes.ptr + from, (size_t)(at - from));
         from = at;

@@ -70,10 +70,10 @@ struct xpl_iree_chunk_at {
 struct xpl_iree_bundle {
     xpl_bytes_t bytes; // as far as records can be read
     struct xpl_iree_header header;
-    uint64_t file_bytes; // of the whole file
-    uint64_t n_records;
-    struct xpl_iree_notes notes; // what is damaged, events aside
-    bool never_finished;         // file_length is 0: still being written, or the program died
+    uint64_t file_bytes;            // of the whole file
+    uint64_t n_records, n_sessions; // n_sessions: that begin
+    struct xpl_iree_notes notes;    // what is damaged, events aside
+    bool never_finished;            // file_length is 0: still being written, or the program died
     // Records follow the end that the header states: another session that was never finished.
     bool unfinished_behind;
     bool from_rows;                         // it was made of rows: struct xpl_iree_origin

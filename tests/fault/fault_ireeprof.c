@@ -62,6 +62,36 @@ static void fail_rows(xpl_bytes_t file) {
     xpl_buf_fini(&x.out);
 }
 
+// The bundle's records twice: two sessions that give things the same ids, of which the second
+// function has another name.
+static struct xpl_buf twice(const struct xpl_buf *one) {
+    static const char name[] = "matmul";
+    struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)1 << 28);
+    xpl_buf_put(&b, one->p, one->n);
+    xpl_buf_put(&b, one->p + 24, one->n - 24);
+    const uint64_t length = b.n;
+    memcpy(b.p + 16, &length, sizeof length);
+    uint8_t *const at = memmem(b.p + one->n, one->n - 24, name, sizeof name - 1);
+    CHECK(at);
+    *at = 'M';
+    return b;
+}
+
+static void fail_sessions(const struct xpl_buf *one) {
+    static const char *const reports[] = {"sessions", "functions",  "self",
+                                          "latency",  "iterations", "usage"};
+    struct xpl_buf b = twice(one);
+    const xpl_bytes_t file = {b.p, b.n};
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
+        fail_each(file, reports[i], XPL_IREE_NO_TRACE);
+    for (int i = XPL_IREE_PERFETTO; i <= XPL_IREE_XSPACE; i++)
+        fail_each(file, "export", (enum xpl_iree_trace_format)i);
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    xpl_buf_fini(&b);
+}
+
 int main(void) {
     struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
     const xpl_bytes_t file = {b.p, b.n};
@@ -73,6 +103,7 @@ int main(void) {
     fail_each(file, "export", XPL_IREE_CHROME);
     fail_each(file, "export", XPL_IREE_XSPACE);
     fail_rows(file);
+    fail_sessions(&b);
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     xpl_buf_fini(&b);

@@ -200,7 +200,7 @@ static struct xpl_iree_lately *function_of(struct xpl_iree_dispatches *d,
                                            struct xpl_iree_key_text *text) {
     const struct xpl_iree_group_key key = {e->executable_id, e->physical_device_ordinal,
                                            e->function_ordinal};
-    const struct xpl_iree_function_key function = {e->executable_id, e->function_ordinal};
+    const struct xpl_iree_function_key function = {e->executable_id, e->function_ordinal, 0};
     struct xpl_iree_lately *const f =
         &d->lately[(e->executable_id + e->function_ordinal) % XPL_IREE_LATELY];
     if (f->known && memcmp(&f->key, &key, sizeof key) == 0) return f;

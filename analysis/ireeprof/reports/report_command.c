@@ -101,7 +101,7 @@ static void write_buffers(const struct xpl_iree_dispatches *d) {
         XPL_F(U64, command_buffer, command_categories), XPL_F(U64, command_buffer, queue_affinity)};
     for (size_t i = 0; i < d->model->buffers.n; i++) {
         const struct xpl_iree_buffer_row *const b = xpl_iree_table_at(&d->model->buffers, i);
-        if (!xpl_iree_id_is(d->run, b->command_buffer_id)) continue;
+        if (!xpl_iree_id_is(d->run, b->key.command_buffer_id)) continue;
         xpl_row_begin(d->run->rows, "type", "command_buffer");
         XPL_ROW_FIELDS(d->run->rows, fields, &b->record);
         xpl_row_end(d->run->rows);

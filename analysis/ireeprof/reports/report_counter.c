@@ -221,7 +221,7 @@ static bool add_sample(struct counters *c, const struct xpl_iree_item *item, boo
     struct xpl_iree_key_text text;
     if (!sample_of(item, &s)) return true;
     const struct xpl_iree_counter_sample *const v = &s.record;
-    const struct xpl_iree_function_key key = {v->executable_id, v->function_ordinal};
+    const struct xpl_iree_function_key key = {v->executable_id, v->function_ordinal, 0};
     s.set = xpl_iree_table_get(&c->sets, &v->counter_set_id);
     if (!s.set || !s.set->first_plus_1) {
         c->run->missing[XPL_IREE_MISSING_COUNTER_SET]++;
@@ -313,7 +313,7 @@ static void write_group(const struct counters *c, const struct group *g) {
     const struct counter_key key = {k->counter_set_id, k->counter_ordinal};
     const struct counter *const n = xpl_iree_table_get(&c->counters, &key);
     const struct set *const s = xpl_iree_table_get(&c->sets, &k->counter_set_id);
-    const struct xpl_iree_function_key function = {k->executable_id, k->function_ordinal};
+    const struct xpl_iree_function_key function = {k->executable_id, k->function_ordinal, 0};
     const bool attributed = k->executable_id && k->function_ordinal != XPL_IREE_NONE;
     struct xpl_iree_key_text text;
     xpl_row_begin(r, "type", "counter_group");

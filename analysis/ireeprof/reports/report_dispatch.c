@@ -40,7 +40,7 @@ static bool chain_groups(struct chains *c, const struct xpl_iree_table *groups, 
     if (!next) return false;
     for (uint32_t i = 0; i < groups->n; i++) {
         const struct xpl_iree_group *const g = xpl_iree_table_at(groups, i);
-        const struct xpl_iree_function_key key = {g->key.executable_id, g->key.function_ordinal};
+        const struct xpl_iree_function_key key = {g->key.executable_id, g->key.function_ordinal, 0};
         bool is_new;
         struct chain *const chain = xpl_iree_table_put(&c->by_function, &key, &is_new);
         if (!chain) return false;

@@ -59,7 +59,7 @@ static uint64_t measure(const struct functions *x, const struct xpl_iree_dispatc
 }
 
 static bool add_dispatch(struct functions *x, const struct xpl_iree_dispatch *e) {
-    const struct xpl_iree_function_key id = {e->executable_id, e->function_ordinal};
+    const struct xpl_iree_function_key id = {e->executable_id, e->function_ordinal, 0};
     struct xpl_iree_key_text text;
     // Without the device: a function is the same one on another.
     const xpl_str_t name =
@@ -93,9 +93,12 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
     struct functions *const x = ctx;
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_dispatch e;
+    XPL_TRY(xpl_iree_model_follow(&x->model, r, err));
     if (r->chunk != XPL_IREE_DISPATCH_EVENTS && r->chunk != XPL_IREE_HOST_EVENTS) return XPL_OK;
-    while (xpl_iree_next_dispatch(r, &items, &e))
+    while (xpl_iree_next_dispatch(r, &items, &e)) {
+        xpl_iree_model_enter(&x->model, r, e.physical_device_ordinal);
         if (!add_dispatch(x, &e)) XPL_RETURN_OOM(err, "functions of the bundle");
+    }
     return XPL_OK;
 }
 
@@ -171,9 +174,11 @@ static xpl_status_t collect(struct functions *x, struct xpl_error *err) {
     x->names = xpl_intern_new(&x->arena, xpl_hash_seed());
     if (!x->names) XPL_RETURN_OOM(err, "functions of the bundle");
     XPL_TRY(xpl_iree_model_load(&x->model, x->run, err));
+    xpl_iree_model_pass(&x->model);
     XPL_TRY(xpl_iree_walk(x->run, add_record, x, err));
     x->all = xpl_iree_durations_new(durations_of, x, x->rows.n);
     if (!x->all) XPL_RETURN_OOM(err, "functions of the bundle");
+    xpl_iree_model_pass(&x->model);
     XPL_TRY(xpl_iree_walk(x->run, add_record, x, err));
     return write_rows(x, err);
 }
@@ -184,6 +189,7 @@ xpl_status_t xpl_iree_report_functions(struct xpl_iree_run *run, struct xpl_erro
         .rows = {.row_size = sizeof(struct function), .key_size = sizeof(struct key)},
         .pairs = {.row_size = sizeof(struct pair), .key_size = sizeof(struct pair)}};
     xpl_iree_model_init(&x.model);
+    xpl_iree_model_by_session(&x.model, run->bundle);
     xpl_arena_init(&x.arena, SIZE_MAX);
     const xpl_status_t st = collect(&x, err);
     xpl_sys_free(x.all);

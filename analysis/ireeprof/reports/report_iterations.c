@@ -2,18 +2,20 @@
 // Report iterations, of our own: where what is submitted to a queue repeats, as in benchmarks and
 // replays, how long each repetition took.  An iteration begins with its first submission and lasts
 // to that of the next one.  Operations are alike by kind, count and bytes; ids change from one
-// iteration to the next.
+// iteration to the next.  Sessions of a bundle have iterations of their own: between two of them is
+// no repetition.
 #include <stdlib.h>
 
 #include "analysis/ireeprof/reports/durations.h"
 #include "analysis/ireeprof/reports/impl.h"
-#include "analysis/ireeprof/table.h"
+#include "analysis/ireeprof/sessions.h"
 #include "base/arena.h"
 
 struct queue {
     struct queue_key {
         uint64_t stream_id;
         uint32_t physical_device_ordinal, queue_ordinal;
+        uint64_t session;
     } key;
     uint64_t events;
 };
@@ -27,14 +29,16 @@ struct step {
 
 struct iterations {
     struct xpl_iree_run *run;
+    struct xpl_iree_sessions sessions;
     struct xpl_iree_table queues;
     struct step *steps;
     size_t n, cap;
     uint32_t *borders; // of the steps of one queue
 };
 
-static bool add_step(struct iterations *x, const struct xpl_iree_queue_event *e) {
-    const struct queue_key key = {e->stream_id, e->physical_device_ordinal, e->queue_ordinal};
+static bool add_step(struct iterations *x, const struct xpl_iree_queue_event *e, uint32_t session) {
+    const struct queue_key key = {e->stream_id, e->physical_device_ordinal, e->queue_ordinal,
+                                  session};
     bool is_new;
     struct queue *const q = xpl_iree_table_put(&x->queues, &key, &is_new);
     if (!q || x->n >= UINT32_MAX - 1) return false;
@@ -60,10 +64,13 @@ static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struc
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
     struct xpl_iree_queue_event e;
+    if (!xpl_iree_sessions_follow(&x->sessions, r, NULL))
+        XPL_RETURN_OOM(err, "sessions of the bundle");
     if (r->chunk != XPL_IREE_QUEUE_EVENTS) return XPL_OK;
     while (xpl_iree_item_next(&items, &item, NULL)) {
         xpl_iree_copy(&item, &e);
-        if (!add_step(x, &e)) XPL_RETURN_OOM(err, "queues of the bundle");
+        if (!add_step(x, &e, xpl_iree_sessions_of(&x->sessions, r, e.physical_device_ordinal)))
+            XPL_RETURN_OOM(err, "queues of the bundle");
     }
     return XPL_OK;
 }
@@ -121,6 +128,7 @@ static void write_none(const struct iterations *x, const struct queue *q) {
     xpl_row_u64(r, "events_before", q->events);
     xpl_row_u64(r, "events_per_iteration", 0);
     xpl_row_u64(r, "iterations", 0);
+    xpl_row_u64(r, "session_index", q->key.session);
     xpl_row_end(r);
 }
 
@@ -142,6 +150,7 @@ static xpl_status_t write_queue(const struct iterations *x, const struct queue *
     xpl_row_u64(r, "iterations", count);
     xpl_row_u64(r, "total_ns", d.sum);
     xpl_iree_durations_write(r, &d, all, "ns");
+    xpl_row_u64(r, "session_index", q->key.session);
     xpl_row_end(r);
     // For a person the sums are enough.
     for (size_t i = 0; i < count && r->format == XPL_IREE_JSONL && !r->failed; i++) {
@@ -153,6 +162,7 @@ static xpl_status_t write_queue(const struct iterations *x, const struct queue *
         xpl_row_i64(r, "host_time_ns", s->ns);
         xpl_row_bool(r, "interval_available", i + 1 < count);
         xpl_row_u64(r, "interval_ns", i + 1 < count ? interval(s, s + period) : 0);
+        xpl_row_u64(r, "session_index", q->key.session);
         xpl_row_end(r);
     }
     xpl_sys_free(all);
@@ -182,7 +192,9 @@ xpl_status_t xpl_iree_report_iterations(struct xpl_iree_run *run, struct xpl_err
     struct iterations x = {
         .run = run,
         .queues = {.row_size = sizeof(struct queue), .key_size = sizeof(struct queue_key)}};
+    xpl_iree_sessions_init(&x.sessions);
     xpl_status_t st = xpl_iree_walk(run, add_events, &x, err);
+    xpl_iree_sessions_fini(&x.sessions);
     if (st == XPL_OK) st = write_all(&x, err);
     xpl_sys_free(x.borders);
     xpl_sys_free(x.steps);

@@ -11,6 +11,7 @@
 struct submission_key {
     uint64_t submission_id, stream_id;
     uint32_t physical_device_ordinal, queue_ordinal;
+    uint64_t session; // each numbers its own
 };
 struct submission {
     struct submission_key key;
@@ -50,9 +51,8 @@ static bool add_span(struct latency *x, const struct submission_key *key, int64_
 
 static bool add_ticks(struct latency *x, const struct submission_key *key, uint64_t start,
                       uint64_t end) {
-    const uint64_t device = key->physical_device_ordinal;
-    const struct xpl_iree_device_row *const d = xpl_iree_table_get(&x->model.devices, &device);
-    const struct xpl_iree_fit fit = xpl_iree_clock_fit(d ? &d->clock : NULL, XPL_IREE_TIME_BRACKET);
+    const struct xpl_iree_fit fit = xpl_iree_clock_fit(
+        xpl_iree_model_clock(&x->model, key->physical_device_ordinal), XPL_IREE_TIME_BRACKET);
     int64_t from, to;
     if (!xpl_iree_ticks_valid(start, end) || !xpl_iree_fit_time(&fit, start, &from) ||
         !xpl_iree_fit_time(&fit, end, &to))
@@ -68,19 +68,19 @@ static bool add_item(struct latency *x, const struct xpl_iree_record *r,
     if (r->chunk == XPL_IREE_HOST_EVENTS) {
         xpl_iree_copy(item, &h);
         const struct submission_key key = {h.submission_id, h.stream_id, h.physical_device_ordinal,
-                                           h.queue_ordinal};
+                                           h.queue_ordinal, x->model.session};
         return !xpl_iree_host_valid(h.start_host_time_ns, h.end_host_time_ns) ||
                add_span(x, &key, h.start_host_time_ns, h.end_host_time_ns);
     }
     if (r->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS) {
         xpl_iree_copy(item, &q);
         const struct submission_key key = {q.submission_id, q.stream_id, q.physical_device_ordinal,
-                                           q.queue_ordinal};
+                                           q.queue_ordinal, x->model.session};
         return add_ticks(x, &key, q.start_tick, q.end_tick);
     }
     xpl_iree_copy(item, &e);
     const struct submission_key key = {e.submission_id, r->stream_id, r->physical_device_ordinal,
-                                       r->queue_ordinal};
+                                       r->queue_ordinal, x->model.session};
     return add_ticks(x, &key, e.start_tick, e.end_tick);
 }
 
@@ -88,11 +88,14 @@ static xpl_status_t add_spans(void *ctx, const struct xpl_iree_record *r, struct
     struct latency *const x = ctx;
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
+    XPL_TRY(xpl_iree_model_follow(&x->model, r, err));
     if (r->chunk != XPL_IREE_HOST_EVENTS && r->chunk != XPL_IREE_QUEUE_DEVICE_EVENTS &&
         r->chunk != XPL_IREE_DISPATCH_EVENTS)
         return XPL_OK;
-    while (xpl_iree_item_next(&items, &item, NULL))
+    while (xpl_iree_item_next(&items, &item, NULL)) {
+        xpl_iree_model_enter(&x->model, r, xpl_iree_device_of(r, &item));
         if (!add_item(x, r, &item)) XPL_RETURN_OOM(err, "submissions of the bundle");
+    }
     return XPL_OK;
 }
 
@@ -112,7 +115,7 @@ static bool add_event(struct latency *x, const struct xpl_iree_queue_event *e) {
     const struct group_key key = {e->stream_id, e->physical_device_ordinal, e->queue_ordinal,
                                   e->type, 0};
     const struct submission_key id = {e->submission_id, e->stream_id, e->physical_device_ordinal,
-                                      e->queue_ordinal};
+                                      e->queue_ordinal, x->model.session};
     const struct submission *const s = xpl_iree_table_get(&x->submissions, &id);
     // An operation that waited for nothing was ready when it was submitted.
     const int64_t ready = e->ready_host_time_ns > 0 ? e->ready_host_time_ns : e->host_time_ns;
@@ -133,11 +136,13 @@ static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struc
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
     struct xpl_iree_queue_event e;
+    XPL_TRY(xpl_iree_model_follow(&x->model, r, err));
     if (r->chunk != XPL_IREE_QUEUE_EVENTS) return XPL_OK;
     while (xpl_iree_item_next(&items, &item, NULL)) {
         xpl_iree_copy(&item, &e);
         if (!xpl_iree_glob_z(xpl_iree_name(XPL_IREE_NAMES_OP, e.type), x->run->options.filter))
             continue;
+        xpl_iree_model_enter(&x->model, r, e.physical_device_ordinal);
         if (!add_event(x, &e)) XPL_RETURN_OOM(err, "queues of the bundle");
     }
     return XPL_OK;
@@ -169,10 +174,13 @@ static void write_part(const struct latency *x, const struct group *g, int part)
 
 static xpl_status_t collect(struct latency *x, struct xpl_error *err) {
     XPL_TRY(xpl_iree_model_load(&x->model, x->run, err));
+    xpl_iree_model_pass(&x->model);
     XPL_TRY(xpl_iree_walk(x->run, add_spans, x, err));
+    xpl_iree_model_pass(&x->model);
     XPL_TRY(xpl_iree_walk(x->run, add_events, x, err));
     x->all = xpl_iree_durations_new(durations_of, x, x->groups.n * N_PARTS);
     if (!x->all) XPL_RETURN_OOM(err, "queues of the bundle");
+    xpl_iree_model_pass(&x->model);
     XPL_TRY(xpl_iree_walk(x->run, add_events, x, err));
     for (size_t i = 0; i < x->groups.n; i++)
         for (int part = 0; part < N_PARTS; part++)
@@ -187,6 +195,7 @@ xpl_status_t xpl_iree_report_latency(struct xpl_iree_run *run, struct xpl_error 
                         .key_size = sizeof(struct submission_key)},
         .groups = {.row_size = sizeof(struct group), .key_size = sizeof(struct group_key)}};
     xpl_iree_model_init(&x.model);
+    xpl_iree_model_by_session(&x.model, run->bundle);
     const xpl_status_t st = collect(&x, err);
     xpl_sys_free(x.all);
     xpl_iree_table_fini(&x.submissions);

@@ -229,10 +229,9 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
 
 // The fit that scales a row's durations: this report falls back on the brackets of host time.
 static struct xpl_iree_fit fit_of(const struct statistics *s, const struct row *row) {
-    const uint64_t key = row->key.physical_device_ordinal;
-    const struct xpl_iree_device_row *const d = xpl_iree_table_get(&s->model.devices, &key);
-    if (row->key.domain != TICKS || !d) return (struct xpl_iree_fit){0};
-    const struct xpl_iree_clock *const c = &d->clock;
+    const struct xpl_iree_clock *const c =
+        xpl_iree_model_clock(&s->model, row->key.physical_device_ordinal);
+    if (row->key.domain != TICKS || !c) return (struct xpl_iree_fit){0};
     const bool host_cpu = (c->first.flags & c->last.flags & XPL_IREE_CLOCK_HOST_CPU) &&
                           c->first.host_cpu_timestamp_ns <= INT64_MAX &&
                           c->last.host_cpu_timestamp_ns <= INT64_MAX;

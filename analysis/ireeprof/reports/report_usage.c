@@ -3,6 +3,7 @@
 // the end, and allocations that failed, which use nothing.
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/usage.h"
+#include "analysis/ireeprof/sessions.h"
 
 enum { POINTS = 64 }; // of a timeline
 
@@ -13,9 +14,11 @@ struct usage {
 };
 struct report {
     struct xpl_iree_run *run;
-    bool (*visit)(struct report *x, const struct xpl_iree_memory_event *e); // false on OOM
-    struct xpl_iree_usages usages;                                          // struct usage
-    int64_t first_ns, last_ns;                                              // of all events
+    // False on OOM.
+    bool (*visit)(struct report *x, const struct xpl_iree_memory_event *e, uint32_t session);
+    struct xpl_iree_usages usages; // struct usage
+    struct xpl_iree_sessions sessions;
+    int64_t first_ns, last_ns; // of all events
 };
 
 // The times were found in an earlier pass: bytes that changed since give the first or last slice.
@@ -31,7 +34,7 @@ static void reach_slice(struct usage *u, size_t last) {
         u->points[u->n_points++] = u->u.bytes;
 }
 
-static bool add_event(struct report *x, const struct xpl_iree_memory_event *e) {
+static bool add_event(struct report *x, const struct xpl_iree_memory_event *e, uint32_t session) {
     struct xpl_iree_usage *usage;
     int64_t bytes;
     if (!xpl_iree_usage_of(&x->usages, e, &usage)) return false;
@@ -39,12 +42,13 @@ static bool add_event(struct report *x, const struct xpl_iree_memory_event *e) {
     struct usage *const u = (struct usage *)usage;
     const size_t slice = slice_of(x, e->host_time_ns);
     reach_slice(u, slice);
-    if (!xpl_iree_usage_add(&x->usages, usage, e, &bytes)) return false;
+    if (!xpl_iree_usage_add(&x->usages, usage, e, session, &bytes)) return false;
     if (usage->bytes > u->points[slice]) u->points[slice] = usage->bytes;
     return true;
 }
 
-static bool note_time(struct report *x, const struct xpl_iree_memory_event *e) {
+static bool note_time(struct report *x, const struct xpl_iree_memory_event *e, uint32_t session) {
+    (void)session;
     if (e->host_time_ns < x->first_ns) x->first_ns = e->host_time_ns;
     if (e->host_time_ns > x->last_ns) x->last_ns = e->host_time_ns;
     return true;
@@ -56,10 +60,13 @@ static xpl_status_t visit_events(void *ctx, const struct xpl_iree_record *r,
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
     struct xpl_iree_memory_event e;
+    if (!xpl_iree_sessions_follow(&x->sessions, r, NULL))
+        XPL_RETURN_OOM(err, "sessions of the bundle");
     if (r->chunk != XPL_IREE_MEMORY_EVENTS) return XPL_OK;
     while (xpl_iree_item_next(&items, &item, NULL)) {
         xpl_iree_copy(&item, &e);
-        if (!x->visit(x, &e)) XPL_RETURN_OOM(err, "memory of the bundle");
+        const uint32_t session = xpl_iree_sessions_of(&x->sessions, r, e.physical_device_ordinal);
+        if (!x->visit(x, &e, session)) XPL_RETURN_OOM(err, "memory of the bundle");
     }
     return XPL_OK;
 }
@@ -103,7 +110,10 @@ xpl_status_t xpl_iree_report_usage(struct xpl_iree_run *run, struct xpl_error *e
     struct report x = {.run = run, .visit = note_time, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     const struct xpl_iree_usages *const u = &x.usages;
     xpl_iree_usages_init(&x.usages, sizeof(struct usage));
+    xpl_iree_sessions_init(&x.sessions);
     xpl_status_t st = xpl_iree_walk(run, visit_events, &x, err);
+    xpl_iree_sessions_fini(&x.sessions);
+    xpl_iree_sessions_init(&x.sessions);
     x.visit = add_event; // the slices of the timeline are known by now
     if (st == XPL_OK) st = xpl_iree_walk(run, visit_events, &x, err);
     for (size_t i = 0; st == XPL_OK && i < u->rows.n; i++)
@@ -111,5 +121,6 @@ xpl_status_t xpl_iree_report_usage(struct xpl_iree_run *run, struct xpl_error *e
     for (size_t i = 0; st == XPL_OK && i < u->opens.n; i++)
         write_open(&x, xpl_iree_table_at(&u->opens, i));
     xpl_iree_usages_fini(&x.usages);
+    xpl_iree_sessions_fini(&x.sessions);
     return st;
 }

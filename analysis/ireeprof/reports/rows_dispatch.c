@@ -123,7 +123,7 @@ void xpl_iree_row_group(const struct xpl_iree_dispatches *d, const struct xpl_ir
     struct xpl_iree_key_text text;
     const struct xpl_iree_function_row *const f =
         xpl_iree_model_function(d->model, g->key.executable_id, g->key.function_ordinal);
-    const struct xpl_iree_function_key key = {g->key.executable_id, g->key.function_ordinal};
+    const struct xpl_iree_function_key key = {g->key.executable_id, g->key.function_ordinal, 0};
     // A report of executables calls nameless functions without the device.
     const uint32_t device = in_executable ? XPL_IREE_NONE : g->key.physical_device_ordinal;
     static const char *const types[2][2] = {

@@ -26,15 +26,32 @@ static struct xpl_iree_open_key open_of(const struct xpl_iree_memory_event *e, u
     // Queues leave the pool out of some events.
     return (struct xpl_iree_open_key){e->allocation_id,
                                       kind == XPL_IREE_MEMORY_QUEUE ? 0 : e->pool_id,
-                                      e->physical_device_ordinal, kind};
+                                      e->physical_device_ordinal, kind, 0};
+}
+
+// Makes room for an id that a later session opens anew: what had it stays open.
+static bool leave_open(struct xpl_iree_usages *x, struct xpl_iree_open_key key, uint32_t session) {
+    const struct xpl_iree_open *const at = xpl_iree_table_get(&x->opens, &key);
+    struct xpl_iree_open *o;
+    bool is_new;
+    if (!at || at->bytes == 0 || at->session == session) return true;
+    struct xpl_iree_open left = *at;
+    left.key.left = ++x->n_left;
+    if (!(o = xpl_iree_table_put(&x->opens, &left.key, &is_new))) return false;
+    *o = left;
+    o = xpl_iree_table_get(&x->opens, &key); // rows move when one is added
+    o->bytes = 0;
+    return true;
 }
 
 static bool open_allocation(struct xpl_iree_usages *x, struct xpl_iree_usage *u,
-                            const struct xpl_iree_memory_event *e) {
+                            const struct xpl_iree_memory_event *e, uint32_t session) {
     const struct xpl_iree_open_key key = open_of(e, u->key.kind);
     bool is_new;
+    if (!leave_open(x, key, session)) return false;
     struct xpl_iree_open *const o = xpl_iree_table_put(&x->opens, &key, &is_new);
     if (!o) return false;
+    o->session = session;
     if (o->bytes == 0) o->event_id = e->event_id, o->since_ns = e->host_time_ns;
     xpl_iree_add(&o->bytes, e->length);
     xpl_iree_add(&u->bytes, e->length);
@@ -69,7 +86,8 @@ bool xpl_iree_usage_of(struct xpl_iree_usages *u, const struct xpl_iree_memory_e
 }
 
 bool xpl_iree_usage_add(struct xpl_iree_usages *u, struct xpl_iree_usage *usage,
-                        const struct xpl_iree_memory_event *e, int64_t *ret_bytes) {
+                        const struct xpl_iree_memory_event *e, uint32_t session,
+                        int64_t *ret_bytes) {
     const bool opens = xpl_iree_memory_rules[e->type].life > 0;
     uint64_t bytes = e->length;
     *ret_bytes = 0;
@@ -78,7 +96,7 @@ bool xpl_iree_usage_add(struct xpl_iree_usages *u, struct xpl_iree_usage *usage,
         xpl_iree_add(&usage->failed_bytes, e->length);
         return true;
     }
-    if (opens && !open_allocation(u, usage, e)) return false;
+    if (opens && !open_allocation(u, usage, e, session)) return false;
     if (!opens) bytes = close_allocation(u, usage, e);
     if (bytes > INT64_MAX) bytes = INT64_MAX;
     *ret_bytes = opens ? (int64_t)bytes : -(int64_t)bytes;

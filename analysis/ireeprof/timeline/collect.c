@@ -16,6 +16,8 @@ static bool add_slice(struct xpl_iree_timeline *t, const struct xpl_iree_slice *
     s->at = (uint64_t)(item->p - t->run->bundle->bytes.ptr);
     s->chunk = (uint32_t)t->chunks.n - 1;
     s->sequence = (uint32_t)t->slices.n;
+    s->session = t->x.model.session;
+    s->variant = t->variant;
     return true;
 }
 
@@ -23,7 +25,7 @@ static bool add_ticks(struct xpl_iree_timeline *t, enum xpl_iree_track_kind kind
                       uint32_t queue, const uint64_t *stream, const uint64_t ticks[2],
                       const struct xpl_iree_item *item) {
     struct xpl_iree_slice s = {
-        .kind = kind, .device = xpl_iree_device_or_first(device), .queue = queue};
+        .kind = (uint16_t)kind, .device = xpl_iree_device_or_first(device), .queue = queue};
     if (!xpl_iree_ticks_valid(ticks[0], ticks[1]) ||
         !xpl_iree_timeline_ns(t, s.device, ticks[0], &s.start_ns) ||
         !xpl_iree_timeline_ns(t, s.device, ticks[1], &s.end_ns))
@@ -59,12 +61,14 @@ static bool add_host(struct xpl_iree_timeline *t, const struct xpl_iree_record *
                                      .queue = e.queue_ordinal,
                                      .start_ns = e.start_host_time_ns,
                                      .end_ns = e.end_host_time_ns};
-    const uint64_t key[] = {e.command_buffer_id, e.command_index};
+    const uint32_t session =
+        xpl_iree_model_scope(&t->x.model, XPL_IREE_SCOPE_OPERATIONS, e.command_buffer_id, 0);
+    const struct xpl_iree_operation_key key = {e.command_buffer_id, e.command_index, session};
     if (s.end_ns < s.start_ns || s.start_ns == INT64_MAX) return true;
     if (!add_slice(t, &s, &e.stream_id, item)) return false;
     const struct xpl_iree_timeline_operation *const op =
         e.command_buffer_id && e.command_index != XPL_IREE_NONE
-            ? xpl_iree_table_get(&t->operations, key)
+            ? xpl_iree_table_get(&t->operations, &key)
             : NULL;
     if (!op) return true;
     const uint32_t track =
@@ -121,6 +125,10 @@ static bool add_metrics(struct xpl_iree_timeline *t, const struct xpl_iree_recor
     return xpl_iree_timeline_metrics(t, item);
 }
 
+static void enter(struct xpl_iree_timeline *t, const struct xpl_iree_record *h, uint32_t device) {
+    xpl_iree_timeline_enter(t, xpl_iree_sessions_of(&t->x.model.sessions, h, device), device);
+}
+
 bool xpl_iree_timeline_collect(struct xpl_iree_timeline *t, const struct xpl_iree_record *h) {
     static bool (*const adds[XPL_IREE_N_CHUNK_TYPES])(
         struct xpl_iree_timeline *, const struct xpl_iree_record *,
@@ -143,8 +151,10 @@ bool xpl_iree_timeline_collect(struct xpl_iree_timeline *t, const struct xpl_ire
         e->extra = i;
     }
     if (h->chunk >= XPL_IREE_N_CHUNK_TYPES || !adds[h->chunk]) return true;
-    while (!xpl_iree_timeline_stopped(t) && xpl_iree_item_next(&items, &item, NULL))
+    while (!xpl_iree_timeline_stopped(t) && xpl_iree_item_next(&items, &item, NULL)) {
+        if (t->x.model.by_session) enter(t, h, xpl_iree_device_of(h, &item));
         if (!adds[h->chunk](t, h, &item)) return false;
+    }
     return true;
 }
 

@@ -97,12 +97,28 @@ static const void *record_at(const struct xpl_iree_sink *s, uint64_t at, void *r
     return memcpy(ret, s->t->run->bundle->bytes.ptr + at, size);
 }
 
+// The last description in the session; the model has the first.
+static const struct xpl_iree_timeline_function *function_of(const struct xpl_iree_sink *s,
+                                                            uint64_t executable, uint32_t ordinal) {
+    const struct xpl_iree_function_key key = {
+        executable, ordinal,
+        xpl_iree_model_scope(&s->t->x.model, XPL_IREE_SCOPE_FUNCTION, executable, ordinal)};
+    return xpl_iree_table_get(&s->t->functions, &key);
+}
+
+// NULL for the id 0, which is none.
+static const struct xpl_iree_timeline_buffer *
+buffer_of(const struct xpl_iree_sink *s, enum xpl_iree_scope_kind kind, uint64_t id) {
+    const struct xpl_iree_buffer_key key = {id, xpl_iree_model_scope(&s->t->x.model, kind, id, 0)};
+    return id ? xpl_iree_table_get(&s->t->buffers, &key) : NULL;
+}
+
 // What a command operation is called.
 static xpl_str_t operation_name(struct xpl_iree_sink *s,
                                 const struct xpl_iree_command_operation *op,
                                 struct xpl_iree_key_text *text) {
-    const struct xpl_iree_function_key key = {op->executable_id, op->function_ordinal};
-    const struct xpl_iree_timeline_function *const f = xpl_iree_table_get(&s->t->functions, &key);
+    const struct xpl_iree_timeline_function *const f =
+        function_of(s, op->executable_id, op->function_ordinal);
     if (f && f->name.len) return f->name;
     return xpl_iree_operation_key(&s->t->x.model, s->t->x.run, op, text);
 }
@@ -117,7 +133,7 @@ static void join(struct name *n, const char *prefix, xpl_str_t name) {
 static void name_execution(struct xpl_iree_sink *s, const struct xpl_iree_host_event *e,
                            struct name *n) {
     const struct xpl_iree_timeline_buffer *const b =
-        e->command_buffer_id ? xpl_iree_table_get(&s->t->buffers, &e->command_buffer_id) : NULL;
+        buffer_of(s, XPL_IREE_SCOPE_OPERATIONS, e->command_buffer_id);
     struct xpl_iree_command_operation op;
     struct xpl_iree_key_text text;
     char prefix[80];
@@ -152,6 +168,7 @@ static void put_flows_of(struct xpl_iree_sink *s, const struct xpl_iree_endpoint
 // Flows that the bundle describes; else one that follows from the submission's id.
 static void put_flows(struct xpl_iree_sink *s, struct xpl_iree_endpoint_key key,
                       uint64_t submission, bool derived) {
+    key.session = s->t->x.model.session;
     const struct xpl_iree_endpoint *const own =
         key.id ? xpl_iree_table_get(&s->t->endpoints, &key) : NULL;
     const bool queue = key.type == XPL_IREE_END_QUEUE_EVENT;
@@ -162,8 +179,9 @@ static void put_flows(struct xpl_iree_sink *s, struct xpl_iree_endpoint_key key,
     put_flows_of(s, own);
     if (!derived || own || all || !submission) return;
     uint64_t id = xpl_pf_mix(xpl_pf_mix(2, key.stream_id), submission);
-    id = xpl_pf_mix(xpl_pf_mix(id, key.device), key.queue) | 1;
-    s->writer->flow(s, id);
+    id = xpl_pf_mix(xpl_pf_mix(id, key.device), key.queue);
+    if (key.session) id = xpl_pf_mix(id, key.session); // each session numbers its submissions
+    s->writer->flow(s, id | 1);
 }
 
 static struct xpl_iree_endpoint_key end_of(uint32_t type, uint32_t device, uint32_t queue,
@@ -176,14 +194,14 @@ static struct xpl_iree_endpoint_key end_of(uint32_t type, uint32_t device, uint3
 }
 
 static void put_buffer(struct xpl_iree_sink *s, uint64_t id) {
-    const struct xpl_iree_timeline_buffer *const b =
-        id ? xpl_iree_table_get(&s->t->buffers, &id) : NULL;
+    const struct xpl_iree_timeline_buffer *b = buffer_of(s, XPL_IREE_SCOPE_BUFFER, id);
     if (!id) return;
     put_u64(s, "iree_command_buffer_id", id);
     if (b && b->described) {
         put_u64(s, "iree_command_buffer_flags", b->record.flags);
         put_u64(s, "iree_command_buffer_categories", b->record.command_categories);
     }
+    b = buffer_of(s, XPL_IREE_SCOPE_OPERATIONS, id);
     if (!b || !b->operations) return;
     put_u64(s, "iree_command_buffer_operation_count", b->operations);
     put_u64(s, "iree_command_buffer_dispatch_count", b->dispatches);
@@ -194,7 +212,7 @@ static void put_host(struct xpl_iree_sink *s, const struct xpl_iree_event *e, ui
     struct xpl_iree_key_text text;
     struct name n;
     record_at(s, e->at, &h, sizeof h);
-    const struct xpl_iree_function_key key = {h.executable_id, h.function_ordinal};
+    const struct xpl_iree_function_key key = {h.executable_id, h.function_ordinal, 0};
     if (h.executable_id && h.function_ordinal != XPL_IREE_NONE)
         n.shown = xpl_iree_dispatch_key(&s->t->x.model, s->t->x.run, h.physical_device_ordinal, key,
                                         &text);
@@ -217,7 +235,7 @@ static void put_dispatch(struct xpl_iree_sink *s, const struct xpl_iree_event *e
     struct xpl_iree_key_text text;
     if (!h) return;
     record_at(s, e->at, &d, sizeof d);
-    const struct xpl_iree_function_key key = {d.executable_id, d.function_ordinal};
+    const struct xpl_iree_function_key key = {d.executable_id, d.function_ordinal, 0};
     s->writer->event(
         s, e, ns,
         xpl_iree_dispatch_key(&s->t->x.model, s->t->x.run, h->physical_device_ordinal, key, &text));
@@ -361,8 +379,8 @@ static void put_counter(struct xpl_iree_sink *s, const struct xpl_iree_event *e,
     const bool is_range = e->kind == XPL_IREE_EVENT_RANGE;
     const struct xpl_iree_timeline_counter *const c =
         (const struct xpl_iree_timeline_counter *)s->t->counters.v + e->extra;
-    const struct xpl_iree_timeline_set *const set =
-        xpl_iree_table_get(&s->t->sets, &c->record.counter_set_id);
+    const struct xpl_iree_set_key set_key = {c->record.counter_set_id, c->session};
+    const struct xpl_iree_timeline_set *const set = xpl_iree_table_get(&s->t->sets, &set_key);
     struct xpl_iree_counter_sample sample;
     char digits[SUM_DIGITS];
     u128 sum = 0;
@@ -396,9 +414,8 @@ static void put_counter(struct xpl_iree_sink *s, const struct xpl_iree_event *e,
     put_u64(s, "iree_counter_raw_value_offset", c->record.sample_value_offset);
     put_u64(s, "iree_counter_raw_value_count", c->record.sample_value_count);
     if (!is_range) {
-        const struct xpl_iree_function_key key = {sample.executable_id, sample.function_ordinal};
         const struct xpl_iree_timeline_function *const f =
-            xpl_iree_table_get(&s->t->functions, &key);
+            function_of(s, sample.executable_id, sample.function_ordinal);
         if (f) put_text(s, "iree_executable_function_name", f->name);
     }
     put_z(s, "iree_perfetto_time_domain", kDeviceTime);
@@ -414,7 +431,9 @@ static const struct xpl_iree_renamed kSample[] = {
     {NULL, NULL}};
 
 static void put_source(struct xpl_iree_sink *s, uint64_t id) {
-    const struct xpl_iree_timeline_source *const source = xpl_iree_table_get(&s->t->sources, &id);
+    const struct xpl_iree_source_key key = {
+        id, xpl_iree_model_scope(&s->t->x.model, XPL_IREE_SCOPE_SOURCE, id, 0)};
+    const struct xpl_iree_timeline_source *const source = xpl_iree_table_get(&s->t->sources, &key);
     if (source) put_text(s, "iree_metric_source_name", source->name);
 }
 
@@ -424,8 +443,8 @@ static void put_metric(struct xpl_iree_sink *s, const struct xpl_iree_event *e, 
     record_at(s, e->at, &sample, sizeof sample);
     const uint64_t at = e->at + sizeof sample + e->extra * sizeof v;
     if (at + sizeof v <= s->t->run->bundle->bytes.len) record_at(s, at, &v, sizeof v);
-    const struct xpl_iree_metric_key key = {sample.source_id, v.metric_id};
-    const struct xpl_iree_metric_row *const m = xpl_iree_table_get(&s->t->x.model.metrics, &key);
+    const struct xpl_iree_metric_row *const m =
+        xpl_iree_model_metric(&s->t->x.model, sample.source_id, v.metric_id);
     struct xpl_iree_member value = {.kind = XPL_IREE_MEMBER_U64, .u64 = v.value_bits};
     if (!m) return;
     if (m->record.value_kind == XPL_IREE_METRIC_F64)
@@ -465,6 +484,7 @@ static void put_allocated(struct xpl_iree_sink *s, const struct xpl_iree_event *
 
 void xpl_iree_timeline_put(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns) {
     s->event = e;
+    s->t->x.model.session = e->session;
     switch ((enum xpl_iree_event_kind)e->kind) {
         case XPL_IREE_EVENT_END: s->writer->event(s, e, ns, XPL_STR("")); break;
         case XPL_IREE_EVENT_SLICE: put_slice(s, e, ns); break;

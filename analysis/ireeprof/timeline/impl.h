@@ -42,7 +42,10 @@ enum xpl_iree_track_kind {
 #define XPL_IREE_NO_QUEUE UINT32_MAX // events of a device
 struct xpl_iree_track_key {
     uint64_t a, b; // counter set and counter; source and metric; lane
-    uint32_t kind, device, queue, zero;
+    uint32_t kind, device, queue;
+    // 0, or which of several devices, sets, counters or metrics that sessions gave one id: the low
+    // 16 bits tell devices apart.
+    uint32_t variant;
 };
 struct xpl_iree_track {
     struct xpl_iree_track_key key;
@@ -76,17 +79,20 @@ struct xpl_iree_event {
     uint64_t at;    // of its typed record, in the bundle
     uint64_t value; // of ALLOCATED; of OPERATION the typed record of the host event
     uint32_t sequence, track, chunk, extra;
+    uint32_t session;
     uint8_t kind;
 };
 struct xpl_iree_slice {
     int64_t start_ns, end_ns;
     uint64_t at;
-    uint32_t sequence, chunk, device, queue;
-    uint32_t kind; // of its tracks
+    uint32_t sequence, chunk, device, queue, session;
+    uint16_t kind;    // of its tracks
+    uint16_t variant; // of its device
 };
 struct xpl_iree_place { // of a typed record
     uint64_t at;
     uint32_t chunk; // index in `chunks`
+    uint32_t session;
 };
 struct xpl_iree_chunk_place {
     uint64_t at, index; // of the file record
@@ -94,47 +100,75 @@ struct xpl_iree_chunk_place {
 
 // ---- what is looked up ----
 
+// The keys have the session of the description, as those of the model.
+
 struct xpl_iree_timeline_buffer {
-    uint64_t command_buffer_id; // the key
+    struct xpl_iree_buffer_key key;
     uint64_t operations, dispatches;
     struct xpl_iree_place dispatch; // the last one
     bool described;
     struct xpl_iree_command_buffer record; // of the last description
 };
+struct xpl_iree_operation_key {
+    uint64_t command_buffer_id;
+    uint32_t command_index, session;
+};
 struct xpl_iree_timeline_operation {
-    uint64_t command_buffer_id, command_index; // the key
+    struct xpl_iree_operation_key key;
     struct xpl_iree_place place;
 };
 struct xpl_iree_timeline_function { // the last description: the model has the first
     struct xpl_iree_function_key key;
     xpl_str_t name;
 };
+struct xpl_iree_set_key {
+    uint64_t counter_set_id, session;
+};
 struct xpl_iree_timeline_set {
-    uint64_t counter_set_id; // the key
+    struct xpl_iree_set_key key;
     struct xpl_iree_counter_set record;
     bool described;
     xpl_str_t name;
+    uint16_t variant;  // of its name
     uint32_t first, n; // its counters in `counters`, once all is described
     uint64_t n_values; // of these counters: no more than a sample has
 };
 struct xpl_iree_timeline_counter {
     struct xpl_iree_counter record;
     xpl_str_t block, name;
-    uint32_t sequence;
+    uint32_t sequence, session; // session: of its set's description
+    uint16_t variant;           // of its names
+    bool again;                 // described before
+};
+struct xpl_iree_source_key {
+    uint64_t source_id, session;
 };
 struct xpl_iree_timeline_source {
-    uint64_t source_id; // the key
+    struct xpl_iree_source_key key;
     xpl_str_t name;
 };
 // Ticks and times of a device's first and last correlation, by ticks.
 struct xpl_iree_timeline_clock {
-    uint64_t device; // the key
+    struct xpl_iree_device_key key;
     uint64_t first_tick, last_tick;
     int64_t first_ns, last_ns;
 };
+// Names that sessions gave an id, and how many: each has a number.
+struct xpl_iree_name_key {
+    uint64_t a, b;
+    uint32_t kind, name; // of tracks; xpl_strid_t, or UINT32_MAX for the number of names
+};
+struct xpl_iree_timeline_name {
+    struct xpl_iree_name_key key;
+    uint64_t number;
+};
+struct xpl_iree_timeline_device {
+    struct xpl_iree_device_key key;
+    uint64_t variant;
+};
 struct xpl_iree_endpoint_key {
     uint64_t stream_id, id;
-    uint32_t type, device, queue, zero;
+    uint32_t type, device, queue, session;
 };
 struct xpl_iree_endpoint { // of relationships: the flows that meet there
     struct xpl_iree_endpoint_key key;
@@ -151,6 +185,9 @@ struct xpl_iree_timeline {
     struct xpl_iree_rows members;
     struct xpl_arena arena; // of names
     struct xpl_iree_table tracks, buffers, operations, functions, sets, sources, clocks, endpoints;
+    struct xpl_iree_table devices, names; // where sessions are told apart
+    struct xpl_intern *texts;             // of `names`
+    uint16_t variant;                     // of the device that tracks are defined of
     struct xpl_iree_list chunks, events, slices, counters, flows;
     bool has_queue_device;
     uint32_t work; // steps of loops, see xpl_iree_timeline_stopped
@@ -185,12 +222,20 @@ uint32_t xpl_iree_track_counter(struct xpl_iree_timeline *t, bool range, uint32_
                                 const struct xpl_iree_timeline_counter *c);
 uint32_t xpl_iree_track_metrics(struct xpl_iree_timeline *t, uint32_t device);
 uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
-                               const struct xpl_iree_metric_key *key, xpl_str_t name);
+                               const struct xpl_iree_metric_row *metric);
 
+// What follows is of a session, and of this device: lookups, and tracks that are defined.
+void xpl_iree_timeline_enter(struct xpl_iree_timeline *t, uint32_t session, uint32_t device);
+// The number of a name, in one or two parts, among those that sessions gave the tracks of these
+// ids; 0 where sessions are not told apart.  False on OOM.
+bool xpl_iree_timeline_variant(struct xpl_iree_timeline *t, enum xpl_iree_track_kind kind,
+                               uint64_t a, uint64_t b, xpl_str_t name, xpl_str_t more,
+                               uint16_t *ret);
 // Metadata, tracks of devices and queues, relationships.  metadata.c; false on OOM.
 bool xpl_iree_timeline_describe(struct xpl_iree_timeline *t, const struct xpl_iree_record *h);
-// Once all is described: the counters of each set are those whose values its samples have.
-void xpl_iree_timeline_described(struct xpl_iree_timeline *t);
+// Once all is described: the counters of each set are those whose values its samples have.  False
+// on OOM.
+bool xpl_iree_timeline_described(struct xpl_iree_timeline *t);
 
 // Times.  clocks.c; false: the device has no clock, or the time is beyond an int64_t.
 bool xpl_iree_timeline_ns(const struct xpl_iree_timeline *t, uint32_t device, uint64_t tick,

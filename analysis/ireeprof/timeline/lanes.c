@@ -41,6 +41,7 @@ static struct lane pop(struct heap *h) {
 static int compare_groups(const struct xpl_iree_slice *a, const struct xpl_iree_slice *b) {
     if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
     if (a->device != b->device) return a->device < b->device ? -1 : 1;
+    if (a->variant != b->variant) return a->variant < b->variant ? -1 : 1;
     return (a->queue > b->queue) - (a->queue < b->queue);
 }
 
@@ -54,6 +55,7 @@ static int by_start(const void *pa, const void *pb) {
 }
 
 static bool add_slice(struct xpl_iree_timeline *t, const struct xpl_iree_slice *s, uint32_t lane) {
+    xpl_iree_timeline_enter(t, s->session, s->device);
     const uint32_t track =
         xpl_iree_track_of_queue(t, (enum xpl_iree_track_kind)s->kind, s->device, s->queue, lane);
     const uint8_t *const at = t->run->bundle->bytes.ptr + s->at;
@@ -91,6 +93,7 @@ bool xpl_iree_timeline_lanes(struct xpl_iree_timeline *t) {
 
 struct sum_key {
     uint32_t device, queue;
+    uint64_t variant; // of the device
 };
 struct sum {
     struct sum_key key;
@@ -103,15 +106,16 @@ static int by_time(const void *pa, const void *pb) {
     return (*a)->sequence < (*b)->sequence ? -1 : 1;
 }
 
-static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums, uint64_t at,
-                    uint32_t chunk) {
-    const uint8_t *const p = t->run->bundle->bytes.ptr + at;
+static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums,
+                    const struct xpl_iree_place *place) {
+    const uint8_t *const p = t->run->bundle->bytes.ptr + place->at;
     struct xpl_iree_memory_event m;
     bool is_new;
     memcpy(&m, p, sizeof m);
     const bool opens = m.type == XPL_IREE_QUEUE_ALLOCA, closes = m.type == XPL_IREE_QUEUE_DEALLOCA;
+    xpl_iree_timeline_enter(t, place->session, m.physical_device_ordinal);
     const struct sum_key key = {xpl_iree_device_or_first(m.physical_device_ordinal),
-                                m.queue_ordinal};
+                                m.queue_ordinal, t->variant};
     if (!opens && !closes) return true;
     struct sum *const s = xpl_iree_table_put(sums, &key, &is_new);
     if (!s) return false;
@@ -123,7 +127,7 @@ static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums, ui
         xpl_iree_track_of_queue(t, XPL_IREE_TRACK_ALLOCATED, key.device, key.queue, 0);
     struct xpl_iree_event *const e =
         xpl_iree_timeline_add(t, XPL_IREE_EVENT_ALLOCATED, m.host_time_ns, track, p);
-    if (e) e->value = s->bytes, e->chunk = chunk;
+    if (e) e->value = s->bytes, e->chunk = place->chunk;
     return e != NULL;
 }
 
@@ -140,9 +144,9 @@ bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t) {
         if (events[i].kind == XPL_IREE_EVENT_MEMORY) order[n++] = &events[i];
     if (ok) qsort(order, n, sizeof(const struct xpl_iree_event *), by_time);
     for (size_t i = 0; ok && i < n; i++) // events move when others are added
-        places[i] = (struct xpl_iree_place){order[i]->at, order[i]->chunk};
+        places[i] = (struct xpl_iree_place){order[i]->at, order[i]->chunk, order[i]->session};
     for (size_t i = 0; ok && i < n; i++)
-        ok = add_sum(t, &sums, places[i].at, places[i].chunk);
+        ok = add_sum(t, &sums, &places[i]);
     xpl_sys_free((void *)(uintptr_t)order);
     xpl_sys_free(places);
     xpl_iree_table_fini(&sums);

@@ -4,13 +4,19 @@
 
 #include "analysis/ireeprof/timeline/impl.h"
 
+static const struct xpl_iree_timeline_set *set_of(const struct xpl_iree_timeline *t, uint64_t id) {
+    const struct xpl_iree_set_key key = {
+        id, xpl_iree_model_scope(&t->x.model, XPL_IREE_SCOPE_COUNTERS, id, 0)};
+    return xpl_iree_table_get(&t->sets, &key);
+}
+
 bool xpl_iree_timeline_sample(struct xpl_iree_timeline *t, const struct xpl_iree_record *h,
                               const struct xpl_iree_item *item) {
     struct xpl_iree_counter_sample s;
     int64_t start, end;
     (void)h;
     xpl_iree_copy(item, &s);
-    const struct xpl_iree_timeline_set *const set = xpl_iree_table_get(&t->sets, &s.counter_set_id);
+    const struct xpl_iree_timeline_set *const set = set_of(t, s.counter_set_id);
     const uint64_t n = item->tail.len / sizeof(uint64_t);
     const uint32_t device = xpl_iree_device_or_first(s.physical_device_ordinal);
     if (!(s.flags & XPL_IREE_SAMPLE_HAS_TICKS) || !xpl_iree_ticks_valid(s.start_tick, s.end_tick) ||
@@ -32,11 +38,6 @@ bool xpl_iree_timeline_sample(struct xpl_iree_timeline *t, const struct xpl_iree
         e->extra = i;
     }
     return true;
-}
-
-static const struct xpl_iree_metric_row *metric_of(const struct xpl_iree_timeline *t,
-                                                   const struct xpl_iree_metric_key *key) {
-    return xpl_iree_table_get(&t->x.model.metrics, key);
 }
 
 // Whether a value can be shown: its kind is known, and it is a number.
@@ -61,10 +62,10 @@ bool xpl_iree_timeline_metrics(struct xpl_iree_timeline *t, const struct xpl_ire
         return false;
     for (uint32_t i = 0; (i + 1) * sizeof v <= item->tail.len; i++) {
         memcpy(&v, item->tail.ptr + i * sizeof v, sizeof v);
-        const struct xpl_iree_metric_key key = {s.source_id, v.metric_id};
-        const struct xpl_iree_metric_row *const m = metric_of(t, &key);
+        const struct xpl_iree_metric_row *const m =
+            xpl_iree_model_metric(&t->x.model, s.source_id, v.metric_id);
         if (!m || !is_number(m, v.value_bits)) continue;
-        const uint32_t track = xpl_iree_track_metric(t, device, &key, m->name);
+        const uint32_t track = xpl_iree_track_metric(t, device, m);
         struct xpl_iree_event *const e =
             xpl_iree_timeline_add(t, XPL_IREE_EVENT_METRIC, ns, track, item->p);
         if (!e) return false;

@@ -16,12 +16,14 @@ static void init(struct xpl_iree_timeline *t, struct xpl_iree_run *run) {
     *t = (struct xpl_iree_timeline){
         .run = run,
         .tracks = TABLE(xpl_iree_track, sizeof(struct xpl_iree_track_key)),
-        .buffers = TABLE(xpl_iree_timeline_buffer, 8),
-        .operations = TABLE(xpl_iree_timeline_operation, 16),
+        .buffers = TABLE(xpl_iree_timeline_buffer, sizeof(struct xpl_iree_buffer_key)),
+        .operations = TABLE(xpl_iree_timeline_operation, sizeof(struct xpl_iree_operation_key)),
         .functions = TABLE(xpl_iree_timeline_function, sizeof(struct xpl_iree_function_key)),
-        .sets = TABLE(xpl_iree_timeline_set, 8),
-        .sources = TABLE(xpl_iree_timeline_source, 8),
-        .clocks = TABLE(xpl_iree_timeline_clock, 8),
+        .sets = TABLE(xpl_iree_timeline_set, sizeof(struct xpl_iree_set_key)),
+        .sources = TABLE(xpl_iree_timeline_source, sizeof(struct xpl_iree_source_key)),
+        .clocks = TABLE(xpl_iree_timeline_clock, sizeof(struct xpl_iree_device_key)),
+        .devices = TABLE(xpl_iree_timeline_device, sizeof(struct xpl_iree_device_key)),
+        .names = TABLE(xpl_iree_timeline_name, sizeof(struct xpl_iree_name_key)),
         .endpoints = TABLE(xpl_iree_endpoint, sizeof(struct xpl_iree_endpoint_key)),
         .chunks = LIST(xpl_iree_chunk_place),
         .events = LIST(xpl_iree_event),
@@ -32,13 +34,14 @@ static void init(struct xpl_iree_timeline *t, struct xpl_iree_run *run) {
 #undef LIST
     t->members = (struct xpl_iree_rows){.member = xpl_iree_timeline_member};
     xpl_iree_model_init(&t->x.model);
+    xpl_iree_model_by_session(&t->x.model, run->bundle);
     xpl_arena_init(&t->arena, run->limit ? run->limit : SIZE_MAX);
 }
 
 static void fini(struct xpl_iree_timeline *t) {
-    struct xpl_iree_table *const tables[] = {&t->tracks,    &t->buffers,  &t->operations,
-                                             &t->functions, &t->sets,     &t->sources,
-                                             &t->clocks,    &t->endpoints};
+    struct xpl_iree_table *const tables[] = {
+        &t->tracks,  &t->buffers, &t->operations, &t->functions, &t->sets,
+        &t->sources, &t->clocks,  &t->endpoints,  &t->devices,   &t->names};
     struct xpl_iree_list *const lists[] = {&t->chunks, &t->events, &t->slices, &t->counters,
                                            &t->flows};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
@@ -67,6 +70,7 @@ static xpl_status_t describe(void *ctx, const struct xpl_iree_record *h, struct 
 
 static xpl_status_t collect(void *ctx, const struct xpl_iree_record *h, struct xpl_error *err) {
     struct xpl_iree_timeline *const t = ctx;
+    XPL_TRY(xpl_iree_model_follow(&t->x.model, h, err));
     if (!xpl_iree_timeline_collect(t, h)) XPL_RETURN_OOM(err, "timeline of the bundle");
     return check_stopped(t, err);
 }
@@ -94,7 +98,8 @@ static xpl_status_t collect_all(struct xpl_iree_timeline *t, struct xpl_error *e
     if (xpl_iree_track_root(t) == UINT32_MAX || xpl_iree_track_diagnostics(t) == UINT32_MAX)
         XPL_RETURN_OOM(err, "timeline of the bundle");
     XPL_TRY(xpl_iree_walk(t->run, describe, t, err));
-    xpl_iree_timeline_described(t);
+    xpl_iree_model_pass(&t->x.model);
+    if (!xpl_iree_timeline_described(t)) XPL_RETURN_OOM(err, "timeline of the bundle");
     t->chunks.n = 0; // collecting counts them again
     XPL_TRY(xpl_iree_walk(t->run, collect, t, err));
     if (!xpl_iree_timeline_warn(t) || !xpl_iree_timeline_lanes(t) ||

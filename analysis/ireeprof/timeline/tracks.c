@@ -13,12 +13,15 @@ enum { LAST_RANK = 999999 };
 static uint64_t uuid_of(const struct xpl_iree_track_key *k) {
     uint64_t h = xpl_pf_mix(UINT64_C(0x1ee), k->kind);
     h = xpl_pf_mix(xpl_pf_mix(h, k->device), k->queue);
-    return xpl_pf_mix(xpl_pf_mix(h, k->a), k->b) | 1;
+    h = xpl_pf_mix(xpl_pf_mix(h, k->a), k->b);
+    return (k->variant ? xpl_pf_mix(h, k->variant) : h) | 1;
 }
 
 // The track of a key: as it is, when it is known (*ret_new false), else with these properties.
 static struct xpl_iree_track *put(struct xpl_iree_timeline *t, struct xpl_iree_track_key key,
                                   uint32_t parent, uint32_t rank, bool *ret_new) {
+    if (key.kind != XPL_IREE_TRACK_ROOT && key.kind != XPL_IREE_TRACK_DIAGNOSTICS)
+        key.variant |= t->variant;
     struct xpl_iree_track *const r = xpl_iree_table_put(&t->tracks, &key, ret_new);
     if (!r || !*ret_new) return r;
     r->uuid = uuid_of(&key);
@@ -165,12 +168,14 @@ uint32_t xpl_iree_track_counter(struct xpl_iree_timeline *t, bool range, uint32_
                    range ? "range counters" : "dispatch-scoped counters");
     if (at != FAILED) ((struct xpl_iree_track *)xpl_iree_table_at(&t->tracks, at))->ordered = true;
     key.kind++;
-    key.a = set->counter_set_id;
-    (void)snprintf(text, sizeof text, "counter set %" PRIu64, set->counter_set_id);
-    at = with_name(t, key, at, set->counter_set_id, set->name, text);
+    key.a = set->key.counter_set_id;
+    key.variant = (uint32_t)set->variant << 16;
+    (void)snprintf(text, sizeof text, "counter set %" PRIu64, key.a);
+    at = with_name(t, key, at, key.a, set->name, text);
     if (at != FAILED) ((struct xpl_iree_track *)xpl_iree_table_at(&t->tracks, at))->ordered = true;
     key.kind++;
-    key.b = c->record.counter_ordinal;
+    key.b = (uint64_t)set->variant << 32 | c->record.counter_ordinal;
+    key.variant = (uint32_t)c->variant << 16;
     const uint32_t rank =
         c->record.counter_ordinal < LAST_RANK ? c->record.counter_ordinal : LAST_RANK;
     struct xpl_iree_track *const r = at == FAILED ? NULL : put(t, key, at, rank, &is_new);
@@ -188,7 +193,7 @@ uint32_t xpl_iree_track_metrics(struct xpl_iree_timeline *t, uint32_t device) {
 }
 
 uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
-                               const struct xpl_iree_metric_key *metric, xpl_str_t name) {
+                               const struct xpl_iree_metric_row *metric) {
     static const struct {
         const char *name;
         uint32_t rank;
@@ -198,21 +203,27 @@ uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
         {"memory.traffic.read", 320},   {"memory.traffic.write", 330}, {"temperature.edge", 400},
         {"temperature.hotspot", 410},   {"temperature.memory", 420},   {"power.socket", 500},
         {"energy.socket", 510},         {"throttle.status", 900},      {"performance.tier", 910}};
-    const struct xpl_iree_track_key key = {.kind = XPL_IREE_TRACK_METRIC,
-                                           .device = device,
-                                           .a = metric->source_id,
-                                           .b = metric->metric_id};
-    const uint64_t id = metric->metric_id < LAST_RANK ? metric->metric_id : LAST_RANK;
+    struct xpl_iree_track_key key = {.kind = XPL_IREE_TRACK_METRIC,
+                                     .device = device,
+                                     .a = metric->key.source_id,
+                                     .b = metric->key.metric_id};
+    const uint64_t id = key.b < LAST_RANK ? key.b : LAST_RANK;
+    const xpl_str_t name = metric->name;
+    uint16_t variant;
     uint32_t rank = 10000 + (uint32_t)id;
     char text[60];
     bool is_new;
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         if (xpl_str_eq(name, xpl_str_from(ranks[i].name))) rank = ranks[i].rank;
+    if (!xpl_iree_timeline_variant(t, XPL_IREE_TRACK_METRIC, key.a, key.b, name, XPL_STR(""),
+                                   &variant))
+        return FAILED;
+    key.variant = (uint32_t)variant << 16;
     const uint32_t parent = xpl_iree_track_metrics(t, device);
     struct xpl_iree_track *const r = parent == FAILED ? NULL : put(t, key, parent, rank, &is_new);
     if (!r || !is_new) return index_of(t, r);
     r->counter = true;
     r->name = name;
-    (void)snprintf(text, sizeof text, "metric[%" PRIu64 "]", metric->metric_id);
+    (void)snprintf(text, sizeof text, "metric[%" PRIu64 "]", key.b);
     return name.len ? index_of(t, r) : finish(t, r, text, false);
 }

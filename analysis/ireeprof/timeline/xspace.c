@@ -265,16 +265,54 @@ static bool is_timed(const struct xpl_iree_track *t) {
            t->key.kind == XPL_IREE_TRACK_METRIC;
 }
 
+#define DEVICE_MAX (UINT32_MAX - 2)
+
+// The numbers of devices that sessions gave the ordinals of others: behind all ordinals.
+struct numbered {
+    uint64_t key[2]; // ordinal, variant
+    uint32_t number;
+};
+
+static uint32_t ordinal_of(const struct xpl_iree_track *t) {
+    return t->key.device < DEVICE_MAX ? t->key.device : DEVICE_MAX;
+}
+
+static uint32_t first_number(const struct xpl_iree_timeline *t) {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < t->tracks.n; i++)
+        if (ordinal_of(xpl_iree_track_at(t, i)) > last) last = ordinal_of(xpl_iree_track_at(t, i));
+    return last < DEVICE_MAX ? last + 1 : DEVICE_MAX;
+}
+
+// False on OOM.
+static bool number_device(struct xpl_iree_table *others, const struct xpl_iree_track *t,
+                          uint32_t first, uint32_t *ret) {
+    const uint64_t key[] = {t->key.device, t->key.variant & UINT16_MAX};
+    bool is_new;
+    *ret = ordinal_of(t);
+    if (!key[1]) return true;
+    struct numbered *const n = xpl_iree_table_put(others, key, &is_new);
+    if (!n) return false;
+    if (is_new) n->number = (uint32_t)others->n - 1;
+    *ret = n->number < DEVICE_MAX - first ? first + n->number : DEVICE_MAX;
+    return true;
+}
+
 static bool place_tracks(struct xpl_iree_timeline *t, struct xpl_iree_xspace *x) {
+    struct xpl_iree_table others = {.row_size = sizeof(struct numbered), .key_size = 16};
+    const uint32_t first = first_number(t);
     x->places = xpl_sys_alloc((t->tracks.n + 1) * sizeof *x->places);
-    if (!x->places) return false;
-    for (uint32_t i = 0; i < t->tracks.n; i++) {
+    bool ok = x->places != NULL;
+    for (uint32_t i = 0; ok && i < t->tracks.n; i++) {
         const struct xpl_iree_track *const k = xpl_iree_track_at(t, i);
-        const uint32_t device = k->key.device < UINT32_MAX - 1 ? k->key.device : UINT32_MAX - 2;
+        uint32_t device;
+        ok = number_device(&others, k, first, &device);
+        if (!ok) break;
         x->places[i].plane = is_timed(k) ? device + 1 : 0;
         x->places[i].line = k->counter ? UINT32_MAX : i + FIRST_LINE;
     }
-    return true;
+    xpl_iree_table_fini(&others);
+    return ok;
 }
 
 // For sorting: an event and where it stands.
@@ -396,7 +434,7 @@ static bool add_allocation(struct xpl_iree_sink *s, struct xpl_iree_usages *usag
     memcpy(&e, s->t->run->bundle->bytes.ptr + event->at, sizeof e);
     if (!xpl_iree_usage_of(usages, &e, &usage)) return false;
     if (!usage) return true;
-    if (!xpl_iree_usage_add(usages, usage, &e, &bytes)) return false;
+    if (!xpl_iree_usage_add(usages, usage, &e, event->session, &bytes)) return false;
     if (bytes == 0) return true;
     if (!*begun) begin_allocators(s, event->ns);
     *begun = true;

@@ -388,6 +388,22 @@ static void test_counters_without_values(void) {
     xpl_buf_fini(&b);
 }
 
+// Counters that are described again have their values once, also with others between them.
+static void test_counters_again(void) {
+    static const char *const names[] = {"one", "two", "one", "two", "one"};
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    put_counter_set(&b, 8);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_counters(&b, 1, 1, xpl_str_from(names[i]));
+    put_samples(&b, 3, 8);
+    CHECK_OK(trace(&b, XPL_IREE_PERFETTO, &x), &x.err);
+    CHECK_EQ(count_text(&x.out, "iree_counter_raw_value_count"), 2 * 3);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
 // The four records are walked twice; the ninth call comes from within them.
 static void test_cancelled_samples(void) {
     struct xpl_buf b;
@@ -456,8 +472,8 @@ static void test_iterations(void) {
         {"xyabcabcabc", "\"events_before\":2,\"events_per_iteration\":3,\"iterations\":3,", 3},
         {"aaaa", "\"events_before\":0,\"events_per_iteration\":1,\"iterations\":4,", 4},
         {"abcabca", "\"events_per_iteration\":3,\"iterations\":2,", 2},
-        {"abcdef", "\"events_before\":6,\"events_per_iteration\":0,\"iterations\":0}", 0},
-        {"a", "\"iterations\":0}", 0},
+        {"abcdef", "\"events_before\":6,\"events_per_iteration\":0,\"iterations\":0,\"session_index\":0}", 0},
+        {"a", "\"iterations\":0,\"session_index\":0}", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct iree_run x = {0};
@@ -471,8 +487,8 @@ static void test_iterations(void) {
     // Each lasts to the next one; how long the last one took nobody knows.
     struct iree_run x = {0};
     ask_iterations("xyabcabcabc", &x);
-    CHECK_EQ(count_text(&x.out, "\"interval_available\":true,\"interval_ns\":30}"), 2);
-    CHECK_EQ(count_text(&x.out, "\"interval_available\":false,\"interval_ns\":0}"), 1);
+    CHECK_EQ(count_text(&x.out, "\"interval_available\":true,\"interval_ns\":30,\"session_index\":0}"), 2);
+    CHECK_EQ(count_text(&x.out, "\"interval_available\":false,\"interval_ns\":0,\"session_index\":0}"), 1);
     CHECK_EQ(count_text(&x.out, "\"total_ns\":60,"), 1);
     xpl_buf_fini(&x.out);
 }
@@ -639,6 +655,7 @@ int main(void) {
     test_cancelled_counters();
     test_names_of_counters();
     test_counters_without_values();
+    test_counters_again();
     test_cancelled_samples();
     test_many_flows_of_an_event();
     test_flows_ask();

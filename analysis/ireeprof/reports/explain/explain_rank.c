@@ -47,7 +47,7 @@ static void write_rank(const struct xpl_iree_explain *x, const struct rank *k, s
                        bool host) {
     struct xpl_iree_rows *const r = x->run->rows;
     const struct xpl_iree_group *const g = k->group;
-    const struct xpl_iree_function_key key = {g->key.executable_id, g->key.function_ordinal};
+    const struct xpl_iree_function_key key = {g->key.executable_id, g->key.function_ordinal, 0};
     struct xpl_iree_key_text text;
     const struct xpl_iree_function_row *const f =
         xpl_iree_model_function(&x->model, g->key.executable_id, g->key.function_ordinal);
@@ -93,7 +93,7 @@ xpl_status_t xpl_iree_explain_functions(const struct xpl_iree_explain *x, struct
 static void write_top(const struct xpl_iree_explain *x, const struct xpl_iree_dispatch *e,
                       size_t rank) {
     struct xpl_iree_rows *const r = x->run->rows;
-    const struct xpl_iree_function_key key = {e->executable_id, e->function_ordinal};
+    const struct xpl_iree_function_key key = {e->executable_id, e->function_ordinal, 0};
     const struct xpl_iree_fit fit = xpl_iree_model_fit(&x->model, e->physical_device_ordinal);
     struct xpl_iree_key_text text;
     int64_t ns = (int64_t)e->duration;

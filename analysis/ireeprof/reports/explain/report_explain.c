@@ -125,15 +125,15 @@ static void write_summary(const struct xpl_iree_explain *x) {
 static void write_device(const struct xpl_iree_explain *x, const struct xpl_iree_device_row *d) {
     struct xpl_iree_rows *const r = x->run->rows;
     const struct xpl_iree_fit fit = xpl_iree_clock_fit(&d->clock, XPL_IREE_TIME_HOST_CPU);
-    const struct device_sum *const sum =
-        xpl_iree_table_get(&x->device_sums, &d->physical_device_ordinal);
+    const uint64_t device = d->key.physical_device_ordinal;
+    const struct device_sum *const sum = xpl_iree_table_get(&x->device_sums, &device);
     // From the first start to the last end of its submissions.
     const double span = sum ? (double)xpl_iree_spans_length(&sum->spans) : 0;
     const uint64_t active = sum ? sum->active : 0;
     int64_t ns;
     const bool timed = active && xpl_iree_fit_ticks(&fit, active, &ns);
     xpl_row_begin(r, "type", "explain_device");
-    xpl_row_u64(r, "physical_device_ordinal", d->physical_device_ordinal);
+    xpl_row_u64(r, "physical_device_ordinal", device);
     xpl_row_bool(r, "clock_fit_available", fit.valid);
     xpl_row_u64(r, "clock_samples", d->clock.samples);
     xpl_row_fixed(r, "visible_span_ticks", span, 3);

@@ -56,7 +56,7 @@ static void put_span(struct xpl_iree_rows *r, int64_t start, int64_t end) {
 
 static void put_key(const struct xpl_iree_export *x, uint32_t device, uint64_t executable,
                     uint32_t ordinal) {
-    const struct xpl_iree_function_key key = {executable, ordinal};
+    const struct xpl_iree_function_key key = {executable, ordinal, 0};
     struct xpl_iree_key_text text;
     xpl_row_str(x->run->rows, "key", xpl_iree_dispatch_key(&x->model, x->run, device, key, &text));
 }
@@ -145,8 +145,7 @@ static void put_metric_value(const struct xpl_iree_export *x, uint64_t source,
         XPL_F_NAME(metric_descriptor, plot_hint, "plot_hint", PLOT_HINT)};
     static const struct xpl_iree_metric_row unknown;
     struct xpl_iree_rows *const r = x->run->rows;
-    const struct xpl_iree_metric_key key = {source, v->metric_id};
-    const struct xpl_iree_metric_row *m = xpl_iree_table_get(&x->model.metrics, &key);
+    const struct xpl_iree_metric_row *m = xpl_iree_model_metric(&x->model, source, v->metric_id);
     double f64;
     if (!m) {
         x->run->missing[XPL_IREE_MISSING_DESCRIPTOR]++;
