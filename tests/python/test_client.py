@@ -243,6 +243,20 @@ def imports(place):
     assert refused(xplaned.Error, "", place.client.add, broken).code == "DATA_LOSS"
     both.delete()
     refused(xplaned.NotFound, "python_two", place.client.session, "python_two")
+    # A bundle of IREE, and its rows, are what their names say.
+    bundle = pathlib.Path(__file__).resolve().parents[1] / "data/iree/task-mlp-all.ireeprof"
+    summary = place.ctl("iree", "summary", str(bundle), "--format", "jsonl")
+    rows = place.scratch / "task-mlp-all.ireeperf.jsonl"
+    rows.write_bytes(place.ctl("iree", "export", str(bundle)))
+    for name, path in (("python_bundle", bundle), ("python_rows", rows)):
+        run = place.client.add(path, session=name)
+        assert [h.name for h in run.hosts] == ["task-mlp-all"], run.hosts
+        assert run.tool("iree_summary").data.startswith(summary), run.tool("iree_summary").data
+        run.delete()
+    # What is no bundle is refused as one, in IREE's words, and not taken for a profile.
+    wrong = place.scratch / "wrong.ireeprof"
+    wrong.write_bytes((source / "vm.xplane.pb").read_bytes())
+    refused(xplaned.Error, "invalid IREE HAL profile file magic", place.client.add, wrong)
 
 
 def watches(place):

@@ -64,9 +64,8 @@ class _Upload:
 
     def _file(self, session: str, file: BinaryIO, host: str, suffix: str) -> Iterator[session_pb2.ImportSessionRequest]:
         crc, length = _sum_of(file)
-        known = "" if suffix.startswith(".iree") else suffix
         yield session_pb2.ImportSessionRequest(
-            session=session, file=session_pb2.ImportSessionRequest.File(host=host, bytes=length, crc32=crc, suffix=known))
+            session=session, file=session_pb2.ImportSessionRequest.File(host=host, bytes=length, crc32=crc, suffix=suffix))
         offset = self._offsets.get()
         if offset is None:
             return
