@@ -84,7 +84,8 @@ static struct group *group_of(struct report *x, const struct xpl_iree_host_event
                                   .op = e->type,
                                   .name = name.v};
     struct group *const g = xpl_iree_table_put(&x->groups, &key, &is_new);
-    if (g && is_new && f) g->name = f->name;
+    // Of pages that are given back by the end as few as possible are read again.
+    if (g && is_new && f) g->name = name.v ? xpl_intern_get(x->names, name) : f->name;
     return g;
 }
 
