@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 void xpl_iree_model_init(struct xpl_iree_model *m) {
 #define TABLE(row, key) (struct xpl_iree_table){.row_size = sizeof(struct row), .key_size = (key)}
@@ -12,7 +13,8 @@ void xpl_iree_model_init(struct xpl_iree_model *m) {
         .functions = TABLE(xpl_iree_function_row, sizeof(struct xpl_iree_function_key)),
         .buffers = TABLE(xpl_iree_buffer_row, sizeof(struct xpl_iree_buffer_key)),
         .devices = TABLE(xpl_iree_device_row, sizeof(struct xpl_iree_device_key)),
-        .metrics = TABLE(xpl_iree_metric_row, sizeof(struct xpl_iree_metric_key))};
+        .metrics = TABLE(xpl_iree_metric_row, sizeof(struct xpl_iree_metric_key)),
+        .uuids = TABLE(xpl_iree_uuid_row, sizeof(struct xpl_iree_device_key))};
 #undef TABLE
     xpl_iree_sessions_init(&m->sessions);
 }
@@ -24,6 +26,7 @@ void xpl_iree_model_fini(struct xpl_iree_model *m) {
     xpl_iree_table_fini(&m->buffers);
     xpl_iree_table_fini(&m->devices);
     xpl_iree_table_fini(&m->metrics);
+    xpl_iree_table_fini(&m->uuids);
     xpl_iree_sessions_fini(&m->sessions);
     xpl_iree_scopes_fini(&m->scopes);
 }
@@ -151,6 +154,18 @@ static bool add_metric(struct xpl_iree_model *m, const struct xpl_iree_item *ite
     return true;
 }
 
+static bool add_uuid(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
+    struct xpl_iree_device d;
+    bool is_new;
+    xpl_iree_copy(item, &d);
+    const struct xpl_iree_device_key key = {d.physical_device_ordinal, m->session};
+    struct xpl_iree_uuid_row *const row = xpl_iree_table_put(&m->uuids, &key, &is_new);
+    if (!row) return false;
+    row->has_uuid = (d.flags & XPL_IREE_DEVICE_HAS_UUID) != 0;
+    if (row->has_uuid) memcpy(row->uuid, d.physical_device_uuid, sizeof row->uuid);
+    return xpl_iree_model_describe(m, XPL_IREE_SCOPE_DEVICE, d.physical_device_ordinal, 0);
+}
+
 static void count_operation(struct xpl_iree_model *m, struct xpl_iree_run *run,
                             const struct xpl_iree_item *item) {
     struct xpl_iree_command_operation op;
@@ -163,6 +178,7 @@ static void count_operation(struct xpl_iree_model *m, struct xpl_iree_run *run,
 static bool add_item(struct xpl_iree_model *m, struct xpl_iree_run *run,
                      const struct xpl_iree_record *r, const struct xpl_iree_item *item) {
     // Only metadata is asked for here; events have no case.
+    if (r->chunk == XPL_IREE_DEVICES) return add_uuid(m, item);
     if (r->chunk == XPL_IREE_QUEUES) return add_queue(m, item);
     if (r->chunk == XPL_IREE_EXECUTABLES) return add_executable(m, item);
     if (r->chunk == XPL_IREE_FUNCTIONS) return add_function(m, run, item, r->old_name);
@@ -183,8 +199,8 @@ xpl_status_t xpl_iree_model_add_items(struct xpl_iree_model *m, struct xpl_iree_
                                       const struct xpl_iree_record *r, struct xpl_iree_items items,
                                       struct xpl_error *err) {
     struct xpl_iree_item item;
-    if (r->chunk >= XPL_IREE_N_CHUNK_TYPES || !(XPL_IREE_MODEL_CHUNKS >> r->chunk & 1))
-        return XPL_OK;
+    const uint32_t types = XPL_IREE_MODEL_CHUNKS | (uint32_t)m->by_session << XPL_IREE_DEVICES;
+    if (r->chunk >= XPL_IREE_N_CHUNK_TYPES || !(types >> r->chunk & 1)) return XPL_OK;
     while (xpl_iree_item_next(&items, &item, NULL)) {
         if (m->by_session) xpl_iree_model_enter(m, r, xpl_iree_device_of(r, &item));
         if (!add_item(m, run, r, &item)) XPL_RETURN_OOM(err, "metadata of the bundle");
@@ -218,9 +234,27 @@ struct xpl_iree_device_row *xpl_iree_model_device(struct xpl_iree_model *m, uint
     return xpl_iree_table_put(&m->devices, &key, &is_new);
 }
 
+static const struct xpl_iree_uuid_row *uuid_of(const struct xpl_iree_model *m, uint32_t device,
+                                               uint32_t session) {
+    const struct xpl_iree_scope_key scope = {device, 0, XPL_IREE_SCOPE_DEVICE};
+    const struct xpl_iree_device_key key = {device,
+                                            xpl_iree_scopes_find(&m->scopes, scope, session)};
+    return xpl_iree_table_get(&m->uuids, &key);
+}
+
+bool xpl_iree_model_clock_session(const struct xpl_iree_model *m, uint32_t device, uint32_t *ret) {
+    *ret = xpl_iree_model_scope(m, XPL_IREE_SCOPE_CLOCK, device, 0);
+    if (*ret == m->session || !m->by_session) return true;
+    const struct xpl_iree_uuid_row *const a = uuid_of(m, device, m->session);
+    const struct xpl_iree_uuid_row *const b = uuid_of(m, device, *ret);
+    return !a || !b ||
+           (a->has_uuid == b->has_uuid && memcmp(a->uuid, b->uuid, sizeof a->uuid) == 0);
+}
+
 const struct xpl_iree_clock *xpl_iree_model_clock(const struct xpl_iree_model *m, uint32_t device) {
-    const struct xpl_iree_device_key key = {
-        device, xpl_iree_model_scope(m, XPL_IREE_SCOPE_CLOCK, device, 0)};
+    uint32_t session;
+    if (!xpl_iree_model_clock_session(m, device, &session)) return NULL;
+    const struct xpl_iree_device_key key = {device, session};
     const struct xpl_iree_device_row *const d = xpl_iree_table_get(&m->devices, &key);
     return d ? &d->clock : NULL;
 }

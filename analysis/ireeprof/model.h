@@ -58,6 +58,11 @@ struct xpl_iree_device_row {
     struct xpl_iree_device_key key;
     struct xpl_iree_clock clock;
 };
+struct xpl_iree_uuid_row { // of a device, where sessions are told apart
+    struct xpl_iree_device_key key;
+    uint64_t has_uuid;
+    uint8_t uuid[16]; // zeros without one
+};
 struct xpl_iree_metric_row {
     struct xpl_iree_metric_key key;
     struct xpl_iree_metric_descriptor record;
@@ -65,7 +70,7 @@ struct xpl_iree_metric_row {
 };
 
 struct xpl_iree_model {
-    struct xpl_iree_table queues, executables, functions, buffers, devices, metrics;
+    struct xpl_iree_table queues, executables, functions, buffers, devices, metrics, uuids;
     uint64_t n_operations; // command operations, of known command buffers
     bool by_session;
     uint32_t session; // that descriptions are of, and lookups for
@@ -114,6 +119,9 @@ xpl_status_t xpl_iree_model_load(struct xpl_iree_model *m, struct xpl_iree_run *
 
 // The device's row, added when it is new.  NULL on OOM.
 struct xpl_iree_device_row *xpl_iree_model_device(struct xpl_iree_model *m, uint32_t device);
+// The session whose clock correlations count, as that of a description; but another device's do
+// not, which has another UUID: false.
+bool xpl_iree_model_clock_session(const struct xpl_iree_model *m, uint32_t device, uint32_t *ret);
 // NULL without clock correlations.
 const struct xpl_iree_clock *xpl_iree_model_clock(const struct xpl_iree_model *m, uint32_t device);
 struct xpl_iree_fit xpl_iree_model_fit(const struct xpl_iree_model *m, uint32_t device);

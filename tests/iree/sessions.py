@@ -144,6 +144,16 @@ def at_once():
                   z.clocks, z.events, a.events, a.end, z.end])
 
 
+def without_clock(same_device):
+    one, two = Session("one", SECOND, 1, 2), Session("two", 9 * SECOND, 2, 8)
+    if same_device:
+        two.devices = one.devices
+    steps = []
+    for s in (one, two):
+        steps += [s.begin, s.devices, s.metadata] + [one.clocks] * (s is one) + [s.events, s.end]
+    return write(steps)
+
+
 class Asked:
     def __init__(self, xplanectl, bundle):
         self.xplanectl, self.bundle = xplanectl, bundle.name
@@ -257,6 +267,18 @@ def check_other_tools(x):
     assert function("one") in text and function("two") in text, text
 
 
+def check_without_clock(xplanectl):
+    """A session that has no clock has that of its device's before, and none of another device's."""
+    for same_device, unit, slices in ((True, "ns", 4), (False, "device_tick", 2)):
+        with without_clock(same_device) as bundle:
+            x = Asked(xplanectl, bundle)
+            found = {r["key"]: r["duration_unit"] for r in x.rows("functions")
+                     if r["timing_source"] == "device_dispatch_event"}
+            assert found == {function("one"): "ns", function("two"): unit}, found
+            events = x.trace().events
+            assert sum(e[1] == BEGIN and "/ dispatch" in e[2] for e in events) == slices
+
+
 def main():
     xplanectl, failed = sys.argv[1], 0
     cases = {"after each other": (after_each_other(), 1),
@@ -276,6 +298,11 @@ def main():
                 failed += 1
                 print(f"FAILED {case}: line {e.__traceback__.tb_next.tb_lineno}: {str(e)[:3000]}")
         bundle.close()
+    try:
+        check_without_clock(xplanectl)
+    except AssertionError as e:
+        failed += 1
+        print(f"FAILED without a clock: {e}")
     print(f"{len(cases)} bundles, {failed} failed")
     return 1 if failed else 0
 

@@ -86,8 +86,9 @@ static u128 distance(u128 a, u128 b) {
 
 bool xpl_iree_timeline_ns(const struct xpl_iree_timeline *t, uint32_t device, uint64_t tick,
                           int64_t *ret) {
-    const struct xpl_iree_device_key key = {
-        device, xpl_iree_model_scope(&t->x.model, XPL_IREE_SCOPE_CLOCK, device, 0)};
+    uint32_t session;
+    if (!xpl_iree_model_clock_session(&t->x.model, device, &session)) return false;
+    const struct xpl_iree_device_key key = {device, session};
     const struct xpl_iree_timeline_clock *const c = xpl_iree_table_get(&t->clocks, &key);
     if (!c) return false;
     const uint64_t ticks = c->last_tick - c->first_tick;
