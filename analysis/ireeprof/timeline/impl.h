@@ -225,6 +225,7 @@ uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
                                const struct xpl_iree_metric_row *metric);
 
 // What follows is of a session, and of this device: lookups, and tracks that are defined.
+// variants.c
 void xpl_iree_timeline_enter(struct xpl_iree_timeline *t, uint32_t session, uint32_t device);
 // The number of a name, in one or two parts, among those that sessions gave the tracks of these
 // ids; 0 where sessions are not told apart.  False on OOM.

@@ -472,7 +472,8 @@ static void test_iterations(void) {
         {"xyabcabcabc", "\"events_before\":2,\"events_per_iteration\":3,\"iterations\":3,", 3},
         {"aaaa", "\"events_before\":0,\"events_per_iteration\":1,\"iterations\":4,", 4},
         {"abcabca", "\"events_per_iteration\":3,\"iterations\":2,", 2},
-        {"abcdef", "\"events_before\":6,\"events_per_iteration\":0,\"iterations\":0,\"session_index\":0}", 0},
+        {"abcdef",
+         "\"events_before\":6,\"events_per_iteration\":0,\"iterations\":0,\"session_index\":0}", 0},
         {"a", "\"iterations\":0,\"session_index\":0}", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -487,8 +488,12 @@ static void test_iterations(void) {
     // Each lasts to the next one; how long the last one took nobody knows.
     struct iree_run x = {0};
     ask_iterations("xyabcabcabc", &x);
-    CHECK_EQ(count_text(&x.out, "\"interval_available\":true,\"interval_ns\":30,\"session_index\":0}"), 2);
-    CHECK_EQ(count_text(&x.out, "\"interval_available\":false,\"interval_ns\":0,\"session_index\":0}"), 1);
+    CHECK_EQ(
+        count_text(&x.out, "\"interval_available\":true,\"interval_ns\":30,\"session_index\":0}"),
+        2);
+    CHECK_EQ(
+        count_text(&x.out, "\"interval_available\":false,\"interval_ns\":0,\"session_index\":0}"),
+        1);
     CHECK_EQ(count_text(&x.out, "\"total_ns\":60,"), 1);
     xpl_buf_fini(&x.out);
 }
