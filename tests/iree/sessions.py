@@ -267,6 +267,17 @@ def check_other_tools(x):
     assert function("one") in text and function("two") in text, text
 
 
+def check_rows(x):
+    """Exported rows say which session each chunk is of, too."""
+    with tempfile.NamedTemporaryFile(suffix=".ireeperf.jsonl") as f:
+        f.write(x.run("iree", "export", x.bundle))
+        f.flush()
+        again = Asked(x.xplanectl, f)
+        for report in ("functions", "self", "latency", "iterations", "usage"):
+            assert again.rows(report) == x.rows(report), report
+        assert again.trace().events == x.trace().events
+
+
 def check_without_clock(xplanectl):
     """A session that has no clock has that of its device's before, and none of another device's."""
     for same_device, unit, slices in ((True, "ns", 4), (False, "device_tick", 2)):
@@ -288,7 +299,7 @@ def main():
         x = Asked(xplanectl, bundle)
         checks = [check_functions, lambda x: check_self(x, devices),
                   lambda x: check_latency(x, devices), check_trace, check_other_tools,
-                  check_iterations]
+                  check_iterations, check_rows]
         names = ["hal", "hal"] if devices == 2 else ["hal-one", "hal-two"]
         checks += [lambda x: check_sessions(x, names)] + ([check_usage] if devices == 1 else [])
         for check in checks:
