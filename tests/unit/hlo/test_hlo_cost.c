@@ -4,72 +4,7 @@
 // without end, calls of calls, broken messages.
 #include <inttypes.h>
 
-#include "analysis/hlo/cost/cost.h"
-#include "analysis/hlo/hlo_module.h"
-#include "base/arena.h"
-#include "tests/hlo_maker.h"
-#include "tests/wire_text.h"
-
-static struct xpl_error err;
-
-struct costs {
-    struct xpl_arena a;
-    struct xpl_hlo_module *m;
-    struct xpl_hlo_costs *c;
-};
-
-static void begin(struct costs *c, struct xpl_buf *module) {
-    *c = (struct costs){0};
-    xpl_arena_init(&c->a, (size_t)1 << 30);
-    CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &c->a, &c->m, &err),
-             &err);
-    CHECK(c->m->valid);
-    c->c = xpl_hlo_costs_new(c->m, &c->a);
-    CHECK(c->c);
-}
-
-static void end(struct costs *c, struct xpl_buf *module) {
-    xpl_arena_fini(&c->a);
-    xpl_buf_fini(module);
-}
-
-static struct xpl_hlo_cost cost_of(struct costs *c, const char *name) {
-    struct xpl_hlo_cost ret;
-    const uint32_t at = xpl_hlo_module_find(c->m, xpl_str_from(name));
-    CHECK(at != UINT32_MAX);
-    CHECK_OK(xpl_hlo_cost(c->c, at, NULL, &ret, &err), &err);
-    return ret;
-}
-
-static void check_cost(struct costs *c, const char *name, int64_t model_flops, int64_t device_flops,
-                       int64_t bytes, int64_t read, int64_t written) {
-    const struct xpl_hlo_cost r = cost_of(c, name);
-    CHECK_EQ(r.model_flops, model_flops);
-    CHECK_EQ(r.device_flops, device_flops);
-    CHECK_EQ(r.bytes, bytes);
-    CHECK_EQ(r.hbm_read_bytes, read);
-    CHECK_EQ(r.hbm_written_bytes, written);
-}
-
-// A module of computations, callees first, of which the one with id `entry` is the entry.
-static struct xpl_buf module_of(const char *const *computations, int n, int entry) {
-    char head[40];
-    (void)snprintf(head, sizeof head, "1:\"m\" 4:{} 6:%d", entry);
-    struct xpl_buf m = wt_message(head);
-    for (int i = 0; i < n; i++) {
-        struct xpl_buf c = wt_message(computations[i]);
-        mk_close(&m, 3, &c);
-    }
-    return m;
-}
-
-// f32[8,4] and others, as shapes of instructions.
-#define F32_8_4 " 3:{2:11 3:[8,4] 5:{1:[1,0]}} "
-#define ADD                                                                                        \
-    "1:\"add\" 5:1 6:3 2:{1:\"x\" 2:\"parameter\" 35:1 3:{2:11}} "                                 \
-    "2:{1:\"y\" 2:\"parameter\" 9:1 35:2 3:{2:11}} "                                               \
-    "2:{1:\"xy\" 2:\"add\" 35:3 36:[1,2] 3:{2:11}}"
-#define P "2:{1:\"p\" 2:\"parameter\" 35:1" F32_8_4 "} "
+#include "tests/hlo_cost_fixture.h"
 
 static void test_elementwise(void) {
     static const char *const texts[] = {
@@ -673,88 +608,7 @@ static void test_branches(void) {
     end(&c, &module);
 }
 
-#define START(id, operand, sub, shape)                                                             \
-    " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[" operand "] 38:[" sub "] "                 \
-    "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{" shape "} 4:{2:4}}} "
-
-// What an async op starts is as if it stood beside it, where a call adds up; the start itself has
-// nothing, but of a reduce-scatter flops and bytes.
-static void test_started(void) {
-    static const char *const texts[] = {
-        ADD,
-        "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
-        "2:{1:\"r.s\" 2:\"sqrt\" 35:12 36:[11]" F32_8_4 "}",
-        "1:\"part\" 5:2 6:22 2:{1:\"p.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
-        "2:{1:\"p.s\" 2:\"reduce-scatter\" 35:22 36:[21] 38:[1] 49:{1:[0,1]} 3:{2:11 3:[4,4]}}",
-        "1:\"called\" 5:3 6:34 2:{1:\"c.p\" 2:\"parameter\" 35:1" F32_8_4
-        "} " START("31", "1", "4", "2:11 3:[8,4]")
-            START("33", "1", "2",
-                  "2:11 3:[4,4]") "2:{1:\"done\" 2:\"async-done\" 35:34 36:[31]" F32_8_4 "}",
-        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
-    struct xpl_buf module = module_of(texts, 5, 9);
-    struct costs c;
-    begin(&c, &module);
-    check_cost(&c, "r.s", 75 * 32, 75 * 32, 256, 128, 128);
-    check_cost(&c, "s31", 0, 0, 0, 0, 0);
-    check_cost(&c, "p.s", 48, 48, 64 * 5, 128, 64);
-    check_cost(&c, "s33", 48, 48, 64 * 5, 0, 0);
-    check_cost(&c, "done", 0, 0, 128 + 24, 0, 128);
-    // 24 bytes are the tuple that the end reads.
-    check_cost(&c, "call", 75 * 32 + 2 * 48, 75 * 32 + 2 * 48, 256 + 2 * 320 + 152, 128 + 128 + 24,
-               128 + 64 + 128);
-    end(&c, &module);
-}
-
 #define F32_1 " 3:{2:11 3:[1]}"
-
-// Of what is started within what is started that counts which a root needs or waits for; what
-// unneeded code calls has no costs.
-static void test_started_code(void) {
-    static const char *const texts[] = {
-        "1:\"called\" 5:1 6:12 2:{1:\"a.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
-        "2:{1:\"a.n\" 2:\"negate\" 35:12 36:[11]" F32_8_4 "}",
-        "1:\"inner\" 5:2 6:24 2:{1:\"i.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
-        "2:{1:\"i.w\" 2:\"negate\" 35:22 36:[21]" F32_8_4 "} "
-        "2:{1:\"i.c\" 2:\"call\" 35:23 36:[21] 38:[1]" F32_8_4 "} "
-        "2:{1:\"i.s\" 2:\"sqrt\" 35:24 36:[21] 37:[22]" F32_8_4 "}",
-        "1:\"outer\" 5:3 6:34 2:{1:\"o.p\" 2:\"parameter\" 35:31" F32_8_4 "} "
-        "2:{1:\"o.n\" 2:\"negate\" 35:32 36:[31]" F32_8_4
-        "} " START("33", "31", "2",
-                   "2:11 3:[8,4]") "2:{1:\"o.d\" 2:\"async-done\" 35:34 36:[33]" F32_8_4 "}",
-        "1:\"begins\" 5:4 6:42 2:{1:\"b.p\" 2:\"parameter\" 35:41" F32_8_4
-        "} " START("43", "41", "3",
-                   "2:11 3:[8,4]") "2:{1:\"b.d\" 2:\"async-done\" 35:42 36:[43]" F32_8_4 "}",
-        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[4]" F32_8_4 "}"};
-    struct xpl_buf module = module_of(texts, 5, 9);
-    struct costs c;
-    begin(&c, &module);
-    check_cost(&c, "i.w", 96, 96, 256, 128, 128);
-    check_cost(&c, "i.s", 75 * 32, 75 * 32, 256, 128, 128);
-    check_cost(&c, "i.c", 0, 0, 0, 0, 0);
-    check_cost(&c, "a.n", 0, 0, 0, 0, 0);
-    check_cost(&c, "o.n", 0, 0, 0, 0, 0);
-    check_cost(&c, "call", 76 * 32 + 64, 76 * 32 + 64, 512 + 2 * 152, 256 + 2 * 24, 4 * 128);
-    end(&c, &module);
-}
-
-// What is started again is not visited again: that start keeps bytes of its operand and result.
-static void test_started_again(void) {
-    static const char *const texts[] = {
-        "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
-        "2:{1:\"r.s\" 2:\"sqrt\" 35:12 36:[11]" F32_8_4 "}",
-        "1:\"called\" 5:3 6:32 2:{1:\"c.p\" 2:\"parameter\" 35:31" F32_8_4
-        "} " START("33", "31", "4", "2:11 3:[8,4]")
-            START("34", "31", "4", "2:11 3:[8,4]") "2:{1:\"done\" 2:\"async-done\" 35:32 "
-                                                   "36:[34]" F32_8_4 "}",
-        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
-    struct xpl_buf module = module_of(texts, 3, 9);
-    struct costs c;
-    begin(&c, &module);
-    check_cost(&c, "s33", 0, 0, 0, 0, 0);
-    check_cost(&c, "s34", 0, 0, 388, 128, 0);
-    check_cost(&c, "call", 75 * 32, 75 * 32, 256 + 388 + 152, 128 + 128 + 24, 128 + 260 + 128);
-    end(&c, &module);
-}
 
 // 2^24 + 1 is no float, so the order of a sum shows: an operand comes before what is waited for,
 // code that is not needed before the root.
@@ -887,9 +741,6 @@ int main(void) {
     test_ranks();
     test_single_rules();
     test_branches();
-    test_started();
-    test_started_code();
-    test_started_again();
     test_order_of_sums();
     test_many_results();
     test_tuples_of_fusions();

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What async operations cost, and what they start.
+#include "tests/hlo_cost_fixture.h"
+
+#define START(id, operand, sub, shape)                                                             \
+    " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[" operand "] 38:[" sub "] "                 \
+    "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{" shape "} 4:{2:4}}} "
+
+// What an async op starts is as if it stood beside it, where a call adds up; the start itself has
+// nothing, but of a reduce-scatter flops and bytes.
+static void test_started(void) {
+    static const char *const texts[] = {
+        ADD,
+        "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"r.s\" 2:\"sqrt\" 35:12 36:[11]" F32_8_4 "}",
+        "1:\"part\" 5:2 6:22 2:{1:\"p.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
+        "2:{1:\"p.s\" 2:\"reduce-scatter\" 35:22 36:[21] 38:[1] 49:{1:[0,1]} 3:{2:11 3:[4,4]}}",
+        "1:\"called\" 5:3 6:34 2:{1:\"c.p\" 2:\"parameter\" 35:1" F32_8_4
+        "} " START("31", "1", "4", "2:11 3:[8,4]")
+            START("33", "1", "2",
+                  "2:11 3:[4,4]") "2:{1:\"done\" 2:\"async-done\" 35:34 36:[31]" F32_8_4 "}",
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
+    struct xpl_buf module = module_of(texts, 5, 9);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "r.s", 75 * 32, 75 * 32, 256, 128, 128);
+    check_cost(&c, "s31", 0, 0, 0, 0, 0);
+    check_cost(&c, "p.s", 48, 48, 64 * 5, 128, 64);
+    check_cost(&c, "s33", 48, 48, 64 * 5, 0, 0);
+    check_cost(&c, "done", 0, 0, 128 + 24, 0, 128);
+    // 24 bytes are the tuple that the end reads.
+    check_cost(&c, "call", 75 * 32 + 2 * 48, 75 * 32 + 2 * 48, 256 + 2 * 320 + 152, 128 + 128 + 24,
+               128 + 64 + 128);
+    end(&c, &module);
+}
+
+// Of what is started within what is started that counts which a root needs or waits for; what
+// unneeded code calls has no costs.
+static void test_started_code(void) {
+    static const char *const texts[] = {
+        "1:\"called\" 5:1 6:12 2:{1:\"a.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"a.n\" 2:\"negate\" 35:12 36:[11]" F32_8_4 "}",
+        "1:\"inner\" 5:2 6:24 2:{1:\"i.p\" 2:\"parameter\" 35:21" F32_8_4 "} "
+        "2:{1:\"i.w\" 2:\"negate\" 35:22 36:[21]" F32_8_4 "} "
+        "2:{1:\"i.c\" 2:\"call\" 35:23 36:[21] 38:[1]" F32_8_4 "} "
+        "2:{1:\"i.s\" 2:\"sqrt\" 35:24 36:[21] 37:[22]" F32_8_4 "}",
+        "1:\"outer\" 5:3 6:34 2:{1:\"o.p\" 2:\"parameter\" 35:31" F32_8_4 "} "
+        "2:{1:\"o.n\" 2:\"negate\" 35:32 36:[31]" F32_8_4
+        "} " START("33", "31", "2",
+                   "2:11 3:[8,4]") "2:{1:\"o.d\" 2:\"async-done\" 35:34 36:[33]" F32_8_4 "}",
+        "1:\"begins\" 5:4 6:42 2:{1:\"b.p\" 2:\"parameter\" 35:41" F32_8_4
+        "} " START("43", "41", "3",
+                   "2:11 3:[8,4]") "2:{1:\"b.d\" 2:\"async-done\" 35:42 36:[43]" F32_8_4 "}",
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[4]" F32_8_4 "}"};
+    struct xpl_buf module = module_of(texts, 5, 9);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "i.w", 96, 96, 256, 128, 128);
+    check_cost(&c, "i.s", 75 * 32, 75 * 32, 256, 128, 128);
+    check_cost(&c, "i.c", 0, 0, 0, 0, 0);
+    check_cost(&c, "a.n", 0, 0, 0, 0, 0);
+    check_cost(&c, "o.n", 0, 0, 0, 0, 0);
+    check_cost(&c, "call", 76 * 32 + 64, 76 * 32 + 64, 512 + 2 * 152, 256 + 2 * 24, 4 * 128);
+    end(&c, &module);
+}
+
+// What is started again is not visited again: that start keeps bytes of its operand and result.
+static void test_started_again(void) {
+    static const char *const texts[] = {
+        "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"r.s\" 2:\"sqrt\" 35:12 36:[11]" F32_8_4 "}",
+        "1:\"called\" 5:3 6:32 2:{1:\"c.p\" 2:\"parameter\" 35:31" F32_8_4
+        "} " START("33", "31", "4", "2:11 3:[8,4]")
+            START("34", "31", "4", "2:11 3:[8,4]") "2:{1:\"done\" 2:\"async-done\" 35:32 "
+                                                   "36:[34]" F32_8_4 "}",
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"call\" 2:\"call\" 35:2 36:[1] 38:[3]" F32_8_4 "}"};
+    struct xpl_buf module = module_of(texts, 3, 9);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "s33", 0, 0, 0, 0, 0);
+    check_cost(&c, "s34", 0, 0, 388, 128, 0);
+    check_cost(&c, "call", 75 * 32, 75 * 32, 256 + 388 + 152, 128 + 128 + 24, 128 + 260 + 128);
+    end(&c, &module);
+}
+
+int main(void) {
+    test_started();
+    test_started_code();
+    test_started_again();
+    return 0;
+}
