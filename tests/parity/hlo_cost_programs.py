@@ -489,7 +489,11 @@ def asynchronous(p, c, pool, depth):
         return binary(p, c, pool, depth)
     some = [p.pick(c, pool) for _ in range(r.randint(1, 3))]
     f, s = p.body("started", [x.shape for x in some], r.randint(1, 8), depth - 1)
-    return p.done(c, p.begun(c, f, s, some))
+    done = p.done(c, p.begun(c, f, s, some))
+    if r.random() < 0.3:
+        # Behind the start: XProf has no costs of a program that starts what a call before came to.
+        p.add(c, "call", s, some, called_computation_ids=[f.id], control_predecessor_ids=[done.id])
+    return done
 
 
 # ---- what once differed ----
@@ -634,6 +638,21 @@ def started_code(p, c):
     return p.add(c, "call", x, p.parameters(c, x), called_computation_ids=[begins.id])
 
 
+def chain(p, c):
+    """Code that starts and calls the one before it, seven times; sums are rounded, in the order of what each root needs."""
+    x, before = shape(F32, [(1 << 21) + 1]), p.computation("code")
+    a, = p.parameters(before, x)
+    p.finish(before, p.add(before, "sine", x, [a]))
+    for _ in range(7):
+        code = p.computation("code")
+        a, = p.parameters(code, x)
+        done = p.done(code, p.begun(code, before, x, [a]))
+        called = p.add(code, "call", x, [a], called_computation_ids=[before.id])
+        p.finish(code, p.add(code, "add", x, [done, called]))
+        before = code
+    return p.add(c, "call", x, p.parameters(c, x), called_computation_ids=[before.id])
+
+
 def order_of_sums(p, c):
     """Floats that are added in another order give another sum: an operand comes before what is waited for, code that is not needed before the root."""
     x, one, called = shape(F32, [1 << 24]), shape(F32, [1]), p.computation("called")
@@ -663,4 +682,4 @@ def started_scatter(p, c):
 
 CASES = [slice_of_nothing, update_of_nothing, slice_and_update_of_nothing, nothing_of_nothing, custom_fusion_of_fewer_operands,
          fused_bitcast, fused_iota, fused_id, fused_partition, fused_barrier, fused_copy, started_root, started_scatter, started_twice, started_code,
-         order_of_sums, many_results]
+         chain, order_of_sums, many_results]

@@ -109,6 +109,7 @@ struct cost_computation {
     bool is_summed;  // an instruction that calls it needs its sums
     uint32_t *order; // post order of one that is fused; NULL until it is needed
     struct cost_sums sums;
+    struct cost_sums *started; // of one that an op starts, from 0 on; NULL: not known
 };
 
 #define COST_NO_MOVER UINT32_MAX
@@ -160,13 +161,21 @@ enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index);
 // needs, and of what async ops start what the root there needs.
 bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t index);
 
+// What to do at code that a single async op starts, and that code of the same kind at most: go
+// through it, likewise and call cost_way.end behind it, or nothing, as what it has is known.
+enum cost_step { COST_STEP_GO, COST_STEP_GO_AND_TELL, COST_STEP_KNOWN };
+
 // XLA's way through a computation: at an async op first what it starts, if it was not there before.
 struct cost_way {
+    enum cost_step (*step)(void *ctx, uint32_t computation);
+    void (*end)(void *ctx, uint32_t computation);
+    void *ctx;
+    // Set by xpl_cost_way_begin.
     struct xpl_hlo_costs *c;
     uint32_t depth, stamp;
     bool starts_again; // the instruction that came last is such an async op
 };
-void xpl_cost_way_begin(struct xpl_hlo_costs *c, uint32_t computation, struct cost_way *w);
+void xpl_cost_way_begin(struct cost_way *w, struct xpl_hlo_costs *c, uint32_t computation);
 // The next instruction; UINT32_MAX: no more.  One way at a time.
 uint32_t xpl_cost_way_next(struct cost_way *w);
 

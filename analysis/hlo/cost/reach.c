@@ -2,6 +2,9 @@
 // What XLA's analysis comes to, and its way through a computation.  It visits all of a computation
 // that is called, but of what an async op starts what the root there needs, with the visits of the
 // computation that has the op: so what such an op starts counts there, each instruction once.
+// Programs may start and call one computation after another, each the one before.  Of code that a
+// single op starts, as compilers write it, no way comes to any part twice: it is gone through once
+// where what was found there is known, see cost_step.
 #include "analysis/hlo/cost/impl.h"
 #include "analysis/hlo/module/order.h"
 
@@ -9,9 +12,10 @@ struct visits { // an order, NULL until it is needed
     uint32_t *v, n;
 };
 struct frame {
-    uint32_t next;
+    uint32_t next, computation;
     const struct visits *visits;
     bool is_started; // what the next instruction starts
+    bool is_told;    // its end
 };
 
 struct cost_reach {
@@ -19,6 +23,7 @@ struct cost_reach {
     struct visits *called;  // by computation
     struct visits *started; // likewise, from the root alone
     uint32_t *stamps;       // by computation: the last way that came to it as one that is started
+    uint8_t *starters;      // likewise: how many ops start it; 2: several, or it starts such code
     uint32_t n_ways;
     struct frame *frames; // of the way that is gone; a computation stands before what starts it
 };
@@ -35,14 +40,30 @@ static const struct visits *visits_of(struct xpl_hlo_costs *c, uint32_t computat
     return to->v ? to : NULL;
 }
 
-static void enter(struct cost_way *w, uint32_t computation, bool started) {
+static void enter(struct cost_way *w, uint32_t computation, bool started, bool told) {
     const struct visits *const visits = visits_of(w->c, computation, started);
-    if (visits) w->c->reach->frames[w->depth++] = (struct frame){.visits = visits};
+    if (visits)
+        w->c->reach->frames[w->depth++] =
+            (struct frame){.visits = visits, .computation = computation, .is_told = told};
 }
 
-void xpl_cost_way_begin(struct xpl_hlo_costs *c, uint32_t computation, struct cost_way *w) {
-    *w = (struct cost_way){.c = c, .stamp = ++c->reach->n_ways};
-    enter(w, computation, false);
+void xpl_cost_way_begin(struct cost_way *w, struct xpl_hlo_costs *c, uint32_t computation) {
+    w->c = c;
+    w->depth = 0;
+    w->starts_again = false;
+    w->stamp = ++c->reach->n_ways;
+    enter(w, computation, false, false);
+}
+
+static void leave(struct cost_way *w) {
+    const struct frame *const f = &w->c->reach->frames[--w->depth];
+    if (f->is_told) w->end(w->ctx, f->computation);
+}
+
+static void enter_started(struct cost_way *w, uint32_t computation) {
+    const bool alone = w->c->reach->starters[computation] == 1;
+    const enum cost_step step = alone ? w->step(w->ctx, computation) : COST_STEP_GO;
+    if (step != COST_STEP_KNOWN) enter(w, computation, true, step == COST_STEP_GO_AND_TELL);
 }
 
 static uint32_t started_by(const struct xpl_hlo_costs *c, uint32_t index) {
@@ -55,14 +76,14 @@ uint32_t xpl_cost_way_next(struct cost_way *w) {
     while (w->depth && !xpl_cost_stopped(w->c)) {
         struct frame *const f = &r->frames[w->depth - 1];
         if (f->next == f->visits->n) {
-            w->depth--;
+            leave(w);
             continue;
         }
         const uint32_t index = f->visits->v[f->next], started = started_by(w->c, index);
         if (started != UINT32_MAX && r->stamps[started] != w->stamp) {
             r->stamps[started] = w->stamp;
             f->is_started = true;
-            enter(w, started, true);
+            enter_started(w, started);
             continue;
         }
         w->starts_again = started != UINT32_MAX && !f->is_started;
@@ -78,6 +99,7 @@ uint32_t xpl_cost_way_next(struct cost_way *w) {
 struct reaching {
     struct xpl_hlo_costs *c;
     bool *seen;      // by computation
+    bool *started;   // likewise, by ops that start it
     uint32_t *stack; // computations to go through
     uint32_t depth;
 };
@@ -103,10 +125,17 @@ static void reach_calls(struct reaching *r, uint32_t caller) {
     }
 }
 
+static enum cost_step step_into(void *ctx, uint32_t computation) {
+    struct reaching *const r = ctx;
+    if (r->started[computation]) return COST_STEP_KNOWN;
+    r->started[computation] = true;
+    return COST_STEP_GO;
+}
+
 static void go(struct reaching *r, uint32_t computation) {
     struct xpl_hlo_costs *const c = r->c;
-    struct cost_way w;
-    xpl_cost_way_begin(c, computation, &w);
+    struct cost_way w = {.step = step_into, .ctx = r};
+    xpl_cost_way_begin(&w, c, computation);
     for (uint32_t i; (i = xpl_cost_way_next(&w)) != UINT32_MAX;) {
         c->reach->alive[i] = true;
         if (w.starts_again && xpl_cost_node_of(c, i)) c->nodes[i]->starts_again = true;
@@ -135,6 +164,20 @@ static void go_through(struct reaching *r, uint32_t computation) {
     }
 }
 
+// Calls are in the order of instructions, and a computation stands before what starts it: of what
+// an op starts all is known when the op is.
+static void count_starters(const struct xpl_hlo_module *m, uint8_t *starters) {
+    for (int twice = 0; twice < 2; twice++) {
+        for (size_t i = 0; i < m->calls.n; i++) {
+            const struct hlo_call *const k = &m->calls.v[i];
+            const struct hlo_instruction *const op = &m->instructions[k->instruction];
+            if (op->opcode != XPL_HLO_ASYNC_START) continue;
+            if (!twice && starters[k->computation] < 2) starters[k->computation]++;
+            if (twice && starters[k->computation] == 2) starters[op->computation] = 2;
+        }
+    }
+}
+
 static struct cost_reach *new_reach(struct xpl_hlo_costs *c) {
     struct xpl_arena *const a = c->a;
     const uint32_t n = c->m->n_computations;
@@ -144,16 +187,20 @@ static struct cost_reach *new_reach(struct xpl_hlo_costs *c) {
     r->called = xpl_arena_zalloc(a, n * sizeof *r->called);
     r->started = xpl_arena_zalloc(a, n * sizeof *r->started);
     r->stamps = xpl_arena_zalloc(a, n * sizeof *r->stamps);
+    r->starters = xpl_arena_zalloc(a, n);
     r->frames = xpl_arena_array(a, n, sizeof *r->frames);
-    return r->alive && r->called && r->started && r->stamps && r->frames ? r : NULL;
+    if (r->starters) count_starters(c->m, r->starters);
+    return r->alive && r->called && r->started && r->stamps && r->starters && r->frames ? r : NULL;
 }
 
 static void find_reach(struct xpl_hlo_costs *c) {
     const uint32_t n = c->m->n_computations;
-    struct reaching r = {
-        .c = c, .seen = xpl_arena_zalloc(c->a, n), .stack = xpl_cost_alloc(c, n, sizeof *r.stack)};
+    struct reaching r = {.c = c,
+                         .seen = xpl_arena_zalloc(c->a, n),
+                         .started = xpl_arena_zalloc(c->a, n),
+                         .stack = xpl_cost_alloc(c, n, sizeof *r.stack)};
     c->reach = new_reach(c);
-    c->no_memory |= !c->reach || !r.seen;
+    c->no_memory |= !c->reach || !r.seen || !r.started;
     if (xpl_cost_stopped(c)) return;
     reach_computation(&r, c->m->entry);
     while (r.depth && !xpl_cost_stopped(c))

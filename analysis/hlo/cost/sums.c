@@ -63,6 +63,8 @@ void xpl_cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry
 
 struct adding {
     struct xpl_hlo_costs *c;
+    struct cost_sums *sums; // flops and bytes are added there
+    bool entries;           // asked for
     cost_entry_vec v;
     struct xpl_map index; // key to place + 1
 };
@@ -99,12 +101,41 @@ static void add_node(struct adding *to, const struct cost_node *n) {
     add_entries(to, n->more);
 }
 
+// Sums are rounded after each addition: what code adds up to depends on what stands before it, so
+// that it is known only where nothing does.
+static enum cost_step step_into(void *ctx, uint32_t computation) {
+    struct adding *const to = ctx;
+    const struct cost_sums *const known = to->c->computations[computation]->started;
+    if (to->sums->flops != 0 || to->sums->bytes != 0 || to->v.n) return COST_STEP_GO;
+    if (!known || (to->entries && !known->has_entries)) return COST_STEP_GO_AND_TELL;
+    to->sums->flops = known->flops;
+    to->sums->bytes = known->bytes;
+    if (to->entries) add_entries(to, known);
+    return COST_STEP_KNOWN;
+}
+
+static void keep_started(void *ctx, uint32_t computation) {
+    struct adding *const to = ctx;
+    struct xpl_hlo_costs *const c = to->c;
+    const uint32_t n = (uint32_t)to->v.n;
+    struct cost_sums *const s =
+        xpl_cost_spend(c, 1 + (uint64_t)n) ? xpl_cost_alloc(c, 1, sizeof *s) : NULL;
+    if (!s) return;
+    *s = (struct cost_sums){.flops = to->sums->flops, .bytes = to->sums->bytes};
+    s->has_entries = to->entries;
+    s->entries = n ? xpl_cost_alloc(c, n, sizeof *s->entries) : NULL;
+    if (n && !s->entries) return;
+    if (n) memcpy(s->entries, to->v.v, n * sizeof *s->entries);
+    s->n = n;
+    c->computations[computation]->started = s;
+}
+
 void xpl_cost_sum(struct xpl_hlo_costs *c, uint32_t computation, bool entries) {
     struct cost_sums *const sums = &c->computations[computation]->sums;
-    struct adding all = {.c = c};
-    struct cost_way w;
+    struct adding all = {.c = c, .sums = sums, .entries = entries};
+    struct cost_way w = {.step = step_into, .end = keep_started, .ctx = &all};
     sums->flops = sums->bytes = 0;
-    xpl_cost_way_begin(c, computation, &w);
+    xpl_cost_way_begin(&w, c, computation);
     for (uint32_t i; (i = xpl_cost_way_next(&w)) != UINT32_MAX;) {
         const struct cost_node *const node = c->nodes[i];
         sums->flops += node->flops;

@@ -83,9 +83,40 @@ static void test_started_again(void) {
     end(&c, &module);
 }
 
+// Code that starts and calls the one before it: sums double each time, and each is known once.
+static void test_chain(void) {
+    enum { N = 20000 };
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:20000"), c;
+    char text[600];
+    c = wt_message("1:\"k0\" 5:0 6:2 2:{1:\"p0\" 2:\"parameter\" 35:1" F32_8_4 "} "
+                   "2:{1:\"n0\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
+    mk_close(&module, 3, &c);
+    for (int i = 1; i <= N; i++) {
+        (void)snprintf(text, sizeof text,
+                       "1:\"k%d\" 5:%d 6:5 2:{1:\"p%d\" 2:\"parameter\" 35:1" F32_8_4 "} "
+                       "2:{1:\"s%d\" 2:\"async-start\" 35:2 36:[1] 38:[%d] "
+                       "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{2:11 3:[8,4]} 4:{2:4}}} "
+                       "2:{1:\"d%d\" 2:\"async-done\" 35:3 36:[2]" F32_8_4 "} "
+                       "2:{1:\"c%d\" 2:\"call\" 35:4 36:[1] 38:[%d]" F32_8_4 "} "
+                       "2:{1:\"r%d\" 2:\"add\" 35:5 36:[3,4]" F32_8_4 "}",
+                       i, i, i, i, i - 1, i, i, i - 1, i);
+        c = wt_message(text);
+        mk_close(&module, 3, &c);
+    }
+    struct costs k;
+    begin(&k, &module);
+    CHECK_EQ(cost_of(&k, "c1").model_flops, 96);
+    CHECK_EQ(cost_of(&k, "c2").model_flops, 3 * 96);
+    CHECK_EQ(cost_of(&k, "c15").model_flops, (192 << 14) - 96);
+    CHECK_EQ(cost_of(&k, "c20000").model_flops, INT64_C(1) << 62); // no float holds more
+    CHECK_EQ(cost_of(&k, "r20000").model_flops, 96);
+    end(&k, &module);
+}
+
 int main(void) {
     test_started();
     test_started_code();
     test_started_again();
+    test_chain();
     return 0;
 }
