@@ -5,7 +5,8 @@
     suggestions.py --build BUILD [--seed N] [--count N]
 
 Fractions are compared value by value, planes and hosts by name. Of suggestions the figures are: the words are ours (docs/differences.md,
-`suggestion_text`). XProf lists hosts in the order of a hash table.
+`suggestion_text`). XProf lists hosts in the order of a hash table, and adds their fractions in it: a mean that lies between two figures may
+be either. Where it says another than ours, it is asked again, up to 96 times; what it also says of itself counts as equal, and is counted.
 """
 import argparse
 import json
@@ -152,13 +153,19 @@ def same_fractions(theirs, mine):
     return theirs == mine, sum(bool(hosts) and any(v for _, v in hosts.values()) for _, hosts in theirs.values())
 
 
+def also_says(xprof, paths, mine):
+    """Whether XProf, asked again, says in figures what ours says."""
+    again = (xprof.ask("smart_suggestion", paths) for _ in range(96))
+    return any(status == "answer" and figures(answer) == mine for status, answer in again)
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--build")
     a.add_argument("--seed", type=int, default=1)
     a.add_argument("--count", type=int, default=100)
     a = a.parse_args()
-    r, equal, filled, suggested, stragglers = random.Random(a.seed), 0, 0, 0, 0
+    r, equal, filled, suggested, stragglers, both = random.Random(a.seed), 0, 0, 0, 0, 0
     with tempfile.TemporaryDirectory() as scratch, XProf(scratch=scratch) as xprof:
         ours = Ours(a.build, scratch)
         for case in range(a.count):
@@ -174,6 +181,9 @@ def main():
             t2, m2 = xprof.ask("smart_suggestion", paths), ours.ask("smart_suggestion", paths)
             said = (t2[0], m2[0]) == ("answer", "answer") and figures(t2[1])
             ok2 = said is not False and said == figures(m2[1])
+            if said and not ok2:
+                ok2 = also_says(xprof, paths, figures(m2[1]))
+                both += ok2
             if said:
                 suggested += 1
                 stragglers += bool(said["BarrierCoresRule"][1])
@@ -182,7 +192,8 @@ def main():
                 print(f"DIFFERENT case {case} {option}\n  {theirs[0]} {fractions(theirs[1] or b'')}\n  {mine[0]} {fractions(mine[1]) if mine[0] == 'answer' else mine[1]}")
             if not ok2:
                 print(f"DIFFERENT case {case} smart_suggestion\n  {t2[0]} {said}\n  {m2[0]} {figures(m2[1]) if m2[0] == 'answer' else m2[1]}")
-    print(f"{equal} of {a.count} equal: {filled} lists with fractions, {suggested} suggestions, {stragglers} with hosts that differ")
+    print(f"{equal} of {a.count} equal: {filled} lists with fractions, {suggested} suggestions, {stragglers} with hosts that differ, "
+          f"{both} of which XProf says both")
     sys.exit(equal != a.count or not filled or not suggested or not stragglers)
 
 
