@@ -4,6 +4,7 @@
 A predicate inspects the parsed answers and the input and returns both with the excused places made equal; when nothing
 else differs, the difference is excluded under that name.  They are tried one by one, then all that apply together.
 """
+import collections
 import copy
 
 from compare import compare, parse
@@ -135,15 +136,15 @@ def unsorted_begins(spaces):
 
 
 def take_rows(x, begins):
-    """Takes the Launch Stats out of a trace, and what begins at one of `begins`; returns each as (when it began, in picoseconds, name, the
-    rest)."""
+    """Takes the Launch Stats out of a trace, and what begins at one of `begins`; returns each as (when it began, in picoseconds, name, how
+    long it took, likewise, process and thread)."""
     def taken(begin, name):
         return begin in begins or (name or "").startswith(LAUNCH_STATS)
     out, keep = [], []
     for e in x.get("traceEvents", []):
         begin = round(e["ts"] * 1e6) if e.get("ph") == "X" else None
         if begin is not None and taken(begin, e["name"]):
-            out.append((begin, e["name"], e.get("dur")))
+            out.append((begin, e["name"], round((e.get("dur") or 0) * 1e6), e.get("pid"), e.get("tid")))
         else:
             keep.append(e)
     if "traceEvents" in x:
@@ -152,7 +153,7 @@ def take_rows(x, begins):
     rows = []
     for row in x.get("complete_events", []):
         mine = [e for e in row["events"] if taken(e[0], e[2])]
-        out += [(e[0], e[2], e[1]) for e in mine]
+        out += [(e[0], e[2], e[1] or 0, row.get("process"), row.get("thread")) for e in mine]
         row["events"] = [e for e in row["events"] if e not in mine]
         rows += [row] if row["events"] else []
     if "complete_events" in x:
@@ -174,19 +175,38 @@ def begins_with(name, options):
     return not prefix or options.get("search_metadata") == "true" or (name or "").startswith(prefix)
 
 
+def lies_in(event, options):
+    """Whether an event that was taken must be shown: it overlaps the window and has a name that was searched for.  Of a
+    window that is none, or an instant, that is not known."""
+    first, last = float(options.get("start_time_ms") or 0) * 1e9, last_begin(options)
+    begin, name, length, *_ = event
+    if any(options.get(k) for k in WINDOW) and (last is None or not (begin <= last and begin + length >= first)):
+        return False
+    return (name or "").startswith(options.get("search_prefix") or "")
+
+
+def missed(theirs, ours, options):
+    """What XProf shows rightly and ours does not; of a search, where XProf may have another length, by when it begins and its name."""
+    known = 2 if options.get("search_prefix") else 5
+    have = collections.Counter(e[:known] for e in ours)
+    wanted = collections.Counter(e[:known] for e in theirs if lies_in(e, options))
+    return set(wanted) - set(have) if options.get("search_prefix") else wanted - have
+
+
 def trace_rows(tool, expected, got, given):
     """XProf stores Launch Stats in the order of a hash table, and lines that are recorded out of order as they are, so that windows show
-    some that lie outside and miss others, and searches show others that begin at the same time.  Ours may not begin behind the window, and
-    must begin with what was searched; that none is missing is seen where the whole trace is asked for, which nothing excuses."""
+    some that lie outside and miss others, and searches show others that begin at the same time.  Ours must have what XProf shows rightly, may
+    not begin behind the window, must begin with what was searched, and has names of the profile."""
     asked = any(given.options.get(k) for k in (*WINDOW, "search_prefix"))
     if tool != "trace_viewer@" or not isinstance(expected, dict) or not isinstance(got, dict) or not asked:
         return None
-    begins, last = unsorted_begins(given.spaces), last_begin(given.options)
+    begins, last, names = unsorted_begins(given.spaces), last_begin(given.options), names_of(given.spaces)
     theirs, ours = take_rows(expected, begins), take_rows(got, begins)
     for answer in (expected, got):
         hide_numbers(answer, {begin for begin, *_ in theirs + ours})
-    right = all((last is None or begin <= last + 1e3) and begins_with(name, given.options) for begin, name, _ in ours)
-    return (expected, got) if theirs != ours and right else None
+    right = all((last is None or e[0] <= last + 1e3) and begins_with(e[1], given.options) for e in ours)
+    named = all(e in theirs or (e[1] or "").startswith(LAUNCH_STATS) or e[1] in names for e in ours)
+    return (expected, got) if theirs != ours and right and named and not missed(theirs, ours, given.options) else None
 
 
 def names_of(spaces):
@@ -208,6 +228,9 @@ def trace_search(tool, expected, got, given):
     more, wrong = beyond(got, expected), beyond(expected, got)
     times = {e["ts"] for e in more}
     if not more or not all(begins_with(e["name"], given.options) for e in more) or not all(e["ts"] in times for e in wrong):
+        return None
+    found = {(e["ts"], e["name"]) for e in more}
+    if any(e["name"].startswith(given.options["search_prefix"]) and (e["ts"], e["name"]) not in found for e in wrong):
         return None
     for answer, out in ((got, more), (expected, wrong)):
         answer["traceEvents"] = [e for e in answer["traceEvents"] if e not in out]
