@@ -86,8 +86,9 @@ static bool read_work(struct reader *r, uint32_t md, struct xpl_span span, bool 
     if (n->input_wait) return add_layer(r, XPL_HOST_INPUT_WAIT, md, span);
     if (n->work == XPL_WORK_COMPILE) return add_layer(r, XPL_HOST_COMPILES, md, span);
     if (n->work == XPL_WORK_CALLBACK) return add_layer(r, XPL_HOST_CALLBACKS, md, span);
-    return n->work != XPL_WORK_INPUT || n->is_input || is_main ||
-           add_layer(r, XPL_HOST_INPUT_APART, md, span);
+    if (is_main) return true;
+    if (n->work == XPL_WORK_COPY) return add_layer(r, XPL_HOST_COPIES_APART, md, span);
+    return n->work != XPL_WORK_INPUT || n->is_input || add_layer(r, XPL_HOST_INPUT_APART, md, span);
 }
 
 // Notes the use of an allocator.
@@ -176,8 +177,8 @@ static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_
     if (r->ops && !l->is_input && !read_op(r, ev, span, &l->stack, &is_op)) return false;
     if (r->ops && n->runs && !add_layer(r, XPL_HOST_RUNS, ev->md, span)) return false;
     if (r->has_correlation && !is_op && !read_launch(r, ev, span.begin)) return false;
-    // What the main line does is read later; input that it makes is no other thread's.
-    return is_op || n->work <= XPL_WORK_LAUNCH || n->work == XPL_WORK_INPUT ||
+    // What the main line does is read later; its input and copies are no other thread's.
+    return is_op || n->work <= XPL_WORK_COPY || n->work == XPL_WORK_INPUT ||
            read_work(r, ev->md, span, false);
 }
 
@@ -197,13 +198,14 @@ static xpl_status_t walk(struct reader *r, struct line_pass *l, event_fn fn,
     return got == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;
 }
 
-// ---- second pass: input of other threads ----
+// ---- second pass: input and copies of other threads ----
 
 // Of tf.data's own threads only what a step waits for counts: Keras' steps ask for their input
 // there.
-static bool input_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
+static bool apart_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
     const struct name *const n = &r->names[ev->md];
-    if (n->work != XPL_WORK_INPUT || (l->is_input && !n->input_wait)) return true;
+    if ((n->work != XPL_WORK_INPUT && n->work != XPL_WORK_COPY) || (l->is_input && !n->input_wait))
+        return true;
     const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
     return span.begin >= span.end || read_work(r, ev->md, span, false);
 }
@@ -246,10 +248,44 @@ static int outer_first(const void *a, const void *b) {
     return (x->md > y->md) - (x->md < y->md);
 }
 
+// ---- one launch after the other ----
+
+// What is between launches is part of starting work where there are many of them, close together.
+enum { MANY_LAUNCHES = 16 };
+static const uint64_t kLaunchesApart = 1000000000; // ps: 1 ms
+
+struct launch_run {
+    struct xpl_span span; // from the first to the last
+    uint64_t n, longest;
+    uint32_t md; // of the longest
+};
+
+static bool end_launch_run(struct reader *r, struct launch_run *run) {
+    const struct launch_run was = *run;
+    *run = (struct launch_run){.n = 0};
+    return was.n < MANY_LAUNCHES || add_layer(r, XPL_HOST_DISPATCH, was.md, was.span);
+}
+
+// A launch that is in no other one.
+static bool add_to_launch_run(struct reader *r, struct launch_run *run,
+                              const struct main_event *e) {
+    if (run->n && e->span.begin > run->span.end && e->span.begin - run->span.end > kLaunchesApart &&
+        !end_launch_run(r, run))
+        return false;
+    if (!run->n++) run->span.begin = e->span.begin;
+    if (e->span.end > run->span.end) run->span.end = e->span.end;
+    if (e->span.end - e->span.begin > run->longest) {
+        run->longest = e->span.end - e->span.begin;
+        run->md = e->md;
+    }
+    return true;
+}
+
 // Events that are open, the innermost last.
 struct main_stack {
     XPL_VEC(struct main_event) v;
     uint64_t at; // what lies before is written
+    struct launch_run launches;
 };
 
 static bool write_main(struct reader *r, struct main_stack *s, uint64_t until) {
@@ -295,12 +331,16 @@ static bool flatten(struct reader *r, struct main_pass *m) {
     for (size_t i = 0; i < m->v.n; i++) {
         struct main_event e = m->v.v[i];
         if (!close_until(r, &s, e.span.begin)) return false;
-        if (s.v.n) e = inside(&s.v.v[s.v.n - 1], e);
+        const struct main_event *const outer = s.v.n ? &s.v.v[s.v.n - 1] : NULL;
+        if (e.work == XPL_WORK_LAUNCH && (!outer || outer->work < XPL_WORK_LAUNCH) &&
+            !add_to_launch_run(r, &s.launches, &e))
+            return false;
+        if (outer) e = inside(outer, e);
         struct main_event *const slot = xpl_vec_push(r->k->scratch, &s.v);
         if (!slot) return false;
         *slot = e;
     }
-    return close_until(r, &s, UINT64_MAX >> 1);
+    return end_launch_run(r, &s.launches) && close_until(r, &s, UINT64_MAX >> 1);
 }
 
 static xpl_status_t read_main(struct reader *r, const struct xpl_line *line,
@@ -351,7 +391,7 @@ xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_ti
         if (l.line == main)
             XPL_TRY(read_main(&r, l.line, err));
         else
-            XPL_TRY(walk(&r, &l, input_event, err));
+            XPL_TRY(walk(&r, &l, apart_event, err));
     }
     finish(&r);
     return XPL_OK;

@@ -31,8 +31,10 @@ struct xpl_main_span {
 
 // What other threads may say of the host.
 enum xpl_host_layer {
-    XPL_HOST_INPUT_WAIT,  // of any thread
-    XPL_HOST_INPUT_APART, // of threads other than the main one
+    XPL_HOST_INPUT_WAIT,   // of any thread
+    XPL_HOST_INPUT_APART,  // of threads other than the main one
+    XPL_HOST_COPIES_APART, // the same
+    XPL_HOST_DISPATCH,     // the main line starts one thing after the other
     XPL_HOST_COMPILES,
     XPL_HOST_CALLBACKS,
     XPL_HOST_RUNS, // a program runs on the CPU: also where none of its ops is recorded

@@ -170,9 +170,25 @@ static const char *const kCallbacks[] = {"python_cpu_callback", "python_gpu_call
                                          "pure_callback",       "io_callback",
                                          "debug_callback",      "HostCallbackRequest"};
 static const char *const kCopies[] = {
-    "DevicePut",   "TransferToDevice",    "TransferFromDevice", "BufferFromHost",
-    "hipMemcpy",   "cudaMemcpy",          "cuMemcpy",           "TransferH2D",
-    "TransferD2H", "LinearizeHostBuffer", "CopyToDevice"};
+    "DevicePut",
+    "TransferToDevice",
+    "TransferFromDevice",
+    "BufferFromHost",
+    "hipMemcpy",
+    "cudaMemcpy",
+    "cuMemcpy",
+    "TransferH2D",
+    "TransferD2H",
+    "LinearizeHostBuffer",
+    "CopyToDevice",
+    "H2D Dispatch",
+    "D2H Dispatch",
+    "TransferLiteralToDevice",
+    "TransferLiteralFromDevice",
+};
+// These wait for the ops first.
+static const char *const kFetches[] = {"np.asarray(jax.Array)", "copy_to_host", "CopyToHost",
+                                       "ToLiteral"};
 static const char *const kLaunches[] = {
     "PjitFunction",
     "LoadedExecutable",
@@ -211,6 +227,12 @@ static enum xpl_host_work python_work(xpl_str_t name) {
         return XPL_WORK_WAIT;
     for (size_t i = 0; i < COUNT(kJaxCallbacks); i++)
         if (xpl_str_eq(function, xpl_str_from(kJaxCallbacks[i]))) return XPL_WORK_CALLBACK;
+    if (xpl_str_eq(function, XPL_STR("block_until_ready"))) return XPL_WORK_WAIT;
+    if (xpl_str_starts(name, XPL_STR("$array.py:")) &&
+        (xpl_str_eq(function, XPL_STR("_value")) || xpl_str_eq(function, XPL_STR("__array__"))))
+        return XPL_WORK_FETCH; // of jax.Array
+    if (xpl_str_eq(function, XPL_STR("device_put"))) return XPL_WORK_COPY;
+    if (xpl_str_eq(function, XPL_STR("device_get"))) return XPL_WORK_FETCH;
     if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
     // Files, too: loaders are iterators, whose function is __next__.
     if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(xpl_str_sub(name, 0, space))
@@ -243,6 +265,7 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
     if (has_any(name, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;
     if (has_any(name, kCopies, COUNT(kCopies))) return XPL_WORK_COPY;
+    if (has_any(name, kFetches, COUNT(kFetches))) return XPL_WORK_FETCH;
     if (has_any(name, kLaunches, COUNT(kLaunches))) return XPL_WORK_LAUNCH;
     // Names of the runtimes' own have colons or brackets; the rest may be a person's.
     if (xpl_str_has(name, XPL_STR("::")) || xpl_str_has(name, XPL_STR("("))) return XPL_WORK_OTHER;

@@ -31,6 +31,7 @@ enum xpl_host_work {
     XPL_WORK_OTHER,
     XPL_WORK_WAIT, // for another thread
     XPL_WORK_LAUNCH,
+    XPL_WORK_FETCH, // copies results to the host, once the device has them
     XPL_WORK_COPY,
     XPL_WORK_CALLBACK,
     XPL_WORK_INPUT,

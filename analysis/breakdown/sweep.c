@@ -88,9 +88,16 @@ struct reason {
     bool has_md;
 };
 
-// What the host says of an instant; docs/findings.md has the order.
+// What the main line copies, or waits for to be copied: of results it waits until the device has
+// them, so that a fetch that goes on when the next op begins, at `end`, is no copy yet.
+static bool copies(const struct xpl_main_span *main, uint64_t end) {
+    return main &&
+           (main->work == XPL_WORK_COPY || (main->work == XPL_WORK_FETCH && main->end <= end));
+}
+
+// What the host says of an instant of an idle time until `end`; docs/findings.md has the order.
 static struct reason judge(const struct sweep *s, const struct xpl_main_span *main,
-                           const bool *layer) {
+                           const bool *layer, uint64_t end) {
     const struct xpl_host_time *const h = &s->k->host;
     const enum xpl_host_work work = main ? main->work : XPL_WORK_NONE;
     const uint32_t md = main ? main->md : 0;
@@ -108,9 +115,12 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
         return (struct reason){XPL_TIME_CALLBACK, h->layer_md[XPL_HOST_CALLBACKS], true};
     if (work <= XPL_WORK_WAIT && work != XPL_WORK_OTHER && layer[XPL_HOST_INPUT_APART])
         return (struct reason){XPL_TIME_INPUT, h->layer_md[XPL_HOST_INPUT_APART], true};
-    if (work == XPL_WORK_COPY && s->d->kind != XPL_DEVICE_CPU)
-        return (struct reason){XPL_TIME_HOST_COPIES, md, true};
+    if (copies(main, end)) return (struct reason){XPL_TIME_HOST_COPIES, md, true};
     if (work == XPL_WORK_LAUNCH) return (struct reason){XPL_TIME_LAUNCH, md, true};
+    if (work <= XPL_WORK_OTHER && layer[XPL_HOST_DISPATCH])
+        return (struct reason){XPL_TIME_LAUNCH, h->layer_md[XPL_HOST_DISPATCH], true};
+    if (work <= XPL_WORK_WAIT && work != XPL_WORK_OTHER && layer[XPL_HOST_COPIES_APART])
+        return (struct reason){XPL_TIME_HOST_COPIES, h->layer_md[XPL_HOST_COPIES_APART], true};
     if (work == XPL_WORK_NONE) return (struct reason){.cause = XPL_TIME_UNKNOWN};
     return (struct reason){XPL_TIME_HOST, md, true};
 }
@@ -145,7 +155,7 @@ static bool ask_host(struct sweep *s, uint64_t t, uint64_t end) {
         for (size_t i = 0; i < XPL_HOST_LAYERS; i++)
             layer[i] = xpl_spans_at(&s->k->host.layers[i], &s->host[i], t, &next);
         const struct xpl_main_span *const main = main_at(s, t, &next);
-        const struct reason why = judge(s, main, layer);
+        const struct reason why = judge(s, main, layer, end);
         add(s, t, next, why.cause);
         if (why.has_md && !add_evidence(s, why.cause, why.md, next - t)) return false;
         t = next;

@@ -10,11 +10,15 @@ Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line:
     callback      a callback to Python that sleeps, inside the program
     debug_print   many jax.debug.print inside the program
     tiny          very many programs of almost no work each
+    tiny_python   the same, while the profiler traces Python too
+    tiny_eager    ops of almost no work one by one, with no jit around them, while it traces Python
+    gather        reads a table in random order, a number at a time
+    fetch         each step puts a batch on the device that lies there in the other order
     outlier       three steps that do much more
     checkpoint    each fourth step writes a checkpoint
     straggler     of COUNT processes the last one sleeps before it takes part in the all-reduce
-    healthy, healthy_scan, healthy_python, healthy_unmarked, healthy_train, healthy_conv, healthy_ahead, healthy_sort
-                  nothing of the kind; ahead: a loader of its own thread is always early
+    healthy, healthy_scan, healthy_python, healthy_unmarked, healthy_train, healthy_conv, healthy_ahead, healthy_sort,
+    healthy_rows  nothing of the kind; ahead: a loader of its own thread is always early; rows: of a table are read in random order
 """
 import contextlib
 import json
@@ -26,6 +30,7 @@ import time
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 STEPS = 12
 
@@ -152,6 +157,44 @@ def tiny(lost):
     return one
 
 
+def tiny_eager(lost):
+    x = jnp.ones(4)
+
+    def one(_):
+        y = x
+        begin = time.perf_counter()
+        for _ in range(300):
+            y = jnp.tanh(y) + 1
+        y.block_until_ready()
+        lost.seconds += time.perf_counter() - begin
+    return one
+
+
+def gather(lost):
+    table = jnp.linspace(0.0, 1.0, 1 << 24)
+    index = jax.random.randint(jax.random.key(0), (1 << 21,), 0, table.size)
+    read, step, x = jax.jit(lambda t, i: t[i]), work(5), data()
+
+    def one(_):
+        begin = time.perf_counter()
+        read(table, index).block_until_ready()
+        lost.seconds += time.perf_counter() - begin
+        step(x).block_until_ready()
+    return one
+
+
+def fetch(lost):
+    """A batch in the other order is copied number by number."""
+    step, x, batch = work(10), data(), np.ones((1 << 12, 1 << 12), np.float32).T
+
+    def one(_):
+        step(x).block_until_ready()
+        begin = time.perf_counter()
+        jax.device_put(batch).block_until_ready()
+        lost.seconds += time.perf_counter() - begin
+    return one
+
+
 def outlier(lost):
     step, x = work(40), data()
 
@@ -243,6 +286,19 @@ def healthy_sort(_lost):
     return lambda _: step(x).block_until_ready()
 
 
+def healthy_rows(_lost):
+    """Each row of an embedding is a long one."""
+    table = jnp.linspace(0.0, 1.0, 1 << 22).reshape(-1, 1024)
+    index = jax.random.randint(jax.random.key(0), (1 << 13,), 0, len(table))
+    step = jax.jit(lambda t, i: jnp.tanh(t[i]).sum())
+
+    def one(_):
+        for _ in range(2):
+            x = step(table, index)
+        x.block_until_ready()
+    return one
+
+
 def straggler(lost, slow):
     from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
     mesh = Mesh(jax.devices(), "d")
@@ -259,14 +315,15 @@ def straggler(lost, slow):
     return one
 
 
-CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, debug_print, tiny, outlier, checkpoint, healthy,
-                                 healthy_scan, healthy_train, healthy_conv, healthy_ahead, healthy_sort)}
-CASES.update(healthy_python=healthy, healthy_unmarked=healthy)
+CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, debug_print, tiny, tiny_eager, gather, fetch, outlier, checkpoint, healthy,
+                                 healthy_scan, healthy_train, healthy_conv, healthy_ahead, healthy_sort,
+                                 healthy_rows)}
+CASES.update(healthy_python=healthy, healthy_unmarked=healthy, tiny_python=tiny)
 
 
 def options(case):
     o = jax.profiler.ProfileOptions()
-    o.python_tracer_level = int(case == "healthy_python")
+    o.python_tracer_level = int(case in ("healthy_python", "tiny_python", "tiny_eager"))
     return o
 
 

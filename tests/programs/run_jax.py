@@ -23,11 +23,15 @@ SLOW = {
     "callback": ("host_callback", 25),
     "debug_print": ("host_callback", 25),
     "tiny": ("launch_bound", None),
+    "tiny_python": ("launch_bound", None),
+    "tiny_eager": ("launch_bound", None),
+    "gather": ("far_from_roofline", 25),
+    "fetch": ("host_copies", 20),
     "outlier": ("step_outliers", 20),
     "checkpoint": ("checkpoint", 15),
 }
 HEALTHY = ("healthy", "healthy_scan", "healthy_python", "healthy_unmarked", "healthy_train", "healthy_conv", "healthy_ahead",
-           "healthy_sort")
+           "healthy_sort", "healthy_rows")
 RANKS = 4  # of the program whose last process is late
 TRIES = 5  # of a program: another process may take its cores
 

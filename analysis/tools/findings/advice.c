@@ -160,7 +160,8 @@ static const struct kind_row {
                                      NULL}}},
     [XPL_FINDING_FAR_FROM_ROOFLINE] = {"far_from_roofline",
                                        {{"Look at these ops first: larger or better aligned "
-                                         "shapes, a lower precision, or another kernel.",
+                                         "shapes, a lower precision, or another kernel; for "
+                                         "gathers and scatters, whole rows and sorted indices.",
                                          NULL}}},
     [XPL_FINDING_MEMORY] = {"memory_near_capacity",
                             {{"Leave room before the next larger shape fails: rematerialization, a "

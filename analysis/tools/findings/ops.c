@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings of the ops themselves: what they move about, and what they leave unused of the device.
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/breakdown/names.h"
 #include "analysis/opstats/metrics/op_metrics.h"
@@ -63,10 +64,36 @@ static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m
 // ---- the roofline ----
 
 enum { FAR = 10 }; // times longer than the device would need
+// What a profile does not say of a CPU: any of the last ten years moves more for one core.
+static const double kCpuCoreGbS = 10;
+
+static bool has_word(xpl_str_t s, xpl_str_t word) {
+    for (size_t at = xpl_str_find(s, word, 0); at < s.len; at = xpl_str_find(s, word, at + 1))
+        if (!at || strchr("_-./", s.ptr[at - 1])) return true;
+    return false;
+}
+
+// Reads or writes numbers here and there, by the name of the instruction or of what the program
+// calls it: a fusion is named after what is in it.
+static bool is_irregular(const struct xpl_op_metrics *m) {
+    static const char *const kWords[] = {"gather", "scatter", "Gather", "Scatter"};
+    xpl_str_t last = m->provenance;
+    for (size_t i = last.len; i > 0; i--)
+        if (last.ptr[i - 1] == '/') {
+            last = xpl_str_sub(last, i, last.len - i);
+            break;
+        }
+    for (size_t i = 0; i < sizeof kWords / sizeof *kWords; i++)
+        if (has_word(m->name, xpl_str_from(kWords[i])) ||
+            xpl_str_starts(last, xpl_str_from(kWords[i])))
+            return true;
+    return false;
+}
 
 // The least time that an op could take, by its operations and bytes; 0: not known.  Bytes of faster
 // memories count as those of HBM, so that no op seems further away than it is.
 static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *m) {
+    if (s->is_cpu) return (double)m->bytes_accessed / kCpuCoreGbS * 1e3;
     const struct xpl_perf_env *const env = &s->stats->perf_env;
     const double flops = m->flops_v2 > 0 ? m->flops_v2 : (double)m->flops,
                  rate = env->peak_tera_flops_per_second,
@@ -79,11 +106,12 @@ static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *
     return compute > move ? compute : move;
 }
 
-// Copies, collectives and waits for input are told by themselves.
+// Copies, collectives and waits for input are told by themselves.  What other ops of a CPU could
+// do is not known: sorts and loops of small ops are slow by nature.
 static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
     const double least = least_ps(s, m), took = (double)m->self_time_ps;
     *saved_ps = took - least;
-    return least > 0 && took > FAR * least && !moves_data(m) &&
+    return least > 0 && took > FAR * least && !moves_data(m) && (!s->is_cpu || is_irregular(m)) &&
            xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
 }
 
@@ -146,11 +174,9 @@ static void find_occupancy(const struct xpl_survey *s, struct xpl_findings *out)
 void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
     find_ops(s, XPL_FINDING_LAYOUT_COPIES, is_layout,
              "devices copy, pad and transpose what ops take or give", out);
-    if (!s->is_cpu) {
-        find_ops(s, XPL_FINDING_FAR_FROM_ROOFLINE, is_far,
-                 "devices run ops that take more than ten times what they would need", out);
-        find_occupancy(s, out);
-    }
+    find_ops(s, XPL_FINDING_FAR_FROM_ROOFLINE, is_far,
+             "devices run ops that take more than ten times what they would need", out);
+    if (!s->is_cpu) find_occupancy(s, out);
 }
 
 // ---- memory ----

@@ -109,6 +109,14 @@ static void test_causes(void) {
         {"PjRtCpuClient::Compile", NULL, XPL_TIME_COMPILE},
         {"PjitFunction(other)", NULL, XPL_TIME_LAUNCH},
         {"$train.py:9 think", NULL, XPL_TIME_HOST},
+        {"DevicePutWithSharding", NULL, XPL_TIME_HOST_COPIES},
+        {"$api.py:2035 device_put", NULL, XPL_TIME_HOST_COPIES},
+        {"TransferLiteralFromDevice", NULL, XPL_TIME_HOST_COPIES},
+        {"np.asarray(jax.Array)", NULL, XPL_TIME_HOST_COPIES},
+        {"$api.py:2277 device_get", NULL, XPL_TIME_HOST_COPIES},
+        {"$array.py:615 _value", NULL, XPL_TIME_HOST_COPIES},
+        {"$array.py:409 __array__", NULL, XPL_TIME_HOST_COPIES},
+        {"$table.py:409 __array__", NULL, XPL_TIME_HOST}, // another's
         {"Handle inputs", NULL, XPL_TIME_HOST},
         {"load_checkpoint", NULL, XPL_TIME_CHECKPOINT},
         {NULL, NULL, XPL_TIME_UNKNOWN},
@@ -209,6 +217,61 @@ static void test_keras_input(void) {
     CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 50000);
     CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), 20000);
     CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 30000);
+    done(&space, &arena);
+}
+
+// What the host does between launches is part of starting work where they come one after the other:
+// 20 of 40 us, 100 us apart, of which Python takes most.  After that, and where there are fewer, it
+// is the host's.
+static void check_dispatch(int launches, int64_t apart_us, int64_t launch_us, int64_t host_us) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "$train.py:9 one", i, 0, 9000);
+        for (int k = 0; k < launches; k++) {
+            slow_host(&s, "PjitFunction(tanh)", i, k * apart_us, 40);
+            slow_op(&s, "fusion.1", i, k * apart_us + 40, 10);
+        }
+        slow_op(&s, "fusion.2", i, 9000, 1000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), launch_us);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), host_us);
+    CHECK_STR(b->evidence.v[0].name, "PjitFunction(tanh)");
+    done(&space, &arena);
+}
+
+static void test_dispatch(void) {
+    check_dispatch(20, 100, 10 * (19 * 90 + 40), 10 * (9000 - 1940 - 10));
+    check_dispatch(15, 100, 10 * 15 * 40, 10 * (9000 - 15 * 50)); // too few
+    check_dispatch(7, 1100, 10 * 7 * 40, 10 * (9000 - 7 * 50));   // too far apart
+}
+
+// A fetch waits for the ops first: only where it ends before the next one begins does it copy.
+// Copies on other threads count while the main one waits.
+static void test_copies(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "PjitFunction(step)", i, 0, 100);
+        slow_host(&s, "np.asarray(jax.Array)", i, 100, 5900); // to 6000
+        slow_op(&s, "fusion.1", i, 100, 1900);                // idle: 2000 to 3000
+        slow_op(&s, "fusion.2", i, 3000, 1000);               // copies: 4000 to 6000
+        slow_host(&s, "$array.py:300 block_until_ready", i, 6000, 3000);
+        mk_plain(&s.p, &s.other, "H2D Dispatch", slow_at(i, 7000), 1000 * kUs);
+        slow_op(&s, "fusion.3", i, 9000, 1000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), 1000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), 10 * (1000 + 2000));
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST_COPIES), 10 * (2000 + 1000));
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 39000);
     done(&space, &arena);
 }
 
@@ -554,6 +617,8 @@ int main(void) {
     test_keras();
     test_loader_apart();
     test_keras_input();
+    test_dispatch();
+    test_copies();
     test_unrecorded_ops();
     test_tf_data();
     test_compiles();

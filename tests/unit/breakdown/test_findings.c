@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "tests/check.h"
+#include "tests/hlo_maker.h"
 #include "tests/unit/breakdown/findings_render.h"
 #include "tests/unit/breakdown/slow_profiles.h"
 #include "tests/unit/opstats/device_profiles.h"
+#include "tests/wire_text.h"
 
 // Takes over the profiles.
 static json_t *found(struct xpl_buf *spaces, size_t n) {
@@ -66,6 +68,7 @@ static void test_causes(void) {
         {"save_checkpoint", NULL, "checkpoint", "save_checkpoint"},
         {"PjitFunction(other)", NULL, "launch_bound", "PjitFunction(other)"},
         {"$train.py:9 think", NULL, "host_bound", "$train.py:9 think"},
+        {"DevicePut", NULL, "host_copies", "DevicePut"},
         {NULL, NULL, "idle_unknown", NULL},
         {NULL, "all-reduce.7", "exposed_collectives", "all-reduce.7"},
         {NULL, "pure_callback.1", "host_callback", "pure_callback.1"},
@@ -329,6 +332,60 @@ static void test_roofline(void) {
     json_decref(all);
 }
 
+// A CPU whose profile has the program of its ops: `op`, which JAX calls `op_name`, reads or writes
+// a thousand bytes in each of ten milliseconds.
+static struct xpl_buf computing_on_cpu(const char *op, const char *op_name, int64_t us) {
+    struct slow_cpu s;
+    char text[512];
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_op(&s, op, i, 0, us);
+        slow_op(&s, "dot.2", i, us, SLOW_STEP_US - us);
+    }
+    struct xpl_buf space = slow_end(&s);
+    struct mk_plane p = mk_metadata_plane();
+    struct xpl_buf module = wt_message("1:\"jit_step\" 4:{} 6:1");
+    (void)snprintf(text, sizeof text,
+                   "1:\"main\" 5:1 6:2 2:{1:\"p\" 2:\"parameter\" 35:1 3:{2:11 3:[125]}} "
+                   "2:{1:\"%s\" 2:\"negate\" 35:2 36:[1] 3:{2:11 3:[125]} 7:{2:\"%s\"}}",
+                   op, op_name);
+    struct xpl_buf computation = wt_message(text);
+    mk_close(&module, 3, &computation);
+    mk_program(&p.body, 6, &module);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+// What gathers and scatters by name moves 0.25 MB/s.  What else is slow on a CPU may have to be.
+static void test_irregular(void) {
+    static const struct {
+        const char *op, *op_name;
+        bool far;
+    } cases[] = {
+        {"gather_bitcast_fusion", "jit(f)/sub", true},
+        {"loop_gather_fusion.2", "", true},
+        {"fusion.1", "jit(f)/gather", true},
+        {"fusion.1", "jit(f)/scatter-add", true},
+        {"fusion.1", "model/GatherV2", true},
+        {"fusion.1", "jit(gather)/sort", false},
+        {"sort.1", "jit(f)/sort", false},
+        {"forgather.1", "jit(f)/mul", false},
+        {"all-gather.1", "jit(f)/all_gather", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = computing_on_cpu(cases[i].op, cases[i].op_name, 4000);
+        json_t *const all = found(&space, 1), *const f = finding(all, "far_from_roofline");
+        CHECK_EQ(f != NULL, cases[i].far);
+        if (f) {
+            CHECK_REAL(number(f, "share_percent"), 40, 0.01);
+            CHECK_REAL(number(f, "saving_percent"), 40, 0.01);
+            CHECK_STR(text_at(f, "ops", 0, "name"), cases[i].op);
+        }
+        json_decref(all);
+    }
+}
+
 static void test_empty(void) {
     struct xpl_buf space = mk_open();
     json_t *const all = found(&space, 1);
@@ -349,6 +406,7 @@ int main(void) {
     test_gpu();
     test_occupancy();
     test_roofline();
+    test_irregular();
     test_empty();
     return 0;
 }
