@@ -64,8 +64,10 @@ static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m
 // ---- the roofline ----
 
 enum { FAR = 10 }; // times longer than the device would need
-// What a profile does not say of a CPU: any of the last ten years moves more for one core.
+// What a profile does not say of a CPU: any of the last ten years moves as much for one core, so
+// that less of a distance tells.
 static const double kCpuCoreGbS = 10;
+enum { FAR_ON_CPU = 3 };
 
 static bool has_word(xpl_str_t s, xpl_str_t word) {
     for (size_t at = xpl_str_find(s, word, 0); at < s.len; at = xpl_str_find(s, word, at + 1))
@@ -111,8 +113,8 @@ static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *
 static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
     const double least = least_ps(s, m), took = (double)m->self_time_ps;
     *saved_ps = took - least;
-    return least > 0 && took > FAR * least && !moves_data(m) && (!s->is_cpu || is_irregular(m)) &&
-           xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
+    return least > 0 && took > (s->is_cpu ? FAR_ON_CPU : FAR) * least && !moves_data(m) &&
+           (!s->is_cpu || is_irregular(m)) && xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
 }
 
 static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_fn fn,
@@ -175,7 +177,9 @@ void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
     find_ops(s, XPL_FINDING_LAYOUT_COPIES, is_layout,
              "devices copy, pad and transpose what ops take or give", out);
     find_ops(s, XPL_FINDING_FAR_FROM_ROOFLINE, is_far,
-             "devices run ops that take more than ten times what they would need", out);
+             s->is_cpu ? "devices gather and scatter far below what memory gives to a core"
+                       : "devices run ops that take more than ten times what they would need",
+             out);
     if (!s->is_cpu) find_occupancy(s, out);
 }
 
