@@ -101,6 +101,8 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     const struct xpl_host_time *const h = &s->k->host;
     const enum xpl_host_work work = main ? main->work : XPL_WORK_NONE;
     const uint32_t md = main ? main->md : 0;
+    // The main line does nothing that is recorded, or waits: other threads' work is what it is for.
+    const bool rests = work == XPL_WORK_NONE || work == XPL_WORK_WAIT;
     if (layer[XPL_HOST_RUNS] && !layer[XPL_HOST_CALLBACKS])
         return (struct reason){.cause = XPL_TIME_COMPUTE}; // a CPU that is not idle at all
     if (work == XPL_WORK_CHECKPOINT) return (struct reason){XPL_TIME_CHECKPOINT, md, true};
@@ -113,13 +115,13 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     if (work == XPL_WORK_CALLBACK) return (struct reason){XPL_TIME_CALLBACK, md, true};
     if (layer[XPL_HOST_CALLBACKS])
         return (struct reason){XPL_TIME_CALLBACK, h->layer_md[XPL_HOST_CALLBACKS], true};
-    if (work <= XPL_WORK_WAIT && work != XPL_WORK_OTHER && layer[XPL_HOST_INPUT_APART])
+    if (rests && layer[XPL_HOST_INPUT_APART])
         return (struct reason){XPL_TIME_INPUT, h->layer_md[XPL_HOST_INPUT_APART], true};
     if (copies(main, end)) return (struct reason){XPL_TIME_HOST_COPIES, md, true};
     if (work == XPL_WORK_LAUNCH) return (struct reason){XPL_TIME_LAUNCH, md, true};
     if (work <= XPL_WORK_OTHER && layer[XPL_HOST_DISPATCH])
         return (struct reason){XPL_TIME_LAUNCH, h->layer_md[XPL_HOST_DISPATCH], true};
-    if (work <= XPL_WORK_WAIT && work != XPL_WORK_OTHER && layer[XPL_HOST_COPIES_APART])
+    if (rests && layer[XPL_HOST_COPIES_APART])
         return (struct reason){XPL_TIME_HOST_COPIES, h->layer_md[XPL_HOST_COPIES_APART], true};
     if (work == XPL_WORK_NONE) return (struct reason){.cause = XPL_TIME_UNKNOWN};
     return (struct reason){XPL_TIME_HOST, md, true};
