@@ -227,6 +227,9 @@ uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
 // What follows is of a session, and of this device: lookups, and tracks that are defined.
 // variants.c
 void xpl_iree_timeline_enter(struct xpl_iree_timeline *t, uint32_t session, uint32_t device);
+// Tracks that are defined are of the device as that session described it; the first one of the
+// ordinal where it did not.
+void xpl_iree_timeline_take_device(struct xpl_iree_timeline *t, uint32_t device, uint32_t session);
 // The number of a name, in one or two parts, among those that sessions gave the tracks of these
 // ids; 0 where sessions are not told apart.  False on OOM.
 bool xpl_iree_timeline_variant(struct xpl_iree_timeline *t, enum xpl_iree_track_kind kind,

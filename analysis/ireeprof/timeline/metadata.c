@@ -344,9 +344,7 @@ static void enter_item(struct xpl_iree_timeline *t, const struct xpl_iree_record
     if (!t->x.model.by_session) return;
     const uint32_t device = xpl_iree_device_of(h, item);
     xpl_iree_model_enter(&t->x.model, h, device);
-    const struct xpl_iree_device_key key = {xpl_iree_device_or_first(device), t->x.model.session};
-    const struct xpl_iree_timeline_device *const d = xpl_iree_table_get(&t->devices, &key);
-    t->variant = d ? (uint16_t)d->variant : 0;
+    xpl_iree_timeline_take_device(t, device, t->x.model.session);
 }
 
 bool xpl_iree_timeline_describe(struct xpl_iree_timeline *t, const struct xpl_iree_record *h) {

@@ -5,15 +5,19 @@
 #include "base/intern.h"
 #include "base/map.h"
 
+void xpl_iree_timeline_take_device(struct xpl_iree_timeline *t, uint32_t device, uint32_t session) {
+    const struct xpl_iree_device_key key = {xpl_iree_device_or_first(device), session};
+    const struct xpl_iree_timeline_device *const d = xpl_iree_table_get(&t->devices, &key);
+    t->variant = d ? (uint16_t)d->variant : 0;
+}
+
 void xpl_iree_timeline_enter(struct xpl_iree_timeline *t, uint32_t session, uint32_t device) {
     struct xpl_iree_model *const m = &t->x.model;
     if (!m->by_session) return;
     device = xpl_iree_device_or_first(device);
     m->session = session;
-    const struct xpl_iree_device_key key = {
-        device, xpl_iree_model_scope(m, XPL_IREE_SCOPE_DEVICE, device, 0)};
-    const struct xpl_iree_timeline_device *const d = xpl_iree_table_get(&t->devices, &key);
-    t->variant = d ? (uint16_t)d->variant : 0;
+    xpl_iree_timeline_take_device(t, device,
+                                  xpl_iree_model_scope(m, XPL_IREE_SCOPE_DEVICE, device, 0));
 }
 
 bool xpl_iree_timeline_variant(struct xpl_iree_timeline *t, enum xpl_iree_track_kind kind,
