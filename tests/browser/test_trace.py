@@ -4,13 +4,12 @@
 import hashlib
 import json
 import math
-import os
 
 import synthetic
 from harness import Skip, fetch, wait_until
 from test_pages import BROKEN, CONTRAST, GPU, HOSTS, ODD, TPU, UNNAMED, not_hacked
 
-MOST_MS = 8.0  # of a draw, at the 95th percentile
+MOST_OF_BARE = 20  # times the least that a canvas takes: half of the draws
 
 
 def drawn(tab):
@@ -455,24 +454,18 @@ def deep_and_wide(tab):
 
 
 def a_million_events(tab):
-    """The draw function's time, measured in the browser."""
+    """What half of the draws take, in terms of the least that a canvas of that size takes beside them.  The slowest ones
+    tell of other programs on the machine; frames.py measures them on one that rests."""
     tab.open("sessions")
-    root = tab.base
-    for _ in range(3):  # other work on the machine shows in some of them
-        out = tab.page.evaluate(synthetic.MILLION, root)
-        assert out["events"] == 1000000, out
-        measured = {k: v for k, v in out.items() if isinstance(v, dict)}
-        print(
-            "         canvas %dx%d: " % (out["width"], out["height"])
-            + ", ".join(f"{k} p50 {v['p50']:.1f} p95 {v['p95']:.1f} ms" for k, v in measured.items())
-        )
-        assert len(measured) == 6 and all(v["n"] >= 100 for v in measured.values()), measured
-        slow = {k: v for k, v in measured.items() if v["p95"] > MOST_MS}
-        if not slow:
-            break
-    if slow and os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
-        assert all(v["p50"] <= MOST_MS for v in slow.values()), slow
-        raise Skip(f"the machine is busy with other work: {slow}")
+    out = tab.page.evaluate(synthetic.MILLION, [tab.base, MOST_OF_BARE])
+    assert out["events"] == 1000000, out
+    measured = {k: v for k, v in out.items() if isinstance(v, dict)}
+    print(
+        "         canvas %dx%d: " % (out["width"], out["height"])
+        + ", ".join(f"{k} p50 {v['p50']:.1f} p95 {v['p95']:.1f} bare {v['bare']:.2f} ms" for k, v in measured.items())
+    )
+    assert len(measured) == 6 and all(v["n"] >= 100 and v["bare"] > 0 for v in measured.values()), measured
+    slow = {k: v for k, v in measured.items() if v["p50"] > MOST_OF_BARE * v["bare"]}
     assert not slow, slow
 
 
