@@ -481,6 +481,28 @@ def a_large_answer(tab):
     assert len(tab.texts(".head.thread")) == 20
 
 
+def heads_stay_while_scrolled(tab):
+    """A name that stays in sight is not made anew, keeps the focus, and those that come stand in their order."""
+    rows = [synthetic.event(1, t, "f", 0, 4) for t in range(300)]
+    tab.answer("trace_viewer@", lambda q: synthetic.answer({1: ("p", {t: f"t{t:03}" for t in range(300)})}, rows, [0, 1]))
+    tab.session(GPU, "trace")
+    tab.page.wait_for_selector(".trace[data-drawn]")
+    head = tab.page.locator(".head.thread", has_text="t010")
+    head.evaluate("e => { e.same = true; e.querySelector('button').focus(); }")
+    scroll = lambda to: tab.page.evaluate("() => { document.querySelector('.trace-scroll').scrollTop %s; }" % to)
+    for wheel in (60, 100, -160):
+        before = tab.texts(".head.thread")
+        scroll(f"+= {wheel}")
+        wait_until("other names", lambda: tab.texts(".head.thread") != before)
+        names = [t.split()[0] for t in tab.texts(".head.thread")]
+        assert names == [f"t{int(names[0][1:]) + i:03}" for i in range(len(names))], names
+        assert head.evaluate("e => e.same && e.contains(document.activeElement)")
+        assert tab.page.locator(".act[tabindex='0']").count() == 1
+    scroll("= 4000")
+    wait_until("it is out of sight", lambda: head.count() == 0)
+    assert tab.page.evaluate("document.activeElement.tagName") == "CANVAS"
+
+
 def needs_trace(tab):
     if "trace_viewer@" not in [t["name"] for t in json.loads(fetch(tab.base, "/api/v1/tools")[2])["tools"]]:
         raise Skip("this xplaned has no trace_viewer@")
@@ -572,6 +594,7 @@ TESTS = [
     deep_and_wide,
     a_large_answer,
     a_million_events,
+    heads_stay_while_scrolled,
     real_profiles,
     real_instants,
     real_hosts,

@@ -72,20 +72,49 @@ export function headKey(view, e) {
   if (box.top < frame.top + view.fixed + 40 && !next.classList.contains('fixed')) view.scroller.scrollTop -= box.height + 40;
 }
 
-// Only names in sight are in the document.
+const headOf = (view, item) => (item.kind === 'process' ? processHead(view, item) : trackHead(view, item));
+
+// All that a head shows: heads of the same are alike, whatever was laid out anew since.
+function sign(view, item) {
+  const {collapsed, folded, pinned} = view.state, {pid, name} = item.process;
+  return JSON.stringify([
+    item.kind, pid, name, item.key, item.name, item.y, item.height, item.all, collapsed.has(pid), folded.has(item.key),
+    pinned.has(item.key), item.pinned && view.fixed
+  ]);
+}
+
+// Makes the children of PARENT those of NODES in their order; what stays is not touched, so that it keeps the focus.
+function arrange(parent, nodes) {
+  const stay = new Set(nodes);
+  for (const child of [...parent.children])
+    if (!stay.has(child)) child.remove();
+  let at = parent.firstChild;
+  for (const node of nodes) {
+    if (node === at) at = at.nextSibling;
+    else parent.insertBefore(node, at);
+  }
+}
+
+// Only names in sight are in the document.  While tracks are scrolled, those that stay in sight stay as they are: making
+// them anew takes longer than all that is drawn.
 export function drawHeads(view, top) {
   const first = itemAt(view.items, top + view.fixed),
         last = Math.min(view.items.length, itemAt(view.items, top + view.tall) + 1);
   const at = `${first} ${last} ${view.version} ${view.fixed}`;
   if (at !== view.headsAt) {
+    const before = view.headNodes || new Map();
     view.headsAt = at;
     const shown = view.fixed ? [...view.items.slice(0, view.pinnedCount), ...view.items.slice(Math.max(first, view.pinnedCount), last)] :
                                view.items.slice(first, last);
     const focused = view.heads.contains(document.activeElement) ? document.activeElement.dataset.act : null;
-    view.heads.replaceChildren(
-        ...shown.map((item) => (item.kind === 'process' ? processHead(view, item) : trackHead(view, item))));
+    view.headNodes = new Map(shown.map((item) => {
+      const signed = sign(view, item);
+      return [signed, before.get(signed) || headOf(view, item)];
+    }));
+    arrange(view.heads, [...view.headNodes.values()]);
+    view.heads.querySelector('.act[tabindex="0"]')?.setAttribute('tabindex', '-1');
     view.heads.querySelector('.act')?.setAttribute('tabindex', '0');
-    if (focused) {
+    if (focused && !view.heads.contains(document.activeElement)) {
       const again = view.heads.querySelector(`[data-act="${CSS.escape(focused)}"]`);
       again ? again.focus({preventScroll: true}) : view.canvas.focus({preventScroll: true});
     }
