@@ -97,18 +97,27 @@ packages() {
     timeout 3600 tests/packages.sh "$build/packages" "$@" | tee "$log"
     collect "$log" packages 's/^(passed|failed|skipped) packages: /&/p'
 }
-# run_all PREFIX NAME...: calls PREFIX_NAME for each, and measures it.
+# run_all PREFIX NAME...: calls PREFIX_NAME for each, and measures it.  The parts of A+B go beside each
+# other: their outputs follow when all have ended.
 run_all() {
-    local prefix=$1 name began
+    local prefix=$1 name part began
     shift
     for name in "$@"; do
         note "$name"
         began=$SECONDS
-        "${prefix}_$name" || result failed "$name"
+        if [ "${name#*+}" = "$name" ]; then
+            "${prefix}_$name" || result failed "$name"
+        else
+            for part in ${name//+/ }; do
+                { "${prefix}_$part" || result failed "$part"; } >"$build/beside.$part" 2>&1 </dev/null &
+            done
+            wait
+            for part in ${name//+/ }; do cat "$build/beside.$part"; done
+        fi
         times+=("$(in_minutes "$name" $((SECONDS - began)))")
     done
 }
-in_minutes() { printf '%-12s %3d min %02d s' "$1" $(($2 / 60)) $(($2 % 60)); }
+in_minutes() { printf '%-16s %3d min %02d s' "$1" $(($2 / 60)) $(($2 % 60)); }
 # finish: times, what failed, and the line with the counts; its status is the script's.
 finish() {
     local passed failed skipped

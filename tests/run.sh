@@ -19,13 +19,14 @@
 #              the notebook
 #   browser    our pages and XProf's interface in chromium; screenshots in build/browser
 #   hostile    attacks on real daemons, in short (tests/hostile)
-# Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
-# the time of each stage; the last line is "N passed, N failed, N skipped".
+# STAGE+STAGE runs the two beside each other.  Without a STAGE: all of them, in this order, those two
+# beside each other of which one computes while the other waits.  Builds go below build/, or
+# $XPL_BUILD.  Ends with the time of each stage; the last line is "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots packages fuzz parity capture python browser hostile)
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots packages+browser fuzz parity capture python hostile)
 # suites STAGE DIR MESON_TEST_ARG...: builds what the tests need, runs them but the long ones, and takes
 # every result over. Many tests wait most of their time, so twice as many as processors run at a time.
 suites() {
