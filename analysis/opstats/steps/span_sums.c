@@ -228,6 +228,13 @@ static size_t add_overlaps(const struct xpl_span_index *more, struct xpl_timespa
     return n;
 }
 
+static void add_time(struct xpl_span_sums *sums, uint32_t kind, struct xpl_timespan within,
+                     uint64_t from, uint64_t to) {
+    sums->present |= 1u << kind;
+    sums->ps[kind] += xpl_timespan_overlap(within, from, to);
+    sums->total[kind] += to - from;
+}
+
 static bool sum_spans(const struct xpl_step *st, const struct xpl_span_index *more,
                       bool input_first, struct xpl_timespan within, struct xpl_arena *scratch,
                       struct xpl_span_sums *ret) {
@@ -247,15 +254,16 @@ static bool sum_spans(const struct xpl_step *st, const struct xpl_span_index *mo
     const struct boundary *const sorted = sort_boundaries(v, tmp, n, scratch);
     if (!sorted) return false;
     int64_t count[XPL_SPAN_TYPES] = {0};
-    uint32_t current = 0;
-    for (size_t i = 0; i + 1 < n; i++) {
-        current = track(&sorted[i], count, current);
-        const uint32_t kind = kind_of(current, input_first);
-        const uint64_t from = sorted[i].time, to = sorted[i + 1].time;
-        ret->present |= 1u << kind;
-        ret->ps[kind] += xpl_timespan_overlap(within, from, to);
-        ret->total[kind] += to - from;
+    uint32_t current = track(&sorted[0], count, 0);
+    uint64_t from = sorted[0].time;
+    for (size_t i = 1; i + 1 < n; i++) {
+        const uint32_t next = track(&sorted[i], count, current);
+        if (next == current) continue;
+        add_time(ret, kind_of(current, input_first), within, from, sorted[i].time);
+        current = next;
+        from = sorted[i].time;
     }
+    add_time(ret, kind_of(current, input_first), within, from, sorted[n - 1].time);
     return true;
 }
 
