@@ -18,6 +18,7 @@ import test_pages
 import test_programs
 import test_tools
 import test_trace
+import test_words
 from harness import ROOT, Daemon, Prefix, Results, Skip, Tab, environment_path, find_chromium
 
 
@@ -75,6 +76,8 @@ def main():
                 run("history", test, base)
             for test in test_captures.TESTS:
                 run("captures", test, base)
+            for test in test_words.TESTS:
+                run("words", test, base)
             for test in test_access.TESTS:
                 run("access", test, base)
             for test in test_trace.TESTS:

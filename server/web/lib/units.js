@@ -8,7 +8,7 @@ const FRACTIONS = new Set([
   'device_total_self_time_percent', 'device_cumulative_total_self_time_percent', 'host_total_self_time_percent',
   'Host_cumulative_total_self_time_percent', 'gpu_tensorcore_utilization', 'selfTimePercent',
   'cumulativeTimePercent', 'total_time_in_percentage', 'roofline_efficiency', 'compute_efficiency',
-  'max_mem_bw_utilization'
+  'max_mem_bw_utilization', 'timeInPercent', 'selfTimeInPercent'
 ]);
 const PERCENTS = new Set(['infeedPercentAverage', 'infeedPercentMin', 'infeedPercentMax', 'occupancy_pct']);
 const EITHER = new Set(['total_self_time_percent', 'cumulative_total_self_time_percent']);
@@ -38,7 +38,7 @@ export function withUnits(columns) {
   return columns.map((c) => {
     const unit = c.type === 'number' ? unitOf(c, ofSteps) : null;
     if (!unit) return c;
-    const label = c.label.replace(/ *\((us|μs|ms|in ms|%)\)$/, '');
+    const label = c.label.replace(/ *\((us|μs|ms|in ms|%|bytes)\)$/, '');
     return {...c, label, format: unit.format, unit: unit.name};
   });
 }

@@ -6,10 +6,13 @@ import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
+import {withUnits} from '../lib/units.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
 import {aboutInput} from './verdict.js';
 import {parts} from '../lib/chart.js';
+
+const SHARES = {timeInPercent: 'Share of input time', selfTimeInPercent: 'Own share of input time'};
 
 export default {
   title: 'Input pipeline',
@@ -35,13 +38,7 @@ export default {
       const names =
           step.columns.filter((c) => c.type === 'number' && /TimeMs$/.test(c.id) || c.id === 'stepnum');
       const table = new DataTable({
-        columns: names.map((c) => (c.type === 'number' ? {
-          ...c,
-          label: c.id === 'stepTimeMs' ? 'Step time' : c.label,
-          format: format.ms,
-          title: `${c.label} (ms)`
-        } :
-                                                         c)),
+        columns: withUnits(names),
         length: step.length,
         caption: 'Steps',
         csv: 'steps.csv',
@@ -61,9 +58,7 @@ export default {
       ].map(([label, id], i) => ({label, value: Number(p[id]) || 0, color: i}));
       const split = parts({label: 'Input time on the host', items: share, format: format.us});
       const table = new DataTable({
-        columns: host.columns.map((c) => (/TimeInMs|timeInMs/.test(c.id) ? {...c, format: format.ms} :
-                                          /Percent$/.test(c.id) ? {...c, format: format.fraction, bar: true} :
-                                                                  c)),
+        columns: withUnits(host.columns).map((c) => (/Percent$/.test(c.id) ? {...c, label: SHARES[c.id], bar: true} : c)),
         length: host.length,
         caption: 'Input ops on the host',
         csv: 'input_ops.csv',

@@ -6,6 +6,7 @@ import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
+import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, tableState} from '../lib/detail.js';
@@ -32,12 +33,8 @@ const ORDER = [
   'op_name', 'is_kernel_using_tensor_core', 'occupancy_pct'
 ];
 
-function shapes(c) {
-  if (/_us$/.test(c.id)) return format.us;
-  if (c.id === 'shmem_bytes') return format.bytes;
-  if (c.id === 'occupancy_pct') return (v) => (v > 0 ? `${format.number(v)} %` : '–');
-  return undefined;
-}
+// No kernel occupies nothing: the profile does not say.
+const occupancy = (v) => (v > 0 ? `${format.number(v)} %` : '–');
 
 export default {
   title: 'Kernels',
@@ -72,9 +69,10 @@ export default {
     if (rest > 0) items.push({label: 'other', value: rest, color: 8});
     const chart = parts({label: 'Kernel time', items, format: format.us});
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Where kernel time goes'), chart));
+    const all = withUnits(table.columns).map((c) => (c.id === 'occupancy_pct' ? {...c, format: occupancy} : c));
     const cols = [
-      ...ORDER.map((id) => column(table, id)).filter(Boolean),
-      ...table.columns.filter((c) => !ORDER.includes(c.id))
+      ...ORDER.map((id) => all.find((c) => c.id === id)).filter(Boolean),
+      ...all.filter((c) => !ORDER.includes(c.id))
     ];
     const side = detail('Kernel');
     const data = new DataTable({
@@ -82,7 +80,6 @@ export default {
         ...c,
         title: c.label,
         label: LABELS[c.id] || c.label,
-        format: shapes(c),
         hidden: c.id === 'rank',
         width: c.id === 'kernel_name' ? 380 : undefined
       })),
@@ -92,7 +89,7 @@ export default {
       facetColumns: ['is_kernel_using_tensor_core', 'is_op_tensor_core_eligible'],
       ...tableState(ctx, {id: 'total_duration_us', down: true}),
       onOpen: (row) => side.show(name[row], [
-        ...cols.map((c) => [c.label, c.values[row]]),
+        ...cols.map((c) => [LABELS[c.id] || c.label, c.format ? c.format(c.values[row]) : c.values[row]]),
         ['See also', h('a', {href: router.link(ctx.session.name, 'trace', {host: ctx.hosts, q: name[row]})}, 'Trace')]
       ]),
     });

@@ -73,14 +73,16 @@ function peakTable(ctx, a, csv, side) {
       label: 'Allocated',
       type: 'number',
       values: Float64Array.from(rows, (r) => num(r.allocationBytes) * r.n),
-      format: format.bytes
+      format: format.bytes,
+      unit: 'bytes'
     },
     {
       id: 'requested',
       label: 'Requested',
       type: 'number',
       values: Float64Array.from(rows, (r) => num(r.requestedBytes) * r.n),
-      format: format.bytes
+      format: format.bytes,
+      unit: 'bytes'
     },
     {id: 'count', label: 'Count', type: 'number', values: Float64Array.from(rows, (r) => r.n)},
     text('region', 'Region', (r) => r.regionType || '–'),

@@ -6,12 +6,12 @@ import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
+import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, tableState} from '../lib/detail.js';
 
-const FRACTIONS = /percent$|utilization$/;
-const TIMES = /_time$/;
+const SHARES = /percent$|utilization$/;
 const RARE = [
   'rank', 'device_cumulative_total_self_time_percent', 'Host_cumulative_total_self_time_percent',
   'model_flop_rate', 'operational_intensity', 'eager', 'avg_self_time'
@@ -75,9 +75,10 @@ export default {
     if (chart)
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time on the device by type'), chart));
     const order = ['operation', 'type', 'host_or_device', 'occurrences', 'total_time', 'total_self_time'];
+    const all = withUnits(table.columns);
     const cols = [
-      ...order.map((id) => column(table, id)).filter(Boolean),
-      ...table.columns.filter((c) => !order.includes(c.id))
+      ...order.map((id) => all.find((c) => c.id === id)).filter(Boolean),
+      ...all.filter((c) => !order.includes(c.id))
     ];
     const side = detail('Op');
     const data = new DataTable({
@@ -86,11 +87,7 @@ export default {
         title: c.label,
         label: LABELS[c.id] || c.label,
         hidden: RARE.includes(c.id),
-        format: c.type !== 'number' ? undefined :
-            FRACTIONS.test(c.id)    ? format.fraction :
-            TIMES.test(c.id)        ? format.us :
-                                      format.number,
-        bar: FRACTIONS.test(c.id) && !/cumulative/.test(c.id),
+        bar: SHARES.test(c.id) && !/cumulative/.test(c.id),
       })),
       length: table.length,
       caption: 'Framework ops',
@@ -99,7 +96,7 @@ export default {
       ...tableState(ctx, {id: 'total_self_time', down: true}),
       onOpen: (row) =>
           side.show(column(table, 'operation').values[row], [
-        ...cols.map((c) => [c.label, c.values[row]]),
+        ...cols.map((c) => [LABELS[c.id] || c.label, c.format ? c.format(c.values[row]) : c.values[row]]),
         ['See also', occurrences(ctx, column(table, 'operation').values[row])]
       ]),
     });

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people read: units in exports, words of their device and framework, none of the protocol's."""
+
+import csv
+import io
+import re
+
+from test_pages import FUSED, GPU, HOSTS, KERAS, TF
+
+TIMED = re.compile(r"time|latency|duration|^shortest|^longest|compute|device to|launch$|communication|input$|output$|compilation|all others", re.I)
+UNITS = re.compile(r"\((us|µs|ms|ps|bytes|%|fraction of 1|unix ms|G[Bi]*[^)]*/s[^)]*|FLOPs?/[^)]*|J)\)$")
+
+
+def exports(tab):
+    """The header rows of all exports of the page."""
+    out = []
+    for button in tab.page.get_by_role("button", name="Export CSV").all():
+        with tab.page.expect_download() as save:
+            button.click()
+        with open(save.value.path(), encoding="utf-8", newline="") as f:
+            out.append(next(csv.reader(io.StringIO(f.read()))))
+    return out
+
+
+def exports_name_units(tab):
+    """Every column of times, bytes and shares says in what they are, and says it once."""
+    wanted = {
+        (HOSTS, "input"): ["Device compute (ms)", "Step time (ms)"],
+        (TF, "input"): ["Total Time (ms)", "Share of input time (fraction of 1)", "Own share of input time (fraction of 1)"],
+        (FUSED, "kernels"): ["Total time (us)", "Longest (us)", "Shared memory (bytes)", "Occupancy (%)"],
+        (KERAS, "ops"): ["Total time (us)", "Self time (us)", "Device share (fraction of 1)"],
+        (GPU, "hlo_ops"): ["Self time (us)", "Share (%)"],
+        (GPU, "roofline"): ["Total self time (us)"],
+        (GPU, "memory"): ["Allocated (bytes)", "Requested (bytes)"],
+        (HOSTS, "tool:collectives"): ["Size (bytes)", "Total time (us)"],
+    }
+    for (session, page), heads in wanted.items():
+        tab.session(session, page)
+        tab.page.wait_for_selector("table.data")
+        found = [x for row in exports(tab) for x in row]
+        for head in heads:
+            assert head in found, (page, head, found)
+        for head in found:
+            assert not re.search(r"\((\w+)\) \(\1\)", head), (page, head)
+            if TIMED.search(head) and head not in ("%time stalled by DMA", "Outside Compilation"):
+                assert UNITS.search(head), (page, head)
+
+
+def first_columns(tab):
+    """What matters stands first: the name, then times."""
+    for session, page, heads in (
+        (KERAS, "ops", ["Op", "Type", "Where", "Count", "Total time", "Self time"]),
+        (FUSED, "kernels", ["Kernel", "Total time", "Count", "Avg. time"]),
+        (GPU, "hlo_ops", ["Op", "Category", "Program", "Count", "Self time", "Share"]),
+        (GPU, "roofline", ["Operation", "Category"]),
+        (GPU, "memory", ["Op", "Allocated"]),
+    ):
+        tab.session(session, page)
+        tab.page.wait_for_selector("table.data")
+        shown = [x.split("\n")[0].strip() for x in tab.texts("table.data thead th")]
+        assert shown[: len(heads)] == heads, (page, shown)
+
+
+TESTS = [
+    exports_name_units,
+    first_columns,
+]
