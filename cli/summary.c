@@ -129,7 +129,7 @@ static void kernel_row(struct xpl_table *t, const struct xpl_kernel_report *k) {
 static bool print_kernels(const struct xpl_opstats *s, FILE *out) {
     static const char *const columns[] = {
         "KERNEL", ">COUNT",     ">TOTAL",         ">AVERAGE",   ">MIN",        ">MAX", ">GRID",
-        ">BLOCK", ">REGISTERS", ">SHARED MEMORY", ">OCCUPANCY", "TENSOR CORE", "OP"};
+        ">BLOCK", ">REGISTERS", ">SHARED MEMORY", ">OCCUPANCY", "MATRIX UNIT", "OP"};
     title("Kernels", out);
     struct xpl_table *t = xpl_table_new(columns, 13);
     for (size_t i = 0; i < s->kernel_reports.n && i < TOP; i++)

@@ -46,6 +46,23 @@ def exports_name_units(tab):
                 assert UNITS.search(head), (page, head)
 
 
+def words_of_the_device(tab):
+    """An AMD GPU has no TensorCores, a CPU is none of XProf's CPU_ONLY, a decimal number is not "Hex"."""
+    for session, page in ((GPU, "kernels"), (GPU, "ops"), (GPU, "overview"), (HOSTS, "overview")):
+        tab.session(session, page)
+        tab.page.wait_for_selector("main h2, table.data")
+        text = tab.page.inner_text("main")
+        assert not re.search("TensorCore|CPU_ONLY", text), (page, re.findall(".*(?:TensorCore|CPU_ONLY).*", text))
+    tab.session(GPU, "kernels")
+    assert "On matrix units" in tab.page.inner_text(".tiles") or "ON MATRIX UNITS" in tab.page.inner_text(".tiles")
+    tab.session("made/counters", "tool:perf_counters")
+    tab.page.wait_for_selector("table.data")
+    heads = tab.texts("table.data thead th")
+    assert "Value" in heads and not any("Hex" in x for x in heads), heads
+    rows = tab.texts("table.data tbody tr:not(.spacer)")
+    assert any("1,750,000" in r for r in rows) and not any("iB" in r for r in rows), rows
+
+
 def first_columns(tab):
     """What matters stands first: the name, then times."""
     for session, page, heads in (
@@ -63,5 +80,6 @@ def first_columns(tab):
 
 TESTS = [
     exports_name_units,
+    words_of_the_device,
     first_columns,
 ]

@@ -20,8 +20,8 @@ const LABELS = {
   grid_dim: 'Grid',
   occupancy_pct: 'Occupancy',
   op_name: 'Op',
-  is_op_tensor_core_eligible: 'TensorCore eligible',
-  is_kernel_using_tensor_core: 'Uses TensorCore',
+  is_op_tensor_core_eligible: 'Could use matrix units',
+  is_kernel_using_tensor_core: 'Uses matrix units',
   occurrences: 'Count',
   total_duration_us: 'Total time',
   avg_duration_us: 'Avg. time',
@@ -58,7 +58,7 @@ export default {
     ctx.root.append(h('dl', {class: 'tiles'},
         tile('Time in kernels', format.us(sum), 'summed over all streams'),
         tile('Launches', format.count(shares), `${format.count(table.length)} different kernels and shapes`),
-        tile('On TensorCores', format.fraction(sum ? tensor / sum : NaN), 'share of kernel time')));
+        tile('On matrix units', format.fraction(sum ? tensor / sum : NaN), 'Tensor Cores or matrix cores: share of kernel time')));
     const byName = new Map();
     name.forEach((n, i) => byName.set(n, (byName.get(n) || 0) + total[i]));
     const sorted = [...byName].sort((a, b) => b[1] - a[1]);

@@ -31,7 +31,7 @@ const LABELS = {
   model_flop_rate: 'Model GFLOP/s',
   measured_memory_bw: 'GiB/s',
   operational_intensity: 'FLOP/byte',
-  gpu_tensorcore_utilization: 'TensorCore',
+  gpu_tensorcore_utilization: 'Matrix units',
   bound_by: 'Bound by',
   eager: 'Mode',
 };

@@ -125,8 +125,9 @@ const OURS = [
   [/^op_profile/, 'op_profile'], [/^kernel_stats/, 'kernels'], [/^memory_profile/, 'memory']
 ];
 
-function tip(ctx, text) {
-  const {text: words, href} = plain(text);
+function tip(ctx, link) {
+  const {text, href} = plain(link);
+  const words = text.replaceAll('CPU_ONLY', 'CPU');
   const own = OURS.find(([re]) => re.test(words));
   if (own)
     return h('li', {}, h('a', {href: router.link(ctx.session.name, own[1], {host: ctx.hosts})}, words));

@@ -9,7 +9,7 @@ import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 
 export function plainTable(table, caption, csv, ctx, key) {
-  const cols = withUnits(table.columns).map((c) => ({...c, bar: false, title: c.label}));
+  const cols = withUnits(table.columns).map((c) => ({...c, bar: false, label: c.label.replace(/ \(Hex\)$/, ''), title: c.label}));
   const sort = ctx && ctx.params.get(`${key}sort`);
   return new DataTable({
     columns: cols,
