@@ -5,7 +5,8 @@ import csv
 import io
 import re
 
-from test_pages import FUSED, GPU, HOSTS, KERAS, TF
+from harness import wait_until
+from test_pages import FUSED, GPU, HOSTS, KERAS, TF, tool_answer
 
 TIMED = re.compile(r"time|latency|duration|^shortest|^longest|compute|device to|launch$|communication|input$|output$|compilation|all others", re.I)
 UNITS = re.compile(r"\((us|µs|ms|ps|bytes|%|fraction of 1|unix ms|G[Bi]*[^)]*/s[^)]*|FLOPs?/[^)]*|J)\)$")
@@ -63,6 +64,30 @@ def words_of_the_device(tab):
     assert any("1,750,000" in r for r in rows) and not any("iB" in r for r in rows), rows
 
 
+def advice_fits_the_framework(tab):
+    """No advice about tf.data for a JAX program, in any page; TensorFlow's stays, as text and not as HTML."""
+    told = ("tf.data", "TF Profiler", "TF2 Profiler", "<a ")
+    assert tool_answer(tab, HOSTS, "findings")["framework"] == "jax"
+    tab.session(HOSTS, "input")
+    wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
+    tab.session(HOSTS, "overview")
+    wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
+    assert "Next steps for reducing the Device time" in tab.page.inner_text(".next")
+    assert all(tab.texts(".next li")), "no tip without a text"
+    tab.session(TF, "input")
+    assert "tf.data API" in tab.page.inner_text("main")
+    # As long as findings are not there, XProf's sentence is text, too, and fits a narrow page.
+    tab.page.set_viewport_size({"width": 400, "height": 860})
+    tab.answer("findings", lambda q: (503, {"error": {"code": "UNAVAILABLE", "message": "later"}}))
+    tab.session(HOSTS, "input")
+    said = tab.page.inner_text(".verdict")
+    assert "the tf.data API" in said and "<a" not in said and "href" not in said, said
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+advice_fits_the_framework.allow = ["Failed to load resource"]
+
+
 def first_columns(tab):
     """What matters stands first: the name, then times."""
     for session, page, heads in (
@@ -81,5 +106,6 @@ def first_columns(tab):
 TESTS = [
     exports_name_units,
     words_of_the_device,
+    advice_fits_the_framework,
     first_columns,
 ]

@@ -9,7 +9,7 @@ import {columns, column} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
-import {aboutInput} from './verdict.js';
+import {aboutInput, isForeign} from './verdict.js';
 import {parts} from '../lib/chart.js';
 
 const SHARES = {timeInPercent: 'Share of input time', selfTimeInPercent: 'Own share of input time'};
@@ -25,13 +25,14 @@ export default {
     ctx.root.append(h('h1', {}, 'Input pipeline'));
     if (step && step.props.input_conclusion) {
       const said = h('p', {}, step.props.input_conclusion);
-      const todo = step.length && step.props.summary_nextstep ? h('p', {class: 'muted'}, step.props.summary_nextstep) : '';
+      const todo = step.length && step.props.summary_nextstep ?
+          h('p', {class: 'muted'}, plain(step.props.summary_nextstep).text) :
+          '';
       ctx.root.append(h('section', {class: 'card verdict'}, said, todo));
       found.then((f) => {  // later, where nobody asked before: the page does not wait
         const text = aboutInput(step.props.input_conclusion, f);
-        if (text === step.props.input_conclusion) return;
+        if (todo && (text !== step.props.input_conclusion || isForeign(todo.textContent, f))) todo.remove();
         said.textContent = text;
-        if (todo) todo.remove();
       });
     }
     if (step && step.length) {
@@ -70,8 +71,10 @@ export default {
           'section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Input ops on the host'), table.element));
     }
     if (advice && advice.length && step && step.length) {
-      ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'What can be done'),
-          h('ul', {}, advice.columns[0].values.map((v) => h('li', {}, plain(v).text)))));
+      const card = h('section', {class: 'card'}, h('h2', {}, 'What can be done'),
+          h('ul', {}, advice.columns[0].values.map((v) => h('li', {}, plain(v).text))));
+      ctx.root.append(card);
+      found.then((f) => isForeign(card.textContent, f) && card.remove());
     }
     const d = diagnostics(all.find((t) => column(t, 'severity')));
     if (d) ctx.root.append(d);

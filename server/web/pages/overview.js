@@ -7,7 +7,7 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
-import {aboutInput, verdict} from './verdict.js';
+import {aboutInput, isForeign, verdict} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -155,12 +155,17 @@ function next(ctx, recommendation, done) {
     });
   }
   const lead = h('p', {class: 'lead'}, said[0]);
+  const tips = [...groups].map(([title, items]) => ({items, element: h('div', {}, h('h3', {}, title), h('ul', {}, items))}));
   done.then((found) => {
     lead.textContent = aboutInput(said[0] || '', found);
+    for (const {items, element} of tips) {
+      const foreign = items.filter((x) => isForeign(x.textContent, found));
+      for (const x of foreign.length < items.length ? foreign : [element]) x.remove();
+    }
   });
   return h('section', {class: 'card next', 'aria-labelledby': 'next'},
       h('h2', {id: 'next'}, 'What to do next'), said.length ? lead : '', said.slice(1).map((x) => h('p', {}, x)),
-      [...groups].map(([title, items]) => [h('h3', {}, title), h('ul', {}, items)]));
+      tips.map((x) => x.element));
 }
 
 function environment(table, session) {

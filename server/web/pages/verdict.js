@@ -227,6 +227,11 @@ export function verdict(ctx) {
                      first.append(findings(ctx, found.data), devices(times.data.hosts));
                      rest.append(steps(ctx, times.data.hosts));
                      return found.data;
+// Whether advice is TensorFlow's alone, and FOUND says that the program is of another framework.
+export function isForeign(advice, found) {
+  return /tf\.data|TF2? Profiler/.test(advice) && Boolean(found?.framework) && found.framework !== 'tensorflow';
+}
+
                    })
                    .catch((e) => {
                      if (e.name !== 'AbortError')
