@@ -145,9 +145,11 @@ static bool print_kernels(const struct xpl_opstats *s, FILE *out) {
 struct step_sums {
     double mean_ps, slowest_ps;
     uint64_t least, most; // of the means
+    size_t n, n_all; // n_all: with those that are left out as they may be cut off; 0: not known
 };
 
-static void print_step_sums(const struct step_sums *sums, size_t n, bool several, FILE *out) {
+static void print_step_sums(const struct step_sums *sums, bool several, FILE *out) {
+    const size_t n = sums->n;
     char average[32], slowest[32], low[32], high[32];
     xpl_show_time_ps(average, xpl_summary_ps(sums->mean_ps / (double)n));
     xpl_show_time_ps(slowest, xpl_summary_ps(sums->slowest_ps / (double)n));
@@ -157,16 +159,18 @@ static void print_step_sums(const struct step_sums *sums, size_t n, bool several
                   average, low, high);
     if (several)
         (void)fprintf(out, " (means of the cores); average of the slowest core %s", slowest);
+    if (n + 2 == sums->n_all)
+        (void)fprintf(out, "; of %zu steps the first and the last are left out", sums->n_all);
     (void)fprintf(out, "\n");
 }
 
-static bool print_steps(const struct xpl_opstats *s, FILE *out) {
+static bool print_steps(const struct xpl_opstats *s, size_t n_all, FILE *out) {
     static const char *const columns[] = {">STEP", "NAME", ">MEAN OF CORES", ">SLOWEST CORE",
                                           ">CORES"};
     title("Steps", out);
     const size_t n = s->step_db.step_sequence.n;
     struct xpl_table *t = xpl_table_new(columns, 5);
-    struct step_sums sums = {.least = UINT64_MAX};
+    struct step_sums sums = {.least = UINT64_MAX, .n = n, .n_all = n_all};
     bool several = false;
     for (size_t i = 0; i < n; i++) {
         const struct xpl_per_core_step_info *p = &s->step_db.step_sequence.v[i];
@@ -184,7 +188,7 @@ static bool print_steps(const struct xpl_opstats *s, FILE *out) {
         xpl_table_printf(t, "%zu", p->step_info_per_core.n);
     }
     const bool ok = print_or_say(t, "none (no step markers in this profile)", out);
-    if (n) print_step_sums(&sums, n, several, out);
+    if (n) print_step_sums(&sums, several, out);
     return ok;
 }
 
@@ -380,8 +384,9 @@ static bool print_text(const void *what, FILE *out) {
     print_head(s->args, s->session, s->stats, out);
     json_t *const findings = xpl_summary_findings(s->args, s->args->rest[1]);
     if (findings) xpl_summary_print_findings(findings, out);
+    const size_t n_steps = (size_t)json_integer_value(json_object_get(findings, "steps"));
     json_decref(findings);
-    return print_steps(s->stats, out) &&
+    return print_steps(s->stats, n_steps, out) &&
            print_ops("Device ops", &s->stats->device_op_metrics_db, s->stats, out) &&
            print_kernels(s->stats, out) &&
            print_ops("Host ops", &s->stats->host_op_metrics_db, NULL, out) &&

@@ -236,21 +236,30 @@ static void put_difference(struct xpl_table *t, const json_t *o) {
     xpl_table_printf(t, "%s", show_difference(text, xpl_document_real(o, "difference_ps")));
 }
 
+// A step takes as long as the device that takes longest (analysis/compare/).
+static void print_side(const json_t *side, FILE *out) {
+    char text[32];
+    const double n = xpl_document_real(side, "steps");
+    xpl_show_time_ps(text, (uint64_t)xpl_document_real(side, "mean_step_ps"));
+    (void)fprintf(out, "%s (%.0f step%s)", text, n, n == 1 ? "" : "s");
+}
+
 static void print_steps(const json_t *all, FILE *out) {
     const json_t *const d = json_object_get(all, "step_time"), *const ends = json_object_get(
                                                                    d, "interval_ps");
-    char a[32], b[32];
-    xpl_show_time_ps(a, (uint64_t)xpl_document_real(json_object_get(all, "a"), "mean_step_ps"));
-    xpl_show_time_ps(b, (uint64_t)xpl_document_real(json_object_get(all, "b"), "mean_step_ps"));
-    (void)fprintf(out, "Step time  %s (%.0f steps) -> %s (%.0f steps)", a,
-                  xpl_document_real(json_object_get(all, "a"), "steps"), b,
-                  xpl_document_real(json_object_get(all, "b"), "steps"));
+    const json_t *const a = json_object_get(all, "a"), *const b = json_object_get(all, "b");
+    const bool several = xpl_document_real(a, "devices") > 1 || xpl_document_real(b, "devices") > 1;
+    (void)fprintf(out, "Step time%s  ", several ? ", slowest device" : "");
+    print_side(a, out);
+    (void)fprintf(out, " -> ");
+    print_side(b, out);
     if (json_is_number(json_object_get(d, "difference_percent")))
         (void)fprintf(out, ", %+.2f%%", xpl_document_real(d, "difference_percent"));
+    char low[33], high[33];
     if (json_is_array(ends))
-        (void)fprintf(out, ", difference %+.3f to %+.3f ms (95%%)\n",
-                      json_number_value(json_array_get(ends, 0)) / 1e9,
-                      json_number_value(json_array_get(ends, 1)) / 1e9);
+        (void)fprintf(out, ", difference %s to %s (95%%)\n",
+                      show_difference(low, json_number_value(json_array_get(ends, 0))),
+                      show_difference(high, json_number_value(json_array_get(ends, 1))));
     else
         (void)fprintf(out, ", too few steps for an interval (%d are needed)\n",
                       XPL_COMPARE_LEAST_STEPS);

@@ -4,6 +4,7 @@
 import csv
 import io
 import re
+import statistics
 
 from harness import wait_until
 from test_pages import FUSED, GPU, HOSTS, KERAS, TF, tool_answer
@@ -88,6 +89,25 @@ def advice_fits_the_framework(tab):
 advice_fits_the_framework.allow = ["Failed to load resource"]
 
 
+def step_times_of_hosts(tab):
+    """The overview has both averages, in the words and with the numbers of `summary`."""
+    hosts = tool_answer(tab, HOSTS, "time_breakdown", "&view=steps")["hosts"]
+    steps = list(zip(*(h["steps"]["wall_ps"] for h in hosts)))[1:-1]
+    mean, slowest = statistics.mean(statistics.mean(s) for s in steps), statistics.mean(max(s) for s in steps)
+    tab.session(HOSTS, "overview")
+    tab.page.wait_for_selector(".averages")
+    said = tab.page.inner_text(".averages")
+    assert said == f"Average step time: mean of the hosts {mean / 1e9:.1f} ms, slowest host {slowest / 1e9:.1f} ms", said
+    assert f"{slowest / 1e9:.1f} ms" in tab.page.inner_text(".tiles") and f"{mean / 1e9:.1f}" != f"{slowest / 1e9:.1f}"
+    tab.session(TF, "overview")
+    tab.page.wait_for_selector(".percentiles")
+    assert tab.page.locator(".averages").count() == 0, "of one host there is one"
+    tab.open(f"compare?a={HOSTS}&b={TF}")
+    tab.page.wait_for_selector(".verdict")
+    tiles = [x.split("\n")[0].lower() for x in tab.texts(".tile")]
+    assert tiles[:2] == ["step of a, slowest device", "step of b"], tiles
+
+
 def first_columns(tab):
     """What matters stands first: the name, then times."""
     for session, page, heads in (
@@ -107,5 +127,6 @@ TESTS = [
     exports_name_units,
     words_of_the_device,
     advice_fits_the_framework,
+    step_times_of_hosts,
     first_columns,
 ]

@@ -161,7 +161,8 @@ class Words(Case):
         status, out, err = self.ask("compare", eight, four, "--fail-if", "step_time>5%")
         self.assertEqual(status, 4)
         self.assertRegex(err, r"step_time differs by \+[0-9.]+%: step_time>5% is met")
-        self.assertRegex(out, r"^Step time  [0-9.]+ ms \(20 steps\) -> [0-9.]+ ms \(20 steps\), \+[0-9.]+%, difference ")
+        self.assertRegex(out, r"^Step time, slowest device  [0-9.]+ ms \(20 steps\) -> [0-9.]+ ms \(20 steps\), \+[0-9.]+%, "
+                         r"difference \+[0-9.]+ ms to \+[0-9.]+ ms \(95%\)\n")
         self.assertEqual(self.ask("compare", four, eight, "--fail-if", "exposed_collectives<-50%")[0], 4)
         for bad, words in (("step_tim>5%", 'character 1: unknown metric "step_tim"; did you mean "step_time"?'),
                            ("step_time >5%", 'did you mean "step_time"?'), ("memory>5%", "\nMetrics: step_time, compute, "),

@@ -55,16 +55,24 @@ class Steps(Case):
             steps.setdefault(number, []).append(ps)
         return steps
 
+    def line(self, name):
+        """What is below the steps of `summary`."""
+        return re.search(r"\n  (\d+) steps?, average .*\n", self.ask("summary", name)[1]).group(0)
+
     def printed(self, name):
-        """The line below the steps of `summary`, times in ps."""
-        text = self.ask("summary", name)[1]
-        line = re.search(r"\n  (\d+) steps?, average .*\n", text).group(0)
+        """That line's numbers, times in ps."""
+        line = self.line(name)
         times = [float(v) * UNITS[u] for v, u in re.findall(r"([\d.]+) (s|ms|µs|us|ns)\b", line)]
         return int(re.search(r"\d+", line).group(0)), times
 
     def near(self, shown, exact):
         """What is shown has three digits at least."""
         self.assertAlmostEqual(shown / exact, 1, delta=0.006)
+
+    def compared(self, name):
+        """The sides of the run with itself, and the first line of the text."""
+        both = self.document("compare", name, name, "--json")
+        return both["a"], both["b"], self.ask("compare", name, name)[1].split("\n", 1)[0]
 
     def check(self, name):
         hosts, n, first = SESSIONS[name]
@@ -88,6 +96,14 @@ class Steps(Case):
         self.assertEqual(len(times), 3 + (hosts > 1))
         if hosts > 1:
             self.near(times[3], slowest)
+        self.assertEqual("; of %d steps the first and the last are left out" % n in self.line(name), n > 5)
+        # compare counts all steps, of each that of the slowest device
+        a, b, line = self.compared(name)
+        self.assertEqual(a, b)
+        self.assertEqual(a["steps"], n)
+        self.assertAlmostEqual(a["mean_step_ps"], statistics.mean(max(v) for v in all_steps.values()), delta=1)
+        words = "Step time, slowest device  " if a["devices"] > 1 else "Step time  "
+        self.assertRegex(line, rf"^{words}[0-9.]+ \S+ \({n} step{'s' if n > 1 else ''}\) -> ")
         # the overview page averages the slowest host of each step; its rows are of the first host
         (average, least, greatest), rows = self.overview(name)
         self.assertAlmostEqual(average, slowest / 1e9, delta=0.051)

@@ -73,7 +73,7 @@ function verdict(d) {
       h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value), h('dd', {class: 'muted small'}, note));
   const side = (name) => {
     const s = d[name], of = (n, what) => `${format.count(n)} ${what}${n === 1 ? '' : 's'}`;
-    return tile(`Step of ${name.toUpperCase()}`, s.steps ? format.ps(s.mean_step_ps) : 'no steps',
+    return tile(`Step of ${name.toUpperCase()}${s.devices > 1 ? ', slowest device' : ''}`, s.steps ? format.ps(s.mean_step_ps) : 'no steps',
         `${of(s.steps, 'step')}, median ${format.ps(s.median_step_ps)}, deviation ${format.ps(s.std_step_ps)}, ${of(s.devices, 'device')}`);
   };
   return h('section', {class: 'card', 'aria-label': 'Verdict'}, h('p', {class: 'verdict'}, sentence(d)),

@@ -113,6 +113,16 @@ function percentile(sorted, p) {
   return sorted[Math.max(0, Math.ceil(sorted.length * p / 100) - 1)];
 }
 
+// Of each step the mean of the hosts, and the slowest host; as everywhere without the first and the last of more than
+// five.
+function averages(rows, hosts) {
+  const kept = rows.length > 5 ? rows.slice(1, -1) : rows;
+  const times = kept.map((row) => row.of.map((i, k) => (i < 0 ? NaN : hosts[k].steps.wall_ps[i])).filter(Number.isFinite));
+  const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
+  return h('p', {class: 'averages'}, `Average step time: mean of the hosts ${format.ps(mean(times.map(mean)))}, slowest host ${
+      format.ps(mean(times.map((t) => Math.max(...t))))}`);
+}
+
 function histogram(times) {
   const sorted = Float64Array.from(times).sort();
   const least = sorted[0], greatest = sorted[sorted.length - 1];
@@ -194,8 +204,8 @@ function steps(ctx, answer) {
   return h('section', {class: 'card', 'aria-labelledby': 'all-steps'},
       h('h2', {id: 'all-steps'}, several ? 'Steps of all hosts' : 'How long steps last'),
       h('p', {class: 'muted'}, `From where the first core begins a step to where the last one ends it${
-          several ? '; the histogram has the slowest host of each step' : ''}. All steps count; the average above leaves out the first and the last of more than five, which may be cut off.`),
-      histogram(slowest), longest(ctx, rows, hosts, slowest), several ? [overHosts(rows, hosts), map(ctx, rows, hosts)] : '');
+          several ? '; the histogram has the slowest host of each step' : ''}. All steps count; averages leave out the first and the last of more than five, which may be cut off.`),
+      several ? averages(rows, hosts) : '', histogram(slowest), longest(ctx, rows, hosts, slowest), several ? [overHosts(rows, hosts), map(ctx, rows, hosts)] : '');
 }
 
 // The longest steps, with the trace of each where it took longest.
@@ -217,6 +227,11 @@ export function aboutInput(sentence, found) {
       sentence;
 }
 
+// Whether advice is TensorFlow's alone, and FOUND says that the program is of another framework.
+export function isForeign(advice, found) {
+  return /tf\.data|TF2? Profiler/.test(advice) && Boolean(found?.framework) && found.framework !== 'tensorflow';
+}
+
 // Starts to ask; {first, rest, done}: two places, which fill when the answers are there, and what findings answered
 // once it did, or null.
 export function verdict(ctx) {
@@ -227,11 +242,6 @@ export function verdict(ctx) {
                      first.append(findings(ctx, found.data), devices(times.data.hosts));
                      rest.append(steps(ctx, times.data.hosts));
                      return found.data;
-// Whether advice is TensorFlow's alone, and FOUND says that the program is of another framework.
-export function isForeign(advice, found) {
-  return /tf\.data|TF2? Profiler/.test(advice) && Boolean(found?.framework) && found.framework !== 'tensorflow';
-}
-
                    })
                    .catch((e) => {
                      if (e.name !== 'AbortError')
