@@ -25,7 +25,7 @@ static const char *why_unreachable(const struct xpl_capture_plan *plan, const ch
     if (has(m, "DNS resolution") || has(m, "Domain name not found") || has(m, "C-ares"))
         return "the host's name cannot be resolved: check its spelling, or give its IP address";
     if (has(m, "http1") || has(m, "HTTP/1") || has(m, "parsing HTTP/2"))
-        return "an HTTP server answers there, not a gRPC server: check the port";
+        return "a web server answers there, not a profiler server: check the port";
     if (plan->tls &&
         (has(m, "andshake") || has(m, "SSL") || has(m, "ertificate") || has(m, "ocket closed")))
         return "no TLS connection: profiler servers speak plain text unless a proxy is before "
@@ -53,8 +53,8 @@ static const char *why_refused(xpl_status_t code, const char *m) {
             return "the connection broke during the capture: the program ended, or the network "
                    "failed";
         case XPL_UNIMPLEMENTED:
-            return "a gRPC server answers there, but no profiler server, or one without this call: "
-                   "check the port";
+            return "what answers there is no profiler server, or one that cannot do this: check "
+                   "the port";
         case XPL_RESOURCE_EXHAUSTED:
             return has(m, "larger than max")
                        ? "the profile is larger than one answer may be: capture for a shorter "
@@ -81,8 +81,7 @@ void xpl_capture_explain(char reason[XPL_CAPTURE_REASON_SIZE], const struct xpl_
     else if (connecting)
         (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "cannot be reached: %s", m);
     else
-        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "the server failed with %s: %s",
-                       xpl_status_name(err->code), m);
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "the program's profiler failed: %s", m);
 }
 
 void xpl_capture_explain_idle(char reason[XPL_CAPTURE_REASON_SIZE],

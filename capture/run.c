@@ -215,7 +215,7 @@ static void on_due(struct capture_job *j) {
     }
     if (j->h->state == XPL_CAPTURE_CONNECTING)
         (void)snprintf(why, size,
-                       "no gRPC server answered in %" PRId64 " s: the address may be wrong, a "
+                       "no profiler server answered in %" PRId64 " s: the address may be wrong, a "
                        "firewall may hold it back, or another kind of service listens there",
                        connect_s);
     else if (j->h->state == XPL_CAPTURE_RECEIVING)

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -75,4 +76,15 @@ def schedules(tab):
     wait_until("its history", lambda: tab.hash().startswith("#/history") and tab.params()["schedule"] == "3")
 
 
-TESTS = [capture, nobody_there, schedules]
+def how_to_schedule(tab):
+    """Where there is no schedule, the page names a command that makes one; there is such an option."""
+    tab.open("captures")
+    said = tab.page.locator("section", has=tab.page.locator("h2 >> text=Schedules")).inner_text()
+    command = re.search("(xplanectl [a-z-]+) (--[a-z]+) makes one", said)
+    assert command, said
+    build = pathlib.Path(sys.argv[1])
+    out = subprocess.run([build / "cli" / "xplanectl", command[1].split()[1], "--help"], capture_output=True, text=True, timeout=20)
+    assert out.returncode == 0 and command[2] in out.stdout, (command[0], out)
+
+
+TESTS = [capture, nobody_there, schedules, how_to_schedule]

@@ -6,9 +6,10 @@ import io
 import re
 import statistics
 
-from harness import wait_until
+from harness import fetch, wait_until
 from test_pages import FUSED, GPU, HOSTS, KERAS, TF, tool_answer
 
+RPC_WORDS = re.compile(r"\b[A-Z]{2,}_[A-Z_]+\b|\bRPC|gRPC|\bOK\b|protobuf|INTERNAL|UNAVAILABLE")
 TIMED = re.compile(r"time|latency|duration|^shortest|^longest|compute|device to|launch$|communication|input$|output$|compilation|all others", re.I)
 UNITS = re.compile(r"\((us|µs|ms|ps|bytes|%|fraction of 1|unix ms|G[Bi]*[^)]*/s[^)]*|FLOPs?/[^)]*|J)\)$")
 
@@ -108,6 +109,26 @@ def step_times_of_hosts(tab):
     assert tiles[:2] == ["step of a, slowest device", "step of b"], tiles
 
 
+def no_protocol(tab):
+    """The page of the server, of what is not there and of what went wrong has words for people."""
+    assert fetch(tab.base, "/api/v1/tool?session=no/such&tool=overview_page")[0] == 404
+    tab.session("no/such", "overview")
+    assert not RPC_WORDS.search(tab.page.inner_text("main")), tab.page.inner_text("main")
+    tab.session("cpu/jax_2proc_samehost", "memory")
+    assert not RPC_WORDS.search(tab.page.inner_text("main")), tab.page.inner_text("main")
+    tab.open("server")
+    text = tab.page.inner_text("main")
+    assert not RPC_WORDS.search(text), RPC_WORDS.findall(text)
+    assert not re.search(r"\b(rpc|outcomes|micros|unix ns)\b", text), text
+    rows = [r.split("\t") for r in tab.texts("[aria-label='Requests by tool'] tbody tr")]
+    ends = {r[1] for r in rows if r[0] in ("memory_profile", "overview_page")}
+    assert "damaged profile" in ends or "answered" in ends, rows
+    assert all(int(r[2].replace(",", "")) > 0 and re.search("[mµn]?s$", r[3]) for r in rows), rows
+
+
+no_protocol.allow = ["Failed to load resource"]
+
+
 def first_columns(tab):
     """What matters stands first: the name, then times."""
     for session, page, heads in (
@@ -128,5 +149,6 @@ TESTS = [
     words_of_the_device,
     advice_fits_the_framework,
     step_times_of_hosts,
+    no_protocol,
     first_columns,
 ]

@@ -217,9 +217,9 @@ static void test_unreachable(void) {
     struct xpl_capture_plan p = plan_of(targets, 3);
     p.connect_timeout_ms = 5000;
     CHECK_STATUS(capture(&p, &o, &err), XPL_UNAVAILABLE, &err);
-    CHECK(says(&o.hosts[0], "HTTP server") || says(&o.hosts[0], "another service"));
+    CHECK(says(&o.hosts[0], "web server") || says(&o.hosts[0], "another service"));
     CHECK_STATUS(o.hosts[1].code, XPL_DEADLINE_EXCEEDED, NULL);
-    CHECK(says(&o.hosts[1], "no gRPC server answered"));
+    CHECK(says(&o.hosts[1], "no profiler server answered"));
     CHECK(says(&o.hosts[2], "connection refused"));
     CHECK_EQ(o.n_failed, 3);
     CHECK_EQ(entries(logdir), 0); // not even plugins/

@@ -147,8 +147,8 @@ def all_sorts(way, jobs, idle):
     check_idle(hosts[idle.address], said)
     wanted = {
         dead: ("UNAVAILABLE", "refused"),
-        web.address: (("UNAVAILABLE", "DEADLINE_EXCEEDED"), ("HTTP server", "no gRPC server")),
-        silent.address: ("DEADLINE_EXCEEDED", "no gRPC server answered"),
+        web.address: (("UNAVAILABLE", "DEADLINE_EXCEEDED"), ("web server", "no profiler server")),
+        silent.address: ("DEADLINE_EXCEEDED", "no profiler server answered"),
     }
     for target, (code, words) in wanted.items():
         h = hosts[target]

@@ -28,7 +28,7 @@ function captures(list) {
 }
 
 function schedules(list) {
-  if (!list.length) return none('None. xplanectl schedule makes one.');
+  if (!list.length) return none('None. xplanectl capture --every makes one.');
   const row = (s) => h('tr', {}, h('td', {class: 'num'}, String(s.id)), h('td', {class: 'breakable'}, s.targets.join(', ')),
       h('td', {class: 'num'}, format.ms(s.every_ms)), h('td', {}, s.continuous ? 'records all the time' : 'captures'),
       h('td', {}, format.date(s.next_unix_ms)),

@@ -9,7 +9,7 @@ function show(key, value) {
   if (typeof value === 'number') {
     if (/(^|_)bytes(_|$)/.test(key)) return format.bytes(value);
     if (/unix_ns/.test(key)) return format.date(value / 1e6);
-    if (/_us$|micros/.test(key)) return format.us(value);
+    if (/_us$/.test(key)) return format.us(value);
     if (/_ms$/.test(key) && !/unix/.test(key)) return format.ms(value);
     if (/unix_ms/.test(key)) return format.date(value);
     return format.number(value);
@@ -17,15 +17,46 @@ function show(key, value) {
   return String(value);
 }
 
+// The unit is with the value.
+const words = (key) => key.replace(/_(unix_ns|unix_ms|ms|us)$/, '').replace(/^rpc /, 'connections ').replaceAll('_', ' ');
+
 function rows(prefix, object, out) {
   for (const [key, value] of Object.entries(object || {})) {
+    if (Array.isArray(value)) continue;
     if (value && typeof value === 'object')
       rows(`${prefix}${key} `, value, out);
     else
-      out.push(h('tr', {}, h('th', {scope: 'row'}, `${prefix}${key}`.replaceAll('_', ' ')),
-          h('td', {class: 'num'}, show(key, value))));
+      out.push(h('tr', {}, h('th', {scope: 'row'}, words(`${prefix}${key}`)), h('td', {class: 'num'}, show(key, value))));
   }
   return out;
+}
+
+// How requests end, for people.
+const ENDS = {
+  OK: 'answered',
+  CANCELLED: 'cancelled',
+  INVALID_ARGUMENT: 'asked wrongly',
+  DEADLINE_EXCEEDED: 'took too long',
+  NOT_FOUND: 'not there',
+  PERMISSION_DENIED: 'not allowed',
+  UNAUTHENTICATED: 'not allowed',
+  RESOURCE_EXHAUSTED: 'too much work',
+  FAILED_PRECONDITION: 'not in such a profile',
+  ABORTED: 'still being written',
+  UNIMPLEMENTED: 'no such tool',
+  UNAVAILABLE: 'server was stopping',
+  DATA_LOSS: 'damaged profile',
+};
+
+function outcomes(list) {
+  if (!list.length) return h('p', {class: 'muted pad'}, 'None yet.');
+  const head = (text, numeric) => h('th', {scope: 'col', class: numeric ? 'num' : null}, text);
+  const row = (x) => h('tr', {}, h('th', {scope: 'row'}, x.tool), h('td', {}, ENDS[x.code] || 'failed'),
+      h('td', {class: 'num'}, format.count(x.count)), h('td', {class: 'num'}, format.us(x.micros / x.count)));
+  return h('div', {class: 'scroll-x', role: 'region', tabindex: '0', 'aria-label': 'Table of requests'},
+      h('table', {class: 'plain', 'aria-label': 'Requests by tool'},
+          h('thead', {}, h('tr', {}, head('Tool'), head('End'), head('Requests', true), head('On average', true))),
+          h('tbody', {}, list.map(row))));
 }
 
 export default {
@@ -35,6 +66,7 @@ export default {
     ctx.root.append(h('h1', {}, 'Server'),
         h('div', {class: 'card flush'},
             h('table', {class: 'plain narrow', 'aria-label': 'Counters of the server'},
-                h('tbody', {}, rows('', data, [])))));
+                h('tbody', {}, rows('', data, [])))),
+        h('section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Requests'), outcomes(data.requests?.outcomes || [])));
   },
 };
