@@ -129,6 +129,19 @@ def no_protocol(tab):
 no_protocol.allow = ["Failed to load resource"]
 
 
+def reports_that_are_no_tables(tab):
+    """A report is shown as text; bytes for programs can be downloaded; both are no errors."""
+    tab.session("iree/task", "tool:iree_explain")
+    assert "explain_summary" in tab.page.inner_text("pre") and tab.page.locator(".problem").count() == 0
+    assert "format=text" in tab.page.get_attribute("a[download]", "href")
+    tab.session(GPU, "tool:event_time_fraction_analyzer")
+    assert "No table of this tool" in tab.page.inner_text(".empty") and tab.page.locator(".problem").count() == 0
+    with tab.page.expect_download() as save:
+        tab.page.click("a[download]")
+    with open(save.value.path(), "rb") as f:
+        assert f.read() == fetch(tab.base, f"/api/v1/tool?session={GPU}&tool=event_time_fraction_analyzer")[2] != b""
+
+
 def first_columns(tab):
     """What matters stands first: the name, then times."""
     for session, page, heads in (
@@ -150,5 +163,6 @@ TESTS = [
     advice_fits_the_framework,
     step_times_of_hosts,
     no_protocol,
+    reports_that_are_no_tables,
     first_columns,
 ]

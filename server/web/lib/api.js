@@ -92,7 +92,9 @@ export async function get(url, signal) {
   try {
     data = text ? JSON.parse(text) : null;
   } catch {
-    throw new ApiError(response.status, 'INTERNAL', 'The answer is not JSON.');
+    const error = new ApiError(response.status, 'NOT_JSON', 'The answer is not JSON.');
+    if (/^text\/plain\b/.test(response.headers.get('Content-Type'))) error.text = text;
+    throw error;
   }
   if (etag) {
     kept.set(url.href, {etag, data});

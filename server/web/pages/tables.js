@@ -3,10 +3,13 @@
 
 import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
+import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {columns, isTable} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
+
+const MOST_TEXT = 1000000;  // characters of a report; the download has all
 
 export function plainTable(table, caption, csv, ctx, key) {
   const cols = withUnits(table.columns).map((c) => ({...c, bar: false, label: c.label.replace(/ \(Hex\)$/, ''), title: c.label}));
@@ -32,7 +35,14 @@ export default {
     const options = {};
     for (const [k, v] of ctx.params)
       if (k.startsWith('o.')) options[k.slice(2)] = v;
-    const data = await ctx.load(name, options);
+    // Reports of IREE are lines for programs unless they are asked for as text; one of them is a trace.
+    if (/^iree_(?!export$|run_)/.test(name)) options.format ??= 'text';
+    let text;
+    const data = await ctx.load(name, options).catch((e) => {
+      if (e.code !== 'NOT_JSON') throw e;
+      text = e.text;
+      return null;  // nothing to make tables of
+    });
     const all = Array.isArray(data) ? data : [data];
     ctx.root.append(h('h1', {}, name.replaceAll('_', ' ')));
     let n = 0;
@@ -46,11 +56,13 @@ export default {
     });
     if (!n) {
       ctx.root.append(
-          empty('This tool has no table for this session', 'Its answer can be downloaded as it is.'),
+          text ? h('section', {class: 'card scroll-x', role: 'region', tabindex: '0', 'aria-label': `Report ${name}`},
+              h('pre', {}, format.cut(text, MOST_TEXT))) :
+                 empty('No table of this tool', 'Its answer can be downloaded as it is.'),
           h('p', {},
               h('a', {
                 href: api.address('tool', api.toolQuery(ctx.session.name, name, ctx.hosts, options)).href,
-                download: `${name}.json`
+                download: data === null ? name : `${name}.json`
               },
                   'Download the answer')));
     }
