@@ -142,6 +142,17 @@ def reports_that_are_no_tables(tab):
         assert f.read() == fetch(tab.base, f"/api/v1/tool?session={GPU}&tool=event_time_fraction_analyzer")[2] != b""
 
 
+def programs_without_an_order(tab):
+    """Of a program whose order is not known the memory viewer shows the buffers, and draws no empty chart."""
+    tab.session("accel/mi300_jax_gemm", "memory_viewer", "module=jit_dot(5)")
+    tab.page.wait_for_selector(".boxes")
+    assert "Heap over the program" not in tab.page.inner_text("main")
+    assert "Buffers at the peak" in tab.page.inner_text("main")
+    tab.session("accel/mi300_jax_gemm", "memory_viewer", "module=jit_dot(21)")
+    tab.page.wait_for_selector(".boxes")
+    assert "Heap over the program" in tab.page.inner_text("main")
+
+
 def first_columns(tab):
     """What matters stands first: the name, then times."""
     for session, page, heads in (
@@ -164,5 +175,6 @@ TESTS = [
     step_times_of_hosts,
     no_protocol,
     reports_that_are_no_tables,
+    programs_without_an_order,
     first_columns,
 ]

@@ -181,7 +181,7 @@ export function levels(
   });
   const paint = (width) => {
     const below = new Float64Array(n);
-    const areas = series.map((q) => {
+    const areas = !n ? [] : series.map((q) => {
       const up = [], down = [];
       for (let i = 0; i < n; i++) {
         const left = xAt(i, width).toFixed(2),

@@ -278,7 +278,7 @@ export default {
             choice({list: list.filter((m) => m !== module), value: other, id: 'other', label: 'Beside', none: 'no other program',
               onChoose: (label) => ctx.update({other: label}, true)})),
             holderTable(holders, csv(`peak_by_${by}`), side)),
-        h('section', {class: 'card'}, h('h2', {}, 'Heap over the program'), heap(data)),
+        (data.heapSizes || []).length ? h('section', {class: 'card'}, h('h2', {}, 'Heap over the program'), heap(data)) : '',
         places ? h('section', {class: 'card'}, h('h2', {}, 'Where buffers lie, over the program'), places) : '',
         h('section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Each buffer at the peak'), bufferTable(ctx, buffers, csv('buffers'), open)));
   },
