@@ -204,6 +204,51 @@ def time_at_the_pointer(tab):
     assert overlay(tab) == before
 
 
+def escape_leaves_the_search(tab):
+    """What was found stays marked, its text stays, and keys are the trace's again."""
+    open_small(tab)
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("copy")
+    tab.page.wait_for_selector("text=10 matches")
+    tab.page.keyboard.press("Escape")
+    assert tab.page.evaluate("document.activeElement.className") == "trace-canvas"
+    assert tab.page.input_value(".page-trace input[type=search]") == "copy"
+    tab.page.keyboard.press("w")
+    wait_until("zoomed by key", lambda: window(tab))
+    tab.page.keyboard.press("n")
+    tab.page.wait_for_selector("text=of 10")
+    assert tab.params()["q"] == "copy"
+
+
+# Rows of the counter's color below each of the given times, from the track's top on.
+HEIGHTS = """([times, label]) => {
+  const canvas = document.querySelector('.trace-canvas'), box = canvas.getBoundingClientRect();
+  const head = [...document.querySelectorAll('.head')].find((e) => e.textContent.includes(label)).getBoundingClientRect();
+  const scale = canvas.width / box.width, y = Math.round((head.y - box.y) * scale), n = Math.round(head.height * scale);
+  return times.map((ms) => {
+    const x = Math.round((ms + 0.1) / 10.2 * canvas.width);
+    const data = canvas.getContext('2d').getImageData(x, y, 1, n).data, colors = [];
+    for (let i = 0; i < n; i++) colors.push(data.slice(4 * i, 4 * i + 3).join());
+    const floor = colors[n - 4];
+    return [floor, colors.filter((c) => c === floor).length];
+  });
+}"""
+
+
+def counters_are_graphs(tab):
+    """A counter's area is as high as its values are to each other; the pointer reads them."""
+    open_small(tab)
+    tab.page.mouse.move(5, 5)
+    tab.page.wait_for_timeout(200)
+    heights = tab.page.evaluate(HEIGHTS, [[1, 4, 8], "HBM bytes"])
+    assert len({color for color, _ in heights}) == 1, heights
+    one, five, three = (n for _, n in heights)
+    assert abs(one / five - 1 / 5) < 0.06 and abs(three / five - 3 / 5) < 0.06 and five > 20, heights
+    box, head = tab.page.locator(".trace-canvas").bounding_box(), tab.page.locator(".head", has_text="HBM bytes").bounding_box()
+    tab.page.mouse.move(box["x"] + 4.1 / 10.2 * box["width"], head["y"] + head["height"] - 6)
+    tab.page.wait_for_selector(".trace-tip:not([hidden]) >> text=5")
+
+
 def detail_leaves_tracks_in_place(tab):
     """The closer view has more rows above the pointer: what is at the pointer stays; that it loads is seen."""
     above = {1: ("vm /device:GPU:0", {t: f"stream {t}" for t in range(1, 40)})}
@@ -286,6 +331,8 @@ TESTS = [
     hidden_is_not_summed,
     back_through_zooms,
     time_at_the_pointer,
+    escape_leaves_the_search,
+    counters_are_graphs,
     detail_leaves_tracks_in_place,
     open_in_perfetto,
 ]

@@ -6,8 +6,10 @@ import io
 import re
 import statistics
 
+import synthetic
 from harness import fetch, wait_until
 from test_pages import FUSED, GPU, HOSTS, KERAS, TF, tool_answer
+from test_trace import open_small, point
 
 RPC_WORDS = re.compile(r"\b[A-Z]{2,}_[A-Z_]+\b|\bRPC|gRPC|\bOK\b|protobuf|INTERNAL|UNAVAILABLE")
 TIMED = re.compile(r"time|latency|duration|^shortest|^longest|compute|device to|launch$|communication|input$|output$|compilation|all others", re.I)
@@ -168,6 +170,29 @@ def first_columns(tab):
         assert shown[: len(heads)] == heads, (page, shown)
 
 
+LONG = "void gemm<float, Tile<64, 32>, Layout<Row, Column>, Epilogue<Bias, Relu>>(float const*, float const*, float*).17"
+
+
+def linked_names(tab):
+    """The name of the other end of a flow is shortened as names are: by its templates, then in its middle."""
+
+    def renamed(query):
+        answer = synthetic.small(query)
+        for e in answer["traceEvents"]:
+            if e.get("name") == "launch":
+                e["name"] = LONG
+        return answer
+
+    open_small(tab)
+    tab.answer("trace_viewer@", renamed)
+    tab.page.reload()
+    tab.page.wait_for_selector(".trace[data-drawn]")
+    tab.page.mouse.click(*point(tab, 4.4, "Stream #1"))
+    tab.page.wait_for_selector(".trace-detail button.link")
+    name = tab.page.inner_text(".trace-detail button.link")
+    assert name.startswith("void gemm<…>(float const*, ") and name.endswith(" float*).17 on python"), name
+
+
 TESTS = [
     exports_name_units,
     words_of_the_device,
@@ -177,4 +202,5 @@ TESTS = [
     reports_that_are_no_tables,
     programs_without_an_order,
     first_columns,
+    linked_names,
 ]

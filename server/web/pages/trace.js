@@ -23,7 +23,7 @@ const KEYS = [
   ['Shift + drag', 'mark a stretch of time and sum it up'], ['0', 'show everything'],
   ['Backspace', 'back to the zoom before, as the browser’s Back'], ['V', 'arrows of all flows in sight, or none'],
   ['C, P, H', 'one row of a track or all, pin it, hide it: the selected event’s, or that at the pointer'],
-  ['Page up / down', 'scroll the tracks'], ['/', 'search'],
+  ['Page up / down', 'scroll the tracks'], ['/', 'search; Esc leaves it, and what was found stays marked'],
   ['N, Shift + N', 'next and previous match'], ['Esc', 'clear selection and mark'], ['?', 'this list']
 ];
 
@@ -338,8 +338,10 @@ export default {
       if (e.key === 'Enter') {
         e.preventDefault();
         step(e.shiftKey ? -1 : 1);
-      } else if (e.key === 'Escape')
+      } else if (e.key === 'Escape') {
+        e.preventDefault();  // else the text would go, and what it marks would stay
         view.canvas.focus();
+      }
     });
     ctx.onKey = (e) => {
       if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;

@@ -101,7 +101,7 @@ export function eventPanel(ctx, view, panel) {
                       view.canvas.focus();
                     }
                   },
-                      `${other.name.slice(0, 60)} on ${other.thread}`);
+                      `${format.short(other.name, 60)} on ${other.thread}`);
                 })) :
                                     ''),
             args));

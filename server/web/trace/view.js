@@ -454,6 +454,14 @@ export class TraceView {
     return best < 0 ? null : this.eventOf(m, item.key, row, best);
   }
 
+  // What a counter counted up to the time at X: {name, value}, or null.
+  counted(x, y) {
+    const item = this.items[itemAt(this.items, this.contentY(y))];
+    const c = item?.kind === 'counter' ? this.current().counters.get(item.key) : null;
+    const i = c ? above(c.ts, 0, c.ts.length, this.timeAt(x)) - 1 : -1;
+    return i < 0 ? null : {name: c.name, value: c.value[i]};
+  }
+
   // The event that a link names, by its track, start and (if several start together) duration.
   find(pid, tid, ts, dur) {
     const key = `${pid}/${tid}`;
@@ -587,12 +595,12 @@ export class TraceView {
       this.tip.hidden = true;
       return;
     }
-    const found = this.hit(e.offsetX, e.offsetY);
+    const found = this.hit(e.offsetX, e.offsetY), told = found || this.counted(e.offsetX, e.offsetY);
     this.canvas.style.cursor = found ? 'pointer' : this.tool === 'move' ? 'grab' : 'crosshair';
-    this.tip.hidden = !found;
-    if (!found) return;
-    this.tip.replaceChildren(
-        h('strong', {}, format.short(found.name, 300) || '(no name)'), h('span', {}, format.us(found.dur)));
+    this.tip.hidden = !told;
+    if (!told) return;
+    this.tip.replaceChildren(h('strong', {}, format.short(told.name, 300) || '(no name)'),
+        h('span', {}, found ? format.us(found.dur) : format.number(told.value)));
     const left = e.offsetX > this.width * 0.6;
     this.tip.style.left = left ? '' : `${HEAD + e.offsetX + 14}px`;
     this.tip.style.right = left ? `${this.width - e.offsetX + 14}px` : '';
