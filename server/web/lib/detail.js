@@ -4,6 +4,12 @@
 import {h} from './dom.js';
 import * as format from './format.js';
 
+// Long texts scroll: makes those below ROOT, which is in the document, reachable by keys.
+export function reach(root) {
+  for (const text of root.querySelectorAll('.breakable'))
+    if (text.scrollHeight > text.clientHeight) text.tabIndex = 0;
+}
+
 export function detail(what) {
   const body = h('div', {});
   const element = h(
@@ -25,6 +31,7 @@ export function detail(what) {
               facts.map(
                   ([k, v]) => [h('dt', {}, k),
                       h('dd', {class: 'breakable'}, typeof v === 'number' ? format.number(v) : v || '–')])));
+      reach(body);
       element.scrollIntoView({block: 'nearest'});
     },
   };

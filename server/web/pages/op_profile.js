@@ -5,6 +5,7 @@ import {h, announce} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {Flame, hash, others} from '../lib/flame.js';
 import {empty} from '../lib/notes.js';
+import {reach} from '../lib/detail.js';
 import {opLinks} from '../lib/programs.js';
 
 const GROUPS = {
@@ -177,7 +178,10 @@ export default {
     const crumbs = h('nav', {class: 'crumbs', 'aria-label': 'Path in the op profile'});
     const panel = h('section', {class: 'card op-detail', 'aria-label': 'Details of the op'});
     const enter = (node) => flame.enter(node);
-    const describe = (node) => panel.replaceChildren(...details(ctx, node, total, enter));
+    const describe = (node) => {
+      panel.replaceChildren(...details(ctx, node, total, enter));
+      requestAnimationFrame(() => reach(panel));
+    };
     const path = (node) => {
       const all = [];
       for (let n = node; n; n = n.parent) all.unshift(n);

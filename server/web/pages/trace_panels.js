@@ -5,6 +5,7 @@ import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
+import {reach} from '../lib/detail.js';
 
 export const TOOL = 'trace_viewer@';
 const SUMS = 'trace_sums', SEARCH = 'trace_search';
@@ -105,6 +106,7 @@ export function eventPanel(ctx, view, panel) {
                 })) :
                                     ''),
             args));
+    reach(panel);
     asked = new AbortController();
     ctx.signal.addEventListener('abort', () => asked.abort());
     try {
@@ -120,6 +122,7 @@ export function eventPanel(ctx, view, panel) {
               .flatMap(
                   ([k, v]) => [h('dt', {}, k.replaceAll('_', ' ')),
                       h('dd', {class: 'breakable'}, typeof v === 'object' ? JSON.stringify(v) : String(v))]));
+      reach(args);
     } catch (error) {
       if (error.name !== 'AbortError')
         args.replaceChildren(h('dt', {}, 'Details'), h('dd', {class: 'muted'}, error.message));
