@@ -190,6 +190,22 @@ class Sql(Case):
                 stored = wait_until("rows are stored", lambda: self.sql(query.format("main.hlo_instructions"), name)["rows"])
                 self.assertEqual([[cell if cell != "" else None for cell in row] for row in stored], measured)
 
+    def test_not_known(self):
+        """What a profile does not say is NULL, and no 0: the shortest run of host ops, the module of idle time."""
+        for path in sorted((ROOT / "tests/data/logdir").glob("*/plugins/profile/*")):
+            if path.name in ("tpu_inference_a", "tf_xla_jit", "mi300_jax_gemm", "jax_4hosts"):
+                shutil.copytree(path, self.logdir / "plugins" / "profile" / path.name)
+        self.daemon()
+        for name in ("tpu_inference_a", "tf_xla_jit", "mi300_jax_gemm", "jax_4hosts"):
+            with self.subTest(run=name):
+                self.assertEqual(self.ask("summary", name)[0], 0)
+                query = ("SELECT count(*), sum(min_time_ps > 0), sum(min_time_ps = 0), sum(name = 'IDLE'),"
+                         f" sum(name = 'IDLE' AND (module IS NOT NULL OR min_time_ps IS NOT NULL)) FROM ops WHERE session = '{name}'")
+                n, known, zero, idle, wrong = wait_until("rows", lambda: next((r for r in self.sql(query)["rows"] if r[0]), None))
+                self.assertEqual((zero or 0, wrong), (0, 0))
+                self.assertGreater(idle, 0)
+                self.assertEqual(bool(known), name != "mi300_jax_gemm")  # XProf keeps none of GPUs
+
     def test_gone(self):
         """A statement ends when its client has gone: others may run again."""
         host, port = self.daemon().http.rsplit(":", 1)
