@@ -2,6 +2,10 @@
 """Damages protobuf wire data along its structure: fields are changed, moved, doubled, nested and cut, and lengths
 around them are put right (mostly), so that the damage arrives deep inside a parser."""
 
+# A field of more bytes is not repeated a hundredfold, and a message that grew by more is left as it was: a hundredfold
+# within a hundredfold within another took all the memory of the machine.
+MOST_REPEATED, MOST_GROWTH = 10_000, 1 << 20
+
 VARINTS = (0, 1, 127, 128, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1)
 # Varints that no encoder writes: too long, or beyond 64 bits.
 ODD_VARINTS = (b"\x80\x00", b"\xff" * 9 + b"\x01", b"\xff" * 10 + b"\x7f", b"\x80" * 12, b"\x81\x80\x80\x80\x80\x80\x80\x80\x80\x02")
@@ -94,7 +98,8 @@ def change_fields(fields, chance):
     if kind <= 2:
         fields[i] = change_value(fields[i], chance)
     elif kind == 3:
-        fields[i:i] = [list(fields[i])] * chance.choice((1, 1, 100))
+        few = fields[i][1] == 2 and len(fields[i][2]) > MOST_REPEATED
+        fields[i:i] = [list(fields[i])] * (1 if few else chance.choice((1, 1, 100)))
     elif kind == 4:
         del fields[i]
     elif kind == 5:
@@ -131,6 +136,8 @@ def mutate(data, chance, depth=0):
         elif fields:
             change_fields(fields, chance)
     out = join(fields)
+    if len(out) > len(data) + MOST_GROWTH:
+        return data
     if depth == 0 and chance.randrange(5) == 0:  # lengths that are not right
         at = chance.randrange(len(out) + 1)
         out = chance.choice((out[:at], out[:at] + bytes([chance.randrange(256)]) + out[at + 1:], out + out[:at], out[:at] + out[at + 1:]))
