@@ -223,9 +223,9 @@ static enum xpl_host_work python_work(xpl_str_t name) {
     const size_t space = xpl_str_find(name, XPL_STR(" "), 0);
     const xpl_str_t function =
         space < name.len ? xpl_str_sub(name, space + 1, name.len - space - 1) : name;
-    if (starts_with_any(name, kWaits, COUNT(kWaits)) || xpl_str_eq(function, XPL_STR("acquire")) ||
-        xpl_str_eq(function, XPL_STR("block_until_ready")))
+    if (starts_with_any(name, kWaits, COUNT(kWaits)) || xpl_str_eq(function, XPL_STR("acquire")))
         return XPL_WORK_WAIT;
+    if (xpl_str_eq(function, XPL_STR("block_until_ready"))) return XPL_WORK_READY;
     for (size_t i = 0; i < COUNT(kJaxCallbacks); i++)
         if (xpl_str_eq(function, xpl_str_from(kJaxCallbacks[i]))) return XPL_WORK_CALLBACK;
     if (xpl_str_starts(name, XPL_STR("$array.py:")) &&

@@ -29,7 +29,8 @@ bool xpl_op_is_instruction(xpl_str_t op, const char *name);
 enum xpl_host_work {
     XPL_WORK_NONE, // nothing, or the annotation of a step
     XPL_WORK_OTHER,
-    XPL_WORK_WAIT, // for another thread
+    XPL_WORK_WAIT,  // for another thread
+    XPL_WORK_READY, // waits for the device, which has all that it needs of the program
     XPL_WORK_LAUNCH,
     XPL_WORK_FETCH, // copies results to the host, once the device has them
     XPL_WORK_COPY,

@@ -121,7 +121,7 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     if (work == XPL_WORK_LAUNCH) return (struct reason){XPL_TIME_LAUNCH, md, true};
     if (work <= XPL_WORK_OTHER && layer[XPL_HOST_DISPATCH])
         return (struct reason){XPL_TIME_LAUNCH, h->layer_md[XPL_HOST_DISPATCH], true};
-    if (rests && layer[XPL_HOST_COPIES_APART])
+    if ((rests || work == XPL_WORK_READY) && layer[XPL_HOST_COPIES_APART])
         return (struct reason){XPL_TIME_HOST_COPIES, h->layer_md[XPL_HOST_COPIES_APART], true};
     if (work == XPL_WORK_NONE) return (struct reason){.cause = XPL_TIME_UNKNOWN};
     return (struct reason){XPL_TIME_HOST, md, true};

@@ -275,6 +275,29 @@ static void test_copies(void) {
     done(&space, &arena);
 }
 
+// Who waits for the device has started what it shall run: a loader that goes on beside that is
+// early, and holds nothing up.
+static void test_early_loader(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        mk_plain(&s.p, &s.other, "load_batch", slow_at(i, 0), SLOW_STEP_US * kUs);
+        slow_host(&s, "PjitFunction(step)", i, 0, 100);
+        slow_host(&s, "$array.py:300 block_until_ready", i, 100, 8900);
+        slow_op(&s, "fusion.1", i, 100, 1900);
+        slow_op(&s, "fusion.2", i, 4000, 5000);
+        slow_host(&s, "$queue.py:154 get", i, 9000, 1000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), 20000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 10000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 69000);
+    done(&space, &arena);
+}
+
 // XLA waits on one of its threads for ops that it gave to a pool, which does not record all of
 // them: the CPU is not idle then, whatever the program's own thread prepares meanwhile, unless a
 // callback runs.
@@ -619,6 +642,7 @@ int main(void) {
     test_keras_input();
     test_dispatch();
     test_copies();
+    test_early_loader();
     test_unrecorded_ops();
     test_tf_data();
     test_compiles();
