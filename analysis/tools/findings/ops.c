@@ -68,6 +68,8 @@ enum { FAR = 10 }; // times longer than the device would need
 // that less of a distance tells.
 static const double kCpuCoreGbS = 10;
 enum { FAR_ON_CPU = 3 };
+// A run of some microseconds is that of the call and of its recording, whatever it moves.
+static const double kCpuRunPs = 20e6;
 
 static bool has_word(xpl_str_t s, xpl_str_t word) {
     for (size_t at = xpl_str_find(s, word, 0); at < s.len; at = xpl_str_find(s, word, at + 1))
@@ -108,13 +110,17 @@ static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *
     return compute > move ? compute : move;
 }
 
-// Copies, collectives and waits for input are told by themselves.  What other ops of a CPU could
-// do is not known: sorts and loops of small ops are slow by nature.
+// What other ops of a CPU could do is not known: sorts and loops of small ops are slow by nature.
+static bool is_known_on_cpu(const struct xpl_op_metrics *m) {
+    return (double)m->self_time_ps >= kCpuRunPs * m->occurrences && is_irregular(m);
+}
+
+// Copies, collectives and waits for input are told by themselves.
 static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
     const double least = least_ps(s, m), took = (double)m->self_time_ps;
     *saved_ps = took - least;
     return least > 0 && took > (s->is_cpu ? FAR_ON_CPU : FAR) * least && !moves_data(m) &&
-           (!s->is_cpu || is_irregular(m)) && xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
+           (!s->is_cpu || is_known_on_cpu(m)) && xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
 }
 
 static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_fn fn,

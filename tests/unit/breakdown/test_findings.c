@@ -333,15 +333,16 @@ static void test_roofline(void) {
 }
 
 // A CPU whose profile has the program of its ops: `op`, which JAX calls `op_name`, reads or writes
-// a thousand bytes in each of ten milliseconds.
-static struct xpl_buf computing_on_cpu(const char *op, const char *op_name, int64_t us) {
+// a thousand bytes in each of its runs, which are as many in each ten milliseconds.
+static struct xpl_buf computing_on_cpu(const char *op, const char *op_name, int runs, int64_t us) {
     struct slow_cpu s;
     char text[512];
     slow_begin(&s);
     for (int i = 0; i < SLOW_STEPS; i++) {
         slow_step(&s, i, SLOW_STEP_US);
-        slow_op(&s, op, i, 0, us);
-        slow_op(&s, "dot.2", i, us, SLOW_STEP_US - us);
+        for (int k = 0; k < runs; k++)
+            slow_op(&s, op, i, k * us, us);
+        slow_op(&s, "dot.2", i, runs * us, SLOW_STEP_US - runs * us);
     }
     struct xpl_buf space = slow_end(&s);
     struct mk_plane p = mk_metadata_plane();
@@ -374,7 +375,7 @@ static void test_irregular(void) {
         {"all-gather.1", "jit(f)/all_gather", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct xpl_buf space = computing_on_cpu(cases[i].op, cases[i].op_name, 4000);
+        struct xpl_buf space = computing_on_cpu(cases[i].op, cases[i].op_name, 1, 4000);
         json_t *const all = found(&space, 1), *const f = finding(all, "far_from_roofline");
         CHECK_EQ(f != NULL, cases[i].far);
         if (f) {
@@ -382,6 +383,17 @@ static void test_irregular(void) {
             CHECK_REAL(number(f, "saving_percent"), 40, 0.01);
             CHECK_STR(text_at(f, "ops", 0, "name"), cases[i].op);
         }
+        json_decref(all);
+    }
+}
+
+// A run of some microseconds is the call's, whatever it moves: a token's row in a small net.
+static void test_irregular_and_small(void) {
+    for (int far = 0; far < 2; far++) {
+        struct xpl_buf space =
+            computing_on_cpu("gather.1", "jit(f)/gather", far ? 100 : 1000, far ? 40 : 4);
+        json_t *const all = found(&space, 1);
+        CHECK_EQ(finding(all, "far_from_roofline") != NULL, far);
         json_decref(all);
     }
 }
@@ -407,6 +419,7 @@ int main(void) {
     test_occupancy();
     test_roofline();
     test_irregular();
+    test_irregular_and_small();
     test_empty();
     return 0;
 }
