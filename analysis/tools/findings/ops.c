@@ -78,7 +78,7 @@ static bool has_word(xpl_str_t s, xpl_str_t word) {
 }
 
 // Reads or writes numbers here and there, by the name of the instruction or of what the program
-// calls it: a fusion is named after what is in it.
+// calls it: a fusion is named after what is in it.  The gradient of a maximum over windows has to.
 static bool is_irregular(const struct xpl_op_metrics *m) {
     static const char *const kWords[] = {"gather", "scatter", "Gather", "Scatter"};
     xpl_str_t last = m->provenance;
@@ -87,6 +87,9 @@ static bool is_irregular(const struct xpl_op_metrics *m) {
             last = xpl_str_sub(last, i, last.len - i);
             break;
         }
+    if (xpl_str_starts(last, XPL_STR("select_and_scatter")) ||
+        xpl_str_has(m->name, XPL_STR("select-and-scatter")))
+        return false;
     for (size_t i = 0; i < sizeof kWords / sizeof *kWords; i++)
         if (has_word(m->name, xpl_str_from(kWords[i])) ||
             xpl_str_starts(last, xpl_str_from(kWords[i])))

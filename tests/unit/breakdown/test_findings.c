@@ -373,6 +373,8 @@ static void test_irregular(void) {
         {"sort.1", "jit(f)/sort", false},
         {"forgather.1", "jit(f)/mul", false},
         {"all-gather.1", "jit(f)/all_gather", false},
+        {"wrapped_scatter", "jit(f)/transpose(jvp())/select_and_scatter", false},
+        {"select-and-scatter.1", "", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_buf space = computing_on_cpu(cases[i].op, cases[i].op_name, 1, 4000);
