@@ -131,6 +131,20 @@ def no_protocol(tab):
 no_protocol.allow = ["Failed to load resource"]
 
 
+def not_ready_is_not_stopping(tab):
+    """A daemon that lists its log directory for the first time refuses answers, too."""
+
+    def handle(route):
+        data = route.fetch().json()
+        data["requests"]["outcomes"] = [{"tool": "overview_page", "code": "UNAVAILABLE", "count": 2, "micros": 4000}]
+        route.fulfill(json=data)
+
+    tab.context.route("**/api/v1/server", handle)
+    tab.open("server")
+    rows = [r.split("\t") for r in tab.texts("[aria-label='Requests by tool'] tbody tr")]
+    assert [r[:3] for r in rows] == [["overview_page", "not ready, or stopping", "2"]], rows
+
+
 def reports_that_are_no_tables(tab):
     """A report is shown as text; bytes for programs can be downloaded; both are no errors."""
     tab.session("iree/task", "tool:iree_explain")
@@ -199,6 +213,7 @@ TESTS = [
     advice_fits_the_framework,
     step_times_of_hosts,
     no_protocol,
+    not_ready_is_not_stopping,
     reports_that_are_no_tables,
     programs_without_an_order,
     first_columns,

@@ -44,7 +44,7 @@ const ENDS = {
   FAILED_PRECONDITION: 'not in such a profile',
   ABORTED: 'still being written',
   UNIMPLEMENTED: 'no such tool',
-  UNAVAILABLE: 'server was stopping',
+  UNAVAILABLE: 'not ready, or stopping',
   DATA_LOSS: 'damaged profile',
 };
 
