@@ -10,6 +10,11 @@ export function reach(root) {
     if (text.scrollHeight > text.clientHeight) text.tabIndex = 0;
 }
 
+// [label, text] of each column in ROW, in full where the table has it shortened, for a detail's show().
+export function facts(columns, row) {
+  return columns.map((c) => [c.label, c.all ? c.all[row] : c.format ? c.format(c.values[row]) : c.values[row]]);
+}
+
 export function detail(what) {
   const body = h('div', {});
   const element = h(

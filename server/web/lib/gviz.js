@@ -33,6 +33,11 @@ export function column(table, id) {
   return table.columns.find((c) => c.id === id) || null;
 }
 
+// COLUMNS (of a table, or made of them): those of IDS first, in that order, then the others.
+export function inOrder(columns, ids) {
+  return [...ids.map((id) => columns.find((c) => c.id === id)).filter(Boolean), ...columns.filter((c) => !ids.includes(c.id))];
+}
+
 // Is this the JSON of one gviz table?
 export function isTable(x) {
   return Boolean(x) && typeof x === 'object' && Array.isArray(x.cols) && Array.isArray(x.rows);

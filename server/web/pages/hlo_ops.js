@@ -4,11 +4,11 @@
 import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
-import {columns, column} from '../lib/gviz.js';
+import {columns, column, inOrder} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
-import {detail, tableState} from '../lib/detail.js';
+import {detail, facts, tableState} from '../lib/detail.js';
 import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
 import {opLinks, plainSource} from '../lib/programs.js';
 
@@ -56,11 +56,7 @@ export default {
     if (isCpu(table)) ctx.root.append(peaksForm(ctx));
     const chart = whereTimeGoes(table);
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time by category'), chart));
-    const all = withUnits(table.columns).map(plainSource);
-    const cols = [
-      ...ORDER.map((id) => all.find((c) => c.id === id)).filter(Boolean),
-      ...all.filter((c) => !ORDER.includes(c.id))
-    ];
+    const cols = inOrder(withUnits(table.columns).map(plainSource), ORDER);
     const side = detail('Op');
     const name = column(table, 'hlo_op_name').values, program = column(table, 'program_id');
     const data = new DataTable({
@@ -78,7 +74,7 @@ export default {
       facetColumns: ['category', 'bound_by', 'program_id'],
       ...tableState(ctx, {id: 'total_self_time', down: true}),
       onOpen: (row) => side.show(name[row], [
-        ...cols.map((c) => [c.label, c.all ? c.all[row] : c.format ? c.format(c.values[row]) : c.values[row]]),
+        ...facts(cols, row),
         ['See also', opLinks(ctx, {program: program ? program.values[row] : '', op: name[row]}, 'hlo_ops')]
       ]),
     });

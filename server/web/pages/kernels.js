@@ -5,11 +5,11 @@ import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
 import {DataTable} from '../lib/table.js';
-import {columns, column} from '../lib/gviz.js';
+import {columns, column, inOrder} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
-import {detail, tableState} from '../lib/detail.js';
+import {detail, facts, tableState} from '../lib/detail.js';
 import {launchQueue} from './launch_queue.js';
 
 const LABELS = {
@@ -70,16 +70,11 @@ export default {
     const chart = parts({label: 'Kernel time', items, format: format.us});
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Where kernel time goes'), chart));
     const all = withUnits(table.columns).map((c) => (c.id === 'occupancy_pct' ? {...c, format: occupancy} : c));
-    const cols = [
-      ...ORDER.map((id) => all.find((c) => c.id === id)).filter(Boolean),
-      ...all.filter((c) => !ORDER.includes(c.id))
-    ];
+    const cols = inOrder(all, ORDER).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
     const side = detail('Kernel');
     const data = new DataTable({
       columns: cols.map((c) => ({
         ...c,
-        title: c.label,
-        label: LABELS[c.id] || c.label,
         hidden: c.id === 'rank',
         width: c.id === 'kernel_name' ? 380 : undefined
       })),
@@ -89,7 +84,7 @@ export default {
       facetColumns: ['is_kernel_using_tensor_core', 'is_op_tensor_core_eligible'],
       ...tableState(ctx, {id: 'total_duration_us', down: true}),
       onOpen: (row) => side.show(name[row], [
-        ...cols.map((c) => [LABELS[c.id] || c.label, c.format ? c.format(c.values[row]) : c.values[row]]),
+        ...facts(cols, row),
         ['See also', h('a', {href: router.link(ctx.session.name, 'trace', {host: ctx.hosts, q: name[row]})}, 'Trace')]
       ]),
     });

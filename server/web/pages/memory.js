@@ -6,7 +6,7 @@ import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {empty} from '../lib/notes.js';
 import {levels, byteTicks, parts} from '../lib/chart.js';
-import {detail, tableState} from '../lib/detail.js';
+import {detail, facts, tableState} from '../lib/detail.js';
 
 const SHOWN = 8;  // ops of the picture
 const num = (x) => Number(x) || 0;
@@ -96,8 +96,7 @@ function peakTable(ctx, a, csv, side) {
     csv,
     facetColumns: ['region', 'dtype'],
     ...tableState(ctx, {id: 'bytes', down: true}),
-    onOpen: (r) => side.show(
-        cols[0].values[r], cols.map((c) => [c.label, c.format ? c.format(c.values[r]) : c.values[r]])),
+    onOpen: (r) => side.show(cols[0].values[r], facts(cols, r)),
     empty: 'Nothing was allocated at the peak.',
   });
 }

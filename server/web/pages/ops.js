@@ -5,11 +5,11 @@ import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
 import {DataTable} from '../lib/table.js';
-import {columns, column} from '../lib/gviz.js';
+import {columns, column, inOrder} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
-import {detail, tableState} from '../lib/detail.js';
+import {detail, facts, tableState} from '../lib/detail.js';
 
 const SHARES = /percent$|utilization$/;
 const RARE = [
@@ -75,17 +75,11 @@ export default {
     if (chart)
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time on the device by type'), chart));
     const order = ['operation', 'type', 'host_or_device', 'occurrences', 'total_time', 'total_self_time'];
-    const all = withUnits(table.columns);
-    const cols = [
-      ...order.map((id) => all.find((c) => c.id === id)).filter(Boolean),
-      ...all.filter((c) => !order.includes(c.id))
-    ];
+    const cols = inOrder(withUnits(table.columns), order).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
     const side = detail('Op');
     const data = new DataTable({
       columns: cols.map((c) => ({
         ...c,
-        title: c.label,
-        label: LABELS[c.id] || c.label,
         hidden: RARE.includes(c.id),
         bar: SHARES.test(c.id) && !/cumulative/.test(c.id),
       })),
@@ -96,7 +90,7 @@ export default {
       ...tableState(ctx, {id: 'total_self_time', down: true}),
       onOpen: (row) =>
           side.show(column(table, 'operation').values[row], [
-        ...cols.map((c) => [LABELS[c.id] || c.label, c.format ? c.format(c.values[row]) : c.values[row]]),
+        ...facts(cols, row),
         ['See also', occurrences(ctx, column(table, 'operation').values[row])]
       ]),
     });

@@ -4,12 +4,12 @@
 import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
-import {columns, column} from '../lib/gviz.js';
+import {columns, column, inOrder} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
 import {roofline} from '../lib/scatter.js';
-import {detail, tableState} from '../lib/detail.js';
+import {detail, facts, tableState} from '../lib/detail.js';
 import {opLinks, plainSource} from '../lib/programs.js';
 
 const MOST_POINTS = 300;
@@ -94,13 +94,10 @@ export default {
     const side = detail('Op');
     const all = withUnits(table.columns.filter((c) => !['step', 'rank', 'include_infeed_outfeed'].includes(c.id)))
                     .map(plainSource);
-    const cols = [
-      ...SHOWN.map((id) => all.find((c) => c.id === id)).filter(Boolean),
-      ...all.filter((c) => !SHOWN.includes(c.id))
-    ];
+    const cols = inOrder(all, SHOWN);
     const program = column(table, 'hlo_module_id');
     const open = (row) => side.show(value('operation', row), [
-      ...cols.map((c) => [c.label, c.all ? c.all[row] : c.format ? c.format(c.values[row]) : c.values[row]]),
+      ...facts(cols, row),
       ['See also', opLinks(ctx, {program: program ? program.values[row] : '', op: value('operation', row)})]
     ]);
     const categories = [...new Set(drawn.map((r) => value('category', r)))];
