@@ -98,8 +98,8 @@ def change_fields(fields, chance):
     if kind <= 2:
         fields[i] = change_value(fields[i], chance)
     elif kind == 3:
-        few = fields[i][1] == 2 and len(fields[i][2]) > MOST_REPEATED
-        fields[i:i] = [list(fields[i])] * (1 if few else chance.choice((1, 1, 100)))
+        large = fields[i][1] == 2 and len(fields[i][2]) > MOST_REPEATED
+        fields[i:i] = [list(fields[i])] * (1 if large else chance.choice((1, 1, 100)))
     elif kind == 4:
         del fields[i]
     elif kind == 5:
