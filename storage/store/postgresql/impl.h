@@ -19,6 +19,12 @@
 
 enum { PG_TOUCHES = 1024, PG_DAMAGED = 64, PG_KEYWORDS = 64 };
 
+// A thread that waits for a reader's connection, on its own stack.
+struct xpl_pg_waiter {
+    struct xpl_pg_waiter *next;
+    struct xpl_pg_conn *c; // handed over to it
+};
+
 struct xpl_pg_store {
     struct xpl_tx tx;
     const struct xpl_pq *pq;
@@ -51,7 +57,8 @@ struct xpl_pg_store {
     xpl_status_t refused; // why the first attempt was the last
     struct xpl_error refusal;
     struct xpl_pg_conn *next_writer; // for the writer
-    struct xpl_pg_conn *idle;
+    struct xpl_pg_conn *idle;        // none while somebody waits
+    struct xpl_pg_waiter *waiting;   // the one that came first, first
     unsigned n_open, n_wanted, epoch;
     uint64_t reader_at_ns; // before that no more readers are opened
     uint8_t secret[XPL_STORE_SECRET];

@@ -36,6 +36,21 @@ static void disconnect_all(struct xpl_pg_conn *c) {
     }
 }
 
+// Gives a connection to who waits longest, and without one to whoever comes next.  The caller holds
+// the mutex.  Threads that ask all the time would take it before a waiter wakes, until its time is
+// over.
+static void offer(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
+    struct xpl_pg_waiter *const first = s->waiting;
+    if (first) {
+        s->waiting = first->next;
+        first->c = c;
+    } else {
+        c->next = s->idle;
+        s->idle = c;
+    }
+    pthread_cond_broadcast(&s->cond);
+}
+
 // Until the keeper has a new connection everything misses, at once.
 static void link_lost(struct xpl_pg_store *s, unsigned epoch, const char *why) {
     pthread_mutex_lock(&s->mu);
@@ -86,17 +101,15 @@ static void use(struct xpl_pg_store *s, struct xpl_pg_conn *c, bool read_only) {
     struct xpl_pg_conn *old = NULL;
     c->timeout_ms = read_only ? READ_MS : WRITE_MS;
     pthread_mutex_lock(&s->mu);
+    c->epoch = s->epoch;
     if (read_only) {
-        c->epoch = s->epoch;
-        c->next = s->idle;
-        s->idle = c;
+        offer(s, c);
         s->n_open++;
     } else {
         old = s->next_writer;
         s->next_writer = c;
         s->n_wanted += s->n_open == 0; // the first lookup finds a connection
     }
-    c->epoch = s->epoch;
     atomic_store(&s->role, read_only ? XPL_STORE_READER : XPL_STORE_WRITER);
     pthread_cond_broadcast(&s->cond);
     pthread_mutex_unlock(&s->mu);
@@ -146,8 +159,7 @@ static void open_reader(struct xpl_pg_store *s, unsigned epoch) {
         c->timeout_ms = READ_MS;
         c->n_statements = &s->statements;
         c->epoch = epoch;
-        c->next = s->idle;
-        s->idle = c;
+        offer(s, c);
     } else if (epoch == s->epoch) {
         s->n_open--;
         s->n_wanted = 0;
@@ -246,16 +258,15 @@ void xpl_pg_link_fini(struct xpl_pg_store *s) {
 
 // ---- readers ----
 
-// An idle connection, or NULL.
-static struct xpl_pg_conn *claim(struct xpl_pg_store *s) {
+// Waits for a connection, behind those that wait already.  The caller holds the mutex.
+static struct xpl_pg_conn *wait_for_reader(struct xpl_pg_store *s) {
     const uint64_t until = xpl_clock_ns() + (uint64_t)READ_MS * 1000000u;
-    struct xpl_pg_conn *c = NULL;
+    struct xpl_pg_waiter me = {0}, **at = &s->waiting;
     bool asked = false;
-    pthread_mutex_lock(&s->mu);
-    while (atomic_load(&s->role) != XPL_STORE_OFF && !s->stop) {
-        c = s->idle;
-        if (c) s->idle = c->next;
-        if (c) break;
+    while (*at)
+        at = &(*at)->next;
+    *at = &me;
+    while (!me.c && atomic_load(&s->role) != XPL_STORE_OFF && !s->stop) {
         const uint64_t now = xpl_clock_ns();
         if (!asked && now >= s->reader_at_ns && s->n_open + s->n_wanted < s->readers) {
             asked = true;
@@ -265,6 +276,21 @@ static struct xpl_pg_conn *claim(struct xpl_pg_store *s) {
         if (now >= until || s->n_open + s->n_wanted == 0) break; // none will come
         (void)xpl_cond_wait_until(&s->cond, &s->mu, until);
     }
+    if (me.c) return me.c;
+    for (at = &s->waiting; *at != &me;)
+        at = &(*at)->next;
+    *at = me.next;
+    return NULL;
+}
+
+// An idle connection, or NULL.
+static struct xpl_pg_conn *claim(struct xpl_pg_store *s) {
+    pthread_mutex_lock(&s->mu);
+    struct xpl_pg_conn *c = atomic_load(&s->role) == XPL_STORE_OFF || s->stop ? NULL : s->idle;
+    if (c)
+        s->idle = c->next;
+    else
+        c = wait_for_reader(s);
     pthread_mutex_unlock(&s->mu);
     return c;
 }
@@ -285,12 +311,11 @@ void xpl_pg_reader_done(struct xpl_pg_store *s, struct xpl_pg_conn *c, enum xpl_
     const bool current = c->epoch == s->epoch;
     const bool keep = usable && current;
     if (keep) {
-        c->next = s->idle;
-        s->idle = c;
+        offer(s, c);
     } else if (current && !lost) {
         s->n_open--;
+        pthread_cond_broadcast(&s->cond);
     }
-    pthread_cond_signal(&s->cond);
     pthread_mutex_unlock(&s->mu);
     if (lost) link_lost(s, c->epoch, c->why);
     if (!keep) xpl_pg_disconnect(c);

@@ -427,6 +427,39 @@ static void test_killed_server(void) {
     xpl_store_close(shared);
 }
 
+static int compare_counts(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// Threads that ask all the time, more of them than connections, let others have their turn: the
+// median lookup waits for about one of each of them.
+static void test_turns(void) {
+    enum { THREADS = 16, LOOKUPS = 41 };
+    pthread_t t[THREADS];
+    uint64_t others[LOOKUPS];
+    shared = open_pg();
+    for (uint64_t i = 0; i < 8; i++)
+        CHECK_EQ(put_n(shared, i, 3000, NULL), XPL_OK);
+    atomic_store(&stop, false);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&t[i], NULL, read_always, (void *)i) == 0);
+    for (size_t i = 0; i < LOOKUPS; i++) {
+        pg_pause_ms(10);
+        const uint64_t before = atomic_load(&asked);
+        CHECK(get_n(shared, i % 8, 3000));
+        others[i] = atomic_load(&asked) - before;
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < THREADS; i++)
+        CHECK(pthread_join(t[i], NULL) == 0);
+    qsort(others, LOOKUPS, sizeof *others, compare_counts);
+    fprintf(stderr, "lookups of others in one: median %" PRIu64 ", at most %" PRIu64 "\n",
+            others[LOOKUPS / 2], others[LOOKUPS - 1]);
+    CHECK(others[LOOKUPS / 2] <= (uint64_t)4 * THREADS);
+    xpl_store_close(shared);
+}
+
 static void test_started_without_server(void) {
     pg_stop(SIGQUIT);
     const uint64_t begin = xpl_clock_ns();
@@ -578,6 +611,7 @@ int main(void) {
                                           test_lease,
                                           test_quiet_maintenance,
                                           test_passwords,
+                                          test_turns,
                                           test_killed_server,
                                           test_started_without_server,
                                           test_few_connections,
