@@ -13,7 +13,7 @@ enum { CANCEL_EVERY = 8192 };
 struct name {
     uint8_t work;    // enum xpl_host_work
     uint8_t compile; // enum xpl_compile_name
-    uint8_t input_wait, is_input, framework_op, memory, runs;
+    uint8_t input_wait, is_input, framework_op, memory, runs, annotation;
     uint8_t layer; // of a framework op
     uint64_t ps[XPL_HOST_LAYERS];
 };
@@ -51,6 +51,7 @@ static bool read_names(struct reader *r) {
             .input_wait = xpl_waits_for_input(name),
             .is_input = xpl_is_input_event(name),
             .runs = xpl_waits_for_ops(name),
+            .annotation = xpl_host_is_annotation(name),
             .framework_op = is_framework_op(name),
             .memory = type == XPL_EVENT_MEMORY_ALLOCATION || type == XPL_EVENT_MEMORY_DEALLOCATION,
             .layer = (uint8_t)xpl_op_layer_of(name),
@@ -250,20 +251,50 @@ static int outer_first(const void *a, const void *b) {
 
 // ---- one launch after the other ----
 
-// What is between launches is part of starting work where there are many of them, close together.
+// What is between launches is part of starting work where there are many of them, close together,
+// but for work of the program that it has named.
 enum { MANY_LAUNCHES = 16 };
 static const uint64_t kLaunchesApart = 1000000000; // ps: 1 ms
+// Runtimes have short events with such names, too, in starting work: "Wait for usage holds" of JAX,
+// "convert_to_tensor" of TensorFlow.
+static const uint64_t kOwnWork = 100000000; // ps: 100 us
 
 struct launch_run {
     struct xpl_span span; // from the first to the last
     uint64_t n, longest;
-    uint32_t md; // of the longest
+    uint32_t md;                  // of the longest
+    uint64_t last;                // begin of the last one
+    XPL_VEC(struct xpl_span) own; // work of the program since the first; by time, apart
 };
 
+static bool add_launch_run(struct reader *r, const struct launch_run *run) {
+    struct xpl_span part = run->span;
+    for (size_t i = 0; i < run->own.n && run->own.v[i].begin < run->span.end; i++) {
+        part.end = run->own.v[i].begin;
+        if (part.begin < part.end && !add_layer(r, XPL_HOST_DISPATCH, run->md, part)) return false;
+        part.begin = run->own.v[i].end;
+    }
+    part.end = run->span.end;
+    return part.begin >= part.end || add_layer(r, XPL_HOST_DISPATCH, run->md, part);
+}
+
 static bool end_launch_run(struct reader *r, struct launch_run *run) {
-    const struct launch_run was = *run;
-    *run = (struct launch_run){.n = 0};
-    return was.n < MANY_LAUNCHES || add_layer(r, XPL_HOST_DISPATCH, was.md, was.span);
+    const bool ok = run->n < MANY_LAUNCHES || add_launch_run(r, run);
+    run->n = run->longest = run->own.n = 0;
+    return ok;
+}
+
+// Notes an event of the main line that ends: between two launches it may be what the device waits
+// for.  One that holds launches is what they are part of.
+static bool add_own_work(struct reader *r, struct launch_run *run, const struct main_event *e) {
+    if (!run->n || e->work != XPL_WORK_OTHER || !r->names[e->md].annotation ||
+        e->span.end - e->span.begin < kOwnWork || run->last >= e->span.begin)
+        return true;
+    while (run->own.n && run->own.v[run->own.n - 1].begin >= e->span.begin)
+        run->own.n--; // inside it
+    struct xpl_span *const slot = xpl_vec_push(r->k->scratch, &run->own);
+    if (slot) *slot = e->span;
+    return slot != NULL;
 }
 
 // A launch that is in no other one.
@@ -272,8 +303,9 @@ static bool add_to_launch_run(struct reader *r, struct launch_run *run,
     if (run->n && e->span.begin > run->span.end && e->span.begin - run->span.end > kLaunchesApart &&
         !end_launch_run(r, run))
         return false;
-    if (!run->n++) run->span.begin = e->span.begin;
+    if (!run->n++) run->span = e->span;
     if (e->span.end > run->span.end) run->span.end = e->span.end;
+    run->last = e->span.begin;
     if (e->span.end - e->span.begin > run->longest) {
         run->longest = e->span.end - e->span.begin;
         run->md = e->md;
@@ -307,7 +339,8 @@ static bool write_main(struct reader *r, struct main_stack *s, uint64_t until) {
 
 static bool close_until(struct reader *r, struct main_stack *s, uint64_t until) {
     while (s->v.n && s->v.v[s->v.n - 1].span.end <= until) {
-        if (!write_main(r, s, s->v.v[s->v.n - 1].span.end)) return false;
+        const struct main_event *const e = &s->v.v[s->v.n - 1];
+        if (!write_main(r, s, e->span.end) || !add_own_work(r, &s->launches, e)) return false;
         s->v.n--;
     }
     return write_main(r, s, until);

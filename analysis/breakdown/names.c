@@ -257,6 +257,12 @@ enum xpl_compile_name xpl_compile_name_of(xpl_str_t name) {
                : XPL_NO_COMPILE;
 }
 
+// Names of the runtimes' own have colons or brackets.
+bool xpl_host_is_annotation(xpl_str_t name) {
+    return name.len && name.ptr[0] != '$' && !xpl_str_has(name, XPL_STR("::")) &&
+           !xpl_str_has(name, XPL_STR("("));
+}
+
 enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     if (name.len == 0) return XPL_WORK_OTHER;
     if (name.ptr[0] == '$') return python_work(name);
@@ -267,8 +273,7 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     if (has_any(name, kCopies, COUNT(kCopies))) return XPL_WORK_COPY;
     if (has_any(name, kFetches, COUNT(kFetches))) return XPL_WORK_FETCH;
     if (has_any(name, kLaunches, COUNT(kLaunches))) return XPL_WORK_LAUNCH;
-    // Names of the runtimes' own have colons or brackets; the rest may be a person's.
-    if (xpl_str_has(name, XPL_STR("::")) || xpl_str_has(name, XPL_STR("("))) return XPL_WORK_OTHER;
+    if (!xpl_host_is_annotation(name)) return XPL_WORK_OTHER;
     if (is_checkpoint_name(name)) return XPL_WORK_CHECKPOINT;
     return is_input_name(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
 }

@@ -12,6 +12,7 @@ Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line:
     tiny          very many programs of almost no work each
     tiny_python   the same, while the profiler traces Python too
     tiny_eager    ops of almost no work one by one, with no jit around them, while it traces Python
+    augment       Python that works in a TraceAnnotation between small programs, more than one in a millisecond
     gather        reads a table in random order, a number at a time
     fetch         each step puts a batch on the device that lies there in the other order
     outlier       three steps that do much more
@@ -170,6 +171,21 @@ def tiny_eager(lost):
     return one
 
 
+def augment(lost):
+    """The device waits for Python, which has begun no program."""
+    step, x = jax.jit(lambda x: jnp.tanh(x @ x)), data(32)
+
+    def one(_):
+        for _ in range(25):
+            begin = time.perf_counter()
+            with jax.profiler.TraceAnnotation("augment"):
+                while time.perf_counter() - begin < 0.0006:
+                    pass
+            lost.seconds += time.perf_counter() - begin
+            step(x).block_until_ready()
+    return one
+
+
 def gather(lost):
     table = jnp.zeros(1 << 28, jnp.uint8)  # more than caches keep, so that two or four cores do not make up for it
     index = jax.random.randint(jax.random.key(0), (1 << 21,), 0, table.size)
@@ -310,7 +326,7 @@ def straggler(lost, slow):
     return one
 
 
-CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, debug_print, tiny, tiny_eager, gather, fetch, outlier, checkpoint, healthy,
+CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, debug_print, tiny, tiny_eager, augment, gather, fetch, outlier, checkpoint, healthy,
                                  healthy_scan, healthy_train, healthy_conv, healthy_ahead, healthy_sort,
                                  healthy_rows)}
 CASES.update(healthy_python=healthy, healthy_unmarked=healthy, tiny_python=tiny)

@@ -25,11 +25,13 @@ SLOW = {
     "tiny": ("launch_bound", None),
     "tiny_python": ("launch_bound", None),
     "tiny_eager": ("launch_bound", None),
+    "augment": ("host_bound", 15),
     "gather": ("far_from_roofline", 25),
     "fetch": ("host_copies", 20),
     "outlier": ("step_outliers", 20),
     "checkpoint": ("checkpoint", 15),
 }
+NAMED = {"augment": "augment", "loader": "load_batch"}  # annotations in which the device waits most
 HEALTHY = ("healthy", "healthy_scan", "healthy_python", "healthy_unmarked", "healthy_train", "healthy_conv", "healthy_ahead",
            "healthy_sort", "healthy_rows")
 RANKS = 4  # of the program whose last process is late
@@ -66,6 +68,7 @@ def judge_slow(case, answer, measured, said):
     assert answer["framework"] == "jax" and answer["steps"] == 12, answer
     first = answer["findings"][0]
     assert first["kind"] == kind and "tf.data" not in first["advice"], said
+    assert case not in NAMED or first["ops"][0]["name"] == NAMED[case], first
     lost = 100 * measured["lost_ms"] / measured["wall_ms"]
     assert first["share_percent"] > 33 if points is None else abs(first["share_percent"] - lost) <= points, said
 

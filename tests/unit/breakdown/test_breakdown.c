@@ -250,6 +250,63 @@ static void test_dispatch(void) {
     check_dispatch(7, 1100, 10 * 7 * 40, 10 * (9000 - 7 * 50));   // too far apart
 }
 
+static const char *first_evidence(const struct xpl_time_breakdown *b, enum xpl_time_cause cause) {
+    for (size_t i = 0; i < b->evidence.n; i++)
+        if (b->evidence.v[i].cause == cause) return b->evidence.v[i].name.ptr;
+    return "";
+}
+
+// An event between launches: when it begins, of the launch's begin, and what lies inside it.
+struct between {
+    const char *name;
+    int64_t from_us, us;
+    const char *inside;
+    const char *host; // what the device waits for most; NULL: what it waits for is launches
+};
+
+static void check_between(const struct between *c) {
+    enum { LAUNCHES = 20, APART_US = 400, LAUNCH_US = 40, OP_US = 10 };
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "$train.py:9 one", i, 0, 9000);
+        for (int k = 0; k < LAUNCHES; k++) {
+            const int64_t us = k * APART_US;
+            slow_host(&s, "PjitFunction(step)", i, us, LAUNCH_US);
+            slow_op(&s, "fusion.1", i, us + LAUNCH_US, OP_US);
+            slow_host(&s, c->name, i, us + c->from_us, c->us);
+            if (c->inside) slow_host(&s, c->inside, i, us + c->from_us + 10, c->us - 20);
+        }
+        slow_op(&s, "fusion.2", i, 9000, 1000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    const int64_t own = c->host ? (LAUNCHES - 1) * c->us : 0,
+                  rest = 9000 - (LAUNCHES - 1) * APART_US - LAUNCH_US - OP_US,
+                  all = 9000 - LAUNCHES * OP_US;
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), SLOW_STEPS * (own + rest));
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), SLOW_STEPS * (all - own - rest));
+    if (c->host) CHECK_STR(first_evidence(b, XPL_TIME_HOST), c->host);
+    done(&space, &arena);
+}
+
+// Of that, work that the program has named is its own: no launch waits there for another.
+static void test_own_work(void) {
+    static const struct between cases[] = {
+        {"augment", 60, 300, NULL, "augment"},
+        {"augment", 60, 300, "rotate", "rotate"},
+        {"augment", 60, 300, "$job.py:7 rotate", "$job.py:7 rotate"},
+        {"augment", 60, 99, NULL, NULL},           // as short as events of the runtimes
+        {"augment", 390, 380, NULL, NULL},         // holds the next launch
+        {"$job.py:7 rotate", 60, 300, NULL, NULL}, // may be what the launch needs
+        {"Client::Prepare", 60, 300, NULL, NULL},  // the runtime's
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_between(&cases[i]);
+}
+
 // A fetch waits for the ops first: only where it ends before the next one begins does it copy.
 // Copies on other threads count while the main one waits.
 static void test_copies(void) {
@@ -641,6 +698,7 @@ int main(void) {
     test_loader_apart();
     test_keras_input();
     test_dispatch();
+    test_own_work();
     test_copies();
     test_early_loader();
     test_unrecorded_ops();
