@@ -6,6 +6,7 @@ else differs, the difference is excluded under that name.  They are tried one by
 """
 import collections
 import copy
+import math
 
 from compare import compare, parse
 from hash_order import framework_types
@@ -109,6 +110,50 @@ def hide_types(t, columns, open_types):
             continue
         if cells[kind].get("v") in open_types.get(cells[name].get("v"), ()):
             cells[kind] = None
+
+
+COPIES = ("MemcpyHToD", "MemcpyDToH", "MemcpyDToD", "MemcpyHToH")
+NAME_AND_SUMS = {
+    "framework_op_stats": ("operation", ("occurrences", "total_time", "total_self_time", "host_total_self_time_percent")),
+    "input_pipeline_analyzer": ("opName", ("count", "timeInMs", "timeInPercent", "selfTimeInMs", "selfTimeInPercent")),
+}
+PLACE_IN_TABLE = ("rank", "device_cumulative_total_self_time_percent", "Host_cumulative_total_self_time_percent")
+
+
+def copy_rows(tool, expected, got, given):
+    """XProf keys the host's events that are named as copies by a number that it never sets, so that those of one name are one row or
+    two by what was read before them.  Ours are one, with the same sums."""
+    if tool not in NAME_AND_SUMS:
+        return None
+    name, sums = NAME_AND_SUMS[tool]
+    apart = [take_copies(x, name, sums) for x in (expected, got)]
+    if not any(len(rows) > 1 for rows in apart[0].values()) or any(len(rows) > 1 for rows in apart[1].values()):
+        return None
+    totals = [{k: [math.fsum(column) for column in zip(*rows)] for k, rows in x.items()} for x in apart]
+    if totals[0].keys() != totals[1].keys() or not all(
+            math.isclose(a, b, rel_tol=1e-9) for k in totals[0] for a, b in zip(totals[0][k], totals[1][k])):
+        return None
+    return expected, got
+
+
+def take_copies(tables, name, sums):
+    """Takes the host's copies out of the tables that have them, and out of the others' rows their place; returns the sums of each by table
+    and name."""
+    out = collections.defaultdict(list)
+    for i, t in enumerate(tables):
+        ids = [c.get("id") for c in t.get("cols", [])] if isinstance(t, dict) else []
+        if not {name, *sums} <= set(ids):
+            continue
+        where = ids.index("host_or_device") if "host_or_device" in ids else None
+        kept = []
+        for row in t["rows"]:
+            v = [c.get("v") for c in row["c"]]
+            if v[ids.index(name)] in COPIES and (where is None or v[where] == "Host"):
+                out[i, v[ids.index(name)]].append([v[ids.index(c)] for c in sums])
+            else:
+                kept.append({**row, "c": [None if ids[k] in PLACE_IN_TABLE else c for k, c in enumerate(row["c"])]})
+        t["rows"] = kept
+    return out
 
 
 LAUNCH_STATS = "Launch Stats for "
@@ -239,7 +284,7 @@ def trace_search(tool, expected, got, given):
     return expected, got
 
 
-PREDICATES = [tensor_patterns, suggestion_text, counter_descriptions, truncated_sums, framework_type, trace_rows, trace_search]
+PREDICATES = [tensor_patterns, suggestion_text, counter_descriptions, truncated_sums, framework_type, copy_rows, trace_rows, trace_search]
 
 
 def excuse(tool, expected, got, paths, options=None):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Small profiles on which the order of a hash table in XProf decides the answer, and their neighbours on which it does not.
+"""Small profiles on which the order of a hash table in XProf decides the answer, or a number that it never sets, and neighbours on which not.
 
     hash_order_cases.py --build BUILD
 
@@ -173,6 +173,36 @@ def check_types(checks, xprof, folder):
         checks.check(f"type of {text!r}", [kind or "Unknown", name] == cells[2:4], cells[2:4])
 
 
+def host_profile(*events):
+    """Events of a host's thread, one after the other, each with a name of its own."""
+    space = pb.XSpace()
+    plane = Plane(space, "/host:CPU")
+    line = plane.p.lines.add(id=6, name="a thread")
+    for i, name in enumerate(events):
+        plane.entry(i + 1, name)
+        line.events.add(metadata_id=i + 1, offset_ps=i * 2000000, duration_ps=1000000 + i)
+    return space
+
+
+COPY, OP = "MemcpyHToD", "a/b:Add"
+
+
+def check_copies(checks, judge, folder):
+    """Events that are named as copies are two rows in XProf when one was read first and one after an op; sums that differ are none of that."""
+    for events, excused in (([COPY, OP, COPY], "copy_rows"), ([OP, COPY, COPY], ""), ([COPY, COPY], ""), ([OP, COPY], "")):
+        for tool in differences.NAME_AND_SUMS:
+            v = judge.ask(tool, [write(folder, host_profile(*events))], {})
+            kind = "excluded" if excused else "equal"
+            checks.check(f"copies {events} in {tool}", (v.kind, v.name or "") == (kind, excused), f"{v.kind} {v.name} {v.lines[:2]}")
+    path = write(folder, host_profile(COPY, OP, COPY))
+    _, expected = judge.xprof.ask("input_pipeline_analyzer", [path], {})
+    _, got = judge.ours.ask("input_pipeline_analyzer", [path], EXACT)
+    wrong = json.loads(got)
+    for row in wrong[2]["rows"]:
+        row["c"][1]["v"] += 1
+    checks.check("copies counted wrong are not excused", differences.excuse("input_pipeline_analyzer", expected, json.dumps(wrong).encode(), [path]) == "")
+
+
 def check_not_excused(checks, judge, folder):
     """Answers that no order gives are not excused."""
     path = write(folder, CASES["two programs"][0])
@@ -221,6 +251,7 @@ def main():
             judge = Judge(xprof, Ours(a.build, folder), scratch=folder, retries=0)
             ask_all(checks, judge, folder)
             check_both_seen(checks, xprof, folder)
+            check_copies(checks, judge, folder)
             check_types(checks, xprof, folder)
             check_not_excused(checks, judge, folder)
             check_oracle(checks, os.path.dirname(os.path.dirname(judge.ours.program)), folder)
