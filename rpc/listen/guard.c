@@ -213,6 +213,7 @@ static enum xpl_rpc_guard_verdict check_held(struct xpl_rpc_guard *g,
     const size_t all = atomic_load(&shared->held), leaving = atomic_load(&shared->leaving);
     if (all > leaving + XPL_RPC_GUARD_ALL_BYTES && g->held > XPL_RPC_GUARD_MANY_BYTES)
         return XPL_RPC_GUARD_HELD;
+    if (all > XPL_RPC_GUARD_FULL_BYTES) return XPL_RPC_GUARD_HELD;
     if (all <= leaving + XPL_RPC_GUARD_CROWDED_BYTES) return XPL_RPC_GUARD_FINE;
     return make_room(g, shared) ? XPL_RPC_GUARD_FINE : XPL_RPC_GUARD_HELD;
 }

@@ -31,11 +31,14 @@ enum {
     // are more than the first, a connection that has more than the second is closed.  When they are
     // more than the third and one that has more than the fourth sends more, those are closed whose
     // messages began first, whoever sends: a client that goes on is no hostage of those that do
-    // not.  An import's messages are of 1 MiB, other requests of less than 64 KiB.
+    // not.  What those have is still there until gRPC finds the end, which takes it a while when
+    // it has hundreds of others to read: with more than FULL in all, who sends is closed at once.
+    // An import's messages are of 1 MiB, other requests of less than 64 KiB.
     XPL_RPC_GUARD_ALL_BYTES = 32 << 20,
     XPL_RPC_GUARD_MANY_BYTES = 2 << 20,
     XPL_RPC_GUARD_CROWDED_BYTES = 64 << 20,
     XPL_RPC_GUARD_FEW_BYTES = 64 << 10,
+    XPL_RPC_GUARD_FULL_BYTES = 96 << 20,
 };
 
 enum xpl_rpc_guard_verdict {

@@ -206,6 +206,19 @@ static enum xpl_rpc_guard_verdict send_part(struct xpl_rpc_guard *g, struct clie
     return v;
 }
 
+// While those that leave still have theirs, all together are bounded.
+static void expect_full(struct xpl_rpc_guard *g, struct client *c) {
+    const size_t more = XPL_RPC_GUARD_FULL_BYTES - atomic_load(&c->shared.held);
+    atomic_fetch_add(&c->shared.held, more);
+    atomic_fetch_add(&c->shared.leaving, more);
+    CHECK_EQ(send_part(g, c, XPL_RPC_GUARD_FEW_BYTES), XPL_RPC_GUARD_FINE);
+    uint8_t byte = 0;
+    CHECK_EQ(xpl_rpc_guard_feed(g, &byte, 1, c->now_ns, &c->shared), XPL_RPC_GUARD_HELD);
+    atomic_fetch_sub(&c->shared.held, more);
+    atomic_fetch_sub(&c->shared.leaving, more);
+    xpl_rpc_guard_fini(g, &c->shared);
+}
+
 // Where there is no room, those go that began first, and not who sends.
 static void test_oldest_go(void) {
     struct client *const c = connected();
@@ -226,6 +239,9 @@ static void test_oldest_go(void) {
     CHECK(n_ended == 2 && ended[0] == &g[0] && ended[1] == &g[2]);
     CHECK_EQ(atomic_load(&c->shared.leaving), 1600000);
     uint8_t byte = 0;
+    struct xpl_rpc_guard late;
+    skip_preface(&late, c);
+    expect_full(&late, c);
     CHECK_EQ(xpl_rpc_guard_feed(&g[0], &byte, 1, c->now_ns, &c->shared), XPL_RPC_GUARD_HELD);
     // There is room without those that leave; and when none can be ended, the one that sends is.
     CHECK_EQ(xpl_rpc_guard_feed(&g[3], &byte, 1, c->now_ns, &c->shared), XPL_RPC_GUARD_FINE);
