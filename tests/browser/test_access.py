@@ -53,6 +53,7 @@ MORE = (
     (GPU, "tool:event_time_fraction_analyzer", ""),
     (GPU, "tool:events", ""),
     (GPU, "tool:kernel_utilization", ""),
+    ("made/counters", "memory", ""),  # of which nothing is recorded
     (GPU, "tool:launches", ""),
     ("made/slices", "tool:megascale_stats", ""),
     ("made/counters", "tool:perf_counters", ""),

@@ -5,7 +5,10 @@ import copy
 import csv
 import io
 import json
+import pathlib
 import re
+import subprocess
+import sys
 
 from harness import BUNDLES, HOSTILE, fetch, wait_until
 
@@ -626,6 +629,25 @@ def memory_page(tab):
     assert "No allocations" in tab.page.inner_text("main")
 
 
+def memory_untold(tab):
+    """A profile without the host's threads is none that failed: the page says what is missing and how to get it."""
+    tab.session("made/counters", "memory")
+    assert tab.page.locator(".problem").count() == 0 and tab.page.inner_text("h1") == "Memory"
+    said = tab.page.inner_text(".empty")
+    assert "No memory in this profile" in said and "of host has no threads" in said, said
+    option = re.search("xplanectl capture (--[a-z-]+) 2", said)
+    build = pathlib.Path(sys.argv[1])
+    out = subprocess.run([build / "cli" / "xplanectl", "capture", "--help"], capture_output=True, text=True, timeout=20)
+    assert option and option[1] in out.stdout, (said, out)
+    # Any other refusal is still one.
+    tab.answer("memory_profile", lambda q: (409, {"error": {"code": "FAILED_PRECONDITION", "message": "not of this kind"}}))
+    tab.session("made/counters", "memory")
+    assert "not of this kind" in tab.page.inner_text(".problem")
+
+
+memory_untold.allow = ["Failed to load resource"]
+
+
 def input_page(tab):
     tab.session(TF, "input")
     assert "input-bound" in tab.page.inner_text(".verdict")
@@ -646,6 +668,30 @@ def hosts_choice(tab):
     tab.page.wait_for_selector("h1 >> text=Overview")
     tab.page.go_back()
     wait_until("back to all hosts", lambda: "host" not in tab.params())
+
+
+def one_host_at_a_time(tab):
+    """A tool that answers for one host is asked for the first, which the choice shows, until another is chosen."""
+    asked = []
+    tab.page.on("request", lambda r: asked.append(r.url) if "tool=kernel_utilization" in r.url else None)
+    tab.session(HOSTS, "tool:kernel_utilization")
+    assert tab.page.locator(".problem").count() == 0 and tab.page.inner_text("h1") == "kernel utilization"
+    assert tab.page.input_value("#host-choice") == tab.params()["host"] == "host-0.cluster.local"
+    assert "host=host-0.cluster.local" in tab.page.get_attribute("a[download]", "href")
+    tab.page.select_option("#host-choice", "host-2.cluster.local")
+    wait_until("another host is asked for", lambda: "host=host-2.cluster.local" in asked[-1])
+    tab.ready()
+    assert tab.page.input_value("#host-choice") == "host-2.cluster.local"
+    tab.page.select_option("#host-choice", "")  # all of them
+    wait_until("the first again", lambda: "host=host-0.cluster.local" in asked[-1])
+    tab.ready()
+    assert tab.page.input_value("#host-choice") == "host-0.cluster.local" and all("host=" in url for url in asked), asked
+    assert tab.page.locator(".problem").count() == 0
+    # Tools that combine hosts are asked for all of them, and so is one of a session of one host.
+    tab.session(HOSTS, "tool:pod_viewer")
+    assert "host" not in tab.params() and tab.page.input_value("#host-choice") == ""
+    tab.session(GPU, "tool:kernel_utilization")
+    assert "host" not in tab.params() and "host=" not in asked[-1] and tab.page.locator(".problem").count() == 0
 
 
 def themes(tab):
@@ -1066,8 +1112,10 @@ TESTS = [
     roofline_of_a_cpu,
     peaks_of_a_cpu,
     memory_page,
+    memory_untold,
     input_page,
     hosts_choice,
+    one_host_at_a_time,
     themes,
     accessible,
     keyboard_only,

@@ -9,6 +9,8 @@ import {levels, byteTicks, parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
 
 const SHOWN = 8;  // ops of the picture
+const HOW_TO_RECORD =
+    'Capture again with the host tracer at level 2, its default: xplanectl capture --host-tracer 2, or host_tracer_level of jax.profiler.ProfileOptions and tf.profiler.experimental.ProfilerOptions.';
 const num = (x) => Number(x) || 0;
 
 function timeline(name, a) {
@@ -105,13 +107,13 @@ export default {
   title: 'Memory',
   tool: 'memory_profile',
   async render(ctx) {
-    // The tool answers for one host.
-    const host = ctx.hosts[0] || ctx.session.hosts[0].name;
-    if (ctx.session.hosts.length > 1 && !ctx.hosts.length) ctx.update({host});
-    const choice = document.getElementById('host-choice');
-    if (choice) choice.value = host;
-    const data =
-        await ctx.load('memory_profile', {}, ctx.session.hosts.length > 1 || ctx.hosts.length ? [host] : []);
+    const hosts = ctx.oneHost(), host = hosts[0] || ctx.session.hosts[0]?.name || '';
+    let untold = false;
+    const data = await ctx.load('memory_profile', {}, hosts).catch((e) => {
+      if (e.code !== 'FAILED_PRECONDITION' || !e.message.includes('has no plane /host:CPU')) throw e;
+      untold = true;  // the tool has no answer, as XProf has none; of a page that is no error
+      return null;
+    });
     const per = (data && data.memoryProfilePerAllocator) || {};
     const ids = (data && data.memoryIds && data.memoryIds.length ? data.memoryIds : Object.keys(per))
                     .filter((id) => per[id]);
@@ -123,6 +125,10 @@ export default {
         ids.map((id) => h('option', {value: id}, id)));
     ctx.root.append(h('div', {class: 'title'}, h('h1', {}, 'Memory'), ids.length > 1 ? select : '',
         ctx.session.hosts.length > 1 ? h('span', {class: 'muted'}, host) : ''));
+    if (untold) {
+      ctx.root.append(empty('No memory in this profile', `The profile of ${host} has no threads of the host (plane /host:CPU), where allocators report.`, HOW_TO_RECORD));
+      return;
+    }
     if (!ids.length) {
       ctx.root.append(empty('No allocations in this profile',
           'Allocators report to the profiler on GPUs and where TensorFlow allocates; JAX on CPU does not record any.'));

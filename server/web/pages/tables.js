@@ -37,8 +37,9 @@ export default {
       if (k.startsWith('o.')) options[k.slice(2)] = v;
     // Reports of IREE are lines for programs unless they are asked for as text; one of them is a trace.
     if (/^iree_(?!export$|run_)/.test(name)) options.format ??= 'text';
+    const hosts = ctx.tools.find((t) => t.name === name)?.one_host ? ctx.oneHost() : ctx.hosts;
     let text;
-    const data = await ctx.load(name, options).catch((e) => {
+    const data = await ctx.load(name, options, hosts).catch((e) => {
       if (e.code !== 'NOT_JSON') throw e;
       text = e.text;
       return null;  // nothing to make tables of
@@ -61,7 +62,7 @@ export default {
                  empty('No table of this tool', 'Its answer can be downloaded as it is.'),
           h('p', {},
               h('a', {
-                href: api.address('tool', api.toolQuery(ctx.session.name, name, ctx.hosts, options)).href,
+                href: api.address('tool', api.toolQuery(ctx.session.name, name, hosts, options)).href,
                 download: data === null ? name : `${name}.json`
               },
                   'Download the answer')));
