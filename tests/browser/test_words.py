@@ -70,16 +70,26 @@ def words_of_the_device(tab):
 
 def advice_fits_the_framework(tab):
     """No advice about tf.data for a JAX program, in any page; TensorFlow's stays, as text and not as HTML."""
-    told = ("tf.data", "TF Profiler", "TF2 Profiler", "<a ")
+    told = ("tf.data", "TF Profiler", "TF2 Profiler", "<a ", "num_parallel_calls")
     assert tool_answer(tab, HOSTS, "findings")["framework"] == "jax"
     tab.session(HOSTS, "input")
     wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
+    # Advice for anybody stays where one line beside it is TensorFlow's.
+    assert [x.split(":")[0] for x in tab.texts("main li") if ":" in x] == ["Enqueuing data"], tab.texts("main li")
     tab.session(HOSTS, "overview")
     wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
     assert "Next steps for reducing the Device time" in tab.page.inner_text(".next")
     assert all(tab.texts(".next li")), "no tip without a text"
     tab.session(TF, "input")
     assert "tf.data API" in tab.page.inner_text("main")
+    assert len([x for x in tab.texts("main li") if "data" in x and ":" in x]) == 5, tab.texts("main li")
+    answer = tool_answer(tab, HOSTS, "input_pipeline_analyzer")
+    for table in answer:
+        if [c["id"] for c in table["cols"]] == ["link"]:
+            table["rows"] = table["rows"][1:]
+    tab.answer("input_pipeline_analyzer", lambda q: answer)
+    tab.session(HOSTS, "input")
+    wait_until("where nothing is left no heading is", lambda: "What can be done" not in tab.page.inner_text("main"))
     # As long as findings are not there, XProf's sentence is text, too, and fits a narrow page.
     tab.page.set_viewport_size({"width": 400, "height": 860})
     tab.answer("findings", lambda q: (503, {"error": {"code": "UNAVAILABLE", "message": "later"}}))

@@ -9,7 +9,7 @@ import {columns, column} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
-import {aboutInput, isForeign} from './verdict.js';
+import {aboutInput, dropForeign} from './verdict.js';
 import {parts} from '../lib/chart.js';
 
 const SHARES = {timeInPercent: 'Share of input time', selfTimeInPercent: 'Own share of input time'};
@@ -25,13 +25,13 @@ export default {
     ctx.root.append(h('h1', {}, 'Input pipeline'));
     if (step && step.props.input_conclusion) {
       const said = h('p', {}, step.props.input_conclusion);
-      const todo = step.length && step.props.summary_nextstep ?
-          h('p', {class: 'muted'}, plain(step.props.summary_nextstep).text) :
-          '';
+      const what = step.length ? step.props.summary_nextstep || '' : '';
+      const todo = what ? h('p', {class: 'muted'}, plain(what).text) : '';
       ctx.root.append(h('section', {class: 'card verdict'}, said, todo));
       found.then((f) => {  // later, where nobody asked before: the page does not wait
         const text = aboutInput(step.props.input_conclusion, f);
-        if (todo && (text !== step.props.input_conclusion || isForeign(todo.textContent, f))) todo.remove();
+        if (todo && text !== step.props.input_conclusion) todo.remove();
+        if (todo) dropForeign(todo, [{said: what, element: todo}], f);
         said.textContent = text;
       });
     }
@@ -71,10 +71,10 @@ export default {
           'section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Input ops on the host'), table.element));
     }
     if (advice && advice.length && step && step.length) {
-      const card = h('section', {class: 'card'}, h('h2', {}, 'What can be done'),
-          h('ul', {}, advice.columns[0].values.map((v) => h('li', {}, plain(v).text))));
+      const items = advice.columns[0].values.map((v) => ({said: v, element: h('li', {}, plain(v).text)}));
+      const card = h('section', {class: 'card'}, h('h2', {}, 'What can be done'), h('ul', {}, items.map((x) => x.element)));
       ctx.root.append(card);
-      found.then((f) => isForeign(card.textContent, f) && card.remove());
+      found.then((f) => dropForeign(card, items, f));
     }
     const d = diagnostics(all.find((t) => column(t, 'severity')));
     if (d) ctx.root.append(d);

@@ -7,7 +7,7 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
-import {aboutInput, isForeign, verdict} from './verdict.js';
+import {aboutInput, dropForeign, verdict} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -151,17 +151,14 @@ function next(ctx, recommendation, done) {
       if (hidden.includes(t)) return;
       const title = plain(group ? group.values[i] : t).text;
       if (!groups.has(title)) groups.set(title, []);
-      groups.get(title).push(tip(ctx, text.values[i]));
+      groups.get(title).push({said: text.values[i], element: tip(ctx, text.values[i])});
     });
   }
   const lead = h('p', {class: 'lead'}, said[0]);
-  const tips = [...groups].map(([title, items]) => ({items, element: h('div', {}, h('h3', {}, title), h('ul', {}, items))}));
+  const tips = [...groups].map(([title, items]) => ({items, element: h('div', {}, h('h3', {}, title), h('ul', {}, items.map((x) => x.element)))}));
   done.then((found) => {
     lead.textContent = aboutInput(said[0] || '', found);
-    for (const {items, element} of tips) {
-      const foreign = items.filter((x) => isForeign(x.textContent, found));
-      for (const x of foreign.length < items.length ? foreign : [element]) x.remove();
-    }
+    for (const {items, element} of tips) dropForeign(element, items, found);
   });
   return h('section', {class: 'card next', 'aria-labelledby': 'next'},
       h('h2', {id: 'next'}, 'What to do next'), said.length ? lead : '', said.slice(1).map((x) => h('p', {}, x)),

@@ -227,9 +227,13 @@ export function aboutInput(sentence, found) {
       sentence;
 }
 
-// Whether advice is TensorFlow's alone, and FOUND says that the program is of another framework.
-export function isForeign(advice, found) {
-  return /tf\.data|TF2? Profiler/.test(advice) && Boolean(found?.framework) && found.framework !== 'tensorflow';
+// Removes from ITEMS, [{said: advice as XProf has it, element}], those whose advice is TensorFlow's alone when FOUND says
+// that the program is of another framework; WHOLE goes when nothing of it is left.
+export function dropForeign(whole, items, found) {
+  if (!found?.framework || found.framework === 'tensorflow') return;
+  const foreign = items.filter(({said}) => /tf\.data|TF2? Profiler|tensorflow\.org/.test(said));
+  if (foreign.length === items.length) whole.remove();
+  for (const {element} of foreign) element.remove();
 }
 
 // Starts to ask; {first, rest, done}: two places, which fill when the answers are there, and what findings answered
