@@ -227,6 +227,32 @@ def input_verdicts_agree(tab):
     wait_until("what is waited for", lambda: tab.page.inner_text(".verdict p") == said)
 
 
+def whose_verdict(tab):
+    """XProf's verdict on input is called XProf's, with the reason, where findings say otherwise, and only there."""
+    for page, place in (("overview", ".next"), ("input", ".verdict")):
+        def shown(session):
+            tab.session(session, page)
+            tab.page.wait_for_load_state("networkidle")  # findings may come behind the page
+            return tab.page.inner_text(place)
+
+        tab.context.unroute_all()
+        said = shown(ODD)  # of which findings leave nothing unexplained
+        assert "POTENTIALLY input-bound" in said and "This sentence is XProf’s, to which all time that it cannot name" in said, said
+        assert said.index("POTENTIALLY") < said.index("This sentence is XProf’s") and said.count("XProf’s") == 1, said
+        for session in (TF, "cpu/jax_8dev_shardmap", "cpu/jax_sparse_45s"):  # a wait, "NOT input-bound", idle and unknown why
+            said = shown(session)
+            assert "input-bound" in said and "XProf’s" not in said, (session, said)
+        # XProf says that much, or more, is input.
+        answer = tool_answer(tab, ODD, "overview_page" if page == "overview" else "input_pipeline_analyzer")
+        text = json.dumps(answer).replace("POTENTIALLY", "HIGHLY")
+        tab.answer("overview_page" if page == "overview" else "input_pipeline_analyzer", lambda q: text)
+        said = shown(ODD)
+        assert "HIGHLY input-bound" in said and "XProf’s, to which what the host does for input" in said, said
+        # Of a profile without devices nothing is found, which contradicts nothing.
+        tab.answer("findings", lambda q: {"framework": "jax", "devices": 0, "hosts": 1, "findings": []})
+        assert "XProf’s" not in shown(ODD)
+
+
 def overview_without_steps(tab):
     tab.session(GPU, "overview")
     assert "No steps in this profile" in tab.page.inner_text("main")
@@ -1097,6 +1123,7 @@ TESTS = [
     overview_all_steps,
     overview_nothing_found,
     input_verdicts_agree,
+    whose_verdict,
     overview_without_steps,
     ops_table,
     ops_scrolls_to_the_end,

@@ -9,7 +9,7 @@ import {columns, column} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
-import {aboutInput, dropForeign} from './verdict.js';
+import {aboutInput, dropForeign, remark} from './verdict.js';
 import {parts} from '../lib/chart.js';
 
 const SHARES = {timeInPercent: 'Share of input time', selfTimeInPercent: 'Own share of input time'};
@@ -33,6 +33,7 @@ export default {
         if (todo && text !== step.props.input_conclusion) todo.remove();
         if (todo) dropForeign(todo, [{said: what, element: todo}], f);
         said.textContent = text;
+        remark(said, step.props.input_conclusion, f);
       });
     }
     if (step && step.length) {

@@ -7,7 +7,7 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
-import {aboutInput, dropForeign, verdict} from './verdict.js';
+import {aboutInput, dropForeign, remark, verdict} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -158,6 +158,7 @@ function next(ctx, recommendation, done) {
   const tips = [...groups].map(([title, items]) => ({items, element: h('div', {}, h('h3', {}, title), h('ul', {}, items.map((x) => x.element)))}));
   done.then((found) => {
     lead.textContent = aboutInput(said[0] || '', found);
+    remark(lead, said[0] || '', found);
     for (const {items, element} of tips) dropForeign(element, items, found);
   });
   return h('section', {class: 'card next', 'aria-labelledby': 'next'},

@@ -227,6 +227,18 @@ export function aboutInput(sentence, found) {
       sentence;
 }
 
+// Where XProf's SENTENCE, which PLACE shows, says of input what FOUND does not: behind it whose it is, and why they differ.
+// Time that is idle for no known reason may be input.
+export function remark(place, sentence, found) {
+  const [, how, percent] = /(HIGHLY|MODERATELY|POTENTIALLY) input-bound because ([\d.]+)%/.exec(sentence) || [];
+  const share = (kind) => found.findings.find((f) => f.kind === kind)?.share_percent || 0;
+  if (!how || !found?.devices || share('input_wait') > 0 || share('idle_unknown') >= Number(percent)) return;
+  const why = how === 'POTENTIALLY' ? 'all time that it cannot name may be input' :
+                                      'what the host does for input and copies to the device are waiting for it';
+  place.after(h('p', {class: 'muted'}, `This sentence is XProf’s, to which ${
+      why}; the findings tell idle time by its cause, and see less than 1 % of the time waiting for input.`));
+}
+
 // Removes from ITEMS, [{said: advice as XProf has it, element}], those whose advice is TensorFlow's alone when FOUND says
 // that the program is of another framework; WHOLE goes when nothing of it is left.
 export function dropForeign(whole, items, found) {
