@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "server/capture_jobs/schedules.h"
 
-enum { NEWEST = 100, ARENA_BYTES = 64 << 20 };
+enum { NEWEST = 100, MOST_LOST = 5, ARENA_BYTES = 64 << 20 };
 
 // By XPL_HISTORY_*, which are xpl_captured and two more; as xplaned.h names them.
 static const char *const kStates[] = {"",       "running",   "done",       "partial",
@@ -15,6 +15,21 @@ static const char *const kStates[] = {"",       "running",   "done",       "part
 static void put_text(struct xpl_buf *b, const char *key, xpl_str_t text) {
     xpl_buf_printf(b, ",\"%s\":", key);
     xpl_json_str(b, text, false);
+}
+
+// The hosts that a capture which is over has no profile of, as the list of sessions has them.
+static void put_lost(struct xpl_buf *b, const struct xpl_history_capture *c) {
+    size_t n = 0;
+    xpl_buf_str(b, XPL_STR(",\"lost\":["));
+    for (size_t i = 0; c->state != XPL_HISTORY_RUNNING && i < c->n_hosts; i++) {
+        const struct xpl_history_host *const h = &c->hosts[i];
+        if (h->state == XPLANED__V1__HOST_STATE__HOST_STATE_STORED || n++ >= MOST_LOST) continue;
+        xpl_buf_str(b, n > 1 ? XPL_STR(",{\"target\":") : XPL_STR("{\"target\":"));
+        xpl_json_str(b, h->target, false);
+        put_text(b, "reason", h->reason);
+        xpl_buf_putc(b, '}');
+    }
+    xpl_buf_printf(b, "],\"lost_hosts\":%zu", n);
 }
 
 static void put_capture(struct xpl_buf *b, const struct xpl_history_capture *c) {
@@ -26,6 +41,7 @@ static void put_capture(struct xpl_buf *b, const struct xpl_history_capture *c) 
                    known ? kStates[c->state] : "", (unsigned long long)c->schedule_id, c->n_hosts);
     put_text(b, "session", c->session);
     put_text(b, "message", c->message);
+    put_lost(b, c);
     xpl_buf_putc(b, '}');
 }
 

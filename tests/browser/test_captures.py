@@ -7,15 +7,16 @@ import pathlib
 import re
 import subprocess
 import sys
+import urllib.parse
 
 from harness import free_port, wait_until
 
 
 @contextlib.contextmanager
-def program():
-    """The address of a profiler server."""
+def program(mode="ok"):
+    """The address of a profiler server; of mode "die" its process ends when a capture begins."""
     build = pathlib.Path(sys.argv[1])
-    p = subprocess.Popen([build / "tests" / "capture" / "fake_profiler", "ok", "20000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p = subprocess.Popen([build / "tests" / "capture" / "fake_profiler", mode, "20000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield p.stdout.readline().strip()
     finally:
@@ -59,6 +60,41 @@ def nobody_there(tab):
 nobody_there.allow = ["Failed to load resource"]
 
 
+def lost_hosts(tab):
+    """A capture of several programs of which some die, or are not there, has a session with what the others gave: it is
+    partial, and the pages name whom it lacks and why."""
+    there = f"{tab.base}/api/v1/sessions"
+
+    def partial(targets, text, lost):
+        tab.open("captures?" + urllib.parse.urlencode({"targets": ",".join(targets)}))
+        tab.page.fill("input[name=seconds]", "0.3")
+        tab.page.focus("button[type=submit]")
+        tab.page.keyboard.press("Enter")
+        wait_until("it ended", lambda: tab.page.is_enabled("button[type=submit]"), 60)
+        assert said(tab).startswith("Capture profile successfully"), said(tab)
+        assert all(f"{x}: " in said(tab).split("Not captured: ")[1] for x in lost), said(tab)
+        row = tab.page.locator("[aria-label=Captures] tbody tr").first
+        wait_until("it is listed", lambda: "\tpartial\t" in row.inner_text())
+        assert all(f"{x}: " in row.inner_text() for x in lost[:5]), row.inner_text()
+        assert re.findall("and (.*) more", row.inner_text()) == ([str(len(lost) - 5)] if len(lost) > 5 else []), row.inner_text()
+        name = row.locator("a").inner_text()
+        wait_until("so is its session", lambda: name in [s["name"] for s in tab.page.request.get(there).json()["sessions"]])
+        tab.open("sessions")
+        row = tab.page.locator(".sessions tbody tr", has=tab.page.locator(f"th >> text='{name}'"))
+        assert row.locator(".state").inner_text() == text and row.locator(".state-partial").count() == 1, row.inner_text()
+        why = row.locator(".error-text").get_attribute("title").split("\n")
+        assert sorted(x.split(": ")[0] for x in why) == sorted(lost) and all(x.split(": ", 1)[1] for x in why), why
+        assert why[0] in row.inner_text(), row.inner_text()
+        row.locator("th a").click()
+        tab.page.wait_for_selector("h1 >> text=Overview")
+
+    with program() as lives, program("die") as dies:
+        partial([lives, dies], "Partial (1 host lost)", [dies])
+        port = free_port()
+        nobody = [f"127.0.0.{i}:{port}" for i in range(2, 8)]
+        partial([*nobody, lives, dies], "Partial (7 hosts lost)", [*nobody, dies])
+
+
 def schedules(tab):
     odd = "<b>host</b>:1"
     answer = {
@@ -90,4 +126,4 @@ def how_to_schedule(tab):
     assert out.returncode == 0 and command[2] in out.stdout, (command[0], out)
 
 
-TESTS = [capture, nobody_there, schedules, how_to_schedule]
+TESTS = [capture, nobody_there, lost_hosts, schedules, how_to_schedule]

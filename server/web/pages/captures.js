@@ -12,6 +12,12 @@ const LONGEST_S = 600;
 const head = (label, cls) => h('th', {scope: 'col', class: cls}, label);
 const none = (text) => h('p', {class: 'muted pad'}, text);
 
+// What the capture says, or, of one that has a session all the same, which hosts gave no profile.
+function wrong(c) {
+  const lost = c.lost.map((x) => `${x.target}: ${x.reason || 'no profile'}`), others = c.lost_hosts - lost.length;
+  return c.message || lost.join('; ') + (others ? `; and ${format.count(others)} more` : '');
+}
+
 function captures(list) {
   if (!list.length) return none('None yet.');
   const row = (c) => h('tr', {}, h('td', {}, format.date(c.begin_unix_ms)),
@@ -20,7 +26,7 @@ function captures(list) {
       h('td', {}, c.session && /^(done|partial)$/.test(c.state) ?
           h('a', {href: router.link(c.session, 'overview')}, c.session) : c.session || '–'),
       h('td', {class: 'num'}, format.count(c.hosts)), h('td', {class: 'num'}, c.schedule_id || '–'),
-      h('td', {class: 'breakable'}, c.message));
+      h('td', {class: 'breakable'}, wrong(c)));
   return h('table', {class: 'plain', 'aria-label': 'Captures'},
       h('thead', {}, h('tr', {}, head('Begin'), head('Took', 'num'), head('State'), head('Session'), head('Hosts', 'num'),
           head('Schedule', 'num'), head('What went wrong'))),
