@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our pages: what they show, sort, filter, remember and refuse to execute."""
 
+import contextlib
 import copy
 import csv
 import io
 import json
 import pathlib
 import re
+import socket
 import subprocess
 import sys
+import tempfile
 
-from harness import BUNDLES, HOSTILE, fetch, wait_until
+from harness import BUNDLES, HOSTILE, fetch, free_port, wait_until
 
 GPU, TPU, TF, BFC, ODD = (
     "accel/mi300_jax_attention",
@@ -1016,10 +1019,40 @@ def warnings_and_errors(tab):
     assert tab.page.inner_text(".note") == "Warning: vm: left out, <b>broken</b>"
     tab.context.route(lambda u: "tool=op_profile" in u, lambda route: route.abort())
     tab.session(TF, "op_profile")
-    assert "cannot be reached" in tab.page.inner_text(".problem")
+    said = tab.page.inner_text(".problem")
+    assert "cannot be reached" in said and "when it is back" in said and "not ready" not in said, said
 
 
 warnings_and_errors.allow = ["Failed to load resource"]
+
+
+def not_listed_yet(tab):
+    """A daemon that still lists its sessions, of a bucket that does not answer, is neither stopping nor out of reach."""
+    http, rpc = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    with socket.create_server(("127.0.0.1", 0)) as bucket, tempfile.TemporaryDirectory() as state:
+        words = ["--logdir", "s3://profiles/team", "--object-endpoint", f"http://127.0.0.1:{bucket.getsockname()[1]}",
+                 "--object-anonymous", "--state-dir", state, "--listen", rpc, "--http", http]
+        log = pathlib.Path(state) / "log"
+        with open(log, "w", encoding="utf-8") as out:
+            daemon = subprocess.Popen([pathlib.Path(sys.argv[1]) / "server" / "xplaned", *words], stdout=out, stderr=out)
+        try:
+            def listens():
+                assert daemon.poll() is None, log.read_text()
+                with contextlib.suppress(OSError):
+                    return fetch(f"http://{http}", "/api/v1/tools")[0] == 200
+
+            wait_until("it listens", listens)
+            tab.base = f"http://{http}"
+            tab.open("sessions")
+            said = tab.page.inner_text(".problem")
+            assert "still being listed for the first time" in said and "not ready yet" in said, said
+            assert "reach" not in said and "when it is back" not in said, said
+        finally:
+            daemon.terminate()
+            daemon.wait(20)
+
+
+not_listed_yet.allow = ["Failed to load resource"]
 
 
 def empty_states(tab):
@@ -1152,6 +1185,7 @@ TESTS = [
     links_of_tips,
     csv_is_safe,
     warnings_and_errors,
+    not_listed_yet,
     empty_states,
     server_page,
     any_other_tool,

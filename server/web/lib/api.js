@@ -23,7 +23,8 @@ const ADVICE = {
   ABORTED: 'The file was still being written. Wait until the capture has ended and try again.',
   RESOURCE_EXHAUSTED: 'The server has more work than it may do at once. Try again in a moment.',
   DEADLINE_EXCEEDED: 'It took longer than allowed. Try again: what was converted is kept.',
-  UNAVAILABLE: 'The server is stopping or not reachable. Try again when it is back.',
+  UNAVAILABLE: 'The server is not ready yet, or about to stop. Try again in a moment.',
+  UNREACHABLE: 'The server has stopped, or the network does not reach it. Try again when it is back.',
   UNIMPLEMENTED: 'This server does not have that tool.',
 };
 
@@ -69,7 +70,7 @@ async function request(url, signal) {
     response = await fetch(url, {signal, headers: {Accept: 'application/json'}});
   } catch (e) {
     if (e.name === 'AbortError') throw e;
-    throw new ApiError(0, 'UNAVAILABLE', 'The server cannot be reached.');
+    throw new ApiError(0, 'UNREACHABLE', 'The server cannot be reached.');
   }
   if (!response.ok) throw await failure(response);
   return response;
