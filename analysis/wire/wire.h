@@ -19,11 +19,13 @@ enum xpl_wire_type { XPL_WIRE_VARINT = 0, XPL_WIRE_I64 = 1, XPL_WIRE_LEN = 2, XP
 // Three outcomes, so that a truncated message cannot look like a complete one.
 enum xpl_wire_result { XPL_WIRE_MALFORMED = -1, XPL_WIRE_END = 0, XPL_WIRE_FIELD = 1 };
 
+// Number and type do not lie side by side: GCC would compare both as one word of eight bytes, which
+// then waits for the two stores of four before it.
 struct xpl_field {
     uint32_t num;
+    xpl_bytes_t len; // LEN
     uint32_t type;   // enum xpl_wire_type
     uint64_t u;      // VARINT, I64, I32
-    xpl_bytes_t len; // LEN
 };
 
 #define XPL_LIKELY(x)   __builtin_expect(!!(x), 1)
