@@ -9,6 +9,18 @@
 
 #include "base/str.h"
 
+// One to seven bytes as a number; the length, which tells equal numbers apart, is in the hash
+// already.
+static inline uint64_t xpl_hash_tail(const char *p, size_t n) {
+    uint32_t low, high;
+    if (n < 4)
+        return (uint64_t)(uint8_t)p[0] | (uint64_t)(uint8_t)p[n / 2] << 8 |
+               (uint64_t)(uint8_t)p[n - 1] << 16;
+    memcpy(&low, p, 4);
+    memcpy(&high, p + n - 4, 4);
+    return low | (uint64_t)high << 32;
+}
+
 static inline uint32_t xpl_hash_str(uint64_t seed, xpl_str_t s) {
     uint64_t h = seed ^ (s.len * 0x9e3779b97f4a7c15u);
     size_t i = 0;
@@ -18,8 +30,7 @@ static inline uint32_t xpl_hash_str(uint64_t seed, xpl_str_t s) {
         h = (h ^ w) * 0xff51afd7ed558ccdu;
         h ^= h >> 32;
     }
-    for (; i < s.len; i++)
-        h = (h ^ (uint8_t)s.ptr[i]) * 0x100000001b3u;
+    if (i < s.len) h = (h ^ xpl_hash_tail(s.ptr + i, s.len - i)) * 0x9e3779b97f4a7c15u;
     h ^= h >> 29;
     h *= 0xc4ceb9fe1a85ec53u;
     return (uint32_t)(h >> 32);

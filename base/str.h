@@ -28,6 +28,22 @@ static inline xpl_str_t xpl_str_from(const char *z) {
 static inline bool xpl_str_eq(xpl_str_t a, xpl_str_t b) {
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
+// The same without a call, for texts that are mostly short and mostly equal.
+static inline bool xpl_str_eq_short(xpl_str_t a, xpl_str_t b) {
+    uint64_t x, y;
+    if (a.len != b.len) return false;
+    if (a.len < sizeof x) {
+        for (size_t i = 0; i < a.len; i++)
+            if (a.ptr[i] != b.ptr[i]) return false;
+        return true;
+    }
+    for (size_t i = 0, last = a.len - sizeof x;; i += sizeof x) { // the last eight bytes overlap
+        memcpy(&x, a.ptr + (i < last ? i : last), sizeof x);
+        memcpy(&y, b.ptr + (i < last ? i : last), sizeof y);
+        if (x != y) return false;
+        if (i >= last) return true;
+    }
+}
 static inline bool xpl_str_starts(xpl_str_t s, xpl_str_t prefix) {
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
 }

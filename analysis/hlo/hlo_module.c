@@ -20,6 +20,7 @@ struct reader {
     struct xpl_arena *arena;
     struct xpl_hlo_module *m;
     uint32_t computation, instruction; // being read
+    uint32_t called;                   // the computation that was called last
     bool full;
     const struct xpl_hlo_opcode *opcodes[N_OPCODES]; // found lately; NULL: none
 };
@@ -48,11 +49,42 @@ static bool is_name_char(char c, bool first) {
     return (kinds[(uint8_t)c] & (first ? BAD | LATER : BAD)) == 0;
 }
 
-static bool is_clean(xpl_str_t s) {
+// Which of eight bytes lie from `low` to `high`, both ASCII: their top bits.  Of bytes that are not
+// ASCII nothing is told.
+XPL_INLINE uint64_t between(uint64_t x, uint8_t low, uint8_t high) {
+    const uint64_t ones = 0x0101010101010101u;
+    return (x + ones * (0x80u - low)) & ~(x + ones * (0x7fu - high));
+}
+
+// What eight bytes have in them, as `kinds` has it, but for LATER.
+XPL_INLINE unsigned kinds_of8(const char *p) {
+    const uint64_t tops = 0x8080808080808080u;
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    if (x & tops) return BAD;
+    const uint64_t joint = between(x, '-', '.') | between(x, '_', '_');
+    const uint64_t letter = between(x | (0x2020202020202020u), 'a', 'z');
+    const uint64_t fine = joint | between(x, '0', '9') | letter;
+    return ((fine & tops) != tops ? BAD : 0) | ((joint & tops) ? JOINT : 0);
+}
+
+// What a name has in it.
+static unsigned kinds_of(xpl_str_t s) {
     unsigned seen = 0;
+    if (s.len < 8) {
+        for (size_t i = 0; i < s.len; i++)
+            seen |= kinds[(uint8_t)s.ptr[i]];
+        return seen;
+    }
+    for (size_t i = 0, last = s.len - 8;; i += 8) {
+        seen |= kinds_of8(s.ptr + (i < last ? i : last));
+        if (i >= last) return seen;
+    }
+}
+
+static bool is_clean(xpl_str_t s) {
     if (s.len && !is_name_char(s.ptr[0], true)) return false;
-    for (size_t i = 0; i < s.len; i++)
-        seen |= kinds[(uint8_t)s.ptr[i]];
+    const unsigned seen = kinds_of(s);
     if (seen & BAD) return false;
     if (s.len > 1 && s.ptr[0] == '_' && s.ptr[1] == '_')
         return xpl_str_starts(s, XPL_STR("__xla_"));
@@ -114,7 +146,7 @@ static uint32_t *place_of(const struct xpl_hlo_module *m, const struct hlo_compu
                           int64_t id) {
     const uint64_t at = (uint64_t)id & UINT32_MAX;
     if (at >= c->n_placed || id >> 32 != m->instructions[c->first].id >> 32) return NULL;
-    return &m->places[c->first + (uint32_t)(c - m->computations) + at];
+    return &m->places[c->places + at];
 }
 
 static uint32_t find_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
@@ -146,15 +178,14 @@ uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_c
     return lo < c->first + c->n && m->instructions[lo].id == id ? lo : UINT32_MAX;
 }
 
-static enum outcome put_id(struct reader *r, uint32_t instruction) {
-    const struct hlo_computation *const c = &r->m->computations[r->computation];
-    const int64_t id = r->m->instructions[instruction].id;
-    uint32_t *const place = c->n_placed ? place_of(r->m, c, id) : NULL;
+// Notes an id in its place, NULL: in the map.
+static enum outcome put_id(struct reader *r, uint32_t instruction, uint32_t *place) {
     if (place) {
         if (*place) return REFUSED;
         *place = instruction + 1;
         return FINE;
     }
+    const int64_t id = r->m->instructions[instruction].id;
     bool is_new;
     uint64_t *const at =
         xpl_map_put(r->arena, &r->m->instruction_ids, r->computation, (uint64_t)id, &is_new);
@@ -170,15 +201,15 @@ static enum outcome put_ids(struct reader *r, uint32_t end) {
     for (uint32_t i = c->first; i < end; i++)
         if (!place_of(r->m, c, r->m->instructions[i].id)) c->n_placed = 0;
     for (uint32_t i = c->first; o == FINE && i < end; i++)
-        o = put_id(r, i);
+        o = put_id(r, i, c->n_placed ? place_of(r->m, c, r->m->instructions[i].id) : NULL);
     return o;
 }
 
-static uint32_t count_instructions(xpl_bytes_t computation) {
+static uint32_t count_instructions(xpl_bytes_t computation, const uint8_t *all) {
     struct xpl_wire w = xpl_wire_begin(computation);
     struct xpl_field f;
     uint32_t n = 0;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+    while (xpl_hlo_next_within(&w, all, &f) == XPL_WIRE_FIELD)
         n += f.num == HLO_COMPUTATION_INSTRUCTIONS && f.type == XPL_WIRE_LEN;
     return n;
 }
@@ -190,7 +221,8 @@ static enum outcome begin_places(struct reader *r, struct hlo_computation *c, ui
     if (!m->places) m->places = xpl_arena_zalloc(r->arena, n_places * sizeof *m->places);
     if (!m->places) return NO_MEMORY;
     c->ids_rise = false;
-    c->n_placed = count_instructions((xpl_bytes_t){c->p, c->len}) + 1;
+    c->places = c->first + r->computation;
+    c->n_placed = count_instructions((xpl_bytes_t){c->p, c->len}, m->bytes.ptr + m->bytes.len) + 1;
     // Counted before; the file may have changed since.
     if (c->n_placed > m->n_instructions - c->first + 1) return REFUSED;
     return put_ids(r, at);
@@ -207,20 +239,22 @@ static enum outcome note_id(struct reader *r, int64_t id) {
     c->n++;
     if (c->ids_rise || o != FINE) return o;
     // One without a place: all are noted anew.
-    return c->n_placed && !place_of(r->m, c, id) ? put_ids(r, at + 1) : put_id(r, at);
+    uint32_t *const place = c->n_placed ? place_of(r->m, c, id) : NULL;
+    return c->n_placed && !place ? put_ids(r, at + 1) : put_id(r, at, place);
 }
 
 // Calls check for each number of a repeated int64 field, packed or not.
-static enum outcome each_number(struct reader *r, const struct xpl_field *f,
-                                enum outcome (*check)(struct reader *, int64_t), uint32_t *count) {
-    if (f->type == XPL_WIRE_VARINT) {
+XPL_INLINE enum outcome each_number(struct reader *r, const struct xpl_field f,
+                                    enum outcome (*check)(struct reader *, int64_t),
+                                    uint32_t *count) {
+    if (f.type == XPL_WIRE_VARINT) {
         ++*count;
-        return check(r, (int64_t)f->u);
+        return check(r, (int64_t)f.u);
     }
-    if (f->type != XPL_WIRE_LEN) return FINE;
+    if (f.type != XPL_WIRE_LEN) return FINE;
     // Mostly a single number of five bytes: more than the run is read at once, where there is more.
     const uint8_t *const all = r->m->bytes.ptr + r->m->bytes.len;
-    for (const uint8_t *p = f->len.ptr, *end = p + f->len.len; p != end;) {
+    for (const uint8_t *p = f.len.ptr, *end = p + f.len.len; p != end;) {
         const struct xpl_varint v = xpl_varint_wide(p, all);
         if (!v.p || v.p > end) return REFUSED;
         const enum outcome o = check(r, (int64_t)v.v);
@@ -245,6 +279,7 @@ static enum outcome note_operand(struct reader *r, int64_t id) {
 static enum outcome note_called(struct reader *r, int64_t id) {
     const uint64_t *const at = xpl_map_get(&r->m->computation_ids, (uint64_t)id, 0);
     if (!at) return REFUSED;
+    r->called = (uint32_t)*at;
     if (!r->m->edges) return FINE;
     struct hlo_call *const call = xpl_vec_push(r->arena, &r->m->calls);
     if (!call) return NO_MEMORY;
@@ -268,11 +303,13 @@ struct instruction_fields {
     bool has_metadata, has_more; // as in struct hlo_instruction
 };
 
+static const struct instruction_fields nothing; // copied, as GCC clears by a slow "rep stos"
+
 // Any other field says something, but for two that XLA always writes, mostly empty.
-static bool says_more(const struct xpl_field *f) {
+XPL_INLINE bool says_more(const struct xpl_field f) {
     const bool may_be_empty =
-        f->num == HLO_INSTR_FRONTEND_ATTRIBUTES || f->num == HLO_INSTR_STATISTICS;
-    return !may_be_empty || f->type != XPL_WIRE_LEN || f->len.len > 0;
+        f.num == HLO_INSTR_FRONTEND_ATTRIBUTES || f.num == HLO_INSTR_STATISTICS;
+    return !may_be_empty || f.type != XPL_WIRE_LEN || f.len.len > 0;
 }
 
 static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
@@ -282,6 +319,13 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
     enum xpl_wire_result res;
     enum outcome o = FINE;
     const uint8_t *const all = r->m->bytes.ptr + r->m->bytes.len;
+    xpl_bytes_t one;
+    if (xpl_hlo_take(&w, HLO_INSTR_NAME, &one))
+        ret->name = (xpl_str_t){(const char *)one.ptr, one.len};
+    if (xpl_hlo_take(&w, HLO_INSTR_OPCODE, &one))
+        ret->opcode = (xpl_str_t){(const char *)one.ptr, one.len};
+    (void)xpl_hlo_take(&w, HLO_INSTR_SHAPE, &ret->shape);
+    ret->has_metadata = xpl_hlo_take(&w, HLO_INSTR_METADATA, &one);
     while (o == FINE && (res = xpl_hlo_next_within(&w, all, &f)) == XPL_WIRE_FIELD) {
         const bool text = f.type == XPL_WIRE_LEN;
         switch (f.num) {
@@ -310,37 +354,20 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
                 break;
             case HLO_INSTR_OPERANDS:
                 ret->mixed |= ret->n_control > 0;
-                o = each_number(r, &f, note_operand, &ret->n_operands);
+                o = each_number(r, f, note_operand, &ret->n_operands);
                 break;
             case HLO_INSTR_CONTROL:
-                o = each_number(r, &f, note_operand, &ret->n_control);
+                o = each_number(r, f, note_operand, &ret->n_control);
                 ret->has_more = true;
                 break;
             case HLO_INSTR_CALLED:
-                o = each_number(r, &f, note_called, &ret->n_called);
+                o = each_number(r, f, note_called, &ret->n_called);
                 ret->has_more = true;
                 break;
-            default: ret->has_more |= says_more(&f); break;
+            default: ret->has_more |= says_more(f); break;
         }
     }
     return o == FINE && res == XPL_WIRE_MALFORMED ? REFUSED : o;
-}
-
-// The only computation that a fusion calls, or UINT32_MAX.
-static uint32_t fused_computation(const struct xpl_hlo_module *m, xpl_bytes_t instruction) {
-    struct xpl_wire w = xpl_wire_begin(instruction);
-    struct xpl_field f;
-    uint64_t id = UINT64_MAX;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
-        if (f.num != HLO_INSTR_CALLED) continue;
-        if (f.type == XPL_WIRE_VARINT) id = f.u;
-        if (f.type == XPL_WIRE_LEN) {
-            const struct xpl_varint v = xpl_varint_slow(f.len.ptr, f.len.ptr + f.len.len);
-            if (v.p) id = v.v;
-        }
-    }
-    const uint64_t *const at = xpl_map_get(&m->computation_ids, id, 0);
-    return at ? (uint32_t)*at : UINT32_MAX;
 }
 
 // Notes what an instruction uses, operands first: they were noted from operand `first` on.
@@ -357,7 +384,7 @@ static enum outcome note_edges(struct reader *r, xpl_bytes_t bytes, size_t first
         struct xpl_field f;
         uint32_t n = 0;
         while (o == FINE && xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
-            if (f.num == num) o = each_number(r, &f, note_operand, &n);
+            if (f.num == num) o = each_number(r, f, note_operand, &n);
     }
     return o;
 }
@@ -367,13 +394,13 @@ static const struct xpl_hlo_opcode *find_opcode(struct reader *r, xpl_str_t name
     if (!name.len) return NULL;
     const uint32_t key = (uint8_t)name.ptr[0] * 7u + (uint8_t)name.ptr[name.len - 1] * 3u;
     const struct xpl_hlo_opcode **const slot = &r->opcodes[(key + name.len) % N_OPCODES];
-    if (!*slot || !xpl_str_eq(name, (xpl_str_t){(*slot)->name, (*slot)->len}))
+    if (!*slot || !xpl_str_eq_short(name, (xpl_str_t){(*slot)->name, (*slot)->len}))
         *slot = xpl_hlo_opcode_find(name);
     return *slot;
 }
 
 static enum outcome read_instruction(struct reader *r, xpl_bytes_t bytes) {
-    struct instruction_fields in = {0};
+    struct instruction_fields in = nothing;
     const size_t first_edge = r->m->operands.n;
     enum outcome o = walk_instruction(r, bytes, &in);
     if (o == FINE) o = note_edges(r, bytes, first_edge, &in);
@@ -382,25 +409,32 @@ static enum outcome read_instruction(struct reader *r, xpl_bytes_t bytes) {
     if (!op || !in.shape.ptr || in.name.len == 0 || bytes.len > UINT32_MAX) return REFUSED;
     if (op->arity >= 0 && in.n_operands != (uint32_t)op->arity) return REFUSED;
     struct hlo_instruction *const i = &r->m->instructions[r->instruction];
-    *i = (struct hlo_instruction){.p = bytes.ptr,
-                                  .len = (uint32_t)bytes.len,
-                                  .computation = r->computation,
-                                  .opcode = (uint16_t)xpl_hlo_opcode_id(op),
-                                  .has_metadata = in.has_metadata,
-                                  .has_more = in.has_more || in.parameter != (uint32_t)in.parameter,
-                                  .parameter = (uint32_t)in.parameter,
-                                  .shape_at = (uint32_t)(in.shape.ptr - bytes.ptr),
-                                  .shape = (uint32_t)in.shape.len};
+    // Every field, so that none has to be cleared.
+    i->p = bytes.ptr;
+    i->len = (uint32_t)bytes.len;
+    i->computation = r->computation;
+    i->id = in.id;
+    i->opcode = (uint16_t)xpl_hlo_opcode_id(op);
+    i->has_metadata = in.has_metadata;
+    i->has_more = in.has_more || in.parameter != (uint32_t)in.parameter;
+    i->shape_at = (uint32_t)(in.shape.ptr - bytes.ptr);
+    i->shape = (uint32_t)in.shape.len;
+    i->parameter = (uint32_t)in.parameter;
     if (!sanitize(r->arena, in.name, &i->name)) return NO_MEMORY;
     if (op->kind == HLO_OP_FUSION) {
         if (in.n_called != 1 || !is_fusion_kind(in.fusion_kind)) return REFUSED;
-        const uint32_t c = fused_computation(r->m, bytes);
-        if (c != UINT32_MAX && r->m->computations[c].fusion == UINT32_MAX)
-            r->m->computations[c].fusion = r->instruction;
+        struct hlo_computation *const c = &r->m->computations[r->called];
+        if (c->fusion == UINT32_MAX) c->fusion = r->instruction;
     }
     o = note_id(r, in.id);
     r->instruction++;
     return o;
+}
+
+static bool says_more_of_computation(const struct xpl_field *f) {
+    if (f->type != XPL_WIRE_LEN || f->len.len == 0) return false;
+    if (f->num == HLO_COMPUTATION_THREAD) return !xpl_str_eq(xpl_wire_str(f), XPL_STR("main"));
+    return f->num == HLO_COMPUTATION_BACKEND_CONFIG;
 }
 
 static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
@@ -417,7 +451,8 @@ static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
     int64_t root = 0;
     uint32_t n_ops = 0;
     xpl_str_t name = {0};
-    while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
+    const uint8_t *const all = r->m->bytes.ptr + r->m->bytes.len;
+    while ((res = xpl_hlo_next_within(&w, all, &f)) == XPL_WIRE_FIELD) {
         if (f.num == HLO_COMPUTATION_INSTRUCTIONS && f.type == XPL_WIRE_LEN) {
             // Counted before; the file may have changed since.
             if (r->instruction == r->m->n_instructions) return REFUSED;
@@ -433,6 +468,8 @@ static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
             c->id = (int64_t)f.u;
         } else if (f.num == HLO_COMPUTATION_ROOT_ID && f.type == XPL_WIRE_VARINT) {
             root = (int64_t)f.u;
+        } else {
+            c->has_more |= says_more_of_computation(&f);
         }
     }
     if (n_ops != 1) c->only = UINT32_MAX;
@@ -452,11 +489,12 @@ static enum outcome count(xpl_bytes_t bytes, struct xpl_hlo_module *m) {
     struct xpl_wire w = xpl_wire_begin(bytes), v;
     struct xpl_field f, g;
     enum xpl_wire_result res;
-    while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
+    const uint8_t *const all = bytes.len ? bytes.ptr + bytes.len : bytes.ptr;
+    while ((res = xpl_hlo_next_within(&w, all, &f)) == XPL_WIRE_FIELD) {
         if (f.num != HLO_MODULE_COMPUTATIONS || f.type != XPL_WIRE_LEN) continue;
         if (m->n_computations++ == UINT32_MAX - 1) return REFUSED;
         v = xpl_wire_begin(f.len);
-        while ((res = xpl_wire_next(&v, &g)) == XPL_WIRE_FIELD) {
+        while ((res = xpl_hlo_next_within(&v, all, &g)) == XPL_WIRE_FIELD) {
             if (g.num != HLO_COMPUTATION_INSTRUCTIONS || g.type != XPL_WIRE_LEN) continue;
             if (m->n_instructions++ >= UINT32_MAX / 4) return REFUSED;
         }

@@ -22,8 +22,10 @@ struct hlo_computation {
     uint32_t root;     // an instruction
     uint32_t only;     // the only instruction beside parameters; UINT32_MAX: none, or several
     uint32_t fusion;   // the fusion instruction it belongs to; UINT32_MAX: none
+    bool has_more;     // a thread that is not the main one, or a configuration
     bool ids_rise;     // instruction ids ascend, as in old programs: they can be searched
     uint32_t n_placed; // else: places for ids in xpl_hlo_module.places; 0: they are in a map
+    uint32_t places;   // where these begin
 };
 
 struct hlo_instruction {

@@ -30,6 +30,23 @@ static void test_compare(void) {
     }
 }
 
+// A difference in any place is seen, at any length.
+static void test_short(void) {
+    char a[40], b[40];
+    for (size_t n = 0; n <= sizeof a; n++) {
+        memset(a, 'x', sizeof a);
+        memset(b, 'x', sizeof b);
+        CHECK(xpl_str_eq_short((xpl_str_t){a, n}, (xpl_str_t){b, n}));
+        if (n) CHECK(!xpl_str_eq_short((xpl_str_t){a, n}, (xpl_str_t){b, n - 1}));
+        for (size_t i = 0; i < n; i++) {
+            b[i] = 'y';
+            CHECK(!xpl_str_eq_short((xpl_str_t){a, n}, (xpl_str_t){b, n}));
+            b[i] = 'x';
+        }
+    }
+    CHECK(xpl_str_eq_short(NONE, NONE));
+}
+
 static void test_ends(void) {
     const xpl_str_t s = XPL_STR("host.xplane.pb");
     CHECK(xpl_str_starts(s, XPL_STR("host")) && xpl_str_starts(s, s) && xpl_str_starts(s, NONE));
@@ -130,6 +147,7 @@ static void test_hash(void) {
 
 int main(void) {
     test_compare();
+    test_short();
     test_ends();
     test_find();
     test_sub();

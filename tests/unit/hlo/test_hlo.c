@@ -286,6 +286,35 @@ static void odd_names_and_order(void) {
     close_profile(f);
 }
 
+// Every byte in every place of a name: letters, digits, '_', '-' and '.' stay, others become '_'.
+static void bytes_of_names(void) {
+    enum { LONGEST = 11 }; // no type's name, so that nothing is added
+    for (size_t at = 1; at < LONGEST; at++) {
+        struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1);
+        char name[LONGEST + 1], expected[256][LONGEST + 1];
+        for (int byte = 1; byte < 256; byte++) {
+            // What the byte becomes need not be unique: the number in the other half is.
+            (void)snprintf(name, sizeof name, "abcdefghijk");
+            const bool stays = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                               (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '-' ||
+                               byte == '.';
+            const size_t number = at < LONGEST / 2 ? LONGEST - 3 : 1;
+            char digits[4];
+            (void)snprintf(digits, sizeof digits, "%03d", byte);
+            memcpy(name + number, digits, 3);
+            name[at] = (char)byte;
+            memcpy(expected[byte], name, sizeof name);
+            if (!stays) expected[byte][at] = '_';
+            mk_hlo_instr(&c, (struct mk_instr){.id = byte, .name = name, .opcode = "parameter"});
+        }
+        mk_computation_end(&m, &c);
+        struct profile *const f = open_module(m);
+        for (int byte = 1; byte < 256; byte++)
+            CHECK_STR(get(f, expected[byte]).name, expected[byte]);
+        close_profile(f);
+    }
+}
+
 // ---- stack frames ----
 
 static void add_numbers(struct xpl_buf *index, uint32_t num, int64_t a, int64_t b, int64_t c,
@@ -400,6 +429,7 @@ int main(void) {
     categories();
     refused_modules();
     odd_names_and_order();
+    bytes_of_names();
     stack_frames();
     gradients();
     damage_and_limits();
