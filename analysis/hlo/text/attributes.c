@@ -247,7 +247,7 @@ static void put_common(struct hlo_text *t, uint32_t index, const struct xpl_hlo_
         txt_part(t);
         TXT(t, ", sharding=");
         txt_instruction_sharding(t, xpl_hlo_bytes(in, HLO_INSTR_SHARDING),
-                                 xpl_hlo_bytes(in, HLO_INSTR_SHAPE));
+                                 xpl_hlo_shape_of(&t->m->instructions[index]));
     }
     if (frontend && has_frontend(in)) {
         txt_part(t);

@@ -27,9 +27,11 @@ struct hlo_form {
 
 struct hlo_text {
     struct xpl_buf *b;
-    size_t end;  // the buffer's length at which the text is cut
-    bool cut;    // it is full: nothing more is written
-    bool failed; // likewise, because of what follows
+    size_t end;   // the buffer's length at which the text is cut
+    size_t limit; // up to which it may be written at once: 0 at first, then its room, but not
+                  // beyond `end`
+    bool cut;     // it is full: nothing more is written
+    bool failed;  // likewise, because of what follows
     bool malformed, too_deep, no_memory, cancelled;
     unsigned depth; // of nested messages
     const struct hlo_form *form;
@@ -62,10 +64,12 @@ struct xpl_hlo_text_cache {
 
 // ---- output ----
 
+// How it is written: `limit` is the one bound of what is put.  Once the text has failed nobody
+// reads it, so that what is put then only has to fit.
 void txt_put_slow(struct hlo_text *t, const void *p, size_t n);
-static inline void txt_put(struct hlo_text *t, const void *p, size_t n) {
+XPL_INLINE void txt_put(struct hlo_text *t, const void *p, size_t n) {
     struct xpl_buf *const b = t->b;
-    if (b->cap - b->n < n || t->end - b->n < n || t->cut) {
+    if (XPL_UNLIKELY(b->n + n > t->limit)) {
         txt_put_slow(t, p, n);
         return;
     }
@@ -73,25 +77,63 @@ static inline void txt_put(struct hlo_text *t, const void *p, size_t n) {
     b->n += n;
 }
 // Names and texts of shapes are short: two copies of a fixed size, which overlap, take no call.
-static inline void txt_str(struct hlo_text *t, xpl_str_t s) {
+XPL_INLINE void txt_copy_short(uint8_t *to, const char *from, size_t n) {
+    if (n >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + n - 16, from + n - 16, 16);
+    } else if (n >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else {
+        memcpy(to, from, 1);
+        memcpy(to + n / 2, from + n / 2, 1);
+        memcpy(to + n - 1, from + n - 1, 1);
+    }
+}
+XPL_INLINE void txt_str(struct hlo_text *t, xpl_str_t s) {
     struct xpl_buf *const b = t->b;
-    const size_t n = s.len;
-    if (n < 8 || n > 32 || b->cap - b->n < n || t->end - b->n < n || t->cut) {
-        if (n) txt_put(t, s.ptr, n);
+    if (XPL_UNLIKELY(b->n + s.len > t->limit || s.len - 1 >= 32)) {
+        if (s.len) txt_put_slow(t, s.ptr, s.len);
         return;
     }
-    uint8_t *const to = b->p + b->n;
-    if (n >= 16) {
-        memcpy(to, s.ptr, 16);
-        memcpy(to + n - 16, s.ptr + n - 16, 16);
-    } else {
-        memcpy(to, s.ptr, 8);
-        memcpy(to + n - 8, s.ptr + n - 8, 8);
-    }
-    b->n += n;
+    txt_copy_short(b->p + b->n, s.ptr, s.len);
+    b->n += s.len;
+}
+// The same with the place kept in registers, for the parts that every instruction has: between
+// txt_pen_take and txt_pen_give nothing else is written.
+struct txt_pen {
+    uint8_t *p, *end;
+};
+XPL_INLINE struct txt_pen txt_pen_take(const struct hlo_text *t) {
+    return (struct txt_pen){t->b->p + t->b->n, t->b->p + t->limit};
+}
+XPL_INLINE void txt_pen_give(struct hlo_text *t, struct txt_pen pen) {
+    t->b->n = (size_t)(pen.p - t->b->p);
+}
+XPL_INLINE struct txt_pen txt_pen_slow(struct hlo_text *t, struct txt_pen pen, xpl_str_t s) {
+    txt_pen_give(t, pen);
+    if (s.len) txt_put_slow(t, s.ptr, s.len);
+    return txt_pen_take(t);
+}
+XPL_INLINE struct txt_pen txt_pen_str(struct hlo_text *t, struct txt_pen pen, xpl_str_t s) {
+    if (XPL_UNLIKELY(pen.end - pen.p < (ptrdiff_t)s.len || s.len - 1 >= 32))
+        return txt_pen_slow(t, pen, s);
+    txt_copy_short(pen.p, s.ptr, s.len);
+    return (struct txt_pen){pen.p + s.len, pen.end};
+}
+XPL_INLINE struct txt_pen txt_pen_put(struct hlo_text *t, struct txt_pen pen, const char *p,
+                                      size_t n) {
+    if (XPL_UNLIKELY(pen.end - pen.p < (ptrdiff_t)n))
+        return txt_pen_slow(t, pen, (xpl_str_t){p, n});
+    memcpy(pen.p, p, n);
+    return (struct txt_pen){pen.p + n, pen.end};
 }
 // A literal text.
-#define TXT(t, text) txt_put((t), "" text, sizeof(text) - 1)
+#define PEN(t, pen, text) ((pen) = txt_pen_put((t), (pen), "" text, sizeof(text) - 1))
+#define TXT(t, text)      txt_put((t), "" text, sizeof(text) - 1)
 
 // Nothing more is written: long loops end.
 static inline bool txt_stopped(const struct hlo_text *t) {
@@ -183,6 +225,9 @@ xpl_bytes_t txt_metadata_of(const struct hlo_text *t, uint32_t index);
 // ---- parts ----
 
 void txt_shape(struct hlo_text *t, xpl_bytes_t shape);
+// The text of a shape with its layout, which is kept for the next that asks; empty: it is not, and
+// has to be put.
+xpl_str_t txt_kept_shape(const struct hlo_text *t, xpl_bytes_t shape);
 void txt_shape_without_layout(struct hlo_text *t, xpl_bytes_t shape);
 // `large`: also constants of more than ten elements and tuples.
 void txt_literal(struct hlo_text *t, xpl_bytes_t literal, bool large);

@@ -31,20 +31,25 @@ uint32_t *txt_computation_order(const struct xpl_hlo_module *m, struct xpl_arena
     struct call_frame *const stack = xpl_arena_array(scratch, m->n_computations, sizeof *stack);
     bool *const placed = xpl_arena_zalloc(scratch, m->n_computations);
     bool *const called = xpl_arena_zalloc(scratch, m->n_computations);
-    if (!order || !stack || !placed || !called) return NULL;
+    size_t *const first = xpl_arena_array(scratch, m->n_computations, sizeof *first); // calls
+    if (!order || !stack || !placed || !called || !first) return NULL;
     for (size_t i = 0; i < m->calls.n; i++)
         called[m->calls.v[i].computation] = true;
+    for (size_t c = 0, at = 0; c < m->n_computations; c++) {
+        while (at < m->calls.n && m->calls.v[at].instruction < m->computations[c].first)
+            at++;
+        first[c] = at;
+    }
     uint32_t n = 0;
     for (uint32_t c = 0; c < m->n_computations; c++) {
         if (called[c]) continue;
         uint32_t depth = 1;
-        stack[0] = (struct call_frame){c, xpl_hlo_first_call(m, m->computations[c].first)};
+        stack[0] = (struct call_frame){c, first[c]};
         while (depth) {
             struct call_frame *const f = &stack[depth - 1];
             const uint32_t callee = next_callee(m, f, placed);
             if (callee != UINT32_MAX) {
-                stack[depth++] = (struct call_frame){
-                    callee, xpl_hlo_first_call(m, m->computations[callee].first)};
+                stack[depth++] = (struct call_frame){callee, first[callee]};
                 continue;
             }
             placed[f->computation] = true;

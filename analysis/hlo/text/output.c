@@ -6,7 +6,7 @@
 #include "analysis/hlo/text/impl.h"
 #include "base/text/c_escape.h"
 
-// Whatever does not fit: the buffer grows, or the text is cut where the form says.
+// Whatever is long or does not fit: the buffer grows, or the text is cut where the form says.
 void txt_put_slow(struct hlo_text *t, const void *p, size_t n) {
     struct xpl_buf *const b = t->b;
     if (t->cut) return;
@@ -16,6 +16,7 @@ void txt_put_slow(struct hlo_text *t, const void *p, size_t n) {
     }
     xpl_buf_put(b, p, n);
     if (b->failed) t->failed = t->cut = true;
+    t->limit = b->cap < t->end ? b->cap : t->end;
 }
 
 // Digits of v, ending before `end`.
@@ -99,7 +100,12 @@ const struct xpl_hlo_message *txt_message_of(struct hlo_text *t, uint32_t index,
     static const struct xpl_hlo_message nothing;
     const struct hlo_instruction *const i = &t->m->instructions[index];
     if (t->m->edges && !i->has_more) return &nothing;
-    txt_read(t, (xpl_bytes_t){i->p, i->len}, space);
+    struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){i->p, i->len});
+    xpl_bytes_t known;
+    (void)(xpl_hlo_take(&w, HLO_INSTR_NAME, &known) && xpl_hlo_take(&w, HLO_INSTR_OPCODE, &known) &&
+           xpl_hlo_take(&w, HLO_INSTR_SHAPE, &known) &&
+           xpl_hlo_take(&w, HLO_INSTR_METADATA, &known));
+    txt_read(t, (xpl_bytes_t){w.p, (size_t)(w.end - w.p)}, space);
     return space;
 }
 

@@ -211,9 +211,18 @@ static struct txt_shape_slot *find_slot(const struct xpl_hlo_text_cache *c, xpl_
     const size_t at = slot_of(c->seed, key);
     for (unsigned probe = 0; probe < 4; probe++) {
         struct txt_shape_slot *const slot = &c->shapes[layout][at ^ probe];
-        if (!slot->text.len || xpl_str_eq(slot->key, key)) return slot;
+        if (!slot->text.len || xpl_str_eq_short(slot->key, key)) return slot;
     }
     return NULL;
+}
+
+xpl_str_t txt_kept_shape(const struct hlo_text *t, xpl_bytes_t shape) {
+    const struct xpl_hlo_text_cache *const c = t->cache;
+    if (!c || shape.len > LONGEST_KEY || shape.len == 0 || !c->shapes[true])
+        return (xpl_str_t){"", 0};
+    const struct txt_shape_slot *const slot =
+        find_slot(c, (xpl_str_t){(const char *)shape.ptr, shape.len}, true);
+    return slot ? slot->text : (xpl_str_t){"", 0};
 }
 
 static bool make_slots(struct xpl_hlo_text_cache *c, bool layout) {

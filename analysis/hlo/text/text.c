@@ -104,6 +104,7 @@ static void put_signature(struct hlo_text *t, const struct hlo_computation *c,
 }
 
 static void put_computation_tail(struct hlo_text *t, const struct hlo_computation *c) {
+    if (!c->has_more) return;
     struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){c->p, c->len});
     struct xpl_field f;
     xpl_str_t thread = {"", 0}, config = {"", 0};
