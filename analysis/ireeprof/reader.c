@@ -115,11 +115,40 @@ bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret) {
 
 // ---- typed records ----
 
-// Where the fast way pauses next: before the last record, which may be cut, and after bytes that
-// are many enough to be given back.
+// Reads what is left, or as much of it as the window holds.
+static bool fill_window(struct xpl_iree_items *it) {
+    const struct xpl_iree_bundle *const b = it->reading->bundle;
+    struct xpl_iree_window *const w = it->reading->window;
+    const uint64_t at = (uint64_t)(it->end - it->left - b->bytes.ptr);
+    const size_t n = it->left < XPL_IREE_WINDOW ? it->left : XPL_IREE_WINDOW;
+    // Reports that look at a chunk twice find it there.
+    if (w->at != at || w->n < n) {
+        w->n = 0;
+        if (!b->mapping->read(b->mapping->ctx, at, w->bytes, n)) return false;
+        w->at = at, w->n = n;
+    }
+    it->p = w->bytes;
+    it->stop = it->left - n + it->type->size - 1;
+    return true;
+}
+
+// Where the fast way pauses next: before the last record, which may be cut, before the end of the
+// window, and after bytes that are many enough to be given back.
 static void set_stop(struct xpl_iree_items *it) {
     const size_t whole = it->type->size - 1;
+    it->in_window = it->in_file && fill_window(it);
+    if (it->in_window) return;
+    it->in_file = false;
+    it->p = it->end - it->left;
     it->stop = it->left > DONE_AT + whole ? it->left - DONE_AT : whole;
+}
+
+// Whether the events of a chunk are read from the file: they are many, and all of one length.
+static bool is_in_file(const struct xpl_iree_record *r) {
+    const struct xpl_iree_chunk_type *const t = &xpl_iree_chunk_types[r->chunk];
+    const struct xpl_iree_mapping *const m = r->reading ? r->reading->bundle->mapping : NULL;
+    return m && m->read && r->reading->window && t->events && t->tail == XPL_IREE_TAIL_ANY &&
+           r->payload.len >= FAR;
 }
 
 struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r) {
@@ -128,10 +157,13 @@ struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r) {
     struct xpl_iree_items it = {.type = t,
                                 .p = r->payload.ptr,
                                 .left = r->payload.len,
+                                .end = r->payload.ptr + r->payload.len,
+                                .in_file = is_in_file(r),
+                                .stop = SIZE_MAX,
                                 .left_out = (r->chunk_flags & XPL_IREE_CHUNK_LEFT_OUT) != 0,
                                 .fixed = t->tail == XPL_IREE_TAIL_ANY ? t->size : UINT64_MAX,
                                 .reading = r->reading};
-    set_stop(&it);
+    if (!it.in_file) set_stop(&it); // else not before somebody wants the first one
     return it;
 }
 
@@ -179,6 +211,18 @@ static const char *read_item(struct xpl_iree_items *it, struct xpl_iree_item *re
     return NULL;
 }
 
+// Whether the next one is as long as its struct, which the window holds.
+static bool is_fixed(const struct xpl_iree_items *it) {
+    return it->in_window && it->left >= it->type->size &&
+           (it->by_size || u32(it->p) == it->type->size);
+}
+
+// The rest of the chunk is read where it is mapped: another length may be larger than the window.
+static void leave_window(struct xpl_iree_items *it) {
+    it->in_file = false;
+    set_stop(it);
+}
+
 static void note(struct xpl_iree_notes *notes, uint64_t offset, const char *text) {
     if (notes->n < XPL_IREE_NOTES_KEPT) {
         struct xpl_iree_note *const n = &notes->kept[notes->n];
@@ -201,14 +245,16 @@ bool xpl_iree_item_slow(struct xpl_iree_items *it, struct xpl_iree_item *ret,
     const struct xpl_iree_reading *const reading = it->reading;
     const bool more = it->left != 0;
     if (more && it->left <= it->stop && it->left >= it->type->size) {
-        if (reading) xpl_iree_done(reading->bundle, it->p - DONE_AT, DONE_AT);
+        if (reading && !it->in_file) xpl_iree_done(reading->bundle, it->p - DONE_AT, DONE_AT);
         set_stop(it);
     }
+    if (more && it->in_file && !is_fixed(it)) leave_window(it);
     const char *const reason = more ? read_item(it, ret) : NULL;
     if (ret_reason) *ret_reason = reason;
     if (reason) {
         if (reading && reading->damage && it->type->events)
-            note_event(reading->damage, (uint64_t)(it->p - reading->bundle->bytes.ptr), reason);
+            note_event(reading->damage, (uint64_t)(it->end - it->left - reading->bundle->bytes.ptr),
+                       reason);
         it->left = 0;
     }
     return more && !reason;

@@ -25,8 +25,9 @@ enum {
     XPL_IREE_FILE_LENGTH_AT = 16, // in it: u64, which is written again when there is more
     XPL_IREE_RECORD_HEADER = 104, // bytes
     XPL_IREE_NOTES_KEPT = 16,
-    XPL_IREE_PLACES = 128, // of chunks that are known
-    XPL_IREE_HEAD = 256,   // bytes of a record that are read at once: its header and names
+    XPL_IREE_PLACES = 128,     // of chunks that are known
+    XPL_IREE_HEAD = 256,       // bytes of a record that are read at once: its header and names
+    XPL_IREE_WINDOW = 1 << 18, // bytes of events that are read at once: they stay in a cache
 };
 
 struct xpl_iree_header {
@@ -114,10 +115,21 @@ struct xpl_iree_record {
     const struct xpl_iree_reading *reading; // the cursor's
 };
 
-// What is to be told of reading.
+// Bytes of the file that were read: those of the bundle from `at` on, n of them.
+struct xpl_iree_window {
+    uint8_t *bytes; // XPL_IREE_WINDOW
+    uint64_t at;
+    size_t n;
+};
+
+// How a bundle is read, and what is to be told of it.
 struct xpl_iree_reading {
     struct xpl_iree_notes *damage; // gets damage among events, once for each place; may be NULL
     const struct xpl_iree_bundle *bundle;
+    // Large chunks of events are read into it, where the mapping can do that: to copy them costs
+    // less than to map their pages and to wait for them.  NULL: they are read where they are
+    // mapped.
+    struct xpl_iree_window *window;
 };
 
 // struct xpl_iree_cursor c = {.bundle = b};
@@ -144,14 +156,17 @@ struct xpl_iree_items {
     bool left_out; // what should follow a record is not there: XPL_IREE_CHUNK_LEFT_OUT
     const uint8_t *p;
     size_t left;
+    const uint8_t *end; // of the payload in the bundle's bytes; `left` counts back from there
+    bool in_file;       // they are read from the file, through reading->window
+    bool in_window;     // p is in the window
     // Records that are just their struct are read here while more than this is left.
     size_t stop;
     uint64_t fixed; // bytes of such a record; UINT64_MAX, which no length is: these are others
     const struct xpl_iree_reading *reading;
 };
-struct xpl_iree_item {
-    const uint8_t *p; // type->size bytes, at least
-    xpl_bytes_t tail; // what follows them: strings, values, code, a trace
+struct xpl_iree_item { // good until the next one
+    const uint8_t *p;  // type->size bytes, at least
+    xpl_bytes_t tail;  // what follows them: strings, values, code, a trace
 };
 // Of a chunk of unknown type: none.
 struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r);

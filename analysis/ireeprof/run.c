@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/arena.h"
+
 enum { DONE_AT = 1 << 20 }; // bytes that are given back at once
 
 static bool is_cancelled(const struct xpl_iree_run *run) {
@@ -18,10 +20,12 @@ static bool is_of(const struct xpl_iree_record *r, uint32_t types) {
     return r->chunk < XPL_IREE_N_CHUNK_TYPES && (types >> r->chunk & 1);
 }
 
-static xpl_status_t walk(struct xpl_iree_run *run, uint32_t types, xpl_iree_visit_fn *visit,
-                         void *ctx, struct xpl_error *err) {
+// window: where events are read; NULL: in place.
+static xpl_status_t walk_all(struct xpl_iree_run *run, uint32_t types,
+                             struct xpl_iree_window *window, xpl_iree_visit_fn *visit, void *ctx,
+                             struct xpl_error *err) {
     const uint8_t *const base = run->bundle->bytes.ptr;
-    const struct xpl_iree_reading reading = {&run->damage, run->bundle};
+    const struct xpl_iree_reading reading = {&run->damage, run->bundle, window};
     struct xpl_iree_cursor c = {.bundle = run->bundle, .reading = &reading};
     struct xpl_iree_record r;
     uint64_t done = 0;
@@ -38,15 +42,30 @@ static xpl_status_t walk(struct xpl_iree_run *run, uint32_t types, xpl_iree_visi
     return XPL_OK;
 }
 
+static xpl_status_t walk(struct xpl_iree_run *run, uint32_t types, xpl_iree_visit_fn *visit,
+                         void *ctx, struct xpl_error *err) {
+    const struct xpl_iree_mapping *const m = run->bundle->mapping;
+    struct xpl_iree_window window = {.bytes = m && m->read ? xpl_sys_alloc(XPL_IREE_WINDOW) : NULL};
+    // Without memory they are read where they are mapped.
+    const xpl_status_t st = walk_all(run, types, window.bytes ? &window : NULL, visit, ctx, err);
+    xpl_sys_free(window.bytes);
+    return st;
+}
+
 xpl_status_t xpl_iree_walk(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
                            struct xpl_error *err) {
     return walk(run, 0, visit, ctx, err);
 }
 
+xpl_status_t xpl_iree_walk_in_place(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
+                                    struct xpl_error *err) {
+    return walk_all(run, 0, NULL, visit, ctx, err);
+}
+
 static xpl_status_t walk_places(struct xpl_iree_run *run, uint32_t types, xpl_iree_visit_fn *visit,
                                 void *ctx, struct xpl_error *err) {
     const struct xpl_iree_bundle *const b = run->bundle;
-    const struct xpl_iree_reading reading = {&run->damage, b};
+    const struct xpl_iree_reading reading = {&run->damage, b, NULL};
     for (uint64_t i = 0; i < b->n_places && !run->rows->failed; i++) {
         struct xpl_iree_cursor c = {
             .bundle = b, .at = b->places[i].at, .index = b->places[i].index, .reading = &reading};

@@ -66,12 +66,16 @@ bool xpl_iree_is_partial(const struct xpl_iree_run *run);
 // Whether what is still to come is not needed: asked also where one record means much work.
 bool xpl_iree_stopped(const struct xpl_iree_run *run);
 // Calls visit for every record, in order.  CANCELLED when the exec says so, also after the last.
+// Events are good until the next one of any chunk: large chunks of them are read through a window.
 typedef xpl_status_t xpl_iree_visit_fn(void *ctx, const struct xpl_iree_record *r,
                                        struct xpl_error *err);
 xpl_status_t xpl_iree_walk(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
                            struct xpl_error *err) XPL_NODISCARD;
-// The same for chunks of some types alone, of which `types` has 1 << enum xpl_iree_chunk: those of
-// metadata are found without a walk, as far as bundles have few of them.
+// The same, with all events in the bundle's bytes, for those who note where they are.
+xpl_status_t xpl_iree_walk_in_place(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
+                                    struct xpl_error *err) XPL_NODISCARD;
+// As xpl_iree_walk, for chunks of some types alone, of which `types` has 1 << enum xpl_iree_chunk:
+// those of metadata are found without a walk, as far as bundles have few of them.
 xpl_status_t xpl_iree_walk_chunks(struct xpl_iree_run *run, uint32_t types,
                                   xpl_iree_visit_fn *visit, void *ctx, struct xpl_error *err)
     XPL_NODISCARD;

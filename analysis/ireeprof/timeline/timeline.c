@@ -97,11 +97,11 @@ static void place_diagnostics(struct xpl_iree_timeline *t) {
 static xpl_status_t collect_all(struct xpl_iree_timeline *t, struct xpl_error *err) {
     if (xpl_iree_track_root(t) == UINT32_MAX || xpl_iree_track_diagnostics(t) == UINT32_MAX)
         XPL_RETURN_OOM(err, "timeline of the bundle");
-    XPL_TRY(xpl_iree_walk(t->run, describe, t, err));
+    XPL_TRY(xpl_iree_walk_in_place(t->run, describe, t, err));
     xpl_iree_model_pass(&t->x.model);
     if (!xpl_iree_timeline_described(t)) XPL_RETURN_OOM(err, "timeline of the bundle");
     t->chunks.n = 0; // collecting counts them again
-    XPL_TRY(xpl_iree_walk(t->run, collect, t, err));
+    XPL_TRY(xpl_iree_walk_in_place(t->run, collect, t, err));
     if (!xpl_iree_timeline_warn(t) || !xpl_iree_timeline_lanes(t) ||
         !xpl_iree_timeline_allocated(t))
         XPL_RETURN_OOM(err, "timeline of the bundle");

@@ -36,8 +36,38 @@ static void check_equal(xpl_bytes_t one, const char *report, const struct xpl_ir
     CHECK_OK(iree_report(&y, other, report, XPL_IREE_JSONL), &y.err);
     CHECK(x.out.n == y.out.n && memcmp(x.out.p, y.out.p, x.out.n) == 0);
     CHECK_EQ(xpl_iree_is_partial(&x.run), xpl_iree_is_partial(&y.run));
+    for (size_t i = 0; one.ptr == other.ptr; i++) { // else lengths of files differ, too
+        char first[256], second[256];
+        const bool more = xpl_iree_warning(&x.run, i, first, sizeof first);
+        CHECK_EQ(more, xpl_iree_warning(&y.run, i, second, sizeof second));
+        if (!more) break;
+        CHECK_STR(first, second);
+    }
     xpl_buf_fini(&x.out);
     xpl_buf_fini(&y.out);
+}
+
+// A copy whose first chunk of this kind has at least so many more bytes: its events again.
+static struct xpl_buf swollen(const struct xpl_buf *b, enum xpl_iree_chunk chunk, size_t bytes) {
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    struct xpl_buf large;
+    CHECK_OK(xpl_iree_open(view(b), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    while (xpl_iree_next(&c, &r) && r.chunk != chunk)
+        ;
+    CHECK_EQ(r.chunk, chunk);
+    const uint64_t more = (bytes + r.payload_length - 1) / r.payload_length * r.payload_length;
+    const uint64_t payload = r.payload_length + more, record = r.record_length + more;
+    xpl_buf_init(&large, (size_t)1 << 28);
+    xpl_buf_put(&large, b->p, (size_t)r.offset + (size_t)r.record_length);
+    for (uint64_t i = 0; i < more; i += r.payload_length)
+        xpl_buf_put(&large, r.payload.ptr, r.payload.len);
+    memcpy(large.p + r.offset, &record, 8);
+    memcpy(large.p + r.offset + 8, &payload, 8);
+    xpl_buf_put(&large, b->p + c.at, b->n - (size_t)c.at);
+    memset(large.p + XPL_IREE_FILE_LENGTH_AT, 0, 8);
+    return large;
 }
 
 static xpl_bytes_t file; // that is read from
@@ -64,24 +94,8 @@ static void test_headers_from_file(void) {
     static const struct xpl_iree_mapping broken = {.read = read_nothing};
     struct xpl_buf b = load();
     struct xpl_buf many = repeated(&b, XPL_IREE_MEMORY_EVENTS, 3);
-    struct xpl_iree_bundle bundle;
-    struct xpl_iree_record r;
-    CHECK_OK(xpl_iree_open(view(&many), false, &bundle, NULL), NULL);
-    struct xpl_iree_cursor c = {.bundle = &bundle};
-    while (xpl_iree_next(&c, &r) && r.chunk != XPL_IREE_MEMORY_EVENTS)
-        ;
     // The chunk gets so many events that what follows it is far.
-    struct xpl_buf large;
-    const size_t event = sizeof(struct xpl_iree_memory_event), copies = 500;
-    const uint64_t payload = r.payload_length + copies * event;
-    const uint64_t record = r.record_length + copies * event;
-    xpl_buf_init(&large, (size_t)1 << 28);
-    xpl_buf_put(&large, many.p, (size_t)r.offset + (size_t)r.record_length);
-    for (size_t i = 0; i < copies; i++)
-        xpl_buf_put(&large, r.payload.ptr, event);
-    memcpy(large.p + r.offset, &record, 8);
-    memcpy(large.p + r.offset + 8, &payload, 8);
-    xpl_buf_put(&large, many.p + c.at, many.n - (size_t)c.at);
+    struct xpl_buf large = swollen(&many, XPL_IREE_MEMORY_EVENTS, 80000);
     file = view(&large), n_read = 0;
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         check_equal(view(&large), reports[i], NULL, view(&large), &noting);
@@ -90,6 +104,53 @@ static void test_headers_from_file(void) {
     CHECK(n_read >= 2 * sizeof reports / sizeof *reports); // opening, and a walk
     xpl_buf_fini(&large);
     xpl_buf_fini(&many);
+    xpl_buf_fini(&b);
+}
+
+// Where the payload of the first chunk of a kind begins, to be written to.
+static uint8_t *first_payload(const struct xpl_buf *b, unsigned chunk) {
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    CHECK_OK(xpl_iree_open(view(b), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    while (xpl_iree_next(&c, &r) && r.chunk != chunk)
+        ;
+    CHECK_EQ(r.chunk, chunk);
+    return b->p + (r.payload.ptr - b->p);
+}
+
+// The event that is about so many bytes into the first chunk of a kind.
+static uint8_t *event_at(const struct xpl_buf *b, enum xpl_iree_chunk chunk, size_t about) {
+    return first_payload(b, chunk) +
+           about / xpl_iree_chunk_types[chunk].size * xpl_iree_chunk_types[chunk].size;
+}
+
+// Events that are read through a window give the rows, and the damage, of the mapping: whole ones,
+// longer ones in the second window and damaged ones in the third.
+static void test_windows(void) {
+    static const char *const reports[] = {"summary",    "explain", "dispatch",   "queue",
+                                          "command",    "memory",  "executable", "statistics",
+                                          "iterations", "latency", "self",       "usage"};
+    static const enum xpl_iree_chunk chunks[] = {XPL_IREE_HOST_EVENTS, XPL_IREE_QUEUE_EVENTS,
+                                                 XPL_IREE_MEMORY_EVENTS};
+    static const struct xpl_iree_mapping noting = {.read = note_read};
+    struct xpl_buf b = load();
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        struct xpl_buf large = swollen(&b, chunks[i], (size_t)3 * XPL_IREE_WINDOW);
+        const uint32_t twice = 2 * xpl_iree_chunk_types[chunks[i]].size, none = 0;
+        file = view(&large);
+        for (size_t damage = 0; damage < 3; damage++) {
+            if (damage == 1)
+                memcpy(event_at(&large, chunks[i], XPL_IREE_WINDOW + 5000), &twice, sizeof twice);
+            if (damage == 2)
+                memcpy(event_at(&large, chunks[i], 2 * XPL_IREE_WINDOW + 5000), &none, sizeof none);
+            n_read = 0;
+            for (size_t k = 0; k < sizeof reports / sizeof *reports; k++)
+                check_equal(view(&large), reports[k], NULL, view(&large), &noting);
+            CHECK(n_read >= sizeof reports / sizeof *reports + 4); // opening them, and windows
+        }
+        xpl_buf_fini(&large);
+    }
     xpl_buf_fini(&b);
 }
 
@@ -147,18 +208,6 @@ static void test_overlooked(void) {
         xpl_buf_fini(&bad);
     }
     xpl_buf_fini(&good);
-}
-
-// Where the payload of the first chunk of a kind begins, to be written to.
-static uint8_t *first_payload(const struct xpl_buf *b, unsigned chunk) {
-    struct xpl_iree_bundle bundle;
-    struct xpl_iree_record r;
-    CHECK_OK(xpl_iree_open(view(b), false, &bundle, NULL), NULL);
-    struct xpl_iree_cursor c = {.bundle = &bundle};
-    while (xpl_iree_next(&c, &r) && r.chunk != chunk)
-        ;
-    CHECK_EQ(r.chunk, chunk);
-    return b->p + (r.payload.ptr - b->p);
 }
 
 // A function's name that is shorter than its record is cut in IREE's statistics, which go on.
@@ -222,6 +271,7 @@ int main(void) {
     test_short_name();
     test_overlooked();
     test_headers_from_file();
+    test_windows();
     test_many_descriptions();
     return 0;
 }
