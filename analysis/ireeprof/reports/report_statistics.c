@@ -40,16 +40,26 @@ struct row_key {
     uint32_t type, domain, physical_device_ordinal, queue_ordinal;
     uint32_t event_type, function_ordinal, command_index, zero;
 };
-struct row {
-    struct row_key key;
+struct sums {
     uint32_t flags;
     uint64_t samples, invalid, operations, payload_bytes, tiles, tile_ns;
     uint64_t first_start, last_end, total, min, max;
 };
+struct row {
+    struct row_key key;
+    struct sums sums;
+};
 
-enum { LATELY = 128 };
+// Events that count for the same rows: they are summed up once, and their sums added to the rows at
+// the end.
+enum { MOST_ROWS = 4, LATELY = 256 };
+struct kind {
+    struct row_key key; // of its events: what any of the rows is told by
+    struct sums sums;
+    uint32_t n_rows, rows[MOST_ROWS]; // in the table of rows
+};
 
-// What one event adds to a row.
+// What one event adds.
 struct sample {
     bool timed; // start and end are a span
     uint64_t start, end, operations, payload_bytes, tiles, tile_ns;
@@ -57,29 +67,96 @@ struct sample {
 
 struct statistics {
     struct xpl_iree_table rows;     // struct row
-    uint32_t lately_plus_1[LATELY]; // rows that were added to lately, by a part of their keys
+    struct xpl_iree_table kinds;    // struct kind
+    uint32_t lately_plus_1[LATELY]; // kinds of events of lately, by a part of their keys
     struct xpl_iree_model model;
     uint64_t dropped;
     struct xpl_iree_run *run;
 };
 
-// The row of a key: events of few kinds take turns, so it is mostly among those of lately.
-static struct row *row_of(struct statistics *s, const struct row_key *key) {
-    const uint32_t mixed = key->type * 37 + key->event_type * 5 + key->command_index * 3;
-    uint32_t *const lately = &s->lately_plus_1[(mixed + key->function_ordinal) % LATELY];
-    bool is_new;
-    struct row *r = *lately ? xpl_iree_table_at(&s->rows, *lately - 1) : NULL;
-    if (r && memcmp(&r->key, key, sizeof *key) == 0) return r;
-    r = xpl_iree_table_put(&s->rows, key, &is_new);
-    if (!r) return NULL;
-    if (is_new) r->first_start = r->min = UINT64_MAX;
-    *lately = (uint32_t)s->rows.last + 1;
-    return r;
+static void init_sums(struct sums *s) {
+    s->first_start = s->min = UINT64_MAX;
 }
 
-static bool add(struct statistics *s, const struct row_key *key, const struct sample *v) {
-    struct row *const r = row_of(s, key);
+// Adds the row of a key to those that events of a kind count for.  Rows stand in the order in which
+// their first events do.
+static bool add_row(struct statistics *s, struct kind *kind, const struct row_key *key) {
+    bool is_new;
+    struct row *const r = xpl_iree_table_put(&s->rows, key, &is_new);
     if (!r) return false;
+    if (is_new) init_sums(&r->sums);
+    kind->rows[kind->n_rows++] = (uint32_t)s->rows.last;
+    return true;
+}
+
+static bool add_dispatch_rows(struct statistics *s, struct kind *kind) {
+    struct row_key function = kind->key, buffer = kind->key, operation = kind->key;
+    const bool has_function = function.executable_id && function.function_ordinal != XPL_IREE_NONE;
+    const bool has_buffer = buffer.command_buffer_id != 0;
+    const bool has_operation = has_buffer && operation.command_index != XPL_IREE_NONE;
+    function.command_buffer_id = 0, function.command_index = XPL_IREE_NONE;
+    buffer.type = DISPATCH_BUFFER, buffer.executable_id = 0;
+    buffer.function_ordinal = buffer.command_index = XPL_IREE_NONE;
+    operation.type = DISPATCH_OPERATION;
+    return (!has_function || add_row(s, kind, &function)) &&
+           (!has_buffer || add_row(s, kind, &buffer)) &&
+           (!has_operation || add_row(s, kind, &operation));
+}
+
+// A host event counts for its queue, its function, its command buffer and its operation there.
+static bool add_host_rows(struct statistics *s, struct kind *kind) {
+    const struct row_key *const k = &kind->key;
+    struct row_key queue = *k, function = *k, buffer = *k, operation = *k;
+    const bool has_function = k->executable_id && k->function_ordinal != XPL_IREE_NONE;
+    const bool has_operation = k->command_buffer_id && k->command_index != XPL_IREE_NONE;
+    function.event_type = buffer.event_type = operation.event_type = 0;
+    queue.executable_id = buffer.executable_id = 0;
+    queue.function_ordinal = buffer.function_ordinal = XPL_IREE_NONE;
+    queue.command_index = function.command_index = buffer.command_index = XPL_IREE_NONE;
+    function.type = HOST_FUNCTION, function.command_buffer_id = 0;
+    buffer.type = HOST_BUFFER;
+    operation.type = HOST_OPERATION;
+    return add_row(s, kind, &queue) && (!has_function || add_row(s, kind, &function)) &&
+           (!k->command_buffer_id || add_row(s, kind, &buffer)) &&
+           (!has_operation || add_row(s, kind, &operation));
+}
+
+// The kind is new to the table, or forgotten by those of lately.
+static struct kind *find_kind(struct statistics *s, const struct row_key *key, uint32_t *lately) {
+    bool is_new, ok = true;
+    struct kind *const kind = xpl_iree_table_put(&s->kinds, key, &is_new);
+    if (!kind) return NULL;
+    *lately = (uint32_t)s->kinds.last + 1;
+    if (!is_new) return kind;
+    init_sums(&kind->sums);
+    if (key->type == DISPATCH_FUNCTION)
+        ok = add_dispatch_rows(s, kind);
+    else if (key->type == HOST_QUEUE)
+        ok = add_host_rows(s, kind);
+    else
+        ok = add_row(s, kind, key);
+    return ok ? kind : NULL;
+}
+
+// By their members: words of two that were just written would have to wait for them.
+static inline bool is_key(const struct row_key *a, const struct row_key *b) {
+    return ((a->executable_id ^ b->executable_id) | (a->command_buffer_id ^ b->command_buffer_id) |
+            (a->type ^ b->type) | (a->domain ^ b->domain) |
+            (a->physical_device_ordinal ^ b->physical_device_ordinal) |
+            (a->queue_ordinal ^ b->queue_ordinal) | (a->event_type ^ b->event_type) |
+            (a->function_ordinal ^ b->function_ordinal) | (a->command_index ^ b->command_index)) ==
+           0;
+}
+
+// The kind of events of a key: a few take turns, so it is mostly among those of lately.
+static inline struct kind *kind_of(struct statistics *s, const struct row_key *key) {
+    const uint32_t mixed = key->type * 37 + key->event_type * 5 + key->command_index * 3;
+    uint32_t *const lately = &s->lately_plus_1[(mixed + key->function_ordinal) % LATELY];
+    struct kind *const kind = *lately ? xpl_iree_table_at(&s->kinds, *lately - 1) : NULL;
+    return kind && is_key(&kind->key, key) ? kind : find_kind(s, key, lately);
+}
+
+static inline void add_sample(struct sums *r, const struct sample *v) {
     r->samples++;
     xpl_iree_add(&r->operations, v->operations);
     xpl_iree_add(&r->payload_bytes, v->payload_bytes);
@@ -92,7 +169,7 @@ static bool add(struct statistics *s, const struct row_key *key, const struct sa
     }
     if (!v->timed) {
         r->invalid++;
-        return true;
+        return;
     }
     const uint64_t duration = v->end - v->start;
     r->flags |= HAS_TIMING;
@@ -101,11 +178,41 @@ static bool add(struct statistics *s, const struct row_key *key, const struct sa
     if (v->end > r->last_end) r->last_end = v->end;
     if (duration < r->min) r->min = duration;
     if (duration > r->max) r->max = duration;
-    return true;
 }
 
-// A row of events of one queue; its function, buffer and operation are filled in where it has them.
-static struct row_key key_of(enum row_type type, uint32_t device, uint32_t queue) {
+static inline bool add(struct statistics *s, const struct row_key *key, const struct sample *v) {
+    struct kind *const kind = kind_of(s, key);
+    if (kind) add_sample(&kind->sums, v);
+    return kind != NULL;
+}
+
+static void add_sums(struct sums *to, const struct sums *v) {
+    to->flags |= v->flags;
+    to->samples += v->samples;
+    to->invalid += v->invalid;
+    xpl_iree_add(&to->operations, v->operations);
+    xpl_iree_add(&to->payload_bytes, v->payload_bytes);
+    xpl_iree_add(&to->tiles, v->tiles);
+    xpl_iree_add(&to->tile_ns, v->tile_ns);
+    xpl_iree_add(&to->total, v->total);
+    if (v->first_start < to->first_start) to->first_start = v->first_start;
+    if (v->last_end > to->last_end) to->last_end = v->last_end;
+    if (v->min < to->min) to->min = v->min;
+    if (v->max > to->max) to->max = v->max;
+}
+
+static void sum_up_rows(struct statistics *s) {
+    for (size_t i = 0; i < s->kinds.n; i++) {
+        const struct kind *const kind = xpl_iree_table_at(&s->kinds, i);
+        for (uint32_t k = 0; k < kind->n_rows; k++) {
+            struct row *const r = xpl_iree_table_at(&s->rows, kind->rows[k]);
+            add_sums(&r->sums, &kind->sums);
+        }
+    }
+}
+
+// Of events of one queue; their function, buffer and operation are filled in where they have them.
+static inline struct row_key key_of(enum row_type type, uint32_t device, uint32_t queue) {
     static const enum domain domains[] = {
         [DISPATCH_FUNCTION] = TICKS, [DISPATCH_BUFFER] = TICKS,  [DISPATCH_OPERATION] = TICKS,
         [QUEUE_DEVICE] = TICKS,      [QUEUE_HOST] = HOST_NS,     [HOST_FUNCTION] = HOST_NS,
@@ -137,18 +244,9 @@ static bool add_dispatch(struct statistics *s, const struct xpl_iree_record *r,
     xpl_iree_copy(item, &e);
     const struct sample v = sample_of_ticks(e.start_tick, e.end_tick);
     struct row_key key = key_of(DISPATCH_FUNCTION, r->physical_device_ordinal, r->queue_ordinal);
-    key.executable_id = e.executable_id;
-    key.function_ordinal = e.function_ordinal;
-    if (e.executable_id && e.function_ordinal != XPL_IREE_NONE && !add(s, &key, &v)) return false;
-    if (!e.command_buffer_id) return true;
-    key.command_buffer_id = e.command_buffer_id;
-    key.type = DISPATCH_OPERATION;
-    key.command_index = e.command_index;
-    const struct row_key operation = key;
-    key.type = DISPATCH_BUFFER;
-    key.executable_id = 0;
-    key.function_ordinal = key.command_index = XPL_IREE_NONE;
-    return add(s, &key, &v) && (e.command_index == XPL_IREE_NONE || add(s, &operation, &v));
+    key.executable_id = e.executable_id, key.function_ordinal = e.function_ordinal;
+    key.command_buffer_id = e.command_buffer_id, key.command_index = e.command_index;
+    return add(s, &key, &v);
 }
 
 static bool add_queue_device(struct statistics *s, const struct xpl_iree_item *item) {
@@ -171,28 +269,18 @@ static bool add_queue_host(struct statistics *s, const struct xpl_iree_item *ite
     return add(s, &key, &v);
 }
 
-// A host event counts for its queue, its function, its command buffer and its operation there.
 static bool add_host(struct statistics *s, const struct xpl_iree_item *item) {
     struct xpl_iree_host_event e;
     xpl_iree_copy(item, &e);
     struct sample v = sample_of_host(e.start_host_time_ns, e.end_host_time_ns);
-    struct row_key queue = key_of(HOST_QUEUE, e.physical_device_ordinal, e.queue_ordinal);
+    struct row_key key = key_of(HOST_QUEUE, e.physical_device_ordinal, e.queue_ordinal);
     v.operations = e.operation_count, v.payload_bytes = e.payload_length;
     v.tiles = e.tile_count;
     v.tile_ns = e.tile_duration_sum_ns > 0 ? (uint64_t)e.tile_duration_sum_ns : 0;
-    queue.command_buffer_id = e.command_buffer_id;
-    struct row_key function = queue, buffer = queue, operation = queue;
-    queue.event_type = e.type;
-    function.type = HOST_FUNCTION, function.command_buffer_id = 0;
-    function.executable_id = operation.executable_id = e.executable_id;
-    function.function_ordinal = operation.function_ordinal = e.function_ordinal;
-    buffer.type = HOST_BUFFER;
-    operation.type = HOST_OPERATION, operation.command_index = e.command_index;
-    const bool has_function = e.executable_id && e.function_ordinal != XPL_IREE_NONE;
-    const bool has_operation = e.command_buffer_id && e.command_index != XPL_IREE_NONE;
-    return add(s, &queue, &v) && (!has_function || add(s, &function, &v)) &&
-           (!e.command_buffer_id || add(s, &buffer, &v)) &&
-           (!has_operation || add(s, &operation, &v));
+    key.event_type = e.type, key.command_buffer_id = e.command_buffer_id;
+    key.executable_id = e.executable_id, key.function_ordinal = e.function_ordinal;
+    key.command_index = e.command_index;
+    return add(s, &key, &v);
 }
 
 static bool add_memory(struct statistics *s, const struct xpl_iree_item *item) {
@@ -204,24 +292,41 @@ static bool add_memory(struct statistics *s, const struct xpl_iree_item *item) {
     return add(s, &key, &v);
 }
 
+// Adds the events of a chunk, of whose types each has a loop of its own; false on OOM.
+static bool add_items(struct statistics *s, const struct xpl_iree_record *r,
+                      struct xpl_iree_items *items) {
+    struct xpl_iree_item item;
+    bool ok = true;
+    if (r->chunk == XPL_IREE_DISPATCH_EVENTS)
+        while (ok && xpl_iree_item_next(items, &item, NULL))
+            ok = add_dispatch(s, r, &item);
+    if (r->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS)
+        while (ok && xpl_iree_item_next(items, &item, NULL))
+            ok = add_queue_device(s, &item);
+    if (r->chunk == XPL_IREE_QUEUE_EVENTS)
+        while (ok && xpl_iree_item_next(items, &item, NULL))
+            ok = add_queue_host(s, &item);
+    if (r->chunk == XPL_IREE_HOST_EVENTS)
+        while (ok && xpl_iree_item_next(items, &item, NULL))
+            ok = add_host(s, &item);
+    if (r->chunk == XPL_IREE_MEMORY_EVENTS)
+        while (ok && xpl_iree_item_next(items, &item, NULL))
+            ok = add_memory(s, &item);
+    // Of others nothing is summed up, and nothing is wrong where lengths do not count.
+    while (ok && !items->by_size && xpl_iree_item_next(items, &item, NULL))
+        ;
+    return ok;
+}
+
 static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
     struct statistics *const s = ctx;
     struct xpl_iree_items items = xpl_iree_items_by_size(r);
-    struct xpl_iree_item item;
-    bool ok = true;
     if (r->record_type != XPL_IREE_RECORD_CHUNK) return XPL_OK;
     xpl_iree_add(&s->dropped, r->dropped_record_count);
     items.any_tail = r->chunk == XPL_IREE_FUNCTIONS; // IREE's cuts names, and goes on
     if (r->chunk == XPL_IREE_CLOCKS || r->chunk == XPL_IREE_FUNCTIONS)
         return xpl_iree_model_add_items(&s->model, s->run, r, items, err);
-    while (ok && xpl_iree_item_next(&items, &item, NULL)) {
-        if (r->chunk == XPL_IREE_DISPATCH_EVENTS) ok = add_dispatch(s, r, &item);
-        if (r->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS) ok = add_queue_device(s, &item);
-        if (r->chunk == XPL_IREE_QUEUE_EVENTS) ok = add_queue_host(s, &item);
-        if (r->chunk == XPL_IREE_HOST_EVENTS) ok = add_host(s, &item);
-        if (r->chunk == XPL_IREE_MEMORY_EVENTS) ok = add_memory(s, &item);
-    }
-    if (!ok) XPL_RETURN_OOM(err, "statistics of the bundle");
+    if (!add_items(s, r, &items)) XPL_RETURN_OOM(err, "statistics of the bundle");
     return XPL_OK;
 }
 
@@ -242,9 +347,9 @@ static void put_ns(const struct statistics *s, const char *name, const struct ro
                    uint64_t duration) {
     const struct xpl_iree_fit fit = fit_of(s, row);
     int64_t ns;
-    if ((row->flags & HAS_TIMING) && row->key.domain == HOST_NS)
+    if ((row->sums.flags & HAS_TIMING) && row->key.domain == HOST_NS)
         xpl_row_u64(s->run->rows, name, duration);
-    else if ((row->flags & HAS_TIMING) && xpl_iree_fit_ticks(&fit, duration, &ns))
+    else if ((row->sums.flags & HAS_TIMING) && xpl_iree_fit_ticks(&fit, duration, &ns))
         xpl_row_i64(s->run->rows, name, ns);
     else
         xpl_row_null(s->run->rows, name);
@@ -281,45 +386,48 @@ static void put_key(const struct statistics *s, const struct row *row) {
 
 static void write_row(const struct statistics *s, const struct row *row) {
     struct xpl_iree_rows *const r = s->run->rows;
-    const bool timed = (row->flags & HAS_TIMING) != 0;
+    const bool timed = (row->sums.flags & HAS_TIMING) != 0;
     xpl_row_begin(r, "type", "statistics_row");
     xpl_row_text(r, "row_type", row_names[row->key.type]);
     xpl_row_u64(r, "row_type_value", row->key.type);
     xpl_row_text(r, "time_domain", domain_names[row->key.domain]);
     xpl_row_u64(r, "time_domain_value", row->key.domain);
     xpl_row_text(r, "duration_unit", unit_names[row->key.domain]);
-    xpl_row_u64(r, "flags", row->flags);
+    xpl_row_u64(r, "flags", row->sums.flags);
     xpl_row_bool(r, "has_timing", timed);
-    xpl_row_bool(r, "has_payload_bytes", row->flags & HAS_PAYLOAD);
-    xpl_row_bool(r, "has_operation_count", row->flags & HAS_OPERATIONS);
-    xpl_row_bool(r, "has_tile_totals", row->flags & HAS_TILES);
+    xpl_row_bool(r, "has_payload_bytes", row->sums.flags & HAS_PAYLOAD);
+    xpl_row_bool(r, "has_operation_count", row->sums.flags & HAS_OPERATIONS);
+    xpl_row_bool(r, "has_tile_totals", row->sums.flags & HAS_TILES);
     put_key(s, row);
-    xpl_row_u64(r, "sample_count", row->samples);
-    xpl_row_u64(r, "invalid_sample_count", row->invalid);
-    xpl_row_u64(r, "operation_count", row->operations);
-    xpl_row_u64(r, "payload_bytes", row->payload_bytes);
-    xpl_row_u64(r, "tile_count", row->tiles);
-    xpl_row_u64(r, "tile_duration_sum_ns", row->tile_ns);
-    xpl_row_u64(r, "first_start_time", timed ? row->first_start : 0);
-    xpl_row_u64(r, "last_end_time", row->last_end);
-    xpl_row_u64(r, "total_duration", row->total);
-    xpl_row_u64(r, "minimum_duration", timed ? row->min : 0);
-    xpl_row_u64(r, "maximum_duration", row->max);
-    put_ns(s, "total_duration_ns", row, row->total);
-    put_ns(s, "minimum_duration_ns", row, row->min);
-    put_ns(s, "maximum_duration_ns", row, row->max);
+    xpl_row_u64(r, "sample_count", row->sums.samples);
+    xpl_row_u64(r, "invalid_sample_count", row->sums.invalid);
+    xpl_row_u64(r, "operation_count", row->sums.operations);
+    xpl_row_u64(r, "payload_bytes", row->sums.payload_bytes);
+    xpl_row_u64(r, "tile_count", row->sums.tiles);
+    xpl_row_u64(r, "tile_duration_sum_ns", row->sums.tile_ns);
+    xpl_row_u64(r, "first_start_time", timed ? row->sums.first_start : 0);
+    xpl_row_u64(r, "last_end_time", row->sums.last_end);
+    xpl_row_u64(r, "total_duration", row->sums.total);
+    xpl_row_u64(r, "minimum_duration", timed ? row->sums.min : 0);
+    xpl_row_u64(r, "maximum_duration", row->sums.max);
+    put_ns(s, "total_duration_ns", row, row->sums.total);
+    put_ns(s, "minimum_duration_ns", row, row->sums.min);
+    put_ns(s, "maximum_duration_ns", row, row->sums.max);
     xpl_row_end(r);
 }
 
 xpl_status_t xpl_iree_report_statistics(struct xpl_iree_run *run, struct xpl_error *err) {
     struct statistics s = {
-        .rows = {.row_size = sizeof(struct row), .key_size = sizeof(struct row_key)}, .run = run};
+        .rows = {.row_size = sizeof(struct row), .key_size = sizeof(struct row_key)},
+        .kinds = {.row_size = sizeof(struct kind), .key_size = sizeof(struct row_key)},
+        .run = run};
     uint64_t missing[XPL_IREE_N_MISSING];
     memcpy(missing, run->missing, sizeof missing);
     xpl_iree_model_init(&s.model);
     const xpl_status_t st = xpl_iree_walk(run, add_record, &s, err);
     memcpy(run->missing, missing, sizeof missing); // functions stand alone in this report's model
     if (st == XPL_OK) {
+        sum_up_rows(&s);
         xpl_row_begin(run->rows, "type", "statistics_summary");
         xpl_row_u64(run->rows, "row_count", s.rows.n);
         xpl_row_u64(run->rows, "dropped_record_count", s.dropped);
@@ -328,6 +436,7 @@ xpl_status_t xpl_iree_report_statistics(struct xpl_iree_run *run, struct xpl_err
     for (size_t i = 0; st == XPL_OK && i < s.rows.n; i++)
         write_row(&s, xpl_iree_table_at(&s.rows, i));
     xpl_iree_table_fini(&s.rows);
+    xpl_iree_table_fini(&s.kinds);
     xpl_iree_model_fini(&s.model);
     return st;
 }
