@@ -28,8 +28,19 @@ static inline bool is_key(const struct xpl_iree_table *t, size_t i, const void *
     return different == 0;
 }
 
+// Ids are mostly given one after the other: slots of eight that differ in the last bits of the
+// key's first word are one line of the cache, so that most are found without waiting for memory. At
+// most eight keys that somebody chose can be of one group; where it is, the seed says.
+enum { GROUP_BITS = 3, GROUP = 1 << GROUP_BITS, MOST_KEY = 64 };
+
 static uint32_t hash_of(const struct xpl_iree_table *t, const void *key) {
-    return xpl_hash_str(xpl_hash_seed(), (xpl_str_t){key, t->key_size});
+    uint64_t words[MOST_KEY / 8], first;
+    memcpy(&first, key, 8);
+    words[0] = first >> GROUP_BITS;
+    for (size_t k = 8; k < t->key_size; k += 8)
+        memcpy(&words[k / 8], (const uint8_t *)key + k, 8);
+    const xpl_str_t group = {(const char *)words, t->key_size};
+    return (xpl_hash_str(xpl_hash_seed(), group) & ~(uint32_t)(GROUP - 1)) | first % GROUP;
 }
 
 // The slot of a key: its row's, or the free one where it belongs.  Rows of other keys are not
@@ -64,7 +75,7 @@ static void fill(uint64_t *slots, size_t n, const struct xpl_iree_table *old) {
 
 // Room for one more row, and slots of which at least a quarter stay free.
 static bool grow(struct xpl_iree_table *t) {
-    assert(t->key_size % 8 == 0);
+    assert(t->key_size % 8 == 0 && t->key_size <= MOST_KEY);
     if (t->n == t->cap) {
         const size_t cap = t->cap < 8 ? 8 : t->cap + t->cap / 2;
         uint8_t *const rows = xpl_sys_realloc(t->rows, cap * t->row_size);
