@@ -149,13 +149,24 @@ static void put_name(struct xpl_iree_rows *r, const char *name) {
     if (p) end_value(r, p);
 }
 
+// A member of a line of JSON whose text is ours, which needs no escapes.
+static void put_plain(struct xpl_iree_rows *r, const char *name, size_t length, const char *text) {
+    const size_t n = strlen(text);
+    uint8_t *p = begin_value(r, name, length, n + 2);
+    if (!p) return;
+    *p++ = '"';
+    p = write_name(p, text, n);
+    *p++ = '"';
+    end_value(r, p);
+}
+
 void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type) {
     r->comma = false;
     if (r->begin) r->begin(r->member_ctx, type);
     if (r->member) return;
     if (r->format == XPL_IREE_JSONL) {
         xpl_buf_putc(r->out, '{');
-        if (key) xpl_row_text(r, key, type);
+        if (key) put_plain(r, key, strlen(key), type);
     } else {
         put_z(r, type);
         xpl_buf_putc(r->out, ':');
@@ -195,8 +206,10 @@ void xpl_row_bool(struct xpl_iree_rows *r, const char *name, bool v) {
         hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_BOOL, .is = v});
         return;
     }
-    put_name(r, name);
-    xpl_buf_put(r->out, v ? "true" : "false", v ? 4 : 5);
+    uint8_t *const p = begin_value(r, name, name ? strlen(name) : 0, 5);
+    if (!p) return;
+    memcpy(p, v ? "true" : "false", 5); // of the former also the zero behind it
+    end_value(r, p + 5 - v);
 }
 
 void xpl_row_null(struct xpl_iree_rows *r, const char *name) {
@@ -315,17 +328,10 @@ static void put_list(struct xpl_iree_rows *r, const char *name, const uint8_t *f
 
 // A text of ours, which needs no escapes.
 static void put_own(struct xpl_iree_rows *r, const struct xpl_iree_field *f, const char *text) {
-    const size_t n = strlen(text), length = f->name_length ? f->name_length : strlen(f->name);
-    if (r->member || r->format != XPL_IREE_JSONL) {
+    if (r->member || r->format != XPL_IREE_JSONL)
         xpl_row_text(r, f->name, text);
-        return;
-    }
-    uint8_t *p = begin_value(r, f->name, length, n + 2);
-    if (!p) return;
-    *p++ = '"';
-    p = write_name(p, text, n);
-    *p++ = '"';
-    end_value(r, p);
+    else
+        put_plain(r, f->name, f->name_length ? f->name_length : strlen(f->name), text);
 }
 
 static void put_field(struct xpl_iree_rows *r, const struct xpl_iree_field *f, const uint8_t *p) {

@@ -83,7 +83,8 @@ xpl_status_t xpl_iree_walk_chunks(struct xpl_iree_run *run, uint32_t types,
 // Whether a glob of * and ? matches the whole text; an empty one matches everything.
 bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob);
 static inline bool xpl_iree_glob_z(const char *text, xpl_str_t glob) {
-    return xpl_iree_glob(xpl_str_from(text), glob);
+    const bool any = glob.len == 0 || (glob.len == 1 && glob.ptr[0] == '*');
+    return any || xpl_iree_glob(xpl_str_from(text), glob);
 }
 static inline bool xpl_iree_id_is(const struct xpl_iree_run *run, uint64_t id) {
     return run->options.id < 0 || (uint64_t)run->options.id == id;
