@@ -213,9 +213,10 @@ static enum xpl_rpc_guard_verdict check_held(struct xpl_rpc_guard *g,
     const size_t all = atomic_load(&shared->held), leaving = atomic_load(&shared->leaving);
     if (all > leaving + XPL_RPC_GUARD_ALL_BYTES && g->held > XPL_RPC_GUARD_MANY_BYTES)
         return XPL_RPC_GUARD_HELD;
-    if (all > XPL_RPC_GUARD_FULL_BYTES) return XPL_RPC_GUARD_HELD;
-    if (all <= leaving + XPL_RPC_GUARD_CROWDED_BYTES) return XPL_RPC_GUARD_FINE;
-    return make_room(g, shared) ? XPL_RPC_GUARD_FINE : XPL_RPC_GUARD_HELD;
+    // Room is made also by who is closed for the bytes of all: the next one finds it.
+    if (all > leaving + XPL_RPC_GUARD_CROWDED_BYTES && !make_room(g, shared))
+        return XPL_RPC_GUARD_HELD;
+    return all > XPL_RPC_GUARD_FULL_BYTES ? XPL_RPC_GUARD_HELD : XPL_RPC_GUARD_FINE;
 }
 
 // The next bytes of the current message.

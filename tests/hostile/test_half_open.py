@@ -142,3 +142,27 @@ def test_half_open_silent(run):
         for a in attackers:
             a.thread.join(60)
             a.h.close()
+
+
+def test_half_open_silent_many(run):
+    """As before, and so many more with a window's bytes that all have more than may ever be there: uploads go through once those are ended."""
+    d = run.start("--memory-total=4GiB", "--answer-cache=64MiB", logdir=run.logdir("jax_matmul_nopy"))
+    profile, part = large_profile(run), 2_030_000
+    attackers = [HalfOpen(d, 1, part, 300) for _ in range(33)]
+    small = []
+    try:
+        wait_for(lambda: all(a.closed or any(s[1] >= part for s in a.streams.values()) for a in attackers), 60, "all have sent their part")
+        for _ in range(560):
+            small.append(d.http2())
+            small[-1].message(small[-1].request(STATS), bytes(65000), end=False, length=MOST)
+        time.sleep(2)
+        tries = [d.ctl("import", "--session", f"meanwhile{i}", profile).returncode for i in range(3)]
+        equal(tries[-1], 0, f"uploads meanwhile: {tries}")
+    finally:
+        for h in small:
+            h.close()
+        for a in attackers:
+            a.end = 0
+        for a in attackers:
+            a.thread.join(60)
+            a.h.close()

@@ -155,11 +155,11 @@ static void test_held_by_all(void) {
     }
 }
 
-static struct xpl_rpc_guard *ended[4];
+static struct xpl_rpc_guard *ended[32];
 static int n_ended;
 
 static void note_ended(struct xpl_rpc_guard *g) {
-    CHECK(n_ended < 4);
+    CHECK((size_t)n_ended < sizeof ended / sizeof *ended);
     ended[n_ended++] = g;
 }
 
@@ -254,6 +254,40 @@ static void test_oldest_go(void) {
     atomic_fetch_sub(&c->shared.held, others + 1600000);
     xpl_rpc_guard_fini(&g[1], &c->shared);
     xpl_rpc_guard_fini(&g[3], &c->shared);
+    CHECK(!c->shared.holders);
+    end_client(c);
+}
+
+// Above what all may have, too, the oldest go: many that hold little and are silent cannot keep
+// others out for good.
+static void test_full_of_silent(void) {
+    enum { SILENT = 20, PART = 2000000 };
+    struct client *const c = connected();
+    struct xpl_rpc_guard g[SILENT], late;
+    n_ended = 0;
+    c->shared.end = note_ended;
+    for (int i = 0; i < SILENT; i++) {
+        skip_preface(&g[i], c);
+        g[i].fd = 7;
+        CHECK_EQ(send_part(&g[i], c, PART), XPL_RPC_GUARD_FINE);
+        c->now_ns += SECOND;
+    }
+    const size_t others = XPL_RPC_GUARD_FULL_BYTES - SILENT * PART; // of whom each has very little
+    atomic_fetch_add(&c->shared.held, others);
+    skip_preface(&late, c);
+    CHECK_EQ(send_part(&late, c, PART), XPL_RPC_GUARD_HELD);
+    CHECK(n_ended > 0 && ended[0] == &g[0]);
+    CHECK(atomic_load(&c->shared.held) - atomic_load(&c->shared.leaving) <=
+          XPL_RPC_GUARD_CROWDED_BYTES);
+    xpl_rpc_guard_fini(&late, &c->shared);
+    for (int i = 0; i < n_ended; i++)
+        xpl_rpc_guard_fini(ended[i], &c->shared);
+    skip_preface(&late, c);
+    CHECK_EQ(send_part(&late, c, PART), XPL_RPC_GUARD_FINE);
+    xpl_rpc_guard_fini(&late, &c->shared);
+    for (int i = 0; i < SILENT; i++)
+        if (!atomic_load(&g[i].ended)) xpl_rpc_guard_fini(&g[i], &c->shared);
+    atomic_fetch_sub(&c->shared.held, others);
     CHECK(!c->shared.holders);
     end_client(c);
 }
@@ -604,6 +638,7 @@ int main(void) {
     test_held();
     test_held_by_all();
     test_oldest_go();
+    test_full_of_silent();
     test_even_streams();
     test_lengths();
     test_messages();
