@@ -147,7 +147,7 @@ def take_copies(tables, name, sums):
         where = ids.index("host_or_device") if "host_or_device" in ids else None
         kept = []
         for row in t["rows"]:
-            v = [c.get("v") for c in row["c"]]
+            v = [c and c.get("v") for c in row["c"]]  # None: a cell that another excuse has taken
             if v[ids.index(name)] in COPIES and (where is None or v[where] == "Host"):
                 out[i, v[ids.index(name)]].append([v[ids.index(c)] for c in sums])
             else:

@@ -194,6 +194,21 @@ def check_copies(checks, judge, folder):
             v = judge.ask(tool, [write(folder, host_profile(*events))], {})
             kind = "excluded" if excused else "equal"
             checks.check(f"copies {events} in {tool}", (v.kind, v.name or "") == (kind, excused), f"{v.kind} {v.name} {v.lines[:2]}")
+    both = tpu_profile([(1, 7, F), (1, 8, TYPED)])
+    both.planes.extend(host_profile(COPY, OP, COPY).planes)
+    path = write(folder, both)
+    _, expected = judge.xprof.ask("framework_op_stats", [path], {})
+    _, got = judge.ours.ask("framework_op_stats", [path], EXACT)
+    names = set()
+    for kind in ("mul", "Unknown"):  # of the op with two types, one of which is XProf's now
+        told = json.loads(got)
+        for table in told:
+            at = {c["id"]: i for i, c in enumerate(table["cols"])}
+            for row in table["rows"]:
+                if row["c"][at["host_or_device"]]["v"] == "Device" and row["c"][at["operation"]]["v"] != "IDLE":
+                    row["c"][at["type"]]["v"] = kind
+        names.add(differences.excuse("framework_op_stats", expected, json.dumps(told).encode(), [path]))
+    checks.check("copies and types that are open together", names == {"copy_rows", "framework_type+copy_rows"}, names)
     path = write(folder, host_profile(COPY, OP, COPY))
     _, expected = judge.xprof.ask("input_pipeline_analyzer", [path], {})
     _, got = judge.ours.ask("input_pipeline_analyzer", [path], EXACT)
