@@ -55,7 +55,7 @@ XPL_INLINE bool xpl_hlo_take(struct xpl_wire *w, uint32_t num, xpl_bytes_t *ret)
     return true;
 }
 
-// A value of some 3 KiB, of which only what is used is written: for the stack.
+// A value of some 4 KiB, of which only what is used is written: for the stack.
 struct xpl_hlo_message {
     xpl_bytes_t bytes;
     bool malformed;
