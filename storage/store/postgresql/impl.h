@@ -23,6 +23,7 @@ enum { PG_TOUCHES = 1024, PG_DAMAGED = 64, PG_KEYWORDS = 64 };
 struct xpl_pg_waiter {
     struct xpl_pg_waiter *next;
     struct xpl_pg_conn *c; // handed over to it
+    pthread_cond_t cond;   // of its own, so that a connection wakes one
 };
 
 struct xpl_pg_store {

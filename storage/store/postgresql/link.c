@@ -44,11 +44,18 @@ static void offer(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
     if (first) {
         s->waiting = first->next;
         first->c = c;
+        pthread_cond_signal(&first->cond);
     } else {
         c->next = s->idle;
         s->idle = c;
     }
+}
+
+// Something has changed that all look at who wait.  The caller holds the mutex.
+static void wake_all(struct xpl_pg_store *s) {
     pthread_cond_broadcast(&s->cond);
+    for (struct xpl_pg_waiter *w = s->waiting; w; w = w->next)
+        pthread_cond_signal(&w->cond);
 }
 
 // Until the keeper has a new connection everything misses, at once.
@@ -62,7 +69,7 @@ static void link_lost(struct xpl_pg_store *s, unsigned epoch, const char *why) {
         s->idle = NULL;
         s->n_open = s->n_wanted = 0;
         atomic_store(&s->role, XPL_STORE_OFF);
-        pthread_cond_broadcast(&s->cond);
+        wake_all(s);
         pthread_cond_signal(&s->work);
     }
     pthread_mutex_unlock(&s->mu);
@@ -111,7 +118,7 @@ static void use(struct xpl_pg_store *s, struct xpl_pg_conn *c, bool read_only) {
         s->n_wanted += s->n_open == 0; // the first lookup finds a connection
     }
     atomic_store(&s->role, read_only ? XPL_STORE_READER : XPL_STORE_WRITER);
-    pthread_cond_broadcast(&s->cond);
+    wake_all(s);
     pthread_mutex_unlock(&s->mu);
     xpl_pg_disconnect(old);
 }
@@ -165,7 +172,7 @@ static void open_reader(struct xpl_pg_store *s, unsigned epoch) {
         s->n_wanted = 0;
         s->reader_at_ns = xpl_clock_ns() + (uint64_t)READER_MS * 1000000u;
     }
-    pthread_cond_broadcast(&s->cond);
+    wake_all(s);
     pthread_mutex_unlock(&s->mu);
     if (keep) return;
     if (rc == XPL_PG_AWAY) link_lost(s, epoch, c->why);
@@ -199,7 +206,7 @@ static void *keep_link(void *arg) {
             const unsigned pause = attempt(s, first);
             pthread_mutex_lock(&s->mu);
             s->tried = true;
-            pthread_cond_broadcast(&s->cond);
+            wake_all(s);
             const uint64_t ms = pause ? pause + (unsigned)rand_r(&seed) % RETRY_MS : STANDBY_MS;
             next_ns = pause || standby ? xpl_clock_ns() + ms * 1000000u : 0;
         } else {
@@ -244,7 +251,7 @@ void xpl_pg_link_fini(struct xpl_pg_store *s) {
     pthread_mutex_lock(&s->mu);
     s->stop = true;
     pthread_cond_broadcast(&s->work);
-    pthread_cond_broadcast(&s->cond);
+    wake_all(s);
     pthread_mutex_unlock(&s->mu);
     if (s->wake_fd >= 0) (void)!write(s->wake_fd, &one, sizeof one);
     if (s->has_keeper) (void)pthread_join(s->keeper, NULL);
@@ -263,6 +270,7 @@ static struct xpl_pg_conn *wait_for_reader(struct xpl_pg_store *s) {
     const uint64_t until = xpl_clock_ns() + (uint64_t)READ_MS * 1000000u;
     struct xpl_pg_waiter me = {0}, **at = &s->waiting;
     bool asked = false;
+    xpl_cond_init(&me.cond);
     while (*at)
         at = &(*at)->next;
     *at = &me;
@@ -274,13 +282,13 @@ static struct xpl_pg_conn *wait_for_reader(struct xpl_pg_store *s) {
             pthread_cond_signal(&s->work);
         }
         if (now >= until || s->n_open + s->n_wanted == 0) break; // none will come
-        (void)xpl_cond_wait_until(&s->cond, &s->mu, until);
+        (void)xpl_cond_wait_until(&me.cond, &s->mu, until);
     }
-    if (me.c) return me.c;
-    for (at = &s->waiting; *at != &me;)
+    for (at = &s->waiting; !me.c && *at != &me;)
         at = &(*at)->next;
-    *at = me.next;
-    return NULL;
+    if (!me.c) *at = me.next;
+    pthread_cond_destroy(&me.cond);
+    return me.c;
 }
 
 // An idle connection, or NULL.
@@ -314,7 +322,7 @@ void xpl_pg_reader_done(struct xpl_pg_store *s, struct xpl_pg_conn *c, enum xpl_
         offer(s, c);
     } else if (current && !lost) {
         s->n_open--;
-        pthread_cond_broadcast(&s->cond);
+        wake_all(s);
     }
     pthread_mutex_unlock(&s->mu);
     if (lost) link_lost(s, c->epoch, c->why);
