@@ -108,7 +108,8 @@ struct txt_pen {
     uint8_t *p, *end;
 };
 XPL_INLINE struct txt_pen txt_pen_take(const struct hlo_text *t) {
-    return (struct txt_pen){t->b->p + t->b->n, t->b->p + t->limit};
+    uint8_t *const p = t->b->p; // NULL before the first byte, when no offset may be added to it
+    return p ? (struct txt_pen){p + t->b->n, p + t->limit} : (struct txt_pen){0};
 }
 XPL_INLINE void txt_pen_give(struct hlo_text *t, struct txt_pen pen) {
     t->b->n = (size_t)(pen.p - t->b->p);
