@@ -4,6 +4,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 
@@ -84,14 +85,54 @@ static xpl_status_t compile(struct xpl_regex *r, xpl_str_t pattern, struct xpl_e
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: character %zu: %s", r->what, at + 1, why);
 }
 
-static xpl_status_t refuse_backreferences(struct xpl_regex *r, struct xpl_error *err) {
+// ---- what the automaton does not know ----
+
+// PCRE2 says so when a search comes to it, which depends on the texts, and not where it is.
+struct unknown {
+    xpl_str_t pattern, item; // the first such item; empty: none
+    size_t at;
+    bool is_back; // it refers to what a group matched
+};
+
+static bool begins(xpl_str_t s, const char *with) {
+    const size_t n = strlen(with);
+    return s.len >= n && memcmp(s.ptr, with, n) == 0;
+}
+
+static bool refers_back(xpl_str_t item) {
+    if (begins(item, "(?P=") || begins(item, "\\k")) return true;
+    if (begins(item, "\\g")) return !begins(item, "\\g<") && !begins(item, "\\g'"); // calls
+    return begins(item, "\\") && item.len > 1 && item.ptr[1] >= '1' && item.ptr[1] <= '9';
+}
+
+static bool is_unknown(xpl_str_t item) {
+    if (begins(item, "(?("))
+        return !begins(item, "(?(DEFINE)") && !begins(item, "(?(R)") && !begins(item, "(?(VERSION");
+    if (begins(item, "(*")) // a verb; what is written small is a group
+        return item.len > 2 && !(item.ptr[2] >= 'a' && item.ptr[2] <= 'z') &&
+               !begins(item, "(*F)") && !begins(item, "(*FAIL)");
+    return begins(item, "\\K");
+}
+
+static int on_item(pcre2_callout_enumerate_block *block, void *arg) {
+    struct unknown *const u = arg;
+    const xpl_str_t item = {u->pattern.ptr + block->pattern_position, block->next_item_length};
+    const bool is_back = u->is_back && refers_back(item);
+    if (!item.len || (!is_back && !is_unknown(item))) return 0;
+    u->item = item, u->at = block->pattern_position, u->is_back = is_back;
+    return 1; // no further
+}
+
+static xpl_status_t refuse_unknown(struct xpl_regex *r, xpl_str_t pattern, struct xpl_error *err) {
     uint32_t back = 0;
     (void)pcre2_pattern_info(r->code, PCRE2_INFO_BACKREFMAX, &back);
-    if (back)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "%s: backreferences (\\%u) are not supported: they can take forever",
-                         r->what, back);
-    return XPL_OK;
+    struct unknown u = {.pattern = pattern, .is_back = back > 0}; // else \1 is a character
+    (void)pcre2_callout_enumerate(r->code, on_item, &u);
+    if (!u.item.len) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: character %zu: %s%.*s is not supported%s",
+                     r->what, u.at + 1, u.is_back ? "the backreference " : "",
+                     (int)(u.item.len < 40 ? u.item.len : 40), u.item.ptr,
+                     u.is_back ? ": it can take forever" : "");
 }
 
 xpl_status_t xpl_regex_new(xpl_str_t pattern, const char *what, struct xpl_regex **ret,
@@ -108,7 +149,7 @@ xpl_status_t xpl_regex_new(xpl_str_t pattern, const char *what, struct xpl_regex
     if (st == XPL_OK && !(r->match = pcre2_match_data_create(2, r->memory)))
         st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                            "%s: out of memory", what);
-    if (st == XPL_OK) st = refuse_backreferences(r, err);
+    if (st == XPL_OK) st = refuse_unknown(r, pattern, err);
     if (st == XPL_OK)
         *ret = r;
     else

@@ -165,7 +165,8 @@ class Events(Case):
     def test_bad(self):
         for more, words in ((["--match", "jit_(f"], "match: character 7: missing closing parenthesis"),
                             (["--by-id", "a[b"], "by_id: character 4: missing terminating ]"),
-                            (["--match", r"(a)\1"], "backreferences"),
+                            (["--match", r"(a)\1"], "match: character 4: the backreference"),
+                            (["--by-id", r"a\K"], "by_id: character 2: \\K is not supported"),
                             (["--min-duration", "1"], 'min_duration: character 2 of "1"'),
                             (["--max-events", "-1"], 'max_events: "-1"'),
                             (["--by", "color"], "by"),

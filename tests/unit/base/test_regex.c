@@ -33,6 +33,10 @@ static void searches(void) {
     CHECK(finds("a|b", "xxb"));
     CHECK(finds("jit_(?!f)", "jit_g"));
     CHECK(!finds("jit_(?!f)", "jit_f"));
+    CHECK(finds("x(*FAIL)|(*atomic:a)", "a"));
+    CHECK(finds("(?(DEFINE)(?<x>a))(?&x)\\g<x>", "aa"));
+    CHECK(finds("(?(?=a)a|b)", "b"));
+    CHECK(finds("[\\1]\\\\1", "\1\\1")); // no group, so none is referred to
 }
 
 static void refuses(const char *pattern, const char *message) {
@@ -47,7 +51,14 @@ static void bad_ones(void) {
     refuses("jit_(f", "match: character 7: missing closing parenthesis");
     refuses("a[b", "match: character 4: missing terminating ]");
     refuses("*", "match: character 1: quantifier does not follow");
-    refuses("(a)\\1", "backreferences");
+    refuses("(a)\\1", "match: character 4: the backreference \\1 is not supported");
+    refuses("(?<n>a)b\\k<n>", "match: character 9: the backreference \\k<n> is not supported");
+    refuses("(a)(\\g{1})*", "match: character 5: the backreference \\g{1} is not supported");
+    refuses("(?<n>a)(?P=n)", "match: character 8: the backreference (?P=n) is not supported");
+    refuses("(a)?(?(1)b|c)", "match: character 5: (?(1) is not supported");
+    refuses("a(?(R1)b|c)(x)", "match: character 2: (?(R1) is not supported");
+    refuses("ab\\K", "match: character 3: \\K is not supported");
+    refuses("a(*SKIP)b", "match: character 2: (*SKIP) is not supported");
     char *const lengthy = malloc(XPL_REGEX_MAX + 2);
     CHECK(lengthy != NULL);
     memset(lengthy, 'a', XPL_REGEX_MAX + 1);
