@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl aggregate`: what repeats of a run come to.
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -17,19 +18,28 @@ static void print_time(FILE *out, const char *what, double ps) {
     (void)fprintf(out, "  %-28s %s\n", what, text);
 }
 
+// "2 steps, 1 run": what samples are of, in the number that there are of them.
+static void print_samples(const json_t *all, const json_t *r, FILE *out) {
+    const double samples = xpl_document_real(r, "samples"), runs = xpl_document_real(all, "runs");
+    const char *const of = xpl_document_chars(r, "of"); // of one: "steps" or "runs"
+    const int n = (int)strlen(of) - (samples == 1);
+    (void)fprintf(out, "Runtime of %.0f %.*s, %.0f run%s\n", samples, n > 0 ? n : 0, of, runs,
+                  runs == 1 ? "" : "s");
+}
+
 static void print_runtime(const json_t *all, FILE *out) {
     const json_t *const r = json_object_get(all, "runtime"), *const c =
                                                                  json_object_get(all, "compile");
     if (xpl_document_real(r, "samples") > 0) {
-        (void)fprintf(out, "Runtime of %.0f %s, %.0f runs\n", xpl_document_real(r, "samples"),
-                      xpl_document_chars(r, "of"), xpl_document_real(all, "runs"));
+        print_samples(all, r, out);
         print_time(out, "mean", xpl_document_real(r, "mean_ps"));
         print_time(out, "minimum", xpl_document_real(r, "min_ps"));
         print_time(out, "maximum", xpl_document_real(r, "max_ps"));
         print_time(out, "standard deviation", xpl_document_real(r, "std_ps"));
     } else { // no device did anything; of bundles without iterations there is no window
-        (void)fprintf(out, "Runtime of %.0f runs: none, no step and no device's time is known\n",
-                      xpl_document_real(all, "runs"));
+        const double runs = xpl_document_real(all, "runs");
+        (void)fprintf(out, "Runtime of %.0f run%s: none, no step and no device's time is known\n",
+                      runs, runs == 1 ? "" : "s");
     }
     print_time(out, "compile time", xpl_document_real(c, "total_ps"));
 }

@@ -220,6 +220,9 @@ class Words(Case):
         self.assertAlmostEqual(one["flops"]["model_flops_per_second"] * one["flops"]["busy_ps"] / 1e12 / one["flops"]["model_flops"], 1)
         table = self.ask("aggregate", four, four)[1]
         self.assertRegex(table, r"^Runtime of 40 steps, 2 runs\n  mean +37\.8 ms\n")
+        one_step = runs / "accel/plugins/profile/gpu_multi_worker"
+        self.assertTrue(self.ask("aggregate", one_step)[1].startswith("Runtime of 1 step, 1 run\n"))
+        self.assertTrue(self.ask("aggregate", gemm)[1].startswith("Runtime of 1 run, 1 run\n"))
         for run in (runs / "cpu/plugins/profile/jax_empty", ROOT / "tests/data/iree/task-mlp-all.ireeprof"):
             table = self.ask("aggregate", run, run)[1]  # nothing that took 0 ps
             self.assertTrue(table.startswith("Runtime of 2 runs: none, no step and no device's time is known\n  compile time"), table)
