@@ -75,7 +75,7 @@ static inline int pg_run(const char *const argv[]) {
 }
 
 static inline const char *pg_url(const char *database) {
-    static char url[256];
+    static _Thread_local char url[256];
     (void)snprintf(url, sizeof url, "postgresql://postgres@/%s?host=%s%s", database, pg.socket,
                    pg.pooler ? "/pooler" : "");
     return url;
