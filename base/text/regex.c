@@ -4,7 +4,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/arena.h"
 
@@ -94,24 +93,24 @@ struct unknown {
     bool is_back; // it refers to what a group matched
 };
 
-static bool begins(xpl_str_t s, const char *with) {
-    const size_t n = strlen(with);
-    return s.len >= n && memcmp(s.ptr, with, n) == 0;
-}
-
 static bool refers_back(xpl_str_t item) {
-    if (begins(item, "(?P=") || begins(item, "\\k")) return true;
-    if (begins(item, "\\g")) return !begins(item, "\\g<") && !begins(item, "\\g'"); // calls
-    return begins(item, "\\") && item.len > 1 && item.ptr[1] >= '1' && item.ptr[1] <= '9';
+    if (xpl_str_starts(item, XPL_STR("(?P=")) || xpl_str_starts(item, XPL_STR("\\k"))) return true;
+    if (xpl_str_starts(item, XPL_STR("\\g")))
+        return !xpl_str_starts(item, XPL_STR("\\g<")) &&
+               !xpl_str_starts(item, XPL_STR("\\g'")); // calls
+    return xpl_str_starts(item, XPL_STR("\\")) && item.len > 1 && item.ptr[1] >= '1' &&
+           item.ptr[1] <= '9';
 }
 
 static bool is_unknown(xpl_str_t item) {
-    if (begins(item, "(?("))
-        return !begins(item, "(?(DEFINE)") && !begins(item, "(?(R)") && !begins(item, "(?(VERSION");
-    if (begins(item, "(*")) // a verb; what is written small is a group
+    if (xpl_str_starts(item, XPL_STR("(?(")))
+        return !xpl_str_starts(item, XPL_STR("(?(DEFINE)")) &&
+               !xpl_str_starts(item, XPL_STR("(?(R)")) &&
+               !xpl_str_starts(item, XPL_STR("(?(VERSION"));
+    if (xpl_str_starts(item, XPL_STR("(*"))) // a verb; what is written small is a group
         return item.len > 2 && !(item.ptr[2] >= 'a' && item.ptr[2] <= 'z') &&
-               !begins(item, "(*F)") && !begins(item, "(*FAIL)");
-    return begins(item, "\\K");
+               !xpl_str_starts(item, XPL_STR("(*F)")) && !xpl_str_starts(item, XPL_STR("(*FAIL)"));
+    return xpl_str_starts(item, XPL_STR("\\K"));
 }
 
 static int on_item(pcre2_callout_enumerate_block *block, void *arg) {
