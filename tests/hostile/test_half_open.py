@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that send a part of their message, by clients that keep to the windows they are given."""
 
+import contextlib
 import struct
 import threading
 import time
@@ -125,44 +126,45 @@ def test_half_open_many(run):
     attack(run, 400, 20, MOST - 100)
 
 
-def test_half_open_silent(run):
-    """Connections that hold together what all may, each little enough to stay, and then are silent: uploads go through."""
-    d = run.start("--memory-total=4GiB", "--answer-cache=64MiB", logdir=run.logdir("jax_matmul_nopy"))
-    profile, part = large_profile(run), 2_030_000
+@contextlib.contextmanager
+def silent(d):
+    """33 connections that hold together what all may, each little enough to stay, and then are silent."""
+    part = 2_030_000
     attackers = [HalfOpen(d, 1, part, 300) for _ in range(33)]
     try:
         wait_for(lambda: all(a.closed or any(s[1] >= part for s in a.streams.values()) for a in attackers), 60, "all have sent their part")
-        for i in range(3):
-            done = d.ctl("import", "--session", f"meanwhile{i}", profile)
-            equal(done.returncode, 0, f"an upload meanwhile: {done.stderr.decode(errors='replace')}")
-        wait_for(lambda: any(a.closed for a in attackers), 30, "those that were silent are closed")
+        yield attackers
     finally:
         for a in attackers:
             a.end = 0
         for a in attackers:
             a.thread.join(60)
             a.h.close()
+
+
+def test_half_open_silent(run):
+    """Uploads go through."""
+    d = run.start("--memory-total=4GiB", "--answer-cache=64MiB", logdir=run.logdir("jax_matmul_nopy"))
+    profile = large_profile(run)
+    with silent(d) as attackers:
+        for i in range(3):
+            done = d.ctl("import", "--session", f"meanwhile{i}", profile)
+            equal(done.returncode, 0, f"an upload meanwhile: {done.stderr.decode(errors='replace')}")
+        wait_for(lambda: any(a.closed for a in attackers), 30, "those that were silent are closed")
 
 
 def test_half_open_silent_many(run):
     """As before, and so many more with a window's bytes that all have more than may ever be there: uploads go through once those are ended."""
     d = run.start("--memory-total=4GiB", "--answer-cache=64MiB", logdir=run.logdir("jax_matmul_nopy"))
-    profile, part = large_profile(run), 2_030_000
-    attackers = [HalfOpen(d, 1, part, 300) for _ in range(33)]
-    small = []
-    try:
-        wait_for(lambda: all(a.closed or any(s[1] >= part for s in a.streams.values()) for a in attackers), 60, "all have sent their part")
-        for _ in range(560):
-            small.append(d.http2())
-            small[-1].message(small[-1].request(STATS), bytes(65000), end=False, length=MOST)
-        time.sleep(2)
-        tries = [d.ctl("import", "--session", f"meanwhile{i}", profile).returncode for i in range(3)]
-        equal(tries[-1], 0, f"uploads meanwhile: {tries}")
-    finally:
-        for h in small:
-            h.close()
-        for a in attackers:
-            a.end = 0
-        for a in attackers:
-            a.thread.join(60)
-            a.h.close()
+    profile, small = large_profile(run), []
+    with silent(d):
+        try:
+            for _ in range(560):
+                small.append(d.http2())
+                small[-1].message(small[-1].request(STATS), bytes(65000), end=False, length=MOST)
+            time.sleep(2)
+            tries = [d.ctl("import", "--session", f"meanwhile{i}", profile).returncode for i in range(3)]
+            equal(tries[-1], 0, f"uploads meanwhile: {tries}")
+        finally:
+            for h in small:
+                h.close()
