@@ -119,6 +119,17 @@ xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs,
                                      struct xpl_time_breakdown **ret, struct xpl_error *err)
     XPL_NODISCARD;
 
+// The times of all rows of a device.
+struct xpl_time_sums {
+    uint64_t wall_ps, ps[XPL_TIME_CAUSES];
+};
+// Adds up the rows of device `d`, which begin at *row; *row moves behind them.
+void xpl_time_sum_device(const struct xpl_time_breakdown *b, size_t d, size_t *row,
+                         struct xpl_time_sums *ret);
+// A device that is idle in all of the window is one that the program does not use: its idle time
+// says nothing of the program.  docs/findings.md.
+bool xpl_time_is_used(const struct xpl_time_sums *s);
+
 // Appends the encoding.  RESOURCE_EXHAUSTED.
 xpl_status_t xpl_time_breakdown_encode(const struct xpl_time_breakdown *b, struct xpl_buf *out,
                                        struct xpl_error *err) XPL_NODISCARD;

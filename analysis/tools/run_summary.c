@@ -59,15 +59,16 @@ static bool join_steps(struct making *m) {
 
 // ---- the time breakdown ----
 
-// Rows come by device: those of device `d` begin at *row, which moves behind them.
-static bool add_device(struct making *m, const struct xpl_time_breakdown *b, size_t d,
-                       size_t *row) {
+// A device with these sums, and its rows.
+static bool add_device(struct making *m, const struct xpl_time_breakdown *b,
+                       const struct xpl_time_sums *sums, size_t row, size_t end) {
     const size_t first = m->steps.n;
-    for (; *row < b->rows.n && b->rows.v[*row].device == d; ++*row) {
-        const struct xpl_time_row *const r = &b->rows.v[*row];
-        m->s.wall_ps += r->wall_ps;
-        for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
-            m->s.times.v[c].ps += r->ps[c];
+    m->s.n_devices++;
+    m->s.wall_ps += sums->wall_ps;
+    for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+        m->s.times.v[c].ps += sums->ps[c];
+    for (; row < end; row++) {
+        const struct xpl_time_row *const r = &b->rows.v[row];
         if (r->step == XPL_BETWEEN_STEPS || !r->wall_ps) continue;
         struct step_time *const t = xpl_vec_push(m->arena, &m->steps);
         if (!t) return false;
@@ -77,11 +78,26 @@ static bool add_device(struct making *m, const struct xpl_time_breakdown *b, siz
     return true;
 }
 
-static bool add_breakdown(struct making *m, const struct xpl_time_breakdown *b) {
+static bool any_used(const struct xpl_time_breakdown *b) {
+    struct xpl_time_sums sums;
     size_t row = 0;
-    m->s.n_devices += b->devices.n;
-    for (size_t d = 0; d < b->devices.n; d++)
-        if (!add_device(m, b, d, &row)) return false;
+    for (size_t d = 0; d < b->devices.n; d++) {
+        xpl_time_sum_device(b, d, &row, &sums);
+        if (xpl_time_is_used(&sums)) return true;
+    }
+    return false;
+}
+
+// With `used`: of the devices those that the program uses.
+static bool add_breakdown(struct making *m, const struct xpl_time_breakdown *b, bool used) {
+    size_t row = 0;
+    for (size_t d = 0; d < b->devices.n; d++) {
+        struct xpl_time_sums sums;
+        const size_t first = row;
+        xpl_time_sum_device(b, d, &row, &sums);
+        if (used && !xpl_time_is_used(&sums)) continue;
+        if (!add_device(m, b, &sums, first, row)) return false;
+    }
     for (size_t i = 0; i < b->memory.n; i++) {
         struct xpl_run_memory *const slot = xpl_vec_push(m->arena, &m->s.memory);
         if (!slot) return false;
@@ -91,23 +107,35 @@ static bool add_breakdown(struct making *m, const struct xpl_time_breakdown *b) 
     return true;
 }
 
+// NULL: this host has none.
+static const struct xpl_time_breakdown *breakdown_of(const struct xpl_tool_host *h) {
+    const struct xpl_time_breakdown_value *const v =
+        h->products ? h->products[TIME_BREAKDOWN] : NULL;
+    return v ? v->breakdown : NULL;
+}
+
+// Devices that the program does not use are left out, as the findings do; a run that uses none has
+// the steps and the idle time of all of them.
 static bool add_breakdowns(struct making *m, const struct xpl_tool_input *in) {
+    bool used = false;
     for (size_t c = 0; c < XPL_TIME_CAUSES; c++) {
         struct xpl_run_time *const t = xpl_vec_push(m->arena, &m->s.times);
         if (!t) return false;
         *t = (struct xpl_run_time){.cause = xpl_str_from(xpl_time_cause_names[c])};
     }
+    for (size_t i = 0; i < in->n_hosts && !used; i++) {
+        const struct xpl_time_breakdown *const b = breakdown_of(&in->hosts[i]);
+        used = b && any_used(b);
+    }
     for (size_t i = 0; i < in->n_hosts; i++) {
-        const struct xpl_tool_host *const h = &in->hosts[i];
-        const struct xpl_time_breakdown_value *const v =
-            h->products ? h->products[TIME_BREAKDOWN] : NULL;
-        if (!v) continue;
+        const struct xpl_time_breakdown *const b = breakdown_of(&in->hosts[i]);
+        if (!b) continue;
         m->s.n_hosts++;
-        if (v->breakdown->compile_ps > m->s.compile_ps) {
-            m->s.compile_ps = v->breakdown->compile_ps;
-            m->s.n_compiles = v->breakdown->all_compiles;
+        if (b->compile_ps > m->s.compile_ps) {
+            m->s.compile_ps = b->compile_ps;
+            m->s.n_compiles = b->all_compiles;
         }
-        if (!add_breakdown(m, v->breakdown)) return false;
+        if (!add_breakdown(m, b, used)) return false;
     }
     if (!join_steps(m)) return false;
     m->s.units = m->s.n_devices * (m->s.steps.n ? m->s.steps.n : 1);
@@ -196,7 +224,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_run_summary = {
     .name = "run_summary",
-    .version = 3,
+    .version = 4,
     .needs = kNeeds,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,

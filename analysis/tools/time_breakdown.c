@@ -65,17 +65,12 @@ static void put_device(const struct xpl_time_breakdown *b, size_t d, size_t *row
                        struct xpl_buf *out) {
     const struct xpl_time_device *const device = &b->devices.v[d];
     const size_t begin = *row;
-    uint64_t wall = 0, sums[XPL_TIME_CAUSES] = {0};
+    struct xpl_time_sums sums;
     xpl_json_field(out, "device", device->name);
     xpl_buf_printf(out, ",\"kind\":\"%s\",\"ops\":%" PRIu64 ",", kKinds[device->kind],
                    device->n_ops);
-    for (; *row < b->rows.n && b->rows.v[*row].device == d; ++*row) {
-        const struct xpl_time_row *const r = &b->rows.v[*row];
-        wall += r->wall_ps;
-        for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
-            sums[c] += r->ps[c];
-    }
-    put_times(out, wall, sums);
+    xpl_time_sum_device(b, d, row, &sums);
+    put_times(out, sums.wall_ps, sums.ps);
     if (view == FULL) put_rows(b, begin, *row, out);
 }
 

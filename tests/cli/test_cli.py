@@ -191,6 +191,12 @@ class Words(Case):
         self.assertTrue(all(m["a_peak_bytes"] > 0 for m in both["memory"] if m["state"] == "vanished"))
         table = self.ask("compare", run, other)[1]
         self.assertRegex(table, r"\nKERNEL PER STEP +OP ")
+        for side, of in (("a", run), ("b", other)):  # two GPUs of the first are idle in its only step
+            found = json.loads(self.ask("findings", of, "--json")[1])
+            self.assertEqual((both[side]["devices"], both[side]["hosts"]), (found["devices"], found["hosts"]))
+            for t in both["times"]:
+                share = 100 * t[f"{side}_ps"] / both["times_total"][f"{side}_ps"]
+                self.assertAlmostEqual(share, found["times"][f"{t['cause']}_percent"], places=2, msg=t["cause"])
         self.assertRegex(table, r"\nPEAK MEMORY +A +B +DIFFERENCE\n")
 
     def test_aggregate(self):

@@ -5,12 +5,6 @@
 #include "base/arena.h"
 #include "base/map.h"
 
-static bool is_busy(const struct xpl_survey_device *d) {
-    for (int c = XPL_TIME_COMPUTE; c < XPL_TIME_INPUT; c++)
-        if (d->ps[c] > 0) return true;
-    return false;
-}
-
 static size_t count_devices(const struct xpl_tool_input *in) {
     size_t n = 0;
     for (size_t i = 0; i < in->n_hosts; i++) {
@@ -21,18 +15,16 @@ static size_t count_devices(const struct xpl_tool_input *in) {
     return n;
 }
 
-// The rows of device `d`, which lie together.
-static void sum_device(const struct xpl_time_breakdown *b, struct xpl_survey_device *d,
-                       size_t *at) {
-    const size_t first = *at;
-    while (*at < b->rows.n && b->rows.v[*at].device == d->index) {
-        const struct xpl_time_row *const r = &b->rows.v[(*at)++];
-        d->wall_ps += (double)r->wall_ps;
-        for (int c = 0; c < XPL_TIME_CAUSES; c++)
-            d->ps[c] += (double)r->ps[c];
+static void add_device(struct xpl_survey *s, struct xpl_survey_device d,
+                       const struct xpl_time_sums *sums, bool is_cpu) {
+    d.wall_ps = (double)sums->wall_ps;
+    s->wall_ps += d.wall_ps;
+    for (int c = 0; c < XPL_TIME_CAUSES; c++) {
+        d.ps[c] = (double)sums->ps[c];
+        s->ps[c] += d.ps[c];
     }
-    d->rows = &b->rows.v[first];
-    d->n_rows = *at - first;
+    s->is_cpu &= is_cpu;
+    s->devices[s->n_devices++] = d;
 }
 
 static void add_host(struct xpl_survey *s, uint32_t host) {
@@ -40,14 +32,13 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
     size_t at = 0;
     if (b->framework > s->framework) s->framework = b->framework;
     for (uint32_t i = 0; i < b->devices.n; i++) {
-        struct xpl_survey_device d = {.host = host, .index = i};
-        sum_device(b, &d, &at);
-        if (!is_busy(&d)) continue; // the program does not use it
-        s->is_cpu &= b->devices.v[i].kind == XPL_DEVICE_CPU;
-        s->wall_ps += d.wall_ps;
-        for (int c = 0; c < XPL_TIME_CAUSES; c++)
-            s->ps[c] += d.ps[c];
-        s->devices[s->n_devices++] = d;
+        struct xpl_time_sums sums;
+        struct xpl_survey_device d = {.host = host, .index = i, .rows = &b->rows.v[at]};
+        const size_t first = at;
+        xpl_time_sum_device(b, i, &at, &sums);
+        d.n_rows = at - first;
+        if (xpl_time_is_used(&sums))
+            add_device(s, d, &sums, b->devices.v[i].kind == XPL_DEVICE_CPU);
     }
 }
 

@@ -104,9 +104,53 @@ static void test_kernels(void) {
         xpl_buf_fini(&spaces[i]);
 }
 
+// A TPU that runs one op, of 30 us.
+static struct xpl_buf tpu(int64_t id, const char *name, const char *op) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, id, name);
+    struct xpl_buf line = mk_line(3, "XLA Ops");
+    mk_plain(&p, &line, op, 0, 30000000);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+static void check_devices(const struct xpl_buf *spaces, size_t n, uint64_t devices,
+                          uint64_t wall_ps) {
+    struct xpl_buf out = ask("run_summary", "cpu_as_device", "false", spaces, n);
+    struct xpl_arena arena;
+    struct xpl_run_summary *s;
+    xpl_arena_init(&arena, 1 << 20);
+    CHECK_OK(xpl_run_summary_decode((xpl_bytes_t){out.p, out.n}, &arena, &s, &err), &err);
+    CHECK_EQ(s->n_hosts, n);
+    CHECK_EQ(s->n_devices, devices);
+    CHECK_EQ(s->wall_ps, wall_ps);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&out);
+}
+
+// Devices that the program does not use count only where it uses none.
+static void test_unused_devices(void) {
+    struct xpl_buf used = tpu(2, "/device:TPU:0", "%fusion.2 = f32[8] fusion(f32[8] %x)"),
+                   unused = tpu(3, "/device:TPU:1", "%infeed.1 = (f32[8]) infeed(token[] %t)"),
+                   both = mk_open();
+    xpl_buf_put(&both, used.p, used.n);
+    xpl_buf_put(&both, unused.p, unused.n);
+    const struct xpl_buf hosts[] = {used, unused};
+    check_devices(&used, 1, 1, 30000000);
+    check_devices(&both, 1, 1, 30000000);
+    check_devices(hosts, 2, 1, 30000000);
+    check_devices(&unused, 1, 1, 30000000);
+    xpl_buf_fini(&both);
+    xpl_buf_fini(&unused);
+    xpl_buf_fini(&used);
+}
+
 int main(void) {
     test_op_list();
     test_search();
     test_kernels();
+    test_unused_devices();
     return 0;
 }
