@@ -28,21 +28,12 @@ static bool add_samples(struct samples *s, const struct xpl_run_summary *run,
     return slot;
 }
 
-static void put_real(struct xpl_buf *out, const char *key, double v) {
-    xpl_buf_printf(out, "\"%s\":", key);
-    xpl_json_proto_double(out, v);
-}
-
-// Null where it is not known.
 static void put_known(struct xpl_buf *out, const char *key, double v) {
-    if (v > 0)
-        put_real(out, key, v);
-    else
-        xpl_buf_printf(out, "\"%s\":null", key);
+    xpl_run_put_known(out, key, v, v > 0);
 }
 
 static void put_runtime(struct xpl_buf *out, const struct samples *s) {
-    uint64_t least = s->v.n ? UINT64_MAX : 0, most = 0;
+    uint64_t least = UINT64_MAX, most = 0;
     for (size_t i = 0; i < s->v.n; i++) {
         if (s->v.v[i] < least) least = s->v.v[i];
         if (s->v.v[i] > most) most = s->v.v[i];
@@ -52,9 +43,12 @@ static void put_runtime(struct xpl_buf *out, const struct samples *s) {
                    : s->has_steps              ? "steps"
                                                : "runs",
                    s->v.n);
-    put_real(out, "mean_ps", xpl_compare_mean(s->v.v, s->v.n));
-    xpl_buf_printf(out, ",\"min_ps\":%" PRIu64 ",\"max_ps\":%" PRIu64 ",", least, most);
-    put_real(out, "std_ps", xpl_compare_deviation(s->v.v, s->v.n));
+    xpl_run_put_known(out, "mean_ps", xpl_compare_mean(s->v.v, s->v.n), s->v.n);
+    if (s->v.n)
+        xpl_buf_printf(out, ",\"min_ps\":%" PRIu64 ",\"max_ps\":%" PRIu64 ",", least, most);
+    else
+        xpl_buf_str(out, XPL_STR(",\"min_ps\":null,\"max_ps\":null,"));
+    xpl_run_put_known(out, "std_ps", xpl_compare_deviation(s->v.v, s->v.n), s->v.n > 1);
     xpl_buf_putc(out, '}');
 }
 
@@ -81,7 +75,7 @@ static void put_costs(struct xpl_buf *out, const struct costs *c) {
     xpl_buf_putc(out, ',');
     put_known(out, "bf16_flops", c->bf16 / c->steps);
     xpl_buf_putc(out, ',');
-    put_real(out, "busy_ps", c->busy_ps / c->steps);
+    put_known(out, "busy_ps", c->busy_ps / c->steps);
     xpl_buf_putc(out, ',');
     put_known(out, "model_flops_per_second", c->busy_ps > 0 ? c->model / c->busy_ps * PS_PER_S : 0);
     xpl_buf_putc(out, ',');

@@ -17,6 +17,9 @@ static inline uint64_t xpl_run_add(uint64_t a, uint64_t b) {
 double xpl_compare_median(const uint64_t *sorted, size_t n);
 double xpl_compare_deviation(const uint64_t *v, size_t n);
 
+// Appends `"key":v`, or null where it is not known.
+void xpl_run_put_known(struct xpl_buf *out, const char *key, double v, bool known);
+
 // Appends `,"ops":[...],"kernels":[...]` of two groups, which it joins: those that differ most, of
 // the ones that grew (sign 1) or shrank (-1).
 enum { XPL_COMPARE_BEHIND = 10 };

@@ -39,11 +39,15 @@ static void put_number(struct xpl_buf *out, const char *key, double v) {
     xpl_json_proto_double(out, v);
 }
 
-static void put_percent(struct xpl_buf *out, double a, double b) {
-    if (a > 0)
-        put_number(out, "difference_percent", 100 * (b - a) / a);
+void xpl_run_put_known(struct xpl_buf *out, const char *key, double v, bool known) {
+    if (known)
+        put_number(out, key, v);
     else
-        xpl_buf_str(out, XPL_STR("\"difference_percent\":null"));
+        xpl_buf_printf(out, "\"%s\":null", key);
+}
+
+static void put_percent(struct xpl_buf *out, double a, double b) {
+    xpl_run_put_known(out, "difference_percent", 100 * (b - a) / a, a > 0);
 }
 
 // "a_ps", "b_ps", "difference_ps" of a pair.
@@ -93,11 +97,13 @@ static void put_side(struct xpl_buf *out, const char *key, struct xpl_run_group 
                    "\"%s\":{\"runs\":%" PRIu64 ",\"hosts\":%" PRIu64 ",\"devices\":%" PRIu64
                    ",\"steps\":%zu,",
                    key, g->n_runs, s->n_hosts, s->n_devices, s->steps.n);
-    put_number(out, "mean_step_ps", xpl_compare_mean(s->steps.v, s->steps.n));
+    xpl_run_put_known(out, "mean_step_ps", xpl_compare_mean(s->steps.v, s->steps.n), s->steps.n);
     xpl_buf_putc(out, ',');
-    put_number(out, "median_step_ps", xpl_compare_median(s->steps.v, s->steps.n));
+    xpl_run_put_known(out, "median_step_ps", xpl_compare_median(s->steps.v, s->steps.n),
+                      s->steps.n);
     xpl_buf_putc(out, ',');
-    put_number(out, "std_step_ps", xpl_compare_deviation(s->steps.v, s->steps.n));
+    xpl_run_put_known(out, "std_step_ps", xpl_compare_deviation(s->steps.v, s->steps.n),
+                      s->steps.n > 1);
     xpl_buf_str(out, XPL_STR("},"));
 }
 
@@ -109,7 +115,7 @@ static xpl_status_t put_step_time(const struct sides *s, struct xpl_error *err) 
     bool known;
     XPL_TRY(xpl_compare_interval(a, b, ends, &known, err));
     xpl_buf_str(s->out, XPL_STR("\"step_time\":{"));
-    put_number(s->out, "difference_ps", y - x);
+    xpl_run_put_known(s->out, "difference_ps", y - x, a->steps.n && b->steps.n);
     xpl_buf_putc(s->out, ',');
     put_percent(s->out, b->steps.n ? x : 0, y);
     xpl_buf_str(s->out, XPL_STR(",\"interval_ps\":"));

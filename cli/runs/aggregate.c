@@ -12,9 +12,11 @@
 
 // ---- text ----
 
-static void print_time(FILE *out, const char *what, double ps) {
-    char text[32];
-    xpl_show_time_ps(text, ps > 0 && ps < 1e19 ? (uint64_t)ps : 0);
+static void print_time(FILE *out, const json_t *o, const char *key, const char *what) {
+    char text[32] = "not known";
+    const double ps = xpl_document_real(o, key);
+    if (json_is_number(json_object_get(o, key)))
+        xpl_show_time_ps(text, ps > 0 && ps < 1e19 ? (uint64_t)ps : 0);
     (void)fprintf(out, "  %-28s %s\n", what, text);
 }
 
@@ -32,16 +34,16 @@ static void print_runtime(const json_t *all, FILE *out) {
                                                                  json_object_get(all, "compile");
     if (xpl_document_real(r, "samples") > 0) {
         print_samples(all, r, out);
-        print_time(out, "mean", xpl_document_real(r, "mean_ps"));
-        print_time(out, "minimum", xpl_document_real(r, "min_ps"));
-        print_time(out, "maximum", xpl_document_real(r, "max_ps"));
-        print_time(out, "standard deviation", xpl_document_real(r, "std_ps"));
+        print_time(out, r, "mean_ps", "mean");
+        print_time(out, r, "min_ps", "minimum");
+        print_time(out, r, "max_ps", "maximum");
+        print_time(out, r, "std_ps", "standard deviation");
     } else { // no device did anything; of bundles without iterations there is no window
         const double runs = xpl_document_real(all, "runs");
         (void)fprintf(out, "Runtime of %.0f run%s: none, no step and no device's time is known\n",
                       runs, runs == 1 ? "" : "s");
     }
-    print_time(out, "compile time", xpl_document_real(c, "total_ps"));
+    print_time(out, c, "total_ps", "compile time");
 }
 
 static void print_known(FILE *out, const json_t *o, const char *key, const char *what,
@@ -70,7 +72,7 @@ static void print_flops(const json_t *all, FILE *out) {
     (void)fprintf(out, "\nFLOPs\n");
     print_known(out, f, "model_flops", "of a step (run), all devices", "FLOP");
     print_known(out, f, "bf16_flops", "the same as bf16", "FLOP");
-    print_time(out, "time of its ops", xpl_document_real(f, "busy_ps"));
+    print_time(out, f, "busy_ps", "time of its ops");
     print_known(out, f, "model_flops_per_second", "rate of a device", "FLOP/s");
     print_known(out, f, "bf16_flops_per_second", "rate as bf16", "FLOP/s");
     print_known(out, f, "peak_flops_per_second", "peak of a device", "FLOP/s");

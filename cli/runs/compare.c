@@ -238,9 +238,9 @@ static void put_difference(struct xpl_table *t, const json_t *o) {
 
 // A step takes as long as the device that takes longest (analysis/compare/).
 static void print_side(const json_t *side, FILE *out) {
-    char text[32];
+    char text[32] = "not known";
     const double n = xpl_document_real(side, "steps");
-    xpl_show_time_ps(text, (uint64_t)xpl_document_real(side, "mean_step_ps"));
+    if (n > 0) xpl_show_time_ps(text, (uint64_t)xpl_document_real(side, "mean_step_ps"));
     (void)fprintf(out, "%s (%.0f step%s)", text, n, n == 1 ? "" : "s");
 }
 

@@ -178,6 +178,27 @@ class Words(Case):
         self.says(1, "compare", runs / "jax_2proc_samehost", four)
         self.assertIn("character 3: a run is missing", self.says(2, "compare", "a,,b", four))
 
+    def test_compare_unknown(self):
+        """What a side without steps, or with one, does not tell is null in JSON, and said to be not known."""
+        runs = ROOT / "tests/data/logdir"
+        empty, one, usual = runs / "cpu/plugins/profile/jax_empty", runs / "accel/plugins/profile/gpu_multi_worker", PROFILE.parent
+        for a, b in ((empty, usual), (usual, empty), (empty, empty)):
+            both = json.loads(self.ask("compare", a, b, "--json")[1])
+            for side, run in ((both["a"], a), (both["b"], b)):
+                keys = ("mean_step_ps", "median_step_ps", "std_step_ps")
+                self.assertEqual([side[k] is None for k in keys], [run == empty] * 3)
+            self.assertIsNone(both["step_time"]["difference_ps"])
+            self.assertIsNone(both["step_time"]["difference_percent"])
+            self.assertIn("not known (0 steps)", self.ask("compare", a, b)[1])
+        side = json.loads(self.ask("compare", one, usual, "--json")[1])["a"]
+        self.assertEqual((side["steps"], side["mean_step_ps"], side["std_step_ps"]), (1, side["median_step_ps"], None))
+        known = json.loads(self.ask("aggregate", empty, "--json")[1])
+        self.assertEqual([known["runtime"][k] for k in ("samples", "mean_ps", "min_ps", "max_ps", "std_ps")], [0] + [None] * 4)
+        self.assertIsNone(known["flops"]["busy_ps"])
+        known = json.loads(self.ask("aggregate", one, "--json")[1])["runtime"]
+        self.assertEqual((known["samples"], known["min_ps"], known["std_ps"]), (1, known["mean_ps"], None))
+        self.assertRegex(self.ask("aggregate", one)[1], r"\n  standard deviation +not known\n")
+
     def test_compare_gpu(self):
         """Kernels and allocators of GPUs, which have no ops of XLA's here."""
         run = ROOT / "tests" / "data" / "logdir" / "accel" / "plugins" / "profile" / "gpu_multi_worker"

@@ -73,12 +73,18 @@ function verdict(d) {
       h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value), h('dd', {class: 'muted small'}, note));
   const side = (name) => {
     const s = d[name], of = (n, what) => `${format.count(n)} ${what}${n === 1 ? '' : 's'}`;
-    return tile(`Step of ${name.toUpperCase()}${s.devices > 1 ? ', slowest device' : ''}`, s.steps ? format.ps(s.mean_step_ps) : 'no steps',
-        `${of(s.steps, 'step')}, median ${format.ps(s.median_step_ps)}, deviation ${format.ps(s.std_step_ps)}, ${of(s.devices, 'device')}`);
+    const known = [
+      s.steps ? `${of(s.steps, 'step')}, median ${format.ps(s.median_step_ps)}` : '',
+      s.steps > 1 ? `deviation ${format.ps(s.std_step_ps)}` : '',
+      of(s.devices, 'device'),
+    ];
+    return tile(`Step of ${name.toUpperCase()}${s.devices > 1 ? ', slowest device' : ''}`,
+        s.steps ? format.ps(s.mean_step_ps) : 'no steps', known.filter((t) => t).join(', '));
   };
   return h('section', {class: 'card', 'aria-label': 'Verdict'}, h('p', {class: 'verdict'}, sentence(d)),
       h('dl', {class: 'tiles'}, SIDES.map(side),
-          tile('Difference', signed(format.ps)(d.step_time.difference_ps), times(d.step_time.difference_percent))));
+          tile('Difference', d.step_time.difference_ps === null ? 'not known' : signed(format.ps)(d.step_time.difference_ps),
+              times(d.step_time.difference_percent))));
 }
 
 // ---- tables ----
