@@ -10,6 +10,9 @@ processor, which a busy machine changes least, and the peak of memory.  Prints a
 
 The iree-profile of the package is a Python program that starts another one; to leave out the start
 of Python (some 25 ms) name iree/_runtime_libs/iree-profile of the package.
+
+With --zooms the build that XPLANECTL is of shows the trace, too: windows from a third of it down to a
+millionth, by size of the answer; milliseconds until it is there, and of the daemon's processor.
 """
 import argparse
 import os
@@ -135,6 +138,39 @@ def compare(arguments, bundle):
               f"{its_peak:.1f} | {100 * our_peak / its_peak:.0f}% |", flush=True)
 
 
+SIZES = [0, 256 << 10, 1 << 20, sys.maxsize]  # bytes of answers, between which a row of zooms is
+
+
+def zoom(build, bundle, folder, n=300):
+    # Here, as the peaks that are measured begin with what this program has.
+    import json
+    from pathlib import Path
+    from statistics import median
+
+    import viewer
+    from peers import HOST, SESSION, Xplaned
+
+    build = Path(build)
+    run = Path(folder) / "logdir/plugins/profile" / SESSION
+    run.mkdir(parents=True)
+    os.link(bundle, run / f"{HOST}.ireeprof")
+    server = Xplaned(build, folder, run.parents[2], Path(folder) / "state", http="127.0.0.1:0")
+    try:
+        wire = server.wire()
+        first = wire.get(viewer.trace_path())
+        span = json.loads(bytes(first.body))["fullTimespan"][1]
+        got = [wire.get(path) for path in viewer.windows(span, n, 0)]
+    finally:
+        server.stop()
+    print(f"\n{n} zooms; the first answer: {first.cpu_ms / 1e3:.1f} s of the processor\n")
+    print("| answers, KB | zooms | ms, p50 (goal < 2) | ms, p95 | processor, ms, p50 | p95 |\n" + "| --- " * 6 + "|")
+    for least, most in zip(SIZES, SIZES[1:]):
+        ms, cpu = ([getattr(a, key) for a in got if least <= a.size < most] for key in ("ms", "cpu_ms"))
+        if ms:
+            cells = [median(ms), viewer.percentile(ms, 0.95), median(cpu), viewer.percentile(cpu, 0.95)]
+            print(f"| from {least >> 10} | {len(ms)} | " + " | ".join(f"{c:.2f}" for c in cells) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("xplanectl", "iree_profile", "bundle"):
@@ -142,12 +178,15 @@ def main():
     parser.add_argument("--size", type=int, default=200, metavar="MB")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="these reports")
+    parser.add_argument("--zooms", action="store_true", help="zooms of the trace after them")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         large = os.path.join(folder, "large.ireeprof")
         with open(arguments.bundle, "rb") as f:
             Repeated(f.read()).write(large, arguments.size * 1000 * 1000)
         compare(arguments, large)
+        if arguments.zooms:
+            zoom(os.path.join(os.path.dirname(arguments.xplanectl), ".."), large, folder)
 
 
 main()

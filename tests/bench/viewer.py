@@ -131,7 +131,7 @@ def _spans(span, n, seed):
         yield chance.uniform(0, span - width), width
 
 
-def _windows(span, n, seed):
+def windows(span, n, seed):
     """Zooms into such windows."""
     return [trace_path(start_time_ms=f"{begin:.6f}", end_time_ms=f"{begin + width:.6f}")
             for begin, width in _spans(span, n, seed)]
@@ -166,7 +166,7 @@ def _searches(events, n):
 def _questions(b, wires, span):
     """(kind of request, {server: Asked}) one after another."""
     n = 100 if b.late() else 200 if b.quick else 500
-    zooms = _windows(span, n, 0)
+    zooms = windows(span, n, 0)
     asked, bodies = _ask_all(wires, {k: zooms for k in wires})
     yield "zoom", asked
     # Each server is asked about what it showed itself: their uids differ.
@@ -229,13 +229,13 @@ def _wait_saved(state):
 
 def _restarts(b, report, t, logdir, state, file, span, cells):
     first, second = [], []
-    for i, path in enumerate(_windows(span, b.rounds(3 if b.quick else 7), 3)):
+    for i, path in enumerate(windows(span, b.rounds(3 if b.quick else 7), 3)):
         server = b.xplaned(logdir, state, http="127.0.0.1:0")
         try:
             before = _rss(server.pid)
             wire = server.wire()
             first.append(wire.get(path).ms)
-            second.append(wire.get(_windows(span, 1, 100 + i)[0]).ms)
+            second.append(wire.get(windows(span, 1, 100 + i)[0]).ms)
             if i == 0:
                 grown = _idle_growth(server, before)
         finally:
