@@ -256,10 +256,8 @@ class Wire:
         """Reads one answer; (where its body begins, its length)."""
         n, head, length = 0, 0, 0
         while not head or n < head + length:
-            if n == len(self.buffer):
-                self.buffer = bytearray(max(2 * n, head + length))
-            if n and len(self.buffer) < head + length:
-                self.buffer = self.buffer[:n] + bytearray(head + length - n)
+            if n == len(self.buffer) or len(self.buffer) < head + length:
+                self.buffer = self.buffer[:n] + bytearray(max(2 * n, head + length) - n)
             got = self.socket.recv_into(memoryview(self.buffer)[n:])
             if not got:
                 raise Failure("closed the connection")
