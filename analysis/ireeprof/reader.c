@@ -323,9 +323,9 @@ static void check_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record 
 static void note_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record *r) {
     if (r->chunk >= XPL_IREE_N_CHUNK_TYPES) return;
     b->has |= 1u << r->chunk;
-    if (xpl_iree_chunk_types[r->chunk].events) return;
-    if (b->n_places < XPL_IREE_PLACES)
-        b->places[b->n_places] = (struct xpl_iree_chunk_at){r->offset, b->n_records};
+    if (b->n_places < XPL_IREE_PLACES) // so that the number fits, too: records take 104 bytes
+        b->places[b->n_places] =
+            (struct xpl_iree_chunk_at){r->offset, (uint32_t)b->n_records, r->chunk};
     b->n_places++;
 }
 
@@ -373,20 +373,22 @@ xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_ir
 xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
                                   const struct xpl_iree_mapping *mapping,
                                   struct xpl_iree_bundle *ret, struct xpl_error *err) {
-    struct xpl_iree_bundle b = {.bytes = file, .file_bytes = file.len, .mapping = mapping};
+    struct xpl_iree_bundle *const b = ret;
     struct xpl_iree_record behind;
-    XPL_TRY(read_file_header(file, &b.header, err));
-    const uint64_t stated = b.header.file_length;
-    b.never_finished = stated == 0;
-    b.unfinished_behind =
-        stated != 0 && stated < file.len && !read_record(&b, stated, NULL, &behind) &&
+    memset(b, 0, offsetof(struct xpl_iree_bundle, places));
+    b->bytes = file, b->file_bytes = file.len, b->mapping = mapping;
+    XPL_TRY(read_file_header(file, &b->header, err));
+    const uint64_t stated = b->header.file_length;
+    b->never_finished = stated == 0;
+    b->unfinished_behind =
+        stated != 0 && stated < file.len && !read_record(b, stated, NULL, &behind) &&
         behind.record_type >= XPL_IREE_RECORD_BEGIN && behind.record_type <= XPL_IREE_RECORD_END;
-    const bool whole = stated == 0 || stated > file.len || (with_unfinished && b.unfinished_behind);
-    b.bytes = (xpl_bytes_t){file.ptr, whole ? file.len : (size_t)stated};
-    read_origin(file, &b);
+    const bool whole =
+        stated == 0 || stated > file.len || (with_unfinished && b->unfinished_behind);
+    b->bytes = (xpl_bytes_t){file.ptr, whole ? file.len : (size_t)stated};
+    read_origin(file, b);
     if (stated > file.len)
-        note(&b.notes, file.len, "profile file length extends past file contents");
-    find_end(&b);
-    *ret = b;
+        note(&b->notes, file.len, "profile file length extends past file contents");
+    find_end(b);
     return XPL_OK;
 }

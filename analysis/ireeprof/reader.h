@@ -25,7 +25,7 @@ enum {
     XPL_IREE_FILE_LENGTH_AT = 16, // in it: u64, which is written again when there is more
     XPL_IREE_RECORD_HEADER = 104, // bytes
     XPL_IREE_NOTES_KEPT = 16,
-    XPL_IREE_PLACES = 128,     // of chunks that are known
+    XPL_IREE_PLACES = 4096,    // of chunks that are known
     XPL_IREE_HEAD = 256,       // bytes of a record that are read at once: its header and names
     XPL_IREE_WINDOW = 1 << 18, // bytes of events that are read at once: they stay in a cache
 };
@@ -65,7 +65,9 @@ struct xpl_iree_mapping {
 };
 
 struct xpl_iree_chunk_at {
-    uint64_t at, index; // of a record: its offset, and which it is
+    uint64_t at;    // of the record, in the file
+    uint32_t index; // which record it is
+    uint32_t chunk; // enum xpl_iree_chunk
 };
 
 struct xpl_iree_bundle {
@@ -80,10 +82,10 @@ struct xpl_iree_bundle {
     bool from_rows;                         // it was made of rows: struct xpl_iree_origin
     const struct xpl_iree_mapping *mapping; // of the file; may be NULL
     uint32_t has;                           // types of chunks that it has: 1 << enum xpl_iree_chunk
-    // The first chunks that hold no events, in order, and how many there are: those of most bundles
-    // are few, between thousands of chunks of events.
-    struct xpl_iree_chunk_at places[XPL_IREE_PLACES];
+    // The first chunks of known types, in order, and how many there are: who is after one type need
+    // not look for it among thousands of others.
     uint64_t n_places;
+    struct xpl_iree_chunk_at places[XPL_IREE_PLACES]; // the last member: not set beyond n_places
 };
 static inline void xpl_iree_done(const struct xpl_iree_bundle *b, const void *p, size_t n) {
     if (b->mapping && b->mapping->done) b->mapping->done(p, n);

@@ -20,11 +20,23 @@ static bool is_of(const struct xpl_iree_record *r, uint32_t types) {
     return r->chunk < XPL_IREE_N_CHUNK_TYPES && (types >> r->chunk & 1);
 }
 
+// Bytes that were passed over are given back when they are many.
+static void pass(const struct xpl_iree_run *run, uint64_t at, uint64_t *done) {
+    if (at - *done < DONE_AT) return;
+    xpl_iree_done(run->bundle, run->bundle->bytes.ptr + *done, (size_t)(at - *done));
+    *done = at;
+}
+
+static xpl_status_t check_cancelled(const struct xpl_iree_run *run, struct xpl_error *err) {
+    if (is_cancelled(run))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "the report is not needed any more");
+    return XPL_OK;
+}
+
 // window: where events are read; NULL: in place.
 static xpl_status_t walk_all(struct xpl_iree_run *run, uint32_t types,
                              struct xpl_iree_window *window, xpl_iree_visit_fn *visit, void *ctx,
                              struct xpl_error *err) {
-    const uint8_t *const base = run->bundle->bytes.ptr;
     const struct xpl_iree_reading reading = {&run->damage, run->bundle, window};
     struct xpl_iree_cursor c = {.bundle = run->bundle, .reading = &reading};
     struct xpl_iree_record r;
@@ -32,12 +44,28 @@ static xpl_status_t walk_all(struct xpl_iree_run *run, uint32_t types,
     while (xpl_iree_next(&c, &r)) {
         if (run->rows->failed) break; // the rest would be lost: reported at the end
         if (!types || is_of(&r, types)) XPL_TRY(visit(ctx, &r, err));
-        if (c.at - done >= DONE_AT) {
-            xpl_iree_done(run->bundle, base + done, (size_t)(c.at - done));
-            done = c.at;
-        }
-        if (is_cancelled(run))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "the report is not needed any more");
+        pass(run, c.at, &done);
+        XPL_TRY(check_cancelled(run, err));
+    }
+    return XPL_OK;
+}
+
+// The same where the places of all chunks are known.
+static xpl_status_t walk_places(struct xpl_iree_run *run, uint32_t types,
+                                struct xpl_iree_window *window, xpl_iree_visit_fn *visit, void *ctx,
+                                struct xpl_error *err) {
+    const struct xpl_iree_bundle *const b = run->bundle;
+    const struct xpl_iree_reading reading = {&run->damage, b, window};
+    uint64_t done = 0;
+    for (uint64_t i = 0; i < b->n_places && !run->rows->failed; i++) {
+        const struct xpl_iree_chunk_at *const place = &b->places[i];
+        struct xpl_iree_cursor c = {.bundle = b, .reading = &reading, .is_far = true};
+        struct xpl_iree_record r;
+        if (!(types >> place->chunk & 1)) continue;
+        c.at = place->at, c.index = place->index;
+        if (xpl_iree_next(&c, &r)) XPL_TRY(visit(ctx, &r, err));
+        pass(run, c.at, &done);
+        XPL_TRY(check_cancelled(run, err));
     }
     return XPL_OK;
 }
@@ -46,8 +74,10 @@ static xpl_status_t walk(struct xpl_iree_run *run, uint32_t types, xpl_iree_visi
                          void *ctx, struct xpl_error *err) {
     const struct xpl_iree_mapping *const m = run->bundle->mapping;
     struct xpl_iree_window window = {.bytes = m && m->read ? xpl_sys_alloc(XPL_IREE_WINDOW) : NULL};
+    const bool in_places = types && run->bundle->n_places <= XPL_IREE_PLACES;
     // Without memory they are read where they are mapped.
-    const xpl_status_t st = walk_all(run, types, window.bytes ? &window : NULL, visit, ctx, err);
+    const xpl_status_t st = (in_places ? walk_places : walk_all)(
+        run, types, window.bytes ? &window : NULL, visit, ctx, err);
     xpl_sys_free(window.bytes);
     return st;
 }
@@ -62,29 +92,10 @@ xpl_status_t xpl_iree_walk_in_place(struct xpl_iree_run *run, xpl_iree_visit_fn 
     return walk_all(run, 0, NULL, visit, ctx, err);
 }
 
-static xpl_status_t walk_places(struct xpl_iree_run *run, uint32_t types, xpl_iree_visit_fn *visit,
-                                void *ctx, struct xpl_error *err) {
-    const struct xpl_iree_bundle *const b = run->bundle;
-    const struct xpl_iree_reading reading = {&run->damage, b, NULL};
-    for (uint64_t i = 0; i < b->n_places && !run->rows->failed; i++) {
-        struct xpl_iree_cursor c = {
-            .bundle = b, .at = b->places[i].at, .index = b->places[i].index, .reading = &reading};
-        struct xpl_iree_record r;
-        if (xpl_iree_next(&c, &r) && is_of(&r, types)) XPL_TRY(visit(ctx, &r, err));
-        if (is_cancelled(run))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "the report is not needed any more");
-    }
-    return XPL_OK;
-}
-
 xpl_status_t xpl_iree_walk_chunks(struct xpl_iree_run *run, uint32_t types,
                                   xpl_iree_visit_fn *visit, void *ctx, struct xpl_error *err) {
-    bool in_places = run->bundle->n_places <= XPL_IREE_PLACES;
     types &= run->bundle->has;
-    for (size_t i = 0; i < XPL_IREE_N_CHUNK_TYPES; i++)
-        in_places &= !(types >> i & 1) || !xpl_iree_chunk_types[i].events;
-    if (!types) return XPL_OK;
-    return in_places ? walk_places(run, types, visit, ctx, err) : walk(run, types, visit, ctx, err);
+    return types ? walk(run, types, visit, ctx, err) : XPL_OK;
 }
 
 bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob) {
