@@ -40,8 +40,8 @@ static int on_progress(void *arg) {
 
 // Tables that are declared before access is restricted.  SQLite has more, such as dbstat and
 // pragma_*: these it cannot declare afterwards.
-static const char *const kOwn[] = {"planes",           "lines",     "events",   "stats",
-                                   "hlo_instructions", "json_each", "json_tree"};
+static const char *const kOwn[] = {"planes",           "lines",  "events",    "stats",
+                                   "hlo_instructions", "memory", "json_each", "json_tree"};
 
 void xpl_sql_guard_near(struct xpl_near *near) {
     for (size_t i = 0; i < sizeof kOwn / sizeof *kOwn; i++)

@@ -13,6 +13,7 @@ static void destroy(struct xpl_sql_opened *o) {
     if (o->file) o->close(o->file);
     for (int i = 0; i < 2; i++)
         xpl_arena_fini(&o->instructions[i].arena);
+    xpl_arena_fini(&o->memory.arena);
     xpl_arena_fini(&o->arena);
     pthread_mutex_destroy(&o->mu);
     xpl_sys_free(o);
@@ -216,7 +217,7 @@ xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,
     return st;
 }
 
-// ---- instructions ----
+// ---- instructions, memory ----
 
 xpl_status_t xpl_sql_instructions_of(struct xpl_sql_opened *o, bool cpu_as_device,
                                      struct xpl_exec *exec, size_t limit,
@@ -231,5 +232,18 @@ xpl_status_t xpl_sql_instructions_of(struct xpl_sql_opened *o, bool cpu_as_devic
     }
     pthread_mutex_unlock(&o->mu);
     *ret = l;
+    return st;
+}
+
+xpl_status_t xpl_sql_memory_of(struct xpl_sql_opened *o, struct xpl_exec *exec, size_t limit,
+                               const struct xpl_sql_memory **ret, struct xpl_error *err) {
+    xpl_status_t st = XPL_OK;
+    pthread_mutex_lock(&o->mu);
+    if (!o->has_memory) {
+        st = xpl_sql_memory_read(o->space, exec, limit, &o->memory, err);
+        o->has_memory = st == XPL_OK;
+    }
+    pthread_mutex_unlock(&o->mu);
+    *ret = &o->memory;
     return st;
 }

@@ -8,6 +8,7 @@
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "sql/instructions.h"
+#include "sql/memory.h"
 #include "sql/sql.h"
 
 // Of the events of one piece of a line: where they begin and end, from the profile's begin.
@@ -36,7 +37,9 @@ struct xpl_sql_opened {
     // Of its programs, once they were asked for; of a session with accelerators, and without.
     struct xpl_sql_instructions instructions[2];
     bool has_instructions[2];
-    pthread_mutex_t mu; // protects the making of marks and instructions, and the arena
+    struct xpl_sql_memory memory; // of its allocators, likewise
+    bool has_memory;
+    pthread_mutex_t mu; // protects the making of all these and of marks, and the arena
     void *file;
     void (*close)(void *file);
     bool (*is_intact)(void *file);
@@ -58,6 +61,10 @@ xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,
 xpl_status_t xpl_sql_instructions_of(struct xpl_sql_opened *o, bool cpu_as_device,
                                      struct xpl_exec *exec, size_t limit,
                                      const struct xpl_sql_instructions **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+// The memory of its allocators, likewise.
+xpl_status_t xpl_sql_memory_of(struct xpl_sql_opened *o, struct xpl_exec *exec, size_t limit,
+                               const struct xpl_sql_memory **ret, struct xpl_error *err)
     XPL_NODISCARD;
 
 #endif

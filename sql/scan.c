@@ -26,6 +26,8 @@ static void leave_profile(struct xpl_sql_scan *s) {
     s->line = NULL;
     s->instructions = NULL;
     s->instruction = NULL;
+    s->memory = NULL;
+    s->allocator = NULL;
 }
 
 // The next profile from s->profile on that may have rows.
@@ -231,6 +233,22 @@ static xpl_status_t next_instruction(struct xpl_sql_scan *s, bool *ret_found) {
     return XPL_OK;
 }
 
+// ---- memory ----
+
+static xpl_status_t enter_memory(struct xpl_sql_scan *s) {
+    s->allocator_at = 0;
+    return xpl_sql_memory_of(s->opened, s->q->exec, s->q->limit, &s->memory, s->err);
+}
+
+// The next allocator of this profile that is asked for; *ret_found: there is one.
+static void next_allocator(struct xpl_sql_scan *s, bool *ret_found) {
+    *ret_found = false;
+    while (!*ret_found && s->allocator_at < s->memory->n) {
+        s->allocator = &s->memory->v[s->allocator_at++];
+        *ret_found = is_asked(s, XPL_SQL_NAME, s->allocator->name);
+    }
+}
+
 // ---- all levels ----
 
 // From a line at hand to its next row.
@@ -268,6 +286,12 @@ static xpl_status_t enter(struct xpl_sql_scan *s, bool *ret_row) {
     if (s->level == XPL_SQL_INSTRUCTIONS) {
         if (!s->instructions) XPL_TRY(enter_instructions(s));
         XPL_TRY(next_instruction(s, ret_row));
+        if (!*ret_row) leave(s);
+        return XPL_OK;
+    }
+    if (s->level == XPL_SQL_MEMORY) {
+        if (!s->memory) XPL_TRY(enter_memory(s));
+        next_allocator(s, ret_row);
         if (!*ret_row) leave(s);
         return XPL_OK;
     }

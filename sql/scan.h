@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks over what the tables show, from profile to plane to line to event to statistic, or from
-// profile to instruction, past what a statement does not ask for.  Private to this folder; knows
-// nothing of SQLite.
+// profile to instruction or allocator, past what a statement does not ask for.  Private to this
+// folder; knows nothing of SQLite.
 #ifndef XPL_SQL_SCAN_H_
 #define XPL_SQL_SCAN_H_
 
@@ -17,6 +17,7 @@ enum xpl_sql_level {
     XPL_SQL_EVENTS,
     XPL_SQL_STATS,
     XPL_SQL_INSTRUCTIONS, // below profiles, beside planes
+    XPL_SQL_MEMORY,       // likewise
 };
 
 // What is asked for.  A text that is not given has a NULL pointer.
@@ -61,6 +62,9 @@ struct xpl_sql_scan {
     const struct xpl_sql_instructions *instructions; // of the profile
     uint32_t instruction_at;                         // in them, or in their by_name
     const struct xpl_sql_instruction *instruction;   // at hand
+    const struct xpl_sql_memory *memory;             // of the profile
+    uint32_t allocator_at;                           // in it
+    const struct xpl_sql_allocator *allocator;       // at hand
     size_t inspected; // 1 + first profile of the session whose accelerators are known; 0: none
     bool has_device;  // that session has one
     bool is_over;

@@ -48,6 +48,8 @@ static const struct column_row {
     [GFLOPS_RATE] = {"gflops_per_s", "REAL"},
     [GIB_RATE] = {"gib_per_s", "REAL"},
     [INTENSITY] = {"flops_per_byte", "REAL"},
+    [PEAK] = {"peak_bytes", "INTEGER"},
+    [CAPACITY] = {"capacity_bytes", "INTEGER"},
 };
 
 enum { MOST_COLUMNS = 24 };
@@ -67,6 +69,10 @@ static const struct table {
      {SESSION,   SESSION_MTIME, HOST,     MODULE,       PROGRAM_ID, NAME,        COMPUTATION,
       OPCODE,    SHAPE,         CATEGORY, FRAMEWORK_OP, SOURCE,     OCCURRENCES, TIME,
       SELF_TIME, FLOPS,         BYTES,    GFLOPS_RATE,  GIB_RATE,   INTENSITY,   SESSION_CAPTURED}},
+    {"memory",
+     XPL_SQL_MEMORY,
+     7,
+     {SESSION, SESSION_MTIME, HOST, NAME, PEAK, CAPACITY, SESSION_CAPTURED}},
 };
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
@@ -150,7 +156,7 @@ static bool is_text(sqlite3_index_info *info, int i) {
 
 static int best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     const struct table *const t = table_of(v);
-    static const double rows[] = {1e3, 1e5, 1e7, 1e8, 1e5};
+    static const double rows[] = {1e3, 1e5, 1e7, 1e8, 1e5, 1e3};
     char plan[64];
     int n = 0;
     unsigned fixed = 0;
@@ -374,7 +380,8 @@ int xpl_sql_declare(sqlite3 *db, struct xpl_sql_tables *run) {
         rc = sqlite3_create_module(db, tables[i].name, &module, run);
     if (rc != SQLITE_OK) return rc;
     // The store has a view of this name, of which main.hlo_instructions is left: tables of its own
-    // come before those of modules, and temporary ones before all.
+    // come before those of modules, and temporary ones before all.  Its view of memory has all that
+    // there is to know: that table is of profiles where there is no store.
     return sqlite3_exec(db, "CREATE VIRTUAL TABLE temp.hlo_instructions USING hlo_instructions",
                         NULL, NULL, NULL);
 }

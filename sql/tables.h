@@ -61,6 +61,8 @@ enum xpl_sql_column {
     GFLOPS_RATE,
     GIB_RATE,
     INTENSITY,
+    PEAK, // of memory
+    CAPACITY,
 };
 // Gives SQLite what the scan's row has in the column.
 void xpl_sql_put_column(sqlite3_context *x, const struct xpl_sql_scan *s,

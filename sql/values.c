@@ -85,12 +85,24 @@ static void put_instruction(sqlite3_context *x, const struct xpl_sql_instruction
     }
 }
 
+static void put_allocator(sqlite3_context *x, const struct xpl_sql_allocator *a,
+                          enum xpl_sql_column which) {
+    if (which == NAME)
+        xpl_sql_put_text(x, a->name);
+    else
+        put_uint(x, which == PEAK ? a->peak_bytes : a->capacity_bytes);
+}
+
 void xpl_sql_put_column(sqlite3_context *x, const struct xpl_sql_scan *s,
                         enum xpl_sql_column which) {
     const struct xpl_sql_profile *const p = &s->q->source.profiles[s->profile];
-    if (s->level == XPL_SQL_INSTRUCTIONS && which > HOST && which != SESSION_MTIME &&
-        which != SESSION_CAPTURED) {
+    const bool of_session = which <= HOST || which == SESSION_MTIME || which == SESSION_CAPTURED;
+    if (s->level == XPL_SQL_INSTRUCTIONS && !of_session) {
         put_instruction(x, s->instruction, which);
+        return;
+    }
+    if (s->level == XPL_SQL_MEMORY && !of_session) {
+        put_allocator(x, s->allocator, which);
         return;
     }
     switch ((int)which) { // each level has its own

@@ -208,8 +208,9 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 4096,
      .arguments = "RUN... 'SELECT ...'",
      .help = "a statement over the events of profiles; docs/sql.md has the tables",
-     .about = "A statement of SQLite over the tables events, stats, lines, planes and "
-              "hlo_instructions. It may read, and nothing else. Either all runs are paths, or all "
+     .about = "A statement of SQLite over the tables events, stats, lines, planes, "
+              "hlo_instructions and memory. It may read, and nothing else. Either all runs are "
+              "paths, or all "
               "are sessions; a daemon also has its rows of all sessions.",
      .formats = "table|csv|json",
      .examples =

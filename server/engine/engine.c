@@ -433,6 +433,20 @@ void xpl_engine_stop_background(struct xpl_engine *e) {
     atomic_store(&e->stopping, true);
 }
 
+// Of a host whose statistics of ops are there: rows of memory come of it, and what the overview
+// shows first.
+static void prefetch_breakdown(struct xpl_engine *e, const struct xpl_product_request *ops,
+                               struct xpl_product_handle *used,
+                               const struct xpl_build_context *ctx) {
+    struct xpl_product_request r = *ops;
+    struct xpl_stage_times times = {0};
+    struct xpl_product_handle *p = NULL;
+    r.product = &xpl_product_time_breakdown;
+    r.used = used;
+    if (xpl_product_get(e->products, &r, ctx, &times, &p, NULL) == XPL_OK)
+        xpl_object_unref(&p->object);
+}
+
 bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                          const struct xpl_session *s, const struct xpl_host *h) {
     struct xpl_exec serial = xpl_exec_serial();
@@ -450,6 +464,7 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
     struct xpl_product_handle *p = NULL;
     if (xpl_product_get(e->products, &r, &ctx, &times, &p, NULL) != XPL_OK) return false;
     const bool made = p->status == XPL_OK && atomic_load(&times.us[XPL_STAGE_CONVERT]) > 0;
+    if (p->status == XPL_OK) prefetch_breakdown(e, &r, p, &ctx);
     xpl_object_unref(&p->object);
     if (made) atomic_fetch_add(&e->prefetched, 1);
     return made;
@@ -481,10 +496,22 @@ void xpl_engine_host_status(struct xpl_engine *e, const struct xpl_host *h,
             ret->state = XPL_HOST_STORED;
 }
 
+static bool knows_breakdown(struct xpl_engine *e, const struct xpl_host *h) {
+    const struct xpl_product *const p = &xpl_product_time_breakdown;
+    bool known = false;
+    for (size_t i = 0; !known && i < sizeof usual_variants / sizeof *usual_variants; i++) {
+        struct xpl_product_handle *const found =
+            xpl_product_lookup(e->products, p, usual_variants[i], &h->fingerprint);
+        known = found || xpl_product_is_stored(e->products, p, usual_variants[i], &h->fingerprint);
+        if (found) xpl_object_unref(&found->object);
+    }
+    return known;
+}
+
 bool xpl_engine_knows(struct xpl_engine *e, const struct xpl_host *h) {
     struct xpl_host_status st;
     xpl_engine_host_status(e, h, &st);
-    return st.state != XPL_HOST_NEW;
+    return st.state != XPL_HOST_NEW && (st.state != XPL_HOST_STORED || knows_breakdown(e, h));
 }
 
 void xpl_engine_get_stats(struct xpl_engine *e, struct xpl_engine_stats *ret) {

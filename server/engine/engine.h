@@ -79,7 +79,7 @@ void xpl_engine_sweep(struct xpl_engine *e);
 // same host, which then starts over by itself.
 bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                          const struct xpl_session *s, const struct xpl_host *h);
-// Whether a host's OpStats are there, are being made, or cannot be made.
+// Whether a host's OpStats and time breakdown are there, are being made, or cannot be made.
 bool xpl_engine_knows(struct xpl_engine *e, const struct xpl_host *h);
 // Stops that, and whatever else nobody waits for; for good.
 void xpl_engine_stop_background(struct xpl_engine *e);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/opstats_rows.h"
 
-#include "analysis/products/values.h"
-
 #include <math.h>
 
+#include "analysis/breakdown/breakdown.h"
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/steps/step_number.h"
+#include "analysis/products/values.h"
 
 // Slices of a step by what the device did, from the event types of event_span.h (reference A5).
 enum {
@@ -183,4 +183,19 @@ xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
     struct xpl_opstats *decoded = NULL;
     if (!opstats) XPL_TRY(xpl_opstats_decode(encoded, arena, &decoded, err));
     return xpl_rows_from_opstats(opstats ? opstats : decoded, arena, ret, err);
+}
+
+xpl_status_t xpl_rows_from_breakdown(const struct xpl_time_breakdown *breakdown,
+                                     xpl_bytes_t encoded, struct xpl_arena *arena,
+                                     struct xpl_rows *ret, struct xpl_error *err) {
+    struct xpl_time_breakdown *decoded = NULL;
+    if (!breakdown) XPL_TRY(xpl_time_breakdown_decode(encoded, arena, &decoded, err));
+    const struct xpl_time_breakdown *const b = breakdown ? breakdown : decoded;
+    struct xpl_memory_row *const rows = xpl_arena_array(arena, b->memory.n, sizeof *rows);
+    if (!rows) XPL_RETURN_OOM(err, "rows");
+    for (size_t i = 0; i < b->memory.n; i++)
+        rows[i] = (struct xpl_memory_row){b->memory.v[i].name, b->memory.v[i].peak_bytes,
+                                          b->memory.v[i].capacity_bytes};
+    *ret = (struct xpl_rows){.kind = XPL_ROWS_MEMORY, .memory = rows, .n_memory = b->memory.n};
+    return XPL_OK;
 }

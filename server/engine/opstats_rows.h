@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an OpStats to the rows that people query with sqlite3.
+// From an OpStats and a time breakdown to the rows that people query with sqlite3.
 #ifndef XPL_SERVER_ENGINE_OPSTATS_ROWS_H_
 #define XPL_SERVER_ENGINE_OPSTATS_ROWS_H_
 
@@ -22,5 +22,11 @@ xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena
 xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
                                    struct xpl_arena *arena, struct xpl_rows *ret,
                                    struct xpl_error *err) XPL_NODISCARD;
+
+// The rows of memory, likewise: of `breakdown`, or, where that is NULL, of it encoded.
+struct xpl_time_breakdown;
+xpl_status_t xpl_rows_from_breakdown(const struct xpl_time_breakdown *breakdown,
+                                     xpl_bytes_t encoded, struct xpl_arena *arena,
+                                     struct xpl_rows *ret, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -80,6 +80,9 @@ struct xpl_product_request {
     const struct xpl_opened_profile *opened;
     // Options of the one request that waits (xpl_product_input.first); NULL: none.
     const void *first;
+    // What the product uses, of the same variant, where the caller has it; NULL: it is searched in
+    // memory.
+    struct xpl_product_handle *used;
 };
 
 // From memory, from the store, or by making it.  *ret is referenced for the caller; its status may

@@ -12,7 +12,8 @@
 #include "base/str.h"
 
 #define XPL_ROW_NULL UINT64_MAX
-// At most this many ops, kernels and steps of a profile each are kept: the first ones given.
+// At most this many ops, kernels, steps and allocators of a profile each are kept: the first ones
+// given.
 #define XPL_ROWS_MAX ((size_t)200000)
 
 // One op of one host: an entry of OpStats' device_op_metrics_db or host_op_metrics_db.
@@ -47,7 +48,19 @@ struct xpl_step_row {
     uint64_t compute_ps, input_ps, output_ps, collective_ps, compile_ps, host_ps, idle_ps, other_ps;
 };
 
-// All rows of one host.
+// The use of one allocator of one host: an entry of the time breakdown's memory.
+struct xpl_memory_row {
+    xpl_str_t name;
+    uint64_t peak_bytes, capacity_bytes;
+};
+
+// Rows that are written together: those of each kind are made of another product.
+enum xpl_rows_kind {
+    XPL_ROWS_OPS, // ops, kernels and steps
+    XPL_ROWS_MEMORY,
+};
+
+// The rows of one host, of one kind.
 struct xpl_rows {
     const struct xpl_op_row *ops;
     size_t n_ops;
@@ -58,6 +71,9 @@ struct xpl_rows {
     // What the host is, for the table of profiles.
     xpl_str_t device_type;
     uint64_t device_cores;
+    enum xpl_rows_kind kind;
+    const struct xpl_memory_row *memory; // of its kind alone
+    size_t n_memory;
 };
 
 #endif

@@ -132,7 +132,8 @@ struct xpl_store_ops {
                              const struct xpl_profile_id *profile, struct xpl_error *err);
     xpl_status_t (*put_rows)(struct xpl_store *s, const struct xpl_profile_id *profile,
                              uint32_t version, const struct xpl_rows *rows, struct xpl_error *err);
-    bool (*has_rows)(struct xpl_store *s, const struct xpl_profile_id *profile, uint32_t version);
+    bool (*has_rows)(struct xpl_store *s, const struct xpl_profile_id *profile,
+                     enum xpl_rows_kind kind, uint32_t version);
     xpl_status_t (*put_catalogue)(struct xpl_store *s, const struct xpl_snapshot *snap,
                                   struct xpl_error *err);
     xpl_status_t (*maintain)(struct xpl_store *s, const struct xpl_store_maintenance *m,
@@ -275,16 +276,16 @@ XPL_NODISCARD static inline xpl_status_t xpl_store_put_file(struct xpl_store *s,
                                                             struct xpl_error *err) {
     return s->ops->put_file(s, file, profile, err);
 }
-// Replaces all rows of this profile.  `version` is that of the rows.
+// Replaces all rows of this profile that are of their kind.  `version` is that of the rows.
 XPL_NODISCARD static inline xpl_status_t
 xpl_store_put_rows(struct xpl_store *s, const struct xpl_profile_id *profile, uint32_t version,
                    const struct xpl_rows *rows, struct xpl_error *err) {
     return s->ops->put_rows(s, profile, version, rows, err);
 }
-// Whether rows of this version are there for this profile.
+// Whether rows of this kind and version are there for this profile.
 static inline bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_profile_id *profile,
-                                      uint32_t version) {
-    return s->ops->has_rows(s, profile, version);
+                                      enum xpl_rows_kind kind, uint32_t version) {
+    return s->ops->has_rows(s, profile, kind, version);
 }
 // Makes the tables of sessions and hosts equal to the snapshot (only what changed since the last
 // call is written).  A profile none of whose remembered files belongs to a host any more is marked

@@ -125,7 +125,7 @@ class Sql(Case):
     def test_forms(self):
         """Columns as docs/sql.md lists them; table and CSV; several runs."""
         text = (ROOT / "docs" / "sql.md").read_text()
-        for table in ("planes", "lines", "events", "stats", "hlo_instructions"):
+        for table in ("planes", "lines", "events", "stats", "hlo_instructions", "memory"):
             section = text.split(f"\n### `{table}`", 1)[1].split("\n#", 1)[0]
             listed = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
             self.assertEqual(self.sql(f"SELECT * FROM {table} LIMIT 0", REAL[0])["columns"], listed, table)
@@ -189,6 +189,36 @@ class Sql(Case):
                 self.assertEqual(self.ask("summary", name)[0], 0)
                 stored = wait_until("rows are stored", lambda: self.sql(query.format("main.hlo_instructions"), name)["rows"])
                 self.assertEqual([[cell if cell != "" else None for cell in row] for row in stored], measured)
+
+    def test_memory(self):
+        """Allocators' peaks and capacities, of paths and of the daemon's sessions, as memory_profile has them."""
+        runs, expected = {}, []
+        for path in sorted((ROOT / "tests/data/logdir").glob("*/plugins/profile/*")):
+            if path.name in ("gpu_multi_worker", "mi300_jax_gemm", "tf_bfc_memory", "jax_4hosts"):
+                runs[path.name] = shutil.copytree(path, self.logdir / "plugins" / "profile" / path.name)
+        self.assertEqual(len(runs), 4)
+        for name, path in runs.items():
+            for host in sorted(p.name.split(".xplane")[0] for p in path.iterdir()):
+                status, out, err = self.ask("analyze", "memory_profile", path / f"{host}.xplane.pb")
+                self.assertEqual(status, 0, err)
+                for allocator, found in json.loads(out)["memoryProfilePerAllocator"].items():
+                    of = found["profileSummary"]
+                    peak = max(int(of["peakBytesUsageLifetime"]), int(of["peakStats"]["peakBytesInUse"]))
+                    expected.append([name, host, allocator, peak, int(of["memoryCapacity"])])
+        expected.sort()
+        self.assertEqual(len({row[0] for row in expected}), 3)
+        query = "SELECT session, host, name, peak_bytes, capacity_bytes FROM memory ORDER BY 1, 2, 3"
+        self.assertEqual(self.sql(query, *runs.values())["rows"], expected)
+        one = f"SELECT peak_bytes FROM memory WHERE session = '{expected[0][0]}' AND name = '{expected[0][2]}'"
+        self.assertEqual(self.sql(one, *runs.values())["rows"], [expected[0][3:4]])
+        self.daemon()
+        self.assertEqual(self.sql(query)["rows"], [])  # rows come once a tool was asked for
+        for name in runs:
+            self.assertEqual(self.ask("findings", name)[0], 0)
+        self.assertEqual(self.sql(query)["rows"], expected)
+        self.assertEqual(self.sql(one)["rows"], [expected[0][3:4]])
+        times = "SELECT DISTINCT session, session_mtime_ns > 0, session_captured_ns > 0 FROM memory ORDER BY 1"
+        self.assertEqual(self.sql(times)["rows"], [[name, 1, 1] for name in sorted({row[0] for row in expected})])
 
     def test_not_known(self):
         """What a profile does not say is NULL, and no 0: the shortest run of host ops, the module of idle time."""

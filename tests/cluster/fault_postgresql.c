@@ -47,7 +47,14 @@ static void put_all(struct xpl_store *s) {
     const struct xpl_op_row op = {.name = XPL_STR("op"), .module = XPL_STR("m")};
     const struct xpl_kernel_row kernel = {.name = XPL_STR("k")};
     const struct xpl_step_row step = {.name = XPL_STR("7")};
-    const struct xpl_rows rows = {&op, 1, &kernel, 1, &step, 1, XPL_STR("TPU"), 4};
+    const struct xpl_rows rows = {.ops = &op,
+                                  .n_ops = 1,
+                                  .kernels = &kernel,
+                                  .n_kernels = 1,
+                                  .steps = &step,
+                                  .n_steps = 1,
+                                  .device_type = XPL_STR("TPU"),
+                                  .device_cores = 4};
     struct test_key k;
     struct xpl_error err = {0};
     (void)key_of(5, &k);

@@ -87,6 +87,7 @@ int main(void) {
     check("SELECT i.module, i.shape, e.name FROM hlo_instructions i JOIN events e ON e.name = "
           "i.name");
     check("SELECT * FROM hlo_instructions WHERE name = 'fusion.1' ORDER BY opcode");
+    check("SELECT name, peak_bytes FROM memory");
     xpl_buf_fini(&g_profile.bytes);
     CHECK(unlink(g_store) == 0 && unlink(g_state) == 0);
     return 0;

@@ -199,9 +199,13 @@ static void scenario_rows(void) {
     CHECK_EQ(ask_tool(c, "many", "overview_page", NULL, &a, &r), 0);
     xpl_answer_free(a);
     check_rows_at_once(state, HOSTS);
+    CHECK_EQ(query(state, "SELECT count(memory_version) FROM profiles"), 0);
+    CHECK_EQ(ask_tool(c, "many", "findings", NULL, &a, &r), 0);
+    xpl_answer_free(a);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
     CHECK_EQ(query(state, "SELECT count(DISTINCT host) FROM ops WHERE session='many'"), HOSTS);
+    CHECK_EQ(query(state, "SELECT count(memory_version) FROM profiles"), HOSTS);
 }
 
 // An answer that tells of a broken host names its file, so it is not given to the copy of a
@@ -393,6 +397,11 @@ static void scenario_prefetch(void) {
     CHECK(stored);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
+    // All rows are there: of ops, and of memory, which come of another product.
+    CHECK_EQ(query(state, "SELECT count(*) FROM profiles"), 1);
+    CHECK_EQ(query(state, "SELECT count(*) FROM profiles WHERE rows_version > 0 AND "
+                          "memory_version > 0"),
+             1);
     FILE *f = fopen(d.log_path, "r");
     char line[4096];
     int n = 0;

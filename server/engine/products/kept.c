@@ -228,8 +228,13 @@ struct xpl_product_handle *xpl_product_read_kept(struct xpl_product_manager *m,
     return h;
 }
 
+static bool is_breakdown(const struct xpl_product_handle *h) {
+    return h->product == &xpl_product_time_breakdown;
+}
+
 // Asked while the value is unpacked.  Rows that a crash lost are made when it is read so again.
 bool xpl_product_has_rows(const struct xpl_product_handle *h) {
+    if (is_breakdown(h)) return true;
     const struct xpl_op_stats_value *const v =
         h->product == &xpl_product_op_stats ? h->value : NULL;
     return v && xpl_opstats_has_rows(v->stats, h->variant);
@@ -239,6 +244,12 @@ static xpl_status_t op_stats_rows(const void *value, xpl_bytes_t encoded, struct
                                   struct xpl_rows *ret, struct xpl_error *err) {
     const struct xpl_op_stats_value *const v = value;
     return xpl_rows_from_product(v ? v->stats : NULL, encoded, arena, ret, err);
+}
+
+static xpl_status_t breakdown_rows(const void *value, xpl_bytes_t encoded, struct xpl_arena *arena,
+                                   struct xpl_rows *ret, struct xpl_error *err) {
+    const struct xpl_time_breakdown_value *const v = value;
+    return xpl_rows_from_breakdown(v ? v->breakdown : NULL, encoded, arena, ret, err);
 }
 
 static struct xpl_store_writer_key writer_key(const struct xpl_product_request *r,
@@ -259,7 +270,9 @@ static struct xpl_store_writer_product writer_product(struct xpl_product_handle 
                                              .value = h->value,
                                              .encoded = {h->packed, h->packed_len},
                                              .encode = h->product->encode,
-                                             .rows = h->has_rows ? op_stats_rows : NULL};
+                                             .rows = !h->has_rows      ? NULL
+                                                     : is_breakdown(h) ? breakdown_rows
+                                                                       : op_stats_rows};
 }
 
 void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
@@ -268,8 +281,9 @@ void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_prod
     struct xpl_profile_id id;
     const struct xpl_store_writer_key w = writer_key(r, h, buf);
     const struct xpl_store_writer_product p = writer_product(h);
+    const enum xpl_rows_kind kind = is_breakdown(h) ? XPL_ROWS_MEMORY : XPL_ROWS_OPS;
     if (h->has_rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
-        !xpl_store_has_rows(m->parts.store, &id, XPL_ROWS_VERSION))
+        !xpl_store_has_rows(m->parts.store, &id, kind, XPL_ROWS_VERSION))
         xpl_store_writer_put_rows(m->parts.writer, &w, &p);
 }
 

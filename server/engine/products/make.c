@@ -16,12 +16,20 @@ static bool build_is_unwanted(void *arg) {
     return o->ctx->owner.is_cancelled && o->ctx->owner.is_cancelled(o->ctx->owner.arg);
 }
 
+// Whether the caller has what is used, of this very file.
+static bool has_used(const struct xpl_product_request *r, const struct xpl_fingerprint *file) {
+    return r->used && r->used->value && xpl_fingerprint_eq(&r->used->fingerprint, file);
+}
+
 // A product of the same file that spares work, referenced; NULL: it is not in memory.
 static struct xpl_product_handle *find_used(struct xpl_product_manager *m,
                                             const struct xpl_product_request *r,
                                             const struct xpl_opened_profile *opened) {
     const struct xpl_product *const p = r->product->uses;
-    return p ? xpl_product_lookup(m, p, r->variant, xpl_source_fingerprint(opened->source)) : NULL;
+    const struct xpl_fingerprint *const file = xpl_source_fingerprint(opened->source);
+    if (!has_used(r, file)) return p ? xpl_product_lookup(m, p, r->variant, file) : NULL;
+    xpl_object_ref(&r->used->object);
+    return r->used;
 }
 
 // One attempt with an open profile.  *ret may carry DATA_LOSS; ABORTED when the file changed.

@@ -165,7 +165,7 @@ void xpl_pg_find_files(struct xpl_store *base, const struct xpl_fingerprint *con
 bool xpl_pg_has_size(struct xpl_store *base, uint64_t bytes);
 bool xpl_pg_list_files(struct xpl_store *base, size_t max, xpl_store_file_fn *each, void *arg);
 bool xpl_pg_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
-                     uint32_t version);
+                     enum xpl_rows_kind kind, uint32_t version);
 xpl_status_t xpl_pg_put_file(struct xpl_store *base, const struct xpl_fingerprint *file,
                              const struct xpl_profile_id *profile, struct xpl_error *err);
 // Inside a transaction: the profile's row, made when there is none, and locked against removal.
@@ -184,6 +184,9 @@ enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const stru
                              int64_t *ret_n, int64_t *ret_bytes);
 // Removes the rows of a profile.
 enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id);
+// Those of one kind, which others take the place of.
+enum xpl_pg_rc xpl_pg_delete_rows_of(struct xpl_pg_store *s, int64_t profile_id,
+                                     enum xpl_rows_kind kind);
 // Writes down which results were used.
 enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s);
 // Removes results that were found damaged.

@@ -131,12 +131,15 @@ bool xpl_pg_has_size(struct xpl_store *base, uint64_t bytes) {
 }
 
 bool xpl_pg_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
-                     uint32_t version) {
+                     enum xpl_rows_kind kind, uint32_t version) {
     struct xpl_pg_args a = {0};
     xpl_pg_arg_bytes(&a, id_bytes(profile));
     xpl_pg_arg_i64(&a, version);
     return found(xpl_pg_of(base),
-                 "SELECT 1::bigint FROM profiles WHERE content_id=$1 AND rows_version=$2", &a);
+                 kind == XPL_ROWS_OPS
+                     ? "SELECT 1::bigint FROM profiles WHERE content_id=$1 AND rows_version=$2"
+                     : "SELECT 1::bigint FROM profiles WHERE content_id=$1 AND memory_version=$2",
+                 &a);
 }
 
 // *ret_stopped: `each` wants no more.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows for people: ops, kernels and steps of a profile, written by COPY.
+// Rows for people: ops, kernels, steps and memory of a profile, written by COPY.
 #include "storage/store/rows.h"
 
 #include <endian.h>
@@ -19,7 +19,7 @@ struct writing {
     uint64_t seed; // of names' ids: nobody can prepare two names with one
     int64_t profile;
     const struct xpl_rows *rows;
-    size_t n_ops, n_kernels, n_steps;
+    size_t n_ops, n_kernels, n_steps, n_memory;
     struct xpl_buf clean, out;
     struct xpl_arena arena; // names met so far
     struct xpl_map met;
@@ -63,6 +63,8 @@ static bool meet_all(struct writing *w) {
         ok = meet(w, w->rows->kernels[i].name, true) && meet(w, w->rows->kernels[i].op_name, false);
     for (size_t i = 0; ok && i < w->n_steps; i++)
         ok = meet(w, w->rows->steps[i].name, false);
+    for (size_t i = 0; ok && i < w->n_memory; i++)
+        ok = meet(w, w->rows->memory[i].name, true);
     return ok && !w->ids.failed && !w->texts.failed;
 }
 
@@ -214,6 +216,14 @@ static void put_step(struct writing *w, size_t seq) {
         put_u64(w, values[i]);
 }
 
+static void put_memory(struct writing *w, size_t seq) {
+    const struct xpl_memory_row *const r = &w->rows->memory[seq];
+    begin_row(w, 5, seq);
+    put_name(w, r->name, true);
+    put_u64(w, r->peak_bytes);
+    put_u64(w, r->capacity_bytes);
+}
+
 static enum xpl_pg_rc flush(struct writing *w, bool all) {
     if (w->out.failed || w->clean.failed) return XPL_PG_NOMEM;
     if (!w->out.n || (!all && w->out.n < FLUSH)) return XPL_PG_OK;
@@ -242,8 +252,18 @@ static enum xpl_pg_rc copy(struct writing *w, const char *sql, size_t n,
 
 // ---- all rows of a profile ----
 
+static enum xpl_pg_rc mark_memory(struct writing *w, uint32_t version) {
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_i64(&a, w->profile);
+    xpl_pg_arg_i64(&a, version);
+    xpl_pg_arg_i64(&a, xpl_pg_now_ms(w->s));
+    return xpl_pg_query(w->s->w, "UPDATE profiles SET memory_version=$2, rows_at_ms=$3 WHERE id=$1",
+                        &a, NULL);
+}
+
 static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
     struct xpl_pg_args a = {0};
+    if (w->rows->kind == XPL_ROWS_MEMORY) return mark_memory(w, version);
     const size_t n = w->n_ops + w->n_kernels + w->n_steps;
     const xpl_bytes_t type = clean_text(w, w->rows->device_type);
     if (w->clean.failed) return XPL_PG_NOMEM;
@@ -265,17 +285,19 @@ static size_t at_most(size_t n) {
 
 static enum xpl_pg_rc put_rows(struct writing *w, const struct xpl_profile_id *id,
                                uint32_t version) {
-    const uint64_t bytes = (w->n_ops + w->n_kernels + w->n_steps) * ROW_BYTES;
+    const uint64_t bytes = (w->n_ops + w->n_kernels + w->n_steps + w->n_memory) * ROW_BYTES;
     enum xpl_pg_rc rc = xpl_pg_make_room(w->s, bytes);
     if (rc == XPL_PG_OK) rc = xpl_pg_exec(w->s->w, "SET LOCAL statement_timeout='60s'");
     if (rc == XPL_PG_OK) rc = xpl_pg_profile_row(w->s, id, &w->profile);
-    if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows(w->s, w->profile);
+    if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows_of(w->s, w->profile, w->rows->kind);
     if (rc == XPL_PG_OK) rc = add_names(w);
     if (rc == XPL_PG_OK) rc = copy(w, "COPY op_rows FROM STDIN (FORMAT binary)", w->n_ops, put_op);
     if (rc == XPL_PG_OK)
         rc = copy(w, "COPY kernel_rows FROM STDIN (FORMAT binary)", w->n_kernels, put_kernel);
     if (rc == XPL_PG_OK)
         rc = copy(w, "COPY step_rows FROM STDIN (FORMAT binary)", w->n_steps, put_step);
+    if (rc == XPL_PG_OK)
+        rc = copy(w, "COPY memory_rows FROM STDIN (FORMAT binary)", w->n_memory, put_memory);
     w->s->tx_bytes += (int64_t)bytes;
     return rc == XPL_PG_OK ? mark_profile(w, version) : rc;
 }
@@ -292,7 +314,8 @@ xpl_status_t xpl_pg_put_rows(struct xpl_store *base, const struct xpl_profile_id
                         .rows = rows,
                         .n_ops = at_most(rows->n_ops),
                         .n_kernels = at_most(rows->n_kernels),
-                        .n_steps = at_most(rows->n_steps)};
+                        .n_steps = at_most(rows->n_steps),
+                        .n_memory = at_most(rows->n_memory)};
     xpl_buf_init(&w.clean, MAX_TEXT);
     xpl_buf_init(&w.out, 2 * (size_t)FLUSH);
     xpl_arena_init(&w.arena, (size_t)256 << 20);

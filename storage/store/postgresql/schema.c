@@ -183,6 +183,16 @@ static const char v6_listings[] =
     "ALTER TABLE listings ALTER body SET STORAGE EXTERNAL;"
     "CREATE INDEX listings_by_generation ON listings(place, generation);";
 
+// The memory of allocators; its version is another than that of the other rows.
+static const char v7_memory[] =
+    "ALTER TABLE profiles ADD COLUMN memory_version bigint;"
+    "CREATE TABLE memory_rows("
+    " profile_id bigint NOT NULL, seq bigint NOT NULL, name_id bigint NOT NULL,"
+    " peak_bytes bigint, capacity_bytes bigint, PRIMARY KEY(profile_id, seq));"
+    "CREATE VIEW memory AS SELECT " OF_HOST ", n.text AS name, r.peak_bytes, r.capacity_bytes,"
+    " coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns"
+    " FROM memory_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS ";";
+
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,
                                      v1_views,     v1_instructions, NULL};
@@ -191,7 +201,8 @@ static const char *const step_3[] = {v3_captured, v3_views, NULL};
 static const char *const step_4[] = {v4_trace, NULL};
 static const char *const step_5[] = {v5_captures, v5_schedules, NULL};
 static const char *const step_6[] = {v6_listings, NULL};
-static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5, step_6};
+static const char *const step_7[] = {v7_memory, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5, step_6, step_7};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static enum xpl_pg_rc version_of(struct xpl_pg_conn *c, const char *sql, int64_t *ret) {

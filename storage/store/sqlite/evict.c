@@ -10,18 +10,32 @@ int xpl_sqlite_delete_result(struct xpl_sqlite_store *s, int64_t id) {
     return rc == SQLITE_OK && sqlite3_changes(s->w->h) != 1 ? SQLITE_CORRUPT : rc;
 }
 
-int xpl_sqlite_delete_rows(struct xpl_sqlite_store *s, int64_t profile_id) {
-    static const enum xpl_sql each[] = {XPL_SQL_OP_DEL, XPL_SQL_KERNEL_DEL, XPL_SQL_STEP_DEL,
-                                        XPL_SQL_PROFILE_NO_ROWS};
+static int run_each(struct xpl_sqlite_store *s, const enum xpl_sql *each, size_t n,
+                    int64_t profile_id) {
     int rc = SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < sizeof each / sizeof *each; i++) {
+    for (size_t i = 0; rc == SQLITE_OK && i < n; i++) {
         sqlite3_stmt *st = xpl_db_stmt(s->w, each[i], &rc);
         if (!st) return rc;
         rc = sqlite3_bind_int64(st, 1, profile_id);
         if (rc == SQLITE_OK) rc = xpl_db_run(st);
         if (sqlite3_changes(s->w->h) > 0) s->rows_deleted = true;
     }
-    // The last statement is of the profile itself.
+    return rc;
+}
+
+int xpl_sqlite_delete_rows_of(struct xpl_sqlite_store *s, int64_t profile_id,
+                              enum xpl_rows_kind kind) {
+    static const enum xpl_sql ops[] = {XPL_SQL_OP_DEL, XPL_SQL_KERNEL_DEL, XPL_SQL_STEP_DEL},
+                              memory[] = {XPL_SQL_MEMORY_DEL};
+    return kind == XPL_ROWS_OPS ? run_each(s, ops, 3, profile_id)
+                                : run_each(s, memory, 1, profile_id);
+}
+
+int xpl_sqlite_delete_rows(struct xpl_sqlite_store *s, int64_t profile_id) {
+    static const enum xpl_sql of_profile[] = {XPL_SQL_PROFILE_NO_ROWS};
+    int rc = xpl_sqlite_delete_rows_of(s, profile_id, XPL_ROWS_OPS);
+    if (rc == SQLITE_OK) rc = xpl_sqlite_delete_rows_of(s, profile_id, XPL_ROWS_MEMORY);
+    if (rc == SQLITE_OK) rc = run_each(s, of_profile, 1, profile_id);
     return rc == SQLITE_OK && sqlite3_changes(s->w->h) != 1 ? SQLITE_CORRUPT : rc;
 }
 

@@ -127,7 +127,7 @@ bool xpl_sqlite_find_file(struct xpl_store *base, const struct xpl_fingerprint *
 bool xpl_sqlite_has_size(struct xpl_store *base, uint64_t bytes);
 bool xpl_sqlite_list_files(struct xpl_store *base, size_t max, xpl_store_file_fn *each, void *arg);
 bool xpl_sqlite_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
-                         uint32_t version);
+                         enum xpl_rows_kind kind, uint32_t version);
 xpl_status_t xpl_sqlite_put_file(struct xpl_store *base, const struct xpl_fingerprint *file,
                                  const struct xpl_profile_id *profile, struct xpl_error *err);
 // Inside a transaction: the profile's row, made when there is none.
@@ -138,6 +138,9 @@ int xpl_sqlite_profile_row(struct xpl_sqlite_store *s, const struct xpl_profile_
 
 int xpl_sqlite_delete_result(struct xpl_sqlite_store *s, int64_t id);
 int xpl_sqlite_delete_rows(struct xpl_sqlite_store *s, int64_t profile_id);
+// Those of one kind, which others take the place of.
+int xpl_sqlite_delete_rows_of(struct xpl_sqlite_store *s, int64_t profile_id,
+                              enum xpl_rows_kind kind);
 // Writes down which results were used.
 int xpl_sqlite_flush_touches(struct xpl_sqlite_store *s);
 // Removes results, then rows, until `need` more bytes fit under the limit; nothing of this

@@ -106,9 +106,11 @@ bool xpl_sqlite_list_files(struct xpl_store *base, size_t max, xpl_store_file_fn
     return ours && rc == SQLITE_OK;
 }
 
-static int has_rows(struct xpl_db *db, const struct xpl_profile_id *profile, uint32_t version) {
+static int has_rows(struct xpl_db *db, const struct xpl_profile_id *profile,
+                    enum xpl_rows_kind kind, uint32_t version) {
     int rc = SQLITE_OK;
-    sqlite3_stmt *st = xpl_db_stmt(db, XPL_SQL_PROFILE_HAS_ROWS, &rc);
+    sqlite3_stmt *st = xpl_db_stmt(
+        db, kind == XPL_ROWS_OPS ? XPL_SQL_PROFILE_HAS_ROWS : XPL_SQL_PROFILE_HAS_MEMORY, &rc);
     if (!st) return rc;
     rc = xpl_db_bind_blob(st, 1, (xpl_bytes_t){profile->bytes, sizeof profile->bytes});
     if (rc == SQLITE_OK) rc = sqlite3_bind_int64(st, 2, version);
@@ -118,11 +120,11 @@ static int has_rows(struct xpl_db *db, const struct xpl_profile_id *profile, uin
 }
 
 bool xpl_sqlite_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
-                         uint32_t version) {
+                         enum xpl_rows_kind kind, uint32_t version) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
     struct xpl_db *db = xpl_sqlite_reader(s);
     if (!db) return false;
-    const int rc = has_rows(db, profile, version);
+    const int rc = has_rows(db, profile, kind, version);
     xpl_sqlite_read_done(s, db, rc);
     return rc == SQLITE_ROW;
 }

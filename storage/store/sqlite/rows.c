@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows for people: ops, kernels and steps of a profile; sessions and hosts of the catalogue.
+// Rows for people: ops, kernels, steps and memory of a profile; sessions and hosts of the
+// catalogue.
 #include "storage/store/rows.h"
 #include "base/text/utf8.h"
 
@@ -65,7 +66,7 @@ static int name_id(struct names *n, xpl_str_t text, bool needed, int64_t *ret) {
     return rc;
 }
 
-// --- Ops, kernels, steps ---
+// --- Ops, kernels, steps, memory ---
 
 static int add_op(struct names *n, int64_t profile, size_t seq, const struct xpl_op_row *r) {
     const xpl_str_t texts[5] = {r->name, r->module, r->category, r->framework_op, r->source};
@@ -139,8 +140,33 @@ static int add_step(struct names *n, int64_t profile, size_t seq, const struct x
     return rc ? rc : xpl_db_run(st);
 }
 
+static int add_memory(struct names *n, int64_t profile, size_t seq,
+                      const struct xpl_memory_row *r) {
+    int64_t name;
+    int rc = name_id(n, r->name, true, &name);
+    sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(n->s->w, XPL_SQL_MEMORY_ADD, &rc);
+    if (!st) return rc;
+    rc = sqlite3_bind_int64(st, 1, profile);
+    rc = rc ? rc : sqlite3_bind_int64(st, 2, (int64_t)seq);
+    rc = rc ? rc : bind_id(st, 3, name);
+    rc = rc ? rc : xpl_db_bind_u64(st, 4, r->peak_bytes);
+    rc = rc ? rc : xpl_db_bind_u64(st, 5, r->capacity_bytes);
+    return rc ? rc : xpl_db_run(st);
+}
+
+static int mark_memory(struct xpl_sqlite_store *s, int64_t profile, uint32_t version) {
+    int rc = SQLITE_OK;
+    sqlite3_stmt *st = xpl_db_stmt(s->w, XPL_SQL_PROFILE_MEMORY, &rc);
+    if (!st) return rc;
+    rc = sqlite3_bind_int64(st, 1, profile);
+    rc = rc ? rc : sqlite3_bind_int64(st, 2, version);
+    rc = rc ? rc : sqlite3_bind_int64(st, 3, xpl_sqlite_now_ms());
+    return rc ? rc : xpl_db_run(st);
+}
+
 static int mark_profile(struct xpl_sqlite_store *s, int64_t profile, uint32_t version,
                         const struct xpl_rows *rows, struct names *n) {
+    if (rows->kind == XPL_ROWS_MEMORY) return mark_memory(s, profile, version);
     n->clean.n = 0;
     xpl_utf8_clean(&n->clean, rows->device_type, MAX_TEXT);
     if (n->clean.failed) return SQLITE_NOMEM;
@@ -164,17 +190,19 @@ static size_t at_most(size_t n) {
 static int put_rows(struct xpl_sqlite_store *s, const struct xpl_profile_id *id, uint32_t version,
                     const struct xpl_rows *rows, struct names *n) {
     const size_t ops = at_most(rows->n_ops), kernels = at_most(rows->n_kernels),
-                 steps = at_most(rows->n_steps);
+                 steps = at_most(rows->n_steps), memory = at_most(rows->n_memory);
     int64_t profile = 0;
     int rc = xpl_sqlite_profile_row(s, id, &profile);
-    rc = rc ? rc : xpl_sqlite_delete_rows(s, profile);
-    rc = rc ? rc : xpl_sqlite_make_room(s, (ops + kernels + steps) * ROW_BYTES);
+    rc = rc ? rc : xpl_sqlite_delete_rows_of(s, profile, rows->kind);
+    rc = rc ? rc : xpl_sqlite_make_room(s, (ops + kernels + steps + memory) * ROW_BYTES);
     for (size_t i = 0; rc == SQLITE_OK && i < ops; i++)
         rc = add_op(n, profile, i, &rows->ops[i]);
     for (size_t i = 0; rc == SQLITE_OK && i < kernels; i++)
         rc = add_kernel(n, profile, i, &rows->kernels[i]);
     for (size_t i = 0; rc == SQLITE_OK && i < steps; i++)
         rc = add_step(n, profile, i, &rows->steps[i]);
+    for (size_t i = 0; rc == SQLITE_OK && i < memory; i++)
+        rc = add_memory(n, profile, i, &rows->memory[i]);
     return rc ? rc : mark_profile(s, profile, version, rows, n);
 }
 

@@ -210,12 +210,28 @@ static const char v4_captured[] = "DROP VIEW hlo_instructions;"
 static const char v4_views[] = VIEWS(", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns")
     INSTRUCTIONS(", session_captured_ns");
 
+// Version 5: the memory of allocators.  It has a version of its own, as it is made of another
+// product than the other rows.
+static const char v5_memory[] =
+    "ALTER TABLE profiles ADD COLUMN memory_version INTEGER;"
+    "CREATE TABLE memory_rows("
+    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
+    " name_id INTEGER NOT NULL, peak_bytes INTEGER, capacity_bytes INTEGER,"
+    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;"
+    "CREATE VIEW memory AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"
+    " h.name AS host, n.text AS name, r.peak_bytes, r.capacity_bytes,"
+    " coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns"
+    " FROM memory_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "
+    "p.profile_id=r.profile_id"
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id;";
+
 // steps[v] brings a database of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results, rows_tables, v1_views, NULL};
 static const char *const step_2[] = {v2_drop, v2_profiles, v2_results, rows_tables, v2_views, NULL};
 static const char *const step_3[] = {v3_views, NULL};
 static const char *const step_4[] = {v4_captured, v4_views, NULL};
-static const char *const *const steps[] = {step_1, step_2, step_3, step_4};
+static const char *const step_5[] = {v5_memory, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 #define SQL_TEXT(name, text) text,

@@ -58,7 +58,10 @@
     X(PROFILE_ROWS, "UPDATE profiles SET device_type=?2, device_cores=?3, rows_version=?4, "       \
                     "rows_at_ms=?5 WHERE id=?1")                                                   \
     X(PROFILE_HAS_ROWS, "SELECT 1 FROM profiles WHERE content_id=?1 AND rows_version=?2")          \
-    X(PROFILE_NO_ROWS, "UPDATE profiles SET rows_version=NULL, rows_at_ms=NULL WHERE id=?1")       \
+    X(PROFILE_MEMORY, "UPDATE profiles SET memory_version=?2, rows_at_ms=?3 WHERE id=?1")          \
+    X(PROFILE_HAS_MEMORY, "SELECT 1 FROM profiles WHERE content_id=?1 AND memory_version=?2")      \
+    X(PROFILE_NO_ROWS, "UPDATE profiles SET rows_version=NULL, memory_version=NULL, "              \
+                       "rows_at_ms=NULL WHERE id=?1")                                              \
     X(PROFILE_OLD_ROWS, "SELECT id FROM profiles WHERE rows_at_ms IS NOT NULL AND rows_at_ms<?1 "  \
                         "ORDER BY rows_at_ms, id LIMIT 1")                                         \
     X(PROFILE_GONE,                                                                                \
@@ -77,16 +80,19 @@
                   "WHERE framework_op_id IS NOT NULL UNION SELECT source_id FROM op_rows "         \
                   "WHERE source_id IS NOT NULL UNION SELECT name_id FROM kernel_rows "             \
                   "UNION SELECT op_name_id FROM kernel_rows WHERE op_name_id IS NOT NULL "         \
-                  "UNION SELECT name_id FROM step_rows WHERE name_id IS NOT NULL)")                \
+                  "UNION SELECT name_id FROM step_rows WHERE name_id IS NOT NULL "                 \
+                  "UNION SELECT name_id FROM memory_rows)")                                        \
     X(OP_ADD,                                                                                      \
       "INSERT INTO op_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)")        \
     X(KERNEL_ADD, "INSERT INTO kernel_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,"     \
                   "?14,?15,?16,?17,?18,?19,?20)")                                                  \
     X(STEP_ADD, "INSERT INTO step_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,"     \
                 "?15)")                                                                            \
+    X(MEMORY_ADD, "INSERT INTO memory_rows VALUES(?1,?2,?3,?4,?5)")                                \
     X(OP_DEL, "DELETE FROM op_rows WHERE profile_id=?1")                                           \
     X(KERNEL_DEL, "DELETE FROM kernel_rows WHERE profile_id=?1")                                   \
     X(STEP_DEL, "DELETE FROM step_rows WHERE profile_id=?1")                                       \
+    X(MEMORY_DEL, "DELETE FROM memory_rows WHERE profile_id=?1")                                   \
     /* catalogue */                                                                                \
     X(SESSION_FIND, "SELECT id, digest FROM sessions WHERE name=?1")                               \
     X(SESSION_ADD, "INSERT INTO sessions(name, path, mtime_ns, size_bytes, n_hosts, digest, "      \

@@ -236,7 +236,7 @@ static xpl_status_t make_rows(const void *value, xpl_bytes_t encoded, struct xpl
     (void)encoded, (void)arena, (void)err;
     *ret = (struct xpl_rows){.device_type = XPL_STR("toy")};
     if (r->before && xpl_identity_lookup(r->f->identity, &r->before->fingerprint, &id))
-        r->parted = xpl_store_has_rows(r->f->store, &id, 0);
+        r->parted = xpl_store_has_rows(r->f->store, &id, XPL_ROWS_OPS, 0);
     return XPL_OK;
 }
 
@@ -280,7 +280,7 @@ static void test_rows_together(void) {
     CHECK(!rows[2].parted);
     for (int i = 0; i < 3; i += 2)
         CHECK(xpl_identity_lookup(f.identity, &hosts[i].fingerprint, &id) &&
-              xpl_store_has_rows(f.store, &id, 0));
+              xpl_store_has_rows(f.store, &id, XPL_ROWS_OPS, 0));
     end(&f);
     remove_dir();
 }
@@ -295,7 +295,7 @@ static xpl_status_t encode_toy(const void *value, struct xpl_buf *out, struct xp
 static bool has_rows(const struct fixture *f, const struct xpl_host *h) {
     struct xpl_profile_id id;
     return xpl_identity_lookup(f->identity, &h->fingerprint, &id) &&
-           xpl_store_has_rows(f->store, &id, 0);
+           xpl_store_has_rows(f->store, &id, XPL_ROWS_OPS, 0);
 }
 
 // Who flushes finds what was put before, though a request runs all the time: neither hashes nor

@@ -58,7 +58,7 @@ static void test_migrations_at_once(void) {
         CHECK(get_n(s[i], (i + 1) % DAEMONS, 100));
         xpl_store_close(s[i]);
     }
-    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=6");
+    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=7");
 }
 
 static void test_other_schemas(void) {
@@ -74,12 +74,14 @@ static void test_other_schemas(void) {
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_FAILED_PRECONDITION);
     // One older than ours is brought up to it.
     pg_sql(database, "ALTER TABLE jobs DROP COLUMN trace; DROP TABLE captures, capture_hosts,"
-                     " capture_targets, schedules, schedule_sessions, listings;"
+                     " capture_targets, schedules, schedule_sessions, listings, memory_rows"
+                     " CASCADE; ALTER TABLE profiles DROP COLUMN memory_version;"
                      " UPDATE xplaned_schema SET version=3");
     expect_role(s, XPL_STORE_WRITER, 8000);
     CHECK(get_n(s, 1, 100));
-    expect_sql("SELECT version=6 AND NOT EXISTS (SELECT trace FROM jobs) AND NOT EXISTS"
-               " (SELECT 1 FROM schedules) FROM xplaned_schema");
+    expect_sql("SELECT version=7 AND NOT EXISTS (SELECT trace FROM jobs) AND NOT EXISTS"
+               " (SELECT 1 FROM schedules) AND NOT EXISTS (SELECT peak_bytes FROM memory)"
+               " FROM xplaned_schema");
     xpl_store_close(s);
     make_database();
     pg_sql(database, "CREATE TABLE results(of_another_program int)");
@@ -201,12 +203,19 @@ static void test_rows(void) {
         {.name = XPL_STR("k"), .block = {1, 2, 3}, .grid = {4, 5, 6}, .occupancy_percent = NAN},
         {.name = XPL_STR("k"), .occupancy_percent = 12.5, .uses_tensor_core = true}};
     const struct xpl_step_row steps[] = {{.step_num = 7, .name = XPL_STR("seven"), .idle_ps = 3}};
-    const struct xpl_rows rows = {ops, 2, kernels, 2, steps, 1, XPL_STR("TPU"), 4};
+    const struct xpl_rows rows = {.ops = ops,
+                                  .n_ops = 2,
+                                  .kernels = kernels,
+                                  .n_kernels = 2,
+                                  .steps = steps,
+                                  .n_steps = 1,
+                                  .device_type = XPL_STR("TPU"),
+                                  .device_cores = 4};
     (void)key_of(1, &k);
     CHECK_EQ(xpl_store_put_file(s, &k.files[0], &k.profiles[0], NULL), XPL_OK);
     for (int twice = 0; twice < 2; twice++)
         CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 3, &rows, NULL), XPL_OK);
-    CHECK(xpl_store_has_rows(s, &k.profiles[0], 3));
+    CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_OPS, 3));
     const struct xpl_host host = {
         .name = XPL_STR("h"), .path = XPL_STR("p"), .fingerprint = k.files[0]};
     const struct xpl_session se = {.name = XPL_STR("run"),
@@ -227,6 +236,15 @@ static void test_rows(void) {
                " count(occupancy_percent)=1 FROM kernels WHERE name='k' AND op_name IS NULL");
     expect_sql("SELECT step_num=7 AND name='seven' AND idle_ps=3 FROM steps");
     expect_sql("SELECT count(*)=5 FROM names");
+    const struct xpl_memory_row memory[] = {{XPL_STR("GPU_0_bfc"), 7, 9},
+                                            {XPL_STR("k"), 1, XPL_ROW_NULL}};
+    const struct xpl_rows use = {.kind = XPL_ROWS_MEMORY, .memory = memory, .n_memory = 2};
+    for (int twice = 0; twice < 2; twice++)
+        CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 3, &use, NULL), XPL_OK);
+    expect_sql("SELECT count(*)=2 AND sum(peak_bytes)=8 AND sum(capacity_bytes)=9 AND"
+               " min(session_captured_ns)=8 FROM memory WHERE session='run' AND host='h'");
+    expect_sql("SELECT count(*)=6 FROM names");
+    expect_sql("SELECT count(*)=2 FROM ops");
     xpl_store_close(s);
 }
 
@@ -251,7 +269,8 @@ static void test_no_rows_under_limit(void) {
     CHECK_EQ(put_n(s, 1, 20000, NULL), XPL_OK);
     (void)alarm(0);
     CHECK(get_n(s, 1, 20000) && stats_of(s).used_bytes <= LIMIT);
-    CHECK(!xpl_store_has_rows(s, &k.profiles[1], 3) && xpl_store_has_rows(s, &k.profiles[2], 3));
+    CHECK(!xpl_store_has_rows(s, &k.profiles[1], XPL_ROWS_OPS, 3) &&
+          xpl_store_has_rows(s, &k.profiles[2], XPL_ROWS_OPS, 3));
     xpl_store_close(s);
 }
 

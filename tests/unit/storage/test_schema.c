@@ -39,6 +39,18 @@ static struct xpl_fingerprint file_of(int session, int host) {
                                     .mtime_ns = (MAY + DAYS[session] * 86400) * 1000000000};
 }
 
+// Of the last session one host's accelerator is nearly full.
+static void put_memory(struct xpl_store *s, const struct xpl_profile_id *id, int session,
+                       int host) {
+    const uint64_t gib = UINT64_C(1) << 30;
+    const struct xpl_memory_row memory[] = {
+        {XPL_STR("GPU_0_bfc"), (session == 2 && host == 1 ? 30 : 4) * gib, 32 * gib},
+        {XPL_STR("host"), gib / 2, UINT64_MAX}};
+    const struct xpl_rows rows = {
+        .kind = XPL_ROWS_MEMORY, .memory = memory, .n_memory = session == 0 ? 2 : session != OTHER};
+    CHECK_OK(xpl_store_put_rows(s, id, 1, &rows, NULL), NULL);
+}
+
 static void put_host(struct xpl_store *s, int session, int host) {
     // In the last session host 1 is slow, and host 0 waits for it: their steps are equally long.
     const uint64_t slow = session == 2 && host == 1 ? 2 : 1, longer = session == 2 ? 2 : 1;
@@ -94,6 +106,7 @@ static void put_host(struct xpl_store *s, int session, int host) {
     const struct xpl_profile_id id = {{(uint8_t)session, (uint8_t)host}};
     CHECK_OK(xpl_store_put_file(s, &file, &id, NULL), NULL);
     CHECK_OK(xpl_store_put_rows(s, &id, 1, &rows, NULL), NULL);
+    put_memory(s, &id, session, host);
 }
 
 static void fill(void) {
@@ -190,10 +203,15 @@ static void test_queries(void) {
     check_query("instruction-rates", "a/run1|jit_step|dot.2|0.3|0.098|2.861\n"
                                      "a/run2|jit_eval|dot.2|0.3|0.098|2.861\n"
                                      "b/run1|jit_step|dot.2|0.3|0.098|2.861\n");
+    check_query("fullest-memory", "b/run1|h1|GPU_0_bfc|30.0|93.8\n"
+                                  "a/run1|h0|GPU_0_bfc|4.0|12.5\n"
+                                  "a/run1|h1|GPU_0_bfc|4.0|12.5\n"
+                                  "a/run2|h0|GPU_0_bfc|4.0|12.5\n"
+                                  "b/run1|h0|GPU_0_bfc|4.0|12.5\n");
     int documented = 0; // none is left out here
     for (const char *p = doc; (p = strstr(p, "<!-- query: ")); p++)
         documented++;
-    CHECK_EQ(documented, 9);
+    CHECK_EQ(documented, 10);
 }
 
 // --- The tables ---
@@ -285,7 +303,10 @@ static void test_values(void) {
     CHECK_EQ(ask("SELECT count(*) FROM hlo_instructions"),
              ask("SELECT count(*) FROM ops WHERE on_device"));
     CHECK_EQ(ask("SELECT occupancy_percent FROM kernels WHERE name='copy' LIMIT 1"), -1);
-    CHECK_EQ(ask("SELECT count(*) FROM names"), 13); // each text once
+    CHECK_EQ(ask("SELECT count(*) FROM memory"), 7);
+    CHECK_EQ(ask("SELECT peak_bytes FROM memory WHERE name='host' AND host='h1'"), 1 << 29);
+    CHECK_EQ(ask("SELECT capacity_bytes FROM memory WHERE name='host' LIMIT 1"), -1);
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 15); // each text once
     CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 8);
 }
 

@@ -168,7 +168,7 @@ static void test_versions(void) {
         struct xpl_store *other = open_store(0);
         CHECK_EQ(xpl_store_role(other), XPL_STORE_OFF);
         xpl_store_close(other);
-        do_sql("PRAGMA user_version=4");
+        do_sql("PRAGMA user_version=5");
         xpl_store_close(s);
     }
     remove_databases();
@@ -245,6 +245,14 @@ static void put_row(struct xpl_store *s, uint64_t file, const char *op) {
     CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, NULL), XPL_OK);
 }
 
+static void put_memory(struct xpl_store *s, uint64_t file, const char *allocator) {
+    const struct xpl_memory_row row = {xpl_str_from(allocator), 5, 6};
+    const struct xpl_rows rows = {.kind = XPL_ROWS_MEMORY, .memory = &row, .n_memory = 1};
+    struct test_key k;
+    (void)key_of(file, &k);
+    CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, NULL), XPL_OK);
+}
+
 static void put_file(struct xpl_store *s, uint64_t i) {
     struct test_key k;
     (void)key_of(i, &k);
@@ -277,6 +285,8 @@ static void test_maintenance(void) {
         CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
     put_row(s, 1, "kept");
     put_row(s, 2, "gone");
+    put_memory(s, 1, "bfc");
+    put_memory(s, 2, "gone_bfc");
     for (uint64_t i = 1; i < 5; i++)
         put_file(s, i);
     bool more = true;
@@ -286,7 +296,7 @@ static void test_maintenance(void) {
     put_catalogue(s, true, 1);
     CHECK_EQ(maintain(s, 3600, NULL), XPL_OK);
     CHECK(get_n(s, 2, 1000)); // not long enough
-    CHECK_EQ(ask("SELECT count(*) FROM names"), 2);
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 4);
     const struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
     (void)nanosleep(&pause, NULL);
     CHECK_EQ(maintain(s, 1, NULL), XPL_OK);
@@ -294,13 +304,14 @@ static void test_maintenance(void) {
     CHECK(!get_n(s, 2, 1000) && !get_n(s, 4, 1000) && !get_n(s, 5, 1000));
     CHECK_EQ(ask("SELECT count(*) FROM profiles"), 2);
     CHECK_EQ(ask("SELECT count(*) FROM op_rows"), 1);
-    CHECK_EQ(ask("SELECT count(*) FROM names"), 1);
+    CHECK_EQ(ask("SELECT count(*) FROM memory_rows"), 1);
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 2);
     CHECK_EQ(ask("SELECT count(*) FROM result_profiles"), 2);
     CHECK_EQ(ask("SELECT count(*) FROM profile_files"), 2);
     struct test_key k;
     (void)key_of(1, &k);
-    CHECK(xpl_store_has_rows(s, &k.profiles[0], 7));
-    CHECK(!xpl_store_has_rows(s, &k.profiles[0], 8));
+    CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_OPS, 7));
+    CHECK(!xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_OPS, 8));
     xpl_store_close(s);
     s = open_store(0);
     put_catalogue(s, false, 1); // after a restart the whole catalogue is compared
@@ -491,7 +502,7 @@ static void test_migration(void) {
     struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
     expect_quiet(s);
-    CHECK_EQ(ask("PRAGMA user_version"), 4);
+    CHECK_EQ(ask("PRAGMA user_version"), 5);
     CHECK_EQ(ask("SELECT count(*) FROM steps WHERE session_captured_ns > 0"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM hlo_instructions"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM results"), 0);
@@ -504,6 +515,30 @@ static void test_migration(void) {
     CHECK_EQ(xpl_store_check(s, NULL, NULL, NULL), XPL_OK);
     xpl_store_close(s);
     CHECK_EQ(count_files("cache.db.broken"), 0);
+    remove_dir();
+}
+
+// A database of version 4: it keeps its rows, and gets those of memory.
+static void test_migration_of_rows(void) {
+    struct test_key k;
+    (void)key_of(1, &k);
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    put_row(s, 1, "kept");
+    xpl_store_close(s);
+    do_sql("DROP VIEW memory; DROP TABLE memory_rows;"
+           "ALTER TABLE profiles DROP COLUMN memory_version; PRAGMA user_version=4");
+    s = open_store(0);
+    expect_quiet(s);
+    CHECK_EQ(ask("PRAGMA user_version"), 5);
+    CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_OPS, 7));
+    CHECK(!xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_MEMORY, 7));
+    put_memory(s, 1, "bfc");
+    CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_MEMORY, 7));
+    CHECK_EQ(ask("SELECT count(*) FROM op_rows"), 1);
+    CHECK_EQ(ask("SELECT peak_bytes FROM memory_rows"), 5);
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 2);
+    xpl_store_close(s);
     remove_dir();
 }
 
@@ -538,6 +573,7 @@ int main(void) {
     test_unknown_files();
     test_secret();
     test_migration();
+    test_migration_of_rows();
     test_writes_again();
     test_removed_under_us();
     test_memory();

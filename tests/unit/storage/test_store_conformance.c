@@ -247,6 +247,28 @@ static void put_op(struct xpl_store *s, const struct xpl_profile_id *id, uint32_
     CHECK_EQ(xpl_store_put_rows(s, id, version, &rows, NULL), XPL_OK);
 }
 
+// Rows of memory and the others take the place of those of their kind alone.
+static void test_kinds_of_rows(void) {
+    struct test_key k;
+    struct xpl_store *s = open_limited(0);
+    const struct xpl_memory_row one = {XPL_STR("GPU_0_bfc"), 7, XPL_ROW_NULL};
+    const struct xpl_rows rows = {.kind = XPL_ROWS_MEMORY, .memory = &one, .n_memory = 1},
+                          none = {.kind = XPL_ROWS_MEMORY};
+    (void)key_of(1, &k);
+    const struct xpl_profile_id *const id = &k.profiles[0];
+    CHECK_EQ(xpl_store_put_rows(s, id, 3, &rows, NULL), XPL_OK);
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 3));
+    CHECK(!xpl_store_has_rows(s, id, XPL_ROWS_OPS, 3));
+    put_op(s, id, 7);
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 3));
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_OPS, 7));
+    CHECK_EQ(xpl_store_put_rows(s, id, 4, &none, NULL), XPL_OK);
+    CHECK(!xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 3));
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 4));
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_OPS, 7));
+    xpl_store_close(s);
+}
+
 // What is gone goes, what is in another version goes, the rest stays.
 static void test_maintenance(void) {
     struct test_key k[6];
@@ -257,8 +279,8 @@ static void test_maintenance(void) {
         CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
         put_op(s, &k[i].profiles[0], 7);
     }
-    CHECK(xpl_store_has_rows(s, &k[1].profiles[0], 7) &&
-          !xpl_store_has_rows(s, &k[1].profiles[0], 8));
+    CHECK(xpl_store_has_rows(s, &k[1].profiles[0], XPL_ROWS_OPS, 7) &&
+          !xpl_store_has_rows(s, &k[1].profiles[0], XPL_ROWS_OPS, 8));
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(get_n(s, 2, 1000)); // without a catalogue nothing is known to be gone
     struct xpl_host hosts[2] = {
@@ -274,7 +296,7 @@ static void test_maintenance(void) {
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     for (uint64_t i = 1; i < 6; i++) {
         CHECK(get_n(s, i, 1000) == (i == 1 || i == 4));
-        CHECK(xpl_store_has_rows(s, &k[i].profiles[0], 7) == (i == 1 || i == 4));
+        CHECK(xpl_store_has_rows(s, &k[i].profiles[0], XPL_ROWS_OPS, 7) == (i == 1 || i == 4));
     }
     const struct xpl_store_version newer = {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 8};
     const struct xpl_store_maintenance m = {.current = &newer, .n_current = 1, .gone_s = 3600};
@@ -567,9 +589,9 @@ static bool can_run(void) {
 
 int main(void) {
     static void (*const tests[])(void) = {
-        test_results,     test_many,       test_keys,        test_large_value, test_transactions,
-        test_files,       test_list_files, test_maintenance, test_eviction,    test_threads,
-        test_two_daemons, test_killed,     test_disk_full,   test_damage};
+        test_results, test_many,        test_keys,          test_large_value, test_transactions,
+        test_files,   test_list_files,  test_kinds_of_rows, test_maintenance, test_eviction,
+        test_threads, test_two_daemons, test_killed,        test_disk_full,   test_damage};
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
         row = &stores[i];
         if (!can_run()) continue;

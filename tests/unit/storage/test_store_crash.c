@@ -65,7 +65,7 @@ static uint64_t check_all(struct xpl_store *s, uint64_t from, uint64_t told) {
             there += get_n(s, i, len_of(i));
         struct test_key k;
         (void)key_of(tx * PER_TX + 1, &k);
-        const bool rows = xpl_store_has_rows(s, &k.profiles[0], 7);
+        const bool rows = xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_OPS, 7);
         CHECK(there == 0 || there == PER_TX);
         CHECK(rows == (there == PER_TX));
         if (tx < told) CHECK_EQ(there, PER_TX);

@@ -25,7 +25,7 @@ static void *reader(void *arg) {
         struct test_key k;
         found += get_n(store, i % KEYS, len_of(i % KEYS));
         (void)xpl_store_has(store, key_of(i % KEYS, &k));
-        (void)xpl_store_has_rows(store, &k.profiles[0], 7);
+        (void)xpl_store_has_rows(store, &k.profiles[0], XPL_ROWS_OPS, 7);
         if (i % 16 == 0) {
             struct xpl_store_stats st;
             char text[400];

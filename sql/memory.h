@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a profile's allocators.  Private to this folder; knows nothing of SQLite.
+#ifndef XPL_SQL_MEMORY_H_
+#define XPL_SQL_MEMORY_H_
+
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "base/status.h"
+
+struct xpl_sql_allocator {
+    xpl_str_t name;
+    uint64_t peak_bytes, capacity_bytes;
+};
+
+struct xpl_sql_memory {
+    struct xpl_arena arena; // of the rows and their texts, which are copies
+    struct xpl_sql_allocator *v;
+    uint32_t n;
+};
+
+// What the time breakdown says of it, and so the store's rows.  RESOURCE_EXHAUSTED at `limit` bytes
+// of an arena, CANCELLED; *ret is then empty.  Else free with xpl_arena_fini.
+xpl_status_t xpl_sql_memory_read(const struct xpl_xspace *xs, struct xpl_exec *exec, size_t limit,
+                                 struct xpl_sql_memory *ret, struct xpl_error *err) XPL_NODISCARD;
+
+#endif
