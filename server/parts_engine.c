@@ -268,6 +268,7 @@ static xpl_status_t start_statements(struct xpl_daemon *d, struct xpl_error *err
     (void)xpl_place_join(dir, XPL_STR("state.db"), state, sizeof state);
     const unsigned workers = xpl_pool_get_state(d->pool).workers;
     const struct xpl_statements_options o = {.catalogue = d->catalogue,
+                                             .engine = d->engine,
                                              .writer = d->writer,
                                              .store = d->config->store[0] ? NULL : path,
                                              .state = state,

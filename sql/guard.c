@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/text/near.h"
 #include "base/text/regex.h"
-#include "sql/tables.h"
+#include "sql/metrics.h"
+#include "sql/series.h"
+#include "sql/views.h"
 
 enum { BUSY_MS = 500, OPS_BETWEEN_CHECKS = 100, STATEMENT_MAX = 100000, MOST_FUNCTIONS = 300 };
 
@@ -40,8 +42,9 @@ static int on_progress(void *arg) {
 
 // Tables that are declared before access is restricted.  SQLite has more, such as dbstat and
 // pragma_*: these it cannot declare afterwards.
-static const char *const kOwn[] = {"planes",           "lines",  "events",    "stats",
-                                   "hlo_instructions", "memory", "json_each", "json_tree"};
+static const char *const kOwn[] = {"planes",           "lines",  "events",        "stats",
+                                   "hlo_instructions", "memory", XPL_SQL_METRICS, "json_each",
+                                   "json_tree"};
 
 void xpl_sql_guard_near(struct xpl_near *near) {
     for (size_t i = 0; i < sizeof kOwn / sizeof *kOwn; i++)
@@ -168,52 +171,13 @@ static int configure(sqlite3 *db) {
     return sqlite3_exec(db, "PRAGMA temp_store=MEMORY", NULL, NULL, NULL);
 }
 
-// Views of histories (docs/schema.md): they join two databases, which views of a file may not.
-// Their metrics are made of the store's rows, those of `history` of time breakdowns: equal names
-// would stand for different numbers.
-#define OF_SESSION "session, session_mtime_ns, session_captured_ns"
-static const char kViews[] =
-    "CREATE TEMP VIEW session_metrics AS WITH step AS (SELECT " OF_SESSION ","
-    " max(duration_ps) AS ps FROM steps GROUP BY session, step_num, name)"
-    " SELECT " OF_SESSION ", 'core_step_time' AS metric, 'ps' AS unit, avg(ps) AS value"
-    " FROM step GROUP BY session"
-    " UNION ALL SELECT " OF_SESSION
-    ", 'longest_core_step', 'ps', max(ps) FROM step GROUP BY session"
-    " UNION ALL SELECT " OF_SESSION ", 'core_steps', 'count', count(*) FROM step GROUP BY session"
-    " UNION ALL SELECT " OF_SESSION ", 'op_total:' || name, 'ps',"
-    " sum(self_time_ps) FROM ops WHERE on_device GROUP BY session, name"
-    " UNION ALL SELECT " OF_SESSION ", 'kernel_total:' || name, 'ps',"
-    " 1000 * sum(total_ns) FROM kernels GROUP BY session, name;"
-    "CREATE TEMP VIEW label_history AS SELECT label, " OF_SESSION ", metric, unit,"
-    " value, lag(value) OVER same AS previous_value,"
-    " 100.0 * (value / nullif(lag(value) OVER same, 0) - 1) AS change_percent"
-    " FROM labels JOIN session_metrics USING (session)"
-    " WINDOW same AS (PARTITION BY label, metric ORDER BY session_captured_ns, session);";
-
-// A history that another daemon has, or that is not there, has no labels.
-static int add_history(sqlite3 *db, const char *state) {
-    int rc = SQLITE_CANTOPEN;
-    char *const sql =
-        state ? sqlite3_mprintf("ATTACH %Q AS state; SELECT 1 FROM state.labels", state) : NULL;
-    if (state && !sql) return SQLITE_NOMEM;
-    if (sql) rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    sqlite3_free(sql);
-    if ((rc & 0xff) == SQLITE_NOMEM || rc == SQLITE_IOERR_NOMEM) return SQLITE_NOMEM;
-    if (rc != SQLITE_OK)
-        rc = sqlite3_exec(db, "CREATE TEMP TABLE labels(session TEXT, label TEXT, set_ms INTEGER)",
-                          NULL, NULL, NULL);
-    return rc == SQLITE_OK ? sqlite3_exec(db, kViews, NULL, NULL, NULL) : rc;
-}
-
 xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **ret,
                                 struct xpl_error *err) {
-    int rc = sqlite3_open_v2(
-        store ? store : ":memory:", ret,
-        (store ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
-            SQLITE_OPEN_NOMUTEX,
-        NULL);
+    // What is attached is opened in the same way.
+    int rc = sqlite3_open_v2(store ? store : ":memory:", ret,
+                             SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK) rc = configure(*ret);
-    if (rc == SQLITE_OK && store) rc = add_history(*ret, state);
+    if (rc == SQLITE_OK) rc = xpl_sql_views_declare(*ret, store, state);
     if (rc == SQLITE_OK) {
         set_limits(*ret);
         return XPL_OK;
@@ -238,6 +202,7 @@ static int declare_own(sqlite3 *db) {
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
     int rc = sqlite3_exec(db, "PRAGMA query_only=1", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = declare_own(db);
+    if (rc == SQLITE_OK) rc = xpl_sql_series_declare(db);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_function(db, "regexp", 2,
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, g,

@@ -54,6 +54,16 @@ void xpl_sql_heap_begin(uint64_t limit) {
     budget.met = false;
 }
 
+int64_t xpl_sql_heap_pause(void) {
+    const int64_t limit = budget.limit;
+    budget.limit = 0;
+    return limit;
+}
+
+void xpl_sql_heap_resume(int64_t paused) {
+    budget.limit = paused;
+}
+
 bool xpl_sql_heap_end(void) {
     budget.limit = 0;
     return budget.met;

@@ -13,6 +13,9 @@ bool xpl_sql_heap_install(void);
 // What this thread allocates from SQLite's heap until xpl_sql_heap_end counts, less what it frees:
 // beyond `limit` bytes there is none.
 void xpl_sql_heap_begin(uint64_t limit);
+// What happens between the two does not count.  The budget is given back to resume.
+int64_t xpl_sql_heap_pause(void);
+void xpl_sql_heap_resume(int64_t paused);
 // Whether the limit was met.
 bool xpl_sql_heap_end(void);
 

@@ -9,6 +9,7 @@
 #include "base/text/utf8.h"
 #include "sql/guard.h"
 #include "sql/heap.h"
+#include "sql/metrics.h"
 #include "sql/position.h"
 #include "sql/tables.h"
 
@@ -203,6 +204,7 @@ static xpl_status_t put_rows(struct running *r) {
 static xpl_status_t run(struct running *r) {
     XPL_TRY(xpl_sql_guard_open(r->q->store, r->q->state, &r->db, r->err));
     int rc = xpl_sql_declare(r->db, &r->tables);
+    if (rc == SQLITE_OK) rc = xpl_sql_metrics_declare(r->db, &r->tables);
     if (rc == SQLITE_OK) rc = xpl_sql_guard_restrict(&r->guard, r->db);
     if (rc != SQLITE_OK) return failed(r, rc);
     XPL_TRY(prepare(r));

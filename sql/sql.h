@@ -21,6 +21,8 @@
 #include "base/status.h"
 #include "base/str.h"
 
+struct xpl_arena;
+
 // Profiles are opened when a statement first reads them.
 struct xpl_sql_profile {
     xpl_str_t session, host;
@@ -42,6 +44,23 @@ struct xpl_sql_source {
 };
 enum { XPL_SQL_MAX_PROFILES = 1 << 16 };
 
+// Sessions whose metrics there are: those of files, or all of a daemon, whichever are named.
+struct xpl_run_summary;
+struct xpl_sql_session {
+    xpl_str_t name;
+    int64_t mtime_ns, captured_ns;
+};
+struct xpl_sql_runs {
+    const struct xpl_sql_session *v; // outlive the statement
+    size_t n;
+    // What is compared of session i (analysis/compare), in `arena`.  On the statement's thread,
+    // when it comes to that session; a session that has none is left out.  `exec` is cancelled when
+    // the statement's time is over.
+    xpl_status_t (*summarize)(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
+                              const struct xpl_run_summary **ret, struct xpl_error *err);
+    void *arg;
+};
+
 struct xpl_sql_limits {
     uint64_t rows;    // of the answer: the others are left out, and it says so
     uint64_t bytes;   // of the answer
@@ -59,12 +78,13 @@ void xpl_sql_cache_free(struct xpl_sql_cache *c);
 struct xpl_sql_request {
     xpl_str_t statement;
     struct xpl_sql_source source;
+    struct xpl_sql_runs runs;
     const char *store; // path of the store's database; NULL: without its tables
     // Called once before rows of the store are read, if the statement reads any; may wait.  NULL:
     // nothing is.
     void (*before_store)(void *arg);
     void *before_arg;
-    const char *state; // with it: path of the history's, whose table labels is read; NULL: none
+    const char *state; // path of the history's database, whose table labels is read; NULL: none
     struct xpl_sql_limits limits;
     struct xpl_sql_cache *cache; // NULL: profiles are closed at the end
     struct xpl_exec *exec;

@@ -71,7 +71,7 @@ allow storage base/
 deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h
 # Statements over profiles: tables of events and instructions, beside the store's file, which is
 # opened read-only and of which nothing else is known here.
-allow sql analysis/breakdown/ analysis/opstats/ analysis/hlo/ analysis/xplane/ analysis/wire/ base/
+allow sql analysis/compare/ analysis/breakdown/ analysis/opstats/ analysis/hlo/ analysis/xplane/ analysis/wire/ base/
 allow rpc base/ proto/
 allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/ storage/sessions/session_writer.h storage/sessions/layout.h
 allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run's metrics by name.
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/compare/impl.h"
 #include "analysis/compare/series.h"
@@ -159,4 +160,78 @@ bool xpl_series_get(const struct xpl_run_summary *run, xpl_str_t metric,
         return memory_of(run, name, &ret->v);
     }
     return time_of(run, metric, &ret->v);
+}
+
+const char *xpl_series_better(enum xpl_series_kind kind, bool more_is_better) {
+    if (kind == XPL_SERIES_COUNT) return "";
+    return more_is_better ? "more" : "less";
+}
+
+// ---- all metrics of a run ----
+
+struct listing {
+    struct xpl_arena *arena;
+    XPL_VEC(struct xpl_series_metric) v;
+};
+
+static bool list_value(struct listing *l, xpl_str_t metric, struct xpl_series_value value) {
+    struct xpl_series_metric *const m = xpl_vec_push(l->arena, &l->v);
+    if (m) *m = (struct xpl_series_metric){metric, value};
+    return m;
+}
+
+// Names may have any bytes.
+static bool join_name(struct listing *l, xpl_str_t prefix, xpl_str_t name, xpl_str_t *ret) {
+    char *const p = xpl_arena_alloc(l->arena, prefix.len + name.len);
+    if (!p) return false;
+    memcpy(p, prefix.ptr, prefix.len);
+    if (name.len) memcpy(p + prefix.len, name.ptr, name.len);
+    *ret = (xpl_str_t){p, prefix.len + name.len};
+    return true;
+}
+
+static bool list_metric(struct listing *l, const struct xpl_run_summary *run, xpl_str_t metric) {
+    struct xpl_series_value value;
+    return !xpl_series_get(run, metric, &value) || list_value(l, metric, value);
+}
+
+// Rows are sorted by their first text: those of one name stand together, and are added as sum_of
+// adds them.
+static bool list_rows(struct listing *l, const struct xpl_run_summary *run,
+                      const struct xpl_run_rows *rows, xpl_str_t prefix) {
+    for (size_t i = 0, k; i < rows->n && run->units; i = k) {
+        const xpl_str_t name = rows->v[i].text[0];
+        uint64_t ps = 0;
+        xpl_str_t metric;
+        for (k = i; k < rows->n && xpl_str_eq(rows->v[k].text[0], name); k++)
+            ps = xpl_run_add(ps, rows->v[k].ps);
+        const struct xpl_series_value value = {.kind = XPL_SERIES_PS,
+                                               .v = (double)ps / (double)run->units};
+        if (!join_name(l, prefix, name, &metric) || !list_value(l, metric, value)) return false;
+    }
+    return true;
+}
+
+static bool list_all(struct listing *l, const struct xpl_run_summary *run) {
+    for (size_t i = 0; i < N_METRICS; i++)
+        if (!list_metric(l, run, xpl_str_from(metrics[i].name))) return false;
+    for (size_t i = 0; i < run->times.n; i++)
+        if (!list_metric(l, run, run->times.v[i].cause)) return false;
+    for (size_t i = 0; i < run->memory.n; i++) {
+        xpl_str_t metric;
+        if (!join_name(l, XPL_STR("memory:"), run->memory.v[i].name, &metric) ||
+            !list_metric(l, run, metric))
+            return false;
+    }
+    return list_rows(l, run, &run->ops, XPL_STR("op:")) &&
+           list_rows(l, run, &run->kernels, XPL_STR("kernel:"));
+}
+
+xpl_status_t xpl_series_all(const struct xpl_run_summary *run, struct xpl_arena *arena,
+                            struct xpl_series_metric **ret, size_t *ret_n, struct xpl_error *err) {
+    struct listing l = {.arena = arena};
+    if (!list_all(&l, run)) XPL_RETURN_OOM(err, "metrics");
+    *ret = l.v.v;
+    *ret_n = l.v.n;
+    return XPL_OK;
 }

@@ -192,9 +192,7 @@ static xpl_status_t put_series(const struct writing *w, xpl_str_t metric, struct
     xpl_buf_putc(w->out, '{');
     xpl_json_field(w->out, "metric", metric);
     xpl_buf_printf(w->out, ",\"unit\":\"%s\",\"better\":\"%s\"", xpl_series_units[s.kind],
-                   s.kind == XPL_SERIES_COUNT ? ""
-                   : s.more_is_better         ? "more"
-                                              : "less");
+                   xpl_series_better(s.kind, s.more_is_better));
     XPL_TRY(put_points(w, &s, err));
     xpl_buf_str(w->out, XPL_STR(",\"changes\":["));
     for (size_t k = 0; k < s.n_changes; k++)

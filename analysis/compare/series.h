@@ -27,6 +27,16 @@ struct xpl_series_value {
 // "kernel:NAME", "memory:ALLOCATOR" or a one of xpl_series_name.
 bool xpl_series_get(const struct xpl_run_summary *run, xpl_str_t metric,
                     struct xpl_series_value *ret);
+// "less", "more", or "" where neither is better.
+const char *xpl_series_better(enum xpl_series_kind kind, bool more_is_better);
+struct xpl_series_metric {
+    xpl_str_t name; // as xpl_series_get takes it
+    struct xpl_series_value value;
+};
+// All that the run has, each once, in `arena`.  RESOURCE_EXHAUSTED.
+xpl_status_t xpl_series_all(const struct xpl_run_summary *run, struct xpl_arena *arena,
+                            struct xpl_series_metric **ret, size_t *ret_n, struct xpl_error *err)
+    XPL_NODISCARD;
 // The i-th of those that do not depend on the run; NULL beyond the last.
 const char *xpl_series_name(size_t i);
 

@@ -18,6 +18,7 @@
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
 #include "cli/runs/place.h"
+#include "cli/runs/runs.h"
 #include "cli/table.h"
 #include "sql/heap.h"
 #include "sql/sql.h"
@@ -39,6 +40,9 @@ struct files {
     XPL_VEC(struct xpl_sql_profile) profiles;
     XPL_VEC(const char *) paths; // of the profiles
     XPL_VEC(xpl_str_t) hosts;    // of the runs, also those that --host leaves out
+    XPL_VEC(struct xpl_sql_session) runs;
+    XPL_VEC(const struct xpl_run_summary *) summaries; // of the runs; NULL: not made yet
+    const struct xpl_args *args;
     struct xpl_exec *exec;
 };
 
@@ -117,6 +121,11 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
     XPL_TRY(xpl_inputs_from_paths(&run, 1, xpl_format_match, &f->arena, &in, err));
     xpl_warn_left_out(&in);
     const int64_t mtime_ns = newest_of(&in), captured_ns = captured_of(&in);
+    struct xpl_sql_session *const session = xpl_vec_push(&f->arena, &f->runs);
+    const struct xpl_run_summary **const summary = xpl_vec_push(&f->arena, &f->summaries);
+    if (!session || !summary) XPL_RETURN_OOM(err, run);
+    *summary = NULL;
+    *session = (struct xpl_sql_session){in.session, mtime_ns, captured_ns};
     for (size_t i = 0; i < in.n_hosts; i++) {
         xpl_str_t *const host = xpl_vec_push(&f->arena, &f->hosts);
         if (!host) XPL_RETURN_OOM(err, run);
@@ -132,6 +141,18 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
                                       .session_captured_ns = captured_ns};
         *path = in.hosts[i].path;
     }
+    return XPL_OK;
+}
+
+// The runs are the statement's arguments, in their order.  Why one has none is told as it is found.
+static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
+                              const struct xpl_run_summary **ret, struct xpl_error *err) {
+    struct files *const f = arg;
+    (void)exec, (void)arena; // others ask for it again
+    if (!f->summaries.v[i])
+        (void)xpl_runs_summarize(f->args, f->args->rest[1 + i], &f->arena, &f->summaries.v[i]);
+    *ret = f->summaries.v[i];
+    if (!*ret) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no summary");
     return XPL_OK;
 }
 
@@ -155,22 +176,24 @@ static xpl_status_t check_hosts(const struct files *f, const struct xpl_args *a,
 
 static xpl_status_t ask_files(const struct xpl_args *a, struct xpl_exec *exec, struct xpl_buf *out,
                               struct xpl_error *err) {
-    struct files f = {.exec = exec};
+    struct files f = {.args = a, .exec = exec};
     xpl_arena_init(&f.arena, LIMIT);
     xpl_status_t st = XPL_OK;
     for (size_t i = 1; i + 1 < a->n_rest && st == XPL_OK; i++)
         st = add_run(&f, a, a->rest[i], err);
     if (st == XPL_OK) st = check_hosts(&f, a, err);
-    struct xpl_sql_request q = {.statement = xpl_str_from(a->rest[a->n_rest - 1]),
-                                .source = {.profiles = f.profiles.v,
-                                           .n = f.profiles.n,
-                                           .open = open_file,
-                                           .close = close_file,
-                                           .is_intact = is_intact,
-                                           .arg = &f},
-                                .limits = xpl_sql_default_limits,
-                                .exec = exec,
-                                .limit = LIMIT};
+    struct xpl_sql_request q = {
+        .statement = xpl_str_from(a->rest[a->n_rest - 1]),
+        .source = {.profiles = f.profiles.v,
+                   .n = f.profiles.n,
+                   .open = open_file,
+                   .close = close_file,
+                   .is_intact = is_intact,
+                   .arg = &f},
+        .runs = {.v = f.runs.v, .n = f.runs.n, .summarize = summarize, .arg = &f},
+        .limits = xpl_sql_default_limits,
+        .exec = exec,
+        .limit = LIMIT};
     q.limits.rows = UINT64_MAX; // it is this user's own machine
     q.limits.bytes = UINT64_MAX;
     q.limits.memory = (uint64_t)4 << 30;

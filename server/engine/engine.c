@@ -358,6 +358,23 @@ void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
     job_finish(mine, &o);
 }
 
+void xpl_engine_answer(struct xpl_engine *e, struct xpl_request *q, struct xpl_exec *exec,
+                       struct xpl_work_owner owner, struct xpl_outcome *ret) {
+    struct job j = {.engine = e, .q = q};
+    const struct xpl_answer_context ctx = {.exec = exec,
+                                           .owner = owner,
+                                           .limit = atomic_load(&e->memory_limit),
+                                           .arg = &j,
+                                           .admit = job_reserve};
+    *ret = (struct xpl_outcome){.retry_ms = -1, .source = XPL_FROM_MEMORY};
+    ret->answer = xpl_engine_lookup(e, q);
+    if (!ret->answer) xpl_request_make_answer(&e->answers, q, &ctx, ret);
+    pthread_mutex_lock(&e->mu);
+    atomic_fetch_sub(&e->in_flight, j.reserved);
+    pthread_mutex_unlock(&e->mu);
+    count_answer(e, ret);
+}
+
 // The caller holds e->mu.
 static void abandon_if_unwanted(struct xpl_engine *e, struct job *j) {
     if (j->waiters) return;

@@ -61,6 +61,10 @@ struct xpl_ticket;
 void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
                        void (*done)(void *arg, const struct xpl_outcome *o), void *arg,
                        struct xpl_ticket **ret);
+// Answers on the calling thread, which is a worker's: from memory, from the store, or by making it.
+// ret->answer is referenced for the caller.
+void xpl_engine_answer(struct xpl_engine *e, struct xpl_request *q, struct xpl_exec *exec,
+                       struct xpl_work_owner owner, struct xpl_outcome *ret);
 // The asker is gone: done is called with CANCELLED soon, and the work stops unless others wait for
 // it.
 void xpl_engine_cancel(struct xpl_ticket *t);

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/compare/compare.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
-#include "server/engine/request.h"
+#include "server/engine/engine.h"
 #include "server/engine/writer.h"
 #include "sql/sql.h"
 
@@ -18,6 +19,7 @@ enum { KEPT_OPEN = 2, STABLE_S = 2, FLUSH_MS = 5000 };
 
 struct xpl_statements {
     struct xpl_catalogue *catalogue;
+    struct xpl_engine *engine;
     struct xpl_store_writer *writer;
     struct xpl_sql_cache *cache;
     size_t memory_limit;
@@ -34,6 +36,7 @@ struct xpl_statements *xpl_statements_new(const struct xpl_statements_options *o
     struct xpl_statements *const s = xpl_sys_alloc(sizeof *s + n + n_state);
     if (!s) return NULL;
     *s = (struct xpl_statements){.catalogue = o->catalogue,
+                                 .engine = o->engine,
                                  .writer = o->writer,
                                  .memory_limit = o->memory_limit,
                                  .most = o->most,
@@ -61,6 +64,7 @@ struct statement {
     struct xpl_arena arena;
     XPL_VEC(struct xpl_sql_profile) profiles;
     XPL_VEC(const struct xpl_host *) hosts; // of the profiles
+    struct xpl_sql_session *runs;           // all of the snapshot
 };
 
 static void close_profile(void *file) {
@@ -132,6 +136,45 @@ static xpl_status_t add_sessions(struct statement *t, const xpl_str_t *sessions,
     return XPL_OK;
 }
 
+// ---- summaries ----
+
+static xpl_status_t add_runs(struct statement *t, struct xpl_error *err) {
+    const struct xpl_snapshot *const s = t->snapshot;
+    t->runs = xpl_arena_array(&t->arena, s->n_sessions, sizeof *t->runs);
+    if (!t->runs) XPL_RETURN_OOM(err, "sessions");
+    for (size_t i = 0; i < s->n_sessions; i++)
+        t->runs[i] = (struct xpl_sql_session){s->sessions[i].name, s->sessions[i].mtime_ns,
+                                              s->sessions[i].captured_ns};
+    return XPL_OK;
+}
+
+static bool exec_is_cancelled(void *exec) {
+    return xpl_exec_cancelled(exec);
+}
+
+// As a history asks for it (joint/history.c).
+static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
+                              const struct xpl_run_summary **ret, struct xpl_error *err) {
+    const struct statement *const t = arg;
+    const struct xpl_request_words words = {.session = t->runs[i].name,
+                                            .tool = XPL_STR("run_summary"),
+                                            .bundle_tool = XPL_STR("iree_run_summary"),
+                                            .strict = true};
+    struct xpl_request *q = NULL;
+    struct xpl_outcome o;
+    struct xpl_run_summary *s = NULL;
+    XPL_TRY(xpl_engine_resolve(t->s->engine, &words, &q, err));
+    xpl_engine_answer(t->s->engine, q, exec, (struct xpl_work_owner){exec_is_cancelled, exec}, &o);
+    xpl_request_free(q);
+    if (o.code != XPL_OK) *err = o.err;
+    const xpl_status_t st =
+        o.answer ? xpl_run_summary_decode(xpl_rpc_blob_get(o.answer->blob), arena, &s, err)
+                 : o.code;
+    if (o.answer) xpl_object_unref(&o.answer->object);
+    *ret = s;
+    return st;
+}
+
 // ---- statements ----
 
 static void flush_store(void *arg) {
@@ -144,22 +187,25 @@ static xpl_status_t run(struct statement *t, xpl_str_t text, const xpl_str_t *se
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_guarded_exec exec;
     XPL_TRY(add_sessions(t, sessions, n, err));
+    XPL_TRY(add_runs(t, err));
     xpl_guarded_exec_init(&exec, &serial, t->owner, NULL);
-    const struct xpl_sql_request q = {.statement = text,
-                                      .source = {.profiles = t->profiles.v,
-                                                 .n = t->profiles.n,
-                                                 .open = open_profile,
-                                                 .close = close_profile,
-                                                 .is_intact = is_intact,
-                                                 .arg = t},
-                                      .store = t->s->has_store ? t->s->store : NULL,
-                                      .before_store = flush_store,
-                                      .before_arg = t->s,
-                                      .state = t->s->state,
-                                      .limits = xpl_sql_default_limits,
-                                      .cache = t->s->cache,
-                                      .exec = &exec.exec,
-                                      .limit = t->s->memory_limit};
+    const struct xpl_sql_request q = {
+        .statement = text,
+        .source = {.profiles = t->profiles.v,
+                   .n = t->profiles.n,
+                   .open = open_profile,
+                   .close = close_profile,
+                   .is_intact = is_intact,
+                   .arg = t},
+        .runs = {.v = t->runs, .n = t->snapshot->n_sessions, .summarize = summarize, .arg = t},
+        .store = t->s->has_store ? t->s->store : NULL,
+        .before_store = flush_store,
+        .before_arg = t->s,
+        .state = t->s->state,
+        .limits = xpl_sql_default_limits,
+        .cache = t->s->cache,
+        .exec = &exec.exec,
+        .limit = t->s->memory_limit};
     return xpl_sql_run(&q, out, err);
 }
 

@@ -6,11 +6,13 @@
 #include "base/buf.h"
 #include "server/engine/opened.h"
 
+struct xpl_engine;
 struct xpl_statements;
 struct xpl_store_writer;
 
 struct xpl_statements_options {
     struct xpl_catalogue *catalogue; // borrowed
+    struct xpl_engine *engine;       // borrowed; it makes the summaries of runs
     struct xpl_store_writer *writer; // borrowed; a statement sees what it was given before
     const char *store;   // path of the store's database, copied; NULL: it is not in SQLite
     const char *state;   // path of the history's database, copied

@@ -279,11 +279,107 @@ class History(Sessions):
         self.assertEqual([r[:2] for r in rows], [[p["session"], p["value"]] for p in points])
         for row, point in zip(rows[1:], points[1:]):
             self.assertAlmostEqual(row[2], point["change_percent"])
-        metrics = self.json("sql", "SELECT DISTINCT metric FROM session_metrics")["rows"]
-        mine, theirs = {m.split(":")[0] for m, in metrics}, set(documented_metrics())
-        self.assertTrue({"core_step_time", "op_total"} <= mine and {"step_time", "op"} <= theirs, (mine, theirs))
-        self.assertFalse(mine & theirs, "one name, two definitions")
+        for view, there in (("core_metrics", False), ("run_metrics", True)):
+            metrics = self.json("sql", f"SELECT DISTINCT metric FROM {view}")["rows"]
+            mine, theirs = {m.split(":")[0] for m, in metrics}, set(documented_metrics())
+            self.assertEqual(bool(mine & theirs), there, "one name, two definitions")
+        self.assertEqual(self.json("sql", "SELECT count(DISTINCT metric) FROM session_metrics WHERE metric IN"
+                                          " ('core_step_time', 'step_time', 'op_total:fusion.1', 'op:fusion')")["rows"], [[4]])
         self.assertEqual(self.ask("sql", "SELECT * FROM captures")[0], 1)
+
+    def test_sql_metrics(self):
+        """The views have every metric of every session that `history` has, with its numbers; so has a statement over paths."""
+        runs = {}
+        for path in sorted((ROOT / "tests/data/logdir").glob("*/plugins/profile/*")):
+            runs[path.name] = shutil.copytree(path, self.logdir / "plugins" / "profile" / path.name)
+        (self.logdir / "plugins" / "profile" / "broken").mkdir()
+        (self.logdir / "plugins" / "profile" / "broken" / "h.xplane.pb").write_bytes(b"\x0a\xff")
+        self.assertGreater(len(runs), 10)
+        self.daemon()
+        query = "SELECT metric, unit, better, session, value FROM session_metrics WHERE session_captured_ns > 0"
+        found = {}
+        for metric, *row in self.json("sql", query)["rows"]:  # nobody asked for anything before
+            found.setdefault(metric, []).append(row)
+        metrics = sorted(metric for metric in found if not metric.startswith(("core_", "longest_core", "op_total:", "kernel_total:")))
+        kinds = {metric.split(":")[0] for metric in metrics}
+        self.assertTrue({"step_time", "step_deviation", "compile_time", "model_rate", "utilization", "peak_memory", "input", "op",
+                         "kernel", "memory"} <= kinds, kinds)
+        self.assertTrue(set(documented_metrics()) - {"a cause"} <= kinds, kinds)
+        for some in (metrics[at:at + 50] for at in range(0, len(metrics), 50)):
+            flags = [word for metric in some for word in ("--metric", metric)]
+            answer = self.json("history", *flags)
+            self.assertIn("broken", [s["session"] for s in answer["sessions"] if s["error"]])
+            for metric in answer["metrics"]:
+                expected = [[metric["unit"], metric["better"], p["session"], p["value"]] for p in metric["points"]]
+                self.assertEqual(sorted(found[metric["metric"]]), sorted(expected), metric["metric"])
+        one = "SELECT session, value FROM {} WHERE metric = 'peak_memory' ORDER BY 1"
+        rows = self.json("sql", one.format("session_metrics"))["rows"]
+        self.assertEqual(len(rows), sum("peak_memory" == m for m in found for _ in found[m]))
+        self.assertEqual(self.json("sql", *runs.values(), one.format("session_metrics"))["rows"], rows)
+        self.assertEqual(self.json("sql", one.format("run_metrics"))["rows"], rows)
+        self.assertEqual(self.json("sql", "SELECT value FROM run_metrics WHERE metric = 'peak_memory'"
+                                          f" AND session = '{rows[0][0]}'")["rows"], [rows[0][1:]])
+
+    def test_sql_reads_what_it_needs(self):
+        """Sessions are converted for their metrics where a statement comes to them, and no others."""
+        self.make_runs()
+        self.daemon()
+        self.answer("label", "run01", "nightly")
+        self.answer("label", "run03", "other")
+        for query, sessions in (
+                ("SELECT count(*) FROM label_history WHERE label = 'nightly' AND metric = 'step_time'", ["run01"]),
+                ("SELECT count(*) FROM label_history", ["run01", "run03"]),
+                ("SELECT count(*) FROM session_metrics WHERE session = 'run05'", ["run01", "run03", "run05"]),
+                ("SELECT count(*) FROM sessions s JOIN session_metrics m ON m.session = s.name WHERE s.name = 'run07'",
+                 ["run01", "run03", "run05", "run07"]),
+                ("SELECT count(*) FROM run_metrics WHERE metric = 'steps'", [f"run{i:02}" for i in range(12)])):
+            self.assertGreater(self.json("sql", query)["rows"][0][0], 0)
+            self.assertEqual(self.json("sql", "SELECT DISTINCT session FROM steps ORDER BY 1")["rows"], [[s] for s in sessions], query)
+
+    def test_sql_changes(self):
+        """Change points, and changes against the one before and the median of all before, are those of `history`."""
+        self.make_runs()
+        self.daemon()
+        for i in range(12):
+            self.answer("label", f"run{i:02}", "nightly", *(["half"] if i < 6 else []))
+        some = ("step_time", "steps", "longest_step", "compute", "busy_time", "unknown", "op:fusion", "op:dot")
+        for label in ("nightly", "half"):
+            values, changes = {}, {}
+            for metric, *row in self.json("sql", "SELECT metric, session, session_captured_ns / 1000000, value, change_percent,"
+                                                 f" median_change_percent FROM label_history WHERE label = '{label}'")["rows"]:
+                values.setdefault(metric, []).append(row)
+            for metric, *row in self.json("sql", "SELECT metric, session, session_captured_ns / 1000000, sessions_before,"
+                                                 " sessions_after, before, after, difference_percent, regression FROM label_changes"
+                                                 f" WHERE label = '{label}' ORDER BY session_captured_ns")["rows"]:
+                changes.setdefault(metric, []).append(row)
+            answer = self.json("history", "--label", label, *(word for metric in some for word in ("--metric", metric)))
+            self.assertEqual(len(answer["metrics"]), len(some))
+            for metric in answer["metrics"]:
+                self.assertEqual(values[metric["metric"]], [[p["session"], p["captured_unix_ms"], p["value"], p["change_percent"],
+                                                             p["median_change_percent"]] for p in metric["points"]])
+                self.assertEqual(len(changes.get(metric["metric"], [])), len(metric["changes"]), metric["metric"])
+                for mine, c in zip(changes.get(metric["metric"], []), metric["changes"]):
+                    self.assertEqual(mine[:4] + [bool(mine[7])], [c["session"], c["captured_unix_ms"], c["sessions_before"],
+                                                                  c["sessions_after"], c["regression"]])
+                    for number, key in zip(mine[4:7], ("before", "after", "difference_percent")):
+                        self.assertAlmostEqual(number, c[key], delta=abs(c[key]) * 1e-12)
+            self.assertEqual({"step_time", "op:fusion", "core_step_time"} <= set(changes), label == "nightly")
+        # The documented statements.
+        page = (ROOT / "docs" / "history.md").read_text().split("## SQL", 1)[1].split("\n## ", 1)[0]
+        statements = re.findall(r'xplanectl sql "([^"]+)"', page)
+        history, changes, ops, places = [self.json("sql", s)["rows"] for s in statements]
+        self.assertEqual([row[0] for row in history], [f"run{i:02}" for i in range(12)])
+        self.assertEqual(history[7][1], 24.1e-3)
+        self.assertTrue(changes and all(row[1] == "run07" and row[4] > 0 for row in changes), changes)
+        self.assertEqual([op for op, _ in ops], ["op:fusion", "op:dot"])
+        self.assertAlmostEqual(ops[0][1], 4)
+        self.assertAlmostEqual(ops[1][1], 0)
+        self.assertEqual(places, [["[8]"]])
+        # By any rule of one's own: the sessions below a directory.
+        rows = self.json("sql", "SELECT DISTINCT level_starts(m.value) OVER (ORDER BY m.session_captured_ns, m.session ROWS BETWEEN"
+                                " UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM run_metrics m JOIN sessions s ON"
+                                " s.name = m.session WHERE s.path LIKE 'plugins/%' AND m.metric = 'step_time'")["rows"]
+        self.assertEqual(rows, [["[8]"]])
 
     def test_documented(self):
         """docs/cli-json.md has the keys, docs/history.md the metrics."""

@@ -125,7 +125,7 @@ class Sql(Case):
     def test_forms(self):
         """Columns as docs/sql.md lists them; table and CSV; several runs."""
         text = (ROOT / "docs" / "sql.md").read_text()
-        for table in ("planes", "lines", "events", "stats", "hlo_instructions", "memory"):
+        for table in ("planes", "lines", "events", "stats", "hlo_instructions", "memory", "run_metrics"):
             section = text.split(f"\n### `{table}`", 1)[1].split("\n#", 1)[0]
             listed = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
             self.assertEqual(self.sql(f"SELECT * FROM {table} LIMIT 0", REAL[0])["columns"], listed, table)
@@ -286,6 +286,7 @@ class Sql(Case):
         """What takes forever ends when its time is over; what takes all memory, at its limit."""
         for statement in ("WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r",
                           "SELECT count(*) FROM events a, events b, events c, events d",
+                          "SELECT count(*) FROM run_metrics a, run_metrics b, run_metrics c, run_metrics d, run_metrics e",
                           "SELECT count(*) FROM stats a, stats b, stats c WHERE a.name = 'none' OR c.value = 3.25"):
             begin = time.monotonic()
             code, out, err = self.ask("sql", REAL[0], statement, "--timeout-ms", "300")

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/compare/compare.h"
 #include "base/arena.h"
 #include "tests/check.h"
 #include "tests/fault/sqlite_faults.h"
@@ -20,6 +21,16 @@ static void make_database(char *path, const char *sql) {
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);
 }
 
+static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
+                              const struct xpl_run_summary **ret, struct xpl_error *err) {
+    struct xpl_run_summary *const s = xpl_arena_zalloc(arena, sizeof *s);
+    (void)arg, (void)exec;
+    if (!s) XPL_RETURN_OOM(err, "run summary");
+    s->compile_ps = i;
+    *ret = s;
+    return XPL_OK;
+}
+
 static xpl_status_t ask(const char *statement, struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_sql_request q = request_of(statement);
     struct xpl_sql_cache *const c = xpl_sql_cache_new(1);
@@ -27,6 +38,8 @@ static xpl_status_t ask(const char *statement, struct xpl_buf *out, struct xpl_e
     q.cache = c;
     q.store = g_store;
     q.state = g_state;
+    const struct xpl_sql_session sessions[] = {{XPL_STR("a"), 1, 1}, {XPL_STR("b"), 2, 2}};
+    q.runs = (struct xpl_sql_runs){.v = sessions, .n = 2, .summarize = summarize};
     xpl_status_t st = xpl_sql_run(&q, out, err);
     xpl_sql_cache_free(c);
     return st;
@@ -77,6 +90,11 @@ int main(void) {
     make_database(g_state, "CREATE TABLE labels(session, label, set_ms);"
                            "INSERT INTO labels VALUES ('a', 'n', 5)");
     check("SELECT * FROM label_history");
+    check("SELECT * FROM label_changes");
+    check("SELECT * FROM session_metrics WHERE session = 'b'");
+    check("WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 12) SELECT "
+          "median(i) OVER (ORDER BY i ROWS 3 PRECEDING), level_starts(i + 9 * (i > 6)) OVER () "
+          "FROM s");
     check("SELECT name, count(*) FROM events WHERE start_ps > 5 AND line = 'one' GROUP BY name");
     check("SELECT name, count(*) FROM events GROUP BY name");
     check("SELECT e.name, s.value FROM events e JOIN stats s USING (event_id) WHERE e.name REGEXP "

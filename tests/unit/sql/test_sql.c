@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/compare/compare.h"
+#include "base/arena.h"
 #include "base/clock.h"
 #include "sql/heap.h"
 #include "tests/check.h"
@@ -333,15 +335,15 @@ static void history(void) {
             "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, step_num, "
             "name,"
             " duration_ps);"
-            "INSERT INTO steps VALUES ('a', 1, 7, 'h', 0, 's', 10), ('a', 1, 7, 'i', 0,"
-            " 's', 30), ('a', 1, 7, 'h', 1, 's', 50), ('b', 2, 2, 'h', 0, 's', 60),"
-            " ('c', 3, 5, 'h', 0, 's', 90);"
+            "INSERT INTO steps VALUES ('a', 1, 7000000, 'h', 0, 's', 10), ('a', 1, 7000000, 'i', 0,"
+            " 's', 30), ('a', 1, 7000000, 'h', 1, 's', 50), ('b', 2, 2000000, 'h', 0, 's', 60),"
+            " ('c', 3, 5000000, 'h', 0, 's', 90);"
             "CREATE TABLE ops(session, session_mtime_ns, session_captured_ns, name, on_device,"
             " self_time_ps);"
-            "INSERT INTO ops VALUES ('a', 1, 7, 'o', 1, 3), ('a', 1, 7, 'o', 1, 4),"
-            " ('a', 1, 7, 'o', 0, 5);"
+            "INSERT INTO ops VALUES ('a', 1, 7000000, 'o', 1, 3), ('a', 1, 7000000, 'o', 1, 4),"
+            " ('a', 1, 7000000, 'o', 0, 5);"
             "CREATE TABLE kernels(session, session_mtime_ns, session_captured_ns, name, total_ns);"
-            "INSERT INTO kernels VALUES ('c', 3, 5, 'k', 2)",
+            "INSERT INTO kernels VALUES ('c', 3, 5000000, 'k', 2)",
             NULL, NULL, NULL),
         SQLITE_OK);
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);
@@ -381,6 +383,127 @@ static void history(void) {
     CHECK_EQ(unlink(path), 0);
 }
 
+// ---- series ----
+
+// Of the values 1 to n those of a window, as a statement over them.
+#define SERIES(n)                                                                                  \
+    "WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < " #n ") "
+
+static void series(void) {
+    static const struct {
+        const char *statement, *rows;
+    } cases[] = {
+        {SERIES(5) "SELECT median(i), level_starts(i) FROM s", "[3,\"[]\"]"},
+        {SERIES(4) "SELECT median(i * 1.5) FROM s", "[3.75]"},
+        {"SELECT median(NULL), median('x'), level_starts(NULL)", "[null,null,\"[]\"]"},
+        {"SELECT median(NULL) FROM events WHERE 0", "[null]"},
+        // The window's first value leaves it.
+        {SERIES(5) "SELECT median(i) OVER (ORDER BY i ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)"
+                   " FROM s",
+         "[1],[1.5],[2],[3],[4]"},
+        {SERIES(5) "SELECT median(nullif(i, 3)) OVER (ORDER BY i DESC ROWS 1 PRECEDING) FROM s",
+         "[5],[4.5],[4],[2],[1.5]"},
+        {SERIES(3) "SELECT median(i) OVER (ORDER BY i ROWS BETWEEN UNBOUNDED PRECEDING AND"
+                   " 1 PRECEDING) FROM s",
+         "[null],[1],[1.5]"},
+        {SERIES(20) "SELECT level_starts(i % 2 + 100 * (i > 8) - 50 * (i > 14)) FROM s",
+         "[\"[9,15]\"]"},
+        // What is no number is left out, and not counted.
+        {SERIES(21) "SELECT level_starts(CASE i WHEN 1 THEN NULL WHEN 9 THEN 'x' ELSE"
+                    " i % 2 + 100 * (i > 11) END) FROM s",
+         "[\"[10]\"]"},
+        {SERIES(12) "SELECT DISTINCT level_starts(i % 2 + 100 * (i > 6)) OVER (ORDER BY i ROWS"
+                    " BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM s",
+         "[\"[7]\"]"},
+        {SERIES(14) "SELECT level_starts(i % 2 + 100 * (i > 8)) OVER (ORDER BY i ROWS 11 PRECEDING)"
+                    " FROM s ORDER BY i DESC LIMIT 2",
+         "[\"[7]\"],[\"[8]\"]"},
+        {SERIES(4096) "SELECT level_starts(i % 2 + 100 * (i > 4000)) FROM s", "[\"[4001]\"]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf out;
+        struct xpl_error err = {0};
+        const struct xpl_sql_request q = request_of(cases[i].statement);
+        xpl_buf_init(&out, 1 << 20);
+        CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
+        char expected[256];
+        (void)snprintf(expected, sizeof expected, "\"rows\":[%s],\"cut\":false}", cases[i].rows);
+        const size_t n = strlen(expected);
+        CHECK(out.n > n);
+        CHECK_STR(((xpl_str_t){(const char *)out.p + out.n - n, n}), expected);
+        xpl_buf_fini(&out);
+    }
+    struct xpl_sql_request q = request_of(SERIES(4097) "SELECT level_starts(i) FROM s");
+    fails(&q, XPL_INVALID_ARGUMENT, "more than 4096 values");
+    q = request_of(SERIES(2000000) "SELECT median(-i) FROM s");
+    q.limits.memory = 8 << 20;
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "more memory than 8 MiB");
+}
+
+// ---- metrics of runs ----
+
+static unsigned g_summaries; // asked for
+
+static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
+                              const struct xpl_run_summary **ret, struct xpl_error *err) {
+    const xpl_status_t *const codes = arg;
+    struct xpl_run_summary *const s = xpl_arena_zalloc(arena, sizeof *s);
+    struct xpl_run_row *const ops = xpl_arena_zalloc(arena, 3 * sizeof *ops);
+    uint64_t *const step = xpl_arena_alloc(arena, sizeof *step);
+    (void)exec;
+    g_summaries++;
+    if (codes[i] != XPL_OK) XPL_RETURN_ERROR(err, codes[i], "session %zu fails", i);
+    CHECK(s && ops && step);
+    *step = 100 + i;
+    s->units = 4;
+    s->steps.v = step;
+    s->steps.n = 1;
+    for (int k = 0; k < 3; k++) // two of a name, of other shapes
+        ops[k] = (struct xpl_run_row){.text = {k < 2 ? XPL_STR("dot") : XPL_STR("tan")},
+                                      .ps = (uint64_t)(k + 1) * 10};
+    ops[1].text[XPL_RUN_SHAPE] = XPL_STR("f32[8]");
+    s->ops = (struct xpl_run_rows){.v = ops, .n = 3};
+    *ret = s;
+    return XPL_OK;
+}
+
+static void metrics(void) {
+    const struct xpl_sql_session sessions[] = {
+        {XPL_STR("a"), 1, 7}, {XPL_STR("b"), 2, 2}, {XPL_STR("c"), 3, 5}};
+    xpl_status_t codes[] = {XPL_OK, XPL_DATA_LOSS, XPL_OK};
+    struct xpl_sql_request q = request_of("");
+    q.runs = (struct xpl_sql_runs){.v = sessions, .n = 3, .summarize = summarize, .arg = codes};
+    q.statement = XPL_STR("SELECT * FROM session_metrics WHERE session = 'a'");
+    g_summaries = 0;
+    answers(&q, "{\"columns\":[\"session\",\"session_mtime_ns\",\"session_captured_ns\",\"metric\","
+                "\"unit\",\"value\",\"better\"],\"rows\":["
+                "[\"a\",1,7,\"step_time\",\"ps\",100,\"less\"],"
+                "[\"a\",1,7,\"longest_step\",\"ps\",100,\"less\"],"
+                "[\"a\",1,7,\"steps\",\"count\",1,\"\"],"
+                "[\"a\",1,7,\"compile_time\",\"ps\",0,\"less\"],"
+                "[\"a\",1,7,\"op:dot\",\"ps\",7.5,\"less\"],"
+                "[\"a\",1,7,\"op:tan\",\"ps\",7.5,\"less\"]],\"cut\":false}");
+    CHECK_EQ(g_summaries, 1);
+    // A session that cannot be read is left out; a number is no name.
+    q.statement = XPL_STR("SELECT session, value FROM run_metrics WHERE metric = 'op:dot'");
+    answers(&q, "{\"columns\":[\"session\",\"value\"],\"rows\":[[\"a\",7.5],[\"c\",7.5]],"
+                "\"cut\":false}");
+    CHECK_EQ(g_summaries, 4);
+    q.statement = XPL_STR("SELECT count(*) AS n FROM run_metrics WHERE metric IN ('none', 5)"
+                          " OR session = 6");
+    answers(&q, "{\"columns\":[\"n\"],\"rows\":[[0]],\"cut\":false}");
+    // What is not the session's fault ends the statement.
+    codes[1] = XPL_RESOURCE_EXHAUSTED;
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "session 1 fails");
+    codes[1] = XPL_CANCELLED;
+    fails(&q, XPL_CANCELLED, "session 1 fails");
+    struct xpl_exec cancelled = xpl_exec_serial();
+    cancelled.cancelled = always;
+    q.exec = &cancelled;
+    q.statement = XPL_STR("SELECT * FROM run_metrics LIMIT 1");
+    fails(&q, XPL_CANCELLED, "cancelled");
+}
+
 int main(void) {
     CHECK(xpl_sql_heap_install());
     CHECK(xpl_sql_heap_install());
@@ -396,6 +519,8 @@ int main(void) {
     instructions();
     store();
     history();
+    series();
+    metrics();
     xpl_buf_fini(&g_profile.bytes);
     return 0;
 }

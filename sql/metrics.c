@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics of sessions, each session's summary asked for when a statement comes to it.
+#include "sql/metrics.h"
+
+#include <string.h>
+
+#include "analysis/compare/series.h"
+#include "sql/heap.h"
+
+enum column { SESSION_NAME, MTIME, CAPTURED, METRIC, UNIT, METRIC_VALUE, BETTER };
+enum { BY_SESSION = 1, BY_METRIC = 2 }; // plans: what is asked for
+
+struct vtab { // SQLite's first
+    sqlite3_vtab base;
+    struct xpl_sql_tables *run;
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    struct xpl_arena asked;    // of the filter's texts
+    xpl_str_t session, metric; // that are asked for; NULL pointers: all
+    struct xpl_arena arena;    // of the session at hand
+    size_t at;                 // the session
+    struct xpl_series_metric *v;
+    size_t n, row;
+    sqlite3_int64 rows;
+};
+
+static const struct xpl_sql_request *request_of(const struct cursor *c) {
+    return ((const struct vtab *)c->base.pVtab)->run->q;
+}
+
+// ---- plans ----
+
+static int best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+    int n = 0;
+    (void)v;
+    info->estimatedCost = 1e15; // all sessions may have to be converted: any other plan is better
+    info->estimatedRows = 1000000;
+    for (int pass = 0; pass < 2; pass++) { // the session's argument comes first
+        const int column = pass ? METRIC : SESSION_NAME;
+        for (int i = 0; i < info->nConstraint; i++) {
+            if (info->aConstraint[i].iColumn != column || !info->aConstraint[i].usable ||
+                info->aConstraint[i].op != SQLITE_INDEX_CONSTRAINT_EQ ||
+                sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0)
+                continue;
+            info->aConstraintUsage[i].argvIndex = ++n;
+            info->idxNum |= pass ? BY_METRIC : BY_SESSION;
+            info->estimatedCost /= pass ? 10 : 1e12;
+            info->estimatedRows /= pass ? 100 : 1000;
+            break;
+        }
+    }
+    return SQLITE_OK;
+}
+
+// ---- sessions ----
+
+// Whether it is the session that has no summary, and not that there is no time or room for it.
+static bool is_of_session(xpl_status_t st) {
+    return st == XPL_NOT_FOUND || st == XPL_INVALID_ARGUMENT || st == XPL_DATA_LOSS ||
+           st == XPL_FAILED_PRECONDITION || st == XPL_ABORTED || st == XPL_UNIMPLEMENTED;
+}
+
+static xpl_status_t list_metrics(struct cursor *c, const struct xpl_run_summary *run,
+                                 struct xpl_error *err) {
+    if (!c->metric.ptr) return xpl_series_all(run, &c->arena, &c->v, &c->n, err);
+    struct xpl_series_value value;
+    if (!xpl_series_get(run, c->metric, &value)) return XPL_OK;
+    c->v = xpl_arena_alloc(&c->arena, sizeof *c->v);
+    if (!c->v) XPL_RETURN_OOM(err, "metrics");
+    *c->v = (struct xpl_series_metric){c->metric, value};
+    c->n = 1;
+    return XPL_OK;
+}
+
+static xpl_status_t read_session(struct cursor *c, struct xpl_error *err) {
+    const struct xpl_sql_request *const q = request_of(c);
+    const struct xpl_run_summary *run = NULL;
+    if (xpl_exec_cancelled(q->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+    xpl_arena_fini(&c->arena);
+    xpl_arena_init(&c->arena, q->limit);
+    c->v = NULL;
+    c->n = c->row = 0;
+    // What it uses of SQLite is not the statement's.
+    const int64_t budget = xpl_sql_heap_pause();
+    const xpl_status_t st = q->runs.summarize(q->runs.arg, c->at, q->exec, &c->arena, &run, err);
+    xpl_sql_heap_resume(budget);
+    return st == XPL_OK ? list_metrics(c, run, err) : st;
+}
+
+// Goes to the first metric of the next session that has one, from c->at on.
+static int enter_session(struct cursor *c) {
+    const struct xpl_sql_request *const q = request_of(c);
+    struct xpl_error *const all = &((const struct vtab *)c->base.pVtab)->run->err;
+    for (; c->at < q->runs.n; c->at++) {
+        struct xpl_error err = {0};
+        if (c->session.ptr && !xpl_str_eq(c->session, q->runs.v[c->at].name)) continue;
+        const xpl_status_t st = read_session(c, &err);
+        if (st == XPL_OK && c->n) return SQLITE_OK;
+        if (st == XPL_OK || is_of_session(st)) continue;
+        *all = err;
+        sqlite3_free(c->base.pVtab->zErrMsg);
+        c->base.pVtab->zErrMsg = sqlite3_mprintf("%s", err.msg);
+        return st == XPL_CANCELLED ? SQLITE_INTERRUPT : SQLITE_ERROR;
+    }
+    return SQLITE_OK;
+}
+
+// ---- rows ----
+
+// A number is equal to several texts: SQLite compares it by itself.
+static bool keep_text(struct cursor *c, sqlite3_value *v, xpl_str_t *ret) {
+    if (sqlite3_value_type(v) != SQLITE_TEXT) return true;
+    const char *const p = (const char *)sqlite3_value_text(v);
+    return p && xpl_arena_str(&c->asked, (xpl_str_t){p, (size_t)sqlite3_value_bytes(v)}, ret);
+}
+
+static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int n, sqlite3_value **v) {
+    struct cursor *const c = (struct cursor *)base;
+    int at = 0;
+    (void)text;
+    (void)n;
+    xpl_arena_fini(&c->asked);
+    xpl_arena_init(&c->asked, request_of(c)->limit);
+    c->session = c->metric = (xpl_str_t){0};
+    c->at = 0;
+    c->rows = 0;
+    if (plan & BY_SESSION && !keep_text(c, v[at++], &c->session)) return SQLITE_NOMEM;
+    if (plan & BY_METRIC && !keep_text(c, v[at], &c->metric)) return SQLITE_NOMEM;
+    return enter_session(c);
+}
+
+static int next(sqlite3_vtab_cursor *base) {
+    struct cursor *const c = (struct cursor *)base;
+    c->rows++;
+    if (++c->row < c->n) return SQLITE_OK;
+    c->at++;
+    return enter_session(c);
+}
+
+static int is_end(sqlite3_vtab_cursor *base) {
+    const struct cursor *const c = (const struct cursor *)base;
+    return c->at >= request_of(c)->runs.n;
+}
+
+static int column(sqlite3_vtab_cursor *base, sqlite3_context *x, int i) {
+    const struct cursor *const c = (const struct cursor *)base;
+    const struct xpl_sql_session *const s = &request_of(c)->runs.v[c->at];
+    const struct xpl_series_value *const v = &c->v[c->row].value;
+    switch ((enum column)i) {
+        case SESSION_NAME: xpl_sql_put_text(x, s->name); break;
+        case MTIME: sqlite3_result_int64(x, s->mtime_ns); break;
+        case CAPTURED: sqlite3_result_int64(x, s->captured_ns); break;
+        case METRIC: xpl_sql_put_text(x, c->v[c->row].name); break;
+        case UNIT: sqlite3_result_text(x, xpl_series_units[v->kind], -1, SQLITE_STATIC); break;
+        case METRIC_VALUE: sqlite3_result_double(x, v->v); break;
+        case BETTER:
+            sqlite3_result_text(x, xpl_series_better(v->kind, v->more_is_better), -1,
+                                SQLITE_STATIC);
+            break;
+    }
+    return SQLITE_OK;
+}
+
+static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret) {
+    *ret = ((const struct cursor *)base)->rows;
+    return SQLITE_OK;
+}
+
+// ---- life ----
+
+static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
+                   char **why) {
+    (void)argc, (void)argv, (void)why;
+    int rc = sqlite3_declare_vtab(db, "CREATE TABLE x(session TEXT, session_mtime_ns INTEGER,"
+                                      " session_captured_ns INTEGER, metric TEXT, unit TEXT,"
+                                      " value REAL, better TEXT)");
+    if (rc == SQLITE_OK) rc = sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+    if (rc != SQLITE_OK) return rc;
+    struct vtab *const v = sqlite3_malloc(sizeof *v);
+    if (!v) return SQLITE_NOMEM;
+    *v = (struct vtab){.run = aux};
+    *ret = &v->base;
+    return SQLITE_OK;
+}
+
+static int disconnect(sqlite3_vtab *v) {
+    sqlite3_free(v);
+    return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
+    struct cursor *const c = sqlite3_malloc(sizeof *c);
+    (void)v;
+    if (!c) return SQLITE_NOMEM;
+    *c = (struct cursor){0};
+    *ret = &c->base;
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base) {
+    struct cursor *const c = (struct cursor *)base;
+    xpl_arena_fini(&c->asked);
+    xpl_arena_fini(&c->arena);
+    sqlite3_free(c);
+    return SQLITE_OK;
+}
+
+// It is there by its name alone.
+static const sqlite3_module module = {
+    .xConnect = connect,
+    .xBestIndex = best_index,
+    .xDisconnect = disconnect,
+    .xOpen = open_cursor,
+    .xClose = close_cursor,
+    .xFilter = filter,
+    .xNext = next,
+    .xEof = is_end,
+    .xColumn = column,
+    .xRowid = rowid,
+};
+
+int xpl_sql_metrics_declare(sqlite3 *db, struct xpl_sql_tables *run) {
+    return sqlite3_create_module(db, XPL_SQL_METRICS, &module, run);
+}

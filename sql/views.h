@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of metrics and histories (docs/schema.md), on a statement's connection.  Private to this
+// folder.
+#ifndef XPL_SQL_VIEWS_H_
+#define XPL_SQL_VIEWS_H_
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+// `has_store`: its rows of ops, kernels and steps are there.  `state`: the path of the history's
+// database, whose labels the views join; one that cannot be read has none.  NULL without a store:
+// there is no history.  SQLite's result code.
+int xpl_sql_views_declare(sqlite3 *db, bool has_store, const char *state);
+
+#endif
