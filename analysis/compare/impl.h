@@ -4,6 +4,7 @@
 #define XPL_ANALYSIS_COMPARE_IMPL_H_
 
 #include "analysis/compare/compare.h"
+#include "analysis/compare/series.h"
 
 // An order in which equal rows stand together, so that two sorted lists can be walked side by side.
 int xpl_run_row_cmp(const struct xpl_run_row *a, const struct xpl_run_row *b);
@@ -19,6 +20,17 @@ double xpl_compare_deviation(const uint64_t *v, size_t n);
 
 // Appends `"key":v`, or null where it is not known.
 void xpl_run_put_known(struct xpl_buf *out, const char *key, double v, bool known);
+
+// Metrics of what profiles name: "op:NAME" and others with a prefix.
+struct xpl_series_part {
+    const char *prefix, *what; // "op:", "op"
+    // The i-th of a run's names; false beyond the last.
+    bool (*name)(const struct xpl_run_summary *s, size_t i, xpl_str_t *ret);
+    bool (*get)(const struct xpl_run_summary *s, xpl_str_t name, double *ret);
+    enum xpl_series_kind kind;
+};
+// NULL: the metric has no such prefix.
+const struct xpl_series_part *xpl_series_part_of(xpl_str_t metric, xpl_str_t *ret_name);
 
 // Appends `,"ops":[...],"kernels":[...]` of two groups, which it joins: those that differ most, of
 // the ones that grew (sign 1) or shrank (-1).

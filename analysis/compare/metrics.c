@@ -134,11 +134,43 @@ static bool memory_of(const struct xpl_run_summary *s, xpl_str_t allocator, doub
     return any;
 }
 
-// The rest of a metric that begins so.
-static bool is_of(xpl_str_t metric, xpl_str_t prefix, xpl_str_t *ret) {
-    if (!xpl_str_starts(metric, prefix)) return false;
-    *ret = xpl_str_sub(metric, prefix.len, SIZE_MAX);
-    return true;
+static bool op_time(const struct xpl_run_summary *s, xpl_str_t name, double *ret) {
+    return sum_of(s, &s->ops, XPL_RUN_OP, name, ret);
+}
+
+static bool kernel_time(const struct xpl_run_summary *s, xpl_str_t name, double *ret) {
+    return sum_of(s, &s->kernels, XPL_RUN_KERNEL, name, ret);
+}
+
+static bool op_name(const struct xpl_run_summary *s, size_t i, xpl_str_t *ret) {
+    if (i < s->ops.n) *ret = s->ops.v[i].text[XPL_RUN_OP];
+    return i < s->ops.n;
+}
+
+static bool kernel_name(const struct xpl_run_summary *s, size_t i, xpl_str_t *ret) {
+    if (i < s->kernels.n) *ret = s->kernels.v[i].text[XPL_RUN_KERNEL];
+    return i < s->kernels.n;
+}
+
+static bool allocator_name(const struct xpl_run_summary *s, size_t i, xpl_str_t *ret) {
+    if (i < s->memory.n) *ret = s->memory.v[i].name;
+    return i < s->memory.n;
+}
+
+static const struct xpl_series_part parts[] = {
+    {"op:", "op", op_name, op_time, XPL_SERIES_PS},
+    {"kernel:", "kernel", kernel_name, kernel_time, XPL_SERIES_PS},
+    {"memory:", "allocator", allocator_name, memory_of, XPL_SERIES_BYTES},
+};
+
+const struct xpl_series_part *xpl_series_part_of(xpl_str_t metric, xpl_str_t *ret_name) {
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const xpl_str_t prefix = xpl_str_from(parts[i].prefix);
+        if (!xpl_str_starts(metric, prefix)) continue;
+        *ret_name = xpl_str_sub(metric, prefix.len, SIZE_MAX);
+        return &parts[i];
+    }
+    return NULL;
 }
 
 bool xpl_series_get(const struct xpl_run_summary *run, xpl_str_t metric,
@@ -151,15 +183,10 @@ bool xpl_series_get(const struct xpl_run_summary *run, xpl_str_t metric,
         ret->more_is_better = metrics[i].more_is_better;
         return metrics[i].get(run, &ret->v);
     }
-    if (is_of(metric, XPL_STR("op:"), &name))
-        return sum_of(run, &run->ops, XPL_RUN_OP, name, &ret->v);
-    if (is_of(metric, XPL_STR("kernel:"), &name))
-        return sum_of(run, &run->kernels, XPL_RUN_KERNEL, name, &ret->v);
-    if (is_of(metric, XPL_STR("memory:"), &name)) {
-        ret->kind = XPL_SERIES_BYTES;
-        return memory_of(run, name, &ret->v);
-    }
-    return time_of(run, metric, &ret->v);
+    const struct xpl_series_part *const part = xpl_series_part_of(metric, &name);
+    if (!part) return time_of(run, metric, &ret->v);
+    ret->kind = part->kind;
+    return part->get(run, name, &ret->v);
 }
 
 const char *xpl_series_better(enum xpl_series_kind kind, bool more_is_better) {

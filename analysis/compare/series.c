@@ -13,6 +13,8 @@
 
 // Runs of a side that are compared for the ops behind a change: those next to it.
 enum { MOST_OF_SIDE = 16 };
+// Of a name in an error, so that the name that was meant has room beside it.
+enum { MAX_SHOWN = 80 };
 
 // A metric of the runs that have it.
 struct series {
@@ -52,8 +54,34 @@ static int by_time(const void *a, const void *b) {
     return xpl_str_cmp(x->session, y->session);
 }
 
-static xpl_status_t no_metric(const struct xpl_series_request *q, xpl_str_t metric,
-                              struct xpl_error *err) {
+// Of a name that some run has the time alone is unknown, as where it has no steps: that is no
+// error.
+static xpl_status_t check_name(const struct xpl_series_request *q,
+                               const struct xpl_series_part *part, xpl_str_t name,
+                               struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(name);
+    char hint[XPL_NEAR_TEXT];
+    xpl_str_t one;
+    if (!name.len)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "metric \"%s\", character %zu: a name is missing", part->prefix,
+                         xpl_str_from(part->prefix).len + 1);
+    for (size_t i = 0; i < q->n_runs; i++) {
+        for (size_t k = 0; q->runs[i].run && part->name(q->runs[i].run, k, &one); k++) {
+            if (xpl_str_eq(one, name)) return XPL_OK;
+            xpl_near_add(&near, one);
+        }
+    }
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session has the %s \"%.*s\"%s", part->what,
+                     XPL_STR_FMT(xpl_str_sub(name, 0, MAX_SHOWN)), xpl_near_text(&near, hint));
+}
+
+// Whether a metric that has no value in any run may be one all the same.
+static xpl_status_t check_metric(const struct xpl_series_request *q, xpl_str_t metric,
+                                 struct xpl_error *err) {
+    xpl_str_t name;
+    const struct xpl_series_part *const part = xpl_series_part_of(metric, &name);
+    if (part) return check_name(q, part, name, err);
     struct xpl_near near = xpl_near_begin(metric);
     char hint[XPL_NEAR_TEXT];
     for (size_t i = 0; xpl_series_name(i); i++)
@@ -93,7 +121,7 @@ static xpl_status_t read_series(const struct writing *w, xpl_str_t metric, struc
         ret->of[ret->n++] = run;
     }
     // Profiles may lack steps, a rate, or a use of memory; other metrics come from profiles alone.
-    if (n_read && !ret->n && !is_fixed(metric)) return no_metric(w->q, metric, err);
+    if (n_read && !ret->n && !is_fixed(metric)) XPL_TRY(check_metric(w->q, metric, err));
     return xpl_series_changes(ret->v, ret->n, ret->changes, &ret->n_changes, err);
 }
 

@@ -67,7 +67,8 @@ struct xpl_series_request {
     const xpl_str_t *metrics; // none: step_time
     size_t n_metrics;
 };
-// Appends the document.  INVALID_ARGUMENT: a metric that no run has; RESOURCE_EXHAUSTED.
+// Appends the document.  INVALID_ARGUMENT: an unknown metric; NOT_FOUND: one of an op, a kernel or
+// an allocator that no run has; RESOURCE_EXHAUSTED.
 xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_arena *arena,
                              struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 

@@ -203,6 +203,11 @@ class History(Sessions):
                 (1, "no session that all", "--dir", "elsewhere"),
                 (2, 'did you mean "step_time"', "--metric", "step_tim"),
                 (2, 'did you mean "step_time"', "--dir", self.logdir, "--metric", "step_tim"),
+                (1, 'no session has the op "fusoin"; did you mean "fusion"?', "--metric", "op:fusoin"),
+                (1, 'no session has the op "fusoin"; did you mean "fusion"?', "--dir", self.logdir, "--metric", "op:fusoin"),
+                (1, 'no session has the kernel "fusion"', "--metric", "kernel:fusion"),
+                (1, 'no session has the allocator "x"', "--metric", "step_time", "--metric", "memory:x"),
+                (2, 'metric "op:", character 4: a name is missing', "--metric", "op:"),
                 (2, "labels and schedules are a daemon's", "--dir", self.logdir, "--label", "nightly"),
                 (2, "not a number from 1 to 1024", "--last", "5000"),
                 (2, "--label: it is empty", "--label", ""),
@@ -212,7 +217,8 @@ class History(Sessions):
             self.assertEqual((got, out), (status, ""), (arguments, err))
             self.assertIn(text, err)
         route = f"http://{daemon.http}/api/v1/history?"
-        for status, query in ((404, "label=none"), (400, "last=x"), (400, "last=2000"), (400, "metric=none"), (404, "schedule=9")):
+        for status, query in ((404, "label=none"), (400, "last=x"), (400, "last=2000"), (400, "metric=none"), (404, "metric=op:none"),
+                              (404, "schedule=9")):
             with self.assertRaises(urllib.error.HTTPError, msg=query) as failure, urllib.request.urlopen(route + query):
                 pass
             self.assertEqual(failure.exception.code, status, query)

@@ -225,6 +225,37 @@ static double number(const json_t *o, const char *key) {
     return json_number_value(json_object_get(o, key));
 }
 
+static void expect_refused(struct xpl_series_request *q, const char *metric, xpl_status_t st,
+                           const char *says) {
+    const xpl_str_t one = xpl_str_from(metric);
+    q->metrics = &one;
+    q->n_metrics = 1;
+    CHECK(!document(q, st, says));
+}
+
+// Names in profiles that no run has are not there, which is no wrong usage.
+static void test_names(struct xpl_series_request *q, struct xpl_run_summary *made) {
+    char longest[300] = "op:";
+    memset(longest + 3, 'x', sizeof longest - 4);
+    expect_refused(q, "op:slwo", XPL_NOT_FOUND,
+                   "no session has the op \"slwo\"; did you mean \"slow\"?");
+    expect_refused(q, "kernel:slow", XPL_NOT_FOUND, "no session has the kernel \"slow\"");
+    expect_refused(q, "memory:gpu_1_bfc", XPL_NOT_FOUND,
+                   "no session has the allocator \"gpu_1_bfc\"; did you mean \"GPU_0_bfc\"?");
+    expect_refused(q, longest, XPL_NOT_FOUND, "no session has the op \"xxx");
+    expect_refused(q, "op:", XPL_INVALID_ARGUMENT,
+                   "metric \"op:\", character 4: a name is missing");
+    // The op is known, its time for each step is not.
+    for (size_t i = 0; i < q->n_runs; i++)
+        made[i].units = 0;
+    const xpl_str_t known = XPL_STR("op:slow");
+    q->metrics = &known;
+    json_t *const j = document(q, XPL_OK, NULL);
+    const json_t *const m = at(json_object_get(j, "metrics"), 0);
+    CHECK_EQ(json_array_size(json_object_get(m, "points")), 0);
+    json_decref(j);
+}
+
 static void test_document(void) {
     enum { N = 9 };
     static const char *const names[N] = {"i", "b", "c", "d", "e", "f", "g", "h", "a"};
@@ -289,6 +320,7 @@ static void test_document(void) {
     (void)document(&q, XPL_INVALID_ARGUMENT, "no session has the metric \"input\"");
     q.metrics = &(const xpl_str_t){"computer", 8};
     (void)document(&q, XPL_INVALID_ARGUMENT, "did you mean \"compute\"");
+    test_names(&q, made);
     // Nothing at all is a document, too.
     q = (struct xpl_series_request){.runs = runs, .n_runs = 0};
     j = document(&q, XPL_OK, NULL);
