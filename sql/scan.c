@@ -17,6 +17,11 @@ static xpl_status_t check_cancelled(const struct xpl_sql_scan *s) {
     XPL_RETURN_ERROR(s->err, XPL_CANCELLED, "cancelled");
 }
 
+// What came up while the profile at hand was read.
+static xpl_status_t profile_failed(const struct xpl_sql_scan *s, const struct xpl_error *why) {
+    return xpl_sql_profile_failed(s->q, s->profile, why, s->err);
+}
+
 // ---- profiles and planes ----
 
 static void leave_profile(struct xpl_sql_scan *s) {
@@ -90,8 +95,10 @@ static xpl_status_t enter_line(struct xpl_sql_scan *s) {
         xpl_events_begin(&s->cursor, l->line);
         if (s->level < XPL_SQL_EVENTS || s->filter.id >= 0) return XPL_OK;
         s->cursor.stop = s->cursor.index; // the first chunk is entered like all
-        if (s->filter.has_window && l->line->n_chunks)
-            return xpl_sql_marks(s->opened, l, s->q->exec, &s->marks, s->err);
+        struct xpl_error why = {0};
+        if (s->filter.has_window && l->line->n_chunks &&
+            xpl_sql_marks(s->opened, l, s->q->exec, &s->marks, &why) != XPL_OK)
+            return profile_failed(s, &why);
         return XPL_OK;
     }
     return XPL_OK;
@@ -146,6 +153,12 @@ static xpl_status_t take_event(struct xpl_sql_scan *s, bool *ret_found) {
     return st == XPL_DATA_LOSS ? XPL_OK : st; // no event stands there
 }
 
+static xpl_status_t event_failed(const struct xpl_sql_scan *s) {
+    struct xpl_error why = {0};
+    (void)xpl_events_error(&s->cursor, &why);
+    return profile_failed(s, &why);
+}
+
 // The next event of this line that is asked for.
 static xpl_status_t next_event(struct xpl_sql_scan *s, bool *ret_found) {
     if (s->filter.id >= 0) return take_event(s, ret_found);
@@ -158,7 +171,7 @@ static xpl_status_t next_event(struct xpl_sql_scan *s, bool *ret_found) {
             *ret_found = true;
             return XPL_OK;
         }
-        if (got == XPL_WIRE_MALFORMED) return xpl_events_error(&s->cursor, s->err);
+        if (got == XPL_WIRE_MALFORMED) return event_failed(s);
         if (!enter_chunk(s)) return XPL_OK;
     }
 }
@@ -208,8 +221,10 @@ static xpl_status_t find_devices(struct xpl_sql_scan *s) {
 static xpl_status_t enter_instructions(struct xpl_sql_scan *s) {
     const xpl_str_t name = s->filter.texts[XPL_SQL_NAME];
     XPL_TRY(find_devices(s));
-    XPL_TRY(xpl_sql_instructions_of(s->opened, !s->has_device, s->q->exec, s->q->limit,
-                                    &s->instructions, s->err));
+    struct xpl_error why = {0};
+    if (xpl_sql_instructions_of(s->opened, !s->has_device, s->q->exec, s->q->limit,
+                                &s->instructions, &why) != XPL_OK)
+        return profile_failed(s, &why);
     s->instruction_at = name.ptr ? xpl_sql_instructions_find(s->instructions, name) : 0;
     return XPL_OK;
 }

@@ -26,7 +26,8 @@ struct xpl_arena;
 // Profiles are opened when a statement first reads them.
 struct xpl_sql_profile {
     xpl_str_t session, host;
-    xpl_str_t key; // of the bytes, for the cache: equal keys, equal bytes; empty: not kept
+    const char *path; // of its file, for errors
+    xpl_str_t key;    // of the bytes, for the cache: equal keys, equal bytes; empty: not kept
     int64_t session_mtime_ns;    // when the newest profile of its session was written
     int64_t session_captured_ns; // when its session was captured
 };

@@ -47,7 +47,8 @@ struct xpl_timings_rows {
     uint64_t n_events;       // that were looked at: long enough, and before max_events
     const xpl_str_t *planes; // whose events they are, each name once
     size_t n_planes;
-    bool is_cut; // by max_events
+    bool is_cut;                     // by max_events
+    const struct xpl_xspace *broken; // ours, after DATA_LOSS: of which profile it is
 };
 
 // Ours, over n profiles together.  Texts of the answer are the arena's.  NOT_FOUND: no plane has

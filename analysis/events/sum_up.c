@@ -319,6 +319,7 @@ xpl_status_t xpl_timings_sum_up(const struct xpl_xspace *const *spaces, size_t n
     for (size_t i = 0; i < s.n && st == XPL_OK; i++) {
         st = s.lines[i].status;
         if (st != XPL_OK && err) *err = s.lines[i].err;
+        if (st == XPL_DATA_LOSS) ret->broken = s.lines[i].line->plane->space;
         ret->n_events += s.lines[i].n_events;
     }
     if (st == XPL_OK) st = make_rows(&s, arena, ret, err);

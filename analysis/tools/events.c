@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "analysis/products/values.h"
+#include "analysis/tools/lib/host_profile.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -221,18 +222,34 @@ static xpl_status_t open_all(struct work *w, struct xpl_error *err) {
     for (size_t i = 0; i < w->in->n_hosts; i++) {
         struct xpl_xspace *space;
         if (!w->in->hosts[i].products) continue;
-        XPL_TRY(xpl_xspace_open(w->in->hosts[i].profile, &w->arena, w->in->exec, &space, err));
+        XPL_TRY(xpl_host_profile_open(w->in, i, &w->arena, &space, err));
         w->spaces[i] = space;
     }
     return XPL_OK;
 }
 
+// The host whose profile it is.
+static size_t host_of(const struct work *w, const struct xpl_xspace *space) {
+    size_t i = 0;
+    while (w->spaces[i] != space)
+        i++;
+    return i;
+}
+
 static xpl_status_t sum_up(struct work *w, struct xpl_error *err) {
+    const struct xpl_xspace **const read =
+        xpl_arena_array(&w->arena, w->in->n_hosts, sizeof(struct xpl_xspace *));
     struct xpl_timings_rows rows;
+    struct xpl_error why = {0};
     size_t n = 0;
+    if (!read) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < w->in->n_hosts; i++)
-        if (w->spaces[i]) w->spaces[n++] = w->spaces[i];
-    XPL_TRY(xpl_timings_sum_up(w->spaces, n, &w->rules, w->in->exec, &w->arena, &rows, err));
+        if (w->spaces[i]) read[n++] = w->spaces[i];
+    if (xpl_timings_sum_up(read, n, &w->rules, w->in->exec, &w->arena, &rows, &why) != XPL_OK) {
+        if (rows.broken) return xpl_host_profile_failed(w->in, host_of(w, rows.broken), &why, err);
+        if (err) *err = why;
+        return why.code;
+    }
     xpl_buf_str(w->out, XPL_STR("{\"rules\":\"own\","));
     put_rows(w->out, &rows, false);
     return w->by_id ? xpl_timings_add_ids(&rows, false, w->by_id, &w->arena, &w->ids, err) : XPL_OK;
@@ -253,10 +270,7 @@ static xpl_status_t by_ejkernel(struct work *w, struct xpl_error *err) {
             none = why;
             continue;
         }
-        if (st != XPL_OK) {
-            if (err) *err = why;
-            return st;
-        }
+        if (st != XPL_OK) return xpl_host_profile_failed(w->in, i, &why, err);
         xpl_buf_str(w->out, shown++ ? XPL_STR(",{\"host\":") : XPL_STR("{\"host\":"));
         xpl_json_str(w->out, w->in->hosts[i].name, false);
         xpl_buf_putc(w->out, ',');

@@ -106,7 +106,8 @@ static xpl_status_t choose_hosts(const struct xpl_resolving *r, struct xpl_tool_
         list[i] = (struct xpl_tool_host){.name = h->name,
                                          .products = h->products,
                                          .outlines = (const void *const *)h->outlines,
-                                         .profile = h->profile};
+                                         .profile = h->profile,
+                                         .path = h->path};
         if (h->status == XPL_OK) {
             shown++;
             if (h->empty && combines_hosts(r->tool))
@@ -210,6 +211,7 @@ static xpl_status_t make_host(void *arg, size_t i, const unsigned *variants, str
     const struct xpl_resolve_host *const host = &d->r->hosts[i];
     struct xpl_error why = {0};
     ret->profile = host->profile;
+    ret->path = host->path;
     ret->empty = host->profile.len == 0;
     ret->status = host->broken ? host->broken->code : make_products(d, i, variants, exec, &why);
     if (ret->status == XPL_OK) return XPL_OK;

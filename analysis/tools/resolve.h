@@ -18,6 +18,7 @@ struct xpl_resolved_host {
     xpl_str_t name;
     const void *products[XPL_TOOL_MAX_NEEDS]; // values of the tool's needs; the source's
     xpl_bytes_t profile;                      // of tools that read profiles
+    const char *path;                         // its file's, for errors
     void *outlines[XPL_TOOL_MAX_NEEDS];       // of those that are got in turn; the resolver's
     bool empty;                               // the profile has 0 bytes
     xpl_status_t status;                      // not OK: the host is broken, for this reason

@@ -77,6 +77,7 @@ struct xpl_tool_host {
     const void *const *outlines; // of the needs; NULL where the value is there
     xpl_str_t problem;
     xpl_bytes_t profile; // of a tool that reads profiles, of its kind
+    const char *path;    // of its file, for errors
 };
 
 // Values of hosts too many to be in memory at once (xpl_product.outline): each is got for as long

@@ -136,6 +136,7 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
         if (!path) XPL_RETURN_OOM(err, run);
         *p = (struct xpl_sql_profile){.session = in.session,
                                       .host = in.hosts[i].name,
+                                      .path = in.hosts[i].path,
                                       .key = xpl_str_from(in.hosts[i].path),
                                       .session_mtime_ns = mtime_ns,
                                       .session_captured_ns = captured_ns};

@@ -174,6 +174,7 @@ xpl_status_t xpl_gather_host(struct xpl_gathering *g, size_t i, const unsigned *
     XPL_TRY(g->q->tool->reads_profile ? get_with_profile(g, i, variants, exec, err)
                                       : get_products(g, i, variants, exec, err));
     ret->profile = h->opened.bytes;
+    ret->path = g->q->hosts[i]->path.ptr;
     ret->empty = h->products[0].got && h->products[0].fingerprint.size == 0;
     return XPL_OK;
 }

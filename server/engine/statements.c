@@ -115,6 +115,7 @@ static xpl_status_t add_session(struct statement *t, const struct xpl_session *s
         if (!host) XPL_RETURN_OOM(err, "sessions");
         *p = (struct xpl_sql_profile){.session = session->name,
                                       .host = h->name,
+                                      .path = h->path.ptr,
                                       .session_mtime_ns = session->mtime_ns,
                                       .session_captured_ns = session->captured_ns};
         *host = h;

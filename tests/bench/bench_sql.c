@@ -84,7 +84,7 @@ static double seconds_of(void (*work)(void), double *ret_cpu) {
 
 static void ask(const char *statement) {
     static const struct xpl_sql_profile row = {
-        .session = {"run", 3}, .host = {"h", 1}, .key = {"k", 1}};
+        .session = {"run", 3}, .host = {"h", 1}, .path = "h", .key = {"k", 1}};
     struct xpl_sql_request q = {
         .statement = xpl_str_from(statement),
         .source = {.profiles = &row, .n = 1, .open = open_profile, .close = close_profile},

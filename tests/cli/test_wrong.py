@@ -10,7 +10,8 @@ import shutil
 import sys
 import unittest
 
-from harness import DATA, Case, Programs
+from harness import DATA, Case, Programs, wait_until
+from test_cli import wire
 
 # Wrong whatever the run: 2.  "RUN" stands for the session's name or the path; words are in what is said.
 USAGE = (
@@ -67,6 +68,9 @@ PATHS = ((1, 'no host "vmm"', "sql RUN SELECT\0" + "1 --host vmm"),
          (1, 'among the files; did you mean "vm"?', "sql RUN SELECT\0" + "1 --host VM"),
          (2, 'unknown tool "overview_pag"', "analyze overview_pag RUN"), (2, "has no option", "analyze overview_page RUN --option nosuch=1"),
          (1, 'no host "vmm"', "analyze overview_page RUN --host vmm"))
+# One file of a run is damaged: its bytes end too early, or its events are none.
+DAMAGED = ("events RUN", "events RUN --rules ejkernel --plane gpu --prefix x", "tool launches RUN", "sql RUN SELECT\0count(*)\0FROM\0events",
+           "sql RUN SELECT\0*\0FROM\0stats", "sql RUN SELECT\0*\0FROM\0events\0WHERE\0start_ps>5", "sql RUN SELECT\0*\0FROM\0hlo_instructions")
 RPC_WORDS = re.compile(r"\b[A-Z]+_[A-Z_]+\b|\bxplaned\.v1|INTERNAL|UNAVAILABLE|gRPC|RPC|protobuf", re.ASCII)
 
 
@@ -95,6 +99,21 @@ class Wrong(Case):
         for command in ABSENT:
             self.check(1, 'no session "my_rnu"; did you mean "my_run"?', command, "my_rnu")
             self.check(1, "No such file or directory", command, str(self.run_path.parent / "my_rnu"))
+
+    def test_damaged_file(self):
+        """The error names the file, also where the damage is only found while events are read."""
+        whole = (DATA / "jax_matmul_nopy" / "vm.xplane.pb").read_bytes()
+        line = wire(3, wire(1, 7) + wire(2, b"Stream #7") + wire(4, b"\x0a\xff"))
+        events = wire(1, wire(2, b"/device:GPU:0") + line + wire(4, wire(1, 1) + wire(2, wire(1, 1) + wire(2, b"kernel"))))
+        for run, damaged in (("ends", whole[:len(whole) // 2]), ("events", events)):
+            path = self.logdir / "plugins" / "profile" / run
+            path.mkdir()
+            for host, data in (("a", whole), ("b", damaged), ("c", whole)):
+                (path / f"{host}.xplane.pb").write_bytes(data)
+            wait_until("it is a session", lambda: "\nc " in self.ask("hosts", run)[1])
+            for command in DAMAGED:
+                for given in (run, str(path)):
+                    self.check(1, f"{run}/b.xplane.pb: ", command, given)
 
     def test_one_place(self):
         for status, words, command in DAEMONS:

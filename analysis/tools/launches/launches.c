@@ -8,6 +8,7 @@
 #include "analysis/products/values.h"
 #include "analysis/tools/launches/launches.h"
 #include "analysis/tools/lib/gviz.h"
+#include "analysis/tools/lib/host_profile.h"
 #include "analysis/tools/tool.h"
 #include "base/cleanup.h"
 
@@ -190,8 +191,10 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     for (size_t i = 0; i < in->n_hosts; i++) {
         struct xpl_xspace *space;
         if (!in->hosts[i].products) continue; // it cannot be read
-        XPL_TRY(xpl_xspace_open(in->hosts[i].profile, &arena, in->exec, &space, err));
-        XPL_TRY(xpl_launches_add(&l, in->hosts[i].name, space, err));
+        struct xpl_error why = {0};
+        XPL_TRY(xpl_host_profile_open(in, i, &arena, &space, err));
+        if (xpl_launches_add(&l, in->hosts[i].name, space, &why) != XPL_OK)
+            return xpl_host_profile_failed(in, i, &why, err);
     }
     xpl_buf_putc(out, '[');
     put_kernels(&l, out);

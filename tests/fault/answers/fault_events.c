@@ -20,8 +20,10 @@ static xpl_status_t run(const void *input, struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_devices_value devices = {0};
     const void *products[] = {&devices};
-    const struct xpl_tool_host host = {
-        .name = XPL_STR("h"), .products = products, .profile = {r->space->p, r->space->n}};
+    const struct xpl_tool_host host = {.name = XPL_STR("h"),
+                                       .products = products,
+                                       .profile = {r->space->p, r->space->n},
+                                       .path = "h"};
     struct xpl_arena arena;
     void *parsed = NULL;
     xpl_arena_init(&arena, 1 << 20);

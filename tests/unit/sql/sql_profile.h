@@ -46,10 +46,12 @@ static void make_profile(uint32_t n) {
         mk_line_end(&p, &line);
     }
     mk_plane_end(&p, &space);
-    g_profile = (struct sql_profile){
-        .bytes = space,
-        .row = {.session = XPL_STR("run"), .host = XPL_STR("h"), .key = XPL_STR("k")},
-        .exec = xpl_exec_serial()};
+    g_profile = (struct sql_profile){.bytes = space,
+                                     .row = {.session = XPL_STR("run"),
+                                             .host = XPL_STR("h"),
+                                             .path = "run/h.xplane.pb",
+                                             .key = XPL_STR("k")},
+                                     .exec = xpl_exec_serial()};
 }
 
 // In place of the events: a program (mk_training_module), whose "fusion.1" ran `n` times on a CPU

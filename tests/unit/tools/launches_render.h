@@ -42,7 +42,8 @@ static inline xpl_status_t launches_of(const struct xpl_buf *spaces, size_t n, c
         (void)snprintf(names[i], sizeof names[i], "h%zu", i);
         hosts[i] = (struct xpl_tool_host){.name = xpl_str_from(names[i]),
                                           .products = products,
-                                          .profile = {spaces[i].p, spaces[i].n}};
+                                          .profile = {spaces[i].p, spaces[i].n},
+                                          .path = names[i]};
     }
     xpl_status_t st = xpl_tool_options_parse(tool, &given, 1, true, &arena, &options, err);
     const struct xpl_tool_input in = {
