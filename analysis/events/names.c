@@ -24,22 +24,47 @@ bool xpl_timings_has_text(xpl_str_t text, xpl_str_t part) {
     return false;
 }
 
-static xpl_status_t no_plane(const struct xpl_xspace *const *spaces, size_t n, xpl_str_t plane,
-                             struct xpl_error *err) {
-    struct xpl_buf names;
-    xpl_buf_init(&names, 256);
+static int by_text(const void *a, const void *b) {
+    return xpl_str_cmp(*(const xpl_str_t *)a, *(const xpl_str_t *)b);
+}
+
+// The names of all planes, sorted, each once.
+static xpl_status_t list_names(const struct xpl_xspace *const *spaces, size_t n,
+                               struct xpl_arena *arena, xpl_str_t **ret, size_t *ret_n,
+                               struct xpl_error *err) {
+    XPL_VEC(xpl_str_t) list = {0};
+    size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        for (uint32_t p = 0; p < spaces[i]->n_planes && names.n < 100; p++) {
-            const xpl_str_t name = spaces[i]->planes[p].name;
-            xpl_buf_printf(&names, "%s%.*s", names.n ? ", " : "",
-                           (int)(name.len < 40 ? name.len : 40), name.ptr);
+        for (uint32_t p = 0; p < spaces[i]->n_planes; p++) {
+            xpl_str_t *const slot = xpl_vec_push(arena, &list);
+            if (!slot) XPL_RETURN_OOM(err, "planes");
+            *slot = spaces[i]->planes[p].name;
         }
-    (void)xpl_error_set(err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
-                        "no plane has \"%.*s\" in its name; there are: %.*s",
-                        (int)(plane.len < 40 ? plane.len : 40), plane.ptr, (int)names.n,
-                        names.n ? (const char *)names.p : "");
-    xpl_buf_fini(&names);
-    return XPL_NOT_FOUND;
+    if (list.n) qsort(list.v, list.n, sizeof *list.v, by_text);
+    for (size_t i = 0; i < list.n; i++)
+        if (!kept || !xpl_str_eq(list.v[kept - 1], list.v[i])) list.v[kept++] = list.v[i];
+    *ret = list.v, *ret_n = kept;
+    return XPL_OK;
+}
+
+static xpl_status_t no_plane(const struct xpl_xspace *const *spaces, size_t n, xpl_str_t plane,
+                             struct xpl_arena *arena, struct xpl_error *err) {
+    enum { MOST = 80, SHOWN = 40 }; // bytes of the list, and of a name
+    char text[MOST + SHOWN + 32] = "none";
+    xpl_str_t *names = NULL;
+    size_t n_names = 0, len = 0, i = 0;
+    XPL_TRY(list_names(spaces, n, arena, &names, &n_names, err));
+    for (; i < n_names && len < MOST; i++) {
+        const xpl_str_t name = xpl_str_sub(names[i], 0, SHOWN);
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%.*s", i ? ", " : "",
+                                XPL_STR_FMT(name));
+    }
+    if (i < n_names)
+        (void)snprintf(text + len, sizeof text - len, " and %zu %s", n_names - i,
+                       n_names - i == 1 ? "other" : "others");
+    plane = xpl_str_sub(plane, 0, SHOWN);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no plane has \"%.*s\" in its name; there are: %s",
+                     XPL_STR_FMT(plane), text);
 }
 
 xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n, xpl_str_t plane,
@@ -54,7 +79,7 @@ xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n
             if (!slot) XPL_RETURN_OOM(err, "planes");
             *slot = at;
         }
-    if (!list.n && plane.len) return no_plane(spaces, n, plane, err);
+    if (!list.n && plane.len) return no_plane(spaces, n, plane, arena, err);
     *ret = list.v, *ret_n = list.n;
     return XPL_OK;
 }

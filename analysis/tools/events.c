@@ -236,15 +236,24 @@ static size_t host_of(const struct work *w, const struct xpl_xspace *space) {
     return i;
 }
 
-static xpl_status_t sum_up(struct work *w, struct xpl_error *err) {
-    const struct xpl_xspace **const read =
+// Those of hosts that have one.
+static xpl_status_t list_spaces(struct work *w, const struct xpl_xspace *const **ret, size_t *ret_n,
+                                struct xpl_error *err) {
+    const struct xpl_xspace **const list =
         xpl_arena_array(&w->arena, w->in->n_hosts, sizeof(struct xpl_xspace *));
+    if (!list) XPL_RETURN_OOM(err, "hosts");
+    *ret = list, *ret_n = 0;
+    for (size_t i = 0; i < w->in->n_hosts; i++)
+        if (w->spaces[i]) list[(*ret_n)++] = w->spaces[i];
+    return XPL_OK;
+}
+
+static xpl_status_t sum_up(struct work *w, struct xpl_error *err) {
+    const struct xpl_xspace *const *read;
     struct xpl_timings_rows rows;
     struct xpl_error why = {0};
-    size_t n = 0;
-    if (!read) XPL_RETURN_OOM(err, "hosts");
-    for (size_t i = 0; i < w->in->n_hosts; i++)
-        if (w->spaces[i]) read[n++] = w->spaces[i];
+    size_t n;
+    XPL_TRY(list_spaces(w, &read, &n, err));
     if (xpl_timings_sum_up(read, n, &w->rules, w->in->exec, &w->arena, &rows, &why) != XPL_OK) {
         if (rows.broken) return xpl_host_profile_failed(w->in, host_of(w, rows.broken), &why, err);
         if (err) *err = why;
@@ -255,10 +264,18 @@ static xpl_status_t sum_up(struct work *w, struct xpl_error *err) {
     return w->by_id ? xpl_timings_add_ids(&rows, false, w->by_id, &w->arena, &w->ids, err) : XPL_OK;
 }
 
+// No host has such a plane: says which planes all of them have.
+static xpl_status_t no_plane(struct work *w, struct xpl_error *err) {
+    const struct xpl_xspace *const *read;
+    const struct xpl_plane **planes;
+    size_t n, n_planes;
+    XPL_TRY(list_spaces(w, &read, &n, err));
+    return xpl_timings_planes(read, n, w->rules.plane, &w->arena, &planes, &n_planes, err);
+}
+
 // A host without such a plane is left out, where another has one.
 static xpl_status_t by_ejkernel(struct work *w, struct xpl_error *err) {
-    struct xpl_error none = {0};
-    size_t shown = 0;
+    size_t shown = 0, without = 0;
     xpl_buf_str(w->out, XPL_STR("{\"rules\":\"ejkernel\",\"hosts\":["));
     for (size_t i = 0; i < w->in->n_hosts; i++) {
         struct xpl_timings_rows rows;
@@ -267,7 +284,7 @@ static xpl_status_t by_ejkernel(struct work *w, struct xpl_error *err) {
         const xpl_status_t st =
             xpl_timings_by_ejkernel(w->spaces[i], &w->rules, w->in->exec, &w->arena, &rows, &why);
         if (st == XPL_NOT_FOUND) {
-            none = why;
+            without++;
             continue;
         }
         if (st != XPL_OK) return xpl_host_profile_failed(w->in, i, &why, err);
@@ -278,10 +295,7 @@ static xpl_status_t by_ejkernel(struct work *w, struct xpl_error *err) {
         xpl_buf_putc(w->out, '}');
         if (w->by_id) XPL_TRY(xpl_timings_add_ids(&rows, true, w->by_id, &w->arena, &w->ids, err));
     }
-    if (!shown && none.code != XPL_OK) {
-        if (err) *err = none;
-        return none.code;
-    }
+    if (!shown && without) return no_plane(w, err);
     xpl_buf_putc(w->out, ']');
     return XPL_OK;
 }

@@ -348,6 +348,41 @@ static void test_refused(void) {
     xpl_buf_fini(&space);
 }
 
+static void add_plane(struct xpl_buf *space, const char *name) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, name);
+    mk_plane_end(&p, space);
+}
+
+// Of several hosts each name is told once, in one order, and a long list is cut.
+static void test_no_plane(void) {
+    static const char *const rules[] = {"own", "ejkernel"};
+    struct xpl_buf spaces[] = {mk_open(), mk_open(), mk_open()};
+    struct xpl_buf out;
+    add_plane(&spaces[0], "/host:CPU");
+    add_plane(&spaces[0], "/device:GPU:1");
+    add_plane(&spaces[1], "/device:GPU:0");
+    add_plane(&spaces[1], "/host:CPU");
+    add_plane(&spaces[1], "/host:CPU");
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_STATUS(
+            try_events(spaces, 3, (struct asked){{{"plane", "tpu"}, {"rules", rules[i]}}}, &out),
+            XPL_NOT_FOUND, &err);
+        CHECK_STR(xpl_str_from(err.msg), "no plane has \"tpu\" in its name; there are: "
+                                         "/device:GPU:0, /device:GPU:1, /host:CPU");
+        xpl_buf_fini(&out);
+    }
+    refuses(&spaces[2], (struct asked){{{"plane", "tpu"}}}, XPL_NOT_FOUND,
+            "no plane has \"tpu\" in its name; there are: none");
+    for (char name[] = "a-name-of-twenty-two-0"; name[21] < '9'; name[21]++)
+        add_plane(&spaces[2], name);
+    refuses(&spaces[2], (struct asked){{{"plane", "tpu"}}}, XPL_NOT_FOUND,
+            "no plane has \"tpu\" in its name; there are: a-name-of-twenty-two-0, "
+            "a-name-of-twenty-two-1, a-name-of-twenty-two-2, a-name-of-twenty-two-3 and 5 others");
+    for (size_t i = 0; i < 3; i++)
+        xpl_buf_fini(&spaces[i]);
+}
+
 // More ids than anyone reads: one of each name.
 static void test_many_ids(void) {
     enum { NAMES = 10001 };
@@ -426,6 +461,7 @@ int main(void) {
     test_names();
     test_ejkernel();
     test_refused();
+    test_no_plane();
     test_many_ids();
     test_cancelled("own", "e");
     test_cancelled("ejkernel", "child");
