@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl compare`: two runs, or groups of runs, beside each other, by a daemon or without one.
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,24 +59,43 @@ static int unknown_metric(const char *text, size_t n) {
     return XPL_EXIT_USAGE;
 }
 
+// Of the name at the text's begin, which may be no metric's.
+static size_t name_length(const char *text) {
+    size_t n = 0;
+    while (isalnum((unsigned char)text[n]) || text[n] == '_' || (text[n] & 0x80))
+        n++;
+    return n;
+}
+
+// Reads the number at text[at]; *ret_end is behind it, or at the character that is none.  Of what
+// strtod reads neither "inf" and "nan" nor hexadecimal digits.
+static bool read_number(const char *text, size_t at, double *ret, size_t *ret_end) {
+    const size_t n = strspn(text + at, "+-.0123456789eE");
+    size_t first = at + (text[at] == '-' || text[at] == '+');
+    char *end;
+    first += text[first] == '.';
+    *ret_end = first;
+    if (!isdigit((unsigned char)text[first])) return false;
+    *ret = strtod(text + at, &end);
+    *ret_end = end > text + at + n ? at + n : (size_t)(end - text);
+    return true;
+}
+
 static int parse_threshold(const char *text, struct threshold *t) {
+    size_t end;
     *t = (struct threshold){0};
     if (!text) return XPL_EXIT_OK;
-    const size_t n = strcspn(text, "<>");
+    const size_t n = name_length(text);
     if (!n) return bad_threshold(text, 0, "a metric is missing");
     if (!is_metric(text, n)) return unknown_metric(text, n);
-    if (!text[n]) return bad_threshold(text, n, "> or < is missing");
+    if (text[n] != '<' && text[n] != '>') return bad_threshold(text, n, "> or < is missing");
     memcpy(t->metric, text, n);
     t->sign = text[n];
-    char *end;
-    t->percent = strtod(text + n + 1, &end);
-    // Of what strtod reads neither "inf" and "nan" nor hexadecimal digits.
-    const size_t digits = strspn(text + n + 1, "+-.0123456789eE");
-    if (end == text + n + 1 || end > text + n + 1 + digits)
-        return bad_threshold(text, n + 1, "a number is missing");
+    if (!read_number(text, n + 1, &t->percent, &end))
+        return bad_threshold(text, end, "a number is missing");
     if (!isfinite(t->percent)) return bad_threshold(text, n + 1, "the number is too large");
-    if (strcmp(end, "%") != 0)
-        return bad_threshold(text, (size_t)(end - text), "% and the end are missing");
+    if (text[end] != '%') return bad_threshold(text, end, "% is missing");
+    if (text[end + 1]) return bad_threshold(text, end + 1, "nothing may stand behind %");
     return XPL_EXIT_OK;
 }
 

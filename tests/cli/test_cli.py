@@ -165,8 +165,15 @@ class Words(Case):
                          r"difference \+[0-9.]+ ms to \+[0-9.]+ ms \(95%\)\n")
         self.assertEqual(self.ask("compare", four, eight, "--fail-if", "exposed_collectives<-50%")[0], 4)
         for bad, words in (("step_tim>5%", 'character 1: unknown metric "step_tim"; did you mean "step_time"?'),
-                           ("step_time >5%", 'did you mean "step_time"?'), ("memory>5%", "\nMetrics: step_time, compute, "),
-                           ("x" * 300 + ">5%", "unknown metric"), (">5%", "character 1: a metric is missing"), ("input>0x5%", "character 7: a number"),
+                           ("steptime=5%", 'character 1: unknown metric "steptime"; did you mean "step_time"?'),
+                           ("step_time=5%", "character 10: > or < is missing"), ("step_time", "character 10: > or < is missing"),
+                           ("step_time >5%", "character 10: > or < is missing"), ("step_time>=5%", "character 11: a number is missing"),
+                           ("step_time>%", "character 11: a number"), ("step_time>-%", "character 12: a number"),
+                           ("step_time>-.x%", "character 13: a number"), ("step_time>5", "character 12: % is missing"),
+                           ("step_time>5ms", "character 12: % is missing"), ("step_time>5.5.5%", "character 14: % is missing"),
+                           ("step_time>5%x", "character 13: nothing may stand behind %"), ("step_time>5%,input>1%", "character 13: nothing"),
+                           ("step_time>" + "0" * 90 + "5!", "character 102: % is missing"), ("memory>5%", "\nMetrics: step_time, compute, "),
+                           ("x" * 300 + ">5%", "unknown metric"), (">5%", "character 1: a metric is missing"), ("input>0x5%", "character 8: %"),
                            ("input>inf%", "character 7: a number"), ("input>nan%", "character 7: a number"), ("input>1e999%", "too large")):
             status, out, err = self.ask("compare", four, four, "--fail-if", bad)
             self.assertEqual((status, out), (2, ""), bad)  # before anything is read
