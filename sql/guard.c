@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 #include "sql/metrics.h"
 #include "sql/series.h"
 #include "sql/views.h"
+#include "sql/words.h"
 
 enum { BUSY_MS = 500, OPS_BETWEEN_CHECKS = 100, STATEMENT_MAX = 100000, MOST_FUNCTIONS = 300 };
 
@@ -66,9 +68,9 @@ static bool is_hidden(const char *name, const char *database) {
 }
 
 static int refuse(struct xpl_sql_guard *g, const char *what, const char *name) {
-    if (!g->refused[0])
-        (void)snprintf(g->refused, sizeof g->refused, "%s%s%.60s", what, name ? " " : "",
-                       name ? name : "");
+    if (g->refused[0]) return SQLITE_DENY;
+    (void)snprintf(g->refused_name, sizeof g->refused_name, "%.60s", name ? name : "");
+    (void)snprintf(g->refused, sizeof g->refused, "%s%s%s", what, name ? " " : "", g->refused_name);
     return SQLITE_DENY;
 }
 
@@ -97,6 +99,61 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
             return refuse(g, "the function", b);
         default: return refuse(g, "anything but SELECT", NULL);
     }
+}
+
+// ---- what was refused ----
+
+// Tables of SQLite's own modules, which it declares by what is no SELECT, without their name.
+static bool is_of_module(const struct xpl_sql_word *w) {
+    static const char *const names[] = {"dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode",
+                                        "tables_used"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (xpl_sql_word_is(w, names[i])) return true;
+    return w->text.len > 7 && strncasecmp(w->text.ptr, "pragma_", 7) == 0;
+}
+
+static void find_module(xpl_str_t statement, struct xpl_sql_refusal *ret) {
+    struct xpl_sql_word w = {0};
+    while (xpl_sql_word_next(statement, &w)) {
+        if (!is_of_module(&w)) continue;
+        ret->byte = w.at;
+        (void)snprintf(ret->what, sizeof ret->what, "reading the table %.*s",
+                       XPL_STR_FMT(xpl_str_sub(w.text, 0, 60)));
+        return;
+    }
+}
+
+// SQLite says "master" of what it also calls "schema".
+static size_t find_table(xpl_str_t statement, xpl_str_t name) {
+    const xpl_str_t same = xpl_str_eq(name, XPL_STR("sqlite_master")) ? XPL_STR("sqlite_schema")
+                           : xpl_str_eq(name, XPL_STR("sqlite_temp_master"))
+                               ? XPL_STR("sqlite_temp_schema")
+                               : XPL_STR("");
+    const size_t at = xpl_sql_word_find(statement, name, XPL_SQL_TABLE);
+    return at < statement.len ? at : xpl_sql_word_find(statement, same, XPL_SQL_TABLE);
+}
+
+bool xpl_sql_guard_explain(const struct xpl_sql_guard *g, xpl_str_t statement,
+                           struct xpl_sql_refusal *ret) {
+    static const char *const writing[] = {"ALTER",    "ANALYZE",   "ATTACH",  "BEGIN",   "COMMIT",
+                                          "CREATE",   "DELETE",    "DETACH",  "DROP",    "END",
+                                          "INSERT",   "PRAGMA",    "REINDEX", "RELEASE", "REPLACE",
+                                          "ROLLBACK", "SAVEPOINT", "UPDATE",  "VACUUM"};
+    struct xpl_sql_word verb;
+    const bool any = xpl_sql_verb(statement, &verb);
+    *ret = (struct xpl_sql_refusal){.byte = statement.len};
+    for (size_t i = 0; any && i < sizeof writing / sizeof *writing; i++) {
+        if (!xpl_sql_word_is(&verb, writing[i])) continue;
+        ret->byte = verb.at;
+        (void)snprintf(ret->what, sizeof ret->what, "%s", writing[i]);
+        return true;
+    }
+    (void)snprintf(ret->what, sizeof ret->what, "%s", g->refused);
+    if (g->refused_name[0])
+        ret->byte = find_table(statement, xpl_str_from(g->refused_name));
+    else if (g->refused[0])
+        find_module(statement, ret);
+    return g->refused[0];
 }
 
 // ---- regexp ----

@@ -14,9 +14,10 @@ struct xpl_sql_guard {
     struct xpl_exec *inner;
     uint64_t deadline_ns;
     bool is_late;
-    bool reads_store;   // the statement reads tables of the database, and not of profiles alone
-    unsigned functions; // calls in the statement
-    char refused[96];   // what the authorizer refused first
+    bool reads_store;      // the statement reads tables of the database, and not of profiles alone
+    unsigned functions;    // calls in the statement
+    char refused[96];      // what the authorizer refused first
+    char refused_name[64]; // the table or function of it; empty: neither
     struct xpl_sql_format format;
 };
 
@@ -30,6 +31,15 @@ xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
 // After the connection was closed.
 void xpl_sql_guard_fini(struct xpl_sql_guard *g);
+
+// What in a statement that failed is more than to read, and where it stands.
+struct xpl_sql_refusal {
+    char what[96];
+    size_t byte; // of the statement; its length: not known
+};
+// False: nothing is.
+bool xpl_sql_guard_explain(const struct xpl_sql_guard *g, xpl_str_t statement,
+                           struct xpl_sql_refusal *ret);
 
 // Adds the tables that every statement has.
 struct xpl_near;

@@ -1,52 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sql/position.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/text/utf8.h"
-
-static bool is_name_byte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '$' || (unsigned char)c >= 0x80;
-}
-
-// The end of the text or comment that begins at `at`; `at` when neither does.
-static size_t skip_aside(xpl_str_t s, size_t at) {
-    const char *end = NULL;
-    size_t length = 1;
-    const xpl_str_t rest = {s.ptr + at, s.len - at};
-    if (rest.ptr[0] == '\'') {
-        end = memchr(rest.ptr + 1, '\'', rest.len - 1);
-    } else if (rest.len > 1 && memcmp(rest.ptr, "--", 2) == 0) {
-        end = memchr(rest.ptr, '\n', rest.len);
-    } else if (rest.len > 1 && memcmp(rest.ptr, "/*", 2) == 0) {
-        end = memmem(rest.ptr + 2, rest.len - 2, "*/", 2);
-        length = 2;
-    } else {
-        return at;
-    }
-    return end ? (size_t)(end - s.ptr) + length : s.len;
-}
-
-// The first word of the statement that is `name`, in any case of letters; its length: none is.
-static size_t find_name(xpl_str_t s, xpl_str_t name) {
-    for (size_t at = 0; at < s.len;) {
-        const size_t end = skip_aside(s, at);
-        size_t n = 0;
-        if (end > at) {
-            at = end;
-            continue;
-        }
-        while (at + n < s.len && is_name_byte(s.ptr[at + n]))
-            n++;
-        const bool qualifies = at + n < s.len && s.ptr[at + n] == '.'; // a column of that table
-        if (n && n == name.len && !qualifies && strncasecmp(s.ptr + at, name.ptr, n) == 0)
-            return at;
-        at += n ? n : 1;
-    }
-    return s.len;
-}
+#include "sql/words.h"
 
 static xpl_str_t missing(const char *message, const char *begin) {
     const size_t n = strlen(begin);
@@ -70,15 +29,90 @@ size_t xpl_sql_character_at(xpl_str_t statement, size_t byte) {
     return n;
 }
 
+// ---- errors that have no position of their own ----
+
+// Words that messages of SQLite are about: what stands between `before` and `after`, or `word`.
+static const struct said {
+    const char *before, *after, *word;
+    enum xpl_sql_which which;
+} said[] = {
+    {"no such table: ", NULL, NULL, XPL_SQL_TABLE},
+    {"no such index: ", NULL, NULL, XPL_SQL_FIRST},
+    {"no such window: ", NULL, NULL, XPL_SQL_FIRST},
+    {"circular reference: ", NULL, NULL, XPL_SQL_FIRST},
+    {"table ", " has ", NULL, XPL_SQL_FIRST}, // of WITH
+    {"too many arguments on ", "() ", NULL, XPL_SQL_TABLE},
+    {"cannot join using column ", " - ", NULL, XPL_SQL_SOLE},
+    {"ambiguous column name: ", NULL, NULL, XPL_SQL_SOLE},
+    {"a JOIN clause is required before ", NULL, NULL, XPL_SQL_SOLE},
+    {"SELECTs to the left and right of ", " ", NULL, XPL_SQL_SOLE}, // UNION, also of UNION ALL
+    {"unable to use function ", " ", NULL, XPL_SQL_SOLE},
+    {"RAISE() ", NULL, "RAISE", XPL_SQL_SOLE},
+    {"ESCAPE expression ", NULL, "ESCAPE", XPL_SQL_SOLE},
+    {"DISTINCT aggregates ", NULL, "DISTINCT", XPL_SQL_SOLE},
+    {"all VALUES must ", NULL, "VALUES", XPL_SQL_SOLE},
+    {"datatype mismatch", NULL, "LIMIT", XPL_SQL_SOLE},
+    {"no tables specified", NULL, "*", XPL_SQL_SOLE},
+};
+
+static xpl_str_t between(const char *begin, const char *after) {
+    const char *const end = after ? strstr(begin, after) : NULL;
+    const xpl_str_t name = {begin, end ? (size_t)(end - begin) : strlen(begin)};
+    const char *const dot = memrchr(name.ptr, '.', name.len); // of its database or table
+    return dot ? xpl_str_sub(name, (size_t)(dot - name.ptr) + 1, SIZE_MAX) : name;
+}
+
+static size_t find_said(xpl_str_t statement, const char *message) {
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        const struct said *const e = &said[i];
+        const size_t n = strlen(e->before);
+        if (strncmp(message, e->before, n) != 0) continue;
+        return xpl_sql_word_find(
+            statement, e->word ? xpl_str_from(e->word) : between(message + n, e->after), e->which);
+    }
+    return statement.len;
+}
+
+// "2nd ORDER BY term out of range ...": the term, where there is one such clause.
+static size_t find_term(xpl_str_t statement, const char *message) {
+    struct xpl_sql_word w = {0};
+    char *clause;
+    unsigned long term = strtoul(message, &clause, 10);
+    clause += strcspn(clause, " ");
+    if (!term || !strstr(clause, " BY term out of range")) return statement.len;
+    const bool group = strncmp(clause, " GROUP", 6) == 0;
+    const size_t at =
+        xpl_sql_word_find(statement, group ? XPL_STR("GROUP") : XPL_STR("ORDER"), XPL_SQL_SOLE);
+    while (w.at < at && xpl_sql_word_next(statement, &w))
+        ;
+    const unsigned depth = w.depth;
+    (void)xpl_sql_word_next(statement, &w); // BY
+    while (term > 1 && xpl_sql_word_next(statement, &w))
+        term -= w.depth == depth && xpl_sql_word_is(&w, ",");
+    return xpl_sql_word_next(statement, &w) ? w.at : statement.len;
+}
+
+// A SELECT within another one, where there is one.
+static size_t find_inner(xpl_str_t statement, const char *message) {
+    struct xpl_sql_word w = {0};
+    size_t found = statement.len, n = 0;
+    if (strncmp(message, "sub-select returns ", 19) != 0) return found;
+    while (xpl_sql_word_next(statement, &w)) {
+        if (!w.depth || !xpl_sql_word_is(&w, "SELECT")) continue;
+        found = w.at;
+        n++;
+    }
+    return n == 1 ? found : statement.len;
+}
+
 size_t xpl_sql_error_position(sqlite3 *db, xpl_str_t statement) {
     const int at = sqlite3_error_offset(db);
     const char *const message = sqlite3_errmsg(db);
-    const xpl_str_t table = xpl_sql_missing_table(message);
-    size_t byte = statement.len;
-    if (at >= 0)
-        byte = (size_t)at;
-    else if (table.len && statement.len)
-        byte = find_name(statement, table);
+    size_t byte = at >= 0 ? (size_t)at : find_said(statement, message);
+    if (strcmp(message, "statement too long") == 0)
+        byte = (size_t)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, -1);
+    if (byte >= statement.len) byte = find_term(statement, message);
+    if (byte >= statement.len) byte = find_inner(statement, message);
     if (byte < statement.len || strcmp(message, "incomplete input") == 0)
         return xpl_sql_character_at(statement, byte);
     return 0;

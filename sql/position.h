@@ -8,9 +8,10 @@
 #include "base/str.h"
 
 // The number of the character (not byte), from 1 on; 0 when it is not known.  SQLite tells it of
-// columns, functions and syntax; a missing table is looked for by its name, and a statement that
-// ends too early is wrong after its end.  To be called right after the failure; any thread that may
-// use `db`.
+// columns, functions and syntax.  Of other errors it is where the word stands that the message is
+// about, a missing table's name or a UNION, as far as there is but one that can be meant; and a
+// statement that ends too early is wrong after its end.  To be called right after the failure; any
+// thread that may use `db`.
 size_t xpl_sql_error_position(sqlite3 *db, xpl_str_t statement);
 // The number of the character at a byte of `statement`.
 size_t xpl_sql_character_at(xpl_str_t statement, size_t byte);

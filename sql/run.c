@@ -12,6 +12,7 @@
 #include "sql/metrics.h"
 #include "sql/position.h"
 #include "sql/tables.h"
+#include "sql/words.h"
 
 const struct xpl_sql_limits xpl_sql_default_limits = {
     .rows = 10000, .bytes = 16 << 20, .memory = 512 << 20, .time_ms = 30000};
@@ -58,12 +59,28 @@ static const char *plain(const char *words) {
         {"too many terms in compound SELECT",
          "more than 50 SELECTs or rows of VALUES joined by UNION, EXCEPT and INTERSECT"},
         {"string or blob too big", "a value has more than 64 KiB"},
+        {"statement too long", "the statement has more than 100,000 bytes"},
         {"datatype mismatch", "LIMIT and OFFSET take whole numbers"},
         {"SQL logic error", "SQLite does not say what is wrong; a name or a text may be too long"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(words, known[i].theirs) == 0) return known[i].ours;
     return words;
+}
+
+// Fails when the statement does more than to read, or wants to; `at`: where SQLite says the error
+// is.
+static xpl_status_t check_allowed(const struct running *r, size_t at) {
+    const xpl_str_t statement = r->q->statement;
+    struct xpl_sql_refusal why;
+    if (!xpl_sql_guard_explain(&r->guard, statement, &why)) return XPL_OK;
+    if (why.byte < statement.len) at = xpl_sql_character_at(statement, why.byte);
+    if (at)
+        XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED,
+                         "character %zu: a statement reads tables: %s is not allowed", at,
+                         why.what);
+    XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED, "a statement reads tables: %s is not allowed",
+                     why.what);
 }
 
 static xpl_status_t failed(struct running *r, int rc) {
@@ -78,13 +95,11 @@ static xpl_status_t failed(struct running *r, int rc) {
         return r->tables.err.code;
     }
     if ((rc & 0xff) == SQLITE_INTERRUPT) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
-    if (r->guard.refused[0])
-        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED, "a statement reads tables: %s is not allowed",
-                         r->guard.refused);
     if ((rc & 0xff) == SQLITE_NOMEM)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
                          "the statement needs more memory than %" PRIu64 " MiB",
                          r->q->limits.memory >> 20);
+    XPL_TRY(check_allowed(r, at));
     const char *const what = sqlite3_errmsg(r->db);
     const xpl_str_t table = xpl_sql_missing_table(what);
     struct xpl_near near = xpl_near_begin(table.len ? table : xpl_sql_missing_column(what));
@@ -109,13 +124,20 @@ static xpl_status_t prepare(struct running *r) {
         XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
                          "character %zu: what stands there is not UTF-8",
                          xpl_sql_character_at(s, text));
-    if (memchr(s.ptr ? s.ptr : "", 0, s.len))
-        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "the statement has a NUL character");
+    const char *const nul = memchr(s.ptr ? s.ptr : "", 0, s.len);
+    if (nul)
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
+                         "character %zu: a NUL character stands there",
+                         xpl_sql_character_at(s, (size_t)(nul - s.ptr)));
     int rc = s.len > INT32_MAX
                  ? SQLITE_TOOBIG
                  : sqlite3_prepare_v2(r->db, s.len ? s.ptr : "", (int)s.len, &r->st, &tail);
     if (rc != SQLITE_OK) return failed(r, rc);
-    if (!r->st) XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "there is no statement");
+    struct xpl_sql_word first = {0};
+    (void)xpl_sql_word_next(s, &first);
+    if (!r->st)
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "character %zu: there is no statement",
+                         xpl_sql_character_at(s, first.at));
     rc = sqlite3_prepare_v2(r->db, tail, (int)(s.ptr + s.len - tail), &more, NULL);
     const bool second = more || rc != SQLITE_OK;
     if ((rc & 0xff) == SQLITE_NOMEM) return failed(r, rc);
@@ -124,9 +146,11 @@ static xpl_status_t prepare(struct running *r) {
         XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
                          "character %zu: one statement at a time, please",
                          xpl_sql_character_at(s, (size_t)(tail - s.ptr)));
-    if (!sqlite3_stmt_readonly(r->st) || !sqlite3_column_count(r->st))
-        XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED, "a statement reads tables: SELECT alone");
-    return XPL_OK;
+    if (sqlite3_stmt_readonly(r->st) && sqlite3_column_count(r->st)) return XPL_OK;
+    const size_t at = xpl_sql_character_at(s, first.at);
+    XPL_TRY(check_allowed(r, at));
+    XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED,
+                     "character %zu: a statement reads tables: SELECT alone", at);
 }
 
 // ---- the answer ----

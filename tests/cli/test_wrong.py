@@ -127,7 +127,7 @@ class Wrong(Case):
                 ("SELECT " + "(" * 200 + "1" + ")" * 200, 2, ": it nests too deep"), ("SELECT " + "1," * 300 + "1", 2, ": more than 200 columns"),
                 ("SELECT " + "1+" * 150 + "1", 2, ": an expression is too large: more than 100"),
                 ("SELECT 1" + " UNION SELECT 1" * 60, 2, ": more than 50 SELECTs"), ("SELECT zeroblob(100000)", 1, ": a value has more than 64 KiB"),
-                ("SELECT 1 LIMIT 'x'", 2, ": LIMIT and OFFSET take whole numbers"),
+                ("SELECT 1 LIMIT 'x'", 2, ": character 10: LIMIT and OFFSET take whole numbers"),
                 ("SELECT " + "a" * 70000, 2, ": character 8: SQLite does not say what is wrong")):
             for run in ("my_run", str(self.run_path)):
                 code, out, err = self.ask("sql", run, statement)
