@@ -12,6 +12,7 @@ import re
 from protos import pb
 
 METADATA, TPU = "/host:metadata", "/device:TPU:"
+SPARSE_CORE = re.compile(r"/device:TPU:[0-9]+ SparseCore ([A-Za-z]+ )?[0-9]+")    # its ops are only children of others
 HLO_STATS = ("Hlo Proto", "HLO Proto")
 MOST_RESOLUTIONS = 16
 PROGRAM = re.compile(r".*\(([0-9]+)\)", re.ASCII)       # utils/xplane_hlo_fixer.cc; the dot is not a newline
@@ -82,6 +83,11 @@ def parse_op(full_name):
     return (full_name, "") if kind else (name, derived)
 
 
+def tensor_cores(space):
+    """[(index, plane)]"""
+    return [(i, p) for i, p in enumerate(space.planes) if p.name.startswith(TPU) and not SPARSE_CORE.fullmatch(p.name)]
+
+
 def device_ops(plane):
     """{(program id, op name): provenances} of a TPU plane; XProf keeps ops that have a program and a symbol, not 0."""
     names = {k: m.name for k, m in plane.stat_metadata.items()}
@@ -103,7 +109,7 @@ def framework_types(spaces):
     """{name: types}, of names with more than one.  The first device op decides; planes come one after the other, and the ops of
     one plane in the order of a hash table of programs, each with one of symbols."""
     ops = {}                    # (program id, op name): (first plane that has it, provenances)
-    for number, plane in enumerate(p for s in spaces for p in s.planes if p.name.startswith(TPU)):
+    for number, plane in enumerate(p for s in spaces for _, p in tensor_cores(s)):
         for op, provenances in device_ops(plane).items():
             first, before = ops.get(op, (number, set()))
             ops[op] = first, before if before - {""} else before | provenances

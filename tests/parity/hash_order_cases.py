@@ -80,12 +80,13 @@ def module_of_5():
     return module
 
 
-def tpu_profile(*planes):
-    """Planes of ops (program, symbol, framework op), one run of each."""
+def tpu_profile(*planes, sparse=None):
+    """Planes of ops (program, symbol, framework op), one run of each; before them a SparseCore that ran the ops `sparse`."""
     space = pb.XSpace()
-    for number, ops in enumerate(planes):
-        plane = Plane(space, f"/device:TPU:{number}")
-        line = plane.p.lines.add(id=1, name="XLA Ops", timestamp_ns=1000)
+    named = [("/device:TPU:0 SparseCore 0", "Sparse Core Ops", sparse)] if sparse else []
+    for name, line_name, ops in named + [(f"/device:TPU:{i}", "XLA Ops", ops) for i, ops in enumerate(planes)]:
+        plane = Plane(space, name)
+        line = plane.p.lines.add(id=1, name=line_name, timestamp_ns=1000)
         for i, (program, symbol, op) in enumerate(ops):
             plane.entry(i + 1, f"op.{program}.{symbol}", program_id=program, symbol_id=symbol, hlo_category="fusion", tf_op=op)
             line.events.add(metadata_id=i + 1, offset_ps=i * 1000, duration_ps=1000)
@@ -111,6 +112,8 @@ CASES = {
     "two symbols":                      (tpu_profile([(1, 7, F), (1, 8, TYPED)]), "framework_op_stats", "framework_type"),
     "two planes":                       (tpu_profile([(1, 7, F)], [(2, 8, TYPED)]), "framework_op_stats", ""),
     "two planes, the other way":        (tpu_profile([(1, 7, TYPED)], [(2, 8, F)]), "framework_op_stats", ""),
+    "two programs behind a SparseCore": (tpu_profile([(1, 7, F), (2, 8, TYPED)], sparse=[(1, 7, F)]), "framework_op_stats", "framework_type"),
+    "two programs of a SparseCore":     (tpu_profile([(1, 7, F)], sparse=[(1, 7, F), (2, 8, TYPED)]), "framework_op_stats", ""),
     "one type":                         (tpu_profile([(1, 7, TYPED), (2, 8, TYPED)]), "framework_op_stats", ""),
 }
 
