@@ -3,4 +3,5 @@
 # ci_hash_order.sh PYTHON BUILD: what hash order decides in XProf is excused, and nothing else; some seconds.
 set -eu
 timeout 60 "$1" "$(dirname "$0")/trace_excuses.py"
-exec timeout 300 "$1" "$(dirname "$0")/hash_order_cases.py" --build "$2"
+timeout 300 "$1" "$(dirname "$0")/hash_order_cases.py" --build "$2"
+exec timeout 300 "$1" "$(dirname "$0")/op_twice_cases.py" --build "$2"

@@ -9,6 +9,7 @@ that tie in every column a sort uses (with their ranks and running totals inside
 allocations stands for a row of the memory profile.  Numbers agree within 1e-9 of their size.  All else must be the same,
 including the types of cells, columns and properties.
 """
+import collections
 import gzip
 import json
 import math
@@ -215,6 +216,21 @@ def compare(tool, expected, got, limit=20):
 
 def size(x):
     return f"{len(x)} bytes that are no JSON" if isinstance(x, bytes) else "JSON"
+
+
+def apart(a, b):
+    """How many values only one of two parsed answers has, whatever row or child they are in."""
+    def values(x, path=""):
+        if isinstance(x, dict):
+            for k, v in x.items():
+                yield from values(v, f"{path}.{k}")
+        elif isinstance(x, list):
+            for i, v in enumerate(x):
+                yield from values(v, f"{path}[{i if path.endswith('.c') else ''}]")
+        else:
+            yield path, f"{x:.9g}" if is_number(x) else x
+    one, other = (collections.Counter(values(x)) for x in (a, b))
+    return ((one - other) + (other - one)).total()
 
 
 def signature(tool, lines):

@@ -3,16 +3,22 @@
 
 program_id_choices(space)    entries of "/host:metadata" that are given one program's id, of which XProf keeps one
 resolutions(paths, folder)   the same profiles with one entry kept, each way: there XProf has no choice left
+op_choices(spaces)           device ops of one program and one name, of which XProf takes the words of one
+in_order(...)                the same profiles, where only one of them has a word: there XProf has no choice left
 framework_types(spaces)      framework ops whose device ops give several types, of which XProf takes one
 """
+import collections
 import itertools
 import os
 import re
+
+from google.protobuf.message import DecodeError
 
 from protos import pb
 
 METADATA, TPU = "/host:metadata", "/device:TPU:"
 SPARSE_CORE = re.compile(r"/device:TPU:[0-9]+ SparseCore ([A-Za-z]+ )?[0-9]+")    # its ops are only children of others
+OP_LINES = ("XLA Ops", "Framework Ops", "Sparse Core Ops")
 HLO_STATS = ("Hlo Proto", "HLO Proto")
 MOST_RESOLUTIONS = 16
 PROGRAM = re.compile(r".*\(([0-9]+)\)", re.ASCII)       # utils/xplane_hlo_fixer.cc; the dot is not a newline
@@ -39,31 +45,159 @@ def program_id_choices(space):
     return out
 
 
-def resolutions(paths, folder):
-    """Lists of files like `paths`, one for each way to choose; none where there is no choice, or too many ways."""
+def read(paths):
+    """The profiles; none where one cannot be read."""
     spaces = []
     for p in paths:
         with open(p, "rb") as f:
-            spaces.append(pb.XSpace.FromString(f.read()))
+            try:
+                spaces.append(pb.XSpace.FromString(f.read()))
+            except DecodeError:
+                return []
+    return spaces
+
+
+def write(paths, spaces, top):
+    """Files of `top` with the names of `paths`."""
+    os.makedirs(top, exist_ok=True)
+    files = [os.path.join(top, os.path.basename(p)) for p in paths]
+    for to, space in zip(files, spaces):
+        with open(to, "wb") as f:
+            f.write(space.SerializeToString())
+    return files
+
+
+def resolutions(paths, folder):
+    """Lists of files like `paths`, one for each way to choose; none where there is no choice, or too many ways."""
+    spaces = read(paths)
     choices = [(n, plane, keys) for n, s in enumerate(spaces) for plane, keys in program_id_choices(s)]
     ways = list(itertools.islice(itertools.product(*(keys for _, _, keys in choices)), MOST_RESOLUTIONS + 1))
     if not choices or len(ways) > MOST_RESOLUTIONS:
         return
     for number, kept in enumerate(ways):
-        top = os.path.join(folder, str(number))
-        os.makedirs(top)
-        files = []
-        for n, (path, space) in enumerate(zip(paths, spaces)):
-            copy = pb.XSpace()
-            copy.CopyFrom(space)
-            for (host, plane, keys), keep in zip(choices, kept):
-                for key in keys if host == n else ():
-                    if key != keep:
-                        del copy.planes[plane].event_metadata[key]
-            files.append(os.path.join(top, os.path.basename(path)))
-            with open(files[-1], "wb") as f:
-                f.write(copy.SerializeToString())
-        yield files
+        copies = [copied(s) for s in spaces]
+        for (host, plane, keys), keep in zip(choices, kept):
+            for key in keys:
+                if key != keep:
+                    del copies[host].planes[plane].event_metadata[key]
+        yield write(paths, copies, os.path.join(folder, str(number)))
+
+
+def copied(space):
+    out = pb.XSpace()
+    out.CopyFrom(space)
+    return out
+
+
+# ---- device ops ----
+
+def tensor_cores(space):
+    """[(index, plane)]"""
+    return [(i, p) for i, p in enumerate(space.planes) if p.name.startswith(TPU) and not SPARSE_CORE.fullmatch(p.name)]
+
+
+def device_entries(plane):
+    """{key: (program id, symbol, op name, stats)} of the metadata of a plane's ops; XProf keeps those with a program and a symbol, not 0."""
+    names = {k: m.name for k, m in plane.stat_metadata.items()}
+    used = {e.metadata_id for line in plane.lines if line.name in OP_LINES for e in line.events}
+    out = {}
+    for key in sorted(used & set(plane.event_metadata)):
+        m, stats = plane.event_metadata[key], {}
+        for s in m.stats:
+            value = getattr(s, s.WhichOneof("value") or "int64_value")
+            stats[names.get(s.metadata_id)] = names.get(value, "") if s.WhichOneof("value") == "ref_value" else value
+        if "program_id" in stats and stats.get("symbol_id"):
+            out[key] = stats["program_id"], stats["symbol_id"], m.display_name or m.name, stats
+    return out
+
+
+# What an op says of itself; what XProf takes is, word by word, that of the first which has it.
+WORDS = (("hlo_category",), ("tf_op",), ("deduplicated_name",), ("source", "source_stack"), ("long name",), ("children",))
+EMPTY_IS_NONE = ("hlo_category", "tf_op", "deduplicated_name")
+
+
+def words(entry, stats):
+    """{index in WORDS: text or ids} of what an entry has."""
+    said = {**stats, "long name": entry.name if entry.display_name else None, "children": tuple(entry.child_id) or None}
+    out = {}
+    for i, names in enumerate(WORDS):
+        values = tuple(said.get(n) or (None if n in EMPTY_IS_NONE else said.get(n)) for n in names)
+        if values != (None,) * len(names):
+            out[i] = values
+    return out
+
+
+def op_choices(spaces):
+    """[(index of the profile, of the plane, [key of each entry])]: device ops of one program with one name and other words.  They become
+    one, with the words of that which comes first in the order of a hash table of symbols; the first plane that has the op decides."""
+    seen, out = set(), []
+    for n, space in enumerate(spaces):
+        for i, plane in tensor_cores(space):
+            entries, by_name, symbols = device_entries(plane), {}, collections.Counter()
+            for key, (program, symbol, name, _) in entries.items():
+                by_name.setdefault((program, name), []).append(key)
+                symbols[program, symbol] += 1
+            for op, keys in by_name.items():
+                said = [words(plane.event_metadata[k], entries[k][3]) for k in keys]
+                alone = all(symbols[entries[k][:2]] == 1 for k in keys)     # else the first event of the symbol decides
+                several = any(len({w[word] for w in said if word in w}) > 1 for word in range(len(WORDS)))
+                if op not in seen and alone and several:
+                    out.append((n, i, keys))
+            seen |= set(by_name)
+    return out
+
+
+def orders(keys):
+    """In which order XProf may meet the entries; of many, which is first."""
+    return [list(o) for o in itertools.permutations(keys)] if len(keys) <= 3 else [[k] + [x for x in keys if x != k] for k in keys]
+
+
+def closest(choices, distance):
+    """The order of each choice's entries with the least distance(orders), sought one choice after the other."""
+    best = [keys for *_, keys in choices]
+    least = distance(best)
+    for i, (*_, keys) in enumerate(choices):
+        for order in orders(keys):
+            tried = best[:i] + [order] + best[i + 1:]
+            d = distance(tried) if least and order != best[i] else least
+            if d < least:
+                best, least = tried, d
+    return best
+
+
+def in_order(paths, spaces, choices, chosen, top):
+    """Files like `paths` in which of each choice's entries only the first in the order of `chosen` that has a word keeps it."""
+    copies = [copied(s) for s in spaces]
+    for (host, plane, _), keys in zip(choices, chosen):
+        silence(copies[host].planes[plane], keys)
+    return write(paths, copies, top)
+
+
+def silence(plane, keys):
+    """Takes words from entries that one before has.  An entry's category also says whether its events count as work: they keep it as a
+    stat of their own, which says that of an entry without category, and is no word."""
+    names, entries, had = {k: m.name for k, m in plane.stat_metadata.items()}, device_entries(plane), set()
+    for key in keys:
+        m = plane.event_metadata[key]
+        has = set(words(m, entries[key][3]))
+        gone = {name for i in has & had for name in WORDS[i]}
+        had |= has
+        if "hlo_category" in gone:
+            give_category(plane, key, [s for s in m.stats if names.get(s.metadata_id) == "hlo_category"])
+        kept = [s for s in m.stats if names.get(s.metadata_id) not in gone]
+        del m.stats[:]
+        m.stats.extend(kept)
+        if "long name" in gone:
+            m.name, m.display_name = m.display_name, ""
+        if "children" in gone:
+            del m.child_id[:]
+
+
+def give_category(plane, key, stats):
+    for event in (e for line in plane.lines for e in line.events if e.metadata_id == key):
+        kept = [s for s in event.stats if s.metadata_id != stats[0].metadata_id]
+        del event.stats[:]
+        event.stats.extend(kept + stats)
 
 
 # ---- types of framework ops ----
@@ -83,25 +217,11 @@ def parse_op(full_name):
     return (full_name, "") if kind else (name, derived)
 
 
-def tensor_cores(space):
-    """[(index, plane)]"""
-    return [(i, p) for i, p in enumerate(space.planes) if p.name.startswith(TPU) and not SPARSE_CORE.fullmatch(p.name)]
-
-
 def device_ops(plane):
-    """{(program id, op name): provenances} of a TPU plane; XProf keeps ops that have a program and a symbol, not 0."""
-    names = {k: m.name for k, m in plane.stat_metadata.items()}
-    used = {e.metadata_id for line in plane.lines for e in line.events}
+    """{(program id, op name): provenances} of a TPU plane."""
     out = {}
-    for key in used & set(plane.event_metadata):
-        m, stats = plane.event_metadata[key], {}
-        for s in m.stats:
-            value = getattr(s, s.WhichOneof("value") or "int64_value")
-            stats[names.get(s.metadata_id)] = names.get(value, "") if s.WhichOneof("value") == "ref_value" else value
-        if "program_id" not in stats or not stats.get("symbol_id"):
-            continue
-        op = stats["program_id"], m.display_name or m.name
-        out.setdefault(op, set()).add(str(stats.get("tf_op", "")))
+    for program, _, name, stats in device_entries(plane).values():
+        out.setdefault((program, name), set()).add(str(stats.get("tf_op", "")))
     return out
 
 
