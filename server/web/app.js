@@ -131,11 +131,11 @@ function choose(at) {
   return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
 }
 
-// Whom to ask for a tool that answers for one host at a time: the chosen host, or else the first, which the address and
+// Whom to ask for a tool that answers for one host at a time: the chosen host, or else PRESET, which the address and
 // the choice in the head then name.  Of a session of one host nobody needs to choose.
-function oneHost(session, chosen) {
+function oneHost(session, chosen, preset) {
   if (chosen.length === 1 || (!chosen.length && session.hosts.length < 2)) return chosen;
-  const host = chosen[0] || session.hosts[0].name;
+  const host = chosen[0] || preset;
   router.update({host});
   document.getElementById('host-choice').value = host;
   return [host];
@@ -201,7 +201,7 @@ async function draw() {
       params: at.params,
       hosts: at.params.getAll('host'),
       update: router.update,
-      oneHost: () => oneHost(session, at.params.getAll('host')),
+      oneHost: (preset = session.hosts[0].name) => oneHost(session, at.params.getAll('host'), preset),
       // One tool's answer; its warnings go to the head of the page.
       load: async (tool, options, hosts) => {
         const answer =

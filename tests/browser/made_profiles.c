@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes profiles of kinds that no real one among ours is of, as the unit tests make them, below
-// the log directory that it is given: of a model server, with hardware counters, of several slices,
-// and runs of a program whose fusion takes longer from the eighth on.
+// the log directory that it is given: of a model server, with hardware counters, of two hosts of
+// which only the second has threads, of several slices, and runs of a program whose fusion takes
+// longer from the eighth on.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,11 +81,14 @@ int main(int argc, char **argv) {
         return 2;
     }
     struct xpl_buf serving = serving_batches(40, 8, "m"), runs = serving_runs(100, "n"),
-                   counters = counters_fixture(), slices = megascale_fixture(2, true),
+                   counters = counters_fixture(), without = counters_fixture(),
+                   with = serving_runs(10, "n"), slices = megascale_fixture(2, true),
                    slice = megascale_fixture(1, true);
     bool ok = write_host(argv[1], "made", "serving", "host", &serving);
     ok = write_host(argv[1], "made", "serving_runs", "host", &runs) && ok;
     ok = write_host(argv[1], "made", "counters", "host", &counters) && ok;
+    ok = write_host(argv[1], "made", "halves", "host-0", &without) && ok;
+    ok = write_host(argv[1], "made", "halves", "host-1", &with) && ok;
     ok = write_host(argv[1], "made", "slices", "host-0", &slices) && ok;
     ok = write_host(argv[1], "made", "slices", "host-1", &slice) && ok;
     for (int i = 0; i < RUNS; i++)

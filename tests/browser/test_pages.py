@@ -677,6 +677,21 @@ def memory_untold(tab):
 memory_untold.allow = ["Failed to load resource"]
 
 
+def memory_of_another_host(tab):
+    """Where the first host has no threads of the host, the first that has them is shown; who chooses is obeyed."""
+    tab.session("made/halves", "memory")
+    assert tab.params()["host"] == "host-1" == tab.page.input_value("#host-choice"), tab.hash()
+    assert "No memory" not in tab.page.inner_text("main"), tab.page.inner_text("main")
+    tab.page.select_option("#host-choice", "host-0")
+    wait_until("what is chosen", lambda: "of host-0 has no threads" in tab.page.inner_text("main"))
+    tab.answer("memory_profile", lambda q: (409, {"error": {"code": "FAILED_PRECONDITION", "message": "h has no plane /host:CPU"}}))
+    tab.session("made/halves", "memory")
+    assert "of each of 2 hosts has no threads" in tab.page.inner_text(".empty") and "host" not in tab.params()
+
+
+memory_of_another_host.allow = ["Failed to load resource"]
+
+
 def input_page(tab):
     tab.session(TF, "input")
     assert "input-bound" in tab.page.inner_text(".verdict")
@@ -1173,6 +1188,7 @@ TESTS = [
     peaks_of_a_cpu,
     memory_page,
     memory_untold,
+    memory_of_another_host,
     input_page,
     hosts_choice,
     one_host_at_a_time,

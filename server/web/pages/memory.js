@@ -9,6 +9,7 @@ import {levels, byteTicks, parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
 
 const SHOWN = 8;  // ops of the picture
+const MOST_ASKED = 32;  // hosts of which one is searched that has memory
 const HOW_TO_RECORD =
     'Capture again with the host tracer at level 2, its default: xplanectl capture --host-tracer 2, or host_tracer_level of jax.profiler.ProfileOptions and tf.profiler.experimental.ProfilerOptions.';
 const num = (x) => Number(x) || 0;
@@ -103,17 +104,27 @@ function peakTable(ctx, a, csv, side) {
   });
 }
 
+// {data, host} of the chosen host, or else of the first that has threads of the host, where allocators report; data is
+// null where none has: the tool has no answer then, as XProf has none, and of a page that is no error.
+async function ask(ctx) {
+  const hosts = ctx.hosts.length ? ctx.oneHost() : ctx.session.hosts.slice(0, MOST_ASKED).map((x) => x.name);
+  for (const host of hosts) {
+    try {
+      const data = await ctx.load('memory_profile', {}, [host]);
+      ctx.oneHost(host);
+      return {data, host};
+    } catch (e) {
+      if (e.code !== 'FAILED_PRECONDITION' || !e.message.includes('has no plane /host:CPU')) throw e;
+    }
+  }
+  return {data: null, host: hosts.length > 1 ? `each of ${hosts.length} hosts` : hosts[0]};
+}
+
 export default {
   title: 'Memory',
   tool: 'memory_profile',
   async render(ctx) {
-    const hosts = ctx.oneHost(), host = hosts[0] || ctx.session.hosts[0]?.name || '';
-    let untold = false;
-    const data = await ctx.load('memory_profile', {}, hosts).catch((e) => {
-      if (e.code !== 'FAILED_PRECONDITION' || !e.message.includes('has no plane /host:CPU')) throw e;
-      untold = true;  // the tool has no answer, as XProf has none; of a page that is no error
-      return null;
-    });
+    const {data, host} = await ask(ctx);
     const per = (data && data.memoryProfilePerAllocator) || {};
     const ids = (data && data.memoryIds && data.memoryIds.length ? data.memoryIds : Object.keys(per))
                     .filter((id) => per[id]);
@@ -125,7 +136,7 @@ export default {
         ids.map((id) => h('option', {value: id}, id)));
     ctx.root.append(h('div', {class: 'title'}, h('h1', {}, 'Memory'), ids.length > 1 ? select : '',
         ctx.session.hosts.length > 1 ? h('span', {class: 'muted'}, host) : ''));
-    if (untold) {
+    if (!data) {
       ctx.root.append(empty('No memory in this profile', `The profile of ${host} has no threads of the host (plane /host:CPU), where allocators report.`, HOW_TO_RECORD));
       return;
     }
