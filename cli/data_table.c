@@ -17,6 +17,7 @@ struct printer {
     struct xpl_arena arena;
     size_t n_tables;
     bool failed;
+    bool first; // nothing but the first table that has columns
 };
 
 static const json_t *value_of(const json_t *row, size_t column) {
@@ -73,6 +74,8 @@ static enum column_unit share_of(const char *id, bool of_steps) {
                                             "roofline_efficiency",
                                             "compute_efficiency",
                                             "max_mem_bw_utilization",
+                                            "timeInPercent",
+                                            "selfTimeInPercent",
                                             NULL};
     static const char *const percents[] = {"infeedPercentAverage",
                                            "infeedPercentMin",
@@ -205,13 +208,18 @@ static bool has_column(const json_t *columns, const char *id) {
     return false;
 }
 
+static bool is_of_steps(const json_t *table) {
+    return has_column(json_object_get(table, "cols"), "step") && !json_object_get(table, "whole");
+}
+
 static void print_table(struct printer *p, const json_t *table) {
     const json_t *const columns = json_object_get(table, "cols");
     const json_t *const rows = json_object_get(table, "rows");
     const char *names[MOST_COLUMNS];
     size_t shown[MOST_COLUMNS], n = 0;
     enum column_unit units[MOST_COLUMNS];
-    const bool of_steps = has_column(columns, "step") && !json_object_get(table, "whole");
+    const bool of_steps = is_of_steps(table);
+    if (!json_array_size(columns)) return;
     for (size_t i = 0; i < json_array_size(columns) && n < MOST_COLUMNS; i++) {
         const bool whole = json_object_get(table, "whole"); // a table made here
         if (!whole && json_array_size(rows) && !is_shown(table, i)) continue;
@@ -333,14 +341,16 @@ static json_t *kernel_table(const json_t *devices) {
 static json_t *table_of(json_t *v) {
     if (json_object_get(v, "cols")) return json_incref(v);
     if (json_object_get(v, "podStatsSequence")) return pod_table(v);
-    return json_object_get(v, "devices") ? kernel_table(json_object_get(v, "devices")) : NULL;
+    const json_t *const devices = json_object_get(v, "devices"); // in other answers how many
+    return json_is_array(devices) ? kernel_table(devices) : NULL;
 }
 
 // ---- CSV ----
 
 // The unit at the end of a label, "us" of "Time (us)" and "GFLOP/s" of "Model GFLOP/s", unless the
-// column's id ends in it.
-static xpl_str_t csv_unit(const json_t *column) {
+// column's id ends in it.  Labels of fractions say "%", which is not true of what a cell has.
+static xpl_str_t csv_unit(const json_t *column, bool of_steps) {
+    if (unit_of(column, of_steps) == COLUMN_FRACTION) return XPL_STR("fraction of 1");
     const xpl_str_t label = xpl_str_from(text_member(column, "label")),
                     id = xpl_str_from(text_member(column, "id"));
     const char *const open = strrchr(label.ptr, '('), *const word = strrchr(label.ptr, ' ');
@@ -358,9 +368,11 @@ static xpl_str_t csv_unit(const json_t *column) {
 static void csv_table(struct printer *p, const json_t *table) {
     const json_t *const columns = json_object_get(table, "cols");
     const json_t *const rows = json_object_get(table, "rows");
+    const bool of_steps = is_of_steps(table);
+    if (p->first && (p->n_tables || !json_array_size(columns))) return;
     for (size_t k = 0; k < json_array_size(columns); k++) {
         const json_t *const column = json_array_get(columns, k);
-        const xpl_str_t unit = csv_unit(column);
+        const xpl_str_t unit = csv_unit(column, of_steps);
         xpl_str_t name;
         if (!xpl_arena_printf(&p->arena, &name, unit.len ? "%s (%.*s)" : "%s%.*s",
                               text_member(column, "id"), XPL_STR_FMT(unit)))
@@ -382,9 +394,8 @@ static void csv_table(struct printer *p, const json_t *table) {
 // ---- all tables ----
 
 // Gives `print` the table number `only` of an answer, counted from 1; all of 0.
-static bool each_table(json_t *v, size_t only, FILE *out,
+static bool each_table(json_t *v, size_t only, struct printer p,
                        void (*print)(struct printer *p, const json_t *table)) {
-    struct printer p = {.out = out};
     const bool list = json_is_array(v);
     size_t seen = 0;
     xpl_arena_init(&p.arena, LIMIT);
@@ -399,14 +410,15 @@ static bool each_table(json_t *v, size_t only, FILE *out,
 
 bool xpl_data_table_print(const void *answer, size_t n, FILE *out) {
     json_t *const v = xpl_document_parse(answer, n, NULL);
-    const bool printed = v && each_table(v, 0, out, print_table);
+    const bool printed = v && each_table(v, 0, (struct printer){.out = out}, print_table);
     json_decref(v);
     return printed;
 }
 
 bool xpl_data_table_csv(const void *answer, size_t n, size_t only, FILE *out) {
     json_t *const v = xpl_document_parse(answer, n, NULL);
-    const bool printed = v && each_table(v, only, out, csv_table);
+    const bool printed =
+        v && each_table(v, only, (struct printer){.out = out, .first = !only}, csv_table);
     json_decref(v);
     return printed;
 }

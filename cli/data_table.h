@@ -9,11 +9,13 @@
 
 // Prints every DataTable of an answer, one below the other, the steps of pod_viewer as one, and the
 // units of kernel_utilization.
-// Columns in which no row says anything (0, "", false) are left out, and so is HTML around a text.
+// Columns in which no row says anything (0, "", false) are left out, and so are tables without
+// columns and HTML around a text.
 // False, with nothing printed: the answer is no JSON or has no tables, or memory ran out.
 bool xpl_data_table_print(const void *answer, size_t n, FILE *out);
-// Writes the table number `only` of an answer, counted from 1, as CSV: all columns, by their ids,
-// with the units that their labels have.  False, with nothing written: there is none.
+// Writes the table number `only` of an answer, counted from 1, or of 0 the first that has columns,
+// as CSV: all columns, by their ids, with the units of their cells.  False, with nothing written:
+// there is none.
 bool xpl_data_table_csv(const void *answer, size_t n, size_t only, FILE *out);
 
 #endif

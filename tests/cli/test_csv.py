@@ -154,6 +154,16 @@ class Csv(Case):
         self.assertIn("total_duration_us", head)
         kernels = json.loads(self.ask("analyze", "kernel_stats", GPU)[1])["rows"]
         self.equal(rows, [[c.get("v") for c in r["c"]] for r in kernels], "kernel_stats")
+        # A cell of 1 that is all is no percent, whatever the label says.
+        head, rows = self.read("analyze", "overview_page", FOUR)
+        self.assertEqual(head[:2], ["selfTimePercent (fraction of 1)", "cumulativeTimePercent (fraction of 1)"])
+        self.assertLessEqual(max(float(r[1]) for r in rows), 1.000001)
+        self.assertIn("device_total_self_time_percent (fraction of 1)", self.read("analyze", "framework_op_stats", FOUR)[0])
+        self.assertIn("total_self_time_percent (fraction of 1)", self.read("analyze", "roofline_model", FOUR)[0])
+        self.assertIn("total_self_time_percent", self.read("analyze", "hlo_stats", FOUR)[0])  # 100 is all
+        # Behind tables without columns: the first that has some.
+        head, rows = self.read("analyze", "input_pipeline_analyzer", FOUR)
+        self.assertEqual((head[0], len(rows)), ("stepnum", 18))
         head, rows = self.read("analyze", "pod_viewer", FOUR)
         self.assertEqual((head[:5], len(rows)), (["step", "core", "host", "bottleneck", "duration_us"], 80))
         head, rows = self.read("analyze", "collectives", CPU / "jax_8dev_shardmap")
@@ -177,6 +187,8 @@ class Csv(Case):
         file.unlink()
         for words, status, text in ((["analyze", "launches", GPU, "--format", "csv", "--section", "9"], 1, "no table of that number"),
                                     (["analyze", "op_profile", FOUR, "--format", "csv"], 1, "the answer has no tables"),
+                                    (["analyze", "findings", FOUR, "--format", "csv"], 1, "the answer has no tables"),
+                                    (["analyze", "findings", FOUR, "--format", "table"], 1, "--format table: the answer has no tables"),
                                     (["analyze", "launches", GPU, "--format", "csv", "--section", "x"], 2, "--section of analyze is N, not x"),
                                     (["compare", FOUR, FOUR, "--format", "csv", "--section", "step"], 2, 'did you mean "steps"?'),
                                     (["compare", FOUR, FOUR, "--section", "steps"], 2, "with --format csv"),
