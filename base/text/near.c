@@ -63,6 +63,17 @@ static bool begins(xpl_str_t name, xpl_str_t with) {
     return true;
 }
 
+// The same of what is behind the last slash of `name`, where `given` has none: people leave out the
+// directory that a session's name begins with.  Unless it is just that, it counts as a letter more.
+static unsigned distance_of_end(xpl_str_t given, xpl_str_t name, unsigned max) {
+    size_t at = name.len;
+    while (at && name.ptr[at - 1] != '/')
+        at--;
+    if (!at || !given.len || memchr(given.ptr, '/', given.len)) return FAR;
+    const unsigned d = distance(given, (xpl_str_t){name.ptr + at, name.len - at}, max);
+    return d ? least(d + 1, FAR) : 0;
+}
+
 struct xpl_near xpl_near_begin(xpl_str_t given) {
     return (struct xpl_near){.given = given, .distance = FAR};
 }
@@ -70,7 +81,7 @@ struct xpl_near xpl_near_begin(xpl_str_t given) {
 void xpl_near_add(struct xpl_near *n, xpl_str_t name) {
     const unsigned max = max_distance(n->given.len);
     if (name.len == 0 || name.len > XPL_NEAR_TEXT - sizeof "; did you mean \"--\"?") return;
-    unsigned d = distance(n->given, name, max);
+    unsigned d = least(distance(n->given, name, max), distance_of_end(n->given, name, max));
     // What merely begins so is never better than what was mistyped.
     if (d == FAR && begins(name, n->given)) d = max + 1;
     if (d >= n->distance) return;

@@ -3,7 +3,8 @@
 //
 // Names are compared without case.  A name is near when few letters are wrong, missing, too many or
 // swapped with their neighbour (one of three to five letters, two of up to eight, else three), or
-// when it begins with what was given (three letters or more).
+// when it begins with what was given (three letters or more).  What was given without a slash is
+// also compared with what is behind the last slash of a name.
 //
 //     struct xpl_near near = xpl_near_begin(given);
 //     for (...) xpl_near_add(&near, names[i]);

@@ -870,6 +870,7 @@ def deep_links(tab):
     assert "no page" in tab.page.inner_text(".problem") and not tab.page.query_selector(".problem a.meant")
     for session, page, query, near in (
         (GPU[:-1], "kernels", "", GPU),
+        (GPU.rsplit("/", 1)[1], "kernels", "", GPU),  # without its directory
         (GPU, "kernel", "", "kernels"),
         (GPU, "tool:kernel_stat", "", "kernel_stats"),
         (HOSTS, "overview", "host=host-1.cluster.loca", "host-1.cluster.local"),
@@ -892,6 +893,9 @@ def deep_links(tab):
         ("over", ["overview_page", "ovre"], "ovre"),
         ("x" * 80 + "_run_a1", many, many[2]),
         ("ab", ["abc"], ""),
+        ("run03", ["nightly/run03", "run02"], "nightly/run03"),
+        ("run04", ["nightly/run03", "run02"], "run02"),
+        ("x/run03", ["nightly/run03"], ""),
         ("elsewhere", ["sessions", "captures"], ""),
     ):
         said = tab.page.evaluate(

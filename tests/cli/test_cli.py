@@ -410,11 +410,13 @@ class Words(Case):
                       self.says(2, "capture", "127.0.0.1:1", "--durtion", "5s"))
         self.assertNotIn("did you mean", self.says(2, "frobnicate"))
         shutil.copytree(PROFILE.parent, self.logdir / "plugins" / "profile" / "my_run")
+        shutil.copytree(PROFILE.parent, self.logdir / "cpu" / "plugins" / "profile" / "own_run")
         self.daemon()
         self.assertIn('no session "my_rnu"; did you mean "my_run"?',
                       self.says(1, "tool", "overview_page", "my_rnu"))
         for command in ("hosts", "summary", "tools"):
             self.assertIn('did you mean "my_run"?', self.says(1, command, "my_rnu"))
+        self.assertIn('did you mean "cpu/own_run"?', self.says(1, "hosts", "own_run"))
         self.assertIn('has no host "mv"', self.says(1, "tool", "op_profile", "my_run", "--host",
                                                      "mv"))
         self.assertIn('unknown tool "overview"; did you mean "overview_page"?',

@@ -32,6 +32,14 @@ function distance(given, name, most) {
   return d > most ? Infinity : d;
 }
 
+// The same of what is behind the last slash of NAME, where GIVEN has none: people leave out the directory that a
+// session's name begins with.  Unless it is just that, it counts as a letter more.
+function distanceOfEnd(given, name, most) {
+  const at = name.lastIndexOf('/');
+  const d = at < 0 || !given || given.includes('/') ? Infinity : distance(given, name.slice(at + 1), most);
+  return d ? d + 1 : 0;
+}
+
 // The nearest of NAMES to one that is not among them; '' when none is near.
 export function near(given, names) {
   const name = given.toLowerCase();
@@ -39,7 +47,7 @@ export function near(given, names) {
   let best = '', least = Infinity;
   for (const n of names) {
     const other = n.toLowerCase();
-    let d = distance(name, other, most);
+    let d = Math.min(distance(name, other, most), distanceOfEnd(name, other, most));
     // What merely begins so is never better than what was mistyped.
     if (d === Infinity && name.length >= PREFIX && other.startsWith(name)) d = most + 1;
     if (d < least) [best, least] = [n, d];

@@ -33,6 +33,21 @@ static void check_near(void) {
     check_name("tool", "tool");
 }
 
+// Of names with directories the end is near, too; the whole name is nearer.
+static void check_directories(void) {
+    static const char *const runs = "cpu/train_a|cpu/train_b|nightly/2026/run01|run02";
+    char hint[XPL_NEAR_TEXT];
+    CHECK_STR(xpl_near_of("train_b", runs, hint), "; did you mean \"cpu/train_b\"?");
+    CHECK_STR(xpl_near_of("tarin_b", runs, hint), "; did you mean \"cpu/train_b\"?");
+    CHECK_STR(xpl_near_of("RUN01", runs, hint), "; did you mean \"nightly/2026/run01\"?");
+    CHECK_STR(xpl_near_of("run03", runs, hint), "; did you mean \"run02\"?");
+    CHECK_STR(xpl_near_of("gpu/train_b", runs, hint), "; did you mean \"cpu/train_b\"?");
+    CHECK_STR(xpl_near_of("ab/train_b", runs, hint), "; did you mean \"cpu/train_b\"?");
+    CHECK_STR(xpl_near_of("elsewhere/train_b", runs, hint), ""); // a directory that is none
+    CHECK_STR(xpl_near_of("rain", runs, hint), "");
+    CHECK_STR(xpl_near_of("", "a/|/", hint), "");
+}
+
 static void check_far(void) {
     check_name("", NULL);
     check_name("ax", NULL); // two letters: anything would be near
@@ -79,6 +94,7 @@ static void check_long(void) {
 
 int main(void) {
     check_near();
+    check_directories();
     check_far();
     check_long();
     return 0;
