@@ -53,7 +53,7 @@ def exports_name_units(tab):
 
 def words_of_the_device(tab):
     """An AMD GPU has no TensorCores, a CPU is none of XProf's CPU_ONLY, a decimal number is not "Hex"."""
-    for session, page in ((GPU, "kernels"), (GPU, "ops"), (GPU, "overview"), (HOSTS, "overview")):
+    for session, page in ((GPU, "kernels"), (GPU, "ops"), (GPU, "overview"), (HOSTS, "overview"), (HOSTS, "op_profile")):
         tab.session(session, page)
         tab.page.wait_for_selector("main h2, table.data")
         text = tab.page.inner_text("main")

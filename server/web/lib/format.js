@@ -99,6 +99,9 @@ export function cut(text, n) {
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? n - 1 : n);
 }
 
+// The device as people call it, in a text of XProf's.
+export const device = (text) => text.replaceAll('CPU_ONLY', 'CPU');
+
 // A C++ name without the arguments of its templates: "f<…>(int)".  An operator's < is none.
 export function folded(text) {
   let out = '', depth = 0;

@@ -166,7 +166,7 @@ export default {
           onchange: (e) => ctx.update({idle: e.target.checked ? '1' : '', node: ''}, true)
         }),
             ' Idle time'),
-        h('span', {class: 'muted'}, data && data.deviceType ? data.deviceType : '')));
+        h('span', {class: 'muted'}, data && data.deviceType ? format.device(data.deviceType) : '')));
     const root = raw ? tree(raw) : null;
     if (!root || !root.children.length) {
       ctx.root.append(empty('No op times in this profile',

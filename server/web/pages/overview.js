@@ -127,7 +127,7 @@ const OURS = [
 
 function tip(ctx, link) {
   const {text, href} = plain(link);
-  const words = text.replaceAll('CPU_ONLY', 'CPU');
+  const words = format.device(text);
   const own = OURS.find(([re]) => re.test(words));
   if (own)
     return h('li', {}, h('a', {href: router.link(ctx.session.name, own[1], {host: ctx.hosts})}, words));
