@@ -49,6 +49,9 @@ const COVERED = new Set([
   'op_list', 'hlo_modules', 'run_summary', 'iree_run_summary', 'inference_profile'
 ]);
 
+// What sessions of a kind that has no overview show in its place: the page of this tool.
+const INSTEAD = 'iree_explain';
+
 const top = document.getElementById('top');
 const nav = document.getElementById('nav');
 const main = document.getElementById('main');
@@ -189,6 +192,11 @@ async function draw() {
       drawNav(at, tools);
     }
     if (!page) throw noPage(at, tools);
+    const names = tools.map((t) => t.name);
+    if (page === overview && !names.includes(overview.tool) && names.includes(INSTEAD)) {
+      location.replace(router.link(at.session, `tool:${INSTEAD}`, {host: at.params.getAll('host')}));
+      return;
+    }
     const body = h('div', {class: `page page-${at.page.replace(/[^a-z_]/g, '-')}`});
     const noteBox = h('div', {class: 'notes'});
     const given = {

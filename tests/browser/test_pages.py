@@ -492,6 +492,24 @@ def compare_bundles(tab):
         assert sum(o["op"] in row and o["shape"] in row and o["category"] in row for row in ops) == 1, (o, ops)
 
 
+def bundles_have_pages(tab):
+    """A bundle of IREE has no overview: wherever its name leads to, its report is shown."""
+    tab.open("compare?a=iree/task&b=iree/vk")
+    tab.page.click("section[aria-label='Runs of A'] .chosen a")
+    for step in ("from a comparison", "from the list", "its own link"):
+        tab.page.wait_for_selector("h1 >> text=iree explain")
+        assert tab.page.locator(".problem").count() == 0 and "mlp_dispatch_0" in tab.page.inner_text("main pre"), step
+        assert tab.page.inner_text("#nav [aria-current=page]") == "iree explain", step
+        tab.open("sessions")
+        tab.page.click("a:text-is('iree/task')" if step == "from a comparison" else "a[aria-label='Report of iree/task']")
+    tab.page.wait_for_selector("h1 >> text=iree explain")
+    tab.page.go_back()  # not back to where it came from by itself
+    tab.page.wait_for_selector("h1 >> text=Sessions")
+    tab.session("iree/vk", "kernels")  # and no part that says what it has not
+    tab.page.wait_for_selector("table.data")
+    assert "does not work" not in tab.page.inner_text("main") and tab.page.locator(".launch-queue").count() == 0
+
+
 def launch_queue(tab):
     """The queue over time is that of the tool: numbers of the stream, values by key, another stream."""
     tab.session(GPU, "kernels")
@@ -1185,6 +1203,7 @@ TESTS = [
     kernels_page,
     compare_page,
     compare_bundles,
+    bundles_have_pages,
     launch_queue,
     hlo_ops_page,
     roofline_page,

@@ -88,6 +88,7 @@ export default {
         ['See also', h('a', {href: router.link(ctx.session.name, 'trace', {host: ctx.hosts, q: name[row]})}, 'Trace')]
       ]),
     });
-    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element, launchQueue(ctx));
+    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element,
+        ctx.tools.some((t) => t.name === 'launches') ? launchQueue(ctx) : '');  // bundles of IREE have no launches
   },
 };

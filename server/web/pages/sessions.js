@@ -37,15 +37,10 @@ function state(session) {
   return {name: 'stored', text: STATES.stored};
 }
 
-// Pages show XSpaces; of other kinds the reports are linked as they are.
 function links(session) {
-  const link = (page, text, label) =>
-      h('a', {href: router.link(session.name, page), 'aria-label': `${label} of ${session.name}`}, text);
-  if (session.kind !== 'iree')
-    return [link('trace', 'Trace', 'Trace'), ' ', link('op_profile', 'Op profile', 'Op profile')];
-  const url = api.address('tool', [['session', session.name], ['tool', 'iree_explain'],
-                                   ['host', session.hosts[0]?.name || ''], ['format', 'text']]);
-  return [h('a', {href: url.href, 'aria-label': `Report of ${session.name}`}, 'Report')];
+  const link = (page, text) =>
+      h('a', {href: router.link(session.name, page), 'aria-label': `${text} of ${session.name}`}, text);
+  return [session.kind === 'iree' ? [link('tool:iree_explain', 'Report'), ' '] : '', link('trace', 'Trace'), ' ', link('op_profile', 'Op profile')];
 }
 
 function row(session) {
@@ -54,9 +49,7 @@ function row(session) {
   const errors = session.hosts.filter((x) => x.error).map((x) => `${x.name}: ${x.error}`).concat(
       session.lost.map((x) => `${x.target}: ${x.reason || 'no profile'}`));
   return h('tr', {},
-      h('th', {scope: 'row'}, session.kind === 'iree' ?
-          session.name :
-          h('a', {href: router.link(session.name, 'overview')}, session.name)),
+      h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, session.name)),
       h('td', {}, KINDS[session.kind] || session.kind),
       h('td', {title: format.ago(session.captured_unix_ms)}, format.date(session.captured_unix_ms), ' ',
           h('span', {class: 'muted ago'}, format.ago(session.captured_unix_ms))),
