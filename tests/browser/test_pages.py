@@ -1148,6 +1148,27 @@ def any_other_tool(tab):
     )
 
 
+def lists_are_tables(tab):
+    """Answers that are no tables are shown as those that they are."""
+    rows = lambda: whole_rows(tab, "table.data tbody tr:not(.spacer)")
+    answer = json.loads(fetch(tab.base, f"/api/v1/tool?session={HOSTS}&tool=events")[2])
+    tab.session(HOSTS, "tool:events")
+    tab.page.wait_for_selector("table.data")
+    first = rows()[0].split("\t")
+    assert first[:2] == [answer["rows"][0]["name"], str(answer["rows"][0]["count"])] and first[2] == "5.44 s", first
+    tab.page.click("table.data th:has-text('Count') button")
+    most = max(r["count"] for r in answer["rows"])
+    wait_until("sorted by count", lambda: rows()[0].split("\t")[1] in (str(most), f"{most:,}"))
+    tab.session(HOSTS, "tool:pod_viewer")
+    tab.page.wait_for_selector("table.data")
+    assert "80 rows" in tab.page.inner_text(".datatable") and rows()[0].startswith("0\t1\thost-0.cluster.local\tDevice collective"), rows()[0]
+    tab.session("made/counters", "tool:kernel_utilization")
+    tab.page.wait_for_selector("table.data")
+    assert rows()[0] == "3\tTPU v6 Lite\t1\tMXU\t25.0 %\t1.00 ms", rows()[0]
+    tab.session(HOSTS, "tool:smart_suggestion")
+    assert "Nothing of this in the profile" in tab.page.inner_text(".empty") and tab.page.locator("a[download]").count() == 1
+
+
 def units_of_any_table(tab):
     """Fractions and percentages, times and bytes as people read them; the export names the unit."""
     columns = [("total_time", "Total time (us)", 7908.309), ("stepTimeMs", "Step time", 1500), ("rank", "Rank", 3),
@@ -1228,6 +1249,7 @@ TESTS = [
     empty_states,
     server_page,
     any_other_tool,
+    lists_are_tables,
     units_of_any_table,
     headers_of_the_pages,
     nothing_from_outside,

@@ -10,10 +10,11 @@ const FRACTIONS = new Set([
   'cumulativeTimePercent', 'total_time_in_percentage', 'roofline_efficiency', 'compute_efficiency',
   'max_mem_bw_utilization', 'timeInPercent', 'selfTimeInPercent'
 ]);
-const PERCENTS = new Set(['infeedPercentAverage', 'infeedPercentMin', 'infeedPercentMax', 'occupancy_pct']);
+const PERCENTS = new Set(['infeedPercentAverage', 'infeedPercentMin', 'infeedPercentMax', 'occupancy_pct', 'share_percent']);
 const EITHER = new Set(['total_self_time_percent', 'cumulative_total_self_time_percent']);
 
 const UNITS = {
+  ps: {format: format.ps, name: 'ps'},
   us: {format: format.us, name: 'us'},
   ms: {format: format.ms, name: 'ms'},
   bytes: {format: format.bytes, name: 'bytes'},
@@ -24,6 +25,7 @@ const UNITS = {
 function unitOf({id, label}, ofSteps) {
   if (/\((us|μs)\)/.test(label) || /_us$/.test(id)) return UNITS.us;
   if (/\((in )?ms\)/.test(label) || /TimeMs$/.test(id)) return UNITS.ms;
+  if (/_ps$/.test(id)) return UNITS.ps;
   if (/_bytes$/.test(id)) return UNITS.bytes;
   if (FRACTIONS.has(id)) return UNITS.fraction;
   if (PERCENTS.has(id)) return UNITS.percent;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any tool that answers with tables, as tables.
+// Any tool that answers with tables or lists, as tables.
 
 import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {columns, isTable} from '../lib/gviz.js';
+import {lists} from '../lib/lists.js';
 import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 
 const MOST_TEXT = 1000000;  // characters of a report; the download has all
+
+// A list without anything in it: what the tool tells of was not there.
+const isEmpty = (answer) => Boolean(answer) && Object.values(answer).some((v) => Array.isArray(v) && !v.length);
 
 export function plainTable(table, caption, csv, ctx, key) {
   const cols = withUnits(table.columns).map((c) => ({...c, bar: false, label: c.label.replace(/ \(Hex\)$/, ''), title: c.label}));
@@ -44,13 +48,13 @@ export default {
       text = e.text;
       return null;  // nothing to make tables of
     });
-    const all = Array.isArray(data) ? data : [data];
+    const all = (Array.isArray(data) ? data : [data]).flatMap((t) => (isTable(t) ? [columns(t)] : lists(t)));
     ctx.root.append(h('h1', {}, name.replaceAll('_', ' ')));
     let n = 0;
     all.forEach((t, i) => {
-      if (!isTable(t) || (!t.rows.length && all.length > 1)) return;
+      if (!t.length && all.length > 1) return;
       n++;
-      const table = plainTable(columns(t), `${name}, table ${i + 1}`,
+      const table = plainTable(t, `${name}, table ${i + 1}`,
           `${name}_${ctx.session.name.replace(/[^\w.-]+/g, '_')}${i ? `_${i + 1}` : ''}.csv`, ctx,
           i ? `${i}.` : '');
       ctx.root.append(h('section', {class: 'card flush'}, table.element));
@@ -59,7 +63,7 @@ export default {
       ctx.root.append(
           text ? h('section', {class: 'card scroll-x', role: 'region', tabindex: '0', 'aria-label': `Report ${name}`},
               h('pre', {}, format.cut(text, MOST_TEXT))) :
-                 empty('No table of this tool', 'Its answer can be downloaded as it is.'),
+                 empty(isEmpty(data) ? 'Nothing of this in the profile' : 'No table of this tool', 'Its answer can be downloaded as it is.'),
           h('p', {},
               h('a', {
                 href: api.address('tool', api.toolQuery(ctx.session.name, name, hosts, options)).href,
