@@ -47,13 +47,17 @@ def fetch(base, path, timeout=20):
 
 def make_logdir(top, build):
     """Profiles of tests/data and made ones (made_profiles.c), and one whose session and host carry HTML in their
-    names; bundles of IREE."""
+    names; one of a host with a device and one without; bundles of IREE."""
     shutil.copytree(DATA, top, dirs_exist_ok=True)
     subprocess.run([pathlib.Path(build) / "tests" / "browser" / "made_profiles", top], check=True, timeout=60)
     (top / "iree").mkdir()
     for name in BUNDLES:
         bundle = shutil.copy(DATA.parent / f"{name}-mlp-all.ireeprof", top / f"{name}.ireeprof")
         os.utime(bundle, (1577836800, 1577836800))  # behind the others, which are newer
+    mixed = top / "made" / "plugins" / "profile" / "mixed"
+    mixed.mkdir()
+    shutil.copy(DATA / "accel" / "plugins" / "profile" / "mi300_jax_gemm" / "mi300_jax_gemm.xplane.pb", mixed / "gpu.xplane.pb")
+    shutil.copy(DATA / "cpu" / "plugins" / "profile" / "jax_matmul_nopy" / "vm.xplane.pb", mixed / "cpu.xplane.pb")
     odd = top / "cpu" / "plugins" / "profile" / HOSTILE
     odd.mkdir()
     source = DATA / "cpu" / "plugins" / "profile" / "jax_odd_names" / "vm.xplane.pb"

@@ -262,6 +262,28 @@ def overview_without_steps(tab):
     assert "gfx942" in tab.page.inner_text(".tiles")
 
 
+def overview_steps_of_some(tab):
+    """Steps of a host without a device are shown beside a host that has one and none of them, and not denied."""
+    tab.session("made/mixed", "overview")
+    tab.page.wait_for_selector("#all-steps")
+    text = tab.page.inner_text("main")
+    assert "50 steps: p50" in text and "No steps in this profile" not in text, text
+
+
+def overview_without_ops(tab):
+    """Kernels without ops: the page leads to them.  What is busy with copies does not compute."""
+    tab.session("accel/gpu_multi_worker", "overview")
+    tab.page.click("section[aria-labelledby=top-ops] a:text-is('Kernels')")
+    tab.page.wait_for_selector("h1 >> text=Kernels")
+    tab.page.wait_for_selector("table.data tbody tr:not(.spacer)")
+    tab.session("accel/gpu_multi_worker", "op_profile")
+    assert "Kernels what ran on a GPU" in tab.page.inner_text(".empty")
+    tab.session(TPU, "overview")
+    assert "with ops on the device, also copies and waits" in tab.page.inner_text(".tiles")
+    tab.session(TPU, "memory")  # what the allocator had since the start is the heap alone
+    assert "Peak of the heap since start" in tab.page.inner_text(".tiles")
+
+
 def ops_table(tab):
     tab.session(KERAS, "ops")
     rows = lambda: tab.texts("table.data tbody tr:not(.spacer)")
@@ -1216,6 +1238,8 @@ TESTS = [
     input_verdicts_agree,
     whose_verdict,
     overview_without_steps,
+    overview_steps_of_some,
+    overview_without_ops,
     ops_table,
     ops_scrolls_to_the_end,
     a_table_of_200000_rows,

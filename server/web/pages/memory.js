@@ -159,7 +159,7 @@ export default {
     ctx.root.append(h('dl', {class: 'tiles'},
         tile('Peak in this profile', format.bytes(used),
             capacity ? `${format.fraction(used / capacity)} of ${format.bytes(capacity)}` : ''),
-        tile('Peak since start', format.bytes(num(p.peakBytesUsageLifetime))),
+        tile('Peak of the heap since start', format.bytes(num(p.peakBytesUsageLifetime))),
         tile('Heap at the peak', format.bytes(num(peak.heapAllocatedBytes)),
             `stack ${format.bytes(num(peak.stackReservedBytes))}, free ${
                 format.bytes(num(peak.freeMemoryBytes))}`),

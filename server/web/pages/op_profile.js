@@ -170,7 +170,7 @@ export default {
     const root = raw ? tree(raw) : null;
     if (!root || !root.children.length) {
       ctx.root.append(empty('No op times in this profile',
-          'Device ops need a profile of a device, or a CPU profile with XLA ops. Look at the trace to see what was recorded.'));
+          'It is made of XLA’s ops on a device or a CPU. The trace shows what was recorded, and Kernels what ran on a GPU without them.'));
       return;
     }
     root.name = 'All';

@@ -83,7 +83,7 @@ function tiles(analysis, step, environment) {
     if (a[id] !== undefined && a[id] !== 'unknown' && a[id] !== '') out.push(tile(label, a[id], note));
   };
   if (a.device_duty_cycle_percent && a.device_duty_cycle_percent !== '0.0%')
-    percent('device_duty_cycle_percent', 'Device busy', 'share of the time that the device computes');
+    percent('device_duty_cycle_percent', 'Device busy', 'share of the time with ops on the device, also copies and waits');
   if (a.device_idle_time_percent && a.device_idle_time_percent !== '0.0%')
     percent('device_idle_time_percent', 'Device idle');
   if (a.mxu_utilization_percent && a.mxu_utilization_percent !== '0.0%')
@@ -95,6 +95,12 @@ function tiles(analysis, step, environment) {
   percent(
       'device_tf_op_percent', 'Ops on device', `${a.host_tf_op_percent || ''} on host (counts, not time)`);
   return h('dl', {class: 'tiles'}, out);
+}
+
+// Where to look for what ran without ops that are known.
+function ran(ctx) {
+  const link = (page, text) => h('a', {href: router.link(ctx.session.name, page, {host: ctx.hosts})}, text);
+  return [link('kernels', 'Kernels'), ' and ', link('trace', 'Trace'), ' show what ran.'];
 }
 
 function ops(ctx, analysis) {
@@ -115,7 +121,7 @@ function ops(ctx, analysis) {
       h('tbody', {}, name.values.map(row)));
   return h('section', {class: 'card flush', 'aria-labelledby': 'top-ops'},
       h('h2', {class: 'pad', id: 'top-ops'}, 'Ops that take most time'),
-      analysis.length === 0 ? h('p', {class: 'muted pad'}, 'No device op was recorded.') :
+      analysis.length === 0 ? h('p', {class: 'muted pad'}, 'No op of a framework or of XLA was recorded on a device. ', ran(ctx)) :
                               h('div', {class: 'scroll-x', role: 'region', tabindex: '0', 'aria-label': 'Table of ops'}, table()));
 }
 
@@ -192,13 +198,16 @@ export default {
     const [analysis, step, env, recommendation] = all;
     const warn = diagnostics(all.find((t) => column(t, 'severity')));
     ctx.root.append(h('h1', {}, 'Overview'), first, tiles(analysis, step, env));
+    const none = empty('No steps in this profile',
+        'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.');
+    // Hosts without a device have steps, too, which the step table lacks beside a host that has one.
+    done.then(() => rest.querySelector('#all-steps') && none.remove());
     ctx.root.append(step.length ?
             h('section', {class: 'card', 'aria-labelledby': 'step-time'},
                 h('h2', {id: 'step-time'},
                     Number(env.props.host_count) > 1 ? 'Step time, first host' : 'Step time'),
                 steps(step)) :
-            empty('No steps in this profile',
-                'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.'));
+            none);
     ctx.root.append(rest);
     ctx.root.append(h('div', {class: 'columns'}, h('div', {}, ops(ctx, analysis)),
         h('div', {}, environment(env, ctx.session))));
