@@ -8,6 +8,7 @@
 
 #include "analysis/products/values.h"
 #include "analysis/tools/lib/host_profile.h"
+#include "analysis/tools/lib/spaces.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -219,13 +220,7 @@ struct work {
 static xpl_status_t open_all(struct work *w, struct xpl_error *err) {
     w->spaces = xpl_arena_zalloc(&w->arena, (w->in->n_hosts + 1) * sizeof(struct xpl_xspace *));
     if (!w->spaces) XPL_RETURN_OOM(err, "hosts");
-    for (size_t i = 0; i < w->in->n_hosts; i++) {
-        struct xpl_xspace *space;
-        if (!w->in->hosts[i].products) continue;
-        XPL_TRY(xpl_host_profile_open(w->in, i, &w->arena, &space, err));
-        w->spaces[i] = space;
-    }
-    return XPL_OK;
+    return xpl_spaces_open(w->in, &w->arena, w->spaces, err);
 }
 
 // The host whose profile it is.

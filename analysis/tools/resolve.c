@@ -130,6 +130,7 @@ static xpl_status_t render(const struct xpl_resolving *r, const struct xpl_tool_
                            struct xpl_buf *out, struct xpl_error *err) {
     const struct xpl_tool_input in = {.hosts = list,
                                       .n_hosts = r->n_hosts,
+                                      .by_name = r->by_name,
                                       .turns = r->source.turns,
                                       .options = r->options,
                                       .exec = r->exec,

@@ -95,6 +95,7 @@ struct xpl_tool_turns {
 struct xpl_tool_input {
     const struct xpl_tool_host *hosts; // by name
     size_t n_hosts;
+    bool by_name;                       // hosts were named: none of them may be left out
     const struct xpl_tool_turns *turns; // NULL: all values are there
     const void *options;                // the tool's option struct
     struct xpl_exec *exec;

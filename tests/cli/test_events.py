@@ -157,6 +157,30 @@ class Events(Case):
         self.assertEqual(session["runs"][0]["rows"], answer["runs"][0]["rows"])
         self.assertEqual(self.ask("events", "gpu")[1], table)
 
+    def refused(self, text, *command):
+        status, out, err = self.ask(*command)
+        self.assertEqual((status, out), (1, ""), command)
+        self.assertIn(text, err)
+
+    def test_damaged(self):
+        """A host whose file is damaged is left out with a warning, not when it was asked for; SQL says whose it is."""
+        run = self.logdir / "plugins" / "profile" / "half"
+        run.mkdir(parents=True)
+        shutil.copy(REAL[0], run / "a.xplane.pb")
+        (run / "b.xplane.pb").write_bytes(REAL[0].read_bytes()[:50000])
+        alone = json.loads(self.ask("events", run / "a.xplane.pb", "--json")[1])["runs"][0]["rows"]
+        self.daemon()
+        for name in (run, "half"):
+            status, out, err = self.ask("events", name, "--json")
+            self.assertEqual((status, json.loads(out)["runs"][0]["rows"]), (0, alone), err)
+            self.assertRegex(err, "warning: (half: )?b: truncated or corrupt profile")
+            launches = self.ask("tool", "launches", name)
+            self.assertEqual((launches[0], launches[1]), (0, self.ask("tool", "launches", run / "a.xplane.pb")[1]), launches[2])
+            self.assertIn("b: truncated or corrupt profile", launches[2])
+            self.refused("b.xplane.pb: truncated or corrupt profile", "events", name, "--host", "a", "--host", "b")
+            self.refused("b.xplane.pb: truncated or corrupt profile", "events", name, "--host", "b")
+            self.refused("b.xplane.pb: truncated or corrupt profile", "sql", name, "SELECT count(*) FROM events")
+
     def test_zero(self):
         """0 is what holds without --min-duration, so it needs no unit; of ejKernel it is less than that."""
         for zero in ("0", "0.0", "0us"):

@@ -9,6 +9,7 @@
 #include "analysis/tools/launches/launches.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/lib/host_profile.h"
+#include "analysis/tools/lib/spaces.h"
 #include "analysis/tools/tool.h"
 #include "base/cleanup.h"
 
@@ -188,12 +189,12 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     struct xpl_launch_stats l;
     xpl_arena_init(&arena, in->limit);
     if (!xpl_launches_init(&l, &arena, in->exec)) XPL_RETURN_OOM(err, "launches");
+    const struct xpl_xspace **const spaces = xpl_arena_array(&arena, in->n_hosts, sizeof *spaces);
+    if (!spaces) XPL_RETURN_OOM(err, "launches");
+    XPL_TRY(xpl_spaces_open(in, &arena, spaces, err));
     for (size_t i = 0; i < in->n_hosts; i++) {
-        struct xpl_xspace *space;
-        if (!in->hosts[i].products) continue; // it cannot be read
         struct xpl_error why = {0};
-        XPL_TRY(xpl_host_profile_open(in, i, &arena, &space, err));
-        if (xpl_launches_add(&l, in->hosts[i].name, space, &why) != XPL_OK)
+        if (spaces[i] && xpl_launches_add(&l, in->hosts[i].name, spaces[i], &why) != XPL_OK)
             return xpl_host_profile_failed(in, i, &why, err);
     }
     xpl_buf_putc(out, '[');

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/tools/lib/spaces.h"
+
+#include "analysis/tools/lib/host_profile.h"
+
+static void leave_out(const struct xpl_tool_input *in, size_t i, const struct xpl_error *why) {
+    if (in->warn) in->warn(in->warn_arg, in->hosts[i].name, xpl_str_from(why->msg));
+}
+
+xpl_status_t xpl_spaces_open(const struct xpl_tool_input *in, struct xpl_arena *arena,
+                             const struct xpl_xspace **spaces, struct xpl_error *err) {
+    size_t opened = 0, damaged = SIZE_MAX;
+    struct xpl_error first = {0};
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        struct xpl_xspace *space = NULL;
+        struct xpl_error why = {0};
+        spaces[i] = NULL;
+        if (!in->hosts[i].products) continue; // it cannot be read
+        const xpl_status_t st =
+            xpl_xspace_open(in->hosts[i].profile, arena, in->exec, &space, &why);
+        if (st != XPL_OK && (in->by_name || st != XPL_DATA_LOSS))
+            return xpl_host_profile_failed(in, i, &why, err);
+        if (st != XPL_OK && damaged == SIZE_MAX) damaged = i, first = why;
+        if (st != XPL_OK) leave_out(in, i, &why);
+        if (st == XPL_OK) spaces[i] = space, opened++;
+    }
+    if (opened || damaged == SIZE_MAX) return XPL_OK;
+    return xpl_host_profile_failed(in, damaged, &first, err);
+}
