@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text/regex.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/text/regex_items.h"
 
 enum {
     WORKSPACE = 4000,       // ints of the automaton: some 300 states at once
@@ -84,54 +83,13 @@ static xpl_status_t compile(struct xpl_regex *r, xpl_str_t pattern, struct xpl_e
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: character %zu: %s", r->what, at + 1, why);
 }
 
-// ---- what the automaton does not know ----
-
-// PCRE2 says so when a search comes to it, which depends on the texts, and not where it is.
-struct unknown {
-    xpl_str_t pattern, item; // the first such item; empty: none
-    size_t at;
-    bool is_back; // it refers to what a group matched
-};
-
-static bool refers_back(xpl_str_t item) {
-    if (xpl_str_starts(item, XPL_STR("(?P=")) || xpl_str_starts(item, XPL_STR("\\k"))) return true;
-    if (xpl_str_starts(item, XPL_STR("\\g")))
-        return !xpl_str_starts(item, XPL_STR("\\g<")) &&
-               !xpl_str_starts(item, XPL_STR("\\g'")); // calls
-    return xpl_str_starts(item, XPL_STR("\\")) && item.len > 1 && item.ptr[1] >= '1' &&
-           item.ptr[1] <= '9';
-}
-
-static bool is_unknown(xpl_str_t item) {
-    if (xpl_str_starts(item, XPL_STR("(?(")))
-        return !xpl_str_starts(item, XPL_STR("(?(DEFINE)")) &&
-               !xpl_str_starts(item, XPL_STR("(?(R)")) &&
-               !xpl_str_starts(item, XPL_STR("(?(VERSION"));
-    if (xpl_str_starts(item, XPL_STR("(*"))) // a verb; what is written small is a group
-        return item.len > 2 && !(item.ptr[2] >= 'a' && item.ptr[2] <= 'z') &&
-               !xpl_str_starts(item, XPL_STR("(*F)")) && !xpl_str_starts(item, XPL_STR("(*FAIL)"));
-    return xpl_str_starts(item, XPL_STR("\\K"));
-}
-
-static int on_item(pcre2_callout_enumerate_block *block, void *arg) {
-    struct unknown *const u = arg;
-    const xpl_str_t item = {u->pattern.ptr + block->pattern_position, block->next_item_length};
-    const bool is_back = u->is_back && refers_back(item);
-    if (!item.len || (!is_back && !is_unknown(item))) return 0;
-    u->item = item, u->at = block->pattern_position, u->is_back = is_back;
-    return 1; // no further
-}
-
-static xpl_status_t refuse_unknown(struct xpl_regex *r, xpl_str_t pattern, struct xpl_error *err) {
-    uint32_t back = 0;
-    (void)pcre2_pattern_info(r->code, PCRE2_INFO_BACKREFMAX, &back);
-    struct unknown u = {.pattern = pattern, .is_back = back > 0}; // else \1 is a character
-    (void)pcre2_callout_enumerate(r->code, on_item, &u);
-    if (!u.item.len) return XPL_OK;
+static xpl_status_t refuse_unknown(const struct xpl_regex *r, xpl_str_t pattern,
+                                   struct xpl_error *err) {
+    struct xpl_regex_item item;
+    if (!xpl_regex_item_find(r->code, pattern, &item)) return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: character %zu: %s%.*s is not supported%s",
-                     r->what, u.at + 1, u.is_back ? "the backreference " : "",
-                     (int)(u.item.len < 40 ? u.item.len : 40), u.item.ptr,
-                     u.is_back ? ": it can take forever" : "");
+                     r->what, item.at + 1, item.kind, XPL_STR_FMT(xpl_str_sub(item.text, 0, 40)),
+                     item.why);
 }
 
 xpl_status_t xpl_regex_new(xpl_str_t pattern, const char *what, struct xpl_regex **ret,

@@ -5,10 +5,10 @@
 // A search is done by PCRE2's automaton, which follows all alternatives side by side, from one
 // place of the text after the other: its steps grow with the square of the text's length times that
 // of the expression, and are limited.  It knows no backreferences, no conditions on groups, no
-// verbs and no \K, which are refused when the expression is compiled; assertions and recursion are
-// searches of their own, whose number is limited.  Groups need PCRE2's other matcher, which tries
-// one alternative after the other; its steps are limited, too.  A text that takes more is an error,
-// not a wait.
+// verbs and no \K, which are refused when the expression is compiled, as is recursion: a call of a
+// group before its end, which may never end.  Assertions and other calls are searches of their own,
+// whose number is limited.  Groups need PCRE2's other matcher, which tries one alternative after
+// the other; its steps are limited, too.  A text that takes more is an error, not a wait.
 //
 // A compiled expression belongs to one thread at a time.
 #ifndef XPL_BASE_TEXT_REGEX_H_

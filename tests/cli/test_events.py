@@ -191,6 +191,7 @@ class Events(Case):
                             (["--by-id", "a[b"], "by_id: character 4: missing terminating ]"),
                             (["--match", r"(a)\1"], "match: character 4: the backreference"),
                             (["--by-id", r"a\K"], "by_id: character 2: \\K is not supported"),
+                            (["--match", "j|(?R)a"], "match: character 3: (?R) is not supported"),
                             (["--min-duration", "1"], 'min_duration: character 2 of "1"'),
                             (["--max-events", "-1"], 'max_events: "-1"'),
                             (["--by", "color"], "by"),

@@ -36,6 +36,13 @@ static void searches(void) {
     CHECK(finds("x(*FAIL)|(*atomic:a)", "a"));
     CHECK(finds("(?(DEFINE)(?<x>a))(?&x)\\g<x>", "aa"));
     CHECK(finds("(?(?=a)a|b)", "b"));
+    CHECK(finds("^\\Q(\\)\\K\\E(a)\\\\(?1)$", "(\\)\\Ka\\a"));
+    // Calls of groups that are complete, by all that names them.
+    CHECK(finds("^(a)(?1)(?-1)\\g<1>\\g'-1'$", "aaaaa"));
+    CHECK(finds("^(?i:x)(?i)(?'n'a)(?:b)(?P>n)(?&n)(?-i)$", "xabaa"));
+    CHECK(finds("^(?|(a)|(b(c)))(d){2,3}(?2)(?3)$", "bcddcd"));
+    CHECK(finds("^(?(?=(a))a|b)(?>(?<!x)(c){0})(?1)(?2)$", "aac"));
+    CHECK(finds("(?x) ^ ( a # ) (\n ) (*atomic:b) (?1) $", "aba"));
     CHECK(finds("[\\1]\\\\1", "\1\\1")); // no group, so none is referred to
 }
 
@@ -59,6 +66,23 @@ static void bad_ones(void) {
     refuses("a(?(R1)b|c)(x)", "match: character 2: (?(R1) is not supported");
     refuses("ab\\K", "match: character 3: \\K is not supported");
     refuses("a(*SKIP)b", "match: character 2: (*SKIP) is not supported");
+    refuses("(a|(?R)b)+", "match: character 4: (?R) is not supported: a group can be called");
+    refuses("a\\Q(?R)\\E(?<R>b)(?R)", "match: character 17: (?R) is not supported");
+    refuses("(a\\Q)\\E(?1))", "match: character 8: (?1) is not supported");
+    refuses("a(?0)", "match: character 2: (?0) is not supported");
+    refuses("a\\g<0>?", "match: character 2: \\g<0>? is not supported");
+    refuses("(?:a)(b)(?i:(c(?2)?))", "match: character 15: (?2)? is not supported");
+    refuses("(a(?-1)?)", "match: character 3: (?-1)? is not supported");
+    refuses("(?+1)(a)", "match: character 1: (?+1) is not supported");
+    refuses("(?<n>a|(?&n)b)", "match: character 8: (?&n) is not supported");
+    refuses("(?'n'a|(?P>n)b)", "match: character 8: (?P>n) is not supported");
+    refuses("(?P<n>a|\\g'n'b)", "match: character 9: \\g'n' is not supported");
+    refuses("(?(DEFINE)(?<x>a(?&y)?)(?<y>b(?&x)?))(?&x)", "match: character 17: (?&y)? is not");
+    refuses("(?|(a)|(b))(c(?2))", "match: character 14: (?2) is not supported");
+    refuses("ab(?C1)c", "match: character 3: (?C1) is not supported");
+    refuses("a(?C{x(?C})b", "match: character 2: (?C{x(?C}) is not supported");
+    refuses("a(?*b)", "match: character 2: (?* is not supported");
+    refuses("(*asr:b)", "match: character 1: (*asr: is not supported");
     char *const lengthy = malloc(XPL_REGEX_MAX + 2);
     CHECK(lengthy != NULL);
     memset(lengthy, 'a', XPL_REGEX_MAX + 1);
@@ -68,6 +92,20 @@ static void bad_ones(void) {
     lengthy[60] = 0;
     refuses(lengthy, "nested");
     free(lengthy);
+}
+
+// Nothing is read behind an expression, which need not end with a NUL.
+static void ends(void) {
+    static const char pattern[] = "(?i:a)(?i)(b)(?i-x)";
+    const size_t n = sizeof pattern - 1;
+    char *const exact = malloc(n);
+    struct xpl_regex *r = NULL;
+    struct xpl_error err = {0};
+    CHECK(exact != NULL);
+    memcpy(exact, pattern, n);
+    CHECK_OK(xpl_regex_new((xpl_str_t){exact, n}, "match", &r, &err), &err);
+    xpl_regex_free(r);
+    free(exact);
 }
 
 static void groups(void) {
@@ -101,7 +139,8 @@ static void evil_ones(void) {
                                            "^(([a-z])+.)+[A-Z]([a-z])+$",
                                            "(?=(a+)+b)a",
                                            "(a?){50}a{50}$",
-                                           "(a|(?R)(?R)a)+$"};
+                                           "(?<a>a?)(?<b>(?&a)(?&a))(?<c>(?&b)(?&b))(?<d>(?&c)"
+                                           "(?&c))(?<e>(?&d)(?&d))(?<f>(?&e)(?&e))+$"};
     char text[XPL_REGEX_TEXT_MAX + 1];
     memset(text, 'a', sizeof text);
     text[sizeof text - 2] = '!', text[sizeof text - 1] = 0;
@@ -138,6 +177,7 @@ static void many_states(void) {
 int main(void) {
     searches();
     bad_ones();
+    ends();
     groups();
     evil_ones();
     many_states();

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compiled expression has that cannot be searched for.  Private to regex.c, whose header
+// says why.
+#ifndef XPL_BASE_TEXT_REGEX_ITEMS_H_
+#define XPL_BASE_TEXT_REGEX_ITEMS_H_
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdbool.h>
+
+#include "base/str.h"
+
+struct xpl_regex_item {
+    xpl_str_t text;         // of the expression
+    size_t at;              // where in it
+    const char *kind, *why; // what it is called before its text, and what is said behind it
+};
+// The first such item of `code`, which was compiled from `pattern` with PCRE2_AUTO_CALLOUT; false:
+// there is none.
+bool xpl_regex_item_find(const pcre2_code *code, xpl_str_t pattern, struct xpl_regex_item *ret);
+
+#endif
