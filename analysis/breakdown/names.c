@@ -257,7 +257,9 @@ enum xpl_compile_name xpl_compile_name_of(xpl_str_t name) {
                : XPL_NO_COMPILE;
 }
 
-// Names of the runtimes' own have colons or brackets.
+// Most names of the runtimes' own have colons or brackets.  Calls of drivers (cuMemAlloc_v2) have
+// neither, as have short events of JAX and TensorFlow: nothing in a name tells these from a
+// person's.
 bool xpl_host_is_annotation(xpl_str_t name) {
     return name.len && name.ptr[0] != '$' && !xpl_str_has(name, XPL_STR("::")) &&
            !xpl_str_has(name, XPL_STR("("));
