@@ -220,27 +220,45 @@ static void test_keras_input(void) {
     done(&space, &arena);
 }
 
-// What the host does between launches is part of starting work where they come one after the other:
-// 20 of 40 us, 100 us apart, of which Python takes most.  After that, and where there are fewer, it
-// is the host's.
-static void check_dispatch(int launches, int64_t apart_us, int64_t launch_us, int64_t host_us) {
+// An event between launches: when it begins, of the launch's begin, and what lies inside it.
+struct between {
+    const char *name;
+    int64_t from_us, us;
+    const char *inside;
+    const char *host; // what the device waits for most; NULL: what it waits for is launches
+};
+
+// Steps of launches, `apart_us` from one to the next, each with a short op, and a longer op at the
+// end.  NULL: no event stands between them.
+enum { LAUNCH_US = 40, OP_US = 10 };
+static struct xpl_buf launching(int launches, int64_t apart_us, const struct between *c) {
     struct slow_cpu s;
-    struct xpl_arena arena;
     slow_begin(&s);
     for (int i = 0; i < SLOW_STEPS; i++) {
         slow_step(&s, i, SLOW_STEP_US);
         slow_host(&s, "$train.py:9 one", i, 0, 9000);
         for (int k = 0; k < launches; k++) {
-            slow_host(&s, "PjitFunction(tanh)", i, k * apart_us, 40);
-            slow_op(&s, "fusion.1", i, k * apart_us + 40, 10);
+            const int64_t us = k * apart_us;
+            slow_host(&s, "PjitFunction(step)", i, us, LAUNCH_US);
+            slow_op(&s, "fusion.1", i, us + LAUNCH_US, OP_US);
+            if (c) slow_host(&s, c->name, i, us + c->from_us, c->us);
+            if (c && c->inside) slow_host(&s, c->inside, i, us + c->from_us + 10, c->us - 20);
         }
         slow_op(&s, "fusion.2", i, 9000, 1000);
     }
-    struct xpl_buf space = slow_end(&s);
+    return slow_end(&s);
+}
+
+// What the host does between launches is part of starting work where they come one after the other:
+// 20 of 40 us, 100 us apart, of which Python takes most.  After that, and where there are fewer, it
+// is the host's.
+static void check_dispatch(int launches, int64_t apart_us, int64_t launch_us, int64_t host_us) {
+    struct xpl_arena arena;
+    struct xpl_buf space = launching(launches, apart_us, NULL);
     const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
     CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), launch_us);
     CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), host_us);
-    CHECK_STR(b->evidence.v[0].name, "PjitFunction(tanh)");
+    CHECK_STR(b->evidence.v[0].name, "PjitFunction(step)");
     done(&space, &arena);
 }
 
@@ -256,32 +274,10 @@ static const char *first_evidence(const struct xpl_time_breakdown *b, enum xpl_t
     return "";
 }
 
-// An event between launches: when it begins, of the launch's begin, and what lies inside it.
-struct between {
-    const char *name;
-    int64_t from_us, us;
-    const char *inside;
-    const char *host; // what the device waits for most; NULL: what it waits for is launches
-};
-
 static void check_between(const struct between *c) {
-    enum { LAUNCHES = 20, APART_US = 400, LAUNCH_US = 40, OP_US = 10 };
-    struct slow_cpu s;
+    enum { LAUNCHES = 20, APART_US = 400 };
     struct xpl_arena arena;
-    slow_begin(&s);
-    for (int i = 0; i < SLOW_STEPS; i++) {
-        slow_step(&s, i, SLOW_STEP_US);
-        slow_host(&s, "$train.py:9 one", i, 0, 9000);
-        for (int k = 0; k < LAUNCHES; k++) {
-            const int64_t us = k * APART_US;
-            slow_host(&s, "PjitFunction(step)", i, us, LAUNCH_US);
-            slow_op(&s, "fusion.1", i, us + LAUNCH_US, OP_US);
-            slow_host(&s, c->name, i, us + c->from_us, c->us);
-            if (c->inside) slow_host(&s, c->inside, i, us + c->from_us + 10, c->us - 20);
-        }
-        slow_op(&s, "fusion.2", i, 9000, 1000);
-    }
-    struct xpl_buf space = slow_end(&s);
+    struct xpl_buf space = launching(LAUNCHES, APART_US, c);
     const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
     const int64_t own = c->host ? (LAUNCHES - 1) * c->us : 0,
                   rest = 9000 - (LAUNCHES - 1) * APART_US - LAUNCH_US - OP_US,
