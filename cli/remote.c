@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "cli/csv/csv.h"
@@ -130,6 +131,24 @@ static void table_labels(struct xpl_table *t, const xpl_session_info *s) {
     xpl_table_text(t, xpl_str_from(text), 60);
 }
 
+// "partial (2 hosts lost: a and b)"; of more than three "a, b and 5 others".
+static void table_partial(struct xpl_table *t, const xpl_session_info *s) {
+    enum { NAME = 40, WIDTH = 160 };
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    const size_t told = s->n_lost > 3 ? 2 : s->n_lost;
+    xpl_buf_init(&b, (size_t)1 << 20);
+    xpl_buf_printf(&b, "%s (%zu host%s lost: ", s->state, s->n_lost, s->n_lost > 1 ? "s" : "");
+    for (size_t i = 0; i < told; i++)
+        xpl_buf_printf(&b, "%s%.*s",
+                       !i                  ? ""
+                       : i + 1 < s->n_lost ? ", "
+                                           : " and ",
+                       NAME, s->lost[i].target);
+    if (told < s->n_lost) xpl_buf_printf(&b, " and %zu others", s->n_lost - told);
+    xpl_buf_putc(&b, ')');
+    xpl_table_text(t, (xpl_str_t){(const char *)b.p, b.n}, WIDTH);
+}
+
 static void table_session(struct xpl_table *t, const xpl_session_info *s) {
     xpl_table_text(t, xpl_str_from(s->name), 80);
     xpl_table_text(t, xpl_str_from(s->kind), 20);
@@ -139,7 +158,7 @@ static void table_session(struct xpl_table *t, const xpl_session_info *s) {
     if (s->progress > 0 && s->progress < 1)
         xpl_table_printf(t, "%s %.0f%%", s->state, s->progress * 100);
     else if (s->n_lost)
-        xpl_table_printf(t, "%s (%zu host%s lost)", s->state, s->n_lost, s->n_lost > 1 ? "s" : "");
+        table_partial(t, s);
     else
         xpl_table_printf(t, "%s", s->state);
     table_labels(t, s);

@@ -877,7 +877,7 @@ class Captures(Case):
         self.assertEqual(code, 3)
         name = name.strip()
         self.assertEqual(self.ask("tool", "overview_page", name)[0], 0)
-        wait_until("the note is read", lambda: "  partial (1 host lost)\n" in self.ask("sessions")[1])
+        wait_until("the note is read", lambda: f"  partial (1 host lost: {busy.address})\n" in self.ask("sessions")[1])
         said = json.loads(self.ask("sessions", "--json")[1])[0]
         self.assertEqual((said["state"], said["hosts"]), ("partial", 1))
         self.assertEqual([h["target"] for h in said["lost"]], [busy.address])
@@ -889,8 +889,13 @@ class Captures(Case):
         with urllib.request.urlopen(http) as reply:
             listed = json.load(reply)["sessions"]
         self.assertEqual(listed[0]["lost"], said["lost"])
-        # A later capture of that host into the same session: nothing is lost any more.
+        # Of a few all are named, of many the first.
         note = self.logdir / "plugins" / "profile" / name / "capture_2.json"
+        for n, words in ((2, "2 hosts lost: h0 and h1"), (3, "3 hosts lost: h0, h1 and h2"), (4, "4 hosts lost: h0, h1 and 2 others")):
+            hosts = [{"target": busy.address, "state": "stored"}] + [{"target": f"h{i}", "state": "failed"} for i in range(n)]
+            note.write_text(json.dumps({"hosts": hosts}))
+            wait_until("they are named", lambda: f"  partial ({words})\n" in self.ask("sessions")[1])
+        # A later capture of that host into the same session: nothing is lost any more.
         note.write_text(json.dumps({"hosts": [{"target": busy.address, "state": "stored"}]}))
         wait_until("the note is read", lambda: "partial" not in self.ask("sessions")[1])
         note.write_text("{")

@@ -91,6 +91,13 @@ export function ago(unixMs) {
   return '';
 }
 
+// "a", "a and b", "a, b and c", "a, b and 7 others".
+export function few(names) {
+  if (names.length < 2) return names.join('');
+  const last = names.length < 4 ? names[names.length - 1] : `${count(names.length - 2)} others`;
+  return `${names.slice(0, Math.min(names.length - 1, 2)).join(', ')} and ${last}`;
+}
+
 // At most the first `n` units of a text; never half of a character that has two, as a lone one is no
 // text any more, for programs that read the page.
 export function cut(text, n) {

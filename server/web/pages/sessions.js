@@ -37,6 +37,18 @@ function state(session) {
   return {name: 'stored', text: STATES.stored};
 }
 
+// Hosts that are damaged, and those that the capture lost, with the reason.
+function problems(session) {
+  const damaged = session.hosts.filter((x) => x.error).map((x) => ({name: x.name, why: x.error}));
+  return damaged.concat(session.lost.map((x) => ({name: x.target, why: x.reason || 'no profile'})));
+}
+
+function problem(list) {
+  const lines = list.map((x) => `${x.name}: ${x.why}`);
+  const whys = [...new Set(list.map((x) => x.why))];
+  return h('span', {class: 'error-text', title: lines.join('\n')}, ` ${format.few(list.map((x) => x.name))}: ${whys.join('; ')}`);
+}
+
 function links(session) {
   const link = (page, text) =>
       h('a', {href: router.link(session.name, page), 'aria-label': `${text} of ${session.name}`}, text);
@@ -46,8 +58,7 @@ function links(session) {
 function row(session) {
   const now = state(session);
   const names = session.hosts.map((x) => x.name);
-  const errors = session.hosts.filter((x) => x.error).map((x) => `${x.name}: ${x.error}`).concat(
-      session.lost.map((x) => `${x.target}: ${x.reason || 'no profile'}`));
+  const wrong = problems(session);
   return h('tr', {},
       h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, session.name)),
       h('td', {}, KINDS[session.kind] || session.kind),
@@ -57,7 +68,7 @@ function row(session) {
           names.length === 1 ? names[0] : `${names.length} hosts`),
       h('td', {class: 'num'}, format.bytes(session.bytes)),
       h('td', {}, h('span', {class: `state state-${now.name}`}, now.text),
-          errors.length ? h('span', {class: 'error-text', title: errors.join('\n')}, ` ${errors[0]}`) : ''),
+          wrong.length ? problem(wrong) : ''),
       h('td', {class: 'go'}, links(session)));
 }
 
