@@ -129,7 +129,7 @@ function drawNav(at, tools) {
 }
 
 function choose(at) {
-  if (at.session === null) return {server, captures, compare, history: historyPage}[at.page] || sessionsPage;
+  if (at.session === null) return {sessions: sessionsPage, server, captures, compare, history: historyPage}[at.page] || null;
   if (at.page.startsWith('tool:')) return tables;
   return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
 }

@@ -926,6 +926,10 @@ def deep_links(tab):
         )
     tab.open("")
     assert tab.page.inner_text("main h1") == "Sessions"
+    tab.open("comapre?a=" + HOSTS)  # of no session
+    assert tab.page.inner_text(".problem .message") == 'There is no page “comapre”; did you mean "compare"?'
+    tab.page.click(".problem a.meant")
+    tab.page.wait_for_selector(f"button[aria-label='Remove {HOSTS} from A']")
     # As base/text/near.h: what begins so may be nearer than what is mistyped; of long names the end counts.
     many = ["x" * 80 + end for end in ("_run_b9", "_run_a1_longer", "_run_a2")]
     for given, names, near in (

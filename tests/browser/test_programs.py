@@ -98,7 +98,13 @@ def memory_viewer_over_time(tab):
     tab.page.wait_for_selector(".empty")
     assert tab.params()["space"] == "1" and "nothing in this memory" in tab.page.inner_text(".empty")
     tab.session(GPU, "memory_viewer", program("no such program(1)"))
-    assert "not in the profile" in tab.page.inner_text(".empty")
+    assert "not in the profile" in tab.page.inner_text(".empty") and not tab.page.query_selector(".meant")
+    for wrong in ("jit_nromal", "jit__normal(71)"):
+        tab.session(GPU, "memory_viewer", program(wrong))
+        assert f"no “{wrong}”; did you mean" in tab.page.inner_text(".empty")
+        tab.page.click(".empty a.meant")
+        tab.page.wait_for_selector(".boxes")
+        assert tab.params()["module"].startswith("jit__normal(")
     tab.session("accel/gpu_multi_worker", "memory_viewer")
     assert "No HLO programs" in tab.page.inner_text(".empty")
 

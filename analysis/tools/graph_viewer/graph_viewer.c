@@ -8,6 +8,7 @@
 #include "analysis/tools/lib/hlo_lookup.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/text/near.h"
 
 struct graph_viewer_options {
     struct xpl_common_options common; // every tool's come first
@@ -108,6 +109,18 @@ static xpl_status_t put_pb(struct graph_request *r, struct xpl_error *err) {
     return XPL_OK;
 }
 
+static xpl_status_t no_such_node(const struct xpl_hlo_module *m, xpl_str_t name,
+                                 struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(name);
+    char hint[XPL_NEAR_TEXT];
+    for (uint32_t i = 0; i < m->n_instructions; i++)
+        xpl_near_add(&near, m->instructions[i].name);
+    for (uint32_t i = 0; i < m->n_computations; i++)
+        xpl_near_add(&near, m->computations[i].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no instruction or computation \"%.*s\"%s",
+                     XPL_STR_FMT(xpl_str_sub(name, 0, 80)), xpl_near_text(&near, hint));
+}
+
 static xpl_status_t put_neighbours(struct graph_request *r, struct xpl_error *err) {
     const xpl_str_t name = r->o->node_name, shown = xpl_str_sub(name, 0, 80);
     struct xpl_hlo_module *m;
@@ -119,8 +132,7 @@ static xpl_status_t put_neighbours(struct graph_request *r, struct xpl_error *er
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "\"%.*s\" is a computation: only instructions have neighbours",
                          XPL_STR_FMT(shown));
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no instruction or computation \"%.*s\"",
-                     XPL_STR_FMT(shown));
+    return no_such_node(m, name, err);
 }
 
 // ---- graphs ----
@@ -132,10 +144,8 @@ static xpl_status_t find_start(const struct graph_request *r, struct graph *g,
     g->start = GRAPH_NONE;
     g->top = name.len ? xpl_hlo_find_computation(g->m, name) : g->m->entry;
     if (g->top == UINT32_MAX) g->start = xpl_hlo_find_node(g->m, name);
-    if (g->top == UINT32_MAX && g->start == UINT32_MAX)
-        XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no instruction or computation \"%.*s\"",
-                         XPL_STR_FMT(xpl_str_sub(name, 0, 80)));
-    return XPL_OK;
+    const bool known = g->top != UINT32_MAX || g->start != UINT32_MAX;
+    return known ? XPL_OK : no_such_node(g->m, name, err);
 }
 
 static xpl_status_t put_page(struct graph *g, struct xpl_buf *out, struct xpl_error *err) {

@@ -5,6 +5,8 @@
 import {h} from './dom.js';
 import * as format from './format.js';
 import * as router from './router.js';
+import {near} from './near.js';
+import {empty} from './notes.js';
 
 // Programs of all hosts by their labels ("NAME(ID)"), those with the most instructions first.
 export async function programs(ctx) {
@@ -22,6 +24,22 @@ export function chosen(ctx, list) {
   if (label) return list.find((m) => m.module === label) || null;
   if (id) return list.find((m) => m.program_id === id) || null;
   return list[0] || null;
+}
+
+// Why there is no program: none is in the profile, or none has the name of the address; one that is near is linked.
+export function missing(ctx, list) {
+  const asked = ctx.params.get('module') || ctx.params.get('program') || '';
+  const plain = (label) => label.replace(/\(\d+\)$/, '');
+  const best = near(asked, list.map((m) => m.module)), other = near(asked, list.map((m) => plain(m.module)));
+  const label = best || list.find((m) => plain(m.module) === other)?.module;
+  if (!list.length)
+    return empty('No HLO programs in this profile',
+        'They are recorded by XLA’s profiler together with what a device or a CPU runs.');
+  const place = empty('This program is not in the profile', label ? `There is no “${asked}”; did you mean "${label}"?` : 'Choose one above.');
+  if (label)
+    place.append(h('p', {}, 'Go to ',
+        h('a', {class: 'meant', href: router.link(ctx.session.name, ctx.at.page, {host: ctx.hosts, module: label})}, label)));
+  return place;
 }
 
 // A choice among programs.  onChoose(label); none: the text of an entry for no program.

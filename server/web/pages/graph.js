@@ -9,7 +9,7 @@ import {empty, loading, problem} from '../lib/notes.js';
 import {detail} from '../lib/detail.js';
 import {parse} from '../lib/drawing.js';
 import {Graph} from '../lib/graph.js';
-import {programs, chosen, choice, opLinks} from '../lib/programs.js';
+import {programs, chosen, choice, missing, opLinks} from '../lib/programs.js';
 
 const WIDTHS = [1, 2, 3, 4, 5, 7, 10];
 const FOLDED_FROM = 1500;  // instructions from which on fusions are drawn without their inside
@@ -192,9 +192,7 @@ export default {
     if (!module) {
       ctx.root.append(list.length ? choice({list, value: '', id: 'program', label: 'Program', none: 'choose one',
         onChoose: (label) => ctx.update({module: label, program: '', node: ''}, true)}) : '',
-          list.length ? empty('This program is not in the profile', 'Choose one above.') :
-                        empty('No HLO programs in this profile',
-                            'They are recorded by XLA’s profiler together with what a device or a CPU runs.'));
+          missing(ctx, list));
       return;
     }
     const page = new Page(ctx, module);

@@ -10,7 +10,7 @@ import {boxes, treemap} from '../lib/boxes.js';
 import {levels, byteTicks} from '../lib/chart.js';
 import {hash} from '../lib/flame.js';
 import {detail, tableState} from '../lib/detail.js';
-import {programs, chosen, choice, instruction, opLinks} from '../lib/programs.js';
+import {programs, chosen, choice, instruction, missing, opLinks} from '../lib/programs.js';
 
 const MIB = 2 ** 20;
 const SPACES = ['main memory', '1', '2', '3', '4', 'host', '6'];
@@ -254,9 +254,7 @@ export default {
         list.length ? choice({list, value: module && module.module, id: 'program', label: 'Program', onChoose: change}) : '',
         list.length ? pick('space', 'Memory space', SPACES.map((text, i) => [String(i), i && i !== 5 ? text : `${i} (${text})`]), space, 'space') : ''));
     if (!module) {
-      ctx.root.append(list.length ? empty('This program is not in the profile', 'Choose one above.') :
-                                    empty('No HLO programs in this profile',
-                                        'They are recorded by XLA’s profiler together with what a device or a CPU runs.'));
+      ctx.root.append(missing(ctx, list));
       return;
     }
     const asked = {module_name: module.module, memory_space: space};

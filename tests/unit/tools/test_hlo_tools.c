@@ -138,6 +138,10 @@ static void test_types(void) {
     shows("digraph G {", OPTIONS("type", "graph", "node_name", "%FUSION.1"));
     says(XPL_NOT_FOUND, "no instruction or computation \"none\"",
          OPTIONS("program_id", "7", "type", "graph", "node_name", "none"));
+    says(XPL_NOT_FOUND, "no instruction or computation \"fusion.11\"; did you mean \"fusion.1\"?",
+         OPTIONS("program_id", "7", "type", "graph", "node_name", "fusion.11"));
+    says(XPL_NOT_FOUND, "\"mian\"; did you mean \"main\"?",
+         OPTIONS("program_id", "7", "type", "adj_nodes", "node_name", "mian"));
     shows("ENTRY %main", OPTIONS("program_id", "7", "type", "custom_call", "node_name", "none"));
     says(XPL_FAILED_PRECONDITION, "Backend config not found",
          OPTIONS("program_id", "7", "type", "custom_call", "node_name", "dot.2"));
