@@ -312,6 +312,8 @@ class Words(Case):
         self.assertEqual(set(all_hosts["memory"]), set(all_hosts["hosts"]))
         found = json.loads(self.ask("findings", "four", "--json")[1])["findings"]
         self.assertEqual(all_hosts["findings"], found)
+        outliers = next(f["text"] for f in found if f["kind"] == "step_outliers")
+        self.assertTrue(outliers.endswith("most of what they have more is exposed collectives"), outliers)
         means = [s["mean_of_cores_ps"] for s in all_hosts["steps"]]
         slowest = [s["slowest_core_ps"] for s in all_hosts["steps"]]
         self.assertTrue(all(a >= b for a, b in zip(slowest, means)) and sum(slowest) > sum(means))
