@@ -57,10 +57,14 @@ void xpl_sql_guard_near(struct xpl_near *near) {
 static const char *const kHidden[] = {
     "settings", "results", "result_data", "result_profiles",
     // Of the history's database; SQLite does not always say of which database a table is.
-    "captures", "capture_hosts", "capture_directories", "schedules", "schedule_sessions"};
+    "captures", "capture_hosts", "capture_directories", "schedules"};
 
-// Of the history's database labels alone are shown: the others have paths, addresses and requests.
-static bool is_hidden(const char *name, const char *database) {
+// Of the history's database labels are shown, and which sessions a schedule made: all else is
+// paths, addresses and requests.
+static bool is_hidden(const char *name, const char *column, const char *database) {
+    if (sqlite3_stricmp(name, "schedule_sessions") == 0)
+        return column[0] && sqlite3_stricmp(column, "schedule_id") != 0 &&
+               sqlite3_stricmp(column, "name") != 0;
     if (database && strcmp(database, "state") == 0) return sqlite3_stricmp(name, "labels") != 0;
     for (size_t i = 0; i < sizeof kHidden / sizeof *kHidden; i++)
         if (sqlite3_stricmp(kHidden[i], name) == 0) return true;
@@ -82,7 +86,7 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
         case SQLITE_SELECT:
         case SQLITE_RECURSIVE: return SQLITE_OK;
         case SQLITE_READ: // the names of common tables come here, too
-            if (strncmp(a, "sqlite_", 7) == 0 || is_hidden(a, database))
+            if (strncmp(a, "sqlite_", 7) == 0 || is_hidden(a, b, database))
                 return refuse(g, "reading the table", a);
             // Tables of modules belong to the database, as far as SQLite says.
             if (database && strcmp(database, "main") == 0 && !xpl_sql_is_declared(a))

@@ -25,56 +25,74 @@ static const char kCore[] =
     " UNION ALL SELECT " OF_SESSION ", 'kernel_total:' || name, 'ps',"
     " 1000 * sum(total_ns), 'less' FROM kernels GROUP BY session, name;";
 
-#define ALL_METRICS   "SELECT " OF_METRIC " FROM " XPL_SQL_METRICS
-#define LABEL_METRICS "SELECT label, " OF_METRIC " FROM labels CROSS JOIN " XPL_SQL_METRICS
-// Joined before they are united, and in this order (CROSS): so the labels decide which sessions are
-// asked for their metrics.
+#define ALL_METRICS "SELECT " OF_METRIC " FROM " XPL_SQL_METRICS
 static const char kMetrics[] = "CREATE TEMP VIEW session_metrics AS " ALL_METRICS ";";
-static const char kLabels[] =
-    "CREATE TEMP VIEW label_metrics AS " LABEL_METRICS " USING (session);";
 static const char kMetricsOfStore[] = "CREATE TEMP VIEW session_metrics AS " ALL_METRICS
                                       " UNION ALL SELECT " OF_METRIC " FROM core_metrics;";
-static const char kLabelsOfStore[] =
-    "CREATE TEMP VIEW label_metrics AS " LABEL_METRICS " USING (session)"
-    " UNION ALL SELECT label, " OF_METRIC " FROM labels JOIN core_metrics USING (session);";
+
+// Histories are of the sessions of labels, or of schedules.  They are joined before they are
+// united, and in this order (CROSS): so labels and schedules decide which sessions are asked for
+// metrics.
+#define OF_LABELS "SELECT label, " OF_METRIC " FROM labels CROSS JOIN "
+#define OF_SCHEDULES                                                                               \
+    "SELECT schedule_id, " OF_METRIC                                                               \
+    " FROM (SELECT schedule_id, name AS session FROM schedule_sessions) CROSS JOIN "
+#define BY_SESSION " USING (session)"
+static const char kJoined[] =
+    "CREATE TEMP VIEW label_metrics AS " OF_LABELS XPL_SQL_METRICS BY_SESSION ";"
+    "CREATE TEMP VIEW schedule_metrics AS " OF_SCHEDULES XPL_SQL_METRICS BY_SESSION ";";
+static const char kJoinedOfStore[] =
+    "CREATE TEMP VIEW label_metrics AS " OF_LABELS XPL_SQL_METRICS BY_SESSION
+    " UNION ALL " OF_LABELS "core_metrics" BY_SESSION ";"
+    "CREATE TEMP VIEW schedule_metrics AS " OF_SCHEDULES XPL_SQL_METRICS BY_SESSION
+    " UNION ALL " OF_SCHEDULES "core_metrics" BY_SESSION ";";
 
 // As analysis/compare/series.c orders and compares: by milliseconds, and against what is above 0.
-#define ORDERED "PARTITION BY label, metric ORDER BY session_captured_ns / 1000000, session"
-static const char kHistory[] =
-    "CREATE TEMP VIEW label_history AS SELECT label, " OF_SESSION ", metric, unit, value,"
-    " previous_value, CASE WHEN previous_value > 0 THEN"
-    " 100.0 * (value - previous_value) / previous_value END AS change_percent, better,"
-    " median_before, CASE WHEN median_before > 0 THEN"
-    " 100.0 * (value - median_before) / median_before END AS median_change_percent"
-    " FROM (SELECT label, " OF_METRIC ", lag(value) OVER same AS previous_value,"
-    "  median(value) OVER (" ORDERED
-    "   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS median_before"
-    "  FROM label_metrics WINDOW same AS (" ORDERED "));";
+#define HISTORY(view, metrics, key)                                                                \
+    "CREATE TEMP VIEW " view " AS SELECT " key ", " OF_SESSION ", metric, unit, value,"            \
+    " previous_value, CASE WHEN previous_value > 0 THEN"                                           \
+    " 100.0 * (value - previous_value) / previous_value END AS change_percent, better,"            \
+    " median_before, CASE WHEN median_before > 0 THEN"                                             \
+    " 100.0 * (value - median_before) / median_before END AS median_change_percent"                \
+    " FROM (SELECT " key ", " OF_METRIC ", lag(value) OVER same AS previous_value,"                \
+    "  median(value) OVER (same ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"                 \
+    "  AS median_before FROM " metrics " WINDOW same AS"                                           \
+    "  (PARTITION BY " key ", metric ORDER BY session_captured_ns / 1000000, session));"
+static const char kHistory[] = HISTORY("label_history", "label_metrics", "label")
+    HISTORY("schedule_history", "schedule_metrics", "schedule_id");
 
 // Each row has all places where levels begin, and so the number of its own level.
-static const char kChanges[] =
-    "CREATE TEMP VIEW label_changes AS WITH placed AS (SELECT label, " OF_METRIC ","
-    "  row_number() OVER (" ORDERED ") AS place, level_starts(value) OVER (" ORDERED
-    "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS starts"
-    "  FROM label_metrics),"
-    " levelled AS (SELECT *, (SELECT count(*) FROM json_each(starts) s WHERE s.value <= place)"
-    "  AS level FROM placed WHERE starts <> '[]'),"
-    " levels AS (SELECT label, metric, unit, better, level, min(place) AS place, " OF_SESSION ","
-    "  count(*) AS sessions, avg(value) AS mean FROM levelled GROUP BY label, metric, level),"
-    " compared AS (SELECT *, lag(sessions) OVER same AS sessions_before,"
-    "  lag(mean) OVER same AS before FROM levels"
-    "  WINDOW same AS (PARTITION BY label, metric ORDER BY level))"
-    " SELECT label, " OF_SESSION ", metric, unit, sessions_before, sessions AS sessions_after,"
-    " before, mean AS after,"
-    " CASE WHEN before > 0 THEN 100.0 * (mean - before) / before END AS difference_percent,"
-    " CASE better WHEN 'less' THEN mean > before WHEN 'more' THEN mean < before ELSE 0 END"
-    " AS regression FROM compared WHERE level > 0;";
+#define CHANGES(view, metrics, key)                                                                \
+    "CREATE TEMP VIEW " view " AS WITH placed AS (SELECT " key ", " OF_METRIC ","                  \
+    "  row_number() OVER same AS place, level_starts(value) OVER"                                  \
+    "  (same ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS starts"                  \
+    "  FROM " metrics " WINDOW same AS"                                                            \
+    "  (PARTITION BY " key ", metric ORDER BY session_captured_ns / 1000000, session)),"           \
+    " levelled AS (SELECT *, (SELECT count(*) FROM json_each(starts) s WHERE "                     \
+    "s.value <= place)"                                                                            \
+    "  AS level FROM placed WHERE starts <> '[]'),"                                                \
+    " levels AS (SELECT " key ", metric, unit, better, level, min(place) AS place, " OF_SESSION    \
+    ", count(*) AS sessions, avg(value) AS mean FROM levelled GROUP BY " key ", metric, level),"   \
+    " compared AS (SELECT *, lag(sessions) OVER same AS sessions_before,"                          \
+    "  lag(mean) OVER same AS before FROM levels"                                                  \
+    "  WINDOW same AS (PARTITION BY " key ", metric ORDER BY level))"                              \
+    " SELECT " key ", " OF_SESSION ", metric, unit, sessions_before, sessions AS sessions_after,"  \
+    " before, mean AS after,"                                                                      \
+    " CASE WHEN before > 0 THEN 100.0 * (mean - before) / before END AS "                          \
+    "difference_percent,"                                                                          \
+    " CASE better WHEN 'less' THEN mean > before WHEN 'more' THEN mean < before "                  \
+    "ELSE 0 END"                                                                                   \
+    " AS regression FROM compared WHERE level > 0;"
+static const char kChanges[] = CHANGES("label_changes", "label_metrics", "label")
+    CHANGES("schedule_changes", "schedule_metrics", "schedule_id");
 
-// A history that another daemon has, or that is not there, has no labels.
-static int add_labels(sqlite3 *db, const char *state) {
+// A history that another daemon has, or that is not there, has neither labels nor schedules.
+static int add_state(sqlite3 *db, const char *state) {
     int rc = SQLITE_CANTOPEN;
-    char *const sql =
-        state ? sqlite3_mprintf("ATTACH %Q AS state; SELECT 1 FROM state.labels", state) : NULL;
+    char *const sql = state ? sqlite3_mprintf("ATTACH %Q AS state; SELECT 1 FROM state.labels;"
+                                              "SELECT 1 FROM state.schedule_sessions",
+                                              state)
+                            : NULL;
     if (state && !sql) return SQLITE_NOMEM;
     if (sql) rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     sqlite3_free(sql);
@@ -82,7 +100,8 @@ static int add_labels(sqlite3 *db, const char *state) {
     return rc == SQLITE_OK
                ? rc
                : sqlite3_exec(db,
-                              "CREATE TEMP TABLE labels(session TEXT, label TEXT, set_ms INTEGER)",
+                              "CREATE TEMP TABLE labels(session TEXT, label TEXT, set_ms INTEGER);"
+                              "CREATE TEMP TABLE schedule_sessions(schedule_id INTEGER, name TEXT)",
                               NULL, NULL, NULL);
 }
 
@@ -94,11 +113,11 @@ static int run_all(sqlite3 *db, const char *const *sql) {
 }
 
 int xpl_sql_views_declare(sqlite3 *db, bool has_store, const char *state) {
-    static const char *const of_store[] = {kCore,    kMetricsOfStore, kLabelsOfStore,
+    static const char *const of_store[] = {kCore,    kMetricsOfStore, kJoinedOfStore,
                                            kHistory, kChanges,        NULL};
-    static const char *const of_labels[] = {kMetrics, kLabels, kHistory, kChanges, NULL};
+    static const char *const of_state[] = {kMetrics, kJoined, kHistory, kChanges, NULL};
     static const char *const of_runs[] = {kMetrics, NULL};
     if (!has_store && !state) return run_all(db, of_runs);
-    const int rc = add_labels(db, state);
-    return rc == SQLITE_OK ? run_all(db, has_store ? of_store : of_labels) : rc;
+    const int rc = add_state(db, state);
+    return rc == SQLITE_OK ? run_all(db, has_store ? of_store : of_state) : rc;
 }

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 // `has_store`: its rows of ops, kernels and steps are there.  `state`: the path of the history's
-// database, whose labels the views join; one that cannot be read has none.  NULL without a store:
-// there is no history.  SQLite's result code.
+// database, whose labels and sessions of schedules the views join; one that cannot be read has
+// none. NULL without a store: there is no history.  SQLite's result code.
 int xpl_sql_views_declare(sqlite3 *db, bool has_store, const char *state);
 
 #endif

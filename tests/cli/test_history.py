@@ -4,11 +4,13 @@
 
 usage: test_history.py XPLANECTL XPLANED
 """
+import contextlib
 import csv
 import io
 import json
 import re
 import shutil
+import sqlite3
 import sys
 import unittest
 import urllib.error
@@ -325,6 +327,24 @@ class History(Sessions):
         self.assertEqual(self.json("sql", one.format("run_metrics"))["rows"], rows)
         self.assertEqual(self.json("sql", "SELECT value FROM run_metrics WHERE metric = 'peak_memory'"
                                           f" AND session = '{rows[0][0]}'")["rows"], [rows[0][1:]])
+
+    def test_sql_of_schedules(self):
+        """Views of schedules say what `history --schedule` does."""
+        self.make_runs()
+        self.daemon().end()
+        with contextlib.closing(sqlite3.connect(self.state / "state.db")) as db, db:
+            db.executemany("INSERT INTO schedule_sessions(schedule_id, name, dev, ino, bytes, made_ms, hosts)"
+                           " VALUES (7, ?, 1, 1, 1, 1, 1)", [(f"run{i:02}",) for i in range(1, 12)])
+        self.daemon()
+        metric, = self.json("history", "--schedule", "7")["metrics"]
+        self.assertEqual(len(metric["points"]), 11)
+        where = "WHERE schedule_id = 7 AND metric = 'step_time'"
+        self.assertEqual(self.json("sql", f"SELECT session, value, median_change_percent FROM schedule_history {where}")["rows"],
+                         [[p["session"], p["value"], p["median_change_percent"]] for p in metric["points"]])
+        self.assertEqual(self.json("sql", f"SELECT session, sessions_before, regression FROM schedule_changes {where}")["rows"],
+                         [[c["session"], c["sessions_before"], int(c["regression"])] for c in metric["changes"]])
+        self.assertEqual(len(metric["changes"]), 1)
+        self.refused(1, "reading the table schedule_sessions is not allowed", "sql", "SELECT * FROM schedule_sessions")
 
     def test_sql_reads_what_it_needs(self):
         """Sessions are converted for their metrics where a statement comes to them, and no others."""

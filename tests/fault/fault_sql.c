@@ -88,6 +88,7 @@ int main(void) {
         " self_time_ps);"
         "CREATE TABLE kernels(session, session_mtime_ns, session_captured_ns, name, total_ns)");
     make_database(g_state, "CREATE TABLE labels(session, label, set_ms);"
+                           "CREATE TABLE schedule_sessions(schedule_id, name);"
                            "INSERT INTO labels VALUES ('a', 'n', 5)");
     check("SELECT * FROM label_history");
     check("SELECT * FROM label_changes");

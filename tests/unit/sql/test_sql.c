@@ -351,7 +351,9 @@ static void history(void) {
     CHECK_EQ(sqlite3_exec(db,
                           "CREATE TABLE labels(session, label, set_ms); INSERT INTO labels VALUES"
                           " ('a', 'n', 5), ('c', 'n', 6), ('gone', 'n', 7);"
-                          "CREATE TABLE captures(id, session); CREATE TABLE schedules(request)",
+                          "CREATE TABLE captures(id, session); CREATE TABLE schedules(request);"
+                          "CREATE TABLE schedule_sessions(schedule_id, name, dev, ino);"
+                          "INSERT INTO schedule_sessions VALUES (4, 'a', 1, 2), (5, 'c', 1, 3)",
                           NULL, NULL, NULL),
              SQLITE_OK);
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);
@@ -370,9 +372,21 @@ static void history(void) {
                           " WHERE label = 'n' AND metric = 'core_step_time'");
     answers(&q, "{\"columns\":[\"session\",\"value\",\"previous_value\",\"change_percent\"],"
                 "\"rows\":[[\"c\",90,null,null],[\"a\",40,90,-55.555555555555557]],\"cut\":false}");
-    static const char *const refused[] = {
-        "SELECT * FROM captures", "SELECT * FROM state.schedules", "SELECT count(*) FROM schedules",
-        "DELETE FROM labels",     "DROP VIEW label_history",       "CREATE TEMP TABLE x(y)"};
+    q.statement = XPL_STR("SELECT schedule_id, session, value FROM schedule_history"
+                          " WHERE metric = 'core_step_time' ORDER BY 1");
+    answers(&q, "{\"columns\":[\"schedule_id\",\"session\",\"value\"],"
+                "\"rows\":[[4,\"a\",40],[5,\"c\",90]],\"cut\":false}");
+    q.statement = XPL_STR("SELECT count(*) AS n, max(name) AS s FROM schedule_sessions, labels");
+    answers(&q, "{\"columns\":[\"n\",\"s\"],\"rows\":[[6,\"c\"]],\"cut\":false}");
+    static const char *const refused[] = {"SELECT dev FROM schedule_sessions",
+                                          "SELECT * FROM state.schedule_sessions",
+                                          "SELECT rowid FROM schedule_sessions",
+                                          "SELECT * FROM captures",
+                                          "SELECT * FROM state.schedules",
+                                          "SELECT count(*) FROM schedules",
+                                          "DELETE FROM labels",
+                                          "DROP VIEW label_history",
+                                          "CREATE TEMP TABLE x(y)"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         q.statement = xpl_str_from(refused[i]);
         fails(&q, XPL_PERMISSION_DENIED, "not allowed");
