@@ -836,9 +836,11 @@ class Writes(OfStub):
         code, out, err = self.ask_of(daemon, "capture", self.fake("ok").address, "--every", "2s", "--duration",
                                      "50ms", "--session", "often", "--keep", "1")
         self.assertEqual(code, 0, err)
-        wait_until("a session is there", often)
+        # What the next daemon goes by is the record, which is made after the session's objects.
+        wait_until("a session is recorded", lambda: json.loads(self.ask_of(daemon, "schedules", "--json")[1])[0]["sessions"])
         daemon.end()
         before = often()
+        self.assertTrue(before)
         self.bucket.name = "other"
         daemon = self.daemon_on("s3://other/logs", "objects", "--object-endpoint", self.bucket.endpoint)
         wait_until("it is left alone", lambda: "was made when --logdir was another one" in daemon.text())
