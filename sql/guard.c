@@ -232,13 +232,13 @@ static int configure(sqlite3 *db) {
     return sqlite3_exec(db, "PRAGMA temp_store=MEMORY", NULL, NULL, NULL);
 }
 
-xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **ret,
+xpl_status_t xpl_sql_guard_open(const struct xpl_sql_request *q, sqlite3 **ret,
                                 struct xpl_error *err) {
     // What is attached is opened in the same way.
-    int rc = sqlite3_open_v2(store ? store : ":memory:", ret,
+    int rc = sqlite3_open_v2(q->store ? q->store : ":memory:", ret,
                              SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK) rc = configure(*ret);
-    if (rc == SQLITE_OK) rc = xpl_sql_views_declare(*ret, store, state);
+    if (rc == SQLITE_OK) rc = xpl_sql_views_declare(*ret, q->statement, q->store, q->state);
     if (rc == SQLITE_OK) {
         set_limits(*ret);
         return XPL_OK;

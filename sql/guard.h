@@ -26,7 +26,7 @@ void xpl_sql_guard_init(struct xpl_sql_guard *g, const struct xpl_sql_request *q
 // views (sql/views.h).  The tables of profiles are declared next, and then xpl_sql_guard_restrict
 // adds REGEXP and printf and lets nothing but reading happen.  *ret is the caller's to close in any
 // case; NULL is possible.
-xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **ret,
+xpl_status_t xpl_sql_guard_open(const struct xpl_sql_request *q, sqlite3 **ret,
                                 struct xpl_error *err) XPL_NODISCARD;
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
 // After the connection was closed.

@@ -226,7 +226,7 @@ static xpl_status_t put_rows(struct running *r) {
 }
 
 static xpl_status_t run(struct running *r) {
-    XPL_TRY(xpl_sql_guard_open(r->q->store, r->q->state, &r->db, r->err));
+    XPL_TRY(xpl_sql_guard_open(r->q, &r->db, r->err));
     int rc = xpl_sql_declare(r->db, &r->tables);
     if (rc == SQLITE_OK) rc = xpl_sql_metrics_declare(r->db, &r->tables);
     if (rc == SQLITE_OK) rc = xpl_sql_guard_restrict(&r->guard, r->db);

@@ -3,6 +3,8 @@
 // different places, and views of a file may not do that.
 #include "sql/views.h"
 
+#include <strings.h>
+
 #include "sql/metrics.h"
 
 #define OF_SESSION "session, session_mtime_ns, session_captured_ns"
@@ -112,12 +114,25 @@ static int run_all(sqlite3 *db, const char *const *sql) {
     return rc;
 }
 
-int xpl_sql_views_declare(sqlite3 *db, bool has_store, const char *state) {
+// Whether the word is somewhere in the text, in any case.
+static bool has_word(xpl_str_t text, xpl_str_t word) {
+    for (size_t i = 0; i + word.len <= text.len; i++)
+        if (strncasecmp(text.ptr + i, word.ptr, word.len) == 0) return true;
+    return false;
+}
+
+static bool may_name_views(xpl_str_t statement) {
+    return has_word(statement, XPL_STR("_metrics")) || has_word(statement, XPL_STR("_history")) ||
+           has_word(statement, XPL_STR("_changes"));
+}
+
+int xpl_sql_views_declare(sqlite3 *db, xpl_str_t statement, bool has_store, const char *state) {
     static const char *const of_store[] = {kCore,    kMetricsOfStore, kJoinedOfStore,
                                            kHistory, kChanges,        NULL};
     static const char *const of_state[] = {kMetrics, kJoined, kHistory, kChanges, NULL};
     static const char *const of_runs[] = {kMetrics, NULL};
-    if (!has_store && !state) return run_all(db, of_runs);
-    const int rc = add_state(db, state);
-    return rc == SQLITE_OK ? run_all(db, has_store ? of_store : of_state) : rc;
+    const bool has_state = has_store || state;
+    const int rc = has_state ? add_state(db, state) : SQLITE_OK;
+    if (rc != SQLITE_OK || !may_name_views(statement)) return rc;
+    return run_all(db, has_store ? of_store : has_state ? of_state : of_runs);
 }
