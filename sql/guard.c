@@ -71,6 +71,14 @@ static bool is_hidden(const char *name, const char *column, const char *database
     return false;
 }
 
+// Of sessions of schedules the first two columns (storage/store/sqlite/history.c).
+static int shown_of(const char *table, const char *database) {
+    if (strncmp(table, "sqlite_", 7) == 0) return 0;
+    if (strcmp(database, "state") == 0 && sqlite3_stricmp(table, "schedule_sessions") == 0)
+        return 2;
+    return is_hidden(table, "", database) ? 0 : XPL_SQL_SHOW_ALL;
+}
+
 static int refuse(struct xpl_sql_guard *g, const char *what, const char *name) {
     if (g->refused[0]) return SQLITE_DENY;
     (void)snprintf(g->refused_name, sizeof g->refused_name, "%.60s", name ? name : "");
@@ -263,6 +271,7 @@ static int declare_own(sqlite3 *db) {
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
     int rc = sqlite3_exec(db, "PRAGMA query_only=1", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = declare_own(db);
+    if (rc == SQLITE_OK) rc = xpl_sql_trees_list(&g->hidden, db, shown_of);
     if (rc == SQLITE_OK) rc = xpl_sql_series_declare(db);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_function(db, "regexp", 2,
@@ -272,6 +281,14 @@ int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
     if (rc != SQLITE_OK) return rc;
     sqlite3_progress_handler(db, OPS_BETWEEN_CHECKS, on_progress, g);
     return sqlite3_set_authorizer(db, authorize, g);
+}
+
+int xpl_sql_guard_inspect(struct xpl_sql_guard *g, sqlite3 *db, xpl_str_t select) {
+    const struct xpl_sql_tree *tree;
+    g->functions = 0; // they are counted again
+    const int rc = xpl_sql_trees_read(&g->hidden, db, select, &tree);
+    if (tree) (void)refuse(g, "reading the table", tree->table);
+    return rc;
 }
 
 void xpl_sql_guard_fini(struct xpl_sql_guard *g) {

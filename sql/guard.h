@@ -7,6 +7,7 @@
 
 #include "base/exec.h"
 #include "sql/format.h"
+#include "sql/opens.h"
 #include "sql/sql.h"
 
 struct xpl_sql_guard {
@@ -18,6 +19,7 @@ struct xpl_sql_guard {
     unsigned functions;    // calls in the statement
     char refused[96];      // what the authorizer refused first
     char refused_name[64]; // the table or function of it; empty: neither
+    struct xpl_sql_trees hidden;
     struct xpl_sql_format format;
 };
 
@@ -29,6 +31,9 @@ void xpl_sql_guard_init(struct xpl_sql_guard *g, const struct xpl_sql_request *q
 xpl_status_t xpl_sql_guard_open(const struct xpl_sql_request *q, sqlite3 **ret,
                                 struct xpl_error *err) XPL_NODISCARD;
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
+// Notes as refused what the SELECT reads of what is hidden, by names of which the authorizer is not
+// asked.  SQLite's result code.
+int xpl_sql_guard_inspect(struct xpl_sql_guard *g, sqlite3 *db, xpl_str_t select);
 // After the connection was closed.
 void xpl_sql_guard_fini(struct xpl_sql_guard *g);
 

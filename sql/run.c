@@ -115,6 +115,12 @@ static xpl_status_t failed(struct running *r, int rc) {
 
 // ---- the statement ----
 
+static xpl_status_t inspect(struct running *r, xpl_str_t select) {
+    if (sqlite3_stmt_isexplain(r->st)) return XPL_OK; // reads nothing
+    const int rc = xpl_sql_guard_inspect(&r->guard, r->db, select);
+    return rc == SQLITE_OK ? check_allowed(r, 0) : failed(r, rc);
+}
+
 static xpl_status_t prepare(struct running *r) {
     const xpl_str_t s = r->q->statement;
     const char *tail = s.ptr;
@@ -146,7 +152,8 @@ static xpl_status_t prepare(struct running *r) {
         XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
                          "character %zu: one statement at a time, please",
                          xpl_sql_character_at(s, (size_t)(tail - s.ptr)));
-    if (sqlite3_stmt_readonly(r->st) && sqlite3_column_count(r->st)) return XPL_OK;
+    if (sqlite3_stmt_readonly(r->st) && sqlite3_column_count(r->st))
+        return inspect(r, xpl_str_sub(s, 0, (size_t)(tail - s.ptr)));
     const size_t at = xpl_sql_character_at(s, first.at);
     XPL_TRY(check_allowed(r, at));
     XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED,

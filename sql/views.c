@@ -99,12 +99,12 @@ static int add_state(sqlite3 *db, const char *state) {
     if (sql) rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
     sqlite3_free(sql);
     if ((rc & 0xff) == SQLITE_NOMEM || rc == SQLITE_IOERR_NOMEM) return SQLITE_NOMEM;
-    return rc == SQLITE_OK
-               ? rc
-               : sqlite3_exec(db,
-                              "CREATE TEMP TABLE labels(session TEXT, label TEXT, set_ms INTEGER);"
-                              "CREATE TEMP TABLE schedule_sessions(schedule_id INTEGER, name TEXT)",
-                              NULL, NULL, NULL);
+    if (rc == SQLITE_OK) return rc;
+    (void)sqlite3_exec(db, "DETACH state", NULL, NULL, NULL); // it may be there all the same
+    return sqlite3_exec(db,
+                        "CREATE TEMP TABLE labels(session TEXT, label TEXT, set_ms INTEGER);"
+                        "CREATE TEMP TABLE schedule_sessions(schedule_id INTEGER, name TEXT)",
+                        NULL, NULL, NULL);
 }
 
 static int run_all(sqlite3 *db, const char *const *sql) {

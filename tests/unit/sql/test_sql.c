@@ -297,16 +297,17 @@ static void store(void) {
     answers(&q, "{\"columns\":[\"name\",\"x\",\"count(*)\"],\"rows\":[[\"a\",7,40000]],"
                 "\"cut\":false}");
     before_store(q);
-    static const char *const refused[] = {"SELECT * FROM settings",
-                                          "SELECT count(*) FROM main.settings",
-                                          "SELECT * FROM evil",
-                                          "SELECT (SELECT value FROM Settings)",
-                                          "DELETE FROM op_rows",
-                                          "UPDATE op_rows SET x = 8",
-                                          "DROP VIEW ops",
-                                          "PRAGMA writable_schema = 1",
-                                          "ALTER TABLE op_rows RENAME TO y",
-                                          "WITH s AS (SELECT * FROM settings) SELECT * FROM s"};
+    static const char *const refused[] = {
+        "SELECT * FROM settings", "SELECT count(*) FROM main.settings", "SELECT * FROM evil",
+        "SELECT (SELECT value FROM Settings)", "DELETE FROM op_rows", "UPDATE op_rows SET x = 8",
+        "DROP VIEW ops",
+        // SQLite asks nobody about a column of two.
+        "SELECT value FROM (SELECT 1 AS value WHERE 0)"
+        " FULL JOIN main.settings USING (value)",
+        "SELECT sql FROM (SELECT 1 AS sql WHERE 0)"
+        " FULL JOIN main.sqlite_schema USING (sql)",
+        "PRAGMA writable_schema = 1", "ALTER TABLE op_rows RENAME TO y",
+        "WITH s AS (SELECT * FROM settings) SELECT * FROM s"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         q.statement = xpl_str_from(refused[i]);
         fails(&q, XPL_PERMISSION_DENIED, "not allowed");
@@ -384,6 +385,15 @@ static void history(void) {
                                           "SELECT * FROM captures",
                                           "SELECT * FROM state.schedules",
                                           "SELECT count(*) FROM schedules",
+                                          "SELECT request FROM (SELECT 1 AS request WHERE 0)"
+                                          " FULL JOIN state.schedules USING (request)",
+                                          "WITH s AS (SELECT session FROM (SELECT 1 AS session)"
+                                          " FULL JOIN state.captures USING (session))"
+                                          " SELECT (SELECT max(session) FROM s)",
+                                          "SELECT ino FROM (SELECT 1 AS ino WHERE 0)"
+                                          " FULL JOIN state.schedule_sessions USING (ino)",
+                                          "SELECT 1 FROM schedule_sessions"
+                                          " JOIN (SELECT 3 AS ino) USING (ino)",
                                           "DELETE FROM labels",
                                           "DROP VIEW label_history",
                                           "CREATE TEMP TABLE x(y)"};

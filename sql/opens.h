@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a statement's program opens.  The authorizer is asked by names, and SQLite does not ask for
+// all of them: not for a column that FULL JOIN ... USING makes of two.  Programs tell it all.
+// Private to this folder.
+#ifndef XPL_SQL_OPENS_H_
+#define XPL_SQL_OPENS_H_
+
+#include <sqlite3.h>
+
+#include "base/str.h"
+
+enum { XPL_SQL_SHOW_ALL = 1 << 15 };
+
+// A tree of a database whose bytes are hidden, but for its first `shown` columns.
+struct xpl_sql_tree {
+    int database, page, shown;
+    char table[32];
+};
+struct xpl_sql_trees {
+    struct xpl_sql_tree v[64];
+    unsigned n;
+};
+
+// How many of a table's first columns are shown, of one of main or state.
+typedef int xpl_sql_shown_fn(const char *table, const char *database);
+// Lists those of the connection that are not shown in full.  SQLite's result code; SQLITE_FULL:
+// there are too many.
+int xpl_sql_trees_list(struct xpl_sql_trees *t, sqlite3 *db, xpl_sql_shown_fn *shown);
+// *ret: one that the SELECT reads; NULL: it reads none.
+int xpl_sql_trees_read(const struct xpl_sql_trees *t, sqlite3 *db, xpl_str_t select,
+                       const struct xpl_sql_tree **ret);
+
+#endif
