@@ -109,9 +109,11 @@ static int enter_session(struct cursor *c) {
 
 // ---- rows ----
 
-// A number is equal to several texts: SQLite compares it by itself.
-static bool keep_text(struct cursor *c, sqlite3_value *v, xpl_str_t *ret) {
-    if (sqlite3_value_type(v) != SQLITE_TEXT) return true;
+// A number is equal to several texts: SQLite compares it by itself.  *ret_none: nothing is equal.
+static bool keep_text(struct cursor *c, sqlite3_value *v, xpl_str_t *ret, bool *ret_none) {
+    const int type = sqlite3_value_type(v);
+    *ret_none |= type == SQLITE_NULL || type == SQLITE_BLOB;
+    if (type != SQLITE_TEXT) return true;
     const char *const p = (const char *)sqlite3_value_text(v);
     return p && xpl_arena_str(&c->asked, (xpl_str_t){p, (size_t)sqlite3_value_bytes(v)}, ret);
 }
@@ -119,6 +121,7 @@ static bool keep_text(struct cursor *c, sqlite3_value *v, xpl_str_t *ret) {
 static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int n, sqlite3_value **v) {
     struct cursor *const c = (struct cursor *)base;
     int at = 0;
+    bool none = false;
     (void)text;
     (void)n;
     xpl_arena_fini(&c->asked);
@@ -126,8 +129,9 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int n, 
     c->session = c->metric = (xpl_str_t){0};
     c->at = 0;
     c->rows = 0;
-    if (plan & BY_SESSION && !keep_text(c, v[at++], &c->session)) return SQLITE_NOMEM;
-    if (plan & BY_METRIC && !keep_text(c, v[at], &c->metric)) return SQLITE_NOMEM;
+    if (plan & BY_SESSION && !keep_text(c, v[at++], &c->session, &none)) return SQLITE_NOMEM;
+    if (plan & BY_METRIC && !keep_text(c, v[at], &c->metric, &none)) return SQLITE_NOMEM;
+    if (none) c->at = request_of(c)->runs.n;
     return enter_session(c);
 }
 

@@ -516,7 +516,15 @@ static void metrics(void) {
     q.statement = XPL_STR("SELECT count(*) AS n FROM run_metrics WHERE metric IN ('none', 5)"
                           " OR session = 6");
     answers(&q, "{\"columns\":[\"n\"],\"rows\":[[0]],\"cut\":false}");
+    // Nothing is equal to NULL: no session is asked for.
+    g_summaries = 0;
+    q.statement = XPL_STR("SELECT (SELECT count(*) FROM run_metrics WHERE session = x) AS a,"
+                          " (SELECT count(*) FROM run_metrics WHERE metric = x) AS b"
+                          " FROM (SELECT NULL AS x UNION ALL SELECT x'61')");
+    answers(&q, "{\"columns\":[\"a\",\"b\"],\"rows\":[[0,0],[0,0]],\"cut\":false}");
+    CHECK_EQ(g_summaries, 0);
     // What is not the session's fault ends the statement.
+    q.statement = XPL_STR("SELECT count(*) AS n FROM run_metrics");
     codes[1] = XPL_RESOURCE_EXHAUSTED;
     fails(&q, XPL_RESOURCE_EXHAUSTED, "session 1 fails");
     codes[1] = XPL_CANCELLED;
