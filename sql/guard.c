@@ -272,7 +272,7 @@ int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
     int rc = sqlite3_exec(db, "PRAGMA query_only=1", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = declare_own(db);
     if (rc == SQLITE_OK) rc = xpl_sql_trees_list(&g->hidden, db, shown_of);
-    if (rc == SQLITE_OK) rc = xpl_sql_series_declare(db);
+    if (rc == SQLITE_OK) rc = xpl_sql_series_declare(db, &g->exec);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_function(db, "regexp", 2,
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, g,

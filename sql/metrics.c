@@ -211,11 +211,12 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
     return SQLITE_OK;
 }
 
-// It is there by its name alone.
 static const sqlite3_module module = {
+    .xCreate = connect,
     .xConnect = connect,
     .xBestIndex = best_index,
     .xDisconnect = disconnect,
+    .xDestroy = disconnect,
     .xOpen = open_cursor,
     .xClose = close_cursor,
     .xFilter = filter,
@@ -226,5 +227,10 @@ static const sqlite3_module module = {
 };
 
 int xpl_sql_metrics_declare(sqlite3 *db, struct xpl_sql_tables *run) {
-    return sqlite3_create_module(db, XPL_SQL_METRICS, &module, run);
+    const int rc = sqlite3_create_module(db, XPL_SQL_METRICS, &module, run);
+    if (rc != SQLITE_OK) return rc;
+    // By its name alone it would be one of the store: a statement would hold that as it was at its
+    // begin, while what it has made is written there, and the log would grow by all of it.
+    return sqlite3_exec(db, "CREATE VIRTUAL TABLE temp." XPL_SQL_METRICS " USING " XPL_SQL_METRICS,
+                        NULL, NULL, NULL);
 }

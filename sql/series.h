@@ -5,8 +5,11 @@
 
 #include <sqlite3.h>
 
+#include "base/exec.h"
+
 // Adds median(X), and level_starts(X): a JSON array of the places, from 1 on, of the values with
-// which another level begins, as xpl_series_changes has them.  SQLite's result code.
-int xpl_sql_series_declare(sqlite3 *db);
+// which another level begins, as xpl_series_changes has them.  They fail when `exec` is
+// cancelled.  SQLite's result code.
+int xpl_sql_series_declare(sqlite3 *db, struct xpl_exec *exec);
 
 #endif

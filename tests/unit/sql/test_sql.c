@@ -442,6 +442,14 @@ static void series(void) {
         {SERIES(14) "SELECT level_starts(i % 2 + 100 * (i > 8)) OVER (ORDER BY i ROWS 11 PRECEDING)"
                     " FROM s ORDER BY i DESC LIMIT 2",
          "[\"[7]\"],[\"[8]\"]"},
+        {SERIES(300) "SELECT median(i * 7919 % 307) FROM s", "[154.5]"},
+        {SERIES(300) "SELECT sum(m) FROM (SELECT median(i * 7919 % 307) OVER (ORDER BY i ROWS 40"
+                     " PRECEDING) AS m FROM s)",
+         "[46785.5]"},
+        // Many values come at once, and go.
+        {SERIES(300) "SELECT sum(m) FROM (SELECT median(i * 7919 % 307) OVER (ORDER BY i / 150"
+                     " GROUPS 1 PRECEDING) AS m FROM s)",
+         "[46646]"},
         {SERIES(4096) "SELECT level_starts(i % 2 + 100 * (i > 4000)) FROM s", "[\"[4001]\"]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -464,9 +472,59 @@ static void series(void) {
     fails(&q, XPL_RESOURCE_EXHAUSTED, "more memory than 8 MiB");
 }
 
+static unsigned g_looks; // at the clock
+
+static bool never(struct xpl_exec *e) {
+    (void)e;
+    g_looks++;
+    return false;
+}
+
+// How often the clock is looked at while 50 calls of a function are made for one row.
+static unsigned looks_of(const char *function) {
+    struct xpl_buf text, out;
+    struct xpl_error err = {0};
+    struct xpl_exec exec = xpl_exec_serial();
+    exec.cancelled = never;
+    xpl_buf_init(&text, 1 << 20);
+    xpl_buf_init(&out, 1 << 20);
+    xpl_buf_printf(&text, SERIES(20) "SELECT 1");
+    for (int i = 0; i < 50; i++)
+        xpl_buf_printf(&text, ", %s(i + %d)", function, i);
+    xpl_buf_printf(&text, " FROM s");
+    struct xpl_sql_request q = request_of("");
+    q.statement = (xpl_str_t){(const char *)text.p, text.n};
+    q.exec = &exec;
+    g_looks = 0;
+    CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&text);
+    return g_looks;
+}
+
+// Each call of what takes long looks at the clock.
+static void series_end(void) {
+    const unsigned usual = looks_of("sum");
+    CHECK(looks_of("level_starts") >= usual + 50);
+    CHECK(looks_of("median") >= usual + 50);
+}
+
 // ---- metrics of runs ----
 
-static unsigned g_summaries; // asked for
+static unsigned g_summaries;       // asked for
+static const char *g_store = NULL; // of the statement: it is written to meanwhile
+
+// Nobody holds it as it was before: its log ends up empty.
+static void write_to_store(void) {
+    sqlite3 *db = NULL;
+    int frames = -1, done = -1;
+    CHECK_EQ(sqlite3_open(g_store, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(db, "INSERT INTO t VALUES (1)", NULL, NULL, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, &frames, &done),
+             SQLITE_OK);
+    CHECK_EQ(frames, 0);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+}
 
 static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
                               const struct xpl_run_summary **ret, struct xpl_error *err) {
@@ -476,6 +534,7 @@ static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct
     uint64_t *const step = xpl_arena_alloc(arena, sizeof *step);
     (void)exec;
     g_summaries++;
+    if (g_store) write_to_store();
     if (codes[i] != XPL_OK) XPL_RETURN_ERROR(err, codes[i], "session %zu fails", i);
     CHECK(s && ops && step);
     *step = 100 + i;
@@ -536,6 +595,29 @@ static void metrics(void) {
     fails(&q, XPL_CANCELLED, "cancelled");
 }
 
+// Summaries are written to the store while a statement asks for more: it does not hold the store.
+static void metrics_beside_writers(void) {
+    char path[] = "/tmp/xplaned-sql-XXXXXX";
+    const struct xpl_sql_session sessions[] = {{XPL_STR("a"), 1, 7}, {XPL_STR("b"), 2, 2}};
+    xpl_status_t codes[] = {XPL_OK, XPL_OK};
+    struct xpl_sql_request q = request_of("SELECT value FROM run_metrics WHERE metric = 'steps'");
+    sqlite3 *db = NULL;
+    const int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    (void)close(fd);
+    CHECK_EQ(sqlite3_open(path, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(db, "PRAGMA journal_mode = WAL; CREATE TABLE t(x)", NULL, NULL, NULL),
+             SQLITE_OK);
+    q.runs = (struct xpl_sql_runs){.v = sessions, .n = 2, .summarize = summarize, .arg = codes};
+    q.store = g_store = path;
+    g_summaries = 0;
+    answers(&q, "{\"columns\":[\"value\"],\"rows\":[[1],[1]],\"cut\":false}");
+    CHECK_EQ(g_summaries, 2);
+    g_store = NULL;
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+    CHECK_EQ(unlink(path), 0);
+}
+
 int main(void) {
     CHECK(xpl_sql_heap_install());
     CHECK(xpl_sql_heap_install());
@@ -552,7 +634,9 @@ int main(void) {
     store();
     history();
     series();
+    series_end();
     metrics();
+    metrics_beside_writers();
     xpl_buf_fini(&g_profile.bytes);
     return 0;
 }
