@@ -41,14 +41,20 @@ struct xpl_timings_row {
     uint64_t min_ps, p50_ps, p99_ps; // p: the least that as many are not longer than
 };
 
+struct xpl_timings_broken {
+    const struct xpl_xspace *space;
+    struct xpl_error why;
+};
 struct xpl_timings_rows {
     struct xpl_timings_row *v; // the greatest total first, then by name
     size_t n;
     uint64_t n_events;       // that were looked at: long enough, and before max_events
     const xpl_str_t *planes; // whose events they are, each name once
     size_t n_planes;
-    bool is_cut;                     // by max_events
-    const struct xpl_xspace *broken; // ours, after DATA_LOSS: of which profile it is
+    bool is_cut; // by max_events
+    // Ours, after DATA_LOSS: the profiles that were found to be damaged, in their order.
+    const struct xpl_timings_broken *broken;
+    size_t n_broken;
 };
 
 // Ours, over n profiles together.  Texts of the answer are the arena's.  NOT_FOUND: no plane has

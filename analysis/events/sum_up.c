@@ -300,6 +300,32 @@ static xpl_status_t name_planes(const struct xpl_plane *const *planes, size_t n,
     return XPL_OK;
 }
 
+// Each damaged profile once, with what is wrong with its first such line.
+static xpl_status_t list_broken(const struct summing *s, struct xpl_arena *arena,
+                                struct xpl_timings_rows *ret, struct xpl_error *err) {
+    XPL_VEC(struct xpl_timings_broken) list = {0};
+    for (size_t i = 0; i < s->n; i++) {
+        const struct xpl_timings_line *const l = &s->lines[i];
+        const struct xpl_xspace *const space = l->line->plane->space;
+        if (l->status != XPL_DATA_LOSS || (list.n && list.v[list.n - 1].space == space)) continue;
+        struct xpl_timings_broken *const slot = xpl_vec_push(arena, &list);
+        if (!slot) XPL_RETURN_OOM(err, "damaged profiles");
+        *slot = (struct xpl_timings_broken){space, l->err};
+    }
+    ret->broken = list.v, ret->n_broken = list.n;
+    return XPL_OK;
+}
+
+// The first failure of a line.
+static xpl_status_t failure_of(const struct summing *s, struct xpl_error *err) {
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->lines[i].status == XPL_OK) continue;
+        if (err) *err = s->lines[i].err;
+        return s->lines[i].status;
+    }
+    return XPL_OK;
+}
+
 xpl_status_t xpl_timings_sum_up(const struct xpl_xspace *const *spaces, size_t n,
                                 const struct xpl_timings_rules *rules, struct xpl_exec *exec,
                                 struct xpl_arena *arena, struct xpl_timings_rows *ret,
@@ -315,13 +341,11 @@ xpl_status_t xpl_timings_sum_up(const struct xpl_xspace *const *spaces, size_t n
         xpl_exec_run(exec, s.n, read_one, &s);
     else
         read_in_order(&s, &ret->is_cut);
-    xpl_status_t st = XPL_OK;
-    for (size_t i = 0; i < s.n && st == XPL_OK; i++) {
-        st = s.lines[i].status;
-        if (st != XPL_OK && err) *err = s.lines[i].err;
-        if (st == XPL_DATA_LOSS) ret->broken = s.lines[i].line->plane->space;
+    xpl_status_t st = failure_of(&s, err);
+    for (size_t i = 0; i < s.n; i++)
         ret->n_events += s.lines[i].n_events;
-    }
+    if (st == XPL_DATA_LOSS && list_broken(&s, arena, ret, err) != XPL_OK)
+        st = XPL_RESOURCE_EXHAUSTED;
     if (st == XPL_OK) st = make_rows(&s, arena, ret, err);
     for (size_t i = 0; i < s.n; i++)
         xpl_timings_line_free(&s.lines[i]);

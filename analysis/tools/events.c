@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "analysis/products/values.h"
-#include "analysis/tools/lib/host_profile.h"
 #include "analysis/tools/lib/spaces.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
@@ -243,17 +242,32 @@ static xpl_status_t list_spaces(struct work *w, const struct xpl_xspace *const *
     return XPL_OK;
 }
 
-static xpl_status_t sum_up(struct work *w, struct xpl_error *err) {
+// Sums up the hosts that are not left out; those that turn out to be damaged then are, and there
+// are no rows.
+static xpl_status_t try_sum_up(struct work *w, struct xpl_timings_rows *rows,
+                               struct xpl_error *err) {
     const struct xpl_xspace *const *read;
-    struct xpl_timings_rows rows;
     struct xpl_error why = {0};
     size_t n;
     XPL_TRY(list_spaces(w, &read, &n, err));
-    if (xpl_timings_sum_up(read, n, &w->rules, w->in->exec, &w->arena, &rows, &why) != XPL_OK) {
-        if (rows.broken) return xpl_host_profile_failed(w->in, host_of(w, rows.broken), &why, err);
+    const xpl_status_t st =
+        xpl_timings_sum_up(read, n, &w->rules, w->in->exec, &w->arena, rows, &why);
+    if (st != XPL_OK && !rows->n_broken) {
         if (err) *err = why;
-        return why.code;
+        return st;
     }
+    for (size_t i = 0; i < rows->n_broken; i++) {
+        const struct xpl_timings_broken *const b = &rows->broken[i];
+        XPL_TRY(xpl_spaces_leave_out(w->in, w->spaces, host_of(w, b->space), &b->why, err));
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t sum_up(struct work *w, struct xpl_error *err) {
+    struct xpl_timings_rows rows;
+    do
+        XPL_TRY(try_sum_up(w, &rows, err));
+    while (rows.n_broken);
     xpl_buf_str(w->out, XPL_STR("{\"rules\":\"own\","));
     put_rows(w->out, &rows, false);
     return w->by_id ? xpl_timings_add_ids(&rows, false, w->by_id, &w->arena, &w->ids, err) : XPL_OK;
@@ -282,7 +296,10 @@ static xpl_status_t by_ejkernel(struct work *w, struct xpl_error *err) {
             without++;
             continue;
         }
-        if (st != XPL_OK) return xpl_host_profile_failed(w->in, i, &why, err);
+        if (st != XPL_OK) {
+            XPL_TRY(xpl_spaces_leave_out(w->in, w->spaces, i, &why, err));
+            continue;
+        }
         xpl_buf_str(w->out, shown++ ? XPL_STR(",{\"host\":") : XPL_STR("{\"host\":"));
         xpl_json_str(w->out, w->in->hosts[i].name, false);
         xpl_buf_putc(w->out, ',');

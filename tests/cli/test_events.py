@@ -173,13 +173,36 @@ class Events(Case):
         for name in (run, "half"):
             status, out, err = self.ask("events", name, "--json")
             self.assertEqual((status, json.loads(out)["runs"][0]["rows"]), (0, alone), err)
-            self.assertRegex(err, "warning: (half: )?b: truncated or corrupt profile")
+            self.assertRegex(err, "warning: (half: )?b: .*half/b.xplane.pb: truncated or corrupt profile")
             launches = self.ask("tool", "launches", name)
             self.assertEqual((launches[0], launches[1]), (0, self.ask("tool", "launches", run / "a.xplane.pb")[1]), launches[2])
-            self.assertIn("b: truncated or corrupt profile", launches[2])
+            self.assertRegex(launches[2], "warning: b: .*half/b.xplane.pb: truncated or corrupt profile")
             self.refused("b.xplane.pb: truncated or corrupt profile", "events", name, "--host", "a", "--host", "b")
             self.refused("b.xplane.pb: truncated or corrupt profile", "events", name, "--host", "b")
             self.refused("b.xplane.pb: truncated or corrupt profile", "sql", name, "SELECT count(*) FROM events")
+
+    def test_damaged_events(self):
+        """The same of files whose damage is only found while their events are read; what was read of them counts nowhere."""
+        def host(*streams):
+            lines = [wire(3, wire(1, i + 1) + wire(2, f"Stream #{i + 1}".encode()) + b"".join(wire(4, e) for e in events)) for i, events in enumerate(streams)]
+            return wire(1, wire(2, b"/device:GPU:0") + b"".join(lines) + wire(4, wire(1, 1) + wire(2, wire(1, 1) + wire(2, b"kernel"))))
+
+        event, none = wire(1, 1) + wire(2, 7000) + wire(3, 9000000), b"\x0a\xff"
+        for name, damaged in (("one", "b"), ("first", "a"), ("some", "acd"), ("all", "abcd")):
+            run = self.logdir / "plugins" / "profile" / name
+            run.mkdir(parents=True)
+            for h in "abcd":
+                (run / f"{h}.xplane.pb").write_bytes(host([event], [event, none]) if h in damaged else host([event]))
+            whole = [str(run / f"{h}.xplane.pb") for h in "abcd" if h not in damaged]
+            for words in (["analyze", "events"], ["analyze", "events", "--option", "max_events=9"], ["analyze", "launches"],
+                          ["analyze", "events", "--option", "rules=ejkernel", "--option", "plane=gpu", "--option", "prefix=k"]):
+                if not whole:
+                    self.refused("d.xplane.pb: corrupt profile: bad event", *words, run)
+                    continue
+                status, out, err = self.ask(*words, run)
+                self.assertEqual((status, out), (0, self.ask(*words, *whole)[1]), (name, words, err))
+                self.assertEqual(re.findall(r"warning: (.): .*/\1.xplane.pb: corrupt profile: bad event", err), list(damaged), (words, err))
+                self.refused(f"{damaged[0]}.xplane.pb: corrupt profile: bad event", *words, run, *(w for h in damaged for w in ("--host", h)))
 
     def test_zero(self):
         """0 is what holds without --min-duration, so it needs no unit; of ejKernel it is less than that."""

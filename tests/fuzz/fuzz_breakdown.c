@@ -158,7 +158,8 @@ static void try_launches(xpl_bytes_t bytes) {
         xpl_xspace_open(bytes, &arena, &exec, &xs, &err) == XPL_OK &&
         xpl_launches_add(&l, XPL_STR("a"), xs, &err) == XPL_OK) {
         for (size_t i = 0; i < l.kernels.n; i++)
-            require(l.kernels.v[i].launch.n <= l.kernels.v[i].op.n && !l.kernels.v[i].here.n);
+            require(l.kernels.v[i].all.launch.n <= l.kernels.v[i].all.op.n &&
+                    !l.kernels.v[i].here.op.n);
         for (size_t i = 0; i < l.streams.n; i++)
             check_queue(&l.streams.v[i], &arena);
     }

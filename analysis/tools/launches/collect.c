@@ -26,6 +26,14 @@ double xpl_launch_sum_mean(const struct xpl_launch_sum *s) {
     return s->n ? (double)s->total_ps / (double)s->n : (double)NAN;
 }
 
+// `of` has some.
+static void add_sum(struct xpl_launch_sum *s, const struct xpl_launch_sum *of) {
+    if (!s->n || of->min_ps < s->min_ps) s->min_ps = of->min_ps;
+    if (of->max_ps > s->max_ps) s->max_ps = of->max_ps;
+    s->total_ps = add(s->total_ps, of->total_ps);
+    s->n += of->n;
+}
+
 bool xpl_launches_init(struct xpl_launch_stats *l, struct xpl_arena *arena, struct xpl_exec *exec) {
     *l = (struct xpl_launch_stats){
         .arena = arena, .exec = exec, .names = xpl_intern_new(arena, xpl_hash_seed())};
@@ -121,11 +129,10 @@ static const struct span *launch_of(const struct host *h, const struct xpl_event
 
 static bool read_op(struct host *h, struct xpl_launch_stream *stream, const struct xpl_event *ev,
                     struct span span) {
-    struct xpl_launch_kernel *const k = &h->l->kernels.v[h->kernel_of[ev->md]];
+    struct xpl_launch_times *const k = &h->l->kernels.v[h->kernel_of[ev->md]].here;
     const uint64_t ps = span.end - span.begin;
     const struct span *const launch = launch_of(h, ev);
     xpl_launch_sum_add(&k->op, ps);
-    xpl_launch_sum_add(&k->here, ps);
     stream->n_ops++;
     widen(h, span);
     if (!launch) return true;
@@ -176,6 +183,18 @@ static xpl_status_t read_device(struct host *h, const struct xpl_plane *p, struc
     return XPL_OK;
 }
 
+// Adds what one host did with ops of a name to what all did.
+static void join_kernel(const struct host *h, struct xpl_launch_kernel *k) {
+    const double mean = xpl_launch_sum_mean(&k->here.op);
+    if (!k->n_hosts || mean > k->slowest_ps) k->slowest_ps = mean, k->slowest_host = h->name;
+    if (!k->n_hosts || mean < k->fastest_ps) k->fastest_ps = mean, k->fastest_host = h->name;
+    k->n_hosts++;
+    add_sum(&k->all.op, &k->here.op);
+    if (k->here.launch.n) add_sum(&k->all.launch, &k->here.launch);
+    if (k->here.delay.n) add_sum(&k->all.delay, &k->here.delay);
+    k->all.n_short += k->here.n_short;
+}
+
 static void end_host(struct host *h) {
     for (size_t i = h->first_stream; i < h->l->streams.n; i++) {
         struct xpl_launch_stream *const s = &h->l->streams.v[i];
@@ -185,15 +204,8 @@ static void end_host(struct host *h) {
             s->waits.v[k].to -= h->begin;
         }
     }
-    for (size_t i = 0; i < h->l->kernels.n; i++) {
-        struct xpl_launch_kernel *const k = &h->l->kernels.v[i];
-        if (!k->here.n) continue;
-        const double mean = xpl_launch_sum_mean(&k->here);
-        if (!k->n_hosts || mean > k->slowest_ps) k->slowest_ps = mean, k->slowest_host = h->name;
-        if (!k->n_hosts || mean < k->fastest_ps) k->fastest_ps = mean, k->fastest_host = h->name;
-        k->n_hosts++;
-        k->here = (struct xpl_launch_sum){0};
-    }
+    for (size_t i = 0; i < h->l->kernels.n; i++)
+        if (h->l->kernels.v[i].here.op.n) join_kernel(h, &h->l->kernels.v[i]);
 }
 
 // False when no GPU did anything.
@@ -209,16 +221,26 @@ static bool find_base(struct host *h, const struct xpl_xspace *xs) {
     return false;
 }
 
+static xpl_status_t read_host(struct host *h, const struct xpl_xspace *xs, struct xpl_error *err) {
+    const struct xpl_plane *const threads =
+        xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
+    if (!find_base(h, xs)) return XPL_OK;
+    for (uint32_t i = 0; threads && i < threads->n_lines; i++)
+        XPL_TRY(walk(h, &threads->lines[i], read_launch, NULL, err));
+    for (uint32_t i = 0; i < xs->n_planes; i++)
+        if (xs->planes[i].kind == XPL_PLANE_GPU) XPL_TRY(read_device(h, &xs->planes[i], err));
+    return XPL_OK;
+}
+
 xpl_status_t xpl_launches_add(struct xpl_launch_stats *l, xpl_str_t name,
                               const struct xpl_xspace *xs, struct xpl_error *err) {
     struct host h = {.l = l, .name = name, .first_stream = l->streams.n};
-    const struct xpl_plane *const threads =
-        xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
-    if (!find_base(&h, xs)) return XPL_OK;
-    for (uint32_t i = 0; threads && i < threads->n_lines; i++)
-        XPL_TRY(walk(&h, &threads->lines[i], read_launch, NULL, err));
-    for (uint32_t i = 0; i < xs->n_planes; i++)
-        if (xs->planes[i].kind == XPL_PLANE_GPU) XPL_TRY(read_device(&h, &xs->planes[i], err));
-    end_host(&h);
-    return XPL_OK;
+    const xpl_status_t st = read_host(&h, xs, err);
+    if (st == XPL_OK)
+        end_host(&h);
+    else
+        l->streams.n = h.first_stream;
+    for (size_t i = 0; i < l->kernels.n; i++)
+        l->kernels.v[i].here = (struct xpl_launch_times){0};
+    return st;
 }

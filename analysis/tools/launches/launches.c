@@ -8,7 +8,6 @@
 #include "analysis/products/values.h"
 #include "analysis/tools/launches/launches.h"
 #include "analysis/tools/lib/gviz.h"
-#include "analysis/tools/lib/host_profile.h"
 #include "analysis/tools/lib/spaces.h"
 #include "analysis/tools/tool.h"
 #include "base/cleanup.h"
@@ -48,7 +47,8 @@ static void put_us(struct xpl_gviz *g, double ps) {
 
 static int most_first(const void *a, const void *b) {
     const struct xpl_launch_kernel *const x = a, *const y = b;
-    if (x->op.total_ps != y->op.total_ps) return x->op.total_ps < y->op.total_ps ? 1 : -1;
+    if (x->all.op.total_ps != y->all.op.total_ps)
+        return x->all.op.total_ps < y->all.op.total_ps ? 1 : -1;
     return xpl_str_cmp(x->name, y->name);
 }
 
@@ -59,17 +59,18 @@ static void put_sum(struct xpl_gviz *g, const struct xpl_launch_sum *s) {
 }
 
 static void put_kernel(struct xpl_gviz *g, const struct xpl_launch_kernel *k) {
+    const struct xpl_launch_times *const t = &k->all;
     xpl_gviz_row(g);
     xpl_gviz_text(g, k->name);
-    xpl_gviz_number(g, (double)k->op.n);
-    put_us(g, (double)k->op.total_ps);
-    put_us(g, xpl_launch_sum_mean(&k->op));
-    put_us(g, (double)k->op.min_ps);
-    put_us(g, (double)k->op.max_ps);
-    xpl_gviz_number(g, (double)k->launch.n);
-    put_sum(g, &k->launch);
-    put_sum(g, &k->delay);
-    xpl_gviz_number(g, (double)k->n_short);
+    xpl_gviz_number(g, (double)t->op.n);
+    put_us(g, (double)t->op.total_ps);
+    put_us(g, xpl_launch_sum_mean(&t->op));
+    put_us(g, (double)t->op.min_ps);
+    put_us(g, (double)t->op.max_ps);
+    xpl_gviz_number(g, (double)t->launch.n);
+    put_sum(g, &t->launch);
+    put_sum(g, &t->delay);
+    xpl_gviz_number(g, (double)t->n_short);
     xpl_gviz_number(g, (double)k->n_hosts);
     xpl_gviz_text(g, k->slowest_host);
     put_us(g, k->slowest_ps);
@@ -101,7 +102,7 @@ static void put_kernels(struct xpl_launch_stats *l, struct xpl_buf *out) {
     begin(&g, out, columns, sizeof columns / sizeof *columns);
     if (l->kernels.n) qsort(l->kernels.v, l->kernels.n, sizeof *l->kernels.v, most_first);
     for (size_t i = 0; i < l->kernels.n; i++)
-        if (l->kernels.v[i].op.n) put_kernel(&g, &l->kernels.v[i]);
+        if (l->kernels.v[i].all.op.n) put_kernel(&g, &l->kernels.v[i]);
     xpl_gviz_end(&g);
 }
 
@@ -195,7 +196,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     for (size_t i = 0; i < in->n_hosts; i++) {
         struct xpl_error why = {0};
         if (spaces[i] && xpl_launches_add(&l, in->hosts[i].name, spaces[i], &why) != XPL_OK)
-            return xpl_host_profile_failed(in, i, &why, err);
+            XPL_TRY(xpl_spaces_leave_out(in, spaces, i, &why, err));
     }
     xpl_buf_putc(out, '[');
     put_kernels(&l, out);

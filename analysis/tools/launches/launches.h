@@ -24,15 +24,18 @@ void xpl_launch_sum_add(struct xpl_launch_sum *s, uint64_t ps);
 // The mean in ps; NAN without any.
 double xpl_launch_sum_mean(const struct xpl_launch_sum *s);
 
-// Ops of one name, of all hosts.
-struct xpl_launch_kernel {
-    xpl_str_t name;
+struct xpl_launch_times {
     struct xpl_launch_sum op, launch, delay; // the latter two of those whose launch is recorded
     uint64_t n_short;                        // shorter than their launch
+};
+
+// Ops of one name.
+struct xpl_launch_kernel {
+    xpl_str_t name;
+    struct xpl_launch_times all, here; // of all hosts; of the one that is read
     uint64_t n_hosts;
     xpl_str_t slowest_host, fastest_host; // by the mean of their ops
     double slowest_ps, fastest_ps;
-    struct xpl_launch_sum here; // of the host that is read
 };
 
 // An op waits from the begin of its launch to its own begin.  Times count from the first launch or
@@ -58,7 +61,7 @@ struct xpl_launch_stats {
 // False when out of memory.
 bool xpl_launches_init(struct xpl_launch_stats *l, struct xpl_arena *arena, struct xpl_exec *exec);
 // Adds what a host did.  `host` and `xs` must outlive *l.  DATA_LOSS, RESOURCE_EXHAUSTED,
-// CANCELLED.
+// CANCELLED: nothing of it was added.
 xpl_status_t xpl_launches_add(struct xpl_launch_stats *l, xpl_str_t host,
                               const struct xpl_xspace *xs, struct xpl_error *err) XPL_NODISCARD;
 

@@ -3,8 +3,10 @@
 
 #include "analysis/tools/lib/host_profile.h"
 
-static void leave_out(const struct xpl_tool_input *in, size_t i, const struct xpl_error *why) {
-    if (in->warn) in->warn(in->warn_arg, in->hosts[i].name, xpl_str_from(why->msg));
+static void warn_of(const struct xpl_tool_input *in, size_t i, const struct xpl_error *why) {
+    struct xpl_error said = {0};
+    if (!in->warn || xpl_host_profile_failed(in, i, why, &said) == XPL_OK) return;
+    in->warn(in->warn_arg, in->hosts[i].name, xpl_str_from(said.msg));
 }
 
 xpl_status_t xpl_spaces_open(const struct xpl_tool_input *in, struct xpl_arena *arena,
@@ -21,9 +23,21 @@ xpl_status_t xpl_spaces_open(const struct xpl_tool_input *in, struct xpl_arena *
         if (st != XPL_OK && (in->by_name || st != XPL_DATA_LOSS))
             return xpl_host_profile_failed(in, i, &why, err);
         if (st != XPL_OK && damaged == SIZE_MAX) damaged = i, first = why;
-        if (st != XPL_OK) leave_out(in, i, &why);
+        if (st != XPL_OK) warn_of(in, i, &why);
         if (st == XPL_OK) spaces[i] = space, opened++;
     }
     if (opened || damaged == SIZE_MAX) return XPL_OK;
     return xpl_host_profile_failed(in, damaged, &first, err);
+}
+
+xpl_status_t xpl_spaces_leave_out(const struct xpl_tool_input *in, const struct xpl_xspace **spaces,
+                                  size_t host, const struct xpl_error *why, struct xpl_error *err) {
+    size_t left = 0;
+    for (size_t i = 0; i < in->n_hosts; i++)
+        left += spaces[i] != NULL;
+    if (in->by_name || why->code != XPL_DATA_LOSS || left < 2)
+        return xpl_host_profile_failed(in, host, why, err);
+    warn_of(in, host, why);
+    spaces[host] = NULL;
+    return XPL_OK;
 }

@@ -12,4 +12,10 @@
 xpl_status_t xpl_spaces_open(const struct xpl_tool_input *in, struct xpl_arena *arena,
                              const struct xpl_xspace **spaces, struct xpl_error *err) XPL_NODISCARD;
 
+// Leaves a host out whose profile turned out to be damaged, as `why` says, in the same way.  Fails
+// with `why` where it is the last one, where hosts were named, and where it says something else.
+xpl_status_t xpl_spaces_leave_out(const struct xpl_tool_input *in, const struct xpl_xspace **spaces,
+                                  size_t host, const struct xpl_error *why, struct xpl_error *err)
+    XPL_NODISCARD;
+
 #endif
