@@ -21,6 +21,7 @@ SPARSE_CORE = re.compile(r"/device:TPU:[0-9]+ SparseCore ([A-Za-z]+ )?[0-9]+")  
 OP_LINES = ("XLA Ops", "Framework Ops", "Sparse Core Ops")
 HLO_STATS = ("Hlo Proto", "HLO Proto")
 MOST_RESOLUTIONS = 16
+MOST_OPS = 256        # with other words than one of their name; each of them is an answer of ours to be asked for, or some
 PROGRAM = re.compile(r".*\(([0-9]+)\)", re.ASCII)       # utils/xplane_hlo_fixer.cc; the dot is not a newline
 
 
@@ -145,6 +146,11 @@ def op_choices(spaces):
                     out.append((n, i, keys))
             seen |= set(by_name)
     return out
+
+
+def too_many(choices):
+    """Whether to seek words among them would take minutes."""
+    return sum(len(keys) for *_, keys in choices) > MOST_OPS
 
 
 def orders(keys):

@@ -103,10 +103,10 @@ class Judge:
     def op_twice(self, tool, paths, options, ours_options, answers):
         """Whether the answers differ only because XProf takes the words of ops with one name in hash order.  Where only one of them has
         words there is no such choice: for each answer those are sought with which ours comes closest to it, and with these both sides
-        must give it."""
+        must give it.  Of many ops with one name they are not sought."""
         spaces = hash_order.read(paths)
         choices = hash_order.op_choices(spaces)
-        if not choices:
+        if not choices or hash_order.too_many(choices):
             return False
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             def files_of(chosen):

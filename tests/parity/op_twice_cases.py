@@ -11,11 +11,12 @@ import argparse
 import shutil
 import sys
 import tempfile
+import types
 
 import hash_order
 from hash_order_cases import Checks, Plane, write
 from judge import EXACT, Judge
-from ours import Ours
+from ours import Ours, Served
 from protos import pb
 from xprof_worker import XProf
 
@@ -111,6 +112,24 @@ def check_not_excused(checks, judge):
     checks.check("no choice, no excuse", not judge.op_twice("hlo_stats", [path], {}, None, (got, got)))
 
 
+def check_many(checks, judge):
+    """A profile of a large program, whose words it would take long to seek, is not excused; no answer is asked for."""
+    ops = [op(100 + i, "copy" if i % 2 else "sort", name=f"op.{i // 2}") for i in range(2 * hash_order.MOST_OPS)]
+    path = write(judge.scratch, profile(ops))
+    asked = []
+    judge.ask_ours, usual = lambda *given: asked.append(given), judge.ask_ours
+    checks.check("many ops", not judge.op_twice("hlo_stats", [path], {}, None, (b"{}", b"{}")) and not asked, len(asked))
+    judge.ask_ours = usual
+
+
+def check_served(checks, judge):
+    """Where ours is asked through a daemon, profiles that a judge makes are asked for without it."""
+    path = write(judge.scratch, profile([MUL, DOT]))
+    daemon = types.SimpleNamespace(ctl=judge.ours.program, address="unix:/nowhere")
+    served = Served(daemon, {}, judge.ours.out)
+    checks.check("a made profile beside a daemon", served.ask("hlo_stats", [path], EXACT) == judge.ours.ask("hlo_stats", [path], EXACT))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build")
@@ -121,6 +140,8 @@ def main():
             judge = Judge(xprof, Ours(a.build, folder), scratch=folder, retries=0)
             check_cases(checks, judge)
             check_not_excused(checks, judge)
+            check_many(checks, judge)
+            check_served(checks, judge)
     finally:
         shutil.rmtree(folder)
     print(f"op_twice_cases: {checks.passed} passed, {checks.failed} failed")

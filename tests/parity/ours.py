@@ -36,13 +36,16 @@ class Ours:
 
 
 class Served(Ours):
-    """The same questions to a daemon over the log directory of `make_log_directory`."""
+    """The same questions to a daemon over the log directory of `make_log_directory`; of files that are not there, which a judge
+    makes, to none."""
 
     def __init__(self, daemon, places, out, timeout_s=120):
         self.program, self.places, self.out, self.timeout_s, self.crashes = daemon.ctl, places, out, timeout_s, 0
         self.env = dict(os.environ, XPLANED_SERVER=daemon.address)
 
     def ask(self, tool, paths, options=None):
+        if paths[0] not in self.places:
+            return super().ask(tool, paths, options)
         session, hosts = self.places[paths[0]]
         args = ["tool", tool, session]
         if len(paths) < hosts:
