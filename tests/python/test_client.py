@@ -8,11 +8,13 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import grpc
 import xplaned
@@ -122,6 +124,34 @@ def sql(place):
     assert refused(xplaned.Error, "", place.client.sql, "ATTACH 'x' AS y", MATMUL).code == "PERMISSION_DENIED"
     refused(xplaned.InvalidArgument, "syntax", place.client.sql, "SELEC 1", MATMUL)
     refused(xplaned.NotFound, "", place.client.sql, "SELECT 1", "no such session")
+
+
+def whole_answers(place):
+    """Sessions themselves stand for their names; frames without rows have columns; what an answer lacks is a warning."""
+    run, four = place.client.session(MATMUL), place.client.session(HOSTS)
+    assert place.client.sql("SELECT DISTINCT session FROM lines ORDER BY 1", [four, MATMUL]) == [{"session": HOSTS}, {"session": MATMUL}]
+    assert place.client.compare(four, [run, MATMUL]).b["runs"] == 2
+    half = place.logdir / "cpu" / "plugins" / "profile" / "half"
+    half.mkdir()
+    whole = place.data / "cpu" / "plugins" / "profile" / "jax_matmul_nopy" / "vm.xplane.pb"
+    shutil.copy(whole, half / "a.xplane.pb")
+    (half / "b.xplane.pb").write_bytes(whole.read_bytes()[:50000])
+    place.until("the session is there", lambda: [s for s in place.client.sessions("cpu/half") if s.host_count == 2])
+    for ask in ("findings", "ops", "steps", "events", "kernels", "overview"):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            getattr(place.client.session("cpu/half"), ask)()
+        assert [w.filename for w in said if "b: " in str(w.message) and "corrupt" in str(w.message)] == [__file__], (ask, said)
+    shutil.rmtree(half)
+    if place.pandas:
+        empty = place.client.session("cpu/jax_empty")
+        assert list(empty.steps().to_pandas().columns) == ["host", "device", "step", "name", "begin_ps", "wall_ps"]
+        assert {"kind", "saving_percent", "text"} <= set(empty.findings().to_pandas().columns)
+        assert list(empty.events().to_pandas().columns)[:2] == ["name", "count"]
+        assert list(place.client.sql("SELECT name, line FROM events WHERE 0", run).to_pandas().columns) == ["name", "line"]
+        steps = run.steps().to_pandas()
+        assert str(steps.step.dtype) == str(steps.begin_ps.dtype) == "Int64" and steps.step.isna().sum() == 1, steps.dtypes
+        assert list(steps.begin_ps.dropna()) == [s.begin_ps for s in run.steps() if s.begin_ps is not None]
 
 
 def comparisons(place):
@@ -378,5 +408,5 @@ def threads(place):
     assert not failures and time.monotonic() - began < 120, failures
 
 
-TESTS = [sessions, tool_answers, large_answers, tables, rows, events, sql, comparisons, histories, collectives, frames, tools, fleets, imports,
+TESTS = [sessions, tool_answers, large_answers, tables, rows, events, sql, whole_answers, comparisons, histories, collectives, frames, tools, fleets, imports,
          watches, captures, cancelled_captures, secrets, addresses, private_daemons, killed_programs, threads]

@@ -25,6 +25,15 @@ _PAGE = 500
 _CHANNEL_OPTIONS = [("grpc.max_receive_message_length", -1)]
 
 
+# Sessions to work on, or their names; one, or several.
+Sessions = Union[str, Session, Sequence[Union[str, Session]]]
+
+
+def _names(sessions: Sessions) -> List[str]:
+    several = [sessions] if isinstance(sessions, (str, Session)) else sessions
+    return [s.name if isinstance(s, Session) else s for s in several]
+
+
 @dataclasses.dataclass(frozen=True)
 class Option:
     """An option of a tool; values is empty when any text will do."""
@@ -124,22 +133,22 @@ class Client:
             paths = [paths]
         return self.session(importing.upload(self, paths, session))
 
-    def sql(self, statement: str, sessions: Union[str, Sequence[str]] = ()) -> rows.Rows[Dict[str, Any]]:
+    def sql(self, statement: str, sessions: Sessions = ()) -> rows.Rows[Dict[str, Any]]:
         """The rows of one SELECT over events of sessions and what is stored of all (docs/sql.md); without names, of all sessions.
 
         A statement that does more than read, or takes too much, is an Error with the position or the limit.
         """
         request = analysis_pb2.RunStatementRequest(
-            statement=statement, sessions=[sessions] if isinstance(sessions, str) else list(sessions))
+            statement=statement, sessions=_names(sessions))
         with translated():
             answer = json.loads(self._analysis.RunStatement(request, **self._call()).json)
         if answer["cut"]:
             warnings.warn("there are more rows than a statement may give; add a LIMIT or a WHERE", stacklevel=2)
-        return rows.Rows(dict(zip(answer["columns"], row)) for row in answer["rows"])
+        return rows.Rows((dict(zip(answer["columns"], row)) for row in answer["rows"]), answer["columns"])
 
-    def compare(self, a: Union[str, Sequence[str]], b: Union[str, Sequence[str]]) -> rows.Comparison:
-        """Two runs, or groups of runs that count as one, beside each other: names of sessions (docs/compare.md)."""
-        request = analysis_pb2.CompareSessionsRequest(a=[a] if isinstance(a, str) else list(a), b=[b] if isinstance(b, str) else list(b))
+    def compare(self, a: Sessions, b: Sessions) -> rows.Comparison:
+        """Two runs, or groups of runs that count as one, beside each other: sessions or their names (docs/compare.md)."""
+        request = analysis_pb2.CompareSessionsRequest(a=_names(a), b=_names(b))
         return rows.comparison(self._joint(self._analysis.CompareSessions, request))
 
     def history(self, metrics: Union[str, Sequence[str]] = "step_time", *, label: str = "", schedule: int = 0, directory: str = "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Type, TypeVar
 
 T = TypeVar("T")
 
@@ -15,13 +15,17 @@ T = TypeVar("T")
 class Rows(List[T]):
     """A list of rows: dataclasses or dicts, all of one kind."""
 
+    def __init__(self, values: Iterable[T] = (), columns: Optional[List[str]] = None) -> None:
+        super().__init__(values)
+        self._columns = columns  # of a frame without rows
+
     def to_dicts(self) -> List[Dict[str, Any]]:
         """The rows as flat dicts: a field that is a dict gives its keys."""
         return [_flat(row) for row in self]
 
     def to_pandas(self) -> Any:
         """The rows as a pandas.DataFrame."""
-        return frame(self.to_dicts())
+        return frame(self.to_dicts(), None if self else self._columns)
 
 
 def frame(rows: List[Dict[str, Any]], columns: Optional[List[str]] = None) -> Any:
@@ -30,7 +34,12 @@ def frame(rows: List[Dict[str, Any]], columns: Optional[List[str]] = None) -> An
         import pandas
     except ImportError as e:
         raise ImportError("DataFrames need pandas: pip install pandas") from e
-    return pandas.DataFrame(rows, columns=columns)
+    made = pandas.DataFrame(rows, columns=columns)
+    for name in made.columns:
+        values = [row.get(name) for row in rows]
+        if None in values and any(type(v) is int for v in values) and all(v is None or type(v) is int for v in values):
+            made[name] = pandas.array(values, dtype="Int64")  # as floats, times would no longer be whole
+    return made
 
 
 def _flat(row: Any) -> Dict[str, Any]:
@@ -48,6 +57,12 @@ def read(kind: Type[T], values: Mapping[str, Any]) -> T:
     """A dataclass of what a newer daemon may have sent more of, or an older one less."""
     known = {f.name: values[f.name] for f in dataclasses.fields(kind) if f.name in values}  # type: ignore[arg-type]
     return kind(**known)
+
+
+def rows_of(kind: Type[T], values: Iterable[T]) -> Rows[T]:
+    """Rows of a dataclass, whose fields are the columns where there are none."""
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    return Rows(values, [f.name for f in fields if f.default_factory is not dict])
 
 
 @dataclasses.dataclass(frozen=True)

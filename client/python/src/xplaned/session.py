@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Union
 
 from . import rows
@@ -111,21 +112,28 @@ class Session:
                       analysis_pb2.ToolData.Source.Name(head.source).lower(),
                       [Warning(w.host, w.text) for w in head.warnings], {s.name: s.micros for s in head.stages})
 
+    # The same for people: what it leaves out is a warning.
+    def _told(self, tool: str, hosts: Union[str, Sequence[str]], options: Dict[str, Option]) -> Answer:
+        answer = self.tool(tool, hosts, **options)
+        for w in answer.warnings:
+            warnings.warn(f"{w.host}: {w.text}" if w.host else w.text, stacklevel=3)
+        return answer
+
     def findings(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Finding]:
         """Why the run is slow: what costs time, the greatest saving first."""
-        answer = self.tool("findings", hosts, **options).json()
-        return rows.Rows(rows.read(rows.Finding, f) for f in answer["findings"])
+        answer = self._told("findings", hosts, options).json()
+        return rows.rows_of(rows.Finding, (rows.read(rows.Finding, f) for f in answer["findings"]))
 
     def ops(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Op]:
         """The ops that ran on devices, with category, source line and times."""
-        answer = self.tool("op_list", hosts, **options).json()
-        return rows.Rows(rows.read(rows.Op, op) for op in answer["ops"])
+        answer = self._told("op_list", hosts, options).json()
+        return rows.rows_of(rows.Op, (rows.read(rows.Op, op) for op in answer["ops"]))
 
     def steps(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Step]:
         """Each device's steps, with what their time went to; one row of each device is the time between steps."""
-        answer = self.tool("time_breakdown", hosts, **options).json()
-        return rows.Rows(_step(host["host"], device["device"], step)
-                         for host in answer["hosts"] for device in host["devices"] for step in device["steps"])
+        answer = self._told("time_breakdown", hosts, options).json()
+        return rows.rows_of(rows.Step, (_step(host["host"], device["device"], step)
+                                        for host in answer["hosts"] for device in host.get("devices", ()) for step in device["steps"]))
 
     def events(self, prefix: str = "", match: str = "", *, min_duration: str = "", plane: str = "",
                hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Timing]:
@@ -135,20 +143,20 @@ class Session:
         ("1us") leaves short events out.
         """
         given = {"prefix": prefix, "match": match, "min_duration": min_duration, "plane": plane}
-        answer = self.tool("events", hosts, **{name: value for name, value in given.items() if value}, **options).json()
-        return rows.Rows(rows.read(rows.Timing, row) for row in answer["rows"])
+        answer = self._told("events", hosts, {**{name: value for name, value in given.items() if value}, **options}).json()
+        return rows.rows_of(rows.Timing, (rows.read(rows.Timing, row) for row in answer["rows"]))
 
     def collectives(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Table:
         """What devices exchange, by kind, size and group, with rates (docs/findings.md)."""
-        return self.tool("collectives", hosts, **options).tables()[0]
+        return self._told("collectives", hosts, options).tables()[0]
 
     def kernels(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Table:
         """The kernels of GPUs, by time."""
-        return self.tool("kernel_stats", hosts, **options).tables()[0]
+        return self._told("kernel_stats", hosts, options).tables()[0]
 
     def overview(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> List[rows.Table]:
         """The tables of XProf's overview page."""
-        return self.tool("overview_page", hosts, **options).tables()
+        return self._told("overview_page", hosts, options).tables()
 
     def delete(self) -> None:
         """Removes the session and its files; the daemon must allow it."""
