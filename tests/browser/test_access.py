@@ -65,6 +65,10 @@ MORE = (
 )
 AXE = pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js"
 FAULTS = "async () => (await axe.run()).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`)"
+# What can be used of a card, and is not within it, nor can be scrolled to.
+OUTSIDE = """() => [...document.querySelectorAll('main .card :is(input, select, button)')]
+  .filter((e) => e.offsetParent && !e.closest('.scroll-x, .datatable') && e.getBoundingClientRect().right > e.closest('.card').getBoundingClientRect().right)
+  .map((e) => e.outerHTML.slice(0, 120))"""
 FIRST_PAINT = 300  # ms from a click on a link to the page with its answer
 
 
@@ -89,6 +93,8 @@ def check(tab, script, where):
     assert not found, (where, found)
     beyond = tab.page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert beyond <= 0, (where, beyond)
+    outside = tab.page.evaluate(OUTSIDE)
+    assert not outside, (where, outside)
 
 
 def axe(tab):

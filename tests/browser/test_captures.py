@@ -127,4 +127,25 @@ def how_to_schedule(tab):
     assert out.returncode == 0 and command[2] in out.stdout, (command[0], out)
 
 
-TESTS = [capture, nobody_there, lost_hosts, schedules, how_to_schedule]
+def rows_are_low(tab):
+    """Dates are on one line, here and in the list of sessions, and a long reason does not make a row as high as the page."""
+    reason = "localhost:1: connection refused: nothing listens there; is the program running, did it start its profiler server?"
+    answer = {"enabled": True, "schedules": [], "captures": [
+        {"id": 1, "begin_unix_ms": 1700000000000, "end_unix_ms": 1700000000023, "state": "failed", "schedule_id": 0, "hosts": 1, "session": "",
+         "message": reason, "lost": [], "lost_hosts": 0}]}
+    tab.context.route("**/api/v1/captures", lambda r: r.fulfill(content_type="application/json", body=json.dumps(answer)))
+    height = lambda selector: max(tab.page.eval_on_selector_all(selector, "(rows) => rows.map((r) => r.getBoundingClientRect().height)"))
+    lines = """(cells) => Math.max(...cells.map((c) => {
+      const all = document.createRange();
+      all.selectNodeContents(c);
+      return new Set([...all.getClientRects()].map((r) => Math.round(r.bottom / 8))).size;
+    }))"""
+    for width in (1280, 400):
+        tab.page.set_viewport_size({"width": width, "height": 860})
+        tab.open("captures")
+        assert height("[aria-label=Captures] tbody tr") < 130, (width, height("[aria-label=Captures] tbody tr"))
+        tab.open("sessions")
+        assert tab.page.eval_on_selector_all(".sessions tbody td:nth-child(3)", lines) == 1, width
+
+
+TESTS = [rows_are_low, capture, nobody_there, lost_hosts, schedules, how_to_schedule]

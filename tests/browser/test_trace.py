@@ -226,6 +226,10 @@ def sums_are_exact(tab):
     tab.session(GPU, "trace")
     tab.page.wait_for_selector(".trace[data-drawn]")
     wait_until("it says that it is coarse", lambda: "21 events of 5,001 drawn" in tab.page.inner_text(".status"))
+    for width in (1280, 700, 400):  # in full
+        tab.page.set_viewport_size({"width": width, "height": 860})
+        cut = tab.page.eval_on_selector(".status", "(e) => [e.scrollWidth - e.clientWidth, e.scrollHeight - e.clientHeight, e.clientHeight]")
+        assert cut[0] <= 0 and cut[1] <= 0 and cut[2] == 32, (width, cut)
     tab.page.fill(".page-trace input[type=search]", "fusion")
     wait_until("all matches are counted", lambda: tab.page.inner_text(".counter") == "5,000 matches, 20 loaded")
     tab.page.fill(".page-trace input[type=search]", "")

@@ -20,13 +20,13 @@ function wrong(c) {
 
 function captures(list) {
   if (!list.length) return none('None yet.');
-  const row = (c) => h('tr', {}, h('td', {}, format.date(c.begin_unix_ms)),
-      h('td', {class: 'num'}, c.end_unix_ms ? format.ms(c.end_unix_ms - c.begin_unix_ms) : '–'),
+  const row = (c) => h('tr', {}, h('td', {class: 'when'}, format.date(c.begin_unix_ms)),
+      h('td', {class: 'num when'}, c.end_unix_ms ? format.ms(c.end_unix_ms - c.begin_unix_ms) : '–'),
       h('td', {}, h('span', {class: `state state-${c.state === 'failed' ? 'broken' : c.state}`}, c.state)),
       h('td', {}, c.session && /^(done|partial)$/.test(c.state) ?
           h('a', {href: router.link(c.session, 'overview')}, c.session) : c.session || '–'),
       h('td', {class: 'num'}, format.count(c.hosts)), h('td', {class: 'num'}, c.schedule_id || '–'),
-      h('td', {class: 'breakable'}, wrong(c)));
+      h('td', {class: 'breakable why'}, wrong(c)));
   return h('table', {class: 'plain', 'aria-label': 'Captures'},
       h('thead', {}, h('tr', {}, head('Begin'), head('Took', 'num'), head('State'), head('Session'), head('Hosts', 'num'),
           head('Schedule', 'num'), head('What went wrong'))),
@@ -37,7 +37,7 @@ function schedules(list) {
   if (!list.length) return none('None. xplanectl capture --every makes one.');
   const row = (s) => h('tr', {}, h('td', {class: 'num'}, String(s.id)), h('td', {class: 'breakable'}, s.targets.join(', ')),
       h('td', {class: 'num'}, format.ms(s.every_ms)), h('td', {}, s.continuous ? 'records all the time' : 'captures'),
-      h('td', {}, format.date(s.next_unix_ms)),
+      h('td', {class: 'when'}, format.date(s.next_unix_ms)),
       h('td', {class: 'num'}, h('a', {href: router.link(null, 'history', {schedule: s.id})}, format.count(s.sessions))),
       h('td', {class: 'num'}, format.bytes(s.bytes)));
   return h('table', {class: 'plain', 'aria-label': 'Schedules'},

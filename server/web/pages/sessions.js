@@ -62,7 +62,7 @@ function row(session) {
   return h('tr', {},
       h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, session.name)),
       h('td', {}, KINDS[session.kind] || session.kind),
-      h('td', {title: format.ago(session.captured_unix_ms)}, format.date(session.captured_unix_ms), ' ',
+      h('td', {class: 'when', title: format.ago(session.captured_unix_ms)}, format.date(session.captured_unix_ms), ' ',
           h('span', {class: 'muted ago'}, format.ago(session.captured_unix_ms))),
       h('td', {title: names.slice(0, 50).join('\n')},
           names.length === 1 ? names[0] : `${names.length} hosts`),

@@ -199,7 +199,7 @@ export default {
     const place = h('div', {class: 'trace-place'}, loading('Loading the trace …'));
     ctx.root.append(h('h1', {class: 'sr'}, 'Trace'),
         h('div', {class: 'bar'}, box, where, button('Previous match', '‹', () => step(-1)),
-            button('Next match', '›', () => step(1)), found, h('span', {class: 'grow'}), status,
+            button('Next match', '›', () => step(1)), found, status,
             button('Zoom out', '−', () => view.zoom(1.6)), button('Zoom in', '+', () => view.zoom(1 / 1.6)),
             button('Show everything', 'Fit', () => view.fit()), button('Keys', '?', () => help.showModal())),
         h('div', {class: 'bar tools', role: 'toolbar', 'aria-label': 'What the pointer does'}, tools, flows, unhide,
