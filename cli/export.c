@@ -117,8 +117,19 @@ static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
     return st;
 }
 
+// What is no path may be meant as a session, which other commands ask a daemon for.
+static xpl_status_t export_named(struct job *j, struct xpl_error *err) {
+    struct xpl_error why = {0};
+    if (j->args->logdir) return export_session(j, err);
+    const xpl_status_t st = export_paths(j, &why);
+    if (st == XPL_NOT_FOUND)
+        XPL_RETURN_ERROR(err, st, "%s; for a session, name its --logdir, too", why.msg);
+    if (st != XPL_OK && err) *err = why;
+    return st;
+}
+
 static xpl_status_t export_all(struct job *j, struct xpl_error *err) {
-    XPL_TRY(j->args->logdir ? export_session(j, err) : export_paths(j, err));
+    XPL_TRY(export_named(j, err));
     if (j->n == 0) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no host of that name");
     return xpl_export_end(&j->e, err);
 }

@@ -425,6 +425,7 @@ class Words(Case):
                       self.says(2, "tool", "overview", "my_run"))
         self.assertIn("did you mean \"group_by\"?",
                       self.says(2, "tool", "op_profile", "my_run", "--option", "groupby=category"))
+        self.assertIn("for a session, name its --logdir, too", self.says(1, "export", "chrome", "my_run"))
         self.assertIn('no session "my_rnu" in', self.says(1, "export", "chrome", "my_rnu",
                                                           "--logdir", self.logdir))
         for tool, option, near in (("op_profile", "group_by=catgory", "category"),
