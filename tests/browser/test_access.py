@@ -113,7 +113,7 @@ def axe_of_what_opens(tab):
     for scheme, width in (("light", 400), ("dark", 1360)):
         tab.page.emulate_media(color_scheme=scheme)
         tab.page.set_viewport_size({"width": width, "height": 860})
-        for session, page in ((KERAS, "ops"), (FUSED, "kernels"), (GPU, "hlo_ops"), (GPU, "roofline"), (GPU, "memory")):
+        for session, page in ((KERAS, "ops"), (HOSTS, "input"), (FUSED, "kernels"), (GPU, "hlo_ops"), (GPU, "roofline"), (GPU, "memory")):
             tab.session(session, page)
             tab.page.locator("table.data tbody tr:not(.spacer)").first.click()
             tab.page.wait_for_selector(".detail:not([hidden])")

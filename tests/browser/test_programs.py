@@ -354,6 +354,19 @@ def occurrences(tab):
     tab.page.wait_for_selector(".op-detail h2 >> text=gemm_fusion_dot_general.1")
     tab.page.locator(".op-detail a", has_text="Trace").click()
     found("gemm_fusion_dot_general.1")
+    for session, name in (("cpu/jax_4hosts", "train 3"), ("cpu/tf_keras_tensorboard", "Profiled batch 7")):
+        tab.session(session, "input")
+        row = tab.page.locator("table.data tbody tr", has_text=re.compile(f"^{name}"))
+        row.first.click()
+        tab.page.wait_for_selector(".detail:not([hidden])")
+        assert tab.page.inner_text(".detail h2") == f"Step {name}"
+        tab.page.locator(".detail a", has_text="Trace").click()
+        tab.page.wait_for_selector(".trace[data-drawn]")
+        begin, end = (float(x) for x in tab.params()["t"].split("~"))
+        host = json.loads(fetch(tab.base, f"/api/v1/tool?session={session}&tool=time_breakdown&view=steps")[2])["hosts"][0]
+        at = host["steps"]["step"].index(int(name.split()[-1]))
+        assert tab.params()["host"] == host["host"] and begin < host["steps"]["begin_ps"][at] / 1e9 < end, (tab.params(), host["steps"])
+        assert end - begin < 1.3 * host["steps"]["wall_ps"][at] / 1e9
     tab.session("cpu/tf_keras_tensorboard", "overview")
     tab.page.wait_for_selector(".longest a")
     number = re.search(r"step (\d+)", tab.texts(".longest a")[0]).group(1)

@@ -9,10 +9,19 @@ import {columns, column} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
-import {aboutInput, dropForeign, remark} from './verdict.js';
+import {aboutInput, dropForeign, remark, traceLink} from './verdict.js';
 import {parts} from '../lib/chart.js';
+import {detail, facts} from '../lib/detail.js';
 
 const SHARES = {timeInPercent: 'Share of input time', selfTimeInPercent: 'Own share of input time'};
+
+// A link to the step of that name in the trace of the first host that has steps, as the table is of it; or null.
+async function occurrence(ctx, name) {
+  const answer = await api.tool(ctx.session.name, 'time_breakdown', ctx.hosts, {view: 'steps'}, ctx.signal).catch(() => null);
+  const first = answer?.data.hosts.find((x) => x.steps?.step.length), n = Number(/\d+$/.exec(name)?.[0] ?? NaN);
+  const at = first ? first.steps.step.indexOf(n) : -1;
+  return at < 0 ? null : h('a', {href: traceLink(ctx, first.host, first.steps.begin_ps[at], first.steps.wall_ps[at])}, 'Trace');
+}
 
 export default {
   title: 'Input pipeline',
@@ -39,14 +48,19 @@ export default {
     if (step && step.length) {
       const names =
           step.columns.filter((c) => c.type === 'number' && /TimeMs$/.test(c.id) || c.id === 'stepnum');
+      const cols = withUnits(names), side = detail('Step'), number = column(step, 'stepnum').values;
       const table = new DataTable({
-        columns: withUnits(names),
+        columns: cols,
         length: step.length,
         caption: 'Steps',
         csv: 'steps.csv',
+        onOpen: async (row) => {
+          const seen = await occurrence(ctx, String(number[row]));
+          side.show(`Step ${number[row]}`, [...facts(cols, row), ...(seen ? [['See also', seen]] : [])]);
+        },
       });
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Steps'), steps(step)),
-          h('section', {class: 'card flush'}, table.element));
+          h('section', {class: 'card flush'}, table.element), side.element);
     } else {
       ctx.root.append(empty('No steps in this profile',
           'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again.'));

@@ -24,7 +24,7 @@ const PARTS = [
 const words = (kind) => String(kind).replaceAll('_', ' ');
 const many = (n, what) => `${format.count(n)} ${what}${n === 1 ? '' : 's'}`;
 
-function traceLink(ctx, host, beginPs, ps) {
+export function traceLink(ctx, host, beginPs, ps) {
   const from = (beginPs - ps / 10) / 1e9, to = (beginPs + ps * 1.1) / 1e9;  // a little of what is around it
   return router.link(ctx.session.name, 'trace', {host, t: `${from.toFixed(6)}~${to.toFixed(6)}`});
 }
