@@ -139,8 +139,8 @@ static void evil_ones(void) {
                                            "^(([a-z])+.)+[A-Z]([a-z])+$",
                                            "(?=(a+)+b)a",
                                            "(a?){50}a{50}$",
-                                           "(?<a>a?)(?<b>(?&a)(?&a))(?<c>(?&b)(?&b))(?<d>(?&c)"
-                                           "(?&c))(?<e>(?&d)(?&d))(?<f>(?&e)(?&e))+$"};
+                                           ("(?<a>a?)(?<b>(?&a)(?&a))(?<c>(?&b)(?&b))(?<d>(?&c)"
+                                            "(?&c))(?<e>(?&d)(?&d))(?<f>(?&e)(?&e))+$")};
     char text[XPL_REGEX_TEXT_MAX + 1];
     memset(text, 'a', sizeof text);
     text[sizeof text - 2] = '!', text[sizeof text - 1] = 0;
