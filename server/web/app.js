@@ -163,6 +163,7 @@ function meant(at, error) {
       error.message.startsWith('There is no page ')    ? router.link(at.session, name, params) :
       error.message.startsWith('unknown tool ')        ? router.link(at.session, `tool:${name}`, params) :
       / has no host /.test(error.message)              ? router.link(at.session, at.page, {...params, host: name}) :
+      error.message.startsWith('no instruction ')      ? router.link(at.session, at.page, {...params, node: name}) :
                                                          null;
   return name && href ? {name, href} : null;
 }
@@ -218,6 +219,7 @@ async function draw() {
         return answer.data;
       },
       warn: (list) => notes(noteBox, list),
+      meant: (error) => meant(router.parse(), error),
     };
     await page.render(given);
     if (mine.signal.aborted) return;

@@ -914,8 +914,11 @@ def deep_links(tab):
         (GPU, "kernel", "", "kernels"),
         (GPU, "tool:kernel_stat", "", "kernel_stats"),
         (HOSTS, "overview", "host=host-1.cluster.loca", "host-1.cluster.local"),
+        (HOSTS, "trace", "host=host-1", "host-1.cluster.local"),
+        (HOSTS, "graph", "module=jit_step(10)&node=all-reduce.6", "all-reduce.5"),
     ):
         tab.session(session, page, query)
+        tab.page.wait_for_selector(".problem")
         said = tab.page.inner_text(".problem .message")
         assert said.endswith(f'; did you mean "{near}"?'), said
         assert not re.search("[A-Z]+_[A-Z]+|RPC", tab.page.inner_text(".problem")), said

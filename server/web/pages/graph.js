@@ -128,7 +128,7 @@ class Page {
       if (e.name === 'AbortError')
         this.place.replaceChildren(empty('Cancelled', 'The graph was not laid out. An op or a computation gives a smaller one.'), again);
       else
-        this.place.replaceChildren(problem('Graph', e, () => this.draw()));
+        this.place.replaceChildren(problem('Graph', e, () => this.draw(), this.ctx.meant(e)));
     } finally {
       this.ctx.signal.removeEventListener('abort', stop);
     }

@@ -503,7 +503,7 @@ export default {
         .promise.then(start)
         .catch((e) => {
           if (!ctx.signal.aborted)
-            place.replaceChildren(problem('Trace', e, () => dispatchEvent(new Event('hashchange'))));
+            place.replaceChildren(problem('Trace', e, () => dispatchEvent(new Event('hashchange')), ctx.meant(e)));
         });
   },
 };
