@@ -35,13 +35,18 @@ struct file {
     struct xpl_profile profile;
 };
 
+struct summary {
+    bool asked; // for it before
+    const struct xpl_run_summary *made;
+};
+
 struct files {
     struct xpl_arena arena;
     XPL_VEC(struct xpl_sql_profile) profiles;
     XPL_VEC(const char *) paths; // of the profiles
     XPL_VEC(xpl_str_t) hosts;    // of the runs, also those that --host leaves out
     XPL_VEC(struct xpl_sql_session) runs;
-    XPL_VEC(const struct xpl_run_summary *) summaries; // of the runs; NULL: not made yet
+    XPL_VEC(struct summary) summaries; // of the runs
     const struct xpl_args *args;
     struct xpl_exec *exec;
 };
@@ -122,9 +127,9 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
     xpl_warn_left_out(&in);
     const int64_t mtime_ns = newest_of(&in), captured_ns = captured_of(&in);
     struct xpl_sql_session *const session = xpl_vec_push(&f->arena, &f->runs);
-    const struct xpl_run_summary **const summary = xpl_vec_push(&f->arena, &f->summaries);
+    struct summary *const summary = xpl_vec_push(&f->arena, &f->summaries);
     if (!session || !summary) XPL_RETURN_OOM(err, run);
-    *summary = NULL;
+    *summary = (struct summary){0};
     *session = (struct xpl_sql_session){in.session, mtime_ns, captured_ns};
     for (size_t i = 0; i < in.n_hosts; i++) {
         xpl_str_t *const host = xpl_vec_push(&f->arena, &f->hosts);
@@ -145,14 +150,16 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
     return XPL_OK;
 }
 
-// The runs are the statement's arguments, in their order.  Why one has none is told as it is found.
+// The runs are the statement's arguments, in their order.  Why one has none is told as it is found,
+// once: a join asks again.
 static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
                               const struct xpl_run_summary **ret, struct xpl_error *err) {
     struct files *const f = arg;
+    struct summary *const s = &f->summaries.v[i];
     (void)exec, (void)arena; // others ask for it again
-    if (!f->summaries.v[i])
-        (void)xpl_runs_summarize(f->args, f->args->rest[1 + i], &f->arena, &f->summaries.v[i]);
-    *ret = f->summaries.v[i];
+    if (!s->asked) (void)xpl_runs_summarize(f->args, f->args->rest[1 + i], &f->arena, &s->made);
+    s->asked = true;
+    *ret = s->made;
     if (!*ret) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no summary");
     return XPL_OK;
 }

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import shutil
 import socket
 import sqlite3
@@ -219,6 +220,17 @@ class Sql(Case):
         self.assertEqual(self.sql(one)["rows"], [expected[0][3:4]])
         times = "SELECT DISTINCT session, session_mtime_ns > 0, session_captured_ns > 0 FROM memory ORDER BY 1"
         self.assertEqual(self.sql(times)["rows"], [[name, 1, 1] for name in sorted({row[0] for row in expected})])
+
+    def test_broken_run(self):
+        """A run without metrics is left out, and told of once, however often a join comes to it."""
+        whole, broken = self.logdir / "whole", self.logdir / "broken"
+        for path, data in ((whole, pathlib.Path(REAL[0]).read_bytes()), (broken, b"\x0a\xff")):
+            path.mkdir()
+            (path / "h.xplane.pb").write_bytes(data)
+        status, out, err = self.ask("sql", broken, whole, "SELECT DISTINCT a.session FROM (SELECT value FROM json_each('[1, 2, 3]'))"
+                                    " CROSS JOIN run_metrics a ON a.metric = 'steps'", "--format", "json")
+        self.assertEqual((status, json.loads(out)["rows"]), (0, [["whole"]]), err)
+        self.assertEqual(err.count("broken/h.xplane.pb"), 1, err)
 
     def test_not_known(self):
         """What a profile does not say is NULL, and no 0: the shortest run of host ops, the module of idle time."""
