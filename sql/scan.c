@@ -251,8 +251,11 @@ static xpl_status_t next_instruction(struct xpl_sql_scan *s, bool *ret_found) {
 // ---- memory ----
 
 static xpl_status_t enter_memory(struct xpl_sql_scan *s) {
+    struct xpl_error why = {0};
     s->allocator_at = 0;
-    return xpl_sql_memory_of(s->opened, s->q->exec, s->q->limit, &s->memory, s->err);
+    if (xpl_sql_memory_of(s->opened, s->q->exec, s->q->limit, &s->memory, &why) != XPL_OK)
+        return profile_failed(s, &why);
+    return XPL_OK;
 }
 
 // The next allocator of this profile that is asked for; *ret_found: there is one.

@@ -115,6 +115,7 @@ class Wrong(Case):
             for command in DAMAGED:
                 for given in (run, str(path)):
                     self.check(1, f"{run}/b.xplane.pb: ", command, given)
+            self.check(1, f"{run}/b.xplane.pb: ", "sql RUN SELECT\0*\0FROM\0memory", str(path))  # a daemon has rows of it
 
     def test_one_place(self):
         for status, words, command in DAEMONS:
