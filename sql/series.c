@@ -174,20 +174,24 @@ static void last_median(sqlite3_context *x) {
 
 // ---- levels ----
 
-static char *write_starts(const size_t *starts, size_t n) {
+static char *write_starts(const size_t *starts, size_t n, size_t skipped) {
     sqlite3_str *const text = sqlite3_str_new(NULL);
     sqlite3_str_appendchar(text, 1, '[');
     for (size_t i = 0; i < n; i++)
-        sqlite3_str_appendf(text, i ? ",%llu" : "%llu", (unsigned long long)starts[i] + 1);
+        sqlite3_str_appendf(text, i ? ",%llu" : "%llu",
+                            (unsigned long long)(skipped + starts[i] + 1));
     sqlite3_str_appendchar(text, 1, ']');
     return sqlite3_str_finish(text);
 }
 
+// Of too many values the last ones count.
 static bool find_starts(struct values *s) {
+    const size_t most = XPL_SERIES_MOST, skipped = s->n > most ? s->n - most : 0;
     size_t n = 0;
-    size_t *const starts = sqlite3_malloc64((s->n + 1) * sizeof *starts);
-    if (starts && xpl_series_changes(s->v + s->first, s->n, starts, &n, NULL) == XPL_OK)
-        s->answer = write_starts(starts, n);
+    size_t *const starts = sqlite3_malloc64((s->n - skipped + 1) * sizeof *starts);
+    if (starts &&
+        xpl_series_changes(s->v + s->first + skipped, s->n - skipped, starts, &n, NULL) == XPL_OK)
+        s->answer = write_starts(starts, n, skipped);
     sqlite3_free(starts);
     return s->answer;
 }
@@ -196,8 +200,6 @@ static void starts(sqlite3_context *x) {
     struct values *const s = sqlite3_aggregate_context(x, 0);
     if (!s || !s->n)
         sqlite3_result_text(x, "[]", 2, SQLITE_STATIC);
-    else if (s->n > XPL_SERIES_MOST)
-        sqlite3_result_error(x, "level_starts: more than 4096 values", -1);
     else if (!s->answer && is_late(x))
         return;
     else if (s->answer || find_starts(s))

@@ -63,27 +63,29 @@ static const char kJoinedOfStore[] =
 static const char kHistory[] = HISTORY("label_history", "label_metrics", "label")
     HISTORY("schedule_history", "schedule_metrics", "schedule_id");
 
-// Each row has all places where levels begin, and so the number of its own level.
+// Each row has all places where levels begin, and so the number of its own level.  Windows, and no
+// groups: SQLite hands conditions on what they are parted by down to the metrics, and so to which
+// sessions are asked for them.  4096 is XPL_SERIES_MOST.
+#define ALL_ROWS " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
 #define CHANGES(view, metrics, key)                                                                \
     "CREATE TEMP VIEW " view " AS WITH placed AS (SELECT " key ", " OF_METRIC ","                  \
-    "  row_number() OVER same AS place, level_starts(value) OVER"                                  \
-    "  (same ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS starts"                  \
-    "  FROM " metrics " WINDOW same AS"                                                            \
+    "  row_number() OVER same AS place, count(*) OVER (same" ALL_ROWS " AS places,"                \
+    "  level_starts(value) OVER (same" ALL_ROWS " AS starts FROM " metrics                         \
+    "  WHERE value IS NOT NULL WINDOW same AS"                                                     \
     "  (PARTITION BY " key ", metric ORDER BY session_captured_ns / 1000000, session)),"           \
-    " levelled AS (SELECT *, (SELECT count(*) FROM json_each(starts) s WHERE "                     \
-    "s.value <= place)"                                                                            \
-    "  AS level FROM placed WHERE starts <> '[]'),"                                                \
-    " levels AS (SELECT " key ", metric, unit, better, level, min(place) AS place, " OF_SESSION    \
-    ", count(*) AS sessions, avg(value) AS mean FROM levelled GROUP BY " key ", metric, level),"   \
+    " levelled AS (SELECT *,"                                                                      \
+    "  (SELECT count(*) FROM json_each(starts) s WHERE s.value <= place) AS level"                 \
+    "  FROM placed WHERE starts <> '[]' AND place > places - 4096),"                               \
+    " levels AS (SELECT *, row_number() OVER same AS nth, count(*) OVER (same" ALL_ROWS            \
+    "  AS sessions, avg(value) OVER (same" ALL_ROWS " AS mean FROM levelled"                       \
+    "  WINDOW same AS (PARTITION BY " key ", metric, level ORDER BY place)),"                      \
     " compared AS (SELECT *, lag(sessions) OVER same AS sessions_before,"                          \
-    "  lag(mean) OVER same AS before FROM levels"                                                  \
+    "  lag(mean) OVER same AS before FROM levels WHERE nth = 1"                                    \
     "  WINDOW same AS (PARTITION BY " key ", metric ORDER BY level))"                              \
     " SELECT " key ", " OF_SESSION ", metric, unit, sessions_before, sessions AS sessions_after,"  \
     " before, mean AS after,"                                                                      \
-    " CASE WHEN before > 0 THEN 100.0 * (mean - before) / before END AS "                          \
-    "difference_percent,"                                                                          \
-    " CASE better WHEN 'less' THEN mean > before WHEN 'more' THEN mean < before "                  \
-    "ELSE 0 END"                                                                                   \
+    " CASE WHEN before > 0 THEN 100.0 * (mean - before) / before END AS difference_percent,"       \
+    " CASE better WHEN 'less' THEN mean > before WHEN 'more' THEN mean < before ELSE 0 END"        \
     " AS regression FROM compared WHERE level > 0;"
 static const char kChanges[] = CHANGES("label_changes", "label_metrics", "label")
     CHANGES("schedule_changes", "schedule_metrics", "schedule_id");

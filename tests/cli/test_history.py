@@ -353,6 +353,7 @@ class History(Sessions):
         self.answer("label", "run01", "nightly")
         self.answer("label", "run03", "other")
         for query, sessions in (
+                ("SELECT 1 + count(*) FROM label_changes WHERE label = 'nightly'", ["run01"]),
                 ("SELECT count(*) FROM label_history WHERE label = 'nightly' AND metric = 'step_time'", ["run01"]),
                 ("SELECT count(*) FROM label_history", ["run01", "run03"]),
                 ("SELECT count(*) FROM session_metrics WHERE session = 'run05'", ["run01", "run03", "run05"]),
