@@ -111,8 +111,7 @@ static enum xpl_pg_rc sweep_names(struct xpl_pg_store *s) {
             " UNION SELECT framework_op_id FROM op_rows WHERE framework_op_id IS NOT NULL"
             " UNION SELECT source_id FROM op_rows WHERE source_id IS NOT NULL"
             " UNION SELECT op_name_id FROM kernel_rows WHERE op_name_id IS NOT NULL"
-            " UNION SELECT name_id FROM step_rows WHERE name_id IS NOT NULL"
-            " UNION SELECT name_id FROM memory_rows)",
+            " UNION SELECT name_id FROM step_rows WHERE name_id IS NOT NULL)",
             NULL, NULL);
     if (rc == XPL_PG_OK) atomic_store(&s->rows_deleted, false);
     return rc;

@@ -63,8 +63,6 @@ static bool meet_all(struct writing *w) {
         ok = meet(w, w->rows->kernels[i].name, true) && meet(w, w->rows->kernels[i].op_name, false);
     for (size_t i = 0; ok && i < w->n_steps; i++)
         ok = meet(w, w->rows->steps[i].name, false);
-    for (size_t i = 0; ok && i < w->n_memory; i++)
-        ok = meet(w, w->rows->memory[i].name, true);
     return ok && !w->ids.failed && !w->texts.failed;
 }
 
@@ -218,8 +216,9 @@ static void put_step(struct writing *w, size_t seq) {
 
 static void put_memory(struct writing *w, size_t seq) {
     const struct xpl_memory_row *const r = &w->rows->memory[seq];
+    const xpl_bytes_t name = clean_text(w, r->name);
     begin_row(w, 5, seq);
-    put_name(w, r->name, true);
+    put_field(w, name.ptr, (uint32_t)name.len);
     put_u64(w, r->peak_bytes);
     put_u64(w, r->capacity_bytes);
 }

@@ -183,15 +183,18 @@ static const char v6_listings[] =
     "ALTER TABLE listings ALTER body SET STORAGE EXTERNAL;"
     "CREATE INDEX listings_by_generation ON listings(place, generation);";
 
-// The memory of allocators; its version is another than that of the other rows.
+// The memory of allocators; its version is another than that of the other rows.  Daemons that began
+// before this step go on beside newer ones: they remove profiles, and names that no rows of theirs
+// have.
 static const char v7_memory[] =
     "ALTER TABLE profiles ADD COLUMN memory_version bigint;"
     "CREATE TABLE memory_rows("
-    " profile_id bigint NOT NULL, seq bigint NOT NULL, name_id bigint NOT NULL,"
+    " profile_id bigint NOT NULL REFERENCES profiles(id) ON DELETE CASCADE,"
+    " seq bigint NOT NULL, name text NOT NULL,"
     " peak_bytes bigint, capacity_bytes bigint, PRIMARY KEY(profile_id, seq));"
-    "CREATE VIEW memory AS SELECT " OF_HOST ", n.text AS name, r.peak_bytes, r.capacity_bytes,"
+    "CREATE VIEW memory AS SELECT " OF_HOST ", r.name, r.peak_bytes, r.capacity_bytes,"
     " coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns"
-    " FROM memory_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS ";";
+    " FROM memory_rows r" FROM_HOSTS ";";
 
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,
