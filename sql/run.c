@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/text/near.h"
 #include "base/text/utf8.h"
-#include "sql/guard.h"
+#include "sql/guard/guard.h"
 #include "sql/heap.h"
 #include "sql/metrics.h"
 #include "sql/position.h"

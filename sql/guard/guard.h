@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection on which a stranger's statement may run.  Private to this folder.
+// A connection on which a stranger's statement may run.  For sql/ alone.
 #ifndef XPL_SQL_GUARD_H_
 #define XPL_SQL_GUARD_H_
 
 #include <sqlite3.h>
 
 #include "base/exec.h"
-#include "sql/format.h"
-#include "sql/opens.h"
+#include "sql/guard/format.h"
+#include "sql/guard/opens.h"
 #include "sql/sql.h"
 
 struct xpl_sql_guard {

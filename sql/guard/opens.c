@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sql/opens.h"
+#include "sql/guard/opens.h"
 
 #include <stdint.h>
 #include <stdio.h>

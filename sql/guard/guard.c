@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sql/guard.h"
+#include "sql/guard/guard.h"
 
 #include <stdio.h>
 #include <string.h>

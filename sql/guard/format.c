@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sql/format.h"
+#include "sql/guard/format.h"
 
 #include <stdbool.h>
 #include <string.h>
