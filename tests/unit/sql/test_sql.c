@@ -473,16 +473,16 @@ static void series(void) {
     fails(&q, XPL_RESOURCE_EXHAUSTED, "more memory than 8 MiB");
 }
 
-static unsigned g_looks; // at the clock
+static unsigned g_checks; // of the clock
 
 static bool never(struct xpl_exec *e) {
     (void)e;
-    g_looks++;
+    g_checks++;
     return false;
 }
 
-// How often the clock is looked at while 50 calls of a function are made for one row.
-static unsigned looks_of(const char *function) {
+// How often the clock is read while 50 calls of a function are made for one row.
+static unsigned checks_of(const char *function) {
     struct xpl_buf text, out;
     struct xpl_error err = {0};
     struct xpl_exec exec = xpl_exec_serial();
@@ -496,18 +496,18 @@ static unsigned looks_of(const char *function) {
     struct xpl_sql_request q = request_of("");
     q.statement = (xpl_str_t){(const char *)text.p, text.n};
     q.exec = &exec;
-    g_looks = 0;
+    g_checks = 0;
     CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
     xpl_buf_fini(&out);
     xpl_buf_fini(&text);
-    return g_looks;
+    return g_checks;
 }
 
-// Each call of what takes long looks at the clock.
+// Each call of what takes long reads the clock.
 static void series_end(void) {
-    const unsigned usual = looks_of("sum");
-    CHECK(looks_of("level_starts") >= usual + 50);
-    CHECK(looks_of("median") >= usual + 50);
+    const unsigned usual = checks_of("sum");
+    CHECK(checks_of("level_starts") >= usual + 50);
+    CHECK(checks_of("median") >= usual + 50);
 }
 
 // ---- metrics of runs ----
