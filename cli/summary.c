@@ -164,10 +164,21 @@ static void print_step_sums(const struct step_sums *sums, bool several, FILE *ou
     (void)fprintf(out, "\n");
 }
 
-static bool print_steps(const struct xpl_opstats *s, size_t n_all, FILE *out) {
+// `of`: the hosts that have them, where the others have none; else NULL.
+static void print_whose(const json_t *of, FILE *out) {
+    const json_t *name;
+    size_t i;
+    if (!of) return;
+    (void)fprintf(out, "  of");
+    json_array_foreach(of, i, name)(void) fprintf(out, " %s", json_string_value(name));
+    (void)fprintf(out, "; the other hosts have no steps\n");
+}
+
+static bool print_steps(const struct xpl_opstats *s, const json_t *of, size_t n_all, FILE *out) {
     static const char *const columns[] = {">STEP", "NAME", ">MEAN OF CORES", ">SLOWEST CORE",
                                           ">CORES"};
     title("Steps", out);
+    print_whose(of, out);
     const size_t n = s->step_db.step_sequence.n;
     struct xpl_table *t = xpl_table_new(columns, 5);
     struct step_sums sums = {.least = UINT64_MAX, .n = n, .n_all = n_all};
@@ -377,6 +388,8 @@ struct summary {
     const struct xpl_args *args;
     const xpl_session_info *session;
     const struct xpl_opstats *stats;
+    const json_t *steps_of; // the hosts that have the steps, where others have none; else NULL
+    size_t n_steps_of;      // how many these have, with those that are left out
 };
 
 static bool print_text(const void *what, FILE *out) {
@@ -384,9 +397,11 @@ static bool print_text(const void *what, FILE *out) {
     print_head(s->args, s->session, s->stats, out);
     json_t *const findings = xpl_summary_findings(s->args, s->args->rest[1]);
     if (findings) xpl_summary_print_findings(findings, out);
-    const size_t n_steps = (size_t)json_integer_value(json_object_get(findings, "steps"));
+    const size_t n_steps = s->steps_of
+                               ? s->n_steps_of
+                               : (size_t)json_integer_value(json_object_get(findings, "steps"));
     json_decref(findings);
-    return print_steps(s->stats, n_steps, out) &&
+    return print_steps(s->stats, s->steps_of, n_steps, out) &&
            print_ops("Device ops", &s->stats->device_op_metrics_db, s->stats, out) &&
            print_kernels(s->stats, out) &&
            print_ops("Host ops", &s->stats->host_op_metrics_db, NULL, out) &&
@@ -399,7 +414,10 @@ static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_by
     struct xpl_opstats *st = NULL;
     struct xpl_error err = {0};
     int status = XPL_EXIT_OK;
-    if (xpl_opstats_decode(bytes, &arena, &st, &err) != XPL_OK) {
+    const bool read = xpl_opstats_decode(bytes, &arena, &st, &err) == XPL_OK;
+    size_t n = 0;
+    json_t *const of = read ? xpl_summary_steps_of(a, s, &arena, st, &n) : NULL;
+    if (!read) {
         (void)fprintf(stderr, "xplanectl: the OpStats cannot be read: %s\n", err.msg);
         status = XPL_EXIT_FAILED;
     } else if (a->json || a->csv) {
@@ -409,8 +427,9 @@ static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_by
                 add_memory(memory, s->hosts[i].name, memory_of_host(a, s->hosts[i].name));
         status = xpl_summary_json(a, s, st, xpl_summary_findings(a, a->rest[1]), memory);
     } else {
-        status = xpl_write_text(a, print_text, &(struct summary){a, s, st});
+        status = xpl_write_text(a, print_text, &(struct summary){a, s, st, of, n});
     }
+    json_decref(of);
     xpl_arena_fini(&arena);
     return status;
 }

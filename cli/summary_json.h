@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two forms of `xplanectl summary` share.
+// What the files of `xplanectl summary` share.
 #ifndef XPL_CLI_SUMMARY_JSON_H_
 #define XPL_CLI_SUMMARY_JSON_H_
 
@@ -21,6 +21,12 @@ struct xpl_summary_step {
 // `ps` as a whole number, at most 2^64 - 1: absurd durations add up to more.
 uint64_t xpl_summary_ps(double ps);
 struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p);
+
+// Where `st`, the OpStats of the hosts together, has no steps, though some of the hosts do: gives
+// it theirs, in `arena`, and returns the names of these hosts, which are the caller's to free, and
+// how many steps there are with those that are left out; else NULL.
+json_t *xpl_summary_steps_of(const struct xpl_args *a, const xpl_session_info *s,
+                             struct xpl_arena *arena, struct xpl_opstats *st, size_t *ret_n_all);
 
 // What the tool findings answers for a run; NULL after saying on stderr why there is nothing.
 json_t *xpl_summary_findings(const struct xpl_args *a, const char *run);

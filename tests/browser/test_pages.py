@@ -268,6 +268,13 @@ def overview_steps_of_some(tab):
     tab.page.wait_for_selector("#all-steps")
     text = tab.page.inner_text("main")
     assert "50 steps: p50" in text and "No steps in this profile" not in text, text
+    said = "XProf rates those of hosts with a device, which have none here"
+    wait_until("whose steps are rated", lambda: said in tab.page.inner_text(".next .lead"))
+    assert "No step" not in tab.page.inner_text("main"), tab.page.inner_text("main")
+    tab.session("made/mixed", "input")
+    wait_until("whose steps are rated", lambda: said in tab.page.inner_text(".verdict p"))
+    text = tab.page.inner_text("main")
+    assert "No steps on hosts with a device" in text and "No step" not in text.replace("No steps on", ""), text
 
 
 def overview_without_ops(tab):

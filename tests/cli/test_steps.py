@@ -120,6 +120,23 @@ class Steps(Case):
             with self.subTest(session=name):
                 self.check(name)
 
+    def test_hosts_without_a_device(self):
+        """Beside a host with a device and without steps those of the others are shown, as they are of them alone."""
+        place = self.logdir / "plugins" / "profile" / "mixed"
+        place.mkdir()
+        shutil.copy(GPU.parent / "mi300_jax_gemm" / "mi300_jax_gemm.xplane.pb", place / "gpu.xplane.pb")
+        shutil.copy(DATA / "jax_matmul_nopy" / "vm.xplane.pb", place / "cpu.xplane.pb")
+        wait_until("it is listed", lambda: self.ask("hosts", "mixed")[0] == 0)
+        for run in ("mixed", place):
+            both, alone = (self.document("summary", run, "--json", *host)["steps"] for host in ([], ["--host", "cpu"]))
+            self.assertEqual(len(both), 48)
+            self.assertEqual(both, alone)
+            text = self.ask("summary", run)[1]
+            self.assertIn("\nSteps\n  of cpu; the other hosts have no steps\n", text)
+            self.assertRegex(text, "\n  48 steps, average .*; of 50 steps the first and the last are left out\n")
+            text = self.ask("summary", run, "--host", "gpu")[1]
+            self.assertIn("\nSteps\n  none (no step markers in this profile)\n", text)
+
 
 if __name__ == "__main__":
     Programs.xplanectl, Programs.xplaned = sys.argv[1:3]

@@ -9,7 +9,7 @@ import {columns, column} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
-import {aboutInput, dropForeign, remark, traceLink} from './verdict.js';
+import {aboutInput, anySteps, dropDenial, dropForeign, remark, traceLink} from './verdict.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts} from '../lib/detail.js';
 
@@ -31,14 +31,15 @@ export default {
     const all = (await ctx.load('input_pipeline_analyzer')).map(columns);
     const step = all.find((t) => column(t, 'stepnum')), host = all.find((t) => column(t, 'opName'));
     const advice = all.find((t) => t.columns.length === 1 && t.columns[0].id === 'link');
+    const has = step?.length ? Promise.resolve(true) : anySteps(ctx);  // on some host
     ctx.root.append(h('h1', {}, 'Input pipeline'));
     if (step && step.props.input_conclusion) {
       const said = h('p', {}, step.props.input_conclusion);
       const what = step.length ? step.props.summary_nextstep || '' : '';
       const todo = what ? h('p', {class: 'muted'}, plain(what).text) : '';
       ctx.root.append(h('section', {class: 'card verdict'}, said, todo));
-      found.then((f) => {  // later, where nobody asked before: the page does not wait
-        const text = aboutInput(step.props.input_conclusion, f);
+      Promise.all([found, has]).then(([f, any]) => {  // later, where nobody asked before: the page does not wait
+        const text = aboutInput(step.props.input_conclusion, f, any);
         if (todo && text !== step.props.input_conclusion) todo.remove();
         if (todo) dropForeign(todo, [{said: what, element: todo}], f);
         said.textContent = text;
@@ -62,8 +63,10 @@ export default {
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Steps'), steps(step)),
           h('section', {class: 'card flush'}, table.element), side.element);
     } else {
-      ctx.root.append(empty('No steps in this profile',
-          'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again.'));
+      const none = empty('No steps in this profile',
+          'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again.');
+      ctx.root.append(none);
+      has.then((any) => any && none.replaceWith(empty('No steps on hosts with a device', 'Overview shows those of the others.')));
     }
     if (host) {
       const p = host.props;
@@ -92,6 +95,9 @@ export default {
       found.then((f) => dropForeign(card, items, f));
     }
     const d = diagnostics(all.find((t) => column(t, 'severity')));
-    if (d) ctx.root.append(d);
+    if (d) {
+      ctx.root.append(d);
+      has.then((any) => any && dropDenial(d));
+    }
   },
 };

@@ -7,7 +7,7 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
-import {aboutInput, dropForeign, remark, verdict} from './verdict.js';
+import {aboutInput, dropDenial, dropForeign, remark, verdict} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -163,7 +163,7 @@ function next(ctx, recommendation, done) {
   const lead = h('p', {class: 'lead'}, said[0]);
   const tips = [...groups].map(([title, items]) => ({items, element: h('div', {}, h('h3', {}, title), h('ul', {}, items.map((x) => x.element)))}));
   done.then((found) => {
-    lead.textContent = aboutInput(said[0] || '', found);
+    lead.textContent = aboutInput(said[0] || '', found, found?.stepped);
     remark(lead, said[0] || '', found);
     for (const {items, element} of tips) dropForeign(element, items, found);
   });
@@ -201,7 +201,11 @@ export default {
     const none = empty('No steps in this profile',
         'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.');
     // Hosts without a device have steps, too, which the step table lacks beside a host that has one.
-    done.then(() => rest.querySelector('#all-steps') && none.remove());
+    done.then((found) => {
+      if (!found?.stepped) return;
+      none.remove();
+      if (warn) dropDenial(warn);
+    });
     ctx.root.append(step.length ?
             h('section', {class: 'card', 'aria-labelledby': 'step-time'},
                 h('h2', {id: 'step-time'},

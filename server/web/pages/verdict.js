@@ -218,9 +218,28 @@ function longest(ctx, rows, hosts, times) {
   }));
 }
 
+// Whether a host has steps, of HOSTS as time_breakdown has them: XProf's tables of steps lack those of hosts without a
+// device beside a host that has one.
+const stepped = (hosts) => hosts.some((x) => x.steps?.step.length > 0);
+
+// Asks for that alone.
+export function anySteps(ctx) {
+  return api.tool(ctx.session.name, 'time_breakdown', ctx.hosts, {view: 'steps'}, ctx.signal)
+      .then((answer) => stepped(answer.data.hosts), () => false);
+}
+
+// Removes from the list of DIAGNOSTICS what denies all steps; the list goes when nothing of it is left.
+export function dropDenial(diagnostics) {
+  for (const li of diagnostics.querySelectorAll('li'))
+    if (/No step marker observed/.test(li.textContent)) li.remove();
+  if (!diagnostics.querySelector('li')) diagnostics.remove();
+}
+
 // XProf's sentence about input, which knows tf.data and infeed alone, or, where it says the opposite of FOUND (the
-// answer of findings, or null), the share that is waited for.
-export function aboutInput(sentence, found) {
+// answer of findings, or null), the share that is waited for.  HAS: whether there are steps, which it may deny.
+export function aboutInput(sentence, found, has) {
+  if (has && /No step time measured/.test(sentence))
+    return 'What limits the steps is not known: XProf rates those of hosts with a device, which have none here.';
   const wait = found?.findings.find((f) => f.kind === 'input_wait');
   return wait && /NOT input-bound/.test(sentence) ?
       `The program waits for input in ${format.fraction(wait.share_percent / 100)} of the time. ${wait.advice}` :
@@ -249,7 +268,7 @@ export function dropForeign(whole, items, found) {
 }
 
 // Starts to ask; {first, rest, done}: two places, which fill when the answers are there, and what findings answered
-// once it did, or null.
+// once it did, with `stepped`, whether a host has steps; or null.
 export function verdict(ctx) {
   const first = h('div', {class: 'stack'}), rest = h('div', {class: 'stack'});
   const ask = (tool, options) => api.tool(ctx.session.name, tool, ctx.hosts, options, ctx.signal);
@@ -257,7 +276,7 @@ export function verdict(ctx) {
                    .then(([found, times]) => {
                      first.append(findings(ctx, found.data), devices(times.data.hosts));
                      rest.append(steps(ctx, times.data.hosts));
-                     return found.data;
+                     return {...found.data, stepped: stepped(times.data.hosts)};
                    })
                    .catch((e) => {
                      if (e.name !== 'AbortError')
