@@ -206,12 +206,28 @@ static enum xpl_framework framework_of(xpl_str_t name) {
                : XPL_FRAMEWORK_UNKNOWN;
 }
 
-static void find_framework(struct xpl_breaking *k) {
-    const struct xpl_plane *const p = k->host.plane;
+// Of the name of a program, which a compiler has from the framework's tracer.
+static enum xpl_framework framework_of_program(xpl_str_t name) {
+    return xpl_str_starts(name, XPL_STR("jit_")) || xpl_str_starts(name, XPL_STR("pjit_")) ||
+                   xpl_str_starts(name, XPL_STR("pmap_"))
+               ? XPL_FRAMEWORK_JAX
+               : framework_of(name);
+}
+
+static void find_framework_in(struct xpl_breaking *k, const struct xpl_plane *p,
+                              enum xpl_framework (*of)(xpl_str_t name)) {
     for (uint32_t i = 1; p && i < p->n_event_md; i++) {
-        const enum xpl_framework f = framework_of(p->event_md[i].name);
+        const enum xpl_framework f = of(p->event_md[i].name);
         if (f > k->b->framework) k->b->framework = f;
     }
+}
+
+// TensorFlow runs programs that JAX made, too: events tell first.
+static void find_framework(struct xpl_breaking *k) {
+    find_framework_in(k, k->host.plane, framework_of);
+    if (k->b->framework == XPL_FRAMEWORK_UNKNOWN)
+        find_framework_in(k, xpl_xspace_plane(k->xs, XPL_STR(XPL_PLANE_NAME_METADATA)),
+                          framework_of_program);
 }
 
 static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {

@@ -80,6 +80,8 @@ def advice_fits_the_framework(tab):
     wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
     assert "Next steps for reducing the Device time" in tab.page.inner_text(".next")
     assert all(tab.texts(".next li")), "no tip without a text"
+    tab.session("cpu/jax_empty", "overview")  # of which programs alone are known
+    wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
     tab.session(TF, "input")
     assert "tf.data API" in tab.page.inner_text("main")
     assert len([x for x in tab.texts("main li") if "data" in x and ":" in x]) == 5, tab.texts("main li")

@@ -613,6 +613,35 @@ static void test_empty(void) {
 
 // ---- the encoding ----
 
+// Names of programs tell the framework where no event does.
+static void test_framework_of_programs(void) {
+    static const struct {
+        const char *program, *event;
+        enum xpl_framework framework;
+    } cases[] = {
+        {"jit_step(4)", NULL, XPL_FRAMEWORK_JAX},
+        {"pjit_step(4)", NULL, XPL_FRAMEWORK_JAX},
+        {"pmap_step(4)", NULL, XPL_FRAMEWORK_JAX},
+        {"SyncTensorsGraph.9(4)", NULL, XPL_FRAMEWORK_PYTORCH},
+        {"jitter(4)", NULL, XPL_FRAMEWORK_UNKNOWN},
+        {"a_inference_f_33(4)", NULL, XPL_FRAMEWORK_UNKNOWN},
+        {"jit_step(4)", "EagerExecute: f", XPL_FRAMEWORK_TENSORFLOW},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = mk_open();
+        struct mk_plane programs, host;
+        mk_plane_begin(&programs, 1, "/host:metadata");
+        (void)mk_name(programs.events, &programs.n_events, cases[i].program);
+        mk_plane_end(&programs, &space);
+        mk_plane_begin(&host, 2, "/host:CPU");
+        if (cases[i].event) (void)mk_name(host.events, &host.n_events, cases[i].event);
+        mk_plane_end(&host, &space);
+        struct xpl_arena arena;
+        CHECK_EQ(broken_down(&space, &arena)->framework, cases[i].framework);
+        done(&space, &arena);
+    }
+}
+
 static void test_codec(void) {
     struct xpl_buf space = slow_profile("load_batch", "all-reduce.1", 3000);
     struct xpl_arena arena, other;
@@ -709,6 +738,7 @@ int main(void) {
     test_other_clock();
     test_many_devices();
     test_empty();
+    test_framework_of_programs();
     test_codec();
     test_views();
     return 0;
