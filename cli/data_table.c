@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "analysis/tools/lib/columns.h"
 #include "base/arena.h"
 #include "cli/csv/cells.h"
 #include "cli/document/parse.h"
@@ -60,35 +61,18 @@ static bool is_listed(const char *id, const char *const *list) {
     return false;
 }
 
-// `of_steps`: the table has a column "step", as roofline_model's, whose shares are fractions under
-// ids that are percent elsewhere (hlo_stats).
+// `of_steps`: as xpl_column_is_fraction has it.
 static enum column_unit share_of(const char *id, bool of_steps) {
-    static const char *const fractions[] = {"device_total_self_time_percent",
-                                            "device_cumulative_total_self_time_percent",
-                                            "host_total_self_time_percent",
-                                            "Host_cumulative_total_self_time_percent",
-                                            "gpu_tensorcore_utilization",
-                                            "selfTimePercent",
-                                            "cumulativeTimePercent",
-                                            "total_time_in_percentage",
-                                            "roofline_efficiency",
-                                            "compute_efficiency",
-                                            "max_mem_bw_utilization",
-                                            "timeInPercent",
-                                            "selfTimeInPercent",
-                                            NULL};
     static const char *const percents[] = {"infeedPercentAverage",
                                            "infeedPercentMin",
                                            "infeedPercentMax",
                                            "occupancy_pct",
                                            "share",
+                                           "total_self_time_percent",
+                                           "cumulative_total_self_time_percent",
                                            NULL};
-    static const char *const either[] = {"total_self_time_percent",
-                                         "cumulative_total_self_time_percent", NULL};
-    if (is_listed(id, fractions)) return COLUMN_FRACTION;
-    if (is_listed(id, percents)) return COLUMN_PERCENT;
-    if (!is_listed(id, either)) return COLUMN_NUMBER;
-    return of_steps ? COLUMN_FRACTION : COLUMN_PERCENT;
+    if (xpl_column_is_fraction(xpl_str_from(id), of_steps)) return COLUMN_FRACTION;
+    return is_listed(id, percents) ? COLUMN_PERCENT : COLUMN_NUMBER;
 }
 
 static enum column_unit column_unit_of(const char *id, const char *label, bool of_steps) {

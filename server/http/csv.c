@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // As XProf's convert/csv_writer.py writes it: every cell quoted, numbers and truth values as Python
-// prints them.
+// prints them.  Whoever does not want XProf's bytes is told which cells are fractions.
 #include "server/http/csv.h"
 
 #include <math.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/tools/lib/columns.h"
 #include "base/json.h"
 #include "base/text/json_value.h"
 
@@ -85,13 +86,47 @@ static const struct xpl_json_value *member(const struct xpl_json_value *v, const
     return v->type == XPL_JSON_OBJECT ? xpl_json_value_member(v, xpl_str_from(key)) : NULL;
 }
 
-static void put_header(struct xpl_buf *out, const struct xpl_json_value *columns) {
+static xpl_str_t text_of(const struct xpl_json_value *v) {
+    return v && v->type == XPL_JSON_STRING ? v->text : (xpl_str_t){NULL, 0};
+}
+
+static bool is_of_steps(const struct xpl_json_value *columns) {
+    for (size_t i = 0; i < columns->n; i++)
+        if (xpl_str_eq(text_of(member(&columns->children[i], "id")), XPL_STR("step"))) return true;
+    return false;
+}
+
+// "Time (%)" as "Time (fraction of 1)"; also of labels that speak of "% of" something, or of
+// nothing.
+static void put_fraction(struct xpl_buf *out, xpl_str_t label) {
+    const xpl_str_t percent = XPL_STR("(%)");
+    const size_t at = xpl_str_find(label, XPL_STR("%"), 0);
+    xpl_buf_putc(out, '"');
+    if (xpl_str_ends(label, percent)) label.len -= percent.len;
+    if (label.len && label.ptr[label.len - 1] == ' ') label.len--;
+    if (at < label.len) {
+        put_text(out, xpl_str_sub(label, 0, at));
+        xpl_buf_str(out, XPL_STR("fraction"));
+        put_text(out, xpl_str_sub(label, at + 1, SIZE_MAX));
+    } else {
+        put_text(out, label);
+        xpl_buf_str(out, XPL_STR(" (fraction of 1)"));
+    }
+    xpl_buf_putc(out, '"');
+}
+
+static void put_header(struct xpl_buf *out, const struct xpl_json_value *columns,
+                       bool xprof_exact) {
+    const bool of_steps = is_of_steps(columns);
     for (size_t i = 0; i < columns->n; i++) {
-        const struct xpl_json_value *const c = &columns->children[i];
+        const struct xpl_json_value *const c = &columns->children[i], *const id = member(c, "id");
         const struct xpl_json_value *label = member(c, "label");
-        if (!label) label = member(c, "id");
+        if (!label) label = id;
         if (i) xpl_buf_putc(out, ',');
-        put_value(out, label);
+        if (!xprof_exact && xpl_column_is_fraction(text_of(id), of_steps))
+            put_fraction(out, text_of(label));
+        else
+            put_value(out, label);
     }
     xpl_buf_putc(out, '\n');
 }
@@ -106,8 +141,8 @@ static void put_row(struct xpl_buf *out, const struct xpl_json_value *row) {
     xpl_buf_putc(out, '\n');
 }
 
-xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_buf *out,
-                          struct xpl_error *err) {
+xpl_status_t xpl_http_csv(xpl_str_t json, bool xprof_exact, struct xpl_arena *scratch,
+                          struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_json_value all;
     switch (xpl_json_value_parse(json, scratch, &all)) {
         case XPL_JSON_OK: break;
@@ -124,7 +159,7 @@ xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_
     if (!columns || columns->type != XPL_JSON_ARRAY)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "Data format not suitable for CSV (missing 'cols')");
-    put_header(out, columns);
+    put_header(out, columns, xprof_exact);
     for (size_t i = 0; rows && rows->type == XPL_JSON_ARRAY && i < rows->n; i++)
         put_row(out, &rows->children[i]);
     if (out->failed) XPL_RETURN_OOM(err, "csv");

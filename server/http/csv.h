@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tool's table as CSV, as XProf writes it.
+// A tool's table as CSV, as XProf writes it, or with units in the header that the cells have.
 #ifndef XPL_SERVER_HTTP_CSV_H_
 #define XPL_SERVER_HTTP_CSV_H_
 
@@ -8,9 +8,10 @@
 #include "base/status.h"
 #include "base/str.h"
 
-// Appends the table of a tool's JSON answer to `out`.  INVALID_ARGUMENT when the answer is no
-// table, RESOURCE_EXHAUSTED.  Any thread.
-xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_buf *out,
-                          struct xpl_error *err) XPL_NODISCARD;
+// Appends the table of a tool's JSON answer to `out`.  `xprof_exact`: the header is XProf's, which
+// calls fractions "(%)".  INVALID_ARGUMENT when the answer is no table, RESOURCE_EXHAUSTED.  Any
+// thread.
+xpl_status_t xpl_http_csv(xpl_str_t json, bool xprof_exact, struct xpl_arena *scratch,
+                          struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -118,8 +118,9 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
 }
 
 // The answer as CSV.  Takes nothing over; *ret is the caller's.
-static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_tool_data *a,
-                             struct xpl_rpc_blob **ret, struct xpl_error *err) {
+static xpl_status_t make_csv(struct xpl_http_request *r, enum xpl_http_dialect dialect,
+                             const struct xpl_tool_data *a, struct xpl_rpc_blob **ret,
+                             struct xpl_error *err) {
     if (strcmp(a->content_type, "application/json") != 0)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "CSV format not supported for this tool type");
     const xpl_bytes_t json = xpl_rpc_blob_get(a->blob);
@@ -127,7 +128,8 @@ static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_tool_d
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_arena_init(&scratch, r->http->options.memory_limit);
     xpl_buf_init(&out, r->http->options.memory_limit);
-    XPL_TRY(xpl_http_csv((xpl_str_t){(const char *)json.ptr, json.len}, &scratch, &out, err));
+    XPL_TRY(xpl_http_csv((xpl_str_t){(const char *)json.ptr, json.len},
+                         dialect == XPL_DIALECT_XPROF, &scratch, &out, err));
     *ret = xpl_rpc_blob_copy((xpl_bytes_t){out.p, out.n});
     if (out.failed || !*ret) XPL_RETURN_OOM(err, "csv");
     return XPL_OK;
@@ -137,7 +139,7 @@ static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_tool_d
 static void build_body(struct xpl_http_request *r, const struct xpl_tool_data *a) {
     struct pending *p = r->data;
     struct xpl_rpc_blob *csv = NULL;
-    if (p->request->csv && make_csv(r, a, &csv, &p->err) != XPL_OK) return;
+    if (p->request->csv && make_csv(r, p->request->dialect, a, &csv, &p->err) != XPL_OK) return;
     struct xpl_rpc_blob *const bytes = csv ? csv : a->blob;
     r->body = make_body(r, p, bytes, a, p->source, NULL);
     if (!r->body)

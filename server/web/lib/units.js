@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the numbers of a column are, in the tables of tools' answers: ids and labels say so, each table in
-// its own way (cli/data_table.c has the same rules).
+// its own way (cli/data_table.c and analysis/tools/lib/columns.c have the same rules).
 
 import * as format from './format.js';
 
