@@ -341,11 +341,11 @@ xpl_status_t xpl_timings_sum_up(const struct xpl_xspace *const *spaces, size_t n
         xpl_exec_run(exec, s.n, read_one, &s);
     else
         read_in_order(&s, &ret->is_cut);
-    xpl_status_t st = failure_of(&s, err);
     for (size_t i = 0; i < s.n; i++)
         ret->n_events += s.lines[i].n_events;
-    if (st == XPL_DATA_LOSS && list_broken(&s, arena, ret, err) != XPL_OK)
-        st = XPL_RESOURCE_EXHAUSTED;
+    xpl_status_t st = list_broken(&s, arena, ret, err);
+    if (st == XPL_OK) st = failure_of(&s, err);
+    if (st != XPL_DATA_LOSS) ret->n_broken = 0;
     if (st == XPL_OK) st = make_rows(&s, arena, ret, err);
     for (size_t i = 0; i < s.n; i++)
         xpl_timings_line_free(&s.lines[i]);
