@@ -79,11 +79,15 @@ struct xpl_near xpl_near_begin(xpl_str_t given) {
 }
 
 void xpl_near_add(struct xpl_near *n, xpl_str_t name) {
+    xpl_near_add_part(n, name, name);
+}
+
+void xpl_near_add_part(struct xpl_near *n, xpl_str_t name, xpl_str_t part) {
     const unsigned max = max_distance(n->given.len);
     if (name.len == 0 || name.len > XPL_NEAR_TEXT - sizeof "; did you mean \"--\"?") return;
-    unsigned d = least(distance(n->given, name, max), distance_of_end(n->given, name, max));
+    unsigned d = least(distance(n->given, part, max), distance_of_end(n->given, part, max));
     // What merely begins so is never better than what was mistyped.
-    if (d == FAR && begins(name, n->given)) d = max + 1;
+    if (d == FAR && begins(part, n->given)) d = max + 1;
     if (d >= n->distance) return;
     n->distance = d;
     n->best = name;

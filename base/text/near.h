@@ -26,6 +26,8 @@ struct xpl_near xpl_near_begin(xpl_str_t given);
 // Of several that are equally near the first counts.  The name's bytes must stay until the text is
 // written.
 void xpl_near_add(struct xpl_near *n, xpl_str_t name);
+// The same of a name of which `part` alone is compared.
+void xpl_near_add_part(struct xpl_near *n, xpl_str_t name, xpl_str_t part);
 // Adds each of "a|b|c".
 void xpl_near_add_list(struct xpl_near *n, const char *names);
 // Writes and returns `; did you mean "NAME"?`, or "" when no name is near.

@@ -569,6 +569,10 @@ class Words(Case):
         name, module = sorted(modules.items())[0]
         near = name.replace(module["program_id"], "98")
         self.assertIn(f'no HLO module "{near}"; did you mean', self.says(1, "hlo", PROFILE, near))
+        # Also of the name alone.
+        four = PROFILE.parent.parent / "jax_4hosts"
+        for given in ("jit_stp", "jit_step", "JIT_STEP(11)"):
+            self.assertIn(f'no HLO module "{given}"; did you mean "jit_step(10)"?', self.says(1, "hlo", four, given))
         shutil.copytree(PROFILE.parent, self.logdir / "plugins" / "profile" / "my_run")
         self.daemon()
         # The same from the file, from its directory and from the daemon, by name and by id.

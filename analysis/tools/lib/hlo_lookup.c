@@ -28,6 +28,15 @@ bool xpl_programs_next(struct xpl_programs *w) {
     return false;
 }
 
+// People leave out the program id, which is in parentheses.
+static void add_near(struct xpl_near *near, xpl_str_t label) {
+    size_t open = label.len;
+    while (open && label.ptr[open - 1] != '(')
+        open--;
+    xpl_near_add(near, label);
+    if (open) xpl_near_add_part(near, label, xpl_str_sub(label, 0, open - 1));
+}
+
 static xpl_status_t not_found(const struct xpl_tool_input *in, xpl_str_t label,
                               xpl_str_t program_id, struct xpl_error *err) {
     char hint[XPL_NEAR_TEXT];
@@ -40,7 +49,7 @@ static xpl_status_t not_found(const struct xpl_tool_input *in, xpl_str_t label,
     struct xpl_near near = xpl_near_begin(label);
     struct xpl_programs w = xpl_programs_begin(in);
     while (xpl_programs_next(&w))
-        xpl_near_add(&near, w.entry->label);
+        add_near(&near, w.entry->label);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no HLO module \"%.*s\"%s",
                      XPL_STR_FMT(xpl_str_sub(label, 0, 80)), xpl_near_text(&near, hint));
 }

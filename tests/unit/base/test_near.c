@@ -48,6 +48,16 @@ static void check_directories(void) {
     CHECK_STR(xpl_near_of("", "a/|/", hint), "");
 }
 
+// Of a name of which a part is compared all is proposed.
+static void check_part(void) {
+    struct xpl_near near = xpl_near_begin(XPL_STR("jit_stp"));
+    char hint[XPL_NEAR_TEXT];
+    xpl_near_add(&near, XPL_STR("jit_step(10)"));
+    CHECK_STR(xpl_near_text(&near, hint), "");
+    xpl_near_add_part(&near, XPL_STR("jit_step(10)"), XPL_STR("jit_step"));
+    CHECK_STR(xpl_near_text(&near, hint), "; did you mean \"jit_step(10)\"?");
+}
+
 static void check_far(void) {
     check_name("", NULL);
     check_name("ax", NULL); // two letters: anything would be near
@@ -95,6 +105,7 @@ static void check_long(void) {
 int main(void) {
     check_near();
     check_directories();
+    check_part();
     check_far();
     check_long();
     return 0;
