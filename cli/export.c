@@ -122,8 +122,10 @@ static xpl_status_t export_named(struct job *j, struct xpl_error *err) {
     struct xpl_error why = {0};
     if (j->args->logdir) return export_session(j, err);
     const xpl_status_t st = export_paths(j, &why);
+    const bool asks = xpl_str_ends(xpl_str_from(why.msg), XPL_STR("?"));
     if (st == XPL_NOT_FOUND)
-        XPL_RETURN_ERROR(err, st, "%s; for a session, name its --logdir, too", why.msg);
+        XPL_RETURN_ERROR(err, st, "%s%s a session, name its --logdir, too", why.msg,
+                         asks ? " For" : "; for");
     if (st != XPL_OK && err) *err = why;
     return st;
 }

@@ -128,7 +128,7 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profi
     if (n == 0) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no profile given");
     for (size_t i = 0; i < n; i++) {
         struct stat sb;
-        if (stat(paths[i], &sb) != 0) return xpl_path_fail(errno, "open", paths[i], err);
+        if (stat(paths[i], &sb) != 0) return xpl_path_fail_near(errno, paths[i], err);
         dir = S_ISDIR(sb.st_mode);
         if (dir && n > 1)
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,

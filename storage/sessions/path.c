@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/sessions/path.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/text/near.h"
 #include "base/text/utf8.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/source.h"
@@ -84,6 +86,47 @@ xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struc
     XPL_RETURN_ERROR(err, code, "%s: cannot %s: %s",
                      xpl_path_shown(path, &(struct xpl_path_text){0}), what,
                      strerror_r(errnum, buf, sizeof buf));
+}
+
+static bool is_printable(const char *name) {
+    for (; *name; name++)
+        if ((unsigned char)*name < ' ' || *name == 0x7f) return false;
+    return true;
+}
+
+// What of `dir` is near to `name`, as a hint; "" for nothing.
+static const char *near_entry(const char *dir, xpl_str_t name, char hint[XPL_NEAR_TEXT]) {
+    struct xpl_near near = xpl_near_begin(name);
+    char best[NAME_MAX + 1];
+    DIR *const d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.' || !is_printable(e->d_name)) continue;
+        xpl_near_add(&near, xpl_str_from(e->d_name));
+        if (near.best.ptr != e->d_name) continue;
+        (void)snprintf(best, sizeof best, "%s", e->d_name); // the next entry takes its place
+        near.best.ptr = best;
+    }
+    if (d) (void)closedir(d);
+    return xpl_near_text(&near, hint);
+}
+
+xpl_status_t xpl_path_fail_near(int errnum, const char *path, struct xpl_error *err) {
+    struct xpl_error why = {0};
+    char dir[PATH_MAX], hint[XPL_NEAR_TEXT] = "";
+    const xpl_status_t st = xpl_path_fail(errnum, "open", path, &why);
+    size_t n = strlen(path), end = n;
+    if (errnum == ENOENT && n && n < sizeof dir) {
+        memcpy(dir, path, n + 1);
+        do { // up to a directory that is there
+            while (n && dir[n - 1] == '/')
+                n--;
+            for (end = n; n && dir[n - 1] != '/';)
+                n--;
+            dir[n] = 0;
+        } while (n && access(dir, F_OK) != 0);
+        (void)near_entry(n ? dir : ".", (xpl_str_t){path + n, end - n}, hint);
+    }
+    XPL_RETURN_ERROR(err, st, "%s%s", why.msg, hint);
 }
 
 bool xpl_path_inside(int fd, const char *root) {

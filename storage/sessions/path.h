@@ -31,6 +31,9 @@ const char *xpl_path_shown(const char *path, struct xpl_path_text *text);
 
 // Records what errno means for opening or reading `path`.
 xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struct xpl_error *err);
+// The same for opening a path that a person wrote: of one that is not there it proposes what is
+// near its first part that is missing.
+xpl_status_t xpl_path_fail_near(int errnum, const char *path, struct xpl_error *err);
 
 // Whether the open file `fd` really lies at or below `root` (absolute, without links).
 bool xpl_path_inside(int fd, const char *root);

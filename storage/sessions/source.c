@@ -163,7 +163,9 @@ static xpl_status_t read_fingerprint(int fd, const char *path, int pauses,
 static xpl_status_t open_regular(int dirfd, const char *path, const char *root, int *ret,
                                  struct xpl_error *err) {
     struct stat st;
-    if (fstatat(dirfd, path, &st, 0) != 0) return xpl_path_fail(errno, "open", path, err);
+    if (fstatat(dirfd, path, &st, 0) != 0)
+        return dirfd == AT_FDCWD ? xpl_path_fail_near(errno, path, err)
+                                 : xpl_path_fail(errno, "open", path, err);
     if (!S_ISREG(st.st_mode))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not a regular file",
                          xpl_path_shown(path, &(struct xpl_path_text){0}));

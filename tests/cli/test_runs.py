@@ -65,6 +65,8 @@ class Runs(Case):
                 out, err = self.answer(command, run, 1)
                 self.assertIn(f"{run}: cannot open: No such file or directory\n", err)
                 self.assertEqual("no daemon answers" in err, run == "none/such", err)
+            self.assertIn('; did you mean "mine"?\n', self.answer(command, "./mone", 1)[1])
+        self.assertIn(f'; did you mean "{BUNDLE.name}"?\n', self.answer("iree", BUNDLE.parent / BUNDLE.name[:-1], 1)[1])
         for run in (BUNDLE, f"../{BUNDLE.name}"):
             shutil.copy(BUNDLE, self.here.parent)
             self.assertEqual(self.answer("iree", run), self.answer("iree", BUNDLE))

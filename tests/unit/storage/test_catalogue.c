@@ -597,6 +597,19 @@ static void test_inputs(void) {
     inputs_fail(&a, at("mix/h.xplane.pb"), at("mix/h.xplane.pb.gz"), XPL_INVALID_ARGUMENT,
                 "two files for host h");
     inputs_fail(&a, at("missing"), NULL, XPL_NOT_FOUND, "cannot open");
+    // The first part that is missing has a name that is near.
+    put("run_one/host-a.xplane.pb", 1);
+    put("run_\033/h.xplane.pb", 1); // no text for a terminal
+    inputs_fail(&a, at("run_on"), NULL, XPL_NOT_FOUND, "directory; did you mean \"run_one\"?");
+    inputs_fail(&a, at("run_on/"), NULL, XPL_NOT_FOUND, "; did you mean \"run_one\"?");
+    inputs_fail(&a, at("run_onee/x/y"), NULL, XPL_NOT_FOUND, "; did you mean \"run_one\"?");
+    inputs_fail(&a, at("run_one/host-b.xplane.pb"), NULL, XPL_NOT_FOUND,
+                "; did you mean \"host-a.xplane.pb\"?");
+    struct xpl_error err = {0};
+    const char *const odd[] = {at("run_x")};
+    CHECK_STATUS(xpl_inputs_from_paths(odd, 1, xpl_format_match, &a, &in, &err), XPL_NOT_FOUND,
+                 &err);
+    CHECK(!strstr(err.msg, "did you mean"));
     CHECK_STATUS(xpl_inputs_from_paths(files, 0, xpl_format_match, &a, &in, NULL),
                  XPL_INVALID_ARGUMENT, NULL);
     xpl_arena_fini(&a);
