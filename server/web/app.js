@@ -155,10 +155,26 @@ function noPage(at, tools) {
   return missing('page', at.page, names);
 }
 
+// PARAMS with NAME wherever GIVEN stands, alone or behind a colon ("op:NAME"); null when it stands nowhere.
+function mended(params, given, name) {
+  let found = false;
+  const one = (value) => {
+    if (value !== given && !value.endsWith(`:${given}`)) return value;
+    found = true;
+    return value.slice(0, value.length - given.length) + name;
+  };
+  const all = Object.fromEntries(Object.entries(params).map(([key, values]) => [key, values.map(one)]));
+  return found ? all : null;
+}
+
 // Where a misspelt address was to lead to, as the error proposes it: {name, href}, or null.
 function meant(at, error) {
-  const name = /; did you mean "([^"]+)"\?/.exec(error.message)?.[1];
+  const [, given, name] = /(?: "([^"]*)")?; did you mean "([^"]+)"\?/.exec(error.message) || [];
   const params = Object.fromEntries([...at.params.keys()].map((key) => [key, at.params.getAll(key)]));
+  if (at.session === null && given) {  // sessions, labels and metrics that a page compares
+    const all = mended(params, given, name);
+    return all ? {name, href: router.link(null, at.page, all)} : null;
+  }
   const href = /^(There is )?no session /.test(error.message) ? router.link(name, at.page, params) :
       error.message.startsWith('There is no page ')    ? router.link(at.session, name, params) :
       error.message.startsWith('unknown tool ')        ? router.link(at.session, `tool:${name}`, params) :

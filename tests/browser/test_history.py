@@ -86,8 +86,13 @@ def choices(tab):
     tab.page.click("#top a:has-text('History')")
     tab.page.wait_for_selector("section.history")
     assert tab.params() == {"label": "weekly"}
-    tab.open("history?metric=step_tim")
-    assert "did you mean" in tab.page.inner_text(".problem .message")
+    for wrong, right in (("metric=steps&metric=step_tim", {"metric": ["steps", "step_time"]}),
+                         ("label=weekli&last=50", {"label": ["weekly"], "last": ["50"]})):
+        tab.open(f"history?{wrong}")
+        assert "did you mean" in tab.page.inner_text(".problem .message")
+        tab.page.click(".problem a.meant")
+        tab.page.wait_for_selector("section.history")
+        assert urllib.parse.parse_qs(tab.hash().split("?")[1]) == right, tab.hash()
     tab.open("history?schedule=7")
     assert "schedule 7" in tab.page.inner_text(".problem .message")
 

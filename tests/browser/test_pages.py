@@ -500,7 +500,13 @@ def compare_page(tab):
     tab.page.keyboard.press("Enter")
     wait_until("the same run on both sides", lambda: "No difference" in tab.page.inner_text("main"))
     tab.open("compare?a=no/such&b=" + HOSTS)
-    assert "no/such" in tab.page.inner_text(".problem .message")
+    assert "no/such" in tab.page.inner_text(".problem .message") and not tab.page.query_selector(".problem a")
+    # What may be meant is a link, which keeps the rest.
+    tab.open(f"compare?a={GPU}&a={HOSTS[:-1]}&b={HOSTS}")
+    assert tab.page.inner_text(".problem .message").endswith(f'; did you mean "{HOSTS}"?')
+    tab.page.click(".problem a.meant")
+    tab.page.wait_for_selector(".verdict")
+    assert [tab.texts(f"section[aria-label='Runs of {x}'] .chosen a") for x in "AB"] == [[GPU, HOSTS], [HOSTS]]
 
 
 compare_page.allow = ["Failed to load resource"]

@@ -9,14 +9,18 @@ export function loading(text) {
       text || 'Loading …');
 }
 
-// ELSEWHERE, {name, href} or nothing: where the reader may have wanted to go.
+// The link to ELSEWHERE, {name, href} or null: where the reader may have wanted to go.
+export function way(elsewhere) {
+  return elsewhere ? h('p', {}, 'Go to ', h('a', {class: 'meant', href: elsewhere.href}, elsewhere.name)) : '';
+}
+
+// Why a page has no answer; ELSEWHERE as above.
 export function problem(title, error, again, elsewhere) {
   const known = typeof error.code === 'string' && typeof error.status === 'number';
   return h('section', {class: 'problem card', role: 'alert'}, h('h1', {}, `${title}: no answer`),
       h('p', {class: 'message'}, known ? error.message : `This page failed: ${error.message}`),
       known && advice(error) ? h('p', {class: 'muted'}, advice(error)) : '',
-      elsewhere ? h('p', {}, 'Go to ', h('a', {class: 'meant', href: elsewhere.href}, elsewhere.name)) : '',
-      h('p', {}, again ? h('button', {type: 'button', onclick: again}, 'Try again') : '', ' ',
+      way(elsewhere), h('p', {}, again ? h('button', {type: 'button', onclick: again}, 'Try again') : '', ' ',
           h('a', {href: '#/sessions'}, 'All sessions')));
 }
 
@@ -26,6 +30,12 @@ export function notes(box, list) {
     if ([...box.children].some((c) => c.dataset.text === text)) continue;
     box.append(h('p', {class: 'note', 'data-text': text}, h('strong', {}, 'Warning: '), text));
   }
+}
+
+// Why a part of a page has no answer; ELSEWHERE as above.
+export function refusal(error, elsewhere) {
+  return h('section', {class: 'problem card', role: 'alert'}, h('p', {class: 'message'}, error.message),
+      h('p', {class: 'muted'}, advice(error)), way(elsewhere));
 }
 
 // An empty state: what is not there, and what to do about it.

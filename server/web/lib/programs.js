@@ -6,7 +6,7 @@ import {h} from './dom.js';
 import * as format from './format.js';
 import * as router from './router.js';
 import {near} from './near.js';
-import {empty} from './notes.js';
+import {empty, way} from './notes.js';
 
 // Programs of all hosts by their labels ("NAME(ID)"), those with the most instructions first.
 export async function programs(ctx) {
@@ -37,8 +37,7 @@ export function missing(ctx, list) {
         'They are recorded by XLA’s profiler together with what a device or a CPU runs.');
   const place = empty('This program is not in the profile', label ? `There is no “${asked}”; did you mean "${label}"?` : 'Choose one above.');
   if (label)
-    place.append(h('p', {}, 'Go to ',
-        h('a', {class: 'meant', href: router.link(ctx.session.name, ctx.at.page, {host: ctx.hosts, module: label})}, label)));
+    place.append(way({name: label, href: router.link(ctx.session.name, ctx.at.page, {host: ctx.hosts, module: label})}));
   return place;
 }
 

@@ -5,7 +5,7 @@ import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
-import {empty} from '../lib/notes.js';
+import {empty, refusal} from '../lib/notes.js';
 import {
   PS,
   kernelsSection,
@@ -122,8 +122,7 @@ export default {
       ctx.root.append(verdict(d), ...tables(d));
     } catch (e) {
       if (e.name === 'AbortError' || !(e instanceof api.ApiError)) throw e;
-      ctx.root.append(h('section', {class: 'problem card', role: 'alert'}, h('p', {class: 'message'}, e.message),
-          h('p', {class: 'muted'}, api.advice(e))));
+      ctx.root.append(refusal(e, ctx.meant(e)));
     }
   },
 };

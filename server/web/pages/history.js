@@ -6,7 +6,7 @@ import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
-import {notes} from '../lib/notes.js';
+import {notes, refusal} from '../lib/notes.js';
 import {series} from '../lib/series.js';
 import {kernelsSection, opsSection, signed, times} from '../lib/sides.js';
 import {DataTable} from '../lib/table.js';
@@ -199,8 +199,7 @@ export default {
       d = (await api.get(api.address('history', query), ctx.signal)).data;
     } catch (e) {
       if (e.name === 'AbortError' || !(e instanceof api.ApiError)) throw e;
-      ctx.root.append(h('section', {class: 'problem card', role: 'alert'}, h('p', {class: 'message'}, e.message),
-          h('p', {class: 'muted'}, api.advice(e))));
+      ctx.root.append(refusal(e, ctx.meant(e)));
       return;
     }
     const lost = h('div', {class: 'notes'});
