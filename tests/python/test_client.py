@@ -366,6 +366,14 @@ def private_daemons(place):
     assert client.session(MATMUL).ops()
     client.close()
     assert client._process.poll() == 0 and not pathlib.Path(f"/proc/{pid}").exists()
+    for typo in (place.scratch / "typo", str(place.scratch / "typo")):
+        try:
+            xplaned.start(typo, xplaned=place.xplaned, args=place.state("typo")).close()
+            raise AssertionError("a directory that is not there was served")
+        except FileNotFoundError as e:
+            assert e.filename == str(typo) and not pathlib.Path(typo).exists()
+    # A bucket is no directory here: the daemon says what is wrong with it.
+    refused(xplaned.Unavailable, "", xplaned.start, "s3://", xplaned=place.xplaned, args=place.state("bucket"))
     refused(xplaned.Unavailable, "no-such-setting", xplaned.start, place.logdir, xplaned=place.xplaned, args=["--no-such-setting"])
     refused(xplaned.Unavailable, "nothing", xplaned.start, place.logdir, xplaned=place.scratch / "nothing")
 

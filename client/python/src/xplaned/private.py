@@ -2,6 +2,7 @@
 """A daemon of one's own, which ends with this process."""
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
 import pathlib
@@ -25,6 +26,7 @@ kill "$reader" 2>/dev/null
 exit "$status"
 """
 _STOP_S = 15
+_BUCKETS = ("s3://", "gs://")
 
 
 def program() -> str:
@@ -86,12 +88,16 @@ def start(logdir: PathLike, *, args: Sequence[str] = (), timeout: float = 300.0,
     """Starts a daemon over a directory of profiles, for this process alone, and connects to it.
 
     It listens on a socket in a private directory, serves no HTTP, and ends with `close`, `with`, or this process.  args are further
-    settings of xplaned.  What it makes is kept in the user's cache as by any other daemon.
+    settings of xplaned.  What it makes is kept in the user's cache as by any other daemon.  A directory that is not there is a
+    FileNotFoundError: a daemon that is given one makes it, and has no sessions then.
     """
+    profiles = os.path.expanduser(os.fspath(logdir))
+    if not profiles.startswith(_BUCKETS) and not os.path.exists(profiles):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), profiles)
     place = tempfile.TemporaryDirectory(prefix="xplaned-")
     top = pathlib.Path(place.name)
     log = top / "log"
-    command = [str(xplaned) if xplaned else program(), "--logdir", os.path.expanduser(logdir), "--listen", f"unix:{top}/socket",
+    command = [str(xplaned) if xplaned else program(), "--logdir", profiles, "--listen", f"unix:{top}/socket",
                "--http", "off", *args]
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices, open(log, "wb") as out:
