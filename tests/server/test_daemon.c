@@ -246,8 +246,8 @@ static void scenario_storm(void) {
         for (size_t i = 0; i < 64; i++)
             pthread_join(crowd[i].thread, NULL);
         // Without memory, a request that begins when the conversion is over, and the store has not
-        // got it yet, starts over.
-        CHECK(round ? conversions(&d) <= 64 : conversions(&d) == 2);
+        // got it yet, starts over: how many do depends on the machine, but not all of them.
+        CHECK(round ? conversions(&d) < 2 * 64 : conversions(&d) == 2);
         CHECK_EQ(stop_daemon(&d), 0);
     }
 }
