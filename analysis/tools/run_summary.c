@@ -78,18 +78,8 @@ static bool add_device(struct making *m, const struct xpl_time_breakdown *b,
     return true;
 }
 
-static bool any_used(const struct xpl_time_breakdown *b) {
-    struct xpl_time_sums sums;
-    size_t row = 0;
-    for (size_t d = 0; d < b->devices.n; d++) {
-        xpl_time_sum_device(b, d, &row, &sums);
-        if (xpl_time_is_used(&sums)) return true;
-    }
-    return false;
-}
-
 // With `used`: of the devices those that the program uses.
-static bool add_breakdown(struct making *m, const struct xpl_time_breakdown *b, bool used) {
+static bool add_devices(struct making *m, const struct xpl_time_breakdown *b, bool used) {
     size_t row = 0;
     for (size_t d = 0; d < b->devices.n; d++) {
         struct xpl_time_sums sums;
@@ -98,13 +88,22 @@ static bool add_breakdown(struct making *m, const struct xpl_time_breakdown *b, 
         if (used && !xpl_time_is_used(&sums)) continue;
         if (!add_device(m, b, &sums, first, row)) return false;
     }
+    return true;
+}
+
+static bool add_host(struct making *m, const struct xpl_time_breakdown *b) {
+    m->s.n_hosts++;
+    if (b->compile_ps > m->s.compile_ps) {
+        m->s.compile_ps = b->compile_ps;
+        m->s.n_compiles = b->all_compiles;
+    }
     for (size_t i = 0; i < b->memory.n; i++) {
         struct xpl_run_memory *const slot = xpl_vec_push(m->arena, &m->s.memory);
         if (!slot) return false;
         *slot = (struct xpl_run_memory){b->memory.v[i].name, b->memory.v[i].peak_bytes,
                                         b->memory.v[i].capacity_bytes};
     }
-    return true;
+    return add_devices(m, b, true);
 }
 
 // NULL: this host has none.
@@ -117,25 +116,19 @@ static const struct xpl_time_breakdown *breakdown_of(const struct xpl_tool_host 
 // Devices that the program does not use are left out, as the findings do; a run that uses none has
 // the steps and the idle time of all of them.
 static bool add_breakdowns(struct making *m, const struct xpl_tool_input *in) {
-    bool used = false;
     for (size_t c = 0; c < XPL_TIME_CAUSES; c++) {
         struct xpl_run_time *const t = xpl_vec_push(m->arena, &m->s.times);
         if (!t) return false;
         *t = (struct xpl_run_time){.cause = xpl_str_from(xpl_time_cause_names[c])};
     }
-    for (size_t i = 0; i < in->n_hosts && !used; i++) {
-        const struct xpl_time_breakdown *const b = breakdown_of(&in->hosts[i]);
-        used = b && any_used(b);
-    }
     for (size_t i = 0; i < in->n_hosts; i++) {
         const struct xpl_time_breakdown *const b = breakdown_of(&in->hosts[i]);
-        if (!b) continue;
-        m->s.n_hosts++;
-        if (b->compile_ps > m->s.compile_ps) {
-            m->s.compile_ps = b->compile_ps;
-            m->s.n_compiles = b->all_compiles;
-        }
-        if (!add_breakdown(m, b, used)) return false;
+        if (b && !add_host(m, b)) return false;
+    }
+    const bool uses_none = !m->s.n_devices;
+    for (size_t i = 0; uses_none && i < in->n_hosts; i++) {
+        const struct xpl_time_breakdown *const b = breakdown_of(&in->hosts[i]);
+        if (b && !add_devices(m, b, false)) return false;
     }
     if (!join_steps(m)) return false;
     m->s.units = m->s.n_devices * (m->s.steps.n ? m->s.steps.n : 1);
