@@ -375,10 +375,11 @@ xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
                                   struct xpl_iree_bundle *ret, struct xpl_error *err) {
     struct xpl_iree_bundle *const b = ret;
     struct xpl_iree_record behind;
+    struct xpl_iree_header header;
+    XPL_TRY(read_file_header(file, &header, err));
     memset(b, 0, offsetof(struct xpl_iree_bundle, places));
-    b->bytes = file, b->file_bytes = file.len, b->mapping = mapping;
-    XPL_TRY(read_file_header(file, &b->header, err));
-    const uint64_t stated = b->header.file_length;
+    b->bytes = file, b->file_bytes = file.len, b->mapping = mapping, b->header = header;
+    const uint64_t stated = header.file_length;
     b->never_finished = stated == 0;
     b->unfinished_behind =
         stated != 0 && stated < file.len && !read_record(b, stated, NULL, &behind) &&
