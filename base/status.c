@@ -22,6 +22,14 @@ xpl_status_t xpl_error_set(struct xpl_error *err, xpl_status_t code, const char 
     return code;
 }
 
+xpl_status_t xpl_error_of_profile(const struct xpl_error *why, const char *path,
+                                  struct xpl_error *err) {
+    if (why->code == XPL_DATA_LOSS)
+        XPL_RETURN_ERROR_AT(err, why->code, why->offset, "%s: %s", path, why->msg);
+    if (err) *err = *why;
+    return why->code;
+}
+
 const char *xpl_status_name(xpl_status_t code) {
     static const char *const names[] = {
         "OK",

@@ -151,15 +151,6 @@ static xpl_status_t index_profile(struct xpl_sql_opened *o, xpl_bytes_t bytes,
     return XPL_OK;
 }
 
-xpl_status_t xpl_sql_profile_failed(const struct xpl_sql_request *q, size_t i,
-                                    const struct xpl_error *why, struct xpl_error *err) {
-    if (why->code == XPL_DATA_LOSS)
-        XPL_RETURN_ERROR_AT(err, why->code, why->offset, "%s: %s", q->source.profiles[i].path,
-                            why->msg);
-    if (err) *err = *why;
-    return why->code;
-}
-
 xpl_status_t xpl_sql_open(const struct xpl_sql_request *q, size_t i, struct xpl_sql_opened **ret,
                           struct xpl_error *err) {
     const struct xpl_sql_profile *const p = &q->source.profiles[i];
@@ -174,7 +165,7 @@ xpl_status_t xpl_sql_open(const struct xpl_sql_request *q, size_t i, struct xpl_
     xpl_status_t st = q->source.open(q->source.arg, i, &o->file, &bytes, err);
     struct xpl_error why = {0};
     if (st == XPL_OK && index_profile(o, bytes, q->exec, &why) != XPL_OK)
-        st = xpl_sql_profile_failed(q, i, &why, err);
+        st = xpl_error_of_profile(&why, p->path, err);
     if (st == XPL_OK && !xpl_arena_str(&o->arena, p->key, &o->key))
         st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                            "profile: out of memory");

@@ -51,11 +51,6 @@ struct xpl_sql_opened {
 // Opens profile i, or takes it from the cache.
 xpl_status_t xpl_sql_open(const struct xpl_sql_request *q, size_t i, struct xpl_sql_opened **ret,
                           struct xpl_error *err) XPL_NODISCARD;
-// Sets `why`, which came up while profile i was read, and returns its code; what is wrong with the
-// profile (DATA_LOSS) gets its file's path before it.
-xpl_status_t xpl_sql_profile_failed(const struct xpl_sql_request *q, size_t i,
-                                    const struct xpl_error *why, struct xpl_error *err)
-    XPL_NODISCARD;
 void xpl_sql_release(const struct xpl_sql_request *q, struct xpl_sql_opened *o);
 // The marks of a line; one pass over its events when nobody asked before.
 xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,

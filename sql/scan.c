@@ -19,7 +19,7 @@ static xpl_status_t check_cancelled(const struct xpl_sql_scan *s) {
 
 // What came up while the profile at hand was read.
 static xpl_status_t profile_failed(const struct xpl_sql_scan *s, const struct xpl_error *why) {
-    return xpl_sql_profile_failed(s->q, s->profile, why, s->err);
+    return xpl_error_of_profile(why, s->q->source.profiles[s->profile].path, s->err);
 }
 
 // ---- profiles and planes ----

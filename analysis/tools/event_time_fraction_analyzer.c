@@ -6,7 +6,6 @@
 
 #include "analysis/products/event_fractions.h"
 #include "analysis/tools/lib/fractions.h"
-#include "analysis/tools/lib/host_profile.h"
 #include "analysis/tools/tool.h"
 #include "analysis/wire/writer.h"
 #include "analysis/xplane/xspace.h"
@@ -83,10 +82,10 @@ static xpl_status_t read_host(const struct xpl_tool_input *in, size_t host, xpl_
     struct xpl_xspace *xs;
     struct xpl_error why = {0};
     xpl_arena_init(&view, in->limit);
-    XPL_TRY(xpl_host_profile_open(in, host, &view, &xs, err));
-    if (xpl_event_fractions_make(xs, word, in->exec, arena, in->limit, ret, &why) == XPL_OK)
-        return XPL_OK;
-    return xpl_host_profile_failed(in, host, &why, err);
+    xpl_status_t st = xpl_xspace_open(in->hosts[host].profile, &view, in->exec, &xs, &why);
+    if (st == XPL_OK)
+        st = xpl_event_fractions_make(xs, word, in->exec, arena, in->limit, ret, &why);
+    return st == XPL_OK ? st : xpl_error_of_profile(&why, in->hosts[host].path, err);
 }
 
 // Appends what is to be said of one name.
