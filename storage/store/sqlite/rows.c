@@ -68,6 +68,16 @@ static int name_id(struct names *n, xpl_str_t text, bool needed, int64_t *ret) {
 
 // --- Ops, kernels, steps, memory ---
 
+// The statement that adds a row; its first two values are which row it is.  NULL on failure.
+static sqlite3_stmt *begin_row(struct names *n, unsigned sql, int64_t profile, size_t seq,
+                               int *rc) {
+    sqlite3_stmt *const st = *rc ? NULL : xpl_db_stmt(n->s->w, sql, rc);
+    if (!st) return NULL;
+    *rc = sqlite3_bind_int64(st, 1, profile);
+    if (!*rc) *rc = sqlite3_bind_int64(st, 2, (int64_t)seq);
+    return st;
+}
+
 static int add_op(struct names *n, int64_t profile, size_t seq, const struct xpl_op_row *r) {
     const xpl_str_t texts[5] = {r->name, r->module, r->category, r->framework_op, r->source};
     const uint64_t values[8] = {r->occurrences,  r->time_ps, r->self_time_ps,   r->min_time_ps,
@@ -76,10 +86,8 @@ static int add_op(struct names *n, int64_t profile, size_t seq, const struct xpl
     int rc = SQLITE_OK;
     for (size_t i = 0; rc == SQLITE_OK && i < 5; i++)
         rc = name_id(n, texts[i], i == 0, &ids[i]);
-    sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(n->s->w, XPL_SQL_OP_ADD, &rc);
+    sqlite3_stmt *const st = begin_row(n, XPL_SQL_OP_ADD, profile, seq, &rc);
     if (!st) return rc;
-    rc = sqlite3_bind_int64(st, 1, profile);
-    rc = rc ? rc : sqlite3_bind_int64(st, 2, (int64_t)seq);
     rc = rc ? rc : sqlite3_bind_int(st, 3, r->on_device);
     for (int i = 0; rc == SQLITE_OK && i < 5; i++)
         rc = bind_id(st, 4 + i, ids[i]);
@@ -106,10 +114,8 @@ static int add_kernel(struct names *n, int64_t profile, size_t seq,
     int64_t name, op;
     int rc = name_id(n, r->name, true, &name);
     if (rc == SQLITE_OK) rc = name_id(n, r->op_name, false, &op);
-    sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(n->s->w, XPL_SQL_KERNEL_ADD, &rc);
+    sqlite3_stmt *const st = begin_row(n, XPL_SQL_KERNEL_ADD, profile, seq, &rc);
     if (!st) return rc;
-    rc = sqlite3_bind_int64(st, 1, profile);
-    rc = rc ? rc : sqlite3_bind_int64(st, 2, (int64_t)seq);
     rc = rc ? rc : bind_id(st, 3, name);
     rc = rc ? rc : bind_id(st, 4, op);
     for (int i = 0; rc == SQLITE_OK && i < 13; i++)
@@ -128,10 +134,8 @@ static int add_step(struct names *n, int64_t profile, size_t seq, const struct x
                                  r->idle_ps,   r->other_ps};
     int64_t name;
     int rc = name_id(n, r->name, false, &name);
-    sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(n->s->w, XPL_SQL_STEP_ADD, &rc);
+    sqlite3_stmt *const st = begin_row(n, XPL_SQL_STEP_ADD, profile, seq, &rc);
     if (!st) return rc;
-    rc = sqlite3_bind_int64(st, 1, profile);
-    rc = rc ? rc : sqlite3_bind_int64(st, 2, (int64_t)seq);
     rc = rc ? rc : xpl_db_bind_u64(st, 3, r->step_num);
     rc = rc ? rc : xpl_db_bind_u64(st, 4, r->core_id);
     rc = rc ? rc : bind_id(st, 5, name);
@@ -144,10 +148,8 @@ static int add_memory(struct names *n, int64_t profile, size_t seq,
                       const struct xpl_memory_row *r) {
     int64_t name;
     int rc = name_id(n, r->name, true, &name);
-    sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(n->s->w, XPL_SQL_MEMORY_ADD, &rc);
+    sqlite3_stmt *const st = begin_row(n, XPL_SQL_MEMORY_ADD, profile, seq, &rc);
     if (!st) return rc;
-    rc = sqlite3_bind_int64(st, 1, profile);
-    rc = rc ? rc : sqlite3_bind_int64(st, 2, (int64_t)seq);
     rc = rc ? rc : bind_id(st, 3, name);
     rc = rc ? rc : xpl_db_bind_u64(st, 4, r->peak_bytes);
     rc = rc ? rc : xpl_db_bind_u64(st, 5, r->capacity_bytes);
