@@ -259,25 +259,29 @@ def check_oracle(checks, build, folder):
         checks.check(f"oracle: {first[:2]}, {second[:2]}", found == [], found)
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run_cases(description, name, run):
+    """A program of cases: its command line; run(checks, judge, folder) with a real XProf and ours; the last line, and the status."""
+    p = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build")
     a = p.parse_args()
     checks, folder = Checks(), tempfile.mkdtemp()
     try:
         with XProf(scratch=folder) as xprof:
-            judge = Judge(xprof, Ours(a.build, folder), scratch=folder, retries=0)
-            ask_all(checks, judge, folder)
-            check_both_seen(checks, xprof, folder)
-            check_copies(checks, judge, folder)
-            check_types(checks, xprof, folder)
-            check_not_excused(checks, judge, folder)
-            check_oracle(checks, os.path.dirname(os.path.dirname(judge.ours.program)), folder)
+            run(checks, Judge(xprof, Ours(a.build, folder), scratch=folder, retries=0), folder)
     finally:
         shutil.rmtree(folder)
-    print(f"hash_order_cases: {checks.passed} passed, {checks.failed} failed")
+    print(f"{name}: {checks.passed} passed, {checks.failed} failed")
     sys.exit(1 if checks.failed else 0)
 
 
+def check_all(checks, judge, folder):
+    ask_all(checks, judge, folder)
+    check_both_seen(checks, judge.xprof, folder)
+    check_copies(checks, judge, folder)
+    check_types(checks, judge.xprof, folder)
+    check_not_excused(checks, judge, folder)
+    check_oracle(checks, os.path.dirname(os.path.dirname(judge.ours.program)), folder)
+
+
 if __name__ == "__main__":
-    main()
+    run_cases(__doc__, "hash_order_cases", check_all)

@@ -7,18 +7,13 @@
 `Judge.op_twice` must excuse what differs in the first, and nothing else: figures that differ, words that no op has, and words of
 two ops mixed are not excused.
 """
-import argparse
-import shutil
-import sys
-import tempfile
 import types
 
 import hash_order
-from hash_order_cases import Checks, Plane, write
-from judge import EXACT, Judge
-from ours import Ours, Served
+from hash_order_cases import Plane, run_cases, write
+from judge import EXACT
+from ours import Served
 from protos import pb
-from xprof_worker import XProf
 
 NAME, TPU = "fusion.1", "/device:TPU:0"
 TOOLS = ("hlo_stats", "op_profile", "roofline_model", "framework_op_stats", "overview_page")
@@ -130,23 +125,12 @@ def check_served(checks, judge):
     checks.check("a made profile beside a daemon", served.ask("hlo_stats", [path], EXACT) == judge.ours.ask("hlo_stats", [path], EXACT))
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--build")
-    a = p.parse_args()
-    checks, folder = Checks(), tempfile.mkdtemp()
-    try:
-        with XProf(scratch=folder) as xprof:
-            judge = Judge(xprof, Ours(a.build, folder), scratch=folder, retries=0)
-            check_cases(checks, judge)
-            check_not_excused(checks, judge)
-            check_many(checks, judge)
-            check_served(checks, judge)
-    finally:
-        shutil.rmtree(folder)
-    print(f"op_twice_cases: {checks.passed} passed, {checks.failed} failed")
-    sys.exit(1 if checks.failed else 0)
+def check_all(checks, judge, unused_folder):
+    check_cases(checks, judge)
+    check_not_excused(checks, judge)
+    check_many(checks, judge)
+    check_served(checks, judge)
 
 
 if __name__ == "__main__":
-    main()
+    run_cases(__doc__, "op_twice_cases", check_all)
