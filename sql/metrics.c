@@ -6,6 +6,7 @@
 
 #include "analysis/compare/series.h"
 #include "sql/heap.h"
+#include "sql/vtab.h"
 
 enum column { SESSION_NAME, MTIME, CAPTURED, METRIC, UNIT, METRIC_VALUE, BETTER };
 enum { BY_SESSION = 1, BY_METRIC = 2 }; // plans: what is asked for
@@ -100,9 +101,7 @@ static int enter_session(struct cursor *c) {
         if (st == XPL_OK && c->n) return SQLITE_OK;
         if (st == XPL_OK || is_of_session(st)) continue;
         *all = err;
-        sqlite3_free(c->base.pVtab->zErrMsg);
-        c->base.pVtab->zErrMsg = sqlite3_mprintf("%s", err.msg);
-        return st == XPL_CANCELLED ? SQLITE_INTERRUPT : SQLITE_ERROR;
+        return xpl_sql_cursor_fail(&c->base, st, all);
     }
     return SQLITE_OK;
 }
@@ -189,18 +188,9 @@ static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sq
     return SQLITE_OK;
 }
 
-static int disconnect(sqlite3_vtab *v) {
-    sqlite3_free(v);
-    return SQLITE_OK;
-}
-
 static int open_cursor(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
-    struct cursor *const c = sqlite3_malloc(sizeof *c);
     (void)v;
-    if (!c) return SQLITE_NOMEM;
-    *c = (struct cursor){0};
-    *ret = &c->base;
-    return SQLITE_OK;
+    return xpl_sql_cursor_new(sizeof(struct cursor), ret);
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base) {
@@ -215,8 +205,8 @@ static const sqlite3_module module = {
     .xCreate = connect,
     .xConnect = connect,
     .xBestIndex = best_index,
-    .xDisconnect = disconnect,
-    .xDestroy = disconnect,
+    .xDisconnect = xpl_sql_vtab_free,
+    .xDestroy = xpl_sql_vtab_free,
     .xOpen = open_cursor,
     .xClose = close_cursor,
     .xFilter = filter,

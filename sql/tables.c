@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text/near.h"
+#include "sql/vtab.h"
 
 // ---- the tables ----
 
@@ -225,11 +226,8 @@ static bool keep_filter(struct cursor *c, const char *plan, int n, sqlite3_value
     return true;
 }
 
-static int fail(const struct cursor *c, xpl_status_t st) {
-    const struct xpl_error *const err = &((const struct vtab *)c->base.pVtab)->run->err;
-    sqlite3_free(c->base.pVtab->zErrMsg);
-    c->base.pVtab->zErrMsg = sqlite3_mprintf("%s", err->msg);
-    return st == XPL_CANCELLED ? SQLITE_INTERRUPT : SQLITE_ERROR;
+static int fail(struct cursor *c, xpl_status_t st) {
+    return xpl_sql_cursor_fail(&c->base, st, &((const struct vtab *)c->base.pVtab)->run->err);
 }
 
 static void end_scan(struct cursor *c) {
@@ -324,18 +322,9 @@ static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sq
     return SQLITE_OK;
 }
 
-static int disconnect(sqlite3_vtab *v) {
-    sqlite3_free(v);
-    return SQLITE_OK;
-}
-
 static int open_cursor(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
-    struct cursor *const c = sqlite3_malloc(sizeof *c);
     (void)v;
-    if (!c) return SQLITE_NOMEM;
-    *c = (struct cursor){0};
-    *ret = &c->base;
-    return SQLITE_OK;
+    return xpl_sql_cursor_new(sizeof(struct cursor), ret);
 }
 
 static int close_cursor(sqlite3_vtab_cursor *base) {
@@ -348,9 +337,9 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
 static const sqlite3_module module = {
     .xCreate = connect,
     .xConnect = connect,
-    .xDestroy = disconnect,
+    .xDestroy = xpl_sql_vtab_free,
     .xBestIndex = best_index,
-    .xDisconnect = disconnect,
+    .xDisconnect = xpl_sql_vtab_free,
     .xOpen = open_cursor,
     .xClose = close_cursor,
     .xFilter = filter,
