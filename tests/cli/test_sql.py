@@ -298,7 +298,7 @@ class Sql(Case):
         """What takes forever ends when its time is over; what takes all memory, at its limit."""
         for statement in ("WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r",
                           "SELECT count(*) FROM events a, events b, events c, events d",
-                          "SELECT count(*) FROM run_metrics a, run_metrics b, run_metrics c, run_metrics d, run_metrics e",
+                          "SELECT count(*) FROM run_metrics a, run_metrics b, run_metrics c, run_metrics d, run_metrics e, run_metrics f, run_metrics g",
                           "SELECT count(*) FROM stats a, stats b, stats c WHERE a.name = 'none' OR c.value = 3.25"):
             begin = time.monotonic()
             code, out, err = self.ask("sql", REAL[0], statement, "--timeout-ms", "300")
