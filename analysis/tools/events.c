@@ -235,8 +235,8 @@ static xpl_status_t list_spaces(struct work *w, const struct xpl_xspace *const *
                                 struct xpl_error *err) {
     const struct xpl_xspace **const list =
         xpl_arena_array(&w->arena, w->in->n_hosts, sizeof(struct xpl_xspace *));
-    if (!list) XPL_RETURN_OOM(err, "hosts");
     *ret = list, *ret_n = 0;
+    if (!list) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < w->in->n_hosts; i++)
         if (w->spaces[i]) list[(*ret_n)++] = w->spaces[i];
     return XPL_OK;
