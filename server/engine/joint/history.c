@@ -67,8 +67,29 @@ static int newest_first(const void *a, const void *b) {
     return -xpl_str_cmp(x->name, y->name);
 }
 
-// Says which condition no session meets; of a label with a slip the message proposes the right one.
-static xpl_status_t nothing_found(const struct selection *s, struct xpl_error *err) {
+// No session lies below the directory: one with a name like it is proposed.
+static xpl_status_t no_directory(const struct selection *s, const struct xpl_snapshot *snap,
+                                 struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(s->q->directory);
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < snap->n_sessions; i++) {
+        const xpl_str_t path = snap->sessions[i].path;
+        for (size_t k = 0; k < path.len; k++)
+            if (path.ptr[k] == '/') xpl_near_add(&near, xpl_str_sub(path, 0, k));
+    }
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session lies below the directory \"%.*s\"%s",
+                     XPL_STR_FMT(s->q->directory), xpl_near_text(&near, hint));
+}
+
+static bool any_below(const struct xpl_snapshot *snap, xpl_str_t directory) {
+    for (size_t i = 0; i < snap->n_sessions; i++)
+        if (is_below(snap->sessions[i].path, directory)) return true;
+    return false;
+}
+
+// Says which condition no session meets; of a name with a slip the message proposes the right one.
+static xpl_status_t nothing_found(const struct selection *s, const struct xpl_snapshot *snap,
+                                  struct xpl_error *err) {
     const struct xpl_follow_query *const q = s->q;
     struct xpl_near near = xpl_near_begin(q->label);
     char hint[XPL_NEAR_TEXT];
@@ -83,6 +104,7 @@ static xpl_status_t nothing_found(const struct selection *s, struct xpl_error *e
     if (q->schedule_id && !s->n_made)
         XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "the schedule %llu has no sessions",
                          (unsigned long long)q->schedule_id);
+    if (q->directory.len && !any_below(snap, q->directory)) return no_directory(s, snap, err);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "there is no session that all of it is true of");
 }
 
@@ -100,7 +122,7 @@ static xpl_status_t find_sessions(const struct selection *s, const struct xpl_sn
     }
     if (!list.n) {
         XPL_TRY(xpl_request_need_scan(snap, err));
-        return nothing_found(s, err);
+        return nothing_found(s, snap, err);
     }
     qsort(list.v, list.n, sizeof *list.v, newest_first);
     *ret = list.v;
