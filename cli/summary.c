@@ -374,9 +374,11 @@ static void print_head(const struct xpl_args *a, const xpl_session_info *s,
     (void)fprintf(out, "Session  %s\n", s->name);
     print_hosts(a, s, out);
     const struct xpl_run_environment *e = &st->run_environment;
-    (void)fprintf(out, "Device   %.*s, %d core%s%s\n", XPL_STR_FMT(e->device_type),
-                  e->device_core_count, e->device_core_count == 1 ? "" : "s",
-                  e->is_training ? ", training" : "");
+    (void)fprintf(out, "Device   %.*s", XPL_STR_FMT(e->device_type));
+    if (e->device_core_count > 0) // 0: not known
+        (void)fprintf(out, ", %d core%s", e->device_core_count,
+                      e->device_core_count == 1 ? "" : "s");
+    (void)fprintf(out, "%s\n", e->is_training ? ", training" : "");
     for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
         (void)fprintf(out, "Warning  %.*s\n", XPL_STR_FMT(st->diagnostics.warnings.v[i]));
     for (size_t i = 0; i < st->diagnostics.errors.n; i++)
