@@ -31,7 +31,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("port", type=int)
     parser.add_argument("--idle", action="store_true", help="do nothing, so that there is nothing to record")
-    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--seconds", type=float, default=3600)
     args = parser.parse_args()
     watch(args.seconds)
     return args

@@ -73,7 +73,7 @@ def jax_recipe(way, _jobs):
     port = free_port()
     assert "start_server(9999)" in code and "range(100)" in code, code
     code = code.replace("(9999)", f"({port})").replace("range(100)", "range(10**9)")
-    setting = "import job, sys, time\njob.watch(60)\nstate, batch = 1.0, 2.0\n" \
+    setting = "import job, sys, time\njob.watch(600)\nstate, batch = 1.0, 2.0\n" \
               "def train_step(state, batch):\n    time.sleep(0.01)\n    print('ready', flush=True)\n    return jax.jit(lambda x: x + batch)(state)\n"
     env = dict(os.environ, JAX_PLATFORMS="cpu", PYTHONPATH=str(ROOT / "tests" / "capture"))
     program = way.place.start([way.place.python, "-c", setting + code], f"127.0.0.1:{port}", "ready", env).ready()
