@@ -32,6 +32,9 @@ MEMORY_SLACK = 128 * MIB
 # What it may have when all is over, beyond the answers that it keeps and the jobs that run, and for how long it may
 # have more; descriptors beyond those of its start (of the store, of results that are mapped, of watched directories).
 LEFT_OVER, LEFT_SECONDS, LEFT_FDS = 64 * MIB, 60, 32
+# What comes at once on a machine at rest is waited for so long: less than the 30 s after which the daemon ends of itself
+# what is half open.
+PATIENCE = 25
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -53,7 +56,8 @@ def equal(got, expected, text):
 
 
 def wait_for(condition, seconds, text, every=0.05):
-    """Until condition() is true, and its value; fails after `seconds`."""
+    """Until condition() is true, and its value; fails after `seconds`, or PATIENCE where that is more."""
+    seconds = max(seconds, PATIENCE)
     end = time.monotonic() + seconds
     while True:
         value = condition()

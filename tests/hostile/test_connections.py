@@ -13,7 +13,7 @@ import struct
 import time
 
 from harness import (
-    ACK, CONTINUATION, DATA_FRAME, END_HEADERS, END_STREAM, GOAWAY, HEADERS, MIB, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, Skip,
+    ACK, CONTINUATION, DATA_FRAME, END_HEADERS, END_STREAM, GOAWAY, HEADERS, MIB, PATIENCE, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, Skip,
     check, descriptors, equal, hpack, hpack_int, make_certificate, quiet_close, read_all, wait_for,
 )
 
@@ -105,8 +105,7 @@ def test_connections_in_all(run):
         time.sleep(0.5)
         check(d.fds() < 130, f"{d.fds()} descriptors")
         equal(first.call(STATS, b"")[0], 0, "a connection that was there")
-        more = socket.create_connection(("127.0.0.1", d.grpc), 5)
-        more.settimeout(5)
+        more = socket.create_connection(("127.0.0.1", d.grpc), PATIENCE)
         equal(ended(more), True, "the 41st connection is closed")
         quiet_close(*idle, more)
         idle = connect_many(d.http, 300)
@@ -149,8 +148,7 @@ def test_connections_per_address(run):
     for port in (d.grpc, d.http):
         idle = connect_many(port, 10, host=address)
         time.sleep(0.3)
-        with socket.create_connection((address, port), 5) as more:
-            more.settimeout(5)
+        with socket.create_connection((address, port), PATIENCE) as more:
             equal(ended(more), True, "the 11th connection is closed")
         quiet_close(*idle)
         wait_for(lambda p=port: not_closed(address, p), 5, "there is room again")
@@ -169,12 +167,13 @@ STATS = "/xplaned.v1.ServerService/GetServerStats"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
 
-def flood(d, make, reads, seconds=2):
-    """Sends make(connection) again and again on one connection, for some seconds or until it is closed."""
+def flood(d, make, reads, seconds=15):
+    """Sends make(connection) again and again on one connection until it is closed, for some seconds at most: what is allowed
+    in a second a slow machine may hardly exceed."""
     before, end, closed = d.rss_anon(), time.monotonic() + seconds, False
     d.peak = 0
     with d.http2() as h:
-        h.sock.settimeout(seconds)
+        h.sock.settimeout(2)
         if reads:
             read_all(h.sock)
         try:
@@ -183,7 +182,7 @@ def flood(d, make, reads, seconds=2):
         except TimeoutError:  # stalled, which is not closed: the end may still come
             waits = select.poll()
             waits.register(h.sock, 0)
-            closed = any(events & (select.POLLHUP | select.POLLERR) for _, events in waits.poll(5000))
+            closed = any(events & (select.POLLHUP | select.POLLERR) for _, events in waits.poll(seconds * 1000))
         except OSError:
             closed = True
         d.answers(20)
@@ -286,7 +285,7 @@ def open_streams(d, connections, streams, path, message=None, settings=((1, 0),)
 
 
 def is_served(d):
-    return d.ctl("--timeout-ms", 3000, "sessions", timeout=20).returncode == 0
+    return d.ctl("--timeout-ms", 8000, "sessions", timeout=60).returncode == 0
 
 
 def test_half_open_streams(run):
@@ -312,7 +311,7 @@ def test_idle_streams(run):
     d = run.start(f"--token-file={token}", logdir=run.logdir("jax_matmul_nopy"))
     attackers = open_streams(d, 18, 250, REFLECTION)
     time.sleep(0.5)
-    done = d.ctl("--token-file", token, "--timeout-ms", 3000, "sessions", timeout=20)
+    done = d.ctl("--token-file", token, "--timeout-ms", PATIENCE * 1000, "sessions", timeout=60)
     equal(done.returncode, 0, f"with the token: {done.stderr.decode()}")
     with d.http2() as h:
         equal(h.call("/grpc.health.v1.Health/Check", b"")[0], 0, "health")
@@ -352,7 +351,7 @@ def test_idle_watches(run):
     d = run.start(f"--token-file={token}", logdir=run.logdir("jax_matmul_nopy"))
     attackers = open_streams(d, 3, 250, WATCH, b"")
     check(begins_watch(d, [("authorization", "Bearer secret")]), "a watch with the token, at once")
-    equal(d.ctl("--token-file", token, "--timeout-ms", 3000, "sessions", timeout=20).returncode, 0, "with the token")
+    equal(d.ctl("--token-file", token, "--timeout-ms", PATIENCE * 1000, "sessions", timeout=60).returncode, 0, "with the token")
     wait_for(lambda: begins_watch(d), 10, "a watch without the token")
     with d.http2() as h:
         wait_for(lambda: h.call("/grpc.health.v1.Health/Check", b"")[0] == 0, 10, "a probe without the token")
@@ -369,7 +368,7 @@ def test_half_open_calls_come_and_go(run):
     refused = 0
     while time.monotonic() < end:
         attackers = open_streams(d, 20, 250, "/grpc.health.v1.Health/Check")
-        done = d.ctl("--token-file", token, "--timeout-ms", 3000, "sessions", timeout=20)
+        done = d.ctl("--token-file", token, "--timeout-ms", PATIENCE * 1000, "sessions", timeout=60)
         refused += done.returncode != 0
         for h in attackers:
             h.close()
