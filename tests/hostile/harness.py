@@ -244,7 +244,7 @@ class Daemon:
         done = self.ctl("--timeout-ms", int(left * 1000), "sessions", timeout=left + 10)
         check(done.returncode == 0, f"gRPC during the attack: {done.stderr.decode(errors='replace')}")
 
-    def connect(self, port=None, timeout=10):
+    def connect(self, port=None, timeout=PATIENCE):
         """A TCP connection, to HTTP unless told otherwise."""
         s = socket.create_connection(("127.0.0.1", port or self.http), timeout=timeout)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -260,7 +260,7 @@ class Daemon:
                     got += part
             return bytes(got)
 
-    def http2(self, timeout=10):
+    def http2(self, timeout=PATIENCE):
         """An HTTP/2 connection to the gRPC port, its preface sent."""
         return Http2(self.connect(self.grpc, timeout))
 

@@ -22,6 +22,7 @@ def used_state(run, logdir):
         for tool in TOOLS:
             d.get(answer_url(session, tool))
     wait_for(lambda: d.status()["store"]["write_queue"] == 0, 20, "results are written")
+    wait_for(lambda: any((state / "traces").glob("*.trace_index")), 20, "indexes of traces are written")
     time.sleep(0.3)
     d.kill()  # the write-ahead log stays
     return state

@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 
-from harness import DATA_FRAME, HEADERS, MIB, answer_url, check, in_threads, wait_for
+from harness import DATA_FRAME, HEADERS, MIB, PATIENCE, answer_url, check, in_threads, wait_for
 
 HEALTH = "/grpc.health.v1.Health/Check"  # needs no token
 
@@ -61,7 +61,6 @@ def test_length_prefix(run):
             with d.http2() as h:
                 stream = h.request(path)
                 h.message(stream, b"x", end=False, length=512 * MIB)
-                h.sock.settimeout(5)
                 got, _ = h.result(stream)
                 check(got.get(b"grpc-status") == b"3", f"{path}: {got}")
 
@@ -73,7 +72,7 @@ def test_length_prefix(run):
         answers = []
         read.start()
         h.message(stream, bytes(4 * MIB + 100), end=False)
-        read.join(10)
+        read.join(PATIENCE)
         refused = answers and (answers[0].get(b"grpc-status") == b"8" or b"reset" in answers[0])
         check(refused, f"RESOURCE_EXHAUSTED, or a reset when that comes first: {answers}")
     d.answers()

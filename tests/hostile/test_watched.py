@@ -59,7 +59,7 @@ def test_slow_requests(run):
     config = run.dir / "xplaned.conf"
     config.write_text("slow-request = 1ms\nlog = info,request:warn\n")
     # A large profile: small ones are converted within a millisecond.
-    d = run.start("--log-format=json", f"--config={config}", logdir=run.logdir("gpu_multi_worker"))
+    d = run.start("--log-format=json", f"--config={config}", "--no-prefetch", logdir=run.logdir("gpu_multi_worker"))
     path = "/api/v1/tool?session=gpu_multi_worker&tool="
     for _ in range(3):
         equal(d.get(path + "overview_page").status, 200, "an answer")  # the first is computed
