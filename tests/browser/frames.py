@@ -8,28 +8,27 @@ other threads.  The browser's own trace tells it, by the clock and in processor 
 leaves as it is; frames count in which the page draws.  The wheel turns with the pointer on the trace."""
 import collections
 import json
+import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
-from harness import Tab, fetch, find_chromium, free_port
+from harness import ANY_PORTS, Tab, fetch, find_chromium, listening
 
 TURNS, REST_MS, ROUNDS = 150, 16, 5
 
 
 def start(build, logdir, state):
-    address = f"127.0.0.1:{free_port()}"
-    p = subprocess.Popen([f"{build}/server/xplaned", "--logdir", logdir, "--state-dir", state, "--listen", f"127.0.0.1:{free_port()}",
-                          "--http", address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = pathlib.Path(state) / "log"
+    with open(log, "w", encoding="utf-8") as out:
+        p = subprocess.Popen([f"{build}/server/xplaned", "--logdir", logdir, "--state-dir", state, *ANY_PORTS], stdout=out, stderr=out)
     for _ in range(600):
-        try:
-            if fetch(f"http://{address}", "/api/v1/sessions")[0] == 200:
-                break
-        except OSError:
-            pass
+        base = listening(log)
+        if base and fetch(base, "/api/v1/sessions")[0] == 200:
+            break
         time.sleep(0.1)
-    return p, f"http://{address}"
+    return p, base
 
 
 def frames_of(trace):

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the browser tests share: the daemon, a proxy that adds a path prefix, pages that record errors, results."""
 
-import contextlib
 import http.client
 import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
-import socket
 import subprocess
 import tempfile
 import threading
@@ -27,13 +26,17 @@ class Skip(Exception):
     pass
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+NOBODY = 1  # a port on which nothing listens: below those that are given out
+ANY_PORTS = ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]
 
 
-def fetch(base, path, timeout=20):
+def listening(log):
+    """The URL that a daemon with this log has for HTTP; None before."""
+    found = re.search(r"msg=listening service=http address=(\S+)", log.read_text(encoding="utf-8"))
+    return f"http://{found[1].rstrip('/')}" if found else None
+
+
+def fetch(base, path, timeout=60):
     """(status, headers, body) of one GET."""
     url = urllib.parse.urlsplit(base)
     c = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
@@ -80,8 +83,6 @@ class Daemon:
             raise Skip("this xplaned has no HTTP gateway")
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="xplaned-browser-"))
         make_logdir(self.top / "logs", self.build)
-        port = free_port()
-        self.base = f"http://127.0.0.1:{port}"
         self.log = open(self.top / "log", "w", encoding="utf-8")
         self.process = subprocess.Popen(
             [
@@ -90,20 +91,18 @@ class Daemon:
                 self.top / "logs",
                 "--state-dir",
                 self.top / "state",
-                "--listen",
-                f"127.0.0.1:{free_port()}",
-                "--http",
-                f"127.0.0.1:{port}",
+                *ANY_PORTS,
                 *self.extra,
             ],
             stdout=self.log,
             stderr=self.log,
         )
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 raise RuntimeError(f"xplaned ended: {(self.top / 'log').read_text()[-2000:]}")
-            with contextlib.suppress(OSError):
+            self.base = listening(self.top / "log")
+            if self.base:
                 status, _, body = fetch(self.base, "/api/v1/sessions")
                 if status == 200 and len(json.loads(body)["sessions"]) > 10:
                     return self.base
@@ -179,7 +178,7 @@ class Tab:
         )
         self.page.on("pageerror", lambda e: self.errors.append(f"exception: {e}"))
         self.page.on("dialog", lambda d: (self.errors.append(f"dialog: {d.message}"), d.dismiss()))
-        self.page.set_default_timeout(15000)
+        self.page.set_default_timeout(60000)
         Tab.last = self.page
 
     def open(self, place):
@@ -265,7 +264,7 @@ def find_chromium():
     raise Skip("no chromium: deploy/setup-debian.sh test installs it")
 
 
-def wait_until(what, test, seconds=20):
+def wait_until(what, test, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if test():

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import urllib.parse
 
-from harness import free_port, wait_until
+from harness import NOBODY, wait_until
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def capture(tab):
 
 def nobody_there(tab):
     """What went wrong is said in words, with the address, and the button works again."""
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{NOBODY}"
     tab.open(f"captures?targets={address}")
     assert tab.page.input_value("input[name=targets]") == address
     tab.page.focus("button[type=submit]")
@@ -91,8 +91,7 @@ def lost_hosts(tab):
 
     with program() as lives, program("die") as dies:
         partial([lives, dies], "Partial (1 host lost)", [dies])
-        port = free_port()
-        nobody = [f"127.0.0.{i}:{port}" for i in range(2, 8)]
+        nobody = [f"127.0.0.{i}:{NOBODY}" for i in range(2, 8)]
         partial([*nobody, lives, dies], "Partial (7 hosts lost)", [*nobody, dies])
 
 

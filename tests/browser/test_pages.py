@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our pages: what they show, sort, filter, remember and refuse to execute."""
 
-import contextlib
 import copy
 import csv
 import io
@@ -13,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BUNDLES, HOSTILE, fetch, free_port, wait_until
+from harness import ANY_PORTS, BUNDLES, HOSTILE, fetch, listening, wait_until
 
 GPU, TPU, TF, BFC, ODD = (
     "accel/mi300_jax_attention",
@@ -1107,21 +1106,20 @@ warnings_and_errors.allow = ["Failed to load resource"]
 
 def not_listed_yet(tab):
     """A daemon that still lists its sessions, of a bucket that does not answer, is neither stopping nor out of reach."""
-    http, rpc = (f"127.0.0.1:{free_port()}" for _ in range(2))
     with socket.create_server(("127.0.0.1", 0)) as bucket, tempfile.TemporaryDirectory() as state:
         words = ["--logdir", "s3://profiles/team", "--object-endpoint", f"http://127.0.0.1:{bucket.getsockname()[1]}",
-                 "--object-anonymous", "--state-dir", state, "--listen", rpc, "--http", http]
+                 "--object-anonymous", "--state-dir", state, *ANY_PORTS]
         log = pathlib.Path(state) / "log"
         with open(log, "w", encoding="utf-8") as out:
             daemon = subprocess.Popen([pathlib.Path(sys.argv[1]) / "server" / "xplaned", *words], stdout=out, stderr=out)
         try:
             def listens():
                 assert daemon.poll() is None, log.read_text()
-                with contextlib.suppress(OSError):
-                    return fetch(f"http://{http}", "/api/v1/tools")[0] == 200
+                return listening(log)
 
             wait_until("it listens", listens)
-            tab.base = f"http://{http}"
+            tab.base = listening(log)
+            assert fetch(tab.base, "/api/v1/tools")[0] == 200
             tab.open("sessions")
             said = tab.page.inner_text(".problem")
             assert "still being listed for the first time" in said and "not ready yet" in said, said
