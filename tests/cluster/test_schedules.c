@@ -125,7 +125,7 @@ static void scenario_once(void) {
 static void scenario_killed(void) {
     struct fleet f = start_fleet(3);
     struct fake_set *const set = fake_set_new();
-    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 1000};
+    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 2000};
     const char *const target = fake_address(set, fake_add(set, &slow));
     (void)schedule(&f, 0, &target, 1, 3000, false);
     wait_for_done(1, SOON_MS);
@@ -140,7 +140,7 @@ static void scenario_killed(void) {
     kill_daemon(&f.d[owner], SIGKILL);
     f.d[owner].pid = 0;
     wait_for("SELECT count(*)=1 FROM captures WHERE state=6", LEASE_MS + 3000);
-    wait_for_owner("fence=3", 3000);
+    wait_for_owner("fence=3", LEASE_MS + 3000);
     wait_for_done(3, SOON_MS);
     expect_apart();
     stop_fleet(&f);
@@ -151,11 +151,15 @@ static void scenario_killed(void) {
 static void scenario_frozen(void) {
     struct fleet f = start_fleet(2);
     struct fake_set *const set = fake_set_new();
-    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 1000};
-    const char *const target = fake_address(set, fake_add(set, &slow));
+    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 4000};
+    const int program = fake_add(set, &slow);
+    const char *const target = fake_address(set, program);
     (void)schedule(&f, 0, &target, 1, HOUR_MS, false);
     wait_for("SELECT count(*)=1 FROM captures WHERE state=1", SOON_MS);
-    sleep_ms(300); // its program is asked
+    for (long waited = 0; fake_calls(set, program) == 0; waited += 50) {
+        CHECK(waited < SOON_MS);
+        sleep_ms(50);
+    }
     CHECK_EQ(kill(f.d[0].pid, SIGSTOP), 0);
     wait_for_owner("fence=2", LEASE_MS + 3000);
     wait_for_done(1, SOON_MS);
@@ -276,7 +280,7 @@ static void scenario_outage(void) {
 static void scenario_busy(void) {
     struct fleet f = start_fleet(2);
     struct fake_set *const set = fake_set_new();
-    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 3000};
+    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 8000};
     const int busy = fake_add(set, &slow), good = add(set, FAKE_OK);
     const char *const targets[] = {fake_address(set, busy), fake_address(set, good)};
     struct waiter first = {.d = &f.d[0], .targets = targets};
