@@ -7,6 +7,7 @@
 
 #include "tests/cluster/database.h"
 #include "tests/server/daemon_fixture.h"
+#include "tests/server/http_client.h"
 
 enum { HOSTS = 6 };
 
@@ -54,6 +55,20 @@ static inline struct daemon_proc start_killable(const char *dir) {
     const struct daemon_proc w = start_worker(dir, "kill=vm1");
     pg_sql("postgres", "UPDATE jobs SET expires_at=clock_timestamp()");
     return w;
+}
+
+// Within 30 s a line of a daemon's /metrics.
+static inline void expect_metric(const struct daemon_proc *d, const char *line) {
+    for (long waited = 0;; waited += 200) {
+        struct reply r = http_get(d->http_address, "/metrics");
+        const char *const at = strstr(r.body, line);
+        const bool found = at && at > r.body && at[-1] == '\n' && at[strlen(line)] == '\n';
+        if (!found && waited > 30000) fprintf(stderr, "no line %s in\n%s", line, r.body);
+        reply_free(&r);
+        if (found) return;
+        CHECK(waited <= 30000);
+        pg_pause_ms(200);
+    }
 }
 
 #endif
