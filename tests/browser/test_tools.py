@@ -101,11 +101,11 @@ def flows(tab):
     before = overlay(tab)
     tab.page.keyboard.press("v")
     wait_until("pressed", lambda: "Flows" in pressed(tab))
-    assert overlay(tab) != before, "arrows of all flows"
+    wait_until("arrows of all flows", lambda: overlay(tab) != before)
     wait_until("the address says so", lambda: tab.params().get("flows") == "1")
     tab.page.keyboard.press("v")
     wait_until("none", lambda: "Flows" not in pressed(tab))
-    assert overlay(tab) == before
+    wait_until("no arrows", lambda: overlay(tab) == before)
 
 
 def box_of(locator, key):
@@ -153,7 +153,7 @@ def pin_and_hide(tab):
     at = place()
     tab.page.evaluate("document.querySelector('.trace-scroll').scrollTop = 60")
     tab.page.wait_for_timeout(200)
-    assert place() == at, "it stays where it is"
+    wait_until("it stays where it is", lambda: place() == at)
     tab.page.evaluate("document.querySelector('.trace-scroll').scrollTop = 0")
     tab.page.set_viewport_size({"width": 1360, "height": 860})
     tab.page.mouse.click(*point(tab, 4.3002, "Stream #2"))
@@ -200,10 +200,10 @@ def time_at_the_pointer(tab):
     wait_until("it is told", lambda: tab.page.locator(".trace-now:not([hidden])").count() == 1)
     value, unit = tab.page.inner_text(".trace-now").split()
     assert unit == "ms" and abs(float(value) - 4.4) < 0.02, (value, unit)
-    assert overlay(tab) != before, "a line at the pointer"
+    wait_until("a line at the pointer", lambda: overlay(tab) != before)
     tab.page.mouse.move(5, 5)
     wait_until("gone", lambda: tab.page.locator(".trace-now:not([hidden])").count() == 0)
-    assert overlay(tab) == before
+    wait_until("the line, too", lambda: overlay(tab) == before)
 
 
 def escape_leaves_the_search(tab):
@@ -219,7 +219,7 @@ def escape_leaves_the_search(tab):
     wait_until("zoomed by key", lambda: window(tab))
     tab.page.keyboard.press("n")
     tab.page.wait_for_selector("text=of 10")
-    assert tab.params()["q"] == "copy"
+    wait_until("the address has the words", lambda: tab.params().get("q") == "copy")
 
 
 # Rows of the counter's color below each of the given times, from the track's top on.

@@ -73,11 +73,11 @@ def zoom_by_wheel(tab):
     tab.page.mouse.move(x, y)
     for _ in range(5):
         tab.page.mouse.wheel(0, -240)
-    wait_until("the address names the window", lambda: window(tab))
+    # On a busy machine it names one on the way there first.
+    wait_until("the address names the window", lambda: window(tab) and window(tab)[1] - window(tab)[0] < 3)
     a, b = window(tab)
-    assert 0 < a < 4.4 < b < 10 and b - a < 3, (a, b)
-    closer = drawn(tab)
-    assert closer != before
+    assert 0 < a < 4.4 < b < 10, (a, b)
+    wait_until("drawn anew", lambda: drawn(tab) != before)
     tab.page.click("text=Fit")
     wait_until("everything again", lambda: window(tab) is None)
     tab.page.mouse.move(5, 5)
@@ -188,7 +188,7 @@ def search_marks(tab):
     tab.page.keyboard.type("MATMUL")
     tab.page.wait_for_selector("text=10 matches")
     wait_until("what does not match is dimmed", lambda: drawn(tab) != before)
-    assert tab.params()["q"] == "MATMUL"
+    wait_until("the address has the words", lambda: tab.params().get("q") == "MATMUL")
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_selector("text=1 of 10")
     wait_until("the first match is selected", lambda: tab.params().get("e", "").startswith("1001~1~200"))
@@ -288,12 +288,15 @@ def zoom_levels(tab):
     n = len(asked)
     before = drawn(tab)
     box = tab.page.locator(".trace-canvas").bounding_box()
-    found = False
-    for i in range(12):
-        tab.page.mouse.move(box["x"] + box["width"] * 0.3 + i * 23, box["y"] + 57)
-        tip = tab.page.locator(".trace-tip:not([hidden])")
-        found = found or (tip.count() and "fine" in tip.inner_text())
-    assert found, "the finer events are there"
+
+    def found():
+        for i in range(12):
+            tab.page.mouse.move(box["x"] + box["width"] * 0.3 + i * 23, box["y"] + 57)
+            if any("fine" in tip for tip in tab.texts(".trace-tip:not([hidden])")):
+                return True
+        return False
+
+    wait_until("the finer events are there", found)
     tab.page.keyboard.press("d")
     tab.page.wait_for_timeout(500)
     assert len(asked) == n, "a small move stays within what is loaded"
@@ -338,7 +341,8 @@ def search_in_arguments(tab):
     count = int(answer["p"]["count"])
     text = f"{count:,} match" + ("es" if count != 1 else "")
     wait_until("the server counted", lambda: tab.page.inner_text(".counter").startswith(text))
-    assert count > 3 and tab.params()["in"] == "arguments", (count, tab.params())
+    assert count > 3, count
+    wait_until("the address says where", lambda: tab.params().get("in") == "arguments")
     first = [c["v"] for c in answer["rows"][0]["c"]]
     tab.page.focus(".page-trace input[type=search]")
     tab.page.keyboard.press("Enter")
@@ -379,7 +383,7 @@ def search_in_arguments_thinned(tab):
     for event, text in zip(found, ("1 of 2 first, 4,321 matches", "2 of 2 first, 4,321 matches")):
         tab.page.click("button[aria-label='Next match']")
         wait_until("selected", lambda: tab.params().get("e") == f"1001~1~{event['ts']}~1")
-        assert tab.page.inner_text(".counter") == text
+        wait_until("told", lambda: tab.page.inner_text(".counter") == text)
     tab.page.fill(".page-trace input[type=search]", "else")
     wait_until("what went wrong is told", lambda: tab.page.inner_text(".counter") == "no")
 
