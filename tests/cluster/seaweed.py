@@ -7,28 +7,18 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
+from peers import free_port
+
 
 def find_weed():
     made = pathlib.Path(os.environ.get("XPL_CLUSTER_VENV", "/nonexistent")) / "bin" / "weed"
     return str(made) if made.exists() else shutil.which("weed")
-
-
-def free_port():
-    """A port for a server that also takes the one 10,000 above."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-            if port < 55000:
-                second.bind(("127.0.0.1", port + 10000))
-                return port
 
 
 class Seaweed:
@@ -40,7 +30,8 @@ class Seaweed:
         config.write_text(json.dumps({"identities": [{
             "name": "test", "credentials": [{"accessKey": access, "secretKey": secret}], "actions": ["Admin"]}]}))
         (self.place / "data").mkdir()
-        ports = {name: free_port() for name in ("master", "volume", "filer", "s3")}
+        # It also takes the one 10,000 above each.
+        ports = {name: free_port(10000) for name in ("master", "volume", "filer", "s3")}
         self.filer, self.endpoint = (f"http://127.0.0.1:{ports[n]}" for n in ("filer", "s3"))
         self.log = open(self.place / "weed.log", "wb")
         self.process = subprocess.Popen(

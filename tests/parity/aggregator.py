@@ -25,15 +25,10 @@ import urllib.request
 
 import compare
 import tool_table
+from daemon import free_port
 
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE_S = 60
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 @contextlib.contextmanager

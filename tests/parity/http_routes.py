@@ -51,16 +51,10 @@ def make_logdir(top):
     return list(plan)
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @contextlib.contextmanager
 def xprof(logdir, log):
-    port = free_port()
-    command = [sys.executable, "-m", "xprof.server", "--logdir", str(logdir), "--port", str(port), "--grpc_port", str(free_port())]
+    port = daemon.free_port()
+    command = [sys.executable, "-m", "xprof.server", "--logdir", str(logdir), "--port", str(port), "--grpc_port", str(daemon.free_port())]
     with open(log, "wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     try:

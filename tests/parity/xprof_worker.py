@@ -16,12 +16,13 @@ import json
 import os
 import select
 import shutil
-import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+from daemon import free_port
 
 NEEDS_HOST = {"megascale_stats"}  # gives nothing without the option, which the pages always send
 
@@ -144,12 +145,6 @@ def answer(convert, scratch, request):
         if keep:
             shutil.copy(os.path.join(os.path.dirname(paths[0]), "ALL_HOSTS.op_stats_v2.pb"), keep)
     return data.encode() if isinstance(data, str) else data
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def main():
