@@ -164,7 +164,7 @@ run_unit='
     : >/tmp/log # read below before the daemon has begun it
     runuser -u "$user" -- env STATE_DIRECTORY=/var/lib/xplaned CACHE_DIRECTORY=/var/cache/xplaned \
         XPLANED_LISTEN=127.0.0.1:0 XPLANED_HTTP=off $(sed -n "s/^ExecStart=//p" $unit) 2>/tmp/log &
-    for i in $(seq 100); do
+    for i in $(seq 600); do
         XPL_SERVER=$(sed -n "s/.*msg=listening service=grpc address=\([^ ]*\).*/\1/p" /tmp/log)
         [ -z "$XPL_SERVER" ] || break
         sleep 0.1
@@ -210,7 +210,7 @@ ask_image() {
     python3 -c 'import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sH14x", b"lo", 1))'
     storage run --isolation chroot -v "$demo/tests/data/logdir:/profiles:ro" "$container" -- "$@" 2>"$demo/log" &
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         ! grep -qs "msg=listening service=grpc" "$demo/log" || break
         sleep 0.1
     done

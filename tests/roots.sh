@@ -54,7 +54,7 @@ try_run() {
             grep -q "install .*${wants%% *}" /tmp/refused || { cat /tmp/refused; exit 1; }
         done
         xplaned --logdir=/tmp/logs --state-dir=/tmp/state --listen=unix:/tmp/sock --http=off 2>/tmp/log &
-        for i in $(seq 100); do grep -q "msg=listening" /tmp/log && break; sleep 0.1; done
+        for i in $(seq 600); do grep -q "msg=listening" /tmp/log && break; sleep 0.1; done
         xplanectl --server unix:/tmp/sock tool overview_page run -o /tmp/served
         cmp /tmp/answer /tmp/served
         kill $!
