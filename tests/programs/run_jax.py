@@ -92,9 +92,22 @@ def check(build, python, logdir, measured, case):
         measured = finish(job(python, logdir, case))
 
 
-def check_compare(build, python):
+def again(judge):
+    """Likewise of programs that run together: judge(build, python, directory of this try)."""
+    def check_tries(build, python):
+        for i in range(TRIES):
+            try:
+                return judge(build, python, scratch() / f"{judge.__name__}{i}")
+            except AssertionError as e:
+                if i + 1 == TRIES:
+                    raise
+                print(f"again, for {e}", flush=True)
+    return check_tries
+
+
+@again
+def check_compare(build, python, logdir):
     """A program beside the same with a slow loader: what differs is input."""
-    logdir = scratch() / "compare"
     measured = finish(job(python, logdir, "loader_none", "loader"))
     asked = [build / "cli" / "xplanectl", "compare", run_dir(logdir, "loader_none"), run_dir(logdir, "loader"),
              "--format", "json", "--fail-if", "step_time>5%"]
@@ -110,9 +123,10 @@ def check_compare(build, python):
     assert 0 < low < high, answer["step_time"]
 
 
-def check_straggler(build, python):
+@again
+def check_straggler(build, python, logdir):
     """Four processes, each a host, of which the last one sleeps in every step."""
-    logdir, port = scratch() / "ranks", free_port()
+    port = free_port()
     jobs = [job(python, logdir / str(rank), "straggler", rank, RANKS, port) for rank in range(RANKS)]
     try:
         measured = [finish(p)["straggler"] for p in jobs]
