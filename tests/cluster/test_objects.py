@@ -732,12 +732,13 @@ class Writes(OfStub):
     def test_capture_cancelled_late(self):
         """Of a capture that is cancelled when the store has its bytes nothing stays: the answer is waited for."""
         daemon = self.started()
-        waits, sent = threading.Event(), threading.Event()
+        waits, go_on, sent = threading.Event(), threading.Event(), threading.Event()
+        self.addCleanup(go_on.set)
 
         def fault(handler, kind, key):
             if kind == "put":
                 waits.set()
-                time.sleep(2)
+                go_on.wait(60)
                 sent.set()
             return False
         self.bucket.faults.append(fault)
@@ -745,6 +746,8 @@ class Writes(OfStub):
         self.assertTrue(waits.wait(60))
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
+        time.sleep(1)  # the daemon knows by then; it waits for the answer some seconds
+        go_on.set()
         wait_until("nothing is left here", lambda: not self.left())
         self.assertTrue(sent.wait(60))
         time.sleep(0.5)
