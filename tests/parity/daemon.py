@@ -11,7 +11,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PATIENCE_S = 30
+PATIENCE_S = 90
 ANY_SIZE = [("grpc.max_receive_message_length", -1)]  # a Python channel takes 4 MiB unless told; traces are larger
 
 

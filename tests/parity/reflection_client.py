@@ -16,7 +16,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 
 import daemon
 
-TIMEOUT_S = 30
+TIMEOUT_S = 90
 OWN = ["xplaned.v1.AnalysisService", "xplaned.v1.CaptureService", "xplaned.v1.ServerService", "xplaned.v1.SessionService",
        "tensorflow.ProfileAnalysis"]
 SERVICES = OWN + ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]

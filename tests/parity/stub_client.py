@@ -22,7 +22,7 @@ from xprof.protobuf import memory_profile_pb2, op_stats_pb2, overview_page_pb2  
 
 import daemon
 
-TIMEOUT_S = 30
+TIMEOUT_S = 90
 PIECE = 256 * 1024
 
 
