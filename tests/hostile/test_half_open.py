@@ -109,8 +109,9 @@ def attack(run, connections, streams, part):
     for a in attackers:
         a.thread.join(60)
     more = d.peak - before
-    # The guard lets messages have 96 MiB; gRPC's buffers of them are larger, and a connection takes something, too.
-    check(more < 128 * MIB + connections * MIB // 8, f"{more // MIB} MiB for {connections} connections with {streams} parts of {part} bytes")
+    # The guard lets messages have 96 MiB; gRPC's buffers of them are larger, up to twice as large on a busy machine, and a
+    # connection takes something, too.  Unguarded the parts are 390 MB and more.
+    check(more < 192 * MIB + connections * MIB // 8, f"{more // MIB} MiB for {connections} connections with {streams} parts of {part} bytes")
     wait_for(lambda: "closed: too much of unfinished messages" in d.log(), 30, "the log says why")
     for a in attackers:
         a.h.close()
