@@ -450,6 +450,14 @@ def shown(d):
             return s.getpeercert(True)
 
 
+def requests_begun(d, context):
+    """Requests of HTTP until now, with this one."""
+    c = http.client.HTTPSConnection("127.0.0.1", d.http, timeout=PATIENCE, context=context)
+    with contextlib.closing(c):
+        c.request("GET", "/metrics")
+        return int(re.search(rb'^xplaned_calls_begun_total{protocol="http"} (\d+)', c.getresponse().read(), re.M)[1])
+
+
 def der_of(cert):
     return ssl.PEM_cert_to_DER_cert(cert.read_text())
 
@@ -471,8 +479,15 @@ def test_https_certificate_is_renewed(run):
     half = http.client.HTTPSConnection("127.0.0.1", d.http, timeout=10, context=context_of(cert, first_pair))
     half.putrequest("POST", "/api/v1/tools")
     half.putheader("Content-Length", "4")
+    before, polls = requests_begun(d, context_of(cert, first_pair)), 0
     half.endheaders(b"ab")
-    time.sleep(0.3)
+
+    def is_under_way():  # beside those that ask for it
+        nonlocal polls
+        polls += 1
+        return requests_begun(d, context_of(cert, first_pair)) > before + polls
+
+    wait_for(is_under_way, 10, "a request with half of its body")
     make_certificate(run)
     check("settings reloaded" in reload(d), "SIGHUP takes it")
     second = der_of(cert)
