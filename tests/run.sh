@@ -144,7 +144,8 @@ stage_browser() {
     build_gcc browser || return
     check "browser: environment" env XPL_BUILD="$build" tests/browser/setup.sh
     local log=$build/browser.log
-    XPL_BUILD="$build" "${XPL_BROWSER_VENV:-$build/browser-venv}/bin/python" tests/browser/run.py "$build/gcc" | tee "$log"
+    XPL_BUILD="$build" timeout 3600 "${XPL_BROWSER_VENV:-$build/browser-venv}/bin/python" tests/browser/run.py "$build/gcc" |
+        tee "$log"
     # Every test's result; the last line says that the run came to its end.
     sed -nE 's/^(passed|failed|skipped) +/\1 browser: /p' "$log" >>"$results"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "browser: the run ended early"

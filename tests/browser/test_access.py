@@ -168,6 +168,7 @@ CHANGE = """async (place) => {
     await new Promise((done) => setTimeout(done, 5));
     const marks = performance.getEntriesByName('page-shown');
     if (marks.length) return marks[marks.length - 1].startTime - begin;
+    if (performance.now() - begin > 60000) throw new Error(`${place} is not shown`);
   }
 }"""
 
