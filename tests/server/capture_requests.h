@@ -63,7 +63,7 @@ static inline int add(struct fake_set *set, enum fake_mode mode) {
 
 // Waits until the newest capture has this state.
 static inline bool becomes(xpl_client *c, const char *state) {
-    for (int i = 0; i < 400; i++) {
+    for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         xpl_captures *list = NULL;
         CHECK_EQ(xpl_client_captures(c, 1, &list, NULL), 0);
         const xpl_capture_info *const info = xpl_captures_get(list, 0);
@@ -77,7 +77,7 @@ static inline bool becomes(xpl_client *c, const char *state) {
 
 // The newest capture's host `i` comes to this state, as the history has it.
 static inline bool host_becomes(xpl_client *c, size_t i, const char *state, char session[256]) {
-    for (int ms = 0; ms < 20000; ms += 50) {
+    for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         xpl_captures *list = NULL;
         CHECK_EQ(xpl_client_captures(c, 1, &list, NULL), 0);
         const xpl_capture_info *const info = xpl_captures_get(list, 0);

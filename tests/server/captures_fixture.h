@@ -21,7 +21,7 @@ static inline size_t count_sessions(xpl_client *c) {
 
 // The catalogue may still show the directory of a capture that was given up.
 static inline bool has_sessions(xpl_client *c, size_t n) {
-    for (int i = 0; i < 400; i++) {
+    for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         if (count_sessions(c) == n) return true;
         sleep_ms(50);
     }

@@ -15,7 +15,7 @@
 
 #include "tests/check.h"
 
-enum { MAX_DIRS = 8, MAX_ARGS = 32 };
+enum { MAX_DIRS = 8, MAX_ARGS = 32, STEP_MS = 50 };
 static char dirs[MAX_DIRS][64];
 static int n_dirs;
 
@@ -99,7 +99,7 @@ struct daemon_proc start_daemon(const char *logdir, const char *state_dir,
         worker = worker || strcmp(more[i], "--xprof-worker") == 0;
         http = http || strcmp(more[i], "--http") == 0;
     }
-    for (int i = 0; i < 600; i++) { // sanitizers start slowly
+    for (int waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
         if (find_address(d.log_path, "grpc", d.address, sizeof d.address) &&
             (!worker ||
              find_address(d.log_path, "xprof-worker", d.worker_address, sizeof d.worker_address)) &&
@@ -107,15 +107,15 @@ struct daemon_proc start_daemon(const char *logdir, const char *state_dir,
             return d;
         int status;
         CHECK_EQ(waitpid(d.pid, &status, WNOHANG), 0); // it must not have ended
-        sleep_ms(50);
+        sleep_ms(STEP_MS);
     }
     FAIL_TEST("the daemon does not listen");
     return d;
 }
 
-// The exit status; aborts the test when there is none within 20 s.
+// The exit status; aborts the test when none comes.
 static int wait_for_exit(struct daemon_proc *d) {
-    for (int i = 0; i < 400; i++) {
+    for (int waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
         int status;
         const pid_t got = waitpid(d->pid, &status, WNOHANG);
         CHECK(got >= 0);
@@ -125,7 +125,7 @@ static int wait_for_exit(struct daemon_proc *d) {
                 fprintf(stderr, "daemon ended by signal %d\n", WTERMSIG(status));
             return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
         }
-        sleep_ms(50);
+        sleep_ms(STEP_MS);
     }
     (void)kill(d->pid, SIGKILL);
     FAIL_TEST("the daemon does not stop");
@@ -223,16 +223,20 @@ int ask_tool(xpl_client *c, const char *session, const char *tool, const char *h
     return code;
 }
 
+bool log_says(const struct daemon_proc *d, const char *text) {
+    FILE *f = fopen(d->log_path, "r");
+    char line[4096];
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strstr(line, text) != NULL;
+    if (f) (void)fclose(f);
+    return found;
+}
+
 bool log_has(const struct daemon_proc *d, const char *text) {
-    for (int i = 0; i < 200; i++) {
-        FILE *f = fopen(d->log_path, "r");
-        char line[4096];
-        bool found = false;
-        while (f && !found && fgets(line, sizeof line, f))
-            found = strstr(line, text) != NULL;
-        if (f) (void)fclose(f);
-        if (found) return true;
-        sleep_ms(50);
+    for (int waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
+        if (log_says(d, text)) return true;
+        sleep_ms(STEP_MS);
     }
     return false;
 }

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
-
-enum { WAIT_MS = 20000 };
+#include "tests/server/harness.h"
 
 int http_connect(const char *address) {
     const char *const colon = strrchr(address, ':');
@@ -49,7 +48,7 @@ void http_send_text(int fd, const char *fmt, ...) {
 // More bytes at the end of *buf; 0 at the end of the stream, and when the connection is reset.
 static size_t read_more(int fd, char **buf, size_t *n) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    CHECK_EQ(poll(&p, 1, WAIT_MS), 1);
+    CHECK_EQ(poll(&p, 1, PATIENCE_MS), 1);
     *buf = realloc(*buf, *n + 65536 + 1);
     CHECK(*buf);
     const ssize_t got = recv(fd, *buf + *n, 65536, 0);

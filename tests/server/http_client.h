@@ -18,7 +18,7 @@ struct reply {
 int http_connect(const char *address);
 void http_send(int fd, const void *p, size_t n);
 void http_send_text(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-// Reads one reply; `head`: it has no body.  Waits at most 20 s.
+// Reads one reply; `head`: it has no body.
 struct reply http_read(int fd, bool head);
 // Value of a header of `r`, good until the thread's next call; NULL without it.
 const char *http_header(const struct reply *r, const char *name);

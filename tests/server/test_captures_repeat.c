@@ -8,7 +8,7 @@
 #include "tests/server/capture_requests.h"
 
 static void wait_for_turns(xpl_client *c, uint64_t last) {
-    for (int i = 0; i < 600; i++) {
+    for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         xpl_captures *list = NULL;
         CHECK_EQ(xpl_client_captures(c, 1, &list, NULL), 0);
         const xpl_capture_info *const info = xpl_captures_get(list, 0);
@@ -60,7 +60,7 @@ static void scenario_schedule(void) {
     CHECK_EQ(xpl_captures_get(list, 0)->schedule_id, 1);
     xpl_captures_free(list);
     // Of its own two are left (one more while a turn was under way), of others all.
-    for (int tries = 0; tries < 100 && count_sessions(c) > 5; tries++)
+    for (int waited = 0; waited < PATIENCE_MS && count_sessions(c) > 5; waited += 50)
         sleep_ms(50);
     CHECK(count_sessions(c) >= 3 && count_sessions(c) <= 5);
     xpl_sessions *one = NULL;

@@ -163,7 +163,7 @@ static void expect_refused(const char *dir, const char *state, const char *optio
     char command[4096], path[300], text[4096] = "";
     (void)snprintf(path, sizeof path, "%s/log", state);
     (void)snprintf(command, sizeof command,
-                   "timeout 20 %s --logdir %s --state-dir %s --listen 127.0.0.1:0 "
+                   "timeout 60 %s --logdir %s --state-dir %s --listen 127.0.0.1:0 "
                    "--http 127.0.0.1:0 %s '%s' 2>%s",
                    getenv("XPLANED"), dir, state, option, value, path);
     const int status = system(command);

@@ -27,7 +27,7 @@ static struct daemon_proc start(const char *logdir, const char *state) {
 static struct reply ask(const struct daemon_proc *d, const char *more, const char *source) {
     static int resolution = 8000;
     struct reply r = {0};
-    for (int i = 0; i < 200; i++) {
+    for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         char path[256];
         (void)snprintf(path, sizeof path, HOSTS "%s&resolution=%d", more, resolution++);
         r = http_get(d->http_address, path);
@@ -35,7 +35,8 @@ static struct reply ask(const struct daemon_proc *d, const char *more, const cha
         const char *const got = http_header(&r, "Xplaned-Source");
         CHECK(got);
         if (!source || strcmp(got, source) == 0) return r;
-        if (i == 199) fprintf(stderr, "%s came from %s, not %s\n", path, got, source);
+        if (waited == PATIENCE_MS - 50)
+            fprintf(stderr, "%s came from %s, not %s\n", path, got, source);
         reply_free(&r);
         sleep_ms(50); // it is being written
     }
@@ -138,7 +139,7 @@ static void expect_big(const struct daemon_proc *d, const char *more,
 }
 
 static void wait_for_index(const char *state) {
-    for (int i = 0; i < 600 && each_index(state, NULL) == 0; i++)
+    for (int waited = 0; waited < PATIENCE_MS && each_index(state, NULL) == 0; waited += 50)
         sleep_ms(50);
     CHECK_EQ(each_index(state, NULL), 1);
 }
@@ -165,7 +166,7 @@ static void check_replaced(const struct daemon_proc *d, const char *dir, const s
     (void)snprintf(path, sizeof path, "%s/plugins/profile/big/h.xplane.pb", dir);
     CHECK_EQ(unlink(path), 0);
     copy_file(profile(TRAIN), path);
-    for (int i = 0; i < 200 && r.n == old->n; i++) {
+    for (int waited = 0; waited < PATIENCE_MS && r.n == old->n; waited += 50) {
         reply_free(&r);
         sleep_ms(50);
         r = http_get(d->http_address, "/api/v1/tool?session=big&tool=trace_viewer@");
