@@ -258,7 +258,7 @@ static atomic_bool scribbled_enough;
 static void *scribble(void *arg) {
     FILE *f = fopen(arg, "wb");
     CHECK(f);
-    for (int i = 0; i < 1500 && !atomic_load(&scribbled_enough); i++) {
+    while (!atomic_load(&scribbled_enough)) {
         CHECK(fputc('x', f) == 'x' && fflush(f) == 0);
         sleep_ms(4);
     }
@@ -269,7 +269,8 @@ static void *scribble(void *arg) {
 static void scenario_busy(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", any_profile());
-    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    const char *const args[] = {"--no-prefetch", "--scan-interval", "1h", NULL};
+    struct daemon_proc d = start_daemon(dir, state, args);
     char path[256];
     (void)snprintf(path, sizeof path, "%s/events.out", dir);
     pthread_t t;
@@ -278,7 +279,7 @@ static void scenario_busy(void) {
     add_session(dir, "later", "vm", any_profile());
     xpl_client *c = open_client(&d, 60000);
     int code = XPL_NOT_FOUND;
-    for (int i = 0; i < 60 && code == XPL_NOT_FOUND; i++) { // 3 s; the writer goes on for 6
+    for (int waited = 0; waited < PATIENCE_MS && code == XPL_NOT_FOUND; waited += 50) {
         sleep_ms(50);
         code = ask_tool(c, "later", "kernel_stats", NULL, NULL, NULL);
     }
