@@ -241,9 +241,9 @@ static int open_parts(const struct daemon_proc *d) {
 
 // As many imports as there may be, which send nothing more, or next to nothing: others get through.
 static void scenario_idle(void) {
-    enum { AT_ONCE = 32 };
+    enum { AT_ONCE = 32 }; // all of them begin before the first has been idle for too long
     const char *dir = make_dir(), *state = make_dir();
-    static const char *const idle[] = {"--no-prefetch", "--import-idle", "1s", NULL};
+    static const char *const idle[] = {"--no-prefetch", "--import-idle", "5s", NULL};
     struct daemon_proc d = start_daemon(dir, state, idle);
     struct xpl_rpc_channel *ch = open_channel(d.address);
     struct xpl_rpc_stream *s[AT_ONCE];
@@ -260,13 +260,13 @@ static void scenario_idle(void) {
     xplaned__v1__import_session_request__init(&m);
     m.data.data = (uint8_t *)(uintptr_t) "x";
     m.data.len = 1;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 9; i++) {
         struct xpl_buf b;
         xpl_buf_init(&b, 1000);
         xpl_rpc_message_put(&b, &m.base);
-        if (!xpl_rpc_stream_send(s[0], (xpl_bytes_t){b.p, b.n})) i = 6; // it is over
+        if (!xpl_rpc_stream_send(s[0], (xpl_bytes_t){b.p, b.n})) i = 9; // it is over
         xpl_buf_fini(&b);
-        sleep_ms(300);
+        sleep_ms(700);
     }
     for (int i = 0; i < AT_ONCE; i++) {
         CHECK_STATUS(next_reply(s[i]), XPL_DEADLINE_EXCEEDED, NULL);
