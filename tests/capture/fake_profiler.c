@@ -29,7 +29,7 @@ struct fake {
     char address[32];
     atomic_uint calls, cancels;
     atomic_llong wanted, began;
-    atomic_bool continuous;
+    atomic_bool continuous, held;
 };
 
 struct pending {
@@ -222,14 +222,15 @@ static int64_t sweep(struct fake_set *s) {
             atomic_store(&p->fake->began, t);
             if (p->fake->o.mode == FAKE_DIE) _exit(9);
         }
-        if (t >= p->due || s->stop || xpl_rpc_call_cancelled(p->call)) {
+        const bool held = atomic_load(&p->fake->held);
+        if ((t >= p->due && !held) || s->stop || xpl_rpc_call_cancelled(p->call)) {
             struct pending done = *p;
             *p = s->pending[--s->n_pending];
-            if (!s->stop && t >= done.due) answer(&done);
+            if (!s->stop && t >= done.due && !held) answer(&done);
             xpl_rpc_call_unref(done.call);
             continue;
         }
-        const int64_t then = p->begun ? p->due : p->start;
+        const int64_t then = !p->begun ? p->start : held ? t + MAX_WAIT_NS : p->due;
         if (then < next) next = then;
         i++;
     }
@@ -419,6 +420,12 @@ unsigned fake_calls(const struct fake_set *s, int i) {
 }
 unsigned fake_cancels(const struct fake_set *s, int i) {
     return atomic_load(&s->fakes[i].cancels);
+}
+void fake_hold(struct fake_set *s, int i, bool hold) {
+    atomic_store(&s->fakes[i].held, hold);
+}
+bool fake_records(const struct fake_set *s, int i) {
+    return atomic_load(&s->fakes[i].continuous);
 }
 int64_t fake_wanted_ns(const struct fake_set *s, int i) {
     return atomic_load(&s->fakes[i].wanted);

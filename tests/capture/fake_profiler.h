@@ -5,6 +5,7 @@
 #define XPL_TESTS_CAPTURE_FAKE_PROFILER_H_
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -51,6 +52,10 @@ int fake_add(struct fake_set *s, const struct fake_options *o);
 const char *fake_address(const struct fake_set *s, int i);
 unsigned fake_calls(const struct fake_set *s, int i);
 unsigned fake_cancels(const struct fake_set *s, int i);
+// While it is held it answers no capture.
+void fake_hold(struct fake_set *s, int i, bool hold);
+// Whether it profiles continuously.
+bool fake_records(const struct fake_set *s, int i);
 // Of the last call: the start it was asked for (0: at once), and when its capture began; Unix time.
 int64_t fake_wanted_ns(const struct fake_set *s, int i);
 int64_t fake_began_ns(const struct fake_set *s, int i);

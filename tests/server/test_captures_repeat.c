@@ -105,15 +105,15 @@ static void scenario_handover(void) {
     CHECK(log_has(&second, "another daemon has it"));
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&first), 0);
-    for (int tries = 0; tries < 250 && !shows(other, true, 1); tries++)
-        sleep_ms(20); // 5 s
+    for (int waited = 0; waited < PATIENCE_MS && !shows(other, true, 1); waited += 20)
+        sleep_ms(20);
     CHECK(shows(other, true, 1));
     CHECK(log_has(&second, "history and schedules go on"));
     // Numbers go on, too.
     uint64_t id = 0;
     CHECK_EQ(xpl_client_schedule(other, &s, &id, &r), 0);
     CHECK_EQ(id, 2);
-    for (int tries = 0; tries < 250 && !shows(other, true, 2); tries++)
+    for (int waited = 0; waited < PATIENCE_MS && !shows(other, true, 2); waited += 20)
         sleep_ms(20);
     CHECK(shows(other, true, 2));
     xpl_client_close(other);
@@ -163,8 +163,7 @@ static void *capture_with_retries(void *arg) {
 static void scenario_retries(void) {
     const char *dir = make_dir(), *state = make_dir();
     struct fake_set *set = fake_set_new();
-    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 1500};
-    const int busy = fake_add(set, &slow), good = add(set, FAKE_OK);
+    const int busy = add(set, FAKE_OK), good = add(set, FAKE_OK);
     const char *const targets[] = {fake_address(set, busy), fake_address(set, good)};
     struct daemon_proc d = start_daemon(dir, state, plain);
     xpl_client *c = open_client(&d, 60000);
@@ -173,6 +172,7 @@ static void scenario_retries(void) {
                       second = {.d = &d, .targets = targets, .n = n};
         pthread_t t[2];
         char name[256];
+        fake_hold(set, busy, true); // until the other one has met it
         CHECK_EQ(pthread_create(&t[0], NULL, wait_for_capture, &first), 0);
         CHECK(host_becomes(c, 0, "collecting", name));
         CHECK_EQ(pthread_create(&t[1], NULL, capture_with_retries, &second), 0);
@@ -182,6 +182,7 @@ static void scenario_retries(void) {
         const char *const reason = xpl_captures_get(list, 0)->hosts[0].reason;
         CHECK(strstr(reason, "it is being captured by capture"));
         xpl_captures_free(list);
+        fake_hold(set, busy, false);
         CHECK_EQ(pthread_join(t[0], NULL), 0);
         CHECK_EQ(pthread_join(t[1], NULL), 0);
         CHECK_EQ(first.code, 0);
@@ -226,6 +227,12 @@ static unsigned sessions_of_schedule(xpl_client *c) {
     return n;
 }
 
+static bool is_recorded(const struct fake_set *set, int i) {
+    for (int waited = 0; waited < PATIENCE_MS && !fake_records(set, i); waited += 50)
+        sleep_ms(50);
+    return fake_records(set, i);
+}
+
 // A host that a schedule records all the time can be captured: the schedule stores what it has,
 // hands the host over, and goes on later.
 static void scenario_recorded(void) {
@@ -255,7 +262,7 @@ static void scenario_recorded(void) {
     for (int i = 0; i < 2; i++) {
         v = (struct seen){0};
         const xpl_capture_request again = request(targets + i, 1, &v);
-        sleep_ms(i ? 0 : 4000);
+        CHECK(i || (is_recorded(set, one) && is_recorded(set, two)));
         CHECK_EQ(xpl_client_capture(c, &again, &r), 0);
     }
     CHECK(sessions_of_schedule(c) >= 2);
