@@ -42,20 +42,24 @@ class OnTerminal:
         self.seen += got
         return bool(got)
 
-    def expect(self, text):
+    def expect(self, pattern):
+        """The first match, as soon as it is there."""
         end = time.monotonic() + PATIENCE_S
-        while text not in self.seen:
+        while not (found := re.search(pattern, self.seen)):
             if time.monotonic() > end:
-                raise AssertionError(f"no {text!r} in {self.seen!r}")
+                raise AssertionError(f"no {pattern!r} in {self.seen!r}")
             self.read(0.1)
+        return found
 
     def end(self):
         """Its status and standard output; all that the terminal saw is in `seen`."""
-        out = self.process.stdout.read()
-        status = self.process.wait(PATIENCE_S)
+        try:
+            out, _ = self.process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired as late:
+            raise AssertionError(f"it does not end; the terminal saw {self.seen!r}") from late
         while self.read(0.2):
             pass
-        return status, out
+        return self.process.returncode, out
 
     def close(self):
         self.process.kill()
@@ -73,6 +77,7 @@ class Stalling:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.first = first
+        self.sockets = ()
         threading.Thread(target=self.serve, args=((host, int(port)),), daemon=True).start()
 
     def serve(self, server):
@@ -112,16 +117,17 @@ class Progress(Case):
             self.server = f"127.0.0.1:{silent.getsockname()[1]}"
             calls = [["tool", "op_profile", "x"], ["findings", "x"], ["summary", "x"], ["compare", "x", "y"], ["events", "x"],
                      ["sql", "x", "SELECT 1"]]
-            for command, started in [(c, self.on_terminal(*c, "--timeout-ms", "2600")) for c in calls]:
-                started.expect(f"xplanectl: {command[0]}: 1 s")
-                started.expect(f"xplanectl: {command[0]}: 2 s")
+            # A line of each quarter of a second: a busy machine may leave some of them out.
+            for command, started in [(c, self.on_terminal(*c, "--timeout-ms", "5000")) for c in calls]:
+                first = started.expect(rf"xplanectl: {command[0]}: (\d) s")
+                started.expect(rf"xplanectl: {command[0]}: [{int(first[1]) + 1}-9] s")
                 self.assertEqual(started.end(), (1, b""))
                 self.assertNotIn("\n", started.seen.split(" has not answered")[0])
                 line = started.seen.rsplit(CLEAR, 1)[1]
                 self.assertIn("has not answered", line)
                 self.assertNotIn(" s\r", line)
             # No line for what is quick, with --quiet, or without a terminal.
-            for command in (["tool", "op_profile", "x", "--timeout-ms", "300"], ["tool", "op_profile", "x", "--quiet", "--timeout-ms", "1500"]):
+            for command in (["tool", "op_profile", "x", "--timeout-ms", "50"], ["tool", "op_profile", "x", "--quiet", "--timeout-ms", "1500"]):
                 started = self.on_terminal(*command)
                 self.assertEqual(started.end(), (1, b""))
                 self.assertNotIn(CLEAR, started.seen)
@@ -138,11 +144,9 @@ class Progress(Case):
         self.addCleanup(stalls.end)
         self.server = stalls.address
         started = self.on_terminal("import", *files, "--session", "x")
-        started.expect(" 2 s")
+        said = started.expect(r"xplanectl: import: (\d+)% \(([0-9.]+) (\w+) of ([0-9.]+) (\w+)\), \d+ s")
         stalls.go_on.set()
         self.assertEqual(started.end(), (0, b"x\n"))
-        said = re.search(r"xplanectl: import: (\d+)% \(([0-9.]+) (\w+) of ([0-9.]+) (\w+)\), [12] s", started.seen)
-        self.assertTrue(said, started.seen)
         size = sum(f.stat().st_size for f in files)
         unit = {"B": 1, "KiB": 1024, "MiB": 1 << 20}
         self.assertAlmostEqual(float(said[4]) * unit[said[5]] / size, 1, delta=0.01)
@@ -157,15 +161,10 @@ class Progress(Case):
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
         started = self.on_terminal("export", "chrome", FOUR, "-o", pipe)
-        started.expect("xplanectl: export: host 1 of 4, ")
-        started.expect("KiB, 2 s")
-        os.set_blocking(reader, True)
+        started.expect(r"xplanectl: export: host 1 of 4, [0-9.]+ KiB, \d+ s")
         written = b""
-        while True:
-            got = os.read(reader, 1 << 20)
+        while select.select([reader], [], [], PATIENCE_S)[0] and (got := os.read(reader, 1 << 20)):
             written += got
-            if not got:
-                break
         self.assertEqual(started.end(), (0, b""))
         self.assertEqual(written.decode(), self.ask("export", "chrome", FOUR)[1])
         self.assertTrue(started.seen.endswith(CLEAR), started.seen[-80:])
