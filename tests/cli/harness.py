@@ -84,7 +84,15 @@ class Fake:
 
 
 class Case(unittest.TestCase):
+    limit_s = 3 * PATIENCE_S  # of one test: it fails where it hangs, before meson ends all of them
+
+    def too_long(self, *_):
+        raise AssertionError(f"the test takes more than {self.limit_s} s")
+
     def setUp(self):
+        signal.signal(signal.SIGALRM, self.too_long)
+        signal.alarm(self.limit_s)
+        self.addCleanup(signal.alarm, 0)
         place = tempfile.TemporaryDirectory(prefix="xplaned-cli-")
         self.addCleanup(place.cleanup)
         self.place = pathlib.Path(place.name)

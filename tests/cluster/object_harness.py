@@ -8,7 +8,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "cli"))
-from harness import PROFILE, ROOT, Case, Daemon, Programs, environment, wait_until  # noqa: E402
+from harness import PATIENCE_S, PROFILE, ROOT, Case, Daemon, Programs, environment, wait_until  # noqa: E402
 from object_server import Bucket  # noqa: E402
 
 LOGDIR = ROOT / "tests" / "data" / "logdir"
@@ -36,6 +36,8 @@ def large():
 
 
 class Objects(Case):
+    limit_s = 8 * PATIENCE_S
+
     def setUp(self):
         super().setUp()
         for name in [n for n in os.environ if n.startswith("AWS_")]:
