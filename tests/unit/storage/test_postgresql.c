@@ -22,11 +22,14 @@ static struct xpl_store *open_pg(void) {
     return s;
 }
 
-// Within `ms` the store has the role.
-static void expect_role(struct xpl_store *s, enum xpl_store_role role, uint64_t ms) {
+// For what takes a second or two; a busy machine may need more.
+#define PATIENCE_NS (UINT64_C(60) * 1000000000)
+
+// The store comes to have the role.
+static void expect_role(struct xpl_store *s, enum xpl_store_role role) {
     const uint64_t begin = xpl_clock_ns();
     while (xpl_store_role(s) != role) {
-        CHECK(xpl_clock_ns() - begin < ms * 1000000u);
+        CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
         pg_pause_ms(10);
     }
 }
@@ -49,7 +52,7 @@ static void test_migrations_at_once(void) {
     for (size_t i = 0; i < DAEMONS; i++)
         CHECK(pthread_join(t[i], NULL) == 0);
     for (uint64_t i = 0; i < DAEMONS; i++) {
-        expect_role(s[i], XPL_STORE_WRITER, 10000);
+        expect_role(s[i], XPL_STORE_WRITER);
         (void)xpl_store_get_secret(s[i], secret[i > 0]);
         CHECK(memcmp(secret[0], secret[i > 0], XPL_STORE_SECRET) == 0);
         CHECK_EQ(put_n(s[i], i, 100, NULL), XPL_OK);
@@ -77,7 +80,7 @@ static void test_other_schemas(void) {
                      " capture_targets, schedules, schedule_sessions, listings, memory_rows"
                      " CASCADE; ALTER TABLE profiles DROP COLUMN memory_version;"
                      " UPDATE xplaned_schema SET version=3");
-    expect_role(s, XPL_STORE_WRITER, 8000);
+    expect_role(s, XPL_STORE_WRITER);
     CHECK(get_n(s, 1, 100));
     expect_sql("SELECT version=7 AND NOT EXISTS (SELECT trace FROM jobs) AND NOT EXISTS"
                " (SELECT 1 FROM schedules) AND NOT EXISTS (SELECT peak_bytes FROM memory)"
@@ -126,7 +129,7 @@ static void test_read_only(void) {
     CHECK(get_n(s, 1, 100));
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_FAILED_PRECONDITION);
     set_read_only(false); // a standby was promoted
-    expect_role(s, XPL_STORE_WRITER, 5000);
+    expect_role(s, XPL_STORE_WRITER);
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_OK);
     CHECK(get_n(s, 2, 100));
     xpl_store_close(s);
@@ -269,7 +272,7 @@ static void test_no_rows_under_limit(void) {
         CHECK_EQ(xpl_store_put_rows(s, &k.profiles[i], 3, i ? &some : &none, NULL), XPL_OK);
         pg_pause_ms(5);
     }
-    (void)alarm(20);
+    (void)alarm(120);
     CHECK_EQ(put_n(s, 1, 20000, NULL), XPL_OK);
     (void)alarm(0);
     CHECK(get_n(s, 1, 20000) && stats_of(s).used_bytes <= LIMIT);
@@ -291,7 +294,7 @@ static void test_lease(void) {
     expect_sql("SELECT string_agg(name, ',')='one' FROM sessions");
     xpl_store_close(a);
     for (int i = 0; !stats_of(b).catalogue_known; i++) {
-        CHECK(i < 80);
+        CHECK(i < 600);
         pg_pause_ms(100);
         CHECK_EQ(xpl_store_put_catalogue(b, &sb, NULL), XPL_OK);
     }
@@ -373,7 +376,7 @@ static void test_passwords(void) {
     CHECK_OK(try_url(url, &s, NULL), NULL);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
     xpl_store_close(s);
-    (void)alarm(30); // stars that are hidden are found again
+    (void)alarm(120); // stars that are hidden are found again
     (void)snprintf(url, sizeof url, "postgresql://%%2A:%%2A@/%s?host=%s", database, pg.socket);
     s = NULL;
     CHECK_OK(try_url(url, &s, NULL), NULL);
@@ -408,16 +411,25 @@ static void *read_always(void *arg) {
     return NULL;
 }
 
-static void expect_shared_again(struct xpl_store *s, uint64_t i, uint64_t ms) {
+static void expect_shared_again(struct xpl_store *s, uint64_t i) {
     const uint64_t begin = xpl_clock_ns();
     while (put_n(s, i, 3000, NULL) != XPL_OK || !get_n(s, i, 3000)) {
-        CHECK(xpl_clock_ns() - begin < ms * 1000000u);
+        CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
         pg_pause_ms(10);
     }
 }
 
-// Killed, as in a crash, under lookups and puts: all miss at once, and 5 s after it is back all is
-// as before.
+// A thousand lookups: were each to wait for the server, they would take minutes.
+static void expect_misses(void) {
+    const uint64_t begin = xpl_clock_ns(), before = atomic_load(&asked);
+    while (atomic_load(&asked) <= before + 1000) {
+        CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
+        pg_pause_ms(10);
+    }
+}
+
+// Killed, as in a crash, under lookups and puts: all miss at once, and when it is back all is as
+// before.
 static void test_killed_server(void) {
     pthread_t t[4];
     shared = open_pg();
@@ -433,19 +445,17 @@ static void test_killed_server(void) {
             CHECK(put_n(shared, 100 + i, 3000, NULL) != XPL_OK);
             pg_pause_ms(10);
         }
-        expect_role(shared, XPL_STORE_OFF, 100);
-        const uint64_t before = atomic_load(&asked);
-        pg_pause_ms(200);
-        CHECK(atomic_load(&asked) > before + 1000); // nobody waits
+        expect_role(shared, XPL_STORE_OFF);
+        expect_misses();
         pg_start();
-        expect_shared_again(shared, 200 + (uint64_t)round, 5000);
+        expect_shared_again(shared, 200 + (uint64_t)round);
         for (uint64_t i = 0; i < 8; i++)
             CHECK(put_n(shared, i, 3000, NULL) == XPL_OK && get_n(shared, i, 3000));
     }
     atomic_store(&stop, true);
     for (size_t i = 0; i < 4; i++)
         CHECK(pthread_join(t[i], NULL) == 0);
-    CHECK(atomic_load(&longest_ns) < (uint64_t)3000 * 1000000u);
+    CHECK(atomic_load(&longest_ns) < PATIENCE_NS);
     expect_notice(shared, "away");
     xpl_store_close(shared);
 }
@@ -487,12 +497,12 @@ static void test_started_without_server(void) {
     pg_stop(SIGQUIT);
     const uint64_t begin = xpl_clock_ns();
     struct xpl_store *s = open_pg();
-    CHECK(xpl_clock_ns() - begin < (uint64_t)4000 * 1000000u);
+    CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
     CHECK(!get_n(s, 1, 10));
     CHECK_EQ(put_n(s, 1, 10, NULL), XPL_FAILED_PRECONDITION);
     pg_start();
-    expect_shared_again(s, 1, 5000);
+    expect_shared_again(s, 1);
     xpl_store_close(s);
 }
 
@@ -507,7 +517,7 @@ static void expect_use_of_one(struct xpl_store *s) {
         (void)get_n(s, i, 100);
         pg_pause_ms(10);
     }
-    CHECK(xpl_clock_ns() - begin < (uint64_t)15000 * 1000000u);
+    CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
     while (xpl_store_next_notice(s, text, sizeof text))
         n_notices++;
     CHECK(n_notices <= 1);
@@ -554,7 +564,7 @@ static void test_few_clients_of_pooler(void) {
 static void test_ended_backends(void) {
     struct xpl_store *s = open_pg();
     for (uint64_t i = 0; i < 10; i++) {
-        expect_shared_again(s, i, 5000);
+        expect_shared_again(s, i);
         pg_sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                            " application_name='xplaned'");
     }
@@ -571,17 +581,17 @@ static void test_ended_transaction(void) {
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_UNAVAILABLE);
     CHECK_EQ(put_n(s, 3, 100, NULL), XPL_UNAVAILABLE);
     CHECK_EQ(xpl_store_commit(s, NULL), XPL_UNAVAILABLE);
-    expect_shared_again(s, 4, 5000);
+    expect_shared_again(s, 4);
     CHECK(!get_n(s, 1, 100) && !get_n(s, 2, 100) && !get_n(s, 3, 100));
     CHECK(stats_of(s).dropped >= 3);
     xpl_store_close(s);
 }
 
-// Somebody else who has the table for 7 s.
+// Somebody else who has the table for twice the patience, unless he is ended.
 static pid_t lock_table(const char *table) {
     char lock[120], held[200];
     (void)snprintf(lock, sizeof lock,
-                   "BEGIN; LOCK TABLE %s IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(7); COMMIT",
+                   "BEGIN; LOCK TABLE %s IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(120); COMMIT",
                    table);
     (void)snprintf(held, sizeof held,
                    "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_locks WHERE granted AND"
@@ -594,19 +604,23 @@ static pid_t lock_table(const char *table) {
     return pid;
 }
 
+static void end_lock(pid_t pid) {
+    pg_sql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE"
+                     " 'BEGIN; LOCK TABLE%'");
+    CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
 // A lock of somebody else's: no answer, neither to lookups nor to puts.
 static void test_time_limits(void) {
     struct xpl_store *s = open_pg();
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
     const pid_t pid = lock_table("results");
-    uint64_t begin = xpl_clock_ns();
+    const uint64_t begin = xpl_clock_ns();
     CHECK(!get_n(s, 1, 100));
-    CHECK(xpl_clock_ns() - begin < (uint64_t)3000 * 1000000u);
-    begin = xpl_clock_ns();
     CHECK(put_n(s, 2, 100, NULL) != XPL_OK);
-    CHECK(xpl_clock_ns() - begin < (uint64_t)6000 * 1000000u);
-    CHECK(waitpid(pid, NULL, 0) == pid);
-    expect_shared_again(s, 3, 5000);
+    CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
+    end_lock(pid);
+    expect_shared_again(s, 3);
     CHECK(get_n(s, 1, 100) && !get_n(s, 2, 100));
     xpl_store_close(s);
 }
@@ -618,8 +632,8 @@ static void test_time_to_close(void) {
     const pid_t pid = lock_table("leases");
     const uint64_t begin = xpl_clock_ns();
     xpl_store_close(s);
-    CHECK(xpl_clock_ns() - begin < (uint64_t)3000 * 1000000u);
-    CHECK(waitpid(pid, NULL, 0) == pid);
+    CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
+    end_lock(pid);
 }
 
 int main(void) {
