@@ -59,9 +59,9 @@ static inline int64_t clock_ms(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
-// Waits until *v is `expected`; false after twenty seconds.
+// Waits until *v is `expected`; false after a minute.
 static inline bool wait_for(atomic_int *v, int expected) {
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 60000; i++) {
         if (atomic_load(v) == expected) return true;
         usleep(1000);
     }

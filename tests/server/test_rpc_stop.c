@@ -2,8 +2,7 @@
 // The end of a server in all its forms, and clients that come and go in numbers.
 #include "tests/server/rpc_fixture.h"
 
-static const struct xpl_rpc_call_options TEN_SECONDS = {.size = sizeof TEN_SECONDS,
-                                                        .timeout_ms = 10000};
+static const struct xpl_rpc_call_options PATIENT = {.size = sizeof PATIENT, .timeout_ms = 60000};
 
 static void quiet(int severity, const char *file, int line, const char *text) {
     (void)severity, (void)file, (void)line, (void)text;
@@ -44,7 +43,7 @@ static void *call_main(void *arg) {
     struct caller *const c = arg;
     struct xpl_rpc_channel *const ch = fixture_connect(c->f, NULL);
     struct xpl_rpc_reply r = {0};
-    c->status = xpl_rpc_unary(ch, c->path, text_bytes("x"), &TEN_SECONDS, &r, NULL);
+    c->status = xpl_rpc_unary(ch, c->path, text_bytes("x"), &PATIENT, &r, NULL);
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
     return NULL;
