@@ -268,7 +268,7 @@ static void check_close(void) {
 }
 
 int main(void) {
-    (void)alarm(55);
+    (void)alarm(220);
     check_notifications();
     check_timer();
     check_scan();

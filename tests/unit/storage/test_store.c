@@ -119,7 +119,7 @@ static void test_two_daemons(void) {
         CHECK(get_n(r, 1, 5000));
         const struct timespec pause = {.tv_nsec = 20000000};
         (void)nanosleep(&pause, NULL);
-        CHECK((waited_ms += 20) < 5000);
+        CHECK((waited_ms += 20) < 60000);
     }
     CHECK_EQ(xpl_store_role(r), XPL_STORE_WRITER);
     CHECK(get_n(r, 1, 5000) && get_n(r, 3, 10));
@@ -454,7 +454,7 @@ static void test_writes_again(void) {
     while (put_n(s, 1, 100, NULL) != XPL_OK) {
         const struct timespec pause = {.tv_nsec = 5000000};
         (void)nanosleep(&pause, NULL);
-        CHECK((waited_ms += 5) < 2000);
+        CHECK((waited_ms += 5) < 60000);
     }
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
     CHECK(get_n(s, 1, 100));
