@@ -130,15 +130,19 @@ static void *plain_main(void *arg) {
     return NULL;
 }
 
-static void plain_start(struct plain *p, const char *text) {
+// An address at which nobody listens, and no other program meanwhile.
+static void plain_take_address(struct plain *p) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
-    p->text = text;
     p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_EQ(bind(p->fd, (struct sockaddr *)&a, n), 0);
-    CHECK_EQ(listen(p->fd, 16), 0);
     CHECK_EQ(getsockname(p->fd, (struct sockaddr *)&a, &n), 0);
     (void)snprintf(p->address, sizeof p->address, "127.0.0.1:%d", ntohs(a.sin_port));
+}
+static void plain_start(struct plain *p, const char *text) {
+    plain_take_address(p);
+    p->text = text;
+    CHECK_EQ(listen(p->fd, 16), 0);
     CHECK_EQ(pthread_create(&p->thread, NULL, plain_main, p), 0);
 }
 static void plain_stop(struct plain *p) {
@@ -211,8 +215,7 @@ static void test_unreachable(void) {
     struct xpl_error err;
     plain_start(&http, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     plain_start(&silent, NULL);
-    plain_start(&gone, NULL);
-    plain_stop(&gone); // nobody listens there any more
+    plain_take_address(&gone);
     const char *const targets[] = {http.address, silent.address, gone.address};
     struct xpl_capture_plan p = plan_of(targets, 3);
     p.connect_timeout_ms = 5000;
@@ -226,6 +229,7 @@ static void test_unreachable(void) {
     xpl_capture_outcome_fini(&o);
     plain_stop(&http);
     plain_stop(&silent);
+    (void)close(gone.fd);
 }
 
 static void test_plans(void) {
