@@ -108,7 +108,7 @@ class Words(Case):
             self.server = f"127.0.0.1:{silent.getsockname()[1]}"
             begin = time.monotonic()
             self.assertEqual(self.words("delete", ""), {})
-            self.assertLess(time.monotonic() - begin, 10)
+            self.assertLess(time.monotonic() - begin, 30)  # others wait for a minute
 
     def test_script(self):
         for shell in ("bash", "zsh", "fish"):
