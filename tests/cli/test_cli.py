@@ -609,6 +609,8 @@ class Words(Case):
         self.assertEqual([abs(c) for c in change], sorted((abs(c) for c in change), reverse=True))
         same = json.loads(self.ask("hlo", four, "10", "--memory", "ops", "--other", "jit_step(10)", "--json")[1])
         self.assertEqual({r["c"][-2]["v"] for r in same["rows"]}, {0.0})
+        self.assertEqual(json.loads(self.ask("hlo", four, "10", "--memory", "ops", "--other", "10", "--json")[1]), same)
+        self.assertIn("no HLO module has the program id 9", self.says(1, "hlo", four, "10", "--memory", "ops", "--other", "9"))
         self.assertIn('no HLO module "x"', self.says(1, "hlo", four, "10", "--memory", "ops", "--other", "x"))
 
     def test_no_daemon(self):

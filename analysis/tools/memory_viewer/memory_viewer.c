@@ -31,7 +31,7 @@ static const struct xpl_tool_option kOptions[] = {
     {.key = "other",
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(other),
-     .values = "NAME(ID)",
+     .values = "NAME(ID)|ID",
      .ours = true,
      .help = "with view=lines or ops: the program to compare with"},
     {.key = "program_id",
@@ -59,13 +59,24 @@ static int64_t space_of(xpl_str_t text) {
     return xpl_parse_int(xpl_str_strip(text), INT32_MIN, INT32_MAX, &v) ? v : 0;
 }
 
+// One option takes a label or a program id, as `xplanectl hlo RUN MODULE` does.
+static xpl_status_t find_other(const struct xpl_tool_input *in, xpl_str_t name,
+                               struct xpl_programs *ret, struct xpl_error *err) {
+    const xpl_str_t none = {"", 0};
+    size_t digits = 0;
+    while (digits < name.len && name.ptr[digits] >= '0' && name.ptr[digits] <= '9')
+        digits++;
+    return digits == name.len ? xpl_programs_find(in, none, name, ret, err)
+                              : xpl_programs_find(in, name, none, ret, err);
+}
+
 static xpl_status_t write_holders(const struct xpl_tool_input *in, struct memview *v,
                                   struct xpl_error *err) {
     const struct memory_viewer_options *const o = in->options;
     struct xpl_hlo_memory *other = NULL;
     struct xpl_programs found;
     if (o->other.len) {
-        XPL_TRY(xpl_programs_find(in, o->other, (xpl_str_t){"", 0}, &found, err));
+        XPL_TRY(find_other(in, o->other, &found, err));
         XPL_TRY(xpl_hlo_memory_read(found.proto, v->m->color, in->exec, v->arena, &other, err));
     }
     return xpl_memview_holders(v, other, o->view == OPS, err);

@@ -426,12 +426,19 @@ static void test_holders(void) {
     CHECK(has(&out,
               "[{\"v\":\"f.py:7\"},{\"v\":\"op\"},{\"v\":\"f32[5000]{0}\"},{\"v\":50000.0},"
               "{\"v\":55.55555555555556},{\"v\":2.0},{\"v\":50000.0},{\"v\":2.0},{\"v\":0.0},"));
+    struct xpl_buf by_id;
+    answers(MODULE ASSIGNMENT(TAKEN), OPTIONS("view", "ops", "other", "1"), LIMIT, XPL_OK, &by_id);
+    CHECK(by_id.n == out.n && memcmp(by_id.p, out.p, out.n) == 0);
+    xpl_buf_fini(&by_id);
     xpl_buf_fini(&out);
     answers(MODULE ASSIGNMENT(""), OPTIONS("view", "lines", "memory_space", "9"), LIMIT, XPL_OK,
             &out);
     CHECK(has(&out, "\"rows\":[]}"));
     xpl_buf_fini(&out);
     answers(MODULE ASSIGNMENT(TAKEN), OPTIONS("view", "ops", "other", "x"), LIMIT, XPL_NOT_FOUND,
+            &out);
+    xpl_buf_fini(&out);
+    answers(MODULE ASSIGNMENT(TAKEN), OPTIONS("view", "ops", "other", "2"), LIMIT, XPL_NOT_FOUND,
             &out);
     xpl_buf_fini(&out);
     // Unlike XProf's answer the table has lasting buffers of every memory space.
