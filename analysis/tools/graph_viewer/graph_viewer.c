@@ -265,6 +265,15 @@ static xpl_status_t find_program(struct graph_request *r, const struct graph_typ
     return st;
 }
 
+static xpl_status_t unknown_type(xpl_str_t name, struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(name);
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].put) xpl_near_add(&near, xpl_str_from(types[i].name));
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "Unknown graph viewer type option: %.*s%s",
+                     XPL_STR_FMT(xpl_str_sub(name, 0, 60)), xpl_near_text(&near, hint));
+}
+
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -273,9 +282,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     const struct graph_type *const t = find_type(r.o->type);
     if (!r.o->type.len)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "Graph viewer must provide a type option.");
-    if (!t)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "Unknown graph viewer type option: %.*s",
-                         XPL_STR_FMT(xpl_str_sub(r.o->type, 0, 60)));
+    if (!t) return unknown_type(r.o->type, err);
     if (!t->put) XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED, "type %s is not made", t->name);
     XPL_TRY(find_program(&r, t, err));
     return t->put(&r, err);

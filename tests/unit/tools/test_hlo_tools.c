@@ -131,6 +131,8 @@ static void test_types(void) {
     xpl_buf_fini(&out);
     says(XPL_INVALID_ARGUMENT, "Unknown graph viewer type option: x",
          OPTIONS("program_id", "7", "type", "x"));
+    says(XPL_INVALID_ARGUMENT, "option: shrt_txt; did you mean \"short_txt\"?",
+         OPTIONS("program_id", "7", "type", "shrt_txt"));
     says(XPL_INVALID_ARGUMENT, "must provide a type", OPTIONS("program_id", "7", "type", ""));
     says(XPL_UNIMPLEMENTED, "type me_graph is not made", OPTIONS("type", "me_graph"));
     says(XPL_FAILED_PRECONDITION, "no URL renderer",
