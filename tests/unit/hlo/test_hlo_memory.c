@@ -389,6 +389,21 @@ static void test_scoped(void) {
     xpl_buf_fini(&out);
 }
 
+// A label longer than its rectangle, one byte further in its characters for each byte of `before`.
+static void check_label(const char *before) {
+    char text[4096] = "";
+    size_t n = (size_t)snprintf(text, sizeof text, "1:{1:\"m\" 3:{2:{1:\"%s", before);
+    for (int i = 0; i < 400; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "\\303\\251");
+    (void)snprintf(text + n, sizeof text - n,
+                   "\" 35:1 3:{2:11}}}} 3:{1:{1:1 2:9 3:{4:1}} 3:{2:9 9:{1:1}} "
+                   "4:{1:{2:1} 1:{1:1 2:1}}}");
+    struct xpl_buf out;
+    answers(text, OPTIONS("view_memory_allocation_timeline", "true"), LIMIT, XPL_OK, &out);
+    CHECK(has(&out, "\303\251...</text>"));
+    xpl_buf_fini(&out);
+}
+
 static void test_timeline(void) {
     const char *const *const timeline = OPTIONS("view_memory_allocation_timeline", "true");
     struct xpl_buf out;
@@ -409,6 +424,8 @@ static void test_timeline(void) {
     CHECK(has(&out, "<p>&lt;b&gt;, memory space 0"));
     CHECK(has(&out, "hlo_op:&lt;i&gt;&amp;&quot;aaaa\303\251"));
     xpl_buf_fini(&out);
+    check_label("");
+    check_label("a");
     answers(MODULE ASSIGNMENT(TAKEN), timeline, 3000, XPL_RESOURCE_EXHAUSTED, &out);
     xpl_buf_fini(&out);
 }

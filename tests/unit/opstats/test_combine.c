@@ -181,6 +181,24 @@ static void check_environment(void) {
     CHECK(combine(v, 2, true)->run_environment.is_training);
 }
 
+// Of all hosts' kernels the 1,000 that took longest are kept.
+static void check_kernels(void) {
+    const struct xpl_opstats *v[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct xpl_opstats *const s = host("Nvidia GPU", 2, i);
+        for (uint32_t k = 0; k < 600; k++) {
+            struct xpl_kernel_report *const r = xpl_vec_push(&arena, &s->kernel_reports);
+            CHECK(r);
+            *r = (struct xpl_kernel_report){.name = XPL_STR("k"), .total_duration_ns = 2 * k + i};
+        }
+        v[i] = s;
+    }
+    const struct xpl_opstats *const s = combine(v, 2, false);
+    CHECK_EQ(s->kernel_reports.n, 1000);
+    CHECK_EQ(s->kernel_reports.v[0].total_duration_ns, 1199);
+    CHECK_EQ(s->kernel_reports.v[999].total_duration_ns, 200);
+}
+
 static void check_many(void) {
     const struct xpl_opstats *v[256];
     for (size_t i = 0; i < 256; i++)
@@ -198,6 +216,7 @@ int main(void) {
     check_broken();
     check_stragglers();
     check_environment();
+    check_kernels();
     check_many();
     xpl_arena_fini(&arena);
     return 0;

@@ -105,7 +105,7 @@ static void deep_children(void) {
     int depth = 0;
     for (const struct xpl_op_metrics_db *d = &copy; d; d = d->metrics_db.v[0].children)
         depth++;
-    CHECK_EQ(depth, XPL_OP_METRICS_MAX_DEPTH + 1);
+    CHECK_EQ(depth, 32 + 1); // docs/differences.md says so
     xpl_arena_fini(&a);
 }
 
@@ -117,7 +117,7 @@ static void many_memory_spaces(void) {
         const struct xpl_memory_accessed one = {XPL_MEM_OP_READ, i, 1};
         CHECK(xpl_op_metrics_add_breakdown(&one, 1, &m, &a));
     }
-    CHECK(m.memory_accessed_breakdown.n < 1000);
+    CHECK_EQ(m.memory_accessed_breakdown.n, 256);
     xpl_arena_fini(&a);
 }
 

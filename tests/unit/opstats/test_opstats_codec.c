@@ -201,6 +201,7 @@ static void test_nesting(void) {
     struct xpl_opstats *s;
     struct xpl_error err = {0};
     xpl_arena_init(&a, LIMIT);
+    CHECK_EQ(XPL_OPSTATS_MAX_DEPTH, 64); // docs/differences.md says so
     struct xpl_buf deep = encode(nest(&a, XPL_OPSTATS_MAX_DEPTH + 1));
     CHECK_OK(decode(bytes_of(&deep), &a, &s), NULL);
     struct xpl_buf out = encode(s);

@@ -5,6 +5,7 @@
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
 #include "tests/hlo_maker.h"
+#include "tests/wire_text.h"
 
 enum { LIMIT = 1 << 24 };
 
@@ -159,6 +160,27 @@ static void test_types(void) {
     xpl_buf_fini(&out);
 }
 
+// Custom calls with a program of their own, MLIR, and with another configuration.
+static void test_custom_call(void) {
+    struct xpl_buf module = wt_message(
+        "1:\"c\" 4:\"\" 6:1 3:{1:\"main\" 5:1 6:2 "
+        "2:{1:\"own\" 2:\"custom-call\" 3:{2:11} 28:\"tpu_custom_call\" 35:2 "
+        "43:\"{\\042custom_call_config\\042:{\\042body\\042:\\042TUw=\\042}}\"} "
+        "2:{1:\"other\" 2:\"custom-call\" 3:{2:11} 28:\"x\" 35:3 43:\"{\\042a\\042:1}\"}}");
+    struct xpl_buf kept = g_hosts[1], space = mk_open();
+    struct mk_plane p = mk_metadata_plane();
+    mk_program(&p.body, 30, &module);
+    mk_plane_end(&p, &space);
+    g_hosts[1] = space;
+    says(XPL_UNIMPLEMENTED, "the program of a custom call is MLIR, which is not read here",
+         OPTIONS("program_id", "30", "type", "custom_call", "node_name", "own"));
+    says(XPL_FAILED_PRECONDITION, "Custom call config not found",
+         OPTIONS("program_id", "30", "type", "custom_call", "node_name", "other"));
+    shows("ENTRY %main", OPTIONS("program_id", "30", "type", "custom_call"));
+    xpl_buf_fini(&g_hosts[1]);
+    g_hosts[1] = kept;
+}
+
 static bool say_yes(struct xpl_exec *e) {
     (void)e;
     return true;
@@ -183,6 +205,7 @@ int main(void) {
     test_list();
     test_lookup();
     test_types();
+    test_custom_call();
     test_ends();
     xpl_buf_fini(&g_hosts[0]);
     xpl_buf_fini(&g_hosts[1]);

@@ -318,11 +318,12 @@ static void test_roofline_limits(void) {
     for (int i = 0; i < 3; i++) {
         struct xpl_op_metrics *const m =
             add_op(&a, &s.device_op_metrics_db, i ? "op" : "in", i ? "fusion" : "infeed", 1000000);
-        m->bytes_accessed = UINT64_MAX;
+        // Without the cap the sum is 0.
+        m->bytes_accessed = i == 2 ? 2 : UINT64_MAX;
         struct xpl_memory_accessed *const accessed =
             xpl_vec_push(&a, &m->memory_accessed_breakdown);
         CHECK(accessed);
-        *accessed = (struct xpl_memory_accessed){XPL_MEM_OP_READ, XPL_SPACE_HBM, UINT64_MAX};
+        *accessed = (struct xpl_memory_accessed){XPL_MEM_OP_READ, XPL_SPACE_HBM, m->bytes_accessed};
     }
     s.device_op_metrics_db.metrics_db.v[0].time_ps = UINT64_MAX;
     s.device_op_metrics_db.metrics_db.v[1].flops_v2 = 0x1p64;
