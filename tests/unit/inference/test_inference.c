@@ -212,6 +212,80 @@ static void test_mixed_up(void) {
     xpl_arena_fini(&arena);
 }
 
+// ---- what XProf has in the order of a hash table: the least id ----
+
+// A request that gives to two batches, of models "c" and "b", and another at the same time.
+static struct xpl_buf shared_request(void) {
+    static const char *const models[] = {"c", "b", "a"};
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/host:CPU");
+    for (int i = 0; i < 2; i++) {
+        struct xpl_buf line = mk_line(1 + i, "requests");
+        struct xpl_buf run = serving_root(&p, "BatchingSessionRun", 1, 9, 1, i);
+        mk_event_end(&line, &run);
+        for (int k = 0; k < 2; k++) {
+            struct xpl_buf give =
+                serving_link(&p, "ScheduleWithoutSplit", 2 + k, 1, false, i ? 2 : k);
+            mk_event_end(&line, &give);
+        }
+        mk_line_end(&p, &line);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct xpl_buf line = mk_line(3 + i, "batches");
+        struct xpl_buf batch = serving_link(&p, "ProcessBatch", 5, 1, true, i);
+        mk_stat_int(&p, &batch, "_r", 2);
+        mk_event_end(&line, &batch);
+        struct xpl_buf run = mk_event(&p, "SessionRun", 5 * SERVING_MS + 1, SERVING_MS / 2);
+        mk_stat_str(&p, &run, "model_id", models[i]);
+        mk_event_end(&line, &run);
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+static void check_order(const struct xpl_infer_model_stats *m) {
+    for (size_t i = 1; i < m->requests.n; i++) {
+        const struct xpl_infer_request_at *const r = &m->requests.v[i];
+        CHECK(r[-1].host < r->host || (r[-1].host == r->host && r[-1].r->id < r->r->id));
+    }
+    for (size_t i = 1; i < m->batches.n; i++) {
+        const struct xpl_infer_batch_at *const b = &m->batches.v[i];
+        CHECK(b[-1].host < b->host || (b[-1].host == b->host && b[-1].b->id < b->b->id));
+    }
+}
+
+static void test_ties(void) {
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, LIMIT);
+    const struct xpl_inference *const v = made(shared_request(), &arena);
+    CHECK(v->requests.n == 2 && v->batches.n == 3);
+    CHECK(v->requests.v[0].id < v->requests.v[1].id);
+    CHECK(v->batches.v[0].id < v->batches.v[1].id && v->batches.v[1].id < v->batches.v[2].id);
+    const struct xpl_infer_request *const r = &v->requests.v[0];
+    CHECK_EQ(r->n_batches, 2);
+    CHECK(v->batch_ids.v[r->first_batch] < v->batch_ids.v[r->first_batch + 1]);
+    CHECK_EQ(v->batches.v[0].id, v->batch_ids.v[r->first_batch]);
+    CHECK(xpl_str_eq(v->models.v[r->model].name, XPL_STR("c"))); // that of the first batch
+    const struct xpl_inference *const hosts[] = {made(serving_batches(2, 8, "a"), &arena),
+                                                 made(serving_batches(2, 8, "a"), &arena)};
+    for (size_t h = 0; h < 2; h++) {
+        for (size_t i = 0; i < hosts[h]->requests.n; i++) {
+            struct xpl_infer_request *const q = &hosts[h]->requests.v[i];
+            q->begin_ps = 0, q->end_ps = kMs, q->id = 100 - (int64_t)i;
+        }
+        for (size_t i = 0; i < hosts[h]->batches.n; i++) {
+            struct xpl_infer_batch *const b = &hosts[h]->batches.v[i];
+            b->begin_ps = 0, b->end_ps = kMs, b->id = 100 - (int64_t)i;
+        }
+    }
+    const struct xpl_infer_model_stats *const m = combined(hosts, 2, true, &arena)->models.v;
+    CHECK(m->requests.n == 8 && m->batches.n == 4);
+    check_order(m);
+    xpl_arena_fini(&arena);
+}
+
 // ---- what is shown ----
 
 static void test_samples(void) {
@@ -447,6 +521,7 @@ int main(void) {
     test_own_roots();
     test_hosts();
     test_mixed_up();
+    test_ties();
     test_samples();
     test_sorting();
     test_latencies();
