@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a tool of profiles as hosts "a" to "d", with options, as the daemon does.
+// Asks a tool of profiles as hosts "a" to "f", with options, as the daemon does.
 #ifndef XPL_TESTS_UNIT_TOOLS_ASK_TOOL_H_
 #define XPL_TESTS_UNIT_TOOLS_ASK_TOOL_H_
 
@@ -19,8 +19,8 @@ struct tool_request {
 // `out` is initialized in any case.
 static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf *out,
                                     struct xpl_error *err) {
-    enum { HOSTS = 4 };
-    static const char *const names[HOSTS] = {"a", "b", "c", "d"};
+    enum { HOSTS = 6 };
+    static const char *const names[HOSTS] = {"a", "b", "c", "d", "e", "f"};
     const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(q->tool));
     struct xpl_option o[3] = {{xpl_str_from(q->key), xpl_str_from(q->value)}};
     struct xpl_exec exec = xpl_exec_serial();

@@ -85,6 +85,19 @@ static void test_hosts(void) {
         xpl_buf_fini(&spaces[i]);
 }
 
+// By name, whatever the order of the files.
+static void test_order_of_hosts(void) {
+    struct xpl_buf spaces[6];
+    for (size_t i = 0; i < 6; i++)
+        spaces[i] = barriers_fixture((const char *const[]){"z", "h1", "b", "h2", "h3", "h4"}[i], 5,
+                                     BR_STEP_PS / (i % 2 == 0 && i < 4 ? 100 : 5));
+    struct xpl_buf out = suggest(spaces, 6);
+    CHECK(has(&out, LI "b" B_END ": " B "1.0%" B_END LI_END LI "z" B_END ": " B "1.0%" B_END));
+    xpl_buf_fini(&out);
+    for (size_t i = 0; i < 6; i++)
+        xpl_buf_fini(&spaces[i]);
+}
+
 static void fractions_are(struct xpl_buf space, const char *word, size_t n_planes, size_t n,
                           float value) {
     struct xpl_exec exec = xpl_exec_serial();
@@ -176,6 +189,7 @@ static void test_bad(void) {
 int main(void) {
     test_rule();
     test_hosts();
+    test_order_of_hosts();
     test_steps();
     test_planes();
     test_message();
