@@ -233,12 +233,13 @@ static struct xpl_buf shared_request(void) {
     }
     for (int i = 0; i < 3; i++) {
         struct xpl_buf line = mk_line(3 + i, "batches");
-        struct xpl_buf batch = serving_link(&p, "ProcessBatch", 5, 1, true, i);
+        struct xpl_buf batch = serving_link(&p, "ProcessBatch", 5, 3, true, i);
         mk_stat_int(&p, &batch, "_r", 2);
         mk_event_end(&line, &batch);
         struct xpl_buf run = mk_event(&p, "SessionRun", 5 * SERVING_MS + 1, SERVING_MS / 2);
         mk_stat_str(&p, &run, "model_id", models[i]);
         mk_event_end(&line, &run);
+        serving_tensor(&p, &line, i == 1 ? "Delinearize" : "Linearize", 6, 1);
         mk_line_end(&p, &line);
     }
     mk_plane_end(&p, &space);
@@ -268,6 +269,10 @@ static void test_ties(void) {
     CHECK(v->batch_ids.v[r->first_batch] < v->batch_ids.v[r->first_batch + 1]);
     CHECK_EQ(v->batches.v[0].id, v->batch_ids.v[r->first_batch]);
     CHECK(xpl_str_eq(v->models.v[r->model].name, XPL_STR("c"))); // that of the first batch
+    CHECK_EQ(v->patterns.n, 2);                                  // in the order of the groups
+    CHECK(xpl_str_eq(v->patterns.v[0], XPL_STR("Linearize [2,3] {1,0}")));
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(v->batches.v[i].pattern, i == 1);
     const struct xpl_inference *const hosts[] = {made(serving_batches(2, 8, "a"), &arena),
                                                  made(serving_batches(2, 8, "a"), &arena)};
     for (size_t h = 0; h < 2; h++) {
