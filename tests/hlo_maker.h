@@ -79,17 +79,21 @@ static inline struct xpl_buf mk_module(const char *name, int64_t entry) {
 }
 
 // The module as an entry of plane "/host:metadata", whose statistic 1 is "Hlo Proto".
-static inline void mk_program(struct xpl_buf *plane, int64_t program_id, struct xpl_buf *module) {
+static inline void mk_named_program(struct xpl_buf *plane, int64_t key, const char *name,
+                                    struct xpl_buf *module) {
     struct xpl_buf proto = mk_open(), stat = mk_open(), md = mk_open(), entry = mk_open();
     mk_close(&proto, 1, module);
     mk_int(&stat, 1, 1);
     mk_close(&stat, 6, &proto);
-    mk_int(&md, 1, program_id);
-    mk_text(&md, 2, "program");
+    mk_int(&md, 1, key);
+    mk_text(&md, 2, name);
     mk_close(&md, 5, &stat);
-    mk_int(&entry, 1, program_id);
+    mk_int(&entry, 1, key);
     mk_close(&entry, 2, &md);
     mk_close(plane, 4, &entry);
+}
+static inline void mk_program(struct xpl_buf *plane, int64_t program_id, struct xpl_buf *module) {
+    mk_named_program(plane, program_id, "program", module);
 }
 static inline struct mk_plane mk_metadata_plane(void) {
     struct mk_plane p;

@@ -86,6 +86,25 @@ static void programs_are_listed_by_id(void) {
     close_profile(f);
 }
 
+// Entries have the program id that is in their names; of several with one id the last in the file
+// counts (docs/differences.md, program_id_twice).
+static void the_last_of_one_id_counts(void) {
+    for (int64_t i = 0; i < 2; i++) {
+        struct xpl_buf space = mk_open(), a = mk_module("a", 1), b = mk_module("b", 1);
+        struct mk_plane p = mk_metadata_plane();
+        mk_named_program(&p.body, i ? 48 : 1, "a(5)", &a);
+        mk_named_program(&p.body, i ? 1 : 48, "b(5)", &b);
+        mk_plane_end(&p, &space);
+        struct profile *const f = open_profile(space);
+        size_t n;
+        const struct xpl_hlo_program *const v = xpl_hlo_map_programs(f->map, &n);
+        CHECK_EQ(n, 1);
+        CHECK_EQ(v[0].program_id, 5);
+        CHECK_STR(v[0].name, "b");
+        close_profile(f);
+    }
+}
+
 static void an_instruction_is_described(void) {
     struct profile *const f = open_module(mk_training_module("m"));
     const struct xpl_hlo_instruction fusion = get(f, "fusion.1"), dot = get(f, "dot.2");
@@ -424,6 +443,7 @@ static void damage_and_limits(void) {
 
 int main(void) {
     programs_are_listed_by_id();
+    the_last_of_one_id_counts();
     an_instruction_is_described();
     framework_names();
     categories();
