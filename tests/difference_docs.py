@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/differences.md: each row of its tables names a test in its last column, and each that it names is there:
+"""docs/differences.md: each row of its tables names a test in its last column, and so does each entry of its last section, which is
+an item of a list or a paragraph that begins with a name.  Each test that they name is there:
 
     `test_X.c: NAME` and `NAME` behind it    a function of that unit test
     `server/test_X.c: NAME`                  one of tests/server
@@ -12,6 +13,8 @@ import sys
 
 TESTS = pathlib.Path(__file__).resolve().parent
 PAGE = TESTS.parent / "docs" / "differences.md"
+LAST = "## XProf disagrees with itself"
+TEST = re.compile(r"(server/)?test_\w+\.c\b|(golden|parity|browser): ")
 
 
 def rows(text):
@@ -25,6 +28,20 @@ def rows(text):
             pinned = True
         elif pinned and set(line) - set("|- "):
             yield number, cells
+
+
+def entries(text):
+    """[(line, text)] of the last section"""
+    number, block, in_section = 0, [], False
+    for at, line in enumerate([*text.splitlines(), ""], 1):
+        if block and (not line or line.startswith("* ")):
+            yield number, " ".join(block)
+            block = []
+        in_section = line == LAST or in_section and not line.startswith("#")
+        if block:
+            block.append(line)
+        elif in_section and re.match(r"\* |`\w+`: ", line):
+            number, block = at, [line]
 
 
 def named(text, word):
@@ -54,15 +71,16 @@ def wrong_of(references):
 
 
 def main():
-    wrong, n = [], 0
-    for number, cells in rows(PAGE.read_text()):
-        n += 1
-        references = re.findall(r"`([^`]+)`", cells[-1])
+    text = PAGE.read_text()
+    of_rows = [(n, cells[0], re.findall(r"`([^`]+)`", cells[-1])) for n, cells in rows(text)]
+    of_entries = [(n, entry[:40], [r for r in re.findall(r"`([^`]+)`", entry) if TEST.match(r)]) for n, entry in entries(text)]
+    wrong = []
+    for number, name, references in of_rows + of_entries:
         if not references:
-            wrong.append(f"{number}: {cells[0]} names no test")
-        wrong += [f"{number}: {cells[0]}: there is no {reference}" for reference in wrong_of(references)]
-    if n < 30:
-        wrong.append(f"{n} rows have tests: the tables changed their form")
+            wrong.append(f"{number}: {name} names no test")
+        wrong += [f"{number}: {name}: there is no {reference}" for reference in wrong_of(references)]
+    if len(of_rows) < 30 or len(of_entries) < 8:
+        wrong.append(f"{len(of_rows)} rows and {len(of_entries)} entries have tests: the page changed its form")
     sys.exit("\n".join(f"docs/differences.md:{text}" for text in wrong) or None)
 
 

@@ -94,6 +94,27 @@ static void test_cut(void) {
     xpl_arena_fini(&a);
 }
 
+// Of equal time, as C++'s partial_sort leaves them.
+static void test_ties(void) {
+    static const int expected[] = {8, 4, 1, 7, 5, 3, 0, 2, 6};
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {0};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (unsigned i = 0; i < 9; i++)
+        add_op(&a, &s.device_op_metrics_db, "x", "same", 1000)->name = numbered(&a, "op.", i);
+    answer("op_profile", "category", &s, &out);
+    const char *at = (const char *)out.p;
+    for (size_t i = 0; i < 9; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "\"name\":\"op.%d\"", expected[i]);
+        CHECK((at = strstr(at, name)));
+    }
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
 static void test_deep_names(void) {
     struct xpl_arena a;
     struct xpl_buf out;
@@ -468,6 +489,7 @@ int main(void) {
     check_golden("kernels", "kernel_stats", "");
     check_golden("pod", "pod_viewer", "");
     test_cut();
+    test_ties();
     test_deep_names();
     test_long_tables();
     test_odd_values();
