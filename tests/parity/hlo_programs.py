@@ -462,12 +462,23 @@ def groups(p, i):
     return i
 
 
+def begins(p, name, n):
+    """Where each of n slices begins, for a permutation in place."""
+    index = p.add(p.e, name + ".z", "constant", p.shape(S32))
+    index.literal.CopyFrom(p.literal(S32, []))
+    index.shape.CopyFrom(index.literal.shape)
+    one = p.add(p.e, name + ".b", "tuple", p.tuple_of([index.shape] * 2), [index] * 2)
+    return one if n == 1 else p.add(p.e, name + ".bs", "tuple", p.tuple_of([one.shape] * n), [one] * n)
+
+
 @kind
 def collective(p, name):
     r = p.r
     op = r.choice(["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-broadcast", "collective-permute", "all-reduce-start"])
     out = {"all-gather": [16, 4], "reduce-scatter": [4, 4]}.get(op, [8, 4])
-    i = p.add(p.e, name, op, p.shape(F32, out), [p.p])
+    n = r.choice([0, 0, 1, 2]) if op == "collective-permute" else 0
+    slices = [begins(p, name, n)] * 2 if n else []
+    i = p.add(p.e, name, op, p.shape(F32, out), [p.p] + [p.q] * bool(n) + slices, dynamic_slice_sizes=[r.randint(1, 8) for _ in range(2 * n)])
     if op == "collective-permute":
         for a, b in ((0, 1), (1, 0)):
             i.source_target_pairs.add(source=a, target=b)

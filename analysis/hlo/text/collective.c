@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of collectives: who takes part.
 #include "analysis/hlo/fields.h"
+#include "analysis/hlo/module/shape.h"
 #include "analysis/hlo/text/attributes_impl.h"
 
 // {{0,1},{2,3}}: the groups of a list, field `num` of a message.
@@ -122,8 +123,72 @@ void txt_ragged_all_to_all(struct hlo_text *t, uint32_t index, const struct xpl_
     put_groups(t, in);
 }
 
+// ---- permutations of slices ----
+
+// Sizes of slices, of which a message has the numbers one behind the other.
+struct slices {
+    struct xpl_hlo_ints sizes;
+    bool is_first;
+};
+
+// The sizes of `n` slices of a shape.
+static void put_slices(struct hlo_text *t, struct slices *s, const struct xpl_hlo_shape *of,
+                       uint32_t n) {
+    for (uint32_t i = 0; i < n && !txt_stopped(t); i++, s->is_first = false) {
+        struct xpl_hlo_ints dims = of->dims;
+        bool first = true;
+        if (!s->is_first) TXT(t, ",");
+        TXT(t, "{");
+        for (int64_t d, size; xpl_hlo_ints_next(&dims, &d); first = false) {
+            if (!xpl_hlo_ints_next(&s->sizes, &size)) {
+                txt_malformed(t);
+                return;
+            }
+            if (!first) TXT(t, ",");
+            txt_int(t, size);
+        }
+        TXT(t, "}");
+    }
+}
+
+// Of each shape of the input, which is one or a tuple, a slice or several: as many as there are
+// tuples of indices where it begins.
+static void put_slices_of(struct hlo_text *t, struct slices *s, const struct xpl_hlo_shape *input,
+                          const struct xpl_hlo_shape *indices) {
+    struct xpl_hlo_each inputs = xpl_hlo_shape_parts(input), begins = xpl_hlo_shape_parts(indices);
+    struct xpl_hlo_shape one, begin;
+    xpl_bytes_t bytes;
+    const bool any = xpl_hlo_each_next(&begins, &bytes);
+    xpl_hlo_shape_read(any ? bytes : (xpl_bytes_t){0}, &begin);
+    const bool several = begin.type == HLO_TYPE_TUPLE;
+    if (input->type != HLO_TYPE_TUPLE) {
+        put_slices(t, s, input, several ? indices->n_parts : 1);
+        return;
+    }
+    while (!txt_stopped(t) && xpl_hlo_each_next(&inputs, &bytes)) {
+        xpl_hlo_shape_read(bytes, &one);
+        put_slices(t, s, &one, several ? begin.n_parts : 1);
+        if (several && xpl_hlo_each_next(&begins, &bytes)) xpl_hlo_shape_read(bytes, &begin);
+    }
+}
+
+// Operands: the input, the output, where slices of either begin.
+static void put_slice_sizes(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
+    enum { INPUT, OUTPUT, INDICES, N };
+    struct slices s = {xpl_hlo_ints_begin(in, HLO_INSTR_DYNAMIC_SLICE_SIZES), true};
+    struct txt_uses u = txt_uses_begin(t, index, in, false);
+    struct xpl_hlo_shape shapes[N];
+    for (unsigned i = 0; i < N; i++) {
+        uint32_t at;
+        if (!txt_uses_next(t, &u, &at)) return;
+        xpl_hlo_shape_read(xpl_hlo_shape_of(&t->m->instructions[at]), &shapes[i]);
+    }
+    TXT(t, ", slice_sizes={");
+    put_slices_of(t, &s, &shapes[INPUT], &shapes[INDICES]);
+    TXT(t, "}");
+}
+
 void txt_collective_permute(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
-    (void)index;
     struct xpl_hlo_each e = xpl_hlo_each_begin(in, HLO_INSTR_SOURCE_TARGET_PAIRS);
     struct xpl_hlo_message pair;
     bool first = true;
@@ -138,6 +203,7 @@ void txt_collective_permute(struct hlo_text *t, uint32_t index, const struct xpl
         TXT(t, "}");
     }
     TXT(t, "}");
+    if (xpl_hlo_ints_count(in, HLO_INSTR_DYNAMIC_SLICE_SIZES)) put_slice_sizes(t, index, in);
 }
 
 void txt_host_transfer(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {

@@ -459,9 +459,49 @@ static void single_opcodes(void) {
 #undef F32_4_4
 }
 
+// Slices that are permuted in place: as many of each input as there are tuples of indices.
+static void slices_of_permutations(void) {
+#define F32_4_4 " 3:{2:11 3:[4,4] 5:{1:[1,0]}}"
+#define F32_7   "{2:11 3:[7] 5:{1:[0]}}"
+#define PAIR    "{2:13 4:{2:4 5:\"\"} 4:{2:4 5:\"\"}}"
+#define ONE     "{2:13 4:{2:4 5:\"\"}}"
+    static const struct {
+        const char *input, *indices, *sizes, *expected;
+    } rows[] = {
+        {F32_4_4, PAIR, "20:[2,3]", "source_target_pairs={{0,1}}, slice_sizes={{2,3}}"},
+        {F32_4_4, "{2:13 4:" PAIR " 4:" PAIR "}", "20:[2,3,4,1]", "slice_sizes={{2,3},{4,1}}"},
+        {" 3:{2:13 4:" F32_7 " 4:" F32_7 "}", ONE, "20:[5,6]", "slice_sizes={{5},{6}}"},
+        {" 3:{2:13 4:" F32_7 " 4:" F32_7 "}",
+         "{2:13 4:{2:13 4:" ONE " 4:" ONE "} 4:{2:13 4:" ONE "}}", "20:[1,2,3]",
+         "slice_sizes={{1},{2},{3}}"},
+        {F32_4_4, PAIR, "", "source_target_pairs={{0,1}}\n"},
+        {F32_4_4, PAIR, "20:[2]", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text,
+                       "1:\"m\" 4:\"\" 6:9 3:{1:\"e\" 5:9 6:1 2:{1:\"p\" 2:\"parameter\" 35:1%s} "
+                       "2:{1:\"i\" 2:\"parameter\" 35:2 9:1 3:%s} "
+                       "2:{1:\"c\" 2:\"collective-permute\" 35:3 36:[1,1,2,2] 52:{1:0 2:1} %s%s}}",
+                       rows[i].input, rows[i].indices, rows[i].sizes, rows[i].input);
+        struct xpl_buf m = wt_message(text), out;
+        const xpl_status_t expected = rows[i].expected ? XPL_OK : XPL_DATA_LOSS;
+        CHECK_STATUS(text_of(&m, XPL_HLO_TEXT_SHORT, &out, 1 << 20), expected, &err);
+        const xpl_str_t got = {(const char *)out.p, out.n};
+        CHECK(!rows[i].expected || xpl_str_has(got, xpl_str_from(rows[i].expected)));
+        xpl_buf_fini(&out);
+        xpl_buf_fini(&m);
+    }
+#undef F32_4_4
+#undef F32_7
+#undef PAIR
+#undef ONE
+}
+
 int main(void) {
     cases_of_xprof();
     single_opcodes();
+    slices_of_permutations();
     deep_messages_end();
     literals();
     empty_rows();
