@@ -34,7 +34,7 @@ static const struct hlo_form forms[XPL_HLO_N_TEXT_FORMS] = {
 
 // Attributes alone, as nodes of graphs have them; the metadata is that of shardings.
 static const struct hlo_form attributes_form = {
-    .percent = true, .feed_config = true, .metadata = true, .control = true, .no_calls = true};
+    .percent = true, .metadata = true, .control = true, .no_calls = true};
 
 static const struct hlo_form literal_form = {.lines = true};
 

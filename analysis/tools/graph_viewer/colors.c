@@ -91,8 +91,28 @@ enum graph_color xpl_graph_heat(const struct graph *g, uint32_t i) {
     return GRAPH_WHITE; // XProf ends when the index is beyond them
 }
 
+// An async op has the color of what it wraps: the root of the computation that its chain started.
+static uint32_t wrapped(const struct graph *g, uint32_t i) {
+    enum { MAX_CHAIN = 64 }; // longer ones are cut
+    for (unsigned n = 0; n < MAX_CHAIN; n++) {
+        const uint32_t opcode = graph_at(g, i)->opcode;
+        if (opcode != XPL_HLO_ASYNC_START && opcode != XPL_HLO_ASYNC_UPDATE &&
+            opcode != XPL_HLO_ASYNC_DONE)
+            break;
+        size_t end;
+        const size_t first = xpl_graph_calls(g, i, &end);
+        if (first < end)
+            i = g->m->computations[g->m->calls.v[first].computation].root;
+        else if (g->m->edges[i].n_operands)
+            i = graph_uses(g, i)[0];
+        else
+            break;
+    }
+    return i;
+}
+
 enum graph_color xpl_graph_color(struct graph *g, uint32_t i) {
-    const uint32_t opcode = graph_at(g, i)->opcode;
+    const uint32_t opcode = graph_at(g, wrapped(g, i))->opcode;
     const enum graph_color hot = xpl_graph_heat(g, i);
     if (hot != GRAPH_WHITE) return hot;
     switch (xpl_graph_shown(g, i)) {

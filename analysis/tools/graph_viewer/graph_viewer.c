@@ -290,7 +290,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_graph_viewer = {
     .name = "graph_viewer",
-    .version = 5,
+    .version = 6,
     .needs = xpl_programs_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/hlo/proto/json_check.h"
 #include "analysis/tools/graph_viewer/impl.h"
 #include "base/cleanup.h"
 #include "base/text/json_value.h"
@@ -163,7 +164,8 @@ xpl_status_t xpl_graph_put_config(struct graph *g, uint32_t i, struct xpl_error 
     g->scratch.n = 0;
     XPL_TRY(xpl_hlo_text_config(g->m, i, &g->scratch, err));
     const xpl_str_t text = {(const char *)g->scratch.p, g->scratch.n};
-    if (gemm || convolution) {
+    // A configuration with fields that XProf's XLA does not know says nothing to it.
+    if ((gemm || convolution) && (!text.len || xpl_hlo_json_is(text, xpl_hlo_proto_gpu_config))) {
         XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
         struct xpl_json_value v = {.type = XPL_JSON_NULL}; // what is no JSON says nothing
         xpl_arena_init(&arena, g->text.max);
@@ -171,7 +173,7 @@ xpl_status_t xpl_graph_put_config(struct graph *g, uint32_t i, struct xpl_error 
         put_properties(g, &v, gemm);
         return XPL_OK;
     }
-    if (!text.len) return XPL_OK;
+    if (!text.len || !g->show_config) return XPL_OK;
     xpl_buf_str(&g->text, XPL_STR("<br/>backend_config=\""));
     xpl_buf_str(&g->text, text);
     xpl_buf_str(&g->text, XPL_STR("\""));

@@ -187,6 +187,41 @@ static void test_attributes(void) {
     xpl_buf_fini(&out);
 }
 
+// What infeeds and outfeeds are told is no part of a label, unlike of the text.
+static void test_feeds(void) {
+    struct xpl_buf out = graph_of_main(
+        P "2:{1:\"t\" 2:\"after-all\" 35:2 3:{2:17}} "
+          "2:{1:\"i\" 2:\"infeed\" 35:3 36:[2] 27:\"told\" 3:{2:13 4:{2:11} 4:{2:17}}} "
+          "2:{1:\"o\" 2:\"outfeed\" 35:4 36:[1,2] 22:\"told\" 29:{2:11} 3:{2:17}}",
+        "merge_fusion", "false");
+    shows(&out, "<b>i</b><br/>infeed<br/>(f32[], token[])>");
+    shows(&out, "<b>o</b><br/>outfeed<br/>outfeed_shape=f32[]<br/>token[]>");
+    xpl_buf_fini(&out);
+}
+
+// Async ops have the color of what they wrap.
+static void test_async(void) {
+    static const char *const texts[] = {
+        "1:\"side\" 5:1 6:12 2:{1:\"s.p\" 2:\"parameter\" 35:11" F32 "} "
+        "2:{1:\"s.c\" 2:\"copy\" 35:12 36:[11]" F32 "}",
+        "1:\"main\" 5:9 6:4 " P
+        "2:{1:\"a\" 2:\"async-start\" 35:2 36:[1] 38:[1] 3:{2:13 4:{2:13 4:{2:11}} 4:{2:11}}} "
+        "2:{1:\"u\" 2:\"async-update\" 35:3 36:[2] 3:{2:13 4:{2:13 4:{2:11}} 4:{2:11}}} "
+        "2:{1:\"d\" 2:\"async-done\" 35:4 36:[3]" F32 "}"};
+    struct xpl_buf out = graph_of(texts, 2, "", "merge_fusion", "false");
+    const char *const green = "fontcolor=\"black\", color=\"#97b498\", fillcolor=\"#c8e6c9\"];";
+    for (int i = 0; i < 3; i++) {
+        const char *const name =
+            (const char *const[]){"label=<<b>a<", "label=<<b>u<", "label=<<b>d<"}[i];
+        const xpl_str_t text = {(const char *)out.p, out.n};
+        const size_t at = xpl_str_find(text, xpl_str_from(name), 0);
+        const size_t end = xpl_str_find(text, XPL_STR("\n"), at);
+        CHECK(at != SIZE_MAX && end != SIZE_MAX);
+        CHECK(xpl_str_has(xpl_str_sub(text, at, end - at), xpl_str_from(green)));
+    }
+    xpl_buf_fini(&out);
+}
+
 #define Q "\\042"
 #define CALL(target, json)                                                                         \
     "2:{1:\"call\" 2:\"custom-call\" 35:2 36:[1] 28:\"" target "\" 43:\"" json "\"" F32 "}"
@@ -212,8 +247,15 @@ static void test_libraries(void) {
               "2" Q ":" Q "1" Q "}}}}"),
          "<br/><br/>side_input_scale=0.5<br/>activation_mode=relu<br/>algo=eng28{k2=1,k10=0}>",
          "false"},
-        {CALL("__cudnn$convBackwardInput", "no JSON"),
-         "<br/><br/>conv_result_scale=0<br/>activation_mode=none<br/>algo=eng0{}>", "false"},
+        {CALL("__cudnn$convBackwardInput", ""),
+         "f32[]<br/><br/>conv_result_scale=0<br/>activation_mode=none<br/>algo=eng0{}>", "false"},
+        // What XProf's XLA cannot read, newer compilers' fields as well, says nothing.
+        {CALL("__cudnn$convBackwardInput", "no JSON"), "<br/>f32[]>", "false"},
+        {CALL("__cudnn$convBackwardInput", "no JSON"), "f32[]<br/>backend_config=\"no JSON\">",
+         "true"},
+        {CALL("__cublas$lt$matmul",
+              "{" Q "gemm_backend_config" Q ":{" Q "of_tomorrow" Q ":1," Q "beta" Q ":0.5}}"),
+         "<br/>f32[]>", "false"},
         // Of others the configuration as it is, when it is asked for.
         {CALL("other", "some text"), "<br/>backend_config=\"some text\">", "true"},
     };
@@ -287,6 +329,8 @@ int main(void) {
     test_tuples();
     test_origins();
     test_attributes();
+    test_feeds();
+    test_async();
     test_libraries();
     test_tips();
     test_fusions();
