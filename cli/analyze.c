@@ -129,9 +129,7 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
     }
     a->partial |= f->profile.partial;
     if (f->profile.partial)
-        warn(a, in->name,
-             XPL_STR("the file is damaged or was never finished: the answer is of what "
-                     "can be read of it"));
+        xpl_warn_of_view(in->name, in->path, xpl_source_bytes(f->source), a->exec);
     a->hosts[a->n++] = (struct xpl_resolve_host){.name = in->name,
                                                  .path = in->path,
                                                  .profile = f->profile.bytes,

@@ -51,6 +51,10 @@ int xpl_answered(const char *tool, bool warned) {
     return warned && t && !xpl_tool_fits(t, XPL_KIND_XSPACE) ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
+int xpl_both_answered(int first, int second) {
+    return second == XPL_EXIT_OK ? first : second;
+}
+
 bool xpl_is_answered(int status) {
     return status == XPL_EXIT_OK || status == XPL_EXIT_PARTLY;
 }

@@ -112,9 +112,15 @@ int xpl_failed(xpl_status_t code, const char *message);
 // The exit status of an answer, with or without warnings beside it: a bundle of IREE that is
 // damaged gives XPL_EXIT_PARTLY, as `iree` does.
 int xpl_answered(const char *tool, bool warned);
+// The exit status of two answers, of which the first is there.
+int xpl_both_answered(int first, int second);
 // Whether a status comes with an answer, be it of what a damaged file still has.
 bool xpl_is_answered(int status);
 
+// Says on stderr what a file lost of which an XSpace was made (struct xpl_profile, partial): where
+// and why, as a daemon does.
+struct xpl_exec;
+void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct xpl_exec *exec);
 // Says on stderr which files of a directory do not count.
 struct xpl_inputs;
 void xpl_warn_left_out(const struct xpl_inputs *in);

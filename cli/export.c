@@ -43,7 +43,8 @@ struct job {
     struct xpl_export e;
     struct output *out;
     struct xpl_exec *exec;
-    size_t n; // hosts written
+    size_t n;     // hosts written
+    bool partial; // a bundle lacks what its file lost
 };
 
 // Opens the output when the first profile is known to be one: what fails before leaves nothing
@@ -72,6 +73,8 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
     if (st == XPL_OK) st = xpl_export_host(&j->e, xs, name, j->exec, LIMIT, &why);
     j->n++;
     XPL_TRY(xpl_source_verify(src, err));
+    if (profile.partial) xpl_warn_of_view(name, path, xpl_source_bytes(src), j->exec);
+    j->partial |= profile.partial;
     if (st == XPL_OK) return st;
     return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);
 }
@@ -138,7 +141,8 @@ static xpl_status_t export_all(struct job *j, struct xpl_error *err) {
 
 static int finish(const struct job *j, xpl_status_t st, const struct xpl_error *err) {
     struct output *const o = j->out;
-    if (st == XPL_OK) return xpl_output_commit(&o->file) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    const int done = j->partial ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
+    if (st == XPL_OK) return xpl_output_commit(&o->file) ? done : XPL_EXIT_FAILED;
     const char *const path = o->file.path;
     if (o->begun) xpl_output_abort(&o->file);
     if (o->error)

@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Product iree_bundle: that the bytes are a profile bundle of IREE, and how whole it is.
+#include "analysis/ireeprof/model.h"
 #include "analysis/ireeprof/reports/report.h"
 #include "analysis/products/product.h"
 #include "analysis/products/values.h"
 #include "base/arena.h"
 
-// Reads all events, as the summary does: damage among them is found by reading.
+// Reads all events, as the summary does, and the metadata, as what shows names does: damage among
+// them is found by reading.
+static xpl_status_t read_all(struct xpl_iree_run *run, struct xpl_error *err) {
+    struct xpl_iree_model model;
+    XPL_TRY(xpl_iree_report_run(xpl_iree_report_find(XPL_STR("summary")), run, err));
+    xpl_iree_model_init(&model);
+    const xpl_status_t st = xpl_iree_model_load(&model, run, err);
+    xpl_iree_model_fini(&model);
+    return st;
+}
+
 static xpl_status_t find_damage(const struct xpl_product_input *in,
                                 const struct xpl_iree_bundle *bundle,
                                 struct xpl_iree_bundle_value *v, struct xpl_error *err) {
@@ -14,8 +25,7 @@ static xpl_status_t find_damage(const struct xpl_product_input *in,
     struct xpl_iree_run run = {
         .bundle = bundle, .options.id = -1, .rows = &rows, .exec = in->exec, .limit = in->limit};
     xpl_buf_init(&out, in->limit);
-    const xpl_status_t st =
-        xpl_iree_report_run(xpl_iree_report_find(XPL_STR("summary")), &run, err);
+    const xpl_status_t st = read_all(&run, err);
     xpl_buf_fini(&out);
     if (st != XPL_OK || !xpl_iree_is_partial(&run)) return st;
     while (v->n_warnings < XPL_IREE_BUNDLE_WARNINGS &&
@@ -51,7 +61,7 @@ static size_t size(const void *value) {
 
 const struct xpl_product xpl_product_iree_bundle = {
     .name = "iree_bundle",
-    .version = 2,
+    .version = 3,
     .residency = XPL_RESIDENCY_MEMORY,
     .kind = XPL_KIND_IREE,
     .make = make,

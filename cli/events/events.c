@@ -104,7 +104,7 @@ static int add_run(const struct xpl_args *a, const char *run, json_t *runs, json
                     json_array_append(runs, j) == 0;
     json_decref(j);
     if (!ok) (void)fputs("xplanectl: out of memory\n", stderr);
-    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    return ok ? status : XPL_EXIT_FAILED;
 }
 
 // *ret is {"runs": [...]}, with "ids" where they are asked for.  Says why there is none on stderr;
@@ -113,9 +113,9 @@ static int ask_all(const struct xpl_args *a, json_t **ret) {
     json_t *all = NULL, *const runs = json_array(), *const ids = json_object();
     int status = runs && ids ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     if (status != XPL_EXIT_OK) (void)fputs("xplanectl: out of memory\n", stderr);
-    for (size_t i = 1; status == XPL_EXIT_OK && i < a->n_rest; i++)
-        status = add_run(a, a->rest[i], runs, ids);
-    if (status == XPL_EXIT_OK) {
+    for (size_t i = 1; xpl_is_answered(status) && i < a->n_rest; i++)
+        status = xpl_both_answered(status, add_run(a, a->rest[i], runs, ids));
+    if (xpl_is_answered(status)) {
         bool by_id = false;
         for (size_t i = 0; i < a->n_options; i++)
             by_id |= strcmp(a->options[2 * i], "by_id") == 0 && a->options[2 * i + 1][0];
@@ -257,7 +257,7 @@ int xpl_named_events(const struct xpl_args *args) {
     a.n_options = add_flags(args, options);
     json_t *all;
     int status = ask_all(&a, &all);
-    if (status == XPL_EXIT_OK) status = show(args, all);
+    if (xpl_is_answered(status)) status = xpl_both_answered(status, show(args, all));
     json_decref(all);
     xpl_sys_free(options);
     return status;

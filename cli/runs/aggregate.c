@@ -108,6 +108,12 @@ static int print(const struct xpl_args *args, const struct xpl_buf *answer) {
     return status;
 }
 
+static int show(const struct xpl_args *args, const struct xpl_buf *answer) {
+    if (args->csv) return xpl_csv_show_text(args, answer->p, answer->n, NULL);
+    if (!args->json) return print(args, answer);
+    return xpl_write_line(args, answer->p, answer->n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
 // ---- the command ----
 
 static int aggregate(const struct xpl_args *args, struct xpl_arena *arena, struct xpl_buf *out) {
@@ -118,11 +124,13 @@ static int aggregate(const struct xpl_args *args, struct xpl_arena *arena, struc
         (void)fputs("xplanectl: out of memory\n", stderr);
         return XPL_EXIT_FAILED;
     }
+    int status = XPL_EXIT_OK;
     for (size_t i = 0; i < n; i++) {
-        const int status = xpl_runs_summarize(args, args->rest[1 + i], arena, &runs[i]);
+        status =
+            xpl_both_answered(status, xpl_runs_summarize(args, args->rest[1 + i], arena, &runs[i]));
         if (!xpl_is_answered(status)) return status;
     }
-    if (xpl_aggregate_json(runs, n, arena, out, &err) == XPL_OK) return XPL_EXIT_OK;
+    if (xpl_aggregate_json(runs, n, arena, out, &err) == XPL_OK) return status;
     (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
     return XPL_EXIT_FAILED;
 }
@@ -133,8 +141,5 @@ int xpl_runs_aggregate(const struct xpl_args *args) {
     xpl_arena_init(&arena, SIZE_MAX / 2);
     xpl_buf_init(&out, SIZE_MAX / 2);
     const int status = aggregate(args, &arena, &out);
-    if (status != XPL_EXIT_OK) return status;
-    if (args->csv) return xpl_csv_show_text(args, out.p, out.n, NULL);
-    if (!args->json) return print(args, &out);
-    return xpl_write_line(args, out.p, out.n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    return xpl_is_answered(status) ? xpl_both_answered(status, show(args, &out)) : status;
 }

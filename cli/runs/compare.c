@@ -16,6 +16,7 @@
 #include "cli/document/document.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
+#include "cli/runs/answer.h"
 #include "cli/runs/place.h"
 #include "cli/runs/runs.h"
 #include "cli/table.h"
@@ -176,13 +177,14 @@ static void operand_fini(struct operand *o) {
 
 static int add_runs(const struct xpl_args *a, const struct operand *o, struct xpl_arena *arena,
                     struct xpl_run_group *g) {
+    int status = XPL_EXIT_OK;
     for (size_t i = 0; i < o->n; i++) {
         const struct xpl_run_summary *s = NULL;
-        const int status = xpl_runs_summarize(a, o->runs[i], arena, &s);
+        status = xpl_both_answered(status, xpl_runs_summarize(a, o->runs[i], arena, &s));
         if (!xpl_is_answered(status)) return status;
         if (!xpl_run_group_add(g, s, arena)) return (void)out_of_memory(), XPL_EXIT_FAILED;
     }
-    return XPL_EXIT_OK;
+    return status;
 }
 
 // ---- the comparison ----
@@ -196,12 +198,22 @@ static int compare_here(const struct xpl_args *args, const struct operand o[2], 
     xpl_arena_init(&arena, SIZE_MAX / 2);
     xpl_buf_init(&out, SIZE_MAX / 2);
     int status = add_runs(args, &o[0], &arena, &a);
-    if (status == XPL_EXIT_OK) status = add_runs(args, &o[1], &arena, &b);
-    if (status != XPL_EXIT_OK) return status;
+    if (xpl_is_answered(status))
+        status = xpl_both_answered(status, add_runs(args, &o[1], &arena, &b));
+    if (!xpl_is_answered(status)) return status;
     if (xpl_compare_json(&a, &b, &arena, &out, &err) != XPL_OK)
         return xpl_failed(err.code, err.msg);
     *ret = xpl_document_read(out.p, out.n);
-    return *ret ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    return *ret ? status : XPL_EXIT_FAILED;
+}
+
+// Of bundles that are not whole the answer is one in part.
+static int compared(xpl_client *c, const struct operand o[2], bool warned) {
+    bool has = false;
+    for (size_t side = 0; warned && side < 2; side++)
+        for (size_t i = 0; i < o[side].n && !has; i++)
+            has = xpl_run_has_bundles(c, o[side].runs[i]);
+    return has ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
 static int compare_there(const struct xpl_args *args, const struct operand o[2], json_t **ret) {
@@ -219,7 +231,7 @@ static int compare_there(const struct xpl_args *args, const struct operand o[2],
         const void *const p = xpl_answer_data(answer, &n);
         xpl_remote_warn(answer);
         *ret = xpl_document_read(p, n);
-        if (*ret) status = XPL_EXIT_OK;
+        if (*ret) status = compared(c, o, xpl_answer_warning(answer, 0) != NULL);
     } else {
         status = xpl_remote_failed(&r);
     }
@@ -392,9 +404,9 @@ static int compare(const struct xpl_args *args, const struct threshold *t) {
     if (parse_operand(args->rest[1], &o[0]) && parse_operand(args->rest[2], &o[1])) {
         const bool there = are_sessions(args, &o[0]) && are_sessions(args, &o[1]);
         status = there ? compare_there(args, o, &all) : compare_here(args, o, &all);
-        if (status == XPL_EXIT_OK) status = show(args, all);
+        if (xpl_is_answered(status)) status = xpl_both_answered(status, show(args, all));
     }
-    if (status == XPL_EXIT_OK) status = judge(all, t);
+    if (xpl_is_answered(status)) status = xpl_both_answered(status, judge(all, t));
     json_decref(all);
     operand_fini(&o[0]);
     operand_fini(&o[1]);

@@ -35,6 +35,12 @@ struct file {
     struct xpl_profile profile;
 };
 
+struct place { // of a profile
+    const char *path;
+    xpl_str_t host;
+    bool told; // what the file lost
+};
+
 struct summary {
     bool asked; // for it before
     const struct xpl_run_summary *made;
@@ -43,10 +49,11 @@ struct summary {
 struct files {
     struct xpl_arena arena;
     XPL_VEC(struct xpl_sql_profile) profiles;
-    XPL_VEC(const char *) paths; // of the profiles
-    XPL_VEC(xpl_str_t) hosts;    // of the runs, also those that --host leaves out
+    XPL_VEC(struct place) places; // of the profiles
+    XPL_VEC(xpl_str_t) hosts;     // of the runs, also those that --host leaves out
     XPL_VEC(struct xpl_sql_session) runs;
     XPL_VEC(struct summary) summaries; // of the runs
+    bool partial;                      // a bundle that was read is not whole
     const struct xpl_args *args;
     struct xpl_exec *exec;
 };
@@ -60,9 +67,10 @@ static void close_file(void *arg) {
 
 static xpl_status_t open_file(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
                               struct xpl_error *err) {
-    const struct files *const all = arg;
+    struct files *const all = arg;
     const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = all->exec};
-    const char *const path = all->paths.v[i];
+    struct place *const place = &all->places.v[i];
+    const char *const path = place->path;
     struct xpl_error why = {0};
     struct file *const f = xpl_sys_alloc(sizeof *f);
     if (!f) XPL_RETURN_OOM(err, path);
@@ -78,6 +86,10 @@ static xpl_status_t open_file(void *arg, size_t i, void **ret_file, xpl_bytes_t 
         close_file(f);
         return st;
     }
+    all->partial |= f->profile.partial;
+    if (f->profile.partial && !place->told)
+        xpl_warn_of_view(place->host, path, xpl_source_bytes(f->source), all->exec);
+    place->told = true; // a join opens files again
     *ret_file = f;
     *ret = f->profile.bytes;
     return XPL_OK;
@@ -137,15 +149,15 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
         *host = in.hosts[i].name;
         if (!xpl_args_name_host(a, in.hosts[i].name)) continue;
         struct xpl_sql_profile *const p = xpl_vec_push(&f->arena, &f->profiles);
-        const char **const path = p ? xpl_vec_push(&f->arena, &f->paths) : NULL;
-        if (!path) XPL_RETURN_OOM(err, run);
+        struct place *const place = p ? xpl_vec_push(&f->arena, &f->places) : NULL;
+        if (!place) XPL_RETURN_OOM(err, run);
         *p = (struct xpl_sql_profile){.session = in.session,
                                       .host = in.hosts[i].name,
                                       .path = in.hosts[i].path,
                                       .key = xpl_str_from(in.hosts[i].path),
                                       .session_mtime_ns = mtime_ns,
                                       .session_captured_ns = captured_ns};
-        *path = in.hosts[i].path;
+        *place = (struct place){.path = in.hosts[i].path, .host = in.hosts[i].name};
     }
     return XPL_OK;
 }
@@ -157,7 +169,9 @@ static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct
     struct files *const f = arg;
     struct summary *const s = &f->summaries.v[i];
     (void)exec, (void)arena; // others ask for it again
-    if (!s->asked) (void)xpl_runs_summarize(f->args, f->args->rest[1 + i], &f->arena, &s->made);
+    if (!s->asked)
+        f->partial |= xpl_runs_summarize(f->args, f->args->rest[1 + i], &f->arena, &s->made) ==
+                      XPL_EXIT_PARTLY;
     s->asked = true;
     *ret = s->made;
     if (!*ret) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no summary");
@@ -183,7 +197,7 @@ static xpl_status_t check_hosts(const struct files *f, const struct xpl_args *a,
 }
 
 static xpl_status_t ask_files(const struct xpl_args *a, struct xpl_exec *exec, struct xpl_buf *out,
-                              struct xpl_error *err) {
+                              bool *ret_partial, struct xpl_error *err) {
     struct files f = {.args = a, .exec = exec};
     xpl_arena_init(&f.arena, LIMIT);
     xpl_status_t st = XPL_OK;
@@ -210,19 +224,23 @@ static xpl_status_t ask_files(const struct xpl_args *a, struct xpl_exec *exec, s
     if (st == XPL_OK) st = xpl_sql_run(&q, out, err);
     xpl_sql_cache_free(q.cache);
     xpl_arena_fini(&f.arena);
+    *ret_partial = f.partial;
     return st;
 }
 
 static int of_files(const struct xpl_args *a, struct xpl_buf *out) {
     struct xpl_error err = {0};
+    bool partial = false;
     (void)xpl_sql_heap_install();
     struct xpl_exec_pool *const pool = xpl_exec_pool_new((unsigned)a->jobs);
     struct xpl_exec serial = xpl_exec_serial();
     xpl_progress_begin(a);
-    const xpl_status_t st = ask_files(a, pool ? xpl_exec_pool_get(pool) : &serial, out, &err);
+    const xpl_status_t st =
+        ask_files(a, pool ? xpl_exec_pool_get(pool) : &serial, out, &partial, &err);
     xpl_progress_end();
     xpl_exec_pool_free(pool);
-    return st == XPL_OK ? XPL_EXIT_OK : xpl_failed(err.code, err.msg);
+    if (st != XPL_OK) return xpl_failed(err.code, err.msg);
+    return partial ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
 // ---- sessions ----
@@ -356,7 +374,7 @@ int xpl_statement_run(const struct xpl_args *a) {
     struct xpl_buf answer;
     xpl_buf_init(&answer, (size_t)1 << 34);
     int status = paths ? of_files(a, &answer) : of_daemon(a, &answer);
-    if (status == XPL_EXIT_OK) status = show(a, &answer);
+    if (xpl_is_answered(status)) status = xpl_both_answered(status, show(a, &answer));
     xpl_buf_fini(&answer);
     return status;
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a bundle of IREE lost of which an XSpace was made, in the words of its reports.
+#include <stdio.h>
+
+#include "analysis/formats/format.h"
+#include "analysis/products/product.h"
+#include "analysis/products/values.h"
+#include "cli/args.h"
+#include "cli/progress/progress.h"
+
+#define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
+
+static void say(xpl_str_t host, const char *text) {
+    xpl_progress_hide();
+    (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(host), text);
+}
+
+void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct xpl_exec *exec) {
+    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = exec};
+    struct xpl_profile bundle = {0};
+    struct xpl_error err = {0};
+    void *made = NULL;
+    size_t n = 0;
+    if (xpl_profile_open(xpl_str_from(path), file, &limits, &bundle, &err) == XPL_OK) {
+        const struct xpl_product_input in = {.profile = bundle.bytes, .exec = exec, .limit = LIMIT};
+        const struct xpl_product *const p = &xpl_product_iree_bundle;
+        if (p->make(&in, &made, &err) == XPL_OK) {
+            const struct xpl_iree_bundle_value *const v = made;
+            for (n = 0; n < v->n_warnings; n++)
+                say(host, v->warnings[n]);
+            p->free(made);
+        }
+        xpl_profile_close(&bundle);
+    }
+    if (!n) say(host, "the file is damaged: the answer is of what can be read of it");
+}
