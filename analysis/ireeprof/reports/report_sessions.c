@@ -44,12 +44,38 @@ static void end(struct sessions *x, const struct xpl_iree_record *r, uint32_t se
     s->status = r->session_status_code;
 }
 
-static void note_span(struct session *s, const struct xpl_iree_item *item) {
-    struct xpl_iree_host_event e;
-    xpl_iree_copy(item, &e);
-    if (!xpl_iree_host_valid(e.start_host_time_ns, e.end_host_time_ns)) return;
-    if (e.start_host_time_ns < s->first_ns) s->first_ns = e.start_host_time_ns;
-    if (e.end_host_time_ns > s->last_ns) s->last_ns = e.end_host_time_ns;
+static void note_span(struct session *s, int64_t start_ns, int64_t end_ns) {
+    if (!xpl_iree_host_valid(start_ns, end_ns)) return;
+    if (start_ns < s->first_ns) s->first_ns = start_ns;
+    if (end_ns > s->last_ns) s->last_ns = end_ns;
+}
+
+// A time of 0 is not known.
+static void note_time(struct session *s, int64_t ns) {
+    if (ns > 0) note_span(s, ns, ns);
+}
+
+// Times of the host; of a device's ticks a clock would have to tell.
+static void note_times(struct session *s, enum xpl_iree_chunk chunk,
+                       const struct xpl_iree_item *item) {
+    if (chunk == XPL_IREE_HOST_EVENTS) {
+        struct xpl_iree_host_event e;
+        xpl_iree_copy(item, &e);
+        note_span(s, e.start_host_time_ns, e.end_host_time_ns);
+    } else if (chunk == XPL_IREE_QUEUE_EVENTS) {
+        struct xpl_iree_queue_event e;
+        xpl_iree_copy(item, &e);
+        note_time(s, e.host_time_ns);
+        note_time(s, e.ready_host_time_ns);
+    } else if (chunk == XPL_IREE_MEMORY_EVENTS) {
+        struct xpl_iree_memory_event e;
+        xpl_iree_copy(item, &e);
+        note_time(s, e.host_time_ns);
+    } else if (chunk == XPL_IREE_REGION_EVENTS) {
+        struct xpl_iree_region_event e;
+        xpl_iree_copy(item, &e);
+        note_span(s, e.start_host_time_ns, e.end_host_time_ns);
+    }
 }
 
 static bool add_chunk(struct sessions *x, const struct xpl_iree_record *r) {
@@ -69,7 +95,7 @@ static bool add_chunk(struct sessions *x, const struct xpl_iree_record *r) {
         }
         if (first == XPL_IREE_NONE) first = index;
         s->records++;
-        if (r->chunk == XPL_IREE_HOST_EVENTS) note_span(s, &item);
+        note_times(s, r->chunk, &item);
     }
     if (first == XPL_IREE_NONE)
         first = xpl_iree_sessions_open(&x->sessions, r, r->physical_device_ordinal);

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles of shapes that captures seldom have, against numbers counted by hand.
+
+usage: shapes.py XPLANECTL
+"""
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import generate
+from generate import NONE, sized
+
+DISPATCH, EXECUTE = 2, 3  # operations of queues
+
+
+class Maker:
+    """A bundle of one session in which `devices` have two queues each; steps add to it."""
+
+    def __init__(self, devices=1):
+        self.b = generate.Bundle(random.Random(1))
+        self.b.header_length = 24
+        self.record(1, b"session")
+        self.record(2, b"devices", b"".join(
+            sized(struct.pack("<III", 1, d, 2) + bytes([d + 1]) * 16) for d in range(devices)))
+        self.record(2, b"queues", b"".join(
+            sized(struct.pack("<IIIQ", d, q, 0, d << 32 | q)) for d in range(devices) for q in (0, 1)))
+
+    def record(self, kind, suffix, payload=b"", **k):
+        self.b.record(kind, suffix, payload, header_length=104, **k)
+        return self
+
+    def functions(self, *names):
+        return self.record(2, b"executables", sized(struct.pack("<IQIIQQ", 0, 1, len(names), 0, 0, 0))).record(
+            2, b"executable-functions", b"".join(sized(struct.pack(
+                "<IQIIII3IIQQ", 0, 1, i, 0, 0, 0, 1, 1, 1, len(n), 0, 0) + n) for i, n in enumerate(names)))
+
+    def clock(self, device, *samples):
+        """Samples are (tick, time)."""
+        return self.record(2, b"clock-correlations", b"".join(sized(struct.pack(
+            "<IIIQQQQQqq", 15, device, 0, i, tick, ns, ns, 10**9, ns, ns))
+            for i, (tick, ns) in enumerate(samples)))
+
+    def dispatches(self, device, queue, *ticks):
+        """Of the first function."""
+        return self.record(2, b"dispatch-events", b"".join(sized(struct.pack(
+            "<IQQQQII3I3IQQ", 0, i + 1, i + 1, 0, 1, NONE, 0, 4, 1, 1, 8, 1, 1, start, end))
+            for i, (start, end) in enumerate(ticks)), device=device, queue=queue, stream=device << 32 | queue)
+
+    def submissions(self, device, queue, *times):
+        return self.record(2, b"queue-events", b"".join(sized(struct.pack(
+            "<IIIQqQQQQIIIIIIQq", EXECUTE, 0, 0, i + 1, ns, i + 1, 1, 0, device << 32 | queue, device,
+            queue, 0, 1, 0, 1, 0, ns + 10)) for i, ns in enumerate(times)))
+
+    def spans(self, *spans):
+        """Of functions in turn, on the host."""
+        return self.record(2, b"host-execution-events", b"".join(sized(struct.pack(
+            "<IIIQQQQQQIIII3I3IqqQQqII", DISPATCH, 0, 0, i + 1, 1, 0, 1, 0, 0, 0, 0, NONE, i,
+            4, 1, 1, 1, 1, 1, start, end, 0, 4, 100, 1, 0)) for i, (start, end) in enumerate(spans)))
+
+    def memory(self, *events):
+        """Reservations of a pool: (time, allocation, bytes)."""
+        return self.record(2, b"memory-events", b"".join(sized(struct.pack(
+            "<IIIQqQQQQIIIIQQQQQQQQQII", 3, 8, 0, i + 1, ns, allocation, 7, 0, 0, 0, NONE, 0, 0, 50, 3,
+            0, n, 16, 0, 0, 0, 0, 0, 0)) for i, (ns, allocation, n) in enumerate(events)))
+
+    def bytes(self):
+        return self.record(3, b"session").b.bytes()
+
+
+class Shapes(unittest.TestCase):
+    def ask(self, maker, *command):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "made.ireeprof"
+            path.write_bytes(maker.bytes())
+            done = subprocess.run([Shapes.xplanectl, *[path if w is None else w for w in command]],
+                                  capture_output=True, timeout=60, check=False)
+        self.err = done.stderr.decode()
+        self.assertEqual(done.returncode, 0, self.err)
+        return done.stdout.decode()
+
+    def rows(self, maker, report):
+        return [json.loads(line) for line in
+                self.ask(maker, "iree", report, None, "--format", "jsonl").splitlines()]
+
+    def times_of_session(self, maker):
+        row, = self.rows(maker, "sessions")
+        return row["first_host_time_ns"], row["last_host_time_ns"]
+
+    def test_times_of_sessions(self):
+        """From the first time of the host to the last, whatever has it."""
+        self.assertEqual(self.times_of_session(Maker()), (0, 0))
+        self.assertEqual(self.times_of_session(Maker().memory((1000, 1, 64), (3000, 2, 64))), (1000, 3000))
+        self.assertEqual(self.times_of_session(Maker().submissions(0, 0, 5000, 9000)), (5000, 9010))
+        made = Maker().functions(b"f").submissions(0, 0, 5000).spans((5100, 7000)).memory((4000, 1, 64))
+        self.assertEqual(self.times_of_session(made), (4000, 7000))
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    Shapes.xplanectl = os.path.abspath(sys.argv[1])
+    result = unittest.main(argv=[sys.argv[0], *sys.argv[2:]], exit=False, verbosity=2).result
+    failed = len(result.failures) + len(result.errors)
+    print(f"{result.testsRun - failed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
