@@ -20,14 +20,16 @@ enum { PS_PER_NS = 1000, MAX_GEOMETRY = 128, N_GEOMETRY = 6 };
 struct making {
     struct xpl_arena *arena;
     struct xpl_run_summary s;
-    struct xpl_iree_table queues; // that iterations are of, each once: sessions may share one
-    bool full;                    // the arena
+    // Those of a host that iterations are of, each once: sessions may share queues, and queues a
+    // device.  Without queue events it is as many as the function of most devices ran on.
+    struct xpl_iree_table devices;
+    uint64_t most_devices;
+    bool full; // the arena
     // The row that is being read.
     bool is_function, is_iteration, is_queue, has_interval;
     const char *array; // the name of the array that is open
     xpl_str_t key, timing_source;
-    uint64_t total_ns, dispatches, iterations, interval_ns;
-    uint64_t queue[3];             // device, ordinal, stream
+    uint64_t total_ns, dispatches, n_devices, iterations, interval_ns, device;
     uint64_t geometry[N_GEOMETRY]; // workgroups, and the size of each
     size_t n_count, n_size;
 };
@@ -36,7 +38,8 @@ static void begin_row(void *ctx, const char *type) {
     struct making *const m = ctx;
     *m = (struct making){.arena = m->arena,
                          .s = m->s,
-                         .queues = m->queues,
+                         .devices = m->devices,
+                         .most_devices = m->most_devices,
                          .full = m->full,
                          .is_function = strcmp(type, "function") == 0,
                          .is_iteration = strcmp(type, "iteration") == 0,
@@ -53,11 +56,10 @@ static void take_element(struct making *m, uint64_t v) {
 static void take_number(struct making *m, const char *name, uint64_t v) {
     if (strcmp(name, "total_ns") == 0) m->total_ns = v;
     if (strcmp(name, "dispatches") == 0) m->dispatches = v;
+    if (strcmp(name, "devices") == 0) m->n_devices = v;
     if (strcmp(name, "iterations") == 0) m->iterations = v;
     if (strcmp(name, "interval_ns") == 0) m->interval_ns = v;
-    if (strcmp(name, "physical_device_ordinal") == 0) m->queue[0] = v;
-    if (strcmp(name, "queue_ordinal") == 0) m->queue[1] = v;
-    if (strcmp(name, "stream_id") == 0) m->queue[2] = v;
+    if (strcmp(name, "physical_device_ordinal") == 0) m->device = v;
 }
 
 static void take_text(struct making *m, const char *name, xpl_str_t v) {
@@ -111,10 +113,10 @@ static void end_row(void *ctx) {
     struct making *const m = ctx;
     bool is_new = false;
     if (m->is_function && !add_function(m)) m->full = true;
+    if (m->n_devices > m->most_devices) m->most_devices = m->n_devices;
     if (m->is_iteration && m->has_interval && !add_step(m)) m->full = true;
     if (!m->is_queue) return;
-    if (!xpl_iree_table_put(&m->queues, m->queue, &is_new)) m->full = true;
-    m->s.n_devices += is_new;
+    if (!xpl_iree_table_put(&m->devices, &m->device, &is_new)) m->full = true;
     xpl_iree_add(&m->s.units, m->iterations);
 }
 
@@ -143,7 +145,9 @@ static xpl_status_t add_bundle(struct making *m, const struct xpl_tool_input *in
     XPL_TRY(xpl_iree_open(h->profile, false, &bundle, err));
     XPL_TRY(add_report(m, "functions", &bundle, in, err));
     XPL_TRY(add_report(m, "iterations", &bundle, in, err));
-    xpl_iree_table_fini(&m->queues); // those of another host are others
+    m->s.n_devices += m->devices.n > m->most_devices ? m->devices.n : m->most_devices;
+    xpl_iree_table_fini(&m->devices); // those of another host are others
+    m->most_devices = 0;
     m->s.n_hosts++;
     for (size_t i = 0; in->warn && i < v->n_warnings; i++)
         in->warn(in->warn_arg, h->name, xpl_str_from(v->warnings[i]));
@@ -153,12 +157,12 @@ static xpl_status_t add_bundle(struct making *m, const struct xpl_tool_input *in
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    struct making m = {.arena = &arena, .queues = {.row_size = 24, .key_size = 24}};
+    struct making m = {.arena = &arena, .devices = {.row_size = 8, .key_size = 8}};
     xpl_status_t st = XPL_OK;
     xpl_arena_init(&arena, in->limit);
     for (size_t i = 0; st == XPL_OK && i < in->n_hosts; i++)
         if (in->hosts[i].products) st = add_bundle(&m, in, &in->hosts[i], err);
-    xpl_iree_table_fini(&m.queues);
+    xpl_iree_table_fini(&m.devices);
     if (st != XPL_OK) return st;
     if (!m.s.units) m.s.units = 1; // nothing repeats: the run is the unit
     xpl_run_summary_join(&m.s);
@@ -169,7 +173,7 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_iree_bundle, NUL
 
 const struct xpl_tool xpl_tool_iree_run_summary = {
     .name = "iree_run_summary",
-    .version = 2,
+    .version = 3,
     .needs = kNeeds,
     .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,

@@ -101,6 +101,15 @@ class Shapes(unittest.TestCase):
         made = Maker().functions(b"f").submissions(0, 0, 5000).spans((5100, 7000)).memory((4000, 1, 64))
         self.assertEqual(self.times_of_session(made), (4000, 7000))
 
+    def test_devices(self):
+        """A device counts once, however many of its queues are used, or none."""
+        made = Maker(2).functions(b"m_dispatch_0_matmul").dispatches(0, 0, (1000, 2000)).dispatches(
+            0, 1, (1000, 3000)).dispatches(1, 0, (1000, 4000))
+        for _ in range(2):
+            side = json.loads(self.ask(made, "compare", None, None, "--format", "json"))["a"]
+            self.assertEqual(side["devices"], 2)
+            made.submissions(0, 0, 100, 200).submissions(0, 1, 100).submissions(1, 0, 100)
+
 
 def main():
     if len(sys.argv) < 2:
