@@ -337,7 +337,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_events = {
     .name = "events",
-    .version = 2,
+    .version = 3,
     .needs = kNeeds,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

@@ -110,6 +110,24 @@ class Shapes(unittest.TestCase):
             self.assertEqual(side["devices"], 2)
             made.submissions(0, 0, 100, 200).submissions(0, 1, 100).submissions(1, 0, 100)
 
+    def ops(self, maker):
+        table = json.loads(self.ask(maker, "analyze", "framework_op_stats", None))[0]
+        names = [c["id"] for c in table["cols"]]
+        rows = [dict(zip(names, (c["v"] for c in row["c"]))) for row in table["rows"]]
+        return {r["operation"]: (r["type"], r["total_time"]) for r in rows
+                if r["host_or_device"] == "Device" and r["operation"] != "IDLE"}
+
+    def test_names(self):
+        """Names of all scripts are ops of their own, and types what of ASCII stands there."""
+        made = Maker().functions("日_dispatch_0_größe".encode(), "本_dispatch_0_größe".encode(),
+                                 "a_dispatch_1_matmul_日本".encode(), b"a_dispatch_2_fooBar_4x4",
+                                 b"a_dispatch_3_Foo", b"a$b_dispatch_4_x")
+        made.spans(*[(1000 * i, 1000 * i + 100 * (i + 1)) for i in range(6)])
+        self.assertEqual(self.ops(made), {
+            "日/日_dispatch_0_größe": ("dispatch", 0.1), "本/本_dispatch_0_größe": ("dispatch", 0.2),
+            "a/a_dispatch_1_matmul_日本": ("matmul", 0.3), "a/a_dispatch_2_fooBar_4x4": ("foobar", 0.4),
+            "a/a_dispatch_3_Foo": ("foo", 0.5), "a_b/a_b_dispatch_4_x": ("x", 0.6)})
+
 
 def main():
     if len(sys.argv) < 2:

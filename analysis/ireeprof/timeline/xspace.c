@@ -129,9 +129,28 @@ static void split(xpl_str_t name, xpl_str_t *ret_component, xpl_str_t *ret_type)
     if (end) *ret_type = xpl_str_sub(rest, 0, end);
 }
 
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// ":TYPE", in small letters, of the words that are of ASCII up to the first one that is not:
+// readers take others for no type, and need names of ASCII where types have large letters.
+static int put_type(char *ret, xpl_str_t type) {
+    int n = 0;
+    for (ret[n++] = ':'; type.len && is_word(type.ptr[0]); type = xpl_str_sub(type, 1, SIZE_MAX)) {
+        const char c = type.ptr[0];
+        ret[n++] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+    }
+    while (type.len && n > 1 && ret[n - 1] != '_')
+        n--;
+    while (n > 1 && ret[n - 1] == '_')
+        n--;
+    return n > 1 ? n : sprintf(ret, ":dispatch");
+}
+
 // What tools on ops ask of a dispatch: op, module, and COMPONENT/FUNCTION:TYPE.
 static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
-    char full[3 * OP_MAX + sizeof "/:"]; // component and type are parts of the name
+    char full[3 * OP_MAX + sizeof "/:dispatch"]; // component and type are parts of the name
     xpl_str_t component, type;
     name = xpl_utf8_cut(name, OP_MAX);
     split(name, &component, &type);
@@ -139,11 +158,10 @@ static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
         snprintf(full, sizeof full, "%.*s%c%.*s", XPL_STR_FMT(component), '/', XPL_STR_FMT(name));
     for (int i = 0; i < n; i++) {
         const char c = full[i];
-        const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '_' || c == '/' || c == '.' || c == '-';
+        const bool word = is_word(c) || c == '/' || c == '.' || c == '-' || (uint8_t)c >= 0x80;
         if (!word) full[i] = '_';
     }
-    n += snprintf(full + n, sizeof full - (size_t)n, ":%.*s", XPL_STR_FMT(type));
+    n += put_type(full + n, type);
     // On a device's plane an hlo_op would have to be one of an HLO module that is known.
     if (!timed) put_str_stat(x, "hlo_op", name);
     if (!timed) put_str_stat(x, "hlo_module", component);
