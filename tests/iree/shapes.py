@@ -128,6 +128,16 @@ class Shapes(unittest.TestCase):
             "a/a_dispatch_1_matmul_日本": ("matmul", 0.3), "a/a_dispatch_2_fooBar_4x4": ("foobar", 0.4),
             "a/a_dispatch_3_Foo": ("foo", 0.5), "a_b/a_b_dispatch_4_x": ("x", 0.6)})
 
+    def test_nothing(self):
+        """A bundle without events is no empty profile, and its tables have no rows."""
+        for made in (Maker(), Maker().functions(b"f").dispatches(0, 0, (1000, 2000))):
+            for tool in ("framework_op_stats", "kernel_stats", "op_profile", "memory_profile", "trace_viewer"):
+                json.loads(self.ask(made, "analyze", tool, None))
+                self.assertEqual(self.err, "", tool)
+            memory = json.loads(self.ask(made, "analyze", "memory_profile", None))
+            self.assertEqual(memory["memoryProfilePerAllocator"], {})
+            self.assertEqual(self.ops(made), {})
+
 
 def main():
     if len(sys.argv) < 2:

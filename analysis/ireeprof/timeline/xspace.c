@@ -201,12 +201,15 @@ static int64_t ps_between(int64_t a, int64_t b) {
     return ps;
 }
 
-// The name of what is no op: where a colon stands, readers see the type of one behind it.
+// The name of what is no op, without colons: readers see the type of one behind it.
 static xpl_str_t plain(xpl_str_t name, char text[SHOWN]) {
+    size_t n = 0;
     name = xpl_str_sub(name, 0, SHOWN);
-    for (size_t i = 0; i < name.len; i++)
-        text[i] = name.ptr[i] == ':' ? ' ' : name.ptr[i];
-    return (xpl_str_t){text, name.len};
+    for (size_t i = 0; i < name.len; i++) {
+        const bool colon = name.ptr[i] == ':', blank = i + 1 < name.len && name.ptr[i + 1] == ' ';
+        if (!colon || !blank) text[n++] = colon ? ' ' : name.ptr[i];
+    }
+    return (xpl_str_t){text, n};
 }
 
 static void put_event(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns,
@@ -485,6 +488,14 @@ static xpl_status_t end_plane(struct xpl_iree_sink *s, uint32_t plane, struct xp
     return st;
 }
 
+// The host's plane is there also where nothing is on it: a profile without it is empty, or one
+// that lacks the host.
+static void put_bare_host(struct xpl_iree_sink *s) {
+    begin_plane(s, 0);
+    end_names(state_of(s));
+    xpl_xspace_writer_end_plane(&state_of(s)->w);
+}
+
 // One pass: everything, in the order of planes and lines.
 static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
     struct xpl_iree_xspace *const x = state_of(s);
@@ -494,6 +505,7 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
     char text[320];
     for (size_t i = 0; xpl_iree_warning(s->t->run, i, text, sizeof text); i++)
         xpl_xspace_writer_warning(&x->w, xpl_str_from(text));
+    if (!n || x->places[events[x->order[0].index].track].plane) put_bare_host(s);
     for (size_t i = 0; i < n; i++) {
         const struct xpl_iree_event *const e = &events[x->order[i].index];
         const struct place *const at = &x->places[e->track];
