@@ -101,7 +101,7 @@ static xpl_status_t check_tool(const struct analysis *a, const char *path, struc
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                      "%.120s: %s does not work with files of this kind: `xplanectl tools PATH` "
                      "lists those that do",
-                     path, a->tool->name);
+                     path, a->tool == &xpl_tool_op_stats ? "summary" : a->tool->name);
 }
 
 static void warn(void *arg, xpl_str_t host, xpl_str_t text) {

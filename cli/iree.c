@@ -150,7 +150,7 @@ static int report_source(const struct xpl_args *args, const struct xpl_iree_repo
                                   rows ? NULL : &mapping, &bundle, &err);
     int status = XPL_EXIT_FAILED; // also of INVALID_ARGUMENT: the file is wrong, not the usage
     if (st != XPL_OK)
-        (void)xpl_failed(st, err.msg);
+        (void)fprintf(stderr, "xplanectl: %s: %s\n", args->rest[2], err.msg);
     else
         status = wants_trace(args, report) ? write_trace(args, &bundle, o)
                                            : run_report(args, report, &bundle, o);

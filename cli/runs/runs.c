@@ -34,6 +34,15 @@ static bool is_bundle(const struct xpl_args *a, const char *run) {
     return is;
 }
 
+int xpl_runs_hint(const struct xpl_args *a, const char *run, int status) {
+    if (status == XPL_EXIT_FAILED && is_bundle(a, run))
+        (void)fprintf(stderr,
+                      "xplanectl: what took the time of a bundle of IREE: `xplanectl iree explain "
+                      "%s`\n",
+                      run);
+    return status;
+}
+
 // ---- its summary ----
 
 int xpl_runs_summarize(const struct xpl_args *a, const char *run, struct xpl_arena *arena,

@@ -275,7 +275,7 @@ class Capture(Case):
             (self.logdir / f"{name}.ireeprof").write_bytes(data)
             code, out, err = self.ask("iree", "summary", self.logdir / f"{name}.ireeprof")
             self.assertEqual((code, out), (1, ""))
-            self.assertIn(words, err)
+            self.assertIn(f"{name}.ireeprof: {words}", err)
         self.daemon()
         for name, words in (("text", "magic"), ("short", "for header"), ("none", "for header")):
             before = self.ask("sessions")[1]
@@ -350,6 +350,25 @@ class Compare(Case):
                 self.assertEqual(code, status, (command, err))
                 self.assertTrue(out, command)
                 self.assertEqual(err.count("bytes at the end are lost"), status == 3, (command, err))
+
+    def test_what_there_is(self):
+        """What a bundle has no answer to names the report that has one; tables without rows are left out."""
+        task = self.DATA / "task-mlp-all.ireeprof"
+        (self.logdir / "task.ireeprof").write_bytes(task.read_bytes())
+        self.daemon()
+        for command in ("summary", "findings"):
+            for run in (str(task), "task"):
+                code, out, err = self.ask(command, run)
+                self.assertEqual((code, out), (1, ""), err)
+                self.assertIn(f"`xplanectl iree explain {run}`", err)
+            code, out, err = self.ask(command, "none")
+            self.assertEqual(code, 1, err)
+            self.assertNotIn("iree", err)
+        self.assertIn(": summary does not work", self.ask("summary", task)[2])
+        code, out, err = self.ask("compare", task, task)
+        self.assertEqual(code, 0, err)
+        self.assertIn("OP PER STEP", out)
+        self.assertNotIn("TIME PER STEP", out)
 
     def test_names_at_odds(self):
         """Metadata at odds with the rest is damage, for tools of XSpaces as for reports."""
