@@ -128,6 +128,16 @@ class Shapes(unittest.TestCase):
             "a/a_dispatch_1_matmul_日本": ("matmul", 0.3), "a/a_dispatch_2_fooBar_4x4": ("foobar", 0.4),
             "a/a_dispatch_3_Foo": ("foo", 0.5), "a_b/a_b_dispatch_4_x": ("x", 0.6)})
 
+    def test_unknown(self):
+        """What is not known is null: workers without regions, what is busy within a device."""
+        host = Maker().functions(b"f").spans((1000, 2000))
+        device = Maker().functions(b"f").clock(0, (1000, 10000), (2000, 20000)).dispatches(0, 0, (1100, 1200))
+        (on_host,), (on_device,) = self.rows(host, "functions"), self.rows(device, "functions")
+        self.assertEqual((on_host["total_ns"], on_host["parallelism"]), (1000, 0.1))  # 100 ns of tiles
+        self.assertEqual((on_device["total_ns"], on_device["parallelism"]), (1000, None))
+        own, = self.rows(host, "self")
+        self.assertEqual((own["tile_count"], own["workers"], own["worker_utilization"]), (4, 0, None))
+
     def test_nothing(self):
         """A bundle without events is no empty profile, and its tables have no rows."""
         for made in (Maker(), Maker().functions(b"f").dispatches(0, 0, (1000, 2000))):

@@ -149,8 +149,11 @@ static void write_function(const struct functions *x, const struct function *f, 
     xpl_iree_durations_write(r, &f->durations, x->all, ticks ? "ticks" : "ns");
     xpl_row_u64(r, "tile_count", f->tiles);
     xpl_row_i64(r, "tile_duration_sum_ns", f->tile_ns);
-    // How many workers were busy with it on average.
-    xpl_row_fixed(r, "parallelism", f->key.host && sum > 0 ? (double)f->tile_ns / sum : 0, 3);
+    // How many workers were busy with it on average; of a device that is not known.
+    if (f->key.host && sum > 0 && f->tiles)
+        xpl_row_fixed(r, "parallelism", (double)f->tile_ns / sum, 3);
+    else
+        xpl_row_null(r, "parallelism");
     xpl_row_end(r);
 }
 

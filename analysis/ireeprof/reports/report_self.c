@@ -233,7 +233,10 @@ static void write_group(const struct report *x, const struct group *g, uint64_t 
     xpl_row_u64(r, "tile_count", g->tiles);
     xpl_row_u64(r, "tile_duration_sum_ns", g->tile_ns);
     xpl_row_u64(r, "workers", g->workers);
-    xpl_row_fixed(r, "worker_utilization", busy > 0 ? (double)g->tile_ns / busy : 0, 6);
+    if (busy > 0)
+        xpl_row_fixed(r, "worker_utilization", (double)g->tile_ns / busy, 6);
+    else // no region tells of workers, or the operation has no tiles: not known, and no 0
+        xpl_row_null(r, "worker_utilization");
     xpl_row_end(r);
 }
 
