@@ -53,10 +53,10 @@ class Maker:
             "<IQQQQII3I3IQQ", 0, i + 1, i + 1, 0, 1, NONE, 0, 4, 1, 1, 8, 1, 1, start, end))
             for i, (start, end) in enumerate(ticks)), device=device, queue=queue, stream=device << 32 | queue)
 
-    def submissions(self, device, queue, *times):
+    def submissions(self, device, queue, *times, waits=0, ready=10):
         return self.record(2, b"queue-events", b"".join(sized(struct.pack(
             "<IIIQqQQQQIIIIIIQq", EXECUTE, 0, 0, i + 1, ns, i + 1, 1, 0, device << 32 | queue, device,
-            queue, 0, 1, 0, 1, 0, ns + 10)) for i, ns in enumerate(times)))
+            queue, waits, 1, 0, 1, 0, ready and ns + ready)) for i, ns in enumerate(times)))
 
     def spans(self, *spans):
         """Of functions in turn, on the host."""
@@ -127,6 +127,13 @@ class Shapes(unittest.TestCase):
             "日/日_dispatch_0_größe": ("dispatch", 0.1), "本/本_dispatch_0_größe": ("dispatch", 0.2),
             "a/a_dispatch_1_matmul_日本": ("matmul", 0.3), "a/a_dispatch_2_fooBar_4x4": ("foobar", 0.4),
             "a/a_dispatch_3_Foo": ("foo", 0.5), "a_b/a_b_dispatch_4_x": ("x", 0.6)})
+
+    def test_ready(self):
+        """An operation is ready when it says so, else when it was submitted, if it waits for nothing."""
+        for waits, ready, found in ((1, 10, [(2, 20)]), (0, 0, [(2, 0)]), (1, 0, [])):
+            made = Maker().functions(b"f").submissions(0, 0, 100, 200, waits=waits, ready=ready)
+            self.assertEqual([(r["valid"], r["total_ns"]) for r in self.rows(made, "latency")
+                              if r["part"] == "submit_to_ready"], found)
 
     def test_unknown(self):
         """What is not known is null: workers without regions, what is busy within a device."""

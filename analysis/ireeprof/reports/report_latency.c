@@ -117,15 +117,17 @@ static bool add_event(struct latency *x, const struct xpl_iree_queue_event *e) {
     const struct submission_key id = {e->submission_id, e->stream_id, e->physical_device_ordinal,
                                       e->queue_ordinal, x->model.session};
     const struct submission *const s = xpl_iree_table_get(&x->submissions, &id);
-    // An operation that waited for nothing was ready when it was submitted.
+    // An operation that waited for nothing was ready when it was submitted.  When one was that had
+    // something to wait for is not known without its own word: it may never have been.
+    const bool is_known = e->ready_host_time_ns > 0 || e->wait_count == 0;
     const int64_t ready = e->ready_host_time_ns > 0 ? e->ready_host_time_ns : e->host_time_ns;
     bool is_new;
     struct group *const g = xpl_iree_table_put(&x->groups, &key, &is_new);
     if (!g) return false;
     if (!x->all) g->events++;
-    add_part(x, g, WAIT, e->host_time_ns, ready);
+    if (is_known) add_part(x, g, WAIT, e->host_time_ns, ready);
     if (!s) return true;
-    add_part(x, g, QUEUED, ready, s->start_ns);
+    if (is_known) add_part(x, g, QUEUED, ready, s->start_ns);
     add_part(x, g, RUN, s->start_ns, s->end_ns);
     add_part(x, g, ALL, e->host_time_ns, s->end_ns);
     return true;
