@@ -108,6 +108,13 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
         return XPL_EXIT_USAGE;
     xpl_buf_init(&buf, MAX_ROW);
     xpl_status_t st = xpl_iree_report_run(report, &run, &err);
+    // Rows that are exchanged keep what damage there is.  Of bundles that IREE's tools read,
+    // finished or not, they are equal to theirs; a trace has diagnostics of its own.
+    const bool damaged = bundle->notes.n || run.damage.n;
+    if (st == XPL_OK && damaged && strcmp(report->name, "export") == 0 && !run.options.trace) {
+        xpl_iree_report_warn(report, &run);
+        (void)xpl_iree_rows_flush(&rows); // what fails is noted in *o
+    }
     xpl_buf_fini(&buf);
     if (o->error) return xpl_failed(XPL_ABORTED, strerror(o->error));
     return st == XPL_OK ? warn(&run, args->rest[2]) : xpl_failed(st, err.msg);

@@ -351,6 +351,20 @@ class Compare(Case):
                 self.assertTrue(out, command)
                 self.assertEqual(err.count("bytes at the end are lost"), status == 3, (command, err))
 
+    def test_rows_of_damaged(self):
+        """Exported rows keep what their bundle lost."""
+        data = (self.DATA / "task-mlp-all.ireeprof").read_bytes()
+        cut, rows = self.place / "cut.ireeprof", self.place / "cut.ireeperf.jsonl"
+        cut.write_bytes(data[:-200])
+        code, out, err = self.ask("iree", "export", cut)
+        self.assertEqual(code, 3, err)
+        rows.write_text(out)
+        said = re.search("offset [0-9]+: profile record extends past file end", err)[0]
+        for command in (("iree", "summary"), ("analyze", "trace_sums")):
+            code, out, err = self.ask(*command, rows)
+            self.assertEqual(code, 3, err)
+            self.assertIn(said, err)
+
     def test_what_there_is(self):
         """What a bundle has no answer to names the report that has one; tables without rows are left out."""
         task = self.DATA / "task-mlp-all.ireeprof"
