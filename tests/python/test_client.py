@@ -281,7 +281,13 @@ def imports(place):
     for name, path in (("python_bundle", bundle), ("python_rows", rows)):
         run = place.client.add(path, session=name)
         assert [h.name for h in run.hosts] == ["task-mlp-all"], run.hosts
-        assert run.tool("iree_summary").data.startswith(summary), run.tool("iree_summary").data
+        answer = run.tool("iree_summary")
+        assert answer.data.startswith(summary), answer.data
+        types = [row["type"] for row in answer.json()]
+        assert types == ["summary", "device_summary"] + ["warning"] * (path == rows), types
+        refused(ValueError, "no tables", answer.tables)
+        assert run.tool("iree_counter", filter="none").json()[0]["matched_samples"] == 0
+        assert run.tool("iree_att").json()[1:] == []
         run.delete()
     # What is no bundle is refused as one, in IREE's words, and not taken for a profile.
     wrong = place.scratch / "wrong.ireeprof"

@@ -52,11 +52,15 @@ class Answer:
         return self.data.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The answer as what its JSON says."""
+        """The answer as what its JSON says; of reports on bundles of IREE, which are lines of JSON, the Rows."""
+        if self.content_type == "application/x-ndjson":
+            return rows.Rows(json.loads(line) for line in self.data.splitlines())
         return json.loads(self.data)
 
     def tables(self) -> List[rows.Table]:
         """The answer's tables; ValueError when it has none."""
+        if self.content_type != "application/json":
+            raise ValueError("this answer has no tables")
         return rows.tables(self.data)
 
 
