@@ -128,6 +128,15 @@ class Shapes(unittest.TestCase):
             "a/a_dispatch_1_matmul_日本": ("matmul", 0.3), "a/a_dispatch_2_fooBar_4x4": ("foobar", 0.4),
             "a/a_dispatch_3_Foo": ("foo", 0.5), "a_b/a_b_dispatch_4_x": ("x", 0.6)})
 
+    def test_names_that_begin_alike(self):
+        """However late names differ, they are of two ops; a NUL ends none."""
+        long, odd = b"m_dispatch_0_matmul_" + b"4x" * 5000, b"z_dispatch_0_conv_4\0"
+        made = Maker().functions(long + b"1", long + b"2", odd + b"1", odd + b"2")
+        made.spans(*[(1000 * i, 1000 * i + 100 * (i + 1)) for i in range(4)])
+        ops = self.ops(made)
+        self.assertEqual(sorted(ops.values()), [("conv", 0.3), ("conv", 0.4), ("matmul", 0.1), ("matmul", 0.2)])
+        self.assertLess(max(map(len, ops)), 250)
+
     def test_ready(self):
         """An operation is ready when it says so, else when it was submitted, if it waits for nothing."""
         for waits, ready, found in ((1, 10, [(2, 20)]), (0, 0, [(2, 0)]), (1, 0, [])):

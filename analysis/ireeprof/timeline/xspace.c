@@ -15,6 +15,7 @@
 #include "analysis/ireeprof/reports/usage.h"
 #include "analysis/ireeprof/timeline/impl.h"
 #include "analysis/xplane/writer.h"
+#include "base/crc32.h"
 #include "base/intern.h"
 #include "base/json.h"
 #include "base/text/utf8.h"
@@ -148,19 +149,37 @@ static int put_type(char *ret, xpl_str_t type) {
     return n > 1 ? n : sprintf(ret, ":dispatch");
 }
 
+// A part of an op's name.
+static int put_part(char *ret, xpl_str_t part) {
+    for (size_t i = 0; i < part.len; i++) {
+        const char c = part.ptr[i];
+        const bool word = is_word(c) || c == '/' || c == '.' || c == '-' || (uint8_t)c >= 0x80;
+        ret[i] = (char)(word ? c : '_');
+    }
+    return (int)part.len;
+}
+
+// A name that is too long ends with a sum of all of it: names that begin alike stay apart.
+static xpl_str_t short_name(xpl_str_t name, char text[OP_MAX + 1]) {
+    const size_t sum = sizeof "_12345678" - 1;
+    if (name.len <= OP_MAX) return name;
+    const xpl_str_t front = xpl_utf8_cut(name, OP_MAX - sum);
+    memcpy(text, front.ptr, front.len);
+    (void)snprintf(text + front.len, sum + 1, "_%08" PRIx32,
+                   xpl_crc32(0, (xpl_bytes_t){(const uint8_t *)name.ptr, name.len}));
+    return (xpl_str_t){text, front.len + sum};
+}
+
 // What tools on ops ask of a dispatch: op, module, and COMPONENT/FUNCTION:TYPE.
 static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
     char full[3 * OP_MAX + sizeof "/:dispatch"]; // component and type are parts of the name
+    char text[OP_MAX + 1];
     xpl_str_t component, type;
-    name = xpl_utf8_cut(name, OP_MAX);
+    name = short_name(name, text);
     split(name, &component, &type);
-    int n =
-        snprintf(full, sizeof full, "%.*s%c%.*s", XPL_STR_FMT(component), '/', XPL_STR_FMT(name));
-    for (int i = 0; i < n; i++) {
-        const char c = full[i];
-        const bool word = is_word(c) || c == '/' || c == '.' || c == '-' || (uint8_t)c >= 0x80;
-        if (!word) full[i] = '_';
-    }
+    int n = put_part(full, component);
+    full[n++] = '/';
+    n += put_part(full + n, name);
     n += put_type(full + n, type);
     // On a device's plane an hlo_op would have to be one of an HLO module that is known.
     if (!timed) put_str_stat(x, "hlo_op", name);
