@@ -14,6 +14,7 @@
 #include "cli/iree/capture.h"
 #include "cli/logdir.h"
 #include "cli/output.h"
+#include "cli/runs/answer.h"
 #include "cli/runs/place.h"
 
 enum {
@@ -26,14 +27,24 @@ enum {
 struct output {
     struct xpl_output out;
     int error;
+    bool any; // was written
 };
 
 static bool write_out(void *ctx, const void *p, size_t n) {
     struct output *const o = ctx;
     errno = 0;
+    o->any |= n > 0;
     if (fwrite(p, 1, n, o->out.f) == n) return true;
     o->error = errno ? errno : EIO;
     return false;
+}
+
+// A person who sees nothing asks whether something went wrong; a program counts rows.
+static void say_no_rows(const struct xpl_args *args, const char *report) {
+    const bool is_text = !args->format || strcmp(args->format, "text") == 0;
+    if (is_text && !args->quiet)
+        (void)fprintf(stderr, "xplanectl: no rows: the bundle has nothing that %s tells of\n",
+                      report);
 }
 
 static void list_reports(FILE *out) {
@@ -117,6 +128,7 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
     }
     xpl_buf_fini(&buf);
     if (o->error) return xpl_failed(XPL_ABORTED, strerror(o->error));
+    if (st == XPL_OK && !o->any) say_no_rows(args, report->name);
     return st == XPL_OK ? warn(&run, args->rest[2]) : xpl_failed(st, err.msg);
 }
 
@@ -242,7 +254,13 @@ static int report_session(const struct xpl_args *args, const struct xpl_iree_rep
     memcpy(a.rest, rest, sizeof rest); // as many as there are
     a.options = options;
     a.n_options = n;
-    return xpl_runs_tool(&a);
+    struct xpl_run_answer answer;
+    int status = xpl_run_answer(&a, tool, args->rest[2], &answer);
+    if (xpl_is_answered(status) && !xpl_write_answer(&a, answer.p, answer.n))
+        status = XPL_EXIT_FAILED;
+    if (xpl_is_answered(status) && !answer.n) say_no_rows(args, report->name);
+    xpl_run_answer_fini(&answer);
+    return status;
 }
 
 static int unknown_report(const char *name) {

@@ -384,6 +384,18 @@ class Compare(Case):
         self.assertIn("OP PER STEP", out)
         self.assertNotIn("TIME PER STEP", out)
 
+    def test_no_rows(self):
+        """A text without rows is told of; rows for programs are not."""
+        task = self.DATA / "task-mlp-all.ireeprof"
+        (self.logdir / "task.ireeprof").write_bytes(task.read_bytes())
+        self.daemon()
+        for run in (task, "task"):
+            words = "xplanectl: no rows: the bundle has nothing that att tells of\n"
+            self.assertEqual(self.ask("iree", "att", run), (0, "", words))
+            self.assertEqual(self.ask("iree", "att", run, "--format", "jsonl"), (0, "", ""))
+            self.assertEqual(self.ask("iree", "att", run, "--quiet"), (0, "", ""))
+            self.assertEqual(self.ask("iree", "usage", run)[2], "")
+
     def test_names_at_odds(self):
         """Metadata at odds with the rest is damage, for tools of XSpaces as for reports."""
         data = (self.DATA / "task-mlp-all.ireeprof").read_bytes()
