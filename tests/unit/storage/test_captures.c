@@ -21,7 +21,7 @@ static struct xpl_store *open_pg(void) {
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(database)};
     CHECK_OK(xpl_store_open(&o, &s, &err), &err);
     for (int i = 0; xpl_store_role(s) != XPL_STORE_WRITER; i++) {
-        CHECK(i < 400);
+        CHECK(i < 1200);
         pg_pause_ms(50);
     }
     CHECK(xpl_store_captures(s));

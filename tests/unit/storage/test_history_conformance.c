@@ -177,7 +177,7 @@ static void open_shared(void) {
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(database)};
     CHECK_OK(xpl_store_open(&o, &store, &err), &err);
     for (int i = 0; xpl_store_role(store) != XPL_STORE_WRITER; i++) {
-        CHECK(i < 400);
+        CHECK(i < 1200);
         pg_pause_ms(50);
     }
 }

@@ -20,7 +20,7 @@ static struct xpl_store *open_pg(void) {
     const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url(database)};
     CHECK_OK(xpl_store_open(&o, &s, &err), &err);
     for (int i = 0; xpl_store_role(s) != XPL_STORE_WRITER; i++) { // a busy machine
-        CHECK(i < 1000);
+        CHECK(i < 6000);
         pg_pause_ms(10);
     }
     CHECK(xpl_store_jobs(s));
@@ -460,7 +460,7 @@ static void test_database_away(void) {
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
     pg_start();
     for (int i = 0; xpl_store_role(s) != XPL_STORE_WRITER; i++) {
-        CHECK(i < 800);
+        CHECK(i < 6000);
         pg_pause_ms(10);
     }
     CHECK_EQ(conclude(s, &jobs[0]), XPL_OK); // nobody took it meanwhile

@@ -99,7 +99,7 @@ static void test_dropped_tables(void) {
     pg_sql(database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
     CHECK(!get_n(s, 1, 100));
     for (int i = 0; put_n(s, 1, 100, NULL) != XPL_OK; i++) {
-        CHECK(i < 800);
+        CHECK(i < 6000);
         pg_pause_ms(10);
     }
     CHECK(get_n(s, 1, 100));
@@ -525,7 +525,7 @@ static void expect_use_of_one(struct xpl_store *s) {
 
 static void expect_lookups(struct xpl_store *s) {
     for (int i = 0; !get_n(s, 1, 100); i++) {
-        CHECK(i < 800);
+        CHECK(i < 6000);
         pg_pause_ms(10);
     }
 }

@@ -368,7 +368,7 @@ static void take_over(struct xpl_store *w, struct xpl_store *r) {
     CHECK(!get_n(w, 2, 5000));
     xpl_store_close(w);
     for (int i = 0; put_n(r, 2, 5000, NULL) != XPL_OK; i++) {
-        CHECK(i < 500);
+        CHECK(i < 6000);
         pause_ms(10);
     }
 }
@@ -508,7 +508,7 @@ static void test_damage(void) {
         for (uint64_t i = 0; i < 40; i++)
             (void)get_n(s, i, i * 997); // right or not at all
         for (int i = 0; put_n(s, 100, 40000, NULL) != XPL_OK; i++) {
-            CHECK(i < 200);
+            CHECK(i < 6000);
             pause_ms(10);
         }
         CHECK(get_n(s, 100, 40000));
