@@ -520,23 +520,41 @@ def custom_call(p, name):
     return i
 
 
-@kind
-def fusion(p, name):
-    c = p.m.computations.add()           # a copy of it stands before its caller
-    c.name, c.id = f"fused.{name}", len(p.m.computations) + 100
+def inside(p, name, opcode="negate", thread="", **fields):
+    """The id of a computation of one parameter and one instruction; a copy of it stands before the entry, its caller."""
+    c = p.m.computations.add()
+    c.name, c.id, c.execution_thread = name, len(p.m.computations) + 100, thread
     a = p.add(c, f"{name}.a", "parameter", pair(p), parameter_number=0)
-    x = p.add(c, f"{name}.x", "negate", pair(p), [a])
+    x = p.add(c, f"{name}.x", opcode, pair(p), [a], **fields)
     p.decorate(x, [a])
     p.finish(c, x)
-    fused = Hlo().hlo_module.computations.add()
-    fused.CopyFrom(c)
+    made = Hlo().hlo_module.computations.add()
+    made.CopyFrom(c)
     del p.m.computations[-1]
     entry = Hlo().hlo_module.computations.add()
     entry.CopyFrom(p.e)
-    p.m.computations[-1].CopyFrom(fused)
+    p.m.computations[-1].CopyFrom(made)
     p.m.computations.add().CopyFrom(entry)
     p.e = p.m.computations[-1]
-    return p.add(p.e, name, "fusion", pair(p), [p.p], fusion_kind=p.r.choice(["kLoop", "kInput", "kOutput", "kCustom"]), called_computation_ids=[fused.id])
+    return made.id
+
+
+@kind
+def fusion(p, name):
+    made = inside(p, f"fused.{name}")
+    return p.add(p.e, name, "fusion", pair(p), [p.p], fusion_kind=p.r.choice(["kLoop", "kInput", "kOutput", "kCustom"]), called_computation_ids=[made])
+
+
+@kind
+def asynchronous(p, name):
+    thread = p.r.choice(["main", "side"])
+    opcode, fields = p.r.choice([("copy", {}), ("custom-call", {"custom_call_target": "t"}), ("tanh", {})])
+    made = inside(p, f"async.{name}", opcode, thread, **fields)
+    shape = p.tuple_of([p.tuple_of([pair(p)]), pair(p), p.shape(S32)])
+    at = p.add(p.e, name + ".start", "async-start", shape, [p.p], called_computation_ids=[made], async_execution_thread=thread)
+    for n in range(p.r.choice([0, 0, 1, 2])):
+        at = p.add(p.e, f"{name}.update.{n}", "async-update", shape, [at])
+    return p.add(p.e, name, "async-done", pair(p), [at])
 
 
 @kind
