@@ -136,6 +136,10 @@ class Shapes(unittest.TestCase):
         ops = self.ops(made)
         self.assertEqual(sorted(ops.values()), [("conv", 0.3), ("conv", 0.4), ("matmul", 0.1), ("matmul", 0.2)])
         self.assertLess(max(map(len, ops)), 250)
+        words = [b"m_dispatch_0_" + b"add_" * 5000 + bytes([c]) for c in b"abcdefgh"]
+        made = Maker().functions(*words).spans(*[(1000 * i, 1000 * i + 100 * (i + 1)) for i in range(8)])
+        ops = self.ops(made)
+        self.assertEqual((len(ops), len({kind for kind, _ in ops.values()})), (8, 1), ops)  # of one type
 
     def test_ready(self):
         """An operation is ready when it says so, else when it was submitted, if it waits for nothing."""

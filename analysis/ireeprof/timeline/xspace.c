@@ -159,13 +159,14 @@ static int put_part(char *ret, xpl_str_t part) {
     return (int)part.len;
 }
 
-// A name that is too long ends with a sum of all of it: names that begin alike stay apart.
+// A name that is too long ends with a sum of all of it: names that begin alike stay apart.  The sum
+// begins with a digit, as shapes do: it is no part of the type.
 static xpl_str_t short_name(xpl_str_t name, char text[OP_MAX + 1]) {
-    const size_t sum = sizeof "_12345678" - 1;
+    const size_t sum = sizeof "_1234567890" - 1;
     if (name.len <= OP_MAX) return name;
     const xpl_str_t front = xpl_utf8_cut(name, OP_MAX - sum);
     memcpy(text, front.ptr, front.len);
-    (void)snprintf(text + front.len, sum + 1, "_%08" PRIx32,
+    (void)snprintf(text + front.len, sum + 1, "_%010" PRIu32,
                    xpl_crc32(0, (xpl_bytes_t){(const uint8_t *)name.ptr, name.len}));
     return (xpl_str_t){text, front.len + sum};
 }
