@@ -42,8 +42,11 @@ static bool write_out(void *ctx, const void *p, size_t n) {
 // A person who sees nothing asks whether something went wrong; a program counts rows.
 static void say_no_rows(const struct xpl_args *args, const char *report) {
     const bool is_text = !args->format || strcmp(args->format, "text") == 0;
+    const bool chosen = args->filter || args->id;
     if (is_text && !args->quiet)
-        (void)fprintf(stderr, "xplanectl: no rows: the bundle has nothing that %s tells of\n",
+        (void)fprintf(stderr,
+                      chosen ? "xplanectl: no rows: nothing that %s tells of matches\n"
+                             : "xplanectl: no rows: the bundle has nothing that %s tells of\n",
                       report);
 }
 

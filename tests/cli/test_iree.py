@@ -395,6 +395,9 @@ class Compare(Case):
             self.assertEqual(self.ask("iree", "att", run, "--format", "jsonl"), (0, "", ""))
             self.assertEqual(self.ask("iree", "att", run, "--quiet"), (0, "", ""))
             self.assertEqual(self.ask("iree", "usage", run)[2], "")
+            for report, option, value in (("functions", "--filter", "none"), ("att", "--id", "7")):
+                words = f"xplanectl: no rows: nothing that {report} tells of matches\n"
+                self.assertEqual(self.ask("iree", report, run, option, value), (0, "", words))
 
     def test_names_at_odds(self):
         """Metadata at odds with the rest is damage, for tools of XSpaces as for reports."""
