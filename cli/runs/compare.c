@@ -207,13 +207,22 @@ static int compare_here(const struct xpl_args *args, const struct operand o[2], 
     return *ret ? status : XPL_EXIT_FAILED;
 }
 
-// Of bundles that are not whole the answer is one in part.
-static int compared(xpl_client *c, const struct operand o[2], bool warned) {
-    bool has = false;
-    for (size_t side = 0; warned && side < 2; side++)
-        for (size_t i = 0; i < o[side].n && !has; i++)
-            has = xpl_run_has_bundles(c, o[side].runs[i]);
-    return has ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
+// Whether a warning is about that run: the daemon begins each with the session.
+static bool is_warned(const xpl_answer *answer, const char *run) {
+    const size_t n = strlen(run);
+    const char *text;
+    for (size_t i = 0; (text = xpl_answer_warning(answer, i)); i++)
+        if (strncmp(text, run, n) == 0 && text[n] == ':') return true;
+    return false;
+}
+
+// Of bundles that are not whole the answer is one in part; a host of XSpaces may be left out.
+static int compared(xpl_client *c, const struct operand o[2], const xpl_answer *answer) {
+    bool partly = false;
+    for (size_t side = 0; side < 2; side++)
+        for (size_t i = 0; i < o[side].n && !partly; i++)
+            partly = is_warned(answer, o[side].runs[i]) && xpl_run_has_bundles(c, o[side].runs[i]);
+    return partly ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
 static int compare_there(const struct xpl_args *args, const struct operand o[2], json_t **ret) {
@@ -231,7 +240,7 @@ static int compare_there(const struct xpl_args *args, const struct operand o[2],
         const void *const p = xpl_answer_data(answer, &n);
         xpl_remote_warn(answer);
         *ret = xpl_document_read(p, n);
-        if (*ret) status = compared(c, o, xpl_answer_warning(answer, 0) != NULL);
+        if (*ret) status = compared(c, o, answer);
     } else {
         status = xpl_remote_failed(&r);
     }

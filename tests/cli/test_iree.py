@@ -399,6 +399,23 @@ class Compare(Case):
                 words = f"xplanectl: no rows: nothing that {report} tells of matches\n"
                 self.assertEqual(self.ask("iree", report, run, option, value), (0, "", words))
 
+    def test_mixed(self):
+        """What is left out of a session of XSpaces is no damage of the bundle that it is compared with."""
+        folder = self.logdir / "plugins" / "profile" / "xspace"
+        folder.mkdir(parents=True)
+        self.assertEqual(self.ask("iree", "export", self.DATA / "task-mlp-all.ireeprof", "--format", "xspace",
+                                  "-o", folder / "good.xplane.pb")[0], 0)
+        (folder / "bad.xplane.pb").write_bytes(b"\x0a\xff\xff\xff")
+        data = (self.DATA / "task-mlp-all.ireeprof").read_bytes()
+        (self.logdir / "whole.ireeprof").write_bytes(data)
+        (self.logdir / "cut.ireeprof").write_bytes(data[:-200])
+        self.daemon()
+        for run, status in (("whole", 0), ("cut", 3)):
+            for a, b in ((run, "xspace"), ("xspace", run), (self.logdir / f"{run}.ireeprof", folder)):
+                code, out, err = self.ask("compare", a, b)
+                self.assertEqual(code, status, err)
+                self.assertIn("corrupt profile", err)
+
     def test_names_at_odds(self):
         """Metadata at odds with the rest is damage, for tools of XSpaces as for reports."""
         data = (self.DATA / "task-mlp-all.ireeprof").read_bytes()
