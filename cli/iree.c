@@ -124,8 +124,8 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
     xpl_status_t st = xpl_iree_report_run(report, &run, &err);
     // Rows that are exchanged keep what damage there is.  Of bundles that IREE's tools read,
     // finished or not, they are equal to theirs; a trace has diagnostics of its own.
-    const bool damaged = bundle->notes.n || run.damage.n;
-    if (st == XPL_OK && damaged && strcmp(report->name, "export") == 0 && !run.options.trace) {
+    if (st == XPL_OK && strcmp(report->name, "export") == 0 && !run.options.trace &&
+        xpl_iree_is_damaged(&run)) {
         xpl_iree_report_warn(report, &run);
         (void)xpl_iree_rows_flush(&rows); // what fails is noted in *o
     }

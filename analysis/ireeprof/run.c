@@ -220,10 +220,14 @@ bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_
     return form_warning(run->bundle, &i, ret, size);
 }
 
-bool xpl_iree_is_partial(const struct xpl_iree_run *run) {
-    bool damaged = run->bundle->notes.n || run->damage.n || run->bundle->never_finished;
-    damaged |= run->bundle->unfinished_behind;
+bool xpl_iree_is_damaged(const struct xpl_iree_run *run) {
+    bool damaged = run->bundle->notes.n || run->damage.n;
     for (size_t k = XPL_IREE_FIRST_DAMAGE; k < XPL_IREE_N_MISSING; k++)
         damaged |= run->missing[k] != 0;
     return damaged;
+}
+
+bool xpl_iree_is_partial(const struct xpl_iree_run *run) {
+    return xpl_iree_is_damaged(run) || run->bundle->never_finished ||
+           run->bundle->unfinished_behind;
 }

@@ -60,7 +60,9 @@ struct xpl_iree_run {
 
 // A sentence for each thing that the report had to do without, i from 0; false when there is none.
 bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_t size);
-// Whether the bundle is damaged or was never finished, as far as the report saw.
+// Whether the bundle is damaged, as far as the report saw.
+bool xpl_iree_is_damaged(const struct xpl_iree_run *run);
+// Whether it is damaged or was never finished.
 bool xpl_iree_is_partial(const struct xpl_iree_run *run);
 
 // Whether what is still to come is not needed: asked also where one record means much work.

@@ -429,6 +429,9 @@ class Compare(Case):
             code, out, err = self.ask(*command)
             self.assertEqual(code, 3, (command, err))
             self.assertIn("1 executable function references missing executable metadata", err)
+        rows = self.ask("iree", "export", self.place / "odd.ireeprof")[1]
+        self.assertIn("references missing executable metadata", rows.splitlines()[-1])
+        self.assertEqual(self.ask("iree", "export", "odd")[1], rows)
 
     def test_memory_profile(self):
         """XProf's timeline of memory has the peaks of the report usage."""
