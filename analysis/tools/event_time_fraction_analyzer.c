@@ -147,7 +147,7 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_devices, NULL};
 
 const struct xpl_tool xpl_tool_event_time_fraction_analyzer = {
     .name = "event_time_fraction_analyzer",
-    .version = 4,
+    .version = 5,
     .needs = kNeeds,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
