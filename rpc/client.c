@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "rpc/impl.h"
@@ -186,7 +187,7 @@ xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
                          "the token has characters other than printable ASCII");
     struct xpl_rpc_channel *const ch = xpl_sys_alloc(sizeof *ch);
     if (!ch) XPL_RETURN_OOM(err, "channel");
-    *ch = (struct xpl_rpc_channel){0};
+    *ch = (struct xpl_rpc_channel){.is_unix = strncmp(opt->target, "unix", 4) == 0};
     if (!copy_token(ch, opt->token)) {
         xpl_sys_free(ch);
         XPL_RETURN_OOM(err, "channel");
@@ -300,6 +301,57 @@ static grpc_byte_buffer *make_request(xpl_bytes_t bytes) {
     return bb;
 }
 
+// ---- connecting ----
+
+// The channel's state, after its attempt to connect where that takes no longer than so.
+static grpc_connectivity_state settled_state(struct xpl_rpc_channel *ch) {
+    grpc_connectivity_state state = grpc_channel_check_connectivity_state(ch->channel, 1);
+    if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_TRANSIENT_FAILURE) return state;
+    grpc_completion_queue *const cq = grpc_completion_queue_create_for_pluck(NULL);
+    const gpr_timespec until =
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(100, GPR_TIMESPAN));
+    bool changed = true;
+    while (changed && (state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING)) {
+        grpc_channel_watch_connectivity_state(ch->channel, state, until, cq, ch);
+        changed =
+            grpc_completion_queue_pluck(cq, ch, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL).success;
+        state = grpc_channel_check_connectivity_state(ch->channel, 1);
+    }
+    grpc_completion_queue_shutdown(cq);
+    grpc_completion_queue_destroy(cq);
+    return state;
+}
+
+// Whether the channel's failure is of an errno that no TCP connection has.  A call on such a
+// channel ends with the cause, and nothing is sent.
+static bool is_errno_lost(struct xpl_rpc_channel *ch) {
+    const struct xpl_rpc_call_options brief = {.timeout_ms = 1000};
+    struct client_call c;
+    grpc_op ops[2] = {{.op = GRPC_OP_SEND_INITIAL_METADATA}};
+    call_begin(&c, ch, "/", &brief);
+    put_status(&c, &ops[1]);
+    if (call_start(&c, ops, 2)) call_wait(&c);
+    const xpl_str_t text = {(const char *)GRPC_SLICE_START_PTR(c.text), GRPC_SLICE_LENGTH(c.text)};
+    const bool is = c.code == GRPC_STATUS_UNAVAILABLE &&
+                    xpl_str_starts(text, XPL_STR("failed to connect")) &&
+                    xpl_str_has(text, XPL_STR("No such file or directory"));
+    call_end(&c);
+    return is;
+}
+
+// gRPC 1.51 reads the errno of connect() after it has allocated memory (tcp_client_posix.cc): a TCP
+// connection that is being made may then count as one that failed.  Tries again, for a second at
+// most, so that the call does not fail; all other failures are the call's.
+static void connect_first(struct xpl_rpc_channel *ch, const struct xpl_rpc_call_options *opt) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+    if (ch->is_unix || (opt && opt->wait_for_ready)) return;
+    for (int i = 0; i < 50 && settled_state(ch) == GRPC_CHANNEL_TRANSIENT_FAILURE; i++) {
+        if (!is_errno_lost(ch)) return;
+        grpc_channel_reset_connect_backoff(ch->channel);
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 // ---- replies ----
 
 void xpl_rpc_reply_fini(struct xpl_rpc_reply *r) {
@@ -366,6 +418,7 @@ xpl_status_t xpl_rpc_unary(struct xpl_rpc_channel *ch, const char *path, xpl_byt
     grpc_metadata auth = {.value = grpc_empty_slice()};
     grpc_byte_buffer *const bb = make_request(request);
     xpl_rpc_reply_fini(ret);
+    connect_first(ch, opt);
     call_begin(&c, ch, path, opt);
     size_t n = put_request(&c, ops, bb, &auth, ch, opt);
     ops[n].op = GRPC_OP_RECV_MESSAGE;
@@ -412,6 +465,7 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));
     grpc_byte_buffer *const bb = make_request(request);
+    connect_first(ch, opt);
     call_begin(&st->c, ch, path, opt);
     const size_t n = put_request(&st->c, ops, bb, &auth, ch, opt);
     const bool started = call_start(&st->c, ops, n);
@@ -430,6 +484,7 @@ xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
     grpc_op ops[4] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));
+    connect_first(ch, opt);
     call_begin(&st->c, ch, path, opt);
     (void)put_request(&st->c, ops, NULL, &auth, ch, opt);
     // The server's metadata arrives with its first message: receive_metadata waits for it.

@@ -65,6 +65,7 @@ static inline void xpl_rpc_tag_acquire(struct xpl_rpc_tag *tag) {
 struct xpl_rpc_channel {
     grpc_channel *channel;
     char *bearer; // "Bearer TOKEN", NULL without
+    bool is_unix; // the target is a Unix socket
 };
 // The status of a call as ours, with the server's message.
 xpl_status_t xpl_rpc_status_of(grpc_status_code code, grpc_slice message, struct xpl_error *err);
