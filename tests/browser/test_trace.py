@@ -570,7 +570,7 @@ def real_hosts(tab):
     total = tab.page.inner_text(".status")
     tab.page.select_option("#host-choice", "host-2.cluster.local")
     wait_until("the other host", lambda: names() and all("host-2" in n for n in names()))
-    assert tab.page.inner_text(".status") != total
+    wait_until("its events are counted", lambda: tab.page.inner_text(".status") != total)
 
 
 def real_damage(tab):
