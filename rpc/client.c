@@ -187,7 +187,7 @@ xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
                          "the token has characters other than printable ASCII");
     struct xpl_rpc_channel *const ch = xpl_sys_alloc(sizeof *ch);
     if (!ch) XPL_RETURN_OOM(err, "channel");
-    *ch = (struct xpl_rpc_channel){.is_unix = strncmp(opt->target, "unix", 4) == 0};
+    *ch = (struct xpl_rpc_channel){.is_unix = strncmp(opt->target, "unix:", 5) == 0};
     if (!copy_token(ch, opt->token)) {
         xpl_sys_free(ch);
         XPL_RETURN_OOM(err, "channel");
@@ -220,6 +220,12 @@ void xpl_rpc_channel_close(struct xpl_rpc_channel *ch) {
 
 // ---- one call ----
 
+// In so many ms, but no later than `until`.
+static gpr_timespec soon(int ms, gpr_timespec until) {
+    return gpr_time_min(
+        until, gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(ms, GPR_TIMESPAN)));
+}
+
 static gpr_timespec deadline_of(const struct xpl_rpc_call_options *opt) {
     if (!opt || opt->timeout_ms <= 0) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
     return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
@@ -227,7 +233,7 @@ static gpr_timespec deadline_of(const struct xpl_rpc_call_options *opt) {
 }
 
 static void call_begin(struct client_call *c, struct xpl_rpc_channel *ch, const char *path,
-                       const struct xpl_rpc_call_options *opt) {
+                       const struct xpl_rpc_call_options *opt, gpr_timespec until) {
     *c = (struct client_call){.cq = grpc_completion_queue_create_for_pluck(NULL),
                               .cancel = opt ? opt->cancel : NULL};
     grpc_metadata_array_init(&c->initial);
@@ -235,7 +241,7 @@ static void call_begin(struct client_call *c, struct xpl_rpc_channel *ch, const 
     c->text = grpc_empty_slice();
     const grpc_slice method = grpc_slice_from_copied_string(path);
     c->call = grpc_channel_create_call(ch->channel, NULL, GRPC_PROPAGATE_DEFAULTS, c->cq, method,
-                                       NULL, deadline_of(opt), NULL);
+                                       NULL, until, NULL);
     grpc_slice_unref(method);
     cancel_attach(c);
 }
@@ -303,13 +309,11 @@ static grpc_byte_buffer *make_request(xpl_bytes_t bytes) {
 
 // ---- connecting ----
 
-// The channel's state, after its attempt to connect where that takes no longer than so.
-static grpc_connectivity_state settled_state(struct xpl_rpc_channel *ch) {
+// The channel's state, after its attempt to connect where that ends before `until`.
+static grpc_connectivity_state stable_state(struct xpl_rpc_channel *ch, gpr_timespec until) {
     grpc_connectivity_state state = grpc_channel_check_connectivity_state(ch->channel, 1);
     if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_TRANSIENT_FAILURE) return state;
     grpc_completion_queue *const cq = grpc_completion_queue_create_for_pluck(NULL);
-    const gpr_timespec until =
-        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(100, GPR_TIMESPAN));
     bool changed = true;
     while (changed && (state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING)) {
         grpc_channel_watch_connectivity_state(ch->channel, state, until, cq, ch);
@@ -324,11 +328,10 @@ static grpc_connectivity_state settled_state(struct xpl_rpc_channel *ch) {
 
 // Whether the channel's failure is of an errno that no TCP connection has.  A call on such a
 // channel ends with the cause, and nothing is sent.
-static bool is_errno_lost(struct xpl_rpc_channel *ch) {
-    const struct xpl_rpc_call_options brief = {.timeout_ms = 1000};
+static bool is_errno_lost(struct xpl_rpc_channel *ch, gpr_timespec until) {
     struct client_call c;
     grpc_op ops[2] = {{.op = GRPC_OP_SEND_INITIAL_METADATA}};
-    call_begin(&c, ch, "/", &brief);
+    call_begin(&c, ch, "/", NULL, until);
     put_status(&c, &ops[1]);
     if (call_start(&c, ops, 2)) call_wait(&c);
     const xpl_str_t text = {(const char *)GRPC_SLICE_START_PTR(c.text), GRPC_SLICE_LENGTH(c.text)};
@@ -339,14 +342,27 @@ static bool is_errno_lost(struct xpl_rpc_channel *ch) {
     return is;
 }
 
+static bool is_cancelled(const struct xpl_rpc_call_options *opt) {
+    if (!opt || !opt->cancel) return false;
+    pthread_mutex_lock(&opt->cancel->mu);
+    const bool fired = opt->cancel->fired;
+    pthread_mutex_unlock(&opt->cancel->mu);
+    return fired;
+}
+
 // gRPC 1.51 reads the errno of connect() after it has allocated memory (tcp_client_posix.cc): a TCP
 // connection that is being made may then count as one that failed.  Tries again, for a second at
-// most, so that the call does not fail; all other failures are the call's.
-static void connect_first(struct xpl_rpc_channel *ch, const struct xpl_rpc_call_options *opt) {
+// most, so that the call does not fail; all other failures are the call's, and so is its end.
+static void connect_first(struct xpl_rpc_channel *ch, const struct xpl_rpc_call_options *opt,
+                          gpr_timespec until) {
     const struct timespec pause = {.tv_nsec = 20000000};
-    if (ch->is_unix || (opt && opt->wait_for_ready)) return;
-    for (int i = 0; i < 50 && settled_state(ch) == GRPC_CHANNEL_TRANSIENT_FAILURE; i++) {
-        if (!is_errno_lost(ch)) return;
+    if (ch->is_unix || (opt && opt->wait_for_ready) ||
+        grpc_channel_check_connectivity_state(ch->channel, 1) == GRPC_CHANNEL_READY)
+        return;
+    const gpr_timespec end = soon(1000, until);
+    while (!is_cancelled(opt) &&
+           stable_state(ch, soon(100, end)) == GRPC_CHANNEL_TRANSIENT_FAILURE &&
+           gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), end) < 0 && is_errno_lost(ch, end)) {
         grpc_channel_reset_connect_backoff(ch->channel);
         (void)nanosleep(&pause, NULL);
     }
@@ -414,12 +430,13 @@ xpl_status_t xpl_rpc_unary(struct xpl_rpc_channel *ch, const char *path, xpl_byt
     struct client_call c;
     if (opt && opt->size != sizeof *opt)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "call: options of another version");
+    const gpr_timespec until = deadline_of(opt);
     grpc_op ops[6] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     grpc_byte_buffer *const bb = make_request(request);
     xpl_rpc_reply_fini(ret);
-    connect_first(ch, opt);
-    call_begin(&c, ch, path, opt);
+    connect_first(ch, opt, until);
+    call_begin(&c, ch, path, opt, until);
     size_t n = put_request(&c, ops, bb, &auth, ch, opt);
     ops[n].op = GRPC_OP_RECV_MESSAGE;
     ops[n++].data.recv_message.recv_message = &c.message;
@@ -460,13 +477,14 @@ static xpl_status_t not_started(struct xpl_rpc_stream *st, const char *path,
 xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err) {
+    const gpr_timespec until = deadline_of(opt);
     struct xpl_rpc_stream *st = NULL;
     grpc_op ops[4] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));
     grpc_byte_buffer *const bb = make_request(request);
-    connect_first(ch, opt);
-    call_begin(&st->c, ch, path, opt);
+    connect_first(ch, opt, until);
+    call_begin(&st->c, ch, path, opt, until);
     const size_t n = put_request(&st->c, ops, bb, &auth, ch, opt);
     const bool started = call_start(&st->c, ops, n);
     grpc_byte_buffer_destroy(bb);
@@ -480,12 +498,13 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
 xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err) {
+    const gpr_timespec until = deadline_of(opt);
     struct xpl_rpc_stream *st = NULL;
     grpc_op ops[4] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));
-    connect_first(ch, opt);
-    call_begin(&st->c, ch, path, opt);
+    connect_first(ch, opt, until);
+    call_begin(&st->c, ch, path, opt, until);
     (void)put_request(&st->c, ops, NULL, &auth, ch, opt);
     // The server's metadata arrives with its first message: receive_metadata waits for it.
     const bool started = call_start(&st->c, ops, 1);

@@ -287,6 +287,20 @@ static void test_lost_errno(void) {
     atomic_store(&n_lost, INT_MAX);
     CHECK_STATUS(call(ch, "/t.T/Echo", "hello", &r, &err), XPL_UNAVAILABLE, &err);
     CHECK(strstr(err.msg, "No such file or directory"));
+    // The call's time is the connection's, too, and so is its end.
+    const struct xpl_rpc_call_options brief = {.size = sizeof brief, .timeout_ms = 50};
+    atomic_store(&n_lost, INT_MAX);
+    CHECK(xpl_rpc_unary(ch, "/t.T/Echo", text_bytes("x"), &brief, &r, &err) != XPL_OK);
+    CHECK(atomic_load(&n_lost) > INT_MAX - 20);
+    struct xpl_rpc_cancel *const cancel = xpl_rpc_cancel_new();
+    const struct xpl_rpc_call_options over = {.size = sizeof over, .cancel = cancel};
+    xpl_rpc_cancel_fire(cancel);
+    atomic_store(&n_lost, INT_MAX);
+    err = (struct xpl_error){0};
+    CHECK_STATUS(xpl_rpc_unary(ch, "/t.T/Echo", text_bytes("x"), &over, &r, &err), XPL_CANCELLED,
+                 &err);
+    CHECK(atomic_load(&n_lost) > INT_MAX - 20);
+    xpl_rpc_cancel_free(cancel);
     atomic_store(&n_lost, 0);
     xpl_rpc_channel_close(ch);
     const struct xpl_rpc_channel_options nobody = {.size = sizeof nobody,
