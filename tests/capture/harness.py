@@ -8,7 +8,6 @@ import importlib
 import json
 import os
 import pathlib
-import random
 import shutil
 import signal
 import socket
@@ -23,7 +22,8 @@ import grpc
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "parity"))
+sys.path[:0] = [str(ROOT / "tests" / "parity"), str(ROOT / "tests")]
+from ports import free_port  # noqa: E402
 PATIENCE_S = 90  # for what takes a second; a busy machine may need more
 
 
@@ -72,36 +72,6 @@ def wait_until(what, test, seconds=PATIENCE_S):
             return value
         time.sleep(0.05)
     raise AssertionError(f"never happened: {what}")
-
-
-# ---- ports ----
-
-def is_free(port):
-    with contextlib.ExitStack() as ends:
-        for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::")):
-            with contextlib.suppress(socket.error):
-                s = ends.enter_context(socket.socket(family))
-                if s.connect_ex(("127.0.0.1" if family == socket.AF_INET else "::1", port)) == 0:
-                    return False
-        try:
-            s = ends.enter_context(socket.socket())
-            s.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-given = set()
-
-
-def free_port():
-    """Below the range that the kernel takes ports of connections from, so that nobody else gets it before the program that it
-    is for; no port twice, for gRPC servers share one without a word."""
-    while True:
-        port = random.randrange(18000, 32000)
-        if port not in given and is_free(port):
-            given.add(port)
-            return port
 
 
 # ---- programs ----

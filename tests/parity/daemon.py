@@ -2,15 +2,15 @@
 """A daemon of ours for a test, over the profiles of tests/data, and xplanectl to ask it."""
 import contextlib
 import pathlib
-import random
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from ports import free_port  # noqa: E402, F401
 PATIENCE_S = 90
 ANY_SIZE = [("grpc.max_receive_message_length", -1)]  # a Python channel takes 4 MiB unless told; traces are larger
 
@@ -28,22 +28,6 @@ class Daemon:
             command += ["--option", f"{key}={value}"]
         done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S)
         return done.stdout if done.returncode == 0 else None
-
-
-given = set()
-
-
-def free_port():
-    """For a server of others, which wants a number.  Below the range that the kernel takes ports of connections and of our
-    daemons from, so that nobody else gets it before that server; no port twice."""
-    while True:
-        port = random.randrange(18000, 32000)
-        if port in given:
-            continue
-        given.add(port)
-        with contextlib.suppress(OSError), socket.socket() as s:
-            s.bind(("127.0.0.1", port))
-            return port
 
 
 @contextlib.contextmanager
