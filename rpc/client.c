@@ -221,15 +221,14 @@ void xpl_rpc_channel_close(struct xpl_rpc_channel *ch) {
 // ---- one call ----
 
 // In so many ms, but no later than `until`.
-static gpr_timespec soon(int ms, gpr_timespec until) {
+static gpr_timespec soon(int64_t ms, gpr_timespec until) {
     return gpr_time_min(
         until, gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(ms, GPR_TIMESPAN)));
 }
 
 static gpr_timespec deadline_of(const struct xpl_rpc_call_options *opt) {
-    if (!opt || opt->timeout_ms <= 0) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                        gpr_time_from_millis(opt->timeout_ms, GPR_TIMESPAN));
+    const gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    return opt && opt->timeout_ms > 0 ? soon(opt->timeout_ms, never) : never;
 }
 
 static void call_begin(struct client_call *c, struct xpl_rpc_channel *ch, const char *path,
