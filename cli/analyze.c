@@ -106,8 +106,7 @@ static xpl_status_t check_tool(const struct analysis *a, const char *path, struc
 
 static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
     ((struct analysis *)arg)->warned = true;
-    xpl_progress_hide();
-    (void)fprintf(stderr, "xplanectl: warning: %.*s: %.*s\n", XPL_STR_FMT(host), XPL_STR_FMT(text));
+    xpl_warn_of_host(host, text);
 }
 
 // Opens a host and adds it to those that answer, when it was named.

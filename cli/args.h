@@ -117,6 +117,8 @@ int xpl_both_answered(int first, int second);
 // Whether a status comes with an answer, be it of what a damaged file still has.
 bool xpl_is_answered(int status);
 
+// Says on stderr what the answer does without because of a host.
+void xpl_warn_of_host(xpl_str_t host, xpl_str_t text);
 // Says on stderr what a file lost of which an XSpace was made (struct xpl_profile, partial): where
 // and why, as a daemon does.
 struct xpl_exec;

@@ -10,9 +10,9 @@
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 
-static void say(xpl_str_t host, const char *text) {
+void xpl_warn_of_host(xpl_str_t host, xpl_str_t text) {
     xpl_progress_hide();
-    (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(host), text);
+    (void)fprintf(stderr, "xplanectl: warning: %.*s: %.*s\n", XPL_STR_FMT(host), XPL_STR_FMT(text));
 }
 
 void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct xpl_exec *exec) {
@@ -27,10 +27,12 @@ void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct
         if (p->make(&in, &made, &err) == XPL_OK) {
             const struct xpl_iree_bundle_value *const v = made;
             for (n = 0; n < v->n_warnings; n++)
-                say(host, v->warnings[n]);
+                xpl_warn_of_host(host, xpl_str_from(v->warnings[n]));
             p->free(made);
         }
         xpl_profile_close(&bundle);
     }
-    if (!n) say(host, "the file is damaged: the answer is of what can be read of it");
+    if (!n)
+        xpl_warn_of_host(host,
+                         XPL_STR("the file is damaged: the answer is of what can be read of it"));
 }
