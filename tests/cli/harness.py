@@ -31,8 +31,9 @@ def wait_until(what, test, seconds=PATIENCE_S):
 
 
 def environment(**more):
+    """Without this machine's settings, and without a daemon that may listen at the default address."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("XPLANED_")}
-    return {**kept, "XPLANED_CONFIG": "/dev/null", **more}
+    return {**kept, "XPLANED_CONFIG": "/dev/null", "XPLANED_SERVER": "unix:/nonexistent/xplaned", **more}
 
 
 class Daemon:
