@@ -6,7 +6,7 @@ usage: check_commits.py [ROOT] [--since COMMIT]
 
 A subject has at most 72 characters; an empty line and a body follow, whose lines have at most 100
 columns (what has no blank may be longer).  Merges and commits until COMMIT are excepted.  Where git
-does not know it (an archive, a shallow clone) nothing is checked.
+does not know it (an archive, a shallow clone) nothing is checked: exit status 77, skipped.
 """
 import argparse
 import os
@@ -39,11 +39,10 @@ def problems(message):
 
 
 def check(root, since):
-    if not os.path.exists(os.path.join(root, ".git")):
-        return []
-    if git(root, "merge-base", "--is-ancestor", since, "HEAD").returncode != 0:
-        print(f"check_commits: git does not know {since[:12]} as an ancestor: nothing is checked")
-        return []
+    """What is wrong with the messages since a commit; None when git does not know it."""
+    if not os.path.exists(os.path.join(root, ".git")) or \
+            git(root, "merge-base", "--is-ancestor", since, "HEAD").returncode != 0:
+        return None
     listed = git(root, "log", "--no-merges", "-z", "--format=%h%n%B", f"{since}..HEAD").stdout
     bad = []
     for commit in listed.split("\0"):
@@ -59,6 +58,9 @@ def main():
     parser.add_argument("--since", default=SINCE, metavar="COMMIT", help="the last one that is not checked")
     args = parser.parse_args()
     bad = check(args.root, args.since)
+    if bad is None:
+        print(f"check_commits: git does not know {args.since[:12]} as an ancestor: nothing is checked")
+        sys.exit(77)
     for message in bad:
         print(f"check_commits: {message}", file=sys.stderr)
     sys.exit(1 if bad else 0)

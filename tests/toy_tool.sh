@@ -49,8 +49,8 @@ CCACHE_BASEDIR=$(pwd) CCACHE_NOHASHDIR=1 CC=${CC:-$(command -v ccache || true) g
 export CCACHE_BASEDIR CCACHE_NOHASHDIR CC
 meson setup build/gcc --buildtype=plain -Dwerror=true -Dfaults=true >setup.log 2>&1 ||
     { tail -20 setup.log >&2; fail "meson"; }
-ninja -C build/gcc cli/xplanectl server/xplaned docs/xplanectl.1 tests/unit/unit_tool \
-    tests/unit/unit_options tests/unit/unit_option_effects tests/unit/unit_products >build.log 2>&1 ||
+ninja -C build/gcc cli/xplanectl server/xplaned docs/xplanectl.1 tests/unit/unit_tools \
+    tests/unit/unit_products >build.log 2>&1 ||
     { grep -A5 -E 'error|FAILED' build.log >&2; fail "the build"; }
 git -c init.defaultBranch=main init -q . # the page's commands run in a clone
 block commands >../commands.sh
@@ -73,9 +73,10 @@ fi
 python3 tests/check_structure.py || fail "the structure"
 tests/check_layers.sh || fail "the layers"
 python3 tests/check_spdx.py || fail "the licences"
-for test in tool options option_effects products; do
-    "build/gcc/tests/unit/unit_$test" || fail "the test $test"
+for test in tool options option_effects; do
+    build/gcc/tests/unit/unit_tools "$test" || fail "the test $test"
 done
+build/gcc/tests/unit/unit_products products || fail "the test products"
 python3 - "$xplanectl" <<'PY' || fail "a daemon's lists"
 import json
 import re

@@ -29,7 +29,7 @@ static inline void remove_dir(void) {
 }
 
 static inline const char *in_dir(const char *file) {
-    static char buf[4][128];
+    static char buf[4][192];
     static int turn;
     char *p = buf[turn++ & 3];
     (void)snprintf(p, sizeof buf[0], "%s/%s", store_dir, file);

@@ -274,12 +274,13 @@ static void test_chained(void) {
 }
 
 // With the default action before us, a foreign fault and a sent signal still end the process.
+// `self` is the name of this test among those of its program.
 static void test_default(const char *self) {
     for (int how = 0; how < 2; how++) {
         const pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {
-            execl(self, self, how ? "fault" : "kill", (char *)NULL);
+            execl("/proc/self/exe", self, self, how ? "fault" : "kill", (char *)NULL);
             _exit(99);
         }
         int status = 0;
