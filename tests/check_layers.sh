@@ -2,8 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fails when a file includes a layer that it must not know (see ARCHITECTURE.md).
 # Usage: tests/check_layers.sh [ROOT]
+#        tests/check_layers.sh --users FOLDER...   prints the folders that may include files of the FOLDERs
 here=$(cd "$(dirname "$0")" && pwd)
-cd "${1:-$here/..}" || exit 2
+users=
+if [ "${1:-}" = --users ]; then
+    shift
+    users=$*
+    cd "$here/.." || exit 2
+else
+    cd "${1:-$here/..}" || exit 2
+fi
 bad=0
 # includes DIR: the lines of files in DIR that include something of ours.
 includes() {
@@ -13,6 +21,10 @@ includes() {
 allow() {
     dir=$1
     shift
+    if [ -n "$users" ]; then
+        for layer in "$@"; do may_include="$may_include $dir:$layer"; done
+        return
+    fi
     pattern="$dir/"
     for layer in "$@"; do pattern="$pattern|$layer"; done
     if includes "$dir" | grep -vE "\"($pattern)"; then
@@ -22,6 +34,7 @@ allow() {
 }
 # deny DIR LAYER...: files in DIR include none of these.
 deny() {
+    [ -z "$users" ] || return
     dir=$1
     shift
     pattern=
@@ -31,6 +44,7 @@ deny() {
         bad=1
     fi
 }
+may_include=
 allow base
 
 xplane='analysis/xplane/ analysis/wire/ base/'
@@ -84,6 +98,30 @@ deny server/capture_jobs server/http/ server/web/
 deny server/grpc server/http/ server/web/
 allow client base/ rpc/ capture/ proto/
 allow cli base/ analysis/ storage/ sql/ rpc/ proto/ client/ capture/
+
+if [ -n "$users" ]; then
+    # Until nothing is added: a folder uses what contains its layer, or what its layer contains.
+    # shellcheck disable=SC2086
+    printf '%s\n' $may_include | awk -F : -v changed="$users" '
+        function inside(a, b) { return index(a "/", b "/") == 1 }
+        { dir[NR] = $1; layer[NR] = $2; sub(/\/$/, "", layer[NR]) }
+        END {
+            n = split(changed, list, " ")
+            do {
+                added = 0
+                for (i = 1; i <= NR; i++) {
+                    for (k = 1; k <= n && !(dir[i] in seen); k++) {
+                        if (inside(list[k], layer[i]) || inside(layer[i], list[k])) {
+                            seen[dir[i]] = added = 1
+                            list[++n] = dir[i]
+                            print dir[i]
+                        }
+                    }
+                }
+            } while (added)
+        }'
+    exit
+fi
 
 # What analysis/ must not touch: sockets, SQL, logging, threads of its own.
 if grep -rnE '(#include <(sys/socket|netinet|sqlite3|uv|grpc)|pthread_create)' analysis --include='*.[ch]'; then

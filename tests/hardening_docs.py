@@ -26,7 +26,7 @@ def is_run(name, text, source):
     part = PART.fullmatch(text) if name.endswith(".sh") else None
     if part:
         word = part[1].replace("_", "[-_]")
-        return count > 0 and re.search(rf"=\([^)\n]*(?<![\w-]){word}(?![\w-])", source) is not None
+        return count > 0 and re.search(rf"=\([^)]*(?<![\w-]){word}(?![\w-])", source) is not None
     return count > 0
 
 

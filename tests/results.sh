@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What tests/run.sh and tests/slow.sh share: build directories below $build, and results.  Sourced.
+# Build directories below $build, and results of tests/run.sh and tests/slow.sh. Sourced.
 build=${XPL_BUILD:-$PWD/build}
 mkdir -p "$build"
 results=$build/$(basename "$0" .sh)-results.txt # one "passed|failed|skipped NAME" a line
 : >"$results"
-times=()
+times=$build/$(basename "$0" .sh)-times.txt # one "STAGE SECONDS" a line
+: >"$times"
 
 note() { printf '\n==> %s\n' "$*"; }
 result() { echo "$1 $2" >>"$results"; [ "$1" = failed ] && echo "FAILED: $2"; return 0; }
@@ -14,6 +15,17 @@ check() {
     local name=$1
     shift
     if "$@"; then result passed "$name"; else result failed "$name"; fi
+}
+# check_or_skip NAME COMMAND...: like check; status 77 means that the command, which says why, had nothing to check.
+check_or_skip() {
+    local name=$1 status=0
+    shift
+    "$@" || status=$?
+    case $status in
+        0) result passed "$name" ;;
+        77) result skipped "$name" ;;
+        *) result failed "$name" ;;
+    esac
 }
 # check_apart NAME COMMAND...: like check, for commands beside each other: the output comes in one
 # piece, with the seconds it took.
@@ -56,11 +68,6 @@ compile() {
         return 1
     fi
 }
-configure_release() {
-    CC=gcc configure release -Dbuildtype=release -Db_lto=true --prefix=/usr
-}
-# What is installed: tests themselves are built with LTO by the benchmarks alone, as that takes longer
-# than all the rest.
 installed_targets() {
     meson introspect --targets "$build/release" | python3 -c '
 import json, os, sys
@@ -69,61 +76,57 @@ for t in json.load(sys.stdin):
         print(*(os.path.relpath(f, sys.argv[1]) for f in t["filename"]), sep="\n")
 ' "$build/release"
 }
-configure_fuzz() {
-    CC="ccache clang" configure fuzz -Db_sanitize=address -Db_lundef=false \
-        -Dc_args=-fsanitize=fuzzer-no-link -Dfuzz_link_args=-fsanitize=fuzzer
-}
-# fuzz SECONDS: all targets, so long in all.
-fuzz() {
-    configure_fuzz && compile fuzz fuzz fuzz_targets || { result failed "fuzz: configure or build"; return; }
-    tests/fuzz/run.sh "$build/fuzz" "$1" | tee "$build/fuzz.log"
-    collect "$build/fuzz.log" fuzz 's/^(passed|failed) fuzz: /&/p'
-}
-# analyzers [--deep]: over the sources of the build gcc.
-analyzers() {
-    tests/analyze.py "$build/gcc" "$@" | tee "$build/analyzers.log"
-    collect "$build/analyzers.log" analyzers 's/^(passed|failed) analyzers: /&/p'
-}
-# hostile DIR [--short]: tests/hostile on the daemon of that build.
-hostile() {
-    tests/hostile/run.py --build "$@" | tee "$build/hostile.log"
-    sed -nE 's/^(passed|failed|skipped) +(.*)  \[.*/\1 hostile: \2/p' "$build/hostile.log" >>"$results"
-    tail -1 "$build/hostile.log" | grep -q ' passed, .* failed, .* skipped$' || result failed "hostile: the run ended early"
-}
-# packages PART...: what users install, of tests/packages.sh.
-packages() {
-    local log=$build/packages.log
-    deploy/setup-debian.sh package >"$log" 2>&1 || { tail -20 "$log"; result failed "packages: set-up"; return; }
-    timeout 3600 tests/packages.sh "$build/packages" "$@" | tee "$log"
-    collect "$log" packages 's/^(passed|failed|skipped) packages: /&/p'
-}
-# run_all PREFIX NAME...: calls PREFIX_NAME for each, and measures it.  The parts of A+B go beside each
-# other: their outputs follow when all have ended.
+# run_all STAGE...: runs and times each. The parts of A+B run at the same time; their output follows when both have
+# ended.
 run_all() {
-    local prefix=$1 name part began
-    shift
+    local name part began
     for name in "$@"; do
         note "$name"
         began=$SECONDS
         if [ "${name#*+}" = "$name" ]; then
-            "${prefix}_$name" || result failed "$name"
+            run_stage "$name"
         else
             for part in ${name//+/ }; do
-                { "${prefix}_$part" || result failed "$part"; } >"$build/beside.$part" 2>&1 </dev/null &
+                run_stage "$part" >"$build/beside.$part" 2>&1 </dev/null &
             done
             wait
             for part in ${name//+/ }; do cat "$build/beside.$part"; done
         fi
-        times+=("$(in_minutes "$name" $((SECONDS - began)))")
     done
 }
-in_minutes() { printf '%-16s %3d min %02d s' "$1" $(($2 / 60)) $(($2 % 60)); }
-# finish: times, what failed, and the line with the counts; its status is the script's.
+run_stage() {
+    local began=$SECONDS
+    "stage_$1" || result failed "$1"
+    echo "$1 $((SECONDS - began))" >>"$times"
+}
+# enforce_budgets: a result for each stage: that it took at most 1.5 times its budget.
+enforce_budgets() {
+    local stage seconds budget
+    while read -r stage seconds; do
+        budget=$(budget_of "$stage")
+        check "budget: $stage took $seconds s of $budget s" [ $((2 * seconds)) -le $((3 * budget)) ]
+    done <"$times"
+}
+# budget_of STAGE: the second of "SHORT/LONG" when $whole is set.
+budget_of() { sed -nE "s,^$1 ([0-9]+)(/([0-9]+))?( .*|$),\1 \3,p" tests/stages.txt | awk -v whole="${whole:-}" '{ print $(whole && NF > 1 ? 2 : 1) }'; }
+# print_times: the table of stages, seconds, tests and budgets.
+print_times() {
+    local stage seconds
+    printf '| stage | seconds | budget | passed | failed | skipped |\n| --- | ---: | ---: | ---: | ---: | ---: |\n'
+    while read -r stage seconds; do
+        printf '| %s | %d | %s | %d | %d | %d |\n' "$stage" "$seconds" "$(budget_of "$stage")" \
+            "$(count passed "$stage: ")" "$(count failed "$stage")" "$(count skipped "$stage: ")"
+    done <"$times"
+    printf '| together | %d | | %d | %d | %d |\n' $SECONDS "$(count passed)" "$(count failed)" "$(count skipped)"
+}
+# count OUTCOME [NAME]: the results whose names begin with NAME.
+count() { grep -c "^$1 ${2:-}" "$results"; }
+# finish: the table, what failed, and the line with the counts; its status is the script's.
 finish() {
     local passed failed skipped
     note "times"
-    printf '%s\n' "${times[@]}" "$(in_minutes total $SECONDS)"
-    passed=$(grep -c ^passed "$results") failed=$(grep -c ^failed "$results") skipped=$(grep -c ^skipped "$results")
+    print_times
+    passed=$(count passed) failed=$(count failed) skipped=$(count skipped)
     if [ "$skipped" -gt 0 ]; then
         note "skipped"
         grep ^skipped "$results"

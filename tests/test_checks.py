@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+import changed_stages
 import check_commits
 import check_spdx
 import check_structure
@@ -456,10 +457,44 @@ class Commits(Planted):
         self.git("merge", "-q", "--no-edit", "topic")
         self.assertEqual(self.found(lambda tree: check_commits.check(tree.root, since)), [])
         self.commit("no body")
-        self.assertEqual(self.found(lambda tree: check_commits.check(tree.root, "0" * 40)), [])
+        self.assertIsNone(self.found(lambda tree: check_commits.check(tree.root, "0" * 40)))
 
     def test_no_history(self):
-        self.assertEqual(check_commits.check(self.root, "HEAD"), [])
+        self.assertIsNone(check_commits.check(self.root, "HEAD"))
+        script = [sys.executable, os.path.join(HERE, "check_commits.py"), self.root]
+        self.assertEqual(subprocess.run(script, check=False, capture_output=True).returncode, 77)
+
+
+class Stages(unittest.TestCase):
+    """Which stages a change needs, by the real tables."""
+
+    def chosen(self, *files):
+        stages = ["static", "gcc", "asan", "tsan", "smoke", "browser", "hostile"]
+        users = lambda folders: subprocess.run(  # noqa: E731
+            [os.path.join(HERE, "check_layers.sh"), "--users", *folders], check=True, capture_output=True, text=True).stdout.split()
+        return changed_stages.choose(files, stages, changed_stages.covered(), users)
+
+    def test_documents_need_static_checks(self):
+        self.assertEqual(self.chosen("README.md", "docs/api.md"), ["static"])
+
+    def test_a_layer_needs_the_stages_of_its_users(self):
+        self.assertEqual(self.chosen("base/arena.c"), ["static", "gcc", "asan", "tsan", "smoke", "browser", "hostile"])
+        self.assertEqual(self.chosen("client/tools.c"), ["static", "gcc", "asan", "smoke", "hostile"])
+
+    def test_tests_need_their_own_stage(self):
+        self.assertEqual(self.chosen("tests/hostile/test_http.py"), ["static", "hostile"])
+        self.assertEqual(self.chosen("tests/unit/base/test_arena.c"), ["static", "gcc", "asan", "tsan"])
+
+    def test_the_build_needs_all(self):
+        self.assertEqual(len(self.chosen("meson.build")), 7)
+
+    def test_every_stage_has_a_budget_and_code(self):
+        with open(os.path.join(HERE, "stages.sh"), encoding="utf-8") as f:
+            code = f.read()
+        rows = set(changed_stages.covered())
+        self.assertEqual(rows, set(re.findall(r"^stage_(\w+)\(\)", code, re.M)))
+        lists = re.findall(r"^(?:every_change|release)=\(([^)]*)\)", code, re.M)
+        self.assertEqual(rows, {part for text in lists for part in re.split(r"[\s+]+", text)})
 
 
 class Layers(Planted):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Browser tests.  Usage: run.py BUILD [NAME...]
 
-BUILD is a build directory of xplaned; NAMEs choose tests (parts of their names).  With XPL_BROWSER_URL the
+BUILD is a build directory of xplaned; NAMEs choose tests (parts of their names), --smoke those of SMOKE.  With XPL_BROWSER_URL the
 tests use a server that runs already (on the profiles of tests/data) instead of starting one.
 Screenshots go to $XPL_BUILD/browser (default build/browser); --images also writes those of the README to
 docs/images.  The last line is "N passed, N failed, N skipped".
@@ -21,12 +21,19 @@ import test_trace
 import test_words
 from harness import ROOT, Daemon, Prefix, Results, Skip, Tab, environment_path, find_chromium
 
+# One of each kind of page, for every change.
+SMOKE = (
+    "pages: sessions_list", "pages: overview_verdict", "pages: ops_table", "pages: kernels_page", "pages: compare_page",
+    "pages: bundles_have_pages", "pages: memory_page", "pages: hostile_names", "history: regression", "access: soon",
+    "trace: select_shows_details", "tools: flows",
+)
+
 
 def main():
     args = [a for a in sys.argv[1:] if not a.startswith("--")]
     if not args:
         sys.exit(__doc__)
-    build, chosen = args[0], args[1:]
+    build, chosen = args[0], SMOKE if "--smoke" in sys.argv else args[1:]
     shots = environment_path() / "browser"
     shots.mkdir(parents=True, exist_ok=True)
     results = Results()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on real daemons, and what must still hold.  Usage: run.py --build DIR [--short] [--list] [NAME...]
+"""Attacks on real daemons, and what must still hold.  Usage: run.py --build DIR [--quick | --short] [--list] [NAME...]
 
-DIR is a build directory with server/xplaned and cli/xplanectl.  NAMEs choose tests (parts of "file: test").  Without
---short the whole suite runs, which takes hours; README.md has the parameters.  The last line is
+DIR is a build directory with server/xplaned and cli/xplanectl.  NAMEs choose tests (parts of "file: test").  --short is
+the short form of each test; --quick leaves out those that are marked `slow` (over 3 s) as well.  Without them the whole
+suite runs, which takes hours; README.md has the parameters.  The last line is
 "N passed, N failed, N skipped".
 """
 
@@ -72,7 +73,8 @@ def run_one(test, build, short):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", required=True)
-    parser.add_argument("--short", action="store_true", help="the form of CI: 3 minutes")
+    parser.add_argument("--short", action="store_true", help="3 minutes")
+    parser.add_argument("--quick", action="store_true", help="the form of every change: 1 minute")
     parser.add_argument("--list", action="store_true", help="print the tests' names")
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()
@@ -81,11 +83,13 @@ def main():
     for name, test in collect():
         if arguments.names and not any(n in name for n in arguments.names):
             continue
+        if arguments.quick and getattr(test, "slow", False):
+            continue
         if arguments.list:
             print(name)
             continue
         began = time.monotonic()
-        outcome, text = run_one(test, arguments.build, arguments.short)
+        outcome, text = run_one(test, arguments.build, arguments.short or arguments.quick)
         counts[outcome] += 1
         print(f"{outcome:7} {name}  [{time.monotonic() - began:.1f} s]{'  ' + text if text else ''}", flush=True)
     if arguments.list:

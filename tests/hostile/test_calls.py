@@ -141,12 +141,18 @@ def test_floods_of_calls(run):
     d.answers()
 
 
+test_floods_of_calls.slow = True
+
+
 def test_floods_of_calls_with_a_token(run):
     """Calls that are refused cost as little."""
     token = run.dir / "token"
     token.write_text("secret\n")
     d = run.start(f"--token-file={token}", logdir=run.logdir("jax_matmul_nopy"))
     check_floods(d, ("unknown method", "well-formed", "wrong trailers"), plain, run.parameter("FLOOD_SECONDS", 3, 12))
+
+
+test_floods_of_calls_with_a_token.slow = True
 
 
 def test_floods_of_calls_over_tls(run):
@@ -220,3 +226,6 @@ def test_good_clients(run):
             if got[0] == DATA_FRAME:
                 h.send(WINDOW_UPDATE, 0, 0, struct.pack(">I", max(1, len(got[3]))))
     check("closed: " not in d.log(), d.log()[-500:])
+
+
+test_good_clients.slow = True

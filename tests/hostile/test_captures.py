@@ -123,5 +123,9 @@ def test_captures_side_by_side(run):
         wait_for(lambda: receiving() == 0, 60, "captures that are given up end")
 
 
+test_captures_side_by_side.slow = True
+
+
+test_kills_of_captures.slow = True
 test_kills_of_captures.limit = 150
 test_kills_of_captures.whole_limit = 3600

@@ -90,6 +90,9 @@ def test_clients_that_do_not_read(run):
     wait_for(lambda: d.fds() <= fds - 90, 10, "closed connections are closed here, too")
 
 
+test_clients_that_do_not_read.slow = True
+
+
 def test_deaf_streams(run):
     """The same over gRPC, with windows that never open."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy", "tf_keras_tensorboard"))
@@ -308,6 +311,9 @@ def test_gzip_bombs(run):
 # ---- many ----
 
 
+test_gzip_bombs.slow = True
+
+
 def test_cold_requests(run):
     """3,000 different requests that were never asked, from 48 clients: each is answered or told to come back, and
     the next one is answered."""
@@ -345,6 +351,7 @@ def test_cold_requests(run):
     equal(d.get(answer_url(sessions[0], "overview_page")).status, 200, "the next request")
 
 
+test_cold_requests.slow = True
 test_cold_requests.limit = 180
 
 

@@ -375,6 +375,9 @@ def test_half_open_calls_come_and_go(run):
     equal(refused, 0, "callers with the token that were refused")
 
 
+test_half_open_calls_come_and_go.slow = True
+
+
 def test_answers_that_nobody_reads(run):
     """10,000 calls of clients with a window of 0 do not keep the others out."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy"))
@@ -385,7 +388,12 @@ def test_answers_that_nobody_reads(run):
     d.answers()
 
 
+test_answers_that_nobody_reads.slow = True
+
+
+test_floods.slow = True
 test_floods.limit = 200
+test_half_open_streams.slow = True
 test_half_open_streams.limit = 200
 
 
@@ -516,6 +524,7 @@ def test_https_certificate_is_renewed(run):
         wait_for(lambda: d.fds() <= fds, 10, "nothing is left of the one before")
 
 
+test_https_certificate_is_renewed.slow = True
 test_https_certificate_is_renewed.limit = 120
 
 

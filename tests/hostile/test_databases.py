@@ -50,6 +50,7 @@ def test_flipped_headers(run):
         shutil.rmtree(state)
 
 
+test_flipped_headers.slow = True
 test_flipped_headers.whole_limit = 1800
 
 

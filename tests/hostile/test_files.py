@@ -75,6 +75,7 @@ def test_state_that_is_damaged(run):
         equal(d.stop(), 0, f"exit status after {done}")
 
 
+test_state_that_is_damaged.slow = True
 test_state_that_is_damaged.limit = 300
 test_state_that_is_damaged.whole_limit = 7200
 
@@ -173,6 +174,7 @@ def test_profiles_rewritten_while_read(run):
         wait_for(lambda t=tool: (lambda g: (g.status, g.body) == expected[t][0])(d.get(answer_url("changing", t))), 10, f"{tool} is right at the end")
 
 
+test_profiles_rewritten_while_read.slow = True
 test_profiles_rewritten_while_read.whole_limit = 900
 
 

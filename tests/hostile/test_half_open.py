@@ -123,14 +123,23 @@ def test_half_open_small(run):
     attack(run, 60, 100, 65000)
 
 
+test_half_open_small.slow = True
+
+
 def test_half_open_large(run):
     """Messages that lack their last bytes: gRPC gives them the windows for it."""
     attack(run, 100, 20, MOST - 100)
 
 
+test_half_open_large.slow = True
+
+
 def test_half_open_many(run):
     """So many that gRPC finds those that the guard has ended only after it has read all others."""
     attack(run, 400, 20, MOST - 100)
+
+
+test_half_open_many.slow = True
 
 
 @contextlib.contextmanager
@@ -160,6 +169,9 @@ def test_half_open_silent(run):
         wait_for(lambda: any(a.closed for a in attackers), 30, "those that were silent are closed")
 
 
+test_half_open_silent.slow = True
+
+
 def test_half_open_silent_many(run):
     """As before, and so many more with a window's bytes that all have more than may ever be there: uploads go through once those are ended."""
     d = run.start("--memory-total=4GiB", "--answer-cache=64MiB", logdir=run.logdir("jax_matmul_nopy"))
@@ -175,3 +187,6 @@ def test_half_open_silent_many(run):
         finally:
             for h in small:
                 h.close()
+
+
+test_half_open_silent_many.slow = True

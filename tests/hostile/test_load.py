@@ -116,6 +116,7 @@ def test_memory_of_captures(run):
 
 test_memory_of_captures.whole_only = True
 test_memory_of_captures.whole_limit = 300
+test_memory_of_large_profiles.slow = True
 test_memory_of_large_profiles.limit = 240
 test_memory_of_large_profiles.whole_limit = 900
 
@@ -331,5 +332,7 @@ def test_mixed_load(run):
         equal((got.status, got.body), answer, f"{tool} of {session} afterwards")
 
 
+test_rest_keeps_what_is_in_use.slow = True
 test_rest_keeps_what_is_in_use.whole_limit = 300
+test_mixed_load.slow = True
 test_mixed_load.whole_limit = 9000

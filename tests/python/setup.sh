@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Python client's wheel and installs it twice, with the newest packages and with the oldest
 # that it allows: python-venv and python-oldest-venv below $XPL_BUILD (default build/).
+# Usage: tests/python/setup.sh [newest], which leaves out the second.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
@@ -12,7 +13,10 @@ rm -rf "$build/python-wheel"
 "${PYTHON:-python3}" -m venv "$build/python-build-venv"
 "$build/python-build-venv/bin/python" -m pip --quiet --disable-pip-version-check wheel --no-deps \
     -w "$build/python-wheel" "$root/client/python"
-for kind in "" -oldest; do
+kinds="newest oldest"
+[ $# -eq 0 ] || kinds=$1
+for kind in $kinds; do
+    case $kind in newest) kind= ;; *) kind=-$kind ;; esac
     venv=$build/python$kind-venv
     wanted=$here/requirements$kind.txt
     if ! cmp -s "$wanted" "$venv/.xplaned-requirements"; then
