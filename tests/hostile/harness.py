@@ -236,7 +236,7 @@ class Daemon:
         """Names of sessions, as GET /api/v1/sessions has them."""
         return [s["name"] for s in self.get("/api/v1/sessions").json()["sessions"]]
 
-    def answers(self, seconds=10):
+    def answers(self, seconds=PATIENCE):
         """Checks that somebody else is served: HTTP and gRPC answer within `seconds`."""
         began = time.monotonic()
         equal(self.get("/api/v1/tools", timeout=seconds).status, 200, "HTTP during the attack")

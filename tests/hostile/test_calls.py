@@ -185,7 +185,7 @@ def test_floods_that_come_again(run):
     before, took, makes = d.rss_anon(), [], list(CALLS.values())
     d.peak = 0
     floods, n = [], 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or n <= 6:  # until one was closed and came again
         for _ in range(6 - len(floods)):
             floods.append(Flood(plain(d), makes[n % len(makes)], False))
             n += 1
@@ -195,7 +195,6 @@ def test_floods_that_come_again(run):
             floods.remove(f)
     for f in floods:
         f.end()
-    check(n > 6, f"{n} connections")
     more = (d.peak - before) // MIB
     check(more < 200, f"{more} MiB of {n} connections")
     check(median(took) < 1, f"health took {took} s")
