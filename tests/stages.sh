@@ -76,7 +76,7 @@ run_and_collect() {
     local stage=$1 seconds=$2 log=$build/$1.log
     shift 2
     timeout "$seconds" "$@" | tee "$log"
-    sed -nE "s/  \[[0-9.]+ s\].*//; s/^(passed|failed|skipped) +/\1 $stage: /p" "$log" >>"$results"
+    sed -nE "s/(  \[|: )[0-9.]+ s\]?.*//; s/^(passed|failed|skipped) +/\1 $stage: /p" "$log" >>"$results"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "$stage: the run ended early"
 }
 # needs_xprof STAGE: a release build, and the real XProf.
@@ -141,7 +141,7 @@ stage_smoke() {
     check "smoke: environments" make_environments
     run_and_collect smoke 300 "$parity_venv/bin/python" tests/capture/run.py "$build/gcc" "$capture_venv/bin/python" \
         "daemon: one_host" "daemon: equal_in_xprof"
-    run_and_collect smoke 300 "$build/python-venv/bin/python" tests/python/run.py "$build/gcc" test_
+    run_and_collect smoke 300 "$build/python-venv/bin/python" tests/python/run.py "$build/gcc"
     run_and_collect smoke 300 "$browser_venv/bin/python" tests/browser/run.py "$build/gcc" --smoke
     check "smoke: 20 random profiles against XProf" env XPL_COUNT=20 tests/parity/ci_differential.sh \
         "$parity_venv/bin/python" "$build/gcc"

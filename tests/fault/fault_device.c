@@ -5,6 +5,7 @@
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"
 #include "tests/data_file.h"
+#include "tests/fault/answers/each.h"
 #include "tests/unit/opstats/device_profiles.h"
 
 static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena,
@@ -18,38 +19,19 @@ static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena
     return xpl_opstats_encode(s, out, err);
 }
 
-static xpl_status_t run(const struct xpl_buf *space, size_t *ret_len) {
+static xpl_status_t run(const void *input, struct xpl_buf *out) {
     struct xpl_arena arena;
-    struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_arena_init(&arena, 1 << 26);
-    xpl_buf_init(&out, 1 << 24);
-    const xpl_status_t st = convert(space, &arena, &out, &err);
+    xpl_buf_init(out, 1 << 24);
+    const xpl_status_t st = convert(input, &arena, out, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    *ret_len = out.n;
-    xpl_buf_fini(&out);
     xpl_arena_fini(&arena);
     return st;
 }
 
 static void fail_each(struct xpl_buf space) {
-    size_t expected, got;
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    const int64_t live = xpl_fault_live();
-    CHECK_OK(run(&space, &expected), NULL);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 0);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK_STATUS(run(&space, &got), XPL_RESOURCE_EXHAUSTED, NULL);
-        CHECK_EQ(xpl_fault_live(), live);
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(&space, &got), NULL);
-    CHECK_EQ(got, expected);
+    fault_each(&(struct fault_scenario){run, &space, .least = 1});
     xpl_buf_fini(&space);
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/grouping/groups.h"
 #include "base/arena.h"
 #include "base/exec.h"
+#include "tests/fault/answers/each.h"
 #include "tests/xspace_maker.h"
 
 enum { US = 1000000 };
@@ -138,45 +139,33 @@ static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups 
     return XPL_OK;
 }
 
-static xpl_status_t run(const struct xpl_buf *bytes, uint64_t *ret) {
+static xpl_status_t run(const void *input, struct xpl_buf *out) {
+    const struct xpl_buf *const bytes = input;
     struct xpl_exec exec = xpl_exec_serial();
     exec.width = 3; // work is cut up as for so many threads
     struct xpl_error err = {0};
     struct xpl_arena a;
     struct xpl_xspace *xs = NULL;
     struct xpl_groups *g = NULL;
+    uint64_t sum = 0;
     xpl_arena_init(&a, 1 << 24);
-    *ret = 0;
+    xpl_buf_init(out, sizeof sum);
     xpl_status_t st = xpl_xspace_open((xpl_bytes_t){bytes->p, bytes->n}, &a, &exec, &xs, &err);
     CHECK_EQ(st == XPL_OK, xs != NULL);
     if (st == XPL_OK) st = xpl_groups_build(xs, &a, &exec, &g, &err);
     CHECK_EQ(st == XPL_OK, g != NULL);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    if (st == XPL_OK) st = digest(xs, g, &err, ret);
+    if (st == XPL_OK) st = digest(xs, g, &err, &sum);
     xpl_arena_fini(&a);
-    return st;
+    xpl_buf_put(out, &sum, sizeof sum);
+    return st == XPL_OK && out->failed ? XPL_RESOURCE_EXHAUSTED : st;
 }
 
 static void fail_each(void (*device)(struct xpl_buf *)) {
     struct xpl_buf space = mk_open();
-    uint64_t expected, got;
     host_plane(&space);
     device(&space);
-    const int64_t live = xpl_fault_live();
-    xpl_fault_reset();
-    CHECK_OK(run(&space, &expected), NULL);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 10);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK_STATUS(run(&space, &got), XPL_RESOURCE_EXHAUSTED, NULL);
-        CHECK_EQ(xpl_fault_live(), live);
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(&space, &got), NULL);
-    CHECK_EQ(got, expected);
+    fault_each(&(struct fault_scenario){run, &space, .least = 10});
     xpl_buf_fini(&space);
 }
 
