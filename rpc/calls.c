@@ -219,10 +219,6 @@ void xpl_rpc_async_call_connect(struct xpl_rpc_async_call *c) {
     start_watch(c);
 }
 
-void xpl_rpc_async_call_stop_connecting(struct xpl_rpc_async_call *c) {
-    c->connecting = false;
-}
-
 xpl_status_t xpl_rpc_async_call_call(struct xpl_rpc_async_call *c, const char *path,
                                      xpl_bytes_t request, struct xpl_error *err) {
     const grpc_slice method = grpc_slice_from_copied_string(path);
@@ -271,10 +267,6 @@ uint64_t xpl_rpc_async_call_announced(const struct xpl_rpc_async_call *c) {
     const uint64_t length = peer ? xpl_rpc_announced_by(peer) : XPL_RPC_ANNOUNCED_UNKNOWN;
     gpr_free(peer);
     return length;
-}
-
-void xpl_rpc_async_call_cancel(struct xpl_rpc_async_call *c) {
-    if (c->call && !c->ended) grpc_call_cancel(c->call, NULL);
 }
 
 // ---- the answer ----

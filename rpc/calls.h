@@ -41,8 +41,6 @@ enum xpl_rpc_async_call_event {
 
 // Tries to connect; CONNECTED or UNREACHABLE comes once, or nothing while the server is silent.
 void xpl_rpc_async_call_connect(struct xpl_rpc_async_call *c);
-// Stops waiting for connect's event.
-void xpl_rpc_async_call_stop_connecting(struct xpl_rpc_async_call *c);
 // Sends the request (copied).  ANSWERING comes at most once, and DONE always, unless the call is
 // freed before.  Once per object.
 xpl_status_t xpl_rpc_async_call_call(struct xpl_rpc_async_call *c, const char *path,
@@ -52,8 +50,6 @@ void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *c);
 // After ANSWERING: the answer's length, as its first bytes say it; 0: these have not come yet;
 // UINT64_MAX: nobody can tell (listen/announced.h).
 uint64_t xpl_rpc_async_call_announced(const struct xpl_rpc_async_call *c);
-// DONE then comes with CANCELLED, unless the call is complete already.
-void xpl_rpc_async_call_cancel(struct xpl_rpc_async_call *c);
 
 // The next event within wait_ms (0: only what is there already).  *ret is its call.
 enum xpl_rpc_async_call_event xpl_rpc_async_calls_next(struct xpl_rpc_async_calls *calls,

@@ -2,7 +2,6 @@
 #include "rpc/unix.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,7 +19,6 @@ struct xpl_rpc_unix {
     gid_t group;
     dev_t dev; // of the socket's file, to know it again
     ino_t ino;
-    atomic_ullong refused;
     struct sockaddr_un addr;
 };
 
@@ -114,10 +112,6 @@ int xpl_rpc_unix_get_fd(const struct xpl_rpc_unix *u) {
     return u->fd;
 }
 
-uint64_t xpl_rpc_unix_get_refused(const struct xpl_rpc_unix *u) {
-    return atomic_load(&u->refused);
-}
-
 static bool in_group(int fd, const struct ucred *peer, gid_t group) {
     gid_t groups[MAX_GROUPS];
     socklen_t size = sizeof groups;
@@ -139,10 +133,7 @@ static bool is_welcome(const struct xpl_rpc_unix *u, int fd) {
 static void hand_over(struct xpl_rpc_unix *u, int fd, struct xpl_rpc_server *s,
                       struct xpl_rpc_connections *c) {
     const struct xpl_peer peer = {.local = true};
-    if (!is_welcome(u, fd)) {
-        atomic_fetch_add(&u->refused, 1);
-        close(fd);
-    } else if (c && !xpl_rpc_connections_admit(c, &peer)) {
+    if (!is_welcome(u, fd) || (c && !xpl_rpc_connections_admit(c, &peer))) {
         close(fd);
     } else {
         if (c) xpl_rpc_connections_add(c, fd, &peer);

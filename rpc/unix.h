@@ -30,6 +30,5 @@ int xpl_rpc_unix_get_fd(const struct xpl_rpc_unix *u);
 // One thread at a time.
 bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s,
                          struct xpl_rpc_connections *c);
-uint64_t xpl_rpc_unix_get_refused(const struct xpl_rpc_unix *u);
 
 #endif

@@ -164,10 +164,6 @@ bool xpl_iree_sessions_follow(struct xpl_iree_sessions *x, const struct xpl_iree
     return ok;
 }
 
-uint32_t xpl_iree_sessions_count(const struct xpl_iree_sessions *x) {
-    return (uint32_t)x->rows.n;
-}
-
 xpl_str_t xpl_iree_sessions_name(const struct xpl_iree_sessions *x, uint32_t session) {
     return xpl_intern_get(x->names, (xpl_strid_t){session_at(x, session)->name});
 }

@@ -33,8 +33,6 @@ void xpl_iree_sessions_fini(struct xpl_iree_sessions *s);
 // *ret_ended (may be NULL) is the session that the record ended, else XPL_IREE_NONE.  False on OOM.
 bool xpl_iree_sessions_follow(struct xpl_iree_sessions *s, const struct xpl_iree_record *r,
                               uint32_t *ret_ended);
-// How many have begun: the index of the next one.
-uint32_t xpl_iree_sessions_count(const struct xpl_iree_sessions *s);
 // The name of one of these; as long as the sessions.
 xpl_str_t xpl_iree_sessions_name(const struct xpl_iree_sessions *s, uint32_t session);
 // The open session that a record of this chunk and device is of; XPL_IREE_NONE: none is open.

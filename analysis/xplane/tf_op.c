@@ -197,10 +197,3 @@ bool xpl_tf_op_event_name(struct xpl_arena *a, const struct xpl_tf_op *op, xpl_s
             ret->len--;
     return true;
 }
-
-bool xpl_is_outside_compilation_op(xpl_str_t full_name, xpl_str_t hlo_expression) {
-    return xpl_str_ends(full_name, XPL_STR(":XlaSendToHost")) ||
-           xpl_str_ends(full_name, XPL_STR(":XlaRecvFromHost")) ||
-           (xpl_str_has(hlo_expression, XPL_STR("send-done")) &&
-            xpl_str_has(hlo_expression, XPL_STR("is_host_transfer=true")));
-}

@@ -55,26 +55,12 @@ static inline bool xpl_is_dataset_op(xpl_str_t type) {
 static inline bool xpl_is_infeed_enqueue_op(xpl_str_t type) {
     return xpl_str_starts(type, XPL_STR("InfeedEnqueue"));
 }
-static inline bool xpl_is_embedding_op(xpl_str_t full_name) {
-    return xpl_str_has(full_name, XPL_STR("Embedding"));
-}
 static inline bool xpl_is_memcpy_htod_op(xpl_str_t type) {
     return xpl_str_eq(type, XPL_STR("MemcpyHToD"));
-}
-static inline bool xpl_is_memcpy_dtoh_op(xpl_str_t type) {
-    return xpl_str_eq(type, XPL_STR("MemcpyDToH"));
-}
-static inline bool xpl_is_memcpy_dtod_op(xpl_str_t type) {
-    return xpl_str_eq(type, XPL_STR("MemcpyDToD"));
-}
-static inline bool xpl_is_memcpy_htoh_op(xpl_str_t type) {
-    return xpl_str_eq(type, XPL_STR("MemcpyHToH"));
 }
 // IsInfeedEnqueueOp(TfOp), which asks for a TensorFlow op.
 static inline bool xpl_tf_op_is_infeed_enqueue(const struct xpl_tf_op *op) {
     return op->category == XPL_TF_OP_TENSORFLOW && xpl_is_infeed_enqueue_op(op->type);
 }
-// IsOutsideCompilationOp: by framework name, or by the HLO expression.
-bool xpl_is_outside_compilation_op(xpl_str_t full_name, xpl_str_t hlo_expression);
 
 #endif
