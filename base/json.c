@@ -371,14 +371,25 @@ size_t xpl_json_float(float v, char out[XPL_JSON_FLOAT_MAX]) {
     return n;
 }
 
-void xpl_json_gviz_number(struct xpl_buf *b, double v) {
-    if (!isfinite(v)) {
-        xpl_buf_put(b, "null", 4);
-    } else if (v == 0) {
+static void put_shortest(struct xpl_buf *b, double v, int max_point) {
+    if (v == 0)
         xpl_buf_str(b, signbit(v) ? XPL_STR("-0.0") : XPL_STR("0.0"));
-    } else {
-        put_decimal(b, shortest(fabs(v)), v < 0, 15, true);
-    }
+    else
+        put_decimal(b, shortest(fabs(v)), v < 0, max_point, true);
+}
+
+void xpl_json_gviz_number(struct xpl_buf *b, double v) {
+    if (isfinite(v))
+        put_shortest(b, v, 15);
+    else
+        xpl_buf_put(b, "null", 4);
+}
+
+void xpl_json_python_number(struct xpl_buf *b, double v) {
+    if (isfinite(v))
+        put_shortest(b, v, 16);
+    else
+        xpl_buf_str(b, isnan(v) ? XPL_STR("nan") : v < 0 ? XPL_STR("-inf") : XPL_STR("inf"));
 }
 
 void xpl_json_proto_double(struct xpl_buf *b, double v) {

@@ -20,6 +20,9 @@ enum { XPL_JSON_CHAR_MAX = 6 };
 size_t xpl_json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_used);
 // gviz: shortest text that reads back the same, always with a point or exponent; NaN, Inf: null.
 void xpl_json_gviz_number(struct xpl_buf *b, double v);
+// As Python's repr prints it: shortest text that reads back the same, with a point or an exponent,
+// the latter below 1e-4 and from 1e16 on; nan, inf, -inf.
+void xpl_json_python_number(struct xpl_buf *b, double v);
 // proto JSON: %.15g, or %.17g where that does not read back; "NaN", "Infinity" quoted.
 void xpl_json_proto_double(struct xpl_buf *b, double v);
 // What printf's %.6g writes, or %.9g where that does not read back as the same float: the text that

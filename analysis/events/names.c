@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/events/events.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "base/vec.h"
 
 static char lower(char c) {
@@ -86,23 +86,6 @@ xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n
 
 // ---- names ----
 
-// As Python shows a float: the fewest digits that give the same number, with an exponent where that
-// is below -4 or above 15, and never as a whole number.
-static void put_real(struct xpl_buf *out, double v) {
-    char text[40];
-    int digits = 1, exponent = 0;
-    for (; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof text, "%.*e", digits - 1, v);
-        if (strtod(text, NULL) == v) break;
-    }
-    const char *const e = strchr(text, 'e');
-    if (e) exponent = atoi(e + 1);
-    if (exponent >= -4 && exponent < 16)
-        xpl_buf_printf(out, "%.*f", digits - exponent > 2 ? digits - 1 - exponent : 1, v);
-    else
-        xpl_buf_str(out, xpl_str_from(text)); // not %g: of 17 digits it shows 1e16 whole
-}
-
 // What is 0 or empty is no value to ejKernel.
 static bool has_value(const struct xpl_stat *s) {
     switch (s->kind) {
@@ -121,7 +104,7 @@ static void put_value(struct xpl_buf *out, const struct xpl_stat *s) {
     if (!s->md || !has_value(s))
         xpl_buf_str(out, XPL_STR("None"));
     else if (s->kind == XPL_VALUE_DOUBLE)
-        put_real(out, s->d);
+        xpl_json_python_number(out, s->d);
     else if (s->kind == XPL_VALUE_UINT)
         xpl_buf_printf(out, "%" PRIu64, s->u);
     else if (s->kind == XPL_VALUE_INT)

@@ -3,52 +3,9 @@
 // prints them.  Who asks for other bytes is told which cells are fractions.
 #include "server/http/csv.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/tools/lib/columns.h"
 #include "base/json.h"
 #include "base/text/json_value.h"
-
-// Moves the digits of "1.25e+20" or "0.00001" to where Python's repr puts the point: an exponent
-// below 1e-4 and from 1e16 on.
-static void put_float(struct xpl_buf *out, double v) {
-    if (isnan(v) || isinf(v)) {
-        xpl_buf_str(out, isnan(v) ? XPL_STR("nan") : v < 0 ? XPL_STR("-inf") : XPL_STR("inf"));
-        return;
-    }
-    char text[40], digits[24];
-    int exponent = 0, n = 0;
-    // The shortest of 17 forms that reads back; most numbers of a table need 15 digits or fewer.
-    for (int precision = 14; precision < 17; precision++) {
-        (void)snprintf(text, sizeof text, "%.*e", precision, v);
-        if (strtod(text, NULL) == v) break;
-    }
-    const char *const e = strchr(text, 'e');
-    exponent = (int)strtol(e + 1, NULL, 10);
-    for (const char *p = text; p < e; p++)
-        if (*p >= '0' && *p <= '9') digits[n++] = *p;
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
-    if (signbit(v)) xpl_buf_putc(out, '-');
-    if (exponent < -4 || exponent >= 16) {
-        xpl_buf_putc(out, digits[0]);
-        if (n > 1) xpl_buf_printf(out, ".%.*s", n - 1, digits + 1);
-        xpl_buf_printf(out, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
-        return;
-    }
-    if (exponent < 0) {
-        xpl_buf_printf(out, "0.%.*s%.*s", -exponent - 1, "000", n, digits);
-        return;
-    }
-    for (int i = 0; i <= exponent || i < n; i++) {
-        if (i == exponent + 1) xpl_buf_putc(out, '.');
-        xpl_buf_putc(out, i < n ? digits[i] : '0');
-    }
-    if (n <= exponent + 1) xpl_buf_str(out, XPL_STR(".0"));
-}
 
 static void put_text(struct xpl_buf *out, xpl_str_t s) {
     while (s.len) {
@@ -66,7 +23,7 @@ static void put_value(struct xpl_buf *out, const struct xpl_json_value *v) {
         case XPL_JSON_NULL: break;
         case XPL_JSON_BOOL: xpl_buf_str(out, v->b ? XPL_STR("True") : XPL_STR("False")); break;
         case XPL_JSON_INT: xpl_buf_str(out, v->text); break;
-        case XPL_JSON_REAL: put_float(out, v->real); break;
+        case XPL_JSON_REAL: xpl_json_python_number(out, v->real); break;
         case XPL_JSON_STRING: put_text(out, v->text); break;
         case XPL_JSON_ARRAY:
         case XPL_JSON_OBJECT: { // no table has them

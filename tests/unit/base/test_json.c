@@ -24,6 +24,12 @@ static const char *gviz(double v) {
     return text();
 }
 
+static const char *python(double v) {
+    g_buf.n = 0;
+    xpl_json_python_number(&g_buf, v);
+    return text();
+}
+
 static const char *proto(double v) {
     g_buf.n = 0;
     xpl_json_proto_double(&g_buf, v);
@@ -47,6 +53,38 @@ static const char *string(const char *s) {
             fprintf(stderr, "got %s, expected %s\n", got_, (expected));                            \
         CHECK(strcmp(got_, (expected)) == 0);                                                      \
     } while (0)
+
+// The texts are those of Python's repr.
+static void test_python_numbers(void) {
+    static const struct {
+        double v;
+        const char *text;
+    } rows[] = {
+        {0.0, "0.0"},
+        {-0.0, "-0.0"},
+        {1.0, "1.0"},
+        {-2.5, "-2.5"},
+        {0.1, "0.1"},
+        {0.0001, "0.0001"},
+        {0.00012345, "0.00012345"},
+        {1e-05, "1e-05"},
+        {9.9e-05, "9.9e-05"},
+        {123456789.125, "123456789.125"},
+        {1e15, "1000000000000000.0"},
+        {9999999999999998.0, "9999999999999998.0"},
+        {1e16, "1e+16"},
+        {1.5e16, "1.5e+16"},
+        {1e22, "1e+22"},
+        {5e-324, "5e-324"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {0.30000000000000004, "0.30000000000000004"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        CHECK_TEXT(python(rows[i].v), rows[i].text);
+    CHECK_TEXT(python(NAN), "nan");
+    CHECK_TEXT(python(INFINITY), "inf");
+    CHECK_TEXT(python(-INFINITY), "-inf");
+}
 
 static void test_gviz_numbers(void) {
     CHECK_TEXT(gviz(0), "0.0");
@@ -276,6 +314,7 @@ static void test_limit(void) {
 
 int main(void) {
     xpl_buf_init(&g_buf, 1 << 20);
+    test_python_numbers();
     test_gviz_numbers();
     test_floats();
     test_proto_numbers();
