@@ -20,6 +20,7 @@
 #include "base/net/accept.h"
 #include "base/std_fds.h"
 #include "base/text/parse.h"
+#include "base/text/terminal.h"
 #include "rpc/listen/guarded.h"
 #include "rpc/listen/hooks.h"
 #include "rpc/queue.h"
@@ -177,6 +178,7 @@ int main(int argc, char **argv) {
     struct xpl_error err = {0};
     sigset_t ends;
     int status;
+    xpl_terminal_guard();
     if (!read_arguments(argc, argv, &s, &status))
         return xpl_std_out_end("xplaned-agent", status, status != 0);
     if (!s.directory || !*s.directory) {

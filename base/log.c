@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/text/utf8.h"
 
 enum { MAX_TOPICS = 16, TOPIC_LEN = 16 };
 
@@ -146,23 +147,31 @@ static void add_text(struct xpl_log_line *l, const char *z) {
     add(l, z, strlen(z));
 }
 
-// Control characters, quotes and backslashes escaped; other bytes as they are.
+// Quotes and backslashes escaped, and the bytes of what no terminal may get (xpl_utf8_shown).
 static void quoted(struct xpl_log_line *l, xpl_str_t s) {
     add_text(l, "\"");
-    for (size_t i = 0; i < s.len; i++) {
-        const unsigned char c = (unsigned char)s.ptr[i];
-        char esc[8];
-        if (c == '"' || c == '\\') {
-            (void)snprintf(esc, sizeof esc, "\\%c", c);
-            add_text(l, esc);
-        } else if (c < 0x20 || c == 0x7f) {
-            (void)snprintf(esc, sizeof esc, "\\x%02x", c);
-            add_text(l, esc);
-        } else {
-            add(l, &s.ptr[i], 1);
+    for (size_t i = 0, used; i < s.len; i += used) {
+        const bool is_shown = xpl_utf8_shown(xpl_str_sub(s, i, SIZE_MAX), &used).ptr == s.ptr + i;
+        if (s.ptr[i] == '"' || s.ptr[i] == '\\') add_text(l, "\\");
+        if (is_shown) add(l, s.ptr + i, used);
+        for (size_t k = i; !is_shown && k < i + used; k++) {
+            char escape[8];
+            (void)snprintf(escape, sizeof escape, "\\x%02x", (uint8_t)s.ptr[k]);
+            add_text(l, escape);
         }
     }
     add_text(l, "\"");
+}
+
+// One character in JSON.  What no terminal may get is escaped, though JSON need not.
+static size_t json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_used) {
+    const bool is_shown = xpl_utf8_shown(s, ret_used).ptr == s.ptr;
+    const size_t n = xpl_json_char(s, out, ret_used), len = xpl_utf8_next(s);
+    if (is_shown || !len || out[0] == '\\') return n;
+    char escape[XPL_JSON_CHAR_MAX + 1];
+    (void)snprintf(escape, sizeof escape, "\\u%04x", xpl_utf8_code_point(s, len) & 0xffff);
+    memcpy(out, escape, XPL_JSON_CHAR_MAX);
+    return XPL_JSON_CHAR_MAX;
 }
 
 // A JSON string of whole characters, as many as there is room for.
@@ -171,7 +180,7 @@ static void quoted_json(struct xpl_log_line *l, xpl_str_t s) {
     while (s.len && !l->cut) {
         char piece[XPL_JSON_CHAR_MAX];
         size_t used;
-        const size_t n = xpl_json_char(s, piece, &used);
+        const size_t n = json_char(s, piece, &used);
         l->cut = n > room_of(l);
         if (!l->cut) add(l, piece, n);
         s = xpl_str_sub(s, used, SIZE_MAX);

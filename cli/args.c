@@ -2,6 +2,7 @@
 #include "cli/args.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text/terminal.h"
 #include "cli/data_table.h"
 #include "cli/output.h"
 #include "storage/sessions/catalogue.h"
@@ -34,15 +36,26 @@ void xpl_args_fini(struct xpl_args *a) {
     *a = (struct xpl_args){0};
 }
 
+void xpl_say(const char *fmt, ...) {
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    if (n < 0) text = NULL; // out of memory
+    (void)fputs("xplanectl: ", stderr);
+    xpl_terminal_text(xpl_str_from(text ? text : "out of memory"), SIZE_MAX, stderr);
+    (void)fputc('\n', stderr);
+    free(text);
+}
+
 void xpl_warn_left_out(const struct xpl_inputs *in) {
     for (size_t i = 0; i < in->n_left_out; i++)
-        (void)fprintf(stderr,
-                      "xplanectl: warning: %s is left out: its host has another file there\n",
-                      in->left_out[i]);
+        xpl_say("warning: %s is left out: its host has another file there", in->left_out[i]);
 }
 
 int xpl_failed(xpl_status_t code, const char *message) {
-    (void)fprintf(stderr, "xplanectl: %s\n", message);
+    xpl_say("%s", message);
     return code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
 }
 

@@ -105,6 +105,9 @@ int xpl_commands_completion(const struct xpl_args *a);
 struct xpl_buf;
 int xpl_analyze(const struct xpl_args *a, const char *tool, const char *const *paths,
                 size_t n_paths, struct xpl_buf *out);
+// Writes a message to stderr as one line, after the program's name; what it quotes may be foreign
+// (xpl_terminal_text).
+void xpl_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 // Says on stderr why a request failed: the sentence alone, without the name that RPCs have for its
 // kind.  Returns the exit status: XPL_EXIT_USAGE where what was asked is wrong whatever there is,
 // XPL_EXIT_FAILED otherwise; the same of a daemon's refusal and of this program's.

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/std_fds.h"
 #include "base/text/parse.h"
+#include "base/text/terminal.h"
 #include "capture/capture.h"
 #include "cli/cleaner.h"
 #include "cli/remote.h"
@@ -83,10 +84,8 @@ struct watcher {
     int cleaner; // to be told of the session; -1: none
 };
 
-// Text of others, without what could drive a terminal.
 static void show_text(const char *z) {
-    for (; *z; z++)
-        (void)fputc((unsigned char)*z < 0x20 || *z == 0x7f ? '?' : *z, stderr);
+    xpl_terminal_text(xpl_str_from(z), SIZE_MAX, stderr);
 }
 
 static void show_host(const xpl_captured_host *h) {
@@ -261,11 +260,10 @@ static bool make_logdir(const char *logdir) {
     struct stat st;
     if (stat(logdir, &st) == 0 || errno != ENOENT) return true; // what is wrong is said later
     if (!xpl_make_dirs(logdir, 0777)) {
-        (void)fprintf(stderr, "xplanectl: --logdir %s is missing and cannot be made: %s\n", logdir,
-                      strerror(errno));
+        xpl_say("--logdir %s is missing and cannot be made: %s", logdir, strerror(errno));
         return false;
     }
-    (void)fprintf(stderr, "xplanectl: --logdir %s was missing, and is made\n", logdir);
+    xpl_say("--logdir %s was missing, and is made", logdir);
     return true;
 }
 

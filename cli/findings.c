@@ -3,6 +3,7 @@
 // without one; here its JSON becomes text.
 #include <stdio.h>
 
+#include "base/text/terminal.h"
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
 #include "cli/runs/answer.h"
@@ -19,12 +20,6 @@ static uint64_t ps_of(const json_t *o, const char *key) {
     return v > 0 ? (uint64_t)v : 0;
 }
 
-// Text of a profile must not drive the terminal.
-static void print_text(xpl_str_t s, size_t max, FILE *out) {
-    for (size_t i = 0; i < s.len && i < max; i++)
-        (void)fputc((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? '?' : s.ptr[i], out);
-}
-
 static void print_ops(const json_t *f, FILE *out) {
     const json_t *const ops = json_object_get(f, "ops");
     for (size_t i = 0; i < json_array_size(ops); i++) {
@@ -32,7 +27,7 @@ static void print_ops(const json_t *f, FILE *out) {
         const json_t *const op = json_array_get(ops, i);
         xpl_show_time_ps(time, ps_of(op, "time_ps"));
         (void)fprintf(out, "%s", i ? ", " : "     where: ");
-        print_text(xpl_document_text(op, "name"), NAME_WIDTH, out);
+        xpl_terminal_text(xpl_document_text(op, "name"), NAME_WIDTH, out);
         (void)fprintf(out, " %s", time);
     }
     if (json_array_size(ops)) (void)fprintf(out, "\n");
@@ -57,7 +52,7 @@ static void print_window(const json_t *f, FILE *out) {
     xpl_show_time_ps(begin, ps_of(w, "begin_ps"));
     xpl_show_time_ps(time, ps_of(w, "duration_ps"));
     (void)fprintf(out, "     see: %s of the trace of ", time);
-    print_text(xpl_document_text(w, "host"), NAME_WIDTH, out);
+    xpl_terminal_text(xpl_document_text(w, "host"), NAME_WIDTH, out);
     (void)fprintf(out, ", from %s on\n", begin);
 }
 
@@ -71,18 +66,18 @@ void xpl_summary_print_findings(const json_t *all, FILE *out) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const f = json_array_get(list, i);
         (void)fprintf(out, "  %zu. ", i + 1);
-        print_text(xpl_document_text(f, "kind"), NAME_WIDTH, out);
+        xpl_terminal_text(xpl_document_text(f, "kind"), NAME_WIDTH, out);
         (void)fprintf(
             out, " (could save %.1f%%): ", json_number_value(json_object_get(f, "saving_percent")));
-        print_text(xpl_document_text(f, "text"), TEXT_WIDTH, out);
+        xpl_terminal_text(xpl_document_text(f, "text"), TEXT_WIDTH, out);
         (void)fprintf(out, "\n");
         print_ops(f, out);
         print_steps(f, out);
         print_window(f, out);
         (void)fprintf(out, "     ");
-        print_text(xpl_document_text(f, "advice"), TEXT_WIDTH, out);
+        xpl_terminal_text(xpl_document_text(f, "advice"), TEXT_WIDTH, out);
         (void)fprintf(out, " ");
-        print_text(xpl_document_text(f, "link"), TEXT_WIDTH, out);
+        xpl_terminal_text(xpl_document_text(f, "link"), TEXT_WIDTH, out);
         (void)fprintf(out, "\n");
     }
     if (!json_array_size(list)) (void)fprintf(out, "  none: nothing takes 1%% of the time\n");

@@ -102,7 +102,7 @@ static bool parse_format(const char *report, const char *text, enum xpl_iree_row
 static int warn(const struct xpl_iree_run *run, const char *path) {
     char text[320];
     for (size_t i = 0; xpl_iree_warning(run, i, text, sizeof text); i++)
-        (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", path, text);
+        xpl_say("warning: %s: %s", path, text);
     return xpl_iree_is_partial(run) ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
@@ -172,7 +172,7 @@ static int report_source(const struct xpl_args *args, const struct xpl_iree_repo
                                   rows ? NULL : &mapping, &bundle, &err);
     int status = XPL_EXIT_FAILED; // also of INVALID_ARGUMENT: the file is wrong, not the usage
     if (st != XPL_OK)
-        (void)fprintf(stderr, "xplanectl: %s: %s\n", args->rest[2], err.msg);
+        xpl_say("%s: %s", args->rest[2], err.msg);
     else
         status = wants_trace(args, report) ? write_trace(args, &bundle, o)
                                            : run_report(args, report, &bundle, o);

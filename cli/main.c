@@ -5,6 +5,7 @@
 
 #include "base/std_fds.h"
 #include "base/text/near.h"
+#include "base/text/terminal.h"
 #include "cli/args.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/complete.h"
@@ -162,6 +163,7 @@ static int dispatch(struct xpl_args *a) {
 int main(int argc, char **argv) {
     struct xpl_args a;
     xpl_std_fds_open();
+    xpl_terminal_guard();
     const int status = xpl_flags_parse(&a, argc, argv) ? dispatch(&a) : XPL_EXIT_USAGE;
     xpl_args_fini(&a);
     return xpl_std_out_end("xplanectl", status,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/text/terminal.h"
 #include "storage/places.h"
 
 // NAME_ROOM: for what is added to a name.  MAX_TEMP: names that are tried.
@@ -100,6 +101,13 @@ static void free_names(struct xpl_output *o) {
     o->temp = o->target = NULL;
 }
 
+static bool open_in_place(struct xpl_output *o) {
+    const int fd = open(o->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    o->f = fd >= 0 ? xpl_terminal_open(fd) : NULL;
+    if (!o->f && fd >= 0) (void)close(fd);
+    return o->f != NULL;
+}
+
 bool xpl_output_open(struct xpl_output *o, const char *path) {
     *o = (struct xpl_output){.f = stdout, .path = "output"};
     // A limit of file sizes (ulimit -f) is then an error of write, not the end of the program.
@@ -110,8 +118,7 @@ bool xpl_output_open(struct xpl_output *o, const char *path) {
     o->path = path;
     const bool dangling = !exists && lstat(path, &st) == 0; // a link: it stays one
     if (dangling || (exists && !S_ISREG(st.st_mode))) {     // a directory is refused here
-        o->f = fopen(path, "wbe");
-        return o->f || fail(o, errno);
+        return open_in_place(o) || fail(o, errno);
     }
     // What may not be written is not replaced, either.
     if (exists && access(path, W_OK) != 0) return fail(o, errno);
@@ -125,8 +132,8 @@ bool xpl_output_open(struct xpl_output *o, const char *path) {
     free_names(o);
     // A file that may be written in a directory that may not, or that is another user's: in place,
     // as well as that goes.
-    if (exists && (e == EACCES || e == EPERM)) o->f = fopen(path, "wbe");
-    return o->f || fail(o, e);
+    const bool other = exists && (e == EACCES || e == EPERM);
+    return (other && open_in_place(o)) || fail(o, e);
 }
 
 // Closes the stream; the errno of what could not be written, or 0.

@@ -69,7 +69,7 @@ xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,
 
 void xpl_remote_warn(const xpl_answer *a) {
     for (size_t i = 0; xpl_answer_warning(a, i); i++)
-        (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(a, i));
+        xpl_say("warning: %s", xpl_answer_warning(a, i));
 }
 
 void xpl_show_field(struct xpl_buf *b, const char *name, const char *value) {

@@ -9,6 +9,7 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/lib/op_record.h"
 #include "base/arena.h"
+#include "base/text/terminal.h"
 #include "cli/document/document.h"
 #include "cli/runs/answer.h"
 #include "cli/runs/runs.h"
@@ -19,6 +20,13 @@ enum { TOP = 15, TOP_ALLOCATIONS = 5, NAME_WIDTH = 60, MAX_STEPS = 12 };
 
 static void title(const char *text, FILE *out) {
     (void)fprintf(out, "\n%s\n", text);
+}
+
+// Text of the profile or of a name, between texts of ours.
+static void foreign_text(const char *before, xpl_str_t text, const char *behind, FILE *out) {
+    (void)fputs(before, out);
+    xpl_terminal_text(text, SIZE_MAX, out);
+    (void)fputs(behind, out);
 }
 
 static bool print_or_say(struct xpl_table *t, const char *nothing, FILE *out) {
@@ -171,7 +179,8 @@ static void print_whose(const json_t *of, FILE *out) {
     size_t i;
     if (!of) return;
     (void)fprintf(out, "  of");
-    json_array_foreach(of, i, name)(void) fprintf(out, " %s", json_string_value(name));
+    json_array_foreach(of, i, name)
+        foreign_text(" ", xpl_str_from(json_string_value(name)), "", out);
     (void)fprintf(out, "; the other hosts have no steps\n");
 }
 
@@ -362,7 +371,7 @@ static void print_hosts(const struct xpl_args *a, const xpl_session_info *s, FIL
     if (a->n_hosts) { // what follows is of these alone
         (void)fprintf(out, "Hosts    %zu of %zu:", a->n_hosts, s->n_hosts);
         for (size_t i = 0; i < a->n_hosts; i++)
-            (void)fprintf(out, " %s", a->hosts[i]);
+            foreign_text(" ", xpl_str_from(a->hosts[i]), "", out);
         (void)fprintf(out, "\n");
         return;
     }
@@ -372,18 +381,18 @@ static void print_hosts(const struct xpl_args *a, const xpl_session_info *s, FIL
 
 static void print_head(const struct xpl_args *a, const xpl_session_info *s,
                        const struct xpl_opstats *st, FILE *out) {
-    (void)fprintf(out, "Session  %s\n", s->name);
+    foreign_text("Session  ", xpl_str_from(s->name), "\n", out);
     print_hosts(a, s, out);
     const struct xpl_run_environment *e = &st->run_environment;
-    (void)fprintf(out, "Device   %.*s", XPL_STR_FMT(e->device_type));
+    foreign_text("Device   ", e->device_type, "", out);
     if (e->device_core_count > 0) // 0: not known
         (void)fprintf(out, ", %d core%s", e->device_core_count,
                       e->device_core_count == 1 ? "" : "s");
     (void)fprintf(out, "%s\n", e->is_training ? ", training" : "");
     for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
-        (void)fprintf(out, "Warning  %.*s\n", XPL_STR_FMT(st->diagnostics.warnings.v[i]));
+        foreign_text("Warning  ", st->diagnostics.warnings.v[i], "\n", out);
     for (size_t i = 0; i < st->diagnostics.errors.n; i++)
-        (void)fprintf(out, "Error    %.*s\n", XPL_STR_FMT(st->diagnostics.errors.v[i]));
+        foreign_text("Error    ", st->diagnostics.errors.v[i], "\n", out);
 }
 
 // What the text is made of.
@@ -421,7 +430,7 @@ static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_by
     size_t n = 0;
     json_t *const of = read ? xpl_summary_steps_of(a, s, &arena, st, &n) : NULL;
     if (!read) {
-        (void)fprintf(stderr, "xplanectl: the OpStats cannot be read: %s\n", err.msg);
+        xpl_say("the OpStats cannot be read: %s", err.msg);
         status = XPL_EXIT_FAILED;
     } else if (a->json || a->csv) {
         json_t *const memory = a->csv ? json_array() : json_object();

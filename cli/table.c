@@ -48,7 +48,7 @@ struct xpl_table *xpl_table_new(const char *const *columns, size_t n) {
     xpl_arena_init(&t->arena, (size_t)256 << 20);
     for (size_t i = 0; i < n; i++) {
         t->right[i] = columns[i][0] == '>';
-        add(t, xpl_str_from(columns[i] + t->right[i]));
+        xpl_table_text(t, xpl_str_from(columns[i] + t->right[i]), SIZE_MAX);
     }
     return t;
 }
@@ -63,19 +63,10 @@ void xpl_table_text(struct xpl_table *t, xpl_str_t s, size_t max) {
     if (!t) return;
     char out[MAX_CELL];
     size_t n = 0, seen = 0, i = 0;
-    while (i < s.len && seen < max && n + 8 < sizeof out) {
-        size_t len = 1;
-        while (i + len < s.len && len < 4 && xpl_utf8_inside(s.ptr[i + len]))
-            len++;
-        const unsigned char c = (unsigned char)s.ptr[i];
-        if (c < 0x20 || c == 0x7f || (c >= 0x80 && len == 1)) {
-            out[n++] = '?';
-        } else {
-            memcpy(out + n, s.ptr + i, len);
-            n += len;
-        }
-        i += len;
-        seen++;
+    for (size_t used; i < s.len && seen < max && n + 8 < sizeof out; i += used, seen++) {
+        const xpl_str_t c = xpl_utf8_shown(xpl_str_sub(s, i, SIZE_MAX), &used);
+        memcpy(out + n, c.ptr, c.len);
+        n += c.len;
     }
     if (i < s.len) {
         memcpy(out + n, "\xe2\x80\xa6", 3);
@@ -91,7 +82,7 @@ void xpl_table_printf(struct xpl_table *t, const char *fmt, ...) {
     va_start(ap, fmt);
     (void)vsnprintf(out, sizeof out, fmt, ap);
     va_end(ap);
-    add(t, xpl_str_from(out));
+    xpl_table_text(t, xpl_str_from(out), SIZE_MAX);
 }
 
 // v with three significant digits, without an exponent.

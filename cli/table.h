@@ -15,8 +15,8 @@ struct xpl_table;
 // later calls on NULL do nothing.
 struct xpl_table *xpl_table_new(const char *const *columns, size_t n);
 void xpl_table_free(struct xpl_table *t);
-// Cells fill rows from left to right.  Text longer than `max` code points ends in an ellipsis;
-// control characters are shown as '?', so that a name cannot drive the terminal.
+// Cells fill rows from left to right.  Text longer than `max` code points ends in an ellipsis.  In
+// cells and headings control characters are '?' (xpl_utf8_shown): lines stay lines.
 void xpl_table_text(struct xpl_table *t, xpl_str_t s, size_t max);
 void xpl_table_printf(struct xpl_table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -12,7 +12,7 @@
 
 void xpl_warn_of_host(xpl_str_t host, xpl_str_t text) {
     xpl_progress_hide();
-    (void)fprintf(stderr, "xplanectl: warning: %.*s: %.*s\n", XPL_STR_FMT(host), XPL_STR_FMT(text));
+    xpl_say("warning: %.*s: %.*s", XPL_STR_FMT(host), XPL_STR_FMT(text));
 }
 
 void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct xpl_exec *exec) {

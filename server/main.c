@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/std_fds.h"
+#include "base/text/terminal.h"
 #include "rpc/listen/announced.h"
 #include "rpc/listen/guarded.h"
 #include "rpc/listen/hooks.h"
@@ -14,6 +15,7 @@ int main(int argc, char **argv) {
     struct xpl_config config;
     int status = 2;
     xpl_std_fds_open();
+    xpl_terminal_guard();
     xpl_fd_limit_raise(); // clients, hosts of captures and mapped files take one each
     switch (xpl_config_load(argc, argv, &config)) {
         case XPL_CONFIG_RUN:

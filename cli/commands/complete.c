@@ -2,12 +2,15 @@
 #include "cli/commands/complete.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/ireeprof/reports/report.h"
 #include "analysis/tools/tool.h"
+#include "base/text/utf8.h"
 #include "cli/commands/flags.h"
 #include "cli/remote.h"
 
@@ -29,16 +32,10 @@ struct request {
 
 // ---- candidates ----
 
-// A name that a shell's script cannot take as one line is none.
-static bool is_plain(const char *text) {
-    for (; *text; text++)
-        if (iscntrl((unsigned char)*text)) return false;
-    return true;
-}
-
+// A name with control characters is not offered: scripts of shells read lines and tabs.
 static void offer_ending(const struct request *q, const char *name, const char *ending,
                          const char *help) {
-    if (strncmp(name, q->word, strlen(q->word)) == 0 && is_plain(name))
+    if (strncmp(name, q->word, strlen(q->word)) == 0 && xpl_utf8_is_shown(xpl_str_from(name)))
         (void)printf("%s%s%s\t%s\n", q->prefix, name, ending, help ? help : "");
 }
 
@@ -290,6 +287,14 @@ static size_t cut_line(char *line, const char **words) {
     }
 }
 
+// What is said of a command line that is not complete yet would disturb it.
+static bool silence_stderr(void) {
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const bool done = null >= 0 && dup2(null, STDERR_FILENO) >= 0;
+    if (null >= 0) (void)close(null);
+    return done;
+}
+
 int xpl_commands_complete(const struct xpl_args *a, struct xpl_commands all) {
     struct request q = {.all = all};
     const char *cut[MOST_WORDS];
@@ -300,7 +305,7 @@ int xpl_commands_complete(const struct xpl_args *a, struct xpl_commands all) {
         n = cut_line(line, cut) - 1; // without the program's name
         words = cut + 1;
     }
-    if (line && n && n < MOST_WORDS && freopen("/dev/null", "w", stderr)) {
+    if (line && n && n < MOST_WORDS && silence_stderr()) {
         q.words[q.n_words++] = "xplanectl";
         for (size_t i = 0; i + 1 < n; i++) {
             read_word(&q, words[i]);

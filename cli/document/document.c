@@ -10,7 +10,7 @@
 json_t *xpl_document_read(const void *p, size_t n) {
     json_error_t why;
     json_t *const all = xpl_document_parse(p, n, &why);
-    if (!all) (void)fprintf(stderr, "xplanectl: an answer cannot be read: %s\n", why.text);
+    if (!all) xpl_say("an answer cannot be read: %s", why.text);
     return all;
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/events/events.h"
 #include "base/arena.h"
+#include "base/text/terminal.h"
 #include "cli/csv/cells.h"
 #include "cli/document/document.h"
 #include "cli/runs/answer.h"
@@ -185,7 +186,10 @@ static bool print_table(const void *all, FILE *out) {
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *const run = json_array_get(runs, i);
         if (i) (void)fputc('\n', out);
-        if (json_array_size(runs) > 1) (void)fprintf(out, "%s\n", xpl_document_chars(run, "run"));
+        if (json_array_size(runs) > 1) {
+            xpl_terminal_text(xpl_document_text(run, "run"), SIZE_MAX, out);
+            (void)fputc('\n', out);
+        }
         ok = ok && print_run(run, out);
     }
     if (!json_object_get(all, "ids")) return ok;

@@ -14,7 +14,7 @@
 #define SUFFIX ".ireeprof"
 
 static bool refuse(const struct xpl_error *err) {
-    (void)fprintf(stderr, "xplanectl: %s\n", err->msg);
+    xpl_say("%s", err->msg);
     return false;
 }
 
@@ -120,9 +120,8 @@ static bool keep_in_daemon(struct xpl_outlet *p) {
     if (ok)
         xpl_session_writer_undo(p->writer);
     else // people may import it later
-        (void)fprintf(stderr, "xplanectl: the bundle stays in %s\n", p->path);
-    if (!ok && p->session[0])
-        (void)fprintf(stderr, "xplanectl: session %s has what was sent before\n", p->session);
+        xpl_say("the bundle stays in %s", p->path);
+    if (!ok && p->session[0]) xpl_say("session %s has what was sent before", p->session);
     return ok && puts(p->session) >= 0;
 }
 

@@ -29,7 +29,7 @@ static bool send_now(struct xpl_outlet *p, uint64_t *sent_bytes) {
     if (code == 0) *sent_bytes = bytes;
     if (code == 0 || may_pass(code)) return true;
     p->at_end = code == XPL_UNIMPLEMENTED;
-    (void)fprintf(stderr, "xplanectl: the daemon gets the bundle at the end: %s\n", r.message);
+    xpl_say("the daemon gets the bundle at the end: %s", r.message);
     return false;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/cond.h"
+#include "base/text/terminal.h"
 #include "cli/commands/command.h"
 #include "cli/table.h"
 
@@ -41,7 +42,8 @@ static void show_bytes(uint64_t done, uint64_t all) {
 // The caller holds state.mu.
 static void show(void) {
     const uint64_t all_hosts = state.all_hosts, bytes = state.bytes, all_bytes = state.all_bytes;
-    (void)fprintf(stderr, "\r\033[Kxplanectl: %s:", state.what);
+    xpl_terminal_clear_line();
+    (void)fprintf(stderr, "xplanectl: %s:", state.what);
     if (all_hosts)
         (void)fprintf(stderr, " host %" PRIu64 " of %" PRIu64 ",", (uint64_t)state.hosts,
                       all_hosts);
@@ -53,7 +55,7 @@ static void show(void) {
 
 // The caller holds state.mu.
 static void hide(void) {
-    if (state.shown) (void)fputs("\r\033[K", stderr);
+    if (state.shown) xpl_terminal_clear_line();
     state.shown = false;
 }
 

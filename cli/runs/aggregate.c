@@ -131,7 +131,7 @@ static int aggregate(const struct xpl_args *args, struct xpl_arena *arena, struc
         if (!xpl_is_answered(status)) return status;
     }
     if (xpl_aggregate_json(runs, n, arena, out, &err) == XPL_OK) return status;
-    (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
+    xpl_say("%s", err.msg);
     return XPL_EXIT_FAILED;
 }
 

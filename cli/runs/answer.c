@@ -51,9 +51,7 @@ static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const 
     }
     const int status = xpl_remote_failed(&r);
     if (r.code == XPL_FAILED_PRECONDITION)
-        (void)fprintf(stderr,
-                      "xplanectl: `xplanectl tools %s` lists the tools that answer for it\n",
-                      session);
+        xpl_say("`xplanectl tools %s` lists the tools that answer for it", session);
     if (r.code == XPL_NOT_FOUND) xpl_run_no_session(session);
     return status;
 }

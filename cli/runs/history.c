@@ -13,6 +13,7 @@
 #include "analysis/xplane/captured.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/text/terminal.h"
 #include "base/vec.h"
 #include "cli/csv/cells.h"
 #include "cli/document/document.h"
@@ -261,9 +262,10 @@ static bool print_change(const json_t *m, const json_t *c, FILE *out) {
                   xpl_document_chars(m, "metric"), before, after);
     if (json_is_number(json_object_get(c, "difference_percent")))
         (void)fprintf(out, " (%+.2f%%)", xpl_document_real(c, "difference_percent"));
-    (void)fprintf(out, " since %s, means of %.0f and %.0f sessions\n",
-                  xpl_document_chars(c, "session"), xpl_document_real(c, "sessions_before"),
-                  xpl_document_real(c, "sessions_after"));
+    (void)fputs(" since ", out);
+    xpl_terminal_text(xpl_document_text(c, "session"), SIZE_MAX, out);
+    (void)fprintf(out, ", means of %.0f and %.0f sessions\n",
+                  xpl_document_real(c, "sessions_before"), xpl_document_real(c, "sessions_after"));
     return print_ops(c, out);
 }
 
@@ -286,8 +288,8 @@ static void warn_unread(const json_t *all) {
     json_t *s;
     json_array_foreach(json_object_get(all, "sessions"), i, s) {
         if (xpl_document_chars(s, "error")[0])
-            (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", xpl_document_chars(s, "session"),
-                          xpl_document_chars(s, "error"));
+            xpl_say("warning: %s: %s", xpl_document_chars(s, "session"),
+                    xpl_document_chars(s, "error"));
     }
 }
 

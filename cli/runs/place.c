@@ -40,7 +40,7 @@ static enum xpl_run_place place_of_failure(const char *run, const xpl_result *r)
     asked.no_daemon |= is_away;
     if (!there && !is_away) return XPL_RUN_SESSION; // asking again says what is wrong
     if (r->code == XPL_NOT_FOUND || (there && is_away)) return XPL_RUN_PATH;
-    (void)fprintf(stderr, "xplanectl: warning: %s is taken for a path: %s\n", run, r->message);
+    xpl_say("warning: %s is taken for a path: %s", run, r->message);
     return XPL_RUN_PATH;
 }
 
@@ -87,5 +87,5 @@ void xpl_run_no_session(const char *run) {
     const struct known *const k = find_note(run);
     if (k && k->has_session) return; // what is not there is a host, a plane or a program of it
     if (!is_there(run) && (strchr(run, '/') || xpl_format_of_name(xpl_str_from(run), NULL)))
-        (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n", run);
+        xpl_say("there is no file %s: it was taken for a session", run);
 }

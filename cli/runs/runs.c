@@ -36,10 +36,7 @@ static bool is_bundle(const struct xpl_args *a, const char *run) {
 
 int xpl_runs_hint(const struct xpl_args *a, const char *run, int status) {
     if (status == XPL_EXIT_FAILED && is_bundle(a, run))
-        (void)fprintf(stderr,
-                      "xplanectl: what took the time of a bundle of IREE: `xplanectl iree explain "
-                      "%s`\n",
-                      run);
+        xpl_say("what took the time of a bundle of IREE: `xplanectl iree explain %s`", run);
     return status;
 }
 
@@ -54,7 +51,7 @@ int xpl_runs_summarize(const struct xpl_args *a, const char *run, struct xpl_are
     int status = xpl_run_answer(a, tool, run, &answer);
     if (xpl_is_answered(status) &&
         xpl_run_summary_decode((xpl_bytes_t){answer.p, answer.n}, arena, &s, &err) != XPL_OK) {
-        (void)fprintf(stderr, "xplanectl: %s: %s\n", run, err.msg);
+        xpl_say("%s: %s", run, err.msg);
         status = XPL_EXIT_FAILED;
     }
     if (s) *ret = s;

@@ -301,8 +301,6 @@ static bool print_table(const json_t *columns, const json_t *rows, FILE *out) {
         const char *const name = json_string_value(json_array_get(columns, i));
         (void)snprintf(names[i], CELL_WIDTH, "%s%s", is_number(rows, i) ? ">" : "",
                        name ? name : "");
-        for (char *p = names[i]; *p; p++)
-            if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
         list[i] = names[i];
     }
     struct xpl_table *const t = ok ? xpl_table_new(list, n) : NULL;

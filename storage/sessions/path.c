@@ -88,19 +88,13 @@ xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struc
                      strerror_r(errnum, buf, sizeof buf));
 }
 
-static bool is_printable(const char *name) {
-    for (; *name; name++)
-        if ((unsigned char)*name < ' ' || *name == 0x7f) return false;
-    return true;
-}
-
 // What of `dir` is near to `name`, as a hint; "" for nothing.
 static const char *near_entry(const char *dir, xpl_str_t name, char hint[XPL_NEAR_TEXT]) {
     struct xpl_near near = xpl_near_begin(name);
     char best[NAME_MAX + 1];
     DIR *const d = opendir(dir);
     for (const struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.' || !is_printable(e->d_name)) continue;
+        if (e->d_name[0] == '.' || !xpl_utf8_is_shown(xpl_str_from(e->d_name))) continue;
         xpl_near_add(&near, xpl_str_from(e->d_name));
         if (near.best.ptr != e->d_name) continue;
         (void)snprintf(best, sizeof best, "%s", e->d_name); // the next entry takes its place

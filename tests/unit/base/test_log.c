@@ -72,6 +72,8 @@ static void say_keys(void) {
     xpl_log_z(&l, "quote", "a\"b\\c");
     xpl_log_z(&l, "equals", "k=v");
     xpl_log_str(&l, "control", (xpl_str_t){"a\nb\0\x1f\x7f", 6});
+    xpl_log_z(&l, "c1", "\xc2\x9b");
+    xpl_log_z(&l, "bidi", "a\xe2\x80\xae");
     xpl_log_z(&l, "utf8", "\xc3\xa9");
     xpl_log_int(&l, "zero", 0);
     xpl_log_int(&l, "min", INT64_MIN);
@@ -92,7 +94,8 @@ static void test_text(void) {
     CHECK_STR(after_time(logged(say_keys)),
               "level=warn topic=grpc msg=slow a=simple empty=\"\" blank=\"two words\" "
               "quote=\"a\\\"b\\\\c\" equals=\"k=v\" control=\"a\\x0ab\\x00\\x1f\\x7f\" "
-              "utf8=\"\xc3\xa9\" zero=0 min=-9223372036854775808 max=9223372036854775807\n");
+              "c1=\"\\xc2\\x9b\" bidi=\"a\\xe2\\x80\\xae\" utf8=\"\xc3\xa9\" zero=0 "
+              "min=-9223372036854775808 max=9223372036854775807\n");
     CHECK_STR(after_time(logged(say_angle)),
               "level=error topic=http msg=list<int> tool=a> status=OK\n");
 }
@@ -235,7 +238,8 @@ static void test_json(void) {
     CHECK_STR(text + 33,
               "\",\"level\":\"warn\",\"topic\":\"grpc\",\"msg\":\"slow\",\"a\":\"simple\","
               "\"empty\":\"\",\"blank\":\"two words\",\"quote\":\"a\\\"b\\\\c\",\"equals\":\"k=v\","
-              "\"control\":\"a\\nb\\u0000\\u001f\x7f\",\"utf8\":\"\xc3\xa9\",\"zero\":0,"
+              "\"control\":\"a\\nb\\u0000\\u001f\\u007f\","
+              "\"c1\":\"\\u009b\",\"bidi\":\"a\\u202e\",\"utf8\":\"\xc3\xa9\",\"zero\":0,"
               "\"min\":-9223372036854775808,\"max\":9223372036854775807}\n");
     CHECK_STR(after_time(logged(say_keys_text_again)),
               "level=error topic=http msg=list<int> tool=a> status=OK\n");

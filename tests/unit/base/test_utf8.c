@@ -103,11 +103,39 @@ static void test_clean(void) {
     expect_clean(XPL_STR(""), 0, "");
 }
 
+// Every code point: itself, or '?' for the controls, listed as Unicode's categories Cc, Zl and Zp
+// and its property Bidi_Control.
+static void test_shown(void) {
+    static const uint32_t more[] = {0x61c,  0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b,
+                                    0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069};
+    char text[5];
+    size_t used, n_hidden = 0;
+    for (uint32_t c = 0; c <= 0x10ffff; c++) {
+        if (!is_scalar(c)) continue;
+        const xpl_str_t s = {text, encode(c, text)};
+        const xpl_str_t shown = xpl_utf8_shown(s, &used);
+        bool hidden = c < 0x20 || (c >= 0x7f && c < 0xa0);
+        for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+            hidden |= c == more[i];
+        CHECK_EQ(xpl_utf8_code_point(s, s.len), c);
+        CHECK_EQ(used, s.len);
+        CHECK_STR(shown, hidden ? XPL_STR("?") : s);
+        CHECK_EQ(xpl_utf8_is_shown(s), !hidden);
+        n_hidden += hidden;
+    }
+    CHECK_EQ(n_hidden, 32 + 33 + 14);
+    CHECK_STR(xpl_utf8_shown(XPL_STR("\xe2\x82z"), &used), "?"); // the ill-formed part is one
+    CHECK_EQ(used, 2);
+    CHECK(xpl_utf8_is_shown(XPL_STR("a?\xc3\xa9")) && xpl_utf8_is_shown(XPL_STR("")));
+    CHECK(!xpl_utf8_is_shown(XPL_STR("a\xff")) && !xpl_utf8_is_shown(XPL_STR("\na")));
+}
+
 int main(void) {
     test_code_points();
     test_bytes();
     test_texts();
     test_cut();
     test_clean();
+    test_shown();
     return 0;
 }
