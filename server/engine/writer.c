@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/cond.h"
+#include "base/exec.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "storage/sessions/identity.h"
@@ -182,20 +183,28 @@ static xpl_status_t put_task(struct xpl_store_writer *w, const struct task *t,
     return write_result(w, t, err);
 }
 
+static bool rows_are_late(void *arg) {
+    struct xpl_store_writer *const w = arg;
+    pthread_mutex_lock(&w->mu);
+    const bool late = w->stop && xpl_clock_ns() > w->rows_end_ns;
+    pthread_mutex_unlock(&w->mu);
+    return late;
+}
+
+// Of a large catalogue what is not written when the daemon ends is written by the next one.
+static xpl_status_t put_catalogue(struct xpl_store_writer *w, const struct xpl_snapshot *snapshot,
+                                  struct xpl_error *err) {
+    const struct xpl_cancel cancel = {.is_cancelled = rows_are_late, .arg = w};
+    return xpl_store_put_catalogue(w->o.store, snapshot, &cancel, err);
+}
+
 static xpl_status_t write_task(struct xpl_store_writer *w, struct task *t, struct xpl_error *err) {
-    if (t->kind == CATALOGUE) return xpl_store_put_catalogue(w->o.store, t->snapshot, err);
+    if (t->kind == CATALOGUE) return put_catalogue(w, t->snapshot, err);
     XPL_TRY(identify(w, t, err));
     XPL_TRY(xpl_store_begin(w->o.store, err));
     const xpl_status_t st = put_task(w, t, err);
     const xpl_status_t committed = xpl_store_commit(w->o.store, err);
     return st != XPL_OK ? st : committed;
-}
-
-static bool rows_are_late(struct xpl_store_writer *w) {
-    pthread_mutex_lock(&w->mu);
-    const bool late = w->stop && xpl_clock_ns() > w->rows_end_ns;
-    pthread_mutex_unlock(&w->mu);
-    return late;
 }
 
 // Writes the rows of all tasks of the list at once: whoever reads them sees those of all hosts of a
@@ -482,7 +491,7 @@ static void write_catalogue(struct xpl_store_writer *w) {
     struct xpl_snapshot *newest = w->newest ? xpl_snapshot_ref(w->newest) : NULL;
     pthread_mutex_unlock(&w->mu);
     // What fails is tried again when there is something else to write.
-    if (newest && xpl_store_put_catalogue(w->o.store, newest, NULL) != XPL_OK) log_notices(w);
+    if (newest && put_catalogue(w, newest, NULL) != XPL_OK) log_notices(w);
     xpl_snapshot_unref(newest);
 }
 

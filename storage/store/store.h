@@ -24,6 +24,7 @@
 
 struct xpl_captures_ops;
 struct xpl_job_ops;
+struct xpl_cancel;
 struct xpl_snapshot;
 struct xpl_store;
 
@@ -135,7 +136,7 @@ struct xpl_store_ops {
     bool (*has_rows)(struct xpl_store *s, const struct xpl_profile_id *profile,
                      enum xpl_rows_kind kind, uint32_t version);
     xpl_status_t (*put_catalogue)(struct xpl_store *s, const struct xpl_snapshot *snap,
-                                  struct xpl_error *err);
+                                  const struct xpl_cancel *cancel, struct xpl_error *err);
     xpl_status_t (*maintain)(struct xpl_store *s, const struct xpl_store_maintenance *m,
                              bool *ret_more, struct xpl_error *err);
     bool (*was_unclean)(struct xpl_store *s);
@@ -289,11 +290,14 @@ static inline bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_prof
 }
 // Makes the tables of sessions and hosts equal to the snapshot (only what changed since the last
 // call is written).  A profile none of whose remembered files belongs to a host any more is marked
-// as gone by the next maintenance, unless a host's file of its size is still unknown.
+// as gone by the next maintenance, unless a host's file of its size is still unknown.  When
+// `cancel` (may be NULL) is set, it ends behind the session that it writes, and the next call
+// writes the rest.
 XPL_NODISCARD static inline xpl_status_t xpl_store_put_catalogue(struct xpl_store *s,
                                                                  const struct xpl_snapshot *snap,
+                                                                 const struct xpl_cancel *cancel,
                                                                  struct xpl_error *err) {
-    return s->ops->put_catalogue(s, snap, err);
+    return s->ops->put_catalogue(s, snap, cancel, err);
 }
 
 // Housekeeping, for the writer thread when it has nothing else to do (every minute or so, and soon

@@ -84,7 +84,7 @@ static void use_catalogue(struct xpl_store *s) {
                                    .changed = ++changed};
     const struct xpl_snapshot snap = {
         .sessions = &se, .n_sessions = 1, .generation = changed, .removed = changed};
-    (void)ok(xpl_store_put_catalogue(s, &snap, &err), &err);
+    (void)ok(xpl_store_put_catalogue(s, &snap, NULL, &err), &err);
     err = (struct xpl_error){0};
     const struct xpl_store_version current = {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 7};
     const struct xpl_store_maintenance m = {.current = &current, .n_current = 1, .gone_s = 3600};

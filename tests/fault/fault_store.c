@@ -77,7 +77,7 @@ static void put_sessions(struct xpl_store *s, const struct xpl_snapshot *snap) {
     se[1].path = ++generation % 2 ? XPL_STR("here") : XPL_STR("there");
     se[1].changed = other.generation = other.removed = generation;
     other.sessions = se;
-    (void)ok(xpl_store_put_catalogue(s, &other, &err), &err);
+    (void)ok(xpl_store_put_catalogue(s, &other, NULL, &err), &err);
 }
 
 static bool is_file_1(void *arg, const struct xpl_fingerprint *file,
@@ -183,7 +183,7 @@ static void use_inputs(void) {
 
 static struct xpl_catalogue *use_catalogue(void) {
     const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = logdir, .match = xpl_format_match, .links_inside = true};
+        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
     struct xpl_catalogue *c = NULL;
     struct xpl_error err = {0};
     if (!ok(xpl_catalogue_new(&o, &c, &err), &err)) return NULL;

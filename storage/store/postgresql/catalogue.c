@@ -2,6 +2,7 @@
 // Sessions and hosts of the catalogue.  Daemons that share a database serve the same LOGDIR, and
 // one of them, the holder of a lease, keeps its tables.
 #include "storage/sessions/catalogue.h"
+#include "base/exec.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -102,7 +103,9 @@ static enum xpl_pg_rc delete_removed(struct xpl_pg_store *s, const struct xpl_sn
     return rc;
 }
 
-static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_snapshot *snap) {
+static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_snapshot *snap,
+                                      const struct xpl_cancel *cancel) {
+    bool cancelled = false;
     int64_t fence = 0;
     enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
     if (rc == XPL_PG_NONE) { // another daemon writes it
@@ -111,12 +114,14 @@ static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_s
         return XPL_PG_OK;
     }
     const bool all = !atomic_load(&s->tx.catalogue_known) || fence != s->fence;
-    for (size_t i = 0; rc == XPL_PG_OK && i < snap->n_sessions; i++)
-        if (all || snap->sessions[i].changed > s->tx.catalogue_at)
+    for (size_t i = 0; rc == XPL_PG_OK && !cancelled && i < snap->n_sessions; i++)
+        if (all || snap->sessions[i].changed > s->tx.catalogue_at) {
             rc = put_session(s, &snap->sessions[i]);
-    if (rc == XPL_PG_OK && (all || snap->removed > s->tx.catalogue_at))
+            cancelled = xpl_cancel_is_set(cancel);
+        }
+    if (rc == XPL_PG_OK && !cancelled && (all || snap->removed > s->tx.catalogue_at))
         rc = delete_removed(s, snap);
-    if (rc == XPL_PG_OK) {
+    if (rc == XPL_PG_OK && !cancelled) {
         s->tx.has_catalogue = true;
         s->tx_fence = fence;
         s->tx.catalogue_new = snap->generation;
@@ -125,10 +130,10 @@ static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_s
 }
 
 xpl_status_t xpl_pg_put_catalogue(struct xpl_store *base, const struct xpl_snapshot *snap,
-                                  struct xpl_error *err) {
+                                  const struct xpl_cancel *cancel, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
     bool own;
     if (xpl_clock_ns() < atomic_load(&s->lease_at_ns)) return XPL_OK; // another daemon writes it
     XPL_TRY(xpl_pg_enter(s, &own, err));
-    return xpl_pg_leave(s, own, write_catalogue(s, snap), err);
+    return xpl_pg_leave(s, own, write_catalogue(s, snap, cancel), err);
 }

@@ -216,7 +216,7 @@ xpl_status_t xpl_pg_put(struct xpl_store *base, const struct xpl_store_key *key,
 xpl_status_t xpl_pg_put_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
                              uint32_t version, const struct xpl_rows *rows, struct xpl_error *err);
 xpl_status_t xpl_pg_put_catalogue(struct xpl_store *base, const struct xpl_snapshot *snap,
-                                  struct xpl_error *err);
+                                  const struct xpl_cancel *cancel, struct xpl_error *err);
 // Takes or renews the lease of the catalogue; NONE: another daemon has it.
 enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence);
 // Another daemon has it: it is not asked for in the next seconds.

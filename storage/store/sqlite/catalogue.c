@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions and hosts of the catalogue.
 #include "storage/sessions/catalogue.h"
+#include "base/exec.h"
 
 #include "base/arena.h"
 #include "base/vec.h"
@@ -119,18 +120,20 @@ static int delete_removed(struct xpl_sqlite_store *s, const struct xpl_snapshot 
 }
 
 xpl_status_t xpl_sqlite_put_catalogue(struct xpl_store *base, const struct xpl_snapshot *snap,
-                                      struct xpl_error *err) {
+                                      const struct xpl_cancel *cancel, struct xpl_error *err) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
-    bool own;
+    bool own, cancelled = false;
     XPL_TRY(xpl_tx_enter(&s->tx, &own, err));
     const bool all = !atomic_load(&s->tx.catalogue_known);
     int rc = SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < snap->n_sessions; i++)
-        if (all || snap->sessions[i].changed > s->tx.catalogue_at)
+    for (size_t i = 0; rc == SQLITE_OK && !cancelled && i < snap->n_sessions; i++)
+        if (all || snap->sessions[i].changed > s->tx.catalogue_at) {
             rc = put_session(s, &snap->sessions[i]);
-    if (rc == SQLITE_OK && (all || snap->removed > s->tx.catalogue_at))
+            cancelled = xpl_cancel_is_set(cancel);
+        }
+    if (rc == SQLITE_OK && !cancelled && (all || snap->removed > s->tx.catalogue_at))
         rc = delete_removed(s, snap);
-    if (rc == SQLITE_OK) {
+    if (rc == SQLITE_OK && !cancelled) {
         s->tx.has_catalogue = true;
         s->tx.catalogue_new = snap->generation;
     }

@@ -158,7 +158,7 @@ xpl_status_t xpl_sqlite_put_rows(struct xpl_store *base, const struct xpl_profil
                                  uint32_t version, const struct xpl_rows *rows,
                                  struct xpl_error *err);
 xpl_status_t xpl_sqlite_put_catalogue(struct xpl_store *base, const struct xpl_snapshot *snap,
-                                      struct xpl_error *err);
+                                      const struct xpl_cancel *cancel, struct xpl_error *err);
 xpl_status_t xpl_sqlite_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
                                  bool *ret_more, struct xpl_error *err);
 

@@ -431,7 +431,7 @@ static void test_leases(void) {
     expect_leases(b, "capture 1 b\nscanner ab020000000000000000000000000000 b\nschedule 1 a\n");
     expect_counts(a, (const int64_t[]){1, 1, 1, 0}, (const int64_t[]){1, 0, 0, 0});
     expect_counts(b, (const int64_t[]){1, 1, 1, 0}, (const int64_t[]){0, 1, 1, 0});
-    CHECK_OK(xpl_store_put_catalogue(a, &none, &err), &err);
+    CHECK_OK(xpl_store_put_catalogue(a, &none, NULL, &err), &err);
     expect_counts(a, (const int64_t[]){1, 1, 1, 1}, (const int64_t[]){1, 0, 0, 1});
     // What is over is nobody's; a schedule is there all the same.
     pg_sql(database, "UPDATE schedules SET expires_at='-infinity';"

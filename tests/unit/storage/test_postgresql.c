@@ -229,7 +229,7 @@ static void test_rows(void) {
                                    .captured_ns = 8,
                                    .changed = 1};
     const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
-    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL, NULL), XPL_OK);
     expect_sql("SELECT count(*)=1 FROM ops WHERE on_device AND session='run' AND host='h' AND"
                " name='fusion.1' AND module='jit' AND category IS NULL AND flops=2000 AND"
                " bytes_accessed IS NULL AND session_mtime_ns=9 AND session_captured_ns=8");
@@ -288,15 +288,15 @@ static void test_lease(void) {
                              two = {.name = XPL_STR("two"), .path = XPL_STR("two"), .changed = 1};
     const struct xpl_snapshot sa = {.sessions = &one, .n_sessions = 1, .generation = 1};
     const struct xpl_snapshot sb = {.sessions = &two, .n_sessions = 1, .generation = 1};
-    CHECK_EQ(xpl_store_put_catalogue(a, &sa, NULL), XPL_OK);
-    CHECK_EQ(xpl_store_put_catalogue(b, &sb, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(a, &sa, NULL, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(b, &sb, NULL, NULL), XPL_OK);
     CHECK(stats_of(a).catalogue_known && !stats_of(b).catalogue_known);
     expect_sql("SELECT string_agg(name, ',')='one' FROM sessions");
     xpl_store_close(a);
     for (int i = 0; !stats_of(b).catalogue_known; i++) {
         CHECK(i < 600);
         pg_pause_ms(100);
-        CHECK_EQ(xpl_store_put_catalogue(b, &sb, NULL), XPL_OK);
+        CHECK_EQ(xpl_store_put_catalogue(b, &sb, NULL, NULL), XPL_OK);
     }
     expect_sql("SELECT string_agg(name, ',')='two' FROM sessions");
     xpl_store_close(b);
@@ -319,13 +319,14 @@ static void test_quiet_maintenance(void) {
         .current = current + 1, .n_current = VERSIONS, .gone_s = 3600};
     const struct xpl_store_maintenance raised = {
         .current = current, .n_current = VERSIONS + 1, .gone_s = 3600};
-    CHECK_EQ(xpl_store_put_catalogue(holder, &none, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(holder, &none, NULL, NULL), XPL_OK);
     CHECK_EQ(put_n(holder, 1, 100, NULL), XPL_OK);
     for (int i = 0; i < 2; i++) { // the first also does what is done each ten minutes
         const uint64_t before = stats_of(other).statements;
         CHECK_EQ(xpl_store_maintain(other, &m, NULL, NULL), XPL_OK);
         CHECK_EQ(xpl_store_maintain(holder, &m, NULL, NULL), XPL_OK);
-        CHECK_EQ(xpl_store_put_catalogue(other, &none, NULL), XPL_OK); // another daemon has it
+        CHECK_EQ(xpl_store_put_catalogue(other, &none, NULL, NULL),
+                 XPL_OK); // another daemon has it
         if (i) CHECK_EQ(stats_of(other).statements - before, 1);
     }
     const uint64_t before = stats_of(holder).statements;

@@ -132,7 +132,7 @@ static void fill(void) {
                                      .captured_ns = hosts[i][0].fingerprint.mtime_ns};
     }
     const struct xpl_snapshot snap = {.generation = 1, .sessions = se, .n_sessions = SESSIONS};
-    CHECK_OK(xpl_store_put_catalogue(s, &snap, NULL), NULL);
+    CHECK_OK(xpl_store_put_catalogue(s, &snap, NULL, NULL), NULL);
     xpl_store_close(s);
     CHECK_EQ(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 }

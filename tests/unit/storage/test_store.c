@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <time.h>
 
+#include "base/exec.h"
 #include "base/heap.h"
 #include "storage/sessions/catalogue.h"
 #include "tests/unit/storage/store_helpers.h"
@@ -260,7 +261,8 @@ static void put_file(struct xpl_store *s, uint64_t i) {
 }
 
 // A catalogue in which only the files of keys 1 and 3 exist.
-static void put_catalogue(struct xpl_store *s, bool third, uint64_t generation) {
+static void put_catalogue_until(struct xpl_store *s, bool third, uint64_t generation,
+                                const struct xpl_cancel *cancel) {
     struct test_key k1, k3;
     (void)key_of(1, &k1);
     (void)key_of(3, &k3);
@@ -275,7 +277,35 @@ static void put_catalogue(struct xpl_store *s, bool third, uint64_t generation) 
         {.name = XPL_STR("c"), .path = XPL_STR("c"), .hosts = &h3, .n_hosts = 1, .changed = 1}};
     const struct xpl_snapshot snap = {
         .sessions = se, .n_sessions = third ? 2 : 1, .generation = generation};
-    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, cancel, NULL), XPL_OK);
+}
+
+static void put_catalogue(struct xpl_store *s, bool third, uint64_t generation) {
+    put_catalogue_until(s, third, generation, NULL);
+}
+
+static bool is_cancelled_now(void *arg) {
+    (void)arg;
+    return true;
+}
+
+// Each call writes the session at which it is cancelled, and forgets none.
+static void test_cancelled_catalogue(void) {
+    const struct xpl_cancel cancel = {.is_cancelled = is_cancelled_now};
+    struct xpl_store_stats stats;
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    put_catalogue_until(s, true, 1, &cancel);
+    CHECK_EQ(ask("SELECT count(*) FROM sessions"), 1);
+    CHECK_EQ(ask("SELECT count(*) FROM hosts"), 1);
+    xpl_store_get_stats(s, &stats);
+    CHECK(!stats.catalogue_known);
+    put_catalogue(s, true, 1);
+    CHECK_EQ(ask("SELECT count(*) FROM sessions"), 2);
+    xpl_store_get_stats(s, &stats);
+    CHECK(stats.catalogue_known);
+    xpl_store_close(s);
+    remove_dir();
 }
 
 static void test_maintenance(void) {
@@ -376,7 +406,7 @@ static void test_files(void) {
     const struct xpl_session se = {
         .name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h3, .n_hosts = 1, .changed = 1};
     const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
-    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL, NULL), XPL_OK);
     CHECK_EQ(stats_of(s).puts, puts + 1);
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(get_n(s, 1, 100)); // one of its two files is there
@@ -402,7 +432,7 @@ static void test_unknown_files(void) {
     const struct xpl_session se = {
         .name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h, .n_hosts = 1, .changed = 1};
     struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
-    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL, NULL), XPL_OK);
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(get_n(s, 1, 100));
     struct test_key k3; // it is another profile of that size
@@ -568,6 +598,7 @@ int main(void) {
     test_versions();
     test_eviction();
     test_maintenance();
+    test_cancelled_catalogue();
     test_current_versions();
     test_files();
     test_unknown_files();

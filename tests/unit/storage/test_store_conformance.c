@@ -289,7 +289,7 @@ static void test_maintenance(void) {
     const struct xpl_session se = {
         .name = XPL_STR("s"), .path = XPL_STR("s"), .hosts = hosts, .n_hosts = 2, .changed = 1};
     const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
-    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL, NULL), XPL_OK);
     CHECK(stats_of(s).catalogue_known);
     CHECK_EQ(maintain(s, 3600, NULL), XPL_OK);
     CHECK(get_n(s, 2, 1000)); // not gone for long enough
