@@ -238,7 +238,8 @@ static void hold_signals(struct process *p) {
     p->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static bool is_end_pending(void) {
+static bool is_end_pending(void *unused) {
+    (void)unused;
     sigset_t set;
     return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
 }
@@ -339,7 +340,7 @@ enum { N_COMPONENTS = sizeof components / sizeof *components };
 static xpl_status_t start_components(struct process *p, struct xpl_error *err) {
     while (p->n_started < N_COMPONENTS) {
         const struct xpl_component *const c = components[p->n_started++];
-        if (is_end_pending())
+        if (is_end_pending(NULL))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "a signal came before %s", c->name);
         if (c->start) XPL_TRY(c->start(&p->d, err));
     }
@@ -394,7 +395,10 @@ static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err)
 }
 
 int xpl_daemon_run(struct xpl_config *config, int argc, char **argv) {
-    struct process p = {.d = {.config = config, .ended = on_ended}, .argc = argc, .argv = argv};
+    struct process p = {
+        .d = {.config = config, .starting = {.is_cancelled = is_end_pending}, .ended = on_ended},
+        .argc = argc,
+        .argv = argv};
     struct xpl_error err = {0};
     hold_signals(&p); // before there are threads
     xpl_status_t st = prepare_process(config, &err);

@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "base/exec.h"
 #include "rpc/standard/health.h"
 #include "rpc/standard/reflection.h"
 #include "server/config.h"
@@ -16,6 +17,7 @@
 
 struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_config *config;
+    struct xpl_cancel starting; // set when a signal to end came; of what starts components
     struct xpl_loop *loop;
     struct xpl_objects *objects;   // when LOGDIR is in a bucket
     struct xpl_outgoing *outgoing; // likewise: what is on its way there

@@ -77,7 +77,8 @@ static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err)
                                             .logdir = d->config->logdir,
                                             .match = xpl_format_match,
                                             .captured_ns = xpl_xspace_captured_ns,
-                                            .links_inside = d->config->links_inside,
+                                            .links_anywhere = d->config->links_anywhere,
+                                            .cancel = &d->starting,
                                             .objects = d->objects,
                                             .scan_later = d->objects != NULL,
                                             .list_every_ns = list_every_ns(d->config)};

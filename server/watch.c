@@ -262,6 +262,7 @@ void xpl_watch_scan(struct xpl_watch *w, const char *path) {
 
 void xpl_watch_close(struct xpl_watch *w) {
     w->closing = true;
+    xpl_catalogue_stop(w->catalogue); // the loop waits for a scan under way
     uv_close((uv_handle_t *)&w->timer, timer_closed);
     for (struct dir *d = w->dirs; d; d = d->next)
         uv_close((uv_handle_t *)&d->handle, dir_closed);

@@ -123,7 +123,9 @@ static xpl_status_t open_root(struct xpl_catalogue *c, struct xpl_error *err) {
     }
     *r = (struct xpl_root){.fd = fd};
     atomic_init(&r->refs, 1);
-    const xpl_status_t st = c->o.links_inside ? real_path(c, fd, &r->links_root, err) : XPL_OK;
+    // A profile that was named may itself be a link.
+    const bool inside = !c->o.links_anywhere && !c->single;
+    const xpl_status_t st = inside ? real_path(c, fd, &r->links_root, err) : XPL_OK;
     if (st != XPL_OK) {
         xpl_root_unref(r);
         return st;
@@ -173,6 +175,10 @@ xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, boo
     pthread_mutex_unlock(&c->scan_mu);
     if (st == XPL_OK && ret_changed) *ret_changed = changed;
     return st;
+}
+
+void xpl_catalogue_stop(struct xpl_catalogue *c) {
+    atomic_store(&c->stopped, true);
 }
 
 void xpl_catalogue_share(struct xpl_catalogue *c, struct xpl_store *store, bool may_scan,
@@ -228,7 +234,12 @@ static xpl_status_t start(struct xpl_catalogue *c, const char *logdir, struct xp
     c->o.logdir = c->base;
     c->top = xpl_dir_new(NULL, ".");
     if (!c->top) XPL_RETURN_OOM(err, "catalogue");
-    if (!c->o.scan_later) return xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, err);
+    if (!c->o.scan_later) {
+        c->cancel = c->o.cancel;
+        const xpl_status_t st = xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, err);
+        c->cancel = NULL;
+        return st;
+    }
     XPL_TRY(open_root(c, err));
     return publish(c, err);
 }

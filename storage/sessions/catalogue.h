@@ -18,9 +18,9 @@
 // "./" and its relative path instead.  Names that are not UTF-8 get their bad bytes, and their '%',
 // written as %XX.  Files that start with '.' are no hosts (such as the ._x files of macOS).
 //
-// Symbolic links are followed, for files and directories; a link to a directory that we are inside
-// of is a cycle and is not entered.  A link is LOGDIR's owner saying that its target belongs to
-// LOGDIR; with `links_inside` set, links that lead out of LOGDIR are left out instead.
+// Symbolic links to files and directories below LOGDIR are followed; a link to a directory that we
+// are inside of is a cycle and is not entered.  Links that lead out of LOGDIR are left out and
+// reported as problems, unless `links_anywhere` is set.
 // Clients give names only.  A name is looked up among what a scan found, and is never part of a
 // path that is opened.
 //
@@ -32,6 +32,7 @@
 #include "storage/sessions/source.h"
 
 struct xpl_arena;
+struct xpl_cancel;
 struct xpl_objects;
 struct xpl_store;
 
@@ -112,7 +113,10 @@ struct xpl_catalogue_options {
     size_t size;        // sizeof(struct xpl_catalogue_options)
     const char *logdir; // directory or one profile
     xpl_profile_match_fn match;
-    bool links_inside; // leave out links that lead out of LOGDIR
+    bool links_anywhere; // follow links that lead out of LOGDIR
+    // Asked several times a second by the scan of xpl_catalogue_new, which then ends with
+    // CANCELLED.  NULL: never.
+    const struct xpl_cancel *cancel;
     // When a profile of the best format was captured, by its bytes: nanoseconds since 1970, or 0.
     // Asked once for each session and change, by the scan.  NULL: nobody knows.
     int64_t (*captured_ns)(xpl_bytes_t profile);
@@ -148,6 +152,9 @@ enum xpl_scan {
 // error says why.  Any thread; one scan at a time.
 xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, bool *ret_changed,
                                 struct xpl_error *err) XPL_NODISCARD;
+// Ends the scan under way within 64 entries of a directory; it and all later ones return CANCELLED,
+// and the last snapshot stays.  Any thread.
+void xpl_catalogue_stop(struct xpl_catalogue *c);
 // The directory `path` of xpl_watch_dir saw an event: the next scan checks it.  Unknown paths
 // are ignored.  Any thread.
 void xpl_catalogue_mark(struct xpl_catalogue *c, xpl_str_t path);

@@ -34,8 +34,10 @@ struct xpl_catalogue {
     struct xpl_dir **dirs; // all of the tree, parents first, as of the last scan
     size_t n_dirs, cap_dirs, n_hosts;
     uint64_t generation;
-    bool changed; // since the last snapshot
-    bool scanned; // once at least
+    bool changed;                    // since the last snapshot
+    bool scanned;                    // once at least
+    const struct xpl_cancel *cancel; // of the scan of xpl_catalogue_new; else NULL
+    atomic_bool stopped;
     struct xpl_scan_share share;
     char limits[MAX_LIMITS][256]; // what the last scan had to cut off
     size_t n_limits;

@@ -13,10 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/exec.h"
 #include "storage/sessions/catalogue_impl.h"
 #include "storage/sessions/path.h"
 
-enum { MAX_DEPTH = 64 };
+// CHECK_EVERY: entries between two checks of the stop flag.
+enum { MAX_DEPTH = 64, CHECK_EVERY = 64 };
 // Directory times can be as coarse as this; a directory read sooner after its last change than
 // that is read again.
 static const int64_t COARSE_NS = 2000000000;
@@ -31,7 +33,11 @@ static void limit_hit(struct xpl_catalogue *c, const struct xpl_dir *d, const ch
 
 // --- Reading one directory ---
 
-// A link may lead out of LOGDIR only if the owner of the daemon did not forbid it.
+static bool is_stopped(struct xpl_catalogue *c) {
+    return atomic_load_explicit(&c->stopped, memory_order_relaxed) || xpl_cancel_is_set(c->cancel);
+}
+
+// A link may lead out of LOGDIR only if the owner of the daemon allowed it.
 static bool link_allowed(struct xpl_catalogue *c, int dirfd, const char *name) {
     if (!c->root->links_root) return true;
     const int fd = openat(dirfd, name, O_PATH | O_CLOEXEC);
@@ -110,8 +116,10 @@ static bool list_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan
         ok = list_single(c, fd, l);
     } else {
         const struct dirent *e;
-        while (ok && (errno = 0, e = readdir(dir)))
+        for (size_t i = 1; ok && (errno = 0, e = readdir(dir)); i++) {
             ok = list_entry(c, d, fd, e, l);
+            if (i % CHECK_EVERY == 0 && is_stopped(c)) *ret_errno = ECANCELED, ok = false;
+        }
         if (ok && errno) *ret_errno = errno, ok = false;
     }
     (void)closedir(dir);
@@ -137,6 +145,10 @@ static unsigned depth_of(const struct xpl_dir *d) {
     return n;
 }
 
+static xpl_status_t stopped(struct xpl_error *err) {
+    XPL_RETURN_ERROR(err, XPL_CANCELLED, "the scan of the log directory was cancelled");
+}
+
 static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_error *err) {
     struct xpl_scan_listing l = {0};
     int errnum = 0;
@@ -149,6 +161,8 @@ static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct 
         return XPL_OK;
     }
     xpl_scan_listing_free(&l);
+    d->marked = true; // its times were taken, and its contents were not
+    if (errnum == ECANCELED) return stopped(err);
     if (!errnum || errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE)
         XPL_RETURN_OOM(err, "scanning the log directory"); // the old contents stay
     if (!d->parent) return xpl_path_fail(errnum, "read", c->o.logdir, err);
@@ -164,6 +178,7 @@ static void stat_files(struct xpl_catalogue *c, struct xpl_dir *d) {
     char path[PATH_MAX];
     for (size_t i = 0; i < d->n_files; i++) {
         struct stat st;
+        if ((i + 1) % CHECK_EVERY == 0 && is_stopped(c)) return; // the walk ends, too
         const int n = d->parent ? snprintf(path, sizeof path, "%s/%s", d->path, d->files[i].name)
                                 : snprintf(path, sizeof path, "%s", d->files[i].name);
         if (n < 0 || (size_t)n >= sizeof path) continue;
@@ -254,6 +269,7 @@ xpl_status_t xpl_scan_walk(struct xpl_catalogue *c, enum xpl_scan what, struct x
     if (!push_dir(c, c->top)) XPL_RETURN_OOM(err, "scanning the log directory");
     for (size_t i = 0; i < c->n_dirs; i++) {
         struct xpl_dir *const d = c->dirs[i];
+        if (is_stopped(c)) return stopped(err);
         if (due(d, what)) XPL_TRY(visit(c, d, err));
         if (!queue_children(c, d)) XPL_RETURN_OOM(err, "scanning the log directory");
     }

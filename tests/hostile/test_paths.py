@@ -35,7 +35,7 @@ def test_deletion_through_links(run):
     ours.mkdir(parents=True)
     shutil.copy(PROFILE, ours / "vm.xplane.pb")
     (ours / "thesis.tex").write_text("years of work")
-    d = run.start("--allow-delete", logdir=logs)
+    d = run.start("--allow-delete", "--links-anywhere", logdir=logs)
     names = d.sessions()
     check({"above/run", "linked", "myplugins/profile/thesis"} <= set(names), f"sessions through links are read: {names}")
     for name in ("above/run", "linked"):
@@ -56,7 +56,7 @@ def test_directories_swapped_for_links(run):
     """Somebody exchanges a session's directory, and one above it, for links while it is being deleted."""
     out, session = outside(run)
     logs = run.logdir("jax_matmul_nopy")
-    d = run.start("--allow-delete", "--scan-interval=50ms", logdir=logs)
+    d = run.start("--allow-delete", "--links-anywhere", "--scan-interval=50ms", logdir=logs)
     above, ended = logs / "top", threading.Event()
 
     def make_directory():
@@ -100,7 +100,7 @@ def test_links_inside(run):
     (logs / "plugins" / "profile" / "linked").symlink_to(session)
     (logs / "plugins" / "profile" / "jax_matmul_nopy" / "leak.xplane.pb").symlink_to(session / "vm.xplane.pb")
     (logs / "inside").symlink_to("plugins/profile/jax_matmul_nopy")
-    d = run.start("--links-inside", logdir=logs)
+    d = run.start(logdir=logs)
     equal(sorted(d.sessions()), ["inside", "jax_matmul_nopy"], "sessions, with links that lead out left out")
     check(d.get("/data?run=jax_matmul_nopy&tag=overview_page&host=leak").status == 404, "a host behind a link")
     # A real session that becomes a link later.

@@ -118,7 +118,7 @@ static void scenario_replaced(void) {
     (void)snprintf(link, sizeof link, "%s/plugins/profile/run/vm.xplane.pb", dir);
     copy_file(profile(TPU), file);
     CHECK_EQ(symlink(file, link), 0);
-    const char *const args[] = {"--scan-interval", "1h", NULL};
+    const char *const args[] = {"--scan-interval", "1h", "--links-anywhere", NULL};
     struct daemon_proc d = start_http(dir, args);
     replace(file, profile(GPU));
     struct reply before[3];

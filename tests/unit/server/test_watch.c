@@ -74,6 +74,7 @@ static void begin_on(struct fixture *f, struct xpl_objects *objects, uint64_t in
     const struct xpl_catalogue_options o = {.size = sizeof o,
                                             .logdir = logdir,
                                             .match = xpl_format_match,
+                                            .links_anywhere = true,
                                             .objects = objects,
                                             .list_every_ns = 1};
     *f = (struct fixture){.loop = xpl_loop_new()};

@@ -55,9 +55,11 @@ static void sh(const char *fmt, ...) {
     CHECK_EQ(system(cmd), 0);
 }
 
-static struct xpl_catalogue *open_at(const char *path, bool inside) {
-    const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = path, .match = xpl_format_match, .links_inside = inside};
+static struct xpl_catalogue *open_at(const char *path, bool links_anywhere) {
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = path,
+                                            .match = xpl_format_match,
+                                            .links_anywhere = links_anywhere};
     struct xpl_catalogue *c = NULL;
     struct xpl_error err = {0};
     CHECK_OK(xpl_catalogue_new(&o, &c, &err), &err);
@@ -336,16 +338,17 @@ static void test_links(void) {
     sh("cd logs && ln -s run1 plugins/profile/latest && ln -s ../outside out && "
        "ln -s .. up && ln -s ../.. plugins/profile/self && ln -s loop loop && "
        "ln -s ../../../../outside/file.xplane.pb plugins/profile/run1/far.xplane.pb");
-    struct xpl_catalogue *c = open_at(at("logs"), false);
+    struct xpl_catalogue *c = open_at(at("logs"), true);
     check_shown(c, "latest=far,h out=file out/run9=h run1=far,h self= up/outside=file "
                    "up/outside/run9=h");
     struct xpl_snapshot *s = xpl_catalogue_get(c);
     CHECK(s->n_problems >= 2); // the cycles
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
-    c = open_at(at("logs"), true);
+    c = open_at(at("logs"), false);
     check_shown(c, "latest=h run1=h self=");
     s = xpl_catalogue_get(c);
+    CHECK(s->n_problems >= 4); // the cycles and the links that lead out
     // A link that comes in later, before the next scan, is refused too.
     sh("cd logs/plugins/profile/run1 && rm h.xplane.pb && "
        "ln -s ../../../../outside/file.xplane.pb h.xplane.pb");
@@ -355,6 +358,72 @@ static void test_links(void) {
         XPL_PERMISSION_DENIED, NULL);
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
+    // LOGDIR may be a link itself, or lead through one; so may the only profile.
+    sh("ln -s outside/run9 dir && ln -s outside/file.xplane.pb file.xplane.pb");
+    c = open_at(at("dir"), false);
+    check_shown(c, "dir=h");
+    xpl_catalogue_free(c);
+    c = open_at(at("file.xplane.pb"), false);
+    check_shown(c, "file=file");
+    s = xpl_catalogue_get(c);
+    CHECK_OK(xpl_snapshot_open(s, &s->sessions[0].hosts[0], 0, &src, NULL), NULL);
+    xpl_source_free(src);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+// ---- scans that are stopped ----
+
+// Of the directory entries that scans looked at: all, and after how many a stop comes.
+static struct {
+    size_t n, stop_at;
+    struct xpl_catalogue *c; // to stop; NULL: it is asked
+} entries;
+
+static bool count_entry(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
+                        const char **ret_refusal) {
+    if (++entries.n == entries.stop_at && entries.c) xpl_catalogue_stop(entries.c);
+    return xpl_format_match(file, ret_host, ret_rank, ret_refusal);
+}
+
+static bool is_stop_due(void *arg) {
+    (void)arg;
+    return entries.n >= entries.stop_at;
+}
+
+// At most so many entries, wherever the stop comes; in the first scan, which may be asked, and in
+// later ones, of entries that are read and of profiles that are checked.
+static void test_stopped(void) {
+    enum { N_DIRS = 5, N_FILES = 300, LATEST = N_DIRS * N_FILES - 64 };
+    const struct xpl_cancel cancel = {.is_cancelled = is_stop_due};
+    struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = top, .match = count_entry, .cancel = &cancel};
+    struct xpl_catalogue *c = NULL;
+    make_top();
+    for (int i = 0; i < N_DIRS; i++)
+        sh("mkdir d%d && cd d%d && for i in $(seq %d); do : > $i.xplane.pb; done", i, i, N_FILES);
+    for (size_t at = 1; at < LATEST; at += 83) {
+        entries.n = 0, entries.stop_at = at, entries.c = NULL;
+        CHECK_STATUS(xpl_catalogue_new(&o, &c, NULL), XPL_CANCELLED, NULL);
+        CHECK(entries.n < at + 64);
+    }
+    for (size_t at = 1; at < LATEST; at += 83) {
+        entries.n = 0, entries.stop_at = SIZE_MAX, entries.c = NULL;
+        CHECK_OK(xpl_catalogue_new(&o, &c, NULL), NULL);
+        CHECK_EQ(entries.n, N_DIRS * (N_FILES + 1)); // every entry is counted once
+        sh("touch d*");
+        entries.n = 0, entries.stop_at = at, entries.c = c;
+        CHECK_STATUS(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, NULL), XPL_CANCELLED, NULL);
+        CHECK(entries.n < at + 64);
+        const size_t seen = entries.n;
+        CHECK_STATUS(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, NULL), XPL_CANCELLED, NULL);
+        CHECK_EQ(entries.n, seen);
+        struct xpl_snapshot *s = xpl_catalogue_get(c); // the last one stays
+        CHECK_EQ(s->n_sessions, N_DIRS);
+        xpl_snapshot_unref(s);
+        xpl_catalogue_free(c);
+    }
     remove_top();
 }
 
@@ -625,6 +694,7 @@ int main(void) {
     test_kinds();
     test_refused();
     test_links();
+    test_stopped();
     test_explosion();
     test_deep();
     test_rescan();
