@@ -6,6 +6,7 @@
 #include "analysis/hlo/module/message.h"
 #include "analysis/tools/lib/hlo_lookup.h"
 #include "base/json.h"
+#include "base/text/utf8.h"
 
 struct hlo_modules_options {
     struct xpl_common_options common; // every tool's come first
@@ -24,8 +25,8 @@ static const struct xpl_tool_option kOptions[] = {
 
 // Names come from profiles: none drives a terminal.
 static void put_plain(struct xpl_buf *out, xpl_str_t s) {
-    for (size_t i = 0; i < s.len; i++)
-        xpl_buf_putc(out, (uint8_t)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? '?' : s.ptr[i]);
+    for (size_t i = 0, used; i < s.len; i += used)
+        xpl_buf_str(out, xpl_utf8_shown(xpl_str_sub(s, i, SIZE_MAX), &used));
 }
 
 static void put_row(struct xpl_buf *out, const struct xpl_programs *w, uint32_t computations,
@@ -91,7 +92,7 @@ static const char *content_type(const void *options) {
 
 const struct xpl_tool xpl_tool_hlo_modules = {
     .name = "hlo_modules",
-    .version = 1,
+    .version = 2,
     .needs = xpl_programs_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

@@ -84,12 +84,13 @@ static void test_list(void) {
     CHECK(out.n && out.p[0] == '[' && has(&out, "}]\n"));
     CHECK(has(&out, "{\"module\":\"f(17)\",\"name\":\"f\",\"host\":\"a\",\"program_id\":\"17\","));
     CHECK(has(&out, "{\"module\":\"f(7)\",\"name\":\"f\",\"host\":\"a\",\"program_id\":\"7\","));
-    CHECK(has(&out, "{\"module\":\"g\\u0007(9)\",\"name\":\"g\\u0007\",\"host\":\"b\","));
+    CHECK(has(&out, "{\"module\":\"g\\u0007\xe2\x80\xaeh(9)\",\"name\":\"g\\u0007\xe2\x80\xaeh\","
+                    "\"host\":\"b\","));
     CHECK(has(&out, "\"computations\":2,\"instructions\":6}"));
     xpl_buf_fini(&out);
     CHECK_OK(ask("hlo_modules", true, OPTIONS("format", "text"), &out), &err);
     CHECK(has(&out, "2            6  f(7)  a\n"));
-    CHECK(has(&out, "2            6  g?(9)  b\n"));
+    CHECK(has(&out, "2            6  g??h(9)  b\n"));
     xpl_buf_fini(&out);
 }
 
@@ -201,7 +202,7 @@ static void test_ends(void) {
 int main(void) {
     g_exec = xpl_exec_serial();
     g_hosts[0] = profile_of((const int64_t[]){17, 7}, (const char *const[]){"f", "f"}, 2);
-    g_hosts[1] = profile_of((const int64_t[]){9}, (const char *const[]){"g\a"}, 1);
+    g_hosts[1] = profile_of((const int64_t[]){9}, (const char *const[]){"g\a\xe2\x80\xaeh"}, 1);
     test_list();
     test_lookup();
     test_types();
