@@ -136,9 +136,20 @@ bool xpl_output_open(struct xpl_output *o, const char *path) {
     return (other && open_in_place(o)) || fail(o, e);
 }
 
+// Why a stream has failed: errno, when the failed write was the last thing that set it.
+static int cause_of_failure(void) {
+    switch (errno) {
+        case ENOSPC:
+        case EDQUOT:
+        case EFBIG:
+        case EPIPE: return errno;
+        default: return EIO;
+    }
+}
+
 // Closes the stream; the errno of what could not be written, or 0.
 static int close_stream(struct xpl_output *o) {
-    int e = ferror(o->f) ? EIO : 0;
+    int e = ferror(o->f) ? cause_of_failure() : 0;
     errno = 0;
     if (fflush(o->f) != 0) e = errno;
     if (o->f != stdout && fclose(o->f) != 0 && !e) e = errno;

@@ -736,6 +736,12 @@ class Output(Case):
             self.assertEqual(done.returncode, 1, (command, done.stderr))
             self.assertEqual(done.stderr.count("No space left on device"), 1, (command, done.stderr))
 
+    def test_full_at_the_end_of_the_buffer(self):
+        """The cause is kept where the buffer of the stream is written, and fails, before the last byte comes."""
+        for n in range(4080, 4098):
+            done = self.print_on_full(Programs.xplanectl, "sql", PROFILE, f"SELECT printf('%{n}d', 7) AS a", "--format", "csv")
+            self.assertEqual((done.returncode, done.stderr), (1, "xplanectl: cannot write output: No space left on device\n"), n)
+
     def test_small_disk(self):
         """A real full disk, where one may be mounted."""
         disk = self.place / "disk"
