@@ -32,7 +32,7 @@ static const struct kind_row {
     [XPL_FINDING_COLLECTIVES] =
         {"exposed_collectives",
          {
-             [XPL_FRAMEWORK_UNKNOWN] = {"Let communication run beside computing: smaller pieces, "
+             [XPL_FRAMEWORK_UNKNOWN] = {"Overlap communication with computing: smaller pieces, "
                                         "asynchronous collectives, or a sharding that needs fewer "
                                         "of them.",
                                         NULL},
@@ -76,8 +76,8 @@ static const struct kind_row {
     [XPL_FINDING_HOST_CALLBACK] =
         {"host_callback",
          {
-             [XPL_FRAMEWORK_UNKNOWN] = {"Do on the device what the program asks the host for, or "
-                                        "ask less often.",
+             [XPL_FRAMEWORK_UNKNOWN] = {"Move the work of the callback to the device, or call back "
+                                        "less often.",
                                         NULL},
              [XPL_FRAMEWORK_JAX] = {"Write the function with jax.numpy, or call it less often: the "
                                     "program waits for each pure_callback, io_callback and "
@@ -95,8 +95,8 @@ static const struct kind_row {
                                         NULL},
              [XPL_FRAMEWORK_JAX] = {"Give jitted functions the same shapes and static arguments in "
                                     "every step (pad batches, or sort them into a few sizes); "
-                                    "JAX_LOG_COMPILES=1 names what is compiled, and "
-                                    "JAX_EXPLAIN_CACHE_MISSES=1 why.",
+                                    "JAX_LOG_COMPILES=1 logs each compilation, and "
+                                    "JAX_EXPLAIN_CACHE_MISSES=1 its reason.",
                                     "https://docs.jax.dev/en/latest/jit-compilation.html"},
              [XPL_FRAMEWORK_TENSORFLOW] = {"Give tf.function an input_signature, and the same "
                                            "shapes in every step.",
@@ -105,11 +105,9 @@ static const struct kind_row {
     [XPL_FINDING_COMPILE_AT_START] =
         {"compile_at_start",
          {
-             [XPL_FRAMEWORK_UNKNOWN] = {"Profile later steps to see what the program does once it "
-                                        "is compiled.",
-                                        NULL},
+             [XPL_FRAMEWORK_UNKNOWN] = {"Profile later steps, which run after compilation.", NULL},
              [XPL_FRAMEWORK_JAX] =
-                 {"Profile later steps, or keep what is compiled between runs "
+                 {"Profile later steps, or keep compiled programs between runs "
                   "(jax_compilation_cache_dir).",
                   "https://docs.jax.dev/en/latest/persistent_compilation_cache.html"},
          }},
@@ -123,17 +121,16 @@ static const struct kind_row {
                                     "https://orbax.readthedocs.io/"},
          }},
     [XPL_FINDING_STEP_OUTLIERS] = {"step_outliers",
-                                   {{"Look at these steps in the trace, beside one that took as "
-                                     "long as most.",
+                                   {{"Open these steps in the trace next to a typical step.",
                                      NULL}}},
     [XPL_FINDING_HOST_BOUND] =
         {"host_bound",
          {
-             [XPL_FRAMEWORK_UNKNOWN] =
-                 {"Do the host's work less often, or beside the device's: start "
-                  "the next step before you look at the result of this one.",
-                  NULL},
-             [XPL_FRAMEWORK_JAX] = {"Do what the host does here less often or on another thread, "
+             [XPL_FRAMEWORK_UNKNOWN] = {"Do the host's work less often, or while the device "
+                                        "computes: start the next step "
+                                        "before you read the result of this one.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Do the host's work less often or on another thread, "
                                     "and start the next step before you read results of this one: "
                                     "JAX runs ahead unless float(), np.asarray or "
                                     "block_until_ready stop it.",
@@ -142,11 +139,11 @@ static const struct kind_row {
     [XPL_FINDING_IDLE_UNKNOWN] =
         {"idle_unknown",
          {
-             [XPL_FRAMEWORK_UNKNOWN] = {"Profile again with the Python tracer on, or annotate what "
-                                        "the program does between steps.",
+             [XPL_FRAMEWORK_UNKNOWN] = {"Profile again with the Python tracer on, or annotate the "
+                                        "program's work between steps.",
                                         NULL},
              [XPL_FRAMEWORK_JAX] = {"Profile again with python_tracer_level=1, or put "
-                                    "jax.profiler.TraceAnnotation around what the program does "
+                                    "jax.profiler.TraceAnnotation around the program's work "
                                     "between steps.",
                                     "https://docs.jax.dev/en/latest/profiling.html"},
          }},

@@ -23,7 +23,7 @@ static const struct cause_row {
     {XPL_FINDING_HOST_BOUND, XPL_TIME_HOST, XPL_TIME_HOST, XPL_LAYER_COMPUTE,
      "devices are idle while the host does something else"},
     {XPL_FINDING_IDLE_UNKNOWN, XPL_TIME_UNKNOWN, XPL_TIME_UNKNOWN, XPL_LAYER_COMPUTE,
-     "devices are idle, and the profile does not say why"},
+     "devices are idle for a reason that the profile does not show"},
 };
 
 static double of_row(const double *ps, const struct cause_row *r) {

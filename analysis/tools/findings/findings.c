@@ -141,7 +141,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 10,
+    .version = 11,
     .needs = kNeeds,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,

@@ -184,10 +184,10 @@ static void find_occupancy(const struct xpl_survey *s, struct xpl_findings *out)
 
 void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
     find_ops(s, XPL_FINDING_LAYOUT_COPIES, is_layout,
-             "devices copy, pad and transpose what ops take or give", out);
+             "devices copy, pad and transpose inputs and results of ops", out);
     find_ops(s, XPL_FINDING_FAR_FROM_ROOFLINE, is_far,
-             s->is_cpu ? "devices gather and scatter far below what memory gives to a core"
-                       : "devices run ops that take more than ten times what they would need",
+             s->is_cpu ? "devices gather and scatter far below a core's memory bandwidth"
+                       : "devices run ops that take more than ten times as long as they need",
              out);
     if (!s->is_cpu) find_occupancy(s, out);
 }

@@ -108,7 +108,7 @@ static bool add_outlier(const struct xpl_survey_step *step, const struct usual *
 
 // The name of a cause in a sentence.
 static const char *in_words(enum xpl_time_cause c, char buf[32]) {
-    if (c == XPL_TIME_UNKNOWN) return "idle time of which the profile does not say why";
+    if (c == XPL_TIME_UNKNOWN) return "idle time of unknown cause";
     (void)snprintf(buf, 32, "%s", xpl_time_cause_names[c]);
     for (char *p = buf; *p; p++)
         if (*p == '_') *p = ' ';
@@ -128,10 +128,10 @@ bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *out)
         2 * o.n < s->steps.n ? xpl_finding_add(out, XPL_FINDING_STEP_OUTLIERS, share, share) : NULL;
     if (!f) return true;
     char words[32];
-    (void)snprintf(f->text, sizeof f->text,
-                   "%zu of %zu steps take more than %.1f times the median; most of what they have "
-                   "more is %s",
-                   o.n, s->steps.n, kOutlier, in_words(greatest(o.more), words));
+    (void)snprintf(
+        f->text, sizeof f->text,
+        "%zu of %zu steps take more than %.1f times the median; the extra time is mostly %s", o.n,
+        s->steps.n, kOutlier, in_words(greatest(o.more), words));
     struct outliers again = {0};
     for (size_t i = 0; i < s->steps.n; i++)
         if (add_outlier(&s->steps.v[i], &u, &again))
