@@ -69,7 +69,7 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
                                       : a->memory ? "memory_viewer"
                                                   : "graph_viewer"};
     if (!type || (a->text && (!module || a->memory))) {
-        refuse("--text is short, long, pbtxt, pb, json, dot or html, of a MODULE",
+        refuse("--text is short, long, pbtxt, pb, json, dot or html, and needs a MODULE",
                type ? NULL : a->text, "short|long|pbtxt|pb|json|dot|html");
         return false;
     }
@@ -80,7 +80,7 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
     const bool is_view =
         a->memory && (strcmp(a->memory, "lines") == 0 || strcmp(a->memory, "ops") == 0);
     if ((a->memory && (!module || !is_view)) || (a->other && !a->memory)) {
-        refuse("--memory is lines or ops, of a MODULE; --other needs it",
+        refuse("--memory is lines or ops, and needs a MODULE; --other needs --memory",
                is_view ? NULL : a->memory, "lines|ops");
         return false;
     }

@@ -45,8 +45,8 @@ static void say_no_rows(const struct xpl_args *args, const char *report) {
     const bool chosen = args->filter || args->id;
     if (is_text && !args->quiet)
         (void)fprintf(stderr,
-                      chosen ? "xplanectl: no rows: nothing that %s tells of matches\n"
-                             : "xplanectl: no rows: the bundle has nothing that %s tells of\n",
+                      chosen ? "xplanectl: no rows: nothing that %s reports matches\n"
+                             : "xplanectl: no rows: the bundle has nothing that %s reports\n",
                       report);
 }
 

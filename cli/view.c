@@ -33,6 +33,5 @@ void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct
         xpl_profile_close(&bundle);
     }
     if (!n)
-        xpl_warn_of_host(host,
-                         XPL_STR("the file is damaged: the answer is of what can be read of it"));
+        xpl_warn_of_host(host, XPL_STR("the file is damaged: the answer covers its readable part"));
 }

@@ -76,7 +76,7 @@ static const char *why_unreachable(const char *m) {
                 {"Failed parsing HTTP/2", "another kind of server answers there"},
                 {"o route to host", "no route to the host"},
                 {"etwork is unreachable", "the network is unreachable"},
-                {"imed out", "nobody answers; a firewall?"},
+                {"imed out", "no response; a firewall?"},
                 {"andshake", "no TLS connection; check the certificates"},
                 {"SSL", "no TLS connection; check the certificates"},
                 {"failed to connect to all addresses", "no connection; does it need TLS?"}};

@@ -80,9 +80,9 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_cmd_sessions,
      .arguments = "",
      .help = "list profile sessions, newest first",
-     .about = "With their kind (xspace or iree), hosts, size, time of the capture (as the profile "
-              "says, else its name, else its file) and how far the daemon is with them. Partial is "
-              "a session whose capture lost hosts, which hosts lists with the reasons.",
+     .about = "Shows each session's kind (xspace or iree), hosts, size, capture time (from the "
+              "profile, else from its name, else from its file) and conversion state. A session is "
+              "partial if its capture lost hosts; the command hosts lists them with the reasons.",
      .formats = "table|csv|json",
      .sections = sessions_tables,
      .examples = "xplanectl sessions\n"},
@@ -90,9 +90,10 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_runs_label,
      .max = 64,
      .arguments = "[SESSION [LABEL...]]",
-     .help = "give a session labels, by which sessions belong together, or list them",
-     .about = "Without LABEL those of the session, without a SESSION all. A label is a letter or "
-              "digit and up to 63 more of letters, digits and . _ - + = @ : /",
+     .help = "label a session to group it with others, or list labels",
+     .about =
+         "Without LABEL, lists the session's labels; without SESSION, all labels. A label is a "
+         "letter or digit, followed by up to 63 letters, digits and . _ - + = @ : /",
      .formats = "table|csv|json",
      .sections = label_tables,
      .examples = "xplanectl label my_run nightly main\n"
@@ -100,8 +101,8 @@ const struct xpl_command xpl_command_rows[] = {
     {.name = "fleet",
      .run = xpl_runs_fleet,
      .arguments = "",
-     .help = "list the daemons that share a database, and who works on what",
-     .about = "Of a daemon with --store postgresql://...; docs/scale.md has the roles.",
+     .help = "list the daemons that share a database, and the work of each",
+     .about = "Needs a daemon with --store postgresql://...; docs/scale.md describes the roles.",
      .formats = "table|csv|json",
      .sections = fleet_tables,
      .examples = "xplanectl fleet\nxplanectl fleet --section work --format csv\n"},
@@ -111,7 +112,7 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 1,
      .arguments = "RUN",
      .help = "list a run's hosts",
-     .about = "Hosts that the capture lost stand behind the others, with the reason.",
+     .about = "Hosts that the capture lost are listed last, with the reason.",
      .formats = "table|csv|json",
      .sections = hosts_tables,
      .examples = "xplanectl hosts my_run\n"},
@@ -119,7 +120,7 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_runs_tools,
      .max = 1,
      .arguments = "RUN|--all",
-     .help = "list the tools that answer for a run; --all: those of this program, with options",
+     .help = "list the tools available for a run; --all: all tools of this program, with options",
      .formats = "table|csv|json",
      .sections = tools_tables,
      .examples = "xplanectl tools my_run\nxplanectl tools --all\n"},
@@ -129,9 +130,8 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 2,
      .arguments = "TOOL RUN",
      .help = "a tool's answer, byte for byte",
-     .about =
-         "JSON for nearly all tools. With --format table or csv the tables in it, in place of the "
-         "answer's bytes.",
+     .about = "The answer is JSON for nearly all tools. --format table and csv print its tables "
+              "instead.",
      .formats = "json|table|csv",
      .sections = numbered_tables,
      .examples = "xplanectl tool op_profile my_run --option group_by=category -o op_profile.json\n"
@@ -150,10 +150,11 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 1,
      .arguments = "RUN",
-     .help = "what makes a run slow, ranked, with evidence and advice",
-     .about = "The greatest saving first: the kind, its share of the time of all devices, what it "
-              "could save at most, the ops, steps and the window of the trace where it shows, and "
-              "what to do.",
+     .help = "rank the causes that make a run slow, with evidence and advice",
+     .about =
+         "Lists the greatest saving first. Each finding has its kind, its share of the time of "
+         "all devices, the most it could save, the ops, steps and trace window where it "
+         "shows, and advice.",
      .formats = "table|csv|json",
      .sections = findings_tables,
      .examples = "xplanectl findings my_run\nxplanectl findings profiles/my_run --json\n"},
@@ -162,10 +163,9 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 2,
      .max = 2,
      .arguments = "RUN[,RUN...] RUN[,RUN...]",
-     .help = "two runs, A and B, or groups of them, beside each other",
-     .about = "Step times with a 95% interval of their "
-              "difference, where the time of a step goes, and ops matched by what stays the same "
-              "between compilations.",
+     .help = "compare two runs, or two groups of runs, A and B",
+     .about = "Shows step times with a 95% interval of their difference, the time breakdown of a "
+              "step, and ops, matched by properties that stay the same between compilations.",
      .formats = "table|csv|json",
      .sections = compare_tables,
      .examples = "xplanectl compare before after\n"
@@ -173,11 +173,12 @@ const struct xpl_command xpl_command_rows[] = {
     {.name = "history",
      .run = xpl_runs_history,
      .arguments = "",
-     .help = "metrics over sessions in order of time: changes of level, and the ops behind them",
-     .about =
-         "Of the sessions that have a label, that a schedule made, that lie below a directory, "
-         "or of all. Metrics are step_time, peak_memory and others of every profile, a cause "
-         "of the time breakdown, op:NAME, kernel:NAME and memory:ALLOCATOR.",
+     .help = "show metrics over sessions in order of time, changes of level, and the ops that "
+             "caused them",
+     .about = "Covers all sessions, or those with a label, of a schedule or below a directory. "
+              "Metrics are "
+              "step_time, peak_memory and others of every profile, a cause of the time breakdown, "
+              "op:NAME, kernel:NAME and memory:ALLOCATOR.",
      .formats = "table|csv|json",
      .examples = "xplanectl history --label nightly\n"
                  "xplanectl history --schedule 1 --metric peak_memory --last 30\n"
@@ -187,9 +188,9 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 1024,
      .arguments = "RUN...",
-     .help = "what repeats of a run come to: runtime, compile time, FLOPs and rates, memory",
-     .about = "Mean, minimum and deviation of the step times, compile time, FLOPs and their rates, "
-              "utilization (at most 100% and as it is), peak memory.",
+     .help = "aggregate repeated runs: runtime, compile time, FLOPs and rates, memory",
+     .about = "Shows mean, minimum and deviation of the step times, compile time, FLOPs and their "
+              "rates, utilization (capped at 100% and uncapped), and peak memory.",
      .formats = "table|csv|json",
      .sections = aggregate_tables,
      .examples = "xplanectl aggregate run_1 run_2 run_3\n"},
@@ -198,8 +199,8 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 4096,
      .arguments = "RUN...",
-     .help = "how often events came and how long they took, by name or by the number in a name",
-     .about = "Nested ones once: of all planes, or with --plane of some.",
+     .help = "count events and sum up their times, by name or by the number in a name",
+     .about = "Nested events of one name count once. --plane selects planes.",
      .formats = "table|csv|json",
      .examples = "xplanectl events my_run --plane gpu --format csv\n"},
     {.name = "sql",
@@ -207,11 +208,10 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 4096,
      .arguments = "RUN... 'SELECT ...'",
-     .help = "a statement over the events of profiles; docs/sql.md has the tables",
-     .about = "A statement of SQLite over the tables events, stats, lines, planes, "
-              "hlo_instructions and memory. It may read, and nothing else. Either all runs are "
-              "paths, or all "
-              "are sessions; a daemon also has its rows of all sessions.",
+     .help = "run a SQL statement over the events of profiles; docs/sql.md lists the tables",
+     .about = "Runs one read-only SQLite statement over the tables events, stats, lines, planes, "
+              "hlo_instructions and memory. Give only paths or only sessions. A daemon also has "
+              "its tables of all sessions.",
      .formats = "table|csv|json",
      .examples =
          "xplanectl sql my_run 'SELECT name, sum(duration_ps) FROM events GROUP BY name'\n"},
@@ -221,7 +221,7 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 4096,
      .arguments = "TOOL PATH...",
      .help = "a tool's answer from files or one run directory, without a daemon",
-     .about = "The same answer as that of tool. Each file is a host named by its file; two equal "
+     .about = "Gives the same answer as tool. Each file is a host, named after the file; two equal "
               "names are wrong usage.",
      .formats = "json|table|csv",
      .sections = numbered_tables,
@@ -234,14 +234,14 @@ const struct xpl_command xpl_command_rows[] = {
      .arguments = "TARGET[,TARGET...]",
      .help = "profile running programs (HOST:PORT of their profiler servers); prints the session's "
              "name",
-     .about = "From their profiler servers (jax.profiler.start_server and the like), all at the "
-              "same time, as one session. A TARGET is HOST:PORT, [IPV6]:PORT or unix:/PATH. The "
-              "session's name is all that standard output gets; how each host fares is on standard "
-              "error. A host that is down, idle, busy or slow is reported with the reason and what "
-              "to do about it; the others are stored all the same. The daemon does it, into its "
-              "log directory; with --direct this command, into --logdir. An interrupt (Ctrl-C) "
-              "cancels: nothing is left, and the hosts are free. Times are written as 500ms, 2s, "
-              "1m, 1h.",
+     .about = "Captures all targets at the same time, through their profiler servers "
+              "(jax.profiler.start_server and the like), as one session. A TARGET is HOST:PORT, "
+              "[IPV6]:PORT or unix:/PATH. Standard output gets only the session's name; standard "
+              "error gets the outcome of each host. A host that is down, idle, busy or slow is "
+              "reported with the reason and a remedy; the other hosts are stored. The daemon "
+              "captures into its log directory; with --direct, this command captures into "
+              "--logdir. An interrupt (Ctrl-C) cancels the capture, leaves no session and frees "
+              "the hosts. Times are written as 500ms, 2s, 1m, 1h.",
      .formats = "text|json",
      .examples = "xplanectl capture host1:9999,host2:9999 --duration 2s\n"
                  "xplanectl capture host1:9999 --direct --logdir ~/logs\n"
@@ -249,8 +249,8 @@ const struct xpl_command xpl_command_rows[] = {
     {.name = "captures",
      .run = xpl_cmd_captures,
      .arguments = "",
-     .help = "the history of captures, newest first",
-     .about = "With --format json also what became of each host.",
+     .help = "list the history of captures, newest first",
+     .about = "--format json also shows each host's outcome.",
      .formats = "table|csv|json",
      .sections = captures_tables,
      .examples = "xplanectl captures\n"},
@@ -259,12 +259,12 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 1,
      .arguments = "ID",
-     .help = "end a capture that is under way, by its number",
+     .help = "cancel a running capture, by its number",
      .examples = "xplanectl cancel 7\n"},
     {.name = "schedules",
      .run = xpl_cmd_schedules,
      .arguments = "",
-     .help = "captures that begin by themselves (capture --every)",
+     .help = "list the schedules of repeated captures (capture --every)",
      .formats = "table|csv|json",
      .sections = schedules_tables,
      .examples = "xplanectl schedules\n"},
@@ -281,29 +281,31 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 4096,
      .arguments = "FILE|DIR...",
      .help = "store profiles as a session of the daemon",
-     .about = "Profile files, or all those of a run directory. They are checked; all appear or "
-              "none. What broke off goes on where it was when repeated.",
+     .about =
+         "Takes profile files, or all those of a run directory. The daemon checks them; either "
+         "all appear or none. An interrupted import resumes when repeated.",
      .examples = "xplanectl import profiles/my_run --session my_run\n"},
     {.name = "delete",
      .run = xpl_cmd_delete,
      .min = 1,
      .max = 1,
      .arguments = "SESSION",
-     .help = "remove a session, from a daemon that was started with --allow-delete",
+     .help = "remove a session; the daemon must have been started with --allow-delete",
      .examples = "xplanectl delete my_run\n"},
     {.name = "export",
      .run = xpl_cmd_export,
      .min = 2,
      .max = 4096,
      .arguments = "perfetto|chrome PATH...",
-     .help = "a trace for other viewers: of files, one run directory or a session of --logdir",
-     .about = "Without a daemon. Format perfetto is Perfetto's protobuf format "
-              "(ui.perfetto.dev, trace_processor), which keeps whole nanoseconds; chrome is "
+     .help =
+         "write a trace for other viewers, from files, one run directory or a session of --logdir",
+     .about = "Needs no daemon. Format perfetto is Perfetto's protobuf format "
+              "(ui.perfetto.dev, trace_processor), with times in whole nanoseconds; chrome is "
               "Chrome's JSON trace format. Planes become processes, lines become threads; derived "
               "lines (steps, modules, ops, name scopes, source code), flows, counters and all "
               "arguments are included. Perfetto's format shows events that overlap without "
-              "nesting on further tracks below the thread. The output is written as it is made. A "
-              "file that could not be finished is removed.",
+              "nesting on further tracks below the thread. The output is streamed; an incomplete "
+              "file is removed.",
      .examples = "xplanectl export perfetto profiles/my_run -o my_run.pftrace\n"
                  "xplanectl export chrome --logdir ~/logs my_run -o my_run.json\n"},
     {.name = "hlo",
@@ -311,9 +313,9 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 2,
      .arguments = "RUN [MODULE]",
-     .help = "the HLO programs of a run; MODULE, NAME(ID) or ID: one as text",
-     .about = "With MODULE, a program's NAME(ID) or its program id alone, that one: as short text, "
-              "long text, protobuf's text format, its bytes, JSON or a graph.",
+     .help = "list the HLO programs of a run, or print one",
+     .about = "MODULE is a program's NAME(ID) or just its program id. It is printed as short text, "
+              "long text, protobuf text format, protobuf bytes, JSON or a graph.",
      .formats = "table|csv|json",
      .sections = hlo_tables,
      .examples = "xplanectl hlo my_run\nxplanectl hlo my_run 'jit_step(10)' --text long\n"
@@ -323,13 +325,14 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 4096,
      .arguments = "REPORT RUN or capture -- PROGRAM...",
      .help = "a report on a profile bundle of IREE (*.ireeprof), or a capture of one",
-     .about = "A report on a bundle (*.ireeprof, or its rows, *.ireeperf.jsonl), as iree-profile "
-              "gives it; without arguments the list of reports. A bundle that is cut, unfinished "
-              "or damaged gives what stands before the damage, a warning, and status 3. iree "
-              "capture runs a program that takes the profiling flags of IREE's tools; its bundle "
-              "becomes a session of the daemon or, with --logdir, of that directory. Session names "
-              "are printed; the program's own output goes to standard error. What a program wrote "
-              "before it failed or was interrupted is kept (status 3). Formats of export: "
+     .about = "Prints a report on a bundle (*.ireeprof, or its rows, *.ireeperf.jsonl), as "
+              "iree-profile does; without arguments, lists the reports. A report on a truncated, "
+              "unfinished or damaged bundle covers the part before the damage, warns and exits "
+              "with status 3. iree capture runs a program that takes the profiling flags of IREE's "
+              "tools; its bundle becomes a session of the daemon or, with --logdir, of that "
+              "directory. Session names are printed; the program's output goes to standard error. "
+              "The data of a program that failed or was interrupted is kept (status 3). Formats of "
+              "export: "
               "ireeperf-jsonl, perfetto, chrome, xspace; of other reports: text, jsonl.",
      .formats = "text|jsonl|ireeperf-jsonl|perfetto|chrome|xspace",
      .examples =
@@ -340,9 +343,9 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 1,
      .arguments = "bash|zsh|fish",
-     .help = "a script by which a shell completes commands, options, sessions and tools",
-     .about = "Packages install it. Sessions and hosts are those of the daemon, which is asked for "
-              "less than a second.",
+     .help = "print a shell script that completes commands, options, sessions and tools",
+     .about = "Packages install the script. It queries the daemon for sessions and hosts, for less "
+              "than a second.",
      .examples = "xplanectl completion bash >~/.local/share/bash-completion/completions/xplanectl\n"
                  "xplanectl completion fish >~/.config/fish/completions/xplanectl.fish\n"},
 };

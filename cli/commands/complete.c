@@ -187,7 +187,7 @@ static void offer_values(struct request *q) {
 static void offer_commands(const struct request *q) {
     for (size_t i = 0; i < q->all.n; i++)
         offer(q, q->all.rows[i].name, q->all.rows[i].help);
-    if (!q->help) offer(q, "help", "help, of a command when one is named");
+    if (!q->help) offer(q, "help", "show help; with a command, the help of that command");
 }
 
 static void offer_reports(const struct request *q) {

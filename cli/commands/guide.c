@@ -14,8 +14,8 @@ static const char *const kNotes[] = {
     "`--format json` is one document on standard output. Its keys end in their unit: `_ps` "
     "(picoseconds), `_bytes`, `_percent`. Keys are only added, never renamed; docs/cli-json.md "
     "lists them.",
-    "What goes wrong is said on standard error, with the nearest name where one was mistyped; "
-    "standard output then has no answer.",
+    "Errors go to standard error, with the nearest name if one was mistyped; standard output then "
+    "has no answer.",
     "`xplanectl tools --all --format json` has all tools with their options, `xplanectl help "
     "--format json` all commands with theirs.",
 };

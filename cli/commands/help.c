@@ -89,7 +89,7 @@ void xpl_commands_show_all(struct xpl_commands all, FILE *out) {
         xpl_words_put(&line, c->help);
         (void)fputc('\n', out);
     }
-    (void)fputs("\nxplanectl COMMAND --help says more of a command.\n", out);
+    (void)fputs("\nxplanectl COMMAND --help describes a command.\n", out);
     put_common(out);
     put_shared(out);
     for (size_t i = 0; i < all.n; i++)

@@ -8,12 +8,12 @@ enum { COLUMNS = 100 };
 
 const char *const xpl_exit_meanings[XPL_N_EXITS] = {
     "0 done",
-    ("1 the request failed, or what it names is not there: a run, a host, a plane, a file (the "
-     "reason is on standard error)"),
-    ("2 wrong usage: a command, tool, option, value, label or statement that is wrong whatever the "
+    ("1 the request failed, or names something that does not exist: a run, a host, a plane, a file "
+     "(the reason is on standard error)"),
+    ("2 wrong usage: a command, tool, option, value, label or statement that is invalid for every "
      "run; the same through a daemon and by path"),
-    ("3 partly done: a capture with a session that lacks some of the hosts, or an answer from a "
-     "bundle of IREE that is damaged or was never finished"),
+    ("3 partly done: a capture whose session lacks some hosts, or an answer from a damaged or "
+     "unfinished bundle of IREE"),
     "4 a threshold is met (compare --fail-if)"};
 
 static void put_word(struct xpl_words *f, const char *word, size_t n) {

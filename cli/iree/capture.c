@@ -45,7 +45,7 @@ static bool check_flags(const struct xpl_args *a) {
         return usage("--filter_function: an empty pattern"), false;
     for (size_t i = 0; i + 2 < a->n_rest; i++)
         if (strncmp(argv[i], "--device_profiling_", 19) == 0)
-            return usage("the program has --device_profiling flags of its own: give them to "
+            return usage("the program already has --device_profiling flags: give them to "
                          "`xplanectl iree capture`"),
                    false;
     return check_number("filter_command_buffer", a->filter_command_buffer, 1) &&
@@ -115,7 +115,7 @@ static void on_tick(void *arg) {
 
 static void say_end(const char *program, const struct xpl_program_end *end, bool kept) {
     const char *const rest =
-        kept ? "what it wrote until then is kept" : "it wrote nothing that could be kept";
+        kept ? "its output until then is kept" : "it wrote nothing that could be kept";
     if (end->signal)
         (void)fprintf(stderr, "xplanectl: %s was ended by signal %d: %s\n", program, end->signal,
                       rest);

@@ -98,8 +98,7 @@ const char *xpl_modes_of(const char *const *argv, size_t n_args) {
         if (strlen(defaults[i].driver) == n && memcmp(defaults[i].driver, device, n) == 0)
             return defaults[i].modes;
     (void)fprintf(stderr, "xplanectl: --mode is needed: %s\n",
-                  device ? "what this driver can record is not known"
-                         : "the program has no --device=URI whose driver would say what can be "
-                           "recorded");
+                  device ? "the modes of this driver are not known"
+                         : "the program has no --device=URI that names a driver");
     return NULL;
 }

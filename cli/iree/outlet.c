@@ -121,7 +121,7 @@ static bool keep_in_daemon(struct xpl_outlet *p) {
         xpl_session_writer_undo(p->writer);
     else // people may import it later
         xpl_say("the bundle stays in %s", p->path);
-    if (!ok && p->session[0]) xpl_say("session %s has what was sent before", p->session);
+    if (!ok && p->session[0]) xpl_say("session %s has the data sent so far", p->session);
     return ok && puts(p->session) >= 0;
 }
 

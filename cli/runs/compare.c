@@ -96,7 +96,7 @@ static int parse_threshold(const char *text, struct threshold *t) {
         return bad_threshold(text, end, "a number is missing");
     if (!isfinite(t->percent)) return bad_threshold(text, n + 1, "the number is too large");
     if (text[end] != '%') return bad_threshold(text, end, "% is missing");
-    if (text[end + 1]) return bad_threshold(text, end + 1, "nothing may stand behind %");
+    if (text[end + 1]) return bad_threshold(text, end + 1, "unexpected text after %");
     return XPL_EXIT_OK;
 }
 
@@ -123,7 +123,7 @@ static int judge(const json_t *all, const struct threshold *t) {
     if (json_is_null(percent)) { // of nothing everything is infinitely much more
         const bool more = json_number_value(json_object_get(m, "difference_ps")) > 0;
         if (strcmp(t->metric, "step_time") == 0) {
-            (void)fputs("xplanectl: --fail-if: a run has no steps, so that there is no step_time\n",
+            (void)fputs("xplanectl: --fail-if: a run has no steps, and therefore no step_time\n",
                         stderr);
             return XPL_EXIT_FAILED;
         }

@@ -85,7 +85,7 @@ static int of_snapshot(const struct xpl_args *a, const struct xpl_snapshot *snap
         *slot = s;
     }
     if (!list.n) {
-        (void)fprintf(stderr, "xplanectl: --dir %s: there are no such sessions\n", a->dir);
+        (void)fprintf(stderr, "xplanectl: --dir %s: no session matches\n", a->dir);
         return XPL_EXIT_FAILED;
     }
     qsort(list.v, list.n, sizeof *list.v, newest_first);

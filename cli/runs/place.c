@@ -87,5 +87,5 @@ void xpl_run_no_session(const char *run) {
     const struct known *const k = find_note(run);
     if (k && k->has_session) return; // what is not there is a host, a plane or a program of it
     if (!is_there(run) && (strchr(run, '/') || xpl_format_of_name(xpl_str_from(run), NULL)))
-        xpl_say("there is no file %s: it was taken for a session", run);
+        xpl_say("no file %s exists: it was taken for a session", run);
 }

@@ -36,7 +36,7 @@ static bool is_bundle(const struct xpl_args *a, const char *run) {
 
 int xpl_runs_hint(const struct xpl_args *a, const char *run, int status) {
     if (status == XPL_EXIT_FAILED && is_bundle(a, run))
-        xpl_say("what took the time of a bundle of IREE: `xplanectl iree explain %s`", run);
+        xpl_say("for the time of a bundle of IREE use `xplanectl iree explain %s`", run);
     return status;
 }
 

@@ -75,8 +75,8 @@ class Table(unittest.TestCase):
                 self.assertLessEqual(len(line), 100, line)
         words = " ".join(ask("capture", "--help")[1].split())
         self.assertIn("--duration TIME how long to record, at most one hour [1s]", words)
-        self.assertIn("--retries N ask hosts again that are unreachable, busy or idle [0]", words)
-        self.assertIn("--retries N go on as often when the connection breaks [3]", " ".join(ask("import", "--help")[1].split()))
+        self.assertIn("--retries N retry hosts that are unreachable, busy or idle [0]", words)
+        self.assertIn("--retries N resume up to N times if the connection breaks [3]", " ".join(ask("import", "--help")[1].split()))
 
     def test_help_of_all(self):
         code, out, err = ask("--help")
@@ -150,7 +150,7 @@ class Table(unittest.TestCase):
                 value = [values.get(o["value"], "x")] if o["value"] else []
                 # Without arguments, and where those are not missed without a daemon, nothing is done.
                 code, out, err = ask("--server", "unix:/nonexistent/socket", name, f"--{option}", *value)
-                refused = f"xplanectl: --{option} is no option of {name}"
+                refused = f"xplanectl: --{option} is not an option of {name}"
                 if option in own:
                     self.assertNotIn(refused, err)
                     continue
@@ -158,10 +158,10 @@ class Table(unittest.TestCase):
                 self.assertTrue(err.startswith(refused), err)
                 self.assertTrue(err.endswith(f"\nTry: xplanectl {name} --help\n"), err)
         # Before the command, too; with what may have been meant.
-        for words, text in ((["--prefix", "x", "findings", "x"], "--prefix is no option of findings\n"),
-                            (["history", "--host", "x"], "--host is no option of history\n"),
+        for words, text in ((["--prefix", "x", "findings", "x"], "--prefix is not an option of findings\n"),
+                            (["history", "--host", "x"], "--host is not an option of history\n"),
                             (["delete", "x", "--sessions", "y"], 'unknown option "--sessions"; did you mean "--session"?'),
-                            (["capture", "x", "--section", "y"], '--section is no option of capture; did you mean "--session"?')):
+                            (["capture", "x", "--section", "y"], '--section is not an option of capture; did you mean "--session"?')):
             code, out, err = ask(*words)
             self.assertEqual((code, out), (2, ""))
             self.assertIn(text, err)

@@ -37,7 +37,7 @@ class Words(Case):
         self.server = f"unix:{self.place}/none"
         table = json.loads(self.ask("help", "--format", "json")[1])
         self.assertEqual(self.words(""), {c["name"]: c["help"] for c in table["commands"]} |
-                         {"help": "help, of a command when one is named"})
+                         {"help": "show help; with a command, the help of that command"})
         shared = {f"--{o['name']}": o["help"] for o in table["options"]}
         self.assertEqual(self.words("--"), shared)
         values = 0
@@ -64,7 +64,7 @@ class Words(Case):
         for command in ("tool", "analyze"):
             self.assertEqual([*self.words(command, "")], tools)
         self.assertEqual(self.words("tool", "op_profile", "x", "--option", "group")["group_by="],
-                         "what the tree's first levels are")
+                         "first levels of the tree")
         self.assertEqual([*self.words("tool", "op_profile", "x", "--option", "group_by=p")],
                          ["group_by=program", "group_by=provenance"])
         self.assertIn("summary", self.words("iree", ""))

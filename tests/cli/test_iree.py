@@ -125,7 +125,7 @@ class Capture(Case):
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn(words, err)
             self.assertNotIn("own words", err)
-        for words, more in {"flags of its own": ["--device_profiling_mode=queue-events"],
+        for words, more in {"already has --device_profiling flags": ["--device_profiling_mode=queue-events"],
                             "this driver": ["--device=cuda"]}.items():
             code, out, err = self.ask("iree", "capture", "--", self.tool, "works", *more)
             self.assertEqual((code, out), (2, ""), err)
@@ -151,7 +151,7 @@ class Capture(Case):
     def kept(self, code, out, err, session):
         """A session with what was written until then, which reports read."""
         self.assertEqual((code, out), (3, f"{session}\n"), err)
-        self.assertIn("what it wrote until then is kept", err)
+        self.assertIn("its output until then is kept", err)
         self.assertEqual([len(b) for b in self.beneath(session).values()], [1500])
         code, out, err = self.ask("iree", "summary", session, "--logdir", self.logdir,
                                   "--format", "jsonl")
@@ -263,7 +263,7 @@ class Capture(Case):
         pathlib.Path(until + "-dies").touch()
         out, err = capture.communicate(timeout=60)
         self.assertEqual((capture.returncode, out), (3, "one\n"), err)
-        self.assertIn("ended by signal 9: what it wrote until then is kept", err)
+        self.assertIn("ended by signal 9: its output until then is kept", err)
         self.assertEqual([len(b) for b in self.beneath("one").values()], [3000])
 
     def test_foreign(self):
@@ -390,13 +390,13 @@ class Compare(Case):
         (self.logdir / "task.ireeprof").write_bytes(task.read_bytes())
         self.daemon()
         for run in (task, "task"):
-            words = "xplanectl: no rows: the bundle has nothing that att tells of\n"
+            words = "xplanectl: no rows: the bundle has nothing that att reports\n"
             self.assertEqual(self.ask("iree", "att", run), (0, "", words))
             self.assertEqual(self.ask("iree", "att", run, "--format", "jsonl"), (0, "", ""))
             self.assertEqual(self.ask("iree", "att", run, "--quiet"), (0, "", ""))
             self.assertEqual(self.ask("iree", "usage", run)[2], "")
             for report, option, value in (("functions", "--filter", "none"), ("att", "--id", "7")):
-                words = f"xplanectl: no rows: nothing that {report} tells of matches\n"
+                words = f"xplanectl: no rows: nothing that {report} reports matches\n"
                 self.assertEqual(self.ask("iree", report, run, option, value), (0, "", words))
 
     def test_mixed(self):

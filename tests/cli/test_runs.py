@@ -106,7 +106,7 @@ class Runs(Case):
             err = self.answer(command, "sub/runn", 1)[1]
             self.assertIn('no session "sub/runn"; did you mean "sub/run"?\n', err)
             if command not in ("compare", "sql"):  # where it may be another of several
-                self.assertIn("there is no file sub/runn: it was taken for a session\n", err)
+                self.assertIn("no file sub/runn exists: it was taken for a session\n", err)
 
     def test_part(self):
         """What a session lacks is not said to be the session."""

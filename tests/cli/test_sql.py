@@ -275,7 +275,7 @@ class Sql(Case):
                 ("SAVEPOINT a", 1, "a statement reads tables"), ("ANALYZE", 1, "a statement reads tables"),
                 ("SELECT * FROM sqlite_master", 1, "sqlite_master"), ("SELECT * FROM pragma_database_list", 1, "a statement reads tables"),
                 ("SELECT * FROM dbstat", 1, "a statement reads tables"), ("SELECT load_extension('/x')", 1, "load_extension"),
-                ("SELECT 1; DELETE FROM events", 2, "character 10: one statement"), ("", 2, "character 1: there is no statement"), (" -- nothing", 2, "no statement"),
+                ("SELECT 1; DELETE FROM events", 2, "character 10: one statement"), ("", 2, "character 1: a statement is missing"), (" -- nothing", 2, "a statement is missing"),
                 ("SELECT nme FROM events", 2, 'character 8: no such column: nme; did you mean "name"?'),
                 ("SELECT e.strat_ps FROM events e", 2, 'no such column: e.strat_ps; did you mean "start_ps"?'),
                 ("SELECT strat_ps FROM planes", 2, "no such column: strat_ps\n"), ("SELEC 1", 2, "character 1:"),

@@ -31,7 +31,7 @@ USAGE = (
     ("match: character 2: missing closing parenthesis", "events RUN --match ("),
     ("by_id: character 2: missing closing parenthesis", "events RUN --by-id ("),
     ('min_duration: character 2 of "1x"', "events RUN --min-duration 1x"),
-    ('max_events: "-3" is no number', "events RUN --max-events -3"),
+    ('max_events: "-3" is not a number', "events RUN --max-events -3"),
     ("option by cannot be 'nosuch'", "events RUN --by nosuch"),
     ("option rules cannot be 'nosuch'", "events RUN --rules nosuch"),
     ("byte 2 is not UTF-8", "events RUN --prefix j\udcff"),
@@ -130,7 +130,7 @@ class Wrong(Case):
                 ("SELECT " + "1+" * 150 + "1", 2, ": an expression is too large: more than 100"),
                 ("SELECT 1" + " UNION SELECT 1" * 60, 2, ": more than 50 SELECTs"), ("SELECT zeroblob(100000)", 1, ": a value has more than 64 KiB"),
                 ("SELECT 1 LIMIT 'x'", 2, ": character 10: LIMIT and OFFSET take whole numbers"),
-                ("SELECT " + "a" * 70000, 2, ": character 8: SQLite does not say what is wrong")):
+                ("SELECT " + "a" * 70000, 2, ": character 8: SQLite gives no reason")):
             for run in ("my_run", str(self.run_path)):
                 code, out, err = self.ask("sql", run, statement)
                 self.assertEqual((code, out), (status, ""), (statement[:30], err))
