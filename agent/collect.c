@@ -156,7 +156,7 @@ static void parse(struct collector *c, struct peer *p) {
         }
     }
     if (got != XPL_STREAM_MALFORMED) return;
-    p->note = "sent something that is no record";
+    p->note = "sent an invalid record";
     end_peer(p);
 }
 
@@ -294,7 +294,7 @@ static xpl_status_t run(struct collector *c, struct xpl_arena *a, struct xpl_col
     serve(c, OVER, now_ms() + END_MS, XPL_COLLECT_FINISH);
     give_up_on(c, WAIT_STARTED, "did not begin to record in time");
     for (size_t i = 0; i < c->n; i++)
-        if (c->v[i].phase == RECORDING) c->v[i].note = "did not come to an end in time";
+        if (c->v[i].phase == RECORDING) c->v[i].note = "did not finish in time";
     if (state(c) == XPL_COLLECT_CANCEL)
         XPL_RETURN_ERROR(err, XPL_CANCELLED, "the capture was cancelled");
     return hand_over(c, a, ret, err);

@@ -83,8 +83,10 @@ static bool make_directory(const char *path) {
     if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 022) == 0 &&
         (st.st_uid == geteuid() || geteuid() == 0))
         return true;
-    xpl_log(XPL_LOG_ERROR, "agent",
-            "%s: must be a directory of this user that nobody else can write to", path);
+    xpl_log(
+        XPL_LOG_ERROR, "agent",
+        "%s: must be a directory that belongs to this user and that only this user can write to",
+        path);
     return false;
 }
 

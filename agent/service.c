@@ -302,7 +302,7 @@ static void on_unimplemented(struct xpl_rpc_call *c, xpl_bytes_t bytes, void *se
     (void)bytes, (void)service;
     xpl_rpc_finish_status(c, XPL_UNIMPLEMENTED,
                           "xplaned-agent captures with Profile; it has no monitoring and no "
-                          "continuous mode of its own");
+                          "continuous mode");
 }
 
 void xpl_agent_service_get_methods(struct xpl_agent_service *s,

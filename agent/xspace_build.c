@@ -217,7 +217,7 @@ static xpl_status_t warn_of(struct builder *b, const struct process *p, struct x
     if (p->nameless)
         XPL_TRY(warn(b, err, p, "events have no name: too many different ones", p->nameless));
     if (p->malformed)
-        XPL_TRY(warn(b, err, p, "sent records that make no sense; what came after is left out", 0));
+        XPL_TRY(warn(b, err, p, "sent invalid records; later records are left out", 0));
     const xpl_str_t notes[] = {p->failure, p->in->note};
     for (size_t i = 0; i < 2; i++) {
         if (!notes[i].len) continue;

@@ -177,7 +177,7 @@ static xpl_status_t driver_read(struct xpl_capture_connection *c,
     if (!whole && !reply.walk.malformed) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     if (!whole || !xpl_capture_reply_end(&reply))
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
-                         "the answer is no profile: is this a profiler server?");
+                         "the answer is not a profile: is this a profiler server?");
     *ret = (struct xpl_capture_answer){.idle = reply.empty_trace ||
                                                c->set->plan->call == XPL_CAPTURE_SNAPSHOT};
     (void)snprintf(ret->reason, sizeof ret->reason,

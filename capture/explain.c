@@ -34,7 +34,7 @@ static const char *why_unreachable(const struct xpl_capture_plan *plan, const ch
     if (has(m, "o route to host") || has(m, "etwork is unreachable"))
         return "no route to the host: check the address and the network";
     if (has(m, "imed out") || has(m, "imeout"))
-        return "nobody answers: check the address, and whether a firewall lets the port through";
+        return "no response: check the address, and whether a firewall blocks the port";
     if (has(m, "ocket closed") || has(m, "onnection reset") || has(m, "closed"))
         return "the connection was closed at once: the port belongs to another service, or needs "
                "TLS";
@@ -44,8 +44,8 @@ static const char *why_unreachable(const struct xpl_capture_plan *plan, const ch
 // What the end of a call means; NULL where only the server's own words tell.
 static const char *why_refused(xpl_status_t code, const char *m) {
     if (xpl_capture_is_busy(code, m))
-        return "another profile of this program is being taken: try again when it is over, or "
-               "allow retries";
+        return "another profile of this program is being taken: try again when it has "
+               "finished, or allow retries";
     if (has(m, "http2 header with status"))
         return "a web server answers there, not a profiler server: check the port";
     switch ((int)code) {
@@ -53,8 +53,8 @@ static const char *why_refused(xpl_status_t code, const char *m) {
             return "the connection broke during the capture: the program ended, or the network "
                    "failed";
         case XPL_UNIMPLEMENTED:
-            return "what answers there is no profiler server, or one that cannot do this: check "
-                   "the port";
+            return "the server there is not a profiler server, or does not support this call: "
+                   "check the port";
         case XPL_RESOURCE_EXHAUSTED:
             return has(m, "larger than max")
                        ? "the profile is larger than one answer may be: capture for a shorter "

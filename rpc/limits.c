@@ -92,7 +92,7 @@ static void check_call(struct xpl_rpc_call *c, int64_t now) {
     else if (waits_for_request(c) && now - c->start_ns > ms(REQUEST_MS))
         end_waiting(c, XPL_DEADLINE_EXCEEDED, "the request did not arrive in time");
     else if (is_idle_stream(c) && now - c->active_ns > ms(IDLE_MS))
-        end_waiting(c, XPL_DEADLINE_EXCEEDED, "no message came for a minute");
+        end_waiting(c, XPL_DEADLINE_EXCEEDED, "no message arrived for a minute");
 }
 
 void xpl_rpc_server_sweep(struct xpl_rpc_server *s) {
@@ -159,7 +159,7 @@ static bool make_room(const struct xpl_rpc_call *newcomer, enum xpl_rpc_guest gu
     else if (is_guests_watch(c))
         end_watch(c);
     else
-        end_waiting(c, XPL_RESOURCE_EXHAUSTED, "no message came, and others need the room");
+        end_waiting(c, XPL_RESOURCE_EXHAUSTED, "no message arrived, and others need the room");
     return true;
 }
 

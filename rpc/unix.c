@@ -39,7 +39,7 @@ static xpl_status_t clear_path(const struct sockaddr_un *addr, struct xpl_error 
         XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: %s", addr->sun_path, strerror(errno));
     }
     if (!S_ISSOCK(st.st_mode))
-        XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "%s: is there and is no socket", addr->sun_path);
+        XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "%s: exists and is not a socket", addr->sun_path);
     if (is_alive(addr))
         XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "%s: another process listens there",
                          addr->sun_path);

@@ -86,7 +86,7 @@ static void on_grace(uv_timer_t *t) {
     p->drained_checks = drained ? p->drained_checks + 1 : 0;
     if (p->drained_checks < DRAIN_CHECKS && !over) return;
     if (!drained)
-        xpl_log(XPL_LOG_WARN, "daemon", "requests under way are cancelled: --grace is over");
+        xpl_log(XPL_LOG_WARN, "daemon", "running requests are cancelled: --grace has expired");
     // Once: the HTTP gateway may still have requests under way when gRPC's servers are drained.
     if (over || p->drained_checks == DRAIN_CHECKS) xpl_daemon_cancel_calls(d);
     if (!over) return;
@@ -126,8 +126,8 @@ static void on_reload_signal(struct process *p) {
     if (st != XPL_OK)
         xpl_log(XPL_LOG_ERROR, "daemon", "settings not reloaded: %s", err.msg);
     else if (left.restart[0])
-        xpl_log(XPL_LOG_WARN, "daemon", "a restart is needed for %s; all else is in use",
-                left.restart);
+        xpl_log(XPL_LOG_WARN, "daemon",
+                "%s takes effect after a restart; the other settings are in use", left.restart);
     else
         xpl_log(XPL_LOG_INFO, "daemon", "settings reloaded");
     xpl_notify("READY=1");

@@ -61,7 +61,7 @@ static const char *plain(const char *words) {
         {"string or blob too big", "a value has more than 64 KiB"},
         {"statement too long", "the statement has more than 100,000 bytes"},
         {"datatype mismatch", "LIMIT and OFFSET take whole numbers"},
-        {"SQL logic error", "SQLite does not say what is wrong; a name or a text may be too long"},
+        {"SQL logic error", "SQLite gives no reason; a name or a text may be too long"},
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(words, known[i].theirs) == 0) return known[i].ours;
@@ -127,13 +127,11 @@ static xpl_status_t prepare(struct running *r) {
     sqlite3_stmt *more = NULL;
     const size_t text = xpl_utf8_valid_length(s);
     if (text < s.len)
-        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
-                         "character %zu: what stands there is not UTF-8",
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "character %zu is not UTF-8",
                          xpl_sql_character_at(s, text));
     const char *const nul = memchr(s.ptr ? s.ptr : "", 0, s.len);
     if (nul)
-        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
-                         "character %zu: a NUL character stands there",
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "character %zu: NUL is not allowed",
                          xpl_sql_character_at(s, (size_t)(nul - s.ptr)));
     int rc = s.len > INT32_MAX
                  ? SQLITE_TOOBIG
@@ -142,7 +140,7 @@ static xpl_status_t prepare(struct running *r) {
     struct xpl_sql_word first = {0};
     (void)xpl_sql_word_next(s, &first);
     if (!r->st)
-        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "character %zu: there is no statement",
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "character %zu: a statement is missing",
                          xpl_sql_character_at(s, first.at));
     rc = sqlite3_prepare_v2(r->db, tail, (int)(s.ptr + s.len - tail), &more, NULL);
     const bool second = more || rc != SQLITE_OK;
@@ -157,7 +155,7 @@ static xpl_status_t prepare(struct running *r) {
     const size_t at = xpl_sql_character_at(s, first.at);
     XPL_TRY(check_allowed(r, at));
     XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED,
-                     "character %zu: a statement reads tables: SELECT alone", at);
+                     "character %zu: only SELECT statements are allowed", at);
 }
 
 // ---- the answer ----

@@ -39,7 +39,7 @@ static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct 
     struct xpl_iree_bundle bundle;
     if (in->profile.len >= 4 && !xpl_iree_sniff(in->profile))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "the profile is no bundle of IREE (*.ireeprof)");
+                         "the profile is not an IREE bundle (*.ireeprof)");
     const xpl_status_t st = xpl_iree_open(in->profile, false, &bundle, err);
     // A header that is wrong is the file's fault, not the request's.
     if (st != XPL_OK) return st == XPL_INVALID_ARGUMENT ? err->code = XPL_DATA_LOSS : st;

@@ -32,7 +32,7 @@ static const struct xpl_tool_option kOptions[] = {
      .type = XPL_OPTION_TEXT,
      .offset = offsetof(struct fractions_options, event_name),
      .values = "NAME[,NAME]...",
-     .help = "parts of the names of the events that count"},
+     .help = "texts; only events whose names contain one of them count"},
 };
 
 static void put_list(struct xpl_writer *w, uint32_t map, const struct xpl_fractions *v, size_t n) {

@@ -20,7 +20,7 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = offsetof(struct hlo_modules_options, format),
      .values = "json|text",
      .preset = "json",
-     .help = "a JSON array, or a table for a person"},
+     .help = "a JSON array, or a text table"},
 };
 
 // Names come from profiles: none drives a terminal.

@@ -24,13 +24,13 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = offsetof(struct inference_options, request_column),
      .values = XPL_INFER_REQUEST_COLUMNS,
      .preset = "Latency",
-     .help = "by what requests are sorted before some are chosen"},
+     .help = "column that sorts requests before a sample is chosen"},
     {.key = "batch_column",
      .type = XPL_OPTION_CHOICE,
      .offset = offsetof(struct inference_options, batch_column),
      .values = XPL_INFER_BATCH_COLUMNS,
      .preset = "Latency",
-     .help = "by what batches are sorted before some are chosen"},
+     .help = "column that sorts batches before a sample is chosen"},
 };
 
 // A table of one model being written.

@@ -18,24 +18,24 @@ enum { JSONL, TEXT }; // format
     {                                                                                              \
         .key = "format", .type = XPL_OPTION_CHOICE,                                                \
         .offset = offsetof(struct iree_options, format), .values = "jsonl|text",                   \
-        .preset = "jsonl", .help = "a JSON object a line, or text for a person"                    \
+        .preset = "jsonl", .help = "one JSON object per line, or text"                             \
     }
 #define FILTER                                                                                     \
     {                                                                                              \
         .key = "filter", .type = XPL_OPTION_TEXT, .offset = offsetof(struct iree_options, filter), \
         .values = "GLOB",                                                                          \
-        .help = "rows of functions or kinds of events that match it; * and ? stand for others"     \
+        .help = "only functions or kinds of events that match; * and ? are wildcards"              \
     }
 #define ID                                                                                         \
     {                                                                                              \
         .key = "id", .type = XPL_OPTION_TEXT, .offset = offsetof(struct iree_options, id),         \
-        .values = "NUMBER", .help = "rows of that id, as --id of xplanectl iree; empty: all"       \
+        .values = "NUMBER", .help = "only rows of this id, as --id of xplanectl iree; empty: all"  \
     }
 #define UNFINISHED                                                                                 \
     {                                                                                              \
         .key = "unfinished", .type = XPL_OPTION_BOOL,                                              \
         .offset = offsetof(struct iree_options, unfinished), .values = "true|false",               \
-        .preset = "false", .help = "also what follows the end that the header states"              \
+        .preset = "false", .help = "also read data after the end that the header states"           \
     }
 static const struct xpl_tool_option kPlain[] = {FORMAT, UNFINISHED};
 static const struct xpl_tool_option kNamed[] = {FORMAT, FILTER, UNFINISHED};
@@ -50,7 +50,7 @@ static const struct xpl_tool_option kProjected[] = {
      .offset = offsetof(struct iree_options, dispatch_events),
      .values = "true|false",
      .preset = "false",
-     .help = "each dispatch in place of sums; needs format=jsonl"}};
+     .help = "list each dispatch instead of totals; needs format=jsonl"}};
 static const struct xpl_tool_option kCounted[] = {
     FORMAT,
     FILTER,
@@ -61,7 +61,7 @@ static const struct xpl_tool_option kCounted[] = {
      .offset = offsetof(struct iree_options, counter_samples),
      .values = "true|false",
      .preset = "false",
-     .help = "each sample beside the sums; needs format=jsonl"}};
+     .help = "list each sample in addition to the totals; needs format=jsonl"}};
 static const struct xpl_tool_option kExported[] = {
     {.key = "format",
      .type = XPL_OPTION_CHOICE,

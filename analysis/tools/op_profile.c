@@ -39,7 +39,7 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = offsetof(struct op_profile_options, group_by),
      .values = "program|category|provenance",
      .preset = "program",
-     .help = "what the tree's first levels are"},
+     .help = "first levels of the tree"},
     XPL_CPU_PEAK_OPTIONS,
 };
 

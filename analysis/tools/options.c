@@ -20,7 +20,7 @@ const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
         .preset = "true",
         .ours = true,
         .lenient_preset = "false",
-        .help = "where no host of the session has a device, ops of the CPU count as device ops",
+        .help = "count ops of the CPU as device ops if no host of the session has a device",
     },
     {
         .key = "use_saved_result",
@@ -29,7 +29,7 @@ const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
         .offset = offsetof(struct xpl_common_options, use_saved_result),
         .values = "true|false",
         .preset = "true",
-        .help = "false: nothing that was kept is used",
+        .help = "false: compute the answer anew, without stored results",
     },
     {
         .key = "xprof_exact",

@@ -21,7 +21,7 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = offsetof(struct suggestion_options, refresh),
      .values = "true|false",
      .preset = "false",
-     .help = "XProf's word for an answer that is made anew; ours always holds for the profile"},
+     .help = "accepted as in XProf, where it recomputes the answer; ours is always current"},
 };
 
 // From here on waiting is worth a word.

@@ -19,7 +19,7 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = offsetof(struct time_breakdown_options, view),
      .values = "full|steps",
      .preset = "full",
-     .help = "each step of each device; or sums of devices, and the steps of hosts"},
+     .help = "each step of each device; or totals per device, and the steps of each host"},
 };
 
 static const char *const kKinds[] = {

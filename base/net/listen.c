@@ -19,7 +19,7 @@ xpl_status_t xpl_listen_split(const char *text, char *host, size_t size, const c
     if (!n || n >= size || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: not HOST:PORT", text);
     if (strlen(colon + 1) > 5 || strtoul(colon + 1, NULL, 10) > 65535)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: there is no such port", text);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: invalid port", text);
     memcpy(host, from, n);
     host[n] = 0;
     *ret_port = colon + 1;

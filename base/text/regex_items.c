@@ -204,7 +204,7 @@ static int on_item(pcre2_callout_enumerate_block *block, void *arg) {
         return refuse(f, item, "the backreference ", ": it can take forever");
     if (is_unknown(item)) return refuse(f, item, "", "");
     if (calls_itself(f, item))
-        return refuse(f, item, "", ": a group can be called behind its end alone");
+        return refuse(f, item, "", ": a group can only be called after its end");
     follow_groups(f, item);
     return 0;
 }

@@ -449,7 +449,7 @@ static void explain_holder(const struct job *holder, char reason[XPL_CAPTURE_REA
     if (holder->of.id) (void)snprintf(of, sizeof of, " (of schedule %" PRIu64 ")", holder->of.id);
     (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE,
                    "it is being captured by capture %" PRIu64
-                   "%s of this daemon: try again when that is over, or allow retries",
+                   "%s of this daemon: try again when it has finished, or allow retries",
                    holder->id, of);
 }
 
@@ -516,7 +516,7 @@ static xpl_status_t launch_job(struct xpl_capture_jobs *c, struct job *j, const 
     if (c->stopping) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the daemon is stopping");
     if (c->running == XPL_CAPTURES_AT_ONCE)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
-                         "%d captures are running; wait until one is over",
+                         "%d captures are running; wait until one finishes",
                          (int)XPL_CAPTURES_AT_ONCE);
     XPL_TRY(take_free_targets(j, handed_over, err));
     j->id = j->handle = c->last_id + 1;

@@ -95,7 +95,7 @@ static void explain_other(const struct xpl_target_holder *h, char reason[XPL_CAP
     if (h->capture_id)
         (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE,
                        "it is being captured by capture %" PRIu64
-                       "%s of daemon %.*s: try again when that is over, or allow retries",
+                       "%s of daemon %.*s: try again when it has finished, or allow retries",
                        h->capture_id, of, XPL_STR_FMT(daemon));
     else
         (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE,
@@ -177,7 +177,7 @@ xpl_status_t xpl_capture_job_number(struct job *j, const struct xpl_history_capt
     if (st == XPL_ABORTED) XPL_RETURN_ERROR(err, st, "%s", why.msg);
     if (st != XPL_OK && j->of.fence) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s", why.msg);
     if (st != XPL_OK) {
-        xpl_log(XPL_LOG_WARN, "capture", "a capture goes on without the other daemons: %s",
+        xpl_log(XPL_LOG_WARN, "capture", "a capture continues without the other daemons: %s",
                 why.msg);
         return XPL_OK;
     }
@@ -238,7 +238,7 @@ static void take_kept(struct xpl_capture_jobs *c, const struct xpl_kept_leases *
         if (has_id(l->captures, l->n_captures, j->id))
             atomic_store(&j->leased_ns, now);
         else
-            lose(j, "its lease is over, and it is another daemon's to go on");
+            lose(j, "its lease expired, and another daemon continues it");
     }
 }
 
@@ -353,8 +353,8 @@ static xpl_status_t send_end(struct job *j, const struct xpl_history_capture *h)
     struct xpl_error err = {0};
     xpl_status_t st = ops->put(j->captures->o.shared, h, records_on(j), &err);
     if (st == XPL_ABORTED) {
-        xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": what it came to is refused: %s",
-                h->id, err.msg);
+        xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": its outcome was refused: %s", h->id,
+                err.msg);
         // What it stored all the same is one of those that the schedule keeps some of.
         if (h->made) st = ops->add_session(j->captures->o.shared, h->schedule_id, h->made, NULL);
     }

@@ -282,12 +282,12 @@ static xpl_status_t remove_files(const struct xpl_schedules *all,
     const struct xpl_session_made made = {one->n_hosts, one->made_ms};
     if (!is_of_this_place(all, one))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%.120s was made when --logdir was another one; it is left alone", path);
+                         "%.120s was made under another --logdir; it is not removed", path);
     if (all->objects)
         return xpl_session_remove_objects(all->objects, path, xpl_format_match, &made, err);
     if (has_others(all, path, one->n_hosts))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%.120s has profiles of others; it is left alone", path);
+                         "%.120s has profiles of others; it is not removed", path);
     return xpl_session_remove(all->logdir, path, xpl_format_match, device_of(all, one), one->ino,
                               err);
 }
@@ -557,7 +557,7 @@ static void drop_deleted(struct xpl_schedules *all, struct schedule *s) {
     if (s->state == SCHEDULE_CAPTURING) {
         s->state = SCHEDULE_DELETED;
         if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
-            xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
+            xpl_log(XPL_LOG_DEBUG, "capture", "its capture has already finished");
     } else if (s->state == SCHEDULE_WAITING) {
         if (s->request->continuous) stop_for_good(all, s);
         drop(all, s);
@@ -580,7 +580,7 @@ static xpl_status_t delete_shared(struct xpl_schedules *all, uint64_t id, struct
     XPL_TRY(xpl_history_schedules(all->history, &arena, &rows, &n, err));
     while (n && rows[n - 1].id != id)
         n--;
-    if (!n) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "there is no schedule %" PRIu64, id);
+    if (!n) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no schedule %" PRIu64 " exists", id);
     XPL_TRY(xpl_history_delete_schedule(all->history, id, err));
     pthread_mutex_lock(&all->mu);
     struct schedule *const s = find(all, id);
@@ -596,7 +596,7 @@ xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct
     xpl_status_t st = XPL_OK;
     if (!s)
         st = xpl_error_set(err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
-                           "there is no schedule %" PRIu64, id);
+                           "no schedule %" PRIu64 " exists", id);
     else
         st = xpl_history_delete_schedule(all->history, id, err);
     if (st == XPL_OK) drop_deleted(all, s);
@@ -682,7 +682,7 @@ static void lose(struct xpl_schedules *all, struct schedule *s) {
     }
     s->state = SCHEDULE_LOST;
     if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
-        xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
+        xpl_log(XPL_LOG_DEBUG, "capture", "its capture has already finished");
 }
 
 bool xpl_schedules_adopt(struct xpl_schedules *all, const struct xpl_history_schedule *rows,

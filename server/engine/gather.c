@@ -156,7 +156,7 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const un
         }
         if (g->decompressed_bytes > g->ctx->limit)
             st = xpl_error_set(&last, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                               "the hosts together are over --memory-limit; ask for fewer");
+                               "the hosts together exceed --memory-limit; request fewer");
         if (st == XPL_OK) st = get_products(g, i, variants, exec, &last);
     }
     if (st != XPL_OK) *err = last;
@@ -185,7 +185,7 @@ static xpl_status_t unpack(struct xpl_gathering *g, struct xpl_gathered_product 
     const size_t used = p->handle->product->size(p->unpacked->value);
     if (atomic_fetch_add(&g->unpacked_bytes, used) + used > g->ctx->limit)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
-                         "the hosts together are over --memory-limit; ask for fewer");
+                         "the hosts together exceed --memory-limit; request fewer");
     return XPL_OK;
 }
 

@@ -174,7 +174,8 @@ static xpl_status_t check_growing(const struct import *m,
                                   struct xpl_error *err) {
     const bool grown = m->n_parts && m->parts[0]->grows;
     if ((f->grows && m->n_parts) || grown)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a file that grows is imported alone");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "a growing file must be the only file of an import");
     if (f->grows && m->svc->o.remote)
         XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED, "files of a bucket do not grow");
     return XPL_OK;
@@ -183,8 +184,7 @@ static xpl_status_t check_growing(const struct import *m,
 static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessionRequest__File *f,
                                struct xpl_error *err) {
     if (m->n_parts && m->parts[m->n_parts - 1]->got != m->parts[m->n_parts - 1]->bytes)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "a file begins before the one before it is whole");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "the previous file is incomplete");
     if (m->n_parts == MAX_FILES)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "at most %d files in one import",
                          (int)MAX_FILES);

@@ -49,8 +49,8 @@ static xpl_status_t check_root(const struct xpl_svc_profile_analysis *s, const c
         return XPL_OK;
     XPL_RETURN_ERROR(
         err, XPL_INVALID_ARGUMENT,
-        "repository_root \"%.80s\": this daemon stores sessions in its log directory alone; "
-        "leave it empty, or give that",
+        "repository_root \"%.80s\": this daemon stores sessions only in its log directory; "
+        "leave the field empty, or set it to that directory",
         root);
 }
 

@@ -211,8 +211,7 @@ static xpl_status_t add_proxies(struct xpl_http *h, xpl_str_t list, struct xpl_e
             one.len--;
         if (!one.len) continue;
         if (!xpl_http_host_name(one, &name))
-            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                             "--http-host: \"%.*s\" is no name of a host",
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http-host: \"%.*s\" is not a host name",
                              XPL_STR_FMT(xpl_str_sub(one, 0, 300)));
         if (h->n_names == XPL_HTTP_MAX_PROXIES)
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http-host: more than %d names",

@@ -104,7 +104,7 @@ xpl_status_t xpl_http_csv(xpl_str_t json, bool xprof_exact, struct xpl_arena *sc
     switch (xpl_json_value_parse(json, scratch, &all)) {
         case XPL_JSON_OK: break;
         case XPL_JSON_OOM: XPL_RETURN_OOM(err, "csv");
-        case XPL_JSON_INVALID: XPL_RETURN_ERROR(err, XPL_INTERNAL, "the answer is no valid JSON");
+        case XPL_JSON_INVALID: XPL_RETURN_ERROR(err, XPL_INTERNAL, "the answer is not valid JSON");
     }
     const struct xpl_json_value *table = &all;
     if (all.type == XPL_JSON_ARRAY) {

@@ -35,7 +35,7 @@ enum MHD_Result xpl_http_route_web(struct xpl_http_request *r) {
     const xpl_str_t path = xpl_str_sub(r->path, 4, SIZE_MAX); // behind "/ui/"
     const struct xpl_web_file *const f = xpl_web_find(path.ptr, path.len);
     if (!f)
-        return xpl_http_reply_text(r, 404, "there is no page \"%.*s\"; begin at /ui/",
+        return xpl_http_reply_text(r, 404, "no page \"%.*s\" exists; begin at /ui/",
                                    XPL_STR_FMT(xpl_str_sub(path, 0, 100)));
     if (r->post) return xpl_http_reply_text(r, 405, "pages are read with GET");
     struct xpl_http_body *b = web_body(f);

@@ -145,7 +145,7 @@ static bool number_of(const struct xpl_http_request *r, const char *key, uint64_
     int64_t v = 0;
     if (text.len && !xpl_parse_int(text, 0, (int64_t)most, &v)) {
         (void)xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
-                            "%s=%.*s is no whole number up to %llu", key, XPL_STR_FMT(text),
+                            "%s=%.*s is not a whole number up to %llu", key, XPL_STR_FMT(text),
                             (unsigned long long)most);
         return false;
     }

@@ -232,7 +232,7 @@ static const char *read_host(struct xpl_http_request *r, const char *version) {
     // RFC 9110, 5.5: blanks at the end do not belong to the value; libmicrohttpd leaves them there.
     while (host->len && (host->ptr[host->len - 1] == ' ' || host->ptr[host->len - 1] == '\t'))
         host->len--;
-    return is_host(*host) ? NULL : "Host is no name with a port";
+    return is_host(*host) ? NULL : "Host is not a host name with a port";
 }
 
 const char *xpl_http_read_headers(struct xpl_http_request *r, const char *method,

@@ -72,9 +72,10 @@ xpl_status_t xpl_fleet_put_json(struct xpl_store *s, struct xpl_buf *out, struct
     struct xpl_job_fleet f;
     xpl_arena_init(&arena, LIMIT);
     if (!xpl_store_jobs(s))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "this daemon is alone: daemons that share a database "
-                         "(--store postgresql://...) are a fleet");
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "this daemon shares no database: a fleet consists of daemons with the same "
+            "--store postgresql://...");
     if (xpl_store_role(s) == XPL_STORE_OFF)
         XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the database that daemons share is away");
     XPL_TRY(xpl_store_jobs(s)->list(s, &arena, &f, err));

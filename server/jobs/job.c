@@ -95,7 +95,7 @@ void xpl_job_slot_give_back(struct xpl_job_slot *s, uint64_t ms) {
 static void drop_job(struct xpl_job_slot *s, const struct xpl_error *why) {
     struct xpl_store *const store = s->parts->store;
     struct xpl_error err = {0};
-    log_job(s, XPL_LOG_INFO, "left to who asked", why);
+    log_job(s, XPL_LOG_INFO, "left to the client", why);
     atomic_fetch_add(&s->counts->dropped, 1);
     if (xpl_store_jobs(store)->conclude(store, &s->job.claim, &err) != XPL_OK)
         log_job(s, XPL_LOG_WARN, "not dropped: its lease will end", &err);

@@ -47,7 +47,7 @@ xpl_status_t xpl_credentials_new(const struct xpl_credentials_options *o,
         XPL_RETURN_ERROR(
             err, XPL_FAILED_PRECONDITION,
             "no credentials for %s: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY%s, "
-            "what else docs/objects.md has, or --object-anonymous for a public bucket",
+            "use another source of docs/objects.md, or --object-anonymous for a public bucket",
             o->service == XPL_OBJECTS_S3 ? "s3://" : "gs://",
             o->service == XPL_OBJECTS_S3 ? "" : " to an HMAC key");
     struct xpl_credentials *const c = xpl_sys_alloc(sizeof *c);
@@ -87,7 +87,7 @@ static xpl_status_t ask(struct xpl_credentials *c, struct xpl_credential *ret,
     xpl_status_t st = c->source->fetch(&c->context, ret, ret_expires_ns, &why);
     if (st == XPL_OK && *ret_expires_ns <= xpl_issuer_now_ns())
         st = xpl_error_set(&why, XPL_UNAVAILABLE, __FILE__, __LINE__, UINT64_MAX,
-                           "what it has is expired");
+                           "its credentials have expired");
     if (st == XPL_OK) return XPL_OK;
     // Not the object is missing, or another one.
     if (st == XPL_NOT_FOUND || st == XPL_ABORTED) st = XPL_FAILED_PRECONDITION;

@@ -419,7 +419,8 @@ static xpl_status_t report(const struct request *r, CURLcode rc, struct xpl_erro
     char why[96];
     if (r->no_memory || rc == CURLE_OUT_OF_MEMORY) XPL_RETURN_OOM(err, "object store");
     if (r->os && v->from_n)
-        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: what is written cannot be read: %s",
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE,
+                         "object store: cannot read the file being uploaded: %s",
                          strerror_r(r->os, why, sizeof why));
     if (r->os)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the cache of objects: cannot be written: %s",
@@ -432,8 +433,8 @@ static xpl_status_t report(const struct request *r, CURLcode rc, struct xpl_erro
                          "object store: %.80s: answered with another range than was requested",
                          v->shown);
     if (rc == CURLE_OK && v->status >= 200 && v->status < 300)
-        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: %.80s: less came than was requested",
-                         v->shown);
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE,
+                         "object store: %.80s: the response is shorter than requested", v->shown);
     if (rc != CURLE_OK)
         XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: %.80s: %.80s", v->shown,
                          r->t->curl->easy_strerror(rc));

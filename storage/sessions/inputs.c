@@ -132,7 +132,7 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profi
         dir = S_ISDIR(sb.st_mode);
         if (dir && n > 1)
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                             "%s: a directory; give one run directory alone, or only files",
+                             "%s: a directory; give either one run directory or only files",
                              xpl_path_shown(paths[i], &(struct xpl_path_text){0}));
         XPL_TRY(dir ? add_dir(&l, arena, paths[i], err) : add_file(&l, arena, paths[i], err));
     }

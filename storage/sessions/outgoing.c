@@ -35,8 +35,8 @@ struct xpl_outgoing {
 
 static xpl_status_t fail(const char *what, struct xpl_error *err) {
     char why[96];
-    XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the directory of what goes to the object store: %s: %s",
-                     what, strerror_r(errno, why, sizeof why));
+    XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the upload spool directory: %s: %s", what,
+                     strerror_r(errno, why, sizeof why));
 }
 
 // ---- removing ----
@@ -137,8 +137,8 @@ static xpl_status_t take_room(struct xpl_session_remote *r, uint64_t bytes, stru
     atomic_fetch_sub(&o->held, bytes);
     XPL_RETURN_ERROR(
         err, XPL_RESOURCE_EXHAUSTED,
-        "what goes to the object store takes more than %llu bytes here: wait for other "
-        "captures and imports, or raise --object-cache",
+        "pending uploads exceed %llu bytes: wait for other captures and imports, or raise "
+        "--object-cache",
         (unsigned long long)o->limit);
 }
 

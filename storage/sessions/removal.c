@@ -26,7 +26,7 @@ static xpl_status_t fail(const char *path, struct xpl_error *err) {
                                                                : XPL_UNAVAILABLE;
     XPL_RETURN_ERROR(err, code, "cannot remove %.120s: %s", path,
                      errno == ENOTDIR || errno == ELOOP || errno == EXDEV
-                         ? "it is no directory, or reached through a link, and is left alone"
+                         ? "it is not a directory, or is reached through a link"
                          : strerror(errno));
 }
 
@@ -111,7 +111,7 @@ static xpl_status_t remove_from(int top, const char *path, xpl_profile_match_fn 
         st = fail(path, err);
     else if (ino && ((uint64_t)sb.st_ino != ino || (uint64_t)sb.st_dev != dev))
         st = xpl_error_set(err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
-                           "%.120s is another directory now; it is left alone", path);
+                           "%.120s is another directory now; it is not removed", path);
     else
         st = remove_files(dir, path, match, err);
     (void)closedir(dir);
@@ -210,10 +210,10 @@ static xpl_status_t check_listed(const struct listed *l, const struct xpl_sessio
                          path);
     if (made && l->n_profiles > made->n_hosts)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%.120s has profiles of others; it is left alone", path);
+                         "%.120s has profiles of others; it is not removed", path);
     if (made && l->newest_ns / 1000000 > made->at_ms + CLOCK_MS)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%.120s has profiles that were written later; it is left alone", path);
+                         "%.120s has profiles that were written later; it is not removed", path);
     return XPL_OK;
 }
 

@@ -107,12 +107,12 @@ static bool on_folder(void *arg, xpl_str_t name) {
 static void note_left_out(struct xpl_dir *d, const struct xpl_object_list *list) {
     char why[96];
     if (list->cut) {
-        (void)snprintf(why, sizeof why, "what comes after the first %u names is left out",
+        (void)snprintf(why, sizeof why, "only the first %u names are listed",
                        list->max_pages * 1000);
         xpl_scan_note_problem(d, d->path, why);
     }
     if (list->n_refused) {
-        (void)snprintf(why, sizeof why, "%zu objects are left out, their names are no paths",
+        (void)snprintf(why, sizeof why, "%zu objects are left out: their names are not paths",
                        list->n_refused);
         xpl_scan_note_problem(d, d->path, why);
     }
@@ -164,7 +164,7 @@ static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d, str
         xpl_scan_set_unread(c, d, true);
         xpl_scan_note_problem(d, d->path,
                               st == XPL_PERMISSION_DENIED
-                                  ? "the object store does not let it be listed"
+                                  ? "the object store does not allow listing it"
                                   : "its listing cannot be read");
         if (st == XPL_PERMISSION_DENIED || !d->known) xpl_scan_drop_contents(c, d);
         d->marked = false;

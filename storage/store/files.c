@@ -153,7 +153,8 @@ xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_st
     if (!take_head(src, key)) {
         xpl_source_free(src);
         (void)unlink(path);
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "%s: not what its name says; it is removed",
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
+                         "%s: its content does not match its name; it is removed",
                          xpl_path_shown(path, &(struct xpl_path_text){0}));
     }
     *ret = src;

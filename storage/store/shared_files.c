@@ -50,10 +50,11 @@ static xpl_status_t open_dir(struct xpl_shared_files *f, struct xpl_error *err) 
     size_t bad = 0;
     f->dirfd = xpl_own_dir_open(f->dir, has_group(f) ? 0750 : 0700, &bad);
     if (f->dirfd < 0 && errno == EPERM)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%s: where everybody may write, %.*s has to be a directory of this user "
-                         "alone, and no link: remove it, or use another directory",
-                         xpl_path_shown(f->dir, &(struct xpl_path_text){0}), (int)bad, f->dir);
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "%s: below a world-writable directory, %.*s must be a directory, not a link, "
+            "that belongs only to this user: remove it, or use another directory",
+            xpl_path_shown(f->dir, &(struct xpl_path_text){0}), (int)bad, f->dir);
     if (f->dirfd < 0 || fstat(f->dirfd, &st) != 0) return fail_dir(f, "", errno, err);
     if (realpath(f->dir, real) && stat(real, &named) == 0 && named.st_dev == st.st_dev &&
         named.st_ino == st.st_ino)

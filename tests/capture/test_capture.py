@@ -147,7 +147,7 @@ def all_sorts(way, jobs, idle):
     check_idle(hosts[idle.address], said)
     wanted = {
         dead: ("UNAVAILABLE", "refused"),
-        web.address: (("UNAVAILABLE", "DEADLINE_EXCEEDED"), ("web server", "no profiler server")),
+        web.address: (("UNAVAILABLE", "DEADLINE_EXCEEDED"), ("web server", "not a profiler server")),
         silent.address: ("DEADLINE_EXCEEDED", "no profiler server answered"),
     }
     for target, (code, words) in wanted.items():

@@ -17,7 +17,7 @@ def bad_company(way):
         "truncated": ("DATA_LOSS", ""),
         "nonsense": ("DATA_LOSS", "profiler server?"),
         "elsewhere": ("FAILED_PRECONDITION", "emit_xspace"),
-        "unimplemented": ("UNIMPLEMENTED", "no profiler server"),
+        "unimplemented": ("UNIMPLEMENTED", "not a profiler server"),
     }
     good = way.place.fake("ok")
     bad = {mode: way.place.fake(mode) for mode in wanted}

@@ -64,7 +64,7 @@ class Account(OfStub):
         other = tokens.openssl("genpkey", "-quiet", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048")
         for name, why, more in (
                 ("key", "answered 400", {"private_key": other.decode()}),
-                ("half", "private_key is no key of RSA in PEM", {"private_key": tokens.key.decode()[:900]}),
+                ("half", "private_key is not an RSA key of at least", {"private_key": tokens.key.decode()[:900]}),
                 ("uri", "token_uri must be https://", {"token_uri": "http://example.org/token"})):
             tokens.write(**more)
             daemon = self.google(name=name)

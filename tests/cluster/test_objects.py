@@ -436,7 +436,7 @@ class Stub(OfStub):
         self.assertEqual(self.answer(daemon, "overview_page", "run")[0], 0)
         self.assertIn("circle: its listing cannot be read", daemon.text())
         self.assertLess(len(pages), 20)
-        self.assertIn("wide: what comes after the first 10000 names is left out", daemon.text())
+        self.assertIn("wide: only the first 10000 names are listed", daemon.text())
         self.assertEqual([r[1] for r in self.bucket.requests].count("logs/deep/wide/"), 1)
 
     def assert_unlisted(self, daemon):
@@ -846,7 +846,7 @@ class Writes(OfStub):
         self.assertTrue(before)
         self.bucket.name = "other"
         daemon = self.daemon_on("s3://other/logs", "objects", "--object-endpoint", self.bucket.endpoint)
-        wait_until("it is left alone", lambda: "was made when --logdir was another one" in daemon.text())
+        wait_until("it is not removed", lambda: "was made under another --logdir" in daemon.text())
         wait_until("others are removed", lambda: "an old session was removed" in daemon.text())
         self.assertTrue(before & often())
 

@@ -154,7 +154,7 @@ static void scenario_unknown(void) {
     wait_for("SELECT count(*)=2 FROM jobs", 0); // it may see them yet
     pg_sql("postgres", "UPDATE jobs SET queued_at=queued_at-interval '1 min'");
     wait_done(0, 5000);
-    CHECK(log_has(&w, "left to who asked"));
+    CHECK(log_has(&w, "left to the client"));
     CHECK_EQ(stop_daemon(&w), 0);
     xpl_store_close(s);
 }

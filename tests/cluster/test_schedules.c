@@ -294,7 +294,7 @@ static void scenario_busy(void) {
     CHECK_STATUS(xpl_client_capture(f.c[1], &q, &r), XPL_UNAVAILABLE, NULL);
     if (!strstr(r.message, "it is being captured by capture 1 of daemon "))
         CHECK_STR(r.message, "it is being captured by capture 1 of daemon");
-    CHECK(strstr(r.message, "try again when that is over, or allow retries"));
+    CHECK(strstr(r.message, "try again when it has finished, or allow retries"));
     wait_for("SELECT count(*)=1 FROM captures", 0); // nothing is left of it
     // Of several targets it goes on with those that are free.
     q = request(targets, 2, &v);

@@ -124,6 +124,6 @@ def test_worker_directory(run):
         try:
             run.start(f"--xprof-worker=unix:{top}/socket", f"--worker-dir={top / name}", logdir=d.logdir).stop()
         except AssertionError as e:
-            check("this user alone" in str(e), f"{name}: {e}")
+            check("only to this user" in str(e), f"{name}: {e}")
         else:
             check(False, f"{pathlib.Path(name)} was used")

@@ -40,7 +40,7 @@ def signal_when_it_listens(run, logdir, number):
     try:
         end = time.monotonic() + 20
         while not os.path.exists(path):
-            check(time.monotonic() < end and process.poll() is None, "no socket")
+            check(time.monotonic() < end and process.poll() is None, "not a socket")
         process.send_signal(number)
         _, log = process.communicate(timeout=20)
     finally:

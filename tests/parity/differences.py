@@ -317,8 +317,8 @@ def idle_hosts(told):
 
 
 def stragglers(told):
-    """So does a host whose steps lie beside none of the others'."""
-    return "straggles: its steps lie beside none of the other hosts'" in told
+    """So does a host whose steps overlap no other host's."""
+    return "straggles: its steps overlap no other host's steps" in told
 
 
 def profiled_batches(told):

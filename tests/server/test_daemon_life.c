@@ -339,7 +339,7 @@ static void scenario_unwind(void) {
         {{"--xprof-worker", "192.0.2.1:0", NULL}, "neither certificate nor token"},
         {{"--xprof-worker", "192.0.2.1:0", "--insecure", NULL}, "cannot listen on 192.0.2.1:0"},
         {{"--http", "nowhere", NULL}, "cannot start: --http nowhere"},
-        {{"--http", "127.0.0.1:0,127.0.0.1:99999", NULL}, "there is no such port"},
+        {{"--http", "127.0.0.1:0,127.0.0.1:99999", NULL}, "127.0.0.1:99999: invalid port"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct daemon_proc d;

@@ -60,7 +60,7 @@ static void scenario_routes(void) {
         {"/api/v1/tools?session=run", 200, "{\"tools\":[{\"name\":\"collectives\","},
         {"/api/v1/tools?session=none", 200, "{\"tools\":[]}"},
         {"/api/v1/server", 200, "\"uptime_ms\":"},
-        {"/api/v1/fleet", 409, "this daemon is alone"},
+        {"/api/v1/fleet", 409, "this daemon shares no database"},
         {"/api/v1/captures", 200, "{\"enabled\":true,\"captures\":[],\"schedules\":[]}"},
         {"/api/v1/tool?session=run&tool=op_profile", 200, "byProgram"},
         {"/api/v1/csv?session=run&tool=framework_op_stats", 200, "\"Rank\""},

@@ -59,10 +59,10 @@ static const char *read_start(xpl_str_t line, struct start *ret) {
         } else {
             xpl_ireeperf_line_skip(&l, &t);
         }
-        if (!ok) return "the row does not say what it is";
+        if (!ok) return "the row's type, index or version is invalid";
     }
     if (l.bad) return l.bad;
-    if (!(seen & 1)) return "the row does not say what it is";
+    if (!(seen & 1)) return "the row has no type";
     return NULL;
 }
 
@@ -157,7 +157,7 @@ static const char *read_other(xpl_str_t line, struct other *ret) {
         while (i < N && !xpl_str_eq(name, xpl_str_from(members[i].name)))
             i++;
         if (i < N && members[i].number && !xpl_ireeperf_token_u64(&t, members[i].number))
-            return "a member is no number";
+            return "a member is not a number";
         if (i < N && members[i].text) *members[i].text = t.text;
         xpl_ireeperf_line_skip(&l, &t);
     }

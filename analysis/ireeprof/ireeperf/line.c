@@ -58,7 +58,7 @@ static bool read_value(struct xpl_ireeperf_line *l, struct xpl_ireeperf_token *r
 
 bool xpl_ireeperf_line_begin(struct xpl_ireeperf_line *l, xpl_str_t text) {
     *l = (struct xpl_ireeperf_line){.p = text.ptr, .end = text.ptr + text.len, .first = true};
-    if (!pass(l, '{')) fail(l, "the line is no JSON object");
+    if (!pass(l, '{')) fail(l, "the line is not a JSON object");
     return !l->bad;
 }
 
@@ -97,7 +97,7 @@ void xpl_ireeperf_line_skip(struct xpl_ireeperf_line *l, const struct xpl_ireepe
         if (!got) {
             depth--;
         } else if (inner.kind >= XPL_IREEPERF_TOKEN_OBJECT && depth == XPL_IREEPERF_LINE_DEPTH) {
-            fail(l, "objects and arrays lie too deep within each other");
+            fail(l, "objects and arrays are nested too deeply");
         } else if (inner.kind >= XPL_IREEPERF_TOKEN_OBJECT) {
             const uint32_t bit = 1u << depth++;
             objects = inner.kind == XPL_IREEPERF_TOKEN_OBJECT ? objects | bit : objects & ~bit;

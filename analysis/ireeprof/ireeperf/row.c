@@ -202,7 +202,7 @@ const char *xpl_ireeperf_row_read(xpl_str_t line, struct xpl_ireeperf_row *row) 
         if (opens && depth < DEPTH)
             levels[depth++] = (struct level){f + 1, past(f, level->to) - 1, f + 1};
         else if (!(f ? store(row, &l, f, &t) : store_other(row, &l, name, &t)) && !l.bad)
-            return "a member is not what it should be, or its number does not fit";
+            return "a member has the wrong type, or its number is out of range";
     }
     if (!l.bad) xpl_ireeperf_line_end(&l);
     return l.bad;
@@ -226,7 +226,7 @@ static const char *put_metric_value(struct xpl_ireeperf_line *l, struct xpl_buf 
         if (i == N)
             xpl_ireeperf_line_skip(l, &t);
         else if (!put_unsigned(&t, i != FLAGS, value + fields[i].offset))
-            return "a metric's value is no number";
+            return "a metric's value is not a number";
     }
     xpl_buf_put(out, value, sizeof value);
     return l->bad;
@@ -242,11 +242,11 @@ static const char *put_values(const struct xpl_ireeperf_row *row, struct xpl_buf
         uint8_t v[8];
         if (row->head.chunk == XPL_IREE_METRIC_SAMPLES)
             bad = t.kind == XPL_IREEPERF_TOKEN_OBJECT ? put_metric_value(&l, out)
-                                                      : "a metric's value is no object";
+                                                      : "a metric's value is not an object";
         else if (put_unsigned(&t, true, v))
             xpl_buf_put(out, v, sizeof v);
         else
-            bad = "a counter's value is no number";
+            bad = "a counter's value is not a number";
         (*ret_n)++;
     }
     return bad ? bad : l.bad;

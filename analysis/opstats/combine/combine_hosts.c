@@ -135,8 +135,8 @@ static bool leave_out_stragglers(struct xpl_combine_hosts *h, struct xpl_arena *
         if (from <= best && best - from < steps) continue;
         c->has_steps = false;
         if (!warn(h, arena,
-                  "straggles: its steps lie beside none of the other hosts'; the step tables are "
-                  "those of the other hosts",
+                  "straggles: its steps overlap no other host's steps; the step tables are those "
+                  "of the other hosts",
                   c->host->host, (xpl_str_t){"", 0}))
             return false;
     }

@@ -23,7 +23,7 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = offsetof(struct launches_options, points),
      .values = "NUMBER",
      .preset = "100",
-     .help = "parts of the time that the queues are told for, at most 10000"},
+     .help = "number of time buckets for queue depth, at most 10000"},
 };
 enum { MOST_POINTS = 10000 };
 

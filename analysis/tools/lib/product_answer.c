@@ -7,7 +7,7 @@ xpl_status_t xpl_product_answer_render(const struct xpl_tool_input *in, struct x
     // a trace, need not be copied.
     struct xpl_buf *const made = (struct xpl_buf *)(uintptr_t)in->hosts[0].products[0];
     if (made->n > out->max)
-        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the answer is over the limit of %zu bytes",
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the answer exceeds the limit of %zu bytes",
                          out->max);
     const size_t max = out->max;
     xpl_buf_fini(out);

@@ -30,7 +30,7 @@ static xpl_status_t read_tracks(xpl_str_t s, struct xpl_arena *arena,
         }
         if (!valid || (at < s.len && (s.ptr[at] != ',' || at + 1 == s.len)))
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                             "tracks: character %zu of \"%.*s\" is none of PID[:TID],...", at + 1,
+                             "tracks: character %zu of \"%.*s\" is not PID[:TID],...", at + 1,
                              (int)(s.len < 60 ? s.len : 60), s.ptr);
         struct xpl_trace_row *const slot = xpl_vec_push(arena, &rows);
         if (!slot) XPL_RETURN_OOM(err, "tracks");

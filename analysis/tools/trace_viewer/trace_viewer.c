@@ -193,7 +193,7 @@ static bool write_event(void *ctx, const struct xpl_derived_event *ev,
 
 static xpl_status_t over_limit(struct viewer *v) {
     XPL_RETURN_ERROR(v->err, XPL_RESOURCE_EXHAUSTED,
-                     "trace_viewer: the answer is over the limit of %zu bytes", v->out->max);
+                     "trace_viewer: the answer exceeds the limit of %zu bytes", v->out->max);
 }
 
 static xpl_status_t write_plane(struct viewer *v, const struct xpl_derived_plane *plane,

@@ -37,6 +37,6 @@ xpl_status_t xpl_trace_answer(const struct xpl_trace_host *hosts, size_t n,
     XPL_TRY(o->pb ? trc_put_pb(&w, err) : trc_put_json(&w, err));
     if (out->failed)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
-                         "trace_viewer@: the answer is over the limit of %zu bytes", limit);
+                         "trace_viewer@: the answer exceeds the limit of %zu bytes", limit);
     return XPL_OK;
 }

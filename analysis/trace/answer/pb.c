@@ -312,6 +312,6 @@ xpl_status_t trc_put_pb(struct writer *w, struct xpl_error *err) {
     XPL_TRY(st);
     if (!measured || !ok)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
-                         "trace_viewer@: the answer is over the limit");
+                         "trace_viewer@: the answer exceeds the limit");
     return compress(&plain, w->out, err);
 }

@@ -275,7 +275,8 @@ static xpl_status_t read_derived(struct reading *r, uint32_t chunk, struct xpl_e
     XPL_TRY(xpl_derived_cursor_new(r->ls->derived, chunk, &r->p->arena, &c, err));
     for (uint64_t n = 0; (got = xpl_derived_cursor_next(c, &ev)) == XPL_WIRE_FIELD; n++) {
         if (r->p->n == r->p->cap && !r->ls->counter)
-            XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace: a line has more events than it says");
+            XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
+                             "trace: a line has more events than its header states");
         if (r->ps->md_flags[ev.md] & MD_INTERNAL) continue;
         if (!add_derived_event(r, &ev)) XPL_RETURN_OOM(err, "trace events");
         if (n % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->b->exec))

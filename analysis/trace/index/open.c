@@ -164,7 +164,8 @@ xpl_status_t trc_get_event(const struct xpl_trace *t, const struct trc_view *v, 
     const uint64_t name = trc_get(v, TRC_NAME, i), track = trc_get(v, TRC_TRACK, i);
     const uint64_t meta = trc_get(v, TRC_META, i);
     if (name >= t->n[TRC_STRINGS] || track >= t->n[TRC_TRACKS])
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: an event names what is not there");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
+                         "trace index: an event refers to a missing name or track");
     *ret = (struct trc_event){.ts = trc_get(v, TRC_TS, i),
                               .dur = trc_get(v, TRC_DUR, i),
                               .group = trc_get(v, TRC_GROUP, i),

@@ -77,7 +77,7 @@ static xpl_status_t no_directory(const struct selection *s, const struct xpl_sna
         for (size_t k = 0; k < path.len; k++)
             if (path.ptr[k] == '/') xpl_near_add(&near, xpl_str_sub(path, 0, k));
     }
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session lies below the directory \"%.*s\"%s",
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session is below the directory \"%.*s\"%s",
                      XPL_STR_FMT(s->q->directory), xpl_near_text(&near, hint));
 }
 
@@ -105,7 +105,7 @@ static xpl_status_t nothing_found(const struct selection *s, const struct xpl_sn
         XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "the schedule %llu has no sessions",
                          (unsigned long long)q->schedule_id);
     if (q->directory.len && !any_below(snap, q->directory)) return no_directory(s, snap, err);
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "there is no session that all of it is true of");
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session matches all conditions");
 }
 
 static xpl_status_t find_sessions(const struct selection *s, const struct xpl_snapshot *snap,

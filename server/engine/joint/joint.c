@@ -124,8 +124,8 @@ static void note_answer(struct xpl_joint *j, struct part *p, struct xpl_tool_dat
     j->answer_bytes += n;
     if (j->outcome.code != XPL_OK) return;
     if (j->answer_bytes > j->request.limit)
-        note_excess(
-            j, "the answers of the sessions together are over --memory-limit; ask for fewer", -1);
+        note_excess(j, "the answers of the sessions together exceed --memory-limit; request fewer",
+                    -1);
     else if (xpl_engine_hold(j->engine, 2 * n))
         j->held += 2 * n;
     else

@@ -27,13 +27,13 @@ static xpl_status_t set_keys(xpl_str_t access, xpl_str_t secret, xpl_str_t token
         xpl_answer_copy(secret, ret->secret, sizeof ret->secret) &&
         (!token.len || xpl_answer_copy(token, ret->token, sizeof ret->token)))
         return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "keys are missing, or are none");
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the keys are missing or invalid");
 }
 
 static xpl_status_t set_expiry(xpl_str_t text, int64_t *ret, struct xpl_error *err) {
     *ret = xpl_listing_time(text);
     if (*ret) return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "it is not said when the keys expire");
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the response has no expiry time for the keys");
 }
 
 // ---- JSON ----
@@ -43,7 +43,7 @@ static xpl_status_t read_json(xpl_str_t text, struct xpl_arena *arena, struct xp
     const enum xpl_json_result r = xpl_json_value_parse(text, arena, ret);
     if (r == XPL_JSON_OOM) XPL_RETURN_OOM(err, "credentials");
     if (r == XPL_JSON_OK && ret->type == XPL_JSON_OBJECT) return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "what it says is no JSON object");
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "its content is not a JSON object");
 }
 
 // Empty when it is not there, or no string.
@@ -83,7 +83,7 @@ static xpl_status_t read_bearer(xpl_str_t text, struct xpl_arena *arena, int64_t
     const struct xpl_json_value *const expires = xpl_json_value_member(&v, XPL_STR("expires_in"));
     ret->kind = XPL_CREDENTIAL_BEARER;
     if (!xpl_answer_copy(text_of(&v, "access_token"), ret->token, sizeof ret->token))
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the token is missing, or is none");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the token is missing or invalid");
     if (!expires || expires->type != XPL_JSON_INT ||
         !xpl_parse_int(expires->text, 1, 86400 * 365, &seconds))
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "it is not said when the token expires");
@@ -110,7 +110,7 @@ static xpl_status_t read_user(const struct xpl_json_value *v, struct xpl_answer_
         xpl_answer_copy(text_of(v, "client_secret"), ret->secret, sizeof ret->secret) &&
         xpl_answer_copy(text_of(v, "refresh_token"), ret->refresh, sizeof ret->refresh))
         return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "client_id, client_secret or refresh_token is none");
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "client_id, client_secret or refresh_token is invalid");
 }
 
 // As xpl_answer_copy, of lines.
@@ -129,9 +129,9 @@ static xpl_status_t read_key_file(const struct xpl_json_value *v, struct xpl_ans
     ret->type = XPL_ANSWER_KEY;
     if (!xpl_answer_copy(text_of(v, "client_email"), ret->client, sizeof ret->client) ||
         (id.len && !xpl_answer_copy(id, ret->key_id, sizeof ret->key_id)))
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "client_email or private_key_id is none");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "client_email or private_key_id is invalid");
     if (copy_lines(text_of(v, "private_key"), ret->key, sizeof ret->key)) return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "private_key is none");
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "private_key is invalid");
 }
 
 static xpl_status_t read_google(xpl_str_t text, struct xpl_arena *arena,
@@ -145,7 +145,7 @@ static xpl_status_t read_google(xpl_str_t text, struct xpl_arena *arena,
     XPL_TRY(read_json(text, arena, &v, err));
     const xpl_str_t type = text_of(&v, "type"), uri = text_of(&v, "token_uri");
     if (uri.len && !xpl_answer_copy(uri, ret->token_uri, sizeof ret->token_uri))
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "token_uri is none");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "token_uri is invalid");
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (xpl_str_eq(type, xpl_str_from(types[i].type))) return types[i].read(&v, ret, err);
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
@@ -245,7 +245,7 @@ static xpl_status_t read_sts(struct sts *s, xpl_str_t text, struct xpl_credentia
     if (!good && s->x->GetErrorCode(s->parser) == XML_ERROR_NO_MEMORY)
         XPL_RETURN_OOM(err, "credentials");
     if (!good || s->refused)
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "what it says is no XML of credentials");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "its content is not valid XML of credentials");
     XPL_TRY(set_keys(view(&s->access), view(&s->secret), view(&s->token), ret, err));
     return set_expiry(view(&s->expires), ret_expires_ns, err);
 }

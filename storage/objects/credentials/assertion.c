@@ -53,7 +53,7 @@ static xpl_status_t put_signature(const struct xpl_crypto *c, const char *pem, s
     c->ERR_clear_error(); // gRPC's and libcurl's are on the same list
     if (!good)
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
-                         "private_key is no key of RSA in PEM of at least %d bits, without a "
+                         "private_key is not an RSA key of at least %d bits in PEM without a "
                          "password",
                          MIN_BITS);
     if (!is_signed) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "private_key cannot sign");

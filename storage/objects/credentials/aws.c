@@ -237,7 +237,7 @@ static xpl_status_t instance_talk(struct instance *s, struct xpl_error *err) {
                          err));
     (void)strcpy(s->header, name);
     if (!take_line(s->text, s->header + sizeof name - 1, sizeof s->header - sizeof name))
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the instance's metadata: its token is none");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the instance's metadata: invalid token");
     XPL_TRY(instance_ask(s, path, s->header, NULL, err));
     if (!take_line(s->text, role, sizeof role) || strpbrk(role, "/?#%\\"))
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the instance's metadata: no name of a role");

@@ -15,7 +15,7 @@ xpl_status_t xpl_issuer_env_fetch(const struct xpl_issuer_context *c, struct xpl
         xpl_issuer_copy_variable("AWS_SECRET_ACCESS_KEY", ret->secret, sizeof ret->secret))
         return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                     "AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is no key");
+                     "AWS_ACCESS_KEY_ID or AWS_SECRET_ACCESS_KEY is not a valid key");
 }
 
 xpl_status_t xpl_issuer_env_fetch_session(const struct xpl_issuer_context *c,
@@ -25,5 +25,5 @@ xpl_status_t xpl_issuer_env_fetch_session(const struct xpl_issuer_context *c,
     if (!xpl_issuer_variable("AWS_SESSION_TOKEN") ||
         xpl_issuer_copy_variable("AWS_SESSION_TOKEN", ret->token, sizeof ret->token))
         return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "AWS_SESSION_TOKEN is no token");
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "AWS_SESSION_TOKEN is not a valid token");
 }

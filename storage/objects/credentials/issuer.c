@@ -43,7 +43,7 @@ static xpl_status_t read_whole(int fd, const char *what, struct xpl_buf *ret,
                                struct xpl_error *err) {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s is no regular file", what);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s is not a regular file", what);
     for (;;) {
         const ssize_t n = read(fd, ret->p + ret->n, XPL_ISSUER_MAX_TEXT - ret->n);
         if (n < 0 && errno == EINTR) continue;

@@ -134,7 +134,7 @@ static xpl_status_t get(struct xpl_store *base, const struct xpl_listing_place *
         "SELECT (1000*extract(epoch FROM clock_timestamp()-listed_at))::bigint, size_bytes, body"
         " FROM listings WHERE place=$1 AND dir=$2",
         &a, read_listing, &to, err));
-    if (!to.found) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "nobody has listed it");
+    if (!to.found) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no listing is stored");
     if (to.damaged) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "%s: a listing is damaged", s->name);
     return XPL_OK;
 }

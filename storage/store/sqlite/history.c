@@ -226,7 +226,7 @@ static bool move_aside(struct xpl_history *h) {
 }
 
 static void note_off(struct xpl_history *h, int rc) {
-    note(h, "%s: %s: there is no history of captures, and no schedules run, until it can be used",
+    note(h, "%s: %s: capture history and schedules are off until it can be used",
          xpl_path_shown(h->path, &(struct xpl_path_text){0}), sqlite3_errstr(rc));
 }
 
@@ -245,7 +245,7 @@ static bool lock_database(struct xpl_history *h, bool again) {
     if (lock == XPL_DBFILE_MINE) return true;
     char why[96];
     if (!again)
-        note(h, "%s: %s: there is no history of captures here, and no schedules run, until then",
+        note(h, "%s: %s: capture history and schedules are off here until then",
              xpl_path_shown(h->path, &(struct xpl_path_text){0}),
              lock == XPL_DBFILE_OTHERS ? "another daemon has it; it is taken when that ends"
                                        : strerror_r(errno, why, sizeof why));
@@ -256,8 +256,7 @@ static xpl_status_t take_database(struct xpl_history *h, bool again, struct xpl_
     char dir[PATH_MAX];
     (void)snprintf(dir, sizeof dir, "%.*s", (int)(strlen(h->path) - strlen("/state.db")), h->path);
     if (!xpl_make_dirs(dir, 0755) && !again)
-        note(h,
-             "%s: %s: there is no history of captures, and no schedules run, until it can be made",
+        note(h, "%s: %s: capture history and schedules are off until it can be created",
              xpl_path_shown(dir, &(struct xpl_path_text){0}), strerror(errno));
     else if (lock_database(h, again))
         return attach_or_replace(h, again, err);

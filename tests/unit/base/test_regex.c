@@ -66,7 +66,7 @@ static void bad_ones(void) {
     refuses("a(?(R1)b|c)(x)", "match: character 2: (?(R1) is not supported");
     refuses("ab\\K", "match: character 3: \\K is not supported");
     refuses("a(*SKIP)b", "match: character 2: (*SKIP) is not supported");
-    refuses("(a|(?R)b)+", "match: character 4: (?R) is not supported: a group can be called");
+    refuses("(a|(?R)b)+", "match: character 4: (?R) is not supported: a group can only be");
     refuses("a\\Q(?R)\\E(?<R>b)(?R)", "match: character 17: (?R) is not supported");
     refuses("(a\\Q)\\E(?1))", "match: character 8: (?1) is not supported");
     refuses("a(?0)", "match: character 2: (?0) is not supported");

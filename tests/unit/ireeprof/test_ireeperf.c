@@ -58,7 +58,7 @@ static void test_schema(void) {
     becomes(SCHEMA, 0, "\"record_type\":\"schema\"", NULL);
     becomes("\n \n" SCHEMA "\n" QUEUE(0) "\n", 1, "\"stream_id\":3", NULL);
     refused("", XPL_DATA_LOSS, "the file is empty");
-    refused("[]", XPL_DATA_LOSS, "no JSON object");
+    refused("[]", XPL_DATA_LOSS, "not a JSON object");
     refused("{\"schema_version\":15", XPL_DATA_LOSS, "the first one is not the schema's");
     refused("{\"schema_version\":15,\"record_type\":\"queue\",\"source_record_index\":0}",
             XPL_DATA_LOSS, "the first one is not the schema's");
@@ -76,25 +76,27 @@ static void bad(const char *row, const char *why) {
 }
 
 static void test_bad_rows(void) {
-    bad("nonsense", "no JSON object");
+    bad("nonsense", "not a JSON object");
     bad("{", "cut");
     bad("{\"record_type\":\"queue\"", "cut");
     bad("{\"record_type\":\"queue", "no end");
     bad("{\"record_type\":\"queue\"} {}", "something follows");
-    bad("{\"record_type\":7}", "does not say what it is");
-    bad("{\"source_record_index\":0}", "does not say what it is");
-    bad("{\"record_type\":\"queue\",\"source_record_index\":-1}", "does not say");
-    bad("{\"record_type\":\"queue\",\"source_record_index\":18446744073709551616}", "not say");
+    bad("{\"record_type\":7}", "type, index or version is invalid");
+    bad("{\"source_record_index\":0}", "the row has no type");
+    bad("{\"record_type\":\"queue\",\"source_record_index\":-1}", "version is invalid");
+    bad("{\"record_type\":\"queue\",\"source_record_index\":18446744073709551616}",
+        "version is invalid");
     bad("{\"record_type\":\"telepathy\"}", "unknown type");
-    bad("{\"record_type\":\"queue\",\"queue_ordinal\":4294967296}", "number does not fit");
-    bad("{\"record_type\":\"queue\",\"queue_ordinal\":1.5}", "number does not fit");
-    bad("{\"record_type\":\"queue\",\"queue_ordinal\":\"1\"}", "not what it should be");
+    bad("{\"record_type\":\"queue\",\"queue_ordinal\":4294967296}", "number is out of range");
+    bad("{\"record_type\":\"queue\",\"queue_ordinal\":1.5}", "number is out of range");
+    bad("{\"record_type\":\"queue\",\"queue_ordinal\":\"1\"}", "has the wrong type");
     bad("{\"record_type\":\"queue\",\"queue_ordinal\":}", "value is missing");
     bad("{\"record_type\":\"queue\",\"queue_ordinal\" 1}", "no value");
     bad("{\"record_type\":\"queue\" \"queue_ordinal\":1}", "comma is missing");
-    bad("{\"record_type\":\"executable_function\",\"workgroup_size\":[1,2]}", "should be");
-    bad("{\"record_type\":\"executable_function\",\"workgroup_size\":[1,2,3,4]}", "should be");
-    bad("{\"record_type\":\"executable\",\"code_object_hash\":\"12\"}", "should be");
+    bad("{\"record_type\":\"executable_function\",\"workgroup_size\":[1,2]}", "has the wrong type");
+    bad("{\"record_type\":\"executable_function\",\"workgroup_size\":[1,2,3,4]}",
+        "has the wrong type");
+    bad("{\"record_type\":\"executable\",\"code_object_hash\":\"12\"}", "has the wrong type");
     bad("{\"record_type\":\"session\",\"event\":\"middle\"}", "neither begins nor ends");
 }
 
@@ -103,9 +105,9 @@ static void test_bad_ends(void) {
     becomes(SCHEMA ROW("counter_set", 0) ",\"name\":\"a\\qb\"}\n" QUEUE(1), 2, NULL,
             "wrong escape");
     becomes(SCHEMA ROW("counter_sample", 0) ",\"values\":[1,-2]}\n" QUEUE(1), 2, NULL,
-            "counter's value is no number");
+            "counter's value is not a number");
     becomes(SCHEMA ROW("device_metric_sample", 0) ",\"values\":[7]}\n" QUEUE(1), 2, NULL,
-            "metric's value is no object");
+            "metric's value is not an object");
 }
 
 static void test_depth(void) {

@@ -158,11 +158,11 @@ static void test_shared_file(void) {
     check_keys(c = made(XPL_OBJECTS_S3), "TWO", TOKEN);
     xpl_credentials_free(c);
     set("AWS_PROFILE", "half");
-    check_once(XPL_OBJECTS_S3, XPL_DATA_LOSS, "by the shared file: keys are missing");
+    check_once(XPL_OBJECTS_S3, XPL_DATA_LOSS, "by the shared file: the keys are missing");
     set("AWS_PROFILE", "none");
     check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "no such profile");
     set("AWS_SHARED_CREDENTIALS_FILE", dir);
-    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "no regular file");
+    check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "not a regular file");
     set("AWS_SHARED_CREDENTIALS_FILE", path_of("nowhere"));
     check_once(XPL_OBJECTS_S3, XPL_FAILED_PRECONDITION, "cannot be read");
     // The usual place, which need not be there.
@@ -491,7 +491,7 @@ static void check_key_file(EVP_PKEY *key, const char *more, const char *head) {
 // Files that are none, and what they are told.
 static void check_bad_key_files(EVP_PKEY *key) {
 #define FILE_IS "the file of GOOGLE_APPLICATION_CREDENTIALS: "
-#define NO_KEY  FILE_IS "private_key is no key of RSA"
+#define NO_KEY  FILE_IS "private_key is not an RSA key"
     char half[8 << 10];
     EVP_PKEY *const small = EVP_RSA_gen(1024), *const curve = EVP_EC_gen("P-256");
     clear();
@@ -509,19 +509,19 @@ static void check_bad_key_files(EVP_PKEY *key) {
     put_key_file(pem_of(curve, NULL), "");
     check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, NO_KEY);
     put_key_file("", "");
-    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "private_key is none");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "private_key is invalid");
     put_key_file(SECRET "\\u0007", "");
-    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "private_key is none");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "private_key is invalid");
     put_key_file(pem_of(key, NULL), "\"private_key_id\": \"two words\",");
-    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is none");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is invalid");
     CHECK_EQ(atomic_load(&service.requests), 0); // nobody was asked
     put_file("key.json", "{\"type\": \"service_account\", \"private_key\": \"" SECRET "\"}");
-    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is none");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is invalid");
     put_file("key.json", "{\"type\": \"service_account\", \"token_uri\": \"http://192.0.2.1/\","
                          "\"client_email\": \"e\", \"private_key\": \"" SECRET "\"}");
     check_once(XPL_OBJECTS_GCS, XPL_FAILED_PRECONDITION, FILE_IS "token_uri must be https://");
     put_file("key.json", SECRET);
-    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "what it says is no JSON object");
+    check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "its content is not a JSON object");
     EVP_PKEY_free(small);
     EVP_PKEY_free(curve);
 }

@@ -143,7 +143,7 @@ static void broken(void) {
     answers(&q, "{\"columns\":[\"1\"],\"rows\":[[1]],\"cut\":false}");
     g_profile.is_broken = false;
     q.statement = (xpl_str_t){"SELECT 1\0", 9};
-    fails(&q, XPL_INVALID_ARGUMENT, "character 9: a NUL character");
+    fails(&q, XPL_INVALID_ARGUMENT, "character 9: NUL is not allowed");
 }
 
 static void kept(void) {

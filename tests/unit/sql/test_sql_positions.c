@@ -100,9 +100,9 @@ static void test_wrong(void) {
         {"SELEC 1", "character 1: near \"SELEC\": syntax error"},
         {"SELECT nme FROM events", "character 8: no such column: nme"},
         {"SELECT 1; SELECT 2", "character 10: one statement at a time"},
-        {"", "character 1: there is no statement"},
-        {" /* é", "character 6: there is no statement"},
-        {" ;", "character 2: there is no statement"},
+        {"", "character 1: a statement is missing"},
+        {" /* é", "character 6: a statement is missing"},
+        {" ;", "character 2: a statement is missing"},
         {"SELECT e.* FROM events", "character 8: no such table: e"},
         // The table, and not what is called like it.
         {"SELECT y.x, y AS y FROM y", "character 25: no such table: y"},

@@ -246,14 +246,14 @@ static void test_left_out(void) {
     put_objects(other, 2);
     fake.n_refused = 3;
     CHECK(scan(c));
-    CHECK_STR(first_problem(c, text), "1 .: 3 objects are left out, their names are no paths");
+    CHECK_STR(first_problem(c, text), "1 .: 3 objects are left out: their names are not paths");
     fake.n_refused = 0;
     fake.failure = XPL_PERMISSION_DENIED;
     fake.only_failing = RUNS "three";
     CHECK(scan(c));
     check_sessions(c, "job/one:a job/three:");
     CHECK_STR(first_problem(c, text),
-              "1 " RUNS "three: the object store does not let it be listed");
+              "1 " RUNS "three: the object store does not allow listing it");
     // When the store is away what was found stays.
     struct xpl_error err = {0};
     fake.failure = XPL_UNAVAILABLE;
@@ -305,7 +305,7 @@ static void test_cut(void) {
     CHECK(scan(c));
     check_sessions(c, "job/one:a");
     CHECK_STR(first_problem(c, text),
-              "1 job/plugins/profile: what comes after the first 1000000 names is left out");
+              "1 job/plugins/profile: only the first 1000000 names are listed");
     check_partial(c, true);
     end(c);
 }

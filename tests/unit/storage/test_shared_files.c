@@ -140,7 +140,7 @@ static void test_refusals(void) {
     if (getuid() == 0) {
         CHECK_EQ(mkdir(in_dir("theirs"), 0700), 0);
         CHECK_EQ(chown(in_dir("theirs"), 65534, 65534), 0);
-        refuse(in_dir("theirs"), "this user alone");
+        refuse(in_dir("theirs"), "only to this user");
     }
     // The directory goes away under it: an error, and nothing else.
     struct xpl_shared_files *f = open_files(in_dir("files"), nobody_else);
@@ -161,20 +161,20 @@ static void test_components(void) {
     CHECK_EQ(mkdir(in_dir("mine/worker"), 0700), 0);
     CHECK_EQ(symlink("mine", in_dir("link")), 0);
     CHECK_EQ(symlink("worker", in_dir("mine/link")), 0);
-    refuse(in_dir("link/worker"), "no link");
-    refuse(in_dir("mine/link"), "no link");
+    refuse(in_dir("link/worker"), "not a link");
+    refuse(in_dir("mine/link"), "not a link");
     CHECK_EQ(mkdir(in_dir("open"), 0700), 0);
     CHECK_EQ(mkdir(in_dir("open/worker"), 0700), 0);
     static const mode_t modes[] = {0770, 0707, 01777};
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         CHECK_EQ(chmod(in_dir("open"), modes[i]), 0);
-        refuse(in_dir("open/worker"), "this user alone");
+        refuse(in_dir("open/worker"), "only to this user");
     }
     if (getuid() == 0) {
         CHECK_EQ(mkdir(in_dir("theirs"), 0755), 0);
         CHECK_EQ(mkdir(in_dir("theirs/worker"), 0700), 0);
         CHECK_EQ(chown(in_dir("theirs"), 65534, 65534), 0);
-        refuse(in_dir("theirs/worker"), "theirs has to be a directory of this user");
+        refuse(in_dir("theirs/worker"), "theirs must be a directory, not a link");
     }
     xpl_shared_files_free(open_files(in_dir("mine/worker"), nobody_else));
     xpl_shared_files_free(open_files(in_dir("new/worker"), nobody_else));

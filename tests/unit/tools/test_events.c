@@ -340,7 +340,7 @@ static void test_refused(void) {
             "min_duration: character 9 of \"99999999s\": write a number and ps, ns, us, ms or s, "
             "as 1us");
     refuses(&space, (struct asked){{{"max_events", "-1"}}}, XPL_INVALID_ARGUMENT,
-            "max_events: \"-1\" is no number, nor all or auto");
+            "max_events: \"-1\" is not a number, all or auto");
     refuses(&space, (struct asked){{{"match", "("}}}, XPL_INVALID_ARGUMENT,
             "match: character 2: missing closing parenthesis");
     refuses(&space, (struct asked){{{"by_id", "(["}}}, XPL_INVALID_ARGUMENT,

@@ -62,12 +62,11 @@ int main(void) {
     finds(&space, "1002:1,1004:1", true, false, true);
     finds(&space, "1002:8,1002", true, true, false);
     finds(&space, "3,1002:9,4294967295", false, false, false);
-    refuses(&space, "x", "tracks: character 1 of \"x\" is none of PID[:TID],...");
-    refuses(&space, "1:", "tracks: character 3 of \"1:\" is none of PID[:TID],...");
-    refuses(&space, "1,", "tracks: character 2 of \"1,\" is none of PID[:TID],...");
-    refuses(&space, "1;2", "tracks: character 2 of \"1;2\" is none of PID[:TID],...");
-    refuses(&space, "4294967296",
-            "tracks: character 10 of \"4294967296\" is none of PID[:TID],...");
+    refuses(&space, "x", "tracks: character 1 of \"x\" is not PID[:TID],...");
+    refuses(&space, "1:", "tracks: character 3 of \"1:\" is not PID[:TID],...");
+    refuses(&space, "1,", "tracks: character 2 of \"1,\" is not PID[:TID],...");
+    refuses(&space, "1;2", "tracks: character 2 of \"1;2\" is not PID[:TID],...");
+    refuses(&space, "4294967296", "tracks: character 10 of \"4294967296\" is not PID[:TID],...");
     xpl_buf_fini(&space);
     return 0;
 }
