@@ -48,7 +48,7 @@ def arguments():
                    help="only these: " + ", ".join(SECTIONS))
     p.add_argument("--files", metavar="TEXT", default="", help="only files whose name has this in it")
     p.add_argument("--write-docs", action="store_true",
-                   help="put the tables into docs/performance.md; sections that were not measured "
+                   help="put the tables into docs/lab/performance.md; sections that were not measured "
                         "stay as they are")
     p.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the table goes")
     return p.parse_args()
@@ -116,7 +116,7 @@ def main():
         text = report.markdown(SECTIONS)
         (args.output or args.build / "table.md").write_text(text, encoding="utf-8")
     if args.write_docs:
-        write_between(inputs.ROOT / "docs/performance.md", "bench",
+        write_between(inputs.ROOT / "docs/lab/performance.md", "bench",
                       lambda old: report.markdown(SECTIONS, old))
     print(text)
 

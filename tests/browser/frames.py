@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long frames take while a large trace is zoomed.  Usage: frames.py BUILD LOGDIR SESSION
 
-LOGDIR has the SESSION, of ten million events for the figures of docs/performance.md (tests/bench has repeat_profile).  A
+LOGDIR has the SESSION, of ten million events for the figures of docs/lab/performance.md (tests/bench has repeat_profile).  A
 frame is all that the page's thread does for one picture: script, styles, layout, painting, and handing it to the browser's
 other threads.  The browser's own trace tells it, by the clock and in processor time, which what else the processor does
 leaves as it is; frames count in which the page draws.  The wheel turns with the pointer on the trace."""
