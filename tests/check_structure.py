@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the structure of the source tree: what a compiler does not see and a reviewer forgets.
 
-usage: check_structure.py [ROOT] [--only CHECK]...
+usage: check_structure.py [ROOT] [--only CHECK]... [--marks AREA]
 
   circles     modules that use each other in a circle, but for groups that a header declares with
               "// Group NAME: a.c b.c": at most three groups, of at most six files each
@@ -18,7 +18,7 @@ usage: check_structure.py [ROOT] [--only CHECK]...
               waits by it was initialised by it
   topics      base/log.c lists the topics of all log lines, and no others
   words       no word of the first design in sources, messages, scripts and documents, and no static
-              function whose name says nothing
+              function whose name says nothing; marks of tests/wording.py within their limits
   macros      no function-like macro hides return, goto, break or continue, but XPL_TRY and
               XPL_RETURN_…
   readmes     every source file is named in the README of its folder, or of the one above it, or in
@@ -37,6 +37,8 @@ import os
 import re
 import subprocess
 import sys
+
+import wording
 
 PRODUCT = ("base", "analysis", "sql", "storage", "rpc", "capture", "agent", "server", "client", "cli")
 FOLDER_LIMIT = 30
@@ -567,7 +569,7 @@ SAY_NOTHING = {"take", "tell", "keep", "look", "hold", "want"}
 # Words of others: what XProf's answers say, names of sockets' options, a key of the keyboard.
 WORDS_OF_OTHERS = re.compile(r"[Yy]ou (?:may|might) want to|\bquestion mark\b|\bSO_LINGER\b|\bLINGER_NONE\b")
 # Files that are about these words.
-ABOUT_WORDS = {"tests/check_structure.py", "tests/test_checks.py"}
+ABOUT_WORDS = {"tests/check_structure.py", "tests/test_checks.py", "tests/wording.py"}
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 NAMES_OF_OTHERS = re.compile(r"grpc_|uv_|sqlite3_|ZSTD_|EventForest")
 CODE = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|#[^\n]*")
@@ -819,16 +821,21 @@ def check_doc_paths(tree):
 CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
           "folders": check_folders, "names": check_names, "prefixes": check_prefixes,
           "parameters": check_parameters, "paths": check_paths, "waits": check_waits, "topics": check_topics,
-          "words": check_words, "macros": check_macros,
+          "words": lambda tree: check_words(tree) + wording.check(tree), "macros": check_macros,
           "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown, "wraps": check_wraps}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("root", nargs="?", default=os.path.join(os.path.dirname(__file__), ".."))
-    parser.add_argument("--only", choices=sorted(CHECKS), action="append", help="this check alone")
+    parser.add_argument("--only", choices=sorted(CHECKS), action="append", help="only this check")
+    parser.add_argument("--marks", choices=sorted(wording.LIMITS), help="list the marks of wording in this area")
     args = parser.parse_args()
     tree = Tree(args.root)
+    if args.marks:
+        for name, number, found, instead in wording.marks(args.marks, tree):
+            print(f'{name}:{number}: "{found}": say {instead}')
+        return
     failures = 0
     for name, check in CHECKS.items():
         if args.only and name not in args.only:

@@ -23,6 +23,7 @@ import check_spdx
 import check_structure
 import hardening_docs
 import image
+import wording
 from check_structure import Tree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -160,6 +161,31 @@ class Words(Planted):
                 self.plant(**{key: line + "\n"})
                 self.assertIn('"tally": say metrics', " ".join(self.found(check_structure.check_words)))
                 self.plant(**{key: ""})
+
+
+class Wording(Planted):
+    AREAS = {"messages": {"base__a_dot_c": 'const char *a = "the name is no number at all"; // who asks\n'},
+             "headers": {"base__a_dot_h": "int a; // who asks\n"},
+             "change log": {"CHANGELOG_dot_md": "* Who asks is told.\n"},
+             "docs": {"docs__a_dot_md": "What is left lies below it.\n"},
+             "folder READMEs": {"base__README_dot_md": "A thing of its own.\n"}}
+
+    def test_each_area(self):
+        for files in self.AREAS.values():
+            self.plant(**files)
+        for area in self.AREAS:
+            with self.subTest(area):
+                self.assertEqual(self.found(lambda tree, area=area: wording.check(tree, {area: 1})), [])
+                self.assertIn(f"{area}: 1 marks, the limit is 0",
+                              " ".join(self.found(lambda tree, area=area: wording.check(tree, {area: 0}))))
+
+    def test_each_pattern(self):
+        for text in ("who asks", "is told", "beside the", "stands for", "lies below", "of its own", "alone", "is no number",
+                     "nobody", "what is left", "comes to"):
+            self.plant(docs__a_dot_md=f"A sentence where {text} something.\n")
+            self.assertEqual(len(self.found(lambda tree: list(wording.marks("docs", tree)))), 1, text)
+        self.plant(docs__a_dot_md="The client gets an error if the number is not valid.\n")
+        self.assertEqual(self.found(lambda tree: list(wording.marks("docs", tree))), [])
 
 
 class Macros(Planted):
