@@ -33,13 +33,12 @@ struct xpl_cpu_peak_options {
      .values = "GFLOP/s",                                                                          \
      .preset = "0",                                                                                \
      .ours = true,                                                                                 \
-     .help = "the most that a core of the CPU computes, where it counts as a device; 0: unknown"}, \
+     .help = "peak rate of a CPU core, if the CPU counts as a device; 0: unknown"},                \
     {                                                                                              \
         .key = "cpu_core_gb_s", .type = XPL_OPTION_RATE,                                           \
         .offset = offsetof(struct xpl_cpu_peak_options, gb_s), .values = "GB/s", .preset = "0",    \
         .ours = true,                                                                              \
-        .help = "the most that a core of the CPU moves from and to memory, beside the others at "  \
-                "work; 0: unknown"                                                                 \
+        .help = "peak memory rate of a CPU core while the other cores work; 0: unknown"            \
     }
 
 // The same as the render below for such tools: the peaks of the options stand in the OpStats of
