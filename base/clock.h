@@ -13,8 +13,8 @@ static inline uint64_t xpl_clock_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-// What has passed from `then` to `now`, nanoseconds; 0 when another thread noted `then` after this
-// one read the clock: the difference alone would be centuries.
+// Nanoseconds from `then` to `now`.  0 if another thread recorded `then` after this one read the
+// clock: the unsigned difference would be centuries.
 static inline uint64_t xpl_clock_between(uint64_t then, uint64_t now) {
     return now > then ? now - then : 0;
 }

@@ -38,7 +38,7 @@ void xpl_exec_pool_free(struct xpl_exec_pool *p);
 // Owned by the pool.
 struct xpl_exec *xpl_exec_pool_get(struct xpl_exec_pool *p);
 
-// How work is told that nobody needs it any more: it asks, a few times a second, on its own thread.
+// Cancellation of work: the worker polls it a few times a second, on its thread.
 struct xpl_cancel {
     bool (*is_cancelled)(void *arg);
     void *arg;

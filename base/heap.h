@@ -13,8 +13,8 @@
 enum { XPL_HEAP_LARGE = 64 << 10 };
 
 // Large blocks together, and from then on also the process's anonymous memory (with a slack of 32
-// MiB for what is not counted), stay below `bytes`: an allocation beyond fails.  SIZE_MAX: no
-// limit, the default.
+// MiB for uncounted memory), stay below `bytes`: an allocation beyond fails.  SIZE_MAX: no limit,
+// the default.
 void xpl_heap_set_budget(size_t bytes);
 // Large blocks in use, bytes.
 size_t xpl_heap_in_use(void);
@@ -23,16 +23,16 @@ size_t xpl_heap_resident(void);
 // Gives freed memory back to the kernel when malloc keeps more than `bytes` of it.  Takes
 // milliseconds for each 100 MB.
 void xpl_heap_trim(size_t bytes);
-// The same for a process that does nothing: when that has grown by `bytes` since the last time, as
-// what is left then lies in pages that are in use.
+// The same for an idle process, if free memory has grown by `bytes` since the last time: the rest
+// is in pages that are in use.
 void xpl_heap_trim_idle(size_t bytes);
-// As xpl_heap_trim; what is left then counts as lying in pages that are in use.
+// Like xpl_heap_trim; the remaining free memory then counts as part of pages in use.
 void xpl_heap_trim_rest(size_t bytes);
 // Whether xpl_heap_trim_idle would.
 bool xpl_heap_may_trim_idle(size_t bytes);
 
-// For base/arena.c, and for what others allocate: accounts a block before it grows by `more` bytes;
-// false when that is too much.
+// For base/arena.c and foreign allocators: accounts a block before it grows by `more` bytes.  False
+// if that exceeds the limit.
 bool xpl_heap_take(size_t more);
 void xpl_heap_add(size_t more); // the same without a limit, for what malloc rounds up
 void xpl_heap_give(size_t less);

@@ -14,8 +14,8 @@
 void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html);
 // A member of an object, "key":"text": no comma.  `key` is written as it is.
 void xpl_json_field(struct xpl_buf *b, const char *key, xpl_str_t text);
-// The first character of `s` (not empty) as it stands in a quoted string, by the same rules without
-// `html`: returns the bytes written to `out`, and sets how many of `s` they stand for.
+// Writes the first character of `s` (not empty) in the form of a quoted string, by the same rules
+// without `html`.  Returns the bytes written to `out`, and sets the bytes of `s` that they encode.
 enum { XPL_JSON_CHAR_MAX = 6 };
 size_t xpl_json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_used);
 // gviz: shortest text that reads back the same, always with a point or exponent; NaN, Inf: null.

@@ -31,9 +31,9 @@ xpl_str_t xpl_log_unknown_topic(const char *spec);
 extern const char *const xpl_log_topics[];
 bool xpl_log_enabled(enum xpl_log_level level, const char *topic);
 
-// Starts and ends the log's own thread, from one thread.  Without it every line is written where it
-// is logged.  Lines that come faster than stderr takes them are dropped beyond 1 MiB, and counted
-// in a line of their own.
+// Start and end the log's thread; call both from one thread.  Without it every line is written by
+// the logging thread.  If lines come faster than stderr accepts them, those beyond 1 MiB are
+// dropped, and a separate line reports their number.
 void xpl_log_start(void);
 void xpl_log_stop(void);
 // How many lines were dropped so far.

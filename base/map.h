@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash map from a pair of 64-bit keys to a 64-bit value, inside an arena.  Seeded, so that a
-// profile cannot be written to collide.  There is no iteration: values are indexes of the caller's
-// own array, whose order is that of insertion.
+// Hash map from a pair of 64-bit keys to a 64-bit value, inside an arena.  Seeded, so that no
+// profile can be constructed to collide.  There is no iteration: values are indexes into the
+// caller's array, which has the order of insertion.
 #ifndef XPL_BASE_MAP_H_
 #define XPL_BASE_MAP_H_
 

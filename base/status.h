@@ -42,13 +42,12 @@ xpl_status_t xpl_error_set(struct xpl_error *err, xpl_status_t code, const char 
                            uint64_t offset, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
 
-// Hands `why`, which came up while the profile at `path` was read, over to *err (which may be
-// NULL), and returns its code.  What is wrong with the profile itself (DATA_LOSS) gets the path
-// before it.
+// Copies `why`, an error of reading the profile at `path`, to *err (which may be NULL), and returns
+// its code.  Errors of the profile itself (DATA_LOSS) get the path as a prefix.
 xpl_status_t xpl_error_of_profile(const struct xpl_error *why, const char *path,
                                   struct xpl_error *err) XPL_NODISCARD;
 
-// "DATA_LOSS" and so on; "UNKNOWN" for a number that is no code.
+// "DATA_LOSS" and so on; "UNKNOWN" for an invalid code.
 const char *xpl_status_name(xpl_status_t code);
 
 #define XPL_RETURN_ERROR(err, code, ...)                                                           \

@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// Opens /dev/null for each of the descriptors 0 to 2 that is closed: the next file that is opened
-// would get its number, and then what is printed, such as the log.  First thing in main().
+// Opens /dev/null for each closed descriptor from 0 to 2: otherwise the next opened file would get
+// its number, and then receive output such as the log.  Call it first in main().
 static inline void xpl_std_fds_open(void) {
     int fd;
     do
@@ -32,9 +32,9 @@ static inline void xpl_fd_limit_raise(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The exit status of a program that would end with `status`: 1 when what it printed could not all
-// be written (a full disk, a limit), which is said on stderr.  `failed`: the status tells of a
-// failure already, and stays as what was said of it.
+// The exit status of a program that would end with `status`: 1, with a message on stderr, if its
+// output could not be written completely (a full disk, a limit). `failed`: `status` reports a
+// failure already, and stays.
 static inline int xpl_std_out_end(const char *program, int status, bool failed) {
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || failed) return status;

@@ -18,7 +18,7 @@
 
 typedef bool (*xpl_less_fn)(const void *ctx, const void *a, const void *b);
 
-// What is sorted, and how.  size: at most XPL_STD_SORT_MAX_ELEM.
+// The elements and their order. size: at most XPL_STD_SORT_MAX_ELEM.
 struct xpl_std_sort {
     uint8_t *base;
     size_t size;

@@ -72,7 +72,7 @@ static inline size_t xpl_str_find(xpl_str_t s, xpl_str_t needle, size_t from) {
 static inline bool xpl_str_has(xpl_str_t s, xpl_str_t needle) {
     return xpl_str_find(s, needle, 0) != SIZE_MAX;
 }
-// s[from, from + len), clipped to what is there.
+// s[from, from + len), clipped to the length of s.
 static inline xpl_str_t xpl_str_sub(xpl_str_t s, size_t from, size_t len) {
     if (from > s.len) from = s.len;
     if (len > s.len - from) len = s.len - from;

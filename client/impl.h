@@ -17,8 +17,8 @@ struct xpl_client {
     char address[128]; // of the daemon, as it was given; cut
 };
 
-// Rewrites what gRPC says of a daemon that cannot be reached, or does not answer, in words that say
-// what to do; leaves what the daemon itself says alone.
+// Replaces gRPC's message for an unreachable or silent daemon by one with a remedy.  Leaves
+// messages of the daemon unchanged.
 void xpl_client_explain(const xpl_client *c, struct xpl_error *err);
 
 // Fills *r (may be NULL) from the outcome of a call; returns the code.

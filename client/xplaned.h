@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libxplaned: ask a running xplaned for profile sessions and tools.
+/* libxplaned: request profile sessions and tool answers from a running xplaned.
  *
- * Thread-safe: any number of threads may use one client at once.  No global state of its own, no
+ * Thread-safe: any number of threads may use one client at once.  No global state, no
  * logging, never exits.  Needs gRPC's C core and protobuf-c.
- * Strings given to the library are copied; what it returns is freed by the call named beside it.
+ * Strings given to the library are copied; results are freed by the function named with them.
  * Times are in milliseconds unless a name says otherwise; sizes in bytes. */
 #ifndef XPLANED_H_
 #define XPLANED_H_
@@ -129,7 +129,7 @@ XPLANED_API int xpl_client_sql(xpl_client *c, const xpl_sql_statement *statement
  * as `xplanectl fleet --format json` writes it. */
 XPLANED_API int xpl_client_fleet(xpl_client *c, xpl_answer **ret, xpl_result *result);
 
-/* Two groups of sessions beside each other; docs/compare.md of the daemon has the definitions. */
+/* Comparison of two groups of sessions; docs/compare.md of the daemon has the definitions. */
 typedef struct xpl_comparison {
     size_t size; /* sizeof(xpl_comparison) */
     const char *const *a, *const *b;
@@ -186,7 +186,7 @@ typedef struct xpl_capture_status {
     size_t n_hosts, n_stored;
     int64_t elapsed_ms;
     int over;         /* the last one, also when the capture failed */
-    const char *json; /* of a direct capture that is over: what capture.json says; else NULL */
+    const char *json; /* of a finished direct capture: the text of capture.json; else NULL */
 } xpl_capture_status;
 
 /* Grows at the end; set size, and the levels to -1 for the usual ones. */
@@ -194,18 +194,18 @@ typedef struct xpl_capture_request {
     size_t size;
     const char *const *targets; /* "host:port", "[::1]:port", "unix:/path" */
     size_t n_targets;
-    /* What their files are called, one for each target; NULL, or "" for one: like the target,
-     * "host1_9999" for host1:9999, whatever the program calls itself.  Letters, digits and
-     * . _ - + = @ stay, everything else becomes '_', as does a dot at the beginning; what is longer
-     * than 128 bytes is cut.  Hosts of one name get "_2", "_3", ...  The names that were given are
-     * those in the last status (xpl_captured_host.host). */
+    /* Names of their files, one for each target; NULL, or "" for one: after the target,
+     * "host1_9999" for host1:9999, independent of the program's name.  Letters, digits and
+     * . _ - + = @ stay, other characters become '_', as does a dot at the beginning; names are cut
+     * to 128 bytes.  Hosts of one name get "_2", "_3", ...  The last status has the final names
+     * (xpl_captured_host.host). */
     const char *const *host_names;
     const char *session; /* NULL: named by the time */
     int64_t duration_ms; /* 0: one second */
     int64_t delay_ms;
     int host_tracer_level, device_tracer_level, python_tracer_level;
     /* ProfileOptions.advanced_configuration: key, value, key, value ...  "true", "false" and
-     * whole numbers are sent as such, all else as text. */
+     * whole numbers are sent as such, other values as text. */
     const char *const *advanced;
     size_t n_advanced; /* pairs */
     unsigned retries;
@@ -291,8 +291,8 @@ typedef struct xpl_import_request {
     unsigned retries;    /* of a connection that breaks: it goes on where it was */
     void (*progress)(void *arg, uint64_t sent_bytes, uint64_t all_bytes); /* may be NULL */
     void *arg;
-    /* Of one file that is still being written, or was when it was imported before: it takes the
-     * place of the host's file in the session, if that is its beginning.  Bundles of IREE alone. */
+    /* For a single file that is still being written, or was during an earlier import: it replaces
+     * the host's file in the session if that is its prefix.  Only for bundles of IREE. */
     int grows;
 } xpl_import_request;
 

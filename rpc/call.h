@@ -66,8 +66,8 @@ void xpl_rpc_call_unref(struct xpl_rpc_call *c);
 void xpl_rpc_call_set_user(struct xpl_rpc_call *c, void *user, void (*release)(void *user));
 void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c);
 
-// True once the client is gone or its deadline has passed: nobody receives the answer.  One atomic
-// read, so it may be called often, from any thread.
+// True once the client is gone or its deadline has passed, so that no client receives the answer.
+// One atomic read, so it may be called often, from any thread.
 bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c);
 // True once the call was finished, by any thread.
 bool xpl_rpc_call_finished(const struct xpl_rpc_call *c);
@@ -101,8 +101,8 @@ void xpl_rpc_finish_error(struct xpl_rpc_call *c, const struct xpl_error *err);
 
 // Messages of a stream; finish afterwards.  They are written in order, one at a time; the queue is
 // in memory and has no limit, so a service with unbounded streams checks xpl_rpc_call_queued, or
-// sends the next message from on_drained.  CANCELLED when the call is over, RESOURCE_EXHAUSTED on
-// OOM.
+// sends the next message from on_drained.  CANCELLED if the call has finished, RESOURCE_EXHAUSTED
+// on OOM.
 xpl_status_t xpl_rpc_send(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blob *body);
 xpl_status_t xpl_rpc_send_message(struct xpl_rpc_call *c, const ProtobufCMessage *m);
 // `body` cut into messages of at most `chunk` bytes, each as field `field` (a bytes field) of its

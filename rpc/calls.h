@@ -19,8 +19,8 @@ struct xpl_rpc_async_calls;
 struct xpl_rpc_async_call;
 
 xpl_status_t xpl_rpc_async_calls_new(struct xpl_rpc_async_calls **ret, struct xpl_error *err);
-// Cancels what is under way and waits until gRPC has completed it, which takes at most a tenth of a
-// second.  Frees all calls; their channels are closed afterwards, by the caller.  NULL is fine.
+// Cancels running calls and waits until gRPC has completed them, at most a tenth of a second.
+// Frees all calls; their channels are closed afterwards, by the caller.  NULL is fine.
 void xpl_rpc_async_calls_free(struct xpl_rpc_async_calls *calls);
 
 // A call on a channel, which begins with connect or call.  NULL on OOM.
@@ -47,11 +47,11 @@ xpl_status_t xpl_rpc_async_call_call(struct xpl_rpc_async_call *c, const char *p
                                      xpl_bytes_t request, struct xpl_error *err) XPL_NODISCARD;
 // After ANSWERING: receives the answer.
 void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *c);
-// After ANSWERING: the answer's length, as its first bytes say it; 0: these have not come yet;
-// UINT64_MAX: nobody can tell (listen/announced.h).
+// After ANSWERING: the answer's length, from its first bytes. 0: these have not arrived yet;
+// UINT64_MAX: unknown (listen/announced.h).
 uint64_t xpl_rpc_async_call_announced(const struct xpl_rpc_async_call *c);
 
-// The next event within wait_ms (0: only what is there already).  *ret is its call.
+// The next event within wait_ms (0: only a pending one). *ret is its call.
 enum xpl_rpc_async_call_event xpl_rpc_async_calls_next(struct xpl_rpc_async_calls *calls,
                                                        int wait_ms,
                                                        struct xpl_rpc_async_call **ret);

@@ -50,7 +50,7 @@ struct xpl_rpc_call_options {
     bool wait_for_ready;           // wait for a server to come up instead of failing
 };
 
-// The answer of a call.  Zero-initialise; each use frees what was in it before, fini the last.
+// The answer of a call.  Zero-initialise; each use frees the previous content, fini the last one.
 struct xpl_rpc_reply {
     xpl_bytes_t bytes;              // the message in one piece, empty when the call failed
     struct xpl_rpc_details details; // of a failure; retry_ms is -1 when the server gave none
@@ -78,13 +78,13 @@ xpl_status_t xpl_rpc_stream_next(struct xpl_rpc_stream *st, struct xpl_rpc_reply
 xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err);
-// Sends one message and waits until gRPC has accepted it.  False: the call is over; next returns
-// its status.
+// Sends one message and waits until gRPC has accepted it.  False: the call has finished; next
+// returns its status.
 bool xpl_rpc_stream_send(struct xpl_rpc_stream *st, xpl_bytes_t message)
     __attribute__((warn_unused_result));
 // No more messages of ours.
 void xpl_rpc_stream_send_end(struct xpl_rpc_stream *st);
-// Cancels what is still under way and frees.  NULL is fine.
+// Cancels a running call and frees.  NULL is fine.
 void xpl_rpc_stream_close(struct xpl_rpc_stream *st);
 
 #endif

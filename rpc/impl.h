@@ -34,7 +34,7 @@ struct xpl_rpc_tag {
 };
 #define XPL_RPC_OWNER(tag, type, member) ((type *)(void *)((char *)(tag)-offsetof(type, member)))
 
-// What is written before a tag is given to gRPC is seen by the thread that gets it back: gRPC's
+// The thread that gets a tag back from gRPC sees all writes before the tag was given away: gRPC's
 // completion queue orders them.  ThreadSanitizer cannot see into the packaged library, so these two
 // functions, called before a tag is given away and after it came back, declare that order to it.
 #if defined(__SANITIZE_THREAD__)
@@ -83,7 +83,7 @@ grpc_arg xpl_rpc_external_arg(struct xpl_rpc_handler **slot);
 // Credentials for a listener; the caller releases them.
 grpc_server_credentials *xpl_rpc_tls_make(struct xpl_rpc_tls *t);
 
-// The blob's bytes as a slice with a reference of its own.
+// The blob's bytes as a slice with a separate reference.
 grpc_slice xpl_rpc_blob_slice(const struct xpl_rpc_blob *b);
 
 // True when bb is one slice: *ret is that slice, with a reference.
@@ -109,7 +109,7 @@ struct xpl_rpc_out {
     bool started;
 };
 
-// Calls of clients that need not be known.  Each kind has places of its own.
+// Calls of clients without authentication.  Each kind has a separate limit.
 enum xpl_rpc_guest {
     XPL_RPC_GUEST_NONE,
     XPL_RPC_GUEST_CALL,   // one message, one answer: it stays as long as its message does not come
@@ -149,13 +149,13 @@ struct xpl_rpc_call {
     enum xpl_rpc_guest guest; // counted in the server's `guests`
     int64_t active_ns;        // of a stream that needs no token: when its last message came
 
-    pthread_mutex_t mu;          // what is below, and gRPC's rule of one batch started at a time
-    bool close_armed;            // RECV_CLOSE is under way
+    pthread_mutex_t mu; // the members below, and gRPC's rule of one batch started at a time
+    bool close_armed;   // RECV_CLOSE is under way
     bool metadata_sent, sending; // a batch with a message or the status is under way
     bool final_sent;
     bool handled;             // the handler was called: it is notified of a cancellation
     unsigned sent, sent_seen; // messages written; when the last sweep looked
-    int64_t stuck_ns;         // since when sweeps have seen no progress of what is written; 0: none
+    int64_t stuck_ns;         // time since sweeps have seen no progress of a write; 0: none
     size_t writing;           // bytes of the message that is written
     unsigned queued;
     struct xpl_rpc_out *head, **tail;
@@ -200,8 +200,8 @@ struct xpl_rpc_server {
     atomic_bool stopping;
     atomic_uint records; // calls in memory, armed ones included, and one until the shutdown tag
     struct xpl_rpc_call *first_open, *last_open; // queue's thread only
-    // Queue's thread only.  strangers: open calls without the token of a server that has one;
-    // guests: those that were admitted although nobody is known (limits.c).
+    // Queue's thread only. strangers: open calls without the token of a server that has one;
+    // guests: those admitted without authentication (limits.c).
     unsigned strangers, guests[XPL_RPC_GUEST_KINDS];
     // When no call was found that could make room for a guest, for one with the token, and for one
     // without.
@@ -232,7 +232,7 @@ static inline bool xpl_rpc_server_try_hold(struct xpl_rpc_server *s) {
 
 // A call has begun, or gRPC has reported its end.
 void xpl_rpc_limits_begin(struct xpl_rpc_call *c);
-// It is known who calls.
+// The caller has been authenticated.
 void xpl_rpc_limits_identify(struct xpl_rpc_call *c);
 void xpl_rpc_limits_end(struct xpl_rpc_call *c);
 // Whether the server has room for the call, besides `open` others.  May end an older one for it.

@@ -22,7 +22,7 @@ struct xpl_rpc_server;
 
 enum {
     XPL_RPC_MAX_REQUEST = 4 << 20,        // bytes of a message, where the options say nothing else
-    XPL_RPC_KEEPALIVE_TIMEOUT_MS = 10000, // for a peer to acknowledge what it was sent
+    XPL_RPC_KEEPALIVE_TIMEOUT_MS = 10000, // for a peer to acknowledge sent data
 };
 
 struct xpl_rpc_server_options {
@@ -64,16 +64,16 @@ xpl_status_t xpl_rpc_server_adopt_tls(struct xpl_rpc_server *s, int fd, struct x
 xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
                                       struct xpl_error *err);
 
-// No new calls or connections; calls under way go on.  `done(arg)` is called once, when the last
-// call is over and no reference to one is left: on the queue's thread, or on the one that dropped
-// the last reference.  Streams without an end (health, watches) must be ended by their services.
-// Any thread, once.
+// Refuses new calls and connections; running calls continue. `done(arg)` is called once, when the
+// last call has finished and no reference to one is left: on the queue's thread, or on the one that
+// dropped the last reference.  Streams without an end (health, watches) must be ended by their
+// services.  Any thread, once.
 void xpl_rpc_server_shutdown(struct xpl_rpc_server *s, void (*done)(void *arg), void *arg);
-// After shutdown: no call is open, and what was sent has reached the peers' machines.  gRPC then
+// After shutdown: no call is open, and all sent bytes have reached the peers' machines. gRPC then
 // still waits for idle clients to close their connections, which can take them seconds:
 // xpl_rpc_server_cancel_all closes them.
 bool xpl_rpc_server_is_drained(const struct xpl_rpc_server *s);
-// After shutdown, when the grace period is over: cancels all calls and closes all connections.
+// After shutdown, when the grace period has ended: cancels all calls and closes all connections.
 void xpl_rpc_server_cancel_all(struct xpl_rpc_server *s);
 // After `done` has been called (also from within it), or instead of a shutdown when no call can be
 // under way: then it waits, and not on the queue's thread.  NULL is fine.

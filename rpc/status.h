@@ -15,7 +15,7 @@ enum { XPL_RPC_MAX_MESSAGE = 1024, XPL_RPC_MAX_ERROR_INFO = 1536 };
 
 struct xpl_rpc_failure {
     xpl_status_t code;  // not XPL_OK
-    xpl_str_t message;  // for a person; invalid UTF-8 is replaced, what is too long is cut
+    xpl_str_t message;  // for users; invalid UTF-8 is replaced, a too long text is cut
     int64_t retry_ms;   // RetryInfo: try again after; negative: none
     const char *reason; // ErrorInfo.reason, UPPER_SNAKE_CASE, or NULL for no ErrorInfo
     size_t n_metadata;  // ErrorInfo.metadata, pairs of key and value

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A unix socket of our own making, for peers that can show neither certificate nor token: the
-// kernel says who they are.  The daemon's loop polls the descriptor and calls accept.
+// A unix socket for peers that can send neither certificate nor token: the kernel identifies them.
+// The daemon's loop polls the descriptor and calls accept.
 #ifndef XPL_RPC_UNIX_H_
 #define XPL_RPC_UNIX_H_
 
@@ -15,14 +15,14 @@
 struct xpl_rpc_unix;
 
 // Listens on `path`, mode 0600, or 0660 with `group` when that is not (gid_t)-1.  A socket left
-// behind by a dead process is replaced; one that a process answers on is ALREADY_EXISTS; anything
-// that is no socket is left alone.
+// behind by a dead process is replaced; one that a process answers on is ALREADY_EXISTS; other
+// files are not touched (ALREADY_EXISTS).
 xpl_status_t xpl_rpc_unix_new(const char *path, gid_t group, struct xpl_rpc_unix **ret,
                               struct xpl_error *err);
 // Closes, and removes the path if it is still ours.  NULL is fine.
 void xpl_rpc_unix_free(struct xpl_rpc_unix *u);
 
-// Readable when somebody connects; not blocking.
+// Readable when a client connects; not blocking.
 int xpl_rpc_unix_get_fd(const struct xpl_rpc_unix *u);
 // Accepts all that wait and hands them to the server: root, our own user, and members of the group;
 // others are closed at once, and all where no descriptor is left.  False when not even that could

@@ -24,8 +24,8 @@ static inline bool xpl_peer_equal(const struct xpl_peer *a, const struct xpl_pee
     return true;
 }
 
-// A descriptor that is kept in reserve: when there is no other, it is given up for a moment, so
-// that a connection can be closed instead of waiting in the kernel for ever.  One thread at a time.
+// A reserved descriptor: if no other is free, it is closed for a moment, so that a connection can
+// be accepted and closed instead of waiting in the kernel forever.  One thread at a time.
 struct xpl_accept_reserve {
     int fd; // -1: none
 };
@@ -34,7 +34,7 @@ void xpl_accept_reserve_fini(struct xpl_accept_reserve *r);
 
 enum xpl_accept_result {
     XPL_ACCEPTED,
-    XPL_ACCEPT_NONE,   // nobody waits
+    XPL_ACCEPT_NONE,   // no connection waits
     XPL_ACCEPT_CLOSED, // no descriptor, or no memory, was left: one who waited was disconnected
     XPL_ACCEPT_STUCK,  // as before, but not even that could be done: try again in a while
 };

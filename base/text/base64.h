@@ -8,7 +8,7 @@
 
 // Appends the letters of section 4, the last four of them filled up by "=".
 void xpl_base64_put(struct xpl_buf *b, xpl_bytes_t s);
-// Appends those of section 5, which stand in URLs, and nothing that fills up.
+// Appends the URL-safe form of section 5, without padding.
 void xpl_base64_put_url(struct xpl_buf *b, xpl_bytes_t s);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as in C's string literals: what is not printable ASCII is escaped, byte by byte.
+// Text as in C's string literals: bytes that are not printable ASCII are escaped.
 #ifndef XPL_BASE_TEXT_C_ESCAPE_H_
 #define XPL_BASE_TEXT_C_ESCAPE_H_
 
@@ -24,7 +24,7 @@ static inline bool xpl_c_plain8(const char *p) {
     return ((x | special) & tops) == 0;
 }
 
-// How many bytes at the beginning of `s` stand for themselves.
+// Number of leading bytes of `s` that need no escape.
 static inline size_t xpl_c_plain(xpl_str_t s) {
     size_t n = 0;
     while (s.len - n >= 8 && xpl_c_plain8(s.ptr + n))
@@ -36,8 +36,8 @@ static inline size_t xpl_c_plain(xpl_str_t s) {
     return n;
 }
 
-// What stands for a byte that does not stand for itself, as protobuf and XLA write it: \n \r \t \"
-// \' \\, or three octal digits.  Returns its length.
+// Writes the escape of a byte, as protobuf and XLA do: \n \r \t \" \' \\, or three octal digits.
+// Returns its length.
 enum { XPL_C_ESCAPE_MAX = 4 };
 static inline size_t xpl_c_escape(uint8_t c, char out[XPL_C_ESCAPE_MAX]) {
     static const char named[] = "\n\r\t\"'\\", letters[] = "nrt\"'\\";

@@ -38,7 +38,7 @@ struct xpl_json_value {
 
 enum xpl_json_result { XPL_JSON_OK, XPL_JSON_INVALID, XPL_JSON_OOM };
 
-// Reads one value from the beginning of `text`; *ret_rest is what follows it.
+// Reads one value from the beginning of `text`; *ret_rest is the text after it.
 enum xpl_json_result xpl_json_value_read(xpl_str_t text, struct xpl_arena *arena,
                                          struct xpl_json_value *ret, xpl_str_t *ret_rest)
     __attribute__((warn_unused_result));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean": the nearest of some names to one that is not among them.
+// "Did you mean": the nearest known name to an unknown one.
 //
 // Names are compared without case.  A name is near when few letters are wrong, missing, too many or
 // swapped with their neighbour (one of three to five letters, two of up to eight, else three), or
-// when it begins with what was given (three letters or more).  What was given without a slash is
-// also compared with what is behind the last slash of a name.
+// when it begins with the given text (three letters or more).  A given text without a slash is also
+// compared with the part after the last slash of a name.
 //
 //     struct xpl_near near = xpl_near_begin(given);
 //     for (...) xpl_near_add(&near, names[i]);
@@ -26,7 +26,7 @@ struct xpl_near xpl_near_begin(xpl_str_t given);
 // Of several that are equally near the first counts.  The name's bytes must stay until the text is
 // written.
 void xpl_near_add(struct xpl_near *n, xpl_str_t name);
-// The same of a name of which `part` alone is compared.
+// The same, but only compares `part` of the name.
 void xpl_near_add_part(struct xpl_near *n, xpl_str_t name, xpl_str_t part);
 // Adds each of "a|b|c".
 void xpl_near_add_list(struct xpl_near *n, const char *names);

@@ -18,8 +18,8 @@ static inline xpl_str_t xpl_str_strip(xpl_str_t s) {
     return s;
 }
 
-// Values within [min, max] only; with a min of 0 or more there may be no minus, not even before 0.
-// False leaves *ret alone.
+// Only values within [min, max]; with a min of 0 or more a minus is invalid, even before 0.  False
+// leaves *ret unchanged.
 static inline bool xpl_parse_int(xpl_str_t s, int64_t min, int64_t max, int64_t *ret) {
     s = xpl_str_strip(s);
     const bool minus = s.len && s.ptr[0] == '-';

@@ -13,7 +13,7 @@
 struct xpl_regex_item {
     xpl_str_t text;         // of the expression
     size_t at;              // where in it
-    const char *kind, *why; // what it is called before its text, and what is said behind it
+    const char *kind, *why; // its name before its text, and the reason after it
 };
 // The first such item of `code`, which was compiled from `pattern` with PCRE2_AUTO_CALLOUT; false:
 // there is none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times and sizes as people write them: "500ms", "2s", "1.5h", "10GiB".  A unit is a must, but for
-// 0, which needs none: whoever writes "5" may mean seconds or milliseconds.
+// Times and sizes with units: "500ms", "2s", "1.5h", "10GiB".  Only 0 needs no unit, because "5"
+// could mean seconds or milliseconds.
 #ifndef XPL_BASE_TEXT_UNITS_H_
 #define XPL_BASE_TEXT_UNITS_H_
 
@@ -24,8 +24,8 @@ enum xpl_unit_result {
 enum xpl_unit_result xpl_units_parse(const char *text, enum xpl_unit_kind kind, uint64_t *ret);
 
 enum { XPL_UNITS_TEXT = 160 };
-// What is wrong with `text`, whose result was not OK, and what to write instead:
-// `a unit is missing; write 5s or 5ms`.
+// The fault of `text`, whose result was not OK, and a correction: `a unit is missing; write 5s or
+// 5ms`.
 const char *xpl_units_explain(const char *text, enum xpl_unit_kind kind, enum xpl_unit_result r,
                               char buf[XPL_UNITS_TEXT]);
 

@@ -34,7 +34,7 @@ static inline size_t xpl_utf8_scan(xpl_str_t s, size_t *ret_skip) {
     return len && i == len ? len : 0;
 }
 
-// The length alone.
+// Only the length.
 static inline size_t xpl_utf8_next(xpl_str_t s) {
     size_t skip;
     return xpl_utf8_scan(s, &skip);
