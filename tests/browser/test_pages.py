@@ -679,7 +679,7 @@ def peaks_of_a_cpu(tab):
         assert tab.page.input_value("#cpu_core_gflops") == "fast", page
         assert tab.page.get_attribute("#cpu_core_gflops", "aria-invalid") == "true"
         assert tab.page.get_attribute("#cpu_core_gb_s", "aria-invalid") == "false"
-        assert "“fast” is no number of GFLOP/s" in tab.page.inner_text(".peaks [role=alert]")
+        assert "“fast” is not a number of GFLOP/s" in tab.page.inner_text(".peaks [role=alert]")
         tab.page.fill("#cpu_core_gflops", "50")
         tab.page.keyboard.press("Enter")
         wait_until("the peak is mended", lambda: tab.params().get("cpu_core_gflops") == "50")

@@ -188,7 +188,7 @@ def back_through_zooms(tab):
     tab.page.go_back()
     tab.page.go_back()
     wait_until("all of it", lambda: window(tab) is None)
-    wait_until("so it says", lambda: "10.2 ms in sight" in tab.page.inner_text(".status"))
+    wait_until("so it says", lambda: "10.2 ms visible" in tab.page.inner_text(".status"))
     assert not asked, "nothing was loaded anew"
 
 

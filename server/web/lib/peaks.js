@@ -42,7 +42,7 @@ export function peaksForm(ctx) {
   const wrong = FIELDS.filter(([key]) => !isPeak(inAddress(ctx, key)));
   return h('form', {class: 'card peaks', 'aria-label': 'Peaks of a core', onsubmit: (e) => e.preventDefault()},
       h('h2', {}, 'What one core could do'), h('div', {class: 'bar'}, FIELDS.map((f) => field(ctx, f))),
-      wrong.map(([key, label, unit]) => h('p', {class: 'note', role: 'alert'}, `${label}: “${inAddress(ctx, key)}” is no number of ${unit}, so it does not count.`)),
+      wrong.map(([key, label, unit]) => h('p', {class: 'note', role: 'alert'}, `${label}: “${inAddress(ctx, key)}” is not a number of ${unit}, so it is ignored.`)),
       h('p', {class: 'muted small'},
           'A profile does not tell what a CPU could do. With these there are shares of the peaks, and what limits an op. ',
           'Times are those of threads, so peaks are those of one core; of memory its part beside the others at work.'));

@@ -60,11 +60,11 @@ function sentence(d) {
   const much = `Steps of B are ${format.ps(Math.abs(step.difference_ps))} ${how} (${times(step.difference_percent)})`;
   if (!ends)
     return `${much}. Fewer than ${
-        step.least_steps} steps on a side: whether that is chance cannot be told.`;
-  const interval = `The difference lies between ${signed(format.ps)(ends[0])} and ${
+        step.least_steps} steps on a side: too few to exclude chance.`;
+  const interval = `The difference is between ${signed(format.ps)(ends[0])} and ${
       signed(format.ps)(ends[1])}, with 95 % confidence.`;
   return ends[0] <= 0 && ends[1] >= 0 ?
-      `No difference of step times can be told from chance: it is ${signed(format.ps)(step.difference_ps)}. ${interval}` :
+      `The difference of step times may be due to chance: it is ${signed(format.ps)(step.difference_ps)}. ${interval}` :
       `${much}. ${interval}`;
 }
 

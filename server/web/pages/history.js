@@ -177,7 +177,7 @@ function section(metric, least) {
   const levels = stretches(metric);
   const worse = metric.changes.filter((c) => c.regression).length;
   const verdict = points.length < least ?
-      `Fewer than ${least} sessions have it: whether its level changed is not told.` :
+      `Fewer than ${least} sessions have it, too few to detect a change of level.` :
       !metric.changes.length ? 'Its level did not change.' :
       worse ? `${worse} ${worse === 1 ? 'regression' : 'regressions'}.` : 'No regression.';
   return h('section', {class: 'card history', 'aria-label': name}, h('h2', {}, name),

@@ -123,7 +123,7 @@ export default {
             }) :
                            h('p', {class: 'muted'}, 'No op has both operations and bytes.'),
             drawn.length < found.ops.length ? h('p', {class: 'muted small'},
-                `${found.ops.length - drawn.length} ops are in the table alone: they compute nothing, or their costs are not known.`) :
+                `${found.ops.length - drawn.length} ops are only in the table: they compute nothing, or their costs are not known.`) :
                                               ''));
     const rows = found.ops;
     const data = new DataTable({

@@ -446,7 +446,7 @@ export default {
       const {p95} = view.drawTimes();
       const have = view.base.model.events;
       const coarse = all > have ? ` of ${format.count(all)} drawn, zoom in for all` : '';
-      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(have)} events${coarse}`;
+      const text = `${format.us(view.t1 - view.t0)} visible, ${format.count(have)} events${coarse}`;
       if (status.textContent !== text) status.textContent = text;
       status.title = `drawing: ${p95.toFixed(1)} ms at the 95th percentile`;
       view.element.dataset.drawn = String(view.drawn);
