@@ -5,17 +5,17 @@
 // A process serves one connection at a time; another one waits for its HELLO, and after it the
 // START must come within ten seconds.
 //
-// A stream is a HELLO, then, after a START command, what was recorded, and an END.  Every record is
-// a header and a body: `size` counts both and is a multiple of 8, integers are little-endian (CUDA
+// A stream is a HELLO, then, after a START command, the records, and an END. Every record is a
+// header and a body: `size` counts both and is a multiple of 8, integers are little-endian (CUDA
 // runs on nothing else), and texts follow the body's fixed part, with zeros up to the size.  A
 // reader skips kinds that it does not know and reads only the part of a body that it knows, so that
 // kinds and fields (at the end of the fixed part, before no text) may be added; anything else needs
 // a new version.  A stream that stops without an END is that of a process that died.
 //
-// Times are CUPTI's nanoseconds; CLOCK records, at the start and the end of a capture, say what
-// CLOCK_REALTIME showed at such a time.  Names are sent once, in a NAME record before their first
-// use, and referred to by number; 0 is no name.  Kinds, flags and types inside the bodies
-// (copy kinds, memory kinds, ...) are CUPTI's numbers.
+// Times are CUPTI's nanoseconds; CLOCK records, at the start and the end of a capture, have
+// CLOCK_REALTIME at such a time.  Names are sent once, in a NAME record before their first use, and
+// referred to by number; 0 means no name.  Kinds, flags and types inside the bodies (copy kinds,
+// memory kinds, ...) are CUPTI's numbers.
 //
 // This header is shared with the part that runs in CUDA programs: libc only.
 #ifndef XPL_AGENT_RECORD_H_
@@ -177,7 +177,7 @@ struct xpl_record_dropped {
 
 struct xpl_record_end {
     struct xpl_record head;
-    uint32_t failed, text_len; // text: why there is no capture, or why it ended early; one sentence
+    uint32_t failed, text_len; // text: the reason of a failed or shortened capture, one sentence
 };
 
 // ---- to the library ----

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tensorflow.ProfilerService over the CUDA programs of this machine.  One capture at a time, on a
-// thread of its own.
+// dedicated thread.
 #ifndef XPL_AGENT_SERVICE_H_
 #define XPL_AGENT_SERVICE_H_
 
@@ -25,7 +25,7 @@ xpl_status_t xpl_agent_service_new(const struct xpl_agent_service_options *opt,
                                    struct xpl_agent_service **ret, struct xpl_error *err);
 void xpl_agent_service_get_methods(struct xpl_agent_service *s,
                                    struct xpl_rpc_method ret[XPL_AGENT_METHODS]);
-// A capture under way ends and keeps what it has; it is answered before this returns.
+// A running capture ends with its data so far; it is answered before this returns.
 void xpl_agent_service_stop(struct xpl_agent_service *s);
 // After the server has been freed.  NULL is fine.
 void xpl_agent_service_free(struct xpl_agent_service *s);

@@ -27,7 +27,7 @@ struct xpl_stream_record {
     const uint8_t *bytes; // header and body
 };
 
-// The next whole record.  Its kind may be unknown; its size fits what is known of its kind.
+// The next complete record.  Its kind may be unknown; the size of a known kind is valid.
 static inline enum xpl_stream_result xpl_stream_next(struct xpl_stream *s,
                                                      struct xpl_stream_record *ret) {
     struct xpl_record head;

@@ -6,9 +6,9 @@
 #include "agent/stream.h"
 #include "agent/xspace_model.h"
 
-// Adds what a record of `process` says; kinds that are no events are passed over.  The first pass
-// over the records (xspace_build.c) is over: names, devices and clocks are known.  Fails only
-// without memory: RESOURCE_EXHAUSTED.
+// Adds the events of a record of `process`; other kinds are skipped.  Call it after the first pass
+// over the records (xspace_build.c), which finds names, devices and clocks.  Fails only without
+// memory: RESOURCE_EXHAUSTED.
 xpl_status_t xpl_agent_add_event(struct builder *b, uint32_t process,
                                  const struct xpl_stream_record *r, struct xpl_error *err)
     XPL_NODISCARD;

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "base/vec.h"
 
-// What is told apart in a line's name, in XLA's order.
+// Kinds of lines in their names, in XLA's order.
 enum line_kind {
     LINE_COMPUTE,
     LINE_H2D,
@@ -85,8 +85,8 @@ struct plane {
     uint64_t allocated, peak; // while the memory events are gone through
 };
 
-// One event.  `record` points into the process's bytes; what costs something to say was said once,
-// while collecting.
+// One event. `record` points into the process's bytes; costly values are computed once, while
+// collecting.
 struct event {
     const uint8_t *record;
     uint64_t start_ns, end_ns; // of the wall clock

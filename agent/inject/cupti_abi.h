@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is used of CUPTI's and the driver's binary interfaces, as NVIDIA documents them: so that
-// nothing of CUDA is needed to build, and one library works with every CUPTI from CUDA 12.0 on.
-// Records grow at their end from release to release; these are the parts all of them share, and are
-// cut there.  tests/agent/cupti_layout.c checks every offset and number against the headers of the
-// CUPTI that is installed, where one is (meson option `cupti`).
+// The used parts of CUPTI's and the driver's binary interfaces, as NVIDIA documents them, so that
+// the build needs no CUDA, and one library works with every CUPTI from CUDA 12.0 on.  Records grow
+// at their end from release to release; these declarations end with the parts that all releases
+// share. tests/agent/cupti_layout.c checks every offset and number against the headers of an
+// installed CUPTI (meson option `cupti`).
 #ifndef XPL_AGENT_INJECT_CUPTI_ABI_H_
 #define XPL_AGENT_INJECT_CUPTI_ABI_H_
 

@@ -38,7 +38,7 @@ struct out {
     uint32_t api_names[2][API_NAMES]; // names of the driver's and the runtime's calls; 0: not yet
 };
 
-// False when there is no memory.
+// False without memory.
 bool inject_out_init(struct out *o, int fd);
 void inject_out_fini(struct out *o);
 // Appends a record of `size` bytes (its kind and size are set here), then `text_len` bytes of text.

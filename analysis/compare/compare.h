@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs beside each other: what is known of a run, its encoding, groups of runs, and their
-// comparison as JSON.  docs/compare.md has the definitions, docs/cli-json.md the keys.
+// Comparison of runs: the summary of a run, its encoding, groups of runs, and their comparison as
+// JSON. docs/compare.md has the definitions, docs/cli-json.md the keys.
 //
-// A summary is what the tool run_summary answers with, so that a daemon keeps it as it keeps every
-// answer, and so that two runs can be compared of which one is a file and the other a session.
-// Times are picoseconds.  Nothing here is freed singly: all lives in the arenas that are given.
+// A summary is the answer of the tool run_summary, so that a daemon caches it like every answer,
+// and so that a file can be compared with a session.  Times are picoseconds.  Nothing here is freed
+// separately: all memory comes from the caller's arenas.
 #ifndef XPL_ANALYSIS_COMPARE_COMPARE_H_
 #define XPL_ANALYSIS_COMPARE_COMPARE_H_
 
@@ -76,7 +76,8 @@ void xpl_run_summary_join(struct xpl_run_summary *s);
 // Appends the encoding, a message of protobuf.  RESOURCE_EXHAUSTED.
 xpl_status_t xpl_run_summary_encode(const struct xpl_run_summary *s, struct xpl_buf *out,
                                     struct xpl_error *err) XPL_NODISCARD;
-// DATA_LOSS when the bytes are no encoding, RESOURCE_EXHAUSTED.  *ret does not refer to `bytes`.
+// DATA_LOSS if the bytes are not a valid encoding, RESOURCE_EXHAUSTED. *ret does not refer to
+// `bytes`.
 xpl_status_t xpl_run_summary_decode(xpl_bytes_t bytes, struct xpl_arena *arena,
                                     struct xpl_run_summary **ret, struct xpl_error *err)
     XPL_NODISCARD;
@@ -92,8 +93,8 @@ struct xpl_run_group {
 bool xpl_run_group_add(struct xpl_run_group *g, const struct xpl_run_summary *run,
                        struct xpl_arena *arena) XPL_NODISCARD;
 
-// Appends what several repeats of a run come to, which it joins, as JSON.  Runs without steps count
-// as one sample each, those without a window either as none.  RESOURCE_EXHAUSTED.
+// Appends statistics over repeated runs, pooled, as JSON. Runs without steps count as one sample
+// each, those without steps and window as none.  RESOURCE_EXHAUSTED.
 xpl_status_t xpl_aggregate_json(const struct xpl_run_summary *const *runs, size_t n,
                                 struct xpl_arena *arena, struct xpl_buf *out, struct xpl_error *err)
     XPL_NODISCARD;

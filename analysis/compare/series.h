@@ -23,7 +23,7 @@ struct xpl_series_value {
     bool more_is_better;
     double v;
 };
-// False when the run does not have it (what it is of is said all the same): a cause, "op:NAME",
+// False if the run does not have it (its kind is set nevertheless): a cause, "op:NAME",
 // "kernel:NAME", "memory:ALLOCATOR" or a one of xpl_series_name.
 bool xpl_series_get(const struct xpl_run_summary *run, xpl_str_t metric,
                     struct xpl_series_value *ret);

@@ -21,7 +21,7 @@ struct xpl_infer_summary {
     uint64_t n_requests, n_batches;
     struct xpl_infer_request request; // from 0 to the mean duration
     struct xpl_infer_batch batch;
-    double efficiency;          // of batches: what of their size is no padding
+    double efficiency;          // of batches: the share of their size without padding
     XPL_VEC(uint64_t) programs; // each once, in the order of batches
 };
 // Of batches of one size, and of the requests that they worked for.
@@ -89,10 +89,10 @@ enum xpl_infer_batch_column {
 #define XPL_INFER_BATCH_COLUMNS                                                                    \
     "Latency|Batching delay|Padding amount|Batch size after padding|Batching efficiency"
 
-// What of the size is no padding.
+// The share of the size without padding.
 double xpl_infer_efficiency(int32_t size, int32_t padding);
 
-// Samples at most 60 of them around certain percentiles: all where there are no more.
+// Samples at most 60 of them around certain percentiles: all if there are not more.
 struct xpl_infer_sample {
     size_t at; // in the model's list, sorted by the column
     double percentile;
@@ -107,7 +107,7 @@ struct xpl_infer_latency {
     double host, device, communication, total;
 };
 enum { XPL_INFER_LATENCIES = 6 }; // the mean, then 50, 75, 90, 99 and 99.9 percent
-// False in *ret_any where there are no requests.
+// False in *ret_any without requests.
 xpl_status_t xpl_infer_latencies(const struct xpl_inferences *all, struct xpl_arena *scratch,
                                  struct xpl_infer_latency ret[XPL_INFER_LATENCIES], bool *ret_any,
                                  struct xpl_error *err) XPL_NODISCARD;

@@ -64,8 +64,8 @@ enum { XPL_INFER_MAX_SPANS = 1 << 23 };
 // Bytes of what tensors are called, all together.
 enum { XPL_INFER_MAX_TENSOR_TEXT = 1 << 27 };
 
-// Whether a profile may have requests, by its names alone and without reading its events; says yes
-// rather than no.  A broken profile may have some.
+// Whether a profile may have requests, only by its names and without reading its events; true in
+// doubt, also for a damaged profile.
 bool xpl_inference_possible(xpl_bytes_t profile);
 
 // *ret lives in `arena` and does not refer to `xs`; temporaries take up to `limit` bytes.
@@ -77,7 +77,7 @@ xpl_status_t xpl_inference_make(const struct xpl_xspace *xs, struct xpl_exec *ex
 // Appends the encoding.  RESOURCE_EXHAUSTED.
 xpl_status_t xpl_inference_encode(const struct xpl_inference *v, struct xpl_buf *out,
                                   struct xpl_error *err) XPL_NODISCARD;
-// DATA_LOSS when the bytes are no encoding, or one whose parts do not fit each other.
+// DATA_LOSS if the bytes are not a valid encoding, or its parts are inconsistent.
 xpl_status_t xpl_inference_decode(xpl_bytes_t bytes, struct xpl_arena *arena,
                                   struct xpl_inference **ret, struct xpl_error *err) XPL_NODISCARD;
 

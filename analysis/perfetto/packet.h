@@ -2,10 +2,9 @@
 // Perfetto's trace format, written by hand: messages are small, and lengths come before contents.
 // Field numbers: protos/perfetto/trace/{trace_packet,track_event/*,interned_data/*}.proto.
 //
-// A packet is put together in buffers of its own, from the inside out: `part` is a small message of
-// `body`, which is the event or the descriptor of a track.  Finishing appends the packet to `out`
-// and empties the buffers.  Without memory it is the packet that fails, when it is finished.  One
-// thread.
+// A packet is built in private buffers, from the inside out: `part` is a small message of `body`,
+// which is the event or the descriptor of a track.  Finishing appends the packet to `out` and
+// empties the buffers.  Without memory the packet fails when it is finished.  One thread.
 #ifndef XPL_ANALYSIS_PERFETTO_PACKET_H_
 #define XPL_ANALYSIS_PERFETTO_PACKET_H_
 
@@ -79,7 +78,7 @@ bool xpl_packet_track(struct xpl_packet *p);
 // The event whose fields are in `body`, with the texts that it interned.
 bool xpl_packet_event(struct xpl_packet *p, uint64_t ns);
 
-// For uuids of tracks and ids of flows, which are hashes of what they stand for.
+// For uuids of tracks and ids of flows, which are hashes of their keys.
 uint64_t xpl_pf_mix(uint64_t h, uint64_t v);
 
 #endif

@@ -32,8 +32,8 @@ struct xpl_field {
 #define XPL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define XPL_INLINE      static inline __attribute__((always_inline))
 
-// A varint and what follows it: p is NULL when it is truncated, longer than ten bytes, or does not
-// fit 64 bits.  Small enough to travel in registers.
+// A varint and the position after it: p is NULL if it is truncated, longer than ten bytes, or does
+// not fit 64 bits.  Small enough to travel in registers.
 struct xpl_varint {
     const uint8_t *p;
     uint64_t v;
@@ -65,7 +65,7 @@ XPL_INLINE struct xpl_varint xpl_varint_wide(const uint8_t *p, const uint8_t *en
         const uint64_t stops = ~x & UINT64_C(0x8080808080808080); // last byte: high bit clear
         if (XPL_LIKELY(stops)) {
             const unsigned n = (unsigned)__builtin_ctzll(stops) >> 3;
-            x &= stops ^ (stops - 1); // drop what lies beyond the last byte
+            x &= stops ^ (stops - 1); // drop bytes after the last one
             return (struct xpl_varint){p + n + 1, xpl_varint_pack(x)};
         }
     }

@@ -12,7 +12,7 @@
 #include "analysis/xplane/fields.h"
 #include "analysis/xplane/xspace.h"
 
-// Skips fields up to the next message of a repeated field; stops at `end`, or at what is malformed.
+// Skips fields up to the next message of a repeated field; stops at `end`, or at a malformed field.
 XPL_INLINE const uint8_t *xpl_find_message(const uint8_t *p, const uint8_t *end, uint32_t field) {
     while (XPL_LIKELY(p != end) && XPL_UNLIKELY(*p != (field << 3 | XPL_WIRE_LEN))) {
         struct xpl_wire w = {p, end};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From ids of metadata to positions (1..n) of their array.  The array is dense in ids nearly
-// always, else the table is hashed.  Ids are compared with the caller's array, so the table holds
-// positions alone.
+// From ids of metadata to positions (1..n) of their array.  The array is nearly always dense in
+// ids, otherwise the table is hashed.  Ids are compared with the caller's array, so that the table
+// only holds positions.
 #ifndef XPL_ANALYSIS_XPLANE_ID_TABLE_H_
 #define XPL_ANALYSIS_XPLANE_ID_TABLE_H_
 

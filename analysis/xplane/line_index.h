@@ -17,7 +17,7 @@ struct xpl_event_chunk {
     uint64_t first;   // its index in the line
 };
 
-// Index of the first event of chunk i; UINT64_MAX when there is no such chunk.
+// Index of the first event of chunk i; UINT64_MAX if i is not a chunk.
 static inline uint64_t xpl_line_chunk_first(const struct xpl_line *l, uint32_t i) {
     if (i >= l->n_chunks) return UINT64_MAX;
     return i == 0 ? 0 : l->chunks[i].first;

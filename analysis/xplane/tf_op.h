@@ -39,8 +39,8 @@ bool xpl_is_jax_op_type(xpl_str_t s); // IsJaxOpType
 // IsJaxOpNameAndType: `type` occurs in the last '/' part of `name`.
 bool xpl_is_jax_op_name_and_type(xpl_str_t name, xpl_str_t type);
 
-// Name scopes: the parts of `name` between '/' but the last (ParseTfNameScopes).  Call with
-// *pos == 0 first; false when there are no more.
+// Name scopes: the parts of `name` between '/' but the last (ParseTfNameScopes).  Call with *pos ==
+// 0 first; false after the last one.
 bool xpl_tf_op_next_scope(xpl_str_t name, size_t *pos, xpl_str_t *ret);
 // What trace viewers call the op (TfOpEventName): its type, "Iterator::<innermost>" for tf.data,
 // the name without trailing blanks for unknown ones.  False at the arena's limit.

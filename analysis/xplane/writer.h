@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes an XSpace: planes, lines, events, statistics and metadata, in the caller's order, to a
-// sink.  Nothing is kept for each event, so that an XSpace of any size is written in little memory.
+// sink.  No memory per event is needed, so that an XSpace of any size is written in little memory.
 //
-// A length prefix needs the size of what follows.  As with analysis/wire/writer.h the caller makes
-// the same calls twice: the first pass measures, the second writes.  What is remembered between
-// them is one size for each plane, line and event metadata.
+// A length prefix needs the size of its content.  As with analysis/wire/writer.h the caller makes
+// the same calls twice: the first pass measures, the second writes.  One size for each plane, line
+// and event metadata is stored between them.
 //
 //   struct xpl_xspace_writer w;
 //   xpl_xspace_writer_init(&w, &sink);
@@ -18,11 +18,11 @@
 //       line        event
 //         event     statistics of the event
 //       event metadata   statistics, children
-// Statistics belong to what is open.  Fields are written in the order of the calls and as they are
-// given, once in their shortest form; whether ids are unique and declared is the caller's matter,
-// and readers take undeclared ones as nameless.  protobuf reads no message of 2 GiB or more.
+// Statistics belong to the open message.  Fields are written in the order of the calls, unchanged
+// and in their shortest form.  The caller ensures that ids are unique and declared; readers treat
+// undeclared ones as nameless. protobuf reads no message of 2 GiB or more.
 //
-// The first failure sticks: later calls do nothing, and the owner asks once at the end.
+// The first failure sticks: later calls do nothing, and the owner checks once at the end.
 #ifndef XPL_ANALYSIS_XPLANE_WRITER_H_
 #define XPL_ANALYSIS_XPLANE_WRITER_H_
 
@@ -66,7 +66,7 @@ struct xpl_xspace_writer { // private; the caller's memory
 
 // Prepares the measuring pass; allocates nothing.  `sink` is copied.
 void xpl_xspace_writer_init(struct xpl_xspace_writer *w, const struct xpl_xspace_sink *sink);
-// Ends the measuring pass.  False without memory: there is no second pass then.
+// Ends the measuring pass.  False without memory: then there must not be a second pass.
 bool xpl_xspace_writer_measured(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
 // Bytes of the whole XSpace, once measured.
 uint64_t xpl_xspace_writer_size(const struct xpl_xspace_writer *w);

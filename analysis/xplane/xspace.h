@@ -139,7 +139,7 @@ struct xpl_event {
     bool has_occurrences;   // num_occurrences instead of an offset
     struct xpl_stats stats; // its XStats
     uint64_t index;         // position in the line
-    uint64_t at;            // where it stands in line->message
+    uint64_t at;            // its offset in line->message
 };
 
 // Walks the events of one line, or of a piece of it, in file order.
@@ -159,8 +159,8 @@ enum xpl_wire_result xpl_events_next(struct xpl_event_cursor *c, struct xpl_even
 // DATA_LOSS naming plane, line and offset.
 xpl_status_t xpl_events_error(const struct xpl_event_cursor *c, struct xpl_error *err);
 
-// The event that stands at `at` (as in xpl_event.at) of its line; its index is not known: 0.
-// DATA_LOSS when none stands there.
+// The event at offset `at` (as in xpl_event.at) of its line; its index is unknown: 0.  DATA_LOSS if
+// there is none.
 xpl_status_t xpl_event_at(const struct xpl_line *line, uint64_t at, struct xpl_event *ret,
                           struct xpl_error *err) XPL_NODISCARD;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local copies of objects: files in a directory of bounded size.
 //
-// A copy is written under a name of its own and renamed when it is whole.  Whoever has one open
-// holds a shared lock (flock) on it, and what is locked is not evicted, by this process or another.
-// The limit is kept by each process; where several write, the directory may be a sixteenth of it
-// larger for each, as copies of others are counted now and then.
-// Copies of an earlier boot are removed: after a power cut a file may have its length, and not its
-// bytes, and writing through to the disk would cost as much as fetching.
+// A copy is written under a temporary name and renamed when it is complete.  Users of a copy hold a
+// shared lock (flock) on it, and locked copies are not evicted, by this process or another.  Each
+// process enforces the limit; if several write, the directory can exceed it by a sixteenth for
+// each, because copies of others are counted periodically.  Copies of an earlier boot are removed:
+// after a power failure a file can have its length but not its bytes, and syncing to the disk would
+// cost as much as fetching.
 #ifndef XPL_STORAGE_OBJECTS_COPIES_H_
 #define XPL_STORAGE_OBJECTS_COPIES_H_
 
@@ -28,10 +28,10 @@ xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, uint64_t pati
 // Files stay.  NULL is fine.
 void xpl_copies_free(struct xpl_copies *c);
 
-// A descriptor of the copy, locked; closing it ends the lock.  When there is none `fill` writes it,
-// once for all who ask meanwhile: they wait, and one of them tries when it failed.  Fails as `fill`
-// does; RESOURCE_EXHAUSTED when there is no room, UNAVAILABLE when the directory cannot be used, or
-// the wait was too long.
+// A descriptor of the copy, locked; closing it ends the lock.  If there is none, `fill` writes it,
+// once for all concurrent callers: they wait, and if it fails, one of them retries.  Fails as
+// `fill` does; RESOURCE_EXHAUSTED without room, UNAVAILABLE if the directory cannot be used, or the
+// wait was too long.
 xpl_status_t xpl_copies_get(struct xpl_copies *c, const struct xpl_copy_key *key,
                             xpl_status_t (*fill)(void *arg, int fd, struct xpl_error *err),
                             void *arg, int *ret_fd, struct xpl_error *err) XPL_NODISCARD;

@@ -32,7 +32,7 @@ struct xpl_credentials_options {
     uint64_t retry_ns; // after a renewal that failed; 0: 5 s
 };
 
-// Asks nobody.  FAILED_PRECONDITION, with what to do, when the environment names no source of them.
+// Makes no request.  FAILED_PRECONDITION, with a remedy, if the environment names no source.
 xpl_status_t xpl_credentials_new(const struct xpl_credentials_options *o,
                                  struct xpl_credentials **ret, struct xpl_error *err) XPL_NODISCARD;
 // Wiped.  When no call is under way.  NULL is fine.

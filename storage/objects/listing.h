@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A page of a bucket's listing (list type 2 of S3, which Google's XML interface has as well), read
-// while it arrives.  What it does not know it skips; a document type is refused, and with it every
-// entity of its own.
+// while it arrives.  Unknown elements are skipped; a document type is refused, and with it all
+// custom entities.
 #ifndef XPL_STORAGE_OBJECTS_LISTING_H_
 #define XPL_STORAGE_OBJECTS_LISTING_H_
 
@@ -18,8 +18,8 @@ struct xpl_listed_object {
     int64_t mtime_ns; // since 1970; 0: it does not say
 };
 
-// What is called while a page is read; the texts are gone after the call.  False ends reading, as
-// memory ran out.
+// Callbacks while a page is read; the texts are invalid after the call.  False ends reading: out of
+// memory.
 struct xpl_listing_sink {
     bool (*object)(void *arg, const struct xpl_listed_object *o);
     bool (*folder)(void *arg, xpl_str_t key); // with the delimiter at its end
@@ -35,15 +35,15 @@ void xpl_listing_free(struct xpl_listing *l);
 // The next bytes of the page.  False: it is not needed any further, and xpl_listing_end says why.
 bool xpl_listing_feed(struct xpl_listing *l, xpl_bytes_t piece);
 // After the last byte: where the next page begins, empty at the end of the listing; borrowed.
-// DATA_LOSS when the page is no listing, or a cut one; RESOURCE_EXHAUSTED.
+// DATA_LOSS if the page is not a listing, or truncated; RESOURCE_EXHAUSTED.
 xpl_status_t xpl_listing_end(struct xpl_listing *l, xpl_str_t *ret_next, struct xpl_error *err)
     XPL_NODISCARD;
 
 // "2026-11-23T19:13:15.123Z", since 1970; 0 when it is none.
 int64_t xpl_listing_time(xpl_str_t s);
 
-// What an answer that is an error says it is (<Code>), letters only, in ret[0..size); "" for
-// nothing.  Its message is left alone: it may repeat what was sent.
+// The <Code> of an error answer, letters only, in ret[0..size); "" if there is none.  Its message
+// is ignored, because it may repeat sent data.
 void xpl_listing_error_code(xpl_str_t body, char *ret, size_t size);
 
 // The text of the first element of that name in a small answer, as it is, in ret[0..size); false

@@ -18,7 +18,7 @@ struct xpl_buf;
 enum { XPL_KEY_MAX = 1024 }; // bytes of an object's key
 
 enum xpl_object_service {
-    XPL_OBJECTS_S3,  // and what is compatible with it
+    XPL_OBJECTS_S3,  // and compatible stores
     XPL_OBJECTS_GCS, // by its XML interface
 };
 
@@ -34,9 +34,9 @@ struct xpl_location {
 
 // Whether LOGDIR is s3:// or gs://.
 bool xpl_location_is_url(const char *logdir);
-// `url`: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX, both as they are, nothing of them decoded.
-// `endpoint`: http(s)://HOST[:PORT], "" for the service's own.  `region`: "" for us-east-1 (S3) or
-// auto.  INVALID_ARGUMENT with what is wrong.
+// `url`: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX, both literally, without decoding. `endpoint`:
+// http(s)://HOST[:PORT], "" for the service's own. `region`: "" for us-east-1 (S3) or auto.
+// INVALID_ARGUMENT with the fault.
 xpl_status_t xpl_location_parse(const char *url, const char *endpoint, const char *region,
                                 struct xpl_location *ret, struct xpl_error *err) XPL_NODISCARD;
 
@@ -46,7 +46,7 @@ const char *xpl_location_amazon(const char *region);
 // A key that can be asked for: 1 to XPL_KEY_MAX bytes, no control characters, no empty part, and no
 // part "." or "..", which clients of HTTP take away.
 bool xpl_location_is_key(xpl_str_t key);
-// PREFIX/PATH into ret[0..size), NUL-terminated; false when that is no key.
+// PREFIX/PATH into ret[0..size), NUL-terminated; false if that is not a valid key.
 bool xpl_location_key(const struct xpl_location *l, xpl_str_t path, char *ret, size_t size);
 
 struct xpl_url_parameter {

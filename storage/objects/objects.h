@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles in a bucket: S3, what is compatible with it, Google Cloud Storage.  Objects are listed a
-// directory at a time, and read from local copies that are fetched whole, kept in a bounded cache
-// and never changed: another version of an object is another copy.
+// Profiles in a bucket: S3, compatible stores, Google Cloud Storage.  Objects are listed one
+// directory at a time, and read from local copies, which are fetched completely, kept in a bounded
+// cache and never changed: another version of an object is another copy.
 //
-// An implementation is a table of functions, as that of stores.  Threads: any, at any time; calls
-// wait for the network, so none is made on the loop.  Nothing is logged, and no error's text has a
-// secret in it.
+// An implementation is a table of functions, like that of stores.  Threads: any, at any time; calls
+// wait for the network, so that the loop makes none.  Nothing is logged, and errors contain no
+// secrets.
 #ifndef XPL_STORAGE_OBJECTS_OBJECTS_H_
 #define XPL_STORAGE_OBJECTS_OBJECTS_H_
 
@@ -39,7 +39,7 @@ struct xpl_object_list {
 
 enum xpl_objects_stop { XPL_OBJECTS_STOP_LISTING = 1, XPL_OBJECTS_STOP_ALL };
 
-// What is asked of a store.
+// Kinds of requests to a store.
 enum xpl_objects_call {
     XPL_OBJECTS_LIST,
     XPL_OBJECTS_FETCH,
@@ -49,8 +49,8 @@ enum xpl_objects_call {
 };
 
 struct xpl_objects_stats { // since the place was opened
-    // Calls, each with all its requests, pages and tries.  Failed are those that were cancelled,
-    // too, and those for what is gone or was replaced.
+    // Calls, each with all its requests, pages and tries. `failed` includes cancelled calls, and
+    // calls for deleted or replaced objects.
     uint64_t done[XPL_OBJECTS_N_CALLS], failed[XPL_OBJECTS_N_CALLS];
     uint64_t fetched_bytes, sent_bytes; // of whole objects
 };
@@ -91,27 +91,28 @@ struct xpl_objects_options {
     const char *cache_dir;   // made when it is missing
     uint64_t cache_limit;    // bytes
     uint64_t first_retry_ns; // 0: 200 ms; doubled for each further one
-    // Is told what goes wrong and does not show yet; no secrets.  Any thread; NULL is fine.
+    // Receives problems that have no visible effect yet; no secrets.  Any thread; NULL is fine.
     void (*warn)(void *arg, const char *text);
     void *warn_arg;
 };
 
 // Whether LOGDIR is a bucket.
 bool xpl_objects_is_url(const char *logdir);
-// Asks nobody yet.  INVALID_ARGUMENT; FAILED_PRECONDITION without the libraries or credentials.
+// Makes no request yet.  INVALID_ARGUMENT; FAILED_PRECONDITION without the libraries or
+// credentials.
 xpl_status_t xpl_objects_open(const struct xpl_objects_options *o, struct xpl_objects **ret,
                               struct xpl_error *err) XPL_NODISCARD;
 struct xpl_objects *xpl_objects_ref(struct xpl_objects *o);
 // NULL is fine.
 void xpl_objects_unref(struct xpl_objects *o);
-// Calls under way, and all later ones, end with CANCELLED: listings alone, or all.
+// Ends running and later calls with CANCELLED: only listings, or all.
 void xpl_objects_stop(struct xpl_objects *o, enum xpl_objects_stop what);
 // NULL is fine: all 0.  Waits for nothing.
 void xpl_objects_get_stats(struct xpl_objects *o, struct xpl_objects_stats *ret);
 
-// What lies directly in `dir`, a path below the prefix; "." is the prefix itself.  Nothing is there
-// when there is no such directory.  NOT_FOUND (no such bucket), PERMISSION_DENIED, UNAVAILABLE
-// (after retries), DATA_LOSS (an answer that is no listing), CANCELLED.
+// The direct entries of `dir`, a path below the prefix; "." is the prefix itself.  A missing
+// directory has no entries.  NOT_FOUND (no such bucket), PERMISSION_DENIED, UNAVAILABLE (after
+// retries), DATA_LOSS (the answer is not a listing), CANCELLED.
 xpl_status_t xpl_objects_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
                               struct xpl_error *err) XPL_NODISCARD;
 // A descriptor of a local copy of that version of the object, for the caller to close; as long as
@@ -121,8 +122,8 @@ xpl_status_t xpl_objects_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_o
 xpl_status_t xpl_objects_get(struct xpl_objects *o, const struct xpl_stored_object *of, int *ret_fd,
                              struct xpl_error *err) XPL_NODISCARD;
 // Writes the first `size` bytes of the file to an object of that path below the prefix, which
-// nobody sees before it is whole.  `cancel` may be NULL.  ALREADY_EXISTS when there is one, where
-// the store can tell; PERMISSION_DENIED; UNAVAILABLE (after retries); CANCELLED.
+// becomes visible when it is complete. `cancel` may be NULL. ALREADY_EXISTS if there is one and the
+// store detects it; PERMISSION_DENIED; UNAVAILABLE (after retries); CANCELLED.
 xpl_status_t xpl_objects_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
                              const struct xpl_cancel *cancel, struct xpl_error *err) XPL_NODISCARD;
 // Removes an object; one that is not there is fine.
@@ -131,9 +132,9 @@ xpl_status_t xpl_objects_remove(struct xpl_objects *o, xpl_str_t path, struct xp
 // What the version of an object is known by on every machine: a hash of place, path and version.
 void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
                           uint64_t ret[2]);
-// The same of the place alone.
+// The same, only for the place.
 void xpl_objects_place(const struct xpl_objects *o, uint8_t ret[16]);
-// Half of that: what stands where a directory has the number of its device.  Never 0.
+// Half of that, in place of a directory's device number.  Never 0.
 uint64_t xpl_objects_device(const struct xpl_objects *o);
 // Whether a read found that the directory is not as it was listed; said once.
 bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir);

@@ -7,7 +7,7 @@
 #include "storage/objects/location.h"
 #include "storage/objects/transfer.h"
 
-enum { XPL_SENDER_PART = 16 << 20 }; // bytes; what is longer is sent in parts of that or more
+enum { XPL_SENDER_PART = 16 << 20 }; // bytes; longer files are sent in parts of at least that size
 
 struct xpl_sender {
     const struct xpl_location *location;
@@ -16,8 +16,8 @@ struct xpl_sender {
     void *arg;
 };
 
-// Any thread; blocks.  `cancel` may be NULL.  ALREADY_EXISTS; else as xpl_transfers_run.  When a
-// part fails, or it is cancelled, the store is told to forget the others.
+// Any thread; blocks. `cancel` may be NULL. ALREADY_EXISTS; else as xpl_transfers_run.  If a part
+// fails, or it is cancelled, the upload is aborted in the store.
 xpl_status_t xpl_sender_put(const struct xpl_sender *s, xpl_str_t path, int fd, uint64_t size,
                             const struct xpl_cancel *cancel, struct xpl_error *err) XPL_NODISCARD;
 // An object that is not there is fine.

@@ -18,18 +18,17 @@ struct xpl_transfers;
 
 struct xpl_transfer {
     const char *url;
-    const char *shown; // for messages: what is read
+    const char *shown; // for messages: name of the source
     // "NAME: VALUE"; without line breaks
     const char *headers[3];
     size_t n_headers;
     const char *method; // NULL: GET
-    // What is sent: n bytes of `from_fd` from `from_first` on; or, where that is not NULL, of
-    // memory.
+    // The sent bytes: n bytes of `from_fd` from `from_first` on; or of memory, if that is not NULL.
     int from_fd;
     const char *from;
     uint64_t from_first, from_n;
     bool is_slow; // the server works for minutes before it answers
-    bool packed;  // what is stored with Content-Encoding gzip comes so
+    bool packed;  // objects stored with Content-Encoding gzip arrive compressed
     // A service of this machine or its network, which no proxy reaches.
     bool direct;
     unsigned max_tries, max_s; // how often, and how long one takes; 0: as for objects
@@ -74,11 +73,11 @@ void xpl_transfers_free(struct xpl_transfers *t);
 // when it is cancelled.  What cleans up runs for `clean_s`, or until the store is not reached.
 void xpl_transfers_stop(struct xpl_transfers *t, bool all);
 
-// Does all of them, at most `parallel` at once; the first that fails ends the others.  429, 5xx and
-// broken connections are tried five times, after Retry-After when that is said.  Any thread.
-// CANCELLED, NOT_FOUND (404), PERMISSION_DENIED (401, 403), ABORTED (412, 416: the object is
-// another one, by its answer or by its version), RESOURCE_EXHAUSTED (no space, no memory),
-// FAILED_PRECONDITION (a redirection, 400), UNAVAILABLE.
+// Does all of them, at most `parallel` at once; the first that fails ends the others. 429, 5xx and
+// broken connections are tried five times, after Retry-After if given.  Any thread.  CANCELLED,
+// NOT_FOUND (404), PERMISSION_DENIED (401, 403), ABORTED (412, 416: the object was replaced, by its
+// answer or its version), RESOURCE_EXHAUSTED (no space, no memory), FAILED_PRECONDITION (a
+// redirection, 400), UNAVAILABLE.
 xpl_status_t xpl_transfers_run(struct xpl_transfers *t, const struct xpl_credential *credential,
                                struct xpl_transfer *v, size_t n, struct xpl_error *err)
     XPL_NODISCARD;

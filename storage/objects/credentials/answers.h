@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What services and files say of credentials.  Their texts are foreign:
-// what is not complete, too long, or not printable is DATA_LOSS, with a sentence that repeats
-// nothing of it.  RESOURCE_EXHAUSTED.
+// Credentials in answers of services and in files.  The texts are untrusted: an incomplete, too
+// long or unprintable one is DATA_LOSS, with a message that repeats none of it.
+// RESOURCE_EXHAUSTED.
 #ifndef XPL_STORAGE_OBJECTS_CREDENTIALS_ANSWERS_H_
 #define XPL_STORAGE_OBJECTS_CREDENTIALS_ANSWERS_H_
 
@@ -9,7 +9,7 @@
 
 #include "storage/objects/credentials.h"
 
-// Copies 1 to size - 1 printable bytes without blanks, as they may stand in a header.
+// Copies 1 to size - 1 printable bytes without blanks, valid in a header.
 bool xpl_answer_copy(xpl_str_t s, char *ret, size_t size);
 
 // JSON of containers and instances: AccessKeyId, SecretAccessKey, Token, Expiration.
@@ -21,8 +21,8 @@ xpl_status_t xpl_answer_sts(xpl_str_t text, struct xpl_credential *ret, int64_t 
 // JSON of OAuth: access_token, expires_in (seconds from now_ns on).
 xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) XPL_NODISCARD;
-// A file of Google's tools, of one of these types; others are FAILED_PRECONDITION.  What it does
-// not say is "".  Secret: whoever has it wipes it.
+// A file of Google's tools, of one of these types; others are FAILED_PRECONDITION. Missing members
+// are "".  Secret: the owner wipes it.
 struct xpl_answer_google {
     enum { XPL_ANSWER_USER, XPL_ANSWER_KEY } type; // authorized_user, service_account
     char token_uri[512];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where credentials come from.  A source is asked by whoever needs credentials, on that thread, one
-// thread at a time.
+// Sources of credentials.  The thread that needs credentials queries a source, one thread at a
+// time.
 #ifndef XPL_STORAGE_OBJECTS_CREDENTIALS_ISSUER_H_
 #define XPL_STORAGE_OBJECTS_CREDENTIALS_ISSUER_H_
 
@@ -17,7 +17,7 @@ struct xpl_issuer_context {
 
 struct xpl_credential_issuer {
     const char *name; // for messages: "credentials by NAME"
-    // Whether the environment says that this one is to be used; asks nobody.
+    // Whether the environment selects this source; makes no request.
     bool (*is_set)(void);
     // Blocks for seconds.  *ret_expires_ns: since 1970, INT64_MAX for never.  Errors say no secret.
     xpl_status_t (*fetch)(const struct xpl_issuer_context *c, struct xpl_credential *ret,
@@ -32,7 +32,7 @@ extern const size_t xpl_n_issuers_aws, xpl_n_issuers_google;
 
 enum { XPL_ISSUER_MAX_TEXT = 64 << 10 }; // of an answer or a file
 #define XPL_ISSUER_NEVER INT64_MAX
-// What is in a file is read again so often.
+// Interval for rereading a file.
 #define XPL_ISSUER_FILE_NS (600 * (int64_t)1000000000)
 
 // Wall clock, since 1970.
@@ -54,7 +54,7 @@ xpl_status_t xpl_issuer_env_fetch_session(const struct xpl_issuer_context *c,
                                           struct xpl_error *err) XPL_NODISCARD;
 // Appends a field of a form.
 void xpl_issuer_put_form(struct xpl_buf *b, const char *name, xpl_str_t value);
-// The whole of a regular file, into an empty text; `what` stands in errors, not the path.
+// Reads a complete regular file into an empty text; errors name `what`, not the path.
 xpl_status_t xpl_issuer_read_file(const char *path, const char *what, struct xpl_buf *ret,
                                   struct xpl_error *err) XPL_NODISCARD;
 // Unsigned; the answer is in `answer`.  UNAVAILABLE for one that is too long; else as
@@ -62,7 +62,7 @@ xpl_status_t xpl_issuer_read_file(const char *path, const char *what, struct xpl
 xpl_status_t xpl_issuer_ask(const struct xpl_issuer_context *c, struct xpl_transfer *v,
                             struct xpl_buf *answer, struct xpl_error *err) XPL_NODISCARD;
 // Whether a secret may be sent there: https, or loopback, or a host of `others`, which ends with
-// NULL.  *ret_direct: there is no proxy before it.
+// NULL. *ret_direct: no proxy may be used.
 bool xpl_issuer_is_safe_url(const char *url, const char *const *others, bool *ret_direct);
 
 #endif
