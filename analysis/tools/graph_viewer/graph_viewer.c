@@ -50,8 +50,8 @@ static const struct xpl_tool_option kOptions[] = {
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(node_name),
      .values = "NAME",
-     .help = "the instruction for graph, adj_nodes and custom_call; graph takes a computation, "
-             "too, the entry's by default"},
+     .help = "the instruction for graph, adj_nodes and custom_call; graph also accepts a "
+             "computation, by default the entry"},
     {.key = "program_id",
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(program_id),
