@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures and schedules of all daemons that share a store: their history, and who runs what.  Part
-// of the store's interface; only a store that many daemons write has it.  xpl_history_share (in
-// history.h) has a history use it.
+// Captures and schedules of all daemons that share a store: their history and owners.  Part of the
+// store's interface, only in stores that many daemons write. xpl_history_share (in history.h)
+// connects a history to it.
 //
 //   capture:  begin ── claim_targets … renew … ──► put: it is over, its session is the schedule's
 //   schedule: claim ── renew … ──► begin (of each turn), set_schedule … ──► give_back
 //
-// A daemon has a schedule under a lease, and so it has a capture that runs and the targets of that.
-// Whoever lets a lease run out loses it: a schedule goes to the next who claims it, with a higher
-// fence; a capture is interrupted by whoever reaps it; a target is free.  The fence is checked when
-// a turn begins (`begin`), and what a capture came to is refused (`put`) when it was interrupted.
+// A daemon owns a schedule, a running capture and its targets under leases.  When a lease expires,
+// its owner loses it: the next claim gets the schedule, with a higher fence; `reap` interrupts the
+// capture; the target is free.  The fence is checked when a run begins (`begin`), and the outcome
+// of an interrupted capture is refused (`put`).
 //
 // Only the store's clock counts for leases.  Threads: any; each call is one or two statements.
 // Errors: UNAVAILABLE (away or busy), FAILED_PRECONDITION (not written by this process now),
@@ -33,28 +33,28 @@ struct xpl_schedule_claim {
 
 // What there is to see of a schedule.
 struct xpl_schedule_state {
-    struct xpl_schedule_claim claim; // of whoever has it
-    bool is_ours;                    // also when the lease is over, as long as nobody else has it
-    bool is_free;                    // the lease is over
+    struct xpl_schedule_claim claim; // of its owner
+    bool is_ours;                    // also with an expired lease, until another daemon has it
+    bool is_free;                    // the lease has expired
     bool is_wanted;   // it records hosts all the time, and another daemon captures one of them
-    xpl_str_t daemon; // who has it, for people; "": nobody, or one that reports no more
+    xpl_str_t daemon; // its owner, for users; "": none, or one without a heartbeat
 };
 
-// Who takes targets.
+// The claimant of targets.
 struct xpl_target_taker {
     uint64_t capture_id, schedule_id; // 0: none
-    bool records;                     // all the time: its servers go on when the capture is over
+    bool records;                     // all the time: its servers keep recording after the capture
     uint64_t lease_ms;
 };
 
-// What is still this daemon's.
+// The leases that this daemon still has.
 struct xpl_kept_leases {
     uint64_t *captures;
     struct xpl_schedule_claim *schedules;
     size_t n_captures, n_schedules;
 };
 
-// Who has a target; all zero: whoever asked.
+// Owner of a target; all zero: the caller.
 struct xpl_target_holder {
     uint64_t capture_id;  // 0: none now; the schedule's servers record
     uint64_t schedule_id; // 0: none
@@ -78,47 +78,47 @@ struct xpl_captures_ops {
     xpl_status_t (*begin)(struct xpl_store *s, const struct xpl_history_capture *c,
                           const struct xpl_schedule_claim *claim, uint64_t lease_ms,
                           uint64_t *ret_id, struct xpl_error *err);
-    // It did not begin after all: nothing is left of it.  One that is over stays.
+    // The capture did not begin: removes it.  A finished one stays.
     xpl_status_t (*withdraw)(struct xpl_store *s, uint64_t capture_id, struct xpl_error *err);
     // The session's directory, when it is known.
     xpl_status_t (*note_session)(struct xpl_store *s, uint64_t capture_id, xpl_str_t session,
                                  uint64_t ino, struct xpl_error *err);
-    // It is over.  Its targets are free, unless its servers go on recording for its schedule.
-    // ABORTED: it was interrupted by another daemon, and nothing is written.
+    // The capture has finished.  Its targets are free, unless its servers keep recording for its
+    // schedule.  ABORTED: it was interrupted by another daemon, and nothing is written.
     xpl_status_t (*put)(struct xpl_store *s, const struct xpl_history_capture *c, bool records,
                         struct xpl_error *err);
-    // Adds one that is over and that a daemon did by itself: once, however often it is called.
+    // Adds a finished capture of a daemon without the store: once, however often it is called.
     xpl_status_t (*adopt)(struct xpl_store *s, const struct xpl_history_capture *c,
                           struct xpl_error *err);
     // As xpl_history_list.
     xpl_status_t (*list)(struct xpl_store *s, uint64_t before, size_t limit,
                          struct xpl_arena *arena, struct xpl_history_capture **ret, size_t *ret_n,
                          struct xpl_error *err);
-    // Takes what is free of `n` targets, whose names are equal for equal programs.  ret[i] is who
-    // has targets[i].  Where another daemon's schedule records one all the time, that is told to
-    // hand it over.  `arena` has the texts.
+    // Claims the free ones of `n` targets, whose names are equal for equal programs. ret[i] is the
+    // owner of targets[i].  If another daemon's schedule records one all the time, that daemon is
+    // asked to hand it over. `arena` has the texts.
     xpl_status_t (*claim_targets)(struct xpl_store *s, const struct xpl_target_taker *who,
                                   const xpl_str_t *targets, size_t n, struct xpl_arena *arena,
                                   struct xpl_target_holder *ret, struct xpl_error *err);
     // Its servers record no more.
     xpl_status_t (*release_targets)(struct xpl_store *s, uint64_t schedule_id,
                                     struct xpl_error *err);
-    // Interrupts captures of other daemons whose leases are over: those that this call did, in
+    // Interrupts captures of other daemons with expired leases.  Returns those of this call, in
     // `arena`.
     xpl_status_t (*reap)(struct xpl_store *s, struct xpl_arena *arena,
                          struct xpl_capture_lost **ret, size_t *ret_n, struct xpl_error *err);
 
     // ---- leases ----
 
-    // All leases of this daemon begin anew.  What is still ours, in `arena`.
+    // Renews all leases of this daemon.  Returns those that it still has, in `arena`.
     xpl_status_t (*renew)(struct xpl_store *s, uint64_t lease_ms, struct xpl_arena *arena,
                           struct xpl_kept_leases *ret, struct xpl_error *err);
     // All schedules, by id, and whether there is something to reap.
     xpl_status_t (*inspect)(struct xpl_store *s, struct xpl_arena *arena,
                             struct xpl_schedule_state **ret, size_t *ret_n, bool *ret_lost,
                             struct xpl_error *err);
-    // Takes free schedules, those that are due first, or none (*ret_n 0).  What captures of them
-    // come to is refused from now on.
+    // Claims free schedules, those that are due first, or none (*ret_n 0).  Outcomes of their
+    // running captures are refused from now on.
     xpl_status_t (*claim)(struct xpl_store *s, size_t max, uint64_t lease_ms,
                           struct xpl_arena *arena, struct xpl_history_schedule **ret, size_t *ret_n,
                           struct xpl_error *err);

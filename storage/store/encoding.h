@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How stores write what they find results and files by.  Stable for ever: it is in databases.
+// Encoding of the keys of results and files in stores.  Stable forever: databases contain it.
 #ifndef XPL_STORAGE_STORE_ENCODING_H_
 #define XPL_STORAGE_STORE_ENCODING_H_
 
@@ -17,7 +17,7 @@ bool xpl_store_key_bytes(const struct xpl_store_key *key, struct xpl_buf *ret);
 int64_t xpl_store_checksum(xpl_bytes_t key, xpl_bytes_t data, xpl_bytes_t meta);
 // As it is written in databases.
 xpl_str_t xpl_store_kind_name(enum xpl_store_kind kind);
-// The bytes that stand for a file in databases.
+// The key of a file in databases.
 void xpl_store_fingerprint_bytes(const struct xpl_fingerprint *file,
                                  uint8_t out[XPL_STORE_FINGERPRINT]);
 struct xpl_fingerprint xpl_store_fingerprint_from(const uint8_t bytes[XPL_STORE_FINGERPRINT]);

@@ -2,10 +2,10 @@
 // Results that are too large for the database: files of one directory, mapped while they are used
 // and evicted by bytes, the least recently used first.
 //
-// A file is named by the profile, the kind and the version, and begins with them: one that was
-// renamed or copied is not taken for another profile's.  It is written under a name of its own
-// (several daemons may share the directory) and renamed, and not synced: whoever opens it checks
-// what it holds, and removes it when that is broken.
+// A file is named by the profile, the kind and the version, and begins with them: a renamed or
+// copied file is not mistaken for another profile's.  It is written under a unique temporary name
+// (several daemons may share the directory) and renamed, and not synced: a reader checks its
+// content, and removes a damaged file.
 //
 // Threads: any, at any time.  Nothing is logged.
 #ifndef XPL_STORAGE_STORE_FILES_H_
@@ -38,8 +38,8 @@ void xpl_store_files_free(struct xpl_store_files *f);
 // DATA_LOSS when it is not what its name says (it is removed).
 xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_store_file_key *key,
                                   struct xpl_source **ret, struct xpl_error *err) XPL_NODISCARD;
-// Writes the file, in place of an older one, which stays as it is for whoever has it mapped; then
-// evicts.  RESOURCE_EXHAUSTED (disk full, larger than the limit), UNAVAILABLE.
+// Writes the file, replacing an older one, which stays unchanged for processes that have it mapped;
+// then evicts.  RESOURCE_EXHAUSTED (disk full, larger than the limit), UNAVAILABLE.
 xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_store_file_key *key,
                                  xpl_bytes_t bytes, struct xpl_error *err) XPL_NODISCARD;
 // Nothing when there is none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cannot be made again, in the SQLite database DIR/state.db: the history of captures, the
-// schedules, which sessions a schedule made, and the labels of sessions.
+// Data that cannot be recomputed, in the SQLite database DIR/state.db: the history of captures, the
+// schedules and their sessions, and the labels of sessions.
 //
 // Unlike the store's, its writes are synced before they return.  It is small and used rarely: one
 // connection, one lock, statements prepared when needed.  A lock file keeps a second daemon out,
@@ -31,8 +31,8 @@ xpl_status_t xpl_history_open(const char *dir, struct xpl_history **ret, struct 
 // NULL is fine.
 void xpl_history_close(struct xpl_history *h);
 bool xpl_history_is_on(struct xpl_history *h);
-// While it is off, whatever the reason, to be called now and then: takes state.db as soon as that
-// is possible.  True when it is on since this call, and what is in it can be read.  Blocks.
+// To be called periodically while it is off, for any reason: opens state.db as soon as possible.
+// True if this call turned it on and its content can be read.  Blocks.
 bool xpl_history_try_again(struct xpl_history *h);
 // Whether a state.db that could not be used was moved aside since the start.
 bool xpl_history_was_replaced(struct xpl_history *h);
@@ -48,9 +48,9 @@ bool xpl_history_next_notice(struct xpl_history *h, char *buf, size_t size);
 // share this store, which has them (storage/store/captures.h).  What state.db has of them is this
 // daemon's own until it is moved.  Right after opening; the store is borrowed.
 void xpl_history_share(struct xpl_history *h, struct xpl_store *store);
-// Moves schedules, and captures that are over, from state.db to the store: what this daemon had
-// when it was alone, and what it captured while the store was away.  What was moved before a
-// failure stays so.  Blocks.
+// Moves schedules and finished captures from state.db to the store: those from before this daemon
+// shared a store, and those from an outage of the store.  Rows moved before a failure stay moved.
+// Blocks.
 xpl_status_t xpl_history_move(struct xpl_history *h, struct xpl_error *err) XPL_NODISCARD;
 
 // ---- captures ----
@@ -81,12 +81,12 @@ struct xpl_history_capture {
 
 // The highest id so far, 0 without any.
 uint64_t xpl_history_last_id(struct xpl_history *h);
-// Writes the capture, in place of what was there under its id.  FAILED_PRECONDITION when the
-// history is off; RESOURCE_EXHAUSTED, UNAVAILABLE, DATA_LOSS as the store's.
+// Writes the capture, replacing one with its id.  FAILED_PRECONDITION if the history is off;
+// RESOURCE_EXHAUSTED, UNAVAILABLE, DATA_LOSS as the store's.
 xpl_status_t xpl_history_put(struct xpl_history *h, const struct xpl_history_capture *c,
                              struct xpl_error *err) XPL_NODISCARD;
-// The directory that a running capture (or an import, under a number of its own) is about to make
-// (dev and ino are 0) or has made; forgotten when the capture is put as over.
+// The directory that a running capture (or an import, under a separate number) is about to make
+// (dev and ino are 0) or has made; removed when the capture is put as finished.
 struct xpl_history_directory {
     uint64_t capture_id;
     xpl_str_t path; // absolute
@@ -129,7 +129,7 @@ xpl_status_t xpl_history_add_schedule(struct xpl_history *h, const struct xpl_hi
 // Notes next_ms and last_capture_id.
 xpl_status_t xpl_history_set_schedule(struct xpl_history *h, const struct xpl_history_schedule *s,
                                       struct xpl_error *err) XPL_NODISCARD;
-// What is known of its sessions goes as well.  OK also when there is none of that id.
+// Also removes the rows of its sessions.  OK also if no schedule has the id.
 xpl_status_t xpl_history_delete_schedule(struct xpl_history *h, uint64_t id, struct xpl_error *err)
     XPL_NODISCARD;
 xpl_status_t xpl_history_schedules(struct xpl_history *h, struct xpl_arena *arena,

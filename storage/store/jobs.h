@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: products that daemons ask each other for, by way of a store that they share.  Part of the
-// store's interface; only a store that many daemons write has it.
+// Jobs: products that daemons request from each other through a shared store.  Part of the store's
+// interface, only in stores that many daemons write.
 //
 //   front:  enqueue ── inspect … ──► GONE: the product is stored, or this daemon makes it
 //   worker: claim ── renew … ──► begin, put …, conclude, commit
 //
-// A claim is a lease: whoever lets it run out loses the job to the next who claims it, with a
-// higher attempt.  Owner and attempt are the fence: `conclude` fails when the job is another's by
-// now, and what was put in the same transaction is not stored.  Leases save work; they are not
-// what makes results right, as equal keys have equal bytes whoever made them.
+// A claim is a lease: when it expires, the next claim gets the job, with a higher attempt.  Owner
+// and attempt are the fence: `conclude` fails if another daemon has the job, and then the puts of
+// the same transaction are not stored.  Leases only save work; results are right without them,
+// because equal keys have equal bytes from every daemon.
 //
 // A file of which a job was claimed XPL_JOB_ATTEMPTS times and never concluded is set aside: it
-// most likely kills whoever reads it.  One of which a job was lost once is suspect: its jobs are
-// only given to a worker that does nothing else, so that no other job is lost with them.
+// most likely kills its readers.  A file that lost one job is suspect: its jobs are only given to
+// an otherwise idle worker, so that no other job is lost with them.
 //
 // Only the store's clock counts.  Threads: any; `conclude` belongs to the transaction of its
 // thread.  Errors: UNAVAILABLE (away or busy), FAILED_PRECONDITION (not written by this process
@@ -33,7 +33,7 @@ enum {
 // How long a job that was set aside stays so, before its file is tried again.
 enum { XPL_JOB_ASIDE_S = 600 };
 
-// A product of one host's file, as whoever asks sees that file.
+// A product of one host's file, as the requester sees that file.
 struct xpl_job_spec {
     xpl_str_t session, host; // names in the catalogue
     uint64_t size_bytes;     // of the file
@@ -57,7 +57,7 @@ struct xpl_job_claim {
 struct xpl_job {
     struct xpl_job_claim claim;
     struct xpl_job_spec spec;
-    int64_t queued_ms; // since it was asked for
+    int64_t queued_ms; // since the request
 };
 
 // Which jobs a worker takes.
@@ -72,10 +72,10 @@ struct xpl_job_offer {
 
 enum xpl_job_state {
     XPL_JOB_GONE,      // concluded, or never asked for
-    XPL_JOB_QUEUED,    // nobody has it, and it was not lost
+    XPL_JOB_QUEUED,    // unclaimed, and not lost
     XPL_JOB_RUNNING,   // a lease is on it
     XPL_JOB_SET_ASIDE, // its file was lost XPL_JOB_ATTEMPTS times
-    XPL_JOB_SUSPECT    // its file was lost less often, and nobody has it
+    XPL_JOB_SUSPECT    // its file was lost less often, and it is unclaimed
 };
 
 // What daemons tell of themselves.
@@ -95,7 +95,7 @@ enum xpl_job_lease_kind {
 
 struct xpl_job_stats {
     int64_t queued, running, set_aside, workers;
-    int64_t schedules;                   // also those that nobody has
+    int64_t schedules;                   // also unclaimed ones
     int64_t leases[XPL_JOB_LEASE_KINDS]; // of all daemons
     int64_t held[XPL_JOB_LEASE_KINDS];   // those of this one
 };
@@ -110,10 +110,10 @@ struct xpl_job_work {
     xpl_str_t owner; // id of the daemon
     xpl_str_t session, host, product;
     int64_t attempt, queued_ms;
-    bool set_aside; // nobody works on it
+    bool set_aside; // not claimable
 };
 
-// Who has what.  Without an owner: a schedule that nobody has.
+// A lease and its owner.  Without an owner: an unclaimed schedule.
 struct xpl_job_lease {
     xpl_str_t kind, name;
     xpl_str_t owner;    // id of the daemon
@@ -129,9 +129,8 @@ struct xpl_job_fleet {
 };
 
 struct xpl_job_ops {
-    // Asks for all of these; those that are asked for already stay as they are.  Their places in
-    // the list are their ranks: lists take turns, one job of each after the other, so that a short
-    // list does not wait for a long one.  Fills ret[n].
+    // Requests all of these; existing jobs stay unchanged.  Positions in the list are ranks: lists
+    // take turns, one job each, so that a short list does not wait for a long one.  Fills ret[n].
     xpl_status_t (*enqueue)(struct xpl_store *s, const struct xpl_job_spec *specs, size_t n,
                             struct xpl_job_digest *ret, struct xpl_error *err);
     // Takes jobs, or none (*ret_n 0).  `arena` holds them.
@@ -142,8 +141,8 @@ struct xpl_job_ops {
     xpl_status_t (*renew)(struct xpl_store *s, const struct xpl_job_claim *c, size_t n,
                           uint64_t lease_ms, bool *ret_kept, struct xpl_error *err);
     // Removes a job that is done, or that this daemon cannot do while another may.  Within a
-    // transaction: together with what was put in it; its last call.  NOT_FOUND: it is another's by
-    // now, and the transaction is given up.
+    // transaction: together with its puts, as its last call.  NOT_FOUND: another daemon has the
+    // job, and the transaction is aborted.
     xpl_status_t (*conclude)(struct xpl_store *s, const struct xpl_job_claim *c,
                              struct xpl_error *err);
     // Hands jobs back that were not begun: the attempt does not count, and others may claim them
@@ -153,12 +152,12 @@ struct xpl_job_ops {
     // What became of jobs.
     xpl_status_t (*inspect)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
                             enum xpl_job_state *ret, struct xpl_error *err);
-    // Takes jobs back that nobody has had: whoever asked makes their products by himself.
+    // Withdraws jobs that no worker has claimed: the requester makes their products.
     xpl_status_t (*withdraw)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
                              struct xpl_error *err);
-    // Tells the others that this daemon lives, for so long.  Now and then also removes what is too
-    // old: daemons that have ended, jobs that were set aside XPL_JOB_ASIDE_S ago, jobs that nobody
-    // took for a day.  0 ms: it ends.
+    // The heartbeat of this daemon, valid for `ms`.  Periodically also removes old rows: daemons
+    // that have ended, jobs set aside XPL_JOB_ASIDE_S ago, jobs unclaimed for a day. 0 ms: the
+    // daemon ends.
     xpl_status_t (*report)(struct xpl_store *s, const struct xpl_job_daemon *d, uint64_t ms,
                            struct xpl_error *err);
     xpl_status_t (*get_stats)(struct xpl_store *s, struct xpl_job_stats *ret,

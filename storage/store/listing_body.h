@@ -15,9 +15,9 @@ struct xpl_stored_object;
 void xpl_listing_body_put_object(struct xpl_buf *b, const struct xpl_stored_object *o);
 void xpl_listing_body_put_folder(struct xpl_buf *b, xpl_str_t name);
 void xpl_listing_body_end(struct xpl_buf *b, const struct xpl_object_list *list);
-// Gives it out again, to `object` and `folder`, and sets `cut` and `n_refused`.  False: it is none,
-// or one of those said so; what was given out before is then to be dropped.  Each name is one part
-// of a path, and each version may stand in a header, whoever wrote the body.
+// Decodes it to `object` and `folder`, and sets `cut` and `n_refused`.  False: it is invalid, or a
+// callback returned false; the caller then drops earlier output.  Each name is one part of a path,
+// and each version is valid in a header, whatever daemon wrote the body.
 bool xpl_listing_body_read(xpl_bytes_t body, struct xpl_object_list *list);
 
 #endif

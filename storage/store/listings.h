@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings of a bucket's directories that one daemon makes for all that share a store.  Part of the
-// store's interface; only a store that many daemons write has it.
+// store's interface, only in stores that many daemons write.
 //
 //   scanner: claim ── put, put … (again and again)
 //   others:  claim (is somebody the scanner?) ── find_changed ── get …
 //
-// The scanner has a lease, and its fence: what is put when the lease is another's by now is not
-// stored.  Whoever finds no scanner lists by itself.  Generations grow with each listing that is
-// different from the one before.
+// The scanner has a lease, and its fence: a put after another daemon has taken the lease is not
+// stored.  A daemon that finds no scanner lists itself.  Generations grow with each listing that
+// differs from the previous one.
 //
 // Only the store's clock counts: ages are differences.  Threads: any; each call is one statement.
 // Errors: UNAVAILABLE (away or busy), FAILED_PRECONDITION (not written by this process now),
@@ -45,8 +45,8 @@ struct xpl_changed_listings {
 };
 
 struct xpl_listing_ops {
-    // Who lists the bucket.  `may`: this daemon takes the lease when it is free; what it has it
-    // keeps for `lease_ms` from now.
+    // Finds the scanner of the bucket. `may`: this daemon takes a free lease; a lease that it has
+    // is renewed for `lease_ms` from now.
     xpl_status_t (*claim)(struct xpl_store *s, const struct xpl_listing_place *place, bool may,
                           uint64_t lease_ms, enum xpl_scanner *ret, struct xpl_error *err);
     // Of the scanner; stores nothing when that is another one.  A body that is too long is noted.

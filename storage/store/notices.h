@@ -19,7 +19,7 @@ struct xpl_notices {
 
 void xpl_notices_init(struct xpl_notices *v);
 void xpl_notices_fini(struct xpl_notices *v);
-// The oldest is lost when nobody fetches them.
+// The oldest is dropped if they are not fetched.
 void xpl_notices_add(struct xpl_notices *v, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 // Takes the oldest; false when there is none.

@@ -24,11 +24,11 @@ enum xpl_pg_rc {
     XPL_PG_FULL,     // the server's disk, memory or connections
     XPL_PG_TOOBIG,   // for the store's limit
     XPL_PG_NOMEM,    // here
-    XPL_PG_DAMAGE,   // what is stored is not what was stored
+    XPL_PG_DAMAGE,   // stored data is damaged
     XPL_PG_READONLY, // a standby, or told to be read only
     XPL_PG_DENIED,   // wrong password, no such database, no right to do that
     XPL_PG_SCHEMA,   // our tables are not there, or others than expected
-    XPL_PG_TAKEN,    // somebody has just made the same object
+    XPL_PG_TAKEN,    // another process has just made the same object
     XPL_PG_OTHER,
 };
 
@@ -52,8 +52,8 @@ struct xpl_pg_target {
     const char *password;                        // or NULL
 };
 
-// Connects; *ret is set in any case but NOMEM, for `why`.  Names are resolved by the system's
-// resolver, which knows no time limit: not for threads on which somebody waits.
+// Connects; *ret is set in any case but NOMEM, for `why`.  The system's resolver resolves names
+// without a time limit: do not call it on threads with waiters.
 enum xpl_pg_rc xpl_pg_connect(const struct xpl_pq *pq, const struct xpl_pg_target *t,
                               unsigned timeout_ms, int wake_fd, struct xpl_pg_conn **ret);
 // NULL is fine.

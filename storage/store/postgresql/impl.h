@@ -23,7 +23,7 @@ enum { PG_TOUCHES = 1024, PG_DAMAGED = 64, PG_KEYWORDS = 64 };
 struct xpl_pg_waiter {
     struct xpl_pg_waiter *next;
     struct xpl_pg_conn *c; // handed over to it
-    pthread_cond_t cond;   // of its own, so that a connection wakes one
+    pthread_cond_t cond;   // separate, so that a connection wakes one
 };
 
 struct xpl_pg_store {
@@ -41,9 +41,9 @@ struct xpl_pg_store {
     // The writer's: whoever holds the lock of tx has the connection.
     struct xpl_pg_conn *w; // NULL while there is none
     int64_t tx_first_id;   // results from here on are never evicted by the transaction
-    int64_t tx_bytes;      // what it adds to used_bytes
+    int64_t tx_bytes;      // its addition to used_bytes
     int64_t tx_fence;
-    atomic_uint_fast64_t lease_at_ns; // when the lease that another daemon has is asked for again
+    atomic_uint_fast64_t lease_at_ns; // time of the next attempt to take another daemon's lease
     int64_t fence;                    // of the lease under which the catalogue was written
     int64_t week;                     // whose partition is known to be there
 
@@ -58,7 +58,7 @@ struct xpl_pg_store {
     xpl_status_t refused; // why the first attempt was the last
     struct xpl_error refusal;
     struct xpl_pg_conn *next_writer; // for the writer
-    struct xpl_pg_conn *idle;        // none while somebody waits
+    struct xpl_pg_conn *idle;        // NULL while there are waiters
     struct xpl_pg_waiter *waiting;   // the one that came first, first
     unsigned n_open, n_wanted, epoch;
     uint64_t reader_at_ns; // before that no more readers are opened
@@ -89,7 +89,7 @@ static inline struct xpl_pg_store *xpl_pg_of(struct xpl_store *base) {
 // added to our wall clock for that, milliseconds.  0 up to a second, so that it does not change
 // all the time; it follows a clock that is set.
 int64_t xpl_pg_shift_ms(struct xpl_pg_store *s);
-// Our times as the database's, and back; 0, which is no time, stays 0.
+// Our times as the database's, and back; 0, which means no time, stays 0.
 int64_t xpl_pg_shared_ms(struct xpl_pg_store *s, int64_t ours_ms);
 int64_t xpl_pg_our_ms(struct xpl_pg_store *s, int64_t shared_ms);
 int64_t xpl_pg_now_ms(struct xpl_pg_store *s); // since 1970, by the database's clock

@@ -49,7 +49,7 @@ struct xpl_pq {
     XPL_PQ_LIST(XPL_PQ_MEMBER)
 };
 
-// Any thread.  FAILED_PRECONDITION, with what to do, when there is no libpq.  It is never unloaded.
+// Any thread.  FAILED_PRECONDITION, with a remedy, without libpq.  It is never unloaded.
 xpl_status_t xpl_pq_load(const struct xpl_pq **ret, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "storage/store/store.h"
 
-// As xpl_store_open with a `url`.  INVALID_ARGUMENT when the URL is none, FAILED_PRECONDITION when
-// there is no libpq or the tables are of another program.  Waits 3 s at most for the database: one
-// that is away gives a store that is OFF until it comes.
+// As xpl_store_open with a `url`.  INVALID_ARGUMENT for an invalid URL, FAILED_PRECONDITION without
+// libpq or if the tables belong to another program.  Waits at most 3 s for the database: if it is
+// unavailable, the store is OFF until it returns.
 xpl_status_t xpl_pg_open(const struct xpl_store_options *o, struct xpl_store **ret,
                          struct xpl_error *err) XPL_NODISCARD;
 
