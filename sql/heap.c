@@ -5,15 +5,25 @@
 #include <stddef.h>
 
 static sqlite3_mem_methods real;
+enum { CHECK_BYTES = 256 << 10, CALL_BYTES = 256 }; // an allocation counts as so many bytes more
+
 static _Thread_local struct {
     int64_t used, limit; // limit 0: nothing is counted
+    int64_t unseen;      // bytes since `exec` was last checked
+    struct xpl_exec *exec;
     bool met;
 } budget;
 
 static bool may_have(int64_t more) {
-    if (!budget.limit || more <= 0 || budget.used + more <= budget.limit) return true;
-    budget.met = true;
-    return false;
+    if (!budget.limit || more <= 0) return true;
+    if (budget.used + more > budget.limit) {
+        budget.met = true;
+        return false;
+    }
+    budget.unseen += more + CALL_BYTES;
+    if (budget.unseen < CHECK_BYTES) return true;
+    budget.unseen = 0;
+    return !xpl_exec_cancelled(budget.exec);
 }
 
 static void *allocate(int n) {
@@ -48,8 +58,9 @@ bool xpl_sql_heap_install(void) {
     return false;
 }
 
-void xpl_sql_heap_begin(uint64_t limit) {
-    budget.used = 0;
+void xpl_sql_heap_begin(uint64_t limit, struct xpl_exec *exec) {
+    budget.used = budget.unseen = 0;
+    budget.exec = exec;
     budget.limit = limit < INT64_MAX ? (int64_t)limit : INT64_MAX;
     budget.met = false;
 }

@@ -83,18 +83,26 @@ static xpl_status_t check_allowed(const struct running *r, size_t at) {
                      why.what);
 }
 
+// Fails when the statement's time is over, or nobody waits for it: SQLite then says that there is
+// no memory, or that it was interrupted.
+static xpl_status_t check_time(const struct running *r) {
+    if (r->guard.is_late)
+        XPL_RETURN_ERROR(r->err, XPL_DEADLINE_EXCEEDED,
+                         "the statement took more than %" PRIu64 " ms", r->q->limits.time_ms);
+    if (r->guard.is_stopped && r->tables.err.code == XPL_OK)
+        XPL_RETURN_ERROR(r->err, XPL_CANCELLED, "cancelled");
+    return XPL_OK;
+}
+
 static xpl_status_t failed(struct running *r, int rc) {
     struct xpl_error *const err = r->err;
-    const size_t at = xpl_sql_error_position(r->db, r->q->statement);
     char hint[XPL_NEAR_TEXT];
-    if (r->guard.is_late)
-        XPL_RETURN_ERROR(err, XPL_DEADLINE_EXCEEDED, "the statement took more than %" PRIu64 " ms",
-                         r->q->limits.time_ms);
+    XPL_TRY(check_time(r));
+    const size_t at = xpl_sql_error_position(r->db, r->q->statement);
     if (r->tables.err.code != XPL_OK) {
         if (err) *err = r->tables.err;
         return r->tables.err.code;
     }
-    if ((rc & 0xff) == SQLITE_INTERRUPT) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     if ((rc & 0xff) == SQLITE_NOMEM)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
                          "the statement needs more memory than %" PRIu64 " MiB",
@@ -161,9 +169,12 @@ static xpl_status_t prepare(struct running *r) {
 // ---- the answer ----
 
 static void put_hex(struct xpl_buf *out, const uint8_t *p, int n) {
+    static const char digits[] = "0123456789abcdef";
     xpl_buf_putc(out, '"');
-    for (int i = 0; i < n; i++)
-        xpl_buf_printf(out, "%02x", p[i]);
+    for (int i = 0; i < n; i++) {
+        xpl_buf_putc(out, digits[p[i] >> 4]);
+        xpl_buf_putc(out, digits[p[i] & 15]);
+    }
     xpl_buf_putc(out, '"');
 }
 
@@ -192,16 +203,18 @@ static bool put_value(struct xpl_buf *out, sqlite3_stmt *st, int i) {
     }
 }
 
-static bool put_row(struct xpl_buf *out, sqlite3_stmt *st) {
-    const int n = sqlite3_column_count(st);
-    bool ok = true;
+// SQLite's result code.
+static int put_row(struct running *r) {
+    struct xpl_buf *const out = r->out;
+    const int n = sqlite3_column_count(r->st);
     xpl_buf_putc(out, '[');
-    for (int i = 0; i < n && ok; i++) {
+    for (int i = 0; i < n; i++) {
+        if (xpl_exec_cancelled(&r->guard.exec)) return SQLITE_INTERRUPT;
         if (i) xpl_buf_putc(out, ',');
-        ok = put_value(out, st, i);
+        if (!put_value(out, r->st, i)) return SQLITE_NOMEM;
     }
     xpl_buf_putc(out, ']');
-    return ok;
+    return SQLITE_ROW;
 }
 
 static void put_columns(struct xpl_buf *out, sqlite3_stmt *st) {
@@ -222,7 +235,7 @@ static xpl_status_t put_rows(struct running *r) {
     while ((rc = sqlite3_step(r->st)) == SQLITE_ROW) {
         if (rows == r->q->limits.rows || r->out->n - begin > r->q->limits.bytes) break;
         if (rows++) xpl_buf_putc(r->out, ',');
-        if (!put_row(r->out, r->st)) return failed(r, SQLITE_NOMEM);
+        if ((rc = put_row(r)) != SQLITE_ROW) break;
     }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) return failed(r, rc);
     xpl_buf_printf(r->out, "],\"cut\":%s}", rc == SQLITE_ROW ? "true" : "false");
@@ -231,7 +244,13 @@ static xpl_status_t put_rows(struct running *r) {
 }
 
 static xpl_status_t run(struct running *r) {
-    XPL_TRY(xpl_sql_guard_open(r->q, &r->db, r->err));
+    struct xpl_error why = {0};
+    const xpl_status_t st = xpl_sql_guard_open(r->q, &r->db, &why);
+    if (st != XPL_OK) {
+        XPL_TRY(check_time(r));
+        if (r->err) *r->err = why;
+        return st;
+    }
     int rc = xpl_sql_declare(r->db, &r->tables);
     if (rc == SQLITE_OK) rc = xpl_sql_metrics_declare(r->db, &r->tables);
     if (rc == SQLITE_OK) rc = xpl_sql_guard_restrict(&r->guard, r->db);
@@ -251,7 +270,7 @@ xpl_status_t xpl_sql_run(const struct xpl_sql_request *q, struct xpl_buf *out,
     xpl_sql_guard_init(&r.guard, q);
     guarded.exec = &r.guard.exec;
     r.tables.q = &guarded;
-    xpl_sql_heap_begin(q->limits.memory);
+    xpl_sql_heap_begin(q->limits.memory, &r.guard.exec);
     const xpl_status_t st = run(&r);
     (void)sqlite3_finalize(r.st);
     (void)sqlite3_close(r.db);

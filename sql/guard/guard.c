@@ -21,7 +21,8 @@ enum { BUSY_MS = 500, OPS_BETWEEN_CHECKS = 100, STATEMENT_MAX = 100000, MOST_FUN
 static bool is_cancelled(struct xpl_exec *e) {
     struct xpl_sql_guard *const g = (struct xpl_sql_guard *)e;
     if (xpl_clock_ns() > g->deadline_ns) g->is_late = true;
-    return g->is_late || xpl_exec_cancelled(g->inner);
+    if (!g->is_stopped && xpl_exec_cancelled(g->inner)) g->is_stopped = true;
+    return g->is_late || g->is_stopped;
 }
 
 static void run_inner(struct xpl_exec *e, size_t n, xpl_exec_fn fn, void *ctx) {

@@ -4,6 +4,7 @@
 #define XPL_SQL_GUARD_H_
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #include "base/exec.h"
 #include "sql/guard/format.h"
@@ -14,7 +15,7 @@ struct xpl_sql_guard {
     struct xpl_exec exec; // what reads profiles is given it: cancelled when the time is over
     struct xpl_exec *inner;
     uint64_t deadline_ns;
-    bool is_late;
+    atomic_bool is_late, is_stopped; // the time is over; `inner` was cancelled
     bool reads_store;      // the statement reads tables of the database, and not of profiles alone
     unsigned functions;    // calls in the statement
     char refused[96];      // what the authorizer refused first
