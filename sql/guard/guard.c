@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text/near.h"
 #include "base/text/regex.h"
+#include "sql/guard/scratch.h"
 #include "sql/metrics.h"
 #include "sql/series.h"
 #include "sql/views.h"
@@ -237,15 +238,16 @@ static int configure(sqlite3 *db) {
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    // What is sorted stays in memory, which has a limit; a disk has none.
-    return sqlite3_exec(db, "PRAGMA temp_store=MEMORY", NULL, NULL, NULL);
+    return sqlite3_exec(db, "PRAGMA temp_store=FILE", NULL, NULL, NULL); // of scratch.c
 }
 
 xpl_status_t xpl_sql_guard_open(const struct xpl_sql_request *q, sqlite3 **ret,
                                 struct xpl_error *err) {
     // What is attached is opened in the same way.
-    int rc = sqlite3_open_v2(q->store ? q->store : ":memory:", ret,
-                             SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    const char *const files = xpl_sql_scratch_name();
+    int rc = files ? sqlite3_open_v2(q->store ? q->store : ":memory:", ret,
+                                     SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, files)
+                   : SQLITE_NOMEM;
     if (rc == SQLITE_OK) rc = configure(*ret);
     if (rc == SQLITE_OK) rc = xpl_sql_views_declare(*ret, q->statement, q->store, q->state);
     if (rc == SQLITE_OK) {
