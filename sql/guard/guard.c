@@ -281,6 +281,8 @@ int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, g,
                                      regexp, NULL, NULL);
     if (rc == SQLITE_OK) rc = xpl_sql_format_declare(&g->format, db);
+    g->texts.exec = &g->exec;
+    if (rc == SQLITE_OK) rc = xpl_sql_texts_declare(&g->texts, db);
     if (rc != SQLITE_OK) return rc;
     sqlite3_progress_handler(db, OPS_BETWEEN_CHECKS, on_progress, g);
     return sqlite3_set_authorizer(db, authorize, g);

@@ -9,6 +9,7 @@
 #include "base/exec.h"
 #include "sql/guard/format.h"
 #include "sql/guard/opens.h"
+#include "sql/guard/texts.h"
 #include "sql/sql.h"
 
 struct xpl_sql_guard {
@@ -22,13 +23,14 @@ struct xpl_sql_guard {
     char refused_name[64]; // the table or function of it; empty: neither
     struct xpl_sql_trees hidden;
     struct xpl_sql_format format;
+    struct xpl_sql_texts texts;
 };
 
 void xpl_sql_guard_init(struct xpl_sql_guard *g, const struct xpl_sql_request *q);
 // Opens the store read-only, or a database that is empty, with SQLite's own limits, and adds the
 // views (sql/views.h).  The tables of profiles are declared next, and then xpl_sql_guard_restrict
-// adds REGEXP and printf and lets nothing but reading happen.  *ret is the caller's to close in any
-// case; NULL is possible.
+// adds REGEXP, and functions in place of SQLite's, and lets nothing but reading happen.  *ret is
+// the caller's to close in any case; NULL is possible.
 xpl_status_t xpl_sql_guard_open(const struct xpl_sql_request *q, sqlite3 **ret,
                                 struct xpl_error *err) XPL_NODISCARD;
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
