@@ -2,21 +2,51 @@
 #include "sql/guard/format.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "sql/tables.h"
 
 enum { MOST_ARGUMENTS = 32 };
 
-// Whether a character has a precision.  SQLite writes it so many times, up to 2^31, also when the
-// text has long been too long, and looks at no clock meanwhile.
-static bool repeats(const char *p) {
-    while ((p = strchr(p, '%'))) {
-        const size_t n = strspn(++p, "-+ #!,.*l0123456789");
-        if (p[n] == 'c' && memchr(p, '.', n)) return true;
-        p += n + (p[n] != 0);
+// What one conversion has between "%" and its letter.
+struct conversion {
+    bool has_precision;
+    int64_t precision;
+};
+
+// Reads up to the letter; stars take arguments, from v[*arg] on.
+static const char *read_conversion(const char *p, int n, sqlite3_value **v, int *arg,
+                                   struct conversion *ret) {
+    *ret = (struct conversion){0};
+    for (; *p && strchr("-+ #!,.*l0123456789", *p); p++) {
+        if (*p == '.')
+            ret->has_precision = true;
+        else if (*p == '*' && *arg < n) {
+            const int64_t given = sqlite3_value_int(v[(*arg)++]);
+            if (ret->has_precision) ret->precision = given < 0 ? -given : given;
+        } else if (ret->has_precision && *p >= '0' && *p <= '9' && ret->precision < INT32_MAX)
+            ret->precision = 10 * ret->precision + (*p - '0');
     }
-    return false;
+    return p;
+}
+
+// Why the format takes too long; NULL: it does not.  SQLite writes a character as often as its
+// precision says, up to 2^31 times, also when the text has long been too long, and all digits of
+// numbers before it drops zeros ("%!.9f").  It looks at no clock meanwhile.
+static const char *too_long(const char *p, int n, sqlite3_value **v) {
+    int64_t digits = 0;
+    int arg = 1;
+    while ((p = strchr(p, '%'))) {
+        struct conversion c;
+        p = read_conversion(p + 1, n, v, &arg, &c);
+        if (*p == 'c' && c.has_precision) return "printf: a precision of %c is not allowed";
+        if (*p && strchr("eEfgG", *p)) digits += c.precision;
+        if (digits > XPL_SQL_LENGTH) return "printf: more than 65536 digits after points";
+        arg += *p != '%' && *p != 'n';
+        p += *p != 0;
+    }
+    return NULL;
 }
 
 static int prepare(struct xpl_sql_format *f, int n) {
@@ -59,8 +89,9 @@ static int bind(sqlite3_stmt *st, int at, sqlite3_value *v) {
 static void format(sqlite3_context *x, int n, sqlite3_value **v) {
     struct xpl_sql_format *const f = sqlite3_user_data(x);
     const char *const text = n ? (const char *)sqlite3_value_text(v[0]) : NULL;
-    if (text && repeats(text)) {
-        sqlite3_result_error(x, "printf: a precision of %c is not allowed", -1);
+    const char *const why = text ? too_long(text, n, v) : NULL;
+    if (why) {
+        sqlite3_result_error(x, why, -1);
         return;
     }
     int rc = prepare(f, n);
