@@ -15,7 +15,13 @@
 #include "sql/views.h"
 #include "sql/words.h"
 
-enum { BUSY_MS = 500, OPS_BETWEEN_CHECKS = 100, STATEMENT_MAX = 100000, MOST_FUNCTIONS = 300 };
+enum {
+    BUSY_MS = 500,
+    OPS_BETWEEN_CHECKS = 100,
+    STATEMENT_MAX = 100000,
+    MOST_FUNCTIONS = 300,
+    MOST_SLOW = 2000
+};
 
 // ---- time ----
 
@@ -289,10 +295,13 @@ int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
 }
 
 int xpl_sql_guard_inspect(struct xpl_sql_guard *g, sqlite3 *db, xpl_str_t select) {
-    const struct xpl_sql_tree *tree;
+    struct xpl_sql_program program;
     g->functions = 0; // they are counted again
-    const int rc = xpl_sql_trees_read(&g->hidden, db, select, &tree);
-    if (tree) (void)refuse(g, "reading the table", tree->table);
+    const int rc = xpl_sql_program_read(&g->hidden, db, select, &program);
+    if (program.read)
+        (void)refuse(g, "reading the table", program.read->table);
+    else if (program.slow > MOST_SLOW)
+        (void)refuse(g, "more than 2000 operations on values", NULL);
     return rc;
 }
 

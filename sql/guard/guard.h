@@ -19,7 +19,7 @@ struct xpl_sql_guard {
     atomic_bool is_late, is_stopped; // the time is over; `inner` was cancelled
     bool reads_store;      // the statement reads tables of the database, and not of profiles alone
     unsigned functions;    // calls in the statement
-    char refused[96];      // what the authorizer refused first
+    char refused[112];     // what the authorizer refused first
     char refused_name[64]; // the table or function of it; empty: neither
     struct xpl_sql_trees hidden;
     struct xpl_sql_format format;
@@ -42,7 +42,7 @@ void xpl_sql_guard_fini(struct xpl_sql_guard *g);
 
 // What in a statement that failed is more than to read, and where it stands.
 struct xpl_sql_refusal {
-    char what[96];
+    char what[112];
     size_t byte; // of the statement; its length: not known
 };
 // False: nothing is.

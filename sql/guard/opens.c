@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sql/guard/opens.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAIN, TEMP, STATE }; // as SQLite numbers databases
@@ -84,25 +86,53 @@ static const struct xpl_sql_tree *read_by(struct reading *r, const char *op, int
     return NULL;
 }
 
+static int compare(const void *name, const void *entry) {
+    return strcmp(name, *(const char *const *)entry);
+}
+
+// In a list that is sorted.
+static bool has(const char *const *list, size_t n, const char *name) {
+    return bsearch(name, list, n, sizeof *list, compare);
+}
+
+// SQLite looks at the clock where a program jumps back.  Until then it runs each instruction once
+// at most; these take some 0.1 ms for a text of 64 KiB, and most others next to nothing.  What
+// allocates looks at the clock by itself (sql/heap.h).
+static bool is_slow(const char *op, const char *before) {
+    static const char *const values[] = {"Blob", "Int64", "Integer", "Null", "Real", "String8"};
+    static const char *const slow[] = {
+        "Add",       "Affinity",  "AggInverse", "AggStep", "AggStep1", "And",    "BitAnd",
+        "BitNot",    "BitOr",     "Cast",       "Compare", "Concat",   "Divide", "Eq",
+        "Function",  "Ge",        "Gt",         "If",      "IfNot",    "IsTrue", "Le",
+        "Lt",        "Multiply",  "MustBeInt",  "Ne",      "Not",      "Or",     "PureFunc",
+        "Remainder", "ShiftLeft", "ShiftRight", "Subtract"};
+    // IN (...) makes a record of each value; those of the statement are short.
+    if (strcmp(op, "MakeRecord") == 0) return !has(values, sizeof values / sizeof *values, before);
+    return has(slow, sizeof slow / sizeof *slow, op);
+}
+
 static int read_all(const struct xpl_sql_trees *t, sqlite3 *db, const char *explain,
-                    const struct xpl_sql_tree **ret) {
+                    struct xpl_sql_program *ret) {
     struct reading r = {.t = t};
     sqlite3_stmt *st = NULL;
+    char before[24] = "";
     int rc = sqlite3_prepare_v2(db, explain, -1, &st, NULL);
-    while (rc == SQLITE_OK && !*ret && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+    while (rc == SQLITE_OK && !ret->read && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         const char *const op = (const char *)sqlite3_column_text(st, 1);
         rc = op ? SQLITE_OK : SQLITE_NOMEM;
-        if (op)
-            *ret = read_by(&r, op, sqlite3_column_int(st, 2), sqlite3_column_int(st, 3),
-                           sqlite3_column_int(st, 4));
+        if (!op) break;
+        ret->read = read_by(&r, op, sqlite3_column_int(st, 2), sqlite3_column_int(st, 3),
+                            sqlite3_column_int(st, 4));
+        ret->slow += is_slow(op, before);
+        (void)snprintf(before, sizeof before, "%s", op);
     }
     (void)sqlite3_finalize(st);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int xpl_sql_trees_read(const struct xpl_sql_trees *t, sqlite3 *db, xpl_str_t select,
-                       const struct xpl_sql_tree **ret) {
-    *ret = NULL;
+int xpl_sql_program_read(const struct xpl_sql_trees *t, sqlite3 *db, xpl_str_t select,
+                         struct xpl_sql_program *ret) {
+    *ret = (struct xpl_sql_program){0};
     // A statement may have its full length.
     const int most = sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, -1);
     char *const explain = sqlite3_mprintf("EXPLAIN %.*s", (int)select.len, select.ptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a statement's program opens.  The authorizer is asked by names, and SQLite does not ask for
-// all of them: not for a column that FULL JOIN ... USING makes of two.  Programs tell it all.
-// Private to this folder.
+// What a statement's program opens, and how long it may go on without a look at the clock.  The
+// authorizer is asked by names, and SQLite does not ask for all of them: not for a column that FULL
+// JOIN ... USING makes of two.  Programs tell it all.  Private to this folder.
 #ifndef XPL_SQL_OPENS_H_
 #define XPL_SQL_OPENS_H_
 
@@ -26,8 +26,12 @@ typedef int xpl_sql_shown_fn(const char *table, const char *database);
 // Lists those of the connection that are not shown in full.  SQLite's result code; SQLITE_FULL:
 // there are too many.
 int xpl_sql_trees_list(struct xpl_sql_trees *t, sqlite3 *db, xpl_sql_shown_fn *shown);
-// *ret: one that the SELECT reads; NULL: it reads none.
-int xpl_sql_trees_read(const struct xpl_sql_trees *t, sqlite3 *db, xpl_str_t select,
-                       const struct xpl_sql_tree **ret);
+// What a SELECT's program does.
+struct xpl_sql_program {
+    const struct xpl_sql_tree *read; // the first tree of the list that it reads; NULL: none
+    unsigned slow;                   // instructions that may read all of a long text
+};
+int xpl_sql_program_read(const struct xpl_sql_trees *t, sqlite3 *db, xpl_str_t select,
+                         struct xpl_sql_program *ret);
 
 #endif
