@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text/near.h"
 #include "base/text/regex.h"
+#include "sql/guard/allowed.h"
 #include "sql/guard/scratch.h"
 #include "sql/metrics.h"
 #include "sql/series.h"
@@ -61,30 +62,16 @@ void xpl_sql_guard_near(struct xpl_near *near) {
         xpl_near_add(near, xpl_str_from(kOwn[i]));
 }
 
-// The secret of profile ids, and bytes that mean nothing here.
-static const char *const kHidden[] = {
-    "settings", "results", "result_data", "result_profiles",
-    // Of the history's database; SQLite does not always say of which database a table is.
-    "captures", "capture_hosts", "capture_directories", "schedules"};
-
-// Of the history's database labels are shown, and which sessions a schedule made: all else is
-// paths, addresses and requests.
-static bool is_hidden(const char *name, const char *column, const char *database) {
+static bool is_hidden(const struct xpl_sql_guard *g, const char *name, const char *column,
+                      const char *database) {
     if (sqlite3_stricmp(name, "schedule_sessions") == 0)
         return column[0] && sqlite3_stricmp(column, "schedule_id") != 0 &&
                sqlite3_stricmp(column, "name") != 0;
-    if (database && strcmp(database, "state") == 0) return sqlite3_stricmp(name, "labels") != 0;
-    for (size_t i = 0; i < sizeof kHidden / sizeof *kHidden; i++)
-        if (sqlite3_stricmp(kHidden[i], name) == 0) return true;
+    if (database && strcmp(database, "state") == 0) return !xpl_sql_shown_columns(name, database);
+    // SQLite does not always say of which database a table is.
+    for (unsigned i = 0; i < g->hidden.n; i++)
+        if (sqlite3_stricmp(g->hidden.v[i].table, name) == 0) return true;
     return false;
-}
-
-// Of sessions of schedules the first two columns (storage/store/sqlite/history.c).
-static int shown_of(const char *table, const char *database) {
-    if (strncmp(table, "sqlite_", 7) == 0) return 0;
-    if (strcmp(database, "state") == 0 && sqlite3_stricmp(table, "schedule_sessions") == 0)
-        return 2;
-    return is_hidden(table, "", database) ? 0 : XPL_SQL_SHOW_ALL;
 }
 
 static int refuse(struct xpl_sql_guard *g, const char *what, const char *name) {
@@ -102,7 +89,7 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
         case SQLITE_SELECT:
         case SQLITE_RECURSIVE: return SQLITE_OK;
         case SQLITE_READ: // the names of common tables come here, too
-            if (strncmp(a, "sqlite_", 7) == 0 || is_hidden(a, b, database))
+            if (strncmp(a, "sqlite_", 7) == 0 || is_hidden(g, a, b, database))
                 return refuse(g, "reading the table", a);
             // Tables of modules belong to the database, as far as SQLite says.
             if (database && strcmp(database, "main") == 0 && !xpl_sql_is_declared(a))
@@ -112,11 +99,7 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
             // SQLite looks at the clock where it jumps: not between the calls of one row.
             if (++g->functions > MOST_FUNCTIONS)
                 return refuse(g, "more than 300 calls of functions", NULL);
-            // Those that reach beyond values.
-            if (sqlite3_stricmp(b, "load_extension") != 0 &&
-                sqlite3_stricmp(b, "fts3_tokenizer") != 0)
-                return SQLITE_OK;
-            return refuse(g, "the function", b);
+            return xpl_sql_allows_function(b) ? SQLITE_OK : refuse(g, "the function", b);
         default: return refuse(g, "anything but SELECT", NULL);
     }
 }
@@ -280,7 +263,7 @@ static int declare_own(sqlite3 *db) {
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
     int rc = sqlite3_exec(db, "PRAGMA query_only=1", NULL, NULL, NULL);
     if (rc == SQLITE_OK) rc = declare_own(db);
-    if (rc == SQLITE_OK) rc = xpl_sql_trees_list(&g->hidden, db, shown_of);
+    if (rc == SQLITE_OK) rc = xpl_sql_trees_list(&g->hidden, db, xpl_sql_shown_columns);
     if (rc == SQLITE_OK) rc = xpl_sql_series_declare(db, &g->exec);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_function(db, "regexp", 2,

@@ -53,15 +53,34 @@ static void windows(void) {
     answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[0]],\"cut\":false}");
 }
 
+// What reaches beyond values, and what nobody needs of what takes long.
+static void refused_functions(void) {
+    static const char *const all[] = {
+        "SELECT load_extension('x')",         "SELECT fts3_tokenizer('simple')",
+        "SELECT sqlite_compileoption_get(1)", "SELECT Sqlite_Log(1, 'x')",
+        "SELECT sqlite_source_id()",          "SELECT rtreecheck('main', 'x')",
+        "SELECT changes(), total_changes()",  "SELECT json_patch('{}', '{}')"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct xpl_sql_request q = request_of(all[i]);
+        fails(&q, XPL_PERMISSION_DENIED, "the function ");
+    }
+}
+
 // SQLite would write a character two billion times before it looks at the clock.
 static void formats(void) {
     static const char *const endless[] = {
         "SELECT printf('%.*c', 2000000000, 'a')", "SELECT format('%s %-9.2000000000lc', 1, 'a')",
         "SELECT count(*) FROM events WHERE printf('%%%.2147483647c', name) = ''"};
+    static const char *const digits[] = {"SELECT printf('%!.40000f%!.*e', 1, 30000, 2)",
+                                         "SELECT printf('%d%%%s%n%!.*g', 1, 2, -70000, 3)"};
     const uint64_t begin = xpl_clock_ns();
     for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
         const struct xpl_sql_request q = request_of(endless[i]);
         fails(&q, XPL_INVALID_ARGUMENT, "precision");
+    }
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+        const struct xpl_sql_request q = request_of(digits[i]);
+        fails(&q, XPL_INVALID_ARGUMENT, "more than 65536 digits");
     }
     CHECK(xpl_clock_between(begin, xpl_clock_ns()) < 5 * (uint64_t)1000000000);
     struct xpl_sql_request q =
@@ -284,6 +303,7 @@ static void store(void) {
     CHECK_EQ(
         sqlite3_exec(db,
                      "CREATE TABLE settings(name, value); INSERT INTO settings VALUES ('s', 1);"
+                     "CREATE TABLE of_a_later_schema(value);"
                      "CREATE TABLE op_rows(name, x); INSERT INTO op_rows VALUES ('a', 7);"
                      "CREATE VIEW ops AS SELECT name, x FROM op_rows;"
                      "CREATE VIEW evil AS SELECT value FROM settings;"
@@ -299,6 +319,7 @@ static void store(void) {
     before_store(q);
     static const char *const refused[] = {
         "SELECT * FROM settings", "SELECT count(*) FROM main.settings", "SELECT * FROM evil",
+        "SELECT * FROM of_a_later_schema", "SELECT (SELECT count(*) FROM Of_A_Later_Schema)",
         "SELECT (SELECT value FROM Settings)", "DELETE FROM op_rows", "UPDATE op_rows SET x = 8",
         "DROP VIEW ops",
         // SQLite asks nobody about a column of two.
@@ -624,6 +645,7 @@ int main(void) {
     CHECK(xpl_sql_heap_install());
     make_profile(40000);
     windows();
+    refused_functions();
     formats();
     limits();
     prepared_bomb();
