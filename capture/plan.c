@@ -124,6 +124,9 @@ static xpl_status_t check_targets(const struct xpl_capture_plan *p, struct xpl_e
                          XPL_CAPTURE_MAX_TARGETS, p->n_targets);
     for (size_t i = 0; i < p->n_targets; i++) {
         XPL_TRY(xpl_capture_check_target(p->targets[i], err));
+        const char *const name = p->host_names ? p->host_names[i] : NULL;
+        if (name && name[0])
+            XPL_TRY(xpl_session_writer_check_name("a host", xpl_str_from(name), err));
         for (size_t j = 0; j < i; j++)
             if (xpl_capture_same_target(p->targets[i], p->targets[j]))
                 XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
@@ -149,7 +152,7 @@ xpl_status_t xpl_capture_check(const struct xpl_capture_plan *p, struct xpl_erro
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "capture: plan of another version");
     XPL_TRY(check_targets(p, err));
     XPL_TRY(check_advanced(p, err));
-    if (p->session.len) XPL_TRY(xpl_session_writer_check_name(p->session, err));
+    if (p->session.len) XPL_TRY(xpl_session_writer_check_name("a session", p->session, err));
     const bool timed = p->call == XPL_CAPTURE_PROFILE;
     if (timed && (p->duration_ms < 1 || p->duration_ms > XPL_CAPTURE_MAX_DURATION_MS))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,

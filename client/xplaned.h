@@ -195,9 +195,9 @@ typedef struct xpl_capture_request {
     const char *const *targets; /* "host:port", "[::1]:port", "unix:/path" */
     size_t n_targets;
     /* Names of their files, one for each target; NULL, or "" for one: after the target,
-     * "host1_9999" for host1:9999, independent of the program's name.  Letters, digits and
-     * . _ - + = @ stay, other characters become '_', as does a dot at the beginning; names are cut
-     * to 128 bytes.  Hosts of one name get "_2", "_3", ...  The last status has the final names
+     * "host1_9999" for host1:9999, independent of the program's name.  Up to 128 letters, digits
+     * and . _ - + = @, without a dot at the beginning; other names are INVALID_ARGUMENT.  Hosts of
+     * one name get "_2", "_3", ...  The last status has the final names
      * (xpl_captured_host.host). */
     const char *const *host_names;
     const char *session; /* NULL: named by the time */

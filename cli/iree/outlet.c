@@ -58,7 +58,7 @@ bool xpl_outlet_open(struct xpl_outlet *p, const struct xpl_args *args, const ch
     struct xpl_error err = {0};
     *p = (struct xpl_outlet){.args = args};
     name_host(p);
-    if (name && xpl_session_writer_check_name(xpl_str_from(name), &err) != XPL_OK)
+    if (name && xpl_session_writer_check_name("a session", xpl_str_from(name), &err) != XPL_OK)
         return refuse(&err);
     (void)snprintf(p->name, sizeof p->name, "%s", name ? name : "");
     if (!args->out) return open_session(p);

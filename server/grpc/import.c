@@ -256,7 +256,8 @@ static xpl_status_t begin_session(struct import *m, const Xplaned__V1__ImportSes
         return XPL_OK;
     }
     set_state(m, IMPORT_RECEIVING);
-    if (q->session[0]) XPL_TRY(xpl_session_writer_check_name(xpl_str_from(q->session), err));
+    if (q->session[0])
+        XPL_TRY(xpl_session_writer_check_name("a session", xpl_str_from(q->session), err));
     if (!xpl_arena_str(&m->arena, xpl_str_from(q->session), &m->session))
         XPL_RETURN_OOM(err, "import");
     return XPL_OK;

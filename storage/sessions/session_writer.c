@@ -57,17 +57,17 @@ size_t xpl_session_writer_safe_name(char out[XPL_SESSION_WRITER_NAME_SIZE], xpl_
     return n;
 }
 
-xpl_status_t xpl_session_writer_check_name(xpl_str_t name, struct xpl_error *err) {
+xpl_status_t xpl_session_writer_check_name(const char *what, xpl_str_t name,
+                                           struct xpl_error *err) {
     if (name.len == 0 || name.len > XPL_PROFILE_WRITER_MAX_NAME)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "a session's name has 1 to %d characters, not %zu",
-                         XPL_PROFILE_WRITER_MAX_NAME, name.len);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s's name has 1 to %d characters, not %zu",
+                         what, XPL_PROFILE_WRITER_MAX_NAME, name.len);
     for (size_t i = 0; i < name.len; i++)
         if (!is_plain(name.ptr[i]) || (i == 0 && name.ptr[0] == '.'))
             XPL_RETURN_ERROR(
                 err, XPL_INVALID_ARGUMENT,
-                "a session's name has letters, digits and . _ - + = @ only, and no dot at its "
-                "beginning");
+                "%s's name has letters, digits and . _ - + = @ only, and no dot at its beginning",
+                what);
     return XPL_OK;
 }
 
@@ -201,7 +201,7 @@ static xpl_status_t start_session(struct xpl_session_writer *s,
                                   const struct xpl_session_writer_options *opt,
                                   struct xpl_error *err) {
     if (opt->name.len) {
-        XPL_TRY(xpl_session_writer_check_name(opt->name, err));
+        XPL_TRY(xpl_session_writer_check_name("a session", opt->name, err));
         memcpy(s->name, opt->name.ptr, opt->name.len);
     } else {
         xpl_session_writer_name(s->name, (int64_t)time(NULL));

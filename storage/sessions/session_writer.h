@@ -27,8 +27,10 @@ enum {
 // everything else becomes '_', what is too long is cut, nothing becomes "host".  "ALL_HOSTS", which
 // XProf reads as all hosts together, gets an underscore.  Returns the length.
 size_t xpl_session_writer_safe_name(char out[XPL_SESSION_WRITER_NAME_SIZE], xpl_str_t given);
-// Whether `name` can name a session as it is; INVALID_ARGUMENT with a sentence otherwise.
-xpl_status_t xpl_session_writer_check_name(xpl_str_t name, struct xpl_error *err) XPL_NODISCARD;
+// Whether `name` can name a session or a host's file as it is; INVALID_ARGUMENT with a sentence
+// about `what` ("a session") otherwise.
+xpl_status_t xpl_session_writer_check_name(const char *what, xpl_str_t name, struct xpl_error *err)
+    XPL_NODISCARD;
 // The name that XProf gives a session of this moment: "2026_11_21_14_05_09", local time.
 void xpl_session_writer_name(char out[XPL_SESSION_WRITER_NAME_SIZE], int64_t unix_s);
 

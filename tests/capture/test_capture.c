@@ -83,7 +83,7 @@ static void test_good(void) {
     const int b = fake_add(s, &(struct fake_options){.mode = FAKE_TOOL_DATA});
     const int c = fake_add(s, &(struct fake_options){.mode = FAKE_HOSTILE});
     const char *const targets[] = {fake_address(s, a), fake_address(s, b), fake_address(s, c)};
-    const char *const names[] = {"same", "same", "../../etc/passwd"};
+    const char *const names[] = {"same", "same", "third"};
     struct xpl_capture_plan p = plan_of(targets, 3);
     struct xpl_capture_outcome o;
     struct xpl_error err;
@@ -91,7 +91,7 @@ static void test_good(void) {
     CHECK_OK(capture(&p, &o, &err), &err);
     CHECK_EQ(o.n_stored, 3);
     CHECK(o.hosts[0].file.counts.bytes >= 3000000 && o.hosts[0].file.counts.events >= 50000);
-    CHECK_STR(o.hosts[2].file.name, "_._.._etc_passwd");
+    CHECK_STR(o.hosts[2].file.name, "third");
     CHECK(strstr(o.hosts[2].file.hostname, "../../../etc/passwd"));
     CHECK(strcmp(o.hosts[0].file.name, o.hosts[1].file.name) != 0);
     CHECK_EQ(entries(o.path), 4); // three profiles and capture.json
@@ -264,6 +264,12 @@ static void test_plans(void) {
     p.session = XPL_STR("../x");
     CHECK_STATUS(xpl_capture_check(&p, &err), XPL_INVALID_ARGUMENT, &err);
     CHECK(strstr(err.msg, "letters"));
+    static const char *const names[] = {"../x", "x/y", ".x", "a b", "\xc3\xa4"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        p = plan_of(right, 1);
+        p.host_names = &names[i];
+        CHECK_STATUS(xpl_capture_check(&p, NULL), XPL_INVALID_ARGUMENT, NULL);
+    }
     p = plan_of(right, 1);
     p.duration_ms = 0;
     CHECK_STATUS(xpl_capture_check(&p, NULL), XPL_INVALID_ARGUMENT, NULL);

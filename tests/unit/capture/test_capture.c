@@ -226,12 +226,13 @@ static void test_names(void) {
              XPL_PROFILE_WRITER_MAX_NAME);
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", "a b", "a\n", "\xc3\xa4"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_STATUS(xpl_session_writer_check_name(xpl_str_from(bad[i]), NULL),
+        CHECK_STATUS(xpl_session_writer_check_name("a session", xpl_str_from(bad[i]), NULL),
                      XPL_INVALID_ARGUMENT, NULL);
-    CHECK_STATUS(
-        xpl_session_writer_check_name((xpl_str_t){longest, XPL_PROFILE_WRITER_MAX_NAME + 1}, NULL),
-        XPL_INVALID_ARGUMENT, NULL);
-    CHECK_OK(xpl_session_writer_check_name(XPL_STR("2026_11_21_14_05_09"), NULL), NULL);
+    CHECK_STATUS(xpl_session_writer_check_name(
+                     "a session", (xpl_str_t){longest, XPL_PROFILE_WRITER_MAX_NAME + 1}, NULL),
+                 XPL_INVALID_ARGUMENT, NULL);
+    CHECK_OK(xpl_session_writer_check_name("a session", XPL_STR("2026_11_21_14_05_09"), NULL),
+             NULL);
 }
 
 // ---- files ----
