@@ -76,8 +76,9 @@ struct xpl_capture_driver {
     // After ANSWERING: how large the answer is; 0: not known yet; UINT64_MAX: the driver cannot
     // tell before it is complete.  NULL: it never can.
     uint64_t (*announced)(const struct xpl_capture_connection *c);
-    // After ANSWERING: lets the answer come.
-    void (*receive)(struct xpl_capture_connection *c);
+    // After ANSWERING: lets the answer come, of at most `max_bytes`; ANSWERED with
+    // RESOURCE_EXHAUSTED when more comes, which is not kept.
+    void (*receive)(struct xpl_capture_connection *c, uint64_t max_bytes);
     // After ANSWERED with XPL_OK: hands the bytes of the XSpace to the sink, in order; there may be
     // none.  CANCELLED when the sink said false; DATA_LOSS when the answer is none.
     xpl_status_t (*read)(struct xpl_capture_connection *c, const struct xpl_capture_sink *sink,

@@ -64,7 +64,7 @@ static xpl_status_t driver_add(struct xpl_capture_connections *set, const char *
         .server_name = p->server_name,
         .token = p->token,
         .max_message_bytes = (size_t)max,
-        .uncompressed = true,
+        .bounded = true,
     };
     struct xpl_capture_connection *const c = xpl_sys_alloc(sizeof *c);
     if (!c) XPL_RETURN_OOM(err, "capture");
@@ -149,8 +149,8 @@ static uint64_t driver_announced(const struct xpl_capture_connection *c) {
     return c->call ? xpl_rpc_async_call_announced(c->call) : UINT64_MAX;
 }
 
-static void driver_receive(struct xpl_capture_connection *c) {
-    xpl_rpc_async_call_receive(c->call);
+static void driver_receive(struct xpl_capture_connection *c, uint64_t max_bytes) {
+    xpl_rpc_async_call_receive(c->call, max_bytes);
 }
 
 static void answered(const struct xpl_capture_connection *c, struct xpl_capture_event *ret) {
@@ -204,7 +204,7 @@ static void driver_next_event(struct xpl_capture_connections *set, int wait_ms,
         case XPL_RPC_ASYNC_CALL_UNREACHABLE: probe(c, ret); break;
         case XPL_RPC_ASYNC_CALL_ANSWERING:
             if (c->probing)
-                xpl_rpc_async_call_receive(c->call);
+                xpl_rpc_async_call_receive(c->call, 0);
             else
                 ret->kind = XPL_CAPTURE_EVENT_ANSWERING;
             break;

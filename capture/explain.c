@@ -56,7 +56,7 @@ static const char *why_refused(xpl_status_t code, const char *m) {
             return "the server there is not a profiler server, or does not support this call: "
                    "check the port";
         case XPL_RESOURCE_EXHAUSTED:
-            return has(m, "larger than max")
+            return has(m, "larger than max") || has(m, "Buffers full")
                        ? "the profile is larger than one answer may be: capture for a shorter "
                          "time, or with lower tracer levels"
                        : NULL;

@@ -149,16 +149,34 @@ static void on_answered(struct capture_job *j, const struct xpl_capture_event *e
 }
 
 static void receive(struct capture_job *j) {
-    j->run->driver->receive(j->connection);
+    j->run->driver->receive(j->connection, j->reserved);
     xpl_capture_enter(j, XPL_CAPTURE_RECEIVING, capture_now() + j->run->answer_ns);
 }
 
-// What the answer will take; 0: not known yet.  What nobody can tell is taken for the most.
+// What the answer says of its size; 0: not known yet; UINT64_MAX: nobody can tell.
+static uint64_t announced_bytes(const struct capture_job *j) {
+    const struct xpl_capture_driver *const d = j->run->driver;
+    return d->announced ? d->announced(j->connection) : UINT64_MAX;
+}
+
+// What the answer may take; 0: not known yet.  What nobody can tell is taken for the most.
 static uint64_t needed_bytes(const struct capture_job *j, int64_t t) {
     const struct capture_run *const r = j->run;
-    const uint64_t said = r->driver->announced ? r->driver->announced(j->connection) : UINT64_MAX;
+    const uint64_t said = announced_bytes(j);
     if (!said && t - j->waits_since <= LENGTH_MS * CAPTURE_MS) return 0;
     return said && said < r->host_bytes ? said : r->host_bytes;
+}
+
+// Ends a call whose answer says that it is larger than one may be: nothing more of it comes.
+static bool refuse_large(struct capture_job *j) {
+    const uint64_t said = announced_bytes(j);
+    if (said == UINT64_MAX || said <= j->run->host_bytes) return false;
+    (void)snprintf(j->h->reason, sizeof j->h->reason,
+                   "the profile has %" PRIu64 " bytes, and one answer may have %" PRIu64
+                   ": capture for a shorter time, or with lower tracer levels",
+                   said, j->run->host_bytes);
+    xpl_capture_finish(j, XPL_CAPTURE_FAILED, XPL_RESOURCE_EXHAUSTED);
+    return true;
 }
 
 enum room {
@@ -171,6 +189,7 @@ enum room {
 static enum room take_room(struct capture_job *j) {
     struct capture_run *const r = j->run;
     if (r->receiving >= r->at_once) return ROOM_FULL;
+    j->reserved = r->host_bytes;
     if (!r->plan->budget) return ROOM;
     const int64_t t = capture_now();
     if (!j->waits_since) j->waits_since = t;
@@ -180,6 +199,14 @@ static enum room take_room(struct capture_job *j) {
     return xpl_capture_budget_take(r->plan->budget, j->reserved, overdue) ? ROOM : ROOM_FULL;
 }
 
+// Receives the answer when there is room for it, or refuses it.
+static enum room try_receive(struct capture_job *j) {
+    if (refuse_large(j)) return ROOM_UNKNOWN;
+    const enum room room = take_room(j);
+    if (room == ROOM) receive(j);
+    return room;
+}
+
 static void on_event(const struct xpl_capture_event *ev) {
     struct capture_job *const j = ev->user;
     switch (ev->kind) {
@@ -187,9 +214,7 @@ static void on_event(const struct xpl_capture_event *ev) {
         case XPL_CAPTURE_EVENT_UNREACHABLE: on_failure(j, ev); break;
         case XPL_CAPTURE_EVENT_ANSWERING:
             j->waits_since = 0;
-            if (take_room(j) == ROOM)
-                receive(j);
-            else
+            if (try_receive(j) != ROOM && !xpl_capture_is_over(j->h->state))
                 xpl_capture_enter(j, XPL_CAPTURE_WAITING, CAPTURE_NEVER);
             break;
         case XPL_CAPTURE_EVENT_ANSWERED: on_answered(j, ev); break;
@@ -239,9 +264,10 @@ static int run_clocks(struct capture_run *r) {
     enum room room = ROOM; // asked until it is full: asking may give memory back, which takes time
     for (size_t i = 0; i < r->plan->n_targets; i++) {
         struct capture_job *const j = &r->jobs[i];
-        if (j->h->state == XPL_CAPTURE_WAITING && room != ROOM_FULL &&
-            (room = take_room(j)) == ROOM)
-            receive(j);
+        if (j->h->state == XPL_CAPTURE_WAITING && room != ROOM_FULL)
+            room = try_receive(j);
+        else if (j->h->state == XPL_CAPTURE_RECEIVING)
+            (void)refuse_large(j); // the length may come late
         if (j->due <= capture_now()) on_due(j);
         if (j->due < next) next = j->due;
     }

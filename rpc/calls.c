@@ -254,11 +254,12 @@ xpl_status_t xpl_rpc_async_call_call(struct xpl_rpc_async_call *c, const char *p
     return XPL_OK;
 }
 
-void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *c) {
+void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *c, uint64_t max_bytes) {
     const grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->message};
     bool started;
     if (c->receiving || c->done) return;
     c->receiving = true;
+    xpl_rpc_channel_bound(c->channel, max_bytes);
     start_batch(c, &op, 1, &c->on_message, &started);
 }
 

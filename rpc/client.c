@@ -15,6 +15,8 @@
 #include "rpc/impl.h"
 #include "rpc/pem.h"
 
+enum { BOUND_SLACK = 8 << 20 };
+
 // One call under way.  Its completion queue is its own, so that any thread can wait for it.
 struct client_call {
     grpc_call *call;
@@ -130,22 +132,39 @@ static grpc_arg text_arg(const char *key, const char *value) {
                       .value.string = (char *)(uintptr_t)value};
 }
 
-static grpc_channel *make_channel(const struct xpl_rpc_channel_options *o,
-                                  grpc_channel_credentials *creds) {
-    grpc_arg a[11];
+// Beside an answer's bytes: heads of frames, and what gRPC reads in advance.
+void xpl_rpc_channel_bound(struct xpl_rpc_channel *ch, uint64_t bytes) {
+    const size_t most = bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
+    if (ch->quota) grpc_resource_quota_resize(ch->quota, most + most / 64 + BOUND_SLACK);
+}
+
+// gRPC looks at a message's length when all of it is there, and bounds a compressed message, but
+// not what becomes of it.  By its quota it ends the call when more has come.  Windows that grow
+// would let servers send more than anybody asked for.
+static size_t put_bounds(struct xpl_rpc_channel *ch, size_t max, grpc_arg *a) {
+    ch->quota = grpc_resource_quota_create("xplaned");
+    xpl_rpc_channel_bound(ch, max);
+    a[0] = (grpc_arg){.type = GRPC_ARG_POINTER,
+                      .key = (char *)(uintptr_t)GRPC_ARG_RESOURCE_QUOTA,
+                      .value.pointer = {ch->quota, grpc_resource_quota_arg_vtable()}};
+    a[1] = int_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
+    a[2] = int_arg(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    return 3;
+}
+
+static void make_channel(struct xpl_rpc_channel *ch, const struct xpl_rpc_channel_options *o,
+                         grpc_channel_credentials *creds) {
+    grpc_arg a[13];
     size_t n = 0;
     const size_t max = o->max_message_bytes;
-    a[n++] = int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max && max < INT_MAX ? (int)max : -1);
+    a[n++] = int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max && max <= INT_MAX ? (int)max : -1);
     a[n++] = int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
     // Connections of its own, not shared with whatever else the process does.
     a[n++] = int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     // The servers are on this machine or in its network; http_proxy is not meant for them.
     a[n++] = int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     a[n++] = int_arg(GRPC_ARG_ENABLE_RETRIES, 0);
-    // gRPC bounds a compressed message, but not what becomes of it.
-    if (o->uncompressed)
-        a[n++] =
-            int_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
+    if (o->bounded) n += put_bounds(ch, max, a + n);
     // By default a daemon that was away for a while is tried again after up to two minutes.  What
     // waits for its next attempt also outlives its channel that long.
     a[n++] = int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -155,7 +174,7 @@ static grpc_channel *make_channel(const struct xpl_rpc_channel_options *o,
     if (o->tls && o->server_name)
         a[n++] = text_arg(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, o->server_name);
     const grpc_channel_args args = {n, a};
-    return grpc_channel_create(o->target, creds, &args);
+    ch->channel = grpc_channel_create(o->target, creds, &args);
 }
 
 static bool copy_token(struct xpl_rpc_channel *ch, xpl_str_t token) {
@@ -197,7 +216,7 @@ xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
     grpc_channel_credentials *creds = NULL;
     const xpl_status_t st = make_credentials(opt, &creds, err);
     if (st == XPL_OK) {
-        ch->channel = make_channel(opt, creds);
+        make_channel(ch, opt, creds);
         grpc_channel_credentials_release(creds);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -212,6 +231,7 @@ xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
 void xpl_rpc_channel_close(struct xpl_rpc_channel *ch) {
     if (!ch) return;
     if (ch->channel) grpc_channel_destroy(ch->channel);
+    if (ch->quota) grpc_resource_quota_unref(ch->quota);
     xpl_rpc_library_stop();
     if (ch->bearer) explicit_bzero(ch->bearer, strlen(ch->bearer));
     xpl_sys_free(ch->bearer);

@@ -26,7 +26,10 @@ struct xpl_rpc_channel_options {
     xpl_str_t token;          // sent as "authorization: Bearer"; empty: none
     size_t max_message_bytes; // of an answer; 0: no limit
     const char *user_agent;   // prefix; NULL: "xplaned"
-    bool uncompressed; // compressed answers are refused: max_message_bytes then bounds memory
+    // The channel holds little more than max_message_bytes of what the server sends: compressed
+    // answers are refused, and a call whose answer is larger ends with RESOURCE_EXHAUSTED.  For one
+    // call at a time: a channel's calls share its bound.
+    bool bounded;
 };
 
 // Makes the channel; it connects with the first call.  Fails only for unusable options.

@@ -64,9 +64,12 @@ static inline void xpl_rpc_tag_acquire(struct xpl_rpc_tag *tag) {
 // A client's channel.
 struct xpl_rpc_channel {
     grpc_channel *channel;
-    char *bearer; // "Bearer TOKEN", NULL without
-    bool is_unix; // the target is a Unix socket
+    grpc_resource_quota *quota; // NULL unless the channel is bounded
+    char *bearer;               // "Bearer TOKEN", NULL without
+    bool is_unix;               // the target is a Unix socket
 };
+// Sets how much of an answer a bounded channel may hold, bytes; others stay as they are.
+void xpl_rpc_channel_bound(struct xpl_rpc_channel *ch, uint64_t bytes);
 // The status of a call as ours, with the server's message.
 xpl_status_t xpl_rpc_status_of(grpc_status_code code, grpc_slice message, struct xpl_error *err);
 

@@ -2,6 +2,7 @@
 #include "rpc/listen/announced.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,14 +11,35 @@
 
 #include "base/arena.h"
 
-enum { PREFIX = 5 };
+enum {
+    PREFIX = 5,
+    MAX_BLOCK = 64 << 10, // bytes of headers; gRPC takes 8 KiB
+    TINY = 256,           // bytes of a frame; gRPC's servers fill 16 KiB
+    MAX_TINY = 8192,
+    FULL_FOR_TINY = 16, // tiny frames that one of full size makes up for
+};
 
 // ---- one connection ----
+
+// Counts what costs gRPC more than an answer's bytes.
+static void weigh_frame(struct xpl_rpc_announced *a) {
+    const uint8_t type = xpl_rpc_frame_type(&a->head);
+    if (type == XPL_RPC_FRAME_HEADERS || type == XPL_RPC_FRAME_CONTINUATION) {
+        a->block += a->left;
+        a->floods |= a->block > MAX_BLOCK;
+        if (xpl_rpc_frame_flags(&a->head) & XPL_RPC_FRAME_END_HEADERS) a->block = 0;
+    } else if (type == XPL_RPC_FRAME_DATA && a->left < TINY) {
+        a->floods |= ++a->tiny > MAX_TINY;
+    } else if (type == XPL_RPC_FRAME_DATA) {
+        a->tiny -= a->tiny < FULL_FOR_TINY ? a->tiny : FULL_FOR_TINY;
+    }
+}
 
 static void begin_frame(struct xpl_rpc_announced *a) {
     const uint8_t type = xpl_rpc_frame_type(&a->head);
     const uint32_t stream = xpl_rpc_frame_stream(&a->head);
     a->left = xpl_rpc_frame_payload(&a->head);
+    weigh_frame(a);
     a->other = !a->begun && (type != XPL_RPC_FRAME_SETTINGS || stream);
     a->begun = true;
     a->padding = xpl_rpc_frame_padding(&a->head);
@@ -97,8 +119,8 @@ void xpl_rpc_announced_enable(void) {
     atomic_store(&enabled, true);
 }
 
-// As gRPC writes it; "" for what is no TCP.
-static void set_peer(char peer[PEER_SIZE], int fd) {
+// As gRPC writes it; "" for what is no TCP.  False for what cannot be a connection of gRPC's.
+static bool set_peer(char peer[PEER_SIZE], int fd) {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -107,24 +129,25 @@ static void set_peer(char peer[PEER_SIZE], int fd) {
     socklen_t size = sizeof from;
     char text[INET6_ADDRSTRLEN];
     peer[0] = '\0';
-    if (getpeername(fd, &from.any, &size) != 0) return;
+    if (getpeername(fd, &from.any, &size) != 0) return false;
+    if (from.any.sa_family == AF_UNIX) return true;
     if (from.any.sa_family == AF_INET && inet_ntop(AF_INET, &from.v4.sin_addr, text, sizeof text))
         (void)snprintf(peer, PEER_SIZE, "ipv4:%s:%u", text, (unsigned)ntohs(from.v4.sin_port));
-    if (from.any.sa_family != AF_INET6) return;
+    if (from.any.sa_family != AF_INET6) return peer[0] != '\0';
     const struct in6_addr *const a = &from.v6.sin6_addr;
     const unsigned port = ntohs(from.v6.sin6_port);
     if (IN6_IS_ADDR_V4MAPPED(a) && inet_ntop(AF_INET, &a->s6_addr[12], text, sizeof text))
         (void)snprintf(peer, PEER_SIZE, "ipv4:%s:%u", text, port);
     else if (inet_ntop(AF_INET6, a, text, sizeof text))
         (void)snprintf(peer, PEER_SIZE, "ipv6:%%5B%s%%5D:%u", text, port);
+    return peer[0] != '\0';
 }
 
 static struct connection *add(int fd) {
     struct connection *const c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
     *c = (struct connection){.bytes = {.begun = false}};
-    set_peer(c->peer, fd);
-    c->bytes.other = !c->peer[0];
+    c->bytes.other = !set_peer(c->peer, fd);
     pthread_mutex_lock(&mu);
     if (fd > atomic_load(&max_fd)) atomic_store(&max_fd, fd);
     atomic_store(&by_fd[fd], c);
@@ -132,12 +155,12 @@ static struct connection *add(int fd) {
     return c;
 }
 
-void xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n) {
+ssize_t xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n) {
     if (fd < 0 || fd >= MAX_FD || n <= 0 || !atomic_load_explicit(&enabled, memory_order_relaxed))
-        return;
+        return n;
     struct connection *c = atomic_load(&by_fd[fd]);
     if (!c) c = add(fd); // without memory what comes next is taken for no HTTP/2
-    if (!c || c->bytes.other) return;
+    if (!c || c->bytes.other) return n;
     size_t left = (size_t)n;
     pthread_mutex_lock(&mu);
     for (size_t i = 0; left && i < m->msg_iovlen; i++) {
@@ -146,7 +169,11 @@ void xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n) {
         xpl_rpc_announced_feed(&c->bytes, v->iov_base, part);
         left -= part;
     }
+    const bool floods = c->bytes.floods && !c->bytes.other;
     pthread_mutex_unlock(&mu);
+    if (!floods) return n;
+    errno = ECONNRESET;
+    return -1;
 }
 
 void xpl_rpc_announced_close(int fd) {

@@ -5,6 +5,10 @@
 // there.  A program with the hooks (hooks.h) has its received bytes followed here: HTTP/2's frames
 // (RFC 9113) of plain connections that it made, and the prefix of gRPC's messages in them.  Nothing
 // is changed, and of TLS nothing is known.
+//
+// A connection ends when its server sends what fills gRPC's memory without being an answer: header
+// blocks without an end, and thousands of tiny frames of data, each of which costs more than its
+// bytes.
 #ifndef XPL_RPC_LISTEN_ANNOUNCED_H_
 #define XPL_RPC_LISTEN_ANNOUNCED_H_
 
@@ -22,10 +26,13 @@ struct xpl_rpc_announced { // one connection; zeroed at first; its members are a
     struct xpl_rpc_frame_head head;
     uint8_t prefix[5], n_prefix;
     struct xpl_rpc_frame_padding padding;
-    bool begun;   // the server's settings have come
-    bool other;   // it is no HTTP/2, or has calls that nobody made: its lengths are not known
-    bool open;    // the newest call has not ended
-    bool follows; // the frame's data is the newest call's
+    bool begun;     // the server's settings have come
+    bool other;     // it is no HTTP/2, or has calls that nobody made: its lengths are not known
+    bool open;      // the newest call has not ended
+    bool follows;   // the frame's data is the newest call's
+    bool floods;    // the connection must end
+    uint32_t block; // bytes of the header block that has not ended
+    uint32_t tiny;  // frames of data in a row, nearly
     uint32_t left;
     uint32_t stream; // of the newest call
     uint64_t length; // of its last message, 1 for an empty one; 0: not known yet
@@ -39,8 +46,9 @@ void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_
 
 // Before the first connection.
 void xpl_rpc_announced_enable(void);
-// `n` bytes were received into m.  One thread at a time for a descriptor; its close comes after.
-void xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n);
+// `n` bytes were received into m.  Returns n; or -1 with ECONNRESET when the connection must end.
+// One thread at a time for a descriptor; its close comes after.
+ssize_t xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n);
 // The descriptor is about to be closed.
 void xpl_rpc_announced_close(int fd);
 // The length of the message that answers the newest call to this peer ("ipv4:127.0.0.1:80", as gRPC

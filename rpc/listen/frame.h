@@ -19,6 +19,7 @@ enum { // types, section 6
 enum { // flags; which of them a frame can have depends on its type
     XPL_RPC_FRAME_END_STREAM = 1,
     XPL_RPC_FRAME_ACK = 1,
+    XPL_RPC_FRAME_END_HEADERS = 4,
     XPL_RPC_FRAME_PADDED = 8,
 };
 enum { XPL_RPC_FRAME_HEAD = 9, XPL_RPC_FRAME_TYPE_AT = 3, XPL_RPC_FRAME_FLAGS_AT = 4 };

@@ -24,8 +24,7 @@ XPL_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
     const ssize_t n = syscall(SYS_recvmsg, fd, m, flags);
     if (n <= 0 || flags & MSG_ERRQUEUE) return n; // what is read there was sent by us
     if (xpl_rpc_guarded_has(fd)) return xpl_rpc_guarded_received(fd, m, n);
-    xpl_rpc_announced_received(fd, m, n);
-    return n;
+    return xpl_rpc_announced_received(fd, m, n);
 }
 
 XPL_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {

@@ -103,7 +103,7 @@ static uint64_t message(const char *address, const char *logdir) {
                                        (xpl_bytes_t){b.p, b.n}, NULL) == XPL_OK);
     for (enum xpl_rpc_async_call_event ev;
          (ev = xpl_rpc_async_calls_next(fl, 1000, &f)) != XPL_RPC_ASYNC_CALL_DONE;)
-        if (ev == XPL_RPC_ASYNC_CALL_ANSWERING) xpl_rpc_async_call_receive(f);
+        if (ev == XPL_RPC_ASYNC_CALL_ANSWERING) xpl_rpc_async_call_receive(f, UINT64_MAX);
     CHECK(xpl_rpc_async_call_status(f, NULL) == XPL_OK);
     const uint64_t n = xpl_rpc_async_call_length(f);
     xpl_rpc_async_calls_free(fl);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures and schedules of a daemon that is killed: what they had begun goes with the next start."""
+"""Captures and schedules of a daemon that is killed: what they had begun goes with the next start.  Profiler servers that
+send what nobody should hold."""
 
 import contextlib
 import json
@@ -8,6 +9,8 @@ import subprocess
 import time
 
 from harness import MIB, Skip, answer_url, check, end_process, equal, left_of, wait_for
+from hostile_profiler import HostileProfiler
+from test_memory import growth
 
 MODES = (("ok", 4 * MIB, 0), ("ok", 1000, 300), ("trickle", 100_000, 0), ("hang", 0, 0))
 
@@ -124,6 +127,32 @@ def test_captures_side_by_side(run):
 
 
 test_captures_side_by_side.slow = True
+
+
+def test_answers_that_are_too_large(run):
+    """A profiler server makes the daemon hold no more than --memory-limit, however it sends what is no profile; one that
+    announces more is refused before that comes."""
+    limit, more_than_4 = 128 * MIB, 0xFFFFFFF0
+    d = run.start("--memory-limit=128MiB", "--memory-total=256MiB", logdir=run.make_dir("logdir"))
+
+    def attack(most, expected, **how):
+        with HostileProfiler(**how) as hostile:
+
+            def work():
+                done = d.ctl("capture", hostile.address, "--duration", "10ms", "--retries", "0", "--answer-timeout", "20s")
+                equal(done.returncode, 1, f"{how}: {done.stderr.decode()}")
+                check(expected in done.stderr.decode(), f"{how}: {done.stderr.decode()}")
+
+            more = growth(d, work)
+            check(more < most, f"{how}: {more // MIB} MiB more in the daemon, {hostile.sent // MIB} MiB sent")
+
+    attack(16 * MIB, "one answer may have", announced=more_than_4)
+    attack(16 * MIB, "one answer may have", announced=600 * MIB)
+    # Nobody reads ahead there: the rest is not received.
+    attack(limit + 48 * MIB, "larger than one answer may be", announced=more_than_4, path=run.make_dir("socket") / "s")
+    attack(32 * MIB, "the connection broke", announced=100 * MIB, frame=24)
+    attack(32 * MIB, "failed:", endless_headers=True)
+    d.answers()
 
 
 test_kills_of_captures.slow = True

@@ -22,6 +22,7 @@ struct xpl_capture_connection {
     void *user;
     enum xpl_capture_event_kind pending; // NONE: nothing
     unsigned attempts;
+    bool receives;
 };
 
 struct xpl_capture_connections {
@@ -59,7 +60,7 @@ static xpl_status_t toy_add(struct xpl_capture_connections *set, const char *tar
                             struct xpl_capture_connection **ret, struct xpl_error *err) {
     struct xpl_capture_connection *const c = xpl_sys_alloc(sizeof *c);
     if (!c) XPL_RETURN_OOM(err, "toy");
-    *c = (struct xpl_capture_connection){set, set->first, target, user, 0, 0};
+    *c = (struct xpl_capture_connection){set, set->first, target, user, 0, 0, false};
     *ret = set->first = c;
     return XPL_OK;
 }
@@ -86,20 +87,23 @@ static xpl_status_t toy_start(struct xpl_capture_connection *c, const struct xpl
     return XPL_OK;
 }
 
-static uint64_t announced = UINT64_MAX; // of all answers
-static unsigned silent_for;             // so many times it is not known yet
-static unsigned stored_others;          // answers read of hosts that are not silent
+static uint64_t announced = UINT64_MAX;  // of all answers
+static unsigned silent_for;              // so many times it is not known yet
+static unsigned stored_others;           // answers read of hosts that are not silent
+static uint64_t least_room = UINT64_MAX; // that an answer got
 
 static uint64_t toy_announced(const struct xpl_capture_connection *c) {
-    CHECK(c->pending != XPL_CAPTURE_EVENT_ANSWERED);
     if (is(c, "silent")) return stored_others >= 2 ? 500 : 0;
+    if (is(c, "late")) return c->receives ? 5000 : UINT64_MAX;
     if (!silent_for) return announced;
     silent_for--;
     return 0;
 }
 
-static void toy_receive(struct xpl_capture_connection *c) {
-    c->pending = XPL_CAPTURE_EVENT_ANSWERED;
+static void toy_receive(struct xpl_capture_connection *c, uint64_t max_bytes) {
+    least_room = max_bytes < least_room ? max_bytes : least_room;
+    c->receives = true;
+    c->pending = is(c, "late") ? XPL_CAPTURE_EVENT_NONE : XPL_CAPTURE_EVENT_ANSWERED;
     if (++c->set->receiving > c->set->most_receiving) c->set->most_receiving = c->set->receiving;
 }
 
@@ -252,8 +256,6 @@ static void test_budget(void) {
     CHECK_EQ(most_with_budget(1999), 3);
     CHECK_EQ(silent_for, 0);
     CHECK_EQ(most_with_budget(2000), 4);
-    announced = 5000; // gRPC refuses it
-    CHECK_EQ(most_with_budget(2000), 2);
     announced = UINT64_MAX;
     struct xpl_capture_budget b = {0};
     atomic_store(&b.limit, 10);
@@ -263,6 +265,51 @@ static void test_budget(void) {
     CHECK(xpl_capture_budget_take(&b, 5, false) && xpl_capture_budget_take(&b, 5, false));
     CHECK(!xpl_capture_budget_take(&b, 1, false));
     xpl_capture_budget_give(&b, 10);
+}
+
+// An answer that says that it is larger than one may be is refused before it comes, also when it
+// says so late; one that does not say it gets no more room than it has taken.
+static void test_too_large(void) {
+    static const char *const targets[] = {"a:1", "late:1"};
+    struct xpl_capture_plan plan = {.size = sizeof plan,
+                                    .driver = &toy,
+                                    .targets = targets,
+                                    .n_targets = 1,
+                                    .duration_ms = 1,
+                                    .host_tracer_level = -1,
+                                    .device_tracer_level = -1,
+                                    .python_tracer_level = -1,
+                                    .max_host_bytes = 1000};
+    static const uint64_t sizes[] = {1001, 0xfffffff0};
+    struct xpl_capture_budget budget = {0};
+    atomic_store(&budget.limit, 10000);
+    for (size_t i = 0; i < 4; i++) {
+        struct xpl_capture_outcome o;
+        struct xpl_error err = {0};
+        announced = sizes[i % 2];
+        plan.budget = i < 2 ? &budget : NULL;
+        least_room = UINT64_MAX;
+        CHECK_STATUS(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err),
+                     XPL_RESOURCE_EXHAUSTED, &err);
+        CHECK(strstr(host(&o, "a")->reason, "one answer may have 1000"));
+        CHECK_EQ(least_room, UINT64_MAX); // nothing was received
+        CHECK_EQ(atomic_load(&budget.used), 0);
+        xpl_capture_outcome_fini(&o);
+    }
+    struct xpl_capture_outcome o;
+    struct xpl_error err = {0};
+    plan.targets = targets + 1;
+    CHECK_STATUS(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), XPL_RESOURCE_EXHAUSTED,
+                 &err);
+    CHECK(strstr(host(&o, "late")->reason, "one answer may have 1000"));
+    CHECK_EQ(least_room, 1000);
+    xpl_capture_outcome_fini(&o);
+    announced = 500;
+    plan.targets = targets, plan.budget = &budget;
+    CHECK_OK(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), &err);
+    CHECK_EQ(least_room, 500);
+    xpl_capture_outcome_fini(&o);
+    announced = UINT64_MAX;
 }
 
 // An answer whose length is long in coming does not hold up those of other hosts: here it comes
@@ -394,6 +441,7 @@ int main(void) {
     test_default();
     test_run();
     test_budget();
+    test_too_large();
     test_length_that_is_slow();
     test_shared_budget();
     test_many();

@@ -132,6 +132,34 @@ static void test_hidden(void) {
     }
 }
 
+// Whether so many frames, each with `n` bytes, end the connection; one in `every` has 16 KiB.
+static bool ends(int type, int flags, size_t n, unsigned times, unsigned every) {
+    static const uint8_t zeros[1 << 14];
+    struct xpl_rpc_announced a = {.begun = false};
+    struct bytes b = {.n = 0};
+    put_frame(&b, SETTINGS, 0, 0, NULL, 0);
+    put_frame(&b, HEADERS, type == DATA ? 4 : 0, 1, "abc", 3);
+    for (unsigned i = 0; i < times; i++) {
+        put_frame(&b, type, flags, 1, zeros, i % every ? n : sizeof zeros);
+        xpl_rpc_announced_feed(&a, b.p, b.n);
+        b.n = 0;
+    }
+    CHECK(!a.other);
+    return a.floods;
+}
+
+// What fills gRPC's memory without being an answer.
+static void test_floods(void) {
+    enum { CONTINUATION = 9, NEVER = 1 << 30 };
+    CHECK(!ends(CONTINUATION, 0, 1000, 45, NEVER));
+    CHECK(ends(CONTINUATION, 0, 1000, 65, NEVER));
+    CHECK(!ends(CONTINUATION, 4, 1000, 1000, NEVER)); // each block ends
+    CHECK(!ends(DATA, 0, 255, 8193, NEVER));
+    CHECK(ends(DATA, 0, 255, 8194, NEVER));
+    CHECK(!ends(DATA, 0, 256, 100000, NEVER));
+    CHECK(!ends(DATA, 0, 1, 100000, 16)); // the window of HTTP/2 cuts frames anywhere
+}
+
 // Two ends of a connection over loopback.
 static void connect_ends(int ends[2], char peer[64]) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -154,7 +182,7 @@ static void test_connections(void) {
     const struct iovec v[] = {{b.p, 9}, {b.p + 9, sizeof b.p - 9}};
     const struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = 2};
     connect_ends(ends, peer);
-    xpl_rpc_announced_received(ends[0], &m, (ssize_t)b.n);
+    CHECK_EQ(xpl_rpc_announced_received(ends[0], &m, (ssize_t)b.n), b.n);
     CHECK_EQ(xpl_rpc_announced_by(peer), XPL_RPC_ANNOUNCED_UNKNOWN); // off
     xpl_rpc_announced_enable();
     xpl_rpc_announced_received(ends[0], &m, (ssize_t)b.n);
@@ -174,6 +202,17 @@ static void test_connections(void) {
     xpl_rpc_announced_close(0);
     xpl_rpc_announced_received(-1, &m, 1);
     xpl_rpc_announced_close(1 << 30);
+    b.n = 0;
+    put_frame(&b, SETTINGS, 0, 0, NULL, 0);
+    put_frame(&b, HEADERS, 0, 1, NULL, 0);
+    static const uint8_t zeros[1 << 14];
+    CHECK_EQ(xpl_rpc_announced_received(ends[0], &m, (ssize_t)b.n), b.n);
+    b.n = 0;
+    for (int i = 0; i < 3; i++)
+        put_frame(&b, 9, 0, 1, zeros, sizeof zeros);
+    CHECK_EQ(xpl_rpc_announced_received(ends[0], &m, (ssize_t)b.n), b.n);
+    CHECK_EQ(xpl_rpc_announced_received(ends[0], &m, (ssize_t)b.n), -1);
+    xpl_rpc_announced_close(ends[0]);
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
 }
 
@@ -181,6 +220,7 @@ int main(void) {
     test_lengths();
     test_others();
     test_hidden();
+    test_floods();
     test_connections();
     return 0;
 }
