@@ -27,8 +27,8 @@ struct xpl_rpc_channel_options {
     size_t max_message_bytes; // of an answer; 0: no limit
     const char *user_agent;   // prefix; NULL: "xplaned"
     // The channel holds little more than max_message_bytes of what the server sends: compressed
-    // answers are refused, and a call whose answer is larger ends with RESOURCE_EXHAUSTED.  For one
-    // call at a time: a channel's calls share its bound.
+    // answers are refused, and a call whose answer is larger ends with RESOURCE_EXHAUSTED.  Calls
+    // at the same time share the bound.
     bool bounded;
 };
 

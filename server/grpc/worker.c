@@ -104,7 +104,12 @@ static xpl_status_t start(struct xpl_svc_worker *w, const struct xpl_svc_worker_
     XPL_TRY(open_files(w, o->dir, err));
     if (!o->fallback[0]) return XPL_OK;
     if (!(w->forwards = xpl_pool_new(FORWARDS, MAX_FORWARDS))) XPL_RETURN_OOM(err, "forwarding");
-    const struct xpl_rpc_channel_options c = {.size = sizeof c, .target = o->fallback};
+    // All that is forwarded together may have what one request may.
+    const struct xpl_rpc_channel_options c = {.size = sizeof c,
+                                              .target = o->fallback,
+                                              .max_message_bytes =
+                                                  xpl_engine_memory_limit(w->engine),
+                                              .bounded = true};
     return xpl_rpc_channel_open(&c, &w->fallback, err);
 }
 

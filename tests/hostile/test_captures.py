@@ -5,10 +5,11 @@ send what nobody should hold."""
 import contextlib
 import json
 import random
+import socket
 import subprocess
 import time
 
-from harness import MIB, Skip, answer_url, check, end_process, equal, left_of, wait_for
+from harness import MIB, PATIENCE, Http2, Skip, answer_url, check, end_process, equal, left_of, wait_for
 from hostile_profiler import HostileProfiler
 from test_memory import growth
 
@@ -153,6 +154,28 @@ def test_answers_that_are_too_large(run):
     attack(32 * MIB, "the connection broke", announced=100 * MIB, frame=24)
     attack(32 * MIB, "failed:", endless_headers=True)
     d.answers()
+
+
+WORKER_REQUEST = b"\x0a\x06\x12\x04none"  # origin_request.tool_name, which no daemon serves
+
+
+def test_fallback_that_answers_too_much(run):
+    """A worker to which others' requests are forwarded makes the daemon hold no more than --memory-limit."""
+    with HostileProfiler(announced=0xFFFFFFF0) as hostile:
+        d = run.start("--memory-limit=128MiB", "--memory-total=256MiB", f"--xprof-worker=unix:{run.dir}/worker.sock",
+                      f"--worker-dir={run.make_dir('worker')}", f"--worker-fallback={hostile.address}", logdir=run.make_dir("logdir"))
+
+        def work():
+            worker = socket.socket(socket.AF_UNIX)
+            worker.settimeout(PATIENCE)
+            worker.connect(f"{run.dir}/worker.sock")
+            with Http2(worker) as h:
+                code, text, _ = h.call("/xprof.pywrap.XprofAnalysisWorkerService/GetProfileData", WORKER_REQUEST)
+                equal(code, 8, text)
+
+        more = growth(d, work)
+        check(more < 176 * MIB, f"{more // MIB} MiB more in the daemon, {hostile.sent // MIB} MiB sent")
+        d.answers()
 
 
 test_kills_of_captures.slow = True
