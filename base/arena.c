@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,18 +118,52 @@ struct xpl_arena_block {
     struct xpl_arena_block *next;
     size_t size;
 };
-enum { ALIGN = 16, FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
+enum { ALIGN = 16, FIRST_BLOCK = 4096, FIRST_OF_PART = 512, MAX_BLOCK = 1 << 20 };
 _Static_assert(sizeof(struct xpl_arena_block) % ALIGN == 0, "block header keeps alignment");
 
 void xpl_arena_init(struct xpl_arena *a, size_t limit) {
     *a = (struct xpl_arena){.next_block = FIRST_BLOCK, .limit = limit};
 }
 
+void xpl_arena_budget_init(struct xpl_arena_budget *b, size_t limit) {
+    atomic_store(&b->left, limit);
+    b->limit = limit;
+}
+
+void xpl_arena_init_part(struct xpl_arena *a, struct xpl_arena_budget *budget) {
+    xpl_arena_init(a, budget->limit);
+    a->next_block = FIRST_OF_PART;
+    a->budget = budget;
+}
+
+// Small blocks do not count by themselves (base/heap.h), but arenas may have many.
+static bool is_small(size_t size) {
+    return size < XPL_HEAP_LARGE - MARGIN;
+}
+
+static bool take_block(struct xpl_arena *a, size_t size) {
+    size_t left = a->budget ? atomic_load_explicit(&a->budget->left, memory_order_relaxed) : 0;
+    while (a->budget) {
+        if (size > left) return false;
+        if (atomic_compare_exchange_weak(&a->budget->left, &left, left - size)) break;
+    }
+    if (!is_small(size) || xpl_heap_take_small(size)) return true;
+    if (a->budget) (void)atomic_fetch_add(&a->budget->left, size);
+    return false;
+}
+
+static void give_block(struct xpl_arena *a, size_t size) {
+    if (a->budget) (void)atomic_fetch_add(&a->budget->left, size);
+    if (is_small(size)) xpl_heap_give_small(size);
+}
+
 void xpl_arena_fini(struct xpl_arena *a) {
     for (struct xpl_arena_block *b = a->blocks, *next; b; b = next) {
+        const size_t size = b->size;
         next = b->next;
-        UNPOISON(b, b->size);
+        UNPOISON(b, size);
         xpl_sys_free(b);
+        give_block(a, size);
     }
     *a = (struct xpl_arena){0};
 }
@@ -145,8 +180,12 @@ static void *arena_slow(struct xpl_arena *a, size_t need) {
     if (__builtin_add_overflow(need, sizeof(struct xpl_arena_block), &total)) return NULL;
     if (total < a->next_block) total = a->next_block;
     if (total > a->limit - a->reserved) return NULL;
+    if (!take_block(a, total)) return NULL;
     struct xpl_arena_block *b = xpl_sys_alloc(total);
-    if (!b) return NULL;
+    if (!b) {
+        give_block(a, total);
+        return NULL;
+    }
     b->next = a->blocks;
     b->size = total;
     a->blocks = b;

@@ -11,10 +11,18 @@
 
 struct xpl_arena_block;
 
+// What several arenas may have together, where there is one for each line, plane or host: their
+// number comes from the profile.  Any threads; outlives the arenas.
+struct xpl_arena_budget {
+    _Atomic size_t left; // bytes
+    size_t limit;
+};
+
 struct xpl_arena {
     uint8_t *ptr, *end;
     struct xpl_arena_block *blocks;
     size_t next_block, reserved, limit;
+    struct xpl_arena_budget *budget; // NULL: `limit` is its own
 };
 
 // Prepares an empty arena; never fails and allocates nothing until first use.  What counts towards
@@ -22,6 +30,11 @@ struct xpl_arena {
 // up to 1 MiB, larger where one allocation needs it.  So an arena may refuse with up to a block
 // left.
 void xpl_arena_init(struct xpl_arena *a, size_t limit);
+// Before the arenas.
+void xpl_arena_budget_init(struct xpl_arena_budget *b, size_t limit);
+// As xpl_arena_init, for one of several: its blocks, of which the first has 512 bytes, are taken
+// from the budget, and given back by fini.
+void xpl_arena_init_part(struct xpl_arena *a, struct xpl_arena_budget *budget);
 // Frees every block.  Accepts an arena that was only zero-initialised.
 void xpl_arena_fini(struct xpl_arena *a);
 // Overwrites all that was allocated, so that no secret is left in memory that is then freed.

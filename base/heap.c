@@ -137,6 +137,18 @@ void xpl_heap_add(size_t more) {
     (void)atomic_fetch_add_explicit(&in_use, more, memory_order_relaxed);
 }
 
+bool xpl_heap_take_small(size_t more) {
+    const size_t limit = atomic_load_explicit(&budget, memory_order_relaxed);
+    const size_t now = atomic_fetch_add_explicit(&in_use, more, memory_order_relaxed) + more;
+    if (limit == SIZE_MAX || now <= limit || now - limit <= XPL_HEAP_LAST) return true;
+    xpl_heap_give_small(more);
+    return false;
+}
+
+void xpl_heap_give_small(size_t less) {
+    (void)atomic_fetch_sub_explicit(&in_use, less, memory_order_relaxed);
+}
+
 void xpl_heap_give(size_t less) {
     (void)atomic_fetch_add_explicit(&given, less, memory_order_relaxed);
     (void)atomic_fetch_sub_explicit(&in_use, less, memory_order_relaxed);

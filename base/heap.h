@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Blocks from this size on are counted: buffers, blocks of arenas, answers.  Smaller ones must
-// still be had when the budget is used up, so that refusing works.
+// Blocks from this size on are counted: buffers, blocks of arenas, answers.  Of smaller ones only
+// those of arenas are: they must still be had when the budget is used up, so that refusing works.
 enum { XPL_HEAP_LARGE = 64 << 10 };
 
 // Large blocks together, and from then on also the process's anonymous memory (with a slack of 32
 // MiB for uncounted memory), stay below `bytes`: an allocation beyond fails.  SIZE_MAX: no limit,
 // the default.
 void xpl_heap_set_budget(size_t bytes);
-// Large blocks in use, bytes.
+// Large blocks and all blocks of arenas in use, bytes.
 size_t xpl_heap_in_use(void);
 // Resident anonymous memory, bytes; 0 when the kernel does not tell.
 size_t xpl_heap_resident(void);
@@ -36,5 +36,10 @@ bool xpl_heap_may_trim_idle(size_t bytes);
 bool xpl_heap_take(size_t more);
 void xpl_heap_add(size_t more); // the same without a limit, for what malloc rounds up
 void xpl_heap_give(size_t less);
+// The same for small blocks of what can have many of them: they are refused only when XPL_HEAP_LAST
+// more than the budget is in use, so that refusing works.
+enum { XPL_HEAP_LAST = 16 << 20 };
+bool xpl_heap_take_small(size_t more);
+void xpl_heap_give_small(size_t less);
 
 #endif

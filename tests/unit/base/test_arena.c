@@ -3,10 +3,12 @@
 // two functions with injected faults.
 #include "base/arena.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/heap.h"
 #include "tests/check.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -295,7 +297,57 @@ static void test_wipe(void) {
     xpl_arena_fini(&a);
 }
 
+// Several arenas have no more than their budget together, and give it back.
+static void test_budget(void) {
+    enum { KIB = 1 << 10, PARTS = 100 };
+    struct xpl_arena_budget b;
+    struct xpl_arena parts[PARTS];
+    size_t n = 0;
+    xpl_arena_budget_init(&b, (size_t)64 * KIB);
+    for (size_t i = 0; i < PARTS; i++) {
+        xpl_arena_init_part(&parts[i], &b);
+        CHECK_EQ(parts[i].limit, 64 * KIB);
+        n += xpl_arena_alloc(&parts[i], 1) != NULL;
+    }
+    CHECK_EQ(n, PARTS);
+    CHECK_EQ(atomic_load(&b.left), 14 * KIB); // of 512 bytes each
+    CHECK(!xpl_arena_alloc(&parts[0], 14 * KIB));
+    CHECK(xpl_arena_alloc(&parts[0], 12 * KIB));
+    CHECK(!xpl_arena_alloc(&parts[1], 4 * KIB));
+    for (size_t i = 0; i < PARTS; i++)
+        xpl_arena_fini(&parts[i]);
+    CHECK_EQ(atomic_load(&b.left), 64 * KIB);
+    xpl_arena_init_part(&parts[0], &b);
+    CHECK(!xpl_arena_alloc(&parts[0], 64 * KIB)); // with its head it is more
+    CHECK_EQ(atomic_load(&b.left), 64 * KIB);
+    CHECK(xpl_arena_alloc(&parts[0], 60 * KIB));
+    xpl_arena_fini(&parts[0]);
+    CHECK_EQ(atomic_load(&b.left), 64 * KIB);
+}
+
+// However small the blocks of arenas are, all count for what the process may have; some more are
+// left for refusing.
+static void test_small_blocks(void) {
+    enum { MOST = 1 << 15 };
+    static struct xpl_arena arenas[MOST];
+    const size_t before = xpl_heap_in_use();
+    size_t n = 0;
+    xpl_heap_set_budget(before + ((size_t)16 << 20));
+    for (; n < MOST; n++) {
+        xpl_arena_init(&arenas[n], SIZE_MAX);
+        if (!xpl_arena_alloc(&arenas[n], 1)) break;
+    }
+    CHECK_EQ(n, ((16 << 20) + XPL_HEAP_LAST) / 4096);
+    CHECK(!xpl_sys_alloc(XPL_HEAP_LARGE));
+    for (size_t i = 0; i < n; i++)
+        xpl_arena_fini(&arenas[i]);
+    CHECK_EQ(xpl_heap_in_use(), before);
+    xpl_heap_set_budget(SIZE_MAX);
+}
+
 int main(void) {
+    test_budget();
+    test_small_blocks();
     test_empty();
     test_alignment_and_overlap();
     test_size_zero();
