@@ -12,6 +12,7 @@
 
 enum {
     CANCEL_EVERY = 8192,
+    FEW_GROUPS = 4,
     FIRST_BLOCK = 4, // durations
     MOST_OF_BLOCK = 4096
 };
@@ -31,7 +32,7 @@ struct reading {
     struct xpl_timings_line *l;
     const struct xpl_timings_rules *rules;
     struct xpl_exec *exec;
-    struct xpl_arena *scratch;
+    struct xpl_arena *arena, *scratch;
     uint32_t *group_of;       // by metadata: group + 1; 0: none yet.  Not by id
     struct xpl_intern *names; // by id: of them; the number of a name is its group
     struct xpl_buf name;
@@ -47,7 +48,7 @@ struct reading {
 // ---- names ----
 
 static bool add_group(struct reading *r, xpl_str_t name) {
-    struct xpl_timings_group *const g = xpl_vec_push(&r->l->arena, &r->groups);
+    struct xpl_timings_group *const g = xpl_vec_push(r->arena, &r->groups);
     if (g) *g = (struct xpl_timings_group){.name = name, .least = UINT64_MAX};
     return g != NULL;
 }
@@ -56,7 +57,7 @@ static bool group_by_name(struct reading *r, const struct xpl_event *ev, uint32_
     uint32_t *const g = &r->group_of[ev->md];
     if (!*g) {
         xpl_str_t name; // the profile's bytes may change
-        if (!xpl_arena_str(&r->l->arena, r->l->line->plane->event_md[ev->md].name, &name) ||
+        if (!xpl_arena_str(r->arena, r->l->line->plane->event_md[ev->md].name, &name) ||
             !add_group(r, name))
             return false;
         *g = (uint32_t)r->groups.n;
@@ -102,8 +103,7 @@ static bool add_block(struct reading *r, struct xpl_timings_group *g) {
     const uint32_t cap = !g->last                       ? FIRST_BLOCK
                          : g->last->cap < MOST_OF_BLOCK ? 2 * g->last->cap
                                                         : g->last->cap;
-    struct xpl_timings_block *const b =
-        xpl_arena_alloc(&r->l->arena, sizeof *b + cap * sizeof *b->v);
+    struct xpl_timings_block *const b = xpl_arena_alloc(r->arena, sizeof *b + cap * sizeof *b->v);
     if (!b) return false;
     b->next = NULL, b->n = 0, b->cap = cap;
     if (g->last)
@@ -222,11 +222,20 @@ static xpl_status_t read_unordered(struct reading *r) {
     return XPL_OK;
 }
 
+// A line with few events has room for few names: there may be any number of such lines.
+static void reserve_groups(struct reading *r) {
+    const uint64_t most = r->l->line->n_events + 1; // "" is one by id
+    if (most > FEW_GROUPS) return;
+    r->groups.v = xpl_arena_array(r->arena, (size_t)most, sizeof *r->groups.v);
+    if (r->groups.v) r->groups.cap = (size_t)most;
+}
+
 static xpl_status_t read_line(struct reading *r) {
     const struct xpl_line *const line = r->l->line;
     bool done;
+    reserve_groups(r);
     if (r->rules->by_id)
-        r->names = xpl_intern_new(&r->l->arena, xpl_hash_seed());
+        r->names = xpl_intern_new(r->arena, xpl_hash_seed());
     else
         r->group_of = xpl_arena_zalloc(r->scratch, line->plane->n_event_md * sizeof *r->group_of);
     if (!r->names && !r->group_of) XPL_RETURN_OOM(r->err, "names of events");
@@ -238,24 +247,28 @@ static xpl_status_t read_line(struct reading *r) {
 }
 
 void xpl_timings_line_read(struct xpl_timings_line *l, const struct xpl_timings_rules *rules,
-                           uint64_t max, struct xpl_exec *exec, size_t limit) {
+                           uint64_t max, struct xpl_exec *exec, struct xpl_arena *arena) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    struct xpl_error err = {0};
     struct reading r = {.l = l,
                         .rules = rules,
                         .exec = exec,
+                        .arena = arena,
                         .scratch = &scratch,
                         .max = max,
                         .now = INT64_MIN,
-                        .err = &l->err};
-    xpl_arena_init(&scratch, limit);
-    xpl_arena_init(&l->arena, limit);
+                        .err = &err};
+    xpl_arena_init_part(&scratch, arena->budget);
     xpl_buf_init(&r.name, 1 << 20);
     l->status = read_line(&r);
     xpl_buf_fini(&r.name);
-}
-
-void xpl_timings_line_free(struct xpl_timings_line *l) {
-    xpl_arena_fini(&l->arena);
+    if (l->status == XPL_OK) return;
+    struct xpl_error *const kept = xpl_arena_alloc(arena, sizeof *kept);
+    if (kept)
+        *kept = err;
+    else
+        l->status = XPL_RESOURCE_EXHAUSTED;
+    l->err = kept;
 }
 
 // ---- order ----

@@ -22,22 +22,21 @@ struct xpl_timings_group {
     int64_t covered;             // private: where the occurrences so far end
 };
 
-// One line's; zero-initialise, and free in any case.
+// One line's; zero-initialise.
 struct xpl_timings_line {
     const struct xpl_line *line;
-    struct xpl_arena arena;
     struct xpl_timings_group *groups;
     size_t n_groups;
     uint64_t n_events; // that were long enough
     bool is_cut;
     xpl_status_t status;
-    struct xpl_error err;
+    const struct xpl_error *err; // unless it is OK; NULL: out of memory
 };
 
-// Reads at most `max` events that are long enough.  The outcome is in l->status and l->err.
+// Reads at most `max` events that are long enough.  The outcome is in l->status and l->err; texts,
+// groups and durations are the arena's, which has a budget.
 void xpl_timings_line_read(struct xpl_timings_line *l, const struct xpl_timings_rules *rules,
-                           uint64_t max, struct xpl_exec *exec, size_t limit);
-void xpl_timings_line_free(struct xpl_timings_line *l);
+                           uint64_t max, struct xpl_exec *exec, struct xpl_arena *arena);
 
 // The k-th least of n > k numbers, k from 0.  `scratch` has room for n; v stays as it is.
 uint64_t xpl_timings_nth(const uint64_t *v, size_t n, size_t k, uint64_t *scratch);

@@ -14,28 +14,40 @@
 
 enum { BUCKET_BITS = 11 };
 
+// Lines that follow each other and have an arena in common: a profile may have any number of them,
+// with an event each.
+struct batch {
+    size_t first, n; // of the lines
+    struct xpl_arena arena;
+};
+
 struct summing {
     const struct xpl_timings_rules *rules;
     struct xpl_exec *exec;
     struct xpl_timings_line *lines;
     size_t n;
-    size_t limit;
+    struct batch *batches;
+    size_t n_batches;
+    struct xpl_arena_budget budget; // of all batches, and of what is made of them
 };
 
-static void read_one(void *ctx, size_t i) {
+static void read_batch(void *ctx, size_t i) {
     struct summing *const s = ctx;
-    xpl_timings_line_read(&s->lines[i], s->rules, UINT64_MAX, s->exec, s->limit);
+    struct batch *const b = &s->batches[i];
+    for (size_t k = b->first; k < b->first + b->n; k++)
+        xpl_timings_line_read(&s->lines[k], s->rules, UINT64_MAX, s->exec, &b->arena);
 }
 
 // With a maximum of each profile, what a line may have depends on those before it.
 static void read_in_order(struct summing *s, bool *ret_cut) {
     const struct xpl_xspace *space = NULL;
     uint64_t left = 0;
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0, b = 0; i < s->n; i++) {
         struct xpl_timings_line *const l = &s->lines[i];
+        if (i == s->batches[b].first + s->batches[b].n) b++;
         if (l->line->plane->space != space) left = s->rules->max_events;
         space = l->line->plane->space;
-        xpl_timings_line_read(l, s->rules, left, s->exec, s->limit);
+        xpl_timings_line_read(l, s->rules, left, s->exec, &s->batches[b].arena);
         left -= l->n_events;
         *ret_cut |= l->is_cut;
         if (l->status != XPL_OK) return;
@@ -52,6 +64,31 @@ static xpl_status_t list_lines(struct summing *s, const struct xpl_plane *const 
     for (size_t p = 0; p < n; p++)
         for (uint32_t i = 0; i < planes[p]->n_lines; i++)
             s->lines[at++].line = &planes[p]->lines[i];
+    return XPL_OK;
+}
+
+enum { EVENTS_OF_BATCH = 1024 };
+
+// Which lines have an arena in common: with `batches` NULL only their number.
+static size_t cut_batches(const struct summing *s, struct batch *batches) {
+    size_t n = 0;
+    for (size_t i = 0, first = 0, events = 0; i < s->n; i++) {
+        events += (size_t)s->lines[i].line->n_events + 1;
+        if (events < EVENTS_OF_BATCH && i + 1 < s->n) continue;
+        if (batches) batches[n] = (struct batch){.first = first, .n = i + 1 - first};
+        n++, first = i + 1, events = 0;
+    }
+    return n;
+}
+
+static xpl_status_t list_batches(struct summing *s, struct xpl_arena *arena,
+                                 struct xpl_error *err) {
+    const size_t n = cut_batches(s, NULL);
+    s->batches = xpl_arena_array(arena, n, sizeof *s->batches);
+    if (!s->batches) XPL_RETURN_OOM(err, "lines");
+    s->n_batches = cut_batches(s, s->batches);
+    for (size_t i = 0; i < n; i++)
+        xpl_arena_init_part(&s->batches[i].arena, &s->budget);
     return XPL_OK;
 }
 
@@ -229,7 +266,7 @@ static xpl_status_t merge(const struct summing *s, struct merging *m, struct xpl
 }
 
 struct measuring {
-    const struct summing *s;
+    struct summing *s;
     const struct merging *m;
     const struct name **names; // of the rows
     struct xpl_timings_row *rows;
@@ -240,7 +277,7 @@ static void measure_one(void *ctx, size_t i) {
     struct measuring *const x = ctx;
     struct xpl_arena scratch;
     if (xpl_exec_cancelled(x->s->exec)) return;
-    xpl_arena_init(&scratch, x->s->limit);
+    xpl_arena_init_part(&scratch, &x->s->budget);
     if (!measure(x->m, x->names[i], &scratch, &x->rows[i])) atomic_store(&x->out_of_memory, true);
     xpl_arena_fini(&scratch);
 }
@@ -252,10 +289,10 @@ static xpl_status_t measure_rows(struct measuring *x, size_t n, struct xpl_error
     return XPL_OK;
 }
 
-static xpl_status_t make_rows(const struct summing *s, struct xpl_arena *arena,
+static xpl_status_t make_rows(struct summing *s, struct xpl_arena *arena,
                               struct xpl_timings_rows *ret, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, s->limit);
+    xpl_arena_init_part(&scratch, &s->budget);
     struct merging m = {0};
     XPL_TRY(merge(s, &m, &scratch, err));
     struct measuring x = {.s = s, .m = &m};
@@ -310,7 +347,7 @@ static xpl_status_t list_broken(const struct summing *s, struct xpl_arena *arena
         if (l->status != XPL_DATA_LOSS || (list.n && list.v[list.n - 1].space == space)) continue;
         struct xpl_timings_broken *const slot = xpl_vec_push(arena, &list);
         if (!slot) XPL_RETURN_OOM(err, "damaged profiles");
-        *slot = (struct xpl_timings_broken){space, l->err};
+        *slot = (struct xpl_timings_broken){space, *l->err};
     }
     ret->broken = list.v, ret->n_broken = list.n;
     return XPL_OK;
@@ -320,7 +357,8 @@ static xpl_status_t list_broken(const struct summing *s, struct xpl_arena *arena
 static xpl_status_t failure_of(const struct summing *s, struct xpl_error *err) {
     for (size_t i = 0; i < s->n; i++) {
         if (s->lines[i].status == XPL_OK) continue;
-        if (err) *err = s->lines[i].err;
+        if (!s->lines[i].err) XPL_RETURN_OOM(err, "lines");
+        if (err) *err = *s->lines[i].err;
         return s->lines[i].status;
     }
     return XPL_OK;
@@ -332,13 +370,15 @@ xpl_status_t xpl_timings_sum_up(const struct xpl_xspace *const *spaces, size_t n
                                 struct xpl_error *err) {
     const struct xpl_plane **planes = NULL;
     size_t n_planes = 0;
-    struct summing s = {.rules = rules, .exec = exec, .limit = arena->limit};
+    struct summing s = {.rules = rules, .exec = exec};
+    xpl_arena_budget_init(&s.budget, arena->limit);
     *ret = (struct xpl_timings_rows){0};
     XPL_TRY(xpl_timings_planes(spaces, n, rules->plane, arena, &planes, &n_planes, err));
     XPL_TRY(name_planes(planes, n_planes, arena, ret, err));
     XPL_TRY(list_lines(&s, planes, n_planes, arena, err));
+    XPL_TRY(list_batches(&s, arena, err));
     if (rules->max_events == UINT64_MAX)
-        xpl_exec_run(exec, s.n, read_one, &s);
+        xpl_exec_run(exec, s.n_batches, read_batch, &s);
     else
         read_in_order(&s, &ret->is_cut);
     for (size_t i = 0; i < s.n; i++)
@@ -347,7 +387,7 @@ xpl_status_t xpl_timings_sum_up(const struct xpl_xspace *const *spaces, size_t n
     if (st == XPL_OK) st = failure_of(&s, err);
     if (st != XPL_DATA_LOSS) ret->n_broken = 0;
     if (st == XPL_OK) st = make_rows(&s, arena, ret, err);
-    for (size_t i = 0; i < s.n; i++)
-        xpl_timings_line_free(&s.lines[i]);
+    for (size_t i = 0; i < s.n_batches; i++)
+        xpl_arena_fini(&s.batches[i].arena);
     return st;
 }

@@ -98,14 +98,15 @@ static void run_scan(void *ctx, size_t i) {
 }
 
 xpl_status_t xpl_grp_run_scans(struct scan_job *job, bool keep_executors, struct xpl_error *err) {
+    xpl_arena_budget_init(&job->budget, job->g->arena->limit);
     for (size_t i = 0; i < job->n; i++) {
         struct scan *const s = &job->scans[i];
         *s = (struct scan){.plan = s->plan,
                            .lines = s->lines,
                            .n_lines = s->n_lines,
                            .keep_executors = keep_executors};
-        xpl_arena_init(&s->nodes_arena, job->g->arena->limit);
-        xpl_arena_init(&s->links_arena, job->g->arena->limit);
+        xpl_arena_init_part(&s->nodes_arena, &job->budget);
+        xpl_arena_init_part(&s->links_arena, &job->budget);
     }
     widen_scans(job);
     xpl_exec_run(job->g->exec, job->n, run_scan, job);

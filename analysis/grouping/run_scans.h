@@ -14,6 +14,7 @@ struct scan_job {
     struct xpl_groups *g;
     struct scan *scans;
     size_t n;
+    struct xpl_arena_budget budget; // of all scans: a profile may have any number of planes
 };
 
 // Lists the scans of the space in `temp`.

@@ -138,3 +138,37 @@ def test_watched_daemon_rests(run):
         watched = min(watched, d.rss_anon())
     time.sleep(8)  # without anybody who asks
     check(watched <= d.rss_anon() + 6 * MIB, f"{watched // MIB} MiB while it is watched, {d.rss_anon() // MIB} MiB while it is not")
+
+
+def varint(x):
+    return (bytes([x & 127 | 128]) + varint(x >> 7)) if x > 127 else bytes([x])
+
+
+def field(number, data):
+    return bytes([number << 3 | 2]) + varint(len(data)) + data
+
+
+def many_lines(n):
+    """A profile of a plane with n lines of one event each."""
+    name = field(4, b"\x08\x01" + field(2, b"\x08\x01" + field(2, b"op")))
+    lines = b"".join(field(3, b"\x08" + varint(i) + field(2, b"l") + field(4, b"\x08\x01\x18" + varint(1000 + i))) for i in range(n))
+    return field(1, b"\x08\x01" + field(2, b"/host:CPU") + name + lines)
+
+
+def test_many_small_lines(run):
+    """A profile of that many lines with an event each is answered or refused within the limits: what a line takes counts
+    for the request, however little it is."""
+    n = run.parameter("LINES", 100_000, 300_000)
+    logdir = run.make_dir("logdir")
+    session = logdir / "plugins/profile/lines"
+    session.mkdir(parents=True)
+    (session / "h.xplane.pb").write_bytes(many_lines(n))
+    d = run.start("--no-prefetch", "--memory-limit=256MiB", "--memory-total=512MiB", logdir=logdir)
+    answers = []
+    more = growth(d, lambda: answers.append(d.tool("events", "lines")))
+    check(f'"events":{n},'.encode() in answers[0], f"{answers[0][:200]}")
+    check(more < 256 * MIB, f"{more // MIB} MiB for lines")
+    # An index of them may be too much.
+    more = growth(d, lambda: d.get(answer_url("lines", "trace_viewer@")))
+    check(more < 512 * MIB, f"{more // MIB} MiB for an index of lines")
+    d.answers()

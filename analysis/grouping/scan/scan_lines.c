@@ -112,12 +112,12 @@ static xpl_status_t scan_line(struct scan *s, struct line_groups *lg, struct xpl
 
 // Lines out of order show only when they were scanned; then all is scanned once more.
 void xpl_grp_scan_lines(struct scan *s, struct xpl_exec *exec) {
-    const size_t limit = s->links_arena.limit;
+    struct xpl_arena_budget *const budget = s->links_arena.budget;
     for (bool again = true; again && s->status == XPL_OK;) {
         again = false;
         xpl_grp_scan_fini(s);
-        xpl_arena_init(&s->nodes_arena, limit);
-        xpl_arena_init(&s->links_arena, limit);
+        xpl_arena_init_part(&s->nodes_arena, budget);
+        xpl_arena_init_part(&s->links_arena, budget);
         xpl_grp_init_lists(s);
         for (uint32_t i = 0; i < s->n_lines && s->status == XPL_OK; i++) {
             bool unsorted;

@@ -47,13 +47,15 @@ static xpl_status_t merge_plane(struct gpu_run *r, const struct gpu_plane *g,
 
 static xpl_status_t run_batch(struct gpu_run *r, const struct xpl_plane *const *planes, size_t n,
                               struct xpl_error *err) {
+    struct xpl_arena_budget budget; // of all planes of the batch
+    xpl_arena_budget_init(&budget, r->c->scratch_limit);
     for (size_t i = 0; i < n; i++) {
         r->batch[i] = (struct gpu_plane){
             .c = r->c,
             .plane = planes[i],
             .kernels_only = r->kernels_only,
         };
-        xpl_arena_init(&r->batch[i].arena, r->c->scratch_limit);
+        xpl_arena_init_part(&r->batch[i].arena, &budget);
     }
     xpl_exec_run(r->c->exec, n, xpl_gpu_plane_run, r->batch);
     xpl_status_t st = XPL_OK;

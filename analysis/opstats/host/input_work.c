@@ -144,6 +144,7 @@ struct xpl_input_search {
     struct xpl_context_ids *ids;
     _Atomic uint8_t *consumes;
     struct line_search *lines;
+    struct xpl_arena_budget lines_budget; // of their arenas
     struct xpl_event_watch watch;
 };
 
@@ -209,7 +210,7 @@ static bool begin_line(void *ctx, const struct xpl_line *line) {
     struct line_search *const l = &s->lines[line->index];
     xpl_arena_fini(&l->arena);
     *l = (struct line_search){.is_input = xpl_is_input_line(line)};
-    xpl_arena_init(&l->arena, s->limit);
+    xpl_arena_init_part(&l->arena, &s->lines_budget);
     return !l->is_input;
 }
 
@@ -335,6 +336,7 @@ xpl_status_t xpl_input_search_new(const struct xpl_plane *plane, struct xpl_aren
     struct xpl_input_search *const s = xpl_arena_zalloc(arena, sizeof *s);
     if (!s) XPL_RETURN_OOM(err, "functions of tf.data");
     s->plane = plane, s->arena = arena, s->limit = arena->limit, s->is_input = is_input;
+    xpl_arena_budget_init(&s->lines_budget, arena->limit);
     s->ids = xpl_arena_zalloc(arena, sizeof *s->ids);
     s->consumes = xpl_arena_zalloc(arena, plane->n_event_md);
     s->lines = xpl_arena_zalloc(arena, plane->n_lines * sizeof *s->lines);

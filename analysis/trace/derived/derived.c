@@ -263,6 +263,8 @@ static xpl_status_t run_batch(struct build *b, uint32_t n, struct xpl_error *err
 
 static xpl_status_t build_batch(struct build *b, uint32_t first, uint32_t n,
                                 struct xpl_error *err) {
+    struct xpl_arena_budget budget; // of all planes of the batch
+    xpl_arena_budget_init(&budget, b->arena->limit);
     for (uint32_t i = 0; i < n; i++) {
         const struct xpl_plane *const plane = &b->d->xs->planes[first + i];
         b->planes[i] = (struct xpl_dplane){.space = b->d,
@@ -272,7 +274,7 @@ static xpl_status_t build_batch(struct build *b, uint32_t first, uint32_t n,
                                            .start_ns = xpl_dplane_start_ns(plane),
                                            .gpu = b->n_gpus};
         b->n_gpus += plane->kind == XPL_PLANE_GPU;
-        xpl_arena_init(&b->planes[i].temp, b->arena->limit);
+        xpl_arena_init_part(&b->planes[i].temp, &budget);
     }
     const xpl_status_t status = run_batch(b, n, err);
     for (uint32_t i = 0; i < n; i++)

@@ -329,7 +329,7 @@ static xpl_status_t cut_line(struct builder *b, struct line_src *ls, struct xpl_
     if (!ls->recs) XPL_RETURN_OOM(err, "trace events");
     for (uint32_t i = 0; i < ls->n_pieces; i++) {
         struct piece *const p = &b->pieces[ls->first_piece + i];
-        xpl_arena_init(&p->arena, b->limit);
+        xpl_arena_init_part(&p->arena, &b->pieces_budget);
         p->ls = ls;
         p->chunk = (uint32_t)((uint64_t)ls->n_chunks * i / ls->n_pieces);
         p->end_chunk = (uint32_t)((uint64_t)ls->n_chunks * (i + 1) / ls->n_pieces);
@@ -350,6 +350,7 @@ static xpl_status_t cut_lines(struct builder *b, struct xpl_error *err) {
         ls->n_pieces = pieces_of(b, ls);
         n += ls->n_pieces;
     }
+    xpl_arena_budget_init(&b->pieces_budget, b->limit);
     b->pieces = xpl_arena_zalloc(b->arena, n * sizeof *b->pieces);
     if (!b->pieces) XPL_RETURN_OOM(err, "trace pieces");
     b->n_pieces = n;

@@ -137,6 +137,7 @@ struct builder {
     XPL_VEC(struct track) tracks;
     struct piece *pieces;
     size_t n_pieces;
+    struct xpl_arena_budget pieces_budget; // of their arenas
     // Slots: one per metadata of each plane, then those of names that are no metadata's.
     uint32_t n_md_slots, region_slot;
     XPL_VEC(xpl_str_t) more_slots;
