@@ -364,7 +364,7 @@ static void free_components(struct process *p) {
 
 // Descriptors for as many connections as the settings allow, or fewer connections.
 static void fit_connections(struct xpl_config *c) {
-    enum { OTHERS = 256 }; // files, databases, gRPC's own
+    enum { OTHERS = 512 }; // files, databases, gRPC's own, surplus connections of HTTP
     const uint64_t limit = xpl_descriptors_raise();
     const uint64_t room = limit > 2 * OTHERS ? limit - OTHERS : limit / 2;
     const uint64_t wanted = c->grpc_connections + c->http_connections;

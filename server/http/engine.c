@@ -46,7 +46,8 @@ static void start_daemon(struct xpl_http_engine *e, const struct xpl_http_pem *p
         MHD_OPTION_NOTIFY_COMPLETED, h->handlers.completed, h, MHD_OPTION_NOTIFY_CONNECTION,
         h->handlers.connection, e, MHD_OPTION_URI_LOG_CALLBACK, h->handlers.uri, h,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)h->options.max_connections + XPL_HTTP_SPARE_CONNECTIONS,
+        // Of surplus ones as many may have been ended and not closed yet.
+        (unsigned)h->options.max_connections + 2 * XPL_HTTP_MAX_SURPLUS,
         MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
         pem->cert ? tls : tls + 4, MHD_OPTION_END);
 }

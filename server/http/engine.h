@@ -9,8 +9,6 @@
 
 #include "server/http/gateway.h"
 
-enum { XPL_HTTP_SPARE_CONNECTIONS = 64 }; // beyond the limit, which get 503
-
 // The one that new connections get, unless there is one.
 xpl_status_t xpl_http_engine_start(struct xpl_http *h, bool tls, struct xpl_error *err)
     XPL_NODISCARD;

@@ -18,16 +18,21 @@ struct xpl_http_connection {
     struct MHD_Connection *mhd;
     int fd;
     bool surplus; // over --http-connections
+    size_t place; // of a surplus one
     struct xpl_peer peer;
-    bool certified; // its certificate was checked (--tls-client-ca)
-    bool polling;
+    bool certified;       // its certificate was checked (--tls-client-ca)
+    bool watched;         // by `poll`
+    bool ended;           // the client sends no more
     uint64_t deadline_ms; // of the loop's clock; UINT64_MAX: none
     struct xpl_http_request *request;
-    uv_poll_t poll; // while a request waits: whether the client has gone
+    uv_poll_t poll; // for the client's end
 };
 
 enum {
     XPL_HTTP_ENGINES = 5, // one without TLS, and one for each certificate that is in use
+    // Bounds on the places for connections over --http-connections, which are a quarter of it.
+    XPL_HTTP_MIN_SURPLUS = 64,
+    XPL_HTTP_MAX_SURPLUS = 256,
     XPL_HTTP_UI_FILES = 16,
     XPL_HTTP_PEM_FILES = 3,    // certificate, key, clients' CA
     XPL_HTTP_MAX_PROXIES = 32, // names of --http-host
@@ -80,6 +85,10 @@ struct xpl_http {
 
     struct xpl_http_connection *connections; // newest first
     size_t n_connections, n_active;          // active: has a request
+    // A ring: a new surplus connection ends the one whose place it takes, the oldest.
+    struct xpl_http_connection *surplus[XPL_HTTP_MAX_SURPLUS];
+    size_t n_places, next_place;
+    size_t n_surplus; // not closed yet
     bool stopping, stopped, wake_open, ready, was_ready;
     struct xpl_http_stats stats; // without what n_connections and n_active say
     void (*on_stopped)(void *arg);

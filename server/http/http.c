@@ -24,7 +24,8 @@ enum {
     MAX_BODY = 64 << 10,  // no route reads one, but for arguments:
     MAX_FORM = 256 << 10, // 4096 of them
     FIRST_FORM = 4 << 10,
-    ACCEPT_BATCH = 64,
+    ACCEPT_BATCH = XPL_HTTP_MIN_SURPLUS, // none of a batch takes the place of another one of it
+    SURPLUS_MS = 2000,
 };
 
 static void maybe_stopped(struct xpl_http *h) {
@@ -178,7 +179,7 @@ static enum MHD_Result begin_request(struct xpl_http_request *r, const char *met
                                      const char *version) {
     struct xpl_http *h = r->http;
     r->seen = true;
-    r->connection->deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms; // for the body
+    xpl_http_set_deadline(r->connection, xpl_http_now_ms(h) + h->options.idle_ms); // for the body
     h->n_active++;
     r->post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     r->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
@@ -187,9 +188,7 @@ static enum MHD_Result begin_request(struct xpl_http_request *r, const char *met
     if (r->connection->surplus && !xpl_http_is_monitoring(r)) {
         r->refused = true;
         h->stats.refused_connections++;
-        return xpl_http_reply(r, 503, XPL_POLICY_API, "text/plain",
-                              XPL_STR("too many connections (--http-connections); try again soon"),
-                              1);
+        return xpl_http_reply(r, 503, XPL_POLICY_API, "text/plain", XPL_STR(XPL_HTTP_TOO_MANY), 1);
     }
     if (!xpl_http_certified(r)) {
         r->refused = true;
@@ -211,6 +210,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const cha
         *n_data = 0;
         return MHD_YES;
     }
+    r->complete = true;
     if (r->refused || r->waiting) return MHD_YES;
     if (r->no_room) {
         r->refused = true;
@@ -229,7 +229,7 @@ static void on_completed(void *arg, struct MHD_Connection *m, void **context,
     *context = NULL;
     if (!r) return;
     struct xpl_http_connection *c = r->connection;
-    c->deadline_ms = xpl_http_now_ms(h) + (c->engine->retired ? 0 : h->options.idle_ms);
+    xpl_http_set_deadline(c, xpl_http_now_ms(h) + (c->engine->retired ? 0 : h->options.idle_ms));
     c->request = NULL;
     if (r->seen) h->n_active--;
     request_free(r);
@@ -249,45 +249,60 @@ static void connection_gone(struct xpl_http *h, struct xpl_http_connection *c) {
     *(c->prev ? &c->prev->next : &h->connections) = c->next;
     if (c->next) c->next->prev = c->prev;
     h->n_connections--;
+    h->n_surplus -= c->surplus;
+    if (c->surplus && h->surplus[c->place] == c) h->surplus[c->place] = NULL;
     c->engine->n_connections--;
     request_free(c->request);
     c->request = NULL;
-    h->open_handles += c->polling;
-    if (c->polling)
+    h->open_handles += c->watched;
+    if (c->watched)
         uv_close((uv_handle_t *)&c->poll, connection_closed);
     else
         xpl_sys_free(c);
 }
 
-static void on_connection(void *arg, struct MHD_Connection *m, void **context,
-                          enum MHD_ConnectionNotificationCode what) {
-    struct xpl_http_engine *const e = arg;
+static void take_surplus_place(struct xpl_http *h, struct xpl_http_connection *c) {
+    c->place = h->next_place++ % h->n_places;
+    if (h->surplus[c->place]) xpl_http_end(h->surplus[c->place]);
+    h->surplus[c->place] = c;
+    h->n_surplus++;
+}
+
+static void connection_begins(struct xpl_http_engine *e, struct xpl_http_connection *c,
+                              const struct sockaddr *from) {
     struct xpl_http *const h = e->http;
-    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (*context) connection_gone(h, *context);
-        *context = NULL;
-        return;
-    }
-    const struct sockaddr *const from =
-        MHD_get_connection_info(m, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
-    const struct xpl_peer peer = xpl_peer_of(from);
     const size_t max = h->options.max_connections;
-    struct xpl_http_connection *c = xpl_sys_alloc(sizeof *c);
-    if (!c) return; // on_uri finds none, and the connection is closed
-    *c = (struct xpl_http_connection){
-        .http = h,
-        .engine = e,
-        .mhd = m,
-        .fd = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-        .surplus = h->n_connections >= (peer.local ? max : xpl_connections_for_others(max)),
-        .peer = peer,
-        .deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms,
-        .next = h->connections};
+    c->http = h, c->engine = e;
+    c->peer = xpl_peer_of(from);
+    c->surplus =
+        h->n_connections - h->n_surplus >= (c->peer.local ? max : xpl_connections_for_others(max));
+    c->deadline_ms = xpl_http_now_ms(h) + (c->surplus ? SURPLUS_MS : h->options.idle_ms);
+    if (c->surplus) take_surplus_place(h, c);
+    c->next = h->connections;
     if (c->next) c->next->prev = c;
     h->connections = c;
     h->n_connections++;
     e->n_connections++;
-    *context = c;
+    xpl_http_watch(c);
+}
+
+static void on_connection(void *arg, struct MHD_Connection *m, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    struct xpl_http_engine *const e = arg;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*context) connection_gone(e->http, *context);
+        *context = NULL;
+        return;
+    }
+    const int fd = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    struct xpl_http_connection *const c = *context = xpl_sys_alloc(sizeof *c);
+    if (!c) {
+        (void)shutdown(fd, SHUT_RDWR);
+        return;
+    }
+    *c = (struct xpl_http_connection){.mhd = m, .fd = fd};
+    connection_begins(e, c,
+                      MHD_get_connection_info(m, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 }
 
 // Accepts one who waits.  False when the listener has to pause.
@@ -296,7 +311,6 @@ static bool accept_one(struct xpl_http_listener *l, bool *ret_more) {
     struct sockaddr_storage from;
     socklen_t n = 0;
     int fd = -1;
-    if (h->n_connections >= h->options.max_connections + XPL_HTTP_SPARE_CONNECTIONS) return false;
     const enum xpl_accept_result got = xpl_accept(&h->reserve, l->fd, &fd, &from, &n);
     *ret_more = got != XPL_ACCEPT_NONE;
     if (got == XPL_ACCEPT_CLOSED) h->stats.refused_descriptors++;
@@ -317,7 +331,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
     bool more = status == 0;
     for (int i = 0; more && i < ACCEPT_BATCH; i++) {
         if (accept_one(l, &more)) continue;
-        uv_poll_stop(p); // no room, or no descriptors: the tick tries again
+        uv_poll_stop(p); // no descriptors: the tick tries again
         l->paused = true;
         break;
     }
@@ -328,10 +342,7 @@ void xpl_http_tick(struct xpl_http *h) {
     if (h->stopped) return;
     const uint64_t now = xpl_http_now_ms(h);
     for (struct xpl_http_connection *c = h->connections; c; c = c->next)
-        if (now > c->deadline_ms) {
-            c->deadline_ms = UINT64_MAX;
-            (void)shutdown(c->fd, SHUT_RDWR); // libmicrohttpd sees the end and closes
-        }
+        if (now > c->deadline_ms || xpl_http_is_over(c)) xpl_http_end(c);
     if (!h->stopping) xpl_http_engines_tick(h);
     for (size_t i = 0; i < h->n_listeners && !h->stopping; i++)
         if (h->listeners[i].paused) {
@@ -373,6 +384,9 @@ xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_htt
     memset(h, 0, sizeof *h);
     h->options = *o;
     h->parts = *parts;
+    h->n_places = o->max_connections / 4;
+    if (h->n_places < XPL_HTTP_MIN_SURPLUS) h->n_places = XPL_HTTP_MIN_SURPLUS;
+    if (h->n_places > XPL_HTTP_MAX_SURPLUS) h->n_places = XPL_HTTP_MAX_SURPLUS;
     h->handlers = handlers;
     pthread_mutex_init(&h->mu, NULL);
     xpl_accept_reserve_init(&h->reserve);

@@ -119,7 +119,7 @@ enum MHD_Result xpl_http_reply(struct xpl_http_request *r, unsigned status,
     (void)snprintf(seconds, sizeof seconds, "%u", retry_s);
     struct xpl_http_header more[3];
     size_t n = 0;
-    if (r->refused)
+    if (r->refused || r->connection->surplus)
         more[n++] = (struct xpl_http_header){MHD_HTTP_HEADER_CONNECTION, XPL_STR("close")};
     if (retry_s)
         more[n++] = (struct xpl_http_header){MHD_HTTP_HEADER_RETRY_AFTER, xpl_str_from(seconds)};

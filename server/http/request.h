@@ -41,6 +41,7 @@ struct xpl_http_request {
     uint64_t began_ns;
     bool seen;       // the handler was called before
     bool refused;    // answered before its body arrived; the connection is closed
+    bool complete;   // its body arrived
     unsigned method; // its position in xpl_http_stats.replies
     bool post;       // else GET or HEAD
     bool head;

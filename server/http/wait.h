@@ -21,8 +21,21 @@ void xpl_http_resume_done(struct xpl_http *h);
 // Nobody waits for the request's reply any more: cancels its work.  It still ends by xpl_http_done.
 void xpl_http_give_up(struct xpl_http_request *r);
 
+// Notices the client's end from now on: libmicrohttpd misses an end that arrives together with
+// data, and does not watch connections that wait.
+void xpl_http_watch(struct xpl_http_connection *c);
+// Whether the client has ended its side, and no request of it is to be answered.
+bool xpl_http_is_over(const struct xpl_http_connection *c);
+// Ends a connection, which libmicrohttpd then closes.  A surplus one that has not sent a request
+// gets a 503 first, except over TLS.
+void xpl_http_end(struct xpl_http_connection *c);
+#define XPL_HTTP_TOO_MANY "too many connections (--http-connections); try again soon"
+
 // The loop's clock.
 uint64_t xpl_http_now_ms(const struct xpl_http *h);
+// The connection ends at this time of the loop's clock.  Ignored for a surplus connection, which
+// keeps its first deadline.
+void xpl_http_set_deadline(struct xpl_http_connection *c, uint64_t deadline_ms);
 // A reply of so many bytes begins: a client that does not read it in time is dropped.
 void xpl_http_sending(struct xpl_http_request *r, uint64_t bytes);
 

@@ -158,6 +158,23 @@ def test_half_closed(run):
     descriptors_return(d, fds)
 
 
+def test_clients_that_leave(run):
+    """A client's end is noticed also where it comes together with bytes that are no request."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    fds = d.fds()
+    rests = (b"", b"\0\1\2 nothing", GET, GET + b"Content-Length: 10\r\n\r\nabc",
+             b"POST /generate_cache HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc")
+    for i in range(run.parameter("LEAVES", 600, 70000)):
+        with d.connect(d.grpc if i % 6 == 5 else None) as s:
+            if i % 6 == 5:
+                s.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[:i % 25])
+            else:
+                s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                check(s.recv(1000), "an answer")
+                s.sendall(rests[i % 6])
+    descriptors_return(d, fds)
+
+
 def test_pipelines(run):
     """10,000 requests on one connection, of which nobody waits for an answer; all are answered in order."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy"))

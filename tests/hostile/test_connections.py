@@ -10,6 +10,7 @@ import signal
 import socket
 import ssl
 import struct
+import threading
 import time
 
 from harness import (
@@ -124,6 +125,76 @@ def ended(sock):
         return True
     except TimeoutError:
         return False
+
+
+HALF = b"GET /api/v1/tools HTTP/1.1\r\nHo"
+
+
+def test_half_requests(run):
+    """Half requests take all places of HTTP: further connections get their 503, and probes their answer, and are closed."""
+    places = 1024 if not run.short else 100
+    d = run.start(f"--http-connections={places}", logdir=run.logdir("jax_matmul_nopy"))
+    bound = PATIENCE if run.short else 5
+    fds = d.fds()
+    with descriptors(3000):
+        half = [d.connect() for _ in range(places + 276)]
+        for s in half:
+            s.sendall(HALF)
+        for path, status in (("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/api/v1/tools", 503)):
+            got = d.get(path, timeout=bound)
+            equal((got.status, got.headers["connection"]), (status, "close"), path)
+        for s in half[places:]:  # earlier ones go for later ones, the last after 2 s
+            check(s.recv(1000).startswith(b"HTTP/1.1 503 "), "a half request beyond the limit gets an answer")
+            equal(ended(s), True, "and is closed")
+        quiet_close(*half)
+        wait_for(lambda: d.get("/api/v1/tools").status == 200, bound, "there is room again")
+    wait_for(lambda: d.fds() <= fds + 4, bound, "the daemon closes what was closed")
+
+
+def test_half_requests_without_end(run):
+    """Clients that send half requests and connect again whenever they are closed: probes are answered meanwhile."""
+    d = run.start("--http-connections=40", logdir=run.logdir("jax_matmul_nopy"))
+    idle = [d.connect() for _ in range(40)]
+    stop = threading.Event()
+
+    def attack():
+        mine = []
+        while not stop.is_set():
+            with contextlib.suppress(OSError):
+                mine.append(d.connect())
+                mine[-1].sendall(HALF)
+            if len(mine) > 100:
+                mine.pop(0).close()
+        quiet_close(*mine)
+
+    attackers = [threading.Thread(target=attack, daemon=True) for _ in range(3)]
+    for t in attackers:
+        t.start()
+    # One that is slow to send its request may lose its place, and tries again.
+    for _ in range(20 if run.short else 1000):
+        wait_for(lambda: d.get("/healthz").status == 200, 5, "a probe during the attack")
+    stop.set()
+    for t in attackers:
+        t.join()
+    quiet_close(*idle)
+    wait_for(lambda: d.get("/api/v1/tools").status == 200, 5, "there is room again")
+
+
+def test_half_handshakes(run):
+    """The same over TLS, where nothing can be said before the handshake: the connection is closed."""
+    cert, key = make_certificate(run)
+    d = run.start(
+        f"--tls-cert={cert}", f"--tls-key={key}", f"--tls-client-ca={cert}", "--http-connections=20",
+        logdir=run.logdir("jax_matmul_nopy"),
+    )
+    idle = [d.connect() for _ in range(20 + 200)]
+    context = context_of(cert, (cert, key))
+    equal(https(d, context, "/healthz"), 200, "a probe")
+    equal(https(d, context), 503, "another request")
+    for s in idle[20:]:
+        equal(ended(s), True, "a connection beyond the limit is closed")
+    quiet_close(*idle)
+    wait_for(lambda: https(d, context) == 200, 5, "there is room again")
 
 
 def own_address():
