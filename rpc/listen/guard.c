@@ -315,6 +315,8 @@ static enum xpl_rpc_guard_verdict begin_frame(struct xpl_rpc_guard *g, uint64_t 
         case XPL_RPC_FRAME_SETTINGS:
             if (g->flags & XPL_RPC_FRAME_ACK) break;
             return spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_SETTINGS;
+        case XPL_RPC_FRAME_GOAWAY: // gRPC makes and logs an error of each
+            return spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
         case XPL_RPC_FRAME_WINDOW:
             return spend(&g->windows, &WINDOWS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
         default: break;

@@ -15,7 +15,7 @@ import time
 
 from harness import (
     ACK, CONTINUATION, DATA_FRAME, END_HEADERS, END_STREAM, GOAWAY, HEADERS, MIB, PATIENCE, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, Skip,
-    check, descriptors, equal, hpack, hpack_int, make_certificate, quiet_close, read_all, wait_for,
+    check, descriptors, equal, hpack, hpack_int, in_threads, make_certificate, quiet_close, read_all, wait_for,
 )
 
 
@@ -309,6 +309,34 @@ def test_floods(run):
     wait_for(lambda: d.rss_anon() < 64 * MIB, 30, "the memory is given back")
     # gRPC ends some of them before the guard does.
     wait_for(lambda: closed_of(d, "resets of streams") == 2 and closed_of(d, "") >= 8, 10, "the log does not say what happened")
+
+
+def test_pings_on_full_connections(run):
+    """Connections with 250 streams each, whose client sends pings and reads nothing: the guard closes them, and gRPC
+    keeps no error of each ping."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    n = 8 if run.short else 16
+    attackers = open_streams(d, n, 250, WATCH, b"")
+    before, d.peak = d.rss_anon(), 0
+    pings, bound = many(PING, 0, 0, b"12345678"), PATIENCE if run.short else 5
+    end = time.monotonic() + PATIENCE
+
+    def attack(i):
+        with contextlib.suppress(OSError):
+            while time.monotonic() < end:
+                attackers[i].sock.sendall(pings(attackers[i]))
+
+    flood_of_all = threading.Thread(target=in_threads, args=(n, attack), daemon=True)
+    flood_of_all.start()
+    while flood_of_all.is_alive():
+        d.answers(bound)
+        flood_of_all.join(0.05)
+    closed = f'\nxplaned_connections_closed_total{{protocol="grpc",cause="useless_frames"}} {n}\n'
+    wait_for(lambda: closed in d.get("/metrics").body.decode(), 10, "the guard closes all of them")
+    check(d.peak - before < 40 * MIB, f"{(d.peak - before) // MIB} MiB")
+    for h in attackers:
+        h.close()
+    d.answers()
 
 
 def closed_of(d, cause):

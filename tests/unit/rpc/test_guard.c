@@ -9,7 +9,17 @@
 #include "tests/check.h"
 
 enum { MAX = 1000 };
-enum { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING = 6, WINDOW_UPDATE = 8, CONTINUATION };
+enum {
+    DATA,
+    HEADERS,
+    PRIORITY,
+    RST_STREAM,
+    SETTINGS,
+    PING = 6,
+    GOAWAY,
+    WINDOW_UPDATE,
+    CONTINUATION
+};
 enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4, PADDED = 8 };
 
 static const uint64_t SECOND = 1000000000;
@@ -436,6 +446,7 @@ static void test_floods(void) {
     check_flood(SETTINGS, 0, false, 60, 70, XPL_RPC_GUARD_SETTINGS);
     check_flood(SETTINGS, ACK, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
     check_flood(PING, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
+    check_flood(GOAWAY, 0, false, 60, 70, XPL_RPC_GUARD_CONTROL);
     check_flood(PRIORITY, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
     check_flood(99, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
     check_flood(WINDOW_UPDATE, 0, false, 199000, 201000, XPL_RPC_GUARD_CONTROL);
