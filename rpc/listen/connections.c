@@ -3,10 +3,12 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "rpc/listen/guarded.h"
 
 // Sweeps that a refusal may cause: a flood of connections must not make each one cost a system call
 // for every other.
@@ -68,17 +70,36 @@ static atomic_ullong *find_obstacle(struct xpl_rpc_connections *c, const struct 
     return NULL;
 }
 
+static void forget(struct xpl_rpc_connections *c, size_t i) {
+    memmove(c->all + i, c->all + i + 1, (--c->n - i) * sizeof c->all[0]);
+}
+
+// Ends the oldest connection whose client has not begun a call yet, and forgets it: gRPC will close
+// it.  So connections that do nothing never keep out those that do.
+static bool end_unused(struct xpl_rpc_connections *c) {
+    size_t i = 0;
+    while (i < c->n && !xpl_rpc_guarded_end_unused(c->all[i].fd))
+        i++;
+    if (i == c->n) return false;
+    forget(c, i);
+    atomic_fetch_add(&c->refused_total, 1);
+    return true;
+}
+
 bool xpl_rpc_connections_admit(struct xpl_rpc_connections *c, const struct xpl_peer *peer) {
     atomic_ullong *refused = find_obstacle(c, peer);
     if (refused && xpl_clock_ns() - c->swept_ns > (uint64_t)SWEEP_MS * 1000000) {
         xpl_rpc_connections_sweep(c);
         refused = find_obstacle(c, peer);
     }
+    if (refused == &c->refused_total && end_unused(c)) refused = find_obstacle(c, peer);
     if (refused) atomic_fetch_add(refused, 1);
     return !refused;
 }
 
 void xpl_rpc_connections_add(struct xpl_rpc_connections *c, int fd, const struct xpl_peer *peer) {
+    for (size_t i = c->n; i-- > 0;)
+        if (c->all[i].fd == fd) forget(c, i); // it was closed, and its number is used again
     assert(c->n < c->max);
     c->all[c->n++] = (struct connection){.fd = fd, .socket = socket_of(fd), .peer = *peer};
     atomic_fetch_add(&c->accepted, 1);

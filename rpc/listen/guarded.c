@@ -11,6 +11,7 @@
 // Descriptors are small numbers: a table, whose pages are there when they are used.
 enum { MAX_FD = 1 << 18 };
 static struct xpl_rpc_guard *_Atomic by_fd[MAX_FD];
+static atomic_bool unused[MAX_FD]; // its client has not begun a call yet
 
 static size_t max_request; // 0: no guards
 static atomic_ullong counts[XPL_RPC_GUARD_VERDICTS];
@@ -65,12 +66,26 @@ bool xpl_rpc_guarded_add(int fd) {
     struct xpl_rpc_guard *const g = xpl_rpc_guarded_new();
     if (g) g->fd = fd;
     if (g) xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], g));
+    atomic_store(&unused[fd], g != NULL);
     return g != NULL;
 }
 
 void xpl_rpc_guarded_close(int fd) {
     if (fd < 0 || fd >= MAX_FD || !atomic_load_explicit(&by_fd[fd], memory_order_relaxed)) return;
-    xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], NULL));
+    pthread_mutex_lock(&shared.mu); // not while another thread ends it
+    struct xpl_rpc_guard *const g = atomic_exchange(&by_fd[fd], NULL);
+    pthread_mutex_unlock(&shared.mu);
+    xpl_rpc_guarded_free(g);
+}
+
+bool xpl_rpc_guarded_end_unused(int fd) {
+    if (fd < 0 || fd >= MAX_FD || !atomic_load_explicit(&unused[fd], memory_order_relaxed))
+        return false;
+    pthread_mutex_lock(&shared.mu);
+    const bool ends = atomic_load(&by_fd[fd]) && atomic_exchange(&unused[fd], false);
+    if (ends) (void)shutdown(fd, SHUT_RDWR);
+    pthread_mutex_unlock(&shared.mu);
+    return ends;
 }
 
 static struct xpl_rpc_guard *find_guard(int fd) {
@@ -103,6 +118,8 @@ ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n) {
         errno = ECONNRESET;
         return -1;
     }
+    if (g && g->last_stream && atomic_load_explicit(&unused[fd], memory_order_relaxed))
+        atomic_store(&unused[fd], false);
     return n;
 }
 

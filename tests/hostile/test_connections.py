@@ -98,17 +98,29 @@ def flood_over_tls(port, cert):
 
 
 def test_connections_in_all(run):
-    """Beyond the limit connections are closed at once; who was there is served, and room comes back."""
+    """Beyond the limit one without a call ends for a new one; who was there is served, and room comes back."""
     d = run.start("--grpc-connections=40", "--http-connections=40", logdir=run.logdir("jax_matmul_nopy"))
     first = d.http2()
+    equal(first.call(STATS, b"")[0], 0, "the first connection")
     with descriptors(1000):
         idle = connect_many(d.grpc, 300)
         time.sleep(0.5)
         check(d.fds() < 130, f"{d.fds()} descriptors")
         equal(first.call(STATS, b"")[0], 0, "a connection that was there")
+        d.answers()
+        quiet_close(*idle)
+        alone = b'\nxplaned_connections{protocol="grpc"} 1\n'
+        wait_for(lambda: alone in d.get("/metrics").body, 10, "the others are gone")
+        busy = []
+        for _ in range(39):
+            busy.append(d.http2())
+            equal(busy[-1].call(STATS, b"")[0], 0, "a call of each")
         more = socket.create_connection(("127.0.0.1", d.grpc), PATIENCE)
         equal(ended(more), True, "the 41st connection is closed")
-        quiet_close(*idle, more)
+        for h in busy:
+            equal(h.call(STATS, b"")[0], 0, "those with calls stay")
+            h.close()
+        quiet_close(more)
         idle = connect_many(d.http, 300)
         time.sleep(0.5)
         check(d.fds() < 200, f"{d.fds()} descriptors")

@@ -4,8 +4,10 @@
 
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "rpc/listen/guarded.h"
 #include "tests/check.h"
 
 static struct xpl_peer peer(uint8_t n, bool local) {
@@ -84,7 +86,40 @@ static void test_no_limit_of_an_address(void) {
     xpl_rpc_connections_free(NULL);
 }
 
+// The oldest of those that have not begun a call ends for a new one.
+static void test_unused(void) {
+    static const char CALL[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                               "\0\0\0\1\4\0\0\0\1"; // HEADERS of a stream
+    const struct xpl_rpc_connections_options o = {.max = 2};
+    struct xpl_rpc_connections *const c = xpl_rpc_connections_new(&o);
+    const struct xpl_peer here = peer(127, true);
+    int pairs[2][2];
+    char data[sizeof CALL];
+    xpl_rpc_guarded_enable(1 << 20);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(xpl_rpc_connections_admit(c, &here));
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
+        CHECK(xpl_rpc_guarded_add(pairs[i][0]));
+        xpl_rpc_connections_add(c, pairs[i][0], &here);
+    }
+    memcpy(data, CALL, sizeof data);
+    struct iovec v = {.iov_base = data, .iov_len = sizeof CALL - 1};
+    const struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+    CHECK_EQ(xpl_rpc_guarded_received(pairs[0][0], &m, (ssize_t)v.iov_len), (ssize_t)v.iov_len);
+    CHECK(xpl_rpc_connections_admit(c, &here));
+    CHECK_EQ(recv(pairs[1][1], data, 1, MSG_DONTWAIT), 0);  // ended
+    CHECK_EQ(recv(pairs[0][1], data, 1, MSG_DONTWAIT), -1); // open
+    xpl_rpc_connections_add(c, pairs[1][0], &here);         // any, but one that is not unused
+    CHECK(!xpl_rpc_connections_admit(c, &here));
+    for (size_t i = 0; i < 2; i++) {
+        xpl_rpc_guarded_close(pairs[i][0]);
+        close(pairs[i][0]), close(pairs[i][1]);
+    }
+    xpl_rpc_connections_free(c);
+}
+
 int main(void) {
+    test_unused();
     test_limits();
     test_no_limit_of_an_address();
     return 0;
