@@ -56,6 +56,24 @@ def test_descriptors_run_out_by_http(run):
     exhaust(run, "http")
 
 
+def test_descriptors_are_left_for_files(run):
+    """All places of gRPC and HTTP are taken, and those beyond the limit: a client that was there is answered from files."""
+    d = run.start("--no-prefetch", logdir=run.logdir("jax_matmul_nopy"), preexec=few_descriptors(700))
+    with descriptors(2000), d.http2() as h:
+        equal(h.call(STATS, b"")[0], 0, "a client that was there")
+        others = []
+        for port, begin in ((d.http, HALF), (d.grpc, b"PRI * HTTP/2.0")):
+            for _ in range(500):
+                others.append(d.connect(port))
+                with contextlib.suppress(OSError):  # ended for a later one
+                    others[-1].sendall(begin)
+        code, text, answer = h.call("/xplaned.v1.AnalysisService/StreamToolData", b"\x0a\x0fjax_matmul_nopy\x1a\x0doverview_page")
+        check(code == 0 and answer, f"an answer that is new: {code} {text}")
+        equal(d.get("/readyz").status, 200, "a probe")
+        equal(d.ctl("sessions").returncode, 0, "a new client of gRPC")
+        quiet_close(*others)
+
+
 def test_soft_limit_is_raised(run):
     """The soft limit of descriptors is raised to the hard one."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy"), preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 900)))

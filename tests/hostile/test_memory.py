@@ -7,10 +7,12 @@ import random
 import struct
 import threading
 import time
+import zlib
 
 from harness import DATA_FRAME, HEADERS, MIB, PATIENCE, answer_url, check, in_threads, wait_for
 
 HEALTH = "/grpc.health.v1.Health/Check"  # needs no token
+REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
 
 def growth(d, work):
@@ -47,8 +49,25 @@ def test_compressed_request(run):
             got, _ = h.result(stream)
             check(got.get(b"grpc-status") != b"0", f"an error, {got}")
 
-    more = growth(d, attack)
-    check(more < 32 * MIB, f"{more // MIB} MiB for a compressed request")
+    def attack_otherwise():
+        """By other names, as a later message of a stream, and by the encoding of the whole stream."""
+        for path, headers, first in (
+            (HEALTH, [("grpc-encoding", "deflate")], None), (HEALTH, [("grpc-encoding", "GZIP")], None),
+            (HEALTH, [("grpc-encoding", "identity"), ("grpc-encoding", "gzip")], None),
+            (HEALTH, [("content-encoding", "gzip")], None), (HEALTH, [("grpc-internal-encoding-request", "gzip")], None),
+            (REFLECTION, [("grpc-encoding", "gzip")], b"\x3a\1*"), (REFLECTION, [("content-encoding", "gzip")], b"\x3a\1*"),
+        ):
+            with d.http2() as h:
+                stream = h.request(path, headers)
+                if first:
+                    h.message(stream, first, end=False)
+                offer(h, stream, zlib.compress(bytes(100 * MIB)) if headers[0][1] == "deflate" else body)
+                got, _ = h.result(stream)
+                check(got.get(b"grpc-status") != b"0", f"{path} {headers}: an error, {got}")
+
+    for way in (attack, attack_otherwise):
+        more = growth(d, way)
+        check(more < 32 * MIB, f"{more // MIB} MiB for compressed requests, {way.__name__}")
     d.answers()
 
 
