@@ -17,7 +17,7 @@ static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 struct budget {
     double burst, per_second;
 };
-static const struct budget RESETS = {4096, 1000}, ALL_RESETS = {16384, 4000}, CHANGES = {64, 10},
+static const struct budget RESETS = {4096, 1000}, ALL_RESETS = {4096, 2000}, CHANGES = {64, 10},
                            OTHERS = {20000, 10000}, WINDOWS = {200000, 200000};
 
 const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v) {

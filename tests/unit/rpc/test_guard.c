@@ -466,7 +466,7 @@ static void test_shared(void) {
     struct client *const c = connected();
     struct xpl_rpc_guard others[9];
     uint8_t b[64];
-    const size_t all = 16384;
+    const size_t all = 4096;
     size_t n = 0;
     enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
     for (int i = 0; i < 9; i++) {
