@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tool_list.h"
 
+#include "analysis/formats/format.h"
 #include "analysis/tools/tool.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -126,6 +127,22 @@ static void put_products(struct xpl_buf *b) {
     xpl_buf_str(b, XPL_STR("]"));
 }
 
+// Those that have a version: what is made of the others' files is as their bytes say.
+static void put_formats(struct xpl_buf *b) {
+    size_t n;
+    const struct xpl_format *const formats = xpl_formats(&n);
+    bool any = false;
+    xpl_buf_str(b, XPL_STR(",\"formats\":["));
+    for (size_t i = 0; i < n; i++) {
+        if (!formats[i].version) continue;
+        xpl_buf_str(b, any ? XPL_STR(",{") : XPL_STR("{"));
+        put_text(b, "name", formats[i].tail[0] + 1);
+        xpl_buf_printf(b, "\"version\":%u}", formats[i].version);
+        any = true;
+    }
+    xpl_buf_str(b, XPL_STR("]"));
+}
+
 static void put_json(struct xpl_buf *b) {
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
@@ -137,6 +154,7 @@ static void put_json(struct xpl_buf *b) {
     xpl_buf_str(b, XPL_STR("],"));
     put_hidden(b);
     put_products(b);
+    put_formats(b);
     xpl_buf_str(b, XPL_STR("}\n"));
 }
 

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "analysis/formats/kind.h"
 #include "base/exec.h"
@@ -49,6 +50,10 @@ struct xpl_format_limits {
 struct xpl_format {
     const char *name;        // for messages and documents: "gzip-compressed"
     const char *const *tail; // suffixes of file names, NULL-terminated; the host's name is before
+    // Changes whenever `open` or `view` could give another profile of the same bytes than an
+    // earlier build gave: it is part of the key of everything that is made of such files.  At most
+    // 65535. 0: the bytes are the XSpace, compressed or not, and always give the same.
+    uint32_t version;
     // Whether the bytes begin as this format does; NULL for a format that has no mark of its own.
     bool (*sniff)(xpl_bytes_t file);
     // See xpl_format_open.  NULL for a format that is known by name only, to be refused.
@@ -84,6 +89,10 @@ const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host)
 enum { XPL_FORMAT_RANKS_OF_KIND = 64 };
 bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                       const char **ret_refusal);
+// The format's version as keys spell it, "ireeprof=1"; "" where it is 0, and for NULL.  `ret` has
+// XPL_FORMAT_VERSION_TEXT bytes; returns the length.
+enum { XPL_FORMAT_VERSION_TEXT = 32 };
+size_t xpl_format_version_text(const struct xpl_format *f, char *ret);
 // The format that the bytes look like; the first row when they have no mark of another one.
 const struct xpl_format *xpl_format_sniff(xpl_bytes_t file);
 

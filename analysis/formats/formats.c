@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/formats/impl.h"
@@ -12,6 +14,9 @@ static const char *const zstd_tail[] = {XPL_FORMAT_SUFFIX ".zst", XPL_FORMAT_SUF
 static const char *const riegeli_tail[] = {".xplane.riegeli", NULL};
 static const char *const ireeprof_tail[] = {".ireeprof", NULL};
 static const char *const ireeperf_tail[] = {".ireeperf.jsonl", NULL};
+
+// Of the view of bundles (analysis/ireeprof/timeline/), and of reading their rows.
+enum { IREE_VIEW_VERSION = 1 };
 
 static const struct xpl_format formats[] = {
     {.name = "an uncompressed XSpace", .tail = plain_tail, .open = xpl_plain_open},
@@ -30,6 +35,7 @@ static const struct xpl_format formats[] = {
      .refusal = "Riegeli files are not read; write the profile as " XPL_FORMAT_SUFFIX},
     {.name = "a profile bundle of IREE",
      .tail = ireeprof_tail,
+     .version = IREE_VIEW_VERSION,
      .sniff = xpl_iree_sniff,
      .open = xpl_plain_open,
      .view = xpl_ireeprof_view,
@@ -39,6 +45,7 @@ static const struct xpl_format formats[] = {
      .kind = XPL_KIND_IREE},
     {.name = "rows of a profile bundle of IREE (ireeperf-jsonl)",
      .tail = ireeperf_tail,
+     .version = IREE_VIEW_VERSION,
      .sniff = xpl_ireeperf_sniff,
      .open = xpl_jsonl_open,
      .view = xpl_ireeprof_view,
@@ -87,6 +94,14 @@ bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
     *ret_rank = (unsigned)(f - formats) + (unsigned)f->kind * XPL_FORMAT_RANKS_OF_KIND;
     *ret_refusal = f->open ? NULL : f->refusal;
     return true;
+}
+
+size_t xpl_format_version_text(const struct xpl_format *f, char *ret) {
+    ret[0] = 0;
+    if (!f || !f->version) return 0;
+    const int n = snprintf(ret, XPL_FORMAT_VERSION_TEXT, "%s=%u", f->tail[0] + 1, f->version);
+    assert(n < XPL_FORMAT_VERSION_TEXT);
+    return (size_t)n;
 }
 
 const struct xpl_format *xpl_format_sniff(xpl_bytes_t file) {

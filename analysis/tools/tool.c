@@ -119,16 +119,22 @@ xpl_status_t xpl_tool_unknown(xpl_str_t name, struct xpl_error *err) {
                      XPL_STR_FMT(shown), names);
 }
 
-// The tool's version in the last three decimal digits, its products' in front: 1002 is version 2 of
-// a tool of version 1 of its product.
-enum { VERSION_STEP = 1000 };
+// The tool's version in the last three decimal digits, the sum of its products' in front.  The sum
+// begins with 1 since keys spell versions out: answers of before are older than all others.
+enum { VERSION_STEP = 1000, FIRST_SUM = 1 };
 
 uint32_t xpl_tool_answer_version(const struct xpl_tool *tool) {
-    uint32_t version = 0;
+    uint32_t version = FIRST_SUM;
     for (size_t i = 0; tool->needs[i]; i++) {
         assert(tool->needs[i]->version < VERSION_STEP);
         version += tool->needs[i]->version;
     }
     assert(tool->version < VERSION_STEP);
     return version * VERSION_STEP + tool->version;
+}
+
+void xpl_tool_put_versions(const struct xpl_tool *tool, struct xpl_buf *out) {
+    xpl_buf_printf(out, "%s=%u", tool->name, tool->version);
+    for (size_t i = 0; tool->needs[i]; i++)
+        xpl_buf_printf(out, " %s=%u", tool->needs[i]->name, tool->needs[i]->version);
 }

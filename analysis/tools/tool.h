@@ -180,8 +180,12 @@ extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t);
 // The need whose product that of needs[k] uses, which is best got before; XPL_TOOL_MAX_NEEDS: none.
 size_t xpl_tool_need_used(const struct xpl_tool *tool, size_t k);
-// Version of a tool's stored answers: it changes with the tool's and with those of its products.
+// Orders the versions of a tool's stored answers, so that older ones can be removed: it rises with
+// the tool's version and with those of its products.  Equal numbers may stand for other versions.
 uint32_t xpl_tool_answer_version(const struct xpl_tool *tool);
+// Appends the versions themselves, as keys of answers spell them: "findings=10 time_breakdown=13
+// op_stats=15".
+void xpl_tool_put_versions(const struct xpl_tool *tool, struct xpl_buf *out);
 // INVALID_ARGUMENT: there is no tool `name`; proposes the one whose name is near, or
 // begins to list them.
 xpl_status_t xpl_tool_unknown(xpl_str_t name, struct xpl_error *err);

@@ -508,8 +508,9 @@ void xpl_engine_host_status(struct xpl_engine *e, const struct xpl_host *h,
         ret->state = XPL_HOST_CONVERTING;
         return;
     }
+    const struct xpl_format *const format = xpl_format_of_name(h->path, NULL);
     for (size_t i = 0; i < sizeof usual_variants / sizeof *usual_variants; i++)
-        if (xpl_product_is_stored(e->products, p, usual_variants[i], &h->fingerprint))
+        if (xpl_product_is_stored(e->products, p, usual_variants[i], format, &h->fingerprint))
             ret->state = XPL_HOST_STORED;
 }
 
@@ -519,7 +520,8 @@ static bool knows_breakdown(struct xpl_engine *e, const struct xpl_host *h) {
     for (size_t i = 0; !known && i < sizeof usual_variants / sizeof *usual_variants; i++) {
         struct xpl_product_handle *const found =
             xpl_product_lookup(e->products, p, usual_variants[i], &h->fingerprint);
-        known = found || xpl_product_is_stored(e->products, p, usual_variants[i], &h->fingerprint);
+        known = found || xpl_product_is_stored(e->products, p, usual_variants[i],
+                                               xpl_format_of_name(h->path, NULL), &h->fingerprint);
         if (found) xpl_object_unref(&found->object);
     }
     return known;

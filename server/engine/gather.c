@@ -232,8 +232,8 @@ static xpl_status_t get_in_turn(void *arg, size_t i, size_t need, const void **r
 static bool can_be_read_again(const struct xpl_gathering *g, const struct xpl_gathered_product *p) {
     const struct xpl_product_handle *const h = p->handle;
     return !g->bypass_cache &&
-           (h->from_store ||
-            xpl_product_is_stored(g->parts->products, h->product, h->variant, &h->fingerprint));
+           (h->from_store || xpl_product_is_stored(g->parts->products, h->product, h->variant,
+                                                   h->format, &h->fingerprint));
 }
 
 static void release_in_turn(void *arg, size_t i, size_t need) {

@@ -80,6 +80,7 @@ xpl_status_t xpl_product_handle_unpack(const struct xpl_product_handle *packed, 
         return st;
     }
     h->fingerprint = packed->fingerprint;
+    h->format = packed->format;
     h->from_store = packed->from_store;
     h->stable = packed->stable;
     *ret = h;

@@ -32,12 +32,14 @@ struct xpl_index_files {
     pthread_t thread;
 };
 
-static struct xpl_store_file_key file_key(const struct xpl_profile_id *profile,
-                                          const struct xpl_product *product, unsigned variant) {
-    return (struct xpl_store_file_key){.profile = *profile,
-                                       .kind = product->name,
-                                       .version = product->version,
-                                       .variant = variant};
+static struct xpl_store_file_key file_key(const struct xpl_index_file_key *k) {
+    return (struct xpl_store_file_key){
+        .profile = *k->profile,
+        .kind = k->product->name,
+        .version = k->product->version,
+        .variant = (uint16_t)k->variant,
+        .import = k->format ? (uint16_t)k->format->version : 0,
+    };
 }
 
 // ---- writing ----
@@ -59,7 +61,8 @@ static bool write_file(struct xpl_index_files *f, const struct xpl_index_file_sa
         if (st == XPL_ABORTED || st == XPL_CANCELLED) return false;
     }
     if (st == XPL_OK) {
-        const struct xpl_store_file_key key = file_key(&id, h->product, h->variant);
+        const struct xpl_store_file_key key =
+            file_key(&(struct xpl_index_file_key){&id, h->product, h->variant, h->format});
         st = xpl_store_files_put(f->files, &key, h->product->encoded(h->value), &err);
     }
     if (st != XPL_OK)
@@ -129,16 +132,14 @@ void xpl_index_files_drain(struct xpl_index_files *f) {
 
 // ---- reading ----
 
-xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                                  const struct xpl_product *product, unsigned variant,
+xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_index_file_key *k,
                                   struct xpl_source **ret) {
-    const struct xpl_store_file_key key = file_key(profile, product, variant);
+    const struct xpl_store_file_key key = file_key(k);
     return f->files ? xpl_store_files_open(f->files, &key, ret, NULL) : XPL_NOT_FOUND;
 }
 
-void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                            const struct xpl_product *product, unsigned variant) {
-    const struct xpl_store_file_key key = file_key(profile, product, variant);
+void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_index_file_key *k) {
+    const struct xpl_store_file_key key = file_key(k);
     if (f->files) xpl_store_files_remove(f->files, &key);
 }
 

@@ -22,12 +22,16 @@ bool xpl_index_files_enabled(const struct xpl_index_files *f);
 // most; what is not by then is not kept.
 void xpl_index_files_drain(struct xpl_index_files *f);
 
+struct xpl_index_file_key {
+    const struct xpl_profile_id *profile;
+    const struct xpl_product *product;
+    unsigned variant;
+    const struct xpl_format *format; // of the profile's file
+};
 // Maps the file of a profile, and notes its use.  NOT_FOUND when there is none.
-xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                                  const struct xpl_product *product, unsigned variant,
+xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_index_file_key *k,
                                   struct xpl_source **ret) XPL_NODISCARD;
-void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                            const struct xpl_product *product, unsigned variant);
+void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_index_file_key *k);
 
 struct xpl_index_file_save {
     // Referenced until `done` has returned.  Its `profile` is hashed if its id is not known yet.

@@ -45,6 +45,7 @@ struct xpl_product_handle {
     struct xpl_object object;
     const struct xpl_product *product;
     unsigned variant;
+    const struct xpl_format *format; // of the file it was made from
     // OK; DATA_LOSS when the profile is broken, or why its file cannot be opened.
     xpl_status_t status;
     struct xpl_error err;
@@ -129,11 +130,13 @@ struct xpl_product_handle *xpl_product_lookup(struct xpl_product_manager *m,
 bool xpl_product_is_running(struct xpl_product_manager *m, const struct xpl_product *product,
                             const struct xpl_fingerprint *fingerprint);
 bool xpl_product_is_stored(struct xpl_product_manager *m, const struct xpl_product *product,
-                           unsigned variant, const struct xpl_fingerprint *fingerprint);
+                           unsigned variant, const struct xpl_format *format,
+                           const struct xpl_fingerprint *fingerprint);
 // Which of many are stored; a store that daemons share is asked twice, and not for each.
 struct xpl_product_ref {
     const struct xpl_product *product;
     unsigned variant;
+    const struct xpl_format *format; // of the file
     const struct xpl_fingerprint *file;
     bool stored; // the answer
 };

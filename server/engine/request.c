@@ -163,6 +163,23 @@ static xpl_status_t make_key(struct xpl_request *q, struct xpl_error *err) {
     return XPL_OK;
 }
 
+// Versions of the tool, its products and, once each, the formats of the hosts' files.
+static void put_versions(const struct xpl_request *q, struct xpl_buf *b) {
+    char text[XPL_FORMAT_VERSION_TEXT];
+    size_t n_formats;
+    const struct xpl_format *const formats = xpl_formats(&n_formats);
+    uint64_t seen = 0;
+    for (size_t i = 0; i < q->n_hosts; i++) {
+        const struct xpl_format *const f = xpl_format_of_name(q->hosts[i]->path, NULL);
+        if (f) seen |= UINT64_C(1) << (f - formats);
+    }
+    xpl_buf_putc(b, ' ');
+    xpl_tool_put_versions(q->tool, b);
+    for (size_t i = 0; i < n_formats; i++)
+        if (seen >> i & 1 && xpl_format_version_text(&formats[i], text))
+            xpl_buf_printf(b, " %s", text);
+}
+
 xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_device,
                                  struct xpl_arena *arena) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
@@ -173,6 +190,7 @@ xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_d
     const struct xpl_common_options *const o = q->options;
     if (!q->all_hosts && q->tool->asks_device && o->cpu_as_device)
         xpl_buf_printf(&b, " session_has_device=%d", session_has_device);
+    put_versions(q, &b);
     if (b.failed || !xpl_arena_str(arena, (xpl_str_t){(char *)b.p, b.n}, &text))
         return (xpl_str_t){0};
     return text;

@@ -57,7 +57,8 @@ bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_too
 // NULL is fine.
 void xpl_request_free(struct xpl_request *q);
 
-// What of a request, beside tool and files, tells stored answers apart; in `arena`.
+// What of a request, beside tool and files, tells stored answers apart, versions included; in
+// `arena`.
 // `session_has_device` counts only with cpu_as_device, and where not all hosts were chosen: else
 // the files tell it. Empty without memory.
 xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_device,

@@ -66,7 +66,11 @@ static void list_refs(struct waiting *w) {
             const unsigned variant = w->f->variants[k];
             if (p->residency != XPL_RESIDENCY_STORE || is_in_memory(w->f, p, variant, h)) continue;
             w->hosts[w->n_refs] = i;
-            w->refs[w->n_refs++] = (struct xpl_product_ref){p, variant, &h->fingerprint, false};
+            w->refs[w->n_refs++] =
+                (struct xpl_product_ref){.product = p,
+                                         .variant = variant,
+                                         .format = xpl_format_of_name(h->path, NULL),
+                                         .file = &h->fingerprint};
         }
     }
 }

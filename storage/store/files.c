@@ -35,8 +35,10 @@ static bool path_of(const struct xpl_store_files *f, const struct xpl_store_file
     assert(key->kind[0] && !strpbrk(key->kind, "/."));
     for (size_t i = 0; i < sizeof key->profile.bytes; i++)
         (void)snprintf(id + 2 * i, 3, "%02x", key->profile.bytes[i]);
-    const int n = snprintf(ret, size, "%s/%s.%u.%u.%s%s", f->dir, id, key->variant, key->version,
-                           key->kind, suffix);
+    char import[sizeof "-65535"] = "";
+    if (key->import) (void)snprintf(import, sizeof import, "-%u", key->import);
+    const int n = snprintf(ret, size, "%s/%s.%u.%u%s.%s%s", f->dir, id, key->variant, key->version,
+                           import, key->kind, suffix);
     return n > 0 && (size_t)n < size;
 }
 
@@ -115,7 +117,8 @@ struct head {
     char magic[8];
     struct xpl_profile_id profile;
     char kind[16];
-    uint32_t version, variant;
+    uint32_t version;
+    uint16_t variant, import;
     uint64_t len; // of the bytes that follow
     uint64_t sum; // of all above
 };
@@ -126,6 +129,7 @@ static struct head head_of(const struct xpl_store_file_key *key, size_t len) {
                      .profile = key->profile,
                      .version = key->version,
                      .variant = key->variant,
+                     .import = key->import,
                      .len = len};
     assert(strlen(key->kind) < sizeof h.kind);
     (void)snprintf(h.kind, sizeof h.kind, "%s", key->kind);

@@ -24,7 +24,8 @@ struct xpl_store_file_key {
     struct xpl_profile_id profile;
     const char *kind; // product; letters, digits and '_'
     uint32_t version; // of the product
-    uint32_t variant; // of the product
+    uint16_t variant; // of the product
+    uint16_t import;  // version of what read the profile's file; 0: the file is the profile
 };
 
 // Makes `dir` when it is missing, and evicts.  `limit_bytes` 0: no limit.  UNAVAILABLE when it

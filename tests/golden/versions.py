@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that no golden answer changed without the version of its tool or of a product that it needs.
+"""Checks that no golden answer changed without the version of its tool or of a product that it needs, and
+no import without the version of its format.
 
 usage: versions.py [ROOT] [--program XPLANECTL] [--update]
 
 versions.txt has a line "version product/NAME N" for every product, "version tool/NAME N PRODUCT…"
-for every tool and what it needs, and "golden HASH CASE FILE" for every answer below cases/ and
-tests/data/iree/golden/.  Stored answers and products of another version are never used: an answer
-that changes while the versions stay would be served from old stores as it was.
+for every tool and what it needs, "version format/NAME N" for every format whose files are imported,
+"golden HASH CASE FILE" for every answer below cases/ and tests/data/iree/golden/, and
+"import HASH FORMAT FILE HASH" for the XSpace that the program makes of every such file below
+tests/data/iree/, with the file's own hash.  Stored answers and products of another version are never used: an answer that
+changes while the versions stay would be served from old stores as it was.
 
 The tree is compared with versions.txt of HEAD, of its parent and of where it left main; where git
 knows none of these, with the file.  --program also compares the versions with the tables of that
-build.  --update, which takes build/gcc/cli/xplanectl when no program is named, writes the file
+build, and the imports with what it makes.  --update, which takes build/gcc/cli/xplanectl when no program is named, writes the file
 again; it refuses what the check refuses.
 """
 import argparse
@@ -22,6 +25,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEAD = "# Written by tests/golden/versions.py --update, which also checks it.\n"
@@ -31,10 +35,10 @@ MAIN = ("origin/main", "main")
 
 class Record:
     """What versions.txt says: versions and needs by "tool/NAME" or "product/NAME"; goldens, the hash
-    of each answer by (case, file)."""
+    of each answer by (case, file); imports, the hash of each XSpace by (format, file, its hash)."""
 
     def __init__(self, text=""):
-        self.versions, self.needs, self.goldens = {}, {}, {}
+        self.versions, self.needs, self.goldens, self.imports = {}, {}, {}, {}
         for line in text.splitlines():
             words = line.split()
             if words[:1] == ["version"]:
@@ -42,10 +46,13 @@ class Record:
                 self.needs[words[1]] = words[3:]
             elif words[:1] == ["golden"]:
                 self.goldens[words[2], words[3]] = words[1]
+            elif words[:1] == ["import"]:
+                self.imports[tuple(words[2:])] = words[1]
 
     def text(self):
         lines = [" ".join(["version", name, n, *self.needs[name]]) for name, n in sorted(self.versions.items())]
         lines += [f"golden {digest} {case} {name}" for (case, name), digest in sorted(self.goldens.items())]
+        lines += [f"import {digest} {' '.join(of)}" for of, digest in sorted(self.imports.items())]
         return HEAD + "".join(line + "\n" for line in lines)
 
 
@@ -59,7 +66,41 @@ def tables(program):
     for p in listed["products"]:
         record.versions["product/" + p["name"]] = str(p["version"])
         record.needs["product/" + p["name"]] = []
+    for f in listed["formats"]:
+        record.versions["format/" + f["name"]] = str(f["version"])
+        record.needs["format/" + f["name"]] = []
     return record
+
+
+def short_hash(data):
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def import_hash(program, path):
+    """The hash of the XSpace that the program makes of the file; of a damaged one it is partial."""
+    done = subprocess.run([program, "analyze", "iree_export", path, "--option", "format=xspace", "-o", "-"],
+                          check=False, capture_output=True, timeout=60)
+    if not done.stdout:
+        sys.exit(f"versions: {path} is not imported: {done.stderr.decode(errors='replace').strip()}")
+    return short_hash(done.stdout)
+
+
+def current_imports(root, program):
+    """{(format, file, its hash): hash} of bundles, and of the rows that IREE's tools export of them."""
+    data, imports = os.path.join(root, "tests", "data", "iree"), {}
+    for path in glob.glob(os.path.join(data, "**", "*.ireeprof"), recursive=True):
+        with open(path, "rb") as f:
+            of = "ireeprof", os.path.relpath(path, data), short_hash(f.read())
+        imports[of] = import_hash(program, path)
+    for path in glob.glob(os.path.join(data, "golden", "*", "ireeperf.jsonl.gz")):
+        with tempfile.NamedTemporaryFile(suffix=".ireeperf.jsonl") as rows:
+            with gzip.open(path) as f:
+                text = f.read()
+            rows.write(text)
+            rows.flush()
+            of = "ireeperf.jsonl", os.path.relpath(path, data), short_hash(text)
+            imports[of] = import_hash(program, rows.name)
+    return imports
 
 
 def current_goldens(root):
@@ -68,7 +109,7 @@ def current_goldens(root):
     for prefix, folder in (("", "tests/golden/cases/*/*.gz"), ("iree/", "tests/data/iree/golden/*/*.gz")):
         for path in glob.glob(os.path.join(root, folder)):
             with gzip.open(path) as f:
-                digest = hashlib.sha256(f.read()).hexdigest()[:16]
+                digest = short_hash(f.read())
             goldens[prefix + os.path.basename(os.path.dirname(path)), os.path.basename(path)] = digest
     return goldens
 
@@ -118,6 +159,9 @@ def unannounced(old, new):
         excuses = {tool} | {f"product/{product}" for product in new.needs.get(tool, ())}
         if new.goldens.get((case, name), digest) != digest and not rose & excuses:
             bad.append(f"{case}/{name} changed: raise the version of {' or '.join(sorted(excuses))}")
+    for of, digest in sorted(old.imports.items()):
+        if new.imports.get(of, digest) != digest and f"format/{of[0]}" not in rose:
+            bad.append(f"what is made of {of[1]} changed: raise the version of format/{of[0]}")
     return bad
 
 
@@ -139,6 +183,8 @@ def check(root, program, update):
     recorded = read(root)
     new = tables(program) if program else read(root)
     new.goldens = current_goldens(root)
+    if program:
+        new.imports = current_imports(root, program)
     if not new.versions or not new.goldens:
         return ["no versions, or no golden answers, are found"]
     bad = unknown_tools(new)

@@ -21,6 +21,7 @@ struct xpl_product_build {
     struct xpl_product_build *next;
     const struct xpl_product *product;
     struct xpl_fingerprint fingerprint;
+    const struct xpl_format *format; // of the file
     unsigned variant;
     unsigned refs;        // the maker's, one for each who waits, the saver's; under the mutex
     bool prefetch;        // made ahead of requests
@@ -75,9 +76,10 @@ struct xpl_product_handle *xpl_product_read_kept(struct xpl_product_manager *m,
                                                  struct xpl_stage_times *times);
 // Whether people query rows of it; asked while the value is unpacked.
 bool xpl_product_has_rows(const struct xpl_product_handle *h);
-// What a product is stored under; `buf`, of XPL_PRODUCT_VARIANT_TEXT bytes, is part of it.
-enum { XPL_PRODUCT_VARIANT_TEXT = 128 };
+// What a product is stored under; `buf`, of XPL_PRODUCT_OPTIONS_TEXT bytes, is part of it.
+enum { XPL_PRODUCT_OPTIONS_TEXT = 128 };
 struct xpl_store_key xpl_product_store_key(const struct xpl_product *p, unsigned variant,
+                                           const struct xpl_format *format,
                                            const struct xpl_profile_id *id, char *buf);
 // Hands the rows that people query of a stored product to the store's writer, if they are missing.
 void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,

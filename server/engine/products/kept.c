@@ -84,24 +84,29 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
     return found;
 }
 
-// The variant's names, "a b"; "" for 0.
-static xpl_str_t variant_text(const struct xpl_product *p, unsigned variant, char *buf,
-                              size_t size) {
+// The variant's names and the format's version, "a b ireeprof=1"; "" without either.
+static xpl_str_t options_text(const struct xpl_product *p, unsigned variant,
+                              const struct xpl_format *format, char *buf) {
+    char version[XPL_FORMAT_VERSION_TEXT];
+    const size_t size = XPL_PRODUCT_OPTIONS_TEXT;
     size_t n = 0;
     buf[0] = 0;
     for (unsigned i = 0; p->variants && p->variants[i]; i++)
         if (variant & 1u << i)
             n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "", p->variants[i]);
+    if (xpl_format_version_text(format, version))
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "", version);
     assert(n < size);
     return (xpl_str_t){buf, n};
 }
 
 struct xpl_store_key xpl_product_store_key(const struct xpl_product *p, unsigned variant,
+                                           const struct xpl_format *format,
                                            const struct xpl_profile_id *id, char *buf) {
     return (struct xpl_store_key){
         .kind = XPL_STORE_PRODUCT,
         .name = xpl_str_from(p->name),
-        .options = variant_text(p, variant, buf, XPL_PRODUCT_VARIANT_TEXT),
+        .options = options_text(p, variant, format, buf),
         .version = p->version,
         .profiles = id,
         .n_profiles = 1,
@@ -109,11 +114,12 @@ struct xpl_store_key xpl_product_store_key(const struct xpl_product *p, unsigned
 }
 
 bool xpl_product_is_stored(struct xpl_product_manager *m, const struct xpl_product *product,
-                           unsigned variant, const struct xpl_fingerprint *fingerprint) {
-    char buf[XPL_PRODUCT_VARIANT_TEXT];
+                           unsigned variant, const struct xpl_format *format,
+                           const struct xpl_fingerprint *fingerprint) {
+    char buf[XPL_PRODUCT_OPTIONS_TEXT];
     struct xpl_profile_id id;
     if (!xpl_identity_lookup(m->parts.identity, fingerprint, &id)) return false;
-    const struct xpl_store_key k = xpl_product_store_key(product, variant, &id, buf);
+    const struct xpl_store_key k = xpl_product_store_key(product, variant, format, &id, buf);
     return xpl_store_has(m->parts.store, &k);
 }
 
@@ -155,11 +161,11 @@ xpl_status_t xpl_product_find_stored(struct xpl_product_manager *m, struct xpl_p
     size_t n_keys = 0;
     if (!keys || !found) XPL_RETURN_OOM(err, "products");
     for (size_t i = 0; i < n; i++) {
-        char *const buf = p.known[i] ? xpl_arena_alloc(arena, XPL_PRODUCT_VARIANT_TEXT) : NULL;
+        char *const buf = p.known[i] ? xpl_arena_alloc(arena, XPL_PRODUCT_OPTIONS_TEXT) : NULL;
         if (p.known[i] && !buf) XPL_RETURN_OOM(err, "products");
         if (buf)
-            keys[n_keys++] =
-                xpl_product_store_key(refs[i].product, refs[i].variant, &p.ids[i], buf);
+            keys[n_keys++] = xpl_product_store_key(refs[i].product, refs[i].variant, refs[i].format,
+                                                   &p.ids[i], buf);
     }
     xpl_store_has_many(m->parts.store, keys, n_keys, found);
     for (size_t i = 0, k = 0; i < n; i++)
@@ -170,8 +176,9 @@ xpl_status_t xpl_product_find_stored(struct xpl_product_manager *m, struct xpl_p
 static struct xpl_product_handle *read_store(struct xpl_product_manager *m,
                                              const struct xpl_product_build *b,
                                              const struct xpl_profile_id *id, bool packed) {
-    char buf[XPL_PRODUCT_VARIANT_TEXT];
-    const struct xpl_store_key k = xpl_product_store_key(b->product, b->variant, id, buf);
+    char buf[XPL_PRODUCT_OPTIONS_TEXT];
+    const struct xpl_store_key k =
+        xpl_product_store_key(b->product, b->variant, b->format, id, buf);
     const size_t limit = atomic_load(&m->limit);
     struct xpl_store_value v;
     if (xpl_store_get(m->parts.store, &k, limit, &v, NULL) != XPL_OK) return NULL;
@@ -194,13 +201,13 @@ static struct xpl_product_handle *read_file(struct xpl_product_manager *m,
                                             const struct xpl_profile_id *id) {
     struct xpl_source *file = NULL;
     xpl_status_t st;
-    if (xpl_index_files_open(m->parts.files, id, b->product, b->variant, &file) != XPL_OK)
-        return NULL;
+    const struct xpl_index_file_key key = {id, b->product, b->variant, b->format};
+    if (xpl_index_files_open(m->parts.files, &key, &file) != XPL_OK) return NULL;
     struct xpl_product_handle *const h =
         xpl_product_handle_from_file(b->product, b->variant, file, atomic_load(&m->limit), &st);
     if (h) return h;
     xpl_source_free(file);
-    if (st == XPL_DATA_LOSS) xpl_index_files_remove(m->parts.files, id, b->product, b->variant);
+    if (st == XPL_DATA_LOSS) xpl_index_files_remove(m->parts.files, &key);
     return NULL;
 }
 
@@ -223,6 +230,7 @@ struct xpl_product_handle *xpl_product_read_kept(struct xpl_product_manager *m,
         h = read_file(m, b, &id);
     if (!h) return NULL;
     h->fingerprint = b->fingerprint;
+    h->format = b->format;
     h->from_store = true;
     h->stable = true;
     return h;
@@ -254,15 +262,15 @@ static xpl_status_t breakdown_rows(const void *value, xpl_bytes_t encoded, struc
 
 static struct xpl_store_writer_key writer_key(const struct xpl_product_request *r,
                                               const struct xpl_product_handle *h, char *buf) {
-    return (struct xpl_store_writer_key){
-        .kind = XPL_STORE_PRODUCT,
-        .name = xpl_str_from(h->product->name),
-        .options = variant_text(h->product, h->variant, buf, XPL_PRODUCT_VARIANT_TEXT),
-        .version = h->product->version,
-        .snapshot = r->snapshot,
-        .hosts = &r->host,
-        .files = &h->fingerprint,
-        .n_hosts = 1};
+    return (struct xpl_store_writer_key){.kind = XPL_STORE_PRODUCT,
+                                         .name = xpl_str_from(h->product->name),
+                                         .options =
+                                             options_text(h->product, h->variant, h->format, buf),
+                                         .version = h->product->version,
+                                         .snapshot = r->snapshot,
+                                         .hosts = &r->host,
+                                         .files = &h->fingerprint,
+                                         .n_hosts = 1};
 }
 
 static struct xpl_store_writer_product writer_product(struct xpl_product_handle *h) {
@@ -277,7 +285,7 @@ static struct xpl_store_writer_product writer_product(struct xpl_product_handle 
 
 void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
                             struct xpl_product_handle *h) {
-    char buf[XPL_PRODUCT_VARIANT_TEXT];
+    char buf[XPL_PRODUCT_OPTIONS_TEXT];
     struct xpl_profile_id id;
     const struct xpl_store_writer_key w = writer_key(r, h, buf);
     const struct xpl_store_writer_product p = writer_product(h);
@@ -289,7 +297,7 @@ void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_prod
 
 void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,
                                 struct xpl_product_handle *h) {
-    char buf[XPL_PRODUCT_VARIANT_TEXT];
+    char buf[XPL_PRODUCT_OPTIONS_TEXT];
     const struct xpl_store_writer_key w = writer_key(r, h, buf);
     const struct xpl_store_writer_product p = writer_product(h);
     if (h->from_store)

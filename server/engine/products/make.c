@@ -56,6 +56,7 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
         (void)xpl_error_set(&h->err, st, __FILE__, __LINE__, why.offset, "%s: %s",
                             r->host->path.ptr, why.msg);
     h->fingerprint = *xpl_source_fingerprint(opened->source);
+    h->format = xpl_format_of_name(r->host->path, NULL);
     h->stable = xpl_source_is_stable(opened->source);
     if (r->product->residency == XPL_RESIDENCY_FILE) h->profile = xpl_source_ref(opened->source);
     return XPL_OK;
@@ -71,6 +72,7 @@ static xpl_status_t make_broken(const struct xpl_product_request *r,
     h->status = why->code;
     h->err = *why;
     h->fingerprint = *xpl_source_fingerprint(opened->source);
+    h->format = xpl_format_of_name(r->host->path, NULL);
     h->stable = xpl_source_is_stable(opened->source);
     *ret = h;
     return XPL_OK;

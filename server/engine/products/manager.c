@@ -30,6 +30,7 @@ static struct xpl_product_build *build_new(const struct xpl_product_request *r,
     if (b)
         *b = (struct xpl_product_build){.product = r->product,
                                         .fingerprint = *fingerprint,
+                                        .format = xpl_format_of_name(r->host->path, NULL),
                                         .variant = r->variant,
                                         .prefetch = prefetch,
                                         .refs = 1};
@@ -253,8 +254,9 @@ void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_p
     if (h->file && (!now || now == h)) {
         xpl_product_forget_in_memory(m, h);
         struct xpl_profile_id id;
+        const struct xpl_index_file_key key = {&id, h->product, h->variant, h->format};
         if (xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id))
-            xpl_index_files_remove(m->parts.files, &id, h->product, h->variant);
+            xpl_index_files_remove(m->parts.files, &key);
     }
     if (now) xpl_object_unref(&now->object);
 }

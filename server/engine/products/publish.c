@@ -40,9 +40,10 @@ static xpl_status_t put_encoded(struct xpl_product_manager *m, const struct xpl_
 static xpl_status_t put_all(struct xpl_product_manager *m, const struct xpl_product_handle *h,
                             const struct xpl_profile_id *id, const struct xpl_job_claim *claim,
                             struct xpl_error *err) {
-    char buf[XPL_PRODUCT_VARIANT_TEXT];
+    char buf[XPL_PRODUCT_OPTIONS_TEXT];
     struct xpl_store *const store = m->parts.store;
-    const struct xpl_store_key key = xpl_product_store_key(h->product, h->variant, id, buf);
+    const struct xpl_store_key key =
+        xpl_product_store_key(h->product, h->variant, h->format, id, buf);
     XPL_TRY(xpl_store_put_file(store, &h->fingerprint, id, err));
     XPL_TRY(put_encoded(m, h, &key, err));
     return xpl_store_jobs(store)->conclude(store, claim, err);

@@ -58,12 +58,27 @@ static size_t toy_size(const void *value) {
     return sizeof *(const size_t *)value;
 }
 
-static const struct xpl_product product = {.name = "toy",
-                                           .version = 1,
-                                           .residency = XPL_RESIDENCY_MEMORY,
-                                           .make = make_toy,
-                                           .size = toy_size,
-                                           .free = xpl_sys_free};
+static struct xpl_product product = {.name = "toy",
+                                     .version = 1,
+                                     .residency = XPL_RESIDENCY_MEMORY,
+                                     .make = make_toy,
+                                     .size = toy_size,
+                                     .free = xpl_sys_free};
+
+// A second product, of which nothing is shown.
+static xpl_status_t make_more(const struct xpl_product_input *in, void **ret,
+                              struct xpl_error *err) {
+    (void)in;
+    if (!(*ret = xpl_sys_alloc(sizeof(size_t)))) XPL_RETURN_OOM(err, "more");
+    return XPL_OK;
+}
+
+static struct xpl_product more = {.name = "more",
+                                  .version = 1,
+                                  .residency = XPL_RESIDENCY_MEMORY,
+                                  .make = make_more,
+                                  .size = toy_size,
+                                  .free = xpl_sys_free};
 
 static xpl_status_t render_toy(const struct xpl_tool_input *in, struct xpl_buf *out,
                                struct xpl_error *err) {
@@ -85,7 +100,7 @@ static xpl_status_t render_toy(const struct xpl_tool_input *in, struct xpl_buf *
     return XPL_OK;
 }
 
-static const struct xpl_product *const toy_needs[] = {&product, NULL};
+static const struct xpl_product *const toy_needs[] = {&product, &more, NULL};
 static const struct xpl_tool_option number_option = {.key = "number",
                                                      .type = XPL_OPTION_COUNT,
                                                      .offset = offsetof(struct toy_options, number),
@@ -331,6 +346,28 @@ static void test_sources(void) {
     CHECK_EQ(st.computed, 2);
     CHECK_EQ(st.from_store, 1);
     CHECK_EQ(st.from_memory, 2);
+    end(&f);
+}
+
+// A stored answer is found only by the versions of all that it was made from: their sum is not
+// enough.
+static void test_versions(void) {
+    struct fixture f;
+    struct asker a;
+    start(&f, 1, 4, &usual);
+    product.version = 15;
+    more.version = 4;
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "computed");
+    wait_written(&f);
+    xpl_cache_set_limit(f.parts.cache, 0);
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "store");
+    product.version = 16;
+    more.version = 3;
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "computed");
+    product.version = more.version = 1;
     end(&f);
 }
 
@@ -664,6 +701,7 @@ static void test_stop_background(void) {
 int main(void) {
     xpl_cond_init(&changed);
     test_sources();
+    test_versions();
     test_changed_file();
     test_failure();
     test_joining();

@@ -53,13 +53,14 @@ static void test_keys(void) {
     CHECK_EQ(put(f, 1, 5000, NULL), XPL_OK);
     CHECK_EQ(put(f, 2, 0, NULL), XPL_OK);
     CHECK(has(f, 1, 5000) && has(f, 2, 0) && !has(f, 3, 0));
-    for (int part = 0; part < 4; part++) {
+    for (int part = 0; part < 5; part++) {
         struct xpl_store_file_key key = file_key(1);
         struct xpl_source *src = NULL;
         if (part == 0) key.profile.bytes[15]++;
         if (part == 1) key.kind = "traces";
         if (part == 2) key.version++;
         if (part == 3) key.variant++;
+        if (part == 4) key.import++;
         CHECK_EQ(xpl_store_files_open(f, &key, &src, NULL), XPL_NOT_FOUND);
     }
     CHECK_EQ(put(f, 1, 70, NULL), XPL_OK); // in place of the old
