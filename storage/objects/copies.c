@@ -217,17 +217,27 @@ static int open_copy(struct xpl_copies *c, const struct xpl_copy_key *key) {
     return -1;
 }
 
-// A new file beside the copies.  Its name is its own: another process may be writing the same copy,
-// and one in another container may have the same process id.
+// A new file beside the copies, locked.  Its name is its own: another process may be writing the
+// same copy, and one in another container may have the same process id.  A process that starts
+// removes parts that nobody has locked: one that it removed before it was locked here is made anew.
 static int open_part(struct xpl_copies *c, const char *name, char ret[NAME_LEN + 40]) {
     static atomic_uint parts;
-    int fd;
-    do {
+    for (;;) {
+        struct stat st;
         (void)snprintf(ret, NAME_LEN + 40, "%s.%ld.%u.part", name, (long)getpid(),
                        atomic_fetch_add(&parts, 1));
-        fd = openat(c->dir, ret, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    } while (fd < 0 && errno == EEXIST);
-    return fd;
+        const int fd =
+            openat(c->dir, ret, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0 && errno == EEXIST) continue;
+        if (fd < 0) return -1;
+        const bool locked = flock(fd, LOCK_EX) == 0 && fstat(fd, &st) == 0;
+        if (locked && st.st_nlink > 0) return fd;
+        const int os = errno;
+        if (!locked) (void)unlinkat(c->dir, ret, 0);
+        (void)close(fd);
+        errno = os;
+        if (!locked) return -1;
+    }
 }
 
 static xpl_status_t write_copy(struct xpl_copies *c, const struct xpl_copy_key *key,
@@ -238,7 +248,7 @@ static xpl_status_t write_copy(struct xpl_copies *c, const struct xpl_copy_key *
     name_of(key, name);
     const int fd = open_part(c, name, part);
     if (fd < 0) return fail(errno, "a file cannot be made", err);
-    if (flock(fd, LOCK_EX) != 0 || ftruncate(fd, (off_t)key->size) != 0) {
+    if (ftruncate(fd, (off_t)key->size) != 0) {
         const int os = errno;
         (void)unlinkat(c->dir, part, 0);
         (void)close(fd);

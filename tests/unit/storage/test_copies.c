@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +22,18 @@ static struct xpl_copies *open_copies(uint64_t limit) {
     struct xpl_error err = {0};
     CHECK_OK(xpl_copies_new(dir, limit, UINT64_C(60000000000), &c, &err), &err);
     return c;
+}
+
+// In place of the C library's: another daemon starts on the same directory just before the next
+// part is locked, and removes parts of crashes.
+static bool starts_another;
+
+int flock(int fd, int operation) {
+    if (starts_another && operation == LOCK_EX) {
+        starts_another = false;
+        xpl_copies_free(open_copies(1000));
+    }
+    return (int)syscall(SYS_flock, fd, operation);
 }
 
 static struct xpl_copy_key key_of(uint64_t i, uint64_t size) {
@@ -96,6 +110,14 @@ static void test_shared(void) {
     CHECK(count_files() >= 8);
     xpl_copies_free(c[0]);
     xpl_copies_free(c[1]);
+}
+
+static void test_swept_part(void) {
+    struct xpl_copies *const c = open_copies(1000);
+    starts_another = true;
+    CHECK(is_written(c, 60, 100) && !starts_another);
+    CHECK(!is_written(c, 60, 100));
+    xpl_copies_free(c);
 }
 
 // A copy that could not be fetched, one of another length, and parts of a crash.
@@ -265,6 +287,7 @@ int main(void) {
     test_boot_unswept();
     test_same_number();
     test_broken();
+    test_swept_part();
     test_once();
     test_patience();
     test_uncounted();
