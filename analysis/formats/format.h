@@ -30,6 +30,8 @@ enum {
     XPL_FORMAT_SMALL = 16 << 20, // bytes
     // What is expected of a file that does not say how long it becomes.
     XPL_FORMAT_USUAL_RATIO = 16,
+    // A view has at most about this many times the bytes of its file: bundles of IREE 1.4 to 1.6.
+    XPL_FORMAT_VIEW_RATIO = 2,
 };
 
 // An opened file.  The bytes stay valid until xpl_profile_close, and, where they are the file's own
@@ -120,14 +122,20 @@ xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
 xpl_status_t xpl_profile_open_as(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file,
                                  const struct xpl_format_limits *limits, struct xpl_profile *ret,
                                  struct xpl_error *err) XPL_NODISCARD;
-// Whether that makes something else of the file than xpl_profile_open does.
+// An XSpace of an opened profile of another kind, as that opens: for whoever keeps it.
+xpl_status_t xpl_kind_view(enum xpl_kind kind, xpl_bytes_t profile,
+                           const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                           struct xpl_error *err) XPL_NODISCARD;
+// Whether xpl_profile_open_as makes something else of the file than xpl_profile_open does.
 bool xpl_profile_is_view(enum xpl_kind kind, xpl_str_t name);
-// About how many bytes of memory opening the file takes: what it states, where that can be true,
-// else XPL_FORMAT_USUAL_RATIO times its length; at most what is ever decompressed of it.  0 for an
-// uncompressed file.  Reads a few bytes at both ends of the file.
-size_t xpl_profile_expect(xpl_str_t name, xpl_bytes_t file);
-// The same by the file's name and length alone, where reading it costs much.
-size_t xpl_profile_expect_unread(xpl_str_t name, size_t len);
+// About how many bytes of memory opening the file as a profile of `kind` takes.  0 where its bytes
+// are borrowed.  Of a compressed file: what it states, where that can be true, else
+// XPL_FORMAT_USUAL_RATIO times its length; at most what is ever decompressed of it.  Of a view:
+// XPL_FORMAT_VIEW_RATIO times the file's length in addition.  Reads a few bytes at both ends of the
+// file.
+size_t xpl_profile_expect(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file);
+// The same by the file's name and length only, where reading it costs much.
+size_t xpl_profile_expect_unread(enum xpl_kind kind, xpl_str_t name, size_t len);
 // Frees what was decompressed.  A closed profile is fine.
 void xpl_profile_close(struct xpl_profile *p);
 

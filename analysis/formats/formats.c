@@ -166,6 +166,17 @@ xpl_status_t xpl_profile_open_as(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t
     return st;
 }
 
+xpl_status_t xpl_kind_view(enum xpl_kind kind, xpl_bytes_t profile,
+                           const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                           struct xpl_error *err) {
+    const struct xpl_format *f = formats;
+    while (f < formats + N_FORMATS && (f->kind != kind || !f->view))
+        f++;
+    if (f == formats + N_FORMATS)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "profiles of this kind have no view");
+    return f->view(profile, limits, ret, err);
+}
+
 static size_t expect_of(size_t len, uint64_t stated) {
     const size_t most = xpl_unpack_bound(len);
     // No profile is longer when it is compressed.
@@ -176,15 +187,22 @@ static size_t expect_of(size_t len, uint64_t stated) {
     return n < most ? (size_t)n : most;
 }
 
-size_t xpl_profile_expect(xpl_str_t name, xpl_bytes_t file) {
-    const struct xpl_format *const f = format_of(name, file);
-    if (f == &formats[0] || !f->open) return 0;
-    return expect_of(file.len, f->stated ? f->stated(file) : 0);
+static size_t expect_as(enum xpl_kind kind, const struct xpl_format *f, size_t len,
+                        uint64_t stated) {
+    if (!f || !f->open) return 0;
+    const size_t opened = f->open == xpl_plain_open ? 0 : expect_of(len, stated);
+    if (!is_view(f, kind)) return opened;
+    return len > (SIZE_MAX - opened) / XPL_FORMAT_VIEW_RATIO ? SIZE_MAX
+                                                             : opened + len * XPL_FORMAT_VIEW_RATIO;
 }
 
-size_t xpl_profile_expect_unread(xpl_str_t name, size_t len) {
-    const struct xpl_format *const f = xpl_format_of_name(name, NULL);
-    return !f || f == &formats[0] || !f->open ? 0 : expect_of(len, 0);
+size_t xpl_profile_expect(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file) {
+    const struct xpl_format *const f = format_of(name, file);
+    return expect_as(kind, f, file.len, f->stated ? f->stated(file) : 0);
+}
+
+size_t xpl_profile_expect_unread(enum xpl_kind kind, xpl_str_t name, size_t len) {
+    return expect_as(kind, xpl_format_of_name(name, NULL), len, 0);
 }
 
 void xpl_profile_close(struct xpl_profile *p) {

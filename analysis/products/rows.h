@@ -10,6 +10,7 @@ XPL_PRODUCT_ROW(devices)        // struct xpl_devices_value
 XPL_PRODUCT_ROW(hlo_modules)    // struct xpl_hlo_modules_value
 XPL_PRODUCT_ROW(inference)      // struct xpl_inference_value
 XPL_PRODUCT_ROW(iree_bundle)    // struct xpl_iree_bundle_value
+XPL_PRODUCT_ROW(iree_xspace)    // struct xpl_iree_xspace_value
 XPL_PRODUCT_ROW(megascale)      // struct xpl_megascale_value
 XPL_PRODUCT_ROW(memory_profile) // struct xpl_buf: JSON
 XPL_PRODUCT_ROW(op_stats)       // struct xpl_op_stats_value

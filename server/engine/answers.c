@@ -10,7 +10,7 @@
 #include "server/engine/writer.h"
 #include "server/jobs/front.h"
 
-enum { BUSY_RETRY_MS = 500, ATTEMPTS = 3 };
+enum { BUSY_RETRY_MS = 500 };
 
 const char *const xpl_stage_names[XPL_N_STAGES] = {"queue", "open", "convert", "render", "store"};
 
@@ -47,7 +47,7 @@ static xpl_status_t find_device(struct making *m, struct xpl_error *err) {
     if (m->device_known || !m->q->tool->asks_device || !o->cpu_as_device) return XPL_OK;
     const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
     const xpl_status_t st = xpl_product_session_has_device(
-        m->parts->products, m->q->snapshot, m->q->session, &ctx, &m->has_device, err);
+        m->parts->products, m->q->snapshot, m->q->session, &ctx, &m->times, &m->has_device, err);
     m->device_known = st == XPL_OK;
     return st == XPL_CANCELLED ? st : XPL_OK;
 }
@@ -225,13 +225,12 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
     XPL_TRY(find_device(m, err));
     XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, &arena, err));
     XPL_TRY(ask_workers(m, &g, &arena, err));
-    xpl_status_t st = XPL_ABORTED;
-    bool damaged = true;
+    xpl_status_t st = XPL_OK;
+    bool again = true;
     struct xpl_error last = {0};
-    // A stored product may be damaged; once it is made anew it is not.
-    for (int i = 0; i < ATTEMPTS && (st == XPL_ABORTED || damaged); i++) {
+    for (int i = 0; i < XPL_OPEN_ATTEMPTS && again; i++) {
+        bool damaged = false;
         last = (struct xpl_error){0};
-        damaged = false;
         m->out.n = 0;
         xpl_warnings_clear(&m->warnings);
         st = resolve_once(m, &g, &damaged, &last);
@@ -242,7 +241,8 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
         if (st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED)
             (void)xpl_gather_take_partial(&g, &m->partial, &m->partial_profile);
         xpl_gather_release(&g);
-        if (m->partial) break;
+        // A stored product may be damaged; once it is made anew it is not.
+        again = !m->partial && (damaged || (st == XPL_ABORTED && xpl_gather_may_retry(&g)));
     }
     add_times(&m->times, &g.times);
     if (st != XPL_OK) *err = last;
@@ -339,6 +339,7 @@ static bool answer_from_store(struct making *m, struct xpl_arena *arena, struct 
     if (!ret->answer) return false;
     ret->code = XPL_OK;
     ret->source = XPL_FROM_STORE;
+    copy_times(m, ret);
     ret->kept = true;
     keep_answer(m, ret->answer, false);
     return true;

@@ -233,8 +233,9 @@ static bool job_reserve(void *arg) {
     struct xpl_engine *e = j->engine;
     size_t need = (size_t)16 << 20;
     for (size_t i = 0; i < j->q->n_hosts; i++)
-        need += j->q->hosts[i]->fingerprint.size / 4 +
-                xpl_opened_profile_expect(j->q->snapshot, j->q->hosts[i]);
+        need +=
+            j->q->hosts[i]->fingerprint.size / 4 +
+            xpl_opened_profile_expect(j->q->snapshot, j->q->hosts[i], xpl_tool_kind(j->q->tool));
     const size_t limit = atomic_load(&e->memory_limit), total = atomic_load(&e->memory_total);
     if (need > limit) need = limit;
     // Together: a job that ends between the two would count as one that is not delivered.
@@ -469,15 +470,16 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
     struct xpl_exec serial = xpl_exec_serial();
     const struct xpl_build_context ctx = {
         .exec = &serial, .owner = {engine_is_stopping, e}, .prefetch = true};
+    struct xpl_stage_times times = {0}, device_times = {0};
     bool device;
     // A request may need the same hosts: then it finds out.
-    if (xpl_product_session_has_device(e->products, snapshot, s, &ctx, &device, NULL) != XPL_OK)
+    if (xpl_product_session_has_device(e->products, snapshot, s, &ctx, &device_times, &device,
+                                       NULL) != XPL_OK)
         return false;
     const struct xpl_product_request r = {.product = &xpl_product_op_stats,
                                           .variant = device ? 0 : XPL_OP_STATS_CPU_AS_DEVICE,
                                           .snapshot = snapshot,
                                           .host = h};
-    struct xpl_stage_times times = {0};
     struct xpl_product_handle *p = NULL;
     if (xpl_product_get(e->products, &r, &ctx, &times, &p, NULL) != XPL_OK) return false;
     const bool made = p->status == XPL_OK && atomic_load(&times.us[XPL_STAGE_CONVERT]) > 0;
@@ -546,6 +548,7 @@ void xpl_engine_get_stats(struct xpl_engine *e, struct xpl_engine_stats *ret) {
         .timed_out = atomic_load(&e->timed_out),
         .conversions = p.conversions,
         .conversions_failed = p.conversions_failed,
+        .imports = p.imports,
         .bytes_converted = p.bytes_converted,
         .in_flight_bytes = atomic_load(&e->in_flight),
         .memory_total = atomic_load(&e->memory_total),

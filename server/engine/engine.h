@@ -106,7 +106,7 @@ struct xpl_product_manager *xpl_engine_get_products(struct xpl_engine *e);
 
 struct xpl_engine_stats {
     uint64_t from_memory, from_store, computed, joined, prefetched, refused, cancelled, timed_out,
-        conversions, conversions_failed, bytes_converted, in_flight_bytes, memory_total;
+        conversions, conversions_failed, imports, bytes_converted, in_flight_bytes, memory_total;
 };
 void xpl_engine_get_stats(struct xpl_engine *e, struct xpl_engine_stats *ret);
 // A warm answer was given without a lookup (the raw request was known).

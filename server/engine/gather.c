@@ -34,7 +34,8 @@ xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_pa
         (struct xpl_gathering){.parts = parts, .q = q, .ctx = ctx, .bypass_cache = q->bypass_cache};
     g->hosts = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->hosts);
     g->results = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->results);
-    if (!g->hosts || !g->results) XPL_RETURN_OOM(err, "hosts");
+    g->changes = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->changes);
+    if (!g->hosts || !g->results || !g->changes) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < q->n_hosts; i++)
         g->results[i].name = q->hosts[i]->name;
     g->turns = (struct xpl_tool_turns){get_in_turn, release_in_turn, g};
@@ -68,7 +69,8 @@ static xpl_status_t get_product(struct xpl_gathering *g, size_t i, size_t k, boo
                                           .bypass_cache = bypass_cache,
                                           .packed = p->residency == XPL_RESIDENCY_STORE &&
                                                     q->n_hosts >= MANY_HOSTS,
-                                          .passing = is_in_turn(g, k) && is_full(g)};
+                                          .passing = is_in_turn(g, k) && is_full(g),
+                                          .changes = &g->changes[i]};
     XPL_TRY(xpl_product_get(g->parts->products, &r, &ctx, &g->times, &got->handle, err));
     if (is_in_turn(g, k)) atomic_fetch_add(&g->packed_bytes, got->handle->packed_len);
     return XPL_OK;
@@ -134,20 +136,26 @@ static void release_host(struct xpl_gathering *g, size_t i) {
     g->results[i] = (struct xpl_resolved_host){.name = g->results[i].name};
 }
 
+// Counts that a host's file changed; false: once too often.
+static bool found_changed(struct xpl_gathering *g, size_t i) {
+    return atomic_fetch_add(&g->changes[i], 1) + 1 < XPL_OPEN_ATTEMPTS;
+}
+
 // Opens the profile for a tool that reads it, and gets the products of those very bytes.
 static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const unsigned *variants,
                                      struct xpl_exec *exec, struct xpl_error *err) {
     struct xpl_gathered_host *const h = &g->hosts[i];
-    xpl_status_t st = XPL_ABORTED;
-    struct xpl_error last = {0};
-    for (int n = 0; n < XPL_OPEN_ATTEMPTS && st == XPL_ABORTED; n++) {
-        const uint64_t began = xpl_clock_ns();
+    const struct xpl_product_request r = {.snapshot = g->q->snapshot, .host = g->q->hosts[i]};
+    const struct xpl_build_context ctx = {
+        .exec = exec, .owner = g->ctx->owner, .bypass_cache = g->bypass_cache};
+    struct xpl_error last;
+    xpl_status_t st;
+    do {
         release_host(g, i);
         last = (struct xpl_error){0};
-        st = xpl_opened_profile_open(g->q->snapshot, g->q->hosts[i], xpl_tool_kind(g->q->tool),
-                                     g->ctx->limit, g->ctx->owner, &h->opened, &last);
+        st = xpl_product_open_profile(g->parts->products, &r, xpl_tool_kind(g->q->tool), &ctx,
+                                      &g->times, &h->opened, &last);
         g->decompressed_bytes += xpl_opened_profile_memory(&h->opened);
-        xpl_stage_add(&g->times, XPL_STAGE_OPEN, began);
         if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
             st == XPL_DATA_LOSS) {
             g->results[i].status = st; // as broken as if its product were
@@ -158,7 +166,7 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const un
             st = xpl_error_set(&last, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                "the hosts together exceed --memory-limit; request fewer");
         if (st == XPL_OK) st = get_products(g, i, variants, exec, &last);
-    }
+    } while (st == XPL_ABORTED && found_changed(g, i));
     if (st != XPL_OK) *err = last;
     return st;
 }
@@ -215,6 +223,7 @@ static xpl_status_t get_again(struct xpl_gathering *g, size_t i, size_t need,
     if (p->handle->status == XPL_OK && xpl_fingerprint_eq(&p->handle->fingerprint, &p->fingerprint))
         return XPL_OK;
     give_back(g, p, need);
+    (void)found_changed(g, i);
     XPL_RETURN_ERROR(err, XPL_ABORTED, "%s: changed since", g->q->hosts[i]->path.ptr);
 }
 
@@ -245,7 +254,7 @@ static void release_in_turn(void *arg, size_t i, size_t need) {
 
 // ---- what became of it ----
 
-xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *err) {
+xpl_status_t xpl_gather_verify(struct xpl_gathering *g, struct xpl_error *err) {
     for (size_t i = 0; i < g->q->n_hosts; i++) {
         const struct xpl_gathered_host *const h = &g->hosts[i];
         for (size_t k = 0; g->q->tool->needs[k]; k++) {
@@ -253,7 +262,10 @@ xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *
             if (p && xpl_product_is_truncated(p))
                 XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "its %s was cut", p->product->name);
         }
-        if (h->opened.source) XPL_TRY(xpl_source_verify(h->opened.source, err));
+        if (!h->opened.source) continue;
+        const xpl_status_t st = xpl_product_verify_profile(g->parts->products, &h->opened, err);
+        if (st == XPL_ABORTED) (void)found_changed(g, i);
+        if (st != XPL_OK) return st;
     }
     return XPL_OK;
 }
@@ -276,6 +288,12 @@ bool xpl_gather_is_current(const struct xpl_gathering *g) {
                 !xpl_fingerprint_eq(&p->fingerprint, &g->q->hosts[i]->fingerprint))
                 return false;
         }
+    return true;
+}
+
+bool xpl_gather_may_retry(const struct xpl_gathering *g) {
+    for (size_t i = 0; i < g->q->n_hosts; i++)
+        if (atomic_load(&g->changes[i]) >= XPL_OPEN_ATTEMPTS) return false;
     return true;
 }
 

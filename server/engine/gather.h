@@ -26,6 +26,7 @@ struct xpl_gathering {
     const struct xpl_request *q;
     const struct xpl_answer_context *ctx;
     struct xpl_gathered_host *hosts;   // as many as the request has
+    atomic_uint *changes;              // likewise: of xpl_build_context
     struct xpl_resolved_host *results; // likewise: what the resolver sees
     struct xpl_stage_times times;
     bool bypass_cache;
@@ -52,7 +53,9 @@ xpl_status_t xpl_gather_unpack(struct xpl_gathering *g, size_t i, struct xpl_res
 const struct xpl_tool_turns *xpl_gather_turns(const struct xpl_gathering *g);
 // After the last read: whether what was read is what the files held.  ABORTED: a profile changed;
 // DATA_LOSS: a mapped product was cut.
-xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_gather_verify(struct xpl_gathering *g, struct xpl_error *err) XPL_NODISCARD;
+// After ABORTED: whether no host's file was found changed so often that it is given up.
+bool xpl_gather_may_retry(const struct xpl_gathering *g);
 // True when every product was made from the bytes that the request's snapshot saw: else the answer
 // must not be kept under the request's key.
 bool xpl_gather_is_current(const struct xpl_gathering *g);

@@ -14,8 +14,11 @@ enum { XPL_OPEN_ATTEMPTS = 4 };
 struct xpl_opened_profile {
     struct xpl_source *source;
     struct xpl_profile profile; // of a compressed one: what it was unpacked to
-    struct xpl_kept_view *view; // of a file of another kind
-    xpl_bytes_t bytes;          // the XSpace; valid until xpl_opened_profile_close
+    // Of a file of another kind than was asked for (xpl_product_open_profile): the product that has
+    // the bytes, and the file that they are mapped from; NULL: they are in memory.
+    struct xpl_object *import;
+    const struct xpl_source *import_file;
+    xpl_bytes_t bytes; // of the kind that was asked for; valid until xpl_opened_profile_close
 };
 
 // Accepts a zero-initialised one.
@@ -38,20 +41,27 @@ struct xpl_guarded_exec {
 void xpl_guarded_exec_init(struct xpl_guarded_exec *x, struct xpl_exec *inner,
                            struct xpl_work_owner owner, const struct xpl_source *source);
 
-// Opens a host of the snapshot.  Errors are those of xpl_snapshot_open, and of the file's format;
-// CANCELLED when the owner is.  After DATA_LOSS *ret has the source, without bytes, so that the
-// failure can be remembered of that very file; it is closed as after success.
-// `kind`: of the profile that is asked for; a file of another kind gives its view.  The view that
-// was made last is kept, because the zooms of a trace all ask for it.
+// Opens a host of the snapshot, as a profile of the kind that its file is of.  Errors are those of
+// xpl_snapshot_open, and of the file's format; CANCELLED when the owner is.  After DATA_LOSS *ret
+// has the source, without bytes, so that the failure can be remembered of that very file; it is
+// closed as after success.
 // `limit`: bytes of memory that a compressed profile may be decompressed to.
 xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
-                                     const struct xpl_host *host, enum xpl_kind kind, size_t limit,
+                                     const struct xpl_host *host, size_t limit,
                                      struct xpl_work_owner owner, struct xpl_opened_profile *ret,
                                      struct xpl_error *err) XPL_NODISCARD;
-// Bytes of memory that opening a host takes, as far as its file says.  Opens a compressed one, but
-// fetches no object: of those their lengths have to do.
-size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const struct xpl_host *host);
+// The same of a source of the host, of which *ret has a reference of its own.
+xpl_status_t xpl_opened_profile_read(struct xpl_source *source, const struct xpl_host *host,
+                                     size_t limit, struct xpl_work_owner owner,
+                                     struct xpl_opened_profile *ret, struct xpl_error *err)
+    XPL_NODISCARD;
+// Bytes of memory that opening a host as `kind` takes, as far as its file says.  Opens a compressed
+// one, but fetches no object: of those their lengths have to do.
+size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const struct xpl_host *host,
+                                 enum xpl_kind kind);
 // And took.
 size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o);
+// A file that its bytes are mapped from was cut: what was read of them says nothing.
+bool xpl_opened_profile_is_truncated(const struct xpl_opened_profile *o);
 
 #endif

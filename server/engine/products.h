@@ -70,6 +70,9 @@ struct xpl_build_context {
     bool packed;       // a packed product will do
     bool passing;      // one of so many that memory is left to others
     bool published;    // the caller stores it (xpl_product_publish)
+    // How often the host's file was found changed, for all that one request makes of it: at
+    // XPL_OPEN_ATTEMPTS nothing is tried again.  NULL: counted for each call.
+    atomic_uint *changes;
 };
 
 struct xpl_product_request {
@@ -77,7 +80,8 @@ struct xpl_product_request {
     unsigned variant;
     struct xpl_snapshot *snapshot; // in which the host is
     const struct xpl_host *host;
-    // The host's profile where the caller has it open; NULL: it is opened when it is needed.
+    // The host's profile where the caller has it open, or its source, without bytes; NULL: it is
+    // opened when it is needed.
     const struct xpl_opened_profile *opened;
     // Options of the one request that waits (xpl_product_input.first); NULL: none.
     const void *first;
@@ -110,6 +114,21 @@ void xpl_product_give_up(struct xpl_product_manager *m, struct xpl_product_handl
 bool xpl_product_is_truncated(const struct xpl_product_handle *h);
 // What was read of a product from the store turned out to be damaged: it is forgotten and removed.
 void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_product_handle *h);
+
+// Opens the profile of r->host as one of `kind`; of `r` only snapshot and host count.  A file of
+// another kind gives its XSpace, which is a product: made once for all requests at a time, and
+// kept. DATA_LOSS is as xpl_opened_profile_open has it; ABORTED when the file changed meanwhile;
+// else as xpl_product_get.  Any thread.
+xpl_status_t xpl_product_open_profile(struct xpl_product_manager *m,
+                                      const struct xpl_product_request *r, enum xpl_kind kind,
+                                      const struct xpl_build_context *ctx,
+                                      struct xpl_stage_times *times, struct xpl_opened_profile *ret,
+                                      struct xpl_error *err) XPL_NODISCARD;
+// After the last read of its bytes: as xpl_source_verify.  An import whose file was cut is
+// forgotten, and ABORTED.
+xpl_status_t xpl_product_verify_profile(struct xpl_product_manager *m,
+                                        const struct xpl_opened_profile *opened,
+                                        struct xpl_error *err) XPL_NODISCARD;
 
 // A product that is made for one answer and kept by nobody (XPL_RESIDENCY_NONE).
 struct xpl_made_product {
@@ -159,14 +178,15 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
 // Whether any host of the session has a device plane; reads plane names at most.  A host that is
 // broken has none.  A failure (CANCELLED, RESOURCE_EXHAUSTED, ...) leaves it open: *ret is then
 // what the other hosts say.
-xpl_status_t xpl_product_session_has_device(struct xpl_product_manager *m,
-                                            struct xpl_snapshot *snapshot,
-                                            const struct xpl_session *s,
-                                            const struct xpl_build_context *ctx, bool *ret,
-                                            struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t
+xpl_product_session_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
+                               const struct xpl_session *s, const struct xpl_build_context *ctx,
+                               struct xpl_stage_times *times, bool *ret, struct xpl_error *err)
+    XPL_NODISCARD;
 
 struct xpl_product_stats {
     uint64_t conversions, conversions_failed; // products of the store that were made
+    uint64_t imports;                         // files of other formats that became XSpaces
     uint64_t bytes_converted;                 // of the profiles they were made from
 };
 struct xpl_product_stats xpl_product_get_stats(struct xpl_product_manager *m);

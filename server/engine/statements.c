@@ -59,7 +59,7 @@ void xpl_statements_free(struct xpl_statements *s) {
 
 struct statement {
     struct xpl_statements *s;
-    const struct xpl_snapshot *snapshot;
+    struct xpl_snapshot *snapshot;
     struct xpl_work_owner owner;
     struct xpl_arena arena;
     XPL_VEC(struct xpl_sql_profile) profiles;
@@ -73,7 +73,7 @@ static void close_profile(void *file) {
 }
 
 static bool is_intact(void *file) {
-    return !xpl_source_is_truncated(((const struct xpl_opened_profile *)file)->source);
+    return !xpl_opened_profile_is_truncated(file);
 }
 
 static xpl_status_t open_profile(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
@@ -82,8 +82,12 @@ static xpl_status_t open_profile(void *arg, size_t i, void **ret_file, xpl_bytes
     struct xpl_opened_profile *const o = xpl_sys_alloc(sizeof *o);
     if (!o) XPL_RETURN_OOM(err, "profile");
     *o = (struct xpl_opened_profile){0};
-    const xpl_status_t st = xpl_opened_profile_open(t->snapshot, t->hosts.v[i], XPL_KIND_XSPACE,
-                                                    t->s->memory_limit, t->owner, o, err);
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_stage_times times = {0};
+    const struct xpl_build_context ctx = {.exec = &serial, .owner = t->owner};
+    const struct xpl_product_request r = {.snapshot = t->snapshot, .host = t->hosts.v[i]};
+    const xpl_status_t st = xpl_product_open_profile(xpl_engine_get_products(t->s->engine), &r,
+                                                     XPL_KIND_XSPACE, &ctx, &times, o, err);
     if (st != XPL_OK) {
         close_profile(o);
         return st;

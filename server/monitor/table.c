@@ -74,6 +74,8 @@ const struct xpl_metric xpl_metric_table[] = {
            NULL, server.engine.conversions_failed),
     FIGURE("xplaned_conversions_ahead_total", COUNTER, "Profiles converted ahead of requests",
            NULL, server.engine.prefetched),
+    FIGURE("xplaned_imports_total", COUNTER, "Profiles of other formats that became XSpaces", NULL,
+           server.engine.imports),
     FIGURE("xplaned_converted_bytes_total", COUNTER, "Bytes of the profiles converted", NULL,
            server.engine.bytes_converted),
 

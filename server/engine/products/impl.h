@@ -41,7 +41,13 @@ struct xpl_product_manager {
     pthread_mutex_t mu;     // protects builds and what they point to
     pthread_cond_t changed; // a build changed its state
     struct xpl_product_build *builds;
-    atomic_ullong made, failed, bytes_made;
+    // xpl_product_get: a product may be made of another one.
+    xpl_status_t (*get)(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                        const struct xpl_build_context *ctx, struct xpl_stage_times *times,
+                        struct xpl_product_handle **ret, struct xpl_error *err);
+    // Forgets a product whose file was cut: xpl_product_report_damage.
+    void (*report_damage)(struct xpl_product_manager *m, const struct xpl_product_handle *h);
+    atomic_ullong made, failed, imports, bytes_made;
 };
 
 // ---- build.c; the caller holds m->mu ----

@@ -2,6 +2,7 @@
 // How a product is made: open, make, verify, and again when the file changed.
 #include "server/engine/products/impl.h"
 
+#include "analysis/products/values.h"
 #include "server/engine/handle.h"
 
 struct build_owner { // decides for one build whether anyone still waits for it
@@ -47,7 +48,8 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
                                          .first = r->first};
     const xpl_status_t st = r->product->make(&in, &h->value, &why);
     if (used) xpl_object_unref(&used->object);
-    XPL_TRY(xpl_source_verify(opened->source, err));
+    if (r->product == &xpl_product_iree_xspace) atomic_fetch_add(&m->imports, 1);
+    XPL_TRY(xpl_product_verify_profile(m, opened, err));
     if (st != XPL_OK && st != XPL_DATA_LOSS)
         return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->host->path.ptr,
                              why.msg);
@@ -78,17 +80,86 @@ static xpl_status_t make_broken(const struct xpl_product_request *r,
     return XPL_OK;
 }
 
+// The XSpace of a file of another kind: the product's bytes, beside the file's source.
+static xpl_status_t open_import(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                                const struct xpl_build_context *ctx, struct xpl_stage_times *times,
+                                struct xpl_opened_profile *o, struct xpl_error *err) {
+    struct xpl_product_handle *h = NULL;
+    XPL_TRY(m->get(m, r, ctx, times, &h, err));
+    const struct xpl_iree_xspace_value *const v = h->status == XPL_OK ? h->value : NULL;
+    const xpl_status_t st = h->status;
+    if (v) {
+        o->import = &h->object;
+        o->import_file = h->file;
+        o->bytes = v->xspace;
+        return XPL_OK;
+    }
+    if (err) *err = h->err;
+    xpl_object_unref(&h->object);
+    return st;
+}
+
+xpl_status_t xpl_product_open_profile(struct xpl_product_manager *m,
+                                      const struct xpl_product_request *r, enum xpl_kind kind,
+                                      const struct xpl_build_context *ctx,
+                                      struct xpl_stage_times *times, struct xpl_opened_profile *ret,
+                                      struct xpl_error *err) {
+    const uint64_t began = xpl_clock_ns();
+    struct xpl_opened_profile o = {0};
+    const bool import = xpl_profile_is_view(kind, r->host->path);
+    xpl_status_t st = import ? xpl_snapshot_open(r->snapshot, r->host, 0, &o.source, err)
+                             : xpl_opened_profile_open(r->snapshot, r->host, atomic_load(&m->limit),
+                                                       ctx->owner, &o, err);
+    xpl_stage_add(times, XPL_STAGE_OPEN, began);
+    if (import && st == XPL_OK) {
+        const struct xpl_product_request of = {.product = &xpl_product_iree_xspace,
+                                               .snapshot = r->snapshot,
+                                               .host = r->host,
+                                               .opened = &o};
+        const struct xpl_build_context c = {.exec = ctx->exec,
+                                            .owner = ctx->owner,
+                                            .bypass_cache = ctx->bypass_cache,
+                                            .prefetch = ctx->prefetch};
+        st = open_import(m, &of, &c, times, &o, err);
+    }
+    if (st == XPL_OK || st == XPL_DATA_LOSS)
+        *ret = o;
+    else
+        xpl_opened_profile_close(&o);
+    return st;
+}
+
+xpl_status_t xpl_product_verify_profile(struct xpl_product_manager *m,
+                                        const struct xpl_opened_profile *opened,
+                                        struct xpl_error *err) {
+    XPL_TRY(xpl_source_verify(opened->source, err));
+    if (!opened->import_file || !xpl_source_is_truncated(opened->import_file)) return XPL_OK;
+    m->report_damage(m, (const struct xpl_product_handle *)opened->import);
+    XPL_RETURN_ERROR(err, XPL_ABORTED, "the XSpace of a profile was cut");
+}
+
+static xpl_status_t open_profile(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                                 const struct xpl_build_context *ctx, struct xpl_work_owner owner,
+                                 struct xpl_stage_times *times, struct xpl_opened_profile *ret,
+                                 struct xpl_error *err) {
+    struct xpl_build_context c = *ctx;
+    c.owner = owner;
+    if (!r->opened) return xpl_product_open_profile(m, r, r->product->kind, &c, times, ret, err);
+    const uint64_t began = xpl_clock_ns();
+    const xpl_status_t st = xpl_opened_profile_read(r->opened->source, r->host,
+                                                    atomic_load(&m->limit), owner, ret, err);
+    xpl_stage_add(times, XPL_STAGE_OPEN, began);
+    return st;
+}
+
 static xpl_status_t make_once(struct xpl_product_manager *m, const struct xpl_product_request *r,
                               const struct xpl_build_context *ctx, struct xpl_work_owner owner,
                               struct xpl_stage_times *times, struct xpl_product_handle **ret,
                               struct xpl_error *err) {
     struct xpl_opened_profile own = {0};
-    uint64_t began = xpl_clock_ns();
-    if (!r->opened) {
+    if (!r->opened || !r->opened->bytes.ptr) {
         struct xpl_error why = {0};
-        xpl_status_t st = xpl_opened_profile_open(r->snapshot, r->host, r->product->kind,
-                                                  atomic_load(&m->limit), owner, &own, &why);
-        xpl_stage_add(times, XPL_STAGE_OPEN, began);
+        xpl_status_t st = open_profile(m, r, ctx, owner, times, &own, &why);
         if (st == XPL_DATA_LOSS)
             st = make_broken(r, &own, &why, ret, err);
         else if (st != XPL_OK && err)
@@ -97,9 +168,9 @@ static xpl_status_t make_once(struct xpl_product_manager *m, const struct xpl_pr
             xpl_opened_profile_close(&own);
             return st;
         }
-        began = xpl_clock_ns();
     }
-    const struct xpl_opened_profile *const opened = r->opened ? r->opened : &own;
+    const uint64_t began = xpl_clock_ns();
+    const struct xpl_opened_profile *const opened = own.source ? &own : r->opened;
     struct xpl_product_handle *const h = xpl_product_handle_new(r->product, r->variant);
     struct xpl_guarded_exec exec;
     xpl_guarded_exec_init(&exec, ctx->exec, owner, opened->source);
@@ -124,12 +195,14 @@ xpl_status_t xpl_product_make_with_retries(struct xpl_product_manager *m,
                                            struct xpl_product_handle **ret, struct xpl_error *err) {
     struct xpl_error last = {0};
     struct xpl_product_handle *h = NULL;
-    xpl_status_t st = XPL_ABORTED;
-    const int attempts = r->opened ? 1 : XPL_OPEN_ATTEMPTS;
-    for (int i = 0; i < attempts && st == XPL_ABORTED; i++) {
+    atomic_uint own = 0;
+    atomic_uint *const changes = ctx->changes ? ctx->changes : &own;
+    xpl_status_t st;
+    do {
         last = (struct xpl_error){0};
         st = make_once(m, r, ctx, owner, times, &h, &last);
-    }
+    } while (st == XPL_ABORTED && !r->opened &&
+             atomic_fetch_add(changes, 1) + 1 < XPL_OPEN_ATTEMPTS);
     if (st == XPL_OK)
         *ret = h;
     else if (err)

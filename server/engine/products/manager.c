@@ -152,12 +152,19 @@ static xpl_status_t get_from_build(struct xpl_product_manager *m,
                                    struct xpl_error *err) {
     struct xpl_product_build *b = NULL;
     bool mine;
+    const uint64_t began = xpl_clock_ns();
     XPL_TRY(claim_build(m, r, fingerprint, ctx, &b, &mine, err));
-    if (mine) run_build(m, r, ctx, b, times);
+    if (mine)
+        run_build(m, r, ctx, b, times);
+    else
+        xpl_stage_add(times, XPL_STAGE_CONVERT, began); // another request's conversion
     pthread_mutex_lock(&m->mu);
     const bool partial = mine && b->state == BUILD_PARTIAL;
     const bool ours = mine || (b->status != XPL_CANCELLED && (b->made || !ctx->bypass_cache));
     const xpl_status_t st = partial ? XPL_OK : b->status;
+    // Its maker has tried often enough; of an open profile it tried once.
+    if (!mine && st == XPL_ABORTED && ctx->changes && !r->opened)
+        atomic_store(ctx->changes, XPL_OPEN_ATTEMPTS);
     if (ours && st == XPL_OK) {
         xpl_object_ref(&b->handle->object);
         *ret = b->handle;
@@ -215,7 +222,7 @@ void xpl_product_finish(struct xpl_product_manager *m, struct xpl_product_handle
     xpl_guarded_exec_init(&exec, ctx->exec, ctx->owner, opened->source);
     struct xpl_error err = {0};
     xpl_status_t st = h->product->finish(h->value, &exec.exec, &err);
-    if (st == XPL_OK) st = xpl_source_verify(opened->source, &err);
+    if (st == XPL_OK) st = xpl_product_verify_profile(m, opened, &err);
     if (st != XPL_OK && st != XPL_CANCELLED && st != XPL_ABORTED)
         xpl_log(XPL_LOG_WARN, "products", "a %s could not be finished: %s", h->product->name,
                 err.msg);
@@ -274,31 +281,30 @@ bool xpl_product_is_running(struct xpl_product_manager *m, const struct xpl_prod
 
 static xpl_status_t host_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
                                     const struct xpl_host *h, const struct xpl_build_context *ctx,
-                                    bool *ret, struct xpl_error *err) {
+                                    struct xpl_stage_times *times, bool *ret,
+                                    struct xpl_error *err) {
     struct xpl_exec serial = xpl_exec_serial();
     const struct xpl_build_context own = {
         .exec = &serial, .owner = ctx->owner, .prefetch = ctx->prefetch};
     const struct xpl_product_request r = {
         .product = &xpl_product_devices, .snapshot = snapshot, .host = h};
-    struct xpl_stage_times times = {0};
     struct xpl_product_handle *p = NULL;
-    XPL_TRY(xpl_product_get(m, &r, &own, &times, &p, err));
+    XPL_TRY(xpl_product_get(m, &r, &own, times, &p, err));
     const struct xpl_devices_value *const v = p->value;
     *ret = v && v->accelerator;
     xpl_object_unref(&p->object);
     return XPL_OK;
 }
 
-xpl_status_t xpl_product_session_has_device(struct xpl_product_manager *m,
-                                            struct xpl_snapshot *snapshot,
-                                            const struct xpl_session *s,
-                                            const struct xpl_build_context *ctx, bool *ret,
-                                            struct xpl_error *err) {
+xpl_status_t
+xpl_product_session_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
+                               const struct xpl_session *s, const struct xpl_build_context *ctx,
+                               struct xpl_stage_times *times, bool *ret, struct xpl_error *err) {
     xpl_status_t first = XPL_OK;
     *ret = false;
     for (size_t i = 0; i < s->n_hosts && !*ret; i++) {
         struct xpl_error why = {0};
-        const xpl_status_t st = host_has_device(m, snapshot, &s->hosts[i], ctx, ret, &why);
+        const xpl_status_t st = host_has_device(m, snapshot, &s->hosts[i], ctx, times, ret, &why);
         if (st != XPL_OK && first == XPL_OK) {
             first = st;
             if (err) *err = why;
@@ -310,6 +316,7 @@ xpl_status_t xpl_product_session_has_device(struct xpl_product_manager *m,
 
 struct xpl_product_stats xpl_product_get_stats(struct xpl_product_manager *m) {
     return (struct xpl_product_stats){.conversions = atomic_load(&m->made),
+                                      .imports = atomic_load(&m->imports),
                                       .conversions_failed = atomic_load(&m->failed),
                                       .bytes_converted = atomic_load(&m->bytes_made)};
 }
@@ -318,7 +325,8 @@ struct xpl_product_manager *xpl_product_manager_new(const struct xpl_product_man
                                                     size_t memory_limit) {
     struct xpl_product_manager *const m = xpl_sys_alloc(sizeof *m);
     if (!m) return NULL;
-    *m = (struct xpl_product_manager){.parts = *parts};
+    *m = (struct xpl_product_manager){
+        .parts = *parts, .get = xpl_product_get, .report_damage = xpl_product_report_damage};
     xpl_product_manager_set_limit(m, memory_limit);
     pthread_mutex_init(&m->mu, NULL);
     xpl_cond_init(&m->changed);

@@ -190,7 +190,7 @@ static void test_sizes(void) {
 }
 
 static size_t expected(const char *name, const struct xpl_buf *b, size_t n) {
-    return xpl_profile_expect(xpl_str_from(name), (xpl_bytes_t){b->p, n});
+    return xpl_profile_expect(XPL_KIND_XSPACE, xpl_str_from(name), (xpl_bytes_t){b->p, n});
 }
 
 // What a file states counts where it can be true, and never more than is ever decompressed.
@@ -201,8 +201,17 @@ static void test_expect(void) {
     CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), N);
     CHECK_EQ(expected("h.xplane.pb.zst", &z, z.n), N);
     CHECK_EQ(expected("profile", &z, z.n), N);
-    CHECK_EQ(xpl_profile_expect(XPL_STR("h.xplane.pb"), (xpl_bytes_t){p, N}), 0);
-    CHECK_EQ(xpl_profile_expect(XPL_STR("h.xplane.riegeli"), (xpl_bytes_t){p, N}), 0);
+    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.xplane.pb"), (xpl_bytes_t){p, N}), 0);
+    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.xplane.riegeli"), (xpl_bytes_t){p, N}),
+             0);
+    // A bundle is borrowed, as it is for its own tools; its view is not.
+    CHECK_EQ(xpl_profile_expect(XPL_KIND_IREE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}), 0);
+    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}),
+             XPL_FORMAT_VIEW_RATIO * N);
+    CHECK_EQ(xpl_profile_expect(XPL_KIND_IREE, XPL_STR("h.ireeperf.jsonl"), (xpl_bytes_t){p, N}),
+             N);
+    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.ireeperf.jsonl"), (xpl_bytes_t){p, N}),
+             N + XPL_FORMAT_VIEW_RATIO * N);
     // Less than the file's own length, nothing, or no frame at all: the usual ratio.
     memset(g.p + g.n - 4, 0, 4);
     CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), XPL_FORMAT_USUAL_RATIO * g.n);

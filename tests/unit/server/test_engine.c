@@ -4,6 +4,7 @@
 // called back once.  The tool is one of the test: it stops where a test inspects a job.
 #include "server/engine/engine.h"
 
+#include <glob.h>
 #include <stddef.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "server/engine/pool.h"
 #include "server/engine/writer.h"
 #include "storage/sessions/identity.h"
+#include "tests/data_file.h"
 #include "tests/unit/storage/store_helpers.h"
 #include "tests/xspace_maker.h"
 
@@ -33,6 +35,7 @@ static struct {
     unsigned makes, renders, stopped; // of products and answers; renders that found themselves
                                       // cancelled
     xpl_status_t make_status;         // of each make
+    bool touches;                     // each make changes the file
 } tool;
 
 struct toy_options {
@@ -40,12 +43,16 @@ struct toy_options {
     uint64_t number;
 };
 
+static void touch_profile(void);
+
 static xpl_status_t make_toy(const struct xpl_product_input *in, void **ret,
                              struct xpl_error *err) {
     pthread_mutex_lock(&mu);
     tool.makes++;
     const xpl_status_t st = tool.make_status;
+    const bool touches = tool.touches;
     pthread_mutex_unlock(&mu);
+    if (touches) touch_profile();
     if (st != XPL_OK) XPL_RETURN_ERROR(err, st, "no toy");
     size_t *const v = xpl_sys_alloc(sizeof *v);
     if (!v) XPL_RETURN_OOM(err, "toy");
@@ -118,6 +125,53 @@ static const struct xpl_tool toy = {.name = "toy",
                                     .hidden = true,
                                     .render = render_toy};
 
+// The same of other kinds: one that reads the profile, too, and one that asks for the devices.
+static const struct xpl_tool reader = {.name = "reader",
+                                       .version = 1,
+                                       .needs = toy_needs,
+                                       .options = &number_option,
+                                       .n_options = 1,
+                                       .options_size = sizeof(struct toy_options),
+                                       .hosts = XPL_HOSTS_EACH,
+                                       .content_type = "text/plain",
+                                       .reads_profile = true,
+                                       .hidden = true,
+                                       .render = render_toy};
+static unsigned no_variant(const void *options, size_t i, bool session_has_device) {
+    (void)options, (void)i, (void)session_has_device;
+    return 0;
+}
+static const struct xpl_tool asker_of_devices = {.name = "devices",
+                                                 .version = 1,
+                                                 .needs = toy_needs,
+                                                 .options = &number_option,
+                                                 .n_options = 1,
+                                                 .options_size = sizeof(struct toy_options),
+                                                 .hosts = XPL_HOSTS_EACH,
+                                                 .content_type = "text/plain",
+                                                 .hidden = true,
+                                                 .variant = no_variant,
+                                                 .asks_device = true,
+                                                 .render = render_toy};
+
+// Four tools of XSpaces, of a product each, that also work with bundles of IREE.
+enum { N_VIEWERS = 4 };
+#define VIEWED(n)                                                                                  \
+    {                                                                                              \
+        .name = "viewed" #n, .version = 1, .residency = XPL_RESIDENCY_MEMORY, .make = make_toy,    \
+        .size = toy_size, .free = xpl_sys_free                                                     \
+    }
+static const struct xpl_product viewed[N_VIEWERS] = {VIEWED(0), VIEWED(1), VIEWED(2), VIEWED(3)};
+static const struct xpl_product *const viewer_needs[N_VIEWERS][2] = {
+    {&viewed[0]}, {&viewed[1]}, {&viewed[2]}, {&viewed[3]}};
+#define VIEWER(n)                                                                                  \
+    {                                                                                              \
+        .name = "viewer" #n, .version = 1, .needs = viewer_needs[n], .options = &number_option,    \
+        .n_options = 1, .options_size = sizeof(struct toy_options), .hosts = XPL_HOSTS_EACH,       \
+        .content_type = "text/plain", .shows_views = true, .hidden = true, .render = render_toy    \
+    }
+static const struct xpl_tool viewers[N_VIEWERS] = {VIEWER(0), VIEWER(1), VIEWER(2), VIEWER(3)};
+
 static void set_barrier(bool closed) {
     pthread_mutex_lock(&mu);
     tool.closed = closed;
@@ -172,6 +226,14 @@ static size_t write_profile(const char *plane) {
     return n;
 }
 
+// One byte more, of which a reader of planes sees nothing.
+static void touch_profile(void) {
+    FILE *const f = fopen(in_dir("logs/h.xplane.pb"), "ab");
+    CHECK(f && fputc(0, f) == 0 && fclose(f) == 0);
+}
+
+static const char *files_dir; // of products in files; NULL: they are in memory
+
 static void start(struct fixture *f, unsigned workers, size_t max_queued,
                   const struct xpl_engine_options *o) {
     struct xpl_error err = {0};
@@ -189,7 +251,8 @@ static void start(struct fixture *f, unsigned workers, size_t max_queued,
                                                .identity = f->parts.identity};
     CHECK((f->parts.writer = xpl_store_writer_new(&w)));
     CHECK((f->parts.cache = xpl_cache_new((size_t)1 << 20)));
-    CHECK((f->parts.files = xpl_index_files_new(NULL, 0, f->parts.identity)));
+    CHECK((f->parts.files =
+               xpl_index_files_new(files_dir ? in_dir(files_dir) : NULL, 0, f->parts.identity)));
     CHECK((f->parts.pool = xpl_pool_new(workers, max_queued)));
     CHECK((f->engine = xpl_engine_new(&f->parts, o)));
 }
@@ -221,7 +284,8 @@ struct asker {
     const char *source;
     int64_t retry_ms;
     char text[100]; // of the answer, or of the failure
-    bool holds;     // done waits
+    uint64_t stage_us[XPL_N_STAGES];
+    bool holds; // done waits
     struct xpl_ticket *ticket;
 };
 
@@ -232,6 +296,7 @@ static void done(void *arg, const struct xpl_outcome *o) {
     a->code = o->code;
     a->source = xpl_outcome_source(o);
     a->retry_ms = o->retry_ms;
+    memcpy(a->stage_us, o->stage_us, sizeof a->stage_us);
     const xpl_bytes_t text = o->answer
                                  ? xpl_rpc_blob_get(o->answer->blob)
                                  : (xpl_bytes_t){(const uint8_t *)o->err.msg, strlen(o->err.msg)};
@@ -242,12 +307,13 @@ static void done(void *arg, const struct xpl_outcome *o) {
     pthread_mutex_unlock(&mu);
 }
 
-static struct xpl_request *request(struct fixture *f, const char *number, bool saved) {
+static struct xpl_request *request_of(struct fixture *f, const char *session,
+                                      const struct xpl_tool *row, const char *number, bool saved) {
     const struct xpl_option options[] = {
         {XPL_STR("number"), xpl_str_from(number)},
         {XPL_STR("use_saved_result"), saved ? XPL_STR("true") : XPL_STR("false")}};
-    const struct xpl_request_words words = {.session = XPL_STR("logs"),
-                                            .row = &toy,
+    const struct xpl_request_words words = {.session = xpl_str_from(session),
+                                            .row = row,
                                             .options = options,
                                             .n_options = 2,
                                             .strict = true};
@@ -255,6 +321,10 @@ static struct xpl_request *request(struct fixture *f, const char *number, bool s
     struct xpl_error err = {0};
     CHECK_OK(xpl_engine_resolve(f->engine, &words, &q, &err), &err);
     return q;
+}
+
+static struct xpl_request *request(struct fixture *f, const char *number, bool saved) {
+    return request_of(f, "logs", &toy, number, saved);
 }
 
 static void submit(struct fixture *f, struct xpl_request *q, struct asker *a) {
@@ -403,6 +473,105 @@ static void test_failure(void) {
     check_answer(&f, &a, "1", "computed");
     CHECK_EQ(engine_stats(&f).computed, 1);
     end(&f);
+}
+
+// A file that changes whenever it is read is read four times in all, whoever tries again.
+static void test_changing_file(void) {
+    const struct xpl_tool *const tools[] = {&toy, &reader};
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture f;
+        struct asker a;
+        start(&f, 1, 4, &usual);
+        tool.touches = true;
+        submit(&f, request_of(&f, "logs", tools[i], "1", true), &a);
+        check_failure(&a, XPL_ABORTED, "h.xplane.pb");
+        CHECK_EQ(tool.makes, XPL_OPEN_ATTEMPTS);
+        end(&f);
+    }
+}
+
+// What is read to know whether the session has a device is part of the stages.
+static void test_stages_of_devices(void) {
+    struct fixture f;
+    struct asker a;
+    start(&f, 1, 4, &usual);
+    ask(&f, "1", &a); // its products are in memory then
+    check_answer(&f, &a, "1", "computed");
+    CHECK(a.stage_us[XPL_STAGE_OPEN] && a.stage_us[XPL_STAGE_CONVERT]);
+    ask(&f, "2", &a);
+    check_answer(&f, &a, "2", "computed");
+    CHECK(!a.stage_us[XPL_STAGE_OPEN] && !a.stage_us[XPL_STAGE_CONVERT]);
+    submit(&f, request_of(&f, "logs", &asker_of_devices, "1", true), &a);
+    check_answer(&f, &a, "1", "computed");
+    CHECK(a.stage_us[XPL_STAGE_OPEN] && a.stage_us[XPL_STAGE_CONVERT]);
+    end(&f);
+}
+
+// ---- imports ----
+
+// Session "b/x", of a bundle; another file each time.
+static void write_bundle(struct fixture *f) {
+    struct xpl_error err = {0};
+    bool is_new = false;
+    struct xpl_buf bundle = read_data_file("iree/syn-everything.ireeprof");
+    if (access(in_dir("logs/b"), F_OK) != 0) CHECK_EQ(mkdir(in_dir("logs/b"), 0700), 0);
+    FILE *const file = fopen(in_dir("logs/b/x.ireeprof"), "wb");
+    CHECK(file && fwrite(bundle.p, 1, bundle.n, file) == bundle.n && fclose(file) == 0);
+    xpl_buf_fini(&bundle);
+    let_time_pass();
+    CHECK_OK(xpl_catalogue_scan(f->parts.catalogue, XPL_SCAN_ALL, &is_new, &err), &err);
+    CHECK(is_new);
+}
+
+static void view_bundle(struct fixture *f, size_t i) {
+    struct asker a;
+    submit(f, request_of(f, "b/x", &viewers[i], "1", true), &a);
+    wait_done(&a);
+    CHECK_OK(a.code, NULL);
+}
+
+// Tools that are asked for at the same time share one import of the bundle.
+static void test_one_import(void) {
+    struct fixture f;
+    struct asker a[N_VIEWERS];
+    start(&f, N_VIEWERS, 8, &usual);
+    for (unsigned round = 1; round <= 20; round++) {
+        char number[16]; // the store has the other rounds' answers
+        (void)snprintf(number, sizeof number, "%u", round);
+        write_bundle(&f);
+        for (size_t i = 0; i < N_VIEWERS; i++)
+            submit(&f, request_of(&f, "b/x", &viewers[i], number, true), &a[i]);
+        for (size_t i = 0; i < N_VIEWERS; i++) {
+            wait_done(&a[i]);
+            CHECK_OK(a[i].code, NULL);
+            CHECK_STR(a[i].text, a[0].text);
+        }
+        CHECK_EQ(engine_stats(&f).imports, round);
+        CHECK_EQ(tool.makes, round * N_VIEWERS);
+    }
+    end(&f);
+}
+
+// The import stays in a file, and a file that is damaged is made anew.
+static void test_kept_import(void) {
+    struct fixture f;
+    glob_t g;
+    files_dir = "";
+    start(&f, 1, 4, &usual);
+    write_bundle(&f);
+    view_bundle(&f, 0);
+    xpl_index_files_drain(f.parts.files);
+    xpl_cache_set_limit(f.parts.cache, 0);
+    view_bundle(&f, 1);
+    CHECK_EQ(engine_stats(&f).imports, 1);
+    CHECK_EQ(glob(in_dir("traces/*.0.1-1.iree_xspace"), 0, NULL, &g), 0);
+    FILE *const file = fopen(g.gl_pathv[0], "r+b");
+    CHECK(file && fseek(file, 100, SEEK_SET) == 0 && fputc(255, file) == 255 && fclose(file) == 0);
+    globfree(&g);
+    view_bundle(&f, 2);
+    CHECK_EQ(engine_stats(&f).imports, 2);
+    end(&f);
+    files_dir = NULL;
 }
 
 // ---- joining ----
@@ -704,6 +873,10 @@ int main(void) {
     test_versions();
     test_changed_file();
     test_failure();
+    test_changing_file();
+    test_stages_of_devices();
+    test_one_import();
+    test_kept_import();
     test_joining();
     test_delivered();
     test_full_queue();
