@@ -21,14 +21,14 @@ static inline const struct xpl_tool *named_tool(const char *name) {
     return t;
 }
 
-// Appends to `out`.  `options` as "key", "value", ..., NULL; xprof_exact, so that a single host's
-// OpStats are shown as they are.
+// Appends to `out`.  `options` as "key", "value", ..., NULL.  As with xprof_exact, so that a single
+// host's OpStats are shown as they are, but with the cpu_as_device of the options.
 static inline xpl_status_t render_op_stats(const struct xpl_tool *tool, const struct xpl_opstats *s,
                                            const char *const *options, size_t limit,
                                            struct xpl_buf *out, struct xpl_error *err) {
     enum { MOST = 8 };
-    struct xpl_option list[MOST] = {{XPL_STR("xprof_exact"), XPL_STR("true")}};
-    size_t n = 1;
+    struct xpl_option list[MOST];
+    size_t n = 0;
     for (; options && *options && n < MOST; options += 2)
         list[n++] = (struct xpl_option){xpl_str_from(options[0]), xpl_str_from(options[1])};
     struct xpl_arena arena;
@@ -44,6 +44,7 @@ static inline xpl_status_t render_op_stats(const struct xpl_tool *tool, const st
     const struct xpl_tool_host host = {.name = XPL_STR("host"), .products = products};
     struct xpl_exec exec = xpl_exec_serial();
     if (st == XPL_OK) {
+        ((struct xpl_common_options *)parsed)->xprof_exact = true;
         const struct xpl_tool_input in = {
             .hosts = &host, .n_hosts = 1, .options = parsed, .exec = &exec, .limit = limit};
         st = tool->render(&in, out, err);

@@ -39,7 +39,7 @@ const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
         .values = "true|false",
         .preset = "false",
         .ours = true,
-        .help = "XProf's answer even where it is wrong",
+        .help = "XProf's answer even where it is wrong; implies cpu_as_device=false",
     },
 };
 
@@ -221,6 +221,12 @@ static void reset_ignored(const struct xpl_tool *tool, bool strict, void *option
         if (is_ignored(tool, i)) set_default(xpl_tool_option_at(tool, i), strict, options);
 }
 
+// XProf counts no host as a device.
+static void apply_exact(void *options) {
+    struct xpl_common_options *const common = options;
+    if (common->xprof_exact) common->cpu_as_device = false;
+}
+
 static xpl_status_t copy_texts(const struct xpl_tool *tool, struct xpl_arena *arena, void *options,
                                struct xpl_error *err) {
     for (size_t i = 0; i < tool->n_options; i++) {
@@ -248,6 +254,7 @@ xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xp
             return refuse_value(o, options[i].value, err);
     }
     reset_ignored(tool, strict, parsed);
+    apply_exact(parsed);
     XPL_TRY(copy_texts(tool, arena, parsed, err));
     *ret = parsed;
     return XPL_OK;

@@ -60,7 +60,7 @@ static void test_values(void) {
     CHECK_OK(parse("hlo_stats", "cpu_as_device", "False", true, &o, &e), NULL);
     CHECK(!common(o)->cpu_as_device);
     CHECK_OK(parse("hlo_stats", "xprof_exact", "1", true, &o, &e), NULL);
-    CHECK(common(o)->xprof_exact && common(o)->cpu_as_device);
+    CHECK(common(o)->xprof_exact && !common(o)->cpu_as_device);
     CHECK_OK(parse("memory_profile", "use_saved_result", "false", false, &o, &e), NULL);
     CHECK(!common(o)->use_saved_result);
     check_text("memory_profile", o, "");
