@@ -41,6 +41,7 @@ static void store_stat(const struct xpl_host_plan *p, const struct xpl_stat *s,
             w->cpu.program_id = xpl_stat_int_or_uint(s);
             w->cpu.has_program_id = w->cpu.program_id != 0; // TensorFlow has 0 for all
             break;
+        case XPL_STAT_RUN_ID: w->run_id = xpl_stat_int(s), w->has_run_id = p->cpu; break;
         default: break;
     }
 }
@@ -52,7 +53,7 @@ void xpl_host_read_stats(const struct xpl_host_plan *p, const struct xpl_event *
     struct xpl_stat s;
     size_t len;
     w->tracing_count = 0;
-    w->has_consumer_type = w->has_consumer_id = false;
+    w->has_consumer_type = w->has_consumer_id = w->has_run_id = false;
     w->cpu = (struct xpl_cpu_event){0};
     stats.p = first;
     while (stats.p != stats.end) {

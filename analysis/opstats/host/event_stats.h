@@ -23,6 +23,8 @@ struct host_event_stats {
     xpl_str_t stage_name, call;
     struct xpl_stat tf_op;
     struct xpl_cpu_event cpu;
+    int64_t run_id; // when has_run_id
+    bool has_run_id;
     // All there is is an op of an XLA program, and this says which; nothing else was read yet.
     bool keyed;
     struct xpl_cpu_key key;
@@ -73,6 +75,14 @@ XPL_INLINE void xpl_host_note_context(unsigned what, const uint8_t *at, const ui
     if (!v->p) *v = (struct xpl_input_value){at, end};
 }
 
+// Reads a run id.  False when it is not written as an integer, as writers do.
+XPL_INLINE bool xpl_host_read_run(const uint8_t *at, const uint8_t *end, int64_t *ret) {
+    if (XPL_UNLIKELY(at == end) || (*at != TAG_INT && *at != TAG_UINT)) return false;
+    const struct xpl_varint v = xpl_varint_read(at + 1, end);
+    *ret = (int64_t)v.v;
+    return v.p == end;
+}
+
 enum host_interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
 
 // What the statistics of an event are to the scan.
@@ -80,8 +90,10 @@ struct host_stats_head {
     enum host_interest interest;
     bool eager;             // may carry is_eager
     struct xpl_cpu_key key; // of a KEYED_OP
-    const uint8_t *first;   // of those that matter; NULL: none does
-    const uint8_t *unread;  // what is before it is well-formed, and nothing else was read
+    int64_t run_id;         // of a KEYED_OP, when has_run_id
+    bool has_run_id;
+    const uint8_t *first;  // of those that matter; NULL: none does
+    const uint8_t *unread; // what is before it is well-formed, and nothing else was read
 };
 
 // Whether an event may carry a statistic that matters; KEYED_OP when all that does is in the key.
@@ -95,6 +107,7 @@ XPL_INLINE void xpl_host_read_head(const struct xpl_host_plan *p, const uint8_t 
     size_t len;
     ret->key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
     ret->interest = OF_INTEREST, ret->eager = true, ret->first = NULL;
+    ret->has_run_id = false;
     of.type.p = of.id.p = NULL;
     for (; at != end; at += len) {
         const unsigned what = xpl_host_stat_role(p, at, end, XPL_TAG_FIELD4_LEN, &len, &value);
@@ -106,6 +119,8 @@ XPL_INLINE void xpl_host_read_head(const struct xpl_host_plan *p, const uint8_t 
         }
         if (what & XPL_HOST_ID_KEY) simple &= xpl_host_store_key(what, value, at + len, &ret->key);
         if (what & XPL_HOST_ID_CONTEXT) xpl_host_note_context(what, value, at + len, &of);
+        if (what & XPL_HOST_ID_RUN)
+            ret->has_run_id = xpl_host_read_run(value, at + len, &ret->run_id);
         seen |= what;
     }
     ret->unread = end;

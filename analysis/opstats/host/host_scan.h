@@ -24,9 +24,10 @@ struct xpl_host_scan {
     // Steps of all lines, when asked for: of a CPU-only profile in full, of a TPU's host only their
     // input_ps; none beside a GPU.
     struct xpl_steps steps;
-    // Ops that count as a device's but are in no group: most of them, as XProf groups nothing that
-    // runs on a thread pool of XLA.  A step of no id; its spans overlap nothing of the same line.
+    // Ops that count as a device's: they belong to the step in whose time they run.  A step of no
+    // id; its spans overlap nothing of the same line.
     struct xpl_step loose;
+    struct xpl_host_runs runs; // with cpu_as_device; matched
     struct xpl_arena arena;
     struct xpl_arena *shards; // one per piece of parallel work
     unsigned n_shards;

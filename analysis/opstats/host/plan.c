@@ -6,6 +6,7 @@
 
 #include <strings.h>
 
+#include "analysis/opstats/host/runs.h"
 #include "analysis/opstats/steps/event_span.h"
 #include "analysis/xplane/tf_op.h"
 
@@ -51,6 +52,8 @@ static bool read_md(struct xpl_host_plan *p, struct xpl_arena *arena, uint32_t i
     if (is_step_marker(name)) md->flags |= XPL_HOST_MARKER;
     if (is_eager_runtime(name)) md->flags |= XPL_HOST_NOT_COMPUTE;
     if (p->cpu && xpl_is_input_event(name)) md->flags |= XPL_HOST_INPUT;
+    if (p->cpu && xpl_is_host_launch(name)) md->flags |= XPL_HOST_LAUNCH;
+    if (p->cpu && xpl_host_function_called(name)) md->flags |= XPL_HOST_CALL;
     *inputs |= md->span == XPL_SPAN_HOST_TO_DEVICE || md->span == XPL_SPAN_HOST_WAIT_INPUT;
     if (op.category == XPL_TF_OP_UNKNOWN || name.len == 0) return true;
     // "name:" alone may be any annotation; only "name:Type" is surely an op of the framework.
@@ -78,7 +81,7 @@ static void read_stat_md(struct xpl_host_plan *p) {
         }
 }
 
-static uint8_t wanted(const struct xpl_host_plan *p, enum xpl_stat_type type) {
+static uint16_t wanted(const struct xpl_host_plan *p, enum xpl_stat_type type) {
     unsigned decides = 0;
     switch ((int)type) {
         case XPL_STAT_INPUT_PIPELINE_STAGE_ID: decides = p->stats & XPL_HOST_STAGE_ID; break;
@@ -96,6 +99,7 @@ static uint8_t wanted(const struct xpl_host_plan *p, enum xpl_stat_type type) {
         case XPL_STAT_HLO_MODULE: return XPL_HOST_ID_MODULE;
         case XPL_STAT_PROGRAM_ID: return XPL_HOST_ID_PROGRAM;
         case XPL_STAT_IS_EAGER: return XPL_HOST_ID_EAGER;
+        case XPL_STAT_RUN_ID: return p->cpu ? XPL_HOST_ID_RUN : 0;
         case XPL_STAT_TF_FUNCTION_TRACING_COUNT: return XPL_HOST_ID_HELPS;
         default: return 0;
     }
@@ -113,7 +117,7 @@ static bool list_wanted(struct xpl_host_plan *p, struct xpl_arena *arena) {
         if (id < MAX_WANTED_ID && id >= n) n = id + 1;
     }
     p->n_wanted = (uint32_t)n;
-    p->wanted = xpl_arena_zalloc(arena, n);
+    p->wanted = xpl_arena_zalloc(arena, n * sizeof *p->wanted);
     if (!p->wanted) return false;
     for (uint64_t id = 0; id < n; id++)
         p->wanted[id] = wanted(p, plane->stat_md[xpl_plane_stat_md(plane, id)].type);

@@ -27,6 +27,8 @@ enum {
     XPL_HOST_NOT_COMPUTE = 1 << 1, // the eager runtime itself
     XPL_HOST_FRAMEWORK = 1 << 2,   // "name:Type", an op that counts as a device's
     XPL_HOST_INPUT = 1 << 3,       // with cpu: tf.data at work, see input_work.h
+    XPL_HOST_LAUNCH = 1 << 4,      // with cpu: launches an execution, see runs.h
+    XPL_HOST_CALL = 1 << 5,        // with cpu: calls a function that does
 };
 
 // What a statistic is to an event, by its id alone.  Most carry none of these.
@@ -41,6 +43,7 @@ enum {
     // Decide where they name what tf.data runs; are read as HELPS.
     XPL_HOST_ID_CONTEXT_TYPE = 1 << 6,
     XPL_HOST_ID_CONTEXT_ID = 1 << 7,
+    XPL_HOST_ID_RUN = 1 << 8, // run_id; is read as HELPS
     XPL_HOST_ID_CONTEXT = XPL_HOST_ID_CONTEXT_TYPE | XPL_HOST_ID_CONTEXT_ID,
 };
 
@@ -58,7 +61,7 @@ struct xpl_host_plan {
     XPL_VEC(struct xpl_host_op) ops;
     unsigned stats; // XPL_HOST_...
     // XPL_HOST_ID_... by id of a statistic, up to n_wanted.
-    uint8_t *wanted;
+    uint16_t *wanted;
     uint32_t n_wanted;
     bool steps, inputs_only;        // steps wanted; only their input_ps
     bool any_ops, groups, cpu;      // some metadata is an op; run group cursors; count as device

@@ -25,6 +25,9 @@ struct stage {
 struct reader {
     const struct xpl_host_plan *plan;
     const struct xpl_line *line;
+    uint64_t function;        // of the module of the op read last
+    struct xpl_timespan call; // of the last call that launches executions
+    uint32_t call_md;
     uint64_t base_ps; // where the line's offsets count from
     struct xpl_arena *arena;
     struct xpl_host_piece *out;
@@ -166,6 +169,8 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev,
         return XPL_OK; // hlo_op was there, but empty
     if (!op) XPL_RETURN_OOM(r->err, "host ops");
     if (!op->span) XPL_TRY(classify_cpu_op(r, op));
+    if (!op->function) op->function = xpl_host_function_of_module(op->module);
+    r->function = op->function;
     if (*ret_span == XPL_SPAN_HOST_COMPUTE) *ret_span = op->span;
     return XPL_OK;
 }
@@ -217,19 +222,30 @@ static bool add_span(struct reader *r, struct xpl_step *st, enum xpl_span_type k
             st->input_ps += span.duration_ps;
         return true;
     }
-    // Device time of a host is ours to define: its spans need not be kept apart.
-    if (kind >= XPL_SPAN_DEVICE_COLLECTIVES && kind != XPL_SPAN_HOST_WAIT_INPUT)
-        return xpl_step_add_union(st, kind, span, r->arena);
     return xpl_step_add_span(st, kind, span, r->arena);
+}
+
+// An op of the device: part of its group's step, else of an execution.
+static bool read_device_op(struct reader *r, enum xpl_span_type kind,
+                           const struct host_event_stats *w, const struct xpl_event_group *g,
+                           struct xpl_timespan span) {
+    struct xpl_step *st = NULL;
+    const uint64_t end = xpl_timespan_end(span);
+    if (g->has_group && g->group_id >= 0) {
+        if (!(st = step_of(r, g->group_id))) return false;
+        xpl_step_add_work(st, span);
+    } else if (w->has_run_id && end > span.begin_ps) {
+        const struct xpl_host_run op = {
+            .id = w->run_id, .function = r->function, .begin_ps = span.begin_ps, .end_ps = end};
+        if (!xpl_host_runs_add_op(&r->out->runs, &op, r->arena)) return false;
+    }
+    return xpl_step_add_union(&r->out->loose, kind, span, r->arena);
 }
 
 static bool read_step(struct reader *r, const struct xpl_event *ev, enum xpl_span_type kind,
                       const struct xpl_event_group *g, struct xpl_timespan span) {
     const unsigned flags = r->plan->md[ev->md].flags;
-    if (!g->has_group || g->group_id < 0) {
-        const bool device = kind >= XPL_SPAN_DEVICE_COLLECTIVES && kind != XPL_SPAN_HOST_WAIT_INPUT;
-        return !device || xpl_step_add_union(&r->out->loose, kind, span, r->arena);
-    }
+    if (!g->has_group || g->group_id < 0) return true;
     struct xpl_step *st = step_of(r, g->group_id);
     if (!st) return false;
     const bool named = g->has_step_name && g->step_name.len;
@@ -239,6 +255,22 @@ static bool read_step(struct reader *r, const struct xpl_event *ev, enum xpl_spa
         return true;
     }
     return flags & XPL_HOST_NOT_COMPUTE || add_span(r, st, kind, span);
+}
+
+static bool read_launch(struct reader *r, const struct xpl_event *ev,
+                        const struct host_stats_head *h, struct host_event_stats *w,
+                        const struct xpl_event_group *g, struct xpl_timespan span) {
+    struct xpl_host_launch *const l = xpl_vec_push(r->arena, &r->out->runs.launches);
+    if (!l) return false;
+    if (h->interest == NOT_OF_INTEREST) xpl_host_read_stats(r->plan, ev, ev->stats.p, w);
+    *l = (struct xpl_host_launch){.begin_ps = span.begin_ps,
+                                  .end_ps = xpl_timespan_end(span),
+                                  .group = g->has_group ? g->group_id : -1,
+                                  .id = w->has_run_id ? w->run_id : 0,
+                                  .has_id = w->has_run_id};
+    if (xpl_timespan_includes(r->call, span))
+        l->function = xpl_host_function_called(r->plan->plane->event_md[r->call_md].name);
+    return true;
 }
 
 // ---- a line, or a piece of one ----
@@ -259,6 +291,8 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
     w.has_consumer_type = w.has_consumer_id = false;
     w.keyed = h->interest == KEYED_OP;
     if (w.keyed) w.key = h->key;
+    w.has_run_id = w.keyed && h->has_run_id;
+    w.run_id = w.has_run_id ? h->run_id : 0;
     if (needs_group(r, ev, h->eager)) xpl_group_cursor_next(r->groups, ev, &g);
     if (h->interest == OF_INTEREST) xpl_host_read_stats(p, ev, h->first, &w);
     const struct xpl_timespan span = {r->base_ps + (uint64_t)ev->offset_ps,
@@ -284,7 +318,13 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
         if (root && kind == XPL_SPAN_HOST_COMPUTE) kind = XPL_SPAN_HOST_WAIT_INPUT;
     }
     if (p->cpu) XPL_TRY(read_cpu(r, ev, &w, &g, span, &kind));
-    if (p->steps && !read_step(r, ev, kind, &g, span)) XPL_RETURN_OOM(r->err, "steps");
+    if (p->md[ev->md].flags & XPL_HOST_CALL) r->call = span, r->call_md = ev->md;
+    if (p->md[ev->md].flags & XPL_HOST_LAUNCH && !read_launch(r, ev, h, &w, &g, span))
+        XPL_RETURN_OOM(r->err, "executions");
+    if (!p->steps) return XPL_OK;
+    const bool device = kind >= XPL_SPAN_DEVICE_COLLECTIVES && kind != XPL_SPAN_HOST_WAIT_INPUT;
+    if (!(device ? read_device_op(r, kind, &w, &g, span) : read_step(r, ev, kind, &g, span)))
+        XPL_RETURN_OOM(r->err, "steps");
     return XPL_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "analysis/opstats/host/cpu_line.h"
 #include "analysis/opstats/host/host_ops.h"
 #include "analysis/opstats/host/plan.h"
+#include "analysis/opstats/host/runs.h"
 #include "analysis/opstats/host/tf_functions.h"
 #include "analysis/opstats/steps/event_span.h"
 #include "base/arena.h"
@@ -21,6 +22,7 @@ struct xpl_host_piece {
     struct xpl_tf_calls *calls; // whole lines only
     struct xpl_cpu_line *cpu;
     struct xpl_step loose;
+    struct xpl_host_runs runs;
 };
 
 // Reads a piece; what it gives lives in `arena`, which must be the same for all pieces that share

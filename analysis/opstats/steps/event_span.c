@@ -179,9 +179,22 @@ static bool join_cores(struct xpl_step *src, struct xpl_step *dst, struct xpl_ar
     return true;
 }
 
+void xpl_step_add_work(struct xpl_step *st, struct xpl_timespan span) {
+    struct xpl_timespan *const w = &st->work;
+    const uint64_t end = xpl_timespan_end(span), last = xpl_timespan_end(*w);
+    if (!span.duration_ps) return;
+    if (!w->duration_ps) {
+        *w = span;
+        return;
+    }
+    if (span.begin_ps < w->begin_ps) w->begin_ps = span.begin_ps;
+    w->duration_ps = (end > last ? end : last) - w->begin_ps;
+}
+
 static bool join_step(struct xpl_step *src, struct xpl_step *dst, struct xpl_arena *arena) {
     set_if_longer(&dst->host_marker, src->host_marker);
     set_if_longer(&dst->device_marker, src->device_marker);
+    xpl_step_add_work(dst, src->work);
     dst->input_ps += src->input_ps;
     if (!dst->name.len) dst->name = src->name;
     xpl_step_join_spans(src, dst);

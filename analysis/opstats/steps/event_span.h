@@ -55,6 +55,7 @@ struct xpl_core_ops {
 struct xpl_step {
     int64_t id; // group id
     struct xpl_timespan host_marker, device_marker;
+    struct xpl_timespan work;    // of a host as a device: from its first op to the end of its last
     xpl_str_t name;              // aliases the profile until it is copied into a step database
     uint64_t input_ps;           // time in HOST_WAIT_INPUT and HOST_TO_DEVICE, overlaps not removed
     struct xpl_span_list *spans; // one list per kind of work and per line
@@ -82,6 +83,8 @@ struct xpl_step *xpl_steps_find(const struct xpl_steps *s, int64_t id);
 
 // Functions that return bool report false when an arena is at its limit.
 void xpl_step_add_host_marker(struct xpl_step *st, struct xpl_timespan span);
+// Extends the time of its work.  A span without a duration changes nothing.
+void xpl_step_add_work(struct xpl_step *st, struct xpl_timespan span);
 bool xpl_step_add_device_marker(struct xpl_step *st, uint32_t core_id, struct xpl_timespan span,
                                 struct xpl_arena *arena) XPL_NODISCARD;
 bool xpl_step_add_span(struct xpl_step *st, enum xpl_span_type type, struct xpl_timespan span,

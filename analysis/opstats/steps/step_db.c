@@ -74,10 +74,8 @@ static bool well_formed(const struct writer *w, const struct xpl_step *st,
     const uint32_t device =
         1u << (XPL_SPAN_DEVICE_COMPUTE_16 / 10) | 1u << (XPL_SPAN_DEVICE_COMPUTE_32 / 10);
     const uint32_t host = 1u << (XPL_SPAN_HOST_COMPUTE / 10);
-    const uint32_t needed = w->rules->has_device   ? device
-                            : w->rules->cpu_device ? device | host
-                                                   : host;
-    return duration > 0 && (sums->present & needed) != 0;
+    const uint32_t needed = w->rules->has_device ? device : host;
+    return duration > 0 && (w->rules->cpu_device || (sums->present & needed) != 0);
 }
 
 static bool write_collectives(const struct writer *w, const struct xpl_step *st,

@@ -4,6 +4,7 @@
 #include "analysis/opstats/steps/steps.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/program_steps.h"
 #include "analysis/opstats/steps/step_db.h"
 #include "analysis/opstats/steps/step_events.h"
 #include "analysis/opstats/steps/step_fix.h"
@@ -63,11 +64,17 @@ static xpl_status_t convert_gpu(const struct xpl_convert *c, struct xpl_opstats 
 
 static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_scan *host,
                                 struct xpl_opstats *s, struct xpl_error *err) {
+    const bool program = c->opt->cpu_as_device;
     const struct xpl_step_db_rules rules = {.remove_overlaps = true,
-                                            .drop_incomplete = !c->opt->keep_incomplete_steps,
-                                            .cpu_device = c->opt->cpu_as_device,
+                                            .drop_incomplete =
+                                                !program && !c->opt->keep_incomplete_steps,
+                                            .cpu_device = program,
                                             .loose = &host->loose};
     struct xpl_precision_ps precision;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    xpl_arena_init(&scratch, c->scratch_limit);
+    if (program && !xpl_program_steps_set(&host->steps, &host->runs, &scratch))
+        XPL_RETURN_OOM(err, "steps");
     XPL_TRY(xpl_steps_to_db(c, &host->steps, &rules, &s->step_db, &precision, err));
     set_precision(s, &precision);
     return XPL_OK;

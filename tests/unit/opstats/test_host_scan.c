@@ -141,7 +141,7 @@ static void check_pieces(void) {
         xpl_buf_init(&bytes[k], 1 << 28);
         const struct xpl_opstats *s =
             convert(&space, true, k ? xpl_exec_pool_get(pool) : &serial, &arena);
-        CHECK_EQ(s->step_db.step_sequence.n, 2498);
+        CHECK_EQ(s->step_db.step_sequence.n, 2500);
         CHECK_OK(xpl_opstats_encode(s, &bytes[k], &err), &err);
         xpl_arena_fini(&arena);
     }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/opstats/host/runs.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+
+bool xpl_is_host_launch(xpl_str_t name) {
+    return xpl_str_has(name, XPL_STR("Executable::ExecuteHelper")) ||
+           xpl_str_has(name, XPL_STR("LoadedExecutable::Execute ("));
+}
+
+// JAX calls the module of `f` "jit_f", and replaces what is no letter, digit, '_', '.' or '-'.
+static uint64_t hash_of(const char *p, size_t n) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)p[i];
+        const bool kept = c >= 0x80 || isalnum(c) || c == '.' || c == '-';
+        h = (h ^ (kept ? c : '_')) * UINT64_C(0x100000001b3);
+    }
+    return h ? h : 1;
+}
+
+uint64_t xpl_host_function_called(xpl_str_t name) {
+    const xpl_str_t call = XPL_STR("PjitFunction(");
+    if (!xpl_str_starts(name, call) || name.ptr[name.len - 1] != ')') return 0;
+    return hash_of(name.ptr + call.len, name.len - call.len - 1);
+}
+
+uint64_t xpl_host_function_of_module(xpl_str_t module) {
+    const size_t prefix = xpl_str_starts(module, XPL_STR("jit_")) ? 4 : 0;
+    return hash_of(module.ptr + prefix, module.len - prefix);
+}
+
+static void extend(struct xpl_host_run *run, const struct xpl_host_run *by) {
+    if (by->begin_ps < run->begin_ps) run->begin_ps = by->begin_ps;
+    if (by->end_ps > run->end_ps) run->end_ps = by->end_ps;
+}
+
+static bool is_same(const struct xpl_host_run *a, const struct xpl_host_run *b) {
+    return a->id == b->id && a->function == b->function;
+}
+
+bool xpl_host_runs_add_op(struct xpl_host_runs *r, const struct xpl_host_run *op,
+                          struct xpl_arena *arena) {
+    struct xpl_host_run *run = r->runs.n ? &r->runs.v[r->runs.n - 1] : NULL;
+    if (run && is_same(run, op)) {
+        extend(run, op);
+        return true;
+    }
+    if (!(run = xpl_vec_push(arena, &r->runs))) return false;
+    *run = *op;
+    return true;
+}
+
+bool xpl_host_runs_join(const struct xpl_host_runs *src, struct xpl_host_runs *dst,
+                        struct xpl_arena *arena) {
+    if (!xpl_vec_reserve(arena, &dst->runs, src->runs.n) ||
+        !xpl_vec_reserve(arena, &dst->launches, src->launches.n))
+        return false;
+    for (size_t i = 0; i < src->runs.n; i++)
+        dst->runs.v[dst->runs.n++] = src->runs.v[i];
+    for (size_t i = 0; i < src->launches.n; i++)
+        dst->launches.v[dst->launches.n++] = src->launches.v[i];
+    return true;
+}
+
+// ---- orders ----
+
+static int compare(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
+static int by_id(const void *pa, const void *pb) {
+    const struct xpl_host_run *const a = pa, *const b = pb;
+    if (a->id != b->id) return a->id < b->id ? -1 : 1;
+    return compare(a->function, b->function);
+}
+
+static int by_time(const void *pa, const void *pb) {
+    const struct xpl_host_run *const a = pa, *const b = pb;
+    return a->begin_ps != b->begin_ps ? compare(a->begin_ps, b->begin_ps) : by_id(pa, pb);
+}
+
+static int by_function(const void *pa, const void *pb) {
+    const struct xpl_host_run *const a = pa, *const b = pb;
+    return a->function != b->function ? compare(a->function, b->function) : by_time(pa, pb);
+}
+
+static int launches_by_time(const void *pa, const void *pb) {
+    const struct xpl_host_launch *const a = pa, *const b = pb;
+    return a->begin_ps != b->begin_ps ? compare(a->begin_ps, b->begin_ps)
+                                      : compare(b->end_ps, a->end_ps);
+}
+
+// Those with an id first, by id; the others by function and time.
+static int launches_by_function(const void *pa, const void *pb) {
+    const struct xpl_host_launch *const a = pa, *const b = pb;
+    if (a->has_id != b->has_id) return a->has_id ? -1 : 1;
+    if (a->has_id && a->id != b->id) return a->id < b->id ? -1 : 1;
+    const int f = a->has_id ? 0 : compare(a->function, b->function);
+    return f ? f : launches_by_time(pa, pb);
+}
+
+// ---- matching ----
+
+static void join_equal_runs(struct xpl_host_runs *r) {
+    size_t n = 0;
+    if (r->runs.n) qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_id);
+    for (size_t i = 0; i < r->runs.n; i++) {
+        struct xpl_host_run run = r->runs.v[i];
+        run.group = -1;
+        if (n && is_same(&r->runs.v[n - 1], &run))
+            extend(&r->runs.v[n - 1], &run);
+        else
+            r->runs.v[n++] = run;
+    }
+    r->runs.n = n;
+}
+
+// A launch with an id encloses those of its devices, which have none.
+static void drop_inner_launches(struct xpl_host_runs *r) {
+    size_t n = 0;
+    uint64_t covered = 0;
+    if (r->launches.n) qsort(r->launches.v, r->launches.n, sizeof *r->launches.v, launches_by_time);
+    for (size_t i = 0; i < r->launches.n; i++) {
+        const struct xpl_host_launch l = r->launches.v[i];
+        if (!l.has_id && l.end_ps <= covered) continue;
+        if (l.has_id && l.end_ps > covered) covered = l.end_ps;
+        r->launches.v[n++] = l;
+    }
+    r->launches.n = n;
+}
+
+// Both are sorted by id.
+static void match_ids(struct xpl_host_runs *r, size_t n_ids) {
+    for (size_t i = 0, k = 0; i < r->runs.n; i++) {
+        while (k < n_ids && r->launches.v[k].id < r->runs.v[i].id)
+            k++;
+        if (k < n_ids && r->launches.v[k].id == r->runs.v[i].id)
+            r->runs.v[i].group = r->launches.v[k].group;
+    }
+}
+
+static void match_sequence(struct xpl_host_run *runs, size_t n_runs,
+                           const struct xpl_host_launch *launches, size_t n_launches) {
+    int64_t shift = n_runs > n_launches ? (int64_t)n_launches - (int64_t)n_runs : 0;
+    for (size_t i = 0, begun = 0; i < n_runs; i++) {
+        while (begun < n_launches && launches[begun].begin_ps <= runs[i].begin_ps)
+            begun++;
+        if ((int64_t)begun - 1 - (int64_t)i < shift) shift = (int64_t)begun - 1 - (int64_t)i;
+    }
+    for (size_t i = 0; i < n_runs; i++) {
+        const int64_t at = (int64_t)i + shift;
+        if (at < 0 || at >= (int64_t)n_launches || runs[i].group >= 0) continue;
+        runs[i].group = launches[at].group;
+    }
+}
+
+static void match_functions(struct xpl_host_runs *r, size_t first) {
+    const size_t n = r->launches.n;
+    const bool named = n > first && r->launches.v[n - 1].function; // the greatest
+    if (r->runs.n) qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, named ? by_function : by_time);
+    for (size_t i = first, k = 0, end, last; i < n && k < r->runs.n; i = end, k = last) {
+        const uint64_t function = r->launches.v[i].function;
+        for (end = i; end < n && r->launches.v[end].function == function;)
+            end++;
+        while (named && k < r->runs.n && r->runs.v[k].function < function)
+            k++;
+        for (last = k; last < r->runs.n && (!named || r->runs.v[last].function == function);)
+            last++;
+        match_sequence(&r->runs.v[k], last - k, &r->launches.v[i], end - i);
+    }
+}
+
+void xpl_host_runs_match(struct xpl_host_runs *r) {
+    size_t n_ids = 0;
+    join_equal_runs(r);
+    drop_inner_launches(r);
+    if (r->launches.n)
+        qsort(r->launches.v, r->launches.n, sizeof *r->launches.v, launches_by_function);
+    while (n_ids < r->launches.n && r->launches.v[n_ids].has_id)
+        n_ids++;
+    match_ids(r, n_ids);
+    match_functions(r, n_ids);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executions of programs on a host that counts as a device, and the events that launched them.
+#ifndef XPL_ANALYSIS_OPSTATS_HOST_RUNS_H_
+#define XPL_ANALYSIS_OPSTATS_HOST_RUNS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+
+struct xpl_arena;
+
+// An execution: XLA numbers those of each program with statistic run_id as it launches them.  Only
+// ops without a group count, because those of a group belong to its step already.
+struct xpl_host_run {
+    int64_t id;
+    uint64_t function;         // a hash of the name of what it runs
+    uint64_t begin_ps, end_ps; // from its first op to the end of its last one
+    int64_t group;             // what launched it, after xpl_host_runs_match; -1: not known
+};
+// An event of the client that launches an execution.
+struct xpl_host_launch {
+    uint64_t begin_ps, end_ps;
+    int64_t group;     // -1: none
+    int64_t id;        // of the execution, when has_id
+    uint64_t function; // 0: not known
+    bool has_id;
+};
+struct xpl_host_runs {
+    XPL_VEC(struct xpl_host_run) runs;
+    XPL_VEC(struct xpl_host_launch) launches;
+};
+
+// Whether events of that name launch executions.
+bool xpl_is_host_launch(xpl_str_t name);
+// The hash of "f" for an event named "PjitFunction(f)" and for a module named "jit_f".  0 for other
+// events.
+uint64_t xpl_host_function_called(xpl_str_t name);
+uint64_t xpl_host_function_of_module(xpl_str_t module);
+
+// These functions report false at the arena's limit.
+
+// Adds an op.  Executions may be listed more than once until xpl_host_runs_match.
+bool xpl_host_runs_add_op(struct xpl_host_runs *r, const struct xpl_host_run *op,
+                          struct xpl_arena *arena) __attribute__((warn_unused_result));
+// Appends those of `src` to `dst`.
+bool xpl_host_runs_join(const struct xpl_host_runs *src, struct xpl_host_runs *dst,
+                        struct xpl_arena *arena) __attribute__((warn_unused_result));
+// Lists each execution once and finds what launched it.  A launch with an id names its execution.
+// Else the launches of a function and the executions of its module are in the same order, the first
+// launch belongs to the first execution or, where there are more executions than launches, the last
+// to the last, and no execution begins before its launch.
+void xpl_host_runs_match(struct xpl_host_runs *r);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a host that counts as a device: from one step's begin to the next one's, whatever the
+// loop waits for.
+#include "analysis/opstats/convert.h"
+#include "analysis/opstats/steps/step_number.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/check.h"
+#include "tests/xspace_maker.h"
+
+static const int64_t kUs = 1000000; // ps
+
+// What a loop does, in its order.  Times in microseconds.
+struct mark {
+    const char *name; // of the annotation; NULL: none
+    int64_t number, begin, end;
+};
+struct launch {
+    const char *function;
+    int64_t at; // of the thread; below 0: no event
+    int64_t id, begin, end;
+    bool has_id; // says which execution it launches
+};
+
+static void add_launch(struct mk_plane *p, struct xpl_buf *line, const struct launch *l) {
+    char call[64];
+    (void)snprintf(call, sizeof call, "PjitFunction(%s)", l->function);
+    mk_plain(p, line, call, l->at * kUs, 5 * kUs);
+    if (!l->has_id) {
+        mk_plain(p, line, "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice",
+                 (l->at + 1) * kUs, 3 * kUs);
+        return;
+    }
+    struct xpl_buf ev =
+        mk_event(p, "CommonPjRtLoadedExecutable::Execute (jit)", (l->at + 1) * kUs, 3 * kUs);
+    mk_stat_int(p, &ev, "run_id", l->id);
+    mk_event_end(line, &ev);
+}
+
+static void add_op(struct mk_plane *p, struct xpl_buf *line, const struct launch *l) {
+    char module[64];
+    (void)snprintf(module, sizeof module, "jit_%s", l->function);
+    struct xpl_buf ev = mk_event(p, "dot.1", l->begin * kUs, (l->end - l->begin) * kUs);
+    mk_stat_ref(p, &ev, "hlo_op", "dot.1");
+    mk_stat_ref(p, &ev, "hlo_module", module);
+    mk_stat_int(p, &ev, "program_id", 6);
+    mk_stat_int(p, &ev, "run_id", l->id);
+    mk_event_end(line, &ev);
+}
+
+struct expected {
+    const char *name;
+    int64_t begin, end;
+};
+enum { MOST = 8 };
+struct loop {
+    const char *what;
+    struct mark marks[MOST];
+    struct launch launches[MOST];
+    struct expected steps[MOST];
+};
+
+// The innermost annotation around `at`, which comes last.
+static int mark_of(const struct loop *l, int64_t at) {
+    int found = -1;
+    for (int i = 0; i < MOST && l->marks[i].name; i++)
+        if (at >= l->marks[i].begin && at < l->marks[i].end) found = i;
+    return found;
+}
+
+static struct xpl_buf make(const struct loop *l) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf python = mk_line(1, "python"), pool = mk_line(2, "tf_XLAEigen/7");
+    for (int i = 0; i < MOST && l->marks[i].name; i++) {
+        const struct mark *const m = &l->marks[i];
+        struct xpl_buf ev = mk_event(&p, m->name, m->begin * kUs, (m->end - m->begin) * kUs);
+        mk_stat_int(&p, &ev, "_r", 1);
+        mk_stat_int(&p, &ev, "step_num", m->number);
+        mk_event_end(&python, &ev);
+        for (int k = 0; k < MOST && l->launches[k].function; k++)
+            if (mark_of(l, l->launches[k].at) == i) add_launch(&p, &python, &l->launches[k]);
+    }
+    for (int k = 0; k < MOST && l->launches[k].function; k++)
+        if (l->launches[k].end) add_op(&p, &pool, &l->launches[k]);
+    mk_line_end(&p, &python);
+    mk_line_end(&p, &pool);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+static const struct loop kLoops[] = {
+    {"waits",
+     {{"train", 0, 0, 90}, {"train", 1, 100, 190}, {"train", 2, 200, 290}},
+     {{"f", 10, 7, 20, 80, 0}, {"f", 110, 8, 120, 180, 0}, {"f", 210, 9, 220, 280, 0}},
+     {{"train 0", 0, 100}, {"train 1", 100, 200}, {"train 2", 200, 290}}},
+    {"runs ahead",
+     {{"train", 0, 0, 20}, {"train", 1, 20, 40}, {"train", 2, 40, 60}},
+     {{"f", 0, 7, 10, 100, 0}, {"f", 20, 8, 105, 200, 0}, {"f", 40, 9, 205, 300, 0}},
+     {{"train 0", 0, 105}, {"train 1", 105, 205}, {"train 2", 205, 300}}},
+    {"fetches every second step",
+     {{"train", 0, 0, 20}, {"train", 1, 20, 210}, {"train", 2, 220, 240}},
+     {{"f", 0, 7, 10, 100, 0}, {"f", 20, 8, 105, 200, 0}, {"f", 220, 9, 230, 300, 0}},
+     {{"train 0", 0, 105}, {"train 1", 105, 220}, {"train 2", 220, 300}}},
+    {"the first call compiles",
+     {{"train", 0, 0, 500}, {"train", 1, 500, 510}},
+     {{"f", 480, 7, 490, 600, 0}, {"f", 502, 8, 610, 700, 0}},
+     {{"train 0", 0, 610}, {"train 1", 610, 700}}},
+    {"an execution is launched before the profile begins",
+     {{"train", 4, 10, 20}, {"train", 5, 30, 40}},
+     {{"f", -1, 6, 0, 50, 0}, {"f", 12, 7, 60, 100, 0}, {"f", 32, 8, 110, 150, 0}},
+     {{"train 4", 10, 110}, {"train 5", 110, 150}}},
+    {"the last execution is cut off",
+     {{"train", 0, 0, 10}, {"train", 1, 10, 20}, {"train", 2, 20, 300}},
+     {{"f", 0, 7, 5, 100, 0}, {"f", 10, 8, 110, 200, 0}, {"f", 20, 9, 0, 0, 0}},
+     {{"train 0", 0, 110}, {"train 1", 110, 200}, {"train 2", 200, 300}}},
+    {"several devices: a launch names its execution",
+     {{"train", 0, 0, 10}, {"train", 1, 10, 20}},
+     {{"f", 10, 7, 110, 200, 1}, {"f", 0, 8, 5, 100, 1}},
+     {{"train 0", 0, 110}, {"train 1", 110, 200}}},
+    {"two loops, each with a program that counts for itself",
+     {{"train", 0, 0, 10}, {"eval", 0, 10, 20}, {"train", 1, 20, 30}},
+     {{"f", 0, 7, 5, 100, 0}, {"g", 10, 3, 105, 400, 0}, {"f", 20, 8, 410, 500, 0}},
+     {{"train 0", 0, 105}, {"eval 0", 105, 410}, {"train 1", 410, 500}}},
+    {"steps within steps are part of them",
+     {{"train", 0, 0, 90}, {"micro", 0, 5, 80}, {"train", 1, 100, 190}, {"micro", 1, 105, 180}},
+     {{"f", 10, 7, 20, 75, 0}, {"f", 110, 8, 120, 175, 0}},
+     {{"train 0", 0, 100}, {"train 1", 100, 190}}},
+};
+
+static void check_loop(const struct loop *l) {
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf space = make(l);
+    struct xpl_xspace *xs;
+    struct xpl_opstats *s;
+    struct xpl_error err = {0};
+    size_t n = 0;
+    const struct xpl_convert_options opt = {.cpu_as_device = true};
+    xpl_arena_init(&arena, 1 << 24);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
+    CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, &arena, 1 << 24, &s, &err), &err);
+    while (n < MOST && l->steps[n].name)
+        n++;
+    if (s->step_db.step_sequence.n != n) (void)fprintf(stderr, "a loop that %s:\n", l->what);
+    CHECK_EQ(s->step_db.step_sequence.n, n);
+    const uint64_t base = s->step_db.step_sequence.v[0].step_info_per_core.v[0].begin_ps;
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_step_info *const c = s->step_db.step_sequence.v[i].step_info_per_core.v;
+        const struct expected *const e = &l->steps[i];
+        if (c->begin_ps - base != (uint64_t)((e->begin - l->steps[0].begin) * kUs) ||
+            c->duration_ps != (uint64_t)((e->end - e->begin) * kUs))
+            (void)fprintf(stderr, "a loop that %s, step %zu:\n", l->what, i);
+        CHECK_STR(c->step_name, e->name);
+        CHECK_EQ(c->begin_ps - base, (uint64_t)((e->begin - l->steps[0].begin) * kUs));
+        CHECK_EQ(c->duration_ps, (uint64_t)((e->end - e->begin) * kUs));
+    }
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
+static void check_names(void) {
+    static const struct {
+        const char *name, *series;
+        int64_t number;
+    } cases[] = {
+        {"train 17", "train", 17},
+        {"train -2", "train", -2},
+        {"Profiled batch 5", "Profiled batch", 5},
+        {"train-3", "train-3", 99},
+        {"17", "", 17},
+        {"-1", "", -1},
+        {"train", "train", 99},
+        {"", "", 99},
+        {"a 1 -", "a 1 -", 99},
+        {"x 1234567890123456789", "x 1234567890123456789", 99},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_EQ(xpl_step_number(xpl_str_from(cases[i].name), 99), cases[i].number);
+        CHECK_STR(xpl_step_series(xpl_str_from(cases[i].name)), cases[i].series);
+    }
+}
+
+int main(void) {
+    for (size_t i = 0; i < sizeof kLoops / sizeof *kLoops; i++)
+        check_loop(&kLoops[i]);
+    check_names();
+    return 0;
+}
