@@ -39,8 +39,13 @@ static void print_steps(const json_t *f, FILE *out) {
         char time[32];
         const json_t *const s = json_array_get(steps, i);
         xpl_show_time_ps(time, ps_of(s, "time_ps"));
-        (void)fprintf(out, "%s%lld (%s)", i ? ", " : "     steps: ",
-                      (long long)json_integer_value(json_object_get(s, "step")), time);
+        const xpl_str_t name = xpl_document_text(s, "name");
+        (void)fputs(i ? ", " : "     steps: ", out);
+        if (name.len)
+            print_text(name, NAME_WIDTH, out);
+        else
+            (void)fprintf(out, "%lld", (long long)json_integer_value(json_object_get(s, "step")));
+        (void)fprintf(out, " (%s)", time);
     }
     if (json_array_size(steps)) (void)fprintf(out, "\n");
 }

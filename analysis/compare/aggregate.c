@@ -61,7 +61,10 @@ static void add_costs(struct costs *c, const struct xpl_run_summary *run) {
     c->model += (double)run->model_flops;
     c->bf16 += (double)run->bf16_flops;
     c->busy_ps += (double)run->busy_ps;
-    c->steps += run->steps.n ? (double)run->steps.n : 1;
+    double steps = 0;
+    for (size_t i = 0; i < run->series.n; i++)
+        steps += (double)run->series.v[i].n_steps;
+    c->steps += steps > 0 ? steps : run->steps.n ? (double)run->steps.n : 1;
     if (run->bf16_flops_per_second)
         c->normalized_s += (double)run->bf16_flops / (double)run->bf16_flops_per_second;
     if ((double)run->peak_flops_per_second > c->peak) c->peak = (double)run->peak_flops_per_second;

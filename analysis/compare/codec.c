@@ -8,7 +8,15 @@
 #include "analysis/wire/writer.h"
 #include "base/arena.h"
 
-enum { NUMBERS = 1, STEPS = 2, TIME = 3, OP = 4, KERNEL = 5, MEMORY = 6 }; // of the message
+enum {
+    NUMBERS = 1,
+    STEPS = 2,
+    TIME = 3,
+    OP = 4,
+    KERNEL = 5,
+    MEMORY = 6,
+    SERIES = 7
+};                             // of the message
 enum { PACKED = 1, NAME = 2 }; // of its parts; the texts that follow the name count on
 enum { MAX_NUMBERS = 16, MAX_TEXTS = XPL_RUN_TEXTS };
 
@@ -65,6 +73,10 @@ static void put_all(struct xpl_writer *w, const struct xpl_run_summary *s) {
         const struct xpl_run_memory *const m = &s->memory.v[i];
         const uint64_t n[] = {m->peak_bytes, m->capacity_bytes};
         put(w, MEMORY, n, 2, (struct texts){{m->name}});
+    }
+    for (size_t i = 0; i < s->series.n; i++) {
+        const uint64_t n[] = {s->series.v[i].n_steps, s->series.v[i].ps};
+        put(w, SERIES, n, 2, (struct texts){{s->series.v[i].name}});
     }
 }
 
@@ -154,6 +166,10 @@ static bool add_part(uint32_t num, const struct part *p, struct xpl_run_summary 
         struct xpl_run_memory *const m = xpl_vec_push(arena, &s->memory);
         if (m) *m = (struct xpl_run_memory){p->text[0], p->v[0], p->v[1]};
         return m;
+    } else if (num == SERIES) {
+        struct xpl_run_series *const l = xpl_vec_push(arena, &s->series);
+        if (l) *l = (struct xpl_run_series){p->text[0], p->v[0], p->v[1]};
+        return l;
     }
     return true;
 }
@@ -161,7 +177,7 @@ static bool add_part(uint32_t num, const struct part *p, struct xpl_run_summary 
 static enum got read_field(const struct xpl_field *f, struct xpl_run_summary *s,
                            struct xpl_arena *arena) {
     struct part p;
-    if (f->type != XPL_WIRE_LEN || f->num > MEMORY) return GOOD;
+    if (f->type != XPL_WIRE_LEN || f->num > SERIES) return GOOD;
     if (f->num == STEPS) return read_steps(f->len, s, arena);
     const enum got got = read_part(f->len, arena, &p);
     if (got != GOOD) return got;

@@ -39,6 +39,12 @@ struct xpl_run_memory {
     uint64_t peak_bytes, capacity_bytes;
 };
 
+// The steps of one annotation.
+struct xpl_run_series {
+    xpl_str_t name;
+    uint64_t n_steps, ps; // their number, and the sum of their times
+};
+
 struct xpl_run_time {
     xpl_str_t cause;
     uint64_t ps; // of all devices
@@ -54,7 +60,8 @@ struct xpl_run_summary {
     uint64_t bf16_flops_per_second;  // that rate, of a device, at its full clock
     uint64_t peak_flops_per_second;  // of a device; 0: not known
     uint64_t units;                  // steps times devices, at least 1: what sums are divided by
-    XPL_VEC(uint64_t) steps;         // the time of each step
+    XPL_VEC(uint64_t) steps;         // the time of each step of the series with most
+    XPL_VEC(struct xpl_run_series) series;
     XPL_VEC(struct xpl_run_time) times;
     struct xpl_run_rows ops, kernels;      // each once
     XPL_VEC(struct xpl_run_memory) memory; // each allocator once, the greatest of all hosts

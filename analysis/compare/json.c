@@ -104,7 +104,16 @@ static void put_side(struct xpl_buf *out, const char *key, struct xpl_run_group 
     xpl_buf_putc(out, ',');
     xpl_run_put_known(out, "std_step_ps", xpl_compare_deviation(s->steps.v, s->steps.n),
                       s->steps.n > 1);
-    xpl_buf_str(out, XPL_STR("},"));
+    xpl_buf_str(out, XPL_STR(",\"series\":["));
+    for (size_t i = 0; i < s->series.n; i++) {
+        const struct xpl_run_series *const l = &s->series.v[i];
+        xpl_buf_str(out, i ? XPL_STR(",{") : XPL_STR("{"));
+        xpl_json_field(out, "name", l->name);
+        xpl_buf_printf(out, ",\"steps\":%" PRIu64 ",", l->n_steps);
+        xpl_run_put_known(out, "mean_step_ps", (double)l->ps / (double)l->n_steps, l->n_steps);
+        xpl_buf_putc(out, '}');
+    }
+    xpl_buf_str(out, XPL_STR("]},"));
 }
 
 static xpl_status_t put_step_time(const struct sides *s, struct xpl_error *err) {

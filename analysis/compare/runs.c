@@ -77,6 +77,19 @@ static bool add_time(struct xpl_run_summary *s, const struct xpl_run_time *t,
     return slot;
 }
 
+static bool add_series(struct xpl_run_summary *s, const struct xpl_run_series *l,
+                       struct xpl_arena *arena) {
+    for (size_t i = 0; i < s->series.n; i++)
+        if (xpl_str_eq(s->series.v[i].name, l->name)) {
+            s->series.v[i].n_steps = xpl_run_add(s->series.v[i].n_steps, l->n_steps);
+            s->series.v[i].ps = xpl_run_add(s->series.v[i].ps, l->ps);
+            return true;
+        }
+    struct xpl_run_series *const slot = xpl_vec_push(arena, &s->series);
+    if (slot) *slot = *l;
+    return slot;
+}
+
 #define APPEND(arena, to, from)                                                                    \
     __extension__({                                                                                \
         const bool room = xpl_vec_reserve((arena), (to), (from)->n);                               \
@@ -96,6 +109,8 @@ bool xpl_run_group_add(struct xpl_run_group *g, const struct xpl_run_summary *ru
     s->units = xpl_run_add(s->units, run->units);
     for (size_t i = 0; i < run->times.n; i++)
         if (!add_time(s, &run->times.v[i], arena)) return false;
+    for (size_t i = 0; i < run->series.n; i++)
+        if (!add_series(s, &run->series.v[i], arena)) return false;
     return APPEND(arena, &s->steps, &run->steps) && APPEND(arena, &s->ops, &run->ops) &&
            APPEND(arena, &s->kernels, &run->kernels) && APPEND(arena, &s->memory, &run->memory);
 }

@@ -6,6 +6,7 @@
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/compare/compare.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -16,9 +17,10 @@ enum { PS_PER_NS = 1000 };
 
 // ---- steps ----
 
-// The time of a step is that of the device that takes longest.  Loops of a program that count alike
-// (training and evaluation) have steps of their own: of one number, the nth of each device are one.
+// The time of a step is that of the device that takes longest.  A loop that begins again has
+// several steps of one number: the nth of each device are one.
 struct step_time {
+    xpl_str_t series;
     int64_t number;
     size_t nth; // while steps of its device are added: their order
     uint64_t ps;
@@ -32,28 +34,58 @@ struct making {
 
 static int by_number(const void *a, const void *b) {
     const struct step_time *const x = a, *const y = b;
+    const int series = xpl_str_cmp(x->series, y->series);
+    if (series) return series;
     if (x->number != y->number) return x->number < y->number ? -1 : 1;
     return (x->nth > y->nth) - (x->nth < y->nth);
 }
 
-// Steps of one device, in their order: which one of its number each is.
+static bool is_next(const struct step_time *a, const struct step_time *b) {
+    return a->number == b->number && xpl_str_eq(a->series, b->series);
+}
+
+// Steps of one device, in their order: which one of its name each is.
 static void number_repeats(struct step_time *v, size_t n) {
     if (n) qsort(v, n, sizeof *v, by_number);
     for (size_t i = 0; i < n; i++)
-        v[i].nth = i && v[i].number == v[i - 1].number ? v[i - 1].nth + 1 : 0;
+        v[i].nth = i && is_next(&v[i - 1], &v[i]) ? v[i - 1].nth + 1 : 0;
 }
 
-static bool join_steps(struct making *m) {
+// Steps of all devices become one, sorted.
+static void join_devices(struct making *m) {
+    size_t n = 0;
     if (m->steps.n) qsort(m->steps.v, m->steps.n, sizeof *m->steps.v, by_number);
     for (size_t i = 0; i < m->steps.n; i++) {
-        const struct step_time *const t = &m->steps.v[i];
-        uint64_t *last = i && by_number(t, t - 1) == 0 ? &m->s.steps.v[m->s.steps.n - 1] : NULL;
-        if (!last) {
-            if (!(last = xpl_vec_push(m->arena, &m->s.steps))) return false;
-            *last = 0;
-        }
-        if (t->ps > *last) *last = t->ps;
+        const struct step_time t = m->steps.v[i];
+        struct step_time *const last = n ? &m->steps.v[n - 1] : NULL;
+        if (!last || by_number(last, &t) != 0)
+            m->steps.v[n++] = t;
+        else if (t.ps > last->ps)
+            last->ps = t.ps;
     }
+    m->steps.n = n;
+}
+
+static bool is_greater(const struct xpl_run_series *a, const struct xpl_run_series *b) {
+    return a->n_steps != b->n_steps ? a->n_steps > b->n_steps : a->ps > b->ps;
+}
+
+// Lists the series; the one with most steps, and of these with most time, is what runs compare by.
+static bool join_steps(struct making *m) {
+    struct xpl_run_series greatest = {0};
+    size_t first = 0;
+    join_devices(m);
+    for (size_t i = 0, end; i < m->steps.n; i = end) {
+        struct xpl_run_series *const l = xpl_vec_push(m->arena, &m->s.series);
+        if (!l) return false;
+        *l = (struct xpl_run_series){.name = m->steps.v[i].series};
+        for (end = i; end < m->steps.n && xpl_str_eq(m->steps.v[end].series, l->name); end++)
+            l->n_steps++, l->ps += m->steps.v[end].ps;
+        if (is_greater(l, &greatest)) greatest = *l, first = i;
+    }
+    if (!xpl_vec_reserve(m->arena, &m->s.steps, greatest.n_steps)) return false;
+    for (size_t i = 0; i < greatest.n_steps; i++)
+        m->s.steps.v[m->s.steps.n++] = m->steps.v[first + i].ps;
     return true;
 }
 
@@ -72,7 +104,8 @@ static bool add_device(struct making *m, const struct xpl_time_breakdown *b,
         if (r->step == XPL_BETWEEN_STEPS || !r->wall_ps) continue;
         struct step_time *const t = xpl_vec_push(m->arena, &m->steps);
         if (!t) return false;
-        *t = (struct step_time){b->steps.v[r->step].number, m->steps.n, r->wall_ps};
+        const struct xpl_time_step *const step = &b->steps.v[r->step];
+        *t = (struct step_time){xpl_step_series(step->name), step->number, m->steps.n, r->wall_ps};
     }
     if (m->steps.n > first) number_repeats(&m->steps.v[first], m->steps.n - first);
     return true;
@@ -131,7 +164,7 @@ static bool add_breakdowns(struct making *m, const struct xpl_tool_input *in) {
         if (b && !add_devices(m, b, false)) return false;
     }
     if (!join_steps(m)) return false;
-    m->s.units = m->s.n_devices * (m->s.steps.n ? m->s.steps.n : 1);
+    m->s.units = m->s.n_devices * (m->steps.n ? m->steps.n : 1);
     if (!m->s.units) m->s.units = 1;
     return true;
 }
@@ -217,7 +250,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_run_summary = {
     .name = "run_summary",
-    .version = 4,
+    .version = 5,
     .needs = kNeeds,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,

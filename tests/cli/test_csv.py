@@ -163,7 +163,7 @@ class Csv(Case):
         self.assertIn("total_self_time_percent", self.read("analyze", "hlo_stats", FOUR)[0])  # 100 is all
         # Behind tables without columns: the first that has some.
         head, rows = self.read("analyze", "input_pipeline_analyzer", FOUR)
-        self.assertEqual((head[0], len(rows)), ("stepnum", 18))
+        self.assertEqual((head[0], len(rows)), ("stepnum", 20))
         head, rows = self.read("analyze", "pod_viewer", FOUR)
         self.assertEqual((head[:5], len(rows)), (["step", "core", "host", "bottleneck", "duration_us"], 80))
         head, rows = self.read("analyze", "collectives", CPU / "jax_8dev_shardmap")

@@ -30,9 +30,9 @@ def run_of(step_us, op_us, begin_s, steps=20):
         return wire(4, wire(1, metadata) + wire(2, int(begin_us * 10**6)) + wire(3, int(us * 10**6)) + b"".join(
             wire(4, wire(1, stat) + wire(4 if isinstance(value, int) else 5, value)) for stat, value in stats))
     begin, op = wire(3, begin_s * 10**9), ((4, "jit_step"), (5, 6))
-    marks = b"".join(event(1, i * 2 * step_us, step_us, (1, 1), (2, i)) for i in range(steps))
-    ops = b"".join(event(2, i * 2 * step_us + 1, op_us, (3, "fusion.1"), *op) +
-                   event(3, i * 2 * step_us + 1 + op_us, 2, (3, "dot.2"), *op) for i in range(steps))
+    marks = b"".join(event(1, i * step_us, step_us, (1, 1), (2, i)) for i in range(steps))
+    ops = b"".join(event(2, i * step_us + 1, op_us, (3, "fusion.1"), *op) +
+                   event(3, i * step_us + 1 + op_us, 2, (3, "dot.2"), *op) for i in range(steps))
     return wire(1, wire(2, "/host:CPU") + wire(3, wire(1, 1) + wire(2, "python") + begin + marks) +
                 wire(3, wire(1, 2) + wire(2, "tf_XLAEigen/2") + begin + ops) + table(4, "train", "fusion.1", "dot.2") +
                 table(5, "_r", "step_num", "hlo_op", "hlo_module", "program_id"))

@@ -58,7 +58,7 @@ static void add_evidence(const struct xpl_survey *s, const struct cause_row *r,
     add_hosts(s, r, f);
     for (size_t i = 0; i < s->steps.n; i++) {
         const double ps = of_row(s->steps.v[i].ps, r);
-        if (ps > 0) xpl_finding_add_step(f, s->steps.v[i].number, ps);
+        if (ps > 0) xpl_finding_add_step(f, &s->steps.v[i], ps);
     }
     add_names(s, r, f);
     if (r->ops != XPL_LAYER_COMPUTE) xpl_finding_add_layer(f, s, r->ops);

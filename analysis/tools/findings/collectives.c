@@ -52,7 +52,7 @@ static void add_evidence(const struct xpl_survey *s, struct xpl_finding *f) {
     xpl_finding_add_layer(f, s, XPL_LAYER_COLLECTIVE);
     for (size_t i = 0; i < s->steps.n; i++)
         if (s->steps.v[i].ps[XPL_TIME_COLLECTIVES] > 0)
-            xpl_finding_add_step(f, s->steps.v[i].number, s->steps.v[i].ps[XPL_TIME_COLLECTIVES]);
+            xpl_finding_add_step(f, &s->steps.v[i], s->steps.v[i].ps[XPL_TIME_COLLECTIVES]);
     xpl_finding_set_window(f, s, XPL_TIME_COLLECTIVES);
 }
 

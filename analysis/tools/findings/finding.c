@@ -33,12 +33,13 @@ void xpl_finding_add_host(struct xpl_finding *f, xpl_str_t name, double share) {
     if (at < XPL_FINDING_EVIDENCE) f->hosts[at] = (struct xpl_finding_host){name, share};
 }
 
-void xpl_finding_add_step(struct xpl_finding *f, int64_t number, double ps) {
+void xpl_finding_add_step(struct xpl_finding *f, const struct xpl_survey_step *step, double ps) {
     double values[XPL_FINDING_EVIDENCE];
     for (size_t i = 0; i < f->n_steps; i++)
         values[i] = f->steps[i].ps;
     const size_t at = make_room(f->steps, sizeof *f->steps, &f->n_steps, values, ps);
-    if (at < XPL_FINDING_EVIDENCE) f->steps[at] = (struct xpl_finding_step){number, ps};
+    if (at < XPL_FINDING_EVIDENCE)
+        f->steps[at] = (struct xpl_finding_step){step->number, step->name, ps};
 }
 
 void xpl_finding_add_op(struct xpl_finding *f, xpl_str_t name, double ps) {

@@ -33,6 +33,8 @@ static void put_evidence(const struct xpl_finding *f, struct xpl_buf *out) {
     xpl_buf_str(out, XPL_STR("],\"steps\":["));
     for (size_t i = 0; i < f->n_steps; i++) {
         xpl_buf_printf(out, "%s{\"step\":%" PRId64 ",", i ? "," : "", f->steps[i].number);
+        xpl_json_field(out, "name", f->steps[i].name);
+        xpl_buf_putc(out, ',');
         put_ps(out, "time", f->steps[i].ps);
         xpl_buf_putc(out, '}');
     }

@@ -28,10 +28,12 @@ struct xpl_survey_device {
     double wall_ps, ps[XPL_TIME_CAUSES];
 };
 
-// A step of all devices, by its number, and by which one of that number it is; in the order of the
-// first device that has it.
+// A step of all devices, by its series and number, and by which one of these it is; in the order of
+// the first device that has it.
 struct xpl_survey_step {
     int64_t number;
+    xpl_str_t name;
+    uint32_t series; // steps of different annotations have different ones: they do not compare
     size_t n_devices;
     double wall_ps; // of the device on which it took longest
     // Time outside of exposed collectives: of the device with most, and of all; the device.
@@ -51,6 +53,7 @@ struct xpl_survey {
     struct xpl_survey_device *devices;
     size_t n_devices;
     XPL_VEC(struct xpl_survey_step) steps;
+    size_t n_series;
     enum xpl_framework framework;
     bool is_cpu;                         // no device but CPUs
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
@@ -94,6 +97,7 @@ struct xpl_finding_host {
 };
 struct xpl_finding_step {
     int64_t number;
+    xpl_str_t name;
     double ps;
 };
 struct xpl_finding_op {
@@ -131,7 +135,7 @@ struct xpl_finding *xpl_finding_add(struct xpl_findings *f, enum xpl_finding_kin
                                     double share, double saving);
 // Adds to its evidence: the greatest are kept, greatest first.
 void xpl_finding_add_host(struct xpl_finding *f, xpl_str_t name, double share);
-void xpl_finding_add_step(struct xpl_finding *f, int64_t number, double ps);
+void xpl_finding_add_step(struct xpl_finding *f, const struct xpl_survey_step *step, double ps);
 void xpl_finding_add_op(struct xpl_finding *f, xpl_str_t name, double ps);
 // The ops of devices that are of a kind (xpl_op_layer_of).
 void xpl_finding_add_layer(struct xpl_finding *f, const struct xpl_survey *s,

@@ -43,7 +43,7 @@ static void find_compiles(const struct xpl_survey *s, struct xpl_findings *out) 
                        "%.1f%% of the time goes to compiling %" PRIu64 " programs", 100 * all, n);
     for (size_t i = 0; i < s->steps.n; i++)
         if (s->steps.v[i].ps[XPL_TIME_COMPILE] > 0)
-            xpl_finding_add_step(f, s->steps.v[i].number, s->steps.v[i].ps[XPL_TIME_COMPILE]);
+            xpl_finding_add_step(f, &s->steps.v[i], s->steps.v[i].ps[XPL_TIME_COMPILE]);
     for (size_t h = 0; h < s->n_hosts; h++)
         for (size_t i = 0; i < s->hosts[h].b->evidence.n; i++) {
             const struct xpl_time_evidence *const e = &s->hosts[h].b->evidence.v[i];
@@ -57,22 +57,47 @@ static void find_compiles(const struct xpl_survey *s, struct xpl_findings *out) 
 enum { LEAST_STEPS = 5 };
 static const double kOutlier = 1.5; // times the median
 
+// A series: what is usual in it.  Of one with few steps nothing is.
 struct usual {
+    size_t first, n; // of the steps by series
     double wall_ps, ps[XPL_TIME_CAUSES];
 };
 
-static bool find_usual(const struct xpl_survey *s, struct usual *u) {
-    double *const v = xpl_arena_array(s->arena, s->steps.n, sizeof *v);
-    if (!v) return false;
-    for (size_t i = 0; i < s->steps.n; i++)
-        v[i] = s->steps.v[i].wall_ps;
-    u->wall_ps = median(v, s->steps.n);
+static int by_series(const void *a, const void *b) {
+    const struct xpl_survey_step *const x = *(const struct xpl_survey_step *const *)a,
+                                        *const y = *(const struct xpl_survey_step *const *)b;
+    if (x->series != y->series) return x->series < y->series ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void find_medians(const struct xpl_survey_step *const *steps, struct usual *u, double *v) {
+    for (size_t i = 0; i < u->n; i++)
+        v[i] = steps[u->first + i]->wall_ps;
+    u->wall_ps = median(v, u->n);
     for (int c = 0; c < XPL_TIME_CAUSES; c++) {
-        for (size_t i = 0; i < s->steps.n; i++)
-            v[i] = s->steps.v[i].ps[c];
-        u->ps[c] = median(v, s->steps.n);
+        for (size_t i = 0; i < u->n; i++)
+            v[i] = steps[u->first + i]->ps[c];
+        u->ps[c] = median(v, u->n);
     }
-    return true;
+}
+
+// (*ret)[series]; NULL at the arena's limit.
+static struct usual *find_usual(const struct xpl_survey *s) {
+    struct usual *const all = xpl_arena_zalloc(s->arena, s->n_series * sizeof *all);
+    const struct xpl_survey_step **const steps =
+        xpl_arena_array(s->arena, s->steps.n, sizeof *steps);
+    double *const v = xpl_arena_array(s->arena, s->steps.n, sizeof *v);
+    if (!all || !steps || !v) return NULL;
+    for (size_t i = 0; i < s->steps.n; i++)
+        steps[i] = &s->steps.v[i];
+    if (s->steps.n) qsort(steps, s->steps.n, sizeof *steps, by_series);
+    for (size_t i = 0; i < s->steps.n; i++) {
+        struct usual *const u = &all[steps[i]->series];
+        if (!u->n++) u->first = i;
+    }
+    for (size_t i = 0; i < s->n_series; i++)
+        if (all[i].n >= LEAST_STEPS) find_medians(steps, &all[i], v);
+    return all;
 }
 
 static enum xpl_time_cause greatest(const double *more) {
@@ -95,7 +120,7 @@ struct outliers {
 static bool add_outlier(const struct xpl_survey_step *step, const struct usual *u,
                         struct outliers *o) {
     double more[XPL_TIME_CAUSES];
-    if (!(step->wall_ps > kOutlier * u->wall_ps)) return false;
+    if (u->n < LEAST_STEPS || !(step->wall_ps > kOutlier * u->wall_ps)) return false;
     for (int c = 0; c < XPL_TIME_CAUSES; c++)
         more[c] = step->ps[c] - u->ps[c];
     if (is_told(greatest(more))) return false;
@@ -116,25 +141,28 @@ static const char *in_words(enum xpl_time_cause c, char buf[32]) {
 }
 
 bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *out) {
-    struct usual u;
     struct outliers o = {0};
+    size_t n_series = 0, n_steps = 0; // that have a usual time
     find_compiles(s, out);
-    if (s->steps.n < LEAST_STEPS) return true;
-    if (!find_usual(s, &u)) return false;
+    const struct usual *const u = find_usual(s);
+    if (!u) return false;
+    for (size_t i = 0; i < s->n_series; i++)
+        if (u[i].n >= LEAST_STEPS) n_series++, n_steps += u[i].n;
     for (size_t i = 0; i < s->steps.n; i++)
-        (void)add_outlier(&s->steps.v[i], &u, &o);
+        (void)add_outlier(&s->steps.v[i], &u[s->steps.v[i].series], &o);
     const double share = o.excess_ps * (double)s->n_devices / s->wall_ps;
     struct xpl_finding *const f =
-        2 * o.n < s->steps.n ? xpl_finding_add(out, XPL_FINDING_STEP_OUTLIERS, share, share) : NULL;
+        2 * o.n < n_steps ? xpl_finding_add(out, XPL_FINDING_STEP_OUTLIERS, share, share) : NULL;
     if (!f) return true;
     char words[32];
-    (void)snprintf(
-        f->text, sizeof f->text,
-        "%zu of %zu steps take more than %.1f times the median; the extra time is mostly %s", o.n,
-        s->steps.n, kOutlier, in_words(greatest(o.more), words));
+    (void)snprintf(f->text, sizeof f->text,
+                   "%zu of %zu steps take more than %.1f times the median%s; the extra time is "
+                   "mostly %s",
+                   o.n, n_steps, kOutlier, n_series > 1 ? " of their kind" : "",
+                   in_words(greatest(o.more), words));
     struct outliers again = {0};
     for (size_t i = 0; i < s->steps.n; i++)
-        if (add_outlier(&s->steps.v[i], &u, &again))
-            xpl_finding_add_step(f, s->steps.v[i].number, s->steps.v[i].wall_ps);
+        if (add_outlier(&s->steps.v[i], &u[s->steps.v[i].series], &again))
+            xpl_finding_add_step(f, &s->steps.v[i], s->steps.v[i].wall_ps);
     return true;
 }

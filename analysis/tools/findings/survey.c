@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_number.h"
 #include "analysis/products/values.h"
 #include "analysis/tools/findings/findings.h"
 #include "base/arena.h"
+#include "base/intern.h"
 #include "base/map.h"
 
 static size_t count_devices(const struct xpl_tool_input *in) {
@@ -59,35 +61,53 @@ static void add_row(struct xpl_survey_step *step, uint32_t device, const struct 
     if (n_compiles > step->n_compiles) step->n_compiles = n_compiles;
 }
 
-// The step that the device's next row of that number belongs to; NULL on OOM.  Loops that count
-// alike, of training and of evaluation, have several steps of one number: the first of a device
-// belongs to the first of the others, and so on.
-static struct xpl_survey_step *step_of(struct xpl_survey *s, struct xpl_map *by_number,
-                                       struct xpl_map *seen, int64_t number) {
+struct joining {
+    struct xpl_survey *s;
+    struct xpl_intern *series;
+    struct xpl_map numbers; // series and number to a number of both
+    struct xpl_map steps;   // that, and which one of these, to the position in s->steps
+};
+
+// The step that the device's next row of that name belongs to; NULL on OOM.  A loop that begins
+// again has several steps of one number: the first of a device belongs to the first of the others,
+// and so on.
+static struct xpl_survey_step *step_of(struct joining *j, struct xpl_map *seen,
+                                       const struct xpl_time_step *step) {
+    struct xpl_survey *const s = j->s;
+    xpl_strid_t series;
     bool is_new;
-    uint64_t *const n = xpl_map_put(s->arena, seen, (uint64_t)number, 0, &is_new);
+    if (!xpl_intern_put(j->series, xpl_step_series(step->name), &series)) return NULL;
+    uint64_t *const id =
+        xpl_map_put(s->arena, &j->numbers, series.v, (uint64_t)step->number, &is_new);
+    if (!id) return NULL;
+    if (is_new) *id = j->numbers.n;
+    const uint64_t known = *id;
+    uint64_t *const n = xpl_map_put(s->arena, seen, known, 0, &is_new);
     if (!n) return NULL;
-    uint64_t *const at = xpl_map_put(s->arena, by_number, (uint64_t)number, (*n)++, &is_new);
+    uint64_t *const at = xpl_map_put(s->arena, &j->steps, known, (*n)++, &is_new);
     if (!at) return NULL;
     if (!is_new) return &s->steps.v[*at];
     struct xpl_survey_step *const slot = xpl_vec_push(s->arena, &s->steps);
     if (!slot) return NULL;
-    *slot = (struct xpl_survey_step){.number = number};
+    if (series.v >= s->n_series) s->n_series = series.v + 1;
+    *slot =
+        (struct xpl_survey_step){.number = step->number, .name = step->name, .series = series.v};
     *at = s->steps.n - 1;
     return slot;
 }
 
 static bool join_steps(struct xpl_survey *s) {
-    struct xpl_map by_number = {0};
+    struct joining j = {.s = s, .series = xpl_intern_new(s->arena, xpl_hash_seed())};
+    if (!j.series) return false;
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct xpl_survey_device *const d = &s->devices[i];
         const struct xpl_time_breakdown *const b = s->hosts[d->host].b;
-        struct xpl_map seen = {0}; // number: how many rows of the device
+        struct xpl_map seen = {0}; // series and number: how many rows of the device
         for (size_t k = 0; k < d->n_rows; k++) {
             const struct xpl_time_row *const r = &d->rows[k];
             if (r->step == XPL_BETWEEN_STEPS || !r->wall_ps) continue;
             const struct xpl_time_step *const step = &b->steps.v[r->step];
-            struct xpl_survey_step *const to = step_of(s, &by_number, &seen, step->number);
+            struct xpl_survey_step *const to = step_of(&j, &seen, step);
             if (!to) return false;
             add_row(to, i, r, step->n_compiles);
         }

@@ -35,7 +35,7 @@ function finding(ctx, f, several) {
   const ops = f.ops.map((op, i) => [i ? ', ' : '',
     h('a', {href: router.link(ctx.session.name, 'ops', {host: ctx.hosts, q: op.name}), title: op.name.slice(0, 500)},
         format.short(op.name, 60)), ` ${format.ps(op.time_ps)}`]);
-  const steps = f.steps.map((x) => `${x.step} (${format.ps(x.time_ps)})`).join(', ');
+  const steps = f.steps.map((x) => `${x.name || x.step} (${format.ps(x.time_ps)})`).join(', ');
   const hosts = f.hosts.map((x) => `${x.host} (${format.fraction(x.share_percent / 100)})`).join(', ');
   const w = f.window, href = /^https?:\/\//.test(f.link) ? f.link : null;
   const fact = (name, value) => (value.length ? [h('dt', {}, name), h('dd', {}, value)] : '');
