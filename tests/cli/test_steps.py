@@ -137,6 +137,64 @@ class Steps(Case):
             self.assertIn("\nSteps\n  none (no step markers in this profile)\n", text)
 
 
+MEASURED = DATA.parents[3] / "steps"
+
+
+class Loops(Case):
+    """What a program measured with its own clock, and what each view says of its profile."""
+
+    def document(self, *arguments):
+        status, out, err = self.ask(*arguments)
+        self.assertEqual(status, 0, err)
+        return json.loads(out)
+
+    def cases(self):
+        for line in (MEASURED / "measured.jsonl").read_text().splitlines():
+            case = json.loads(line)
+            with self.subTest(loop=case["case"]):
+                yield MEASURED / (case["case"] + ".xplane.pb.gz"), case["steps"], case["wall_ms"] * 1e9
+
+    def test_measured(self):
+        """The mean is the time of the loop by its steps, in every view."""
+        for path, n, wall_ps in self.cases():
+            rows = self.document("summary", path, "--json")["steps"]
+            self.assertEqual(len(rows), n)
+            self.assertAlmostEqual(sum(r["slowest_core_ps"] for r in rows) / wall_ps, 1, delta=0.02)
+            times = {r["name"]: r["slowest_core_ps"] for r in rows}
+            steps = self.document("analyze", "time_breakdown", path)["hosts"][0]["devices"][0]["steps"]
+            self.assertEqual({s["name"]: s["wall_ps"] for s in steps}, times)
+            table = self.document("analyze", "overview_page", path)[1]
+            self.assertAlmostEqual(float(table["p"]["steptime_ms_average"]), sum(times.values()) / n / 1e9, delta=0.051)
+            side = self.document("compare", path, path, "--json")["a"]
+            self.assertEqual(sum(s["steps"] for s in side["series"]), n)
+            self.assertAlmostEqual(sum(s["steps"] * s["mean_step_ps"] for s in side["series"]) / sum(times.values()), 1, places=6)
+
+    def test_compared(self):
+        """A loop that never waits with one of more layers, and with one that fetches every fifth loss."""
+        measured = {path.name.split(".")[0]: wall_ps / n for path, n, wall_ps in self.cases()}
+        for other in ("never_5", "every"):
+            answer = self.document("compare", *(MEASURED / (c + ".xplane.pb.gz") for c in ("never", other)), "--json")
+            expected = 100 * (measured[other] / measured["never"] - 1)
+            self.assertAlmostEqual(answer["step_time"]["difference_percent"], expected, delta=4)
+
+    def test_series(self):
+        """Steps of evaluation are no outliers of training, and compare follows the training."""
+        path = MEASURED / "two.xplane.pb.gz"
+        side = self.document("compare", path, path, "--json")["a"]
+        self.assertEqual([(s["name"], s["steps"]) for s in side["series"]], [("eval", 2), ("train", 8)])
+        self.assertEqual(side["mean_step_ps"], side["series"][1]["mean_step_ps"])
+        for f in self.document("findings", path, "--json")["findings"]:
+            self.assertFalse(f["kind"] == "step_outliers" and any(s["name"].startswith("eval") for s in f["steps"]), f)
+
+    def test_exact(self):
+        """As XProf: what the host does in the annotations."""
+        path = MEASURED / "never.xplane.pb.gz"
+        tables = [self.document("analyze", "overview_page", path, "--option", option)
+                  for option in ("xprof_exact=true", "cpu_as_device=false")]
+        self.assertEqual(*tables)
+        self.assertLess(float(tables[0][1]["p"]["steptime_ms_average"]), 0.5)
+
+
 if __name__ == "__main__":
     Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
