@@ -88,14 +88,15 @@ static bool leave_out_stepless(struct xpl_combine_hosts *h, struct xpl_arena *ar
     return true;
 }
 
-static bool intersect(struct xpl_combine_hosts *h, struct xpl_arena *arena,
+static bool intersect(struct xpl_combine_hosts *h, bool exact, struct xpl_arena *arena,
                       struct xpl_step_intersection *ret) {
     struct xpl_step_spans *const spans = xpl_arena_array(arena, h->v.n, sizeof *spans);
     if (!spans) return false;
     size_t n = 0;
     for (size_t i = 0; i < h->v.n; i++) {
         const struct xpl_host_outline *const o = h->v.v[i].outline;
-        if (h->v.v[i].has_steps) spans[n++] = (struct xpl_step_spans){o->spans, o->n_steps};
+        if (h->v.v[i].has_steps)
+            spans[n++] = (struct xpl_step_spans){o->spans, o->n_steps, exact ? NULL : o->keys};
     }
     return xpl_step_intersect(spans, n, UINT32_MAX, arena, ret);
 }
@@ -140,13 +141,13 @@ static bool leave_out_stragglers(struct xpl_combine_hosts *h, struct xpl_arena *
                   c->host->host, (xpl_str_t){"", 0}))
             return false;
     }
-    return intersect(h, arena, in);
+    return intersect(h, false, arena, in);
 }
 
 static bool choose_steps(struct xpl_combine_hosts *h, bool exact, struct xpl_arena *arena) {
     struct xpl_step_intersection in;
     if (!exact && !leave_out_stepless(h, arena)) return false;
-    if (!intersect(h, arena, &in)) return false;
+    if (!intersect(h, exact, arena, &in)) return false;
     if (!exact && in.empty && !leave_out_stragglers(h, arena, &in)) return false;
     h->n_steps = in.n_steps;
     h->steps_dropped = in.dropped;

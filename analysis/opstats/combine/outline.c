@@ -2,6 +2,9 @@
 #include "analysis/opstats/combine/outline.h"
 
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_number.h"
+#include "base/hash.h"
+#include "base/map.h"
 
 // ParseHardwareType: whether a device_type text is "...GPU..." or "...TPU...".
 static bool is_accelerator(xpl_str_t device_type) {
@@ -37,17 +40,32 @@ static struct xpl_timespan step_span(const struct xpl_per_core_step_info *s) {
 size_t xpl_host_outline_size(const struct xpl_opstats *s) {
     return sizeof(struct xpl_host_outline) +
            s->step_db.step_sequence.n *
-               (sizeof(struct xpl_timespan) + sizeof(struct xpl_step_sizes));
+               (sizeof(struct xpl_timespan) + sizeof(struct xpl_step_sizes) + sizeof(uint64_t));
+}
+
+// False when the program gave the step no number.
+static bool key_of(const struct xpl_per_core_step_info *s, uint64_t *ret) {
+    int64_t number;
+    size_t at;
+    if (!s->step_info_per_core.n) return false;
+    const xpl_str_t name = s->step_info_per_core.v[0].step_name;
+    if (!xpl_step_read_number(name, &number, &at)) return false;
+    const uint64_t series = xpl_hash_str(xpl_hash_seed(), xpl_step_series(name));
+    *ret = series << 32 | (uint32_t)number;
+    return true;
 }
 
 struct xpl_host_outline *xpl_host_outline_put(const struct xpl_opstats *s, void *at) {
     struct xpl_host_outline *const o = at;
     const size_t n = s->step_db.step_sequence.n;
     struct xpl_timespan *const spans = (void *)(o + 1);
-    struct xpl_step_sizes *const sizes = (void *)(spans + n);
+    uint64_t *const keys = (void *)(spans + n);
+    struct xpl_step_sizes *const sizes = (void *)(keys + n);
+    bool has_keys = n;
     for (size_t i = 0; i < n; i++) {
         const struct xpl_per_core_step_info *const step = &s->step_db.step_sequence.v[i];
         spans[i] = step_span(step);
+        has_keys &= key_of(step, &keys[i]);
         sizes[i] = (struct xpl_step_sizes){(uint32_t)step->step_info_per_core.n,
                                            (uint32_t)step->all_reduce_db_per_core.n,
                                            (uint32_t)step->core_id_to_replica_id_map.n};
@@ -56,6 +74,7 @@ struct xpl_host_outline *xpl_host_outline_put(const struct xpl_opstats *s, void 
                                    .accelerated = is_accelerator(s->run_environment.device_type),
                                    .n_steps = n,
                                    .spans = spans,
-                                   .sizes = sizes};
+                                   .sizes = sizes,
+                                   .keys = has_keys ? keys : NULL};
     return o;
 }

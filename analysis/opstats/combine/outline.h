@@ -20,6 +20,7 @@ struct xpl_host_outline {
     size_t n_steps;
     const struct xpl_timespan *spans; // of each step, all cores together (StepTimespan)
     const struct xpl_step_sizes *sizes;
+    const uint64_t *keys; // of each step, equal for equal names; NULL: some step has no number
 };
 
 // Bytes that the outline of these OpStats takes.

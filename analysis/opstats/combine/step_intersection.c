@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/map.h"
 
 struct alignment {
     uint32_t begin_sub, begin_chief, n;
@@ -43,12 +44,25 @@ static void similarities(const struct xpl_timespan *sub, size_t n_sub,
     }
 }
 
+// The same by keys: how many agree with the first step of the chief that has them.  False: none.
+static bool agreements(const struct xpl_step_spans *sub, const struct xpl_map *chief,
+                       uint64_t *sums) {
+    bool any = false;
+    for (size_t s = 0; sub->keys && s < sub->n; s++) {
+        const uint64_t *const c = xpl_map_get(chief, sub->keys[s], 0);
+        if (!c || !*c) continue;
+        sums[*c - 1 + (sub->n - 1) - s]++;
+        any = true;
+    }
+    return any;
+}
+
 static struct alignment align(const struct xpl_step_spans *sub, const struct xpl_step_spans *chief,
-                              uint64_t *sums) {
+                              const struct xpl_map *keys, uint64_t *sums) {
     const size_t n_sub = sub->n, n_chief = chief->n;
     if (n_sub == 0 || n_chief == 0) return (struct alignment){0};
     memset(sums, 0, (n_sub + n_chief - 1) * sizeof *sums);
-    similarities(sub->v, n_sub, chief->v, n_chief, sums);
+    if (!agreements(sub, keys, sums)) similarities(sub->v, n_sub, chief->v, n_chief, sums);
     // Of equally good shifts: none, then forward by least, then backward by least.
     size_t best = n_sub - 1;
     for (size_t i = n_sub; i < n_sub + n_chief - 1; i++)
@@ -100,6 +114,18 @@ static size_t find_chief(const struct plan *p) {
     return chief;
 }
 
+// Each key of a host to the position of its first step, plus one.
+static bool list_keys(const struct xpl_step_spans *h, struct xpl_arena *arena,
+                      struct xpl_map *ret) {
+    for (size_t i = 0; h->keys && i < h->n; i++) {
+        bool is_new;
+        uint64_t *const at = xpl_map_put(arena, ret, h->keys[i], 0, &is_new);
+        if (!at) return false;
+        if (is_new) *at = i + 1;
+    }
+    return true;
+}
+
 bool xpl_step_intersect(const struct xpl_step_spans *hosts, size_t n, uint32_t max_steps,
                         struct xpl_arena *arena, struct xpl_step_intersection *ret) {
     *ret = (struct xpl_step_intersection){0};
@@ -115,11 +141,13 @@ bool xpl_step_intersect(const struct xpl_step_spans *hosts, size_t n, uint32_t m
     const size_t chief = ret->chief = find_chief(&p);
     const size_t n_chief = hosts[chief].n;
     if (n_chief == 0) return true;
+    struct xpl_map keys = {0};
+    if (!list_keys(&hosts[chief], arena, &keys)) return false;
     uint32_t from = 0, to = UINT32_MAX;
     for (size_t i = 0; i < n; i++) {
         struct alignment *a = &p.aligned[i];
         *a = i == chief ? (struct alignment){.n = (uint32_t)n_chief}
-                        : align(&hosts[i], &hosts[chief], p.sums);
+                        : align(&hosts[i], &hosts[chief], &keys, p.sums);
         if (a->begin_chief > from) from = a->begin_chief;
         if (a->begin_chief + a->n < to) to = a->begin_chief + a->n;
         ret->n_aligned[i] = a->n;

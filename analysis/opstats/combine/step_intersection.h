@@ -2,6 +2,8 @@
 // Which steps several hosts have in common.  Every host's steps are shifted against those of a
 // chief, the host whose steps span the shortest time, so that they overlap the most; the range that
 // all then share is kept.  Rules: XProf's utils/step_intersection.cc.
+// Where both have keys, the shift under which most keys agree counts instead: clocks of hosts
+// differ.
 #ifndef XPL_ANALYSIS_OPSTATS_COMBINE_STEP_INTERSECTION_H_
 #define XPL_ANALYSIS_OPSTATS_COMBINE_STEP_INTERSECTION_H_
 
@@ -17,6 +19,7 @@ struct xpl_arena;
 struct xpl_step_spans {
     const struct xpl_timespan *v;
     size_t n;
+    const uint64_t *keys; // of each step; NULL: none
 };
 
 struct xpl_step_intersection {

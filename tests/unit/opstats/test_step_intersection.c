@@ -15,8 +15,19 @@ static const struct xpl_step_spans *steps(size_t n, uint64_t begin, uint64_t per
     CHECK(h && v);
     for (size_t i = 0; i < n; i++)
         v[i] = (struct xpl_timespan){begin + i * period, duration};
-    *h = (struct xpl_step_spans){v, n};
+    *h = (struct xpl_step_spans){v, n, NULL};
     return h;
+}
+
+// The same, with the keys from `first` on.
+static const struct xpl_step_spans *keyed(const struct xpl_step_spans *h, uint64_t first) {
+    struct xpl_step_spans *const k = xpl_arena_alloc(&arena, sizeof *k);
+    uint64_t *const keys = xpl_arena_array(&arena, h->n, sizeof *keys);
+    CHECK(k && keys);
+    for (size_t i = 0; i < h->n; i++)
+        keys[i] = first + i;
+    *k = (struct xpl_step_spans){h->v, h->n, keys};
+    return k;
 }
 
 static struct xpl_step_intersection of(const struct xpl_step_spans *a,
@@ -66,6 +77,21 @@ int main(void) {
     // Times that make no sense do not do harm.
     r = of(steps(3, UINT64_MAX - 5, 10, 10), steps(3, 0, UINT64_MAX / 2, UINT64_MAX), NULL, 100);
     CHECK(r.n_steps <= 3);
+    // Keys align what clocks set apart, by a step and by an hour; also of steps of one host only.
+    for (uint64_t apart = 10; apart < 1000000; apart *= 1000) {
+        r = of(keyed(steps(5, 0, 10, 9), 3), keyed(steps(5, apart, 10, 9), 3), NULL, 100);
+        CHECK_EQ(r.n_steps, 5);
+        CHECK_EQ(r.first[0], 0);
+        CHECK_EQ(r.first[1], 0);
+        r = of(keyed(steps(5, 0, 10, 9), 3), keyed(steps(6, apart, 10, 9), 1), NULL, 100);
+        CHECK_EQ(r.n_steps, 4);
+        CHECK_EQ(r.first[1], 2);
+    }
+    // Keys of one host say nothing, nor do those that no other has.
+    r = of(keyed(steps(5, 0, 10, 9), 3), steps(5, 10, 10, 9), NULL, 100);
+    CHECK_EQ(r.n_steps, 4);
+    r = of(keyed(steps(5, 0, 10, 9), 3), keyed(steps(5, 10, 10, 9), 90), NULL, 100);
+    CHECK_EQ(r.n_steps, 4);
     // One host alone keeps all.
     r = of(steps(7, 5, 10, 9), NULL, NULL, 100);
     CHECK_EQ(r.n_steps, 7);
