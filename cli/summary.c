@@ -7,6 +7,7 @@
 
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
 #include "base/arena.h"
 #include "base/text/terminal.h"
@@ -16,7 +17,14 @@
 #include "cli/summary_json.h"
 #include "cli/table.h"
 
-enum { TOP = 15, TOP_ALLOCATIONS = 5, NAME_WIDTH = 60, MAX_STEPS = 12 };
+enum {
+    TOP = 15,
+    TOP_ALLOCATIONS = 5,
+    NAME_WIDTH = 60,
+    MAX_STEPS = 12,
+    LONGEST_STEPS = 4,
+    MAX_SERIES = 8
+};
 
 static void title(const char *text, FILE *out) {
     (void)fprintf(out, "\n%s\n", text);
@@ -184,32 +192,87 @@ static void print_whose(const json_t *of, FILE *out) {
     (void)fprintf(out, "; the other hosts have no steps\n");
 }
 
+static void add_step(struct step_sums *sums, const struct xpl_summary_step *time) {
+    sums->n++;
+    sums->mean_ps += (double)time->mean_ps;
+    sums->slowest_ps += (double)time->slowest_ps;
+    if (time->mean_ps > sums->most) sums->most = time->mean_ps;
+    if (time->mean_ps < sums->least || sums->n == 1) sums->least = time->mean_ps;
+}
+
+// Steps of several series, such as training and evaluation: each has an average of its own.
+static bool print_series(const struct xpl_step_db *db, FILE *out) {
+    static const char *const columns[] = {"SERIES", ">STEPS", ">AVERAGE", ">SHORTEST", ">LONGEST"};
+    struct series {
+        xpl_str_t name;
+        struct step_sums sums;
+    } v[MAX_SERIES] = {0};
+    size_t n = 0, at;
+    for (size_t i = 0; i < db->step_sequence.n; i++) {
+        const struct xpl_summary_step time = xpl_summary_step(&db->step_sequence.v[i]);
+        const xpl_str_t name = xpl_step_series(time.name);
+        for (at = 0; at < n && !xpl_str_eq(v[at].name, name);)
+            at++;
+        if (at == MAX_SERIES) continue;
+        if (at == n) v[n++].name = name;
+        add_step(&v[at].sums, &time);
+    }
+    if (n < 2) return true;
+    struct xpl_table *const t = xpl_table_new(columns, 5);
+    for (size_t i = 0; i < n; i++) {
+        xpl_table_text(t, v[i].name, NAME_WIDTH);
+        xpl_table_printf(t, "%zu", v[i].sums.n);
+        xpl_table_time_ps(t, xpl_summary_ps(v[i].sums.mean_ps / (double)v[i].sums.n));
+        xpl_table_time_ps(t, v[i].sums.least);
+        xpl_table_time_ps(t, v[i].sums.most);
+    }
+    return print_or_say(t, "", out);
+}
+
+// Longer than this are at most LONGEST_STEPS steps.
+static uint64_t long_step(const struct xpl_step_db *db) {
+    uint64_t most[LONGEST_STEPS + 1] = {0}; // greatest first
+    for (size_t i = 0; i < db->step_sequence.n; i++) {
+        const uint64_t ps = xpl_summary_step(&db->step_sequence.v[i]).mean_ps;
+        size_t at = LONGEST_STEPS + 1;
+        for (; at && most[at - 1] < ps; at--)
+            if (at <= LONGEST_STEPS) most[at] = most[at - 1];
+        if (at <= LONGEST_STEPS) most[at] = ps;
+    }
+    return most[LONGEST_STEPS];
+}
+
 static bool print_steps(const struct xpl_opstats *s, const json_t *of, size_t n_all, FILE *out) {
     static const char *const columns[] = {">STEP", "NAME", ">MEAN OF CORES", ">SLOWEST CORE",
                                           ">CORES"};
     title("Steps", out);
     print_whose(of, out);
-    const size_t n = s->step_db.step_sequence.n;
+    const struct xpl_step_db *const db = &s->step_db;
+    const size_t n = db->step_sequence.n, n_first = n > MAX_STEPS ? MAX_STEPS - LONGEST_STEPS : n;
     struct xpl_table *t = xpl_table_new(columns, 5);
-    struct step_sums sums = {.least = UINT64_MAX, .n = n, .n_all = n_all};
+    struct step_sums sums = {.n_all = n_all};
     bool several = false;
+    size_t shown = 0;
+    const uint64_t least_long = long_step(db);
     for (size_t i = 0; i < n; i++) {
-        const struct xpl_per_core_step_info *p = &s->step_db.step_sequence.v[i];
+        const struct xpl_per_core_step_info *p = &db->step_sequence.v[i];
         const struct xpl_summary_step time = xpl_summary_step(p);
-        sums.mean_ps += (double)time.mean_ps;
-        sums.slowest_ps += (double)time.slowest_ps;
-        if (time.mean_ps > sums.most) sums.most = time.mean_ps;
-        if (time.mean_ps < sums.least) sums.least = time.mean_ps;
+        add_step(&sums, &time);
         several |= p->step_info_per_core.n > 1;
-        if (i >= MAX_STEPS) continue;
+        if (i >= n_first && time.mean_ps <= least_long) continue;
+        shown++;
         xpl_table_printf(t, "%" PRId64, time.number);
         xpl_table_text(t, time.name, NAME_WIDTH);
         xpl_table_time_ps(t, time.mean_ps);
         xpl_table_time_ps(t, time.slowest_ps);
         xpl_table_printf(t, "%zu", p->step_info_per_core.n);
     }
-    const bool ok = print_or_say(t, "none (no step markers in this profile)", out);
+    bool ok = print_or_say(t, "none (no step markers in this profile)", out);
+    if (n > shown)
+        (void)fprintf(out, "  and %zu more, none of them among the %d longest\n", n - shown,
+                      LONGEST_STEPS);
     if (n) print_step_sums(&sums, several, out);
+    ok &= print_series(db, out);
     return ok;
 }
 

@@ -186,6 +186,17 @@ class Loops(Case):
         for f in self.document("findings", path, "--json")["findings"]:
             self.assertFalse(f["kind"] == "step_outliers" and any(s["name"].startswith("eval") for s in f["steps"]), f)
 
+    def test_listed(self):
+        """The text lists the longest steps, and says how many it leaves out."""
+        text = self.ask("summary", DATA / "jax_matmul_nopy")[1]
+        rows = self.document("summary", DATA / "jax_matmul_nopy", "--json")["steps"]
+        longest = sorted(rows, key=lambda r: r["mean_of_cores_ps"])[-4:]
+        listed = re.findall(r"^ *(\d+)  (step \d+) ", text.split("\nSteps\n")[1].split("\n\n")[0], re.M)
+        self.assertLessEqual({(str(r["step"]), r["name"]) for r in longest}, set(listed))
+        self.assertIn(f"\n  and {50 - len(listed)} more, none of them among the 4 longest\n", text)
+        text = self.ask("summary", MEASURED / "two.xplane.pb.gz")[1]
+        self.assertRegex(text, r"\nSERIES  STEPS  AVERAGE .*\ntrain  +8 .*\neval  +2 ")
+
     def test_exact(self):
         """As XProf: what the host does in the annotations."""
         path = MEASURED / "never.xplane.pb.gz"
