@@ -122,7 +122,9 @@ class Words(Case):
         status, out, err = self.ask("compare", run, run, "--json")
         self.assertEqual((status, err), (0, ""))
         a = json.loads(out)["a"]
-        self.assertEqual((a["steps"], a["devices"], a["mean_step_ps"]), (12, 1, 7_000_000))
+        self.assertEqual((a["steps"], a["devices"], a["mean_step_ps"]), (6, 1, 10_000_000))
+        self.assertEqual([(s["name"], s["steps"]) for s in a["series"]], [("eval", 6), ("train", 6)])
+        self.assertAlmostEqual(a["series"][0]["mean_step_ps"], 55e6 / 6, places=3)  # the last one ends with its annotation
 
     def test_compare(self):
         """Differences add up, ops match across runs, thresholds give status 4."""
