@@ -42,7 +42,7 @@ static void print_steps(const json_t *f, FILE *out) {
         const xpl_str_t name = xpl_document_text(s, "name");
         (void)fputs(i ? ", " : "     steps: ", out);
         if (name.len)
-            print_text(name, NAME_WIDTH, out);
+            xpl_terminal_text(name, NAME_WIDTH, out);
         else
             (void)fprintf(out, "%lld", (long long)json_integer_value(json_object_get(s, "step")));
         (void)fprintf(out, " (%s)", time);
