@@ -36,8 +36,8 @@ bool xpl_heap_may_trim_idle(size_t bytes);
 bool xpl_heap_take(size_t more);
 void xpl_heap_add(size_t more); // the same without a limit, for what malloc rounds up
 void xpl_heap_give(size_t less);
-// The same for small blocks of what can have many of them: they are refused only when XPL_HEAP_LAST
-// more than the budget is in use, so that refusing works.
+// The same for small blocks of owners that can have many: they are refused only when XPL_HEAP_LAST
+// more than the budget is in use, so that the refusal itself can allocate.
 enum { XPL_HEAP_LAST = 16 << 20 };
 bool xpl_heap_take_small(size_t more);
 void xpl_heap_give_small(size_t less);

@@ -45,8 +45,8 @@ void xpl_rpc_async_call_connect(struct xpl_rpc_async_call *c);
 // freed before.  Once per object.
 xpl_status_t xpl_rpc_async_call_call(struct xpl_rpc_async_call *c, const char *path,
                                      xpl_bytes_t request, struct xpl_error *err) XPL_NODISCARD;
-// After ANSWERING: receives the answer, on a bounded channel of at most `max_bytes`: if more arrives,
-// the call ends with RESOURCE_EXHAUSTED.
+// After ANSWERING: receives the answer, on a bounded channel of at most `max_bytes`: if more
+// arrives, the call ends with RESOURCE_EXHAUSTED.
 void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *c, uint64_t max_bytes);
 // After ANSWERING: the answer's length, from its first bytes. 0: these have not arrived yet;
 // UINT64_MAX: unknown (listen/announced.h).

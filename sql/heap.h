@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A limit of what SQLite may allocate for one statement: SQLite's own limit is one for the whole
-// process.  Allocations also end a statement whose time is over: SQLite has no other way to stop
+// process.  Allocations also end a statement past its deadline: SQLite has no other way to stop
 // while it prepares a statement, or between the calls of functions of one row.
 #ifndef XPL_SQL_HEAP_H_
 #define XPL_SQL_HEAP_H_

@@ -122,15 +122,15 @@ xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
 xpl_status_t xpl_profile_open_as(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file,
                                  const struct xpl_format_limits *limits, struct xpl_profile *ret,
                                  struct xpl_error *err) XPL_NODISCARD;
-// An XSpace of an opened profile of another kind, as that opens: for whoever keeps it.
+// Converts an opened profile to `kind`, as xpl_profile_open_as does; for a caller that stores it.
 xpl_status_t xpl_kind_view(enum xpl_kind kind, xpl_bytes_t profile,
                            const struct xpl_format_limits *limits, struct xpl_profile *ret,
                            struct xpl_error *err) XPL_NODISCARD;
 // Whether xpl_profile_open_as makes something else of the file than xpl_profile_open does.
 bool xpl_profile_is_view(enum xpl_kind kind, xpl_str_t name);
 // About how many bytes of memory opening the file as a profile of `kind` takes.  0 where its bytes
-// are borrowed.  Of a compressed file: what it states, where that can be true, else
-// XPL_FORMAT_USUAL_RATIO times its length; at most what is ever decompressed of it.  Of a view:
+// are borrowed.  For a compressed file: the size that it states, if plausible, else
+// XPL_FORMAT_USUAL_RATIO times its length; at most the limit of decompression.  For a view:
 // XPL_FORMAT_VIEW_RATIO times the file's length in addition.  Reads a few bytes at both ends of the
 // file.
 size_t xpl_profile_expect(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file);

@@ -181,7 +181,7 @@ const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t);
 // The need whose product that of needs[k] uses, which is best got before; XPL_TOOL_MAX_NEEDS: none.
 size_t xpl_tool_need_used(const struct xpl_tool *tool, size_t k);
 // Orders the versions of a tool's stored answers, so that older ones can be removed: it rises with
-// the tool's version and with those of its products.  Equal numbers may stand for other versions.
+// the tool's version and with those of its products.  Different versions can have equal numbers.
 uint32_t xpl_tool_answer_version(const struct xpl_tool *tool);
 // Appends the versions themselves, as keys of answers spell them: "findings=10 time_breakdown=13
 // op_stats=15".

@@ -27,7 +27,7 @@ struct xpl_rpc_announced { // one connection; zeroed at first; its members are a
     uint8_t prefix[5], n_prefix;
     struct xpl_rpc_frame_padding padding;
     bool begun;     // the server's settings have come
-    bool other;     // it is no HTTP/2, or has calls that nobody made: its lengths are not known
+    bool other;     // not HTTP/2, or it has calls that were never made: lengths unknown
     bool open;      // the newest call has not ended
     bool follows;   // the frame's data is the newest call's
     bool floods;    // the connection must end

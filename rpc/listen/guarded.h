@@ -34,8 +34,8 @@ ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n);
 void xpl_rpc_guarded_sent(int fd, const struct msghdr *m, ssize_t n);
 // The descriptor is about to be closed.
 void xpl_rpc_guarded_close(int fd);
-// Ends the connection when its client has not begun a call yet; gRPC then closes it.  False when
-// there is no such connection.  Any thread.
+// Ends the connection when its client has not begun a call yet; gRPC then closes it.  False if
+// it has begun a call, or is not guarded.  Any thread.
 bool xpl_rpc_guarded_end_unused(int fd);
 
 // ---- connections whose bytes are encrypted elsewhere ----

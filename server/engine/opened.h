@@ -14,11 +14,11 @@ enum { XPL_OPEN_ATTEMPTS = 4 };
 struct xpl_opened_profile {
     struct xpl_source *source;
     struct xpl_profile profile; // of a compressed one: what it was unpacked to
-    // Of a file of another kind than was asked for (xpl_product_open_profile): the product that has
+    // For a file of another kind than requested (xpl_product_open_profile): the product that holds
     // the bytes, and the file that they are mapped from; NULL: they are in memory.
     struct xpl_object *import;
     const struct xpl_source *import_file;
-    xpl_bytes_t bytes; // of the kind that was asked for; valid until xpl_opened_profile_close
+    xpl_bytes_t bytes; // of the requested kind; valid until xpl_opened_profile_close
 };
 
 // Accepts a zero-initialised one.
@@ -50,7 +50,7 @@ xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
                                      const struct xpl_host *host, size_t limit,
                                      struct xpl_work_owner owner, struct xpl_opened_profile *ret,
                                      struct xpl_error *err) XPL_NODISCARD;
-// The same of a source of the host, of which *ret has a reference of its own.
+// The same from a source of the host; *ret keeps a separate reference to it.
 xpl_status_t xpl_opened_profile_read(struct xpl_source *source, const struct xpl_host *host,
                                      size_t limit, struct xpl_work_owner owner,
                                      struct xpl_opened_profile *ret, struct xpl_error *err)
@@ -61,7 +61,7 @@ size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const stru
                                  enum xpl_kind kind);
 // And took.
 size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o);
-// A file that its bytes are mapped from was cut: what was read of them says nothing.
+// A file from which its bytes are mapped was truncated: results read from them are invalid.
 bool xpl_opened_profile_is_truncated(const struct xpl_opened_profile *o);
 
 #endif

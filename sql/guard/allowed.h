@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of SQLite and of databases a statement may use: what is not listed is refused, also what a
-// later SQLite or a later schema adds.  Private to this folder.
+// The functions, tables and columns that a statement may use.  Everything else is refused,
+// including additions of a later SQLite or schema.  Private to this folder.
 #ifndef XPL_SQL_ALLOWED_H_
 #define XPL_SQL_ALLOWED_H_
 

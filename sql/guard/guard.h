@@ -16,7 +16,7 @@ struct xpl_sql_guard {
     struct xpl_exec exec; // what reads profiles is given it: cancelled when the time is over
     struct xpl_exec *inner;
     uint64_t deadline_ns;
-    atomic_bool is_late, is_stopped; // the time is over; `inner` was cancelled
+    atomic_bool is_late, is_stopped; // past the deadline; `inner` was cancelled
     bool reads_store;      // the statement reads tables of the database, and not of profiles alone
     unsigned functions;    // calls in the statement
     char refused[112];     // what the authorizer refused first

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a statement's program opens, and how long it may go on without a look at the clock.  The
-// authorizer is asked by names, and SQLite does not ask for all of them: not for a column that FULL
-// JOIN ... USING makes of two.  Programs tell it all.  Private to this folder.
+// The tables that a statement's program opens, and how long it runs between checks of the clock.
+// SQLite does not call the authorizer for every name: not for a column that FULL JOIN ... USING
+// makes of two.  The program names all tables.  Private to this folder.
 #ifndef XPL_SQL_OPENS_H_
 #define XPL_SQL_OPENS_H_
 

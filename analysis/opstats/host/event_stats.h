@@ -93,7 +93,7 @@ struct host_stats_head {
     int64_t run_id;         // of a KEYED_OP, when has_run_id
     bool has_run_id;
     const uint8_t *first;  // of those that matter; NULL: none does
-    const uint8_t *unread; // what is before it is well-formed, and nothing else was read
+    const uint8_t *unread; // the bytes before it are well-formed; nothing after it was read
 };
 
 // Whether an event may carry a statistic that matters; KEYED_OP when all that does is in the key.

@@ -16,7 +16,7 @@ struct xpl_arena;
 // ops without a group count, because those of a group belong to its step already.
 struct xpl_host_run {
     int64_t id;
-    uint64_t function;         // a hash of the name of what it runs
+    uint64_t function;         // a hash of the name of the function that it runs
     uint64_t begin_ps, end_ps; // from its first op to the end of its last one
     int64_t group;             // what launched it, after xpl_host_runs_match; -1: not known
 };
