@@ -362,13 +362,18 @@ static void free_components(struct process *p) {
 
 // ---- the process ----
 
-// Descriptors for as many connections as the settings allow, or fewer connections.
-static void fit_connections(struct xpl_config *c) {
-    enum { OTHERS = 512 }; // files, databases, gRPC's own, surplus connections of HTTP
+// Descriptors for as many connections as the settings allow, or fewer connections. Fails below the
+// number that gRPC needs: it aborts when it can open none.
+static xpl_status_t fit_connections(struct xpl_config *c, struct xpl_error *err) {
+    enum { OTHERS = 512, LEAST = 64 }; // files, databases, gRPC's, surplus connections of HTTP
     const uint64_t limit = xpl_descriptors_raise();
+    if (limit < LEAST)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "%" PRIu64 " descriptors (ulimit -n) are too few: at least %d are needed",
+                         limit, LEAST);
     const uint64_t room = limit > 2 * OTHERS ? limit - OTHERS : limit / 2;
     const uint64_t wanted = c->grpc_connections + c->http_connections;
-    if (wanted <= room) return;
+    if (wanted <= room) return XPL_OK;
     c->grpc_connections = c->grpc_connections * room / wanted + 1;
     c->http_connections = c->http_connections * room / wanted + 1;
     xpl_log(XPL_LOG_WARN, "daemon",
@@ -376,6 +381,7 @@ static void fit_connections(struct xpl_config *c) {
             " connections of gRPC and "
             "%" PRIu64 " of HTTP: --grpc-connections and --http-connections are lowered",
             limit, c->grpc_connections, c->http_connections);
+    return XPL_OK;
 }
 
 static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err) {
@@ -390,8 +396,7 @@ static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err)
     xpl_log_set_json(strcmp(c->log_format, "json") == 0);
     xpl_log_start();
     xpl_heap_set_budget(xpl_daemon_heap_budget(c));
-    fit_connections(c);
-    return XPL_OK;
+    return fit_connections(c, err);
 }
 
 int xpl_daemon_run(struct xpl_config *config, int argc, char **argv) {
