@@ -20,6 +20,7 @@
 #include "server/engine/writer.h"
 #include "server/http/http.h"
 #include "server/notify.h"
+#include "server/process.h"
 #include "server/watch.h"
 #include "storage/objects/objects.h"
 
@@ -384,6 +385,17 @@ static xpl_status_t fit_connections(struct xpl_config *c, struct xpl_error *err)
     return XPL_OK;
 }
 
+// gRPC waits for ever for threads that it cannot start, so the daemon starts as many beforehand.
+static xpl_status_t check_threads(const struct xpl_config *c, struct xpl_error *err) {
+    enum { OTHERS = 32 }; // gRPC's, those of the parts, libuv's
+    const unsigned n = OTHERS + (unsigned)c->workers;
+    if (xpl_process_can_start(n)) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                     "%u threads cannot be started: raise the limit of processes (ulimit -u, "
+                     "TasksMax) or of address space (ulimit -v)",
+                     n);
+}
+
 static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err) {
     // A client that goes away, or a quota on the cache, must not end the daemon.
     (void)signal(SIGPIPE, SIG_IGN);
@@ -396,7 +408,8 @@ static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err)
     xpl_log_set_json(strcmp(c->log_format, "json") == 0);
     xpl_log_start();
     xpl_heap_set_budget(xpl_daemon_heap_budget(c));
-    return fit_connections(c, err);
+    const xpl_status_t st = fit_connections(c, err);
+    return st == XPL_OK ? check_threads(c, err) : st;
 }
 
 int xpl_daemon_run(struct xpl_config *config, int argc, char **argv) {

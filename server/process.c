@@ -2,6 +2,7 @@
 #include "server/process.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -45,4 +46,25 @@ void xpl_process_get_stats(struct xpl_process_stats *ret) {
     if (getrusage(RUSAGE_SELF, &used) == 0)
         ret->cpu_us = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000u +
                       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+static void *wait_until_all_run(void *gate) {
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+bool xpl_process_can_start(unsigned n) {
+    enum { MOST = 256 };
+    pthread_t threads[MOST];
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    unsigned started = 0;
+    if (n > MOST) n = MOST;
+    pthread_mutex_lock(&gate);
+    while (started < n && pthread_create(&threads[started], NULL, wait_until_all_run, &gate) == 0)
+        started++;
+    pthread_mutex_unlock(&gate);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    return started == n;
 }

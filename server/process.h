@@ -3,6 +3,7 @@
 #ifndef XPL_SERVER_PROCESS_H_
 #define XPL_SERVER_PROCESS_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct xpl_process_stats {
@@ -15,5 +16,9 @@ struct xpl_process_stats {
 
 // What cannot be read is 0.
 void xpl_process_get_stats(struct xpl_process_stats *ret);
+
+// Whether the process can have n more threads at once. It starts them, with stacks of the default
+// size, and returns when they have ended.
+bool xpl_process_can_start(unsigned n);
 
 #endif

@@ -4,14 +4,15 @@ and answers right afterwards; one that cannot start says why."""
 
 import contextlib
 import http.client
+import os
 import resource
-import threading
 
-from harness import MIB, Failed, Skip, answer_url, check, equal, in_threads, quiet_close, reference_answers, same_answer
+from harness import MIB, Failed, Skip, answer_url, check, equal, in_threads, reference_answers, same_answer
 
 TOOLS = ("overview_page", "op_profile", "trace_viewer@")
 LEVELS = 20
 CLIENTS = 6
+NOBODY = 54321  # a user that has no process
 
 
 def load(d, expected, turns):
@@ -47,14 +48,18 @@ def starts(run, expected, logdir, level, text, **start):
     return True
 
 
-def at_levels(run, text, limit, levels, **start):
-    """At each level: the daemon says why it does not start, or answers under load.  The highest must start."""
+def at_levels(run, text, levels, preexec):
+    """At each level: the daemon says why it does not start, or answers under load.  The highest must start, the lowest not."""
     logdir = run.logdir("jax_matmul_nopy", "jax_4hosts")
     expected = reference_answers(run, logdir, tools=TOOLS)
+    for p in (run.dir, logdir):
+        os.chmod(p, 0o755)
+    equal(len(levels), LEVELS, "levels")
     started = []
     for level in levels:
-        bound = level, level
-        if starts(run, expected, logdir, level, text, preexec=lambda bound=bound: resource.setrlimit(limit, bound), **start):
+        state = run.make_dir("state")
+        os.chmod(state, 0o777)
+        if starts(run, expected, logdir, level, text, state=state, preexec=lambda level=level: preexec(level)):
             started.append(level)
         run.daemons.clear()
     check(levels[-1] in started, f"{text}: {levels[-1]} are not enough")
@@ -62,4 +67,29 @@ def at_levels(run, text, limit, levels, **start):
 
 
 def test_levels_of_descriptors(run):
-    at_levels(run, "descriptors", resource.RLIMIT_NOFILE, [8, *range(12, 48, 2), 128])
+    at_levels(run, "descriptors", [4, 8, *range(12, 40, 2), 60, 64, 70, 128],
+              lambda n: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+
+
+def test_levels_of_threads(run):
+    """Threads and processes of a user are one limit, which root does not have."""
+    if os.geteuid() != 0:
+        raise Skip("needs root, to become a user without other processes")
+
+    def become(n):
+        resource.setrlimit(resource.RLIMIT_NPROC, (n, n))
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+    at_levels(run, "threads", [1, 2, *range(4, 30, 2), 31, 36, 48, 64, 128], become)
+
+
+def test_levels_of_address_space(run):
+    if run.sanitized:
+        raise Skip("sanitizers need terabytes of address space")
+    at_levels(run, "MiB of address space", [60, *range(100, 420, 20), 600, 1000, 3000],
+              lambda n: resource.setrlimit(resource.RLIMIT_AS, (n * MIB, n * MIB)))
+
+
+test_levels_of_address_space.slow = True
