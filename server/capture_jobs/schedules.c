@@ -495,13 +495,24 @@ static bool is_leased(const struct schedule *s) {
     return !s->all->shared || xpl_clock_ns() - s->leased_ns < s->all->lease_ms * 1000000u;
 }
 
+// The clock was set back while the schedule waited, or before this daemon read it: its turn may
+// have moved years away.
+static void follow_clock(struct schedule *s, int64_t now) {
+    const int64_t every = (int64_t)s->request->every_ms;
+    if (s->try_ms - now <= (every > HANDED_OVER_MS ? every : HANDED_OVER_MS)) return;
+    s->row.next_ms = next_turn(s, now);
+    s->try_ms = s->row.next_ms;
+}
+
 void xpl_schedules_tick(struct xpl_schedules *all) {
     const int64_t now = now_ms();
     if (pthread_mutex_trylock(&all->mu) != 0)
         return; // another thread writes; the next tick comes soon
-    for (struct schedule *s = all->list; s; s = s->next)
+    for (struct schedule *s = all->list; s; s = s->next) {
+        follow_clock(s, now);
         if (s->state == SCHEDULE_WAITING && s->try_ms <= now && !all->stopping && is_leased(s))
             begin_turn(all, s, now);
+    }
     pthread_mutex_unlock(&all->mu);
 }
 

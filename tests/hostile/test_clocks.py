@@ -41,11 +41,13 @@ def test_clock_jumps(run):
         equal(done.returncode, 0, f"a schedule: {done.stderr.decode()}")
 
         def captured():
-            return max((c["id"] for c in listing(d, "captures") if c["session"].startswith("often")), default=0)
+            """The newest capture of the schedule that has ended: the schedule waits then."""
+            return max((c["id"] for c in listing(d, "captures") if c["session"].startswith("often") and c["state"] == "done"), default=0)
 
         wait_for(captured, 20, "the schedule's first capture")
         for i, jump in enumerate(JUMPS):
-            before = captured()
+            now = captured()
+            before = wait_for(lambda now=now: (new := captured()) > now and new, 20, f"before {jump} the schedule stands still")
             clock.jump(jump)
             for (session, tool), answer in expected.items():
                 same_answer(d.get(answer_url(session, tool)), answer, f"{tool} after {jump}")
