@@ -51,12 +51,12 @@ class FailingFiles:
         return struct.unpack_from("2i", self.control, 16)
 
 
-def databases_are_whole(state):
+def databases_are_whole(state, text):
     for path in state.glob("*.db"):
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)], f"{path.name}")
+        equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)], f"{text}: {path.name}")
         database.close()
-    equal([p.name for p in state.glob("*.broken-*")], [], "databases that were moved aside")
+    equal([p.name for p in state.glob("*.broken-*")], [], f"{text}: databases that were moved aside")
 
 
 def chosen(run, count):
@@ -91,7 +91,7 @@ def test_failing_writes_while_starting(run):
             start(state, error, n, times)
             start(state, 0, 0, 0)
             if state.exists():
-                databases_are_whole(state)
+                databases_are_whole(state, f"call {n}, errno {error}, {times} times")
                 check((state / "state.db").exists() and (state / "cache.db").exists(), f"call {n}, errno {error}: the databases")
                 shutil.rmtree(state)
 
@@ -172,7 +172,7 @@ def test_failing_writes_of_requests(run):
         left = {p.name: [q.name for q in p.iterdir()] for p in (logdir / "plugins/profile").iterdir() if p.name not in OURS}
         equal(left, {}, "what is left of sessions")
         equal(d.stop(), 0, "exit status")
-    databases_are_whole(state)
+    databases_are_whole(state, "at the end")
 
 
 test_failing_writes_of_requests.slow = True
