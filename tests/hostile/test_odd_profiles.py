@@ -121,7 +121,7 @@ def test_circular_programs(run):
             commands += [("analyze", "graph_viewer", path, "--option", f"module_name={module}", "--option", f"node_name={node}", "--option", f"type={type}")
                          for type in ("graph", "adj_nodes", "custom_call")]
         commands += [("analyze", "memory_viewer", path, "--option", f"module_name={module}", "--option", f"view={view}") for view in ("xprof", "lines", "ops")]
-    commands += [("sql", path, f"SELECT * FROM {table} LIMIT 100") for table in ("events", "ops", "steps")]
+    commands += [("sql", path, f"SELECT * FROM {table} LIMIT 100") for table in ("events", "stats")]
     commands += [("summary", path), ("findings", path), ("export", "perfetto", path, "-o", run.dir / "out"), ("export", "chrome", path, "-o", run.dir / "out2")]
     answered = ask_all(run, commands)
     check(answered > len(commands) // 4, f"{answered} of {len(commands)} commands are answered")

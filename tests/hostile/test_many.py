@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Much of one thing, and names that are odd: hosts of a session, labels, daemons on one state directory."""
+
+import json
+import sqlite3
+
+from harness import answer_url, check, equal, in_threads, same_answer, reference_answers, wait_for
+
+TOOLS = ("overview_page", "op_profile", "kernel_stats", "trace_viewer@")
+
+
+def test_hosts_of_a_session(run):
+    """Ten thousand hosts: the session is listed, one host is answered for, and all together or with a reason why not."""
+    logdir = run.logdir("jax_sparse_45s")
+    hosts = run.parameter("SESSION_HOSTS", 2000, 10_000)
+    directory = logdir / "plugins/profile/many"
+    directory.mkdir()
+    source = next((logdir / "plugins/profile/jax_sparse_45s").glob("*.xplane.pb")).read_bytes()
+    for i in range(hosts):
+        (directory / f"host{i:05}.xplane.pb").write_bytes(source)
+    d = run.start("--no-prefetch", "--scan-interval=50ms", logdir=logdir)
+    wait_for(lambda: "many" in d.sessions(), 60, "the session is listed")
+    done = d.ctl("--json", "hosts", "many")
+    equal(done.returncode, 0, f"hosts: {done.stderr!r}")
+    equal(len(json.loads(done.stdout)), hosts, "hosts")
+    one = d.get(answer_url("many", "overview_page") + "&host=host00007", timeout=60)
+    check(one.status in (200, 400), f"a host's overview: {one}")
+
+    def ask(i):
+        got = d.get(answer_url("many", TOOLS[i]), timeout=300)
+        check(got.status == 200 or got.status >= 400 and got.body, f"{TOOLS[i]} of all hosts: {got}")
+
+    in_threads(len(TOOLS), ask)
+    d.answers()
+
+
+test_hosts_of_a_session.slow = True
+test_hosts_of_a_session.limit = 400
+test_hosts_of_a_session.whole_limit = 1200
+
+GOOD_LABELS = ("a", "9", "a" * 64, "A.b_c-d+e=f@g:h/i", "a//", "a:b:c", "NULL", "nan", "0", "a=b=c")
+BAD_LABELS = ("", " ", "-a", ".a", "/a", "a" * 65, "a b", "a\n", "a\tb", "a,b", "a'b", 'a"b', "a;b", "a%b", "a\\b", "ä", "a\u202eb", "<b>",
+              "a\x1b[31m", "a" * 100_000)
+
+
+def test_odd_labels(run):
+    """Labels are what the manual says they may be, over gRPC, and after a restart; others are refused and leave nothing."""
+    logdir, state = run.logdir("jax_matmul_nopy"), run.make_dir("state")
+    d = run.start("--no-prefetch", logdir=logdir, state=state)
+    for label in BAD_LABELS:
+        done = d.ctl("label", "jax_matmul_nopy", "--", label)
+        check(done.returncode in (1, 2) and done.stderr, f"{label[:70]!r}: status {done.returncode}")
+        with d.http2() as h:
+            text = label.encode()
+            session, add = b"\x0a\x0fjax_matmul_nopy", b"\x12" + varint(len(text)) + text
+            code, _, _ = h.call("/xplaned.v1.SessionService/LabelSession", (session + add)[:30_000])
+            check(code not in (0, 2, 13, None) or not label, f"{label[:70]!r} over gRPC: status {code}")
+    for label in GOOD_LABELS:
+        done = d.ctl("label", "jax_matmul_nopy", label)
+        equal(done.returncode, 0, f"{label!r}: {done.stderr!r}")
+    for turn in range(2):
+        done = d.ctl("--json", "label", "jax_matmul_nopy")
+        equal(sorted(json.loads(done.stdout)["labels"]), sorted(GOOD_LABELS), f"labels, turn {turn}")
+        equal(d.get("/api/v1/sessions").status, 200, "sessions")
+        equal(d.stop(), 0, "exit status")
+        d = run.start("--no-prefetch", logdir=logdir, state=state)
+
+
+def varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def test_daemons_on_one_state_directory(run):
+    """Four daemons on one state directory, two log directories: all answer right at once, one of them writes, no database is
+    damaged, and whoever is left takes over."""
+    logs = [run.logdir("jax_matmul_nopy", "jax_4hosts"), run.logdir("tpu_inference_a")]
+    expected = [reference_answers(run, logdir, tools=TOOLS) for logdir in logs]
+    state = run.make_dir("state")
+    daemons = [run.start("--no-prefetch", "--scan-interval=50ms", logdir=logs[i % 2], state=state) for i in range(4)]
+
+    def ask(i):
+        for _ in range(3):
+            for (session, tool), answer in expected[i % 2].items():
+                same_answer(daemons[i].get(answer_url(session, tool)), answer, f"{tool} of {session}, daemon {i}")
+
+    in_threads(len(daemons), ask)
+    writers = [i for i, d in enumerate(daemons) if not d.status()["store"]["read_only"]]
+    equal(writers, [0], "daemons that write")
+    for i, d in enumerate(daemons[:-1]):
+        if i % 2:
+            equal(d.stop(), 0, "exit status")
+        else:
+            d.kill()
+        ask(len(daemons) - 1)
+    wait_for(lambda: not daemons[-1].status()["history"]["off"], 30, "the last one has the history")
+    ask(len(daemons) - 1)
+    equal(daemons[-1].stop(), 0, "exit status")
+    equal([p.name for p in state.glob("*.broken-*")], [], "databases that were moved aside")
+    for path in state.glob("*.db"):
+        with sqlite3.connect(path) as database:
+            equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)], path.name)
+        database.close()
+
+
+test_daemons_on_one_state_directory.slow = True
