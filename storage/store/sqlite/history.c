@@ -2,6 +2,7 @@
 #include "storage/store/sqlite/history_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -188,11 +189,21 @@ static xpl_status_t set_up(struct xpl_history *h, struct xpl_db *db, int *ret_rc
     return XPL_OK;
 }
 
-// A format or tables that are not what they should be, and a file that may be written and says no,
-// are damage, too.
+// Whether the header asks for a way of writing that SQLite does not know: it then only reads. It
+// also only reads when state.db-wal cannot be opened, which is not damage.
+static bool has_odd_format(const char *path) {
+    enum { WRITE_VERSION = 18, KNOWN = 2 };
+    unsigned char version = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool read = fd >= 0 && pread(fd, &version, 1, WRITE_VERSION) == 1;
+    if (fd >= 0) (void)close(fd);
+    return read && version > KNOWN;
+}
+
+// A format or tables that are not what they should be are damage, too.
 static int status_of_sqlite(const struct xpl_history *h, int rc) {
     const bool odd = (rc & 0xff) == SQLITE_ERROR ||
-                     ((rc & 0xff) == SQLITE_READONLY && access(h->path, W_OK) == 0);
+                     ((rc & 0xff) == SQLITE_READONLY && has_odd_format(h->path));
     return odd ? SQLITE_CORRUPT : rc;
 }
 
