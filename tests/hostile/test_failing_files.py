@@ -177,3 +177,41 @@ def test_failing_writes_of_requests(run):
 
 test_failing_writes_of_requests.slow = True
 test_failing_writes_of_requests.whole_limit = 3600
+
+
+def test_stale_files(run):
+    """Each call that reads profiles, their directories or the databases fails once as those of a network's file system do
+    (ESTALE, EIO): an answer is right or refused with a reason, and right afterwards."""
+    logdir, state = run.logdir(*OURS), run.make_dir("state")
+    expected = reference_answers(run, logdir, tools=TOOLS)
+    files = FailingFiles(run, state, logdir)
+    d = run.start("--no-prefetch", "--answer-cache=0", "--scan-interval=50ms", logdir=logdir, state=state, env=files.env)
+    d.check_memory = False
+
+    def ask(text, needed):
+        for (session, tool), answer in expected.items():
+            got = d.get(answer_url(session, tool) + "&use_saved_result=false")
+            if got.status == 200 or needed:
+                same_answer(got, answer, f"{text}: {tool} of {session}")
+            else:
+                check(got.status >= 400 and got.body, f"{text}: {tool} of {session}: {got}")
+
+    ask("first", True)
+    files.only_count(READS)
+    ask("second", True)
+    count = files.counts()[0]
+    check(count > 0, "nothing is read")
+    failed = 0
+    for i in range(min(count, run.parameter("STALE", 12, 500))):
+        for error in (errno.ESTALE, errno.EIO):
+            text = f"reading call {i + 1}, errno {error}"
+            files.fail(error, i + 1, ALWAYS if i % 4 == 3 else 1, READS)
+            ask(text, False)
+            failed += files.counts()[1]
+            files.only_count(READS)
+            wait_for(lambda: set(d.sessions()) == set(OURS), 30, f"after {text} sessions are missing")
+            ask(f"after {text}", True)
+    check(failed > 0, "no call failed")
+
+
+test_stale_files.whole_limit = 1800

@@ -104,6 +104,3 @@ def test_daemons_on_one_state_directory(run):
         with sqlite3.connect(path) as database:
             equal(database.execute("PRAGMA integrity_check").fetchall(), [("ok",)], path.name)
         database.close()
-
-
-test_daemons_on_one_state_directory.slow = True
