@@ -48,22 +48,22 @@ void xpl_process_get_stats(struct xpl_process_stats *ret) {
                       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-static void *wait_until_all_run(void *gate) {
-    pthread_mutex_lock(gate);
-    pthread_mutex_unlock(gate);
+static void *wait_until_all_run(void *mu) {
+    pthread_mutex_lock(mu);
+    pthread_mutex_unlock(mu);
     return NULL;
 }
 
 bool xpl_process_can_start(unsigned n) {
     enum { MOST = 256 };
     pthread_t threads[MOST];
-    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
     unsigned started = 0;
     if (n > MOST) n = MOST;
-    pthread_mutex_lock(&gate);
-    while (started < n && pthread_create(&threads[started], NULL, wait_until_all_run, &gate) == 0)
+    pthread_mutex_lock(&mu);
+    while (started < n && pthread_create(&threads[started], NULL, wait_until_all_run, &mu) == 0)
         started++;
-    pthread_mutex_unlock(&gate);
+    pthread_mutex_unlock(&mu);
     for (unsigned i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     return started == n;

@@ -74,71 +74,157 @@ static bool fails(int kind, int dir, const char *path) {
     return true;
 }
 
-#define NEXT(type, name, ...)                                                                      \
-    static type (*next)(__VA_ARGS__);                                                              \
-    if (next == NULL) *(void **)&next = dlsym(RTLD_NEXT, name)
+// The C library's function of that name.
+static void *next_of(const char *name) {
+    return dlsym(RTLD_NEXT, name);
+}
 
-#define WRITE(name, offset_parameter, offset)                                                      \
-    __attribute__((visibility("default"))) ssize_t name(int fd, const void *data,                  \
-                                                        size_t n offset_parameter) {               \
-        NEXT(ssize_t, #name, int, const void *, size_t offset_parameter);                          \
-        if (!fails(WRITES, fd, NULL)) return next(fd, data, n offset);                             \
-        if (errno != 0) return -1;                                                                 \
-        return next(fd, data, n > 1 ? n / 2 : n offset);                                           \
-    }
-#define COMMA ,
-WRITE(write, , )
-WRITE(pwrite, COMMA off_t at, COMMA at)
-WRITE(pwrite64, COMMA off_t at, COMMA at)
-
-// The other calls have no half: they fail with EIO where half of the bytes are wanted.
+// Calls other than writes have no half: they fail with EIO where half of the bytes are wanted.
 static int failure(void) {
     if (errno == 0) errno = EIO;
     return -1;
 }
 
-#define CALL(type, name, kind, dir, path, parameters, arguments)                                   \
-    __attribute__((visibility("default"))) type name parameters {                                  \
-        static type(*next) parameters;                                                             \
-        if (next == NULL) *(void **)&next = dlsym(RTLD_NEXT, #name);                               \
-        return fails(kind, dir, path) ? (type)failure() : next arguments;                          \
-    }
-CALL(int, fsync, WRITES, fd, NULL, (int fd), (fd))
-CALL(int, fdatasync, WRITES, fd, NULL, (int fd), (fd))
-CALL(int, ftruncate64, WRITES, fd, NULL, (int fd, off_t n), (fd, n))
-CALL(int, fchmod, WRITES, fd, NULL, (int fd, mode_t mode), (fd, mode))
-CALL(int, futimens, WRITES, fd, NULL, (int fd, const struct timespec t[2]), (fd, t))
-CALL(int, chmod, WRITES, AT_FDCWD, path, (const char *path, mode_t mode), (path, mode))
-CALL(int, mkdir, WRITES, AT_FDCWD, path, (const char *path, mode_t mode), (path, mode))
-CALL(int, mkdirat, WRITES, dir, path, (int dir, const char *path, mode_t mode), (dir, path, mode))
-CALL(int, rmdir, WRITES, AT_FDCWD, path, (const char *path), (path))
-CALL(int, unlink, WRITES, AT_FDCWD, path, (const char *path), (path))
-CALL(int, unlinkat, WRITES, dir, path, (int dir, const char *path, int flags), (dir, path, flags))
-CALL(int, rename, WRITES, AT_FDCWD, to, (const char *from, const char *to), (from, to))
-CALL(int, renameat, WRITES, to_dir, to, (int dir, const char *from, int to_dir, const char *to),
-     (dir, from, to_dir, to))
-CALL(int, renameat2, WRITES, to_dir, to,
-     (int dir, const char *from, int to_dir, const char *to, unsigned flags),
-     (dir, from, to_dir, to, flags))
-CALL(int, linkat, WRITES, to_dir, to,
-     (int dir, const char *from, int to_dir, const char *to, int flags),
-     (dir, from, to_dir, to, flags))
-CALL(int, utimensat, WRITES, dir, path,
-     (int dir, const char *path, const struct timespec t[2], int flags), (dir, path, t, flags))
-CALL(ssize_t, read, READS, fd, NULL, (int fd, void *to, size_t n), (fd, to, n))
-CALL(ssize_t, pread64, READS, fd, NULL, (int fd, void *to, size_t n, off_t at), (fd, to, n, at))
-CALL(int, fstat, READS, fd, NULL, (int fd, struct stat *st), (fd, st))
-CALL(int, fstat64, READS, fd, NULL, (int fd, struct stat64 *st), (fd, st))
-CALL(int, stat64, READS, AT_FDCWD, path, (const char *path, struct stat64 *st), (path, st))
-CALL(int, fstatat64, READS, dir, path, (int dir, const char *path, struct stat64 *st, int flags),
-     (dir, path, st, flags))
+// What is left of a write of n bytes that `fails` let fail: the bytes that it still writes, or 0.
+static size_t left_of(size_t n) {
+    if (errno != 0) return 0;
+    return n > 1 ? n / 2 : n;
+}
+
+#define SHOWN __attribute__((visibility("default")))
+
+SHOWN ssize_t write(int fd, const void *data, size_t n) {
+    ssize_t (*next)(int, const void *, size_t) = next_of("write");
+    const bool whole = !fails(WRITES, fd, NULL);
+    const size_t size = whole ? n : left_of(n);
+    return whole || size ? next(fd, data, size) : -1;
+}
+
+SHOWN ssize_t pwrite(int fd, const void *data, size_t n, off_t at) {
+    ssize_t (*next)(int, const void *, size_t, off_t) = next_of("pwrite");
+    const bool whole = !fails(WRITES, fd, NULL);
+    const size_t size = whole ? n : left_of(n);
+    return whole || size ? next(fd, data, size, at) : -1;
+}
+
+SHOWN ssize_t pwrite64(int fd, const void *data, size_t n, off_t at) {
+    ssize_t (*next)(int, const void *, size_t, off_t) = next_of("pwrite64");
+    const bool whole = !fails(WRITES, fd, NULL);
+    const size_t size = whole ? n : left_of(n);
+    return whole || size ? next(fd, data, size, at) : -1;
+}
+
+SHOWN int fsync(int fd) {
+    int (*next)(int) = next_of("fsync");
+    return fails(WRITES, fd, NULL) ? failure() : next(fd);
+}
+
+SHOWN int fdatasync(int fd) {
+    int (*next)(int) = next_of("fdatasync");
+    return fails(WRITES, fd, NULL) ? failure() : next(fd);
+}
+
+SHOWN int ftruncate64(int fd, off_t n) {
+    int (*next)(int, off_t) = next_of("ftruncate64");
+    return fails(WRITES, fd, NULL) ? failure() : next(fd, n);
+}
+
+SHOWN int fchmod(int fd, mode_t mode) {
+    int (*next)(int, mode_t) = next_of("fchmod");
+    return fails(WRITES, fd, NULL) ? failure() : next(fd, mode);
+}
+
+SHOWN int futimens(int fd, const struct timespec t[2]) {
+    int (*next)(int, const struct timespec *) = next_of("futimens");
+    return fails(WRITES, fd, NULL) ? failure() : next(fd, t);
+}
+
+SHOWN int chmod(const char *path, mode_t mode) {
+    int (*next)(const char *, mode_t) = next_of("chmod");
+    return fails(WRITES, AT_FDCWD, path) ? failure() : next(path, mode);
+}
+
+SHOWN int mkdir(const char *path, mode_t mode) {
+    int (*next)(const char *, mode_t) = next_of("mkdir");
+    return fails(WRITES, AT_FDCWD, path) ? failure() : next(path, mode);
+}
+
+SHOWN int mkdirat(int dir, const char *path, mode_t mode) {
+    int (*next)(int, const char *, mode_t) = next_of("mkdirat");
+    return fails(WRITES, dir, path) ? failure() : next(dir, path, mode);
+}
+
+SHOWN int rmdir(const char *path) {
+    int (*next)(const char *) = next_of("rmdir");
+    return fails(WRITES, AT_FDCWD, path) ? failure() : next(path);
+}
+
+SHOWN int unlink(const char *path) {
+    int (*next)(const char *) = next_of("unlink");
+    return fails(WRITES, AT_FDCWD, path) ? failure() : next(path);
+}
+
+SHOWN int unlinkat(int dir, const char *path, int flags) {
+    int (*next)(int, const char *, int) = next_of("unlinkat");
+    return fails(WRITES, dir, path) ? failure() : next(dir, path, flags);
+}
+
+SHOWN int rename(const char *from, const char *to) {
+    int (*next)(const char *, const char *) = next_of("rename");
+    return fails(WRITES, AT_FDCWD, to) ? failure() : next(from, to);
+}
+
+SHOWN int renameat(int dir, const char *from, int to_dir, const char *to) {
+    int (*next)(int, const char *, int, const char *) = next_of("renameat");
+    return fails(WRITES, to_dir, to) ? failure() : next(dir, from, to_dir, to);
+}
+
+SHOWN int renameat2(int dir, const char *from, int to_dir, const char *to, unsigned flags) {
+    int (*next)(int, const char *, int, const char *, unsigned) = next_of("renameat2");
+    return fails(WRITES, to_dir, to) ? failure() : next(dir, from, to_dir, to, flags);
+}
+
+SHOWN int linkat(int dir, const char *from, int to_dir, const char *to, int flags) {
+    int (*next)(int, const char *, int, const char *, int) = next_of("linkat");
+    return fails(WRITES, to_dir, to) ? failure() : next(dir, from, to_dir, to, flags);
+}
+
+SHOWN int utimensat(int dir, const char *path, const struct timespec t[2], int flags) {
+    int (*next)(int, const char *, const struct timespec *, int) = next_of("utimensat");
+    return fails(WRITES, dir, path) ? failure() : next(dir, path, t, flags);
+}
+
+SHOWN ssize_t read(int fd, void *to, size_t n) {
+    ssize_t (*next)(int, void *, size_t) = next_of("read");
+    return fails(READS, fd, NULL) ? failure() : next(fd, to, n);
+}
+
+SHOWN ssize_t pread64(int fd, void *to, size_t n, off_t at) {
+    ssize_t (*next)(int, void *, size_t, off_t) = next_of("pread64");
+    return fails(READS, fd, NULL) ? failure() : next(fd, to, n, at);
+}
+
+SHOWN int fstat64(int fd, struct stat64 *st) {
+    int (*next)(int, struct stat64 *) = next_of("fstat64");
+    return fails(READS, fd, NULL) ? failure() : next(fd, st);
+}
+
+SHOWN int stat64(const char *path, struct stat64 *st) {
+    int (*next)(const char *, struct stat64 *) = next_of("stat64");
+    return fails(READS, AT_FDCWD, path) ? failure() : next(path, st);
+}
+
+SHOWN int fstatat64(int dir, const char *path, struct stat64 *st, int flags) {
+    int (*next)(int, const char *, struct stat64 *, int) = next_of("fstatat64");
+    return fails(READS, dir, path) ? failure() : next(dir, path, st, flags);
+}
 
 static int kind_of(int flags) {
     return flags & (O_CREAT | O_WRONLY | O_RDWR) ? WRITES : READS;
 }
 
-__attribute__((visibility("default"))) int open64(const char *path, int flags, ...) {
-    NEXT(int, "open64", const char *, int, ...);
+SHOWN int open64(const char *path, int flags, ...) {
+    int (*next)(const char *, int, ...) = next_of("open64");
     va_list more;
     va_start(more, flags);
     const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
@@ -146,8 +232,8 @@ __attribute__((visibility("default"))) int open64(const char *path, int flags, .
     return fails(kind_of(flags), AT_FDCWD, path) ? failure() : next(path, flags, mode);
 }
 
-__attribute__((visibility("default"))) int openat64(int dir, const char *path, int flags, ...) {
-    NEXT(int, "openat64", int, const char *, int, ...);
+SHOWN int openat64(int dir, const char *path, int flags, ...) {
+    int (*next)(int, const char *, int, ...) = next_of("openat64");
     va_list more;
     va_start(more, flags);
     const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;

@@ -16,7 +16,7 @@ NOBODY = 54321  # a user that has no process
 
 
 def load(d, expected, turns):
-    """Clients over HTTP and the command line, each question on a connection of its own; whole answers are right ones."""
+    """Clients over HTTP and the command line, each request on a connection of its own; whole answers are right ones."""
     keys = list(expected)
 
     def client(i):

@@ -202,8 +202,8 @@ static bool has_odd_format(const char *path) {
 
 // A format or tables that are not what they should be are damage, too.
 static int status_of_sqlite(const struct xpl_history *h, int rc) {
-    const bool odd = (rc & 0xff) == SQLITE_ERROR ||
-                     ((rc & 0xff) == SQLITE_READONLY && has_odd_format(h->path));
+    const bool odd =
+        (rc & 0xff) == SQLITE_ERROR || ((rc & 0xff) == SQLITE_READONLY && has_odd_format(h->path));
     return odd ? SQLITE_CORRUPT : rc;
 }
 
