@@ -13,6 +13,7 @@ import subprocess
 
 from harness import Failed, Skip, answer_url, check, equal, reference_answers, same_answer, wait_for
 from test_captures import fake_profilers
+from test_processes import small_disk
 
 HERE = pathlib.Path(__file__).resolve().parent
 WRITES, READS = 1, 2
@@ -215,3 +216,26 @@ def test_stale_files(run):
 
 
 test_stale_files.whole_limit = 1800
+
+
+def test_small_disk_of_everything(run):
+    """Log directory and state directory on a disk of 64 MiB that has no room, or too little for some of the writes: what does
+    not fit is refused with a reason, then all works again."""
+    with small_disk(run, "size=64m") as disk, fake_profilers(run, (("ok", 10_000, 0),)) as targets:
+        logdir, ballast = disk / "logs", disk / "ballast"
+        shutil.copytree(run.logdir(*OURS), logdir)
+        d = run.start("--allow-delete", "--no-prefetch", "--scan-interval=50ms", logdir=logdir, state=disk / "state")
+        scenario = Scenario(run, d, targets[0])
+        scenario.once("first", needed=True)
+        for pages in (0, 1, 2, 5, 10, 20, 40, 80, 160):
+            room = shutil.disk_usage(disk).free - pages * 4096
+            with open(ballast, "wb") as f:
+                os.posix_fallocate(f.fileno(), 0, room)
+            scenario.once(f"{pages} pages are free")
+            ballast.unlink()
+            scenario.once(f"after {pages} pages were free", needed=True)
+        equal(d.stop(), 0, "exit status")
+        databases_are_whole(disk / "state", "at the end")
+
+
+test_small_disk_of_everything.slow = True
