@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"
+#include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
@@ -139,7 +140,7 @@ static void kernel_row(struct xpl_table *t, const struct xpl_kernel_report *k) {
         xpl_table_percent(t, (double)k->occupancy_pct / 100);
     else
         xpl_table_unknown(t);
-    xpl_table_printf(t, "%s", k->is_kernel_using_tensor_core ? "yes" : "no");
+    xpl_table_printf(t, "%s", xpl_kernel_uses_matrix_unit(k) ? "yes" : "no");
     xpl_table_text(t, k->op_name, NAME_WIDTH);
 }
 

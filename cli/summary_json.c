@@ -2,6 +2,7 @@
 // `xplanectl summary --json`: one document, all rows, keys with their units.
 #include <stdio.h>
 
+#include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
@@ -83,7 +84,7 @@ static json_t *kernels(const struct xpl_opstats *s) {
                       number(k->registers_per_thread), "static_shared_bytes",
                       number(k->static_shmem_bytes), "dynamic_shared_bytes",
                       number(k->dynamic_shmem_bytes), "occupancy_percent", (double)k->occupancy_pct,
-                      "tensor_core", k->is_kernel_using_tensor_core));
+                      "tensor_core", xpl_kernel_uses_matrix_unit(k)));
     }
     return list;
 }

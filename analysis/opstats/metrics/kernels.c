@@ -99,6 +99,24 @@ bool xpl_kernel_uses_tensor_core(xpl_str_t kernel_name, enum xpl_gpu_vendor vend
     return false;
 }
 
+// GEMMs of CUTLASS and cuDNN for Hopper and Blackwell say for which architecture they are.
+static bool is_sm_matrix_kernel(xpl_str_t name) {
+    static const char *const architectures[] = {"sm90", "sm100", "sm103", "sm120", NULL};
+    static const char *const words[] = {"gemm", "conv", "fprop", "dgrad", "wgrad", NULL};
+    return has_any(name, architectures) && has_any(name, words);
+}
+
+bool xpl_kernel_uses_matrix_unit(const struct xpl_kernel_report *k) {
+    static const char *const words[] = {
+        "nvjet",     "wgmma",     "hmma", "imma",        "dmma",    "qmma",        "bmma",
+        "_mma",      "wmma",      "xmma", "tensorop",    "tcgen05", "flash_fprop", "flash_bprop",
+        "flash_fwd", "flash_bwd", "fmha", "gemm_fusion", "cublas",  "cudnn",       NULL,
+    };
+    return k->is_kernel_using_tensor_core || is_sm_matrix_kernel(k->name) ||
+           has_any(k->name, words) || k->is_op_tensor_core_eligible ||
+           xpl_op_tensor_core_eligible(k->op_name);
+}
+
 bool xpl_op_tensor_core_eligible(xpl_str_t op_name) {
     static const char *const ends[] = {
         "Conv2D",

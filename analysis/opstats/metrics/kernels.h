@@ -22,6 +22,10 @@ enum xpl_gpu_vendor { XPL_GPU_OTHER, XPL_GPU_NVIDIA, XPL_GPU_AMD };
 // True when a kernel of that name uses tensor cores (NVIDIA) or matrix cores (AMD); never for other
 // vendors.
 bool xpl_kernel_uses_tensor_core(xpl_str_t kernel_name, enum xpl_gpu_vendor vendor);
+// Our own rule, for findings and summaries: the above, and names of kernels for Hopper and
+// Blackwell that XProf's list lacks, cuBLAS, cuDNN, Triton's GEMMs, and kernels of ops that could
+// use them.
+bool xpl_kernel_uses_matrix_unit(const struct xpl_kernel_report *k);
 // True when a framework op of that name could use them.
 bool xpl_op_tensor_core_eligible(xpl_str_t op_name);
 // True for an einsum of two operands, "ab,bc->ac".

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/breakdown/names.h"
+#include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/findings/findings.h"
 #include "base/arena.h"
@@ -155,7 +156,7 @@ static const float kLowOccupancy = 25; // percent
 
 static bool is_low(const struct xpl_kernel_report *k) {
     return k->occupancy_pct > 0 && k->occupancy_pct < kLowOccupancy &&
-           !k->is_kernel_using_tensor_core; // those fill the device with few warps
+           !xpl_kernel_uses_matrix_unit(k); // those fill the device with few warps
 }
 
 static void find_occupancy(const struct xpl_survey *s, struct xpl_findings *out) {

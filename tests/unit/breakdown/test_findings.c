@@ -228,7 +228,7 @@ static void test_gpu(void) {
 
 // Twenty kernels one right after the other, of which every other takes `thin` of 100 us and fills
 // `occupancy` percent of the device.
-static struct xpl_buf occupied(int64_t thin, const char *occupancy) {
+static struct xpl_buf occupied_by(const char *name, int64_t thin, const char *occupancy) {
     char details[64];
     struct slow_gpu s;
     slow_gpu_begin(&s);
@@ -238,11 +238,24 @@ static struct xpl_buf occupied(int64_t thin, const char *occupancy) {
         const struct mk_kernel_event thick = {"gemm", 100 * i * kUs, (100 - thin) * kUs,
                                               NULL,   NULL,          "block:512,1,1 occ_pct:75"};
         const struct mk_kernel_event low = {
-            "scan", (100 * (i + 1) - thin) * kUs, thin * kUs, NULL, NULL, details};
+            name, (100 * (i + 1) - thin) * kUs, thin * kUs, NULL, NULL, details};
         mk_kernel(&s.gpu, &s.compute, thick);
         mk_kernel(&s.gpu, &s.compute, low);
     }
     return slow_gpu_end(&s);
+}
+
+static struct xpl_buf occupied(int64_t thin, const char *occupancy) {
+    return occupied_by("scan", thin, occupancy);
+}
+
+// Kernels of matrix units fill the device with few warps.
+static void test_matrix_kernels(void) {
+    struct xpl_buf space = occupied_by("nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNT", 30, "18.75");
+    json_t *const all = found(&space, 1);
+    check_only(all, NULL, 0);
+    CHECK(!finding(all, "low_occupancy"));
+    json_decref(all);
 }
 
 static void test_occupancy(void) {
@@ -419,6 +432,7 @@ int main(void) {
     test_same_numbers();
     test_gpu();
     test_occupancy();
+    test_matrix_kernels();
     test_roofline();
     test_irregular();
     test_irregular_and_small();

@@ -62,6 +62,37 @@ static void matrix_cores(void) {
     CHECK(!uses("", XPL_GPU_NVIDIA) && !uses("_MI", XPL_GPU_AMD));
 }
 
+// What findings take for kernels of matrix units; XProf's list has none of these.
+static void matrix_units(void) {
+    static const struct {
+        const char *name, *op;
+        bool uses;
+    } cases[] = {
+        {"nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNT", "", true},
+        {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7", "", true},
+        {"gemm_fusion_dot_12", "", true},
+        {"cutlass_80_tensorop_d884gemm_128x128_16x3_nn_align1", "", true},
+        {"cutlass3x_sm100_bstensorop_s128x128x16gemm", "", true},
+        {"sm90_gemm_bf16", "", true},
+        {"void flash_fwd_kernel<128>", "", true},
+        {"fmha_cutlassF_bf16_aligned_64x64_rf_sm80", "", true},
+        {"kernel_tcgen05_main", "", true},
+        {"custom_kernel", "jit(f)/dot_general", true},
+        {"custom_kernel", "jit(f)/conv_general_dilated", true},
+        {"ampere_sgemm_128x64_tn", "jit(f)/scan", false},
+        {"loop_add_fusion_3", "jit(f)/add", false},
+        {"gemma_norm_kernel", "jit(f)/gemma/mul", false},
+        {"reduce_sm90", "", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct xpl_kernel_report k = {.name = xpl_str_from(cases[i].name),
+                                            .op_name = xpl_str_from(cases[i].op)};
+        CHECK_EQ(xpl_kernel_uses_matrix_unit(&k), cases[i].uses);
+    }
+    const struct xpl_kernel_report known = {.is_kernel_using_tensor_core = true};
+    CHECK(xpl_kernel_uses_matrix_unit(&known));
+}
+
 static bool eligible(const char *name) {
     return xpl_op_tensor_core_eligible(xpl_str_from(name));
 }
@@ -124,6 +155,7 @@ static void the_longest_are_kept(void) {
 int main(void) {
     launch_parameters();
     matrix_cores();
+    matrix_units();
     ops();
     merging_and_order();
     the_longest_are_kept();
