@@ -160,6 +160,16 @@ static const struct kind_row {
                                          "shapes, a lower precision, or another kernel; for "
                                          "gathers and scatters, whole rows and sorted indices.",
                                          NULL}}},
+    [XPL_FINDING_UNKNOWN_COST] =
+        {"unknown_cost",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Measure these calls by themselves: the profile has no "
+                                        "count of their operations.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Give pallas_call a cost_estimate, so that the profile has the "
+                                    "operations of the call.",
+                                    "https://docs.jax.dev/en/latest/pallas/index.html"},
+         }},
     [XPL_FINDING_MEMORY] = {"memory_near_capacity",
                             {{"Leave room before the next larger shape fails: rematerialization, a "
                               "smaller batch, or sharded parameters.",

@@ -84,6 +84,7 @@ enum xpl_finding_kind {
     XPL_FINDING_LAYOUT_COPIES,
     XPL_FINDING_LOW_OCCUPANCY,
     XPL_FINDING_FAR_FROM_ROOFLINE,
+    XPL_FINDING_UNKNOWN_COST,
     XPL_FINDING_MEMORY,
     XPL_FINDINGS
 };
@@ -143,6 +144,9 @@ void xpl_finding_add_layer(struct xpl_finding *f, const struct xpl_survey *s,
 // The longest stretch of a cause on any device.
 void xpl_finding_set_window(struct xpl_finding *f, const struct xpl_survey *s,
                             enum xpl_time_cause cause);
+
+// TFLOP/s that the device has for the operands of an instruction with that text; 0: not known.
+double xpl_finding_peak_tflops(const struct xpl_opstats *stats, xpl_str_t text);
 
 // The parts that look for them.
 void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *f);

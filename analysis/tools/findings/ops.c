@@ -98,18 +98,30 @@ static bool is_irregular(const struct xpl_op_metrics *m) {
     return false;
 }
 
+static double flops_of(const struct xpl_op_metrics *m) {
+    return m->flops_v2 > 0 ? m->flops_v2 : (double)m->flops;
+}
+
+// XLA does not know what a call does, unless the program says so.
+static bool is_unknown_call(const struct xpl_survey *s, const struct xpl_op_metrics *m,
+                            double *saved_ps) {
+    *saved_ps = 0;
+    return !s->is_cpu && xpl_str_eq(m->category, XPL_STR("custom-call")) && !(flops_of(m) > 0) &&
+           xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
+}
+
 // The least time that an op could take, by its operations and bytes; 0: not known.  Bytes of faster
 // memories count as those of HBM, so that no op seems further away than it is.
 static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *m) {
     if (s->is_cpu) return (double)m->bytes_accessed / kCpuCoreGbS * 1e3;
     const struct xpl_perf_env *const env = &s->stats->perf_env;
-    const double flops = m->flops_v2 > 0 ? m->flops_v2 : (double)m->flops,
-                 rate = env->peak_tera_flops_per_second,
+    const double flops = flops_of(m), rate = xpl_finding_peak_tflops(s->stats, m->long_name),
                  bandwidth = env->peak_bws_giga_bytes_per_second.n > XPL_BW_HBM_RW
                                  ? env->peak_bws_giga_bytes_per_second.v[XPL_BW_HBM_RW]
                                  : 0;
+    if (flops > 0 && !(rate > 0)) return 0;
     // FLOP per TFLOP/s are picoseconds; bytes per GB/s are nanoseconds.
-    const double compute = rate > 0 ? flops / rate : 0,
+    const double compute = flops > 0 ? flops / rate : 0,
                  move = bandwidth > 0 ? (double)m->bytes_accessed / bandwidth * 1e3 : 0;
     return compute > move ? compute : move;
 }
@@ -121,7 +133,9 @@ static bool is_known_on_cpu(const struct xpl_op_metrics *m) {
 
 // Copies, collectives and waits for input are told by themselves.
 static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
-    const double least = least_ps(s, m), took = (double)m->self_time_ps;
+    double unknown;
+    const double least = is_unknown_call(s, m, &unknown) ? 0 : least_ps(s, m),
+                 took = (double)m->self_time_ps;
     *saved_ps = took - least;
     return least > 0 && took > (s->is_cpu ? FAR_ON_CPU : FAR) * least && !moves_data(m) &&
            (!s->is_cpu || is_known_on_cpu(m)) && xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
@@ -190,6 +204,8 @@ void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
              s->is_cpu ? "devices gather and scatter far below a core's memory bandwidth"
                        : "devices run ops that take more than ten times as long as they need",
              out);
+    find_ops(s, XPL_FINDING_UNKNOWN_COST, is_unknown_call,
+             "devices run custom calls of unknown cost, which are not judged", out);
     if (!s->is_cpu) find_occupancy(s, out);
 }
 

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "analysis/tools/findings/findings.h"
 #include "tests/check.h"
 #include "tests/hlo_maker.h"
 #include "tests/unit/breakdown/findings_render.h"
@@ -323,6 +324,49 @@ static struct xpl_buf computing(int64_t flops, int64_t bytes, const char *last,
     return space;
 }
 
+// What XLA knows nothing of is not judged, whatever its bytes.
+static void test_unknown_cost(void) {
+    struct xpl_buf space = computing(100000000, 0, "custom-call.3", "custom-call");
+    json_t *const all = found(&space, 1), *const f = finding(all, "unknown_cost");
+    CHECK_REAL(number(f, "share_percent"), 100 * 5 / 45.0, 0.01);
+    CHECK_REAL(number(f, "saving_percent"), 0, 0);
+    CHECK_STR(text_at(f, "ops", 0, "name"), "custom-call.3");
+    json_t *const far = finding(all, "far_from_roofline");
+    CHECK_REAL(number(far, "share_percent"), 100 * 10 / 45.0, 0.01);
+    CHECK_EQ(json_array_size(json_object_get(far, "ops")), 1);
+    json_decref(all);
+}
+
+// The peak is that of the slowest operand.
+static void test_peaks(void) {
+    static const struct {
+        const char *device, *text;
+        double tflops;
+    } cases[] = {
+        {"Nvidia GPU (Hopper)", "%d = f64[8]{0} dot(f64[8,8]{1,0} %a, f64[8]{0} %b)", 62.5},
+        {"Nvidia GPU (Hopper)", "%d = f32[8] fusion(f32[8] %a), algorithm=dot_tf32_tf32_f32", 500},
+        {"Nvidia GPU (Hopper)", "%d = f32[8] fusion(f32[8] %a)", 62.5},
+        {"Nvidia GPU (Hopper)", "%d = f32[8] dot(bf16[8,8] %a, bf16[8] %b)", 1000},
+        {"Nvidia GPU (Hopper)", "%d = f32[8] dot(f8e4m3fn[8,8] %a, f8e5m2[8] %b)", 2000},
+        {"Nvidia GPU (Hopper)", "%d = bf16[8] fusion(bf16[8] %a, f32[] %scale)", 1000},
+        {"Nvidia GPU (Hopper)", "%d = (f32[8]{0:T(8)}, s8[4]) custom-call(bf16[8] %a)", 1000},
+        {"Nvidia GPU (Hopper)", "%d = f32[8] fusion(%p.1), kind=kLoop", 62.5},
+        {"Nvidia GPU (Hopper)", "%d = s32[8] fusion(s32[8] %a)", 0},
+        {"Nvidia GPU (Hopper)", "gemm", 0},
+        {"Nvidia GPU (Hopper)", "%d = ((", 0},
+        {"Nvidia GPU", "%d = f32[8] dot(f32[8] %a)", 0},
+        {"Nvidia GPU (Ampere)", "%d = f8e4m3[8] dot(f8e4m3[8] %a)", 0},
+        {"AMD GPU - gfx942", "%d = f64[8] dot(f64[8] %a)", 125},
+        {"TPU v5", "%d = f32[8] dot(f32[8] %a)", 1000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_opstats s = {0};
+        s.perf_env.peak_tera_flops_per_second = 1000;
+        s.run_environment.device_type = xpl_str_from(cases[i].device);
+        CHECK_REAL(xpl_finding_peak_tflops(&s, xpl_str_from(cases[i].text)), cases[i].tflops, 1e-9);
+    }
+}
+
 static void test_roofline(void) {
     // What takes 10 us needs 0.5 us for its operations, or 0.9 us for its bytes, or 1.5 us.
     struct xpl_buf spaces[] = {computing(100000000, 0, "copy-done.3", "copy-done"),
@@ -434,6 +478,8 @@ int main(void) {
     test_occupancy();
     test_matrix_kernels();
     test_roofline();
+    test_unknown_cost();
+    test_peaks();
     test_irregular();
     test_irregular_and_small();
     test_empty();
