@@ -227,6 +227,7 @@ static xpl_status_t find_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instru
     if (!*costs && !(*costs = xpl_hlo_costs_new(in->module, &m->arena)))
         XPL_RETURN_OOM(err, "HLO costs");
     if (is_new && m->need_costs == XPL_HLO_COSTS_CPU) xpl_hlo_costs_of_cpu(*costs);
+    if (is_new && m->need_costs == XPL_HLO_COSTS_KNOWN) xpl_hlo_costs_of_more_calls(*costs);
     if (m->need_costs == XPL_HLO_COSTS_XPROF) XPL_TRY(xpl_hlo_costs_lost(*costs, exec, &lost, err));
     return lost ? XPL_OK : xpl_hlo_cost(*costs, in->index, exec, ret, err);
 }

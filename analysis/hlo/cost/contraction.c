@@ -130,6 +130,12 @@ bool xpl_cost_is_gemm(xpl_str_t target) {
            xpl_str_eq(target, XPL_STR("__cublas$lt$groupedMatmul"));
 }
 
+// cuBLAS before cuBLASLt, and rocBLAS.
+static bool is_known_gemm(const struct xpl_hlo_costs *c, xpl_str_t target) {
+    return xpl_cost_is_gemm(target) ||
+           (c->more_calls && xpl_str_eq(target, XPL_STR("__cublas$gemm")));
+}
+
 static bool is_convolution(xpl_str_t target) {
     static const char *const names[] = {"Forward", "BackwardInput", "BackwardFilter",
                                         "BiasActivationForward", "ForwardGraph"};
@@ -166,7 +172,7 @@ void xpl_cost_custom_call(struct cost_visit *v) {
     const xpl_str_t target = xpl_hlo_str(xpl_cost_message(v), HLO_INSTR_CUSTOM_CALL_TARGET);
     struct cost_shape result;
     xpl_cost_shape_first(xpl_cost_result(v), &result);
-    if (xpl_cost_is_gemm(target)) {
+    if (is_known_gemm(v->c, target)) {
         v->n->flops = (float)gemm_flops(v, &result);
         count_first_output(v, &result);
     } else if (is_convolution(target)) {

@@ -24,6 +24,10 @@ void xpl_hlo_costs_of_cpu(struct xpl_hlo_costs *c) {
     c->is_cpu = true;
 }
 
+void xpl_hlo_costs_of_more_calls(struct xpl_hlo_costs *c) {
+    c->more_calls = true;
+}
+
 // ---- calls ----
 
 // Computations to look into: each once, in any order.

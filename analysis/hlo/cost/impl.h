@@ -128,6 +128,7 @@ struct xpl_hlo_costs {
     struct xpl_exec *exec;
     bool lost, lost_known; // XLA fails on it
     bool is_cpu;
+    bool more_calls; // xpl_hlo_costs_of_more_calls
     bool no_memory, cancelled;
 };
 

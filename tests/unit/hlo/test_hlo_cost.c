@@ -138,6 +138,21 @@ static void test_lost_gemms(void) {
     end(&c, &module);
 }
 
+// XLA's analysis, and with it XProf, knows no cost of the GEMM of cuBLAS and rocBLAS.
+static void test_older_gemm(void) {
+    for (int more = 0; more < 2; more++) {
+        struct xpl_buf module = entry_module("1:\"main\" 5:9 6:3 " P CALL(
+            "__cublas$gemm", "{\\042gemm_backend_config\\042:{\\042dot_dimension_numbers\\042:{"
+                             "\\042lhs_contracting_dimensions\\042:[\\0421\\042]}}}"));
+        struct costs c;
+        begin(&c, &module);
+        if (more) xpl_hlo_costs_of_more_calls(c.c);
+        CHECK_EQ(cost_of(&c, "c").model_flops, more ? 2 * 8 * 4 * 4 : 0);
+        CHECK_EQ(cost_of(&c, "c").bytes, more ? 2 * 8 * 4 * 4 : 0);
+        end(&c, &module);
+    }
+}
+
 // A scatter has n arrays, indices and n updates; one with an even number of operands is none.
 static void test_scatter(void) {
     struct xpl_buf module =
@@ -746,6 +761,7 @@ int main(void) {
     test_tuples_of_fusions();
     test_lost_collectives();
     test_lost_gemms();
+    test_older_gemm();
     test_scatter();
     test_empty_arrays();
     test_custom_fusion();
