@@ -26,6 +26,17 @@ static bool add_launch(struct xpl_breaking *k, struct xpl_device_time *d,
     return slot != NULL;
 }
 
+// An op of XLA that communicates may run as any kernel or copy: the op decides before the kernel's
+// name.
+static enum xpl_op_layer layer_of(const struct xpl_device_time *d, const struct xpl_event *ev,
+                                  const uint8_t *layer) {
+    struct xpl_stat s;
+    if (d->kind == XPL_DEVICE_GPU && xpl_stats_get(ev->stats, XPL_STAT_HLO_OP, &s) &&
+        xpl_op_is_collective(xpl_stat_str(&s)))
+        return XPL_LAYER_COLLECTIVE;
+    return (enum xpl_op_layer)layer[ev->md];
+}
+
 struct op_line {
     const struct xpl_line *line;
     bool async; // runs beside the ops: of its collectives alone is anything known
@@ -44,7 +55,7 @@ static xpl_status_t read_line(struct xpl_breaking *k, struct xpl_device_time *d,
         const struct xpl_span span = xpl_breaking_span(k, l->line, &ev);
         if (span.begin >= span.end || (l->async && layer[ev.md] != XPL_LAYER_COLLECTIVE)) continue;
         d->n_ops++;
-        if (!xpl_spans_add(&d->layers[layer[ev.md]], span, k->scratch) ||
+        if (!xpl_spans_add(&d->layers[layer_of(d, &ev, layer)], span, k->scratch) ||
             (d->kind == XPL_DEVICE_GPU && !add_launch(k, d, &ev, span.begin)))
             XPL_RETURN_OOM(err, "time breakdown");
     }

@@ -57,6 +57,11 @@ bool xpl_op_is_instruction(xpl_str_t s, const char *name) {
     return xpl_str_starts(s, n) && (s.len == n.len || s.ptr[n.len] == '.' || s.ptr[n.len] == ' ');
 }
 
+bool xpl_op_is_collective(xpl_str_t name) {
+    return starts_with_any(name, kCollectives, COUNT(kCollectives)) ||
+           starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl");
+}
+
 enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
     if (name.len && name.ptr[0] == '%') name = xpl_str_sub(name, 1, name.len - 1);
     // TPUs write the whole instruction: what comes before " = " is its name.
@@ -73,9 +78,7 @@ enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
         case XPL_TF_OP_TF_DATA:
         case XPL_TF_OP_MEMCPY_HTOH: break;
     }
-    if (starts_with_any(name, kCollectives, COUNT(kCollectives)) ||
-        starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl"))
-        return XPL_LAYER_COLLECTIVE;
+    if (xpl_op_is_collective(name)) return XPL_LAYER_COLLECTIVE;
     if (starts_with_any(name, kHostCopies, COUNT(kHostCopies))) return XPL_LAYER_HOST_COPY;
     if (xpl_str_starts(name, XPL_STR("copy-start")) || xpl_str_starts(name, XPL_STR("copy-done")))
         // Memory space 5 is the host's.

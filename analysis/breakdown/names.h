@@ -21,6 +21,8 @@ enum xpl_op_layer {
     XPL_LAYERS
 };
 enum xpl_op_layer xpl_op_layer_of(xpl_str_t name);
+// Whether an op, an instruction of XLA or a kernel, exchanges data between devices.
+bool xpl_op_is_collective(xpl_str_t name);
 // Whether an op is `name`, or `name` with a number or suffix that a compiler adds: "while" and
 // "while.5", not "while_loop_fusion".
 bool xpl_op_is_instruction(xpl_str_t op, const char *name);

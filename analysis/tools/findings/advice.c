@@ -73,6 +73,17 @@ static const struct kind_row {
                                     "next batch while the step runs.",
                                     "https://docs.jax.dev/en/latest/async_dispatch.html"},
          }},
+    [XPL_FINDING_DEVICE_COPIES] =
+        {"device_copies",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Copy in large pieces and while the device computes, or "
+                                        "use data where it is.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Donate arrays that a step replaces (donate_argnums), keep the "
+                                    "sharding of an array from op to op, and copy between devices "
+                                    "while they compute.",
+                                    "https://docs.jax.dev/en/latest/buffer_donation.html"},
+         }},
     [XPL_FINDING_HOST_CALLBACK] =
         {"host_callback",
          {

@@ -16,6 +16,8 @@ static const struct cause_row {
      "devices are idle between ops while the host starts more"},
     {XPL_FINDING_HOST_COPIES, XPL_TIME_HOST_COPIES, XPL_TIME_HOST_COPIES, XPL_LAYER_HOST_COPY,
      "devices only copy from and to the host"},
+    {XPL_FINDING_DEVICE_COPIES, XPL_TIME_DEVICE_COPIES, XPL_TIME_DEVICE_COPIES,
+     XPL_LAYER_DEVICE_COPY, "devices only copy within or between devices"},
     {XPL_FINDING_HOST_CALLBACK, XPL_TIME_CALLBACK, XPL_TIME_CALLBACK, XPL_LAYER_CALLBACK,
      "devices wait for a function of the host that the program calls"},
     {XPL_FINDING_CHECKPOINT, XPL_TIME_CHECKPOINT, XPL_TIME_CHECKPOINT, XPL_LAYER_COMPUTE,

@@ -78,16 +78,19 @@ static bool has_word(xpl_str_t s, xpl_str_t word) {
     return false;
 }
 
+// What the program calls an op, without the scopes that it is in.
+static xpl_str_t last_part(xpl_str_t name) {
+    size_t at = name.len;
+    while (at && name.ptr[at - 1] != '/')
+        at--;
+    return xpl_str_sub(name, at, name.len - at);
+}
+
 // Reads or writes numbers here and there, by the name of the instruction or of what the program
 // calls it: a fusion is named after what is in it.  The gradient of a maximum over windows has to.
 static bool is_irregular(const struct xpl_op_metrics *m) {
     static const char *const kWords[] = {"gather", "scatter", "Gather", "Scatter"};
-    xpl_str_t last = m->provenance;
-    for (size_t i = last.len; i > 0; i--)
-        if (last.ptr[i - 1] == '/') {
-            last = xpl_str_sub(last, i, last.len - i);
-            break;
-        }
+    const xpl_str_t last = last_part(m->provenance);
     if (xpl_str_starts(last, XPL_STR("select_and_scatter")) ||
         xpl_str_has(m->name, XPL_STR("select-and-scatter")))
         return false;
@@ -168,8 +171,13 @@ static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_
 
 static const float kLowOccupancy = 25; // percent
 
+// Kernels that communicate leave the device to others.
+static bool communicates(const struct xpl_kernel_report *k) {
+    return xpl_op_is_collective(k->name) || xpl_op_is_collective(last_part(k->op_name));
+}
+
 static bool is_low(const struct xpl_kernel_report *k) {
-    return k->occupancy_pct > 0 && k->occupancy_pct < kLowOccupancy &&
+    return !communicates(k) && k->occupancy_pct > 0 && k->occupancy_pct < kLowOccupancy &&
            !xpl_kernel_uses_matrix_unit(k); // those fill the device with few warps
 }
 

@@ -227,6 +227,40 @@ static void test_gpu(void) {
     json_decref(all);
 }
 
+// Half of the time goes to an op that runs as `kernel`.
+static struct xpl_buf half_of(const char *kernel, const char *op) {
+    struct slow_gpu s;
+    slow_gpu_begin(&s);
+    for (int i = 0; i < 10; i++) {
+        slow_kernel(&s, &s.compute, "gemm", 0, 100 * i, 50);
+        struct xpl_buf ev = mk_event(&s.gpu, kernel, (100 * i + 50) * kUs, 50 * kUs);
+        if (op) mk_stat_ref(&s.gpu, &ev, "hlo_op", op);
+        mk_event_end(&s.comm, &ev);
+    }
+    return slow_gpu_end(&s);
+}
+
+// The op says whether it communicates, before the kernel's name.
+static void test_kernels_of_collectives(void) {
+    static const struct {
+        const char *kernel, *op, *kind;
+    } cases[] = {
+        {"void stream_executor::gpu::AllReduceKernelImpl<float>", "all-reduce-start.1",
+         "exposed_collectives"},
+        {"MemcpyP2P", "all-gather-start.1", "exposed_collectives"},
+        {"ncclDevKernel_AllReduce", NULL, "exposed_collectives"},
+        {"MemcpyP2P", NULL, "device_copies"},
+        {"MemcpyD2D", "dynamic-slice.3", "device_copies"},
+        {"loop_add_fusion", "add.3", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = half_of(cases[i].kernel, cases[i].op);
+        json_t *const all = found(&space, 1);
+        check_only(all, cases[i].kind, 50);
+        json_decref(all);
+    }
+}
+
 // Twenty kernels one right after the other, of which every other takes `thin` of 100 us and fills
 // `occupancy` percent of the device.
 static struct xpl_buf occupied_by(const char *name, int64_t thin, const char *occupancy) {
@@ -373,7 +407,7 @@ static void test_roofline(void) {
                                computing(0, 900000, "op.3", "data formatting"),
                                computing(0, 1500000, "copy-start.3", "copy-start")};
     json_t *all = found(&spaces[0], 1), *f = finding(all, "far_from_roofline");
-    check_only(all, "far_from_roofline", 100 * 10 / 45.0);
+    CHECK_REAL(number(f, "share_percent"), 100 * 10 / 45.0, 0.01);
     CHECK_REAL(number(f, "saving_percent"), 100 * 9.5 / 45, 0.01);
     CHECK_STR(text_at(f, "ops", 0, "name"), "fusion.2");
     json_decref(all);
@@ -384,8 +418,9 @@ static void test_roofline(void) {
     CHECK_REAL(number(f, "share_percent"), 100 * 5 / 45.0, 0.01);
     CHECK_STR(text_at(f, "ops", 0, "name"), "op.3");
     json_decref(all);
-    all = found(&spaces[2], 1); // healthy
-    check_only(all, NULL, 0);
+    f = finding(all = found(&spaces[2], 1), "device_copies");
+    check_only(all, "device_copies", 100 * 5 / 45.0);
+    CHECK_STR(text_at(f, "ops", 0, "name"), "copy-start.3");
     json_decref(all);
 }
 
@@ -475,6 +510,7 @@ int main(void) {
     test_stragglers();
     test_same_numbers();
     test_gpu();
+    test_kernels_of_collectives();
     test_occupancy();
     test_matrix_kernels();
     test_roofline();
