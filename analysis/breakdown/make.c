@@ -222,6 +222,16 @@ static void find_framework_in(struct xpl_breaking *k, const struct xpl_plane *p,
     }
 }
 
+// "$FILE:LINE FUNCTION", as the Python tracer names functions of the program.
+static bool is_python_function(xpl_str_t name) {
+    return name.len && name.ptr[0] == '$' && xpl_str_has(name, XPL_STR(".py:"));
+}
+
+static void find_python(struct xpl_breaking *k) {
+    for (uint32_t i = 1; k->host.plane && i < k->host.plane->n_event_md; i++)
+        k->b->has_python |= is_python_function(k->host.plane->event_md[i].name);
+}
+
 // TensorFlow runs programs that JAX made, too: events tell first.
 static void find_framework(struct xpl_breaking *k) {
     find_framework_in(k, k->host.plane, framework_of);
@@ -237,6 +247,7 @@ static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {
     XPL_TRY(read_steps(k, err));
     set_window(k);
     find_framework(k);
+    find_python(k);
     k->b->base_ps = k->base;
     return xpl_breaking_sweep(k, err);
 }

@@ -2,14 +2,10 @@
 // What kinds of findings are called, and what to do about them in each framework.
 #include "analysis/tools/findings/findings.h"
 
-struct advice {
-    const char *text, *link;
-};
-
 // of[XPL_FRAMEWORK_UNKNOWN] is for all frameworks that have none of their own.
 static const struct kind_row {
     const char *name;
-    struct advice of[XPL_FRAMEWORKS];
+    struct xpl_advice of[XPL_FRAMEWORKS];
 } kKinds[XPL_FINDINGS] = {
     [XPL_FINDING_INPUT_WAIT] =
         {"input_wait",
@@ -185,22 +181,80 @@ static const struct kind_row {
                             {{"Leave room before the next larger shape fails: rematerialization, a "
                               "smaller batch, or sharded parameters.",
                               NULL}}},
+    [XPL_FINDING_IDLE_DEVICES] = {"idle_devices",
+                                  {{"Give work to all devices (a mesh of all of them, a batch for "
+                                    "each), or leave those out that the program does not need.",
+                                    NULL}}},
 };
 
 const char *xpl_finding_name(enum xpl_finding_kind kind) {
     return kKinds[kind].name;
 }
 
-static const struct advice *advice_of(enum xpl_finding_kind kind, enum xpl_framework framework) {
-    const struct advice *const own = &kKinds[kind].of[framework];
-    return own->text ? own : &kKinds[kind].of[XPL_FRAMEWORK_UNKNOWN];
+// ---- advice that depends on more than the framework ----
+
+static bool has_python(const struct xpl_survey *s, const struct xpl_finding *f) {
+    (void)f;
+    return s->has_python;
 }
 
-const char *xpl_finding_advice(enum xpl_finding_kind kind, enum xpl_framework framework) {
-    return advice_of(kind, framework)->text;
+static bool is_tpu(const struct xpl_survey *s, const struct xpl_finding *f) {
+    (void)f;
+    return s->is_tpu;
 }
 
-const char *xpl_finding_link(enum xpl_finding_kind kind, enum xpl_framework framework) {
-    const char *const link = advice_of(kind, framework)->link;
-    return link ? link : "docs/findings.md#the-kinds";
+// Ops of the device themselves copy between its memory and the host's.
+static bool is_offload(const struct xpl_survey *s, const struct xpl_finding *f) {
+    return s->is_tpu && f->n_ops && xpl_op_is_instruction(f->ops[0].name, "copy-done");
+}
+
+static bool is_fetch(xpl_str_t name) {
+    return xpl_host_work_of(name) == XPL_WORK_FETCH || xpl_str_has(name, XPL_STR("D2H")) ||
+           xpl_str_has(name, XPL_STR("DtoH")) || xpl_str_has(name, XPL_STR("FromDevice"));
+}
+
+static bool fetches_nothing(const struct xpl_survey *s, const struct xpl_finding *f) {
+    for (size_t i = 0; i < f->n_ops; i++)
+        if (is_fetch(f->ops[i].name)) return false;
+    return s->framework == XPL_FRAMEWORK_JAX && f->n_ops;
+}
+
+// The first that fits counts, before the advice of the kind.
+static const struct special {
+    enum xpl_finding_kind kind;
+    bool (*fits)(const struct xpl_survey *, const struct xpl_finding *);
+    struct xpl_advice advice;
+} kSpecial[] = {
+    {XPL_FINDING_IDLE_UNKNOWN,
+     has_python,
+     {"Annotate what the program does between steps: the Python tracer was on, and recorded "
+      "nothing "
+      "at these times.",
+      NULL}},
+    {XPL_FINDING_COLLECTIVES,
+     is_tpu,
+     {"Shard so that fewer bytes are exchanged, or let XLA overlap collectives with computing (its "
+      "latency-hiding scheduler).",
+      NULL}},
+    {XPL_FINDING_HOST_COPIES,
+     is_offload,
+     {"Start to copy what is offloaded to the host's memory earlier, or offload less.", NULL}},
+    {XPL_FINDING_HOST_COPIES,
+     fetches_nothing,
+     {"Put the next batch on the device with jax.device_put while the step runs, in large pieces, "
+      "and keep on the device what does not change.",
+      "https://docs.jax.dev/en/latest/async_dispatch.html"}},
+};
+
+static struct xpl_advice advice_of(const struct xpl_survey *s, const struct xpl_finding *f) {
+    for (size_t i = 0; i < sizeof kSpecial / sizeof *kSpecial; i++)
+        if (kSpecial[i].kind == f->kind && kSpecial[i].fits(s, f)) return kSpecial[i].advice;
+    const struct xpl_advice *const of = kKinds[f->kind].of;
+    return of[s->framework].text ? of[s->framework] : of[XPL_FRAMEWORK_UNKNOWN];
+}
+
+struct xpl_advice xpl_finding_advice(const struct xpl_survey *s, const struct xpl_finding *f) {
+    struct xpl_advice a = advice_of(s, f);
+    if (!a.link) a.link = "docs/findings.md#the-kinds";
+    return a;
 }

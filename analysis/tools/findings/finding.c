@@ -3,11 +3,18 @@
 
 #include "analysis/tools/findings/findings.h"
 
+struct xpl_finding *xpl_finding_add_fact(struct xpl_findings *f, enum xpl_finding_kind kind) {
+    if (f->n == XPL_FINDINGS) return NULL;
+    struct xpl_finding *const x = &f->v[f->n++];
+    *x = (struct xpl_finding){.kind = kind};
+    return x;
+}
+
 struct xpl_finding *xpl_finding_add(struct xpl_findings *f, enum xpl_finding_kind kind,
                                     double share, double saving) {
-    if (!(share >= XPL_FINDING_LEAST) || f->n == XPL_FINDINGS) return NULL;
-    struct xpl_finding *const x = &f->v[f->n++];
-    *x = (struct xpl_finding){.kind = kind, .share = share < 1 ? share : 1};
+    struct xpl_finding *const x = share >= XPL_FINDING_LEAST ? xpl_finding_add_fact(f, kind) : NULL;
+    if (!x) return NULL;
+    x->share = share < 1 ? share : 1;
     x->saving = saving < 0 ? 0 : saving < x->share ? saving : x->share;
     return x;
 }
@@ -60,11 +67,16 @@ void xpl_finding_add_op(struct xpl_finding *f, xpl_str_t name, double ps) {
     if (at < XPL_FINDING_EVIDENCE) f->ops[at] = (struct xpl_finding_op){name, ps};
 }
 
+// The text of an instruction says between which memories it copies.
+static enum xpl_op_layer layer_of(const struct xpl_op_metrics *m) {
+    return xpl_op_layer_of(m->long_name.len ? m->long_name : m->name);
+}
+
 void xpl_finding_add_layer(struct xpl_finding *f, const struct xpl_survey *s,
                            enum xpl_op_layer layer) {
     const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
     for (size_t i = 0; i < db->metrics_db.n; i++)
-        if (xpl_op_layer_of(db->metrics_db.v[i].name) == layer)
+        if (layer_of(&db->metrics_db.v[i]) == layer)
             xpl_finding_add_op(f, db->metrics_db.v[i].name,
                                (double)db->metrics_db.v[i].self_time_ps);
 }

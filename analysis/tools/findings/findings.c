@@ -60,6 +60,7 @@ static void put_evidence(const struct xpl_finding *f, struct xpl_buf *out) {
 static void put_finding(const struct xpl_survey *s, const struct xpl_finding *f,
                         struct xpl_buf *out) {
     const double each = s->wall_ps / (double)s->n_devices;
+    const struct xpl_advice advice = xpl_finding_advice(s, f);
     xpl_buf_putc(out, '{');
     xpl_json_field(out, "kind", xpl_str_from(xpl_finding_name(f->kind)));
     xpl_buf_putc(out, ',');
@@ -73,9 +74,9 @@ static void put_finding(const struct xpl_survey *s, const struct xpl_finding *f,
     xpl_buf_putc(out, ',');
     xpl_json_field(out, "text", xpl_str_from(f->text));
     xpl_buf_putc(out, ',');
-    xpl_json_field(out, "advice", xpl_str_from(xpl_finding_advice(f->kind, s->framework)));
+    xpl_json_field(out, "advice", xpl_str_from(advice.text));
     xpl_buf_putc(out, ',');
-    xpl_json_field(out, "link", xpl_str_from(xpl_finding_link(f->kind, s->framework)));
+    xpl_json_field(out, "link", xpl_str_from(advice.link));
     put_evidence(f, out);
     xpl_buf_putc(out, '}');
 }
@@ -118,6 +119,7 @@ static xpl_status_t find(const struct xpl_survey *s, struct xpl_findings *f,
         XPL_RETURN_OOM(err, "findings");
     xpl_findings_of_ops(s, f);
     xpl_findings_of_memory(s, f);
+    xpl_findings_of_devices(s, f);
     qsort(f->v, f->n, sizeof *f->v, best_first);
     return XPL_OK;
 }

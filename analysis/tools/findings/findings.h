@@ -55,7 +55,9 @@ struct xpl_survey {
     XPL_VEC(struct xpl_survey_step) steps;
     size_t n_series;
     enum xpl_framework framework;
-    bool is_cpu;                         // no device but CPUs
+    bool is_cpu, is_tpu;                 // no device but CPUs, TPUs
+    bool has_python;                     // a host's Python tracer was on
+    size_t n_idle_devices;               // that have ops, none in the window; not among `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
     const struct xpl_opstats *stats;     // of all hosts
     double busy_op_ps;                   // self times of the devices' ops
@@ -87,6 +89,7 @@ enum xpl_finding_kind {
     XPL_FINDING_FAR_FROM_ROOFLINE,
     XPL_FINDING_UNKNOWN_COST,
     XPL_FINDING_MEMORY,
+    XPL_FINDING_IDLE_DEVICES,
     XPL_FINDINGS
 };
 const char *xpl_finding_name(enum xpl_finding_kind kind);
@@ -132,6 +135,8 @@ struct xpl_findings {
 // A text for printf's %.*s, cut to what a sentence can bear.
 #define XPL_FINDING_TEXT(s) (int)((s).len < 60 ? (s).len : 60), (s).ptr
 
+// A new finding that is not a share of the time; NULL: there are XPL_FINDINGS already.
+struct xpl_finding *xpl_finding_add_fact(struct xpl_findings *f, enum xpl_finding_kind kind);
 // A new finding, of a share and with what it could save, as long as it is one; else NULL.
 struct xpl_finding *xpl_finding_add(struct xpl_findings *f, enum xpl_finding_kind kind,
                                     double share, double saving);
@@ -155,10 +160,13 @@ void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *f);
 bool xpl_findings_of_collectives(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
 bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
 void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *f);
+void xpl_findings_of_devices(const struct xpl_survey *s, struct xpl_findings *f);
 void xpl_findings_of_memory(const struct xpl_survey *s, struct xpl_findings *f);
 
-// One sentence that fits the framework, and where to read on.
-const char *xpl_finding_advice(enum xpl_finding_kind kind, enum xpl_framework framework);
-const char *xpl_finding_link(enum xpl_finding_kind kind, enum xpl_framework framework);
+// One sentence that fits the framework, the devices and what was recorded, and where to read on.
+struct xpl_advice {
+    const char *text, *link;
+};
+struct xpl_advice xpl_finding_advice(const struct xpl_survey *s, const struct xpl_finding *f);
 
 #endif

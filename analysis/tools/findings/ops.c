@@ -217,6 +217,17 @@ void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
     if (!s->is_cpu) find_occupancy(s, out);
 }
 
+// ---- devices ----
+
+void xpl_findings_of_devices(const struct xpl_survey *s, struct xpl_findings *out) {
+    struct xpl_finding *const f = s->n_devices && s->n_idle_devices
+                                      ? xpl_finding_add_fact(out, XPL_FINDING_IDLE_DEVICES)
+                                      : NULL;
+    if (f)
+        (void)snprintf(f->text, sizeof f->text, "%zu of %zu devices do nothing", s->n_idle_devices,
+                       s->n_idle_devices + s->n_devices);
+}
+
 // ---- memory ----
 
 static const double kFull = 0.9;

@@ -18,14 +18,15 @@ static size_t count_devices(const struct xpl_tool_input *in) {
 }
 
 static void add_device(struct xpl_survey *s, struct xpl_survey_device d,
-                       const struct xpl_time_sums *sums, bool is_cpu) {
+                       const struct xpl_time_sums *sums, enum xpl_device_kind kind) {
     d.wall_ps = (double)sums->wall_ps;
     s->wall_ps += d.wall_ps;
     for (int c = 0; c < XPL_TIME_CAUSES; c++) {
         d.ps[c] = (double)sums->ps[c];
         s->ps[c] += d.ps[c];
     }
-    s->is_cpu &= is_cpu;
+    s->is_cpu &= kind == XPL_DEVICE_CPU;
+    s->is_tpu &= kind == XPL_DEVICE_TPU;
     s->devices[s->n_devices++] = d;
 }
 
@@ -40,8 +41,11 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
         xpl_time_sum_device(b, i, &at, &sums);
         d.n_rows = at - first;
         if (xpl_time_is_used(&sums))
-            add_device(s, d, &sums, b->devices.v[i].kind == XPL_DEVICE_CPU);
+            add_device(s, d, &sums, b->devices.v[i].kind);
+        else
+            s->n_idle_devices++;
     }
+    s->has_python |= b->has_python;
 }
 
 static void add_row(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,
@@ -128,7 +132,7 @@ static void sum_ops(struct xpl_survey *s) {
 xpl_status_t xpl_survey_make(const struct xpl_tool_input *in, const struct xpl_opstats *stats,
                              struct xpl_arena *arena, struct xpl_survey *ret,
                              struct xpl_error *err) {
-    struct xpl_survey s = {.arena = arena, .stats = stats, .is_cpu = true};
+    struct xpl_survey s = {.arena = arena, .stats = stats, .is_cpu = true, .is_tpu = true};
     struct xpl_survey_host *const hosts = xpl_arena_array(arena, in->n_hosts, sizeof *hosts);
     s.devices = xpl_arena_array(arena, count_devices(in), sizeof *s.devices);
     if (!hosts || !s.devices) XPL_RETURN_OOM(err, "findings");

@@ -104,6 +104,66 @@ static void test_evidence(void) {
     json_decref(all);
 }
 
+static bool advises(json_t *all, const char *kind, const char *what) {
+    return strstr(json_string_value(json_object_get(finding(all, kind), "advice")), what);
+}
+
+// What is unknown although the Python tracer was on is nothing that it would tell.
+static void test_advice_with_python(void) {
+    for (int python = 0; python < 2; python++) {
+        struct slow_cpu s;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            slow_step(&s, i, SLOW_STEP_US);
+            slow_host(&s, "PjitFunction(step)", i, 6000, 100);
+            slow_host(&s, python ? "$train.py:3 step" : "step", i, 7000, 100);
+            slow_op(&s, "fusion.1", i, 6000, 4000);
+        }
+        struct xpl_buf space = slow_end(&s);
+        json_t *const all = found(&space, 1);
+        check_only(all, "idle_unknown", 60);
+        CHECK_EQ(advises(all, "idle_unknown", "python_tracer_level"), !python);
+        json_decref(all);
+    }
+}
+
+// Of copies to the device only, and of results.
+static void test_advice_of_copies(void) {
+    static const char *const names[] = {"DevicePut", "np.asarray(jax.Array)"};
+    for (int i = 0; i < 2; i++) {
+        struct xpl_buf space = slow_profile(names[i], NULL, 6000);
+        json_t *const all = found(&space, 1);
+        CHECK_EQ(advises(all, "host_copies", "float()"), i);
+        json_decref(all);
+    }
+}
+
+static void test_idle_devices(void) {
+    struct slow_gpu s;
+    slow_gpu_begin(&s);
+    struct xpl_buf ev = mk_event(&s.host, "train", 0, 100 * kUs);
+    mk_stat_int(&s.host, &ev, "_r", 1);
+    mk_stat_int(&s.host, &ev, "step_num", 1);
+    mk_event_end(&s.python, &ev);
+    slow_kernel(&s, &s.compute, "gemm", 5, 10, 50);
+    struct xpl_buf space = slow_gpu_end(&s);
+    for (int i = 1; i < 4; i++) { // two run something after the step, one nothing
+        struct mk_plane p;
+        struct xpl_buf stream = mk_line(14, "Stream #14(Compute)");
+        mk_plane_begin(&p, 3 + i,
+                       i == 1   ? "/device:GPU:1"
+                       : i == 2 ? "/device:GPU:2"
+                                : "/device:GPU:3");
+        if (i < 3) mk_plain(&p, &stream, "gemm", 500 * kUs, 10 * kUs);
+        mk_line_end(&p, &stream);
+        mk_plane_end(&p, &space);
+    }
+    json_t *const all = found(&space, 1), *const f = finding(all, "idle_devices");
+    CHECK(f && number(f, "share_percent") <= 0 && number(f, "saving_percent") <= 0);
+    CHECK_STR(json_string_value(json_object_get(f, "text")), "2 of 3 devices do nothing");
+    json_decref(all);
+}
+
 // Also with a loop that copies what it carries.
 static void test_healthy(void) {
     struct xpl_buf spaces[] = {slow_profile(NULL, NULL, 0), slow_profile(NULL, "copy.3", 1000)};
@@ -505,6 +565,9 @@ int main(void) {
     test_causes();
     test_evidence();
     test_healthy();
+    test_advice_with_python();
+    test_advice_of_copies();
+    test_idle_devices();
     test_compile_at_start();
     test_outliers();
     test_stragglers();
