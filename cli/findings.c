@@ -61,10 +61,19 @@ static void print_window(const json_t *f, FILE *out) {
     (void)fprintf(out, ", from %s on\n", begin);
 }
 
+// Of some kinds nobody knows whether there is anything to save.
+static void print_saving(const json_t *f, FILE *out) {
+    const double saving = json_number_value(json_object_get(f, "saving_percent"));
+    if (saving > 0)
+        (void)fprintf(out, " (could save %.1f%%): ", saving);
+    else
+        (void)fprintf(out, ": ");
+}
+
 void xpl_summary_print_findings(const json_t *all, FILE *out) {
     const json_t *const list = json_object_get(all, "findings");
     (void)fprintf(out, "\nFindings\n");
-    if (json_integer_value(json_object_get(all, "devices")) == 0) {
+    if (json_integer_value(json_object_get(all, "devices")) == 0 && !json_array_size(list)) {
         (void)fprintf(out, "  none: no device did anything in this profile\n");
         return;
     }
@@ -72,8 +81,7 @@ void xpl_summary_print_findings(const json_t *all, FILE *out) {
         const json_t *const f = json_array_get(list, i);
         (void)fprintf(out, "  %zu. ", i + 1);
         xpl_terminal_text(xpl_document_text(f, "kind"), NAME_WIDTH, out);
-        (void)fprintf(
-            out, " (could save %.1f%%): ", json_number_value(json_object_get(f, "saving_percent")));
+        print_saving(f, out);
         xpl_terminal_text(xpl_document_text(f, "text"), TEXT_WIDTH, out);
         (void)fprintf(out, "\n");
         print_ops(f, out);

@@ -123,7 +123,9 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
         return (struct reason){XPL_TIME_LAUNCH, h->layer_md[XPL_HOST_DISPATCH], true};
     if ((rests || work == XPL_WORK_READY) && layer[XPL_HOST_COPIES_APART])
         return (struct reason){XPL_TIME_HOST_COPIES, h->layer_md[XPL_HOST_COPIES_APART], true};
-    if (work == XPL_WORK_NONE) return (struct reason){.cause = XPL_TIME_UNKNOWN};
+    // A host that waits for a device of which nothing is recorded does not say why either.
+    if (work == XPL_WORK_NONE || work == XPL_WORK_READY || work == XPL_WORK_FETCH)
+        return (struct reason){.cause = XPL_TIME_UNKNOWN};
     return (struct reason){XPL_TIME_HOST, md, true};
 }
 

@@ -185,6 +185,10 @@ static const struct kind_row {
                                   {{"Give work to all devices (a mesh of all of them, a batch for "
                                     "each), or leave those out that the program does not need.",
                                     NULL}}},
+    [XPL_FINDING_PROFILE_PROBLEMS] = {"profile_problems",
+                                      {{"Profile again once the cause is removed: what was not "
+                                        "recorded cannot be judged.",
+                                        NULL}}},
 };
 
 const char *xpl_finding_name(enum xpl_finding_kind kind) {
@@ -219,12 +223,25 @@ static bool fetches_nothing(const struct xpl_survey *s, const struct xpl_finding
     return s->framework == XPL_FRAMEWORK_JAX && f->n_ops;
 }
 
+// CUPTI and rocprofiler: counters of the device are the administrator's.
+static bool is_denied(const struct xpl_survey *s, const struct xpl_finding *f) {
+    (void)s;
+    const xpl_str_t text = xpl_str_from(f->text);
+    return xpl_str_has(text, XPL_STR("INSUFFICIENT_PRIVILEGES")) ||
+           xpl_str_has(text, XPL_STR("ERR_NVGPUCTRPERM"));
+}
+
 // The first that fits counts, before the advice of the kind.
 static const struct special {
     enum xpl_finding_kind kind;
     bool (*fits)(const struct xpl_survey *, const struct xpl_finding *);
     struct xpl_advice advice;
 } kSpecial[] = {
+    {XPL_FINDING_PROFILE_PROBLEMS,
+     is_denied,
+     {"Let users profile the GPU: load NVIDIA's kernel module with "
+      "NVreg_RestrictProfilingToAdminUsers=0, or give the program CAP_SYS_ADMIN.",
+      "https://developer.nvidia.com/ERR_NVGPUCTRPERM"}},
     {XPL_FINDING_IDLE_UNKNOWN,
      has_python,
      {"Annotate what the program does between steps: the Python tracer was on, and recorded "

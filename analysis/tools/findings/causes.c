@@ -71,7 +71,9 @@ static void add_evidence(const struct xpl_survey *s, const struct cause_row *r,
 void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out) {
     for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
         const double share = of_row(s->ps, &kRows[i]) / s->wall_ps;
-        struct xpl_finding *const f = xpl_finding_add(out, kRows[i].kind, share, share);
+        // What nobody knows may be needed.
+        const double saving = kRows[i].cause == XPL_TIME_UNKNOWN ? 0 : share;
+        struct xpl_finding *const f = xpl_finding_add(out, kRows[i].kind, share, saving);
         if (!f) continue;
         (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time %s", 100 * share,
                        kRows[i].text);

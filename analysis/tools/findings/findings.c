@@ -59,7 +59,7 @@ static void put_evidence(const struct xpl_finding *f, struct xpl_buf *out) {
 
 static void put_finding(const struct xpl_survey *s, const struct xpl_finding *f,
                         struct xpl_buf *out) {
-    const double each = s->wall_ps / (double)s->n_devices;
+    const double each = s->n_devices ? s->wall_ps / (double)s->n_devices : 0;
     const struct xpl_advice advice = xpl_finding_advice(s, f);
     xpl_buf_putc(out, '{');
     xpl_json_field(out, "kind", xpl_str_from(xpl_finding_name(f->kind)));
@@ -113,6 +113,7 @@ static int best_first(const void *a, const void *b) {
 
 static xpl_status_t find(const struct xpl_survey *s, struct xpl_findings *f,
                          struct xpl_error *err) {
+    xpl_findings_of_profile(s, f);
     if (!(s->wall_ps > 0)) return XPL_OK;
     xpl_findings_of_causes(s, f);
     if (!xpl_findings_of_collectives(s, f) || !xpl_findings_of_steps(s, f))

@@ -90,6 +90,7 @@ enum xpl_finding_kind {
     XPL_FINDING_UNKNOWN_COST,
     XPL_FINDING_MEMORY,
     XPL_FINDING_IDLE_DEVICES,
+    XPL_FINDING_PROFILE_PROBLEMS,
     XPL_FINDINGS
 };
 const char *xpl_finding_name(enum xpl_finding_kind kind);
@@ -161,6 +162,7 @@ bool xpl_findings_of_collectives(const struct xpl_survey *s, struct xpl_findings
 bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
 void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *f);
 void xpl_findings_of_devices(const struct xpl_survey *s, struct xpl_findings *f);
+void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *f);
 void xpl_findings_of_memory(const struct xpl_survey *s, struct xpl_findings *f);
 
 // One sentence that fits the framework, the devices and what was recorded, and where to read on.

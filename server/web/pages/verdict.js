@@ -39,7 +39,8 @@ function finding(ctx, f, several) {
   const hosts = f.hosts.map((x) => `${x.host} (${format.fraction(x.share_percent / 100)})`).join(', ');
   const w = f.window, href = /^https?:\/\//.test(f.link) ? f.link : null;
   const fact = (name, value) => (value.length ? [h('dt', {}, name), h('dd', {}, value)] : '');
-  return h('li', {}, h('p', {}, h('strong', {}, words(f.kind)), ` – could save ${format.fraction(f.saving_percent / 100)}`),
+  return h('li', {}, h('p', {}, h('strong', {}, words(f.kind)),
+             f.saving_percent > 0 ? ` – could save ${format.fraction(f.saving_percent / 100)}` : ''),
       h('p', {}, `${f.text}.`),
       h('dl', {class: 'facts'}, fact('Hosts', several ? hosts : ''), fact('Steps', steps), fact('Where', ops),
           w ? fact('See', [h('a', {href: traceLink(ctx, w.host, w.begin_ps, w.duration_ps)},

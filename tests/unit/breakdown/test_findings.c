@@ -552,6 +552,51 @@ static void test_irregular_and_small(void) {
     }
 }
 
+// What the profiler itself could not do, also where no device did anything.
+static void test_problems(void) {
+    static const struct {
+        uint32_t field; // of XSpace
+        const char *says, *text, *advice;
+    } cases[] = {
+        {2, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "an error: CUPTI", "NVreg_Restrict"},
+        {3, "dropped 7 events", "a warning: dropped 7", "Profile again"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct xpl_buf space = mk_open();
+        mk_text(&space, cases[i].field, cases[i].says);
+        json_t *const all = found(&space, 1), *const f = finding(all, "profile_problems");
+        CHECK(f && strstr(json_string_value(json_object_get(f, "text")), cases[i].text));
+        CHECK(advises(all, "profile_problems", cases[i].advice));
+        CHECK_EQ(json_array_size(json_object_get(all, "findings")), 1);
+        json_decref(all);
+    }
+}
+
+// The capture ended before the program began.
+static void test_only_compiling(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    slow_host(&s, "backend_compile_and_load", 0, 0, 2500000);
+    struct xpl_buf space = slow_end(&s);
+    json_t *const all = found(&space, 1), *const f = finding(all, "compile_at_start");
+    CHECK_STR(json_string_value(json_object_get(f, "text")),
+              "no device did anything: the host compiled for 2.5 s");
+    json_decref(all);
+}
+
+// Nobody knows what could be saved of a time in which nothing is recorded, or a device of which
+// nothing is recorded is waited for.
+static void test_unknown(void) {
+    static const char *const names[] = {NULL, "$array.py:1 block_until_ready"};
+    for (size_t i = 0; i < 2; i++) {
+        struct xpl_buf space = slow_profile(names[i], NULL, 6000);
+        json_t *const all = found(&space, 1);
+        check_only(all, "idle_unknown", 60);
+        CHECK_REAL(number(finding(all, "idle_unknown"), "saving_percent"), 0, 0);
+        json_decref(all);
+    }
+}
+
 static void test_empty(void) {
     struct xpl_buf space = mk_open();
     json_t *const all = found(&space, 1);
@@ -581,6 +626,9 @@ int main(void) {
     test_peaks();
     test_irregular();
     test_irregular_and_small();
+    test_problems();
+    test_only_compiling();
+    test_unknown();
     test_empty();
     return 0;
 }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings of the profile itself: what it says went wrong, and what a host did where no device did
+// anything.
+#include <stdio.h>
+
+#include "analysis/tools/findings/findings.h"
+
+// The first error, else the first warning, and how many more there are.
+static void find_problems(const struct xpl_survey *s, struct xpl_findings *out) {
+    const struct xpl_diagnostics *const d = &s->stats->diagnostics;
+    const size_t n = d->errors.n + d->warnings.n;
+    struct xpl_finding *const f =
+        n ? xpl_finding_add_fact(out, XPL_FINDING_PROFILE_PROBLEMS) : NULL;
+    if (!f) return;
+    const xpl_str_t first = d->errors.n ? d->errors.v[0] : d->warnings.v[0];
+    const int len = (int)(first.len < 160 ? first.len : 160);
+    char more[32] = "";
+    if (n > 1) (void)snprintf(more, sizeof more, ", and %zu more", n - 1);
+    (void)snprintf(f->text, sizeof f->text, "the profiler recorded %s: %.*s%s",
+                   d->errors.n ? "an error" : "a warning", len, first.ptr, more);
+}
+
+// A capture may begin and end while programs are compiled.
+static void find_compiling(const struct xpl_survey *s, struct xpl_findings *out) {
+    double ps = 0;
+    for (size_t i = 0; i < s->n_hosts; i++)
+        ps += (double)s->hosts[i].b->compile_ps;
+    struct xpl_finding *const f =
+        !s->n_devices && ps > 0 ? xpl_finding_add_fact(out, XPL_FINDING_COMPILE_AT_START) : NULL;
+    if (f)
+        (void)snprintf(f->text, sizeof f->text,
+                       "no device did anything: the host compiled for %.1f s", ps / 1e12);
+}
+
+void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *out) {
+    find_problems(s, out);
+    find_compiling(s, out);
+}
