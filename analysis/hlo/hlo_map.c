@@ -132,6 +132,15 @@ const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, 
     return m->programs;
 }
 
+bool xpl_hlo_map_program_of(const struct xpl_hlo_map *m, xpl_str_t name, uint64_t *ret) {
+    for (size_t i = 0; name.len && i < m->n; i++)
+        if (xpl_str_eq(m->programs[i].name, name)) {
+            *ret = m->programs[i].program_id;
+            return true;
+        }
+    return false;
+}
+
 // ---- lookup ----
 
 static xpl_status_t get_module(struct xpl_hlo_map *m, size_t i, struct xpl_hlo_module **ret,

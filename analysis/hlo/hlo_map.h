@@ -40,6 +40,9 @@ struct xpl_hlo_program {
 // All programs, by program id, each id once.
 const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, size_t *ret_n);
 
+// The id of the first program of that name; false: there is none.
+bool xpl_hlo_map_program_of(const struct xpl_hlo_map *m, xpl_str_t name, uint64_t *ret);
+
 // Looks an instruction up by name.  *ret_found is false when the program is unknown, when XLA would
 // refuse its proto (no program shape, duplicate or missing names, ...), or when it has no such
 // instruction.  Any thread; programs are read under a lock.  RESOURCE_EXHAUSTED at the map's limit.

@@ -42,11 +42,8 @@ static uint64_t module_id(const struct cpu_device *d, const struct xpl_cpu_op *o
     if (op->framework) return 0;
     if (op->has_program_id) return op->program_id;
     if (op->module.len == 0) return 0;
-    size_t n;
-    const struct xpl_hlo_program *v = xpl_hlo_map_programs(d->c->hlo, &n);
-    for (size_t i = 0; i < n; i++)
-        if (xpl_str_eq(v[i].name, op->module)) return v[i].program_id;
-    return hash_name(op->module);
+    uint64_t id;
+    return xpl_hlo_map_program_of(d->c->hlo, op->module, &id) ? id : hash_name(op->module);
 }
 
 static bool note_program(struct cpu_device *d, uint64_t id, const struct xpl_cpu_op *op) {

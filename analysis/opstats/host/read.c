@@ -123,10 +123,13 @@ static bool is_collective(xpl_str_t category) {
 
 static xpl_status_t classify_cpu_op(const struct reader *r, struct xpl_cpu_op *op) {
     op->span = XPL_SPAN_DEVICE_COMPUTE_32;
-    if (op->framework || !op->has_program_id) return XPL_OK;
+    uint64_t id = op->program_id;
+    if (op->framework ||
+        (!op->has_program_id && !xpl_hlo_map_program_of(r->plan->c->hlo, op->module, &id)))
+        return XPL_OK;
     struct xpl_hlo_instruction in;
     bool found;
-    XPL_TRY(xpl_hlo_map_find(r->plan->c->hlo, op->program_id, op->name, &in, &found, r->err));
+    XPL_TRY(xpl_hlo_map_find(r->plan->c->hlo, id, op->name, &in, &found, r->err));
     if (found && is_collective(in.category)) op->span = XPL_SPAN_DEVICE_COLLECTIVES;
     return XPL_OK;
 }

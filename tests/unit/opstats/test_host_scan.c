@@ -3,7 +3,9 @@
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"
+#include "tests/hlo_maker.h"
 #include "tests/unit/opstats/host_profiles.h"
+#include "tests/wire_text.h"
 
 static struct xpl_opstats *convert(const struct xpl_buf *space, bool cpu, struct xpl_exec *exec,
                                    struct xpl_arena *arena) {
@@ -153,7 +155,45 @@ static void check_pieces(void) {
     xpl_exec_pool_free(pool);
 }
 
+// The program with id 0 is one like others: its collectives are none of the step's computing.
+static void check_program_0(void) {
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf space = mk_open(), python = mk_line(1, "python"),
+                   worker = mk_line(2, "tf_XLAEigen/7"),
+                   module = wt_message("1:\"jit_step\" 4:{} 6:1"),
+                   computation = wt_message(
+                       "1:\"main\" 5:1 6:2 2:{1:\"p\" 2:\"parameter\" 35:1 3:{2:11 3:[8]}} "
+                       "2:{1:\"all-reduce.2\" 2:\"all-reduce\" 35:2 36:[1] 3:{2:11 3:[8]}}");
+    struct mk_plane p, metadata;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf step = mk_event(&p, "step", 0, 900 * MK_NS);
+    mk_stat_int(&p, &step, "_r", 1);
+    mk_stat_int(&p, &step, "step_num", 1);
+    mk_event_end(&python, &step);
+    mk_plain(&p, &python, "dispatch", 10 * MK_NS, 50 * MK_NS);
+    struct xpl_buf op = mk_event(&p, "all-reduce.2", 100 * MK_NS, 500 * MK_NS);
+    mk_stat_ref(&p, &op, "hlo_op", "all-reduce.2");
+    mk_stat_ref(&p, &op, "hlo_module", "jit_step");
+    mk_stat_int(&p, &op, "program_id", 0);
+    mk_event_end(&worker, &op);
+    mk_line_end(&p, &python);
+    mk_line_end(&p, &worker);
+    mk_plane_end(&p, &space);
+    metadata = mk_metadata_plane();
+    mk_close(&module, 3, &computation);
+    mk_named_program(&metadata.body, 0, "jit_step(0)", &module);
+    mk_plane_end(&metadata, &space);
+    xpl_arena_init(&arena, 1 << 28);
+    const struct xpl_opstats *const s = convert(&space, true, &exec, &arena);
+    CHECK_EQ(s->step_db.step_sequence.n, 1);
+    CHECK_EQ(time_of(s, 0, 100), 500 * MK_NS);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
 int main(void) {
+    check_program_0();
     check_cpu();
     check_gpu();
     check_tpu();
