@@ -14,7 +14,9 @@ struct name {
     uint8_t work;    // enum xpl_host_work
     uint8_t compile; // enum xpl_compile_name
     uint8_t input_wait, is_input, framework_op, memory, runs, annotation;
-    uint8_t layer; // of a framework op
+    uint8_t layer;       // of a framework op
+    uint8_t takes, puts; // from a queue, into one
+    uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
 };
 
@@ -55,6 +57,8 @@ static bool read_names(struct reader *r) {
             .framework_op = is_framework_op(name),
             .memory = type == XPL_EVENT_MEMORY_ALLOCATION || type == XPL_EVENT_MEMORY_DEALLOCATION,
             .layer = (uint8_t)xpl_op_layer_of(name),
+            .takes = xpl_takes_from_queue(name),
+            .puts = xpl_puts_into_queue(name),
         };
     }
     for (uint32_t i = 1; i < p->n_stat_md; i++) {
@@ -166,6 +170,7 @@ struct line_pass {
     bool is_input; // a thread of tf.data
     struct xpl_input_stack stack;
     uint64_t n_launches;
+    bool puts; // into a queue
 };
 
 static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
@@ -174,6 +179,7 @@ static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_
     const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
     if (span.begin >= span.end) return true;
     l->n_launches += n->work == XPL_WORK_LAUNCH;
+    l->puts |= n->puts;
     bool is_op = false;
     if (r->ops && !l->is_input && !read_op(r, ev, span, &l->stack, &is_op)) return false;
     if (r->ops && n->runs && !add_layer(r, XPL_HOST_RUNS, ev->md, span)) return false;
@@ -201,10 +207,22 @@ static xpl_status_t walk(struct reader *r, struct line_pass *l, event_fn fn,
 
 // ---- second pass: input and copies of other threads ----
 
+// What a thread that puts into a queue is at, in the end by the most time.
+static void add_feeder(struct reader *r, const struct line_pass *l, const struct xpl_event *ev) {
+    struct xpl_host_time *const h = &r->k->host;
+    struct name *const n = &r->names[ev->md];
+    const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
+    if (!xpl_is_program_function(r->plane->event_md[ev->md].name)) return;
+    n->fed_ps += span.end - span.begin;
+    if (!h->has_feeder || n->fed_ps > r->names[h->feeder_md].fed_ps) h->feeder_md = ev->md;
+    h->has_feeder = true;
+}
+
 // Of tf.data's own threads only what a step waits for counts: Keras' steps ask for their input
 // there.
 static bool apart_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
     const struct name *const n = &r->names[ev->md];
+    if (l->puts && !n->puts) add_feeder(r, l, ev);
     if ((n->work != XPL_WORK_INPUT && n->work != XPL_WORK_COPY) || (l->is_input && !n->input_wait))
         return true;
     const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
@@ -333,7 +351,8 @@ static bool write_main(struct reader *r, struct main_stack *s, uint64_t until) {
         return true;
     }
     struct xpl_main_span *const slot = xpl_vec_push(r->k->scratch, &h->main);
-    if (slot) *slot = (struct xpl_main_span){from, until, top->work, top->md};
+    if (slot)
+        *slot = (struct xpl_main_span){from, until, top->work, top->md, r->names[top->md].takes};
     return slot != NULL;
 }
 
@@ -405,12 +424,14 @@ xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_ti
     const struct xpl_line *main = NULL;
     uint64_t most = 0; // launches, those of threads that are in no pool in front
     if (!r.plane) return XPL_OK;
-    if (!read_names(&r)) XPL_RETURN_OOM(err, "time breakdown");
+    bool *const puts = xpl_arena_array(k->scratch, r.plane->n_lines, sizeof *puts);
+    if (!puts || !read_names(&r)) XPL_RETURN_OOM(err, "time breakdown");
     if (ops) XPL_TRY(xpl_input_work_find(r.plane, k->exec, k->scratch, &r.input, err));
     for (uint32_t i = 0; i < r.plane->n_lines; i++) {
         const struct xpl_line *const line = &r.plane->lines[i];
         struct line_pass l = {.line = line, .is_input = xpl_is_input_line(line)};
         XPL_TRY(walk(&r, &l, first_event, err));
+        puts[i] = l.puts;
         const uint64_t weight =
             l.n_launches && !is_pool(line) ? l.n_launches + (UINT64_MAX >> 1) : l.n_launches;
         if (weight > most) {
@@ -419,7 +440,7 @@ xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_ti
         }
     }
     for (uint32_t i = 0; i < r.plane->n_lines; i++) {
-        struct line_pass l = {.line = &r.plane->lines[i]};
+        struct line_pass l = {.line = &r.plane->lines[i], .puts = puts[i]};
         l.is_input = xpl_is_input_line(l.line);
         if (l.line == main)
             XPL_TRY(read_main(&r, l.line, err));

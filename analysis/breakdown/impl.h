@@ -27,6 +27,7 @@ struct xpl_main_span {
     uint64_t begin, end;
     enum xpl_host_work work;
     uint32_t md; // its name
+    bool takes;  // waits for what another thread puts into a queue
 };
 
 // What other threads may say of the host.
@@ -46,6 +47,8 @@ struct xpl_host_time {
     struct xpl_spans layers[XPL_HOST_LAYERS];
     uint32_t layer_md[XPL_HOST_LAYERS]; // the event with the most time
     XPL_VEC(struct xpl_main_span) main;
+    bool has_feeder;            // a thread that puts into a queue
+    uint32_t feeder_md;         // what it is mostly at
     XPL_VEC(uint64_t) compiles; // begins
     struct xpl_map launches;    // correlation id to begin + 1
 };

@@ -217,15 +217,56 @@ static const char *const kLaunches[] = {
     "SyncTensorsGraph",
 };
 
-// "$queue.py:154 get": functions of Python, which its tracer records.
+// ---- functions of Python, which its tracer records: "$queue.py:154 get" ----
+
+// What follows the file and the line.
+static xpl_str_t function_of(xpl_str_t name) {
+    const size_t space = xpl_str_find(name, XPL_STR(" "), 0);
+    return space < name.len ? xpl_str_sub(name, space + 1, name.len - space - 1) : name;
+}
+
+static bool is_queue_function(xpl_str_t name, const char *function, const char *other) {
+    return xpl_str_starts(name, XPL_STR("$queue.py:")) &&
+           (xpl_str_eq(function_of(name), xpl_str_from(function)) ||
+            xpl_str_eq(function_of(name), xpl_str_from(other)));
+}
+
+bool xpl_takes_from_queue(xpl_str_t name) {
+    return is_queue_function(name, "get", "get_nowait");
+}
+
+bool xpl_puts_into_queue(xpl_str_t name) {
+    return is_queue_function(name, "put", "put_nowait");
+}
+
+bool xpl_is_program_function(xpl_str_t name) {
+    static const char *const kInterpreter[] = {"$queue.py:", "$threading.py:", "$contextlib.py:"};
+    return name.len && name.ptr[0] == '$' && xpl_str_has(name, XPL_STR(".py:")) &&
+           !starts_with_any(name, kInterpreter, COUNT(kInterpreter));
+}
+
+// A module that writes checkpoints: what its functions call is part of that.  The word alone may be
+// in the name of any program.
+static bool is_checkpoint_module(xpl_str_t file) {
+    static const char *const kRoles[] = {"manager", "handler", "saver", "writer", "utils"};
+    const struct words w = words_of(file);
+    bool checkpoint = false, role = false;
+    for (size_t i = 0; i < w.n; i++) {
+        if (strcasecmp(w.v[i], "checkpointer") == 0 || strcasecmp(w.v[i], "orbax") == 0)
+            return true;
+        checkpoint |= strcasecmp(w.v[i], "checkpoint") == 0;
+        role |= is_one_of(w.v[i], kRoles, COUNT(kRoles));
+    }
+    return checkpoint && role;
+}
+
 static enum xpl_host_work python_work(xpl_str_t name) {
     static const char *const kWaits[] = {"$queue.py:", "$threading.py:"};
     // Through which JAX calls a function of the program, on whatever thread.
     static const char *const kJaxCallbacks[] = {"_wrapped_callback", "pure_callback_impl",
                                                 "io_callback_impl", "debug_callback_impl"};
-    const size_t space = xpl_str_find(name, XPL_STR(" "), 0);
-    const xpl_str_t function =
-        space < name.len ? xpl_str_sub(name, space + 1, name.len - space - 1) : name;
+    const xpl_str_t function = function_of(name),
+                    file = xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0));
     if (starts_with_any(name, kWaits, COUNT(kWaits)) || xpl_str_eq(function, XPL_STR("acquire")))
         return XPL_WORK_WAIT;
     if (xpl_str_eq(function, XPL_STR("block_until_ready"))) return XPL_WORK_READY;
@@ -236,10 +277,9 @@ static enum xpl_host_work python_work(xpl_str_t name) {
         return XPL_WORK_FETCH; // of jax.Array
     if (xpl_str_eq(function, XPL_STR("device_put"))) return XPL_WORK_COPY;
     if (xpl_str_eq(function, XPL_STR("device_get"))) return XPL_WORK_FETCH;
-    if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
+    if (is_checkpoint_name(function) || is_checkpoint_module(file)) return XPL_WORK_CHECKPOINT;
     // Files, too: loaders are iterators, whose function is __next__.
-    if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(xpl_str_sub(name, 0, space))
-                                                  : is_input_name(function))
+    if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(file) : is_input_name(function))
         return XPL_WORK_INPUT;
     return XPL_WORK_OTHER;
 }

@@ -47,6 +47,12 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name);
 // Whether a person may have given the name, other than that of a function.
 bool xpl_host_is_annotation(xpl_str_t name);
 
+// The Python functions that take from a queue, and put into one.
+bool xpl_takes_from_queue(xpl_str_t name);
+bool xpl_puts_into_queue(xpl_str_t name);
+// A Python function of a file, other than those of the interpreter's threads and queues.
+bool xpl_is_program_function(xpl_str_t name);
+
 // Input of TensorFlow for which an op waits, on whatever thread.
 bool xpl_waits_for_input(xpl_str_t name);
 // XLA waits on a thread of a CPU for the ops of a program, which it handed to pools of threads; not

@@ -115,6 +115,8 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     if (work == XPL_WORK_CALLBACK) return (struct reason){XPL_TIME_CALLBACK, md, true};
     if (layer[XPL_HOST_CALLBACKS])
         return (struct reason){XPL_TIME_CALLBACK, h->layer_md[XPL_HOST_CALLBACKS], true};
+    if (main && main->takes && h->has_feeder)
+        return (struct reason){XPL_TIME_INPUT, h->feeder_md, true};
     if (rests && layer[XPL_HOST_INPUT_APART])
         return (struct reason){XPL_TIME_INPUT, h->layer_md[XPL_HOST_INPUT_APART], true};
     if (copies(main, end)) return (struct reason){XPL_TIME_HOST_COPIES, md, true};
@@ -161,6 +163,7 @@ static bool ask_host(struct sweep *s, uint64_t t, uint64_t end) {
         const struct xpl_main_span *const main = main_at(s, t, &next);
         const struct reason why = judge(s, main, layer, end);
         add(s, t, next, why.cause);
+        if (why.cause == XPL_TIME_INPUT && main && main->takes) s->k->b->queue_ps += next - t;
         if (why.has_md && !add_evidence(s, why.cause, why.md, next - t)) return false;
         t = next;
     }

@@ -202,6 +202,12 @@ static bool has_python(const struct xpl_survey *s, const struct xpl_finding *f) 
     return s->has_python;
 }
 
+// Most of the input that is waited for comes from another thread already.
+static bool is_queue(const struct xpl_survey *s, const struct xpl_finding *f) {
+    (void)f;
+    return s->queue_ps > s->ps[XPL_TIME_INPUT] / 2;
+}
+
 static bool is_tpu(const struct xpl_survey *s, const struct xpl_finding *f) {
     (void)f;
     return s->is_tpu;
@@ -242,6 +248,11 @@ static const struct special {
      {"Let users profile the GPU: load NVIDIA's kernel module with "
       "NVreg_RestrictProfilingToAdminUsers=0, or give the program CAP_SYS_ADMIN.",
       "https://developer.nvidia.com/ERR_NVGPUCTRPERM"}},
+    {XPL_FINDING_INPUT_WAIT,
+     is_queue,
+     {"The thread that fills the queue is too slow: make its work cheaper, or share it among "
+      "several threads or processes.",
+      NULL}},
     {XPL_FINDING_IDLE_UNKNOWN,
      has_python,
      {"Annotate what the program does between steps: the Python tracer was on, and recorded "

@@ -57,6 +57,7 @@ struct xpl_survey {
     enum xpl_framework framework;
     bool is_cpu, is_tpu;                 // no device but CPUs, TPUs
     bool has_python;                     // a host's Python tracer was on
+    double queue_ps;                     // of input: waiting for threads that fill queues
     size_t n_idle_devices;               // that have ops, none in the window; not among `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
     const struct xpl_opstats *stats;     // of all hosts

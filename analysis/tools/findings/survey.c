@@ -46,6 +46,7 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
             s->n_idle_devices++;
     }
     s->has_python |= b->has_python;
+    s->queue_ps += (double)b->queue_ps;
 }
 
 static void add_row(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,

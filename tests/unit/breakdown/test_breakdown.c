@@ -721,6 +721,64 @@ static void test_views(void) {
     done(&space, &arena);
 }
 
+// Another thread puts into the queue from which the main line takes; without one nobody knows what
+// for.
+static void test_queue(void) {
+    for (int fed = 0; fed < 2; fed++) {
+        struct slow_cpu s;
+        struct xpl_arena arena;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            slow_step(&s, i, SLOW_STEP_US);
+            slow_host(&s, "$queue.py:154 get", i, 0, 6000);
+            slow_host(&s, "$threading.py:295 wait", i, 100, 5800);
+            slow_host(&s, "PjitFunction(step)", i, 6000, 100);
+            slow_op(&s, "fusion.1", i, 6000, 4000);
+            mk_plain(&s.p, &s.other, "$threading.py:971 run", slow_at(i, 0), 9000 * kUs);
+            mk_plain(&s.p, &s.other, "$job.py:4 read_shard", slow_at(i, 0), 8000 * kUs);
+            if (fed) mk_plain(&s.p, &s.other, "$queue.py:122 put", slow_at(i, 8100), 100 * kUs);
+        }
+        struct xpl_buf space = slow_end(&s);
+        const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+        CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), fed ? 60000 : 0);
+        CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), fed ? 0 : 60000);
+        CHECK_EQ(b->queue_ps, fed ? 60000 * kUs : 0);
+        if (fed) CHECK_STR(first_evidence(b, XPL_TIME_INPUT), "$job.py:4 read_shard");
+        done(&space, &arena);
+    }
+}
+
+// What a module that writes checkpoints calls is part of that, whatever it is called.
+static void test_checkpoint_modules(void) {
+    static const struct {
+        const char *outer;
+        enum xpl_time_cause cause;
+    } cases[] = {
+        {"$checkpoint_manager.py:1334 save", XPL_TIME_CHECKPOINT},
+        {"$checkpointer.py:221 save", XPL_TIME_CHECKPOINT},
+        {"$base_pytree_checkpoint_handler.py:601 async_save", XPL_TIME_CHECKPOINT},
+        {"$orbax_layer.py:1 sync", XPL_TIME_CHECKPOINT},
+        {"$train_checkpoint_demo.py:1 main", XPL_TIME_INPUT},
+        {"$train.py:1 main", XPL_TIME_INPUT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slow_cpu s;
+        struct xpl_arena arena;
+        slow_begin(&s);
+        for (int k = 0; k < SLOW_STEPS; k++) {
+            slow_step(&s, k, SLOW_STEP_US);
+            slow_host(&s, cases[i].outer, k, 0, 6000);
+            slow_host(&s, "$array.py:116 data", k, 0, 5999);
+            slow_host(&s, "PjitFunction(step)", k, 6000, 100);
+            slow_op(&s, "fusion.1", k, 6000, 4000);
+        }
+        struct xpl_buf space = slow_end(&s);
+        const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+        CHECK(us_of(b, 0, cases[i].cause) >= 59990);
+        done(&space, &arena);
+    }
+}
+
 int main(void) {
     test_causes();
     test_evidence();
@@ -730,6 +788,8 @@ int main(void) {
     test_dispatch();
     test_own_work();
     test_copies();
+    test_queue();
+    test_checkpoint_modules();
     test_early_loader();
     test_unrecorded_ops();
     test_tf_data();

@@ -138,6 +138,26 @@ static void test_advice_of_copies(void) {
     }
 }
 
+// What is loaded on another thread already is not to be loaded on another thread.
+static void test_advice_of_queues(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "$queue.py:154 get", i, 0, 6000);
+        slow_host(&s, "PjitFunction(step)", i, 6000, 100);
+        slow_op(&s, "fusion.1", i, 6000, 4000);
+        mk_plain(&s.p, &s.other, "$job.py:4 read_shard", slow_at(i, 0), 8000 * kUs);
+        mk_plain(&s.p, &s.other, "$queue.py:122 put", slow_at(i, 8100), 100 * kUs);
+    }
+    struct xpl_buf space = slow_end(&s);
+    json_t *const all = found(&space, 1);
+    check_only(all, "input_wait", 60);
+    CHECK_STR(text_at(finding(all, "input_wait"), "ops", 0, "name"), "$job.py:4 read_shard");
+    CHECK(advises(all, "input_wait", "The thread that fills the queue is too slow"));
+    json_decref(all);
+}
+
 static void test_idle_devices(void) {
     struct slow_gpu s;
     slow_gpu_begin(&s);
@@ -612,6 +632,7 @@ int main(void) {
     test_healthy();
     test_advice_with_python();
     test_advice_of_copies();
+    test_advice_of_queues();
     test_idle_devices();
     test_compile_at_start();
     test_outliers();
