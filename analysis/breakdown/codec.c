@@ -38,9 +38,17 @@ static void put_row(struct xpl_writer *w, const struct xpl_time_row *r) {
 }
 
 static void put_all(struct xpl_writer *w, const struct xpl_time_breakdown *b) {
-    const uint64_t v[] = {
-        (uint64_t)b->framework, b->base_ps,    b->begin_ps,     b->end_ps,   b->n_compiles,
-        b->devices_left_out,    b->compile_ps, b->all_compiles, b->queue_ps, b->has_python};
+    const uint64_t v[] = {(uint64_t)b->framework,
+                          b->base_ps,
+                          b->begin_ps,
+                          b->end_ps,
+                          b->n_compiles,
+                          b->devices_left_out,
+                          b->compile_ps,
+                          b->all_compiles,
+                          b->queue_ps,
+                          b->has_python,
+                          b->graph_ps};
     put(w, NUMBERS, v, sizeof v / sizeof *v, XPL_STR(""));
     for (size_t i = 0; i < b->steps.n; i++) {
         const struct xpl_time_step *const s = &b->steps.v[i];
@@ -109,7 +117,7 @@ static bool read_part(xpl_bytes_t bytes, struct part *ret) {
 enum got { GOOD, BAD, FULL };
 
 static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b) {
-    if (p->n != 10 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
+    if (p->n != 11 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
     b->framework = (enum xpl_framework)p->v[0];
     b->base_ps = p->v[1];
     b->begin_ps = p->v[2];
@@ -120,6 +128,7 @@ static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b)
     b->all_compiles = p->v[7];
     b->queue_ps = p->v[8];
     b->has_python = p->v[9];
+    b->graph_ps = p->v[10];
     return GOOD;
 }
 

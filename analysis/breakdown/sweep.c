@@ -180,6 +180,7 @@ static bool add_idle(struct sweep *s, uint64_t begin, uint64_t end) {
     if (!l || l->begin != end || l->launched >= end) return ask_host(s, begin, end);
     if (l->launched <= begin) {
         add(s, begin, end, XPL_TIME_QUEUED);
+        if (s->launch_at && l[-1].launched == l->launched) s->k->b->graph_ps += end - begin;
         return true;
     }
     if (!ask_host(s, begin, l->launched)) return false;

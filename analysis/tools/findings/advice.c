@@ -58,6 +58,11 @@ static const struct kind_row {
                                         "and run at once.",
                                         "https://docs.pytorch.org/xla/"},
          }},
+    [XPL_FINDING_GRAPH_GAPS] = {"graph_gaps",
+                                {{"Run fewer, larger kernels: each one of a graph begins some "
+                                  "microseconds after the one before has ended. Fuse small ops, or "
+                                  "give them more to do.",
+                                  NULL}}},
     [XPL_FINDING_HOST_COPIES] =
         {"host_copies",
          {

@@ -68,9 +68,21 @@ static void add_evidence(const struct xpl_survey *s, const struct cause_row *r,
     if (r->other != r->cause) xpl_finding_set_window(f, s, r->other);
 }
 
+// Of a graph the host starts all ops at once: the gaps between them are the device's.
+static void find_graph_gaps(const struct xpl_survey *s, struct xpl_findings *out) {
+    const double share = s->graph_ps / s->wall_ps;
+    struct xpl_finding *const f = xpl_finding_add(out, XPL_FINDING_GRAPH_GAPS, share, share);
+    if (!f) return;
+    (void)snprintf(f->text, sizeof f->text,
+                   "%.1f%% of the time devices are idle between the kernels of one graph",
+                   100 * share);
+    xpl_finding_set_window(f, s, XPL_TIME_QUEUED);
+}
+
 void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out) {
     for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
-        const double share = of_row(s->ps, &kRows[i]) / s->wall_ps;
+        const double graph = kRows[i].other == XPL_TIME_QUEUED ? s->graph_ps : 0,
+                     share = (of_row(s->ps, &kRows[i]) - graph) / s->wall_ps;
         // What nobody knows may be needed.
         const double saving = kRows[i].cause == XPL_TIME_UNKNOWN ? 0 : share;
         struct xpl_finding *const f = xpl_finding_add(out, kRows[i].kind, share, saving);
@@ -79,4 +91,5 @@ void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out
                        kRows[i].text);
         add_evidence(s, &kRows[i], f);
     }
+    find_graph_gaps(s, out);
 }

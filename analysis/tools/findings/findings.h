@@ -57,6 +57,7 @@ struct xpl_survey {
     enum xpl_framework framework;
     bool is_cpu, is_tpu;                 // no device but CPUs, TPUs
     bool has_python;                     // a host's Python tracer was on
+    double graph_ps;                     // of queued: between ops of one graph
     double queue_ps;                     // of input: waiting for threads that fill queues
     size_t n_idle_devices;               // that have ops, none in the window; not among `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
@@ -76,6 +77,7 @@ enum xpl_finding_kind {
     XPL_FINDING_COLLECTIVES,
     XPL_FINDING_STRAGGLERS,
     XPL_FINDING_LAUNCH_BOUND,
+    XPL_FINDING_GRAPH_GAPS,
     XPL_FINDING_HOST_COPIES,
     XPL_FINDING_DEVICE_COPIES,
     XPL_FINDING_HOST_CALLBACK,

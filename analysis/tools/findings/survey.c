@@ -46,6 +46,7 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
             s->n_idle_devices++;
     }
     s->has_python |= b->has_python;
+    s->graph_ps += (double)b->graph_ps;
     s->queue_ps += (double)b->queue_ps;
 }
 

@@ -46,6 +46,11 @@ struct span {
     uint64_t begin, end;
 };
 
+struct launch {
+    struct span at;
+    uint64_t n_ops; // more than one of a graph
+};
+
 // Times of a profile count from any instant, and wrap: here they lie around the middle.
 #define MIDDLE (UINT64_C(1) << 60)
 #define END    (UINT64_C(1) << 61)
@@ -54,7 +59,7 @@ struct host {
     struct xpl_launch_stats *l;
     xpl_str_t name;
     struct xpl_map by_correlation; // to the position in `launches`, plus 1
-    XPL_VEC(struct span) launches;
+    XPL_VEC(struct launch) launches;
     uint64_t base; // what times are counted from
     bool any;
     uint64_t begin, end; // of launches and ops
@@ -109,43 +114,51 @@ static bool read_launch(struct host *h, struct xpl_launch_stream *unused,
         xpl_map_put(h->l->arena, &h->by_correlation, xpl_stat_int_or_uint(&s), 0, &is_new);
     if (!at) return false;
     if (!is_new) {
-        struct span *const known = &h->launches.v[*at - 1];
-        if (span.begin < known->begin) *known = span;
+        struct launch *const known = &h->launches.v[*at - 1];
+        if (span.begin < known->at.begin) known->at = span;
         return true;
     }
-    struct span *const slot = xpl_vec_push(h->l->arena, &h->launches);
+    struct launch *const slot = xpl_vec_push(h->l->arena, &h->launches);
     if (!slot) return false;
-    *slot = span;
+    *slot = (struct launch){.at = span};
     *at = h->launches.n;
     return true;
 }
 
-static const struct span *launch_of(const struct host *h, const struct xpl_event *ev) {
+static struct launch *launch_of(const struct host *h, const struct xpl_event *ev) {
     struct xpl_stat s;
     if (!h->launches.n || !xpl_stats_get(ev->stats, XPL_STAT_CORRELATION_ID, &s)) return NULL;
     const uint64_t *const at = xpl_map_get(&h->by_correlation, xpl_stat_int_or_uint(&s), 0);
     return at ? &h->launches.v[*at - 1] : NULL;
 }
 
+static bool count_op(struct host *h, struct xpl_launch_stream *unused, const struct xpl_event *ev,
+                     struct span span) {
+    struct launch *const launch = launch_of(h, ev);
+    (void)unused, (void)span;
+    if (launch) launch->n_ops++;
+    return true;
+}
+
 static bool read_op(struct host *h, struct xpl_launch_stream *stream, const struct xpl_event *ev,
                     struct span span) {
     struct xpl_launch_times *const k = &h->l->kernels.v[h->kernel_of[ev->md]].here;
     const uint64_t ps = span.end - span.begin;
-    const struct span *const launch = launch_of(h, ev);
+    const struct launch *const launch = launch_of(h, ev);
     xpl_launch_sum_add(&k->op, ps);
     stream->n_ops++;
     widen(h, span);
     if (!launch) return true;
-    widen(h, *launch);
-    const uint64_t launch_ps = launch->end - launch->begin;
+    widen(h, launch->at);
+    const uint64_t launch_ps = launch->at.end - launch->at.begin;
     stream->n_launched++;
-    k->n_short += ps < launch_ps;
+    k->n_short += ps < launch_ps / launch->n_ops; // of a graph each has a part of it
     xpl_launch_sum_add(&k->launch, launch_ps);
-    xpl_launch_sum_add(&k->delay, span.begin > launch->end ? span.begin - launch->end : 0);
-    if (span.begin <= launch->begin) return true; // clocks differ
+    xpl_launch_sum_add(&k->delay, span.begin > launch->at.end ? span.begin - launch->at.end : 0);
+    if (span.begin <= launch->at.begin) return true; // clocks differ
     struct xpl_launch_wait *const w = xpl_vec_push(h->l->arena, &stream->waits);
     // Counted from the window's begin as soon as that is known.
-    if (w) *w = (struct xpl_launch_wait){launch->begin, span.begin};
+    if (w) *w = (struct xpl_launch_wait){launch->at.begin, span.begin};
     return w != NULL;
 }
 
@@ -166,6 +179,12 @@ static bool find_kernels(struct host *h, const struct xpl_plane *p) {
         of[i] = id.v;
     }
     return of != NULL;
+}
+
+static xpl_status_t count_ops(struct host *h, const struct xpl_plane *p, struct xpl_error *err) {
+    for (uint32_t i = 0; h->launches.n && i < p->n_lines; i++)
+        if (xpl_line_is_stream(&p->lines[i])) XPL_TRY(walk(h, &p->lines[i], count_op, NULL, err));
+    return XPL_OK;
 }
 
 static xpl_status_t read_device(struct host *h, const struct xpl_plane *p, struct xpl_error *err) {
@@ -227,6 +246,8 @@ static xpl_status_t read_host(struct host *h, const struct xpl_xspace *xs, struc
     if (!find_base(h, xs)) return XPL_OK;
     for (uint32_t i = 0; threads && i < threads->n_lines; i++)
         XPL_TRY(walk(h, &threads->lines[i], read_launch, NULL, err));
+    for (uint32_t i = 0; i < xs->n_planes; i++)
+        if (xs->planes[i].kind == XPL_PLANE_GPU) XPL_TRY(count_ops(h, &xs->planes[i], err));
     for (uint32_t i = 0; i < xs->n_planes; i++)
         if (xs->planes[i].kind == XPL_PLANE_GPU) XPL_TRY(read_device(h, &xs->planes[i], err));
     return XPL_OK;

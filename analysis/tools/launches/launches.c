@@ -209,7 +209,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_launches = {
     .name = "launches",
-    .version = 1,
+    .version = 2,
     .needs = kNeeds,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

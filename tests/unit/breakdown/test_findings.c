@@ -307,6 +307,28 @@ static void test_gpu(void) {
     json_decref(all);
 }
 
+// One launch of 20 kernels of 2 us, each 1 us after the one before, in each of ten graphs.
+static void test_graph_gaps(void) {
+    struct slow_gpu s;
+    slow_gpu_begin(&s);
+    for (int i = 0; i < 10; i++) {
+        struct xpl_buf ev = mk_event(&s.host, "cuGraphLaunch", (60 * i + 1) * kUs, 2 * kUs);
+        mk_stat_int(&s.host, &ev, "correlation_id", i + 1);
+        mk_event_end(&s.python, &ev);
+        for (int k = 0; k < 20; k++) {
+            ev = mk_event(&s.gpu, "add", (10 + 60 * i + 3 * k) * kUs, 2 * kUs);
+            mk_stat_int(&s.gpu, &ev, "correlation_id", i + 1);
+            mk_event_end(&s.compute, &ev);
+        }
+    }
+    struct xpl_buf space = slow_gpu_end(&s);
+    json_t *const all = found(&space, 1);
+    check_only(all, "graph_gaps", 100 * 190 / 599.0);
+    CHECK_REAL(number(finding(all, "launch_bound"), "share_percent"), 100 * 9 / 599.0, 0.01);
+    CHECK(advises(all, "graph_gaps", "fewer, larger kernels"));
+    json_decref(all);
+}
+
 // Half of the time goes to an op that runs as `kernel`.
 static struct xpl_buf half_of(const char *kernel, const char *op) {
     struct slow_gpu s;
@@ -639,6 +661,7 @@ int main(void) {
     test_stragglers();
     test_same_numbers();
     test_gpu();
+    test_graph_gaps();
     test_kernels_of_collectives();
     test_occupancy();
     test_matrix_kernels();

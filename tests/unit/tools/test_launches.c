@@ -138,8 +138,28 @@ static void test_parts(void) {
     CHECK_EQ(parts[0].most, 0);
 }
 
+// A launch of 4 us that starts four kernels takes 1 us for each.
+static void test_graph(void) {
+    struct slow_gpu s;
+    slow_gpu_begin(&s);
+    struct xpl_buf ev = mk_event(&s.host, "cuGraphLaunch", 0, 4 * kUs);
+    mk_stat_int(&s.host, &ev, "correlation_id", 1);
+    mk_event_end(&s.python, &ev);
+    for (int k = 0; k < 4; k++) {
+        ev = mk_event(&s.gpu, "a", (10 + 3 * k) * kUs, k ? 2 * kUs : kUs / 2);
+        mk_stat_int(&s.gpu, &ev, "correlation_id", 1);
+        mk_event_end(&s.compute, &ev);
+    }
+    struct xpl_buf space = slow_gpu_end(&s);
+    json_t *const all = answer(&space, 1, "4");
+    CHECK_REAL(number(all, KERNELS, 0, "launched"), 4, 0);
+    CHECK_REAL(number(all, KERNELS, 0, "shorter_than_launch"), 1, 0);
+    json_decref(all);
+}
+
 int main(void) {
     test_kernels();
+    test_graph();
     test_queue();
     test_odd();
     test_none();
