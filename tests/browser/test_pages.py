@@ -622,6 +622,11 @@ def roofline_page(tab):
     name = tab.page.inner_text(".detail h2")
     assert tab.page.inner_text(".readout").startswith(name), name
     tab.page.click(".detail button[aria-label=Close]")
+    # A share is a fraction in this table.
+    heads = tab.page.locator(".datatable [data-column]").evaluate_all("e => e.map(x => x.dataset.column)")
+    at = heads.index("total_self_time_percent") + 1
+    shares = tab.page.locator(f".datatable tbody tr > :nth-child({at})").all_inner_texts()
+    assert max(float(s.removesuffix(" %")) for s in shares if s[:1].isdigit()) > 5, shares
     # A real click on a point opens it, too.
     tab.page.locator(".roofline").scroll_into_view_if_needed()
     box = tab.page.locator(".roofline .point").first.bounding_box()
