@@ -59,8 +59,9 @@ static void rate_cells(struct xpl_table *t, const struct xpl_opstats *s,
                        const struct xpl_op_metrics *m) {
     struct xpl_op_record r;
     xpl_op_record_make(m, &s->perf_env, s->run_environment.hardware_type, &r);
-    xpl_table_flop_rate(t, r.flop_rate);
-    xpl_table_byte_rate(t, r.bandwidth);
+    const bool known = !xpl_op_record_doubt(m, &s->perf_env, s->run_environment.hardware_type, &r);
+    xpl_table_flop_rate(t, known ? r.flop_rate : 0);
+    xpl_table_byte_rate(t, known ? r.bandwidth : 0);
     xpl_table_text(t, r.bound_by, NAME_WIDTH);
 }
 
@@ -152,7 +153,7 @@ static bool print_kernels(const struct xpl_opstats *s, FILE *out) {
     struct xpl_table *t = xpl_table_new(columns, 13);
     for (size_t i = 0; i < s->kernel_reports.n && i < TOP; i++)
         kernel_row(t, &s->kernel_reports.v[i]);
-    const bool ok = print_or_say(t, "none (no GPU in this profile)", out);
+    const bool ok = print_or_say(t, "none recorded", out);
     if (s->kernel_reports.n > TOP)
         (void)fprintf(out, "  and %zu more\n", s->kernel_reports.n - TOP);
     return ok;
@@ -443,6 +444,13 @@ static void print_hosts(const struct xpl_args *a, const xpl_session_info *s, FIL
     (void)fprintf(out, "Hosts    %zu (%s)\n", s->n_hosts, size);
 }
 
+// What the profile counts: not the cores of a machine's processors.
+static const char *core_word(enum xpl_hardware hardware) {
+    return hardware == XPL_HW_GPU        ? "recorded GPU"
+           : hardware == XPL_HW_CPU_ONLY ? "recorded thread"
+                                         : "core";
+}
+
 static void print_head(const struct xpl_args *a, const xpl_session_info *s,
                        const struct xpl_opstats *st, FILE *out) {
     foreign_text("Session  ", xpl_str_from(s->name), "\n", out);
@@ -450,7 +458,7 @@ static void print_head(const struct xpl_args *a, const xpl_session_info *s,
     const struct xpl_run_environment *e = &st->run_environment;
     foreign_text("Device   ", e->device_type, "", out);
     if (e->device_core_count > 0) // 0: not known
-        (void)fprintf(out, ", %d core%s", e->device_core_count,
+        (void)fprintf(out, ", %d %s%s", e->device_core_count, core_word(e->hardware_type),
                       e->device_core_count == 1 ? "" : "s");
     (void)fprintf(out, "%s\n", e->is_training ? ", training" : "");
     for (size_t i = 0; i < st->diagnostics.warnings.n; i++)

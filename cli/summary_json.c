@@ -38,12 +38,17 @@ static json_t *number(uint64_t v) {
     return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
 }
 
-// Rates of a device op, 0 where the profile has no costs.
+// Rates of a device op, 0 where the profile has no costs; null, and why, where they cannot be.
 static void add_rates(json_t *row, const struct xpl_opstats *s, const struct xpl_op_metrics *m) {
     struct xpl_op_record r;
     xpl_op_record_make(m, &s->perf_env, s->run_environment.hardware_type, &r);
-    (void)json_object_set_new(row, "gigaflops_per_second", json_real(r.flop_rate));
-    (void)json_object_set_new(row, "gibibytes_per_second", json_real(r.bandwidth));
+    const char *const doubt =
+        xpl_op_record_doubt(m, &s->perf_env, s->run_environment.hardware_type, &r);
+    (void)json_object_set_new(row, "gigaflops_per_second",
+                              doubt ? json_null() : json_real(r.flop_rate));
+    (void)json_object_set_new(row, "gibibytes_per_second",
+                              doubt ? json_null() : json_real(r.bandwidth));
+    (void)json_object_set_new(row, "no_rates", doubt ? json_string(doubt) : json_null());
     (void)json_object_set_new(row, "bound_by", text(r.bound_by));
 }
 

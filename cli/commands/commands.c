@@ -28,7 +28,7 @@ static const struct xpl_section numbered_tables[] = {{"N", NULL, NULL}, {NULL, N
 static const struct xpl_section summary_tables[] = {
     {"device_ops", "device_ops",
      "name|category|framework_op|occurrences|time_ps|self_time_ps|gigaflops_per_second|"
-     "gibibytes_per_second|bound_by"},
+     "gibibytes_per_second|no_rates|bound_by"},
     {"host_ops", "host_ops", "name|category|framework_op|occurrences|time_ps|self_time_ps"},
     {"kernels", "kernels",
      "name|op|occurrences|total_ns|min_ns|max_ns|grid|block|registers_per_thread|"

@@ -634,6 +634,12 @@ def roofline_page(tab):
     tab.page.wait_for_selector(".detail:not([hidden])")
     rows = tab.texts("table.data tbody tr:not(.spacer)")
     assert rows and any("%" in r for r in rows)
+    # What only starts a copy has no rate.
+    tab.session(TPU, "roofline")
+    tab.page.fill(".datatable input[type=search]", "copy-start")
+    rows = tab.page.locator(".datatable tbody tr:not(.spacer)")
+    wait_until("the filter works", lambda: all("copy-start" in r for r in rows.all_inner_texts()))
+    assert rows.count() and all("–" in r for r in rows.all_inner_texts()), rows.all_inner_texts()
 
 
 def roofline_of_a_cpu(tab):

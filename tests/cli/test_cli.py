@@ -330,7 +330,7 @@ class Words(Case):
         status, out, err = self.ask("summary", "four")
         self.assertIn(f"  {len(means)} steps, average ", out)
         self.assertRegex(out, r"\(means of the cores\); average of the slowest core [0-9.]+ ms")
-        self.assertRegex(out, r"\nDevice   CPU, [1-9][0-9]* cores\b")
+        self.assertRegex(out, r"\nDevice   CPU, [1-9][0-9]* recorded threads\b")
         self.assertIn("\nDevice   CPU\n", self.ask("summary", PROFILE.parent.parent / "remote_idle_host")[1])
         host = all_hosts["hosts"][1]
         status, out, err = self.ask("summary", "four", "--host", host)

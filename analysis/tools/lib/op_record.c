@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/lib/op_record.h"
 
+#include <math.h>
 #include <string.h>
 
 double xpl_peak_bandwidth(const struct xpl_perf_env *env, size_t index) {
@@ -103,4 +104,44 @@ void xpl_op_record_make(const struct xpl_op_metrics *m, const struct xpl_perf_en
     }
     find_bound(bytes, env, hardware, &r);
     *ret = r;
+}
+
+// ---- rates that cannot be ----
+
+// Begins what other ops wait for: the time of the work is not its own.
+static bool is_start(xpl_str_t name) {
+    const xpl_str_t word = XPL_STR("-start");
+    const size_t at = xpl_str_find(name, word, 0), end = at + word.len;
+    return at < name.len && (end == name.len || name.ptr[end] == '.' || name.ptr[end] == ' ');
+}
+
+// The fastest memory whose peak is known, in GiB/s.  No core of a CPU moves a TB/s.
+static double most_bandwidth(const struct xpl_perf_env *env, enum xpl_hardware hardware) {
+    double most = env->peak_hbm_bw_giga_bytes_per_second;
+    for (size_t i = 0; i < env->peak_bws_giga_bytes_per_second.n; i++)
+        if (env->peak_bws_giga_bytes_per_second.v[i] > most)
+            most = env->peak_bws_giga_bytes_per_second.v[i];
+    return most > 0 ? xpl_giga_to_gibi(most) : hardware == XPL_HW_CPU_ONLY ? 1000 : INFINITY;
+}
+
+// In GFLOP/s.  8-bit types run twice as fast as the peak says.  A core of a CPU has at most two
+// units of 16 numbers of f32, and 5 GHz; for shorter types it may have tiles of 16 by 16.
+static double most_flops(const struct xpl_op_metrics *m, const struct xpl_perf_env *env,
+                         enum xpl_hardware hardware) {
+    if (env->peak_tera_flops_per_second > 0) return 2000 * env->peak_tera_flops_per_second;
+    if (hardware != XPL_HW_CPU_ONLY) return INFINITY;
+    const bool is_short = xpl_str_has(m->long_name, XPL_STR("f16[")) ||
+                          xpl_str_has(m->long_name, XPL_STR("s8[")) ||
+                          xpl_str_has(m->long_name, XPL_STR("f8"));
+    return is_short ? 2.0 * 16 * 16 * 32 * 5 : 2.0 * 2 * 16 * 5 + 80;
+}
+
+const char *xpl_op_record_doubt(const struct xpl_op_metrics *m, const struct xpl_perf_env *env,
+                                enum xpl_hardware hardware, const struct xpl_op_record *r) {
+    if (is_start(m->name)) return "the op only starts its work";
+    if (r->bandwidth > most_bandwidth(env, hardware))
+        return "more bytes than the device can move in the recorded time";
+    if (r->flop_rate > most_flops(m, env, hardware))
+        return "more operations than the device can do in the recorded time";
+    return NULL;
 }

@@ -57,4 +57,9 @@ struct xpl_op_record {
 void xpl_op_record_make(const struct xpl_op_metrics *m, const struct xpl_perf_env *env,
                         enum xpl_hardware hardware, struct xpl_op_record *ret);
 
+// Why the rates of a record are physically impossible, a literal; NULL: they are not.  XProf's
+// tools show them all the same.
+const char *xpl_op_record_doubt(const struct xpl_op_metrics *m, const struct xpl_perf_env *env,
+                                enum xpl_hardware hardware, const struct xpl_op_record *r);
+
 #endif

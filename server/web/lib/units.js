@@ -44,3 +44,13 @@ export function withUnits(columns) {
     return {...c, label, format: unit.format, unit: unit.name};
   });
 }
+
+// A table of ops without rates that no device has (NaN: shown as '–'): those of ops that only start their work, and
+// bandwidths above the highest peak of the table's.  xplanectl summary has the same rule.
+export function withoutImpossible(table) {
+  const name = table.columns.find((c) => c.id === 'operation' || c.id === 'hlo_op_name');
+  const peak = Math.max(0, ...Object.entries(table.props).filter(([k]) => /^peak_.*_bw$/.test(k)).map(([, v]) => Number(v) || 0));
+  const fits = (c, v, row) => !/-start(\.\d+)?$/.test(name.values[row]) && !(peak > 0 && /_bw$/.test(c.id) && v > peak);
+  const rate = (c) => name && c.type === 'number' && /_(bw|flop_rate)$/.test(c.id) && c.id !== 'optimal_flop_rate';
+  return {...table, columns: table.columns.map((c) => (rate(c) ? {...c, values: c.values.map((v, row) => (fits(c, v, row) ? v : NaN))} : c))};
+}

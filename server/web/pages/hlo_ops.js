@@ -5,7 +5,7 @@ import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column, inOrder} from '../lib/gviz.js';
-import {withUnits} from '../lib/units.js';
+import {withoutImpossible, withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
@@ -46,7 +46,7 @@ export default {
   tool: 'hlo_stats',
   async render(ctx) {
     const answer = await ctx.load('hlo_stats', peaks(ctx));
-    const table = columns(Array.isArray(answer) ? answer[0] : answer);
+    const table = withoutImpossible(columns(Array.isArray(answer) ? answer[0] : answer));
     ctx.root.append(h('h1', {}, 'HLO ops'));
     if (!table.length) {
       ctx.root.append(empty('No HLO ops in this profile',

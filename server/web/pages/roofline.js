@@ -5,7 +5,7 @@ import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column, inOrder} from '../lib/gviz.js';
-import {withUnits} from '../lib/units.js';
+import {withoutImpossible, withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
 import {roofline} from '../lib/scatter.js';
@@ -78,7 +78,7 @@ export default {
   tool: 'roofline_model',
   async render(ctx) {
     const answer = await ctx.load('roofline_model', peaks(ctx));
-    const table = columns(Array.isArray(answer) ? answer[0] : answer);
+    const table = withoutImpossible(columns(Array.isArray(answer) ? answer[0] : answer));
     ctx.root.append(h('h1', {}, 'Roofline'));
     const found = table.length ? opRows(table) : {ops: []};
     if (!found.ops.length) {

@@ -476,7 +476,40 @@ static void test_cpu_peaks(void) {
     xpl_arena_fini(&a);
 }
 
+// Rates that no device has.
+static void test_doubt(void) {
+    static const struct {
+        const char *name, *text;
+        double tera, flop_rate, bandwidth; // of the device in TFLOP/s; GFLOP/s and GiB/s of the op
+        enum xpl_hardware hardware;
+        bool doubted;
+    } cases[] = {
+        {"copy-start.3", "", 100, 0, 10, XPL_HW_TPU, true},
+        {"copy-start-fusion", "", 100, 0, 10, XPL_HW_TPU, false},
+        {"fusion", "", 100, 199000, 900, XPL_HW_TPU, false},
+        {"fusion", "", 100, 201000, 900, XPL_HW_TPU, true},
+        {"fusion", "", 100, 10, 8e8, XPL_HW_TPU, true},
+        {"dot.1", "%dot.1 = f32[8] dot(f32[8] %a)", 0, 190, 10, XPL_HW_CPU_ONLY, false},
+        {"dot.1", "%dot.1 = f32[8] dot(f32[8] %a)", 0, 1080, 10, XPL_HW_CPU_ONLY, true},
+        {"dot.1", "%dot.1 = f32[8] dot(bf16[8] %a)", 0, 1080, 10, XPL_HW_CPU_ONLY, false},
+        {"copy.1", "", 0, 0, 1200, XPL_HW_CPU_ONLY, true},
+        {"gemm", "", 0, 1e9, 1e9, XPL_HW_GPU, false}, // of which nothing is known
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double peaks[] = {1000};
+        struct xpl_perf_env env = {.peak_tera_flops_per_second = cases[i].tera};
+        if (cases[i].tera > 0)
+            env.peak_bws_giga_bytes_per_second.v = peaks, env.peak_bws_giga_bytes_per_second.n = 1;
+        const struct xpl_op_metrics m = {.name = xpl_str_from(cases[i].name),
+                                         .long_name = xpl_str_from(cases[i].text)};
+        const struct xpl_op_record r = {.flop_rate = cases[i].flop_rate,
+                                        .bandwidth = cases[i].bandwidth};
+        CHECK_EQ(xpl_op_record_doubt(&m, &env, cases[i].hardware, &r) != NULL, cases[i].doubted);
+    }
+}
+
 int main(void) {
+    test_doubt();
     check_golden("tree", "op_profile", "program");
     check_golden("tree", "op_profile", "category");
     check_golden("tree", "op_profile", "provenance");
