@@ -91,6 +91,16 @@ static void three_digits(char *out, size_t size, double v, const char *unit) {
     (void)snprintf(out, size, "%.*f %s", decimals, v, unit);
 }
 
+void xpl_show_change(char out[32], double percent, int digits) {
+    const double times = 1 + percent / 100;
+    if (times >= 1e9)
+        (void)snprintf(out, 32, "\xc3\x97%.3g", times);
+    else if (times >= 10)
+        (void)snprintf(out, 32, "\xc3\x97%.*f", times < 100 ? 1 : 0, times);
+    else
+        (void)snprintf(out, 32, "%+.*f%%", digits, percent);
+}
+
 void xpl_show_time_ps(char out[32], uint64_t ps) {
     static const struct {
         double ps;

@@ -39,6 +39,8 @@ bool xpl_table_finish(struct xpl_table *t, FILE *out);
 
 // "1.23 ms", "45.6 us": three significant digits and a unit.
 void xpl_show_time_ps(char out[32], uint64_t ps);
+// A change in percent, with its sign; from ten times as much on "×3274": how many times as much.
+void xpl_show_change(char out[32], double percent, int digits);
 // "12.3 MiB".
 void xpl_show_bytes(char out[32], uint64_t bytes);
 

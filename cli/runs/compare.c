@@ -285,6 +285,18 @@ static void print_side(const json_t *side, FILE *out) {
     (void)fprintf(out, "%s (%.0f step%s)", text, n, n == 1 ? "" : "s");
 }
 
+static void print_change(const json_t *d, FILE *out) {
+    char text[32];
+    xpl_show_change(text, xpl_document_real(d, "difference_percent"), 2);
+    (void)fprintf(out, ", %s", text);
+}
+
+static void put_change(struct xpl_table *t, const json_t *d) {
+    char text[32];
+    xpl_show_change(text, xpl_document_real(d, "difference_percent"), 1);
+    xpl_table_printf(t, "%s", text);
+}
+
 static void print_steps(const json_t *all, FILE *out) {
     const json_t *const d = json_object_get(all, "step_time"), *const ends = json_object_get(
                                                                    d, "interval_ps");
@@ -294,8 +306,7 @@ static void print_steps(const json_t *all, FILE *out) {
     print_side(a, out);
     (void)fprintf(out, " -> ");
     print_side(b, out);
-    if (json_is_number(json_object_get(d, "difference_percent")))
-        (void)fprintf(out, ", %+.2f%%", xpl_document_real(d, "difference_percent"));
+    if (json_is_number(json_object_get(d, "difference_percent"))) print_change(d, out);
     char low[33], high[33];
     if (json_is_array(ends))
         (void)fprintf(out, ", difference %s to %s (95%%)\n",
@@ -390,7 +401,7 @@ static bool print_memory(const json_t *all, FILE *out) {
         xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "a_peak_bytes"));
         xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "b_peak_bytes"));
         if (json_is_number(json_object_get(m, "difference_percent")))
-            xpl_table_printf(t, "%+.1f%%", xpl_document_real(m, "difference_percent"));
+            put_change(t, m);
         else
             xpl_table_text(t, xpl_document_text(m, "state"), 10);
     }

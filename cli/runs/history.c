@@ -203,8 +203,10 @@ static void show_value(char out[48], const char *unit, double v) {
 }
 
 static void put_percent(struct xpl_table *t, const json_t *o, const char *key) {
+    char text[32];
+    xpl_show_change(text, xpl_document_real(o, key), 2);
     if (json_is_number(json_object_get(o, key)))
-        xpl_table_printf(t, "%+.2f%%", xpl_document_real(o, key));
+        xpl_table_printf(t, "%s", text);
     else
         xpl_table_unknown(t);
 }
@@ -254,14 +256,15 @@ static bool print_ops(const json_t *change, FILE *out) {
 }
 
 static bool print_change(const json_t *m, const json_t *c, FILE *out) {
-    char before[48], after[48];
+    char before[48], after[48], change[32];
     show_value(before, xpl_document_chars(m, "unit"), xpl_document_real(c, "before"));
     show_value(after, xpl_document_chars(m, "unit"), xpl_document_real(c, "after"));
     (void)fprintf(out, "\n%s of %s: %s -> %s",
                   json_is_true(json_object_get(c, "regression")) ? "Regression" : "Change",
                   xpl_document_chars(m, "metric"), before, after);
+    xpl_show_change(change, xpl_document_real(c, "difference_percent"), 2);
     if (json_is_number(json_object_get(c, "difference_percent")))
-        (void)fprintf(out, " (%+.2f%%)", xpl_document_real(c, "difference_percent"));
+        (void)fprintf(out, " (%s)", change);
     (void)fputs(" since ", out);
     xpl_terminal_text(xpl_document_text(c, "session"), SIZE_MAX, out);
     (void)fprintf(out, ", means of %.0f and %.0f sessions\n",
