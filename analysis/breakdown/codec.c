@@ -48,7 +48,8 @@ static void put_all(struct xpl_writer *w, const struct xpl_time_breakdown *b) {
                           b->all_compiles,
                           b->queue_ps,
                           b->has_python,
-                          b->graph_ps};
+                          b->graph_ps,
+                          b->n_impossible};
     put(w, NUMBERS, v, sizeof v / sizeof *v, XPL_STR(""));
     for (size_t i = 0; i < b->steps.n; i++) {
         const struct xpl_time_step *const s = &b->steps.v[i];
@@ -117,7 +118,7 @@ static bool read_part(xpl_bytes_t bytes, struct part *ret) {
 enum got { GOOD, BAD, FULL };
 
 static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b) {
-    if (p->n != 11 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
+    if (p->n != 12 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
     b->framework = (enum xpl_framework)p->v[0];
     b->base_ps = p->v[1];
     b->begin_ps = p->v[2];
@@ -129,6 +130,7 @@ static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b)
     b->queue_ps = p->v[8];
     b->has_python = p->v[9];
     b->graph_ps = p->v[10];
+    b->n_impossible = p->v[11];
     return GOOD;
 }
 

@@ -53,6 +53,7 @@ static xpl_status_t read_line(struct xpl_breaking *k, struct xpl_device_time *d,
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(k->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "time breakdown: cancelled");
         const struct xpl_span span = xpl_breaking_span(k, l->line, &ev);
+        xpl_breaking_count_impossible(k, l->line, &ev);
         if (span.begin >= span.end || (l->async && layer[ev.md] != XPL_LAYER_COLLECTIVE)) continue;
         d->n_ops++;
         if (!xpl_spans_add(&d->layers[layer_of(d, &ev, layer)], span, k->scratch) ||

@@ -177,6 +177,7 @@ static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_
     const struct name *const n = &r->names[ev->md];
     if (n->memory && !read_memory(r, ev)) return false;
     const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
+    xpl_breaking_count_impossible(r->k, l->line, ev);
     if (span.begin >= span.end) return true;
     l->n_launches += n->work == XPL_WORK_LAUNCH;
     l->puts |= n->puts;

@@ -83,6 +83,14 @@ static inline struct xpl_span xpl_breaking_span(const struct xpl_breaking *k,
     return (struct xpl_span){begin, begin + (uint64_t)ev->duration_ps};
 }
 
+// Counts an event whose time cannot be: it ends before it begins, or lies outside of those 13 days.
+static inline void xpl_breaking_count_impossible(struct xpl_breaking *k,
+                                                 const struct xpl_line *line,
+                                                 const struct xpl_event *ev) {
+    const struct xpl_span s = xpl_breaking_span(k, line, ev);
+    k->b->n_impossible += s.begin == s.end && ev->duration_ps != 0 && !ev->has_occurrences;
+}
+
 // Reads the host: after it, the launches are known.  `ops` receives those of a CPU that counts as a
 // device; NULL: none does.
 xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_time *ops,

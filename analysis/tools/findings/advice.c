@@ -190,6 +190,10 @@ static const struct kind_row {
                                   {{"Give work to all devices (a mesh of all of them, a batch for "
                                     "each), or leave those out that the program does not need.",
                                     NULL}}},
+    [XPL_FINDING_IMPOSSIBLE_TIMES] = {"impossible_times",
+                                      {{"Trust sums of other events only; a newer driver or "
+                                        "profiler may record these times right.",
+                                        NULL}}},
     [XPL_FINDING_PROFILE_PROBLEMS] = {"profile_problems",
                                       {{"Profile again once the cause is removed: what was not "
                                         "recorded cannot be judged.",

@@ -94,6 +94,7 @@ enum xpl_finding_kind {
     XPL_FINDING_MEMORY,
     XPL_FINDING_IDLE_DEVICES,
     XPL_FINDING_PROFILE_PROBLEMS,
+    XPL_FINDING_IMPOSSIBLE_TIMES,
     XPL_FINDINGS
 };
 const char *xpl_finding_name(enum xpl_finding_kind kind);

@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings of the profile itself: what it says went wrong, and what a host did where no device did
 // anything.
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "analysis/tools/findings/findings.h"
+
+// Clocks that went wrong, and broken files.
+static void find_impossible(const struct xpl_survey *s, struct xpl_findings *out) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < s->n_hosts; i++)
+        n += s->hosts[i].b->n_impossible;
+    struct xpl_finding *const f =
+        n ? xpl_finding_add_fact(out, XPL_FINDING_IMPOSSIBLE_TIMES) : NULL;
+    if (f)
+        (void)snprintf(f->text, sizeof f->text,
+                       "%" PRIu64 " event%s of impossible times, which are left out", n,
+                       n == 1 ? "" : "s");
+}
 
 // The first error, else the first warning, and how many more there are.
 static void find_problems(const struct xpl_survey *s, struct xpl_findings *out) {
@@ -35,4 +49,5 @@ static void find_compiling(const struct xpl_survey *s, struct xpl_findings *out)
 void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *out) {
     find_problems(s, out);
     find_compiling(s, out);
+    find_impossible(s, out);
 }

@@ -594,6 +594,25 @@ static void test_irregular_and_small(void) {
     }
 }
 
+// Of forty kernels one has a time that cannot be: the others are judged, and it is told.
+static void test_impossible(void) {
+    static const int64_t durations[] = {-5, INT64_MIN, INT64_MAX, INT64_C(1) << 62};
+    for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {
+        struct slow_gpu s;
+        slow_gpu_begin(&s);
+        for (int k = 0; k < 40; k++)
+            slow_kernel(&s, &s.compute, "gemm", 50 * k, 50 * k + 10, 40);
+        mk_plain(&s.gpu, &s.compute, "broken", 100 * kUs, durations[i]);
+        struct xpl_buf space = slow_gpu_end(&s);
+        json_t *const all = found(&space, 1), *const f = finding(all, "impossible_times");
+        CHECK(f && strstr(json_string_value(json_object_get(f, "text")), "1 event of impossible"));
+        CHECK_EQ(json_integer_value(json_object_get(all, "wall_ps")), 1990 * kUs);
+        CHECK_REAL(number(json_object_get(all, "times"), "compute_percent"), 100 * 1600 / 1990.0,
+                   0.01);
+        json_decref(all);
+    }
+}
+
 // What the profiler itself could not do, also where no device did anything.
 static void test_problems(void) {
     static const struct {
@@ -670,6 +689,7 @@ int main(void) {
     test_peaks();
     test_irregular();
     test_irregular_and_small();
+    test_impossible();
     test_problems();
     test_only_compiling();
     test_unknown();
