@@ -194,6 +194,11 @@ static const struct kind_row {
                                       {{"Trust sums of other events only; a newer driver or "
                                         "profiler may record these times right.",
                                         NULL}}},
+    [XPL_FINDING_MISSING_HLO] =
+        {"missing_hlo",
+         {{"Begin the capture before these programs run for the first time, "
+           "or read kernels instead of ops: no table of ops has them.",
+           NULL}}},
     [XPL_FINDING_PROFILE_PROBLEMS] = {"profile_problems",
                                       {{"Profile again once the cause is removed: what was not "
                                         "recorded cannot be judged.",

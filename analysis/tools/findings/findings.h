@@ -62,6 +62,7 @@ struct xpl_survey {
     size_t n_idle_devices;               // that have ops, none in the window; not among `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
     const struct xpl_opstats *stats;     // of all hosts
+    double kernel_ps;                    // of the kernels of GPUs
     double busy_op_ps;                   // self times of the devices' ops
 };
 
@@ -93,6 +94,7 @@ enum xpl_finding_kind {
     XPL_FINDING_UNKNOWN_COST,
     XPL_FINDING_MEMORY,
     XPL_FINDING_IDLE_DEVICES,
+    XPL_FINDING_MISSING_HLO,
     XPL_FINDING_PROFILE_PROBLEMS,
     XPL_FINDING_IMPOSSIBLE_TIMES,
     XPL_FINDINGS
@@ -166,6 +168,9 @@ bool xpl_findings_of_collectives(const struct xpl_survey *s, struct xpl_findings
 bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
 void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *f);
 void xpl_findings_of_devices(const struct xpl_survey *s, struct xpl_findings *f);
+// What part of the devices' time an op has that takes `ps` of all ops' or kernels' times.
+double xpl_finding_op_share(const struct xpl_survey *s, double ps);
+
 void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *f);
 void xpl_findings_of_memory(const struct xpl_survey *s, struct xpl_findings *f);
 

@@ -17,6 +17,12 @@ static double busy_share(const struct xpl_survey *s) {
     return ps / s->wall_ps;
 }
 
+// Kernels of programs whose HLO is not in the profile are no ops, and take their part all the same.
+double xpl_finding_op_share(const struct xpl_survey *s, double ps) {
+    const double all = s->kernel_ps > s->busy_op_ps ? s->kernel_ps : s->busy_op_ps;
+    return all > 0 ? ps / all * busy_share(s) : 0;
+}
+
 // ---- padding and changes of layout ----
 
 // Words at the begin of an op's name, by itself or of a fusion: XLA names fusions after what they
@@ -156,8 +162,9 @@ static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_
         sum.saved_ps += saved;
     }
     if (!(s->busy_op_ps > 0)) return;
-    const double unit = busy_share(s) / s->busy_op_ps, share = sum.ps * unit;
-    struct xpl_finding *const f = xpl_finding_add(out, kind, share, sum.saved_ps * unit);
+    const double share = xpl_finding_op_share(s, sum.ps);
+    struct xpl_finding *const f =
+        xpl_finding_add(out, kind, share, xpl_finding_op_share(s, sum.saved_ps));
     if (!f) return;
     (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time %s", 100 * share, text);
     for (size_t i = 0; i < db->metrics_db.n; i++) {

@@ -34,6 +34,21 @@ static void find_problems(const struct xpl_survey *s, struct xpl_findings *out) 
                    d->errors.n ? "an error" : "a warning", len, first.ptr, more);
 }
 
+// Below that, kernels that belong to no instruction explain it.
+static const double kMuch = 0.1;
+
+static void find_missing_hlo(const struct xpl_survey *s, struct xpl_findings *out) {
+    const double missing = s->kernel_ps > 0 ? 1 - s->busy_op_ps / s->kernel_ps : 0;
+    if (!(s->busy_op_ps > 0) || !(missing >= kMuch)) return;
+    struct xpl_finding *const f = xpl_finding_add(
+        out, XPL_FINDING_MISSING_HLO, xpl_finding_op_share(s, s->kernel_ps - s->busy_op_ps), 0);
+    if (f)
+        (void)snprintf(f->text, sizeof f->text,
+                       "%.1f%% of kernel time belongs to programs whose HLO the profile does not "
+                       "have",
+                       100 * missing);
+}
+
 // A capture may begin and end while programs are compiled.
 static void find_compiling(const struct xpl_survey *s, struct xpl_findings *out) {
     double ps = 0;
@@ -47,6 +62,7 @@ static void find_compiling(const struct xpl_survey *s, struct xpl_findings *out)
 }
 
 void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *out) {
+    if (s->wall_ps > 0) find_missing_hlo(s, out);
     find_problems(s, out);
     find_compiling(s, out);
     find_impossible(s, out);

@@ -129,6 +129,8 @@ static void sum_ops(struct xpl_survey *s) {
     for (size_t i = 0; i < db->metrics_db.n; i++)
         if (!xpl_op_metrics_is_idle(&db->metrics_db.v[i]))
             s->busy_op_ps += (double)db->metrics_db.v[i].self_time_ps;
+    for (size_t i = 0; i < s->stats->kernel_reports.n; i++)
+        s->kernel_ps += (double)s->stats->kernel_reports.v[i].total_duration_ns * 1e3;
 }
 
 xpl_status_t xpl_survey_make(const struct xpl_tool_input *in, const struct xpl_opstats *stats,

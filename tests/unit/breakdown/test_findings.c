@@ -613,6 +613,35 @@ static void test_impossible(void) {
     }
 }
 
+// The profile has the HLO of program 1, whose copy is all that its ops are, and none of program 2.
+static void test_missing_hlo(void) {
+    struct slow_gpu s;
+    slow_gpu_begin(&s);
+    for (int i = 0; i < 20; i++) {
+        const int64_t at = 50 * i * kUs;
+        const struct mk_kernel_event known = {"copy",   at,   kUs,
+                                              "copy.1", NULL, "block:32,1,1 occ_pct:75"};
+        const struct mk_kernel_event other = {"gemm", at + kUs, 49 * kUs,
+                                              NULL,   NULL,     "block:512,1,1 occ_pct:75"};
+        mk_kernel(&s.gpu, &s.compute, known);
+        mk_kernel(&s.gpu, &s.compute, other);
+    }
+    struct xpl_buf space = slow_gpu_end(&s), module = wt_message("1:\"jit_step\" 4:{} 6:1"),
+                   computation = wt_message(
+                       "1:\"main\" 5:1 6:2 2:{1:\"p\" 2:\"parameter\" 35:1 3:{2:11 3:[8]}} "
+                       "2:{1:\"copy.1\" 2:\"copy\" 35:2 36:[1] 3:{2:11 3:[8]}}");
+    struct mk_plane p = mk_metadata_plane();
+    mk_close(&module, 3, &computation);
+    mk_program(&p.body, 7, &module);
+    mk_plane_end(&p, &space);
+    json_t *const all = found(&space, 1), *const f = finding(all, "missing_hlo");
+    CHECK_REAL(number(f, "share_percent"), 98, 0.01);
+    CHECK(strstr(json_string_value(json_object_get(f, "text")), "98.0% of kernel time"));
+    // Not all of the time, though the copy is all that the ops are.
+    CHECK_REAL(number(finding(all, "layout_copies"), "share_percent"), 2, 0.01);
+    json_decref(all);
+}
+
 // What the profiler itself could not do, also where no device did anything.
 static void test_problems(void) {
     static const struct {
@@ -690,6 +719,7 @@ int main(void) {
     test_irregular();
     test_irregular_and_small();
     test_impossible();
+    test_missing_hlo();
     test_problems();
     test_only_compiling();
     test_unknown();
