@@ -25,30 +25,50 @@ double xpl_finding_op_share(const struct xpl_survey *s, double ps) {
 
 // ---- padding and changes of layout ----
 
-// Words at the begin of an op's name, by itself or of a fusion: XLA names fusions after what they
-// end with.
-static bool moves_data(const struct xpl_op_metrics *m) {
-    static const char *const kWords[] = {"copy",
-                                         "transpose",
-                                         "pad",
-                                         "bitcast-convert",
-                                         "reshape",
-                                         "wrapped_copy",
-                                         "wrapped_transpose",
-                                         "wrapped_pad",
-                                         "loop_transpose_fusion",
-                                         "loop_copy_fusion",
-                                         "input_transpose_fusion",
-                                         "copy_fusion",
-                                         "transpose_fusion",
-                                         "loop_pad_fusion",
-                                         "pad_fusion"};
-    xpl_str_t name = m->name;
-    if (xpl_str_eq(m->category, XPL_STR("data formatting"))) return true;
-    if (name.len && name.ptr[0] == '%') name = xpl_str_sub(name, 1, name.len - 1);
+// What the words of an op's name say: XLA names fusions after what is in them,
+// "transpose_copy_fusion".
+enum moved { MOVES_NOTHING, MOVES_COPIES, MOVES_LAYOUT };
+
+static enum moved moved_by_word(xpl_str_t word) {
+    static const struct {
+        const char *word;
+        enum moved moved;
+    } kWords[] = {{"copy", MOVES_COPIES},
+                  {"transpose", MOVES_LAYOUT},
+                  {"pad", MOVES_LAYOUT},
+                  {"reshape", MOVES_LAYOUT},
+                  {"bitcast-convert", MOVES_LAYOUT}};
     for (size_t i = 0; i < sizeof kWords / sizeof *kWords; i++)
-        if (xpl_op_is_instruction(name, kWords[i])) return true;
-    return false;
+        if (xpl_str_eq(word, xpl_str_from(kWords[i].word))) return kWords[i].moved;
+    return MOVES_NOTHING;
+}
+
+static bool is_beside(xpl_str_t word) {
+    return xpl_str_eq(word, XPL_STR("wrapped")) || xpl_str_eq(word, XPL_STR("loop")) ||
+           xpl_str_eq(word, XPL_STR("input")) || xpl_str_eq(word, XPL_STR("bitcast")) ||
+           xpl_str_eq(word, XPL_STR("fusion"));
+}
+
+// A name with any other word does more than to move data.
+static enum moved moved_by_name(xpl_str_t name) {
+    enum moved most = MOVES_NOTHING;
+    size_t at = name.len && name.ptr[0] == '%', end = at;
+    for (; end <= name.len; end++) {
+        const bool over = end == name.len || name.ptr[end] == '.' || name.ptr[end] == ' ';
+        if (!over && name.ptr[end] != '_') continue;
+        const xpl_str_t word = xpl_str_sub(name, at, end - at);
+        const enum moved m = moved_by_word(word);
+        if (m == MOVES_NOTHING && !is_beside(word)) return MOVES_NOTHING;
+        if (m > most) most = m;
+        if (over) break;
+        at = end + 1;
+    }
+    return most;
+}
+
+static bool moves_data(const struct xpl_op_metrics *m) {
+    return xpl_str_eq(m->category, XPL_STR("data formatting")) ||
+           moved_by_name(m->name) != MOVES_NOTHING;
 }
 
 struct op_sum {
@@ -58,14 +78,10 @@ struct op_sum {
 typedef bool (*op_fn)(const struct xpl_survey *, const struct xpl_op_metrics *, double *saved_ps);
 
 // Loops on CPUs copy what they carry, whatever its layout.
-static bool is_plain_copy(xpl_str_t name) {
-    return xpl_str_starts(name, XPL_STR("copy")) || xpl_str_starts(name, XPL_STR("wrapped_copy"));
-}
-
 static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m,
                       double *saved_ps) {
     *saved_ps = (double)m->self_time_ps;
-    return moves_data(m) && !(s->is_cpu && is_plain_copy(m->name));
+    return moves_data(m) && !(s->is_cpu && moved_by_name(m->name) == MOVES_COPIES);
 }
 
 // ---- the roofline ----

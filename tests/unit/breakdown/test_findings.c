@@ -184,6 +184,28 @@ static void test_idle_devices(void) {
     json_decref(all);
 }
 
+// Fusions are named after what is in them: of a CPU those count that change a layout.
+static void test_layouts(void) {
+    static const struct {
+        const char *op;
+        bool is_layout;
+    } cases[] = {
+        {"transpose_copy_fusion", true}, {"copy_transpose_fusion.2", true},
+        {"loop_transpose_fusion", true}, {"wrapped_pad", true},
+        {"bitcast-convert.1", true},     {"pad_bitcast_fusion", true},
+        {"transpose_add_fusion", false}, {"copy_bitcast_fusion", false},
+        {"bitcast_fusion", false},       {"transposed.1", false},
+        {"wrapped_copy.3", false},       {"copy-done.1", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = slow_profile(NULL, cases[i].op, 6000);
+        json_t *const all = found(&space, 1), *const f = finding(all, "layout_copies");
+        CHECK_EQ(f != NULL, cases[i].is_layout);
+        if (f) CHECK_REAL(number(f, "share_percent"), 60, 0.7);
+        json_decref(all);
+    }
+}
+
 // Also with a loop that copies what it carries.
 static void test_healthy(void) {
     struct xpl_buf spaces[] = {slow_profile(NULL, NULL, 0), slow_profile(NULL, "copy.3", 1000)};
@@ -699,6 +721,7 @@ static void test_empty(void) {
 int main(void) {
     test_causes();
     test_evidence();
+    test_layouts();
     test_healthy();
     test_advice_with_python();
     test_advice_of_copies();
