@@ -16,6 +16,7 @@ struct name {
     uint8_t input_wait, is_input, framework_op, memory, runs, annotation;
     uint8_t layer;       // of a framework op
     uint8_t takes, puts; // from a queue, into one
+    uint8_t jitted;      // a call of a jitted function
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
 };
@@ -59,6 +60,7 @@ static bool read_names(struct reader *r) {
             .layer = (uint8_t)xpl_op_layer_of(name),
             .takes = xpl_takes_from_queue(name),
             .puts = xpl_puts_into_queue(name),
+            .jitted = xpl_str_starts(name, XPL_STR("PjitFunction")),
         };
     }
     for (uint32_t i = 1; i < p->n_stat_md; i++) {
@@ -236,6 +238,7 @@ struct main_event {
     struct xpl_span span;
     enum xpl_host_work work;
     uint32_t md;
+    uint64_t compiled; // of a call of a jitted function: where the last compilation in it ends; 0
 };
 
 struct main_pass {
@@ -257,7 +260,7 @@ static bool main_event(struct reader *r, struct line_pass *l, const struct xpl_e
     m->unordered |= last && (span.begin < last->span.begin ||
                              (span.begin == last->span.begin && span.end > last->span.end));
     struct main_event *const slot = xpl_vec_push(r->k->scratch, &m->v);
-    if (slot) *slot = (struct main_event){span, work, ev->md};
+    if (slot) *slot = (struct main_event){span, work, ev->md, 0};
     return slot != NULL;
 }
 
@@ -378,9 +381,35 @@ static struct main_event inside(const struct main_event *outer, struct main_even
     return e;
 }
 
+// A call of a jitted function that compiles it traces and lowers it first, in Python: all of that
+// is compiling.
+static bool find_compiling_calls(struct reader *r, struct main_pass *m) {
+    XPL_VEC(size_t) open = {0};
+    for (size_t i = 0; i < m->v.n; i++) {
+        const struct main_event *const e = &m->v.v[i];
+        while (open.n && m->v.v[open.v[open.n - 1]].span.end <= e->span.begin)
+            open.n--;
+        for (size_t k = open.n; e->work == XPL_WORK_COMPILE && k > 0; k--)
+            if (m->v.v[open.v[k - 1]].compiled < e->span.end)
+                m->v.v[open.v[k - 1]].compiled = e->span.end;
+        if (!r->names[e->md].jitted) continue;
+        size_t *const slot = xpl_vec_push(r->k->scratch, &open);
+        if (!slot) return false;
+        *slot = i;
+    }
+    return true;
+}
+
+static bool open_event(struct reader *r, struct main_stack *s, struct main_event e) {
+    struct main_event *const slot = xpl_vec_push(r->k->scratch, &s->v);
+    if (slot) *slot = e;
+    return slot != NULL;
+}
+
 static bool flatten(struct reader *r, struct main_pass *m) {
     struct main_stack s = {.at = 0};
     if (m->unordered) qsort(m->v.v, m->v.n, sizeof *m->v.v, outer_first);
+    if (!find_compiling_calls(r, m)) return false;
     for (size_t i = 0; i < m->v.n; i++) {
         struct main_event e = m->v.v[i];
         if (!close_until(r, &s, e.span.begin)) return false;
@@ -389,9 +418,11 @@ static bool flatten(struct reader *r, struct main_pass *m) {
             !add_to_launch_run(r, &s.launches, &e))
             return false;
         if (outer) e = inside(outer, e);
-        struct main_event *const slot = xpl_vec_push(r->k->scratch, &s.v);
-        if (!slot) return false;
-        *slot = e;
+        if (!open_event(r, &s, e)) return false;
+        if (!e.compiled) continue;
+        if (e.compiled < e.span.end) e.span.end = e.compiled;
+        e.work = XPL_WORK_COMPILE;
+        if (!open_event(r, &s, e)) return false;
     }
     return end_launch_run(r, &s.launches) && close_until(r, &s, UINT64_MAX >> 1);
 }

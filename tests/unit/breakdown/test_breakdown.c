@@ -779,6 +779,29 @@ static void test_checkpoint_modules(void) {
     }
 }
 
+// A call that compiles traces first, which is compiling; then it launches.
+static void test_tracing(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "PjitFunction(step)", i, 0, 6000);
+        slow_host(&s, "$train.py:3 loss", i, 500, 1500);
+        slow_host(&s, "PjitFunction(inner)", i, 600, 100);
+        slow_host(&s, "backend_compile_and_load", i, 2000, 3000);
+        slow_op(&s, "fusion.1", i, 6000, 2000);
+        slow_host(&s, "PjitFunction(other)", i, 8000, 1000);
+        slow_op(&s, "fusion.1", i, 9000, 1000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPILE), 50000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), 20000);
+    CHECK_STR(first_evidence(b, XPL_TIME_COMPILE), "PjitFunction(step)");
+    done(&space, &arena);
+}
+
 int main(void) {
     test_causes();
     test_evidence();
@@ -789,6 +812,7 @@ int main(void) {
     test_own_work();
     test_copies();
     test_queue();
+    test_tracing();
     test_checkpoint_modules();
     test_early_loader();
     test_unrecorded_ops();
