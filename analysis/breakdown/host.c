@@ -16,6 +16,7 @@ struct name {
     uint8_t input_wait, is_input, framework_op, memory, runs, annotation;
     uint8_t layer;       // of a framework op
     uint8_t takes, puts; // from a queue, into one
+    uint8_t program;     // a function of the program, or an annotation
     uint8_t jitted;      // a call of a jitted function
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
@@ -60,6 +61,7 @@ static bool read_names(struct reader *r) {
             .layer = (uint8_t)xpl_op_layer_of(name),
             .takes = xpl_takes_from_queue(name),
             .puts = xpl_puts_into_queue(name),
+            .program = xpl_is_program_function(name) || xpl_host_is_annotation(name),
             .jitted = xpl_str_starts(name, XPL_STR("PjitFunction")),
         };
     }
@@ -239,6 +241,7 @@ struct main_event {
     enum xpl_host_work work;
     uint32_t md;
     uint64_t compiled; // of a call of a jitted function: where the last compilation in it ends; 0
+    bool takes;        // from a queue
 };
 
 struct main_pass {
@@ -260,7 +263,7 @@ static bool main_event(struct reader *r, struct line_pass *l, const struct xpl_e
     m->unordered |= last && (span.begin < last->span.begin ||
                              (span.begin == last->span.begin && span.end > last->span.end));
     struct main_event *const slot = xpl_vec_push(r->k->scratch, &m->v);
-    if (slot) *slot = (struct main_event){span, work, ev->md, 0};
+    if (slot) *slot = (struct main_event){span, work, ev->md, 0, r->names[ev->md].takes};
     return slot != NULL;
 }
 
@@ -355,8 +358,7 @@ static bool write_main(struct reader *r, struct main_stack *s, uint64_t until) {
         return true;
     }
     struct xpl_main_span *const slot = xpl_vec_push(r->k->scratch, &h->main);
-    if (slot)
-        *slot = (struct xpl_main_span){from, until, top->work, top->md, r->names[top->md].takes};
+    if (slot) *slot = (struct xpl_main_span){from, until, top->work, top->md, top->takes};
     return slot != NULL;
 }
 
@@ -369,15 +371,26 @@ static bool close_until(struct reader *r, struct main_stack *s, uint64_t until) 
     return write_main(r, s, until);
 }
 
+// Functions of the interpreter, and what merely waits, are named by the program's function or
+// annotation that calls them.
+static bool has_no_name(const struct reader *r, const struct main_event *e) {
+    const xpl_str_t name = r->plane->event_md[e->md].name;
+    return e->work == XPL_WORK_WAIT || (e->work == XPL_WORK_OTHER && name.len &&
+                                        name.ptr[0] == '$' && !r->names[e->md].program);
+}
+
 // An event inside another: who is to name what the thread is at.
-static struct main_event inside(const struct main_event *outer, struct main_event e) {
+static struct main_event inside(const struct reader *r, const struct main_event *outer,
+                                struct main_event e) {
     if (e.span.end > outer->span.end) e.span.end = outer->span.end;
     if (e.work == XPL_WORK_COMPILE && outer->work == XPL_WORK_LAUNCH)
         e.md = outer->md; // the function that is compiled
     else if (e.work < outer->work || (e.work == outer->work && e.work != XPL_WORK_OTHER)) {
         e.work = outer->work;
         e.md = outer->md;
-    }
+        e.takes = outer->takes;
+    } else if (outer->work == XPL_WORK_OTHER && has_no_name(r, &e) && r->names[outer->md].program)
+        e.md = outer->md;
     return e;
 }
 
@@ -417,7 +430,7 @@ static bool flatten(struct reader *r, struct main_pass *m) {
         if (e.work == XPL_WORK_LAUNCH && (!outer || outer->work < XPL_WORK_LAUNCH) &&
             !add_to_launch_run(r, &s.launches, &e))
             return false;
-        if (outer) e = inside(outer, e);
+        if (outer) e = inside(r, outer, e);
         if (!open_event(r, &s, e)) return false;
         if (!e.compiled) continue;
         if (e.compiled < e.span.end) e.span.end = e.compiled;

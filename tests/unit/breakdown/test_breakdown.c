@@ -802,6 +802,37 @@ static void test_tracing(void) {
     done(&space, &arena);
 }
 
+// What waits, and what the interpreter does, is named by the program's function that calls it.
+static void test_witness(void) {
+    static const struct {
+        const char *outer, *inner, *name;
+    } cases[] = {
+        {"$train.py:9 finish", "$threading.py:1087 join", "$train.py:9 finish"},
+        {"$train.py:9 finish", "$time sleep", "$train.py:9 finish"},
+        {"$train.py:9 finish", "$<unknown> poll", "$train.py:9 finish"},
+        {"$train.py:9 finish", "$metrics.py:2 write", "$metrics.py:2 write"},
+        {"evaluate", "$time sleep", "evaluate"},
+        {NULL, "$threading.py:1087 join", "$threading.py:1087 join"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slow_cpu s;
+        struct xpl_arena arena;
+        slow_begin(&s);
+        for (int k = 0; k < SLOW_STEPS; k++) {
+            slow_step(&s, k, SLOW_STEP_US);
+            if (cases[i].outer) slow_host(&s, cases[i].outer, k, 0, 6000);
+            slow_host(&s, cases[i].inner, k, 10, 5980);
+            slow_host(&s, "PjitFunction(step)", k, 6000, 100);
+            slow_op(&s, "fusion.1", k, 6000, 4000);
+        }
+        struct xpl_buf space = slow_end(&s);
+        const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+        CHECK(us_of(b, 0, XPL_TIME_HOST) >= 59000);
+        CHECK_STR(first_evidence(b, XPL_TIME_HOST), cases[i].name);
+        done(&space, &arena);
+    }
+}
+
 int main(void) {
     test_causes();
     test_evidence();
@@ -813,6 +844,7 @@ int main(void) {
     test_copies();
     test_queue();
     test_tracing();
+    test_witness();
     test_checkpoint_modules();
     test_early_loader();
     test_unrecorded_ops();
