@@ -48,7 +48,7 @@ struct xpl_host_time {
     uint32_t layer_md[XPL_HOST_LAYERS]; // the event with the most time
     XPL_VEC(struct xpl_main_span) main;
     bool has_feeder;            // a thread that puts into a queue
-    uint32_t feeder_md;         // what it is mostly at
+    uint32_t feeder_md;         // its most frequent function
     XPL_VEC(uint64_t) compiles; // begins
     struct xpl_map launches;    // correlation id to begin + 1
 };

@@ -45,8 +45,8 @@ struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct x
 // as many cycles as the instruction takes there.  To be said before anything is asked for.
 void xpl_hlo_costs_of_cpu(struct xpl_hlo_costs *c);
 
-// Counts calls of libraries as well that XLA's analysis does not know: `__cublas$gemm`.  To be
-// called before the first cost is asked for.
+// Also counts calls of libraries that XLA's analysis does not know: `__cublas$gemm`.  Call it
+// before the first cost is computed.
 void xpl_hlo_costs_of_more_calls(struct xpl_hlo_costs *c);
 
 // The cost of instruction `index`.  One that the entry computation does not reach has none.

@@ -30,7 +30,8 @@ uint64_t xpl_host_function_called(xpl_str_t name) {
 
 uint64_t xpl_host_function_of_module(xpl_str_t module) {
     const size_t prefix = xpl_str_starts(module, XPL_STR("jit_")) ? 4 : 0;
-    return hash_of(module.ptr + prefix, module.len - prefix);
+    const xpl_str_t function = xpl_str_sub(module, prefix, SIZE_MAX); // an op may have no module
+    return hash_of(function.ptr, function.len);
 }
 
 static void extend(struct xpl_host_run *run, const struct xpl_host_run *by) {

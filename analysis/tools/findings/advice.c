@@ -200,8 +200,8 @@ static const struct kind_row {
            "or read kernels instead of ops: no table of ops has them.",
            NULL}}},
     [XPL_FINDING_PROFILE_PROBLEMS] = {"profile_problems",
-                                      {{"Profile again once the cause is removed: what was not "
-                                        "recorded cannot be judged.",
+                                      {{"Remove the cause and profile again: missing events "
+                                        "cannot be judged.",
                                         NULL}}},
 };
 
@@ -280,7 +280,7 @@ static const struct special {
       NULL}},
     {XPL_FINDING_HOST_COPIES,
      is_offload,
-     {"Start to copy what is offloaded to the host's memory earlier, or offload less.", NULL}},
+     {"Start copies from the host's memory earlier, or offload less.", NULL}},
     {XPL_FINDING_HOST_COPIES,
      fetches_nothing,
      {"Put the next batch on the device with jax.device_put while the step runs, in large pieces, "

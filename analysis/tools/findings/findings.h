@@ -174,7 +174,7 @@ double xpl_finding_op_share(const struct xpl_survey *s, double ps);
 void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *f);
 void xpl_findings_of_memory(const struct xpl_survey *s, struct xpl_findings *f);
 
-// One sentence that fits the framework, the devices and what was recorded, and where to read on.
+// One sentence that fits the framework, the devices and the recorded events, and a link.
 struct xpl_advice {
     const char *text, *link;
 };

@@ -671,7 +671,7 @@ static void test_problems(void) {
         const char *says, *text, *advice;
     } cases[] = {
         {2, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", "an error: CUPTI", "NVreg_Restrict"},
-        {3, "dropped 7 events", "a warning: dropped 7", "Profile again"},
+        {3, "dropped 7 events", "a warning: dropped 7", "profile again"},
     };
     for (size_t i = 0; i < 2; i++) {
         struct xpl_buf space = mk_open();
