@@ -61,13 +61,16 @@ static size_t count_of(const struct xpl_rpc_connections *c, const struct xpl_pee
     return n;
 }
 
+// Whether the peer's address has all connections that one may have.
+static bool has_many(const struct xpl_rpc_connections *c, const struct xpl_peer *peer) {
+    return !peer->local && c->per_address && count_of(c, peer) >= c->per_address;
+}
+
 // What is against one more connection: a counter of refusals, or NULL.
 static atomic_ullong *find_obstacle(struct xpl_rpc_connections *c, const struct xpl_peer *peer) {
     const size_t max = peer->local ? c->max : xpl_connections_for_others(c->max);
     if (c->n >= max) return &c->refused_total;
-    if (!peer->local && c->per_address && count_of(c, peer) >= c->per_address)
-        return &c->refused_address;
-    return NULL;
+    return has_many(c, peer) ? &c->refused_address : NULL;
 }
 
 static void forget(struct xpl_rpc_connections *c, size_t i) {
@@ -75,15 +78,17 @@ static void forget(struct xpl_rpc_connections *c, size_t i) {
 }
 
 // Ends the oldest connection whose client has not begun a call yet, and forgets it: gRPC will close
-// it.  So connections that do nothing never keep out those that do.
-static bool end_unused(struct xpl_rpc_connections *c) {
-    size_t i = 0;
-    while (i < c->n && !xpl_rpc_guarded_end_unused(c->all[i].fd))
-        i++;
-    if (i == c->n) return false;
-    forget(c, i);
-    atomic_fetch_add(&c->refused_total, 1);
-    return true;
+// it.  So connections that do nothing never keep out those that do.  A peer from elsewhere takes
+// the place of another one, and never one of this machine's.
+static bool end_unused(struct xpl_rpc_connections *c, const struct xpl_peer *peer) {
+    for (size_t i = 0; i < c->n; i++) {
+        const struct connection *const one = &c->all[i];
+        if ((one->peer.local && !peer->local) || !xpl_rpc_guarded_end_unused(one->fd)) continue;
+        forget(c, i);
+        atomic_fetch_add(&c->refused_total, 1);
+        return true;
+    }
+    return false;
 }
 
 bool xpl_rpc_connections_admit(struct xpl_rpc_connections *c, const struct xpl_peer *peer) {
@@ -92,7 +97,7 @@ bool xpl_rpc_connections_admit(struct xpl_rpc_connections *c, const struct xpl_p
         xpl_rpc_connections_sweep(c);
         refused = find_obstacle(c, peer);
     }
-    if (refused == &c->refused_total && end_unused(c)) refused = find_obstacle(c, peer);
+    if (refused == &c->refused_total && !has_many(c, peer) && end_unused(c, peer)) return true;
     if (refused) atomic_fetch_add(refused, 1);
     return !refused;
 }

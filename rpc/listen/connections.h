@@ -25,8 +25,8 @@ struct xpl_rpc_connections *xpl_rpc_connections_new(const struct xpl_rpc_connect
 void xpl_rpc_connections_free(struct xpl_rpc_connections *c); // NULL is fine
 
 // Whether one more connection of this peer may be open.  When all places are taken, the oldest
-// connection without TLS whose client has not begun a call yet ends for it.  Either is counted as a
-// refusal.
+// connection without TLS whose client has not begun a call yet ends for it; for a peer from
+// elsewhere, of those from elsewhere.  Either is counted as a refusal.
 bool xpl_rpc_connections_admit(struct xpl_rpc_connections *c, const struct xpl_peer *peer);
 // Notes a connection that was admitted, before gRPC gets it.
 void xpl_rpc_connections_add(struct xpl_rpc_connections *c, int fd, const struct xpl_peer *peer);

@@ -118,8 +118,45 @@ static void test_unused(void) {
     xpl_rpc_connections_free(c);
 }
 
+// A guarded connection of `p` that has not begun a call; returns its client's side.
+static int add_unused(struct xpl_rpc_connections *c, const struct xpl_peer *p, int *ret_fd) {
+    int pair[2];
+    CHECK(xpl_rpc_connections_admit(c, p));
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    CHECK(xpl_rpc_guarded_add(pair[0]));
+    xpl_rpc_connections_add(c, pair[0], p);
+    *ret_fd = pair[0];
+    return pair[1];
+}
+
+// Peers from elsewhere end none of this machine's connections, and none at all when their address
+// has its part; another one of theirs makes room also when this machine has more than its part.
+static void test_unused_of_others(void) {
+    const struct xpl_rpc_connections_options o = {.max = 8, .per_address = 1};
+    struct xpl_rpc_connections *const c = xpl_rpc_connections_new(&o);
+    const struct xpl_peer here = peer(127, true), a = peer(1, false), b = peer(2, false);
+    int sides[9], fds[9];
+    char data[1];
+    xpl_rpc_guarded_enable(1 << 20);
+    for (size_t i = 0; i < 8; i++)
+        sides[i] = add_unused(c, i == 3 ? &a : &here, &fds[i]);
+    sides[8] = add_unused(c, &b, &fds[8]);
+    CHECK_EQ(recv(sides[3], data, 1, MSG_DONTWAIT), 0); // ended
+    CHECK(!xpl_rpc_connections_admit(c, &b));
+    CHECK_EQ(recv(sides[8], data, 1, MSG_DONTWAIT), -1); // open
+    xpl_rpc_guarded_close(fds[8]);                       // not unused any more
+    CHECK(!xpl_rpc_connections_admit(c, &a));
+    for (size_t i = 0; i < 9; i++) {
+        if (i != 3) CHECK_EQ(recv(sides[i], data, 1, MSG_DONTWAIT), -1); // open
+        xpl_rpc_guarded_close(fds[i]);
+        close(fds[i]), close(sides[i]);
+    }
+    xpl_rpc_connections_free(c);
+}
+
 int main(void) {
     test_unused();
+    test_unused_of_others();
     test_limits();
     test_no_limit_of_an_address();
     return 0;
