@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/clock.h"
 
 enum { PREFIX = 5, OVERSIZE = 4 };
 
@@ -14,11 +13,9 @@ static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // Budgets: far above what clients need.  A client that gives up thousands of calls at once, and one
 // that measures its bandwidth by pings (gRPC's do, for each batch of data they receive), stay
 // within.
-struct budget {
-    double burst, per_second;
-};
-static const struct budget RESETS = {4096, 1000}, ALL_RESETS = {4096, 2000}, CHANGES = {64, 10},
-                           OTHERS = {20000, 10000}, WINDOWS = {200000, 200000};
+static const struct xpl_rpc_rate RESETS = {4096, 1000}, ALL_RESETS = {4096, 2000},
+                                 CHANGES = {64, 10}, OTHERS = {20000, 10000},
+                                 WINDOWS = {200000, 200000};
 
 const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v) {
     static const char *const texts[XPL_RPC_GUARD_VERDICTS] = {
@@ -35,17 +32,6 @@ const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v) {
         [XPL_RPC_GUARD_MEMORY] = "no memory",
     };
     return texts[v];
-}
-
-static bool spend(struct xpl_rpc_bucket *b, const struct budget *of, uint64_t now_ns) {
-    if (!b->at_ns) b->left = of->burst, b->at_ns = now_ns;
-    const uint64_t passed = xpl_clock_between(b->at_ns, now_ns);
-    b->left += (double)passed * 1e-9 * of->per_second;
-    if (b->left > of->burst) b->left = of->burst;
-    b->at_ns += passed;
-    if (b->left < 1) return false;
-    b->left -= 1;
-    return true;
 }
 
 void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message) {
@@ -281,16 +267,17 @@ static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g,
 static enum xpl_rpc_guard_verdict begin_data(struct xpl_rpc_guard *g, uint64_t now_ns) {
     const struct xpl_rpc_guard_call *const c = find_call(g, g->stream);
     if (g->payload && (c ? c->asked : g->stream > g->last_stream)) return XPL_RPC_GUARD_UNKNOWN;
-    return g->payload || g->flags & XPL_RPC_FRAME_END_STREAM || spend(&g->control, &OTHERS, now_ns)
+    return g->payload || g->flags & XPL_RPC_FRAME_END_STREAM ||
+                   xpl_rpc_spend(&g->control, &OTHERS, now_ns)
                ? XPL_RPC_GUARD_FINE
                : XPL_RPC_GUARD_CONTROL;
 }
 
 static enum xpl_rpc_guard_verdict count_reset(struct xpl_rpc_guard *g, uint64_t now_ns,
                                               struct xpl_rpc_guard_shared *shared) {
-    const bool fine = spend(&g->resets, &RESETS, now_ns);
+    const bool fine = xpl_rpc_spend(&g->resets, &RESETS, now_ns);
     pthread_mutex_lock(&shared->mu);
-    const bool all_fine = spend(&shared->resets, &ALL_RESETS, now_ns);
+    const bool all_fine = xpl_rpc_spend(&shared->resets, &ALL_RESETS, now_ns);
     pthread_mutex_unlock(&shared->mu);
     // When all together have none left, that is not the fault of who has reset a few.
     const bool few = RESETS.burst - g->resets.left <= XPL_RPC_GUARD_FEW_RESETS;
@@ -314,14 +301,14 @@ static enum xpl_rpc_guard_verdict begin_frame(struct xpl_rpc_guard *g, uint64_t 
             return count_reset(g, now_ns, shared);
         case XPL_RPC_FRAME_SETTINGS:
             if (g->flags & XPL_RPC_FRAME_ACK) break;
-            return spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_SETTINGS;
+            return xpl_rpc_spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_SETTINGS;
         case XPL_RPC_FRAME_GOAWAY: // gRPC makes and logs an error of each
-            return spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
+            return xpl_rpc_spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
         case XPL_RPC_FRAME_WINDOW:
-            return spend(&g->windows, &WINDOWS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
+            return xpl_rpc_spend(&g->windows, &WINDOWS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
         default: break;
     }
-    return spend(&g->control, &OTHERS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
+    return xpl_rpc_spend(&g->control, &OTHERS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
 }
 
 static void end_frame(struct xpl_rpc_guard *g) {

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rpc/listen/bucket.h"
 #include "rpc/listen/frame.h"
 
 enum {
@@ -58,10 +59,6 @@ enum xpl_rpc_guard_verdict {
 // For the log: "header block too large".
 const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v);
 
-struct xpl_rpc_bucket { // a budget of events, which fills with time; zeroed at first: full
-    double left;
-    uint64_t at_ns;
-};
 struct xpl_rpc_guard;
 struct xpl_rpc_guard_shared { // of all connections together; zeroed, and its mutex initialized
     pthread_mutex_t mu;
