@@ -10,36 +10,38 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 
 enum {
     PREFIX = 5,
     MAX_BLOCK = 64 << 10, // bytes of headers; gRPC takes 8 KiB
     TINY = 256,           // bytes of a frame; gRPC's servers fill 16 KiB
-    MAX_TINY = 8192,
-    FULL_FOR_TINY = 16, // tiny frames that one of full size makes up for
+    FULL_FOR_TINY = 16,   // tiny frames that one of full size makes up for
 };
+// Short answers and ends of answers are tiny, too, and a connection may be used for weeks.
+static const struct xpl_rpc_rate TINY_FRAMES = {8192, 256};
 
 // ---- one connection ----
 
 // Counts what costs gRPC more than an answer's bytes.
-static void weigh_frame(struct xpl_rpc_announced *a) {
+static void weigh_frame(struct xpl_rpc_announced *a, uint64_t now_ns) {
     const uint8_t type = xpl_rpc_frame_type(&a->head);
     if (type == XPL_RPC_FRAME_HEADERS || type == XPL_RPC_FRAME_CONTINUATION) {
         a->block += a->left;
         a->floods |= a->block > MAX_BLOCK;
         if (xpl_rpc_frame_flags(&a->head) & XPL_RPC_FRAME_END_HEADERS) a->block = 0;
     } else if (type == XPL_RPC_FRAME_DATA && a->left < TINY) {
-        a->floods |= ++a->tiny > MAX_TINY;
+        a->floods |= !xpl_rpc_spend(&a->tiny, &TINY_FRAMES, now_ns);
     } else if (type == XPL_RPC_FRAME_DATA) {
-        a->tiny -= a->tiny < FULL_FOR_TINY ? a->tiny : FULL_FOR_TINY;
+        a->tiny.left += FULL_FOR_TINY;
     }
 }
 
-static void begin_frame(struct xpl_rpc_announced *a) {
+static void begin_frame(struct xpl_rpc_announced *a, uint64_t now_ns) {
     const uint8_t type = xpl_rpc_frame_type(&a->head);
     const uint32_t stream = xpl_rpc_frame_stream(&a->head);
     a->left = xpl_rpc_frame_payload(&a->head);
-    weigh_frame(a);
+    weigh_frame(a, now_ns);
     a->other = !a->begun && (type != XPL_RPC_FRAME_SETTINGS || stream);
     a->begun = true;
     a->padding = xpl_rpc_frame_padding(&a->head);
@@ -47,7 +49,7 @@ static void begin_frame(struct xpl_rpc_announced *a) {
     // that begins before the last has ended may be a server's, to hide the true one's length.
     const bool of_call = type == XPL_RPC_FRAME_HEADERS || type == XPL_RPC_FRAME_DATA;
     if (of_call && stream > a->stream) {
-        a->other |= a->open || stream != (a->stream ? a->stream + 2 : 1);
+        a->hidden |= a->open || stream != (a->stream ? a->stream + 2 : 1);
         a->stream = stream;
         a->open = true;
         a->n_prefix = 0;
@@ -85,12 +87,13 @@ static void follow_payload(struct xpl_rpc_announced *a, const uint8_t *p, size_t
     follow_messages(a, p + from, n);
 }
 
-void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_t n) {
+void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_t n,
+                            uint64_t now_ns) {
     while (n && !a->other) {
         size_t part;
         if (!xpl_rpc_frame_whole(&a->head)) {
             part = xpl_rpc_frame_take(&a->head, p, n);
-            if (xpl_rpc_frame_whole(&a->head)) begin_frame(a);
+            if (xpl_rpc_frame_whole(&a->head)) begin_frame(a, now_ns);
         } else {
             part = n < a->left ? n : a->left;
             follow_payload(a, p, part);
@@ -161,12 +164,13 @@ ssize_t xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n) {
     struct connection *c = atomic_load(&by_fd[fd]);
     if (!c) c = add(fd); // without memory what comes next is taken for no HTTP/2
     if (!c || c->bytes.other) return n;
+    const uint64_t now_ns = xpl_clock_ns();
     size_t left = (size_t)n;
     pthread_mutex_lock(&mu);
     for (size_t i = 0; left && i < m->msg_iovlen; i++) {
         const struct iovec *const v = &m->msg_iov[i];
         const size_t part = v->iov_len < left ? v->iov_len : left;
-        xpl_rpc_announced_feed(&c->bytes, v->iov_base, part);
+        xpl_rpc_announced_feed(&c->bytes, v->iov_base, part, now_ns);
         left -= part;
     }
     const bool floods = c->bytes.floods && !c->bytes.other;
@@ -189,7 +193,7 @@ uint64_t xpl_rpc_announced_by(const char *peer) {
     pthread_mutex_lock(&mu);
     for (int fd = 0; fd <= atomic_load(&max_fd); fd++) {
         const struct connection *const c = atomic_load(&by_fd[fd]);
-        if (!c || c->bytes.other || strcmp(c->peer, peer) != 0) continue;
+        if (!c || c->bytes.other || c->bytes.hidden || strcmp(c->peer, peer) != 0) continue;
         known = true;
         if (c->bytes.length > most) most = c->bytes.length;
     }

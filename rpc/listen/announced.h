@@ -7,8 +7,8 @@
 // is changed, and of TLS nothing is known.
 //
 // A connection ends when its server sends what fills gRPC's memory without being an answer: header
-// blocks without an end, and thousands of tiny frames of data, each of which costs more than its
-// bytes.
+// blocks without an end, and thousands of tiny frames of data within seconds, each of which costs
+// more than its bytes.
 #ifndef XPL_RPC_LISTEN_ANNOUNCED_H_
 #define XPL_RPC_LISTEN_ANNOUNCED_H_
 
@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "rpc/listen/bucket.h"
 #include "rpc/listen/frame.h"
 
 // Nobody can tell: no hooks, TLS, or a socket of another kind.
@@ -27,12 +28,13 @@ struct xpl_rpc_announced { // one connection; zeroed at first; its members are a
     uint8_t prefix[5], n_prefix;
     struct xpl_rpc_frame_padding padding;
     bool begun;     // the server's settings have come
-    bool other;     // not HTTP/2, or it has calls that were never made: lengths unknown
+    bool other;     // not HTTP/2
+    bool hidden;    // it has calls that were never made, or several at once: lengths unknown
     bool open;      // the newest call has not ended
     bool follows;   // the frame's data is the newest call's
     bool floods;    // the connection must end
     uint32_t block; // bytes of the header block that has not ended
-    uint32_t tiny;  // frames of data in a row, nearly
+    struct xpl_rpc_bucket tiny; // frames of data
     uint32_t left;
     uint32_t stream; // of the newest call
     uint64_t length; // of its last message, 1 for an empty one; 0: not known yet
@@ -40,7 +42,8 @@ struct xpl_rpc_announced { // one connection; zeroed at first; its members are a
 };
 
 // The next bytes that the server sent, in pieces of any size.
-void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_t n);
+void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_t n,
+                            uint64_t now_ns);
 
 // ---- the connections of this process ----
 

@@ -77,13 +77,13 @@ static enum xpl_rpc_guard_verdict run(const uint8_t *data, size_t size, size_t s
 // The same bytes as a server's, by a client that asks how large its answer is.
 static uint64_t follow(const uint8_t *data, size_t size, size_t step) {
     struct xpl_rpc_announced a = {.begun = false};
-    xpl_rpc_announced_feed(&a, (const uint8_t *)"\0\0\0\4\0\0\0\0\0", 9);
+    xpl_rpc_announced_feed(&a, (const uint8_t *)"\0\0\0\4\0\0\0\0\0", 9, 1);
     for (size_t at = 0; at < size; at += step) {
         const size_t n = size - at < step ? size - at : step;
         uint8_t *const p = malloc(n);
         CHECK(p);
         memcpy(p, data + at, n);
-        xpl_rpc_announced_feed(&a, p, n);
+        xpl_rpc_announced_feed(&a, p, n, 1);
         free(p);
         CHECK(a.length <= UINT32_MAX && a.missing <= a.length);
     }

@@ -52,7 +52,7 @@ static uint64_t length_of(const struct bytes *b) {
             uint8_t *const copy = malloc(n); // so that reads beyond it are found
             CHECK(copy);
             memcpy(copy, b->p + at, n);
-            xpl_rpc_announced_feed(&a, copy, n);
+            xpl_rpc_announced_feed(&a, copy, n, 1);
             free(copy);
         }
         CHECK(!a.other);
@@ -101,8 +101,8 @@ static void test_others(void) {
                                        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         struct xpl_rpc_announced a = {.begun = false};
-        xpl_rpc_announced_feed(&a, (const uint8_t *)none[i], i == 1 ? 6 : strlen(none[i]));
-        xpl_rpc_announced_feed(&a, (const uint8_t *)"0123456789", 10);
+        xpl_rpc_announced_feed(&a, (const uint8_t *)none[i], i == 1 ? 6 : strlen(none[i]), 1);
+        xpl_rpc_announced_feed(&a, (const uint8_t *)"0123456789", 10, 1);
         CHECK(a.other && !a.length);
     }
     struct xpl_rpc_announced a = {.begun = false}; // padding that is longer than its frame
@@ -111,7 +111,7 @@ static void test_others(void) {
     put_frame(&b, DATA, PADDED, 1, "\xff\0\0\0\1", 5);
     put_frame(&b, DATA, PADDED, 1, NULL, 0);
     put_message(&b, 1, 9, 0, 0);
-    xpl_rpc_announced_feed(&a, b.p, b.n);
+    xpl_rpc_announced_feed(&a, b.p, b.n, 1);
     CHECK_EQ(a.length, 9);
 }
 
@@ -127,8 +127,8 @@ static void test_hidden(void) {
         put_frame(&b, SETTINGS, 0, 0, NULL, 0);
         put_frame(&b, DATA, cases[i].flags, cases[i].first, "\0\0\0\0\1x", 6);
         put_message(&b, cases[i].then, 1000000, 2, 0);
-        xpl_rpc_announced_feed(&a, b.p, b.n);
-        CHECK(a.other);
+        xpl_rpc_announced_feed(&a, b.p, b.n, 1);
+        CHECK(a.hidden);
     }
 }
 
@@ -141,10 +141,27 @@ static bool ends(int type, int flags, size_t n, unsigned times, unsigned every) 
     put_frame(&b, HEADERS, type == DATA ? 4 : 0, 1, "abc", 3);
     for (unsigned i = 0; i < times; i++) {
         put_frame(&b, type, flags, 1, zeros, i % every ? n : sizeof zeros);
-        xpl_rpc_announced_feed(&a, b.p, b.n);
+        xpl_rpc_announced_feed(&a, b.p, b.n, 1);
         b.n = 0;
     }
     CHECK(!a.other);
+    return a.floods;
+}
+
+// Whether tiny frames, one each `every_ns`, end a connection that also has a call never made, which
+// gRPC drops.
+static bool hidden_ends(uint64_t every_ns) {
+    struct xpl_rpc_announced a = {.begun = false};
+    struct bytes b = {.n = 0};
+    put_frame(&b, SETTINGS, 0, 0, NULL, 0);
+    put_frame(&b, HEADERS, 4, 1, "abc", 3);
+    put_frame(&b, DATA, 0, 99, NULL, 0);
+    for (unsigned i = 0; i < 20000; i++) {
+        put_frame(&b, DATA, 0, 1, "x", 1);
+        xpl_rpc_announced_feed(&a, b.p, b.n, 1 + i * every_ns);
+        b.n = 0;
+    }
+    CHECK(a.hidden);
     return a.floods;
 }
 
@@ -154,10 +171,13 @@ static void test_floods(void) {
     CHECK(!ends(CONTINUATION, 0, 1000, 45, NEVER));
     CHECK(ends(CONTINUATION, 0, 1000, 65, NEVER));
     CHECK(!ends(CONTINUATION, 4, 1000, 1000, NEVER)); // each block ends
-    CHECK(!ends(DATA, 0, 255, 8193, NEVER));
+    CHECK(!ends(DATA, 0, 255, 8193, NEVER));          // the first has 16 KiB
     CHECK(ends(DATA, 0, 255, 8194, NEVER));
     CHECK(!ends(DATA, 0, 256, 100000, NEVER));
     CHECK(!ends(DATA, 0, 1, 100000, 16)); // the window of HTTP/2 cuts frames anywhere
+    CHECK(hidden_ends(0));
+    CHECK(hidden_ends(1000000));
+    CHECK(!hidden_ends(4000000)); // as short answers over days
 }
 
 // Two ends of a connection over loopback.
