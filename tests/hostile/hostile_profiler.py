@@ -17,10 +17,10 @@ INITIAL_WINDOW = 4
 class HostileProfiler:
     """Listens until it is closed.  Answers with a message that has `announced` bytes, and sends as much of it as HTTP/2's
     windows let it, in frames of `frame` bytes, `sent` so far; or with headers that never end (`endless_headers`).  Nothing
-    comes before `go` is set, which it is unless `waits`."""
+    comes before `go` is set, which it is unless `waits`.  One that `hides` begins with a frame of a call never made."""
 
-    def __init__(self, announced=0, frame=16384, endless_headers=False, path=None, waits=False):
-        self.announced, self.frame, self.endless_headers = announced, frame, endless_headers
+    def __init__(self, announced=0, frame=16384, endless_headers=False, path=None, waits=False, hides=False):
+        self.announced, self.frame, self.endless_headers, self.hides = announced, frame, endless_headers, hides
         self.go, self.sent = threading.Event(), 0
         if not waits:
             self.go.set()
@@ -96,6 +96,8 @@ class _Connection:
     def _answer(self, stream):
         server = self.server
         with contextlib.suppress(OSError):
+            if server.hides:
+                self._send(Http2.bytes_of(DATA_FRAME, 0, stream + 98))
             self._send(Http2.bytes_of(HEADERS, 0 if server.endless_headers else END_HEADERS, stream, ANSWER_HEADERS))
             server.go.wait()
             if server.endless_headers:

@@ -153,6 +153,8 @@ def test_answers_that_are_too_large(run):
     attack(limit + 48 * MIB, "larger than one answer may be", announced=more_than_4, path=run.make_dir("socket") / "s")
     attack(32 * MIB, "the connection broke", announced=100 * MIB, frame=24)
     attack(32 * MIB, "failed:", endless_headers=True)
+    attack(32 * MIB, "the connection broke", announced=100 * MIB, frame=24, hides=True)
+    attack(32 * MIB, "failed:", endless_headers=True, hides=True)
     d.answers()
 
 
