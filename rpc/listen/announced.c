@@ -16,7 +16,7 @@ enum {
     PREFIX = 5,
     MAX_BLOCK = 64 << 10, // bytes of headers; gRPC takes 8 KiB
     TINY = 256,           // bytes of a frame; gRPC's servers fill 16 KiB
-    FULL_FOR_TINY = 16,   // tiny frames that one of full size makes up for
+    FOR_TINY = 1024,      // bytes of larger frames that make up for a tiny one
 };
 // Short answers and ends of answers are tiny, too, and a connection may be used for weeks.
 static const struct xpl_rpc_rate TINY_FRAMES = {8192, 256};
@@ -33,7 +33,7 @@ static void weigh_frame(struct xpl_rpc_announced *a, uint64_t now_ns) {
     } else if (type == XPL_RPC_FRAME_DATA && a->left < TINY) {
         a->floods |= !xpl_rpc_spend(&a->tiny, &TINY_FRAMES, now_ns);
     } else if (type == XPL_RPC_FRAME_DATA) {
-        a->tiny.left += FULL_FOR_TINY;
+        a->tiny.left += (double)a->left / FOR_TINY;
     }
 }
 

@@ -132,20 +132,24 @@ static void test_hidden(void) {
     }
 }
 
-// Whether so many frames, each with `n` bytes, end the connection; one in `every` has 16 KiB.
-static bool ends(int type, int flags, size_t n, unsigned times, unsigned every) {
+// Whether so many frames, each with `n` bytes, end the connection; one in `every` has `large`.
+static bool mix_ends(int type, int flags, size_t n, unsigned times, unsigned every, size_t large) {
     static const uint8_t zeros[1 << 14];
     struct xpl_rpc_announced a = {.begun = false};
     struct bytes b = {.n = 0};
     put_frame(&b, SETTINGS, 0, 0, NULL, 0);
     put_frame(&b, HEADERS, type == DATA ? 4 : 0, 1, "abc", 3);
     for (unsigned i = 0; i < times; i++) {
-        put_frame(&b, type, flags, 1, zeros, i % every ? n : sizeof zeros);
+        put_frame(&b, type, flags, 1, zeros, i % every ? n : large);
         xpl_rpc_announced_feed(&a, b.p, b.n, 1);
         b.n = 0;
     }
     CHECK(!a.other);
     return a.floods;
+}
+
+static bool ends(int type, int flags, size_t n, unsigned times, unsigned every) {
+    return mix_ends(type, flags, n, times, every, 1 << 14);
 }
 
 // Whether tiny frames, one each `every_ns`, end a connection that also has a call never made, which
@@ -174,7 +178,8 @@ static void test_floods(void) {
     CHECK(!ends(DATA, 0, 255, 8193, NEVER));          // the first has 16 KiB
     CHECK(ends(DATA, 0, 255, 8194, NEVER));
     CHECK(!ends(DATA, 0, 256, 100000, NEVER));
-    CHECK(!ends(DATA, 0, 1, 100000, 16)); // the window of HTTP/2 cuts frames anywhere
+    CHECK(!ends(DATA, 0, 1, 100000, 16));         // the window of HTTP/2 cuts frames anywhere
+    CHECK(mix_ends(DATA, 0, 1, 100000, 16, 256)); // not with frames that are hardly larger
     CHECK(hidden_ends(0));
     CHECK(hidden_ends(1000000));
     CHECK(!hidden_ends(4000000)); // as short answers over days
