@@ -183,9 +183,11 @@ static xpl_status_t join(struct scan_job *job, struct xpl_arena *arena, struct x
         if (!join_steps(&job->steps[i], n, &scan->steps)) XPL_RETURN_OOM(err, "steps");
         for (size_t k = 0; k < n; k++)
             xpl_step_join_spans(&scan->pieces[i + k].loose, &scan->loose);
+        const size_t first = scan->runs.launches.n;
         for (size_t k = 0; k < n; k++)
             if (!xpl_host_runs_join(&scan->pieces[i + k].runs, &scan->runs, &scan->arena))
                 XPL_RETURN_OOM(err, "executions");
+        xpl_host_runs_name_launches(&scan->runs, first);
         if (job->plan->cpu) XPL_TRY(join_ops(job->plan, &scan->pieces[i], n, arena, err));
     }
     xpl_host_runs_match(&scan->runs);

@@ -25,10 +25,8 @@ struct stage {
 struct reader {
     const struct xpl_host_plan *plan;
     const struct xpl_line *line;
-    uint64_t function;        // of the module of the op read last
-    struct xpl_timespan call; // of the last call that launches executions
-    uint32_t call_md;
-    uint64_t base_ps; // where the line's offsets count from
+    uint64_t function; // of the module of the op read last
+    uint64_t base_ps;  // where the line's offsets count from
     struct xpl_arena *arena;
     struct xpl_host_piece *out;
     struct xpl_steps *steps;
@@ -154,6 +152,7 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev,
     const struct xpl_host_md *md = &r->plan->md[ev->md];
     const bool counts = w->keyed || w->has & XPL_HOST_HLO_OP || md->flags & XPL_HOST_FRAMEWORK;
     bool is_input;
+    r->function = 0;
     if (!is_input_work(r, md, w, span, counts, &is_input)) XPL_RETURN_OOM(r->err, "host ops");
     if (is_input || !counts) return XPL_OK;
     struct xpl_cpu_line *l = r->out->cpu;
@@ -271,8 +270,16 @@ static bool read_launch(struct reader *r, const struct xpl_event *ev,
                                   .group = g->has_group ? g->group_id : -1,
                                   .id = w->has_run_id ? w->run_id : 0,
                                   .has_id = w->has_run_id};
-    if (xpl_timespan_includes(r->call, span))
-        l->function = xpl_host_function_called(r->plan->plane->event_md[r->call_md].name);
+    return true;
+}
+
+static bool read_call(struct reader *r, const struct xpl_event *ev, struct xpl_timespan span) {
+    struct xpl_host_call *const c = xpl_vec_push(r->arena, &r->out->runs.calls);
+    if (!c) return false;
+    *c = (struct xpl_host_call){
+        .begin_ps = span.begin_ps,
+        .end_ps = xpl_timespan_end(span),
+        .function = xpl_host_function_called(r->plan->plane->event_md[ev->md].name)};
     return true;
 }
 
@@ -321,7 +328,8 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
         if (root && kind == XPL_SPAN_HOST_COMPUTE) kind = XPL_SPAN_HOST_WAIT_INPUT;
     }
     if (p->cpu) XPL_TRY(read_cpu(r, ev, &w, &g, span, &kind));
-    if (p->md[ev->md].flags & XPL_HOST_CALL) r->call = span, r->call_md = ev->md;
+    if (p->md[ev->md].flags & XPL_HOST_CALL && !read_call(r, ev, span))
+        XPL_RETURN_OOM(r->err, "executions");
     if (p->md[ev->md].flags & XPL_HOST_LAUNCH && !read_launch(r, ev, h, &w, &g, span))
         XPL_RETURN_OOM(r->err, "executions");
     if (!p->steps) return XPL_OK;

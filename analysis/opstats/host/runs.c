@@ -58,12 +58,15 @@ bool xpl_host_runs_add_op(struct xpl_host_runs *r, const struct xpl_host_run *op
 bool xpl_host_runs_join(const struct xpl_host_runs *src, struct xpl_host_runs *dst,
                         struct xpl_arena *arena) {
     if (!xpl_vec_reserve(arena, &dst->runs, src->runs.n) ||
-        !xpl_vec_reserve(arena, &dst->launches, src->launches.n))
+        !xpl_vec_reserve(arena, &dst->launches, src->launches.n) ||
+        !xpl_vec_reserve(arena, &dst->calls, src->calls.n))
         return false;
     for (size_t i = 0; i < src->runs.n; i++)
         dst->runs.v[dst->runs.n++] = src->runs.v[i];
     for (size_t i = 0; i < src->launches.n; i++)
         dst->launches.v[dst->launches.n++] = src->launches.v[i];
+    for (size_t i = 0; i < src->calls.n; i++)
+        dst->calls.v[dst->calls.n++] = src->calls.v[i];
     return true;
 }
 
@@ -89,10 +92,21 @@ static int by_function(const void *pa, const void *pb) {
     return a->function != b->function ? compare(a->function, b->function) : by_time(pa, pb);
 }
 
+// Of those at the same time the one with an id encloses the others.
 static int launches_by_time(const void *pa, const void *pb) {
     const struct xpl_host_launch *const a = pa, *const b = pb;
-    return a->begin_ps != b->begin_ps ? compare(a->begin_ps, b->begin_ps)
-                                      : compare(b->end_ps, a->end_ps);
+    if (a->begin_ps != b->begin_ps) return compare(a->begin_ps, b->begin_ps);
+    if (a->end_ps != b->end_ps) return compare(b->end_ps, a->end_ps);
+    if (a->has_id != b->has_id) return a->has_id ? -1 : 1;
+    return (a->group > b->group) - (a->group < b->group);
+}
+
+// Outer ones first.
+static int calls_by_time(const void *pa, const void *pb) {
+    const struct xpl_host_call *const a = pa, *const b = pb;
+    if (a->begin_ps != b->begin_ps) return compare(a->begin_ps, b->begin_ps);
+    return a->end_ps != b->end_ps ? compare(b->end_ps, a->end_ps)
+                                  : compare(a->function, b->function);
 }
 
 // Those with an id first, by id; the others by function and time.
@@ -105,6 +119,29 @@ static int launches_by_function(const void *pa, const void *pb) {
 }
 
 // ---- matching ----
+
+void xpl_host_runs_name_launches(struct xpl_host_runs *r, size_t first) {
+    struct xpl_host_call *const c = r->calls.v;
+    struct xpl_host_launch *const v = r->launches.v;
+    const size_t n = r->launches.n - first;
+    if (r->calls.n && n) {
+        qsort(c, r->calls.n, sizeof *c, calls_by_time);
+        qsort(v + first, n, sizeof *v, launches_by_time);
+    }
+    size_t next = 0, open = 0; // the innermost call that has not ended, plus one
+    for (size_t i = first; i < r->launches.n; i++) {
+        while (next < r->calls.n && c[next].begin_ps <= v[i].begin_ps) {
+            while (open && c[open - 1].end_ps < c[next].end_ps)
+                open = c[open - 1].outer;
+            c[next].outer = open;
+            open = ++next;
+        }
+        while (open && c[open - 1].end_ps < v[i].end_ps)
+            open = c[open - 1].outer;
+        if (open) v[i].function = c[open - 1].function;
+    }
+    r->calls.n = 0;
+}
 
 static void join_equal_runs(struct xpl_host_runs *r) {
     size_t n = 0;

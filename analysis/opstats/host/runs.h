@@ -28,9 +28,15 @@ struct xpl_host_launch {
     uint64_t function; // 0: not known
     bool has_id;
 };
+// An event that calls a function whose executions are launched within it.
+struct xpl_host_call {
+    uint64_t begin_ps, end_ps, function;
+    size_t outer; // xpl_host_runs_name_launches: the call around it, plus one; 0: none
+};
 struct xpl_host_runs {
     XPL_VEC(struct xpl_host_run) runs;
     XPL_VEC(struct xpl_host_launch) launches;
+    XPL_VEC(struct xpl_host_call) calls; // of one line at a time
 };
 
 // Whether events of that name launch executions.
@@ -48,6 +54,9 @@ bool xpl_host_runs_add_op(struct xpl_host_runs *r, const struct xpl_host_run *op
 // Appends those of `src` to `dst`.
 bool xpl_host_runs_join(const struct xpl_host_runs *src, struct xpl_host_runs *dst,
                         struct xpl_arena *arena) __attribute__((warn_unused_result));
+// Gives the launches from `first` on, which are those of one line, the function of the innermost of
+// `calls` around each, and empties `calls`.
+void xpl_host_runs_name_launches(struct xpl_host_runs *r, size_t first);
 // Lists each execution once and finds what launched it.  A launch with an id names its execution.
 // Else the launches of a function and the executions of its module are in the same order, the first
 // launch belongs to the first execution or, where there are more executions than launches, the last
