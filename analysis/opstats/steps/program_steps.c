@@ -45,7 +45,7 @@ static size_t choose(struct xpl_steps *steps, struct xpl_step **ret) {
 }
 
 // A loop runs ahead when the device still has work of earlier steps as an annotation begins: then
-// the step begins with its first op.
+// the step begins with its first op, or, without one, when that work ends.
 static uint64_t begin_of(const struct xpl_step *st, uint64_t earlier_end_ps) {
     const uint64_t marked = st->host_marker.begin_ps;
     if (earlier_end_ps <= marked) return marked;
@@ -64,9 +64,11 @@ bool xpl_program_steps_set(struct xpl_steps *steps, const struct xpl_host_runs *
         const uint64_t marked_end = xpl_timespan_end(v[i]->host_marker);
         const uint64_t last = xpl_timespan_end(v[i]->work);
         begins[i] = begin_of(v[i], work_end);
-        if (i && begins[i] < begins[i - 1]) begins[i] = begins[i - 1];
+        // A step takes some time: views leave out steps of none.
+        if (i && begins[i] <= begins[i - 1]) begins[i] = begins[i - 1] + 1;
         if (last > work_end) work_end = last;
         end = work_end > marked_end ? work_end : marked_end;
+        if (end <= begins[i]) end = begins[i] + 1;
     }
     for (size_t i = 0; i < n; i++) {
         const uint64_t next = i + 1 < n ? begins[i + 1] : end;
