@@ -16,7 +16,6 @@ struct xpl_cpu_op {
     const struct xpl_host_op *framework; // NULL: an op of an XLA program
     xpl_str_t name, module, tf_op;
     uint64_t program_id;
-    uint64_t function; // of the module, see runs.h; 0 until it is set
     bool has_program_id, is_eager;
     uint8_t span; // what it is to its step, enum xpl_span_type; 0 until it is set
     uint32_t occurrences;

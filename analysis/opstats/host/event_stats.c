@@ -54,10 +54,12 @@ void xpl_host_read_stats(const struct xpl_host_plan *p, const struct xpl_event *
     size_t len;
     w->tracing_count = 0;
     w->has_consumer_type = w->has_consumer_id = w->has_run_id = false;
+    // The head of a keyed op has it.
+    const unsigned known = w->keyed ? XPL_HOST_ID_RUN : 0;
     w->cpu = (struct xpl_cpu_event){0};
     stats.p = first;
     while (stats.p != stats.end) {
-        if (!xpl_host_stat_role(p, stats.p, stats.end, tag, &len, &value))
+        if (!(xpl_host_stat_role(p, stats.p, stats.end, tag, &len, &value) & ~known))
             stats.p += len;
         else if (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
             store_stat(p, &s, w);

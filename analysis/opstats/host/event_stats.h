@@ -17,20 +17,21 @@
 // ones, so do we; elsewhere the last.
 struct host_event_stats {
     unsigned has; // XPL_HOST_...
-    bool has_consumer_type, has_consumer_id;
+    bool has_consumer_type, has_consumer_id, has_run_id;
     int64_t stage_id, tracing_count;
     uint64_t consumer_type, consumer_id;
     xpl_str_t stage_name, call;
     struct xpl_stat tf_op;
     struct xpl_cpu_event cpu;
-    int64_t run_id; // when has_run_id
-    bool has_run_id;
+    int64_t run_id; // when has_run_id; of a keyed op it is in `run`, as it is written
+    xpl_bytes_t run;
     // All there is is an op of an XLA program, and this says which; nothing else was read yet.
     bool keyed;
     struct xpl_cpu_key key;
 };
 
-// Decodes them, from the first that matters on; `first` is that one or one before it.
+// Decodes them, from the first that matters on; `first` is that one or one before it.  Not the
+// run_id of a keyed op.
 void xpl_host_read_stats(const struct xpl_host_plan *p, const struct xpl_event *ev,
                          const uint8_t *first, struct host_event_stats *w);
 
@@ -75,10 +76,11 @@ XPL_INLINE void xpl_host_note_context(unsigned what, const uint8_t *at, const ui
     if (!v->p) *v = (struct xpl_input_value){at, end};
 }
 
-// Reads a run id.  False when it is not written as an integer, as writers do.
-XPL_INLINE bool xpl_host_read_run(const uint8_t *at, const uint8_t *end, int64_t *ret) {
-    if (XPL_UNLIKELY(at == end) || (*at != TAG_INT && *at != TAG_UINT)) return false;
-    const struct xpl_varint v = xpl_varint_read(at + 1, end);
+// Reads a run id, which is not empty.  False when it is not written as an integer, as writers do.
+XPL_INLINE bool xpl_host_read_run(xpl_bytes_t run, int64_t *ret) {
+    const uint8_t *const end = run.ptr + run.len;
+    if (*run.ptr != TAG_INT && *run.ptr != TAG_UINT) return false;
+    const struct xpl_varint v = xpl_varint_read(run.ptr + 1, end);
     *ret = (int64_t)v.v;
     return v.p == end;
 }
@@ -90,10 +92,9 @@ struct host_stats_head {
     enum host_interest interest;
     bool eager;             // may carry is_eager
     struct xpl_cpu_key key; // of a KEYED_OP
-    int64_t run_id;         // of a KEYED_OP, when has_run_id
-    bool has_run_id;
-    const uint8_t *first;  // of those that matter; NULL: none does
-    const uint8_t *unread; // the bytes before it are well-formed; nothing after it was read
+    xpl_bytes_t run;        // what follows the id of a KEYED_OP's run_id; empty: it has none
+    const uint8_t *first;   // of those that matter; NULL: none does
+    const uint8_t *unread;  // the bytes before it are well-formed; nothing after it was read
 };
 
 // Whether an event may carry a statistic that matters; KEYED_OP when all that does is in the key.
@@ -107,7 +108,7 @@ XPL_INLINE void xpl_host_read_head(const struct xpl_host_plan *p, const uint8_t 
     size_t len;
     ret->key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
     ret->interest = OF_INTEREST, ret->eager = true, ret->first = NULL;
-    ret->has_run_id = false;
+    ret->run.len = 0;
     of.type.p = of.id.p = NULL;
     for (; at != end; at += len) {
         const unsigned what = xpl_host_stat_role(p, at, end, XPL_TAG_FIELD4_LEN, &len, &value);
@@ -117,10 +118,12 @@ XPL_INLINE void xpl_host_read_head(const struct xpl_host_plan *p, const uint8_t 
             ret->unread = at;
             return;
         }
-        if (what & XPL_HOST_ID_KEY) simple &= xpl_host_store_key(what, value, at + len, &ret->key);
-        if (what & XPL_HOST_ID_CONTEXT) xpl_host_note_context(what, value, at + len, &of);
-        if (what & XPL_HOST_ID_RUN)
-            ret->has_run_id = xpl_host_read_run(value, at + len, &ret->run_id);
+        if (what & XPL_HOST_ID_KEY)
+            simple &= xpl_host_store_key(what, value, at + len, &ret->key);
+        else if (what & XPL_HOST_ID_RUN)
+            ret->run = (xpl_bytes_t){value, (size_t)(at + len - value)};
+        else if (what & XPL_HOST_ID_CONTEXT)
+            xpl_host_note_context(what, value, at + len, &of);
         seen |= what;
     }
     ret->unread = end;

@@ -25,8 +25,11 @@ struct stage {
 struct reader {
     const struct xpl_host_plan *plan;
     const struct xpl_line *line;
-    uint64_t function; // of the module of the op read last
-    uint64_t base_ps;  // where the line's offsets count from
+    xpl_str_t module; // of the op of the event; empty: the event is none, or has none
+    // Of the execution added last.  Empty: none, or not of a keyed op.
+    xpl_bytes_t run;
+    const char *run_module;
+    uint64_t base_ps; // where the line's offsets count from
     struct xpl_arena *arena;
     struct xpl_host_piece *out;
     struct xpl_steps *steps;
@@ -152,8 +155,8 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev,
     const struct xpl_host_md *md = &r->plan->md[ev->md];
     const bool counts = w->keyed || w->has & XPL_HOST_HLO_OP || md->flags & XPL_HOST_FRAMEWORK;
     bool is_input;
-    r->function = 0;
     if (!is_input_work(r, md, w, span, counts, &is_input)) XPL_RETURN_OOM(r->err, "host ops");
+    r->module = (xpl_str_t){0};
     if (is_input || !counts) return XPL_OK;
     struct xpl_cpu_line *l = r->out->cpu;
     if (!l) l = r->out->cpu = xpl_cpu_line_new(r->memory, r->arena);
@@ -171,8 +174,7 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev,
         return XPL_OK; // hlo_op was there, but empty
     if (!op) XPL_RETURN_OOM(r->err, "host ops");
     if (!op->span) XPL_TRY(classify_cpu_op(r, op));
-    if (!op->function) op->function = xpl_host_function_of_module(op->module);
-    r->function = op->function;
+    r->module = op->module;
     if (*ret_span == XPL_SPAN_HOST_COMPUTE) *ret_span = op->span;
     return XPL_OK;
 }
@@ -227,19 +229,57 @@ static bool add_span(struct reader *r, struct xpl_step *st, enum xpl_span_type k
     return xpl_step_add_span(st, kind, span, r->arena);
 }
 
+// False when the event has none.
+static bool run_of(const struct host_event_stats *w, int64_t *ret) {
+    if (w->run.len) return xpl_host_read_run(w->run, ret);
+    if (w->has_run_id) *ret = w->run_id;
+    return w->has_run_id;
+}
+
+XPL_INLINE bool is_same_run(xpl_bytes_t a, xpl_bytes_t b) {
+    uint32_t v[4]; // usually they have 4 to 8 bytes
+    enum { N = sizeof *v };
+    if (a.len != b.len) return false;
+    if (a.len < N || a.len > 2 * N) return memcmp(a.ptr, b.ptr, a.len) == 0;
+    memcpy(&v[0], a.ptr, N);
+    memcpy(&v[1], b.ptr, N);
+    memcpy(&v[2], a.ptr + a.len - N, N);
+    memcpy(&v[3], b.ptr + b.len - N, N);
+    return v[0] == v[1] && v[2] == v[3];
+}
+
+// An op whose execution is not that of the op before.
+__attribute__((noinline)) static bool begin_run(struct reader *r, const struct host_event_stats *w,
+                                                uint64_t begin_ps, uint64_t end_ps) {
+    const uint64_t function = r->module.len ? xpl_host_function_of_module(r->module) : 0;
+    struct xpl_host_run op = {.function = function, .begin_ps = begin_ps, .end_ps = end_ps};
+    if (!run_of(w, &op.id)) return true;
+    r->run = w->run, r->run_module = r->module.ptr;
+    return xpl_host_runs_add_op(&r->out->runs, &op, r->arena);
+}
+
+// Adds an op to the execution that its run id names.
+static bool add_to_run(struct reader *r, const struct host_event_stats *w, uint64_t begin_ps,
+                       uint64_t end_ps) {
+    const struct xpl_host_runs *const runs = &r->out->runs;
+    if (begin_ps >= end_ps) return true;
+    struct xpl_host_run *const last = r->run.len ? &runs->runs.v[runs->runs.n - 1] : NULL;
+    if (!last || r->run_module != r->module.ptr || !is_same_run(r->run, w->run))
+        return begin_run(r, w, begin_ps, end_ps);
+    xpl_host_run_extend(last, begin_ps, end_ps);
+    return true;
+}
+
 // An op of the device: part of its group's step, else of an execution.
 static bool read_device_op(struct reader *r, enum xpl_span_type kind,
                            const struct host_event_stats *w, const struct xpl_event_group *g,
                            struct xpl_timespan span) {
-    struct xpl_step *st = NULL;
-    const uint64_t end = xpl_timespan_end(span);
     if (g->has_group && g->group_id >= 0) {
-        if (!(st = step_of(r, g->group_id))) return false;
+        struct xpl_step *const st = step_of(r, g->group_id);
+        if (!st) return false;
         xpl_step_add_work(st, span);
-    } else if (w->has_run_id && end > span.begin_ps) {
-        const struct xpl_host_run op = {
-            .id = w->run_id, .function = r->function, .begin_ps = span.begin_ps, .end_ps = end};
-        if (!xpl_host_runs_add_op(&r->out->runs, &op, r->arena)) return false;
+    } else if (!add_to_run(r, w, span.begin_ps, xpl_timespan_end(span))) {
+        return false;
     }
     return xpl_step_add_union(&r->out->loose, kind, span, r->arena);
 }
@@ -259,21 +299,21 @@ static bool read_step(struct reader *r, const struct xpl_event *ev, enum xpl_spa
     return flags & XPL_HOST_NOT_COMPUTE || add_span(r, st, kind, span);
 }
 
-static bool read_launch(struct reader *r, const struct xpl_event *ev,
-                        const struct host_stats_head *h, struct host_event_stats *w,
-                        const struct xpl_event_group *g, struct xpl_timespan span) {
+__attribute__((noinline)) static bool
+read_launch(struct reader *r, const struct xpl_event *ev, const struct host_stats_head *h,
+            struct host_event_stats *w, const struct xpl_event_group *g, struct xpl_timespan span) {
     struct xpl_host_launch *const l = xpl_vec_push(r->arena, &r->out->runs.launches);
     if (!l) return false;
     if (h->interest == NOT_OF_INTEREST) xpl_host_read_stats(r->plan, ev, ev->stats.p, w);
     *l = (struct xpl_host_launch){.begin_ps = span.begin_ps,
                                   .end_ps = xpl_timespan_end(span),
-                                  .group = g->has_group ? g->group_id : -1,
-                                  .id = w->has_run_id ? w->run_id : 0,
-                                  .has_id = w->has_run_id};
+                                  .group = g->has_group ? g->group_id : -1};
+    l->has_id = run_of(w, &l->id);
     return true;
 }
 
-static bool read_call(struct reader *r, const struct xpl_event *ev, struct xpl_timespan span) {
+__attribute__((noinline)) static bool read_call(struct reader *r, const struct xpl_event *ev,
+                                                struct xpl_timespan span) {
     struct xpl_host_call *const c = xpl_vec_push(r->arena, &r->out->runs.calls);
     if (!c) return false;
     *c = (struct xpl_host_call){
@@ -298,11 +338,10 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
     struct xpl_event_group g = {0};
     struct host_event_stats w;
     w.has = 0;
-    w.has_consumer_type = w.has_consumer_id = false;
+    w.has_consumer_type = w.has_consumer_id = w.has_run_id = false;
     w.keyed = h->interest == KEYED_OP;
-    if (w.keyed) w.key = h->key;
-    w.has_run_id = w.keyed && h->has_run_id;
-    w.run_id = w.has_run_id ? h->run_id : 0;
+    w.run.len = 0;
+    if (w.keyed) w.key = h->key, w.run = h->run;
     if (needs_group(r, ev, h->eager)) xpl_group_cursor_next(r->groups, ev, &g);
     if (h->interest == OF_INTEREST) xpl_host_read_stats(p, ev, h->first, &w);
     const struct xpl_timespan span = {r->base_ps + (uint64_t)ev->offset_ps,
@@ -328,9 +367,9 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
         if (root && kind == XPL_SPAN_HOST_COMPUTE) kind = XPL_SPAN_HOST_WAIT_INPUT;
     }
     if (p->cpu) XPL_TRY(read_cpu(r, ev, &w, &g, span, &kind));
-    if (p->md[ev->md].flags & XPL_HOST_CALL && !read_call(r, ev, span))
-        XPL_RETURN_OOM(r->err, "executions");
-    if (p->md[ev->md].flags & XPL_HOST_LAUNCH && !read_launch(r, ev, h, &w, &g, span))
+    const unsigned flags = p->md[ev->md].flags;
+    if (XPL_UNLIKELY(flags & (XPL_HOST_CALL | XPL_HOST_LAUNCH)) &&
+        !(flags & XPL_HOST_CALL ? read_call(r, ev, span) : read_launch(r, ev, h, &w, &g, span)))
         XPL_RETURN_OOM(r->err, "executions");
     if (!p->steps) return XPL_OK;
     const bool device = kind >= XPL_SPAN_DEVICE_COLLECTIVES && kind != XPL_SPAN_HOST_WAIT_INPUT;

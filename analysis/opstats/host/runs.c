@@ -34,11 +34,6 @@ uint64_t xpl_host_function_of_module(xpl_str_t module) {
     return hash_of(function.ptr, function.len);
 }
 
-static void extend(struct xpl_host_run *run, const struct xpl_host_run *by) {
-    if (by->begin_ps < run->begin_ps) run->begin_ps = by->begin_ps;
-    if (by->end_ps > run->end_ps) run->end_ps = by->end_ps;
-}
-
 static bool is_same(const struct xpl_host_run *a, const struct xpl_host_run *b) {
     return a->id == b->id && a->function == b->function;
 }
@@ -47,7 +42,7 @@ bool xpl_host_runs_add_op(struct xpl_host_runs *r, const struct xpl_host_run *op
                           struct xpl_arena *arena) {
     struct xpl_host_run *run = r->runs.n ? &r->runs.v[r->runs.n - 1] : NULL;
     if (run && is_same(run, op)) {
-        extend(run, op);
+        xpl_host_run_extend(run, op->begin_ps, op->end_ps);
         return true;
     }
     if (!(run = xpl_vec_push(arena, &r->runs))) return false;
@@ -150,7 +145,7 @@ static void join_equal_runs(struct xpl_host_runs *r) {
         struct xpl_host_run run = r->runs.v[i];
         run.group = -1;
         if (n && is_same(&r->runs.v[n - 1], &run))
-            extend(&r->runs.v[n - 1], &run);
+            xpl_host_run_extend(&r->runs.v[n - 1], run.begin_ps, run.end_ps);
         else
             r->runs.v[n++] = run;
     }

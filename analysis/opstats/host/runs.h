@@ -46,6 +46,12 @@ bool xpl_is_host_launch(xpl_str_t name);
 uint64_t xpl_host_function_called(xpl_str_t name);
 uint64_t xpl_host_function_of_module(xpl_str_t module);
 
+static inline void xpl_host_run_extend(struct xpl_host_run *run, uint64_t begin_ps,
+                                       uint64_t end_ps) {
+    if (begin_ps < run->begin_ps) run->begin_ps = begin_ps;
+    if (end_ps > run->end_ps) run->end_ps = end_ps;
+}
+
 // These functions report false at the arena's limit.
 
 // Adds an op.  Executions may be listed more than once until xpl_host_runs_match.
