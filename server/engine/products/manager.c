@@ -101,12 +101,23 @@ static void conclude_build(struct xpl_product_manager *m, const struct xpl_produ
         xpl_product_write_to_store(m, r, h);
 }
 
+// What is in memory, unless the file from which its bytes are mapped was truncated: then it is
+// forgotten.
+static struct xpl_product_handle *lookup_intact(struct xpl_product_manager *m,
+                                                const struct xpl_product *product, unsigned variant,
+                                                const struct xpl_fingerprint *fingerprint) {
+    struct xpl_product_handle *const h = xpl_product_lookup(m, product, variant, fingerprint);
+    if (!h || !xpl_product_is_truncated(h)) return h;
+    xpl_product_report_damage(m, h);
+    xpl_object_unref(&h->object);
+    return NULL;
+}
+
 // Makes what `b` was begun for.
 static void run_build(struct xpl_product_manager *m, const struct xpl_product_request *r,
                       const struct xpl_build_context *ctx, struct xpl_product_build *b,
                       struct xpl_stage_times *times) {
-    if (!ctx->bypass_cache)
-        b->handle = xpl_product_lookup(m, b->product, b->variant, &b->fingerprint);
+    if (!ctx->bypass_cache) b->handle = lookup_intact(m, b->product, b->variant, &b->fingerprint);
     const bool known = b->handle != NULL;
     if (!known && !ctx->bypass_cache) b->handle = xpl_product_read_kept(m, r, b, ctx, times);
     b->made = !b->handle;
@@ -184,7 +195,7 @@ xpl_status_t xpl_product_get(struct xpl_product_manager *m, const struct xpl_pro
         r->opened ? *xpl_source_fingerprint(r->opened->source) : r->host->fingerprint;
     struct xpl_build_context c = *ctx;
     struct xpl_product_handle *h =
-        c.bypass_cache ? NULL : xpl_product_lookup(m, r->product, r->variant, &fingerprint);
+        c.bypass_cache ? NULL : lookup_intact(m, r->product, r->variant, &fingerprint);
     // Packed bytes that cannot be used are as good as none.
     if (h && !c.packed && unpack_in_place(m, &h, "", NULL) != XPL_OK) c.bypass_cache = true;
     while (!h)

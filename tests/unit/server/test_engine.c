@@ -576,6 +576,45 @@ static void test_kept_import(void) {
 
 // ---- joining ----
 
+// A reader that does not report that the import's file was cut leaves it in memory: the next one
+// gets another.
+static void test_cut_import(void) {
+    struct fixture f;
+    struct xpl_exec serial = xpl_exec_serial();
+    const struct xpl_build_context ctx = {.exec = &serial};
+    glob_t g;
+    files_dir = "";
+    start(&f, 1, 4, &usual);
+    xpl_cache_set_limit(f.parts.cache, (size_t)16 << 20); // a mapped file counts as some MiB
+    write_bundle(&f);
+    view_bundle(&f, 0);
+    xpl_index_files_drain(f.parts.files);
+    CHECK_EQ(glob(in_dir("traces/*.0.1-1.iree_xspace"), 0, NULL, &g), 0);
+    struct xpl_request *const q = request_of(&f, "b/x", &viewers[0], "1", true);
+    const struct xpl_product_request r = {.snapshot = q->snapshot, .host = q->hosts[0]};
+    struct xpl_product_manager *const products = xpl_engine_get_products(f.engine);
+    for (int i = 0; i < 2; i++) {
+        struct xpl_opened_profile o = {0};
+        struct xpl_stage_times times = {0};
+        struct xpl_error err = {0};
+        CHECK_OK(xpl_product_open_profile(products, &r, XPL_KIND_XSPACE, &ctx, &times, &o, &err),
+                 &err);
+        CHECK(!xpl_opened_profile_is_truncated(&o));
+        CHECK_EQ(engine_stats(&f).imports, i + 1);
+        if (i == 0) {
+            CHECK(o.import_file);
+            CHECK_EQ(truncate(g.gl_pathv[0], 0), 0);
+            CHECK_EQ(((const volatile uint8_t *)o.bytes.ptr)[o.bytes.len - 1], 0);
+            CHECK(xpl_opened_profile_is_truncated(&o));
+        }
+        xpl_opened_profile_close(&o);
+    }
+    xpl_request_free(q);
+    globfree(&g);
+    end(&f);
+    files_dir = NULL;
+}
+
 static void test_joining(void) {
     struct fixture f;
     struct asker first, equal[2], other, anew;
@@ -877,6 +916,7 @@ int main(void) {
     test_stages_of_devices();
     test_one_import();
     test_kept_import();
+    test_cut_import();
     test_joining();
     test_delivered();
     test_full_queue();
