@@ -44,6 +44,12 @@ collect() {
     lines=$(sed -nE "$3" "$1")
     if [ -n "$lines" ]; then echo "$lines" >>"$results"; else result failed "$2: the run ended early"; fi
 }
+# take_over STAGE STATUS LINES: the results of a program that exited with STATUS, which is not 0 when one failed.
+take_over() {
+    local stage=$1 status=$2 lines=$3
+    if [ -n "$lines" ]; then echo "$lines" >>"$results"; else result failed "$stage: no test results"; fi
+    [ "$status" -eq 0 ] || grep -q '^failed ' <<<"$lines" || result failed "$stage: ended early, with status $status"
+}
 # configure DIR OPTION...: a meson build directory with tests and -Werror, made anew when it cannot
 # be reused.
 configure() {
@@ -54,7 +60,10 @@ configure() {
         meson configure "$dir" "$@" >/dev/null && return 0
         rm -rf "$dir"
     fi
-    meson setup "$dir" "$@" >"$build/setup.log" || { cat "$build/setup.log"; return 1; }
+    meson setup "$dir" "$@" >"$build/setup.log" && return
+    cat "$build/setup.log"
+    result failed "configure ${dir##*/}"
+    return 1
 }
 # compile STAGE DIR [TARGET...]: one result.
 compile() {
@@ -79,17 +88,21 @@ for t in json.load(sys.stdin):
 # run_all STAGE...: runs and times each. The parts of A+B run at the same time; their output follows when both have
 # ended.
 run_all() {
-    local name part began
+    local name part pids
     for name in "$@"; do
         note "$name"
-        began=$SECONDS
         if [ "${name#*+}" = "$name" ]; then
             run_stage "$name"
         else
+            pids=()
             for part in ${name//+/ }; do
                 run_stage "$part" >"$build/beside.$part" 2>&1 </dev/null &
+                pids+=($!)
             done
-            wait
+            for part in ${name//+/ }; do
+                wait "${pids[0]}" || result failed "$part: ended early"
+                pids=("${pids[@]:1}")
+            done
             for part in ${name//+/ }; do cat "$build/beside.$part"; done
         fi
     done

@@ -29,14 +29,15 @@ suites() {
     while mapfile -t -n 50 some && [ ${#some[@]} -gt 0 ]; do
         run_tests "$stage" "$dir" "$@" "${some[@]}"
     done <"$dir/order"
+    [ -s "$dir/order" ] || result failed "$stage: no list of tests"
 }
 run_tests() {
-    local stage=$1 dir=$2
+    local stage=$1 dir=$2 status
     shift 2
     rm -f "$dir/meson-logs/testlog.json"
     meson test -C "$dir" --no-rebuild --print-errorlogs --num-processes $((3 * $(nproc))) "$@" </dev/null | tail -60
-    python3 tests/meson_results.py "$stage" "$dir/meson-logs/testlog.json" >>"$results" ||
-        result failed "$stage: no test results"
+    status=${PIPESTATUS[0]}
+    take_over "$stage" "$status" "$(python3 tests/meson_results.py "$stage" "$dir/meson-logs/testlog.json")"
 }
 suites_asan() {
     local stage=$1
@@ -73,10 +74,12 @@ make_environments() {
 # run_and_collect STAGE SECONDS COMMAND...: a program that prints lines "passed|failed|skipped NAME  [SECONDS]" and ends
 # with their counts.
 run_and_collect() {
-    local stage=$1 seconds=$2 log=$build/$1.log
+    local stage=$1 seconds=$2 log=$build/$1.log status
     shift 2
     timeout "$seconds" "$@" | tee "$log"
-    sed -nE "s/(  \[|: )[0-9.]+ s\]?.*//; s/^(passed|failed|skipped) +/\1 $stage: /p" "$log" >>"$results"
+    status=${PIPESTATUS[0]}
+    take_over "$stage" "$status" \
+        "$(sed -nE "s/(  \[|: )[0-9.]+ s\]?.*//; s/^(passed|failed|skipped) +/\1 $stage: /p" "$log")"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "$stage: the run ended early"
 }
 # needs_xprof STAGE: a release build, and the real XProf.
@@ -93,7 +96,7 @@ stage_setup() {
     exit 1
 }
 stage_static() {
-    check "static: clang-format" sh -c \
+    check "static: clang-format" bash -o pipefail -c \
         'git ls-files "*.c" "*.h" | xargs clang-format-14 --dry-run -Werror'
     check "static: layers" tests/check_layers.sh
     local part

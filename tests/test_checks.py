@@ -23,6 +23,7 @@ import check_spdx
 import check_structure
 import hardening_docs
 import image
+import meson_results
 import wording
 from check_structure import Tree
 
@@ -521,6 +522,56 @@ class Stages(unittest.TestCase):
         self.assertEqual(rows, set(re.findall(r"^stage_(\w+)\(\)", code, re.M)))
         lists = re.findall(r"^(?:every_change|release)=\(([^)]*)\)", code, re.M)
         self.assertEqual(rows, {part for text in lists for part in re.split(r"[\s+]+", text)})
+
+
+class Results(unittest.TestCase):
+    """What ends early is a failure, by the real results.sh and stages.sh with other commands."""
+
+    def run_script(self, code):
+        with tempfile.TemporaryDirectory() as build:
+            code = f"set -uo pipefail; . tests/results.sh; . tests/stages.sh; mkdir $build/d; {code}; finish"
+            done = subprocess.run(["bash", "-c", code], cwd=os.path.dirname(HERE), env=os.environ | {"XPL_BUILD": build},
+                                  check=False, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    def check_failed(self, code, *failures):
+        status, out = self.run_script("result passed other; " + code)
+        self.assertEqual((status, re.findall("^failed (.*)", out, re.M)), (1, list(failures)))
+
+    def test_passed(self):
+        self.assertEqual(self.run_script("stage_a() { result passed 'a: x'; }; stage_b() { stage_a; }; run_all a+b a")[0], 0)
+        self.assertEqual(self.run_script("true")[0], 1)  # nothing ran
+
+    def test_stage_that_ends(self):
+        self.check_failed("stage_a() { result passed 'a: x'; }; stage_b() { echo $none; }; run_all a+b", "b: ended early")
+        self.check_failed("stage_a() { kill -9 $BASHPID; }; stage_b() { true; }; run_all a+b", "a: ended early")
+        self.check_failed("stage_a() { false; }; stage_b() { true; }; run_all a+b a", "a", "a")
+
+    def test_meson_that_ends(self):
+        log = "mkdir -p $build/d/meson-logs; echo '{\"name\": \"x\", \"result\": \"OK\"}' >$build/d/meson-logs/testlog.json"
+        self.check_failed(f"meson() {{ {log}; return 137; }}; suites a d", "a: ended early, with status 137")
+        self.check_failed("meson() { true; }; suites a d", "a: no test results")
+        self.check_failed("meson() { false; }; shuffle=1 suites a d", "a: no list of tests")
+        self.assertEqual(self.run_script(f"meson() {{ {log}; }}; suites a d")[0], 0)
+
+    def test_build_that_cannot_be_configured(self):
+        self.check_failed("meson() { false; }; suites_tsan() { true; }; build_tsan() { true; }; compile() { true; }; "
+                          "run_stage sanitizers", "configure asan")
+
+    def test_program_that_ends(self):
+        end = "1 passed, 0 failed, 0 skipped"
+        for printed, status, failures in (("passed x  [0.1 s]\\n" + end, 0, []), ("passed x\\n", 0, ["a: the run ended early"]),
+                                          ("passed x\\n" + end, 124, ["a: ended early, with status 124"]),
+                                          ("0 passed, 0 failed, 0 skipped", 0, ["a: no test results"]),
+                                          ("failed x  [0.1 s]\\n" + end, 1, ["x  [0.1 s]", "a: x"])):
+            with self.subTest(printed):
+                self.assertEqual(re.findall("^failed (.*)", self.run_script(
+                    f"run_and_collect a 10 sh -c 'printf \"{printed}\\n\"; exit {status}'")[1], re.M), failures)
+
+    def test_reasons_of_skips(self):
+        test = {"name": "x", "result": "SKIP", "stdout": "none\n", "stderr": "no network\n\n"}
+        self.assertEqual(meson_results.reason(test), " (no network)")
+        self.assertEqual(meson_results.reason(test | {"result": "OK"}), "")
 
 
 class Layers(Planted):
