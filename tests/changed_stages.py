@@ -21,13 +21,19 @@ def run(*command):
     return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
 
 
+def output(*command):
+    """What the command prints; ends the program if it fails."""
+    done = run(*command)
+    if done.returncode != 0:
+        sys.exit(f"changed_stages: {command[0]}: {done.stderr.strip()}")
+    return done.stdout
+
+
 def changed_files(since):
     if not since:
         since = run("git", "merge-base", "HEAD", "@{upstream}").stdout.strip() or "HEAD"
-    changed = run("git", "diff", "--name-only", since)
-    if changed.returncode != 0:
-        sys.exit(f"changed_stages: {changed.stderr.strip()}")
-    return changed.stdout.split("\n") + run("git", "ls-files", "--others", "--exclude-standard").stdout.split("\n")
+    return (output("git", "diff", "--name-only", "--no-renames", since) +
+            output("git", "ls-files", "--others", "--exclude-standard")).split("\n")
 
 
 def covered():
@@ -45,7 +51,7 @@ def choose(files, stages, table, users):
     """`users` maps folders to those that include them."""
     if any(f in ("meson.build", "meson_options.txt") or f.startswith(("tests/stages", "tests/results")) for f in files):
         return stages
-    folders = {str(pathlib.PurePath(f).parent) for f in files if f and not f.endswith(".md")}
+    folders = {str(pathlib.PurePath(f).parent) for f in files if f and (not f.endswith(".md") or f.startswith("docs/"))}
     folders.discard(".")
     folders |= set(users(sorted(folders))) if folders else set()
     return [s for s in stages if "." in table[s] or any(overlap(c, f) for c in table[s] for f in folders)]
@@ -59,7 +65,7 @@ def main():
     stages = [part for stage in args.stages for part in stage.split("+")]
     table = covered()
     chosen = choose(changed_files(args.since), stages, table,
-                    lambda folders: run(str(HERE / "check_layers.sh"), "--users", *folders).stdout.split())
+                    lambda folders: output(str(HERE / "check_layers.sh"), "--users", *folders).split())
     print("setup", *(s for s in chosen if s != "setup"), sep="\n")
 
 

@@ -502,7 +502,16 @@ class Stages(unittest.TestCase):
         return changed_stages.choose(files, stages, changed_stages.covered(), users)
 
     def test_documents_need_static_checks(self):
-        self.assertEqual(self.chosen("README.md", "docs/api.md"), ["static"])
+        self.assertEqual(self.chosen("README.md", "server/README.md"), ["static"])
+
+    def test_pages_that_tests_read_need_those(self):
+        self.assertEqual(self.chosen("docs/cli-json.md"), ["static", "gcc"])
+
+    def test_git_that_fails(self):
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+            changed_stages.changed_files("no such commit")
+        with self.assertRaises(SystemExit):
+            changed_stages.output("false")
 
     def test_a_layer_needs_the_stages_of_its_users(self):
         self.assertEqual(self.chosen("base/arena.c"), ["static", "gcc", "asan", "tsan", "smoke", "browser", "hostile"])
