@@ -43,13 +43,13 @@ suites_asan() {
     local stage=$1
     shift
     ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        suites "$stage" asan --no-suite long --timeout-multiplier 4 "$@"
+        suites "$stage" asan --timeout-multiplier 4 "$@"
 }
 suites_tsan() {
     local stage=$1
     shift
     LD_PRELOAD=$build/tsan_connect.so TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" \
-        suites "$stage" tsan --no-suite long --timeout-multiplier 4 "$@"
+        suites "$stage" tsan --timeout-multiplier 4 "$@"
 }
 # build_KIND STAGE [TARGET...]: of the sources as they are now, whatever ran before. Other stages drive the programs of
 # build_gcc, too.
@@ -130,13 +130,13 @@ stage_build_asan() {
 }
 stage_asan() {
     build_asan asan || return
-    suites_asan asan --suite unit --suite fault --suite fuzz --suite server
+    suites_asan asan --no-suite long --suite unit --suite fault --suite fuzz --suite server
 }
 stage_build_tsan() {
     build_tsan build_tsan
 }
 stage_tsan() {
-    build_tsan tsan && suites_tsan tsan --suite threads
+    build_tsan tsan && suites_tsan tsan --no-suite long --suite threads
 }
 # One of each kind that `stage_gcc` has not: its full suite is a stage of the release.
 stage_smoke() {
@@ -172,10 +172,13 @@ stage_long() {
     [ ! -d "$build/cluster-venv" ] || export XPL_CLUSTER_VENV=$build/cluster-venv
     build_gcc long && suites long gcc --suite long
 }
-# The suites that `stage_asan` and `stage_tsan` leave out.
+# The suites that `stage_asan` and `stage_tsan` leave out, and the long tests.
 stage_sanitizers() {
-    build_asan sanitizers && suites_asan sanitizers --no-suite unit --no-suite fault --no-suite fuzz --no-suite server
-    build_tsan sanitizers && compile sanitizers tsan && suites_tsan sanitizers --suite server
+    build_asan sanitizers && {
+        suites_asan sanitizers --no-suite unit --no-suite fault --no-suite fuzz --no-suite server --no-suite long
+        suites_asan sanitizers --suite long
+    }
+    build_tsan sanitizers && compile sanitizers tsan && suites_tsan sanitizers --suite server --suite long
 }
 stage_analyzers() {
     [ -e "$build/gcc/proto/libxpl_proto.a" ] || build_gcc analyzers proto/libxpl_proto.a || return
