@@ -63,10 +63,10 @@ build_tsan() {
     CC="ccache gcc" configure tsan -Db_sanitize=thread && compile "$1" tsan tests_threads &&
         gcc -O2 -Wall -Wextra -Werror -shared -fPIC tests/tsan_connect.c -o "$build/tsan_connect.so"
 }
-# Only what is installed: to build the tests with LTO takes longer than everything else.
+# Only what is installed and TARGETs: to build all tests with LTO takes longer than everything else.
 build_release() {
     CC="ccache gcc" configure release -Dbuildtype=release -Db_lto=true --prefix=/usr &&
-        compile "$1" release $(installed_targets)
+        compile "$1" release $(installed_targets) "${@:2}"
 }
 make_environments() {
     tests/parity/setup.sh && tests/capture/setup.sh && tests/python/setup.sh newest && tests/browser/setup.sh
@@ -82,9 +82,9 @@ run_and_collect() {
         "$(sed -nE "s/(  \[|: )[0-9.]+ s\]?.*//; s/^(passed|failed|skipped) +/\1 $stage: /p" "$log")"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "$stage: the run ended early"
 }
-# needs_xprof STAGE: a release build, and the real XProf.
+# needs_xprof STAGE [TARGET...]: a release build, and the real XProf.
 needs_xprof() {
-    build_release "$1" && check "$1: environment of XProf" tests/parity/setup.sh
+    build_release "$@" && check "$1: environment of XProf" tests/parity/setup.sh
 }
 
 # ---- every change ----
@@ -162,7 +162,7 @@ stage_roots() {
 stage_hostile() {
     local form=(--quick) dir=gcc
     [ -z "$whole" ] || form=() dir=release
-    if [ -n "$whole" ]; then build_release hostile; else build_gcc hostile; fi || return
+    if [ -n "$whole" ]; then build_release hostile tests/capture/fake_profiler; else build_gcc hostile; fi || return
     run_and_collect hostile 86400 tests/hostile/run.py --build "$build/$dir" ${form[@]+"${form[@]}"}
 }
 
@@ -248,7 +248,7 @@ stage_browser() {
     run_and_collect browser 3600 "$browser_venv/bin/python" tests/browser/run.py "$build/gcc"
 }
 stage_differential() {
-    needs_xprof differential || return
+    needs_xprof differential tests/parity/hlo_text || return
     local python=$parity_venv/bin/python options=(--build "$build/release" --seed "${XPL_SEED:-1}" --out "$build/release/differences")
     check "differential: 2,000 profiles" timeout 5400 "$python" tests/parity/differential.py "${options[@]}" --count 2000
     check "differential: graphs of 1,000 HLO programs" timeout 3600 "$python" tests/parity/hlo_graph.py \
@@ -258,7 +258,7 @@ stage_differential() {
 }
 # CPU profiles against a recount by brute force; $XPL_CORPUS: more profiles.
 stage_oracle() {
-    needs_xprof oracle || return
+    needs_xprof oracle tests/parity/convert_opstats || return
     check "oracle: profiles" timeout 3600 "$parity_venv/bin/python" tests/parity/run.py --build "$build/release" --oracle \
         "${corpus[@]}"
 }

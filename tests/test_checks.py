@@ -567,6 +567,14 @@ class Results(unittest.TestCase):
         self.check_failed("meson() { false; }; suites_tsan() { true; }; build_tsan() { true; }; compile() { true; }; "
                           "run_stage sanitizers", "configure asan")
 
+    def test_programs_that_a_release_build_lacks(self):
+        """Stages of the release drive programs of tests/: hostile ones are skipped without theirs."""
+        for stage, target in (("hostile", "capture/fake_profiler"), ("differential", "parity/hlo_text"),
+                              ("oracle", "parity/convert_opstats")):
+            out = self.run_script("whole=1; configure() { true; }; installed_targets() { echo cli/xplanectl; }; "
+                                  f"compile() {{ echo built $*; return 1; }}; run_stage {stage}")[1]
+            self.assertIn(f"built {stage} release cli/xplanectl tests/{target}\n", out)
+
     def test_program_that_ends(self):
         end = "1 passed, 0 failed, 0 skipped"
         for printed, status, failures in (("passed x  [0.1 s]\\n" + end, 0, []), ("passed x\\n", 0, ["a: the run ended early"]),
