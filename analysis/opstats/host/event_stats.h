@@ -92,7 +92,7 @@ struct host_stats_head {
     enum host_interest interest;
     bool eager;             // may carry is_eager
     struct xpl_cpu_key key; // of a KEYED_OP
-    xpl_bytes_t run;        // what follows the id of a KEYED_OP's run_id; empty: it has none
+    xpl_bytes_t run;        // the value of a KEYED_OP's run_id, as it is written; empty: none
     const uint8_t *first;   // of those that matter; NULL: none does
     const uint8_t *unread;  // the bytes before it are well-formed; nothing after it was read
 };
