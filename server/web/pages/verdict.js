@@ -252,7 +252,8 @@ export function aboutInput(sentence, found, has) {
 export function remark(place, sentence, found) {
   const [, how, percent] = /(HIGHLY|MODERATELY|POTENTIALLY) input-bound because ([\d.]+)%/.exec(sentence) || [];
   const share = (kind) => found.findings.find((f) => f.kind === kind)?.share_percent || 0;
-  if (!how || !found?.devices || share('input_wait') > 0 || share('idle_unknown') >= Number(percent)) return;
+  const unknown = () => Number(share('idle_unknown').toFixed(1));  // as precise as the sentence's percentage
+  if (!how || !found?.devices || share('input_wait') > 0 || unknown() >= Number(percent)) return;
   const why = how === 'POTENTIALLY' ? 'all time that it cannot name may be input' :
                                       'what the host does for input and copies to the device are waiting for it';
   place.after(h('p', {class: 'muted'}, `This sentence is XProf’s, to which ${
