@@ -40,9 +40,9 @@ static bool write_host(const char *dir, const char *group, const char *session, 
 
 enum { RUNS = 12, SLOW_FROM = 7, STEPS = 20, US = 1000000 };
 
-static void add_op(struct mk_plane *p, struct xpl_buf *line, const char *name, int64_t begin_us,
+static void add_op(struct mk_plane *p, struct xpl_buf *line, const char *name, int64_t begin_ps,
                    int64_t us) {
-    struct xpl_buf ev = mk_event(p, name, begin_us * US, us * US);
+    struct xpl_buf ev = mk_event(p, name, begin_ps, us * US);
     mk_stat_str(p, &ev, "hlo_op", name);
     mk_stat_str(p, &ev, "hlo_module", "jit_step");
     mk_stat_int(p, &ev, "program_id", 6);
@@ -50,9 +50,10 @@ static void add_op(struct mk_plane *p, struct xpl_buf *line, const char *name, i
 }
 
 // One run an hour: steps of 20 us on a CPU, or of 24 from the eighth on, whose fusion takes the
-// rest.
+// rest.  A step begins where the last one ends.
 static bool write_run(const char *dir, int i) {
-    const int64_t slow = i >= SLOW_FROM ? 4 : 0, ns = (INT64_C(1700000000) + i * 3600) * 1000000000;
+    const int64_t slow = i >= SLOW_FROM ? 4 : 0, ns = (INT64_C(1700000000) + i * 3600) * 1000000000,
+                  period = (20 + slow) * US + i % 3 * US / 10;
     struct xpl_buf space = mk_open(), steps = mk_line(1, "python"),
                    ops = mk_line(2, "tf_XLAEigen/2");
     struct mk_plane p;
@@ -61,12 +62,12 @@ static bool write_run(const char *dir, int i) {
     mk_int(&steps, 3, ns);
     mk_int(&ops, 3, ns);
     for (int64_t k = 0; k < STEPS; k++) {
-        struct xpl_buf ev = mk_event(&p, "train", k * 50 * US, (20 + slow) * US + i % 3 * US / 10);
+        struct xpl_buf ev = mk_event(&p, "train", k * period, period);
         mk_stat_int(&p, &ev, "_r", 1);
         mk_stat_int(&p, &ev, "step_num", k);
         mk_event_end(&steps, &ev);
-        add_op(&p, &ops, "fusion.1", k * 50 + 1, 6 + slow);
-        add_op(&p, &ops, "dot.2", k * 50 + 7 + slow, 2);
+        add_op(&p, &ops, "fusion.1", k * period + US, 6 + slow);
+        add_op(&p, &ops, "dot.2", k * period + (7 + slow) * US, 2);
     }
     mk_line_end(&p, &steps);
     mk_line_end(&p, &ops);
