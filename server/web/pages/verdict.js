@@ -114,10 +114,13 @@ function percentile(sorted, p) {
   return sorted[Math.max(0, Math.ceil(sorted.length * p / 100) - 1)];
 }
 
-// Of each step the mean of the hosts, and the slowest host; as everywhere without the first and the last of more than
-// five.
+// Whether averages leave out the first and the last step, which the capture may have truncated: of more than five
+// steps of a GPU (docs/steps.md).
+const truncated = (rows, hosts) => rows.length > 5 && hosts.some((x) => x.devices?.some((d) => d.kind === 'gpu'));
+
+// Of each step the mean of the hosts, and the slowest host.
 function averages(rows, hosts) {
-  const kept = rows.length > 5 ? rows.slice(1, -1) : rows;
+  const kept = truncated(rows, hosts) ? rows.slice(1, -1) : rows;
   const times = kept.map((row) => row.of.map((i, k) => (i < 0 ? NaN : hosts[k].steps.wall_ps[i])).filter(Number.isFinite));
   const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
   return h('p', {class: 'averages'}, `Average step time: mean of the hosts ${format.ps(mean(times.map(mean)))}, slowest host ${
@@ -204,8 +207,8 @@ function steps(ctx, answer) {
   const several = hosts.length > 1;
   return h('section', {class: 'card', 'aria-labelledby': 'all-steps'},
       h('h2', {id: 'all-steps'}, several ? 'Steps of all hosts' : 'How long steps last'),
-      h('p', {class: 'muted'}, `From where the first core begins a step to where the last one ends it${
-          several ? '; the histogram has the slowest host of each step' : ''}. All steps count; averages leave out the first and the last of more than five, which may be cut off.`),
+      h('p', {class: 'muted'}, `The histogram has ${several ? 'the slowest host of each step' : 'all steps'}.${
+          truncated(rows, hosts) ? ' Averages leave out the first and the last step, which the capture may have truncated.' : ''}`),
       several ? averages(rows, hosts) : '', histogram(slowest), longest(ctx, rows, hosts, slowest), several ? [overHosts(rows, hosts), map(ctx, rows, hosts)] : '');
 }
 
