@@ -85,6 +85,18 @@ def tables(place):
         raise AssertionError("findings has no tables")
 
 
+def gpu_steps(place):
+    """Steps of a GPU, which has time between them."""
+    session = place.logdir / "accel" / "plugins" / "profile" / "apart"
+    whole = shutil.copytree(place.data.parents[1] / "golden" / "cases" / "gen_gpu_tf", place.scratch / "apart")
+    whole.rename(session)
+    place.until("the session is there", lambda: place.client.sessions("accel/apart"))
+    steps = place.client.session("accel/apart").steps()
+    shutil.rmtree(session)
+    place.until("the session is gone", lambda: not place.client.sessions("accel/apart"))
+    return steps
+
+
 def rows(place):
     run = place.client.session(MATMUL)
     ops = run.ops()
@@ -92,11 +104,12 @@ def rows(place):
     assert [op.name for op in ops] == [op["name"] for op in raw] and ops[0].self_time_ps == raw[0]["self_time_ps"] > 0
     assert ops[0].source_file and ops[0].source_line > 0
     steps = run.steps()
-    assert len([s for s in steps if s.step is not None]) == 50
-    for s in steps:
+    assert [s.step for s in steps] == list(range(50))  # a CPU's steps last until the next one begins
+    apart = gpu_steps(place)
+    for s in [*steps, *apart]:
         assert sum(s.causes.values()) == s.wall_ps and "wall_ps" not in s.causes, s
-    between, = [s for s in steps if s.step is None]
-    assert between.begin_ps is None
+    between, = [s for s in apart if s.step is None]
+    assert between.begin_ps is None and len(apart) == 6
     findings = place.client.session(HOSTS).findings()
     assert findings and findings[0].saving_ps > 0 and findings[0].text and findings[0].advice and findings[0].window
     assert [f.saving_percent for f in findings] == sorted((f.saving_percent for f in findings), reverse=True)
@@ -149,9 +162,10 @@ def whole_answers(place):
         assert {"kind", "saving_percent", "text"} <= set(empty.findings().to_pandas().columns)
         assert list(empty.events().to_pandas().columns)[:2] == ["name", "count"]
         assert list(place.client.sql("SELECT name, line FROM events WHERE 0", run).to_pandas().columns) == ["name", "line"]
-        steps = run.steps().to_pandas()
+        apart = gpu_steps(place)
+        steps = apart.to_pandas()
         assert str(steps.step.dtype) == str(steps.begin_ps.dtype) == "Int64" and steps.step.isna().sum() == 1, steps.dtypes
-        assert list(steps.begin_ps.dropna()) == [s.begin_ps for s in run.steps() if s.begin_ps is not None]
+        assert list(steps.begin_ps.dropna()) == [s.begin_ps for s in apart if s.begin_ps is not None]
 
 
 def comparisons(place):
