@@ -28,13 +28,12 @@ def check(build, directory, scratch):
 
 
 def tool(judge, name, files, options):
-    """"" when equal, else what is different: as XProf says it, and plainly but for what our diagnostics tell."""
+    """"" when equal, else what is different: as XProf says it, and plainly but for differences.deliberate()."""
     exact = judge.ask(name, files, options, EXACT)
     if exact.kind not in ("equal", "unstable", "excluded"):
         return f"{name} {options} of {len(files)} hosts: {exact.kind} {exact.lines[:3]}"
     plain = judge.ask(name, files, options, PLAIN)
-    told = differences.diagnostics(judge.ours.ask("overview_page", files, PLAIN)[1])
-    if plain.kind == "different" and not differences.deliberate(told):
+    if plain.kind == "different" and not differences.deliberate(judge.told(name, files)):
         return f"{name} {options} of {len(files)} hosts, plainly: {plain.lines[:3]}"
     return ""
 

@@ -7,6 +7,7 @@ else differs, the difference is excluded under that name.  They are tried one by
 import collections
 import copy
 import math
+import re
 
 from compare import compare, parse
 from hash_order import framework_types
@@ -309,35 +310,47 @@ def excuse(tool, expected, got, paths, options=None):
     return ""
 
 
-# ---- where we are wiser than XProf unless asked with xprof_exact=true: our answer says so itself ----
+# ---- where we are wiser than XProf unless asked with xprof_exact=true: our answers say so themselves ----
+
+OF_STEPS = ("input_pipeline_analyzer", "overview_page", "pod_viewer", "roofline_model", "smart_suggestion")
+
+
+class Told:
+    """What our overview_page says plainly: its diagnostics and its steps' names, and those names of each host alone.  For an answer of `tool`."""
+
+    def __init__(self, tool, overview, hosts=()):
+        self.tool = tool
+        tables = [t for t in parse(overview or b"") or [] if isinstance(t, dict)]
+        self.diagnostics = "\n".join(str(cell.get("v")) for t in tables[-1:] for row in t.get("rows", []) for cell in row.get("c", []))
+        self.steps = [str(row["c"][0].get("v")) for t in tables[1:2] for row in t.get("rows", [])]
+        self.hosts = [Told(tool, h).steps for h in hosts]
+
 
 def idle_hosts(told):
     """A host without steps empties XProf's step tables; ours leaves it out and names it in the diagnostics."""
-    return "is left out, it was idle" in told or "has no steps; the step tables are those of the other hosts" in told
+    return "is left out, it was idle" in told.diagnostics or "has no steps; the step tables are those of the other hosts" in told.diagnostics
 
 
 def stragglers(told):
     """So does a host whose steps overlap no other host's."""
-    return "straggles: its steps overlap no other host's steps" in told
+    return "straggles: its steps overlap no other host's steps" in told.diagnostics
 
 
 def profiled_batches(told):
     """Events of Keras' TensorBoard callback are no steps to XProf; ours have their name."""
-    return "step Profiled batch" in told
+    return any(name.startswith("Profiled batch") for name in told.steps)
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches]
+def step_numbers(told):
+    """XProf aligns the steps of several hosts by time; ours are those that all hosts have, by name and number."""
+    hosts = [steps for steps in told.hosts if steps]
+    numbered = all(re.search("[0-9]$", name) for steps in hosts for name in steps)
+    return told.tool in OF_STEPS and len(hosts) > 1 and numbered and set(told.steps) == set.intersection(*map(set, hosts))
+
+
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers]
 
 
 def deliberate(told):
-    """The name of the deliberate difference that our diagnostics or steps of these hosts tell of, or ""; asked only when xprof_exact=true
-    gives XProf's answer."""
+    """The name of the deliberate difference that a Told shows, or ""; asked only when xprof_exact=true gives XProf's answer."""
     return next((p.__name__ for p in DELIBERATE if p(told)), "")
-
-
-def diagnostics(overview):
-    """The messages of an overview_page, and the names of its steps, as one text."""
-    tables = parse(overview or b"")
-    tables = [t for t in tables if isinstance(t, dict)] if isinstance(tables, list) else []
-    steps = [f"step {row['c'][0].get('v')}" for t in tables[1:2] for row in t.get("rows", [])]
-    return "\n".join([str(cell.get("v")) for t in tables[-1:] for row in t.get("rows", []) for cell in row.get("c", [])] + steps)

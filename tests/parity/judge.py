@@ -123,6 +123,12 @@ class Judge:
     def ask_ours(self, tool, paths, options, ours_options):
         return self.ours.ask(tool, paths, {**options, **(EXACT if ours_options is None else ours_options)})
 
+    def told(self, tool, paths):
+        """What ours says plainly of these hosts, for differences.deliberate()."""
+        def overview(files):
+            return self.ours.ask("overview_page", files, PLAIN)[1]
+        return differences.Told(tool, overview(paths), [overview([p]) for p in paths if len(paths) > 1])
+
     def both(self, tool, paths, options, ours_options):
         """XProf's answer and ours, each None where there is none."""
         asked = self.xprof.ask(tool, paths, options), self.ask_ours(tool, paths, options, ours_options)

@@ -51,7 +51,7 @@ class Run:
         if v.kind == "different" and mode == "plain":
             exact = self.judge.ask(tool, paths, options, EXACT)
             if exact.kind in ("equal", "excluded", "unstable"):
-                v.name = differences.deliberate(self.told(paths))
+                v.name = differences.deliberate(self.judge.told(tool, paths))
                 v.kind = "excluded" if v.name else v.kind
         self.counts[v.kind] += 1
         if v.kind == "excluded":
@@ -59,9 +59,6 @@ class Run:
         if v.kind in ("different", "our crash"):
             self.failed.append((name, tool, options, [os.path.basename(p) for p in paths], f"{said}, {mode}", v.lines))
         return v.kind
-
-    def told(self, paths):
-        return differences.diagnostics(self.judge.ours.ask("overview_page", paths, PLAIN)[1])
 
     def session(self, name, files):
         kinds = collections.Counter()
