@@ -4,7 +4,6 @@ import pathlib
 
 from harness import ROOT  # first: it makes the modules of tests/parity known
 
-import differences
 from compare import compare, parse
 from judge import EXACT, PLAIN, Judge, questions
 from ours import Ours
@@ -28,12 +27,12 @@ def check(build, directory, scratch):
 
 
 def tool(judge, name, files, options):
-    """"" when equal, else what is different: as XProf says it, and plainly but for differences.deliberate()."""
+    """"" when equal, else what is different: as XProf says it, and plainly but for what is deliberate."""
     exact = judge.ask(name, files, options, EXACT)
     if exact.kind not in ("equal", "unstable", "excluded"):
         return f"{name} {options} of {len(files)} hosts: {exact.kind} {exact.lines[:3]}"
     plain = judge.ask(name, files, options, PLAIN)
-    if plain.kind == "different" and not differences.deliberate(judge.told(name, files)):
+    if plain.kind == "different":
         return f"{name} {options} of {len(files)} hosts, plainly: {plain.lines[:3]}"
     return ""
 

@@ -313,17 +313,18 @@ def excuse(tool, expected, got, paths, options=None):
 # ---- where we are wiser than XProf unless asked with xprof_exact=true: our answers say so themselves ----
 
 OF_STEPS = ("input_pipeline_analyzer", "overview_page", "pod_viewer", "roofline_model", "smart_suggestion")
+OF_COSTS = ("framework_op_stats", "hlo_stats", "op_profile", "overview_page", "roofline_model")
 
 
 class Told:
-    """What our overview_page says plainly: its diagnostics and its steps' names, and those names of each host alone.  For an answer of `tool`."""
+    """What an answer of `tool` is excused by: the diagnostics and the steps' names of our overview_page, and more where a predicate asks
+    for it.  `ask(tool, paths)`: our answer as it is plainly."""
 
-    def __init__(self, tool, overview, hosts=()):
-        self.tool = tool
-        tables = [t for t in parse(overview or b"") or [] if isinstance(t, dict)]
+    def __init__(self, tool, paths, ask):
+        self.tool, self.paths, self.ask = tool, paths, ask
+        tables = [t for t in parse(ask("overview_page", paths) or b"") or [] if isinstance(t, dict)]
         self.diagnostics = "\n".join(str(cell.get("v")) for t in tables[-1:] for row in t.get("rows", []) for cell in row.get("c", []))
         self.steps = [str(row["c"][0].get("v")) for t in tables[1:2] for row in t.get("rows", [])]
-        self.hosts = [Told(tool, h).steps for h in hosts]
 
 
 def idle_hosts(told):
@@ -343,12 +344,25 @@ def profiled_batches(told):
 
 def step_numbers(told):
     """XProf aligns the steps of several hosts by time; ours are those that all hosts have, by name and number."""
-    hosts = [steps for steps in told.hosts if steps]
+    if told.tool not in OF_STEPS or len(told.paths) < 2:
+        return False
+    hosts = [steps for steps in (Told(told.tool, [p], told.ask).steps for p in told.paths) if steps]
     numbered = all(re.search("[0-9]$", name) for steps in hosts for name in steps)
-    return told.tool in OF_STEPS and len(hosts) > 1 and numbered and set(told.steps) == set.intersection(*map(set, hosts))
+    return len(hosts) > 1 and numbered and set(told.steps) == set.intersection(*map(set, hosts))
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers]
+def older_gemms(told):
+    """XProf knows no costs of __cublas$gemm; ours has flops of each."""
+    if told.tool not in OF_COSTS:
+        return False
+    table = parse(told.ask("hlo_stats", told.paths))
+    ids = [c["id"] for c in table["cols"]]
+    text, flops = ids.index("hlo_op_expression"), ids.index("model_flop_rate")
+    gemms = [row["c"][flops]["v"] for row in table["rows"] if '"__cublas$gemm"' in row["c"][text]["v"]]
+    return bool(gemms) and min(gemms) > 0
+
+
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, older_gemms]
 
 
 def deliberate(told):

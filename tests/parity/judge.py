@@ -79,6 +79,9 @@ class Judge:
         name = differences.excuse(tool, expected, got, paths, shared)
         if name:
             return Verdict("excluded", tool, lines, name, expected, got)
+        name = self.deliberate(tool, paths, shared) if ours_options == PLAIN else ""
+        if name:
+            return Verdict("excluded", tool, lines, name, expected, got)
         if self.program_id_twice(tool, paths, shared, ours_options, (expected, got)):
             return Verdict("excluded", tool, lines, "program_id_twice", expected, got)
         if self.op_twice(tool, paths, shared, ours_options, (expected, got)):
@@ -123,11 +126,11 @@ class Judge:
     def ask_ours(self, tool, paths, options, ours_options):
         return self.ours.ask(tool, paths, {**options, **(EXACT if ours_options is None else ours_options)})
 
-    def told(self, tool, paths):
-        """What ours says plainly of these hosts, for differences.deliberate()."""
-        def overview(files):
-            return self.ours.ask("overview_page", files, PLAIN)[1]
-        return differences.Told(tool, overview(paths), [overview([p]) for p in paths if len(paths) > 1])
+    def deliberate(self, tool, paths, options):
+        """The name of the deliberate difference that our plain answer may have, "" where the exact one is not XProf's either."""
+        name = differences.deliberate(differences.Told(tool, paths, lambda t, files: self.ours.ask(t, files, PLAIN)[1]))
+        same = name and self.ask(tool, paths, options, EXACT).kind in ("equal", "excluded", "unstable")
+        return name if same else ""
 
     def both(self, tool, paths, options, ours_options):
         """XProf's answer and ours, each None where there is none."""

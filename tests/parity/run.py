@@ -17,7 +17,6 @@ import os
 import sys
 import tempfile
 
-import differences
 import oracle
 from daemon import running
 from judge import EXACT, PLAIN, Judge, questions
@@ -48,11 +47,6 @@ class Run:
     def ask(self, name, tool, paths, options, way, mode, ours_options):
         said, self.judge.ours = way
         v = self.judge.ask(tool, paths, options, ours_options)
-        if v.kind == "different" and mode == "plain":
-            exact = self.judge.ask(tool, paths, options, EXACT)
-            if exact.kind in ("equal", "excluded", "unstable"):
-                v.name = differences.deliberate(self.judge.told(tool, paths))
-                v.kind = "excluded" if v.name else v.kind
         self.counts[v.kind] += 1
         if v.kind == "excluded":
             self.exceptions[v.name] += 1
