@@ -24,7 +24,7 @@ SESSION = "cpu/jax_matmul_nopy"
 
 def blocks():
     """The shell lines and the program of README.md's section about Python."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\nFrom Python without it,", 1)[1]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\nWithout the Python client,", 1)[1]
     return re.search(r"```sh\n(.*?)```", text, re.S).group(1), re.search(r"```python\n(.*?)```", text, re.S).group(1)
 
 
