@@ -88,6 +88,13 @@ static void scenario_capture(void) {
     fake_set_free(set);
 }
 
+// Waits, a minute at most, until a server has been called.
+static bool is_called(struct fake_set *set, int server) {
+    for (int i = 0; i < 6000 && !fake_calls(set, server); i++)
+        sleep_ms(10);
+    return fake_calls(set, server) > 0;
+}
+
 static void scenario_cancel(void) {
     const char *dir = make_dir(), *state = make_dir();
     struct fake_set *set = fake_set_new();
@@ -114,6 +121,7 @@ static void scenario_cancel(void) {
     // Where others are left it goes on with those, and that host is not asked.
     char name[256];
     CHECK(host_becomes(c, 0, "collecting", name) && name[0]);
+    CHECK(is_called(set, hang)); // the call may still be on its way
     const unsigned calls = fake_calls(set, hang);
     const xpl_capture_request both = request(targets, 2, &v);
     CHECK_EQ(xpl_client_capture(c, &both, &r), 0);
