@@ -79,7 +79,7 @@ run_and_collect() {
     timeout "$seconds" "$@" | tee "$log"
     status=${PIPESTATUS[0]}
     take_over "$stage" "$status" \
-        "$(sed -nE "s/(  \[|: )[0-9.]+ s\]?.*//; s/^(passed|failed|skipped) +/\1 $stage: /p" "$log")"
+        "$(sed -nE "s/  \[[0-9.]+ s\]//; s/: [0-9.]+ s$//; s/^(passed|failed|skipped) +/\1 $stage: /p" "$log")"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "$stage: the run ended early"
 }
 # needs_xprof STAGE [TARGET...]: a release build, and the real XProf.
