@@ -153,13 +153,13 @@ static void receive(struct capture_job *j) {
     xpl_capture_enter(j, XPL_CAPTURE_RECEIVING, capture_now() + j->run->answer_ns);
 }
 
-// What the answer says of its size; 0: not known yet; UINT64_MAX: nobody can tell.
+// The answer's announced size; 0: not announced yet; UINT64_MAX: unknown.
 static uint64_t announced_bytes(const struct capture_job *j) {
     const struct xpl_capture_driver *const d = j->run->driver;
     return d->announced ? d->announced(j->connection) : UINT64_MAX;
 }
 
-// What the answer may take; 0: not known yet.  What nobody can tell is taken for the most.
+// The room that the answer needs; 0: not known yet.  An unknown size counts as the maximum.
 static uint64_t needed_bytes(const struct capture_job *j, int64_t t) {
     const struct capture_run *const r = j->run;
     const uint64_t said = announced_bytes(j);
