@@ -64,6 +64,7 @@ struct xpl_scan_listing {
     struct xpl_dir **children;
     size_t n_children, cap_children;
     struct xpl_about *about;
+    bool incomplete; // the status of an entry could not be read
 };
 
 // The directory at `path` of the tree, or NULL.
@@ -79,6 +80,7 @@ void xpl_dir_free(struct xpl_dir *d);
 void xpl_scan_set_unread(struct xpl_catalogue *c, struct xpl_dir *d, bool is_unread);
 // The first problem of a directory is kept, all are counted; `_in`: of one of its files.
 void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why);
+void xpl_scan_forget_problems(struct xpl_dir *d);
 void xpl_scan_note_problem_in(struct xpl_dir *d, const char *name, const char *why);
 // False on OOM.
 bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name, xpl_str_t host,

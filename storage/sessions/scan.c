@@ -46,6 +46,32 @@ static bool link_allowed(struct xpl_catalogue *c, int dirfd, const char *name) {
     return ok;
 }
 
+// An error that says nothing about whether the file is there: of a network's file system, of a
+// disk, or because something ran out.
+static bool is_transient(int errnum) {
+    return errnum == ESTALE || errnum == EIO || errnum == ETIMEDOUT || errnum == EAGAIN ||
+           errnum == EINTR || errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE;
+}
+
+// Keeps an entry whose status cannot be had: as it was known, and a new profile without times, so
+// that a session never loses a host for an error that passes.  Opening the profile says why it
+// cannot be read.  False on OOM only.
+static bool keep_entry(struct xpl_dir *d, const struct dirent *e, xpl_str_t host,
+                       const struct xpl_profile_kind *kind, struct xpl_scan_listing *l) {
+    l->incomplete = true;
+    xpl_scan_note_problem_in(d, e->d_name, "its status cannot be read");
+    for (size_t i = 0; i < d->n_children; i++)
+        if (strcmp(d->children[i]->path + d->children[i]->name_at, e->d_name) == 0)
+            return xpl_scan_add_child(l, d, e->d_name);
+    if (!host.len) return true;
+    for (size_t i = 0; i < d->n_files; i++)
+        if (strcmp(d->files[i].name, e->d_name) == 0)
+            return xpl_scan_add_file(l, e->d_name, host, kind, d->files[i].link,
+                                     &d->files[i].fingerprint);
+    if (e->d_type != DT_REG) return true;
+    return xpl_scan_add_file(l, e->d_name, host, kind, false, &(struct xpl_fingerprint){0});
+}
+
 // Sorts one directory entry in.  False on OOM only.
 static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const struct dirent *e,
                        struct xpl_scan_listing *l) {
@@ -60,10 +86,12 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
     struct stat st;
     bool link = false;
     if (maybe_link) {
-        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) return true; // gone meanwhile
+        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            return !is_transient(errno) || keep_entry(d, e, host, &kind, l); // or gone meanwhile
         link = S_ISLNK(st.st_mode);
     }
     if (fstatat(fd, name, &st, 0) != 0) {
+        if (is_transient(errno)) return keep_entry(d, e, host, &kind, l);
         if (host.len && errno != ENOENT) xpl_scan_note_problem_in(d, name, "cannot be followed");
         if (host.len && errno == ENOENT && link)
             xpl_scan_note_problem_in(d, name, "link to nowhere");
@@ -149,15 +177,21 @@ static xpl_status_t stopped(struct xpl_error *err) {
     XPL_RETURN_ERROR(err, XPL_CANCELLED, "the scan of the log directory was cancelled");
 }
 
+static void cannot_read(struct xpl_catalogue *c, struct xpl_dir *d, int errnum) {
+    char buf[96];
+    xpl_scan_set_unread(c, d, true);
+    xpl_scan_forget_problems(d);
+    xpl_scan_note_problem(d, d->path, strerror_r(errnum, buf, sizeof buf));
+}
+
 static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_error *err) {
     struct xpl_scan_listing l = {0};
     int errnum = 0;
-    xpl_sys_free(d->problem);
-    d->problem = NULL, d->n_problems = 0;
+    xpl_scan_forget_problems(d);
     if (list_dir(c, d, &l, &errnum)) {
         xpl_scan_drop_twins(d, &l);
         xpl_scan_take_listing(c, d, &l);
-        xpl_scan_set_unread(c, d, false);
+        xpl_scan_set_unread(c, d, l.incomplete);
         return XPL_OK;
     }
     xpl_scan_listing_free(&l);
@@ -166,10 +200,8 @@ static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct 
     if (!errnum || errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE)
         XPL_RETURN_OOM(err, "scanning the log directory"); // the old contents stay
     if (!d->parent) return xpl_path_fail(errnum, "read", c->o.logdir, err);
-    char buf[96];
-    xpl_scan_set_unread(c, d, true);
-    xpl_scan_note_problem(d, d->path, strerror_r(errnum, buf, sizeof buf));
-    xpl_scan_drop_contents(c, d);
+    cannot_read(c, d, errnum);
+    if (!is_transient(errnum)) xpl_scan_drop_contents(c, d);
     return XPL_OK;
 }
 
@@ -198,6 +230,11 @@ static void stat_files(struct xpl_catalogue *c, struct xpl_dir *d) {
 static xpl_status_t visit_gone(struct xpl_catalogue *c, struct xpl_dir *d, int errnum,
                                struct xpl_error *err) {
     if (!d->parent) return xpl_path_fail(errnum, "read", c->o.logdir, err);
+    if (is_transient(errnum)) {
+        d->marked = true;
+        cannot_read(c, d, errnum);
+        return XPL_OK;
+    }
     d->parent->marked = true; // the next scan asks the parent whether it is still there
     xpl_scan_drop_contents(c, d);
     return XPL_OK;

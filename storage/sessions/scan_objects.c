@@ -131,8 +131,7 @@ static void begin_reading(struct reading *r, struct xpl_object_list *list) {
                                  .folder = on_folder,
                                  .arg = r,
                                  .max_pages = leads_to_runs(d) || r->of_run ? PAGES : OTHER_PAGES};
-    xpl_sys_free(d->problem);
-    d->problem = NULL, d->n_problems = 0;
+    xpl_scan_forget_problems(d);
 }
 
 // The directory has from now on what was read.

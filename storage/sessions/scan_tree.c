@@ -21,6 +21,11 @@ void xpl_scan_set_unread(struct xpl_catalogue *c, struct xpl_dir *d, bool is_unr
     d->is_unread = is_unread;
 }
 
+void xpl_scan_forget_problems(struct xpl_dir *d) {
+    xpl_sys_free(d->problem);
+    d->problem = NULL, d->n_problems = 0;
+}
+
 void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why) {
     char buf[256];
     const int n =
@@ -259,7 +264,7 @@ void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xp
         d->links |= d->files[i].link;
     adopt_children(c, d, l);
     d->known = true;
-    d->marked = false;
+    d->marked = l->incomplete;
 }
 
 void xpl_scan_drop_contents(struct xpl_catalogue *c, struct xpl_dir *d) {
