@@ -84,7 +84,8 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
     return found;
 }
 
-// The variant's names and the format's version, "a b ireeprof=1"; "" without either.
+// The variant's names, the version of the product that this one is made from, and the format's:
+// "a b op_stats=17 ireeprof=1"; "" without any.
 static xpl_str_t options_text(const struct xpl_product *p, unsigned variant,
                               const struct xpl_format *format, char *buf) {
     char version[XPL_FORMAT_VERSION_TEXT];
@@ -94,6 +95,9 @@ static xpl_str_t options_text(const struct xpl_product *p, unsigned variant,
     for (unsigned i = 0; p->variants && p->variants[i]; i++)
         if (variant & 1u << i)
             n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "", p->variants[i]);
+    if (p->uses)
+        n += (size_t)snprintf(buf + n, size - n, "%s%s=%u", n ? " " : "", p->uses->name,
+                              p->uses->version);
     if (xpl_format_version_text(format, version))
         n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "", version);
     assert(n < size);
