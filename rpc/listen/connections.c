@@ -77,17 +77,19 @@ static void forget(struct xpl_rpc_connections *c, size_t i) {
     memmove(c->all + i, c->all + i + 1, (--c->n - i) * sizeof c->all[0]);
 }
 
-// Ends the oldest connection whose client has not begun a call yet, and forgets it: gRPC will close
+// Ends the oldest of the connections that their clients use least, and forgets it: gRPC will close
 // it.  So connections that do nothing never keep out those that do.  A peer from elsewhere takes
 // the place of another one, and never one of this machine's.
 static bool end_unused(struct xpl_rpc_connections *c, const struct xpl_peer *peer) {
-    for (size_t i = 0; i < c->n; i++) {
-        const struct connection *const one = &c->all[i];
-        if ((one->peer.local && !peer->local) || !xpl_rpc_guarded_end_unused(one->fd)) continue;
-        forget(c, i);
-        atomic_fetch_add(&c->refused_total, 1);
-        return true;
-    }
+    for (unsigned use = XPL_RPC_GUARD_UNUSED; use < XPL_RPC_GUARD_BUSY; use++)
+        for (size_t i = 0; i < c->n; i++) {
+            const struct connection *const one = &c->all[i];
+            if ((one->peer.local && !peer->local) || !xpl_rpc_guarded_end_unused(one->fd, use))
+                continue;
+            forget(c, i);
+            atomic_fetch_add(&c->refused_total, 1);
+            return true;
+        }
     return false;
 }
 

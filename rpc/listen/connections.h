@@ -24,9 +24,10 @@ struct xpl_rpc_connections_options {
 struct xpl_rpc_connections *xpl_rpc_connections_new(const struct xpl_rpc_connections_options *o);
 void xpl_rpc_connections_free(struct xpl_rpc_connections *c); // NULL is fine
 
-// Whether one more connection of this peer may be open.  When all places are taken, the oldest
-// connection without TLS whose client has not begun a call yet ends for it; for a peer from
-// elsewhere, of those from elsewhere.  Either is counted as a refusal.
+// Whether one more connection of this peer may be open.  When all places are taken, a connection
+// without TLS ends for it: the oldest whose client has not begun a call yet, else the oldest whose
+// calls have ended, else the oldest of whose calls no message has come whole; for a peer from
+// elsewhere, one from elsewhere.  Either is counted as a refusal.
 bool xpl_rpc_connections_admit(struct xpl_rpc_connections *c, const struct xpl_peer *peer);
 // Notes a connection that was admitted, before gRPC gets it.
 void xpl_rpc_connections_add(struct xpl_rpc_connections *c, int fd, const struct xpl_peer *peer);

@@ -135,11 +135,36 @@ static void drop_held(struct xpl_rpc_guard *g, size_t n, struct xpl_rpc_guard_sh
     atomic_fetch_sub(&shared->held, n);
 }
 
+// A call waits for the rest of its first message.
+static bool is_unfinished(const struct xpl_rpc_guard_call *c) {
+    return !c->asked && !c->second;
+}
+
+static void set_asked(struct xpl_rpc_guard *g, struct xpl_rpc_guard_call *c) {
+    g->n_asking -= is_unfinished(c);
+    c->asked = true;
+}
+
+static void set_second(struct xpl_rpc_guard *g, struct xpl_rpc_guard_call *c) {
+    g->n_asking -= is_unfinished(c);
+    c->second = true;
+}
+
+static void note_use(struct xpl_rpc_guard *g) {
+    atomic_store_explicit(&g->use,
+                          !g->last_stream             ? XPL_RPC_GUARD_UNUSED
+                          : !g->n_calls               ? XPL_RPC_GUARD_IDLE
+                          : g->n_asking == g->n_calls ? XPL_RPC_GUARD_UNFINISHED
+                                                      : XPL_RPC_GUARD_BUSY,
+                          memory_order_relaxed);
+}
+
 // False when it was over already.
 static bool remove_call(struct xpl_rpc_guard *g, uint32_t id, struct xpl_rpc_guard_shared *shared) {
     const size_t at = position_of(g, id);
     if (at >= g->n_calls || g->calls[at].id != id) return false;
     const size_t held = g->calls[at].held;
+    g->n_asking -= is_unfinished(&g->calls[at]);
     memmove(g->calls + at, g->calls + at + 1, (--g->n_calls - at) * sizeof *g->calls);
     if (held) {
         drop_held(g, held, shared);
@@ -167,6 +192,7 @@ static enum xpl_rpc_guard_verdict add_call(struct xpl_rpc_guard *g, uint32_t id,
     if (g->n_calls == XPL_RPC_GUARD_CALLS) return XPL_RPC_GUARD_OPEN;
     if (!grow_table(g)) return XPL_RPC_GUARD_MEMORY;
     g->calls[g->n_calls++] = (struct xpl_rpc_guard_call){.id = id};
+    g->n_asking++;
     const size_t all = atomic_fetch_add(&shared->calls, 1) + 1;
     return all > XPL_RPC_GUARD_ALL_CALLS && g->n_calls > XPL_RPC_GUARD_FEW_CALLS
                ? XPL_RPC_GUARD_OPEN
@@ -229,7 +255,7 @@ static enum xpl_rpc_guard_verdict follow_messages(struct xpl_rpc_guard *g,
             at += part;
             continue;
         }
-        if (s->prefix == PREFIX) s->prefix = 0, s->second = true;
+        if (s->prefix == PREFIX) s->prefix = 0, set_second(g, s);
         if (s->prefix == 0) s->length = 0, from = at;
         if (s->prefix++) s->length = s->length << 8 | p[at];
         at++;
@@ -259,7 +285,7 @@ static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g,
     if (v == XPL_RPC_GUARD_FINE) v = count_headers(g);
     struct xpl_rpc_guard_call *const c =
         g->flags & XPL_RPC_FRAME_END_STREAM ? find_call(g, g->stream) : NULL;
-    if (c) c->asked = true; // no data comes
+    if (c) set_asked(g, c); // no data comes
     return v;
 }
 
@@ -316,7 +342,7 @@ static void end_frame(struct xpl_rpc_guard *g) {
         g->type == XPL_RPC_FRAME_DATA && g->flags & XPL_RPC_FRAME_END_STREAM
             ? find_call(g, g->stream)
             : NULL;
-    if (c) c->asked = true;
+    if (c) set_asked(g, c);
     g->head.n = 0;
 }
 
@@ -367,6 +393,7 @@ enum xpl_rpc_guard_verdict xpl_rpc_guard_feed(struct xpl_rpc_guard *g, uint8_t *
     if (g->verdict == XPL_RPC_GUARD_FINE && atomic_load(&g->ended)) g->verdict = XPL_RPC_GUARD_HELD;
     if (g->verdict == XPL_RPC_GUARD_FINE) g->verdict = follow_bytes(g, p, n, now_ns, shared);
     const enum xpl_rpc_guard_verdict v = g->verdict;
+    note_use(g);
     pthread_mutex_unlock(&g->mu);
     return v;
 }
@@ -383,6 +410,7 @@ static void note_end(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *share
     const bool was_open = remove_call(g, xpl_rpc_frame_stream(&g->sent_head), shared);
     if (was_open && !ends && g->verdict == XPL_RPC_GUARD_FINE)
         g->verdict = count_reset(g, g->now_ns, shared);
+    note_use(g);
     pthread_mutex_unlock(&g->mu);
 }
 

@@ -71,6 +71,14 @@ struct xpl_rpc_guard_shared { // of all connections together; zeroed, and its mu
     atomic_size_t leaving; // of them, those of connections that were ended by `end`
 };
 
+// How much a client uses its connection, the least first: what makes room for others goes by it.
+enum xpl_rpc_guard_use {
+    XPL_RPC_GUARD_UNUSED,     // it has not begun a call yet
+    XPL_RPC_GUARD_IDLE,       // its calls have ended
+    XPL_RPC_GUARD_UNFINISHED, // of none of its calls a message has come whole
+    XPL_RPC_GUARD_BUSY,
+};
+
 struct xpl_rpc_guard_call {
     uint32_t id;    // of its stream
     uint32_t left;  // bytes of the current message that are still to come
@@ -103,6 +111,8 @@ struct xpl_rpc_guard {    // its members are guard.c's
     pthread_mutex_t mu;
     struct xpl_rpc_guard_call *calls; // that are not over, by id
     size_t n_calls, cap_calls;
+    size_t n_asking;    // those of them that are UNFINISHED
+    atomic_uint use;    // enum xpl_rpc_guard_use; others read it
     atomic_size_t held; // bytes of their messages whose end has not come; others read it
     struct xpl_rpc_bucket resets;
     uint64_t now_ns; // when the client sent something last

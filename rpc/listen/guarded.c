@@ -11,7 +11,6 @@
 // Descriptors are small numbers: a table, whose pages are there when they are used.
 enum { MAX_FD = 1 << 18 };
 static struct xpl_rpc_guard *_Atomic by_fd[MAX_FD];
-static atomic_bool unused[MAX_FD]; // its client has not begun a call yet
 
 static size_t max_request; // 0: no guards
 static atomic_ullong counts[XPL_RPC_GUARD_VERDICTS];
@@ -66,7 +65,6 @@ bool xpl_rpc_guarded_add(int fd) {
     struct xpl_rpc_guard *const g = xpl_rpc_guarded_new();
     if (g) g->fd = fd;
     if (g) xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], g));
-    atomic_store(&unused[fd], g != NULL);
     return g != NULL;
 }
 
@@ -78,11 +76,12 @@ void xpl_rpc_guarded_close(int fd) {
     xpl_rpc_guarded_free(g);
 }
 
-bool xpl_rpc_guarded_end_unused(int fd) {
-    if (fd < 0 || fd >= MAX_FD || !atomic_load_explicit(&unused[fd], memory_order_relaxed))
+bool xpl_rpc_guarded_end_unused(int fd, enum xpl_rpc_guard_use at_most) {
+    if (fd < 0 || fd >= MAX_FD || !atomic_load_explicit(&by_fd[fd], memory_order_relaxed))
         return false;
-    pthread_mutex_lock(&shared.mu);
-    const bool ends = atomic_load(&by_fd[fd]) && atomic_exchange(&unused[fd], false);
+    pthread_mutex_lock(&shared.mu); // gRPC cannot close it meanwhile
+    const struct xpl_rpc_guard *const g = atomic_load(&by_fd[fd]);
+    const bool ends = g && atomic_load_explicit(&g->use, memory_order_relaxed) <= at_most;
     if (ends) (void)shutdown(fd, SHUT_RDWR);
     pthread_mutex_unlock(&shared.mu);
     return ends;
@@ -118,8 +117,6 @@ ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n) {
         errno = ECONNRESET;
         return -1;
     }
-    if (g && g->last_stream && atomic_load_explicit(&unused[fd], memory_order_relaxed))
-        atomic_store(&unused[fd], false);
     return n;
 }
 

@@ -34,9 +34,9 @@ ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n);
 void xpl_rpc_guarded_sent(int fd, const struct msghdr *m, ssize_t n);
 // The descriptor is about to be closed.
 void xpl_rpc_guarded_close(int fd);
-// Ends the connection when its client has not begun a call yet; gRPC then closes it.  False if
-// it has begun a call, or is not guarded.  Any thread.
-bool xpl_rpc_guarded_end_unused(int fd);
+// Ends the connection when its client uses it `at_most` that much; gRPC then closes it.  False if
+// the client uses it more, or it is not guarded.  Any thread.
+bool xpl_rpc_guarded_end_unused(int fd, enum xpl_rpc_guard_use at_most);
 
 // ---- connections whose bytes are encrypted elsewhere ----
 

@@ -86,34 +86,57 @@ static void test_no_limit_of_an_address(void) {
     xpl_rpc_connections_free(NULL);
 }
 
-// The oldest of those that have not begun a call ends for a new one.
+// The client of `fd` sends the `n` bytes at p.
+static void receive(int fd, const char *p, size_t n) {
+    char data[128];
+    memcpy(data, p, n);
+    struct iovec v = {.iov_base = data, .iov_len = n};
+    const struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+    CHECK_EQ(xpl_rpc_guarded_received(fd, &m, (ssize_t)n), (ssize_t)n);
+}
+
+// The server ends the stream 1.
+static void send_end(int fd) {
+    char end[] = "\0\0\0\1\5\0\0\0\1"; // HEADERS that end it
+    struct iovec v = {.iov_base = end, .iov_len = sizeof end - 1};
+    const struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+    xpl_rpc_guarded_sent(fd, &m, (ssize_t)v.iov_len);
+}
+
+// A new connection ends the one that its client uses least: no call yet, calls that are over, calls
+// without a message; never one whose call waits for its answer.
 static void test_unused(void) {
     static const char CALL[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-                               "\0\0\0\1\4\0\0\0\1"; // HEADERS of a stream
-    const struct xpl_rpc_connections_options o = {.max = 2};
+                               "\0\0\0\1\4\0\0\0\1";              // HEADERS of a stream
+    static const char MESSAGE[] = "\0\0\5\0\1\0\0\0\1\0\0\0\0\0"; // all of its data
+    const struct xpl_rpc_connections_options o = {.max = 4};
     struct xpl_rpc_connections *const c = xpl_rpc_connections_new(&o);
     const struct xpl_peer here = peer(127, true);
-    int pairs[2][2];
-    char data[sizeof CALL];
+    static const int order[] = {3, 2, 1};
+    int pairs[4][2], others[3];
+    char data[1];
     xpl_rpc_guarded_enable(1 << 20);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 4; i++) {
         CHECK(xpl_rpc_connections_admit(c, &here));
         CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
         CHECK(xpl_rpc_guarded_add(pairs[i][0]));
         xpl_rpc_connections_add(c, pairs[i][0], &here);
+        if (i < 3) receive(pairs[i][0], CALL, sizeof CALL - 1);
     }
-    memcpy(data, CALL, sizeof data);
-    struct iovec v = {.iov_base = data, .iov_len = sizeof CALL - 1};
-    const struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-    CHECK_EQ(xpl_rpc_guarded_received(pairs[0][0], &m, (ssize_t)v.iov_len), (ssize_t)v.iov_len);
-    CHECK(xpl_rpc_connections_admit(c, &here));
-    CHECK_EQ(recv(pairs[1][1], data, 1, MSG_DONTWAIT), 0);  // ended
-    CHECK_EQ(recv(pairs[0][1], data, 1, MSG_DONTWAIT), -1); // open
-    xpl_rpc_connections_add(c, pairs[1][0], &here);         // any, but one that is not unused
+    receive(pairs[0][0], MESSAGE, sizeof MESSAGE - 1); // waits for its answer
+    receive(pairs[2][0], MESSAGE, sizeof MESSAGE - 1);
+    send_end(pairs[2][0]); // its call is over
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_EQ(recv(pairs[order[i]][1], data, 1, MSG_DONTWAIT), -1); // open
+        others[i] = add(c, &here);                                     // not guarded: never ended
+        CHECK_EQ(recv(pairs[order[i]][1], data, 1, MSG_DONTWAIT), 0);  // ended
+    }
     CHECK(!xpl_rpc_connections_admit(c, &here));
-    for (size_t i = 0; i < 2; i++) {
+    CHECK_EQ(recv(pairs[0][1], data, 1, MSG_DONTWAIT), -1); // open
+    for (size_t i = 0; i < 4; i++) {
         xpl_rpc_guarded_close(pairs[i][0]);
         close(pairs[i][0]), close(pairs[i][1]);
+        if (i < 3) close(others[i]);
     }
     xpl_rpc_connections_free(c);
 }
