@@ -71,10 +71,11 @@ static int file_write(sqlite3_file *base, const void *from, int n, sqlite3_int64
     return SQLITE_OK;
 }
 
-// What is cut off reads as zeros when the file grows again.
+// What is cut off reads as zeros when the file grows again.  A write that found no room for all of
+// its chunks leaves some behind the end: these go, too.
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
     struct file *const f = (struct file *)base;
-    if (size >= f->size) return SQLITE_OK;
+    if (size > f->size) return SQLITE_OK;
     const sqlite3_int64 chunks = (size + CHUNK - 1) / CHUNK;
     while (f->n > chunks)
         sqlite3_free(f->chunks[--f->n]);

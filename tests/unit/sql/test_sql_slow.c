@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sql/guard/scratch.h"
 #include "sql/heap.h"
 #include "tests/check.h"
 #include "tests/unit/sql/sql_profile.h"
@@ -306,8 +307,29 @@ static void sorts(void) {
     check_gap(sort);
 }
 
+// A write of five chunks finds room for three: closing the file frees these.
+static void scratch_files(void) {
+    static const char text[5 << 16];
+    sqlite3_vfs *const vfs = sqlite3_vfs_find(xpl_sql_scratch_name());
+    CHECK(vfs != NULL);
+    sqlite3_file *const file = calloc(1, (size_t)vfs->szOsFile);
+    CHECK(file != NULL);
+    struct xpl_exec exec = xpl_exec_serial();
+    const sqlite3_int64 before = sqlite3_memory_used();
+    CHECK_EQ(vfs->xOpen(vfs, NULL, file, SQLITE_OPEN_TEMP_DB | SQLITE_OPEN_READWRITE, NULL),
+             SQLITE_OK);
+    xpl_sql_heap_begin(250 << 10, &exec);
+    CHECK_EQ(file->pMethods->xWrite(file, text, sizeof text, 0), SQLITE_IOERR_NOMEM);
+    CHECK(sqlite3_memory_used() > before + (3 << 16));
+    CHECK_EQ(file->pMethods->xClose(file), SQLITE_OK);
+    CHECK(xpl_sql_heap_end());
+    CHECK_EQ(sqlite3_memory_used(), before);
+    free(file);
+}
+
 int main(void) {
     CHECK(xpl_sql_heap_install());
+    scratch_files();
     make_profile(1000);
     make_store();
     functions();
