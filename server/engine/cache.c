@@ -56,14 +56,26 @@ static void link_newest(struct xpl_cache *c, struct entry *e) {
     c->newest = e;
 }
 
-static size_t cost(const struct entry *e) {
-    return e->object->bytes + e->key_len + ENTRY_COST;
+static size_t own_cost(const struct entry *e) {
+    return e->key_len + ENTRY_COST;
+}
+
+// An entry begins to keep the object: returns the bytes that this adds.
+static size_t charge(struct xpl_object *o) {
+    return (o->entries++ ? 0 : o->bytes) + (o->part ? charge(o->part) : 0);
+}
+
+// An entry ends to keep the object: returns the bytes that this leaves free.
+static size_t discharge(struct xpl_object *o) {
+    return (--o->entries ? 0 : o->bytes) + (o->part ? discharge(o->part) : 0);
 }
 
 // Whether the limit leaves room for `e` alone; of sizes that would wrap around, none does.
 static bool fits(const struct xpl_cache *c, const struct entry *e) {
-    const size_t bytes = e->object->bytes;
-    return bytes <= c->limit && e->key_len + ENTRY_COST <= c->limit - bytes;
+    size_t bytes = 0;
+    return !__builtin_add_overflow(e->object->bytes, own_cost(e), &bytes) &&
+           !__builtin_add_overflow(bytes, e->object->part ? e->object->part->bytes : 0, &bytes) &&
+           bytes <= c->limit;
 }
 
 // Moves *at to the list *removed.
@@ -71,7 +83,7 @@ static void remove_at(struct xpl_cache *c, struct entry **at, struct entry **rem
     struct entry *const e = *at;
     *at = e->chain;
     unlink_use(c, e);
-    c->bytes -= cost(e);
+    c->bytes -= own_cost(e) + discharge(e->object);
     c->n--;
     e->chain = *removed;
     *removed = e;
@@ -155,7 +167,7 @@ void xpl_cache_put(struct xpl_cache *c, struct xpl_cache_key key, struct xpl_obj
     *at = e;
     xpl_object_ref(o);
     link_newest(c, e);
-    c->bytes += cost(e);
+    c->bytes += own_cost(e) + charge(o);
     c->n++;
     evict(c, &removed);
     pthread_mutex_unlock(&c->mu);

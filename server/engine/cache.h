@@ -14,8 +14,12 @@
 // Begins every object that the cache can hold.  Immutable once it is put, but for the count.
 struct xpl_object {
     atomic_uint refs;
-    size_t bytes; // what it costs to keep
+    size_t bytes; // what it costs to keep, without the bytes of `part`
     void (*destroy)(struct xpl_object *);
+    // Another object that this one has a reference to; it has no part itself.  The cache charges
+    // its bytes once, however many entries keep it.  NULL: none.
+    struct xpl_object *part;
+    size_t entries; // of the cache that keep it: under the cache's lock
 };
 
 static inline void xpl_object_ref(struct xpl_object *o) {

@@ -121,7 +121,7 @@ static void remember(struct xpl_svc_analysis *s, const struct asked *asked,
     struct known *k = xpl_sys_alloc(size);
     if (!k) return;
     // It holds the answer even when the answer's own entry has gone from the cache.
-    *k = (struct known){.object = {.bytes = size + a->object.bytes, .destroy = known_destroy},
+    *k = (struct known){.object = {.bytes = size, .part = &a->object, .destroy = known_destroy},
                         .generation = q->snapshot->generation,
                         .answer = a,
                         .allow_large = asked->allow_large,

@@ -109,6 +109,7 @@ static void body_destroy(struct xpl_object *o) {
         if (b->response[i]) MHD_destroy_response(b->response[i]);
         xpl_rpc_blob_unref(b->bytes[i]);
     }
+    xpl_object_unref(b->object.part);
     xpl_sys_free(b);
 }
 
@@ -153,9 +154,13 @@ struct xpl_http_body *xpl_http_body_new(struct xpl_rpc_blob *bytes,
     if (o->gzip && !o->like)
         b->bytes[XPL_HTTP_GZIP] = compress(bytes, o->thorough ? THOROUGH : FAST);
     b->object.bytes = sizeof *b + 2048;
+    if (o->answer) {
+        b->object.part = &o->answer->object;
+        xpl_object_ref(b->object.part);
+    }
     for (int i = 0; i < XPL_HTTP_ENCODINGS; i++) {
         if (!b->bytes[i]) continue;
-        b->object.bytes += xpl_rpc_blob_get(b->bytes[i]).len;
+        if (i != XPL_HTTP_PLAIN || !o->answer) b->object.bytes += xpl_rpc_blob_get(b->bytes[i]).len;
         if ((b->response[i] = make_response(b, i, o))) continue;
         xpl_object_unref(&b->object);
         return NULL;

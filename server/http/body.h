@@ -52,6 +52,7 @@ struct xpl_http_body_options {
     size_t n_headers;
     xpl_str_t tool, session, host; // empty unless it is a tool's answer
     size_t n_hosts;
+    struct xpl_tool_data *answer;     // whose bytes these are, kept in the cache, too; or NULL
     const struct xpl_http_body *like; // has the same bytes: they are not compressed again
 };
 // Refers to `bytes`.  NULL when out of memory.  Any thread.

@@ -93,7 +93,7 @@ static void add_file_name(struct headers *h, const struct xpl_http_request *r,
 // ---- bodies ----
 
 static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct pending *p,
-                                       struct xpl_rpc_blob *bytes, const struct xpl_tool_data *a,
+                                       struct xpl_rpc_blob *bytes, struct xpl_tool_data *a,
                                        const char *source, const struct xpl_http_body *like) {
     struct headers h = {.arena = &r->arena};
     add_header(&h, "Xplaned-Source", xpl_str_from(source));
@@ -111,6 +111,7 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
                                             .session = p->session,
                                             .host = p->host,
                                             .n_hosts = p->n_hosts,
+                                            .answer = bytes == a->blob ? a : NULL,
                                             .like = like};
     struct xpl_http_body *b = xpl_http_body_new(bytes, &o);
     if (b) b->generation = p->generation;
@@ -136,7 +137,7 @@ static xpl_status_t make_csv(struct xpl_http_request *r, enum xpl_http_dialect d
 }
 
 // Fills r->body, and p->warm where it is another.  On a worker, or for small answers on the loop.
-static void build_body(struct xpl_http_request *r, const struct xpl_tool_data *a) {
+static void build_body(struct xpl_http_request *r, struct xpl_tool_data *a) {
     struct pending *p = r->data;
     struct xpl_rpc_blob *csv = NULL;
     if (p->request->csv && make_csv(r, p->request->dialect, a, &csv, &p->err) != XPL_OK) return;

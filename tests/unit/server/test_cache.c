@@ -178,6 +178,39 @@ static void test_lru(void) {
     xpl_cache_free(c);
 }
 
+// An object that is kept by itself and as a part of two others counts once, until the last goes.
+static void test_parts(void) {
+    const size_t big = 1000, cost = cost_of(big), small = cost_of(10);
+    struct xpl_cache *const c = xpl_cache_new(cost + 2 * small);
+    CHECK(c);
+    struct xpl_object *const whole = new_thing(1, big);
+    uint64_t keys[] = {1, 2, 3};
+    xpl_cache_put(c, key_of(&keys[0]), whole);
+    for (size_t i = 1; i < 3; i++) {
+        struct xpl_object *const o = new_thing(i, 10);
+        o->part = whole;
+        xpl_cache_put(c, key_of(&keys[i]), o);
+        xpl_object_unref(o);
+    }
+    CHECK_EQ(xpl_cache_get_stats(c).objects, 3);
+    CHECK_EQ(xpl_cache_get_stats(c).bytes, cost + 2 * small);
+    xpl_cache_drop(c, key_of(&keys[0])); // the others keep it
+    CHECK_EQ(xpl_cache_get_stats(c).bytes, cost + 2 * small - cost_of(0));
+    xpl_cache_drop(c, key_of(&keys[2]));
+    CHECK_EQ(xpl_cache_get_stats(c).bytes, cost - cost_of(0) + small);
+    put(c, 4, 4, big); // no room for both
+    CHECK_EQ(get(c, 2), NOTHING);
+    CHECK_EQ(xpl_cache_get_stats(c).bytes, cost);
+    struct xpl_object *const o = new_thing(5, 2 * small + 1);
+    o->part = whole;
+    xpl_cache_put(c, key_of(&keys[1]), o); // with its part it is over the limit
+    CHECK_EQ(get(c, 2), NOTHING);
+    xpl_object_unref(o);
+    xpl_object_unref(whole);
+    xpl_cache_free(c);
+    CHECK_EQ(atomic_load(&alive), 0);
+}
+
 // An object that alone is over the limit changes nothing, not even what is under its key.
 static void test_too_large(void) {
     const size_t cost = cost_of(1000);
@@ -364,6 +397,7 @@ int main(void) {
     test_keys();
     test_lru();
     test_too_large();
+    test_parts();
     test_set_limit();
     test_references();
     test_many();
