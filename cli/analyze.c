@@ -11,6 +11,7 @@
 #include "base/text/near.h"
 #include "cli/args.h"
 #include "cli/progress/progress.h"
+#include "cli/runs/place.h"
 #include "storage/sessions/catalogue.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
@@ -81,7 +82,7 @@ static xpl_status_t open_file(const struct analysis *a, const char *path, struct
     *f = (struct file){0};
     XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &f->source, err));
     const xpl_status_t st =
-        xpl_profile_open_as(xpl_tool_kind(a->tool), xpl_str_from(path), xpl_source_bytes(f->source),
+        xpl_profile_open_as(xpl_tool_form(a->tool), xpl_str_from(path), xpl_source_bytes(f->source),
                             &limits, &f->profile, &why);
     if (st == XPL_OK) return XPL_OK;
     xpl_status_t now = xpl_source_verify(f->source, err);
@@ -96,8 +97,7 @@ static xpl_status_t open_file(const struct analysis *a, const char *path, struct
 }
 
 static xpl_status_t check_tool(const struct analysis *a, const char *path, struct xpl_error *err) {
-    const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(path), NULL);
-    if (!f || xpl_tool_fits(a->tool, f->kind)) return XPL_OK;
+    if (xpl_tool_fits(a->tool, xpl_run_format(path))) return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                      "%.120s: %s does not work with files of this kind: `xplanectl tools PATH` "
                      "lists those that do",

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/formats/kind.h"
+#include "analysis/formats/facts.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -61,7 +61,7 @@ int xpl_failed(xpl_status_t code, const char *message) {
 
 int xpl_answered(const char *tool, bool warned) {
     const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
-    return warned && t && !xpl_tool_fits(t, XPL_KIND_XSPACE) ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
+    return warned && t && xpl_tool_form(t) != XPL_FORM_XSPACE ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
 int xpl_both_answered(int first, int second) {

@@ -66,7 +66,7 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
     struct xpl_xspace *xs;
     struct xpl_error why = {0};
     xpl_arena_init(&arena, LIMIT);
-    xpl_status_t st = xpl_profile_open_as(XPL_KIND_XSPACE, xpl_str_from(path),
+    xpl_status_t st = xpl_profile_open_as(XPL_FORM_XSPACE, xpl_str_from(path),
                                           xpl_source_bytes(src), &limits, &profile, &why);
     if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, j->exec, &xs, &why);
     if (st == XPL_OK) st = begin_output(j, &why);

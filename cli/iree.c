@@ -162,14 +162,16 @@ static int report_source(const struct xpl_args *args, const struct xpl_iree_repo
     const struct xpl_iree_mapping mapping = {xpl_source_release, read_source, source};
     const xpl_bytes_t file = xpl_source_bytes(source);
     const struct xpl_format_limits limits = {.max_bytes = MAX_ROWS};
-    const bool rows = xpl_ireeperf_sniff(file);
-    struct xpl_profile made = {0}; // of rows
+    struct xpl_file_format is;
+    const bool decodes =
+        xpl_file_recognize(XPL_STR(""), file, NULL, &is, NULL) == XPL_OK && is.decoder;
+    struct xpl_profile made = {0}; // of rows, or of a compressed file
     struct xpl_error err = {0};
     struct xpl_iree_bundle bundle;
-    xpl_status_t st = rows ? xpl_profile_open(XPL_STR(""), file, &limits, &made, &err) : XPL_OK;
+    xpl_status_t st = decodes ? xpl_profile_open(XPL_STR(""), file, &limits, &made, &err) : XPL_OK;
     if (st == XPL_OK)
-        st = xpl_iree_open_mapped(rows ? made.bytes : file, args->unfinished,
-                                  rows ? NULL : &mapping, &bundle, &err);
+        st = xpl_iree_open_mapped(decodes ? made.bytes : file, args->unfinished,
+                                  decodes ? NULL : &mapping, &bundle, &err);
     int status = XPL_EXIT_FAILED; // also of INVALID_ARGUMENT: the file is wrong, not the usage
     if (st != XPL_OK)
         xpl_say("%s: %s", args->rest[2], err.msg);

@@ -130,14 +130,14 @@ static void put_products(struct xpl_buf *b) {
 // Those that have a version: what is made of the others' files is as their bytes say.
 static void put_formats(struct xpl_buf *b) {
     size_t n;
-    const struct xpl_format *const formats = xpl_formats(&n);
+    const struct xpl_format *const *const formats = xpl_formats(&n);
     bool any = false;
     xpl_buf_str(b, XPL_STR(",\"formats\":["));
     for (size_t i = 0; i < n; i++) {
-        if (!formats[i].version) continue;
+        if (!formats[i]->version) continue;
         xpl_buf_str(b, any ? XPL_STR(",{") : XPL_STR("{"));
-        put_text(b, "name", formats[i].tail[0] + 1);
-        xpl_buf_printf(b, "\"version\":%u}", formats[i].version);
+        put_text(b, "name", formats[i]->name);
+        xpl_buf_printf(b, "\"version\":%u}", formats[i]->version);
         any = true;
     }
     xpl_buf_str(b, XPL_STR("]"));

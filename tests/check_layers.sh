@@ -79,7 +79,7 @@ deny analysis/tools/trace_viewer analysis/tools/input_pipeline/ analysis/tools/m
 # themselves products know nothing.
 allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/tools/trace_viewer/trace_viewer.h analysis/tools/trace_viewer/options.h \
-    analysis/formats/kind.h analysis/formats/format.h analysis/ireeprof/ analysis/trace/ analysis/breakdown/ analysis/inference/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+    analysis/formats/facts.h analysis/formats/format.h analysis/ireeprof/ analysis/trace/ analysis/breakdown/ analysis/inference/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 
 allow storage base/
 deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h

@@ -684,7 +684,7 @@ class Versions(Planted):
         table = {"tools": listed[1:], "hidden": listed[:1],
                  "products": [{"name": name, "version": n} for name, n in products.items()],
                  "formats": [{"name": name, "version": n}
-                             for name, n in {"ireeprof": 1, "ireeperf.jsonl": 1, **dict(formats)}.items()]}
+                             for name, n in {"ireeprof": 1, "toy": 1, **dict(formats)}.items()]}
         program = os.path.join(self.root, "build", "gcc", "cli", "xplanectl")
         self.plant(build__gcc__cli__xplanectl=f"#!/bin/sh\n[ $1 = analyze ] && exec echo {made}\ncat <<'END'\n{json.dumps(table)}\nEND\n",
                    _dot_gitignore="build\n")
@@ -725,12 +725,12 @@ class Versions(Planted):
     def test_recorded(self):
         words = [line.split() for line in self.recorded().splitlines()]
         self.assertEqual([w[1:] for w in words if w[0] == "version"],
-                         [["format/ireeperf.jsonl", "1"], ["format/ireeprof", "1"], ["product/bundle", "1"], ["product/op_stats", "1"], ["product/other", "1"],
+                         [["format/ireeprof", "1"], ["format/toy", "1"], ["product/bundle", "1"], ["product/op_stats", "1"], ["product/other", "1"],
                           ["tool/iree_cat", "1", "bundle"], ["tool/iree_export", "1", "bundle"],
                           ["tool/kernel_stats", "1", "op_stats"], ["tool/op_profile", "1", "op_stats"]])
         self.assertEqual(len([w for w in words if w[0] == "golden"]), 5)
         self.assertEqual([w[2:4] for w in words if w[0] == "import"],
-                         [["ireeperf.jsonl", "golden/b/ireeperf.jsonl.gz"], ["ireeprof", "b.ireeprof"]])
+                         [["ireeprof", "b.ireeprof"], ["ireeprof", "golden/b/ireeperf.jsonl.gz"]])
         self.assertEqual(self.run_versions(), (0, ""))
         self.assertEqual(self.run_versions("--program", self.tables()), (0, ""))
 
@@ -755,18 +755,19 @@ class Versions(Planted):
     def test_import(self):
         """What is made of a bundle changed: a program says it, and the record that it wrote."""
         self.commit()
-        self.tables({"op_stats": 2}, {"ireeperf.jsonl": 2}, "another")
+        self.tables({"op_stats": 2}, {"toy": 2}, "another")
         self.assertIn("what is made of b.ireeprof changed: raise the version of format/ireeprof",
                       self.run_versions("--update")[1])
         self.assertEqual(self.run_versions("--program", self.tables(made="another"))[0], 1)
-        self.tables({}, {"ireeprof": 2, "ireeperf.jsonl": 2}, "another")
+        self.tables({}, {"ireeprof": 2}, "another")
         self.assertEqual(self.run_versions("--update"), (0, ""))
         self.plant(tests__golden__versions_dot_txt=self.recorded().replace("ireeprof 2", "ireeprof 1"))
         self.assertIn("format/ireeprof", self.run_versions()[1])
 
     def test_import_of_another_bundle(self):
         self.plant(tests__data__iree__b_dot_ireeprof="new")
-        self.tables(made="another", formats={"ireeperf.jsonl": 2})
+        self.answer_of_iree("ireeperf", "new")
+        self.tables(made="another", iree_export=2)
         self.assertEqual(self.run_versions("--update"), (0, ""))
 
     def test_version_of_another_tool_or_product(self):

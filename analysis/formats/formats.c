@@ -1,211 +1,194 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of formats: names, content, versions.
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/formats/impl.h"
-#include "analysis/ireeprof/ireeperf/ireeperf.h"
-#include "analysis/ireeprof/reader.h"
 #include "base/arena.h"
 
-static const char *const plain_tail[] = {XPL_FORMAT_SUFFIX, NULL};
-static const char *const gzip_tail[] = {XPL_FORMAT_SUFFIX ".gz", NULL};
-static const char *const zstd_tail[] = {XPL_FORMAT_SUFFIX ".zst", XPL_FORMAT_SUFFIX ".zstd", NULL};
-static const char *const riegeli_tail[] = {".xplane.riegeli", NULL};
-static const char *const ireeprof_tail[] = {".ireeprof", NULL};
-static const char *const ireeperf_tail[] = {".ireeperf.jsonl", NULL};
+#define XPL_FORMAT_ROW(id)        extern const struct xpl_format xpl_format_##id;
+#define XPL_UNREAD_FORMAT_ROW(id) XPL_FORMAT_ROW(id)
+#include "analysis/formats/rows.h"
+#undef XPL_FORMAT_ROW
+#undef XPL_UNREAD_FORMAT_ROW
 
-// Of the view of bundles (analysis/ireeprof/timeline/), and of reading their rows.
-enum { IREE_VIEW_VERSION = 1 };
-
-static const struct xpl_format formats[] = {
-    {.name = "an uncompressed XSpace", .tail = plain_tail, .open = xpl_plain_open},
-    {.name = "gzip-compressed",
-     .tail = gzip_tail,
-     .sniff = xpl_gzip_sniff,
-     .open = xpl_gzip_open,
-     .stated = xpl_gzip_stated},
-    {.name = "zstd-compressed",
-     .tail = zstd_tail,
-     .sniff = xpl_zstd_sniff,
-     .open = xpl_zstd_open,
-     .stated = xpl_zstd_stated},
-    {.name = "Riegeli",
-     .tail = riegeli_tail,
-     .refusal = "Riegeli files are not read; write the profile as " XPL_FORMAT_SUFFIX},
-    {.name = "a profile bundle of IREE",
-     .tail = ireeprof_tail,
-     .version = IREE_VIEW_VERSION,
-     .sniff = xpl_iree_sniff,
-     .open = xpl_plain_open,
-     .view = xpl_ireeprof_view,
-     .check = xpl_ireeprof_check,
-     .length_at = XPL_IREE_FILE_LENGTH_AT,
-     .length_end = XPL_IREE_FILE_LENGTH_AT + sizeof(uint64_t),
-     .kind = XPL_KIND_IREE},
-    {.name = "rows of a profile bundle of IREE (ireeperf-jsonl)",
-     .tail = ireeperf_tail,
-     .version = IREE_VIEW_VERSION,
-     .sniff = xpl_ireeperf_sniff,
-     .open = xpl_jsonl_open,
-     .view = xpl_ireeprof_view,
-     .stated = xpl_jsonl_stated,
-     .check = xpl_ireeperf_check,
-     .kind = XPL_KIND_IREE},
+static const struct xpl_format *const kFormats[] = {
+#define XPL_FORMAT_ROW(id)        &xpl_format_##id,
+#define XPL_UNREAD_FORMAT_ROW(id) XPL_FORMAT_ROW(id)
+#include "analysis/formats/rows.h"
+#undef XPL_FORMAT_ROW
+#undef XPL_UNREAD_FORMAT_ROW
 };
-enum { N_FORMATS = sizeof formats / sizeof *formats };
+enum { N_FORMATS = sizeof kFormats / sizeof *kFormats };
 
-const struct xpl_format *xpl_formats(size_t *ret_n) {
+const struct xpl_format *const *xpl_formats(size_t *ret_n) {
     *ret_n = N_FORMATS;
-    return formats;
+    return kFormats;
 }
 
-const char *xpl_kind_name(enum xpl_kind kind) {
-    static const char *const names[XPL_N_KINDS] = {
-        [XPL_KIND_XSPACE] = "xspace", [XPL_KIND_IREE] = "iree"};
-    return names[kind];
+// ---- names ----
+
+static xpl_str_t last_part(xpl_str_t path) {
+    const char *const slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+    return slash ? xpl_str_sub(path, (size_t)(slash - path.ptr) + 1, SIZE_MAX) : path;
 }
 
-// The length of the suffix of `f` that the name ends with, something before it; 0 without one.
-static size_t tail_of(const struct xpl_format *f, xpl_str_t file) {
-    for (const char *const *t = f->tail; *t; t++) {
-        const xpl_str_t tail = xpl_str_from(*t);
-        if (file.len > tail.len && xpl_str_ends(file, tail)) return tail.len;
-    }
-    return 0;
+// The format whose suffix the name has after something, and the suffix's position in its list.
+static const struct xpl_format *find_suffix(xpl_str_t file, bool unlisted, size_t *ret_format,
+                                            size_t *ret_suffix) {
+    for (size_t i = 0; i < N_FORMATS; i++)
+        for (size_t k = 0; kFormats[i]->suffixes[k]; k++) {
+            const xpl_str_t suffix = xpl_str_from(kFormats[i]->suffixes[k]);
+            if (kFormats[i]->is_unlisted > unlisted || file.len <= suffix.len ||
+                !xpl_str_ends(file, suffix))
+                continue;
+            *ret_format = i;
+            *ret_suffix = k;
+            return kFormats[i];
+        }
+    return NULL;
 }
 
 const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host) {
-    const char *const slash = file.len ? memrchr(file.ptr, '/', file.len) : NULL;
-    if (slash) file = xpl_str_sub(file, (size_t)(slash - file.ptr) + 1, SIZE_MAX);
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        const size_t tail = tail_of(&formats[i], file);
-        if (!tail) continue;
-        if (ret_host) *ret_host = xpl_str_sub(file, 0, file.len - tail);
-        return &formats[i];
-    }
-    return NULL;
+    size_t i, k;
+    file = last_part(file);
+    const struct xpl_format *const f = find_suffix(file, false, &i, &k);
+    if (f && ret_host) *ret_host = xpl_str_sub(file, 0, file.len - strlen(f->suffixes[k]));
+    return f;
 }
 
 bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                       const char **ret_refusal) {
-    const struct xpl_format *const f = xpl_format_of_name(file, ret_host);
+    size_t i, k;
+    file = last_part(file);
+    const struct xpl_format *const f = find_suffix(file, false, &i, &k);
     if (!f) return false;
-    *ret_rank = (unsigned)(f - formats) + (unsigned)f->kind * XPL_FORMAT_RANKS_OF_KIND;
-    *ret_refusal = f->open ? NULL : f->refusal;
+    assert(k < XPL_FORMAT_RANKS_OF_FORMAT && i < XPL_FORMAT_RANKS / XPL_FORMAT_RANKS_OF_FORMAT);
+    *ret_host = xpl_str_sub(file, 0, file.len - strlen(f->suffixes[k]));
+    *ret_rank = f->grouping * XPL_FORMAT_RANKS + (unsigned)(i * XPL_FORMAT_RANKS_OF_FORMAT + k);
+    *ret_refusal = f->refusal;
     return true;
 }
 
 size_t xpl_format_version_text(const struct xpl_format *f, char *ret) {
     ret[0] = 0;
     if (!f || !f->version) return 0;
-    const int n = snprintf(ret, XPL_FORMAT_VERSION_TEXT, "%s=%u", f->tail[0] + 1, f->version);
+    const int n = snprintf(ret, XPL_FORMAT_VERSION_TEXT, "%s=%u", f->name, f->version);
     assert(n < XPL_FORMAT_VERSION_TEXT);
     return (size_t)n;
 }
 
-const struct xpl_format *xpl_format_sniff(xpl_bytes_t file) {
-    for (size_t i = 0; i < N_FORMATS; i++)
-        if (formats[i].sniff && formats[i].sniff(file)) return &formats[i];
-    return &formats[0];
-}
-
-// Says why a file is not what its name says: as its format's own check does, where it has one.
-static xpl_status_t refuse(const struct xpl_format *f, const struct xpl_format *seen,
-                           xpl_bytes_t file, struct xpl_error *err) {
-    struct xpl_error why = {0};
-    if (seen->sniff)
-        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "the file is %s: name it HOST%s", seen->name,
-                            seen->tail[0]);
-    if (f->check && f->check(file, &why) != XPL_OK)
-        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, why.offset, "%s", why.msg);
-    XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
-                        "the file is not %s, as its name says it is: truncated, or it should be "
-                        "named HOST%s",
-                        f->name, formats[0].tail[0]);
-}
-
-xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
-                             const struct xpl_format_limits *limits, struct xpl_profile *ret,
-                             struct xpl_error *err) {
-    if (!f->open) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s", f->refusal);
-    const struct xpl_format *const seen = xpl_format_sniff(file);
-    const bool confirmed = f->sniff ? f->sniff(file) : !seen->sniff;
-    return confirmed ? f->open(file, limits, ret, err) : refuse(f, seen, file, err);
-}
-
-static const struct xpl_format *format_of(xpl_str_t name, xpl_bytes_t file) {
-    const struct xpl_format *const f = xpl_format_of_name(name, NULL);
-    return f ? f : xpl_format_sniff(file);
-}
-
-xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
-                              const struct xpl_format_limits *limits, struct xpl_profile *ret,
-                              struct xpl_error *err) {
-    return xpl_format_open(format_of(name, file), file, limits, ret, err);
-}
-
-static bool is_view(const struct xpl_format *f, enum xpl_kind kind) {
-    return f->view && f->kind != kind && kind == XPL_KIND_XSPACE;
-}
-
-bool xpl_profile_is_view(enum xpl_kind kind, xpl_str_t name) {
-    const struct xpl_format *const f = xpl_format_of_name(name, NULL);
-    return f && is_view(f, kind);
-}
-
-xpl_status_t xpl_profile_open_as(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file,
-                                 const struct xpl_format_limits *limits, struct xpl_profile *ret,
-                                 struct xpl_error *err) {
-    const struct xpl_format *const f = format_of(name, file);
-    struct xpl_profile whole = {0};
-    if (!is_view(f, kind)) return xpl_format_open(f, file, limits, ret, err);
-    XPL_TRY(xpl_format_open(f, file, limits, &whole, err));
-    const xpl_status_t st = f->view(whole.bytes, limits, ret, err);
-    xpl_profile_close(&whole);
-    return st;
-}
-
-xpl_status_t xpl_kind_view(enum xpl_kind kind, xpl_bytes_t profile,
-                           const struct xpl_format_limits *limits, struct xpl_profile *ret,
-                           struct xpl_error *err) {
-    const struct xpl_format *f = formats;
-    while (f < formats + N_FORMATS && (f->kind != kind || !f->view))
-        f++;
-    if (f == formats + N_FORMATS)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "profiles of this kind have no view");
-    return f->view(profile, limits, ret, err);
-}
-
-static size_t expect_of(size_t len, uint64_t stated) {
-    const size_t most = xpl_unpack_bound(len);
-    // No profile is longer when it is compressed.
-    const bool doubtful = stated < len;
-    const uint64_t usual =
-        len < UINT64_MAX / XPL_FORMAT_USUAL_RATIO ? (uint64_t)len * XPL_FORMAT_USUAL_RATIO : most;
-    const uint64_t n = doubtful ? usual : stated;
-    return n < most ? (size_t)n : most;
-}
-
-static size_t expect_as(enum xpl_kind kind, const struct xpl_format *f, size_t len,
-                        uint64_t stated) {
-    if (!f || !f->open) return 0;
-    const size_t opened = f->open == xpl_plain_open ? 0 : expect_of(len, stated);
-    if (!is_view(f, kind)) return opened;
-    return len > (SIZE_MAX - opened) / XPL_FORMAT_VIEW_RATIO ? SIZE_MAX
-                                                             : opened + len * XPL_FORMAT_VIEW_RATIO;
-}
-
-size_t xpl_profile_expect(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file) {
-    const struct xpl_format *const f = format_of(name, file);
-    return expect_as(kind, f, file.len, f->stated ? f->stated(file) : 0);
-}
-
-size_t xpl_profile_expect_unread(enum xpl_kind kind, xpl_str_t name, size_t len) {
-    return expect_as(kind, xpl_format_of_name(name, NULL), len, 0);
-}
+// ---- content ----
 
 void xpl_profile_close(struct xpl_profile *p) {
     xpl_sys_free(p->owned);
     *p = (struct xpl_profile){0};
+}
+
+static const struct xpl_decoder *sniff_decoder(xpl_bytes_t file) {
+    size_t n;
+    const struct xpl_decoder *const d = xpl_decoders(&n);
+    for (size_t i = 0; i < n; i++)
+        if (d[i].sniff(file)) return &d[i];
+    return NULL;
+}
+
+// The decoder whose suffix the name has.
+static const struct xpl_decoder *named_decoder(xpl_str_t name) {
+    size_t n;
+    const struct xpl_decoder *const d = xpl_decoders(&n);
+    for (size_t i = 0; i < n; i++)
+        if (xpl_str_ends(name, xpl_str_from(d[i].suffix)) ||
+            (d[i].also_suffix && xpl_str_ends(name, xpl_str_from(d[i].also_suffix))))
+            return &d[i];
+    return NULL;
+}
+
+// The format of which the content is most surely; the named one (may be NULL) unless another one is
+// more likely.  NULL: neither says anything.
+static const struct xpl_format *choose(xpl_bytes_t head, const struct xpl_format *named,
+                                       unsigned *ret_score) {
+    const struct xpl_format *best = NULL;
+    unsigned most = 0;
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        const struct xpl_format *const f = kFormats[i];
+        const unsigned score = f->sniff ? f->sniff(head) : 0;
+        if (score > most || (score && score == most && f == named)) best = f, most = score;
+    }
+    *ret_score = most;
+    return named && most < XPL_SURE_LIKELY ? named : best;
+}
+
+static const struct xpl_format *format_called(const char *name) {
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (strcmp(kFormats[i]->name, name) == 0) return kFormats[i];
+    return NULL;
+}
+
+// The format of content that is decoded, or refused.
+static xpl_status_t recognize_head(xpl_str_t name, xpl_bytes_t head,
+                                   const struct xpl_decoder *decoder, const struct xpl_format **ret,
+                                   struct xpl_error *err) {
+    size_t i, k;
+    unsigned score;
+    const struct xpl_format *const named = find_suffix(name, true, &i, &k);
+    const struct xpl_decoder *const promised = decoder ? NULL : named_decoder(name);
+    const struct xpl_format *const f = choose(head, named, &score);
+    if (promised && !score)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
+                            "the file is not %s, as its name says it is: truncated?",
+                            promised->label);
+    if (!f)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
+                            "the file is not a profile of a known format (XSpaces are named "
+                            "HOST" XPL_FORMAT_SUFFIX ")");
+    if (f->refusal) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s", f->refusal);
+    *ret = f;
+    return XPL_OK;
+}
+
+// The suffix that the name has, if it is right, else the format's for files encoded like this one.
+static const char *suffix_of(xpl_str_t name, const struct xpl_format *f,
+                             const struct xpl_decoder *d) {
+    size_t i, k;
+    if (named_decoder(name) == d && find_suffix(name, true, &i, &k) == f) return f->suffixes[k];
+    for (k = 0; d && f->suffixes[k]; k++)
+        if (xpl_str_ends(xpl_str_from(f->suffixes[k]), xpl_str_from(d->suffix)))
+            return f->suffixes[k];
+    return f->suffixes[0];
+}
+
+static xpl_status_t recognize(xpl_str_t name, xpl_bytes_t file, const struct xpl_decoder *d,
+                              struct xpl_exec *exec, const struct xpl_format **ret,
+                              struct xpl_error *err) {
+    const struct xpl_format_limits limits = {.max_bytes = SIZE_MAX, .exec = exec};
+    struct xpl_profile head = {.bytes = {file.ptr, file.len}};
+    if (d && d->refusal) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s", d->refusal);
+    if (d && d->yields) {
+        *ret = format_called(d->yields);
+        return XPL_OK;
+    }
+    if (d) XPL_TRY(d->decode(file, XPL_FORMAT_HEAD, &limits, &head, err));
+    if (head.bytes.len > XPL_FORMAT_HEAD) head.bytes.len = XPL_FORMAT_HEAD;
+    const xpl_status_t st = recognize_head(name, head.bytes, d, ret, err);
+    xpl_profile_close(&head);
+    return st;
+}
+
+xpl_status_t xpl_file_recognize(xpl_str_t name, xpl_bytes_t file, struct xpl_exec *exec,
+                                struct xpl_file_format *ret, struct xpl_error *err) {
+    struct xpl_file_format is = {.decoder = sniff_decoder(file)};
+    XPL_TRY(recognize(last_part(name), file, is.decoder, exec, &is.format, err));
+    is.suffix = suffix_of(last_part(name), is.format, is.decoder);
+    *ret = is;
+    return XPL_OK;
+}
+
+xpl_status_t xpl_profile_check_name(const struct xpl_profile *p, xpl_str_t name,
+                                    struct xpl_error *err) {
+    const struct xpl_format *const promised = xpl_format_of_name(name, NULL);
+    if (!promised || promised == p->format) return XPL_OK;
+    XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "the file is %s: name it NAME%s", p->format->label,
+                        p->format->suffixes[0]);
 }

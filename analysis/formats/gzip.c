@@ -58,9 +58,9 @@ static xpl_status_t gzip_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
     return XPL_OK;
 }
 
-xpl_status_t xpl_gzip_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
-                           struct xpl_profile *ret, struct xpl_error *err) {
-    struct gzip g = {.unpacker = {.step = gzip_step, .file = file},
+xpl_status_t xpl_gzip_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
+                             struct xpl_profile *ret, struct xpl_error *err) {
+    struct gzip g = {.unpacker = {.step = gzip_step, .file = file, .head = head},
                      .z = {.zalloc = zlib_alloc, .zfree = zlib_free}};
     if (inflateInit2(&g.z, MAX_WBITS + 16) != Z_OK) XPL_RETURN_OOM(err, "gzip"); // 16: gzip alone
     const xpl_status_t st = xpl_unpack(&g.unpacker, limits, ret, err);

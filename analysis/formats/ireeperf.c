@@ -10,10 +10,11 @@ uint64_t xpl_jsonl_stated(xpl_bytes_t file) {
     return file.len;
 }
 
-xpl_status_t xpl_jsonl_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
-                            struct xpl_profile *ret, struct xpl_error *err) {
+xpl_status_t xpl_jsonl_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
+                              struct xpl_profile *ret, struct xpl_error *err) {
     struct xpl_buf out;
     size_t n = 0;
+    (void)head; // rows tell a format by themselves
     xpl_buf_init(&out, limits->max_bytes);
     const xpl_status_t st = xpl_ireeperf_bundle(file, limits->exec, &out, err);
     uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(&out, &n) : NULL;

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// NAME.ireeprof: a profile bundle of IREE, as it is: tools of its own read the bytes
-// (analysis/ireeprof), whether the bundle is whole or not.  Its view is an XSpace, for others.
-#include "analysis/formats/impl.h"
+// NAME.ireeprof: a profile bundle of IREE.  Its own tools read the bytes (analysis/ireeprof),
+// whether the bundle is complete or not; the others read its import.
+#include "analysis/formats/format.h"
+#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "analysis/ireeprof/reader.h"
 #include "analysis/ireeprof/timeline/timeline.h"
 
+// Of the XSpaces (analysis/ireeprof/timeline/), and of reading rows.
+enum { IMPORT_VERSION = 1 };
+
+static unsigned ireeprof_sniff(xpl_bytes_t head) {
+    return xpl_iree_sniff(head) ? XPL_SURE : 0;
+}
+
 // A bundle may be cut, but must begin as one.
-xpl_status_t xpl_ireeprof_check(xpl_bytes_t file, struct xpl_error *err) {
+static xpl_status_t ireeprof_check(xpl_bytes_t file, struct xpl_error *err) {
     struct xpl_iree_bundle bundle;
     return xpl_iree_open(file, false, &bundle, err);
 }
 
-static xpl_status_t write_view(const struct xpl_iree_bundle *bundle,
-                               const struct xpl_format_limits *limits, struct xpl_buf *out,
-                               bool *ret_partial, struct xpl_error *err) {
+static xpl_status_t write_xspace(const struct xpl_iree_bundle *bundle,
+                                 const struct xpl_format_limits *limits, struct xpl_buf *out,
+                                 bool *ret_partial, struct xpl_error *err) {
     struct xpl_iree_rows rows = {.format = XPL_IREE_JSONL, .out = out};
     struct xpl_iree_run run = {.bundle = bundle,
                                .options = {.id = -1, .trace = XPL_IREE_XSPACE},
@@ -28,8 +36,8 @@ static xpl_status_t write_view(const struct xpl_iree_bundle *bundle,
     return XPL_OK;
 }
 
-xpl_status_t xpl_ireeprof_view(xpl_bytes_t file, const struct xpl_format_limits *limits,
-                               struct xpl_profile *ret, struct xpl_error *err) {
+static xpl_status_t ireeprof_import(xpl_bytes_t file, const struct xpl_format_limits *limits,
+                                    struct xpl_profile *ret, struct xpl_error *err) {
     struct xpl_iree_bundle bundle;
     struct xpl_buf out;
     size_t n = 0;
@@ -39,11 +47,27 @@ xpl_status_t xpl_ireeprof_view(xpl_bytes_t file, const struct xpl_format_limits 
     if (opened == XPL_INVALID_ARGUMENT && err) err->code = XPL_DATA_LOSS;
     if (opened != XPL_OK) return opened == XPL_INVALID_ARGUMENT ? XPL_DATA_LOSS : opened;
     xpl_buf_init(&out, limits->max_bytes);
-    const xpl_status_t st = write_view(&bundle, limits, &out, &partial, err);
+    const xpl_status_t st = write_xspace(&bundle, limits, &out, &partial, err);
     uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(&out, &n) : NULL;
     xpl_buf_fini(&out);
     if (st != XPL_OK) return st;
-    if (!bytes) XPL_RETURN_OOM(err, "view of a bundle");
+    if (!bytes) XPL_RETURN_OOM(err, "XSpace of a bundle");
     *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes, .partial = partial};
     return XPL_OK;
 }
+
+const struct xpl_format xpl_format_ireeprof = {
+    .name = "ireeprof",
+    .label = "a profile bundle of IREE",
+    .family = "iree",
+    .version = IMPORT_VERSION,
+    .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".ireeprof"), ".ireeperf.jsonl", NULL},
+    .grouping = 1,
+    .facts = XPL_FACT_BUNDLE,
+    .sniff = ireeprof_sniff,
+    .import = ireeprof_import,
+    .import_ratio = 2, // 1.4 to 1.6 were measured
+    .check = ireeprof_check,
+    .length_at = XPL_IREE_FILE_LENGTH_AT,
+    .length_end = XPL_IREE_FILE_LENGTH_AT + sizeof(uint64_t),
+};

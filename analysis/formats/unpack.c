@@ -50,6 +50,7 @@ static xpl_status_t unpack_all(struct xpl_unpacker *u, const struct xpl_format_l
         size_t n = 0;
         XPL_TRY(u->step(u, &in, b->p + b->n, room, &n, &end, err));
         b->n += n;
+        if (u->head && b->n >= u->head) return XPL_OK;
         if (!end && in.len == 0 && n < room)
             XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, u->file.len,
                                 "the compressed file is truncated after %zu bytes", u->file.len);

@@ -54,9 +54,10 @@ static xpl_status_t zstd_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
     return XPL_OK;
 }
 
-xpl_status_t xpl_zstd_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
-                           struct xpl_profile *ret, struct xpl_error *err) {
-    struct zstd s = {.unpacker = {.step = zstd_step, .file = file}, .z = ZSTD_createDStream()};
+xpl_status_t xpl_zstd_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
+                             struct xpl_profile *ret, struct xpl_error *err) {
+    struct zstd s = {.unpacker = {.step = zstd_step, .file = file, .head = head},
+                     .z = ZSTD_createDStream()};
     if (!s.z) XPL_RETURN_OOM(err, "zstd");
     xpl_status_t st = XPL_OK;
     if (ZSTD_isError(ZSTD_DCtx_setParameter(s.z, ZSTD_d_windowLogMax, MAX_WINDOW_LOG)))

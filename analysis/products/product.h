@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/formats/kind.h"
+#include "analysis/formats/facts.h"
 #include "base/buf.h"
 #include "base/exec.h"
 #include "base/status.h"
@@ -29,10 +29,13 @@ enum xpl_residency {
     XPL_RESIDENCY_FILE,   // encoded in a file of the store, which is mapped while it is used
 };
 
+struct xpl_format;
+
 // What a value is made from.  Everything is borrowed for the call.
 struct xpl_product_input {
-    xpl_bytes_t profile; // of the product's kind
-    unsigned variant;    // bits, named by xpl_product.variants
+    xpl_bytes_t profile;             // in the product's form
+    const struct xpl_format *format; // of the file; NULL: not known
+    unsigned variant;                // bits, named by xpl_product.variants
     struct xpl_exec *exec;
     size_t limit; // bytes of each arena and buffer
     // The value of the product that `uses` names, of the same bytes and of the variant with the
@@ -48,7 +51,7 @@ struct xpl_product {
     // Changes whenever a value, or its encoding, could differ from what an earlier build made.
     uint32_t version;
     enum xpl_residency residency;
-    enum xpl_kind kind; // of the profiles that it is made of
+    enum xpl_form form; // what it is made from
     // Names of the bits of a variant, NULL-terminated; they stand in the store's keys.  NULL: the
     // product has no variants.
     const char *const *variants;

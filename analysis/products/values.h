@@ -74,8 +74,8 @@ struct xpl_iree_bundle_value {
     char warnings[XPL_IREE_BUNDLE_WARNINGS][XPL_IREE_BUNDLE_WARNING_SIZE]; // the first ones
 };
 
-// A profile bundle of IREE as an XSpace.
-struct xpl_iree_xspace_value {
+// A file of another format as an XSpace.
+struct xpl_imported_xspace_value {
     xpl_bytes_t xspace;
     void *owned; // its memory; NULL: the bytes are those of a mapped file
 };

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "analysis/formats/format.h"
 #include "base/text/near.h"
 
 enum { MAX_SHOWN = 40 }; // bytes of a wrong name, or the tools would not fit
@@ -61,15 +62,14 @@ const struct xpl_tool *xpl_tool_find_named(xpl_str_t name) {
     return t && is_name(t->name, name) ? t : NULL;
 }
 
-bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind) {
-    if (tool->shows_views) return true;
-    for (size_t i = 0; tool->needs[i]; i++)
-        if (tool->needs[i]->kind != kind) return false;
-    return true;
+bool xpl_tool_fits(const struct xpl_tool *tool, const struct xpl_format *format) {
+    const bool of_bundles = xpl_tool_form(tool) == XPL_FORM_FILE;
+    if (!format || tool->shows_views) return true;
+    return format->facts & (of_bundles ? XPL_FACT_BUNDLE : XPL_FACT_XPLANES);
 }
 
-enum xpl_kind xpl_tool_kind(const struct xpl_tool *tool) {
-    return tool->needs[0] ? tool->needs[0]->kind : XPL_KIND_XSPACE;
+enum xpl_form xpl_tool_form(const struct xpl_tool *tool) {
+    return tool->needs[0] ? tool->needs[0]->form : XPL_FORM_XSPACE;
 }
 
 size_t xpl_tool_need_used(const struct xpl_tool *tool, size_t k) {

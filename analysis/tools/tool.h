@@ -169,11 +169,11 @@ const struct xpl_tool *const *xpl_tools(size_t *ret_n);
 const struct xpl_tool *xpl_tool_find(xpl_str_t name);
 // By name alone: XProf's pages and aggregators know no aliases.  NULL when there is none.
 const struct xpl_tool *xpl_tool_find_named(xpl_str_t name);
-// Whether profiles of that kind can be asked for this tool: all its products are made of it, or of
-// its view, and the tool makes sense of that.
-bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind);
-// The kind that its products are made of.
-enum xpl_kind xpl_tool_kind(const struct xpl_tool *tool);
+// Whether profiles of that format can have what the tool needs; of NULL (a name that promises no
+// format): yes.
+bool xpl_tool_fits(const struct xpl_tool *tool, const struct xpl_format *format);
+// What its products are made from.
+enum xpl_form xpl_tool_form(const struct xpl_tool *tool);
 // The OpStats themselves, for GetOpStats; and for XProf aggregators, with no step dropped.
 extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 // In XProf's order: the tool of XProf's list behind `t`, the first one for NULL; NULL at the end.

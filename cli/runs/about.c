@@ -13,11 +13,6 @@
 
 #define LIMIT ((size_t)1 << 30) // of memory for a list of files
 
-static enum xpl_kind kind_of(const struct xpl_input *in) {
-    const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(in->path), NULL);
-    return f ? f->kind : XPL_KIND_XSPACE;
-}
-
 static bool add_hosts(struct xpl_arena *arena, const struct xpl_inputs *in, xpl_session_info *s) {
     xpl_host_info *const hosts = xpl_arena_zalloc(arena, (in->n_hosts + 1) * sizeof *hosts);
     for (size_t i = 0; hosts && i < in->n_hosts; i++) {
@@ -45,7 +40,7 @@ static bool add_tools(struct xpl_arena *arena, const struct xpl_inputs *in, xpl_
     for (size_t i = 0; tools && i < n; i++) {
         bool fits = false;
         for (size_t h = 0; h < in->n_hosts; h++)
-            fits |= xpl_tool_fits(all[i], kind_of(&in->hosts[h]));
+            fits |= xpl_tool_fits(all[i], xpl_run_format(in->hosts[h].path));
         if (fits) tools[s->n_tools++] = all[i]->name;
     }
     s->tools = tools;
@@ -67,7 +62,8 @@ static int of_path(const char *path, struct xpl_run_about *ret) {
         return XPL_EXIT_FAILED;
     }
     s->name = name.ptr;
-    s->kind = xpl_kind_name(kind_of(&in.hosts[0]));
+    const struct xpl_format *const f = xpl_run_format(in.hosts[0].path);
+    s->kind = f ? f->family : xpl_formats(&(size_t){0})[0]->family;
     s->state = "new";
     ret->info = s;
     return XPL_EXIT_OK;

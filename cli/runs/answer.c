@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/formats/kind.h"
+#include "analysis/formats/facts.h"
 #include "analysis/tools/tool.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
@@ -23,8 +23,7 @@ bool xpl_run_has_bundles(xpl_client *c, const char *session) {
     xpl_result r;
     const bool known =
         xpl_client_session(c, session, &list, &r) == 0 && xpl_sessions_count(list) == 1;
-    const bool has =
-        known && strcmp(xpl_sessions_get(list, 0)->kind, xpl_kind_name(XPL_KIND_IREE)) == 0;
+    const bool has = known && strcmp(xpl_sessions_get(list, 0)->kind, "iree") == 0;
     xpl_sessions_free(list);
     return has;
 }

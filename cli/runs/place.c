@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/runs/place.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "cli/remote.h"
+#include "storage/sessions/source.h"
 
 enum { PATIENCE_MS = 2000 }; // for a daemon that is asked about a path
 
@@ -88,4 +90,14 @@ void xpl_run_no_session(const char *run) {
     if (k && k->has_session) return; // what is not there is a host, a plane or a program of it
     if (!is_there(run) && (strchr(run, '/') || xpl_format_of_name(xpl_str_from(run), NULL)))
         xpl_say("no file %s exists: it was taken for a session", run);
+}
+
+const struct xpl_format *xpl_run_format(const char *path) {
+    struct xpl_source *source = NULL;
+    struct xpl_file_format is;
+    const bool known =
+        xpl_source_open(AT_FDCWD, path, 0, &source, NULL) == XPL_OK &&
+        xpl_file_recognize(xpl_str_from(path), xpl_source_bytes(source), NULL, &is, NULL) == XPL_OK;
+    xpl_source_free(source);
+    return known ? is.format : xpl_format_of_name(xpl_str_from(path), NULL);
 }

@@ -15,4 +15,9 @@ enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run);
 // a file.
 void xpl_run_no_session(const char *run);
 
+struct xpl_format;
+// The format of the file, recognized by its content; if that fails, the one that its name promises,
+// or NULL.
+const struct xpl_format *xpl_run_format(const char *path);
+
 #endif

@@ -2,6 +2,7 @@
 #include "cli/runs/runs.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
@@ -20,8 +21,8 @@ static bool is_path_of_bundles(const char *path) {
     if (xpl_inputs_from_paths(&path, 1, xpl_format_match, &arena, &in, &err) != XPL_OK ||
         in.n_hosts == 0)
         return false; // what is wrong is said by who opens it
-    const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(in.hosts[0].path), NULL);
-    return f && f->kind == XPL_KIND_IREE;
+    const struct xpl_format *const f = xpl_run_format(in.hosts[0].path);
+    return f && strcmp(f->family, "iree") == 0;
 }
 
 // Whether a run, a path or a session, is of bundles of IREE.

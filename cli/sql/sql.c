@@ -77,7 +77,7 @@ static xpl_status_t open_file(void *arg, size_t i, void **ret_file, xpl_bytes_t 
     *f = (struct file){0};
     xpl_status_t st = xpl_source_open(AT_FDCWD, path, 0, &f->source, err);
     if (st == XPL_OK) {
-        st = xpl_profile_open_as(XPL_KIND_XSPACE, xpl_str_from(path), xpl_source_bytes(f->source),
+        st = xpl_profile_open_as(XPL_FORM_XSPACE, xpl_str_from(path), xpl_source_bytes(f->source),
                                  &limits, &f->profile, &why);
         if (st != XPL_OK)
             (void)xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);

@@ -270,6 +270,11 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
     return st;
 }
 
+static bool is_imported(const struct xpl_request *q, const struct xpl_host *h) {
+    const struct xpl_format *const f = xpl_format_of_name(h->path, NULL);
+    return f && f->import && xpl_tool_form(q->tool) == XPL_FORM_XSPACE;
+}
+
 // A tool of XSpaces answers for a bundle of IREE with what can be read of it: what is lost, and
 // where, stands beside the answer.
 static void warn_of_views(struct making *m) {
@@ -280,7 +285,7 @@ static void warn_of_views(struct making *m) {
             .product = &xpl_product_iree_bundle, .snapshot = q->snapshot, .host = q->hosts[i]};
         struct xpl_product_handle *h = NULL;
         struct xpl_error err = {0};
-        if (!xpl_profile_is_view(xpl_tool_kind(q->tool), q->hosts[i]->path) ||
+        if (!is_imported(q, q->hosts[i]) ||
             xpl_product_get(m->parts->products, &r, &ctx, &m->times, &h, &err) != XPL_OK)
             continue;
         const struct xpl_iree_bundle_value *const v = h->status == XPL_OK ? h->value : NULL;

@@ -235,7 +235,7 @@ static bool job_reserve(void *arg) {
     for (size_t i = 0; i < j->q->n_hosts; i++)
         need +=
             j->q->hosts[i]->fingerprint.size / 4 +
-            xpl_opened_profile_expect(j->q->snapshot, j->q->hosts[i], xpl_tool_kind(j->q->tool));
+            xpl_opened_profile_expect(j->q->snapshot, j->q->hosts[i], xpl_tool_form(j->q->tool));
     const size_t limit = atomic_load(&e->memory_limit), total = atomic_load(&e->memory_total);
     if (need > limit) need = limit;
     // Together: a job that ends between the two would count as one that is not delivered.

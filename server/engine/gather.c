@@ -153,7 +153,7 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const un
     do {
         release_host(g, i);
         last = (struct xpl_error){0};
-        st = xpl_product_open_profile(g->parts->products, &r, xpl_tool_kind(g->q->tool), &ctx,
+        st = xpl_product_open_profile(g->parts->products, &r, xpl_tool_form(g->q->tool), &ctx,
                                       &g->times, &h->opened, &last);
         g->decompressed_bytes += xpl_opened_profile_memory(&h->opened);
         if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||

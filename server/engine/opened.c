@@ -39,8 +39,10 @@ xpl_status_t xpl_opened_profile_read(struct xpl_source *source, const struct xpl
     struct xpl_error why = {0};
     xpl_guarded_exec_init(&exec, &serial, owner, source);
     const struct xpl_format_limits limits = {.max_bytes = limit, .exec = &exec.exec};
-    const xpl_status_t st =
+    xpl_status_t st =
         xpl_profile_open(host->path, xpl_source_bytes(source), &limits, &o.profile, &why);
+    if (st == XPL_OK) st = xpl_profile_check_name(&o.profile, host->path, &why);
+    if (st != XPL_OK) xpl_profile_close(&o.profile);
     o.bytes = o.profile.bytes;
     // A file that is being written may hold any bytes.
     const xpl_status_t same = st == XPL_OK ? XPL_OK : xpl_source_verify(source, err);
@@ -65,15 +67,15 @@ xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
 }
 
 size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const struct xpl_host *host,
-                                 enum xpl_kind kind) {
+                                 enum xpl_form form) {
     struct xpl_source *source = NULL;
     const size_t unread =
-        xpl_profile_expect_unread(kind, host->path, (size_t)host->fingerprint.size);
+        xpl_profile_expect_unread(form, host->path, (size_t)host->fingerprint.size);
     // A plain file takes nothing.
     if (unread == 0 || snapshot->in_bucket) return unread;
     // What cannot be opened takes nothing.
     if (xpl_snapshot_open(snapshot, host, 0, &source, NULL) != XPL_OK) return 0;
-    const size_t n = xpl_profile_expect(kind, host->path, xpl_source_bytes(source));
+    const size_t n = xpl_profile_expect(form, host->path, xpl_source_bytes(source));
     xpl_source_free(source);
     return n;
 }

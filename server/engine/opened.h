@@ -55,10 +55,10 @@ xpl_status_t xpl_opened_profile_read(struct xpl_source *source, const struct xpl
                                      size_t limit, struct xpl_work_owner owner,
                                      struct xpl_opened_profile *ret, struct xpl_error *err)
     XPL_NODISCARD;
-// Bytes of memory that opening a host as `kind` takes, as far as its file says.  Opens a compressed
+// Bytes of memory that opening a host as `form` takes, as far as its file says.  Opens a compressed
 // one, but fetches no object: of those their lengths have to do.
 size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const struct xpl_host *host,
-                                 enum xpl_kind kind);
+                                 enum xpl_form form);
 // And took.
 size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o);
 // A file from which its bytes are mapped was truncated: results read from them are invalid.

@@ -66,8 +66,7 @@ static bool one_session(struct xpl_prefetch *p, struct xpl_snapshot *snap,
                         const struct xpl_session *s, bool *ret_growing) {
     for (size_t i = 0; i < s->n_hosts; i++) {
         const struct xpl_host *h = &s->hosts[i];
-        const struct xpl_format *const f = xpl_format_of_name(h->path, NULL);
-        if (f && !xpl_tool_fits(&xpl_tool_op_stats, f->kind)) continue;
+        if (!xpl_tool_fits(&xpl_tool_op_stats, xpl_format_of_name(h->path, NULL))) continue;
         if (atomic_load(&p->stop) || !atomic_load(&p->enabled) || !machine_is_idle(p)) return false;
         const int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) - h->fingerprint.mtime_ns;
         if (age >= 0 && age < (int64_t)GROWING_MS * 1000000) { // may still be growing

@@ -120,7 +120,7 @@ void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_p
 // kept. DATA_LOSS is as xpl_opened_profile_open has it; ABORTED when the file changed meanwhile;
 // else as xpl_product_get.  Any thread.
 xpl_status_t xpl_product_open_profile(struct xpl_product_manager *m,
-                                      const struct xpl_product_request *r, enum xpl_kind kind,
+                                      const struct xpl_product_request *r, enum xpl_form form,
                                       const struct xpl_build_context *ctx,
                                       struct xpl_stage_times *times, struct xpl_opened_profile *ret,
                                       struct xpl_error *err) XPL_NODISCARD;

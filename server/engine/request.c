@@ -69,14 +69,13 @@ static int compare_names(const void *a, const void *b) {
 }
 
 static bool feeds_tool(const struct xpl_host *h, const struct xpl_tool *tool) {
-    const struct xpl_format *const f = xpl_format_of_name(h->path, NULL);
-    return !f || xpl_tool_fits(tool, f->kind);
+    return xpl_tool_fits(tool, xpl_format_of_name(h->path, NULL));
 }
 
-enum xpl_kind xpl_request_session_kind(const struct xpl_session *s) {
+const char *xpl_request_session_family(const struct xpl_session *s) {
     const struct xpl_format *const f =
         s->n_hosts ? xpl_format_of_name(s->hosts[0].path, NULL) : NULL;
-    return f ? f->kind : XPL_KIND_XSPACE;
+    return f ? f->family : xpl_formats(&(size_t){0})[0]->family;
 }
 
 bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool) {
@@ -167,16 +166,17 @@ static xpl_status_t make_key(struct xpl_request *q, struct xpl_error *err) {
 static void put_versions(const struct xpl_request *q, struct xpl_buf *b) {
     char text[XPL_FORMAT_VERSION_TEXT];
     size_t n_formats;
-    const struct xpl_format *const formats = xpl_formats(&n_formats);
+    const struct xpl_format *const *const formats = xpl_formats(&n_formats);
     uint64_t seen = 0;
     for (size_t i = 0; i < q->n_hosts; i++) {
         const struct xpl_format *const f = xpl_format_of_name(q->hosts[i]->path, NULL);
-        if (f) seen |= UINT64_C(1) << (f - formats);
+        for (size_t k = 0; k < n_formats; k++)
+            seen |= (uint64_t)(f == formats[k]) << k;
     }
     xpl_buf_putc(b, ' ');
     xpl_tool_put_versions(q->tool, b);
     for (size_t i = 0; i < n_formats; i++)
-        if (seen >> i & 1 && xpl_format_version_text(&formats[i], text))
+        if (seen >> i & 1 && xpl_format_version_text(formats[i], text))
             xpl_buf_printf(b, " %s", text);
 }
 
@@ -201,7 +201,7 @@ xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_d
 static xpl_status_t find_tool(struct xpl_request *q, const struct xpl_request_words *w,
                               struct xpl_error *err) {
     const bool of_bundle =
-        w->bundle_tool.len && xpl_request_session_kind(q->session) == XPL_KIND_IREE;
+        w->bundle_tool.len && strcmp(xpl_request_session_family(q->session), "iree") == 0;
     const xpl_str_t name = of_bundle ? w->bundle_tool : w->tool;
     q->tool = w->row ? w->row : xpl_tool_find(name);
     if (q->tool) return XPL_OK;

@@ -50,9 +50,9 @@ xpl_status_t xpl_request_need_scan(const struct xpl_snapshot *snapshot, struct x
 // xpl_request_need_scan.
 xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
                                     struct xpl_error *err);
-// The kind of the session's profiles: those of a session are of one.  Without a host an XSpace's.
-enum xpl_kind xpl_request_session_kind(const struct xpl_session *s);
-// Whether the tool reads the files of some host of the session: there are kinds of profiles.
+// The family of the formats of the session's profiles, which are of one (xpl_format.family).
+const char *xpl_request_session_family(const struct xpl_session *s);
+// Whether the tool reads the files of some host of the session: profiles differ in what they have.
 bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool);
 // NULL is fine.
 void xpl_request_free(struct xpl_request *q);

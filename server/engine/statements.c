@@ -87,7 +87,7 @@ static xpl_status_t open_profile(void *arg, size_t i, void **ret_file, xpl_bytes
     const struct xpl_build_context ctx = {.exec = &serial, .owner = t->owner};
     const struct xpl_product_request r = {.snapshot = t->snapshot, .host = t->hosts.v[i]};
     const xpl_status_t st = xpl_product_open_profile(xpl_engine_get_products(t->s->engine), &r,
-                                                     XPL_KIND_XSPACE, &ctx, &times, o, err);
+                                                     XPL_FORM_XSPACE, &ctx, &times, o, err);
     if (st != XPL_OK) {
         close_profile(o);
         return st;

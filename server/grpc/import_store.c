@@ -12,14 +12,14 @@
 
 xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err) {
     size_t n;
-    const struct xpl_format *const formats = xpl_formats(&n);
+    const struct xpl_format *const *const formats = xpl_formats(&n);
     *ret = NULL;
     if (!given[0]) return XPL_OK;
     for (size_t i = 0; i < n; i++)
-        for (const char *const *t = formats[i].tail; *t; t++) {
+        for (const char *const *t = formats[i]->suffixes; *t; t++) {
             if (strcmp(*t, given) != 0) continue;
-            if (!formats[i].open)
-                XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s", formats[i].refusal);
+            if (formats[i]->refusal)
+                XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s", formats[i]->refusal);
             *ret = *t;
             return XPL_OK;
         }
@@ -28,17 +28,9 @@ xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_e
         "no profile's name ends in \"%.40s\"; uncompressed ones end in " XPL_FORMAT_SUFFIX, given);
 }
 
-// The row that has the suffix, which is one of the table's.
-static const struct xpl_format *format_of(const char *suffix) {
-    char name[64];
-    (void)snprintf(name, sizeof name, "host%s", suffix);
-    return xpl_format_of_name(xpl_str_from(name), NULL);
-}
-
 struct whole { // an upload, with what it is
     const struct xpl_upload *upload;
-    const struct xpl_format *format;
-    const char *suffix;
+    struct xpl_file_format is;
     xpl_bytes_t bytes;
     bool replaces; // the host's file, which is its beginning
 };
@@ -49,7 +41,7 @@ static bool same_bytes(const struct whole *w, size_t at, const uint8_t *old, siz
     if (memcmp(old, w->bytes.ptr + at, n) == 0) return true;
     for (size_t i = 0; i < n; i++)
         if (old[i] != w->bytes.ptr[at + i] &&
-            (at + i < w->format->length_at || at + i >= w->format->length_end))
+            (at + i < w->is.format->length_at || at + i >= w->is.format->length_end))
             return false;
     return true;
 }
@@ -75,15 +67,15 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, struct whole *
                               struct xpl_error *err) {
     char name[XPL_SESSION_WRITER_NAME_SIZE] = {0}, file[XPL_SESSION_WRITER_NAME_SIZE + 32];
     size_t n;
-    const struct xpl_format *const formats = xpl_formats(&n);
+    const struct xpl_format *const *const formats = xpl_formats(&n);
     (void)xpl_session_writer_safe_name(name, w->upload->host);
     for (size_t i = 0; i < n; i++)
-        for (const char *const *t = formats[i].tail; *t; t++) {
+        for (const char *const *t = formats[i]->suffixes; *t; t++) {
             (void)snprintf(file, sizeof file, "%s%s", name, *t);
             bool taken = false;
             XPL_TRY(xpl_session_writer_has(s, file, &taken, err));
             if (!taken) continue;
-            w->replaces = w->upload->grows && *t == w->suffix && is_beginning(s, file, w);
+            w->replaces = w->upload->grows && *t == w->is.suffix && is_beginning(s, file, w);
             if (!w->replaces)
                 XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.80s has %.120s already",
                                  xpl_session_writer_get_name(s), file);
@@ -91,20 +83,23 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, struct whole *
     return XPL_OK;
 }
 
+static xpl_status_t check_decoded(struct xpl_profile_writer *in, const struct xpl_format *f,
+                                  xpl_bytes_t bytes, struct xpl_error *err) {
+    if (!f->check) return xpl_profile_writer_check(in, bytes, err);
+    const xpl_status_t st = f->check(bytes, err);
+    // What is wrong is the file, not the request.
+    return st == XPL_INVALID_ARGUMENT ? XPL_DATA_LOSS : st;
+}
+
 // The file is what its format says: by the format's own check, else as an XSpace.
 static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct whole *w,
                                    struct xpl_error *err) {
     const struct xpl_format_limits limits = {.max_bytes = (size_t)w->upload->max_bytes};
-    xpl_status_t st;
-    if (w->format->check) {
-        st = w->format->check(w->bytes, err);
-        // What is wrong is the file, not the request.
-        return st == XPL_INVALID_ARGUMENT ? XPL_DATA_LOSS : st;
-    }
     struct xpl_profile profile = {0};
+    if (!w->is.decoder) return check_decoded(in, w->is.format, w->bytes, err);
     pthread_mutex_lock(w->upload->decompressing);
-    st = xpl_format_open(w->format, w->bytes, &limits, &profile, err);
-    if (st == XPL_OK) st = xpl_profile_writer_check(in, profile.bytes, err);
+    xpl_status_t st = w->is.decoder->decode(w->bytes, 0, &limits, &profile, err);
+    if (st == XPL_OK) st = check_decoded(in, w->is.format, profile.bytes, err);
     xpl_profile_close(&profile);
     pthread_mutex_unlock(w->upload->decompressing);
     return st;
@@ -113,14 +108,14 @@ static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct w
 static xpl_status_t put(struct xpl_session_writer *s, const struct whole *w,
                         struct xpl_profile_writer_file *ret, struct xpl_error *err) {
     struct xpl_profile_writer *in = NULL;
-    const bool plain = w->format == xpl_formats(&(size_t){0});
-    const unsigned own = w->format->check ? XPL_PROFILE_WRITER_NO_XSPACE : 0,
+    const bool plain = !w->is.decoder && !w->is.format->import;
+    const unsigned own = w->is.format->check ? XPL_PROFILE_WRITER_NO_XSPACE : 0,
                    place = w->replaces ? XPL_PROFILE_WRITER_REPLACE : 0;
     const struct xpl_profile_writer_options o = {.size = sizeof o,
                                                  .host = w->upload->host,
                                                  .flags =
                                                      XPL_PROFILE_WRITER_ALLOW_IDLE | own | place,
-                                                 .suffix = plain ? NULL : w->suffix};
+                                                 .suffix = plain ? NULL : w->is.suffix};
     XPL_TRY(xpl_profile_writer_begin(s, &o, &in, err));
     xpl_status_t st = plain ? XPL_OK : check_contents(in, w, err);
     if (st == XPL_OK) st = xpl_profile_writer_put_fd(in, w->upload->fd, err);
@@ -132,10 +127,13 @@ static xpl_status_t put(struct xpl_session_writer *s, const struct whole *w,
 static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload *u,
                           xpl_bytes_t bytes, struct xpl_profile_writer_file *ret,
                           struct xpl_error *err) {
-    const char *const suffix = u->suffix ? u->suffix : xpl_format_sniff(bytes)->tail[0];
-    struct whole w = {.upload = u, .format = format_of(suffix), .suffix = suffix, .bytes = bytes};
-    if (u->grows && !w.format->length_end)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s does not grow", w.format->name);
+    struct whole w = {.upload = u, .bytes = bytes};
+    char name[64];
+    (void)snprintf(name, sizeof name, "host%s", u->suffix ? u->suffix : XPL_FORMAT_SUFFIX);
+    XPL_TRY(xpl_file_recognize(xpl_str_from(name), bytes, NULL, &w.is, err));
+    if (u->grows && (w.is.decoder || !w.is.format->length_end))
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s does not grow",
+                         w.is.decoder ? w.is.decoder->label : w.is.format->label);
     // What is compared with the new file must be what the new file replaces.
     if (u->grows) XPL_TRY(xpl_session_writer_hold(s, err));
     xpl_status_t st = check_new(s, &w, err);

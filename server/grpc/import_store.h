@@ -9,7 +9,7 @@
 
 struct xpl_upload {
     xpl_str_t host;     // as the client says it
-    const char *suffix; // of xpl_import_suffix; NULL: what its bytes look like
+    const char *suffix; // of xpl_import_suffix, a hint; NULL: none
     int fd;
     uint64_t bytes;
     bool grows;                     // the host's file is its beginning, if there is one
@@ -21,10 +21,11 @@ struct xpl_upload {
 // for any other, and for formats that are not read.
 xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err)
     XPL_NODISCARD;
-// Checks the upload by its format, and stores its bytes as they are.  DATA_LOSS, RESOURCE_EXHAUSTED
-// (too large, full disk), INVALID_ARGUMENT: files of its format do not grow.  ALREADY_EXISTS: the
-// session has such a host, in whatever format, and that is not the beginning of one that grows.
-// ABORTED: another one that grows is being stored in the session.
+// Checks the upload by its format, and stores its bytes as they are, under the suffix of their
+// format.  DATA_LOSS, RESOURCE_EXHAUSTED (too large, full disk), INVALID_ARGUMENT: files of its
+// format do not grow.  ALREADY_EXISTS: the session has such a host, in whatever format, and that is
+// not the beginning of one that grows. ABORTED: another one that grows is being stored in the
+// session.
 xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
                               struct xpl_profile_writer_file *ret, struct xpl_error *err)
     XPL_NODISCARD;

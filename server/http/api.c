@@ -80,8 +80,8 @@ static bool put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_
     xpl_buf_str(b, XPL_STR("{\"name\":"));
     xpl_json_str(b, s->name, false);
     xpl_buf_printf(b, ",\"kind\":\"%s\",\"captured_unix_ms\":%lld,\"bytes\":%llu,\"hosts\":[",
-                   xpl_kind_name(xpl_request_session_kind(s)),
-                   (long long)(s->captured_ns / 1000000), (unsigned long long)s->bytes);
+                   xpl_request_session_family(s), (long long)(s->captured_ns / 1000000),
+                   (unsigned long long)s->bytes);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (i) xpl_buf_putc(b, ',');
         put_host(h, b, &s->hosts[i]);

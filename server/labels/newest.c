@@ -195,7 +195,7 @@ static struct label *find_labels(struct xpl_newest *n, const struct xpl_snapshot
     qsort(all, n_all, sizeof *all, by_label);
     for (size_t i = 0; i < n_all; i++) {
         const struct xpl_session *const s = xpl_snapshot_find(snap, all[i].session);
-        if (!s || !s->n_hosts || xpl_request_session_kind(s) != XPL_KIND_XSPACE) continue;
+        if (!s || !s->n_hosts || strcmp(xpl_request_session_family(s), "xspace") != 0) continue;
         if (!k || !xpl_str_eq(v[k - 1].name, all[i].label))
             v[k++] = (struct label){.name = all[i].label, .newest = s};
         if (s->captured_ns > v[k - 1].newest->captured_ns) v[k - 1].newest = s;

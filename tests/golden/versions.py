@@ -98,7 +98,7 @@ def current_imports(root, program):
                 text = f.read()
             rows.write(text)
             rows.flush()
-            of = "ireeperf.jsonl", os.path.relpath(path, data), short_hash(text)
+            of = "ireeprof", os.path.relpath(path, data), short_hash(text)
             imports[of] = import_hash(program, rows.name)
     return imports
 

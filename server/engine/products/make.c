@@ -41,6 +41,7 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
     struct xpl_error why = {0};
     struct xpl_product_handle *const used = find_used(m, r, opened);
     const struct xpl_product_input in = {.profile = opened->bytes,
+                                         .format = opened->profile.format,
                                          .variant = r->variant,
                                          .exec = exec,
                                          .limit = atomic_load(&m->limit),
@@ -48,7 +49,7 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
                                          .first = r->first};
     const xpl_status_t st = r->product->make(&in, &h->value, &why);
     if (used) xpl_object_unref(&used->object);
-    if (r->product == &xpl_product_iree_xspace) atomic_fetch_add(&m->imports, 1);
+    if (r->product == &xpl_product_imported_xspace) atomic_fetch_add(&m->imports, 1);
     XPL_TRY(xpl_product_verify_profile(m, opened, err));
     if (st != XPL_OK && st != XPL_DATA_LOSS)
         return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->host->path.ptr,
@@ -80,13 +81,13 @@ static xpl_status_t make_broken(const struct xpl_product_request *r,
     return XPL_OK;
 }
 
-// The XSpace of a file of another kind: the product's bytes, beside the file's source.
+// The XSpace of a file of another format: the product's bytes, beside the file's source.
 static xpl_status_t open_import(struct xpl_product_manager *m, const struct xpl_product_request *r,
                                 const struct xpl_build_context *ctx, struct xpl_stage_times *times,
                                 struct xpl_opened_profile *o, struct xpl_error *err) {
     struct xpl_product_handle *h = NULL;
     XPL_TRY(m->get(m, r, ctx, times, &h, err));
-    const struct xpl_iree_xspace_value *const v = h->status == XPL_OK ? h->value : NULL;
+    const struct xpl_imported_xspace_value *const v = h->status == XPL_OK ? h->value : NULL;
     const xpl_status_t st = h->status;
     if (v) {
         o->import = &h->object;
@@ -100,19 +101,20 @@ static xpl_status_t open_import(struct xpl_product_manager *m, const struct xpl_
 }
 
 xpl_status_t xpl_product_open_profile(struct xpl_product_manager *m,
-                                      const struct xpl_product_request *r, enum xpl_kind kind,
+                                      const struct xpl_product_request *r, enum xpl_form form,
                                       const struct xpl_build_context *ctx,
                                       struct xpl_stage_times *times, struct xpl_opened_profile *ret,
                                       struct xpl_error *err) {
     const uint64_t began = xpl_clock_ns();
     struct xpl_opened_profile o = {0};
-    const bool import = xpl_profile_is_view(kind, r->host->path);
+    const struct xpl_format *const f = xpl_format_of_name(r->host->path, NULL);
+    const bool import = form == XPL_FORM_XSPACE && f && f->import;
     xpl_status_t st = import ? xpl_snapshot_open(r->snapshot, r->host, 0, &o.source, err)
                              : xpl_opened_profile_open(r->snapshot, r->host, atomic_load(&m->limit),
                                                        ctx->owner, &o, err);
     xpl_stage_add(times, XPL_STAGE_OPEN, began);
     if (import && st == XPL_OK) {
-        const struct xpl_product_request of = {.product = &xpl_product_iree_xspace,
+        const struct xpl_product_request of = {.product = &xpl_product_imported_xspace,
                                                .snapshot = r->snapshot,
                                                .host = r->host,
                                                .opened = &o};
@@ -144,7 +146,7 @@ static xpl_status_t open_profile(struct xpl_product_manager *m, const struct xpl
                                  struct xpl_error *err) {
     struct xpl_build_context c = *ctx;
     c.owner = owner;
-    if (!r->opened) return xpl_product_open_profile(m, r, r->product->kind, &c, times, ret, err);
+    if (!r->opened) return xpl_product_open_profile(m, r, r->product->form, &c, times, ret, err);
     const uint64_t began = xpl_clock_ns();
     const xpl_status_t st = xpl_opened_profile_read(r->opened->source, r->host,
                                                     atomic_load(&m->limit), owner, ret, err);

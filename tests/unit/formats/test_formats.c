@@ -97,8 +97,8 @@ static void test_names(void) {
     name_is("h.xplane.pb", "h", 0, false);
     name_is("h.xplane.pb.gz", "h", 1, false);
     name_is("h.xplane.pb.zst", "h", 2, false);
-    name_is("h.xplane.pb.zstd", "h", 2, false);
-    name_is("h.xplane.riegeli", "h", 3, true);
+    name_is("h.xplane.pb.zstd", "h", 3, false);
+    name_is("h.xplane.riegeli", "h", 8, true);
     name_is("/a/b.xplane.pb/h.1.xplane.pb.gz", "h.1", 1, false);
     name_is("h.xplane.pb.gz.xplane.pb", "h.xplane.pb.gz", 0, false);
     name_is(".xplane.pb", NULL, 0, false);
@@ -106,43 +106,104 @@ static void test_names(void) {
     name_is("h.xplane.pb.bak", NULL, 0, false);
     name_is("h.gz", NULL, 0, false);
     name_is("h.xplane.pb/", NULL, 0, false);
+    name_is("b.ireeprof", "b", 64 + 16, false);
+    name_is("b.ireeprof.zst", "b", 64 + 18, false);
+    name_is("h.trace.json.gz", NULL, 0, false); // next to each profile of XProf
+    name_is("h.nsys-rep", NULL, 0, false);
     name_is("", NULL, 0, false);
     size_t n;
-    const struct xpl_format *const f = xpl_formats(&n);
+    const struct xpl_format *const *const f = xpl_formats(&n);
     CHECK(n >= 4);
-    CHECK(strcmp(f[0].tail[0], XPL_FORMAT_SUFFIX) == 0 && !f[0].sniff);
-    for (size_t i = 0; i < n; i++)
-        CHECK(f[i].name && f[i].tail[0] && !f[i].open == !!f[i].refusal);
+    CHECK(strcmp(f[0]->suffixes[0], XPL_FORMAT_SUFFIX) == 0 && !f[0]->import);
+    for (size_t i = 0; i < n; i++) {
+        char version[XPL_FORMAT_VERSION_TEXT];
+        CHECK(f[i]->name && f[i]->label && f[i]->family && f[i]->suffixes[0]);
+        CHECK(f[i]->sniff || f[i]->refusal);
+        CHECK_EQ(f[i]->import != NULL, f[i]->version != 0);
+        CHECK_EQ(f[i]->import != NULL, f[i]->import_ratio != 0);
+        CHECK_EQ(f[i]->import != NULL, f[i]->check != NULL);
+        CHECK_EQ(xpl_format_version_text(f[i], version) != 0, f[i]->import != NULL);
+    }
 }
 
-static void test_kinds(void) {
-    size_t n;
-    const struct xpl_format *const f = xpl_formats(&n);
-    for (size_t i = 0; i < n; i++) { // what is no XSpace has ranks and a check of its own
-        xpl_str_t host;
-        unsigned rank;
-        const char *refusal;
-        char name[40];
-        (void)snprintf(name, sizeof name, "h%s", f[i].tail[0]);
-        CHECK(xpl_format_match(xpl_str_from(name), &host, &rank, &refusal));
-        CHECK_EQ(rank, i + (unsigned)f[i].kind * XPL_FORMAT_RANKS_OF_KIND);
-        CHECK_EQ(f[i].kind != XPL_KIND_XSPACE, f[i].check != NULL);
-    }
+static void test_bundles(void) {
     // Bundles of IREE are known by name and by mark, and are their own bytes.
     const xpl_bytes_t bundle = {(const uint8_t *)"IRPF\1\0\6\0", 8}, none = {bundle.ptr, 3};
     xpl_str_t host;
     const struct xpl_format *const iree = xpl_format_of_name(XPL_STR("a/b.ireeprof"), &host);
     struct xpl_profile p = {0};
     struct xpl_error err = {0};
-    CHECK(iree && xpl_str_eq(host, XPL_STR("b")) && xpl_format_sniff(bundle) == iree);
+    CHECK(iree && xpl_str_eq(host, XPL_STR("b")));
     CHECK_OK(xpl_profile_open(XPL_STR("b.ireeprof"), bundle, &roomy, &p, &err), &err);
     CHECK(p.bytes.ptr == bundle.ptr && p.bytes.len == 8 && !p.owned);
-    CHECK_EQ(xpl_profile_open(XPL_STR("b.xplane.pb"), bundle, &roomy, &p, &err), XPL_DATA_LOSS);
+    CHECK_OK(xpl_profile_check_name(&p, XPL_STR("b.ireeprof.gz"), &err), &err);
+    CHECK_OK(xpl_profile_check_name(&p, XPL_STR("b"), &err), &err);
+    CHECK_STATUS(xpl_profile_check_name(&p, XPL_STR("b.xplane.pb"), &err), XPL_DATA_LOSS, &err);
+    CHECK(strstr(err.msg, "the file is a profile bundle of IREE: name it NAME.ireeprof"));
     static const uint8_t whole[24] = {'I', 'R', 'P', 'F', 1, 0, 6, 0, 24};
     CHECK_OK(iree->check((xpl_bytes_t){whole, sizeof whole}, &err), &err);
     CHECK_EQ(iree->check(bundle, &err), XPL_DATA_LOSS);
     CHECK_EQ(iree->check(none, &err), XPL_DATA_LOSS);
-    CHECK_EQ(iree->kind, XPL_KIND_IREE);
+    CHECK(strcmp(iree->family, "iree") == 0 && iree->grouping);
+}
+
+// ---- content ----
+
+static void recognized(const char *name, xpl_bytes_t file, const char *format, const char *suffix) {
+    struct xpl_file_format is;
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_file_recognize(xpl_str_from(name), file, NULL, &is, &err), &err);
+    CHECK(strcmp(is.format->name, format) == 0 && strcmp(is.suffix, suffix) == 0);
+}
+
+// Content decides; the name does where content says little.
+static void test_contents(void) {
+    const xpl_bytes_t xspace = {(const uint8_t *)"\x22\1h", 3},
+                      bundle = {(const uint8_t *)"IRPF\1\0\6\0", 8},
+                      text = {(const uint8_t *)"hello", 5}, empty = {text.ptr, 0};
+    struct xpl_buf g = gzip_of(bundle.ptr, bundle.len), z = zstd_of(xspace.ptr, xspace.len);
+    static const char *const names[] = {"",       "profile",        "h.xplane.pb", "h.ireeprof",
+                                        "d/h.gz", "h.ireeprof.zst", "h.trace.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const bool named = strstr(names[i], "ireeprof");
+        recognized(names[i], bundle, "ireeprof", ".ireeprof");
+        recognized(names[i], bytes_of(&g), "ireeprof", ".ireeprof.gz");
+        if (!named && !strstr(names[i], "json"))
+            recognized(names[i], bytes_of(&z), "xspace", ".xplane.pb.zst");
+    }
+    recognized("h.xplane.pb.gz", xspace, "xspace", ".xplane.pb");
+    recognized("h.xplane.pb.zstd", bytes_of(&z), "xspace", ".xplane.pb.zstd");
+    recognized("h.xplane.pb", empty, "xspace", ".xplane.pb"); // of an idle host
+    recognized("h.xplane.pb", text, "xspace", ".xplane.pb");  // its reader says what is wrong
+    recognized("h.ireeprof", xspace, "ireeprof", ".ireeprof");
+    fails_with("profile", text, &roomy, XPL_DATA_LOSS, "not a profile of a known format");
+    fails_with("profile", empty, &roomy, XPL_DATA_LOSS, "not a profile of a known format");
+    xpl_buf_fini(&g), xpl_buf_fini(&z);
+}
+
+// What is known and not read is refused with what to do.
+static void test_unread(void) {
+    static const struct {
+        const char *name, *bytes, *words;
+        size_t n;
+    } rows[] = {
+        {"h",
+         "\xfd"
+         "7zXZ\0",
+         "xz -d", 6},
+        {"h.xplane.pb", "BZh91AY", "bzip2 -d", 7},
+        {"h", "PK\3\4", "unzip", 4},
+        {"h", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "Riegeli files are not read", 8},
+        {"h.json", " {\"displayTimeUnit\":\"ns\",\"traceEvents\":[]}", "HOST.xplane.pb", 43},
+        {"h.nsys-rep", "NVTX", "Nsight Systems", 4},
+        {"d/h", "SQLite format 3", "Nsight Systems", 16},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        fails_with(rows[i].name, (xpl_bytes_t){(const uint8_t *)rows[i].bytes, rows[i].n}, &roomy,
+                   XPL_FAILED_PRECONDITION, rows[i].words);
+    struct xpl_buf g = gzip_of("{\"traceEvents\":[]}", 18);
+    fails_with("h.trace.json.gz", bytes_of(&g), &roomy, XPL_FAILED_PRECONDITION, "trace.json.gz");
+    xpl_buf_fini(&g);
 }
 
 // ---- opening ----
@@ -167,9 +228,9 @@ static void test_sizes(void) {
         struct xpl_buf g = gzip_of(p, sizes[i]), z = zstd_of(p, sizes[i]);
         opens_as("h.xplane.pb.gz", bytes_of(&g), p, sizes[i]);
         opens_as("h.xplane.pb.zst", bytes_of(&z), p, sizes[i]);
-        // A name that says nothing: the bytes do.
-        opens_as("profile", bytes_of(&g), p, sizes[i]);
-        opens_as("profile", bytes_of(&z), p, sizes[i]);
+        // Content says how a file is compressed.
+        opens_as("h.xplane.pb", bytes_of(&g), p, sizes[i]);
+        opens_as("h.xplane.pb.gz", bytes_of(&z), p, sizes[i]);
         // Several members or frames, one after the other.
         uint8_t *const twice = malloc(2 * sizes[i] + 1);
         CHECK(twice);
@@ -190,7 +251,7 @@ static void test_sizes(void) {
 }
 
 static size_t expected(const char *name, const struct xpl_buf *b, size_t n) {
-    return xpl_profile_expect(XPL_KIND_XSPACE, xpl_str_from(name), (xpl_bytes_t){b->p, n});
+    return xpl_profile_expect(XPL_FORM_XSPACE, xpl_str_from(name), (xpl_bytes_t){b->p, n});
 }
 
 // What a file states counts where it can be true, and never more than is ever decompressed.
@@ -200,18 +261,16 @@ static void test_expect(void) {
     struct xpl_buf g = gzip_of(p, N), z = zstd_of(p, N);
     CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), N);
     CHECK_EQ(expected("h.xplane.pb.zst", &z, z.n), N);
-    CHECK_EQ(expected("profile", &z, z.n), N);
-    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.xplane.pb"), (xpl_bytes_t){p, N}), 0);
-    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.xplane.riegeli"), (xpl_bytes_t){p, N}),
+    CHECK_EQ(expected("h.xplane.pb", &z, z.n), N);
+    CHECK_EQ(xpl_profile_expect(XPL_FORM_XSPACE, XPL_STR("h.xplane.pb"), (xpl_bytes_t){p, N}), 0);
+    CHECK_EQ(xpl_profile_expect(XPL_FORM_XSPACE, XPL_STR("h.xplane.riegeli"), (xpl_bytes_t){p, N}),
              0);
     // A bundle is borrowed, as it is for its own tools; its view is not.
-    CHECK_EQ(xpl_profile_expect(XPL_KIND_IREE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}), 0);
-    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}),
-             XPL_FORMAT_VIEW_RATIO * N);
-    CHECK_EQ(xpl_profile_expect(XPL_KIND_IREE, XPL_STR("h.ireeperf.jsonl"), (xpl_bytes_t){p, N}),
-             N);
-    CHECK_EQ(xpl_profile_expect(XPL_KIND_XSPACE, XPL_STR("h.ireeperf.jsonl"), (xpl_bytes_t){p, N}),
-             N + XPL_FORMAT_VIEW_RATIO * N);
+    CHECK_EQ(xpl_profile_expect(XPL_FORM_FILE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}), 0);
+    CHECK_EQ(xpl_profile_expect(XPL_FORM_XSPACE, XPL_STR("h.ireeprof"), (xpl_bytes_t){p, N}),
+             2 * N);
+    CHECK_EQ(xpl_profile_expect(XPL_FORM_FILE, XPL_STR("h.ireeprof"), bytes_of(&g)), N);
+    CHECK_EQ(xpl_profile_expect(XPL_FORM_XSPACE, XPL_STR("h.ireeprof"), bytes_of(&g)), N + 2 * N);
     // Less than the file's own length, nothing, or no frame at all: the usual ratio.
     memset(g.p + g.n - 4, 0, 4);
     CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), XPL_FORMAT_USUAL_RATIO * g.n);
@@ -229,17 +288,7 @@ static void test_expect(void) {
 
 static void test_wrong_names(void) {
     uint8_t *const p = sample(1000);
-    struct xpl_buf g = gzip_of(p, 1000), z = zstd_of(p, 1000);
     const xpl_bytes_t plain = {(const uint8_t *)"\x22\1h", 3};
-    struct xpl_error e = fails_with("h.xplane.pb", bytes_of(&g), &roomy, XPL_DATA_LOSS,
-                                    "the file is gzip-compressed: name it HOST.xplane.pb.gz");
-    CHECK_EQ(e.offset, 0);
-    fails_with("h.xplane.pb", bytes_of(&z), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.zst");
-    fails_with("h.xplane.pb.gz", bytes_of(&z), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.zst");
-    fails_with("h.xplane.pb.zst", bytes_of(&g), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.gz");
-    e = fails_with("h.xplane.pb.gz", plain, &roomy, XPL_DATA_LOSS,
-                   "the file is not gzip-compressed, as its name says");
-    CHECK_EQ(e.offset, 0);
     fails_with("h.xplane.pb.zst", (xpl_bytes_t){(const uint8_t *)"", 0}, &roomy, XPL_DATA_LOSS,
                "not zstd-compressed");
     fails_with("h.xplane.riegeli", plain, &roomy, XPL_FAILED_PRECONDITION,
@@ -248,8 +297,6 @@ static void test_wrong_names(void) {
     fails_with("h.ireeprof", plain, &roomy, XPL_DATA_LOSS, "profile file is too small for header");
     fails_with("h.ireeprof", (xpl_bytes_t){p, 1000}, &roomy, XPL_DATA_LOSS,
                "invalid IREE HAL profile file magic");
-    fails_with("h.ireeprof", bytes_of(&z), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.zst");
-    xpl_buf_fini(&g), xpl_buf_fini(&z);
     free(p);
 }
 
@@ -401,7 +448,9 @@ static void test_window(void) {
 
 int main(void) {
     test_names();
-    test_kinds();
+    test_bundles();
+    test_contents();
+    test_unread();
     test_plain();
     test_sizes();
     test_expect();

@@ -220,13 +220,15 @@ static void test_format(void) {
     xpl_profile_close(&p);
     CHECK_OK(xpl_profile_open(XPL_STR("rows"), bytes(rows), &roomy, &p, &err), &err);
     xpl_profile_close(&p);
-    CHECK_OK(xpl_profile_open_as(XPL_KIND_XSPACE, XPL_STR("a.ireeperf.jsonl"), bytes(rows), &roomy,
+    CHECK_OK(xpl_profile_open_as(XPL_FORM_XSPACE, XPL_STR("a.ireeperf.jsonl"), bytes(rows), &roomy,
                                  &p, &err),
              &err);
     xpl_profile_close(&p);
     CHECK_EQ(xpl_profile_open(XPL_STR("a.ireeperf.jsonl"), bytes(rows), &tight, &p, &err),
              XPL_RESOURCE_EXHAUSTED);
-    CHECK_EQ(xpl_profile_open(XPL_STR("a.ireeprof"), bytes(rows), &roomy, &p, NULL), XPL_DATA_LOSS);
+    CHECK_OK(xpl_profile_open(XPL_STR("a.ireeprof"), bytes(rows), &roomy, &p, &err), &err);
+    CHECK_OK(xpl_profile_check_name(&p, XPL_STR("a.ireeprof"), &err), &err);
+    xpl_profile_close(&p);
 }
 
 int main(void) {

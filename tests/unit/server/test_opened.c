@@ -16,7 +16,7 @@ static const struct fake_object RUN[] = {
 static size_t expect(const struct xpl_snapshot *s, const char *name) {
     const struct xpl_host *const h = xpl_session_find_host(&s->sessions[0], xpl_str_from(name));
     CHECK(h);
-    return xpl_opened_profile_expect(s, h, XPL_KIND_XSPACE);
+    return xpl_opened_profile_expect(s, h, XPL_FORM_XSPACE);
 }
 
 static void test_expect(void) {
@@ -41,13 +41,13 @@ static void test_expect(void) {
 
 // A length that is not true must not wrap around.
 static void test_lengths(void) {
-    CHECK_EQ(xpl_profile_expect_unread(XPL_KIND_XSPACE, XPL_STR("x/h.xplane.pb.gz"), 0), 0);
-    CHECK_EQ(xpl_profile_expect_unread(XPL_KIND_XSPACE, XPL_STR("h.xplane.pb.gz"), SIZE_MAX),
+    CHECK_EQ(xpl_profile_expect_unread(XPL_FORM_XSPACE, XPL_STR("x/h.xplane.pb.gz"), 0), 0);
+    CHECK_EQ(xpl_profile_expect_unread(XPL_FORM_XSPACE, XPL_STR("h.xplane.pb.gz"), SIZE_MAX),
              SIZE_MAX);
-    CHECK_EQ(xpl_profile_expect_unread(XPL_KIND_XSPACE, XPL_STR("h.xplane.pb"), 1000), 0);
-    CHECK_EQ(xpl_profile_expect_unread(XPL_KIND_XSPACE, XPL_STR("readme"), 1000), 0);
-    CHECK_EQ(xpl_profile_expect_unread(XPL_KIND_IREE, XPL_STR("b.ireeprof"), SIZE_MAX), 0);
-    CHECK_EQ(xpl_profile_expect_unread(XPL_KIND_XSPACE, XPL_STR("b.ireeprof"), SIZE_MAX), SIZE_MAX);
+    CHECK_EQ(xpl_profile_expect_unread(XPL_FORM_XSPACE, XPL_STR("h.xplane.pb"), 1000), 0);
+    CHECK_EQ(xpl_profile_expect_unread(XPL_FORM_XSPACE, XPL_STR("readme"), 1000), 0);
+    CHECK_EQ(xpl_profile_expect_unread(XPL_FORM_FILE, XPL_STR("b.ireeprof"), SIZE_MAX), 0);
+    CHECK_EQ(xpl_profile_expect_unread(XPL_FORM_XSPACE, XPL_STR("b.ireeprof"), SIZE_MAX), SIZE_MAX);
 }
 
 int main(void) {

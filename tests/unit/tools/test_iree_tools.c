@@ -184,17 +184,16 @@ static void test_view(const struct xpl_buf *bundle) {
     struct xpl_profile p = {0}, q = {0};
     struct xpl_error err = {0};
     struct xpl_buf out;
-    CHECK(xpl_profile_is_view(XPL_KIND_XSPACE, name));
-    CHECK(!xpl_profile_is_view(XPL_KIND_IREE, name));
-    CHECK(!xpl_profile_is_view(XPL_KIND_XSPACE, XPL_STR("h.xplane.pb")));
-    CHECK_OK(xpl_profile_open_as(XPL_KIND_IREE, name, file, &roomy, &p, &err), &err);
+    CHECK(xpl_format_of_name(name, NULL)->import);
+    CHECK(!xpl_format_of_name(XPL_STR("h.xplane.pb"), NULL)->import);
+    CHECK_OK(xpl_profile_open_as(XPL_FORM_FILE, name, file, &roomy, &p, &err), &err);
     CHECK(p.bytes.ptr == bundle->p && !p.owned); // as it is
     xpl_profile_close(&p);
-    CHECK_OK(xpl_profile_open_as(XPL_KIND_XSPACE, name, file, &roomy, &p, &err), &err);
+    CHECK_OK(xpl_profile_open_as(XPL_FORM_XSPACE, name, file, &roomy, &p, &err), &err);
     CHECK(p.owned && p.bytes.len > 1000);
-    CHECK_EQ(xpl_profile_open_as(XPL_KIND_XSPACE, name, file, &tight, &q, &err),
+    CHECK_EQ(xpl_profile_open_as(XPL_FORM_XSPACE, name, file, &tight, &q, &err),
              XPL_RESOURCE_EXHAUSTED);
-    CHECK_EQ(xpl_profile_open_as(XPL_KIND_XSPACE, name, none, &roomy, &q, &err), XPL_DATA_LOSS);
+    CHECK_EQ(xpl_profile_open_as(XPL_FORM_XSPACE, name, none, &roomy, &q, &err), XPL_DATA_LOSS);
     CHECK(!q.owned);
     const struct xpl_buf view = {.p = (uint8_t *)p.owned, .n = p.bytes.len};
     CHECK_OK(ask("op_profile", &view, NULL, "", &out, &err), &err);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry of tools.
+#include "analysis/formats/format.h"
 #include "analysis/tools/tool.h"
 
 #include "analysis/products/values.h"
@@ -26,16 +27,15 @@ static void check_row(const struct xpl_tool *t) {
     CHECK(n_needs >= 1 && n_needs <= XPL_TOOL_MAX_NEEDS);
     for (size_t i = 0; i < n_needs; i++)
         CHECK(!t->variant || t->needs[i]->variants || t->variant(NULL, i, true) == 0);
-    // A tool works with profiles of one kind, that of all its products, and with views of others.
-    size_t n_kinds = 0;
     for (size_t i = 0; i < n_needs; i++)
-        CHECK_EQ(t->needs[i]->kind, xpl_tool_kind(t));
-    for (unsigned kind = 0; kind < XPL_N_KINDS; kind++)
-        n_kinds += xpl_tool_fits(t, (enum xpl_kind)kind);
-    CHECK_EQ(n_kinds, t->shows_views ? XPL_N_KINDS : 1);
-    CHECK(!t->shows_views || xpl_tool_kind(t) == XPL_KIND_XSPACE);
-    const bool iree = strncmp(t->name, "iree_", 5) == 0;
-    CHECK(xpl_tool_fits(t, iree ? XPL_KIND_IREE : XPL_KIND_XSPACE));
+        CHECK_EQ(t->needs[i]->form, xpl_tool_form(t));
+    const struct xpl_format *const xspace = xpl_format_of_name(XPL_STR("h.xplane.pb"), NULL),
+                                   *const bundle = xpl_format_of_name(XPL_STR("b.ireeprof"), NULL);
+    const bool of_bundles = xpl_tool_form(t) == XPL_FORM_FILE;
+    CHECK_EQ(strncmp(t->name, "iree_", 5) == 0, of_bundles);
+    CHECK_EQ(xpl_tool_fits(t, xspace), !of_bundles);
+    CHECK_EQ(xpl_tool_fits(t, bundle), of_bundles || t->shows_views);
+    CHECK(xpl_tool_fits(t, NULL));
     CHECK(!t->asks_device || t->variant);
     CHECK_EQ(t->shown == XPL_SHOWN_NEVER || t->shown == XPL_SHOWN_UNLISTED, t->list_position == 0);
     check_options(t);
@@ -51,7 +51,7 @@ static void test_uses(void) {
     const struct xpl_product *const *const products = xpl_products(&n);
     for (size_t i = 0; i < n; i++) {
         const struct xpl_product *const used = products[i]->uses;
-        CHECK(!used || (!used->uses && used->kind == products[i]->kind));
+        CHECK(!used || (!used->uses && used->form == products[i]->form));
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Product iree_xspace: a profile bundle of IREE as an XSpace, for products and tools that read
-// XSpaces.  A file's bytes are checked each time that it is opened: they are not synced, and an
-// XSpace of zeros would be a broken profile.
+// Product imported_xspace: a file of another format as an XSpace, from which all other products are
+// made.  The bytes of the product's file are checked each time that it is opened: they are not
+// synced, and an XSpace of zeros would be a broken profile.
 #include "analysis/formats/format.h"
 #include "analysis/products/product.h"
 #include "analysis/products/values.h"
@@ -14,23 +14,23 @@ static uint32_t sum_of(xpl_bytes_t xspace) {
     return xpl_hash_str(SEED, (xpl_str_t){(const char *)xspace.ptr, xspace.len});
 }
 
-static struct xpl_iree_xspace_value *value_new(const uint8_t *bytes, size_t len, void *owned) {
-    struct xpl_iree_xspace_value *const v = xpl_sys_alloc(sizeof *v);
-    if (v) *v = (struct xpl_iree_xspace_value){.xspace = {bytes, len}, .owned = owned};
+static struct xpl_imported_xspace_value *value_new(const uint8_t *bytes, size_t len, void *owned) {
+    struct xpl_imported_xspace_value *const v = xpl_sys_alloc(sizeof *v);
+    if (v) *v = (struct xpl_imported_xspace_value){.xspace = {bytes, len}, .owned = owned};
     return v;
 }
 
 static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct xpl_error *err) {
     const struct xpl_format_limits limits = {.max_bytes = in->limit, .exec = in->exec};
     struct xpl_profile p = {0};
-    XPL_TRY(xpl_kind_view(XPL_KIND_IREE, in->profile, &limits, &p, err));
+    XPL_TRY(xpl_profile_import(in->format, in->profile, &limits, &p, err));
     const uint32_t sum = sum_of(p.bytes);
     const size_t len = p.bytes.len;
     uint8_t *const bytes = xpl_sys_realloc(p.owned, len + SUM_SIZE);
-    struct xpl_iree_xspace_value *const v = bytes ? value_new(bytes, len, bytes) : NULL;
+    struct xpl_imported_xspace_value *const v = bytes ? value_new(bytes, len, bytes) : NULL;
     if (!v) {
         xpl_sys_free(bytes ? bytes : p.owned);
-        XPL_RETURN_OOM(err, "XSpace of a bundle");
+        XPL_RETURN_OOM(err, "imported XSpace");
     }
     memcpy(bytes + len, &sum, SUM_SIZE);
     *ret = v;
@@ -38,7 +38,7 @@ static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct 
 }
 
 static xpl_bytes_t encoded(const void *value) {
-    const struct xpl_iree_xspace_value *const v = value;
+    const struct xpl_imported_xspace_value *const v = value;
     return (xpl_bytes_t){v->xspace.ptr, v->xspace.len + SUM_SIZE};
 }
 
@@ -48,29 +48,29 @@ static xpl_status_t decode(xpl_bytes_t bytes, size_t limit, void **ret, struct x
     const size_t len = bytes.len < SUM_SIZE ? 0 : bytes.len - SUM_SIZE;
     if (bytes.len >= SUM_SIZE) memcpy(&sum, bytes.ptr + len, SUM_SIZE);
     if (bytes.len < SUM_SIZE || sum != sum_of((xpl_bytes_t){bytes.ptr, len}))
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "the XSpace of a bundle does not match its checksum");
-    struct xpl_iree_xspace_value *const v = value_new(bytes.ptr, len, NULL);
-    if (!v) XPL_RETURN_OOM(err, "XSpace of a bundle");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "an imported XSpace does not match its checksum");
+    struct xpl_imported_xspace_value *const v = value_new(bytes.ptr, len, NULL);
+    if (!v) XPL_RETURN_OOM(err, "imported XSpace");
     *ret = v;
     return XPL_OK;
 }
 
 static size_t size(const void *value) {
-    const struct xpl_iree_xspace_value *const v = value;
+    const struct xpl_imported_xspace_value *const v = value;
     return sizeof *v + (v->owned ? v->xspace.len + SUM_SIZE : 0);
 }
 
 static void value_free(void *value) {
-    struct xpl_iree_xspace_value *const v = value;
+    struct xpl_imported_xspace_value *const v = value;
     if (v) xpl_sys_free(v->owned);
     xpl_sys_free(v);
 }
 
-const struct xpl_product xpl_product_iree_xspace = {
-    .name = "iree_xspace",
+const struct xpl_product xpl_product_imported_xspace = {
+    .name = "imported_xspace",
     .version = 1, // of the file; what is in it has the version of the format
     .residency = XPL_RESIDENCY_FILE,
-    .kind = XPL_KIND_IREE,
+    .form = XPL_FORM_FILE,
     .make = make,
     .encoded = encoded,
     .decode = decode,

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of decoders.  A file that none of them recognizes is not encoded.
+#include <string.h>
+
+#include "analysis/formats/impl.h"
+#include "analysis/ireeprof/ireeperf/ireeperf.h"
+
+static bool begins(xpl_bytes_t file, const char *magic, size_t n) {
+    return file.len >= n && memcmp(file.ptr, magic, n) == 0;
+}
+
+static bool xz_sniff(xpl_bytes_t file) {
+    return begins(file,
+                  "\xfd"
+                  "7zXZ",
+                  6);
+}
+
+static bool bzip2_sniff(xpl_bytes_t file) {
+    return begins(file, "BZh", 3) && file.len > 3 && file.ptr[3] >= '1' && file.ptr[3] <= '9';
+}
+
+static bool zip_sniff(xpl_bytes_t file) {
+    return begins(file, "PK\3\4", 4);
+}
+
+const struct xpl_decoder *xpl_decoders(size_t *ret_n) {
+    static const struct xpl_decoder decoders[] = {
+        {.label = "gzip-compressed",
+         .suffix = ".gz",
+         .sniff = xpl_gzip_sniff,
+         .decode = xpl_gzip_decode,
+         .stated = xpl_gzip_stated},
+        {.label = "zstd-compressed",
+         .suffix = ".zst",
+         .also_suffix = ".zstd",
+         .sniff = xpl_zstd_sniff,
+         .decode = xpl_zstd_decode,
+         .stated = xpl_zstd_stated},
+        {.label = "rows of a profile bundle of IREE (ireeperf-jsonl)",
+         .suffix = ".ireeperf.jsonl",
+         .yields = "ireeprof",
+         .sniff = xpl_ireeperf_sniff,
+         .decode = xpl_jsonl_decode,
+         .stated = xpl_jsonl_stated},
+        {.label = "xz-compressed",
+         .suffix = ".xz",
+         .sniff = xz_sniff,
+         .refusal = "xz files are not read; decompress it (xz -d), or compress it with gzip or "
+                    "zstd"},
+        {.label = "bzip2-compressed",
+         .suffix = ".bz2",
+         .sniff = bzip2_sniff,
+         .refusal = "bzip2 files are not read; decompress it (bzip2 -d), or compress it with gzip "
+                    "or zstd"},
+        {.label = "a zip archive",
+         .suffix = ".zip",
+         .sniff = zip_sniff,
+         .refusal = "zip archives are not read; extract the profile (unzip)"},
+    };
+    *ret_n = sizeof decoders / sizeof *decoders;
+    return decoders;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are known and not read: the refusal says what to do instead.
+#include <string.h>
+
+#include "analysis/formats/format.h"
+
+static bool begins(xpl_bytes_t head, const void *magic, size_t n) {
+    return head.len >= n && memcmp(head.ptr, magic, n) == 0;
+}
+
+// ---- Riegeli: the hash of the first block header, and the header of the signature chunk ----
+
+static unsigned riegeli_sniff(xpl_bytes_t head) {
+    static const uint8_t magic[] = {0x83, 0xaf, 0x70, 0xd1, 0x0d, 0x88, 0x4a, 0x3f};
+    return begins(head, magic, sizeof magic) ? XPL_SURE : 0;
+}
+
+const struct xpl_format xpl_format_riegeli = {
+    .name = "riegeli",
+    .label = "a Riegeli file",
+    .family = "xspace",
+    .suffixes = (const char *const[]){".xplane.riegeli", NULL},
+    .sniff = riegeli_sniff,
+    .refusal = "Riegeli files are not read; write the profile as " XPL_FORMAT_SUFFIX,
+};
+
+// ---- Chrome's JSON, as XProf writes next to each profile ----
+
+static unsigned trace_json_sniff(xpl_bytes_t head) {
+    size_t i = 0;
+    while (i < head.len && memchr(" \t\r\n", head.ptr[i], 4))
+        i++;
+    if (i == head.len || head.ptr[i] != '{') return 0;
+    return memmem(head.ptr, head.len, "\"traceEvents\"", 13) ||
+                   memmem(head.ptr, head.len, "\"displayTimeUnit\"", 17)
+               ? XPL_SURE_LIKELY
+               : 0;
+}
+
+const struct xpl_format xpl_format_trace_json = {
+    .name = "trace.json",
+    .label = "a JSON trace of Chrome's format",
+    .family = "trace",
+    .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".trace.json"), NULL},
+    .is_unlisted = true,
+    .sniff = trace_json_sniff,
+    .refusal = "JSON traces, such as XProf's trace.json.gz, lack what profiles have; give the "
+               "HOST" XPL_FORMAT_SUFFIX " of the same directory",
+};
+
+// ---- Nsight Systems ----
+
+const struct xpl_format xpl_format_nsys = {
+    .name = "nsys-rep",
+    .label = "a report of Nsight Systems",
+    .family = "nsys",
+    .suffixes = (const char *const[]){".nsys-rep", ".qdrep", NULL},
+    .is_unlisted = true,
+    .refusal = "reports of Nsight Systems are not read; capture the program with xplaned-agent",
+};
+
+static unsigned sqlite_sniff(xpl_bytes_t head) {
+    return begins(head, "SQLite format 3", 16) ? XPL_SURE : 0;
+}
+
+const struct xpl_format xpl_format_sqlite = {
+    .name = "sqlite",
+    .label = "an SQLite database",
+    .family = "nsys",
+    .suffixes = (const char *const[]){".sqlite", NULL},
+    .is_unlisted = true,
+    .sniff = sqlite_sniff,
+    .refusal = "SQLite databases, such as exports of Nsight Systems, are not read; capture the "
+               "program with xplaned-agent",
+};
