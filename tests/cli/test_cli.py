@@ -1100,12 +1100,18 @@ class Imports(Case):
             self.assertEqual(self.ask("tool", "op_profile", suffix)[0], 0)
 
     def test_misnamed(self):
-        """A name that says nothing of the compression: the bytes do."""
+        """The content decides how a file is named: its name is a hint."""
         self.imports("a", self.file("vm.xplane.pb", self.packed))
         self.assertEqual(self.files("a"), ["vm.xplane.pb.gz"])
         self.imports("b", self.file("profile.pb", self.packed))
         self.assertEqual(self.files("b"), ["profile.pb.xplane.pb.gz"])
-        self.refuses("not gzip-compressed", self.file("x.xplane.pb.gz", self.plain))
+        self.imports("c", self.file("x.xplane.pb.gz", self.plain))
+        self.assertEqual(self.files("c"), ["x.xplane.pb"])
+        bundle = BUNDLE.read_bytes()
+        self.imports("d", self.file("y.xplane.pb", gzip.compress(bundle)))
+        self.assertEqual(self.files("d"), ["y.ireeprof.gz"])
+        self.assertEqual(self.ask("tool", "op_profile", "d")[0], 0)
+        self.refuses("give the HOST.xplane.pb", self.file("z.xplane.pb", b'{"traceEvents":[]}'))
         self.refuses('no profile\'s name ends in ".xplane.pb.bz2"',
                      self.file("x.xplane.pb.bz2", self.plain), code=2)
 
