@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/products/values.h"
 #include "analysis/tools/trace_viewer/options.h"
@@ -19,7 +20,14 @@ static xpl_status_t make(const struct xpl_product *p, xpl_bytes_t profile, unsig
                          const void *first, void **ret, struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_product_input in = {
-        .profile = profile, .variant = variant, .exec = &exec, .limit = LIMIT, .first = first};
+        .profile = profile,
+        .format = p == &xpl_product_imported_xspace
+                      ? xpl_format_of_name(XPL_STR("host.ireeprof"), NULL)
+                      : NULL,
+        .variant = variant,
+        .exec = &exec,
+        .limit = LIMIT,
+        .first = first};
     *ret = NULL;
     *err = (struct xpl_error){0};
     return p->make(&in, ret, err);
