@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash map from a pair of 64-bit keys to a 64-bit value, inside an arena.  Seeded, so that no
-// profile can be constructed to collide.  There is no iteration: values are indexes into the
-// caller's array, which has the order of insertion.
+// Hash map from a pair of 64-bit keys to a 64-bit value, inside an arena.  The hash is seeded, so
+// that a hostile profile cannot cause collisions.  The map cannot be iterated: values are indexes
+// into the caller's array, which has the order of insertion.
 #ifndef XPL_BASE_MAP_H_
 #define XPL_BASE_MAP_H_
 

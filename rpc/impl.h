@@ -136,7 +136,7 @@ struct xpl_rpc_call {
     uint8_t *joined; // a request that came in several slices, put together
     grpc_slice request;
     bool has_request;
-    bool spare;    // serves again: there was no memory to arm another
+    bool spare;    // reused for the next call: no memory was left to arm another
     bool paused;   // queue's thread only: no message is being read; counted in holders
     int peer_gone; // gRPC's answer to RECV_CLOSE
     atomic_bool cancelled, finished;

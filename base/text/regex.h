@@ -35,8 +35,8 @@ void xpl_regex_free(struct xpl_regex *r); // NULL is fine
 // Whether the text has a match.  INVALID_ARGUMENT when it takes too many steps to say.
 xpl_status_t xpl_regex_search(struct xpl_regex *r, xpl_str_t text, bool *ret, struct xpl_error *err)
     XPL_NODISCARD;
-// The same, and the match of the first group: a part of `text`, empty if the group does not take
-// part in the match; the complete match if there is no group.
+// Like xpl_regex_search, and returns the match of the first group: a part of `text`, empty if the
+// group does not take part in the match.  Without a group it is the complete match.
 xpl_status_t xpl_regex_group(struct xpl_regex *r, xpl_str_t text, bool *ret, xpl_str_t *group,
                              struct xpl_error *err) XPL_NODISCARD;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for terminals.  Names in profiles, names of files and messages of other machines may hold
-// control characters, which could move the cursor, type for the user, or reorder what is shown.
-// Output of the three programs reaches a terminal only through these streams, which write '?' in
-// place of each (xpl_utf8_shown), but for tabs and ends of lines.  Other files and pipes get all
-// bytes as they are.
+// Text for terminals.  Names in profiles, file names and messages of other machines may contain
+// control characters, which could move the cursor, type for the user, or reorder the text on
+// screen. The three programs write to terminals only through these streams, which replace each
+// control character but tabs and ends of lines by '?' (xpl_utf8_shown).  Other files and pipes get
+// all bytes unchanged.
 #ifndef XPL_BASE_TEXT_TERMINAL_H_
 #define XPL_BASE_TEXT_TERMINAL_H_
 

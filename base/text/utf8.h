@@ -52,10 +52,10 @@ xpl_str_t xpl_utf8_cut(xpl_str_t s, size_t max);
 
 // The number of the well-formed character at the front of `s`, which has `len` bytes.
 uint32_t xpl_utf8_code_point(xpl_str_t s, size_t len);
-// The first character of `s` (not empty) as a terminal may get it: as it is, or "?" for ill-formed
-// bytes and for a control character: C0, DEL, C1, separators of lines and paragraphs, and what
-// changes the direction of text.  The only definition of these.  *ret_used: the bytes of `s` that
-// it stands for.
+// The first character of `s` (not empty) for a terminal: unchanged, or "?" for ill-formed bytes and
+// for a control character: C0, DEL, C1, separators of lines and paragraphs, and characters that
+// change the direction of text.  The only definition of these.  *ret_used: the number of bytes of
+// `s` that the result replaces.
 xpl_str_t xpl_utf8_shown(xpl_str_t s, size_t *ret_used);
 // Whether all of `s` is shown as it is.
 bool xpl_utf8_is_shown(xpl_str_t s);

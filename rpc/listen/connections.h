@@ -17,7 +17,7 @@ struct xpl_rpc_connections;
 
 struct xpl_rpc_connections_options {
     size_t max;         // at once; 7/8 of them for peers from elsewhere (base/net/accept.h)
-    size_t per_address; // of one peer from elsewhere; 0: no limit of its own
+    size_t per_address; // of one peer from elsewhere; 0: only `max` applies
 };
 
 // NULL on OOM.
@@ -31,7 +31,7 @@ void xpl_rpc_connections_free(struct xpl_rpc_connections *c); // NULL is fine
 bool xpl_rpc_connections_admit(struct xpl_rpc_connections *c, const struct xpl_peer *peer);
 // Notes a connection that was admitted, before gRPC gets it.
 void xpl_rpc_connections_add(struct xpl_rpc_connections *c, int fd, const struct xpl_peer *peer);
-// Forgets what was closed.  Called when room is needed, and by whoever wants the number.
+// Forgets closed connections.  Called when room is needed, and before the counters are read.
 void xpl_rpc_connections_sweep(struct xpl_rpc_connections *c);
 // Counts a connection that was closed because no descriptor was left.
 void xpl_rpc_connections_note_exhausted(struct xpl_rpc_connections *c);

@@ -81,7 +81,7 @@ static inline size_t xpl_rpc_frame_data(struct xpl_rpc_frame_padding *pad, uint3
     const size_t skip = pad->expected;
     if (skip) *pad = (struct xpl_rpc_frame_padding){.n = p[0]};
     *n -= skip;
-    // What is left of the frame behind these bytes may be less than the padding.
+    // The rest of the frame after these bytes may be shorter than the padding.
     const size_t behind = left < pad->n ? pad->n - left : 0;
     *n = behind < *n ? *n - behind : 0;
     return skip;

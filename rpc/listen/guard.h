@@ -21,20 +21,19 @@
 enum {
     XPL_RPC_GUARD_HEADER_BYTES = 32 << 10, // of one header block; gRPC takes 16 KiB of metadata
     XPL_RPC_GUARD_HEADER_FRAMES = 32,      // HEADERS and CONTINUATION of one block
-    // Calls of one connection that are not over.  Of the 256 that a client may have at once
-    // (rpc/server.h), all may have been answered by the write that is not noted yet, and as many
-    // new ones be here.
+    // Unfinished calls of one connection.  A client may have 256 at once (rpc/server.h).  One write
+    // that is not noted yet may have answered all of them, and as many new ones may have arrived.
     XPL_RPC_GUARD_CALLS = 2 * 256,
     XPL_RPC_GUARD_ALL_CALLS = 8192, // of all connections; a connection of more than a few is closed
     XPL_RPC_GUARD_FEW_CALLS = 16,   // when there are more, and it opens another one
     XPL_RPC_GUARD_FEW_RESETS = 64,  // at once, of a connection: fine whatever others do
-    // Bytes of messages whose end has not come, which gRPC holds.  When those of all connections
-    // are more than the first, a connection that has more than the second is closed.  When they are
-    // more than the third and one that has more than the fourth sends more, those are closed whose
-    // messages began first, whoever sends: a client that goes on is no hostage of those that do
-    // not.  What those have is still there until gRPC finds the end, which takes it a while when
-    // it has hundreds of others to read: with more than FULL in all, who sends is closed at once.
-    // An import's messages are of 1 MiB, other requests of less than 64 KiB.
+    // Bytes of incomplete messages, which gRPC holds in memory.  Above ALL_BYTES in all
+    // connections, a connection with more than MANY_BYTES is closed.  Above CROWDED_BYTES, data
+    // from a connection with more than FEW_BYTES closes the connections whose messages began first,
+    // whichever connection sent the data: stalled clients do not block active ones.  The bytes of
+    // closed connections stay in memory until gRPC notices the end, which takes a while when it
+    // reads hundreds of other connections.  Above FULL_BYTES, the sending connection is closed at
+    // once.  Messages of an import have 1 MiB, other requests less than 64 KiB.
     XPL_RPC_GUARD_ALL_BYTES = 32 << 20,
     XPL_RPC_GUARD_MANY_BYTES = 2 << 20,
     XPL_RPC_GUARD_CROWDED_BYTES = 64 << 20,
@@ -44,15 +43,16 @@ enum {
 
 enum xpl_rpc_guard_verdict {
     XPL_RPC_GUARD_FINE,
-    XPL_RPC_GUARD_PREFACE,  // does not begin as HTTP/2 does
-    XPL_RPC_GUARD_HEADERS,  // a header block of too many bytes or frames
-    XPL_RPC_GUARD_UNKNOWN,  // data of a stream that is not open; a stream that no client opens
-    XPL_RPC_GUARD_OPEN,     // calls that are not over: too many, or many while all have too many
-    XPL_RPC_GUARD_HELD,     // too much of messages that do not end, while all have too much
-    XPL_RPC_GUARD_MESSAGE,  // a message that is too long, whose prefix is partly gone already
-    XPL_RPC_GUARD_RESETS,   // streams are opened and reset, by either side, faster than calls are
-    XPL_RPC_GUARD_SETTINGS, // more SETTINGS than anybody needs
-    XPL_RPC_GUARD_CONTROL,  // more frames without use than anybody needs
+    XPL_RPC_GUARD_PREFACE, // does not begin as HTTP/2 does
+    XPL_RPC_GUARD_HEADERS, // a header block of too many bytes or frames
+    XPL_RPC_GUARD_UNKNOWN, // data of a stream that is not open; a stream that no client opens
+    XPL_RPC_GUARD_OPEN,    // too many unfinished calls, or many while all connections have too many
+    XPL_RPC_GUARD_HELD,    // too many bytes of incomplete messages, while all connections have too
+                           // many
+    XPL_RPC_GUARD_MESSAGE, // a message that is too long, whose prefix is partly gone already
+    XPL_RPC_GUARD_RESETS,  // streams are opened and reset, by either side, faster than calls are
+    XPL_RPC_GUARD_SETTINGS, // more SETTINGS than any client needs
+    XPL_RPC_GUARD_CONTROL,  // more frames without effect than any client needs
     XPL_RPC_GUARD_MEMORY,
     XPL_RPC_GUARD_VERDICTS
 };
@@ -64,18 +64,18 @@ struct xpl_rpc_guard_shared { // of all connections together; zeroed, and its mu
     pthread_mutex_t mu;
     struct xpl_rpc_bucket resets;  // under mu
     struct xpl_rpc_guard *holders; // under mu: guards that hold something; a list
-    // Ends the connection of another guard, soon; under mu, and not twice.  NULL: nobody can.
+    // Ends the connection of another guard, soon; under mu, and not twice.  NULL: impossible.
     void (*end)(struct xpl_rpc_guard *g);
-    atomic_size_t calls;   // that are not over
-    atomic_size_t held;    // bytes of messages whose end has not come
-    atomic_size_t leaving; // of them, those of connections that were ended by `end`
+    atomic_size_t calls;   // unfinished ones
+    atomic_size_t held;    // bytes of incomplete messages
+    atomic_size_t leaving; // of these, the bytes of connections that `end` has ended
 };
 
 // How much a client uses its connection, the least first: what makes room for others goes by it.
 enum xpl_rpc_guard_use {
     XPL_RPC_GUARD_UNUSED,     // it has not begun a call yet
     XPL_RPC_GUARD_IDLE,       // its calls have ended
-    XPL_RPC_GUARD_UNFINISHED, // of none of its calls a message has come whole
+    XPL_RPC_GUARD_UNFINISHED, // none of its calls has received a complete message
     XPL_RPC_GUARD_BUSY,
 };
 
@@ -85,7 +85,7 @@ struct xpl_rpc_guard_call {
     uint32_t held;  // and that have come
     uint8_t prefix; // bytes of the message's prefix that have come: 0 to 4, or 5 within the message
     bool second;    // a message was complete
-    bool refused;   // gRPC was told that it has ended: what still comes does not count
+    bool refused;   // gRPC has seen the stream end: later data does not count
     bool asked;     // the client has ended its side
     uint32_t length;
     uint64_t since_ns; // when the first of the held bytes came
@@ -109,11 +109,11 @@ struct xpl_rpc_guard {    // its members are guard.c's
     uint32_t sent_left; // bytes of the current frame's payload
     // Of both, under mu.
     pthread_mutex_t mu;
-    struct xpl_rpc_guard_call *calls; // that are not over, by id
+    struct xpl_rpc_guard_call *calls; // unfinished ones, by id
     size_t n_calls, cap_calls;
     size_t n_asking;    // those of them that are UNFINISHED
     atomic_uint use;    // enum xpl_rpc_guard_use; others read it
-    atomic_size_t held; // bytes of their messages whose end has not come; others read it
+    atomic_size_t held; // bytes of their incomplete messages; others read it
     struct xpl_rpc_bucket resets;
     uint64_t now_ns; // when the client sent something last
     enum xpl_rpc_guard_verdict verdict;
@@ -121,23 +121,25 @@ struct xpl_rpc_guard {    // its members are guard.c's
     struct xpl_rpc_guard *prev, *next; // holders
     bool listed;
     size_t leaving;                 // its part of the shared one
-    atomic_uint_least64_t since_ns; // when the oldest of what it holds came
+    atomic_uint_least64_t since_ns; // arrival of the oldest byte that it holds
     atomic_bool ended;              // by another
 };
 
 void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message);
 void xpl_rpc_guard_fini(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared);
 
-// The next bytes that the client sent, in pieces of any size.  A message that is too long is
-// refused by what is changed in place when its length is known.  Up to 4 times the limit the length
-// becomes one byte more than the limit: gRPC then refuses it as too large, and holds no more than
-// of others. Beyond, or where the client does not go on, the stream ends here: the call comes
-// without a message.  Anything but FINE is final: the connection has to be closed.
+// Inspects the next bytes from the client, in pieces of any size.  The guard refuses a message that
+// is too long by changing bytes in place, once it knows the length.  Up to 4 times the limit, it
+// sets the length to the limit plus one: gRPC then refuses the message as too large, and holds no
+// more than of others.  Beyond that, or if the client does not continue, the guard ends the stream
+// here: the call arrives without a message.  Every verdict but FINE is final: the connection has to
+// be closed.
 enum xpl_rpc_guard_verdict xpl_rpc_guard_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
                                               uint64_t now_ns, struct xpl_rpc_guard_shared *shared);
 
-// The next bytes that the server sent, in pieces of any size, after they were sent: calls are over
-// when it ends or resets their streams.  What is against the client is said by the next feed.
+// Inspects the next bytes from the server, in pieces of any size, after they were sent.  A call has
+// finished when the server ends or resets its stream.  The next feed returns the verdict on the
+// client.
 void xpl_rpc_guard_sent(struct xpl_rpc_guard *g, const uint8_t *p, size_t n,
                         struct xpl_rpc_guard_shared *shared);
 

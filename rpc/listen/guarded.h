@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guards (guard.h) of the connections that this process serves.
 //
-// gRPC reads and writes its sockets itself, and has no place for an inspection of bytes.  A program
-// that wants its connections guarded defines `recvmsg`, `sendmsg`, `close`, `SSL_read` and
-// `SSL_write`, and calls from them what is below (hooks.c); the dynamic linker then binds libgrpc's
-// calls to them.  A library must not do that to the program that it is loaded into, so without
-// xpl_rpc_guarded_enable nothing happens.
+// gRPC reads and writes its sockets itself, and has no hook to inspect bytes.  A program that wants
+// its connections guarded defines `recvmsg`, `sendmsg`, `close`, `SSL_read` and `SSL_write`, which
+// call the functions below (hooks.c); the dynamic linker then binds libgrpc's calls to them.  A
+// library must not do that to the program that loads it, so nothing happens without
+// xpl_rpc_guarded_enable.
 #ifndef XPL_RPC_LISTEN_GUARDED_H_
 #define XPL_RPC_LISTEN_GUARDED_H_
 
@@ -40,14 +40,14 @@ bool xpl_rpc_guarded_end_unused(int fd, enum xpl_rpc_guard_use at_most);
 
 // ---- connections whose bytes are encrypted elsewhere ----
 
-// A guard of its own; NULL on OOM.
+// A separate guard; NULL on OOM.
 struct xpl_rpc_guard *xpl_rpc_guarded_new(void);
 void xpl_rpc_guarded_free(struct xpl_rpc_guard *g); // NULL is fine
 // False when the connection must end.
 bool xpl_rpc_guarded_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n);
 void xpl_rpc_guarded_note_sent(struct xpl_rpc_guard *g, const uint8_t *p, size_t n);
 
-// Connections closed, by what they did: one count for each verdict.  Any thread.
+// Closed connections by cause: one count for each verdict.  Any thread.
 void xpl_rpc_guarded_get_counts(uint64_t ret[XPL_RPC_GUARD_VERDICTS]);
 
 #endif
