@@ -13,8 +13,9 @@
 // Puts itself between SQLite and its allocator.  Before anything else calls SQLite; false: it was
 // too late, and statements have no such limit.
 bool xpl_sql_heap_install(void);
-// What this thread allocates from SQLite's heap until xpl_sql_heap_end counts, less what it frees:
-// beyond `limit` bytes, and once `exec` is cancelled, allocations fail.  `exec` outlives the end.
+// Begins to count this thread's allocations from SQLite's heap, less its frees, until
+// xpl_sql_heap_end: beyond `limit` bytes, and once `exec` is cancelled, allocations fail.  `exec`
+// outlives the end.
 void xpl_sql_heap_begin(uint64_t limit, struct xpl_exec *exec);
 // What happens between the two does not count.  The budget is given back to resume.
 int64_t xpl_sql_heap_pause(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of the HLO programs of a profile, with what was measured of them.  Private to this
-// folder; knows nothing of SQLite.
+// Instructions of the HLO programs of a profile, with their measurements.  Private to this folder;
+// independent of SQLite.
 #ifndef XPL_SQL_INSTRUCTIONS_H_
 #define XPL_SQL_INSTRUCTIONS_H_
 
@@ -16,7 +16,7 @@ struct xpl_sql_instruction {
     xpl_str_t module, name, category, framework_op, source;
     // What the program says; not known of an instruction whose program the profile lacks.
     xpl_str_t computation, opcode, shape;
-    // What was measured; 0 of an instruction that was not seen to run by itself.
+    // Measurements; 0 for an instruction that never ran by itself.
     uint64_t occurrences, time_ps, self_time_ps, flops, bytes_accessed;
 };
 

@@ -20,7 +20,7 @@ struct xpl_sql_line {
     const struct xpl_line *line;
     xpl_str_t name;
     int64_t begin_ps;           // of its time 0, from the profile's begin
-    struct xpl_sql_mark *marks; // of the line's chunks, once they were asked for
+    struct xpl_sql_mark *marks; // of the line's chunks, after the first request
 };
 
 struct xpl_sql_plane {
@@ -34,7 +34,7 @@ struct xpl_sql_opened {
     struct xpl_arena arena;
     const struct xpl_xspace *space;
     struct xpl_sql_plane *planes;
-    // Of its programs, once they were asked for; of a session with accelerators, and without.
+    // Of its programs, after the first request; of a session with accelerators, and without.
     struct xpl_sql_instructions instructions[2];
     bool has_instructions[2];
     struct xpl_sql_memory memory; // of its allocators, likewise
@@ -52,12 +52,12 @@ struct xpl_sql_opened {
 xpl_status_t xpl_sql_open(const struct xpl_sql_request *q, size_t i, struct xpl_sql_opened **ret,
                           struct xpl_error *err) XPL_NODISCARD;
 void xpl_sql_release(const struct xpl_sql_request *q, struct xpl_sql_opened *o);
-// The marks of a line; one pass over its events when nobody asked before.
+// The marks of a line.  The first call makes a pass over the line's events.
 xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,
                            struct xpl_exec *exec, const struct xpl_sql_mark **ret,
                            struct xpl_error *err) XPL_NODISCARD;
-// The instructions of its programs; `cpu_as_device` as xpl_sql_instructions_read has it.  Read when
-// nobody asked before, while others who ask wait.
+// The instructions of its programs; `cpu_as_device` as in xpl_sql_instructions_read.  The first
+// caller reads them; other callers wait meanwhile.
 xpl_status_t xpl_sql_instructions_of(struct xpl_sql_opened *o, bool cpu_as_device,
                                      struct xpl_exec *exec, size_t limit,
                                      const struct xpl_sql_instructions **ret, struct xpl_error *err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over what the tables show, from profile to plane to line to event to statistic, or from
-// profile to instruction or allocator, past what a statement does not ask for.  Private to this
-// folder; knows nothing of SQLite.
+// Walks over the rows of the tables: from profile to plane to line to event to statistic, or from
+// profile to instruction or allocator.  Skips data that the statement's constraints exclude.
+// Private to this folder; independent of SQLite.
 #ifndef XPL_SQL_SCAN_H_
 #define XPL_SQL_SCAN_H_
 
@@ -16,11 +16,11 @@ enum xpl_sql_level {
     XPL_SQL_LINES,
     XPL_SQL_EVENTS,
     XPL_SQL_STATS,
-    XPL_SQL_INSTRUCTIONS, // below profiles, beside planes
+    XPL_SQL_INSTRUCTIONS, // below profiles, next to planes
     XPL_SQL_MEMORY,       // likewise
 };
 
-// What is asked for.  A text that is not given has a NULL pointer.
+// Constraints of a statement.  A text without a constraint has a NULL pointer.
 enum xpl_sql_text {
     XPL_SQL_SESSION,
     XPL_SQL_HOST,
@@ -46,7 +46,7 @@ struct xpl_sql_scan {
     struct xpl_arena arena; // of `wanted`; reset with each plane
     struct xpl_error *err;
 
-    size_t profile; // the one at hand
+    size_t profile; // the current one
     struct xpl_sql_opened *opened;
     uint32_t plane_at, line_at, chunk_at;
     const struct xpl_sql_plane *plane;
@@ -61,16 +61,16 @@ struct xpl_sql_scan {
     bool of_metadata;                                // the statistic is of the event's metadata
     const struct xpl_sql_instructions *instructions; // of the profile
     uint32_t instruction_at;                         // in them, or in their by_name
-    const struct xpl_sql_instruction *instruction;   // at hand
+    const struct xpl_sql_instruction *instruction;   // the current one
     const struct xpl_sql_memory *memory;             // of the profile
     uint32_t allocator_at;                           // in it
-    const struct xpl_sql_allocator *allocator;       // at hand
+    const struct xpl_sql_allocator *allocator;       // the current one
     size_t inspected; // 1 + first profile of the session whose accelerators are known; 0: none
     bool has_device;  // that session has one
     bool is_over;
 };
 
-// An event's id: the profile's number, and where the event stands in its bytes.
+// An event's id: the profile's number and the event's offset in its bytes.
 enum { XPL_SQL_ID_SHIFT = 44 };
 int64_t xpl_sql_event_id(const struct xpl_sql_scan *s);
 

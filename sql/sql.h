@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SELECT over profiles: planes, lines, events, statistics and instructions of programs as tables
-// that are read straight from the profiles, beside the rows that the store has of all sessions.
+// that are read directly from the profiles, in addition to the store's rows of all sessions.
 // docs/sql.md has the tables.
 //
-// Statements come from strangers.  Each runs on a connection of its own whose main database is
-// empty and in memory; the store is attached read-only before, and an authorizer then refuses
-// everything but reading.  Rows, bytes, time and memory have limits (xpl_sql_limits); what SQLite
-// does between two looks at these is bounded by its own limits (guard.c).
+// Statements are untrusted.  Each runs on a separate connection whose main database is empty and in
+// memory; the store is attached read-only first, and an authorizer then refuses everything but
+// reading.  Rows, bytes, time and memory have limits (xpl_sql_limits); between two checks of these,
+// SQLite's own limits bound its work (guard.c).
 //
 // Threads: xpl_sql_run may be called by any number of threads; a cache is shared by them.
 #ifndef XPL_SQL_SQL_H_
@@ -54,9 +54,9 @@ struct xpl_sql_session {
 struct xpl_sql_runs {
     const struct xpl_sql_session *v; // outlive the statement
     size_t n;
-    // What is compared of session i (analysis/compare), in `arena`.  On the statement's thread,
-    // when it comes to that session; a session that has none is left out.  `exec` is cancelled when
-    // the statement's time is over.
+    // Computes the metrics of session i (analysis/compare), in `arena`.  Called on the statement's
+    // thread when the statement reaches that session; a session without metrics is left out.
+    // `exec` is cancelled at the statement's deadline.
     xpl_status_t (*summarize)(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
                               const struct xpl_run_summary **ret, struct xpl_error *err);
     void *arg;

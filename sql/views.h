@@ -9,10 +9,10 @@
 
 #include "base/str.h"
 
-// `has_store`: its rows of ops, kernels and steps are there.  `state`: the path of the history's
-// database, whose labels and sessions of schedules the views join; one that cannot be read has
-// none.  NULL without a store: there is no history.  Views that the statement cannot mean, as no
-// name like theirs is in it, are not made.  SQLite's result code.
+// `has_store`: the store's rows of ops, kernels and steps are available.  `state`: the path of the
+// history's database, whose labels and schedules' sessions the views join; if it cannot be read,
+// they join nothing.  NULL without a store, which means without history.  A view is not created if
+// the statement has no name like its own.  Returns SQLite's result code.
 int xpl_sql_views_declare(sqlite3 *db, xpl_str_t statement, bool has_store, const char *state);
 
 #endif

@@ -11,11 +11,11 @@
 struct xpl_sql_word {
     size_t at, end; // bytes of the statement; a quoted name with its quotes
     xpl_str_t text; // a name or keyword without quotes, a number, or one sign
-    bool is_quoted; // a name in quotes, which is no keyword
+    bool is_quoted; // a name in quotes, which is not a keyword
     unsigned depth; // parentheses that are open around it; those of a pair are inside of it
 };
-// Goes from *w, which is zero before the first word, to the next one; false: there is none.  Texts
-// in single quotes and comments are no words.
+// Goes from *w, which is zero before the first word, to the next word; false at the end.  Texts in
+// single quotes and comments are not words.
 bool xpl_sql_word_next(xpl_str_t statement, struct xpl_sql_word *w);
 // Whether it is that keyword, in any case of letters.
 bool xpl_sql_word_is(const struct xpl_sql_word *w, const char *keyword);
@@ -25,12 +25,12 @@ enum xpl_sql_which {
     XPL_SQL_TABLE, // the first behind FROM or JOIN, if there is one
     XPL_SQL_SOLE,
 };
-// Where a word is that is `name`, in any case of letters, quoted or not; those that qualify others
-// (the t of t.x) count where there is no other.  The statement's length: there is none, or for
-// XPL_SQL_SOLE there are several.
+// The offset of the word `name`, in any case of letters, quoted or not.  A word that qualifies
+// another (the t of t.x) counts only if no other occurs.  Returns the statement's length if the
+// word does not occur or, for XPL_SQL_SOLE, occurs several times.
 size_t xpl_sql_word_find(xpl_str_t statement, xpl_str_t name, enum xpl_sql_which which);
-// What a statement does: its first keyword, behind EXPLAIN and behind the tables of WITH.  False:
-// there is no word.
+// The statement's verb: its first keyword after EXPLAIN and after the tables of WITH.  False if the
+// statement has no word.
 bool xpl_sql_verb(xpl_str_t statement, struct xpl_sql_word *ret);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection on which a stranger's statement may run.  For sql/ alone.
+// A connection for an untrusted statement.  For sql/ only.
 #ifndef XPL_SQL_GUARD_H_
 #define XPL_SQL_GUARD_H_
 
@@ -13,14 +13,14 @@
 #include "sql/sql.h"
 
 struct xpl_sql_guard {
-    struct xpl_exec exec; // what reads profiles is given it: cancelled when the time is over
+    struct xpl_exec exec; // passed to the readers of profiles: cancelled at the deadline
     struct xpl_exec *inner;
     uint64_t deadline_ns;
     atomic_bool is_late, is_stopped; // past the deadline; `inner` was cancelled
-    bool reads_store;      // the statement reads tables of the database, and not of profiles alone
+    bool reads_store;      // the statement reads tables of the database, not only of profiles
     unsigned functions;    // calls in the statement
-    char refused[112];     // what the authorizer refused first
-    char refused_name[64]; // the table or function of it; empty: neither
+    char refused[112];     // the first access that the authorizer refused
+    char refused_name[64]; // its table or function; empty: neither
     struct xpl_sql_trees hidden;
     struct xpl_sql_format format;
     struct xpl_sql_texts texts;
@@ -34,8 +34,8 @@ void xpl_sql_guard_init(struct xpl_sql_guard *g, const struct xpl_sql_request *q
 xpl_status_t xpl_sql_guard_open(const struct xpl_sql_request *q, sqlite3 **ret,
                                 struct xpl_error *err) XPL_NODISCARD;
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
-// Notes as refused what the SELECT reads of what is hidden, by names of which the authorizer is not
-// asked.  SQLite's result code.
+// Notes as refused the SELECT's accesses to hidden tables under names that SQLite does not report
+// to the authorizer.  Returns SQLite's result code.
 int xpl_sql_guard_inspect(struct xpl_sql_guard *g, sqlite3 *db, xpl_str_t select);
 // After the connection was closed.
 void xpl_sql_guard_fini(struct xpl_sql_guard *g);
