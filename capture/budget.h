@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that the answers of several captures may take together.
 //
-// gRPC holds an answer, which is one message, until it is complete: so each reserves what it says
-// that it takes, or, where that cannot be known before, what it may take at most, here and of what
-// the process may have in all (base/heap.h).  Requests and captures then share one limit, whatever
-// hosts send.
+// gRPC holds an answer, which is one message, until it is complete.  So each answer reserves its
+// size or, if that is unknown beforehand, its maximum, here and in the process's heap limit
+// (base/heap.h).  Requests and captures thus share one limit, whatever hosts send.
 #ifndef XPL_CAPTURE_BUDGET_H_
 #define XPL_CAPTURE_BUDGET_H_
 
@@ -23,8 +22,8 @@ static inline void xpl_capture_budget_give(struct xpl_capture_budget *b, uint64_
     atomic_fetch_sub(&b->used, bytes);
 }
 
-// Any thread.  False when it would be too much; but one who is alone may exceed the limit, and when
-// it is `overdue` also what the process may have: others may never give it free.
+// Any thread.  False if the reservation would exceed the limit.  The only holder may exceed it and,
+// when it is `overdue`, also the process's limit: the other users may never release their memory.
 static inline bool xpl_capture_budget_take(struct xpl_capture_budget *b, uint64_t bytes,
                                            bool overdue) {
     unsigned long long used = atomic_load(&b->used);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures: profiles of many hosts at once, from their profiler servers, into one session.
 //
-// xpl_capture_run blocks and uses the calling thread alone; any number of threads may capture at
+// xpl_capture_run blocks and uses only the calling thread; any number of threads may capture at
 // once (never one target twice: the second gets "busy").  No global state, no logging.
 #ifndef XPL_CAPTURE_CAPTURE_H_
 #define XPL_CAPTURE_CAPTURE_H_
@@ -63,7 +63,7 @@ struct xpl_capture_plan {
     const char *const *targets; // "host:port", "[::1]:port", "unix:/path"
     size_t n_targets;
     const char *const *host_names; // NULL, or one for each target: what its file is called
-    // Called before a target is asked, by callers that capture a lot at once; NULL: always NOW.
+    // Called before each request to a target, for callers that limit captures; NULL: always NOW.
     xpl_capture_turn_fn may_ask;
     void *may_ask_arg;
     // Called before a file that is complete gets its name, with may_ask_arg: false when the capture
@@ -80,7 +80,7 @@ struct xpl_capture_plan {
     int host_tracer_level, device_tracer_level, python_tracer_level;
     const struct xpl_capture_advanced *advanced;
     size_t n_advanced;
-    unsigned retries;           // per host: unreachable, busy or idle hosts are asked again
+    unsigned retries;           // per host: unreachable, busy or idle hosts are retried
     int64_t connect_timeout_ms; // until a host must have been reached; 0: 10 s
     // From the end of the capture until the host's answer begins, and from then until it is
     // complete; 0: 60 s or twice the duration, whichever is more.
@@ -121,12 +121,12 @@ static inline bool xpl_capture_is_over(enum xpl_capture_state s) {
 struct xpl_capture_host {
     const char *target; // the plan's
     enum xpl_capture_state state;
-    xpl_status_t code; // of a host that is over and not stored
-    // The cause and the remedy; of a host that pauses, why it is asked again; of one that is
-    // stored, what its profiler complains of, or "".
+    xpl_status_t code; // of a host that has finished without a stored profile
+    // The cause and the remedy.  PAUSING: the reason of the retry.  STORED: the profiler's
+    // complaint, or "".
     char reason[XPL_CAPTURE_REASON_SIZE];
     unsigned attempts;                   // calls made
-    int64_t start_ns;                    // Unix time at which it was asked to begin
+    int64_t start_ns;                    // Unix time of the request to begin
     int64_t answered_ns;                 // Unix time at which its answer was complete, 0 before
     bool shared_dir;                     // the server wrote its file itself
     struct xpl_profile_writer_file file; // of a stored host
@@ -151,26 +151,27 @@ struct xpl_capture_outcome {
     size_t n_hosts, n_stored, n_idle, n_failed, n_cancelled;
 };
 
-// Checks the plan without doing anything: INVALID_ARGUMENT with what is wrong with it.
+// Checks the plan without doing anything: INVALID_ARGUMENT names the fault.
 xpl_status_t xpl_capture_check(const struct xpl_capture_plan *plan, struct xpl_error *err)
     XPL_NODISCARD;
 
 // Whether two addresses are one program's: names are compared without case, and all of "localhost",
 // "127.0.0.1" and "[::1]" are this machine, because profiler servers listen on all its addresses.
 bool xpl_capture_same_target(const char *a, const char *b);
-// What daemons of several machines know a target by: equal where xpl_capture_same_target is true on
-// one machine; an address of this machine alone has the machine's name in it.
+// The identity of a target for daemons of several machines: equal where xpl_capture_same_target is
+// true on one machine.  The key of an address that only this machine can reach contains the
+// machine's name.
 enum { XPL_CAPTURE_KEY_SIZE = XPL_CAPTURE_MAX_TARGET + 80 };
 void xpl_capture_target_key(char out[XPL_CAPTURE_KEY_SIZE], const char *target,
                             const char *machine);
 
-// Captures.  OK when at least one host was stored (of calls without data: done): the outcome says
-// which were not, and why.  Otherwise, and then without a session: INVALID_ARGUMENT (plan),
-// CANCELLED, UNAVAILABLE (all idle, busy or unreachable), the hosts' code when they all failed for
-// the same reason, RESOURCE_EXHAUSTED when the process may not open a descriptor for each of
-// hundreds of targets, and what stops a session from being written (LOGDIR, disk).  `logdir` may be
-// NULL for calls without data.  `cancel` (may be NULL) is read 20 times a second: once true,
-// calls are cancelled, which frees their hosts, and what was stored is removed again.  `ret` is
+// Captures.  OK when at least one host was stored (for calls without data: succeeded); the outcome
+// names the hosts that were not, with reasons.  Otherwise it makes no session: INVALID_ARGUMENT
+// (plan), CANCELLED, UNAVAILABLE (all idle, busy or unreachable), the hosts' code when they all
+// failed for the same reason, RESOURCE_EXHAUSTED when the process may not open a descriptor for
+// each of hundreds of targets, and errors that prevent writing a session (LOGDIR, disk).  `logdir`
+// may be NULL for calls without data.  `cancel` (may be NULL) is read 20 times a second: once it is
+// true, the run cancels its calls, which frees their hosts, and removes the stored files.  `ret` is
 // filled on failure too, unless the plan is refused; the caller frees it with
 // xpl_capture_outcome_fini.
 xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *logdir,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether bytes that arrive in pieces are an XSpace, and what is in it: a walk over planes, lines
-// and events that keeps nothing and skips what is inside events and metadata.
+// Checks whether bytes that arrive in pieces are an XSpace, and counts its contents: a walk over
+// planes, lines and events that stores nothing and skips the insides of events and metadata.
 #ifndef XPL_CAPTURE_CHECK_H_
 #define XPL_CAPTURE_CHECK_H_
 
@@ -28,7 +28,8 @@ struct xpl_check {
 };
 
 void xpl_check_init(struct xpl_check *c);
-// DATA_LOSS with the offset of what is no XSpace; further pieces then fail, too.
+// DATA_LOSS with the offset of the first byte that violates the format; further pieces then fail,
+// too.
 xpl_status_t xpl_check_put(struct xpl_check *c, xpl_bytes_t piece, struct xpl_error *err)
     XPL_NODISCARD;
 // After the last piece.  DATA_LOSS: cut off in the middle, or nothing at all.  An XSpace without

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs are asked for profiles: a table of functions for each protocol.
+// The interface of a capture protocol: a table of functions for each protocol.
 //
-// A run (capture/run.c) decides when hosts are asked, how long they are waited for, how many
-// answers are in memory at once and where bytes go; a driver knows connections, messages and what
-// failures mean.  A driver logs nothing, keeps no global state and uses the calling thread alone;
-// one set of connections belongs to one run.
+// A run (capture/run.c) decides when to query hosts, how long to wait for them, how many answers to
+// hold in memory, and where bytes go.  A driver handles connections, messages and the meaning of
+// failures.  A driver logs nothing, keeps no global state and uses only the calling thread; one set
+// of connections belongs to one run.
 //
 //   open → add (each host) → connect → CONNECTED → start → ANSWERING → receive → ANSWERED → read
 //
@@ -23,15 +23,15 @@ struct xpl_capture_query {
     const char *host_name; // of the file, for hosts that write it themselves
     const char *root; // the session's directory as the hosts see it, for the same; outlives the
                       // connection
-    const char *session_id; // of this attempt alone; also a hidden directory of the session, below
-                            // which a host that writes its profile itself is to put it
+    const char *session_id; // of this attempt only; also a hidden directory of the session, below
+                            // which a host that writes its profile itself has to put it
     uint64_t start_ns;      // Unix time; 0: at once
 };
 
 enum xpl_capture_event_kind {
     XPL_CAPTURE_EVENT_NONE,        // time has passed
-    XPL_CAPTURE_EVENT_INTERNAL,    // something that concerns the driver alone
-    XPL_CAPTURE_EVENT_CONNECTED,   // the host can be asked
+    XPL_CAPTURE_EVENT_INTERNAL,    // concerns only the driver; the run ignores it
+    XPL_CAPTURE_EVENT_CONNECTED,   // the host can be queried
     XPL_CAPTURE_EVENT_UNREACHABLE, // it cannot: `code`, `reason` and `again` say more
     XPL_CAPTURE_EVENT_ANSWERING,   // its answer has begun, and waits for `receive`
     XPL_CAPTURE_EVENT_ANSWERED,    // the answer is complete (code XPL_OK), or the host failed
@@ -51,7 +51,7 @@ struct xpl_capture_sink {
     void *ctx;
 };
 
-// What an answer says beside the bytes.
+// The contents of an answer other than its bytes.
 struct xpl_capture_answer {
     bool idle; // when there are none: nothing was recorded; otherwise `reason` says where they are
     char reason[XPL_CAPTURE_REASON_SIZE];
@@ -62,7 +62,7 @@ struct xpl_capture_driver {
     // Prepares connections for a plan, which outlives them.
     xpl_status_t (*open)(const struct xpl_capture_plan *plan, struct xpl_capture_connections **ret,
                          struct xpl_error *err);
-    // Cancels what is under way and frees everything.  NULL is fine.
+    // Cancels pending calls and frees everything.  NULL is fine.
     void (*close)(struct xpl_capture_connections *set);
     // Prepares a connection; events about it carry `user`.  Freed by close.
     xpl_status_t (*add)(struct xpl_capture_connections *set, const char *target, void *user,
@@ -86,7 +86,7 @@ struct xpl_capture_driver {
     // Gives up the attempt, which frees its host and its answer; no event of it comes any more.
     // Without an attempt it does nothing.
     void (*cancel)(struct xpl_capture_connection *c);
-    // The next event within wait_ms (0: only what has happened already).
+    // The next event within wait_ms (0: only events that have happened already).
     void (*next_event)(struct xpl_capture_connections *set, int wait_ms,
                        struct xpl_capture_event *ret);
 };

@@ -5,10 +5,10 @@
 
 #include "capture/capture.h"
 
-// How far a host was when something went wrong: it decides what is advised.
+// A host's progress at the time of a failure: the advice depends on it.
 enum xpl_capture_phase { XPL_CAPTURE_AT_CONNECT, XPL_CAPTURE_AT_CALL };
 
-// Writes into `reason`, in words that say what to do, what the server or gRPC said (`err`).
+// Writes into `reason` the error of the server or of gRPC (`err`) as a sentence with advice.
 void xpl_capture_explain(char reason[XPL_CAPTURE_REASON_SIZE], const struct xpl_capture_plan *plan,
                          enum xpl_capture_phase phase, const struct xpl_error *err);
 // Why a host had nothing to tell, with its remedy: `what` ("idle", "no events"), then what its

@@ -15,7 +15,7 @@ void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char 
 xpl_status_t xpl_capture_shared_copy(struct xpl_session_writer *s, const char *hidden,
                                      struct xpl_profile_writer *w, struct xpl_error *err)
     XPL_NODISCARD;
-// Removes the hidden directory and what is in it, if it is there.
+// Removes the hidden directory and its contents, if it exists.
 void xpl_capture_shared_remove(struct xpl_session_writer *s, const char *hidden);
 
 #endif

@@ -33,9 +33,9 @@ enum xpl_profile_writer_flags {
     XPL_PROFILE_WRITER_ALLOW_IDLE = 2,
     // Commit does not wait for the disk: xpl_session_writer_sync does, when all is there.
     XPL_PROFILE_WRITER_SYNC_LATER = 4,
-    // The file is of a format with a check of its own, which the caller asks.
+    // The file's format has a separate check, which the caller runs.
     XPL_PROFILE_WRITER_NO_XSPACE = 8,
-    // It takes the place of the host's file of the same format.
+    // The file replaces the host's file of the same format.
     XPL_PROFILE_WRITER_REPLACE = 16,
 };
 
@@ -44,8 +44,9 @@ struct xpl_profile_writer_options {
     xpl_str_t host;     // whatever the host calls itself: made safe here
     unsigned flags;     // enum xpl_profile_writer_flags
     uint64_t max_bytes; // 0: no limit; more is RESOURCE_EXHAUSTED
-    // NULL: XPL_PROFILE_WRITER_SUFFIX.  Else the file is of another format, with this suffix (a
-    // constant): its bytes are put unchecked, and xpl_profile_writer_check gets what they hold.
+    // NULL: XPL_PROFILE_WRITER_SUFFIX.  Otherwise the file is of another format, with this suffix
+    // (a constant): its bytes are written unchecked, and xpl_profile_writer_check gets the XSpace
+    // in it.
     const char *suffix;
 };
 
@@ -67,13 +68,14 @@ struct xpl_profile_writer_file {
     char name[XPL_SESSION_WRITER_NAME_SIZE]; // of the host, as its file says it
     const char *suffix;                      // of the file
     struct xpl_check_counts counts;
-    char hostname[XPL_CHECK_TEXT]; // what the XSpace calls its host, as it is; "": it does not say
+    char hostname[XPL_CHECK_TEXT]; // the host's name in the XSpace, unchanged; "": the XSpace has
+                                   // none
 };
-// What the profiler itself complains of in the XSpace, so far and as it is; "" when it does not.
+// The profiler's own complaint in the XSpace read so far, unchanged; "" without one.
 const char *xpl_profile_writer_get_notice(const struct xpl_profile_writer *in);
-// Checks the whole, syncs it, gives it its name.  DATA_LOSS: truncated or no XSpace;
-// FAILED_PRECONDITION: no events; ALREADY_EXISTS.  Frees the writer in any case; on failure nothing
-// is left.  `ret` may be NULL.
+// Checks the complete file, syncs it, and gives it its name.  DATA_LOSS: truncated, or not an
+// XSpace; FAILED_PRECONDITION: no events; ALREADY_EXISTS.  Frees the writer in any case; on failure
+// nothing remains.  `ret` may be NULL.
 xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
                                        struct xpl_profile_writer_file *ret, struct xpl_error *err)
     XPL_NODISCARD;

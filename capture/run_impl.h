@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private: what the files of one running capture share.  run.c drives it; run_state.c knows the
-// states of hosts, run_answer.c what becomes of an answer, run_session.c the session and the
-// outcome.
+// Private: shared by the files of one running capture.  run.c drives it; run_state.c has the states
+// of hosts, run_answer.c stores answers, run_session.c has the session and the outcome.
 #ifndef XPL_CAPTURE_RUN_IMPL_H_
 #define XPL_CAPTURE_RUN_IMPL_H_
 
@@ -21,12 +20,12 @@ struct capture_job {
     struct xpl_capture_connection *connection;
     struct xpl_profile_writer *writer; // NULL: no bytes have come
     struct xpl_error error;            // of the writer
-    int64_t due;                       // when its patience is over, CLOCK_MONOTONIC
-    int64_t waits_since;               // for memory; 0: it did not ask
+    int64_t due;                       // deadline of its state, CLOCK_MONOTONIC
+    int64_t waits_since;               // for memory; 0: it has not tried to reserve any
     uint64_t reserved;                 // of the budget, while it receives
-    int64_t soon_until;                // for how long it may be about to become free; 0: not asked
-    bool connecting;                   // one of those that the run counts
-    unsigned retries;                  // left
+    int64_t soon_until; // until when a busy target is expected to become free; 0: not tried
+    bool connecting;    // one of those that the run counts
+    unsigned retries;   // left
     int pause_ms;
     char name[XPL_SESSION_WRITER_NAME_SIZE];
     char hidden[32]; // where a server that writes itself puts its profile
@@ -46,10 +45,10 @@ struct capture_run {
     char *root; // the session's directory as the hosts see it
     int64_t begin;
     int64_t connect_ns, answer_ns;
-    int64_t last_begun; // when the last host was asked for the first time
-    size_t n_begun;     // hosts that were
+    int64_t last_begun; // when the newest host began to connect
+    size_t n_begun;     // hosts that have begun
     size_t n_open, connecting, receiving, at_once;
-    uint64_t host_bytes; // that an answer may take at most
+    uint64_t host_bytes; // maximum size of an answer
     bool started;
 };
 
@@ -93,9 +92,9 @@ void xpl_capture_store_answer(struct capture_job *j);
 // Makes the session of a call that brings data, and sets r->root, which the caller frees.
 xpl_status_t xpl_capture_start_session(struct capture_run *r, const char *logdir,
                                        struct xpl_error *err) XPL_NODISCARD;
-// What was stored is reported only when it is on the disk.
+// Syncs the stored files: hosts are reported as stored only once their files are on the disk.
 void xpl_capture_sync_session(struct capture_run *r);
-// Writes the report, and closes the session; one without hosts vanishes.
+// Writes the report, and closes the session; a session without hosts is removed.
 void xpl_capture_close_session(struct capture_run *r);
 // The one sentence about a capture without any profile.
 xpl_status_t xpl_capture_verdict(const struct xpl_capture_outcome *o, struct xpl_error *err)

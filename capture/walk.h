@@ -32,9 +32,10 @@ struct xpl_walk {
     // ends the walk as `stopped`.
     bool (*on_bytes)(void *ctx, xpl_bytes_t piece, bool last);
     void *ctx;
-    // Fields that come by the million and are only to be counted: length-delimited ones of this
-    // number (1 to 15) in messages of this depth, where on_field would say SKIP.  0: none.  Most
-    // are counted here; on_field is asked about those that pieces cut, and large ones.
+    // Fields that occur by the million and only need counting: length-delimited ones of this number
+    // (1 to 15) in messages of this depth, where on_field would return SKIP.  0: none.  The walk
+    // counts most of them here, and calls on_field only for large ones and for those that are split
+    // between pieces.
     uint32_t count_num;
     unsigned count_depth;
     uint64_t counted;
