@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a directory says of its session beside its profiles: when it was captured, and which hosts
-// were asked for and gave none.  The latter stands in the notes of captures (capture.json,
-// capture_2.json, ...; capture/report.c writes them), which may hold anything by the time they are
-// read: what is no note says nothing.
+// Facts about a session from its directory other than its profiles: the time of its capture, and
+// the hosts that captures requested without getting a profile.  The hosts are in the notes of
+// captures (capture.json, capture_2.json, ...; capture/report.c writes them), which may have any
+// contents by the time they are read: an invalid note is ignored.
 //
-// Threads: one at a time.  Errors: no memory is as good as no note.
+// Threads: one at a time.  Errors: out of memory is treated as "no note".
 #ifndef XPL_STORAGE_SESSIONS_ABOUT_H_
 #define XPL_STORAGE_SESSIONS_ABOUT_H_
 
@@ -22,12 +22,13 @@ struct xpl_about {
     XPL_VEC(struct xpl_asked_host) asked; // by all notes; at last, those that are lost
 };
 
-// "capture.json", or "capture_2.json" and so on: what xpl_session_writer_note makes, and no file of
-// somebody's own with a name like those.
+// Whether the name is one that xpl_session_writer_note makes: "capture.json", "capture_2.json" and
+// so on; not a user's file with a similar name.
 bool xpl_about_is_note(xpl_str_t name);
-// Adds what a note says to *a, which is made when it is NULL.
+// Adds a note's contents to *a, which is created when it is NULL.
 void xpl_about_add(struct xpl_about **a, xpl_str_t note);
-// The same of the file `name` in the directory `fd`; it must be a regular one of at most 1 MiB.
+// Does that for the file `name` in the directory `fd`, which must be a regular file of at most 1
+// MiB.
 void xpl_about_add_file(struct xpl_about **a, int fd, const char *name);
 // When all notes were added: only those hosts stay that gave a profile to no capture, each once.
 // *a is freed, and NULL, when there are none.

@@ -2,30 +2,30 @@
 // The catalogue: which profile sessions LOGDIR holds, and which hosts each has.
 //
 // A session is a directory with at least one profile, or a directory directly below
-// **/plugins/profile (which may still be empty).  Which files are profiles, and of which host, the
-// caller says (xpl_profile_match_fn): storage knows no formats.  Of several files of one host in a
-// directory the one of the best format counts; the others are reported as problems.  Names, in this
-// order of claim:
+// **/plugins/profile (which may still be empty).  The caller decides which files are profiles, and
+// of which hosts (xpl_profile_match_fn): storage knows no formats.  If a directory has several
+// files of one host, the one of the best format counts, and the others are reported as problems.
+// Names, in this order of priority:
 //   PREFIX/plugins/profile/RUN   "PREFIX/RUN", or "RUN" without a prefix, as XProf names it
 //   LOGDIR itself                the last part of its path
 //   any other directory          its path relative to LOGDIR
 //   LOGDIR that is a file        its host's name, with that one host
-// Profiles are of kinds (xpl_profile_match_fn): what is said here is of the first one.  Of another
-// kind each file is a session of its own, called by its path without the suffix; below
-// plugins/profile those of a directory are one session, called as the directory is, with the suffix
-// behind when there are profiles of the first kind as well.
-// Where two directories claim one name, the later in that order (or the later path) is called
-// "./" and its relative path instead.  Names that are not UTF-8 get their bad bytes, and their '%',
-// written as %XX.  Files that start with '.' are no hosts (such as the ._x files of macOS).
+// These rules hold for the first kind of profiles (xpl_profile_match_fn).  Of another kind, each
+// file is a separate session, named by its path without the suffix; below plugins/profile, all
+// files of a directory are one session, named like the directory, with the suffix appended if the
+// directory has profiles of the first kind as well.
+// If two directories claim one name, the later in that order (or the later path) is named "./" and
+// its relative path instead.  In names that are not UTF-8, invalid bytes and '%' are written as
+// %XX.  Files that start with '.' are not hosts (such as the ._x files of macOS).
 //
 // Symbolic links to files and directories below LOGDIR are followed; a link to a directory that we
 // are inside of is a cycle and is not entered.  Links that lead out of LOGDIR are left out and
 // reported as problems, unless `links_anywhere` is set.
-// Clients give names only.  A name is looked up among what a scan found, and is never part of a
-// path that is opened.
+// Clients give only names.  A name is looked up among the results of a scan, and never becomes part
+// of a path that is opened.
 //
-// Threads: scans serialise among themselves; everybody else reads snapshots, which never change,
-// and waits for no scan.
+// Threads: scans serialise among themselves; readers use snapshots, which never change, and never
+// wait for a scan.
 #ifndef XPL_STORAGE_SESSIONS_CATALOGUE_H_
 #define XPL_STORAGE_SESSIONS_CATALOGUE_H_
 
@@ -59,8 +59,8 @@ struct xpl_lost_host {
 
 struct xpl_session {
     xpl_str_t name; // valid UTF-8
-    // Of its directory, relative to LOGDIR, bytes as on disk; "." is LOGDIR itself.  A session of
-    // another kind that shares a directory has a path that is none: its file's, or "DIR/*.SUFFIX".
+    // Path of its directory, relative to LOGDIR, bytes as on disk; "." is LOGDIR itself.  A session
+    // of another kind that shares a directory has its file's path or "DIR/*.SUFFIX" instead.
     xpl_str_t path;
     const struct xpl_host *hosts; // by name; 0 hosts only below plugins/profile
     size_t n_hosts;
@@ -70,8 +70,8 @@ struct xpl_session {
     size_t n_riegeli;
     uint64_t bytes;   // sum of the hosts' files
     int64_t mtime_ns; // of the newest host; 0 without hosts
-    // When it was captured: as its first profile says, else as its name does, else when the oldest
-    // of its files was written; 0 without hosts.
+    // When it was captured: the time in its first profile, else the time in its name, else the
+    // modification time of its oldest file; 0 without hosts.
     int64_t captured_ns;
     const struct xpl_lost_host *lost; // by the notes of captures
     size_t n_lost;
@@ -95,14 +95,14 @@ struct xpl_snapshot {
     // The directory that all paths in here are relative to: LOGDIR as it was given, or, when LOGDIR
     // is a file, the directory of that file.  NUL-terminated.
     xpl_str_t base;
-    bool in_bucket;                     // `base` is no directory: nothing is to be watched
-    bool unscanned;                     // nothing was listed yet: what is there is not known
+    bool in_bucket;                     // `base` is not a directory and cannot be watched
+    bool unscanned;                     // no scan has finished yet: the contents are unknown
     const struct xpl_session *sessions; // by name
     size_t n_sessions;
     const struct xpl_watch_dir *dirs; // parents before children
     size_t n_dirs;
-    // What the scan had to leave out, and why ("a/b: Permission denied"): at most one sentence for
-    // each directory and 32 in all; n_problems counts them all.
+    // What the scan left out, and why ("a/b: Permission denied"): at most one sentence for each
+    // directory and 32 in all; n_problems counts them all.
     const xpl_str_t *problems;
     size_t n_problems, n_problems_kept;
     bool is_partial; // sessions may exist that are not here: a directory cannot be read, or a limit
@@ -117,16 +117,16 @@ struct xpl_catalogue_options {
     // Asked several times a second by the scan of xpl_catalogue_new, which then ends with
     // CANCELLED.  NULL: never.
     const struct xpl_cancel *cancel;
-    // When a profile of the best format was captured, by its bytes: nanoseconds since 1970, or 0.
-    // Asked once for each session and change, by the scan.  NULL: nobody knows.
+    // Reads the time of capture from the bytes of a profile of the best format: nanoseconds since
+    // 1970, or 0.  The scan calls it once for each session and change.  NULL: the time is unknown.
     int64_t (*captured_ns)(xpl_bytes_t profile);
     uint32_t
         max_dirs; // 0: 200,000, of a bucket 20,000; more are left out and reported as a problem
     uint32_t max_hosts; // 0: 1,000,000; likewise
-    // LOGDIR is in this bucket, and `logdir` its URL; NULL: a directory.  Referenced as long as it
-    // is needed.  Listings take the place of checks of directories: each is renewed after
-    // `list_every_ns` (0: 30 s), one without a new object after 20 times that (docs/objects.md).
-    // When profiles were captured is then said by names and times alone.
+    // LOGDIR is in this bucket, and `logdir` its URL; NULL: a directory.  The catalogue holds a
+    // reference.  Listings replace checks of directories: each is renewed after `list_every_ns` (0:
+    // 30 s), one without a new object after 20 times that (docs/objects.md).  Capture times then
+    // come only from names and modification times.
     struct xpl_objects *objects;
     uint64_t list_every_ns;
     // The first snapshot is empty and says `unscanned`; the first scan replaces it.
@@ -165,10 +165,11 @@ void xpl_catalogue_mark_session(struct xpl_catalogue *c, xpl_str_t name);
 // by every scan.  Any thread.
 void xpl_catalogue_set_watched(struct xpl_catalogue *c, xpl_str_t path, bool watched);
 
-// Has daemons that share a store list a bucket for each other: one of them is the scanner, under a
-// lease (storage/store/listings.h), and the others take its listings.  `may_scan`: this one, too.
-// `pull_every_ns`: how often it asks what is new.  Before the first scan; does nothing for
-// directories, and for a store that is not shared.  `store` outlives all scans.
+// Lets daemons that share a store list a bucket for each other: one of them is the scanner, under a
+// lease (storage/store/listings.h), and the others use its listings.  `may_scan`: this daemon may
+// become the scanner.  `pull_every_ns`: how often it queries the store for changes.  Call it before
+// the first scan; it does nothing for directories, and for a store that is not shared.  `store`
+// outlives all scans.
 void xpl_catalogue_share(struct xpl_catalogue *c, struct xpl_store *store, bool may_scan,
                          uint64_t pull_every_ns);
 

@@ -57,7 +57,7 @@ struct xpl_catalogue {
 
 // ---- scan_tree.c ----
 
-// What a directory holds, as collected; grown by doubling.
+// Contents of a directory while a scan collects them; the arrays grow by doubling.
 struct xpl_scan_listing {
     struct xpl_dir_file *files;
     size_t n_files, cap_files;
@@ -76,7 +76,7 @@ struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name);
 // Frees `d` and all below it, without recursion: goes down to a leaf, frees it, and goes on from
 // its parent.
 void xpl_dir_free(struct xpl_dir *d);
-// Whether not all that is in a directory is known.
+// Notes whether some of a directory's contents are unknown.
 void xpl_scan_set_unread(struct xpl_catalogue *c, struct xpl_dir *d, bool is_unread);
 // The first problem of a directory is kept, all are counted; `_in`: of one of its files.
 void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why);
@@ -90,20 +90,20 @@ bool xpl_scan_add_child(struct xpl_scan_listing *l, struct xpl_dir *d, const cha
 void xpl_scan_listing_free(struct xpl_scan_listing *l);
 // Of several files of one host only that of the best format stays in the list.
 void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l);
-// The directory holds from now on what was listed, which is taken over.
+// Replaces the directory's contents by the listing, which it takes over.
 void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l);
-// Nothing, until it can be read again.
+// Empties the directory until it can be read again.
 void xpl_scan_drop_contents(struct xpl_catalogue *c, struct xpl_dir *d);
 
 // ---- scan_shared.c ----
 
-// Finds out who is the scanner and, when that is another daemon, what is new; when it is time.
+// Finds out which daemon is the scanner and, if another one is, reads its news; when it is time.
 void xpl_scan_share_begin(struct xpl_catalogue *c);
-// Brings a directory up to what the scanner says, by `replay`, which says whether the body is one.
-// False: this daemon has to list it, when it is time.
+// Updates a directory from the scanner's listing, by `replay`, which returns whether the body is
+// valid.  False: this daemon has to list the directory, when it is time.
 bool xpl_scan_pull(struct xpl_catalogue *c, struct xpl_dir *d,
                    bool (*replay)(struct xpl_catalogue *c, struct xpl_dir *d, xpl_bytes_t body));
-// Hands on what this daemon listed, which it began at `began_ns`, if it is the scanner.
+// Publishes a listing by this daemon, begun at `began_ns`, if this daemon is the scanner.
 void xpl_scan_offer(struct xpl_catalogue *c, struct xpl_dir *d, const struct xpl_buf *body,
                     uint64_t began_ns);
 
@@ -113,9 +113,9 @@ void xpl_scan_offer(struct xpl_catalogue *c, struct xpl_dir *d, const struct xpl
 xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
                                     struct xpl_error *err);
 
-// Asks the session's first profile when it was captured, unless it is the one that was asked last.
+// Reads the time of capture from the session's first profile, unless that profile was read last.
 void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d);
-// Breadth first, so that limits cut off what is deep, not what comes late.
+// Walks breadth first, so that limits drop deep directories and not late ones.
 xpl_status_t xpl_scan_walk(struct xpl_catalogue *c, enum xpl_scan what, struct xpl_error *err);
 
 #endif

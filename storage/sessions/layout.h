@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a session lies below LOGDIR, as XProf has it: plugins/profile/NAME.  Nobody else puts that
-// path together.
+// The path of a session below LOGDIR, as in XProf: plugins/profile/NAME.  Only this file builds it.
 #ifndef XPL_STORAGE_SESSIONS_LAYOUT_H_
 #define XPL_STORAGE_SESSIONS_LAYOUT_H_
 

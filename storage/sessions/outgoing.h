@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where files of sessions are before they are in a bucket: a directory of this process, in which
-// they take a bounded number of bytes.  It goes with the process; what a killed one left, the next
-// one removes.  Any thread.
+// The spool of session files on their way to a bucket: a directory of this process with a limit on
+// its bytes.  It is removed with the process; the next process removes the spool of a killed one.
+// Any thread.
 #ifndef XPL_STORAGE_SESSIONS_OUTGOING_H_
 #define XPL_STORAGE_SESSIONS_OUTGOING_H_
 
@@ -13,11 +13,11 @@
 struct xpl_objects;
 struct xpl_outgoing;
 
-// `dir` is made when it is missing; each process has a directory of its own in it.  `o` outlives
-// it. UNAVAILABLE, RESOURCE_EXHAUSTED.
+// Creates `dir` when it is missing, and in it a private directory for each process.  `o` outlives
+// it.  UNAVAILABLE, RESOURCE_EXHAUSTED.
 xpl_status_t xpl_outgoing_new(struct xpl_objects *o, const char *dir, uint64_t limit_bytes,
                               struct xpl_outgoing **ret, struct xpl_error *err) XPL_NODISCARD;
-// Removes the directory, with what is in it.  NULL is fine.
+// Removes the directory with its contents.  NULL is fine.
 void xpl_outgoing_free(struct xpl_outgoing *o);
 // For session writers.  Borrowed.
 struct xpl_session_remote *xpl_outgoing_get_remote(struct xpl_outgoing *o);

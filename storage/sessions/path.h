@@ -18,7 +18,7 @@ struct xpl_fingerprint;
 // written as %XX.  In `arena`, NUL-terminated; false on OOM.
 bool xpl_name_escape(struct xpl_arena *arena, xpl_str_t raw, xpl_str_t *ret);
 
-// What follows the last slash, slashes at the end aside; "/" for the root.
+// The part after the last slash, ignoring slashes at the end; "/" for the root.
 xpl_str_t xpl_path_last(const char *path);
 // Whether `path` is of a session's directory as XProf lays them out, PREFIX/plugins/profile/RUN, by
 // whole components.  *ret_prefix gets PREFIX with its slash, or nothing.

@@ -11,38 +11,38 @@
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/layout.h"
 
-// Removes a session from the directory `path` below `logdir`: its profiles (what `match` says is
-// one), our notes about them, files of captures that nobody writes any more; in one of XProf's run
-// directories (PREFIX/plugins/profile/RUN) also what XProf, TensorFlow and JAX keep beside
-// profiles. Then the directory, if it is empty (never `logdir` itself).  Everything else stays.  No
+// Removes a session from the directory `path` below `logdir`: its profiles (by `match`), our notes
+// about them, and abandoned files of captures; in one of XProf's run directories
+// (PREFIX/plugins/profile/RUN) also the files that XProf, TensorFlow and JAX put next to profiles.
+// Then removes the directory, if it is empty (never `logdir` itself).  Everything else stays.  No
 // component of `path` may be a link (FAILED_PRECONDITION); links in it are removed, not followed.
 // With `ino` not 0, only a directory of that identity: FAILED_PRECONDITION for another one.
 // NOT_FOUND, PERMISSION_DENIED, ... with a sentence.  Blocks.
 xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
                                 uint64_t dev, uint64_t ino, struct xpl_error *err) XPL_NODISCARD;
 
-// Whether the file goes with its session: profiles that are read, and our notes; in one of XProf's
-// run directories (`run`) also profiles that are not read, and what stands beside profiles there.
+// Whether the file is removed with its session: profiles that can be read, and our notes; in one of
+// XProf's run directories (`run`) also other profiles, and XProf's files next to profiles.
 bool xpl_session_owns_file(xpl_str_t name, xpl_profile_match_fn match, bool run);
 
-// What a schedule knows of a session that it made.
+// A schedule's record of a session that it made.
 struct xpl_session_made {
     uint64_t n_hosts;
     int64_t at_ms; // when it was stored, since 1970
 };
-// The same of a bucket: its directory is listed, and of what is named there the objects that
-// xpl_session_remove would remove are, profiles last; so one that fails can be tried again.
-// `made`, if not NULL, says what is there: with more profiles, or profiles that were written since,
-// the session is left alone (FAILED_PRECONDITION).  NOT_FOUND: there is nothing of a session;
-// RESOURCE_EXHAUSTED: too many names; else as xpl_objects_list.  Blocks.
+// Does that in a bucket: lists the directory and removes the objects that xpl_session_remove would
+// remove, profiles last, so that a removal that failed can be repeated.  `made`, if not NULL, has
+// the expected contents: a session with more profiles, or with newer ones, is not removed
+// (FAILED_PRECONDITION).  NOT_FOUND: no object belongs to the session; RESOURCE_EXHAUSTED: too many
+// names; otherwise as xpl_objects_list.  Blocks.
 xpl_status_t xpl_session_remove_objects(struct xpl_objects *o, const char *path,
                                         xpl_profile_match_fn match,
                                         const struct xpl_session_made *made, struct xpl_error *err)
     XPL_NODISCARD;
 
-// Profiles in the directory `path` below `logdir`, those of formats that are not read and those
-// that are just being written among them; 0 where a link is on the way.  Their sizes' sum comes in
-// *ret_bytes, which may be NULL.  Blocks.
+// Counts the profiles in the directory `path` below `logdir`, including formats that are not read
+// and files that are still being written; 0 if a component is a link.  *ret_bytes, which may be
+// NULL, gets the sum of their sizes.  Blocks.
 uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match,
                                  uint64_t *ret_bytes);
 
@@ -54,9 +54,9 @@ struct xpl_session_place {
 // The place of session `name` of `logdir`.  False: there is none.  Blocks.
 bool xpl_session_locate(const char *logdir, xpl_str_t name, struct xpl_session_place *ret);
 
-// Removes what a capture that was broken off left in the directory `path` (absolute, without
-// links), if that has this identity (`ino` 0: whatever it is): hidden files that nobody writes any
-// more, and hidden directories of hosts; then the directory, if that leaves it empty.  Blocks.
+// Removes the remains of an interrupted capture from the directory `path` (absolute, without
+// links), if it has this identity (`ino` 0: any): abandoned hidden files, and hidden directories of
+// hosts; then the directory, if it is empty.  Blocks.
 void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino);
 
 #endif

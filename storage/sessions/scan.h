@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between scan.c, which walks LOGDIR, and snapshot.c, which names what was found.
+// Between scan.c, which walks LOGDIR, and snapshot.c, which names the sessions.
 #ifndef XPL_STORAGE_SESSIONS_SCAN_H_
 #define XPL_STORAGE_SESSIONS_SCAN_H_
 
@@ -52,9 +52,9 @@ struct xpl_dir {
     bool known;       // was read at least once
     bool read_too_soon; // was read too soon after its last change to trust its times
     bool marked, watched, links;
-    bool left_out;  // its profiles are over the limit
-    bool is_unread; // not all that is in here is known
-    char *problem;  // first of what could not be read in here, or NULL
+    bool left_out;  // its profiles exceed the limit
+    bool is_unread; // some of its contents are unknown
+    char *problem;  // the first error in reading it, or NULL
     size_t n_problems;
 };
 
