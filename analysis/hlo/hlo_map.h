@@ -4,9 +4,9 @@
 // Rules: XProf's utils/{hlo_proto_map,hlo_module_map,hlo_module_utils}.cc and the parts of XLA that
 // they call (HloInstruction::ToCategory, HloModule::get_stack_frame).
 //
-// Building finds the programs and skips what is inside; a program is read when it is first asked
-// for, and then only a position per instruction is kept: details are decoded for the instructions
-// that events refer to.  Strings alias the input (see xspace.h): copy what must last.
+// Building the map finds the programs and skips their contents.  The first request for a program
+// reads it, and stores only a position per instruction: details are decoded for the instructions
+// that events refer to.  Strings alias the input (see xspace.h): copy those that must last.
 #ifndef XPL_ANALYSIS_HLO_HLO_MAP_H_
 #define XPL_ANALYSIS_HLO_HLO_MAP_H_
 
@@ -24,9 +24,8 @@
 struct xpl_arena;
 struct xpl_hlo_map;
 
-// Finds the programs of a space.  Free with xpl_hlo_map_free; what is read later goes to memory of
-// the map's own, at most `limit` bytes.  An HloProto that cannot be read is left out, as XProf
-// does.
+// Finds the programs of a space.  Free with xpl_hlo_map_free.  Later reads allocate from the map's
+// private memory, at most `limit` bytes.  An HloProto that cannot be read is left out, as in XProf.
 xpl_status_t xpl_hlo_map_new(const struct xpl_xspace *xs, size_t limit, struct xpl_hlo_map **ret,
                              struct xpl_error *err) XPL_NODISCARD;
 // NULL is fine.

@@ -34,9 +34,9 @@ struct hlo_instruction {
     uint32_t len;
     uint32_t computation;
     int64_t id;
-    uint16_t opcode;          // enum xpl_hlo_op
-    bool has_metadata;        // at least once
-    bool has_more;            // than name, opcode, shape, id, operands and what is said here
+    uint16_t opcode;   // enum xpl_hlo_op
+    bool has_metadata; // at least once
+    bool has_more;     // fields other than name, opcode, shape, id, operands and the members here
     uint32_t shape_at, shape; // where its shape begins, from `p`, and its length
     uint32_t parameter;       // the number of a parameter
 };
@@ -99,7 +99,7 @@ xpl_status_t xpl_hlo_module_read_full(xpl_bytes_t bytes, struct xpl_arena *a,
 // is malformed.
 void xpl_hlo_module_count(xpl_bytes_t bytes, uint32_t *ret_computations,
                           uint32_t *ret_instructions);
-// UINT32_MAX when there is no such instruction.
+// UINT32_MAX if the module has no such instruction.
 uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name);
 // Position of an instruction id in a computation; UINT32_MAX when absent.
 uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,

@@ -15,7 +15,7 @@
 // One instruction.  A small value: its strings alias the input or are constants.
 struct xpl_hlo_instruction {
     const struct xpl_hlo_module *module;
-    size_t program;     // of a map that found it, which alone knows what that means
+    size_t program;     // of a map that found it; only the map can interpret it
     uint32_t index;     // position among the module's instructions
     xpl_str_t name;     // without '%'
     xpl_str_t opcode;   // "fusion", "custom-call", ...
@@ -49,8 +49,8 @@ enum { XPL_HLO_MAX_FRAMES = 4096 };
 bool xpl_hlo_source(const struct xpl_hlo_instruction *in, struct xpl_arena *a,
                     struct xpl_hlo_source *ret) XPL_NODISCARD;
 
-// The instructions of a fusion's computation, by instruction id.  Nested fusions have children of
-// their own; a fused computation stands before its caller in a module, so nesting ends.
+// The instructions of a fusion's computation, by instruction id.  Nested fusions have further
+// children; a fused computation precedes its caller in a module, so nesting is finite.
 struct xpl_hlo_children {
     const struct xpl_hlo_module *module;
     uint32_t next, end;

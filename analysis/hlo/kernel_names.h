@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusions by the names of their kernels.  XLA names the kernel that it writes for a fusion after
-// it, with "_" for what may not stand in a function's name: loop_add_fusion_1 is that of
+// Fusions by the names of their kernels.  XLA names the kernel that it generates for a fusion after
+// it, with "_" for characters that a function's name cannot have: loop_add_fusion_1 is that of
 // loop_add_fusion.1.  Fusions with the same code share the kernel of the first.
 #ifndef XPL_ANALYSIS_HLO_KERNEL_NAMES_H_
 #define XPL_ANALYSIS_HLO_KERNEL_NAMES_H_

@@ -22,7 +22,7 @@ struct xpl_hlo_type_info {
     uint8_t bits; // of an element; 0: it has none
     uint8_t kind; // enum xpl_hlo_type_kind
 };
-// Of any number; "" without bits for what is no type.
+// Of any number; "" without bits for an unknown type.
 const struct xpl_hlo_type_info *xpl_hlo_type_info(uint64_t primitive_type);
 // Names of types are keywords of the HLO text.
 bool xpl_hlo_is_type_name(xpl_str_t s);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the instructions of an HLO program cost on a GPU, as XProf 2.24.2 counts it: floating-point
-// operations and bytes of one run, told from shapes and attributes alone.
-// Rules: XLA's HloCostAnalysis and GpuHloCostAnalysis with their default device, and what XProf
-// makes of them, as seen from outside (tests/parity/hlo_text.py compares them).
+// The cost of HLO instructions on a GPU, as XProf 2.24.2 counts it: floating-point operations and
+// bytes of one run, computed only from shapes and attributes.
+// Rules: XLA's HloCostAnalysis and GpuHloCostAnalysis with their default device, and XProf's use of
+// them, by their observed output (tests/parity/hlo_text.py compares them).
 //
-// When the first instruction is asked for, all that the entry computation reaches are looked at, in
-// the order of instructions; asking is a lookup from then on.  So an answer depends on the module
-// alone, not on what was asked before or by which thread, also where the work is not enough for
-// all.  Where XLA would work without end (windows of 10^6 x 10^6, computations that call each other
-// in a grid), this counts in closed form, or once; what is left when XPL_HLO_COST_WORK steps are
-// spent is unknown.
+// The first request computes the costs of all instructions that the entry computation reaches, in
+// their order; later requests are lookups.  So an answer depends only on the module, not on earlier
+// requests or on the thread, even when the work limit ends the computation.  Where XLA would not
+// terminate (windows of 10^6 x 10^6, computations that call each other in a grid), this counts in
+// closed form, or once.  Costs not found within XPL_HLO_COST_WORK steps are unknown.
 #ifndef XPL_ANALYSIS_HLO_COST_COST_H_
 #define XPL_ANALYSIS_HLO_COST_COST_H_
 
@@ -23,15 +22,15 @@
 
 // Of one run.  0: nothing, or unknown.
 struct xpl_hlo_cost {
-    int64_t model_flops;  // what the program asks for
+    int64_t model_flops;  // operations of the program
     int64_t device_flops; // the same in units of the device's peak: 8-bit operands run twice as
                           // fast, 4-bit ones four times
     int64_t bytes;        // read and written
-    int64_t hbm_read_bytes, hbm_written_bytes; // of these what lies in the main memory
+    int64_t hbm_read_bytes, hbm_written_bytes; // of these, bytes in the main memory
 };
 
-// Steps of work in which the costs of one module must be found: additions of properties, members
-// of sets, positions of windows, every 8 bytes of what is read again.
+// Steps of work within which the costs of one module must be found: additions of properties,
+// members of sets, positions of windows, every 8 bytes that are read again.
 enum { XPL_HLO_COST_WORK = 1 << 26 };
 
 // The costs of one module.
@@ -41,8 +40,8 @@ struct xpl_hlo_costs;
 // not be used by another thread at the same time; nothing to free.  NULL at the arena's limit.
 struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct xpl_arena *a);
 
-// Costs on a CPU: an operation on an element is one, whatever it is, while on a GPU it counts for
-// as many cycles as the instruction takes there.  To be said before anything is asked for.
+// Selects the costs of a CPU: every operation on an element counts as one, while on a GPU it counts
+// for the cycles that the instruction takes there.  Call it before the first cost is computed.
 void xpl_hlo_costs_of_cpu(struct xpl_hlo_costs *c);
 
 // Also counts calls of libraries that XLA's analysis does not know: `__cublas$gemm`.  Call it

@@ -24,7 +24,7 @@ static inline int64_t xpl_cost_plus(int64_t a, int64_t b) {
 static inline int64_t xpl_cost_minus(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
-// The whole part; of what no int64_t holds the nearest that one does, 0 of what is no number.
+// Truncates towards zero; saturates at the limits of int64_t; 0 for NaN.
 static inline int64_t xpl_cost_truncated(float v) {
     if (v >= 0x1p63F) return INT64_MAX;
     return v >= -0x1p63F ? (int64_t)v : v < 0 ? INT64_MIN : 0;
@@ -32,14 +32,14 @@ static inline int64_t xpl_cost_truncated(float v) {
 
 // ---- shapes ----
 
-enum { COST_DEPTH = 100 }; // of shapes in shapes; what is deeper does not count
+enum { COST_DEPTH = 100 }; // of nested shapes; deeper ones do not count
 
-// What a shape says of sizes.  Products wrap.
+// The sizes in a shape.  Products wrap.
 struct cost_shape {
     xpl_bytes_t bytes;     // its message
     uint32_t type;         // enum xpl_hlo_type
     uint32_t n_parts;      // of a tuple
-    int64_t elements;      // 0 of what is no array
+    int64_t elements;      // 0 for a shape that is not an array
     int64_t size;          // bytes; 8 for each part of a tuple
     int64_t leaf_size;     // bytes of all arrays in it
     float leaf_bytes;      // the same, rounded after each array
@@ -94,8 +94,8 @@ struct cost_sums {
 struct cost_node { // an instruction
     struct cost_shape shape;
     bool visited;
-    bool elementwise; // a fusion of elementwise instructions alone
-    bool is_call;     // its bytes and utilizations are those of what it calls: `more` has them
+    bool elementwise; // a fusion of only elementwise instructions
+    bool is_call;     // its bytes and utilizations are those of the called computation, in `more`
     uint32_t n_operands;
     float flops, bytes, output;
     float *operand;               // bytes, by operand
@@ -119,12 +119,12 @@ struct xpl_hlo_costs {
     struct xpl_arena *a;
     struct cost_node **nodes;               // by instruction; NULL until seen
     struct cost_computation **computations; // likewise
-    struct cost_reach *reach;               // what XLA comes to; NULL until asked
-    uint32_t *movers;                       // by computation: its first gather or scatter plus 1,
-                                            // COST_NO_MOVER, or 0 until asked
-    struct xpl_hlo_cost *found;             // by instruction; NULL until asked
-    struct xpl_map paths;                   // (path, position) to the path of that part
-    uint64_t work;                          // steps left
+    struct cost_reach *reach;   // instructions that XLA's analysis reaches; NULL until requested
+    uint32_t *movers;           // by computation: its first gather or scatter plus 1,
+                                // COST_NO_MOVER, or 0 until asked
+    struct xpl_hlo_cost *found; // by instruction; NULL until asked
+    struct xpl_map paths;       // (path, position) to the path of that part
+    uint64_t work;              // steps left
     struct xpl_exec *exec;
     bool lost, lost_known; // XLA fails on it
     bool is_cpu;
@@ -138,8 +138,8 @@ enum { COST_BYTES_PER_STEP = 8 }; // of a message that may be read again
 static inline bool xpl_cost_stopped(const struct xpl_hlo_costs *c) {
     return c->no_memory || c->cancelled || c->work == 0;
 }
-// Takes steps from what is left, and looks now and then whether the work is cancelled; false when
-// there are not as many or it is.
+// Takes steps from the remaining ones, and checks now and then whether the work is cancelled; false
+// when too few remain or it is.
 bool xpl_cost_spend(struct xpl_hlo_costs *c, uint64_t steps);
 // Memory, or NULL and the failure is noted.
 void *xpl_cost_alloc(struct xpl_hlo_costs *c, size_t n, size_t size);
@@ -150,7 +150,7 @@ uint32_t xpl_cost_path(struct xpl_hlo_costs *c, uint32_t parent, uint32_t i, boo
 
 // The node of an instruction, with its shape.  NULL at the arena's limit.
 struct cost_node *xpl_cost_node_of(struct xpl_hlo_costs *c, uint32_t index);
-// What is known of a computation that a visited instruction calls; NULL at the arena's limit.
+// The cached facts of a computation that a visited instruction calls; NULL at the arena's limit.
 struct cost_computation *xpl_cost_computation_of(struct xpl_hlo_costs *c, uint32_t computation);
 // The nth computation that an instruction calls; UINT32_MAX: none.
 uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t nth);
@@ -158,15 +158,16 @@ uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t
 enum cost_extent { COST_EXTENT_NONE, COST_EXTENT_FLOPS, COST_EXTENT_ALL };
 enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index);
 
-// Whether XLA's analysis comes to an instruction: those of computations that the entry computation
-// needs, and of what async ops start what the root there needs.
+// Whether XLA's analysis reaches an instruction: the instructions of computations that the entry
+// computation needs and, of code that async ops start, those that its root needs.
 bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t index);
 
-// What to do at code that a single async op starts, and that code of the same kind at most: go
-// through it, likewise and call cost_way.end behind it, or nothing, as what it has is known.
+// How to treat code that only one async op starts, and that starts at most code of the same kind:
+// walk it; walk it and call cost_way.end after it; or skip it, as its sums are known.
 enum cost_step { COST_STEP_GO, COST_STEP_GO_AND_TELL, COST_STEP_KNOWN };
 
-// XLA's way through a computation: at an async op first what it starts, if it was not there before.
+// XLA's walk of a computation: at an async op, first the code that it starts, unless visited
+// before.
 struct cost_way {
     enum cost_step (*step)(void *ctx, uint32_t computation);
     void (*end)(void *ctx, uint32_t computation);
@@ -248,7 +249,7 @@ void xpl_cost_concatenate(struct cost_visit *v);
 void xpl_cost_gather(struct cost_visit *v);
 void xpl_cost_scatter(struct cost_visit *v);
 void xpl_cost_reduce(struct cost_visit *v);
-// The gather or scatter that stands for a whole custom fusion; UINT32_MAX: none does, or the work
+// The gather or scatter whose cost counts for a whole custom fusion; UINT32_MAX: none, or the work
 // is stopped.
 uint32_t xpl_cost_mover(struct xpl_hlo_costs *c, uint32_t fusion);
 // flops of the nth computation called, for each of `times` runs of it.

@@ -21,7 +21,7 @@ struct memory_reader {
 // Steps from a buffer to the one whose memory it shares, in one trace.
 enum { MEMORY_STEPS = 1 << 26 };
 
-// Reads buffers, allocations and what is in them.
+// Reads buffers, allocations, and the buffers in each allocation.
 xpl_status_t xpl_hlo_memory_read_assignment(struct memory_reader *r, xpl_bytes_t assignment,
                                             struct xpl_error *err) XPL_NODISCARD;
 // Finds the instructions of the buffers that allocations hold, their shapes and sizes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that an HLO program needs while it runs, as its compiler assigned it: which buffers
-// lie in which allocation, when they live, and which of them are there when most is used.
+// The memory that an HLO program needs while it runs, as its compiler assigned it: the buffers in
+// each allocation, their lifetimes, and the buffers that are live at the peak.
 //
 // Everything is taken from the HloProto: its BufferAssignmentProto has logical buffers (a value of
 // an instruction, or a part of one), allocations that hold them, and traces of the compiler's heap
@@ -40,7 +40,7 @@ struct hlo_buffer {
     struct hlo_buffer_op op;
     xpl_bytes_t shape; // that is shown for it: a ShapeProto
     int64_t unpadded;  // bytes of that, without what layouts add
-    bool lives;        // in the trace at hand, from its event `first` to `last`
+    bool lives;        // in the trace of this memory space, from its event `first` to `last`
     uint32_t first, last;
     int32_t number; // among those that are shown at the peak; -1: it is not
 };
@@ -52,7 +52,7 @@ static inline struct xpl_hlo_ints xpl_hlo_buffer_index(const struct hlo_buffer *
 // An allocation holds a buffer.
 struct hlo_assigned {
     int64_t id, size;
-    uint32_t buffer; // UINT32_MAX: there is no such buffer
+    uint32_t buffer; // UINT32_MAX: the id is unknown
 };
 
 struct hlo_allocation {
@@ -68,7 +68,7 @@ static inline bool xpl_hlo_allocation_lasts(const struct hlo_allocation *a) {
 }
 
 struct xpl_hlo_memory {
-    int64_t color; // the memory space at hand
+    int64_t color; // the memory space of this analysis
     xpl_str_t module, entry;
     struct hlo_buffer *buffers;         // each id once, in the order of the file
     struct hlo_allocation *allocations; // by index

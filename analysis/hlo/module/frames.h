@@ -5,8 +5,8 @@
 
 #include "analysis/hlo/hlo_module.h"
 
-// Reads a StackFrameIndexProto into the tables of `m`, which it alone writes: files, functions,
-// locations, frames.  DATA_LOSS: malformed; RESOURCE_EXHAUSTED at the arena's limit.
+// Reads a StackFrameIndexProto into the tables of `m`: files, functions, locations, frames.  No
+// other function writes them.  DATA_LOSS: malformed; RESOURCE_EXHAUSTED at the arena's limit.
 xpl_status_t xpl_hlo_frames_read(xpl_bytes_t bytes, struct xpl_arena *a, struct xpl_hlo_module *m)
     XPL_NODISCARD;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoded HLO message: where each of its fields lies.  One pass over the message's own level;
-// nothing is copied or allocated, and what is inside a sub-message stays unread until it is asked
-// for.  Of a field that occurs more than once the last counts; a repeated field is walked.
+// A decoded HLO message: the position of each of its fields.  One pass over the message's own
+// level; nothing is copied or allocated, and the contents of a sub-message stay unread until they
+// are needed.  Of a field that occurs more than once the last counts; a repeated field is walked.
 #ifndef XPL_ANALYSIS_HLO_MODULE_MESSAGE_H_
 #define XPL_ANALYSIS_HLO_MODULE_MESSAGE_H_
 
@@ -55,7 +55,7 @@ XPL_INLINE bool xpl_hlo_take(struct xpl_wire *w, uint32_t num, xpl_bytes_t *ret)
     return true;
 }
 
-// A value of some 4 KiB, of which only what is used is written: for the stack.
+// A value of some 4 KiB, of which only the used part is written: for the stack.
 struct xpl_hlo_message {
     xpl_bytes_t bytes;
     bool malformed;
@@ -100,7 +100,7 @@ static inline const struct xpl_field *xpl_hlo_field(const struct xpl_hlo_message
 static inline bool xpl_hlo_has(const struct xpl_hlo_message *m, uint32_t num) {
     return m->at[num] != 0;
 }
-// 0, "" and no bytes for what is absent.
+// 0, "" and no bytes for an absent field.
 static inline int64_t xpl_hlo_int(const struct xpl_hlo_message *m, uint32_t num) {
     const struct xpl_field *const f = xpl_hlo_field(m, num, XPL_WIRE_VARINT);
     return f ? (int64_t)f->u : 0;
@@ -154,7 +154,7 @@ static inline bool xpl_hlo_each_next(struct xpl_hlo_each *e, xpl_bytes_t *ret) {
 // Walks the numbers of a repeated field, packed or not.
 struct xpl_hlo_ints {
     const uint8_t *p, *end; // a packed run
-    struct xpl_wire w;      // what follows it
+    struct xpl_wire w;      // the bytes after it
     uint32_t num;
 };
 static inline struct xpl_hlo_ints xpl_hlo_ints_begin(const struct xpl_hlo_message *m,

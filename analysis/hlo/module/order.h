@@ -7,15 +7,16 @@
 #include "analysis/hlo/hlo_module.h"
 #include "base/arena.h"
 
-// The instructions of a computation, what they use and wait for before them, as XLA's
-// HloComputation::MakeInstructionPostOrder has them: *ret_n numbers of instructions, c->n of a
+// The instructions of a computation, each after its operands and control predecessors, in the order
+// of XLA's HloComputation::MakeInstructionPostOrder: *ret_n numbers of instructions, c->n of a
 // module that is valid.  NULL at the arena's limit.
 uint32_t *xpl_hlo_post_order(const struct xpl_hlo_module *m, const struct hlo_computation *c,
                              struct xpl_arena *a, uint32_t *ret_n);
 
-// The instructions that XLA's HloComputation::Accept visits, in that order: what nothing uses, with
-// what it needs, then the root with what it needs.  `root_alone`: HloInstruction::Accept of the
-// root, which leaves out what it does not need.  As above.
+// The instructions that XLA's HloComputation::Accept visits, in that order: each unused instruction
+// after its dependencies, then the root after its dependencies.  `root_alone`:
+// HloInstruction::Accept of the root, which skips instructions that the root does not need.
+// Results as above.
 uint32_t *xpl_hlo_visit_order(const struct xpl_hlo_module *m, const struct hlo_computation *c,
                               bool root_alone, struct xpl_arena *a, uint32_t *ret_n);
 

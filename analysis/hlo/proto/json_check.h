@@ -9,7 +9,7 @@
 #include "analysis/hlo/proto/schema.h"
 #include "base/str.h"
 
-enum { XPL_HLO_JSON_DEPTH = 100 }; // of values in values; what is deeper is not valid
+enum { XPL_HLO_JSON_DEPTH = 100 }; // of nested values; deeper ones are not valid
 
 // One pass over the text; keeps nothing.
 bool xpl_hlo_json_is(xpl_str_t text, const struct xpl_proto_message *m);

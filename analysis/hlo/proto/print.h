@@ -14,13 +14,12 @@ enum xpl_hlo_proto_form {
     XPL_HLO_PROTO_JSON,  // protobuf's JSON: 64-bit numbers are strings, bytes base64
 };
 
-// Appends the text of a serialized HloProto to `out`.  Fields stand in the order of their numbers,
-// entries of maps in that of their keys; unknown fields are left out, as XProf leaves them out.
-// Scratch memory comes from the arena.  Nothing is asked of the program but that its messages can
-// be read.  DATA_LOSS for malformed bytes, or messages nested deeper than XPL_HLO_PROTO_DEPTH, as
-// deep as protobuf reads; RESOURCE_EXHAUSTED at the limit of the arena or of `out`, whose contents
-// are then incomplete; CANCELLED when the exec says so, which it is asked every few thousand
-// values.
+// Appends the text of a serialized HloProto to `out`.  Fields are in the order of their numbers,
+// entries of maps in that of their keys; unknown fields are left out, as in XProf.  Scratch memory
+// comes from the arena.  The program only needs readable messages; it may be invalid otherwise.
+// DATA_LOSS for malformed bytes, or messages nested deeper than XPL_HLO_PROTO_DEPTH, which is
+// protobuf's limit; RESOURCE_EXHAUSTED at the limit of the arena or of `out`, whose contents are
+// then incomplete; CANCELLED by `exec`, which is polled every few thousand values.
 enum { XPL_HLO_PROTO_DEPTH = 100 };
 xpl_status_t xpl_hlo_proto_print(xpl_bytes_t proto, enum xpl_hlo_proto_form form,
                                  struct xpl_exec *exec, struct xpl_arena *scratch,

@@ -26,7 +26,7 @@ enum xpl_proto_flags {
     XPL_PROTO_MAP = 2,    // repeated, entries of a map: the last with a key counts
     XPL_PROTO_KNOWN = 4,  // a zero is shown where it is given
     XPL_PROTO_ONE_OF = 8, // the last given of those in a message with this flag counts
-    XPL_PROTO_ONCE = 16,  // a choice of its own: JSON may give it once
+    XPL_PROTO_ONCE = 16,  // a separate choice: JSON may have it once
 };
 
 struct xpl_proto_field {

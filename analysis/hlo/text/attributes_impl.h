@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to analysis/hlo/text: attributes of single opcodes.  Each function appends what belongs
-// to its opcodes alone, every attribute after ", ".
+// Private to analysis/hlo/text: attributes of single opcodes.  Each function appends the attributes
+// that only its opcodes have, every one after ", ".
 #ifndef XPL_ANALYSIS_HLO_TEXT_ATTRIBUTES_IMPL_H_
 #define XPL_ANALYSIS_HLO_TEXT_ATTRIBUTES_IMPL_H_
 

@@ -39,7 +39,7 @@ struct hlo_text {
     struct xpl_hlo_text_cache *cache; // NULL: none
     struct xpl_exec *exec;            // NULL: none
     uint32_t ticks;
-    struct xpl_hlo_text_parts *parts; // NULL: nobody asks
+    struct xpl_hlo_text_parts *parts; // NULL: not requested
     const uint32_t *frame_ids;        // by stack frame: its number in the text; 0: none
 };
 
@@ -64,8 +64,8 @@ struct xpl_hlo_text_cache {
 
 // ---- output ----
 
-// How it is written: `limit` is the one bound of what is put.  Once the text has failed nobody
-// reads it, so that what is put then only has to fit.
+// Output: only `limit` bounds the text.  A text that has failed is never read, so that later output
+// only has to fit.
 void txt_put_slow(struct hlo_text *t, const void *p, size_t n);
 XPL_INLINE void txt_put(struct hlo_text *t, const void *p, size_t n) {
     struct xpl_buf *const b = t->b;
@@ -165,7 +165,7 @@ static inline void txt_leave(struct hlo_text *t) {
 
 void txt_int(struct hlo_text *t, int64_t v);
 void txt_uint(struct hlo_text *t, uint64_t v);
-// printf's %.*g, with XLA's words for what is no number.
+// printf's %.*g, with XLA's words for infinities and NaN.
 void txt_real(struct hlo_text *t, double v, int digits);
 // As C's escape sequences; bytes that are not ASCII as octal.
 void txt_escaped(struct hlo_text *t, xpl_str_t s);
@@ -233,7 +233,8 @@ void txt_shape_without_layout(struct hlo_text *t, xpl_bytes_t shape);
 // `large`: also constants of more than ten elements and tuples.
 void txt_literal(struct hlo_text *t, xpl_bytes_t literal, bool large);
 void txt_sharding(struct hlo_text *t, xpl_bytes_t sharding);
-// Of an instruction of that shape: one that is no tuple's holds for each array of a tuple.
+// Of an instruction of that shape: a sharding that is not a tuple's applies to each array of a
+// tuple.
 void txt_instruction_sharding(struct hlo_text *t, xpl_bytes_t sharding, xpl_bytes_t shape);
 // mesh['a'=2], device_ids=(...): a MeshProto.
 void txt_mesh(struct hlo_text *t, xpl_bytes_t mesh);
@@ -255,9 +256,9 @@ bool txt_op_metadata(struct hlo_text *t, xpl_bytes_t metadata, bool own);
 void txt_frontend_attributes(struct hlo_text *t, xpl_bytes_t attributes);
 // The configuration of an instruction, wherever the program has it.
 xpl_str_t txt_find_config(struct hlo_text *t, const struct xpl_hlo_message *in);
-// , backend_config=...: with the configuration, quoted where it is no dictionary.
+// , backend_config=...: with the configuration, quoted if it is not a dictionary.
 void txt_backend_config(struct hlo_text *t, xpl_str_t config);
-// The same as it is, without key and quotes.
+// The configuration unchanged, without key and quotes.
 void txt_plain_config(struct hlo_text *t, xpl_str_t config);
 void txt_original_value(struct hlo_text *t, xpl_bytes_t value);
 // All attributes of instruction `index`, each after ", ".

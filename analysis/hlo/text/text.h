@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of HLO programs, byte for byte as XProf 2.24.2 shows it: whole modules as its
 // graph_viewer does, and single instructions as its op tables do.
-// Rules: XLA's HloModule::ToString and HloInstruction::ToString as seen from outside; what no
-// profile holds was asked of XProf (tests/parity/hlo_text.py).
+// Rules: XLA's HloModule::ToString and HloInstruction::ToString by their observed output; cases
+// that no profile has come from XProf's answers (tests/parity/hlo_text.py).
 #ifndef XPL_ANALYSIS_HLO_TEXT_TEXT_H_
 #define XPL_ANALYSIS_HLO_TEXT_TEXT_H_
 
@@ -31,8 +31,7 @@ struct xpl_hlo_text_cache *xpl_hlo_text_cache_new(struct xpl_arena *a);
 // Appends the text of a module, read in full, to `out`.  Scratch memory comes from the arena.
 // DATA_LOSS when XLA would refuse the module, or when it is nested deeper than XPL_HLO_TEXT_DEPTH
 // messages; RESOURCE_EXHAUSTED at the limit of the arena or of `out`, whose contents are then
-// incomplete; CANCELLED when the exec, which is asked every thousand instructions or elements, says
-// so.
+// incomplete; CANCELLED by `exec`, which is polled every thousand instructions or elements.
 enum { XPL_HLO_TEXT_DEPTH = 100 };
 xpl_status_t xpl_hlo_text_module(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
                                  struct xpl_exec *exec, struct xpl_arena *scratch,
@@ -50,10 +49,10 @@ xpl_status_t xpl_hlo_text_instruction(const struct xpl_hlo_module *m, uint32_t i
 xpl_status_t xpl_hlo_text_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
                                 struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
-// Appends the attributes of instruction `index` as a node of XProf's graphs has them: each after
-// ", ", without called computations, configuration and metadata.  *ret_parts: where, from the
-// beginning of what is appended, an attribute begins that may hold any text; each ends where the
-// next begins.  Before the first, texts are quoted.  Cut and errors as above.
+// Appends the attributes of instruction `index` as XProf's graphs show them: each after ", ",
+// without called computations, configuration and metadata.  *ret_parts: the offsets, from the
+// beginning of the appended text, of attributes that may contain any text; each ends where the next
+// begins.  Before the first, texts are quoted.  Cut and errors as above.
 enum { XPL_HLO_TEXT_PARTS = 16 };
 struct xpl_hlo_text_parts {
     unsigned n;
