@@ -26,7 +26,7 @@ struct xpl_trace_sums_options {
     size_t most; // of the events to tell, the earliest
 };
 
-// Events of one name.  Of an event that reaches out of the window, what lies inside counts.
+// Events of one name.  Of an event that crosses the window's borders, only the part inside counts.
 struct xpl_trace_sum {
     xpl_str_t name; // in the arena
     uint64_t count, total_ps, min_ps, max_ps;
@@ -45,12 +45,12 @@ struct xpl_trace_sums {
 };
 
 // Adds up the events of all hosts, in that order, that have a row: no counters, and no asynchronous
-// events.  An event belongs to a window when they share time; one without length, when it lies in
-// the window before its end.  *ret lives in `arena`.  Times that do not fit 64 bits stay at their
-// greatest.  DATA_LOSS when an index is damaged, or a profile is not the one of its index;
-// CANCELLED; RESOURCE_EXHAUSTED.  Runs on the calling thread.  Pieces of 8,192 events that lie
-// wholly in the window cost as much as they have names and tracks; only the events at its ends are
-// read one by one.
+// events.  An event belongs to a window when they share time; one without length, when it begins in
+// the window, before its end.  *ret is allocated in `arena`.  Times that do not fit 64 bits
+// saturate. DATA_LOSS when an index is damaged, or does not belong to its profile; CANCELLED;
+// RESOURCE_EXHAUSTED.  Runs on the calling thread.  The cost of a piece of 8,192 events inside the
+// window is proportional to its names and tracks; only the events at the window's ends are read one
+// by one.
 xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
                               const struct xpl_trace_sums_options *o, struct xpl_exec *exec,
                               struct xpl_arena *arena, struct xpl_trace_sums *ret,

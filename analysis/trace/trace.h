@@ -8,8 +8,7 @@
 //   xpl_trace_open(index bytes, arena, &trace, err)              checks and opens them
 //   xpl_trace_answer(hosts, n, &options, exec, limit, out, err)  trace_viewer@'s JSON or protobuf
 //
-// What is shown, at which level and with which texts follows XProf:
-// convert/xplane_to_trace_container,
+// The choice of events, levels and texts follows XProf: convert/xplane_to_trace_container,
 // convert/trace_viewer/{trace_events,trace_viewer_visibility,trace_events_to_json}, and
 // convert/trace_view_options.  Times are picoseconds of the profile's clock, unsigned as
 // upstream's.
@@ -75,7 +74,7 @@ xpl_status_t xpl_trace_open(xpl_bytes_t index, struct xpl_arena *arena, struct x
 // Events of the profile that the viewer can show.
 uint64_t xpl_trace_n_events(const struct xpl_trace *t);
 
-// An index in memory, for callers that store none: for the answer to `o` alone, or for all (NULL).
+// An index in memory, for callers that store none: only for the answer to `o`, or for all (NULL).
 struct xpl_trace_memory {
     struct xpl_buf index;
     struct xpl_arena *arena; // the caller's; holds the trace

@@ -97,7 +97,7 @@ void xpl_xspace_writer_begin_line(struct xpl_xspace_writer *w,
                                   const struct xpl_xspace_writer_line *line);
 void xpl_xspace_writer_end_line(struct xpl_xspace_writer *w);
 
-// ---- metadata: the names that ids stand for in a plane ----
+// ---- metadata: the names of ids in a plane ----
 
 // display_name may be empty.  Statistics and children come before the end.
 void xpl_xspace_writer_begin_event_md(struct xpl_xspace_writer *w, int64_t id, xpl_str_t name,

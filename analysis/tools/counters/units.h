@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How busy the units of a TPU were, from its hardware counters: for each unit what was achieved and
-// what could have been.  Which counters feed a unit is told by tables of the two types that XProf
-// 2.24.2 knows, which tests/parity/counter_units.py writes from XProf's answers.
+// Utilization of a TPU's units, from its hardware counters: for each unit the achieved and the
+// possible rate.  Tables map counters to units for the two types that XProf 2.24.2 knows;
+// tests/parity/counter_units.py generates them from XProf's answers.
 #ifndef XPL_ANALYSIS_TOOLS_COUNTERS_UNITS_H_
 #define XPL_ANALYSIS_TOOLS_COUNTERS_UNITS_H_
 

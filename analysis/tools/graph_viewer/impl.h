@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Private to analysis/tools: the graphs of graph_viewer.  A graph is found once (facts, filter,
 // label, build) and then written: as DOT, or laid out and drawn.
-// Rules: XLA's HloGraphDumper as seen from outside; what no profile holds was asked of XProf
-// (tests/parity/hlo_graph.py).
+// Rules: XLA's HloGraphDumper, by its observed output; rules that no profile shows come from
+// XProf's answers (tests/parity/hlo_graph.py).
 #ifndef XPL_ANALYSIS_TOOLS_GRAPH_VIEWER_IMPL_H_
 #define XPL_ANALYSIS_TOOLS_GRAPH_VIEWER_IMPL_H_
 
@@ -53,7 +53,7 @@ struct graph_span { // of graph.text
     size_t at, n;
 };
 
-// ---- what is in a graph ----
+// ---- the contents of a graph ----
 
 struct graph_node {
     uint32_t instruction;
@@ -109,12 +109,12 @@ struct graph {
     uint32_t top;                  // computation
     uint32_t start;                // instruction; GRAPH_NONE: the whole computation is shown
     uint64_t work;                 // steps taken
-    struct xpl_buf text;           // what spans lie in
+    struct xpl_buf text;           // contains the text of spans
     struct xpl_buf scratch;        // a text before it is escaped
     const uint8_t *shown;          // of the instructions of `top`: enum graph_shown; NULL: all
     uint32_t *users_at, *users;    // of instruction i: users[users_at[i]] to users[users_at[i + 1]]
     struct graph_callers *callers; // by computation
-    uint8_t *known;                // by instruction: what was found out, see facts.c
+    uint8_t *known;                // by instruction: cached facts, see facts.c
     uint8_t *c_known;              // by computation, likewise
     uint32_t *node_of;             // by instruction: node + 1; 0: none
     uint32_t *cluster_of;          // by computation, likewise
@@ -139,7 +139,7 @@ static inline const struct hlo_instruction *graph_at(const struct graph *g, uint
 static inline void graph_read(const struct graph *g, uint32_t i, struct xpl_hlo_message *ret) {
     xpl_hlo_message_read((xpl_bytes_t){graph_at(g, i)->p, graph_at(g, i)->len}, ret);
 }
-// What an instruction uses, then what it waits for.
+// An instruction's operands, then its control predecessors.
 static inline const uint32_t *graph_uses(const struct graph *g, uint32_t i) {
     static const uint32_t none = GRAPH_NONE;
     return g->m->operands.n ? g->m->operands.v + g->m->edges[i].first : &none;
@@ -166,7 +166,8 @@ void xpl_graph_put_escaped(struct xpl_buf *b, xpl_str_t s);
 
 bool xpl_graph_facts(struct graph *g) XPL_NODISCARD;
 enum graph_shown xpl_graph_shown(const struct graph *g, uint32_t i);
-// Its shape has fewer than 4096 elements, or is no data; some array of it has several dimensions.
+// Its shape has fewer than 4096 elements, or holds no data; some array of it has several
+// dimensions.
 bool xpl_graph_small(struct graph *g, uint32_t i);
 bool xpl_graph_has_layout(struct graph *g, uint32_t i);
 // A broadcast of a scalar constant inside a fusion.
@@ -184,7 +185,7 @@ const char *xpl_graph_trivial(struct graph *g, uint32_t computation);
 
 // ---- filter.c ----
 
-// Finds what is shown around g->start.
+// Finds the instructions to show around g->start.
 xpl_status_t xpl_graph_filter(struct graph *g, struct xpl_error *err) XPL_NODISCARD;
 
 // ---- label.c, operands.c, library.c, colors.c: what nodes look like ----
@@ -197,7 +198,8 @@ xpl_status_t xpl_graph_node_label(struct graph *g, uint32_t i, struct graph_span
 xpl_status_t xpl_graph_cluster_label(struct graph *g, const struct graph_cluster *c,
                                      struct graph_span *ret, struct xpl_error *err) XPL_NODISCARD;
 void xpl_graph_tip(struct graph *g, uint32_t i, struct graph_span *ret);
-// Appends lines, each after "<br/>": operands that have no node, and what a library is told.
+// Appends lines, each after "<br/>": operands without a node, and the configuration of a library
+// call.
 xpl_status_t xpl_graph_put_operands(struct graph *g, uint32_t i, struct xpl_error *err)
     XPL_NODISCARD;
 xpl_status_t xpl_graph_put_config(struct graph *g, uint32_t i, struct xpl_error *err) XPL_NODISCARD;

@@ -46,8 +46,8 @@ struct xpl_mgtrace_place {
 };
 struct xpl_mgtrace_place xpl_mgtrace_key_place(xpl_str_t key);
 
-// The next "s1->0d|$c0=4096" of a list, which *at moves behind: from where to where, and bytes.
-// False: there is no further one, or its numbers do not fit 63 bits.
+// The next "s1->0d|$c0=4096" of a list: source, destination and bytes.  Advances *at past it.
+// False at the end, or if a number does not fit 63 bits.
 struct xpl_mgtrace_buffer {
     int64_t from, to, bytes;
 };

@@ -31,14 +31,14 @@ struct xpl_mgtrace_event {
     const struct xpl_line *line;
     int64_t begin_ps, duration_ps;
     int64_t run;      // -1: of none
-    uint64_t at;      // where it stands in the line
+    uint64_t at;      // its offset in the line
     uint32_t md;      // its metadata
     uint32_t last_of; // executions whose last copy it is
     struct xpl_mgtrace_flows flows;
-    bool has_run, own_run; // own_run: the profile says it, so that it is among the statistics
+    bool has_run, own_run; // own_run: from the profile, so that it is among the statistics
 };
 
-// Behind an event that waits for a copy stands an instant, which the copy's arrow leads to.
+// An event that waits for a copy is followed by an instant, the end of the copy's arrow.
 struct xpl_mgtrace_end {
     size_t event; // of the track
     struct xpl_mgtrace_flows flows;

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-// A quoted string in ASCII; what is no UTF-8 becomes U+FFFD.
+// A quoted string in ASCII; invalid UTF-8 becomes U+FFFD.
 void xpl_trace_json_str(struct xpl_buf *b, xpl_str_t s);
 // Integers as strings.
 void xpl_trace_json_int(struct xpl_buf *b, int64_t v);

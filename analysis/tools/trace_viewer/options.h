@@ -8,7 +8,7 @@
 
 struct xpl_trace_viewer_options {
     struct xpl_common_options common;
-    struct xpl_trace_options trace; // but for `pb`, which `format` stands for
+    struct xpl_trace_options trace; // except `pb`, which follows from `format`
     int format;
 };
 enum { XPL_TRACE_FORMAT_JSON, XPL_TRACE_FORMAT_PB };

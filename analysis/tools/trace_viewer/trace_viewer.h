@@ -17,7 +17,7 @@ struct xpl_buf;
 // Of more events than this only the earliest are shown.
 #define XPL_TRACE_VIEWER_MAX_EVENTS UINT64_C(5000000)
 
-// Appends the answer to `out`.  Memory beside it: at most `limit` bytes for each of its parts.
+// Appends the answer to `out`.  Uses at most `limit` bytes of further memory for each of its parts.
 // RESOURCE_EXHAUSTED at a limit, DATA_LOSS for broken events, CANCELLED.
 xpl_status_t xpl_trace_json_render(const struct xpl_xspace *xs, uint64_t max_events,
                                    struct xpl_exec *exec, size_t limit, struct xpl_buf *out,

@@ -14,7 +14,7 @@ struct xpl_gpu_event {
 };
 #define XPL_GPU_NO_PATH UINT32_MAX
 
-// Metadata named "module(program)", or with the module's name alone; 0 when out of memory.
+// Metadata named "module(program)", or only by the module; 0 when out of memory.
 uint32_t xpl_gpu_module_md(struct xpl_dplane *p, const struct xpl_gpu_event *e);
 // The levels of the event's path, and the framework op and source of its instruction.
 xpl_status_t xpl_gpu_find_xla(struct xpl_dplane *p, const struct xpl_gpu_event *e,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to analysis/trace/derived: a plane while its lines are derived, and what remains of it.
+// Private to analysis/trace/derived: a plane while its lines are derived, and the derived events.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 
@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-// ---- what remains ----
+// ---- the derived events ----
 
 // One added event.
 struct xpl_added {
@@ -42,7 +42,7 @@ struct xpl_extra {
 
 struct xpl_derived_names {
     const struct xpl_derived_md *added;
-    const xpl_str_t *display; // by position of recorded metadata: what was given it; NULL: nothing
+    const xpl_str_t *display; // by position of recorded metadata: its new display name; NULL: none
     const struct xpl_extra *extras;
 };
 

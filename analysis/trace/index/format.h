@@ -39,8 +39,8 @@ enum {
     TRC_HAS_GROUP = 1,
     TRC_HAS_FLOW = 2,
     TRC_OWN_ARGS = 4,    // arguments are in the index, not in the profile
-    TRC_COUNTER = 8,     // no row of its own: a counter
-    TRC_ASYNC = 16,      // no row of its own: an asynchronous event
+    TRC_COUNTER = 8,     // a counter: it has no row
+    TRC_ASYNC = 16,      // an asynchronous event: it has no row
     TRC_HAS_EAGER = 32,  // TRC_EAGER is valid
     TRC_EAGER = 64,      // the op ran eagerly
     TRC_STEP_NAME = 128, // the name is a step's name from grouping, and an argument
@@ -59,13 +59,14 @@ struct trc_block_ref { // block directory
     uint64_t sum;
 };
 
-// TRC_PIECE neighbouring blocks, the first of them a multiple of it, whatever their levels: how
-// many events of each name and track they have, and how long these are.  So what lies wholly in a
-// window is added up without reading its blocks.  A piece with more than TRC_PIECE_SUMS names and
-// tracks has no sums: they would take too much room.  Nor has one with a track beyond 65,535.
+// Sums of TRC_PIECE neighbouring blocks, whatever their levels; the first block's number is a
+// multiple of TRC_PIECE.  They have the count and the total length of the events of each name and
+// track, so a piece inside a window is added up without reading its blocks.  A piece with more than
+// TRC_PIECE_SUMS names and tracks has no sums: they would take too much room.  A piece with a track
+// above 65,535 has none either.
 enum { TRC_PIECE = 32, TRC_PIECE_SUMS = 2048 };
 struct trc_piece {
-    uint64_t first_ts, end; // all of its events lie in [first_ts, end)
+    uint64_t first_ts, end; // all of its events are within [first_ts, end)
     uint64_t offset;        // of its sums, from the start of the file
     uint64_t sum;           // checksum of these
     uint32_t n_sums;

@@ -121,7 +121,7 @@ struct piece {
 struct trc_flow_pass;
 
 struct builder {
-    struct xpl_arena view, own; // of the profile's view; of all else, as `arena`
+    struct xpl_arena view, own; // of the profile's view; of all other data, as `arena`
     struct xpl_xspace *xs;
     struct xpl_groups *groups;
     struct xpl_hlo_map *hlo;
@@ -138,7 +138,7 @@ struct builder {
     struct piece *pieces;
     size_t n_pieces;
     struct xpl_arena_budget pieces_budget; // of their arenas
-    // Slots: one per metadata of each plane, then those of names that are no metadata's.
+    // Slots: one per metadata of each plane, then those of the other names.
     uint32_t n_md_slots, region_slot;
     XPL_VEC(xpl_str_t) more_slots;
     struct xpl_map step_slots;

@@ -19,7 +19,7 @@ struct piece_sums {
 void trc_piece_begin(struct piece_sums *s);
 // Of events in any order, but for the first, which is the earliest.
 void trc_piece_add(struct piece_sums *s, uint64_t name, uint64_t track, uint64_t ts, uint64_t dur);
-// Fills in the piece; what is written at `offset` of the file are its n_sums rows of v.
+// Fills in the piece, whose n_sums rows of v the caller writes at `offset` of the file.
 void trc_piece_end(struct piece_sums *s, uint64_t offset);
 
 #endif

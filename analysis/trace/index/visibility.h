@@ -3,10 +3,10 @@
 // trace_viewer_visibility.{h,cc}).
 //
 // Upstream keeps, per row, a stack of the ends of the last visible events, one per nesting depth;
-// an event's depth is the first whose end is not after the event's begin.  Events come in order of
-// their begins, so what is above that depth never counts again, and of an end only the least
-// of it and all below matters: the stack here is trimmed as it is searched, from the top, and has
-// those least ends.  That makes a step constant on average however deep events nest.
+// an event's depth is the first whose end is not after the event's begin.  Events are ordered by
+// their begins, so entries above that depth never count again, and of an end only the minimum of it
+// and of all entries below matters.  Each search trims the stack here from the top, and the stack
+// holds those minima.  A step is therefore constant on average, however deep events nest.
 #ifndef XPL_ANALYSIS_TRACE_INDEX_VISIBILITY_H_
 #define XPL_ANALYSIS_TRACE_INDEX_VISIBILITY_H_
 
@@ -58,7 +58,7 @@ XPL_INLINE bool vis_set(struct vis_row *r, uint32_t depth, uint64_t end, struct 
 // What a flow's first event decides for the others: 0 nothing yet, 1 hidden, 2 visible.
 enum { VIS_FLOW_NONE, VIS_FLOW_HIDDEN, VIS_FLOW_SHOWN };
 
-// A flow event of a row; `visible` is whether its row alone shows it.  *state is the flow's.
+// A flow event of a row; `visible`: its row shows it even without the flow.  *state is the flow's.
 XPL_INLINE bool vis_flow(struct vis_row *r, uint8_t *state, bool visible, bool last, uint64_t end,
                          uint64_t resolution) {
     if (*state == VIS_FLOW_NONE) {
