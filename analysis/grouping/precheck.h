@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to find in a space, by its metadata alone.
+// Facts about a space that follow from its metadata.
 #ifndef XPL_ANALYSIS_GROUPING_PRECHECK_H_
 #define XPL_ANALYSIS_GROUPING_PRECHECK_H_
 
@@ -10,7 +10,7 @@
 
 struct precheck {
     bool roots;       // a host event can start a group
-    bool lock_step;   // TPU steps get numbers of their own
+    bool lock_step;   // TPU steps get separate numbers
     bool context;     // names can come from the host
     bool from_device; // groups can pass from a device to the host
     bool eager;       // is_eager can be true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that are no producers and consumers: launch to kernel, executor to iterator, and the
-// iterations of TensorFlow's loops.
+// Links other than those of producers and consumers: launch to kernel, executor to iterator, and
+// the iterations of TensorFlow's loops.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_EXTRA_LINKS_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_EXTRA_LINKS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the roots' groups and propagates them over the graph.  Counterpart of
-// EventForest::CreateEventGroups and what it calls in xla/tsl/profiler/utils/group_events.cc.
+// EventForest::CreateEventGroups and its helpers in xla/tsl/profiler/utils/group_events.cc.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_PROPAGATE_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_PROPAGATE_H_
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which groups reach which: what upstream keeps as parents and children of a group (GroupMetadata).
-// A group that comes to an event of another one has that one as its child; so each parent of an
-// event, by nesting or by link, whose group is not the event's own, makes a pair.
+// Relations between groups: upstream's parents and children of a group (GroupMetadata).  A group
+// that reaches an event of another group has that group as its child; so each parent of an event,
+// by nesting or by link, whose group differs from the event's, makes a pair.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_RELATIONS_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_RELATIONS_H_
 
 #include "analysis/grouping/graph/graph.h"
 
-// After propagation and before labels are made: the pairs of all nodes, and what is needed for
-// those of events that are no nodes.
+// After propagation and before labels are made: adds the pairs of all nodes, and collects the data
+// for pairs of events that are not nodes.
 xpl_status_t xpl_grp_relate_nodes(struct graph *gr) XPL_NODISCARD;
 
 // Adds a pair once.  False when memory ran out.

@@ -33,12 +33,12 @@ struct plane_groups {
     size_t n_runs;
     struct xpl_step_event *steps;
     size_t n_steps;
-    bool steps_recorded;              // as they stand in the file, from all step lines
+    bool steps_recorded;              // as recorded in the file, from all step lines
     const struct xpl_line *step_line; // TPU: the line that `steps` replaces
     struct group_span *spans;         // TPU: events of the grouping line, merged
     size_t n_spans;
     bool spans_valid;                 // begin <= end in all
-    const struct xpl_line *span_line; // modules that stand for steps; NULL where steps do
+    const struct xpl_line *span_line; // modules that replace steps; NULL if the plane has steps
     bool any_group;
 };
 
@@ -59,8 +59,8 @@ struct xpl_groups {
     uint32_t n_labels;
     bool empty;
     bool batches;                          // Keras' batches are groups
-    struct xpl_group_relations *relations; // NULL: nobody asked
-    struct link *key_groups;               // then: by key, the groups of its producers in `end`
+    struct xpl_group_relations *relations; // NULL: not requested
+    struct link *key_groups; // with relations: by key, the groups of its producers in `end`
     size_t n_key_groups;
     // Launches by correlation id: dense from `launch_min`, or hashed.
     uint32_t *launch_scopes; // dense: node + 1
@@ -70,10 +70,10 @@ struct xpl_groups {
 
 // Scope (node + 1) of the launch of a kernel; 0 when unknown.
 uint32_t xpl_grp_launch_scope(const struct xpl_groups *g, uint64_t correlation);
-// What a scan found on a line, or NULL when the line was not scanned.
+// The scan's result for a line, or NULL when the line was not scanned.
 const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
                                             const struct xpl_line *line);
-// The line on which a node stands.
+// The line of a node.
 const struct line_groups *xpl_grp_line_of(const struct xpl_groups *g, uint32_t node);
 // The event of a node (not of a region).
 bool xpl_grp_node_event(const struct xpl_groups *g, uint32_t node, const struct line_groups **lg,
@@ -83,11 +83,11 @@ bool xpl_grp_node_event(const struct xpl_groups *g, uint32_t node, const struct 
 bool xpl_grp_node_stat(const struct xpl_groups *g, uint32_t node, enum xpl_stat_type type,
                        struct xpl_stat *ret);
 
-// What the producers of a key pass on: LABEL_* | group; LABEL_NO_GROUP for nothing.  *hint: where
-// the last search ended, 0 at first; what is asked for is mostly near to what was asked for before.
+// The label that the producers of a key pass on: LABEL_* | group; LABEL_NO_GROUP for none.  *hint:
+// where the last search ended, 0 at first; successive searches are mostly close to each other.
 uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key, uint32_t *hint);
 
-// Where the launch of that correlation id stands in g->launch_table, or would.
+// The slot of that correlation id's launch in g->launch_table: its own, or the free one for it.
 struct launch *xpl_grp_launch_slot(const struct xpl_groups *g, uint64_t correlation);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which events of other lines an event is linked to: what it produces and consumes, after the
-// rewriting that XProf's PreprocessXPlane does (xla/tsl/profiler/utils/preprocess_xplane.{h,cc}).
+// Links of an event to events of other lines: its products and inputs, after the rewriting that
+// XProf's PreprocessXPlane does (xla/tsl/profiler/utils/preprocess_xplane.{h,cc}).
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_EVENT_LINKS_H_
 #define XPL_ANALYSIS_GROUPING_PLAN_EVENT_LINKS_H_
 
@@ -17,7 +17,7 @@ struct event_links {
 // Links of an event after the rewriting that upstream's PreprocessXPlane does.
 void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
                          const struct scan_stats *st, uint32_t role, struct event_links *ret);
-// The same before keys are made of them: what flows are drawn by.
+// The same before keys are made of them: flows are drawn from these.
 struct event_ends {
     bool produces, consumes;
     uint32_t producer_type, consumer_type; // as written, known or not
@@ -29,7 +29,7 @@ uint64_t xpl_grp_mix(uint64_t x); // a bijection that leaves no pattern
 uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id);
 // Key of an executor's step and iteration.
 uint64_t xpl_grp_executor_key(uint64_t step, uint64_t iteration);
-// Key of a join that has one child alone: that node.
+// Key of a join that has only that node as its child.
 uint64_t xpl_grp_pair_key(uint32_t node);
 
 #endif

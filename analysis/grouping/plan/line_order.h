@@ -29,7 +29,7 @@ xpl_status_t xpl_grp_place_events(const struct plan *plan, const struct xpl_line
                                   struct xpl_arena *arena, struct placed_list *ret,
                                   struct xpl_error *err) XPL_NODISCARD;
 
-// Longer ones first, as a parent stands before its children.
+// Longer ones first, as a parent precedes its children.
 static inline bool placed_before(const struct placed *a, const struct placed *b) {
     return a->offset != b->offset ? a->offset < b->offset : a->duration > b->duration;
 }

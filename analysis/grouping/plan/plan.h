@@ -43,9 +43,9 @@ enum {
     SC_CONTEXT = SC_BIT(SC_ITER_NUM) | SC_BIT(SC_STEP_NUM) | SC_BIT(SC_GRAPH_TYPE),
 };
 
-// What an event is by its metadata's name.
+// The role of an event, by its metadata's name.
 enum {
-    ROLE_KNOWN = 1 << 0,         // has a type, so it is no kernel
+    ROLE_KNOWN = 1 << 0,         // has a type, so it cannot be a kernel
     ROLE_EXECUTOR = 1 << 1,      // ExecutorState::Process
     ROLE_ITERATOR = 1 << 2,      // IteratorGetNext[AsOptional]Op::DoCompute
     ROLE_EAGER = 1 << 3,         // EagerExecute
@@ -54,17 +54,17 @@ enum {
     ROLE_ROOT_2 = 1 << 6,        // ProcessBatch
     ROLE_TF_DATA = 1 << 7,       // InstantiatedCapturedFunction::*
     ROLE_QUEUE_IN = 1 << 8,      // EnqueueRequestLocked
-    ROLE_QUEUE_OUT = 1 << 9,     // what takes requests off that queue
+    ROLE_QUEUE_OUT = 1 << 9,     // takes requests off that queue
     ROLE_LAUNCH = 1 << 10,       // DoEnqueueProgram
     ROLE_LAUNCHED = 1 << 11,     // CompleteCallbacks
     ROLE_TPU_EXECUTE = 1 << 12,  // TpuExecuteOp
     ROLE_START_REGION = 1 << 13, // ThreadpoolListener::StartRegion
     ROLE_STOP_REGION = 1 << 14,  // ThreadpoolListener::StopRegion
     ROLE_IMPLICIT = 1 << 15,     // a root of this type gives its group no name
-    ROLE_MARKED = 1 << 16,       // shown to who watches; otherwise as an event of no role
+    ROLE_MARKED = 1 << 16,       // shown to the watch; otherwise treated as an event without a role
 };
 
-// Roles that are linked without stats of their own that say so, or that cursors act on.
+// Roles whose events are linked without stats that state a link, or that cursors act on.
 enum {
     ROLE_LINKED = ROLE_QUEUE_OUT | ROLE_LAUNCHED | ROLE_TPU_EXECUTE | ROLE_EAGER | ROLE_START_REGION
 };
@@ -98,8 +98,8 @@ struct plan {
 enum xpl_batch_name { XPL_BATCH_NONE, XPL_BATCH_PLAIN, XPL_BATCH_NUMBERED };
 enum xpl_batch_name xpl_grp_batch_name(xpl_str_t name);
 
-// Makes the plan of a plane; what it holds lives in `arena`.  `batches`: Keras' events begin groups
-// as a TraceContext does.  False when out of memory.
+// Makes the plan of a plane; its contents are allocated in `arena`.  `batches`: Keras' events begin
+// groups as a TraceContext does.  False when out of memory.
 bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool batches,
                        struct xpl_arena *arena);
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-// Sorts n elements of `size` bytes each; needs no memory of its own; not stable.
+// Sorts n elements of `size` bytes each in place, without further memory; not stable.
 void xpl_grp_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *));
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the scan of one line: the stack of what is open, and what becomes a node.  One
+// The state of the scan of one line: the stack of open events, and their conversion to nodes.  One
 // thread.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_LINE_STATE_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_LINE_STATE_H_
@@ -15,16 +15,15 @@
 #include "base/exec.h"
 #include "base/vec.h"
 
-// The stack holds the events that may matter.  One that only could join a group, or that only
-// holds what a group's name is made of, is pending: it becomes a node when something inside it
-// starts or passes on a group.  Cursors read the others again when they come by, so most events
-// that are linked to another line are never stored: they are leaves, and have the group of their
-// producer.
+// The stack holds the events that may matter.  An event that only could join a group, or only has
+// parts of a group's name, is pending: it becomes a node when an event inside it starts or passes
+// on a group.  Cursors read the others again when they reach them, so most events that are linked
+// to another line are never stored: they are leaves, and have the group of their producer.
 struct open_event {
     struct span span;
     uint64_t at;
     size_t plain;   // how many plain events were open below it
-    uint32_t scope; // node + 1; while pending, of what encloses it
+    uint32_t scope; // node + 1; while pending, of the enclosing node
     uint32_t gap;   // plain events between it and the entry below
     bool pending;
 };
@@ -37,8 +36,8 @@ struct line_state {
     struct xpl_arena scratch;
     XPL_VEC(struct open_event) stack;
     XPL_VEC(struct span) plain; // open plain events inside of entries: they count as distance
-    const struct xpl_event_watch *watch; // NULL: events are shown to nobody
-    uint32_t plain_roles;                // an event with these alone, and no stats, is plain
+    const struct xpl_event_watch *watch; // NULL: no events are shown
+    uint32_t plain_roles;                // an event with only these roles, and no stats, is plain
     bool kernel_host, kernel_device;
     bool none_pending; // nothing stays pending
     bool failed;       // out of memory, or the bytes changed
@@ -52,20 +51,21 @@ void xpl_grp_push_pair(struct line_state *st, struct pair pair);
 // Adds a node; returns its number + 1.  st->failed when out of memory.
 uint32_t xpl_grp_new_node(struct line_state *st, uint64_t at, uint32_t parent, uint32_t gap,
                           uint32_t flags);
-// NODE_* that the stats and the role of an event say.
+// NODE_* for the stats and the role of an event.
 uint32_t xpl_grp_node_flags(const struct scan_stats *ss, uint32_t role);
-// NODE_* of an EagerExecute: whether what is inside runs eagerly.
+// NODE_* of an EagerExecute: whether its contents run eagerly.
 uint32_t xpl_grp_eager_flags(const struct line_state *st, const struct xpl_raw_event *raw);
-// Makes nodes of all that is pending; returns the innermost (+ 1), 0 when nothing encloses.
+// Makes nodes of all pending events; returns the innermost (+ 1), 0 when no node encloses the
+// position.
 uint32_t xpl_grp_resolve_pending(struct line_state *st);
 // An event that is not plain.  Returns the scope it is in: itself when it becomes a node.
 uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                                uint32_t mask, uint32_t role);
-// Begins a chunk of the line: stores what is open, and asks whether the work was cancelled.
+// Begins a chunk of the line: stores the open events, and checks whether the work was cancelled.
 xpl_status_t xpl_grp_begin_chunk(struct line_state *st, uint32_t chunk, struct xpl_exec *exec)
     XPL_NODISCARD;
 
-// Closes what the span does not lie in.
+// Closes the events that do not contain the span.
 static inline void pop_until_includes(struct line_state *st, struct span span) {
     while (st->stack.n) {
         const struct open_event *const top = &st->stack.v[st->stack.n - 1];

@@ -21,14 +21,14 @@ enum {
     NODE_STEP_NUM = 1 << 6,
     NODE_IMPLICIT = 1 << 7,
     NODE_NAMED = 1 << 8,    // carries its group's name as step_name
-    NODE_CONSUMES = 1 << 9, // has parents beside the enclosing one
-    // Of the nearest EagerExecute above, or of this one: there is one; it runs op by op.
+    NODE_CONSUMES = 1 << 9, // has parents in addition to the enclosing one
+    // Of the nearest enclosing EagerExecute, or of this one: it exists; it runs op by op.
     NODE_IN_EAGER = 1 << 10,
     NODE_IS_EAGER = 1 << 11,
 };
 // An event that can start, join or carry a group across lines.
 struct node {
-    uint32_t at_lo;     // where its event stands in the line (xpl_event.at), 40 bits
+    uint32_t at_lo;     // its event's position in the line (xpl_event.at), 40 bits
     uint8_t at_hi, gap; // gap: events between it and the enclosing node
     uint16_t flags;
     uint32_t parent; // enclosing node + 1, 0 for none

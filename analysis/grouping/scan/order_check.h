@@ -9,8 +9,8 @@
 #include "analysis/grouping/scan/line_reader.h"
 #include "analysis/grouping/scan/line_state.h"
 
-// Upstream sorts a line that has regions; when that changes anything, the line is scanned again in
-// the order that makes.
+// Upstream sorts a line that has regions.  If that changes its order, the line is scanned again in
+// the new order.
 struct order_check {
     uint64_t offset, duration;
     bool unsorted, open, has_regions;
@@ -23,7 +23,8 @@ static inline void check_order(struct order_check *o, const struct xpl_raw_event
     o->duration = raw->duration_ps;
 }
 
-// The markers of regions: what a region does not lie in is closed before its StartRegion.
+// Handles a region's marker: events that do not contain the region are closed before its
+// StartRegion.
 void xpl_grp_pass_marker(struct line_state *st, struct order_check *o, const struct line_event *e,
                          uint64_t previous_offset);
 

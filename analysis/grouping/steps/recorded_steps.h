@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step events of device planes as they stand in the file.
+// Step events of device planes as the file records them.
 #ifndef XPL_ANALYSIS_GROUPING_STEPS_RECORDED_STEPS_H_
 #define XPL_ANALYSIS_GROUPING_STEPS_RECORDED_STEPS_H_
 
