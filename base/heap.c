@@ -47,8 +47,8 @@ size_t xpl_heap_resident(void) {
     return (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-// What malloc has beyond what is in use, as far as it was not given back: gRPC's memory, which no
-// large block accounts for, counts while it is in use only.
+// Memory that malloc holds beyond the bytes in use and that is resident.  gRPC's memory, which
+// large blocks do not count, counts only while it is in use.
 static size_t excess(void) {
     const struct mallinfo2 m = mallinfo2();
     const size_t resident = xpl_heap_resident(), used = m.uordblks + m.hblkhd;
@@ -78,22 +78,22 @@ void xpl_heap_trim_rest(size_t bytes) {
     atomic_store(&idle_floor, excess());
 }
 
-// Gives freed memory back when what malloc may keep of it has no room beside the `now` bytes in
-// use, of which some may not be written yet.
+// Returns freed memory to the system if the memory that malloc may hold exceeds the limit, in
+// addition to the `now` bytes in use, some of which may not be written yet.
 static void trim_beside(size_t now, size_t limit) {
     if (now + atomic_load_explicit(&given, memory_order_relaxed) <= limit) return;
-    pthread_mutex_lock(&trimming); // who comes second finds memory given back
+    pthread_mutex_lock(&trimming); // a second thread finds the memory returned
     if (now + atomic_load(&given) > limit) {
-        atomic_store(&given, 0); // before: what others free meanwhile may be kept
+        atomic_store(&given, 0); // first: malloc may hold blocks that others free meanwhile
         (void)malloc_trim(0);
     }
     pthread_mutex_unlock(&trimming);
 }
 
-// Whether the process has room for `more` bytes, with which large blocks have `now`, after freed
-// memory was given back where it has not.
+// Whether the process has room for `more` bytes, which make large blocks use `now` bytes; returns
+// freed memory to the system first if it has not.
 static bool has_room(size_t more, size_t now, size_t limit) {
-    if (SANITIZED) return true; // what the sanitizer has is many times as much
+    if (SANITIZED) return true; // the sanitizer uses many times as much
     trim_beside(now, limit);
     // Early: small blocks that were freed do not count in `given`.
     if (xpl_heap_resident() + more > limit / 4 * 3) xpl_heap_trim(SLACK);
@@ -108,8 +108,8 @@ static bool has_room(size_t more, size_t now, size_t limit) {
     return room;
 }
 
-// Counts the block if there is room in the budget.  Never more than that, not for a moment: others
-// would be refused for what is not given either.
+// Counts the block if the budget has room.  The count never exceeds the limit, not even for a
+// moment: otherwise a block that is then refused could make others fail, too.
 static bool count_within(size_t more, size_t limit, size_t *ret_now) {
     size_t was = atomic_load_explicit(&in_use, memory_order_relaxed);
     do {

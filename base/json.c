@@ -287,8 +287,8 @@ static char *digits_before(char *end, uint64_t u) {
     return end;
 }
 
-// As printf's %g would for a precision of `max_point`: plain when the decimal point stands between
-// 10^-4 and that many digits, scientific otherwise.  `point_zero`: always show ".0" (gviz).
+// Like printf's %g with a precision of `max_point`: plain when the decimal point is between 10^-4
+// and that many digits, scientific otherwise.  `point_zero`: always show ".0" (gviz).
 enum { DECIMAL_MAX = 48 };
 static size_t write_decimal(struct decimal d, bool negative, int max_point, bool point_zero,
                             char out[DECIMAL_MAX]) {

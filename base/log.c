@@ -29,7 +29,7 @@ struct levels {
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct levels levels = {.all = XPL_LOG_INFO};
-// Without levels of topics, which is usual, this alone decides; else INT_MIN.
+// Decides without levels of topics, which is usual; otherwise INT_MIN.
 static atomic_int plain = XPL_LOG_INFO;
 static atomic_bool json_lines;
 
@@ -189,7 +189,7 @@ static void quoted_json(struct xpl_log_line *l, xpl_str_t s) {
 }
 
 // Whether stderr is the stream whose device and inode systemd put into the environment.  The
-// variable alone says little: children with another stderr inherit it.
+// variable is not sufficient: children with another stderr inherit it.
 static bool stderr_is_journal(void) {
     const char *const named = getenv("JOURNAL_STREAM");
     struct stat st;
@@ -261,9 +261,9 @@ void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char 
     xpl_log_str(l, "msg", xpl_str_from(message));
 }
 
-enum { LEAST = 32 }; // of room for a value in JSON, with what is around its key: any number fits
+enum { LEAST = 32 }; // room for a value in JSON and the punctuation of its key: any number fits
 
-// The key, and what is between it and its value.  False when the line has no room for a value.
+// Writes the key and its separator.  False when the line has no room for a value.
 static bool put_key(struct xpl_log_line *l, const char *key) {
     if (l->off || (l->json && l->cut)) return false;
     const size_t n = strlen(key), room = room_of(l);
@@ -370,7 +370,7 @@ static void write_dropped(uint64_t dropped) {
     write_out(l.text, l.n);
 }
 
-// Writes what is queued.  The mutex is held, but not while writing.
+// Writes the queued lines.  The caller holds the mutex, which is released while writing.
 static void flush(void) {
     const size_t n = queue.n;
     const uint64_t dropped = queue.dropped;

@@ -43,7 +43,7 @@ uint64_t *xpl_map_get(const struct xpl_map *m, uint64_t k1, uint64_t k2) {
 
 static bool grow(struct xpl_arena *a, struct xpl_map *m) {
     const struct xpl_map old = *m;
-    // A small map grows faster: moving what it has costs more than the room.
+    // A small map grows faster: moving its entries costs more than the room.
     struct xpl_map next = {.cap = !old.cap ? 16 : old.cap * (old.cap < 1024 ? 4 : 2), .n = old.n};
     next.slots = xpl_arena_array(a, next.cap, sizeof *next.slots);
     if (!next.slots) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: what goes out.
+// Calls: outgoing data.
 // One of the group `calls` (impl.h).
 #include <inttypes.h>
 #include <stdlib.h>

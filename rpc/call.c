@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: their life, and what comes in.  What goes out is in answer.c.
+// Calls: their lifetime and incoming data.  Outgoing data is in answer.c.
 // One of the group `calls` (impl.h).
 #include <grpc/support/alloc.h>
 #include <string.h>
@@ -14,8 +14,8 @@ static const uint8_t EMPTY[1];
 
 // ---- life ----
 
-// Frees what gRPC allocated, on any of its threads.  A function of its own, because
-// ThreadSanitizer's suppressions name it.
+// Frees what gRPC allocated, on any of its threads.  A separate function, because ThreadSanitizer's
+// suppressions name it.
 static __attribute__((noinline)) void drop_grpc_parts(struct xpl_rpc_call *c) {
     for (struct xpl_rpc_out *o = c->head, *next; o; o = next) {
         next = o->next;
@@ -108,8 +108,8 @@ static void receive_message(struct xpl_rpc_call *c) {
     pthread_mutex_unlock(&c->mu);
 }
 
-// gRPC does not inflate what it receives (server.c), and refuses what its headers say is
-// compressed; this is for what only the message says.
+// gRPC does not inflate messages (server.c), and refuses calls whose headers announce compression;
+// this finds messages whose own flag announces it.
 static bool is_compressed(const struct xpl_rpc_call *c) {
     return c->payload->data.raw.compression != GRPC_COMPRESS_NONE;
 }
@@ -173,7 +173,7 @@ void xpl_rpc_call_read(struct xpl_rpc_call *c) {
 
 static void on_recv(struct xpl_rpc_tag *tag, bool ok) {
     struct xpl_rpc_call *const c = XPL_RPC_OWNER(tag, struct xpl_rpc_call, on_recv);
-    (void)ok; // then there is no payload
+    (void)ok; // no payload after a failure
     if (c->entry->m.flags & XPL_RPC_CLIENT_STREAM)
         handle_message(c);
     else

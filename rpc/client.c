@@ -159,7 +159,7 @@ static void make_channel(struct xpl_rpc_channel *ch, const struct xpl_rpc_channe
     const size_t max = o->max_message_bytes;
     a[n++] = int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max && max <= INT_MAX ? (int)max : -1);
     a[n++] = int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
-    // Connections of its own, not shared with whatever else the process does.
+    // Separate connections, not shared with other parts of the process.
     a[n++] = int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     // The servers are on this machine or in its network; http_proxy is not meant for them.
     a[n++] = int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

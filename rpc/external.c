@@ -52,7 +52,8 @@ xpl_status_t xpl_rpc_server_serve_tls(struct xpl_rpc_server *s, struct xpl_rpc_t
                                       struct xpl_error *err) {
     grpc_server_credentials *const creds = xpl_rpc_tls_make(tls);
     if (!creds) XPL_RETURN_OOM(err, "TLS");
-    (void)grpc_server_add_http2_port(s->server, ADDRESS, creds); // there is no port: 0 says nothing
+    (void)grpc_server_add_http2_port(s->server, ADDRESS,
+                                     creds); // always 0, as this address has no port
     grpc_server_credentials_release(creds);
     if (!s->tls)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "TLS: the certificate does not fit its key");

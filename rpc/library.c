@@ -9,7 +9,7 @@
 enum { END_MS = 1500 }; // more than a client's longest pause between two attempts to connect
 
 // gRPC 1.51 never frees a connection that is accepted at the very moment its server is shut down:
-// what is left refers only to itself.  A process that stops a server is about to end.
+// the remaining objects refer only to themselves.  A process that stops a server is about to end.
 #if defined(__SANITIZE_ADDRESS__)
 #define XPL_RPC_ASAN 1
 #elif defined(__has_feature)

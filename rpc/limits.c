@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of calls: how many, and how long their clients may neither send nor read.
+// Limits of calls: their number, and the time in which their clients may neither send nor read.
 // One of the group `calls` (impl.h).
 //
-// All calls of a server are in a list of the queue's thread, which sees their begin and their end.
-// Where there is room, a client has a minute; where there is none, a call that has made no progress
-// for a second is ended for the one that comes.  On a server with a token, calls with and without
-// it have rooms of their own: strangers, however many and however fast, take nothing from who is
-// known.
+// A list of the queue's thread has all calls of a server; the thread sees their begin and their
+// end.  If there is room, a client has a minute; otherwise a new call ends one that has made no
+// progress for a second.  On a server with a token, calls with and without it have separate limits:
+// strangers, however many and however fast, take no room from authorized clients.
 #include "base/clock.h"
 #include "rpc/impl.h"
 
@@ -15,10 +14,10 @@ enum {
     IDLE_MS = 60000,    // between the messages of a stream that needs no token
     SLOW_MS = 60000,    // for a message to be read, and a millisecond for each so many bytes:
     SLOW_BYTES_PER_MS = 32,
-    CROWDED_MS = 1000, // when there is no room
+    CROWDED_MS = 1000, // when the server has no room
     SEARCH_MS = 20,    // between two searches for a call that could make room
     GUEST_PART = 8,    // guests of each kind get this part of all calls
-    LEAVING = 64,      // guests beyond, who were ended and have not left yet
+    LEAVING = 64,      // further guests that were ended and have not left yet
 };
 
 static int64_t ms(int64_t n) {
@@ -56,7 +55,7 @@ static bool waits_for_request(const struct xpl_rpc_call *c) {
            !atomic_load(&c->finished);
 }
 
-// Notes whether what is written makes progress; returns for how long it has not.
+// Returns for how long the pending output has made no progress.
 static int64_t note_progress(struct xpl_rpc_call *c, int64_t now, size_t *ret_bytes) {
     pthread_mutex_lock(&c->mu);
     const bool writing = c->sending || c->final_sent;
@@ -70,14 +69,14 @@ static int64_t note_progress(struct xpl_rpc_call *c, int64_t now, size_t *ret_by
     return stuck;
 }
 
-// The answer that nobody reads is dropped, and the client told so as far as it listens.
+// Drops an answer that its client does not read, and cancels the call.
 static void end_writing(struct xpl_rpc_call *c) {
     c->ended = true;
     atomic_fetch_add(&c->entry->server->slow, 1);
     (void)grpc_call_cancel(c->call, NULL);
 }
 
-// The status may find a client that does not read: then the call is one that end_writing ends.
+// A client may not read the status either: then end_writing ends the call.
 static void end_waiting(struct xpl_rpc_call *c, xpl_status_t code, const char *text) {
     atomic_fetch_add(&c->entry->server->slow, 1);
     xpl_rpc_finish_status(c, code, text);
@@ -107,7 +106,7 @@ static bool is_stuck(const struct xpl_rpc_call *c, int64_t now) {
     return c->stuck_ns && now - c->stuck_ns > ms(CROWDED_MS);
 }
 
-// A stream that only waits for news, such as a watch of health: its client begins it again.
+// A stream that only waits for news, such as a watch of health: its client reconnects.
 static bool is_guests_watch(const struct xpl_rpc_call *c) {
     return c->guest && c->handled && c->entry->m.flags & XPL_RPC_STAYS &&
            !atomic_load(&c->finished);
@@ -118,12 +117,13 @@ static bool may_go(const struct xpl_rpc_call *c, int64_t now, int64_t patience) 
            ((waits_for_request(c) || is_guests_watch(c)) && now - c->start_ns > patience);
 }
 
-// The oldest call that makes no progress: who has no token ends nobody's who has it, and who has it
-// needs none of the others' room.  guest: of this kind, or of any kind.
+// The oldest call without progress.  Callers without a token end only calls without one; callers
+// with a token need no room of the others.  guest: of this kind, or of any kind.
 static struct xpl_rpc_call *find_one(const struct xpl_rpc_call *newcomer,
                                      enum xpl_rpc_guest guest) {
     const int64_t now = newcomer->start_ns;
-    // The message of a call comes with its head, or soon: the oldest of so many will not be missed.
+    // The message of a call arrives with its header, or soon after it: a client hardly misses the
+    // oldest of so many calls.
     const int64_t patience = guest == XPL_RPC_GUEST_CALL ? 0 : ms(CROWDED_MS);
     for (struct xpl_rpc_call *c = newcomer->entry->server->first_open; c; c = c->next_open)
         if (c->authorized == newcomer->authorized && !c->ended && (!guest || c->guest == guest) &&
@@ -132,7 +132,7 @@ static struct xpl_rpc_call *find_one(const struct xpl_rpc_call *newcomer,
     return NULL;
 }
 
-// The service still lists the watch: it learns of the end as of a cancellation.
+// The service still lists the watch: it handles the end like a cancellation.
 static void end_watch(struct xpl_rpc_call *c) {
     const struct xpl_rpc_method *const m = &c->entry->m;
     const bool referenced = m->on_cancel && xpl_rpc_call_try_hold(c);
@@ -142,7 +142,7 @@ static void end_watch(struct xpl_rpc_call *c) {
     xpl_rpc_call_unref(c);
 }
 
-// Ends a call for another one: for a guest one of its kind, else any.
+// Ends a call to make room: for a guest one of the same kind, for others any call.
 static bool make_room(const struct xpl_rpc_call *newcomer, enum xpl_rpc_guest guest) {
     struct xpl_rpc_server *const s = newcomer->entry->server;
     const int64_t now = newcomer->start_ns;
@@ -169,8 +169,8 @@ void xpl_rpc_limits_identify(struct xpl_rpc_call *c) {
     s->strangers += c->stranger;
 }
 
-// On a server with a token all calls that need none, for the message of each may never come; on one
-// without, those that have no end of their own.
+// On a server with a token, a guest is any call that needs none, since its message may never
+// arrive; on a server without a token, a call without an end.
 static enum xpl_rpc_guest kind_of(const struct xpl_rpc_call *c) {
     const unsigned flags = c->entry->m.flags;
     if (!(flags & XPL_RPC_NO_AUTH) || c->authorized) return XPL_RPC_GUEST_NONE;
@@ -192,7 +192,7 @@ bool xpl_rpc_limits_admit(struct xpl_rpc_call *c, unsigned open) {
     struct xpl_rpc_server *const s = c->entry->server;
     const enum xpl_rpc_guest kind = kind_of(c);
     if (kind && !admit_guest(c, kind)) return false;
-    if (c->stranger) return true; // a guest: no other call without the token comes here
-    // A call stops being a stranger before it stops being open: these are no fewer than the others.
+    if (c->stranger) return true; // a guest: other calls without the token do not get here
+    // A call stops being a stranger before it stops being open, so `open` is at least `strangers`.
     return open - s->strangers < s->max_calls || make_room(c, XPL_RPC_GUEST_NONE);
 }

@@ -14,7 +14,7 @@ enum { SWEEP_MS = 500, EVENTS_PER_SWEEP = 1024 };
 struct xpl_rpc_queue {
     grpc_completion_queue *cq;
     pthread_t thread;
-    pthread_mutex_t mu;             // what is below
+    pthread_mutex_t mu;             // protects the members below
     struct xpl_rpc_server *servers; // which are swept twice a second
 };
 
@@ -47,8 +47,8 @@ void xpl_rpc_queue_remove(struct xpl_rpc_queue *q, const struct xpl_rpc_server *
     pthread_mutex_unlock(&q->mu);
 }
 
-// The first server from here on that is not about to be freed, held.  One that is held stays in the
-// list: it is freed when nobody holds it.
+// Holds the first server from here on that is not about to be freed.  A held server stays in the
+// list, since it is freed only after the last holder.
 static struct xpl_rpc_server *hold_next(struct xpl_rpc_queue *q, struct xpl_rpc_server *const *at) {
     pthread_mutex_lock(&q->mu);
     struct xpl_rpc_server *s = *at;
@@ -80,7 +80,7 @@ static void *run(void *arg) {
             struct xpl_rpc_tag *const tag = ev.tag;
             xpl_rpc_tag_acquire(tag);
             tag->fn(tag, ev.success);
-            // A queue that is never empty does not report that the time is over.
+            // A queue that is never empty does not report timeouts.
             if (events % EVENTS_PER_SWEEP || gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), next) < 0)
                 continue;
         }

@@ -56,7 +56,7 @@ static grpc_server *make_server(struct xpl_rpc_server *s, const struct xpl_rpc_s
     a[n++] = int_arg(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
     a[n++] = int_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
     a[n++] = xpl_rpc_external_arg(&s->tls);
-    // No statistics that nobody reads.
+    // No statistics that this program does not read.
     a[n++] = int_arg(GRPC_ARG_ENABLE_CHANNELZ, 0);
     if (o->max_connection_age_ms > 0) {
         a[n++] = int_arg(GRPC_ARG_MAX_CONNECTION_AGE_MS, o->max_connection_age_ms);

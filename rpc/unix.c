@@ -25,7 +25,7 @@ struct xpl_rpc_unix {
 // Whether a process listens there: a socket whose process is dead refuses.
 static bool is_alive(const struct sockaddr_un *addr) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) return true; // not known: leave it alone
+    if (fd < 0) return true; // unknown: do not touch it
     const int rc = connect(fd, (const struct sockaddr *)addr, sizeof *addr);
     const bool dead = rc != 0 && (errno == ECONNREFUSED || errno == ENOENT);
     close(fd);
@@ -49,8 +49,8 @@ static xpl_status_t clear_path(const struct sockaddr_un *addr, struct xpl_error 
     return XPL_OK;
 }
 
-// The mode is set on the socket before it gets its name: there is no moment at which others can
-// connect, and the process's umask stays as it is.
+// Sets the socket's mode before it gets its name: at no moment can others connect, and the
+// process's umask stays unchanged.
 static xpl_status_t bind_path(struct xpl_rpc_unix *u, struct xpl_error *err) {
     struct stat st;
     const char *const path = u->addr.sun_path;

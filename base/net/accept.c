@@ -36,7 +36,7 @@ void xpl_accept_reserve_fini(struct xpl_accept_reserve *r) {
     r->fd = -1;
 }
 
-// Disconnects one who waits, with the descriptor in reserve.
+// Disconnects one pending client, with the reserved descriptor.
 static enum xpl_accept_result close_one(struct xpl_accept_reserve *r, int listener) {
     if (r->fd < 0) xpl_accept_reserve_init(r); // another thread was faster the last time
     if (r->fd < 0) return XPL_ACCEPT_STUCK;
@@ -63,7 +63,7 @@ enum xpl_accept_result xpl_accept(struct xpl_accept_reserve *r, int listener, in
         if (errno == EAGAIN) return XPL_ACCEPT_NONE;
         if (errno == EMFILE || errno == ENFILE) return close_one(r, listener);
         if (errno == ENOBUFS || errno == ENOMEM) return XPL_ACCEPT_STUCK;
-        // Else the connection had an error of its own, which accept reports and removes.
+        // Otherwise accept reports and removes an error of the connection itself.
     }
     return XPL_ACCEPT_NONE; // a level-triggered loop comes back
 }

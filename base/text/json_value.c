@@ -66,7 +66,7 @@ static size_t put_utf8(char *out, uint32_t c) {
     return (size_t)more + 1;
 }
 
-// After the backslash.  Returns how many bytes it stands for; 0 for none that is valid.
+// After the backslash.  Returns the number of bytes of the result; 0 if the escape is invalid.
 static size_t read_escape(struct reader *r, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (r->p == r->end) return 0;
@@ -88,7 +88,7 @@ static size_t read_escape(struct reader *r, char *out) {
 
 // After the opening quote.
 static enum xpl_json_result read_string(struct reader *r, xpl_str_t *ret) {
-    const char *end = r->p; // no escape is longer than what it stands for
+    const char *end = r->p; // an escape is at least as long as its result
     while (end < r->end && *end != '"')
         end += *end == '\\' && r->end - end > 1 ? 2 : 1;
     if (end >= r->end) return XPL_JSON_INVALID;

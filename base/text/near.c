@@ -20,7 +20,7 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-// What is left of both without their common beginning and end.
+// Removes the common beginning and end of both.
 static void strip_common(xpl_str_t *a, xpl_str_t *b) {
     while (a->len && b->len && lower(a->ptr[0]) == lower(b->ptr[0])) {
         a->ptr++, a->len--;
@@ -63,8 +63,8 @@ static bool begins(xpl_str_t name, xpl_str_t with) {
     return true;
 }
 
-// The same of what is behind the last slash of `name`, where `given` has none: people leave out the
-// directory that a session's name begins with.  Unless it is just that, it counts as a letter more.
+// The distance of `given`, if it has no slash, to the part after the last slash of `name`: people
+// leave out the directory in a session's name.  Adds one letter unless the part is equal.
 static unsigned distance_of_end(xpl_str_t given, xpl_str_t name, unsigned max) {
     size_t at = name.len;
     while (at && name.ptr[at - 1] != '/')
@@ -86,7 +86,7 @@ void xpl_near_add_part(struct xpl_near *n, xpl_str_t name, xpl_str_t part) {
     const unsigned max = max_distance(n->given.len);
     if (name.len == 0 || name.len > XPL_NEAR_TEXT - sizeof "; did you mean \"--\"?") return;
     unsigned d = least(distance(n->given, part, max), distance_of_end(n->given, part, max));
-    // What merely begins so is never better than what was mistyped.
+    // A mere prefix is never better than a misspelled name.
     if (d == FAR && begins(part, n->given)) d = max + 1;
     if (d >= n->distance) return;
     n->distance = d;

@@ -8,7 +8,7 @@
 
 enum {
     WORKSPACE = 4000,       // ints of the automaton: some 300 states at once
-    RECURSIONS = 10000,     // of the automaton, into assertions; each is a search of its own
+    RECURSIONS = 10000,     // of the automaton, into assertions; each is a separate search
     SEARCH_STEPS = 5000000, // of the automaton, from state to state: a second or so
     GROUP_STEPS = 100000,   // of the matcher that knows groups: some milliseconds
     GROUP_KIB = 4096,       // and its memory
@@ -19,7 +19,7 @@ struct xpl_regex {
     pcre2_match_context *search, *group;
     pcre2_code *code;
     pcre2_match_data *match;
-    unsigned steps; // of the search at hand
+    unsigned steps; // of the current search
     char what[32];
     int workspace[WORKSPACE];
 };

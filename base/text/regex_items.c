@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PCRE2 tells of what its automaton does not know when a search comes to it, which depends on the
-// texts, and not where it is.  So the items of an expression are looked at, as they were compiled.
+// PCRE2 reports an item that its automaton does not support only when a search reaches it, which
+// depends on the texts, and without its position.  So this file checks the compiled items of an
+// expression.
 #include "base/text/regex_items.h"
 
 #include <stdio.h>
@@ -21,7 +22,8 @@ struct open {
 struct finding {
     const pcre2_code *code;
     xpl_str_t pattern;
-    size_t next; // items before it were seen: of (a){2} the second a is told like the first
+    size_t
+        next; // items before it were checked: of (a){2} PCRE2 reports the second a like the first
     bool has_back;
     unsigned n_groups; // that have begun
     bool complete[MOST_GROUPS];
@@ -42,7 +44,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Between \Q and \E each character stands for itself.
+// Between \Q and \E each character is literal.
 static bool is_quoted(xpl_str_t pattern, size_t place) {
     bool quoted = false;
     for (size_t i = 0; i < place; i++) {
@@ -72,7 +74,7 @@ static bool is_unknown(xpl_str_t item) {
         if (starts(item, groups[i])) return true;
     if (starts(item, "(?("))
         return !starts(item, "(?(DEFINE)") && !starts(item, "(?(R)") && !starts(item, "(?(VERSION");
-    if (starts(item, "(*")) // a verb; what is written small is a group
+    if (starts(item, "(*")) // a verb; names in lower case are groups
         return !(at(item, 2) >= 'a' && at(item, 2) <= 'z') && item.len > 2 &&
                !starts(item, "(*F)") && !starts(item, "(*FAIL)");
     return starts(item, "\\K");
@@ -179,8 +181,8 @@ static int refuse(const struct finding *f, xpl_str_t item, const char *kind, con
     return 1; // no further
 }
 
-// A callout of the expression's own stands in the place of the automatic one, and is told with the
-// position behind it.
+// A callout in the expression replaces the automatic one, and PCRE2 reports it with the position
+// after it.
 static int refuse_callout(const struct finding *f, const pcre2_callout_enumerate_block *block) {
     const xpl_str_t before = xpl_str_sub(f->pattern, 0, block->pattern_position);
     size_t begin = block->callout_string ? block->callout_string_offset - 1 : before.len;
@@ -194,7 +196,7 @@ static int on_item(pcre2_callout_enumerate_block *block, void *arg) {
     const size_t begin = block->pattern_position;
     if (block->callout_number != AUTOMATIC || block->callout_string)
         return refuse_callout(f, block);
-    // Behind options at the end of an expression PCRE2 tells of an item beyond it.
+    // After options at the end of an expression, PCRE2 reports an item beyond the end.
     if (begin < f->next || begin >= f->pattern.len || !block->next_item_length) return 0;
     const size_t most = f->pattern.len - begin, length = block->next_item_length;
     const xpl_str_t item = {f->pattern.ptr + begin, length < most ? length : most};

@@ -30,13 +30,13 @@ static bool write_all(int fd, const char *p, size_t n) {
     return true;
 }
 
-// How much of `s` can be filtered without what follows it.
+// The length of the prefix of `s` that can be filtered without the bytes after it.
 static size_t complete_length(xpl_str_t s) {
     const size_t n = xpl_utf8_whole(s).len;
     return n && s.ptr[n - 1] == '\r' ? n - 1 : n;
 }
 
-// What lines of our own consist of: a carriage return is one of CSV's, before a newline.
+// Layout of our lines: a carriage return belongs to CSV, before a newline.
 static bool is_layout(xpl_str_t s) {
     return s.ptr[0] == '\n' || s.ptr[0] == '\t' ||
            (s.ptr[0] == '\r' && s.len > 1 && s.ptr[1] == '\n');

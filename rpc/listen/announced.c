@@ -45,8 +45,9 @@ static void begin_frame(struct xpl_rpc_announced *a, uint64_t now_ns) {
     a->other = !a->begun && (type != XPL_RPC_FRAME_SETTINGS || stream);
     a->begun = true;
     a->padding = xpl_rpc_frame_padding(&a->head);
-    // A client's calls are 1, 3 and so on, and what is left of an older one does not count.  One
-    // that begins before the last has ended may be a server's, to hide the true one's length.
+    // A client's calls are 1, 3 and so on; data of earlier calls is ignored.  If a stream begins
+    // before the last has ended, the server may have invented it, to hide the length of the true
+    // one.
     const bool of_call = type == XPL_RPC_FRAME_HEADERS || type == XPL_RPC_FRAME_DATA;
     if (of_call && stream > a->stream) {
         a->hidden |= a->open || stream != (a->stream ? a->stream + 2 : 1);
@@ -112,7 +113,7 @@ struct connection {
     char peer[PEER_SIZE];
 };
 
-// The mutex is for who asks: a connection's own thread finds its entry without it.
+// The mutex protects readers: a connection's own thread finds its entry without it.
 static struct connection *_Atomic by_fd[MAX_FD];
 static atomic_int max_fd;
 static atomic_bool enabled;
@@ -122,7 +123,8 @@ void xpl_rpc_announced_enable(void) {
     atomic_store(&enabled, true);
 }
 
-// As gRPC writes it; "" for what is no TCP.  False for what cannot be a connection of gRPC's.
+// Formats the peer like gRPC; "" if it does not use TCP.  False if the socket cannot be a
+// connection of gRPC.
 static bool set_peer(char peer[PEER_SIZE], int fd) {
     union {
         struct sockaddr any;
@@ -162,7 +164,7 @@ ssize_t xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n) {
     if (fd < 0 || fd >= MAX_FD || n <= 0 || !atomic_load_explicit(&enabled, memory_order_relaxed))
         return n;
     struct connection *c = atomic_load(&by_fd[fd]);
-    if (!c) c = add(fd); // without memory what comes next is taken for no HTTP/2
+    if (!c) c = add(fd); // without memory, the following bytes do not count as HTTP/2
     if (!c || c->bytes.other) return n;
     const uint64_t now_ns = xpl_clock_ns();
     size_t left = (size_t)n;

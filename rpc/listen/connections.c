@@ -66,7 +66,7 @@ static bool has_many(const struct xpl_rpc_connections *c, const struct xpl_peer 
     return !peer->local && c->per_address && count_of(c, peer) >= c->per_address;
 }
 
-// What is against one more connection: a counter of refusals, or NULL.
+// The reason against one more connection: a counter of refusals, or NULL.
 static atomic_ullong *find_obstacle(struct xpl_rpc_connections *c, const struct xpl_peer *peer) {
     const size_t max = peer->local ? c->max : xpl_connections_for_others(c->max);
     if (c->n >= max) return &c->refused_total;

@@ -58,7 +58,7 @@ static void enlist(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared,
     pthread_mutex_unlock(&shared->mu);
 }
 
-// After what is held has changed.
+// Call it after the held bytes have changed.
 static void note_held(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
     uint64_t since = UINT64_MAX;
     for (size_t i = 0; i < g->n_calls; i++)
@@ -124,7 +124,7 @@ static struct xpl_rpc_guard_call *find_call(struct xpl_rpc_guard *g, uint32_t id
     return at < g->n_calls && g->calls[at].id == id ? &g->calls[at] : NULL;
 }
 
-// What has come of the current message is gRPC's to hold until it is complete, or its call over.
+// gRPC holds the received bytes of the current message until it is complete, or its call has ended.
 static void count_held(struct xpl_rpc_guard *g, size_t n, struct xpl_rpc_guard_shared *shared) {
     atomic_fetch_add(&g->held, n);
     atomic_fetch_add(&shared->held, n);
@@ -289,7 +289,7 @@ static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g,
     return v;
 }
 
-// The data of a call that is over is dropped by gRPC: the client did not know of the end.
+// gRPC drops data of a call that has ended: the client did not know of the end.
 static enum xpl_rpc_guard_verdict begin_data(struct xpl_rpc_guard *g, uint64_t now_ns) {
     const struct xpl_rpc_guard_call *const c = find_call(g, g->stream);
     if (g->payload && (c ? c->asked : g->stream > g->last_stream)) return XPL_RPC_GUARD_UNKNOWN;
@@ -305,7 +305,8 @@ static enum xpl_rpc_guard_verdict count_reset(struct xpl_rpc_guard *g, uint64_t 
     pthread_mutex_lock(&shared->mu);
     const bool all_fine = xpl_rpc_spend(&shared->resets, &ALL_RESETS, now_ns);
     pthread_mutex_unlock(&shared->mu);
-    // When all together have none left, that is not the fault of who has reset a few.
+    // If all connections together exhaust the shared budget, a connection with few resets is not at
+    // fault.
     const bool few = RESETS.burst - g->resets.left <= XPL_RPC_GUARD_FEW_RESETS;
     return fine && (all_fine || few) ? XPL_RPC_GUARD_FINE : XPL_RPC_GUARD_RESETS;
 }

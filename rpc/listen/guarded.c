@@ -19,8 +19,8 @@ static void count(struct xpl_rpc_guard *g, enum xpl_rpc_guard_verdict v) {
     if (!atomic_exchange(&g->told, true)) atomic_fetch_add(&counts[v], 1);
 }
 
-// gRPC finds the connection's end, and closes it: what it holds is freed.  The descriptor is not
-// closed before its guard has left the list.
+// gRPC finds the connection's end, closes it, and frees the bytes that it holds.  The descriptor is
+// not closed before its guard has left the list.
 static void end_connection(struct xpl_rpc_guard *g) {
     count(g, XPL_RPC_GUARD_HELD);
     (void)shutdown(g->fd, SHUT_RDWR);

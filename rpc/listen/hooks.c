@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's own recvmsg, sendmsg, close, SSL_read and SSL_write: what gRPC receives from
-// clients is inspected before it gets it, and what it sends is noted (guarded.h); what it receives
-// as a client is followed (announced.h).
+// The program's definitions of recvmsg, sendmsg, close, SSL_read and SSL_write.  They inspect the
+// bytes from clients before gRPC gets them, note the bytes that it sends (guarded.h), and follow
+// the bytes that it receives as a client (announced.h).
 //
-// Part of the program alone, never of a library: a symbol of the program comes before the same one
-// of libc and libssl, for libgrpc, too.  The first three are the system calls, and nothing else.
-// libssl is libgrpc's and is found while running, so that no version of it is built in.
+// Linked only into the program, never into a library: a symbol of the program takes precedence over
+// the same one of libc and libssl, for libgrpc, too.  The first three only make the system calls.
+// libssl belongs to libgrpc and is found at run time, so that no version of it is built in.
 #include "rpc/listen/hooks.h"
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@
 
 XPL_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
     const ssize_t n = syscall(SYS_recvmsg, fd, m, flags);
-    if (n <= 0 || flags & MSG_ERRQUEUE) return n; // what is read there was sent by us
+    if (n <= 0 || flags & MSG_ERRQUEUE) return n; // we sent the data in the error queue
     if (xpl_rpc_guarded_has(fd)) return xpl_rpc_guarded_received(fd, m, n);
     return xpl_rpc_announced_received(fd, m, n);
 }

@@ -12,8 +12,8 @@
 #include "base/arena.h"
 #include "base/net/listen.h"
 
-// Bounded, so that a flood of connections does not keep the loop from its other work: what is left
-// keeps the descriptor readable.
+// Bounded, so that a flood of connections does not keep the loop from its other work: pending
+// connections keep the descriptor readable.
 enum { BATCH = 128 };
 
 struct xpl_rpc_tcp {

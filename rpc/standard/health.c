@@ -234,8 +234,8 @@ void xpl_rpc_health_set(struct xpl_rpc_health *h, bool serving) {
     pthread_mutex_lock(&h->mu);
     const bool news = h->serving != serving && !h->stopped;
     if (news) h->serving = serving;
-    // A watcher for which there is no memory now is notified of the next change; one that is gone
-    // is unlisted by its cancellation.
+    // If memory is short, a watcher gets the next change instead; the cancellation of a watcher
+    // unlists it.
     for (struct watch *w = h->watches; news && w; w = w->next)
         if (w->known) (void)send_state(h, w);
     pthread_mutex_unlock(&h->mu);

@@ -90,7 +90,8 @@ static xpl_status_t index_one(struct xpl_rpc_reflection *r, size_t file, xpl_str
     struct xpl_rpc_field f;
     enum kind in;
     while (xpl_rpc_field_next(&reader, &f) == 1)
-        if (f.wire == 2 && declares(kind, f.num, &in)) // values of an enum live beside the enum
+        if (f.wire == 2 &&
+            declares(kind, f.num, &in)) // values of an enum belong to the scope around the enum
             XPL_TRY(index_one(r, file, kind == ENUM ? scope : name, f.bytes, in, depth + 1, err));
     return XPL_OK;
 }
