@@ -12,8 +12,8 @@ struct counting {
     struct xpl_intern *names;
     XPL_VEC(uint64_t) n; // by number of the name
     const struct xpl_sql_plane *plane;
-    size_t profile; // of the plane: another one may lie at its address
-    uint32_t *ids;  // of the plane at hand, by metadata: 1 + number; 0: none yet
+    size_t profile; // of the plane: another one may have the same address
+    uint32_t *ids;  // of the current plane, by metadata: 1 + number; 0: none yet
     struct xpl_arena ids_arena;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows are those of the op statistics, as everywhere else, beside those of the programs: so
-// what was measured is the same here and in the store's table of ops.
+// The rows combine the programs with the op statistics, as everywhere else: so measurements here
+// equal those in the store's table of ops.
 #include "sql/instructions.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static struct xpl_sql_instruction *push(struct reading *r) {
     return row;
 }
 
-// ---- what was measured ----
+// ---- measurements ----
 
 static int by_program_and_name(const void *a, const void *b) {
     const struct xpl_op_metrics *const x = *(const struct xpl_op_metrics *const *)a,
@@ -70,7 +70,7 @@ static xpl_str_t program_name(const struct xpl_opstats *s, uint64_t id) {
     return found ? found->name : (xpl_str_t){0};
 }
 
-// Ops of programs alone: the time in which nothing ran is of none.
+// Only ops of programs: idle time belongs to no program.
 static bool sort_ops(struct reading *r, struct xpl_arena *arena) {
     const struct xpl_op_metrics_db *const db = &r->stats->device_op_metrics_db;
     r->ops = xpl_arena_array(arena, db->metrics_db.n, sizeof *r->ops);
@@ -102,7 +102,7 @@ static bool keep_measured(struct reading *r, const struct xpl_op_metrics *m,
            keep_text(r, m->provenance, &row->framework_op);
 }
 
-// Takes what was measured of an instruction, once.
+// Takes the measurements of an instruction, once.
 static bool take_measured(struct reading *r, uint64_t program_id, xpl_str_t name,
                           struct xpl_sql_instruction *row) {
     const struct xpl_op_metrics wanted = {.hlo_module_id = program_id, .name = name};

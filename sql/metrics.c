@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of sessions, each session's summary asked for when a statement comes to it.
+// Metrics of sessions; each session's summary is loaded when a statement reaches it.
 #include "sql/metrics.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "sql/vtab.h"
 
 enum column { SESSION_NAME, MTIME, CAPTURED, METRIC, UNIT, METRIC_VALUE, BETTER };
-enum { BY_SESSION = 1, BY_METRIC = 2 }; // plans: what is asked for
+enum { BY_SESSION = 1, BY_METRIC = 2 }; // plans: the constraints that a scan uses
 
 struct vtab { // SQLite's first
     sqlite3_vtab base;
@@ -19,8 +19,8 @@ struct vtab { // SQLite's first
 struct cursor {
     sqlite3_vtab_cursor base;
     struct xpl_arena asked;    // of the filter's texts
-    xpl_str_t session, metric; // that are asked for; NULL pointers: all
-    struct xpl_arena arena;    // of the session at hand
+    xpl_str_t session, metric; // the requested ones; NULL pointers: all
+    struct xpl_arena arena;    // of the current session
     size_t at;                 // the session
     struct xpl_series_metric *v;
     size_t n, row;
@@ -57,7 +57,8 @@ static int best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 
 // ---- sessions ----
 
-// Whether it is the session that has no summary, and not that there is no time or room for it.
+// Whether the error concerns only this session's summary, rather than time or memory of the
+// statement.
 static bool is_of_session(xpl_status_t st) {
     return st == XPL_NOT_FOUND || st == XPL_INVALID_ARGUMENT || st == XPL_DATA_LOSS ||
            st == XPL_FAILED_PRECONDITION || st == XPL_ABORTED || st == XPL_UNIMPLEMENTED;
@@ -83,7 +84,7 @@ static xpl_status_t read_session(struct cursor *c, struct xpl_error *err) {
     xpl_arena_init(&c->arena, q->limit);
     c->v = NULL;
     c->n = c->row = 0;
-    // What it uses of SQLite is not the statement's.
+    // SQLite's allocations in the callback do not count for the statement.
     const int64_t budget = xpl_sql_heap_pause();
     const xpl_status_t st = q->runs.summarize(q->runs.arg, c->at, q->exec, &c->arena, &run, err);
     xpl_sql_heap_resume(budget);
@@ -219,8 +220,9 @@ static const sqlite3_module module = {
 int xpl_sql_metrics_declare(sqlite3 *db, struct xpl_sql_tables *run) {
     const int rc = sqlite3_create_module(db, XPL_SQL_METRICS, &module, run);
     if (rc != SQLITE_OK) return rc;
-    // By its name alone it would be one of the store: a statement would hold that as it was at its
-    // begin, while what it has made is written there, and the log would grow by all of it.
+    // As a table in the main database it would belong to the store: a statement would read the
+    // store as of its begin, while the summaries that it creates are written there, and the log
+    // would grow by all of them.
     return sqlite3_exec(db, "CREATE VIRTUAL TABLE temp." XPL_SQL_METRICS " USING " XPL_SQL_METRICS,
                         NULL, NULL, NULL);
 }

@@ -29,9 +29,9 @@ size_t xpl_sql_character_at(xpl_str_t statement, size_t byte) {
     return n;
 }
 
-// ---- errors that have no position of their own ----
+// ---- errors without a position ----
 
-// Words that messages of SQLite are about: what stands between `before` and `after`, or `word`.
+// The word that a message of SQLite is about: between `before` and `after`, or `word`.
 static const struct said {
     const char *before, *after, *word;
     enum xpl_sql_which which;

@@ -44,7 +44,7 @@ static xpl_status_t status_of(int rc) {
     }
 }
 
-// SQLite's words for its limits and for what it says no more of, as people understand them.
+// Plain words for SQLite's messages about its limits and about errors without details.
 static const char *plain(const char *words) {
     static const struct {
         const char *theirs, *ours;
@@ -83,8 +83,8 @@ static xpl_status_t check_allowed(const struct running *r, size_t at) {
                      why.what);
 }
 
-// Fails when the statement's time is over, or nobody waits for it: SQLite then says that there is
-// no memory, or that it was interrupted.
+// Fails after the statement's deadline or its cancellation: SQLite then reports that memory is
+// short, or that it was interrupted.
 static xpl_status_t check_time(const struct running *r) {
     if (r->guard.is_late)
         XPL_RETURN_ERROR(r->err, XPL_DEADLINE_EXCEEDED,

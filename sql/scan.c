@@ -17,7 +17,7 @@ static xpl_status_t check_cancelled(const struct xpl_sql_scan *s) {
     XPL_RETURN_ERROR(s->err, XPL_CANCELLED, "cancelled");
 }
 
-// What came up while the profile at hand was read.
+// Reports an error from reading the current profile.
 static xpl_status_t profile_failed(const struct xpl_sql_scan *s, const struct xpl_error *why) {
     return xpl_error_of_profile(why, s->q->source.profiles[s->profile].path, s->err);
 }
@@ -49,7 +49,7 @@ static xpl_status_t enter_profile(struct xpl_sql_scan *s) {
     return XPL_OK;
 }
 
-// Which metadata of the plane has the name that is asked for.
+// Finds the plane's metadata with the requested name.
 static xpl_status_t find_wanted(struct xpl_sql_scan *s) {
     const xpl_str_t name = s->filter.texts[XPL_SQL_NAME];
     s->wanted = NULL;
@@ -77,7 +77,7 @@ static xpl_status_t enter_plane(struct xpl_sql_scan *s) {
 
 // ---- lines ----
 
-// Whether the bytes of the event that is asked for lie in the line.
+// Whether the bytes of the requested event can be in the line.
 static bool may_hold(const struct xpl_sql_scan *s, const struct xpl_line *l) {
     const uint64_t at = (uint64_t)(l->message.ptr - s->opened->space->bytes.ptr);
     const uint64_t id = (uint64_t)s->filter.id & ((UINT64_C(1) << XPL_SQL_ID_SHIFT) - 1);
@@ -136,7 +136,7 @@ static bool is_event_asked(struct xpl_sql_scan *s) {
            (s->begin >= s->filter.from && s->begin <= s->filter.to && s->end >= s->filter.end_from);
 }
 
-// The event that is asked for by its id; *ret_found: it stands in this line.
+// Reads the event with the requested id; *ret_found: it is in this line.
 static xpl_status_t take_event(struct xpl_sql_scan *s, bool *ret_found) {
     const uint64_t line = (uint64_t)(s->line->line->message.ptr - s->opened->space->bytes.ptr);
     const uint64_t id = (uint64_t)s->filter.id & ((UINT64_C(1) << XPL_SQL_ID_SHIFT) - 1);
@@ -150,7 +150,7 @@ static xpl_status_t take_event(struct xpl_sql_scan *s, bool *ret_found) {
         *ret_found = is_event_asked(s);
         return XPL_OK;
     }
-    return st == XPL_DATA_LOSS ? XPL_OK : st; // no event stands there
+    return st == XPL_DATA_LOSS ? XPL_OK : st; // no event begins there
 }
 
 static xpl_status_t event_failed(const struct xpl_sql_scan *s) {
@@ -159,7 +159,7 @@ static xpl_status_t event_failed(const struct xpl_sql_scan *s) {
     return profile_failed(s, &why);
 }
 
-// The next event of this line that is asked for.
+// The next event of this line that satisfies the constraints.
 static xpl_status_t next_event(struct xpl_sql_scan *s, bool *ret_found) {
     if (s->filter.id >= 0) return take_event(s, ret_found);
     *ret_found = false;
@@ -229,7 +229,7 @@ static xpl_status_t enter_instructions(struct xpl_sql_scan *s) {
     return XPL_OK;
 }
 
-// The next one of this profile that is asked for; *ret_found: there is one.
+// The next instruction of this profile that satisfies the constraints; *ret_found: there is one.
 static xpl_status_t next_instruction(struct xpl_sql_scan *s, bool *ret_found) {
     const struct xpl_sql_instructions *const l = s->instructions;
     const bool by_name = s->filter.texts[XPL_SQL_NAME].ptr != NULL;
@@ -258,7 +258,7 @@ static xpl_status_t enter_memory(struct xpl_sql_scan *s) {
     return XPL_OK;
 }
 
-// The next allocator of this profile that is asked for; *ret_found: there is one.
+// The next allocator of this profile that satisfies the constraints; *ret_found: there is one.
 static void next_allocator(struct xpl_sql_scan *s, bool *ret_found) {
     *ret_found = false;
     while (!*ret_found && s->allocator_at < s->memory->n) {
@@ -269,7 +269,7 @@ static void next_allocator(struct xpl_sql_scan *s, bool *ret_found) {
 
 // ---- all levels ----
 
-// From a line at hand to its next row.
+// Goes to the next row of the current line.
 static xpl_status_t next_in_line(struct xpl_sql_scan *s, bool *ret_found) {
     if (s->level == XPL_SQL_EVENTS) return next_event(s, ret_found);
     for (;;) {
@@ -283,7 +283,7 @@ static xpl_status_t next_in_line(struct xpl_sql_scan *s, bool *ret_found) {
     }
 }
 
-// Nothing is left of the line, plane or profile at hand: goes to the next one.
+// Leaves the current line, plane or profile at its end.
 static void leave(struct xpl_sql_scan *s) {
     if (s->line) {
         s->line = NULL;
@@ -297,7 +297,7 @@ static void leave(struct xpl_sql_scan *s) {
     }
 }
 
-// Enters what lies ahead, one level deeper; *ret_row: a row of the scan's level.
+// Enters the next line, plane or profile, one level deeper; *ret_row: a row of the scan's level.
 static xpl_status_t enter(struct xpl_sql_scan *s, bool *ret_row) {
     *ret_row = false;
     if (!s->opened) return enter_profile(s);
@@ -322,7 +322,7 @@ static xpl_status_t enter(struct xpl_sql_scan *s, bool *ret_row) {
     XPL_TRY(enter_line(s));
     if (!s->line) leave(s);
     *ret_row = s->line && s->level == XPL_SQL_LINES;
-    // No event, and so no statistic, is at hand.
+    // No event is current, and so no statistic.
     s->stats = (struct xpl_stats){.plane = s->plane ? s->plane->plane : NULL};
     s->of_metadata = true;
     return XPL_OK;

@@ -7,19 +7,19 @@
 #include "analysis/compare/series.h"
 #include "base/arena.h"
 
-// The values of a window, in its order; those that are no numbers are left out.
+// The values of a window, in its order; values that are not numbers are left out.
 struct values {
     double *v; // `n` from `first` on
     size_t first, n, cap;
-    double *sorted; // the first n_sorted of them, for the median alone
+    double *sorted; // the first n_sorted of them, only for the median
     size_t n_sorted, cap_sorted;
-    char *answer; // of level_starts while the values stay the same, as each row asks for it
+    char *answer; // of level_starts while the values stay the same, as SQLite calls it for each row
 };
 
-// INSERTED: to move the sorted values as often costs about what it does to sort them anew.
+// INSERTED: above this number of insertions, sorting anew is cheaper than moving the sorted values.
 enum { INSERTED = 128, CHECK_EVERY = 65536 };
 
-// SQLite looks at the clock between the calls of some rows alone.
+// SQLite checks the clock only between the calls of some rows.
 static bool is_late(sqlite3_context *x) {
     if (!xpl_exec_cancelled(sqlite3_user_data(x))) return false;
     sqlite3_result_error_code(x, SQLITE_INTERRUPT);
@@ -111,7 +111,7 @@ static void sift(double *v, size_t i, size_t n) {
     v[i] = moved;
 }
 
-// In place: qsort takes memory that nobody counts.  False: the time is over.
+// In place: qsort allocates memory that the budget does not count.  False: the deadline has passed.
 static bool sort(sqlite3_context *x, double *v, size_t n) {
     for (size_t i = n / 2; i-- > 0;)
         sift(v, i, n);

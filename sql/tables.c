@@ -135,8 +135,8 @@ static double cost_factor(const struct table *t, enum xpl_sql_column c, int op) 
     return op == OP_EQ ? .001 : .2;
 }
 
-// Whether the rows are asked for in the order of names, and nothing else of them but what is equal
-// in all of them: then counts do.
+// Whether the statement only needs the names in their order, and columns that are equal in all
+// rows: then counts suffice.
 static bool can_count(const struct table *t, const sqlite3_index_info *info, unsigned fixed) {
     if (t->level != XPL_SQL_EVENTS || info->nOrderBy != 1 || info->aOrderBy[0].desc) return false;
     const int by = info->aOrderBy[0].iColumn;
@@ -195,7 +195,7 @@ static bool keep_text(struct cursor *c, enum xpl_sql_column which, sqlite3_value
     return xpl_arena_str(&c->arena, text, &c->scan.filter.texts[which]);
 }
 
-// A bound that is no integer bounds nothing here; SQLite compares it by itself.
+// A bound that is not an integer is ignored here; SQLite compares it itself.
 static void keep_bound(struct xpl_sql_filter *f, enum xpl_sql_column which, int op,
                        sqlite3_value *v) {
     if (sqlite3_value_type(v) != SQLITE_INTEGER) return;
@@ -333,7 +333,7 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
     return SQLITE_OK;
 }
 
-// A table is there by its name alone.
+// A table exists by its name, without CREATE.
 static const sqlite3_module module = {
     .xCreate = connect,
     .xConnect = connect,
@@ -369,9 +369,9 @@ int xpl_sql_declare(sqlite3 *db, struct xpl_sql_tables *run) {
     for (size_t i = 0; i < N_TABLES && rc == SQLITE_OK; i++)
         rc = sqlite3_create_module(db, tables[i].name, &module, run);
     if (rc != SQLITE_OK) return rc;
-    // The store has a view of this name, of which main.hlo_instructions is left: tables of its own
-    // come before those of modules, and temporary ones before all.  Its view of memory has all that
-    // there is to know: that table is of profiles where there is no store.
+    // The store has a view of this name, which hides main.hlo_instructions: tables in a file
+    // precede those of modules, and temporary ones precede all.  Its view of memory has all rows,
+    // so the module's table serves profiles only without a store.
     return sqlite3_exec(db, "CREATE VIRTUAL TABLE temp.hlo_instructions USING hlo_instructions",
                         NULL, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void put_value(sqlite3_context *x, const struct xpl_stat *s) {
     sqlite3_result_null(x);
 }
 
-// An event that stands for several has no time of its own.
+// An event that aggregates several has no begin.
 static void put_time(sqlite3_context *x, const struct xpl_sql_scan *s, int64_t ps) {
     if (s->event.has_occurrences)
         sqlite3_result_null(x);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views are made for each statement: they join the store, runs' metrics and labels, which lie in
-// different places, and views of a file may not do that.
+// Views are made for each statement: they join the store, runs' metrics and labels, which are in
+// different databases, and views of a file must not do that.
 #include "sql/views.h"
 
 #include <strings.h>
@@ -10,8 +10,8 @@
 #define OF_SESSION "session, session_mtime_ns, session_captured_ns"
 #define OF_METRIC  OF_SESSION ", metric, unit, value, better"
 
-// What the store's rows come to.  Its steps are those of cores, and those of `history` of time
-// breakdowns: equal names would stand for different numbers.
+// Metrics from the store's rows.  Their steps are those of cores, while `history` uses those of
+// time breakdowns: equal names would denote different numbers.
 static const char kCore[] =
     "CREATE TEMP VIEW core_metrics AS WITH step AS (SELECT " OF_SESSION ","
     " max(duration_ps) AS ps FROM steps GROUP BY session, step_num, name)"
@@ -32,9 +32,8 @@ static const char kMetrics[] = "CREATE TEMP VIEW session_metrics AS " ALL_METRIC
 static const char kMetricsOfStore[] = "CREATE TEMP VIEW session_metrics AS " ALL_METRICS
                                       " UNION ALL SELECT " OF_METRIC " FROM core_metrics;";
 
-// Histories are of the sessions of labels, or of schedules.  They are joined before they are
-// united, and in this order (CROSS): so labels and schedules decide which sessions are asked for
-// metrics.
+// Histories are of the sessions of labels, or of schedules.  They are joined before the union, and
+// in this order (CROSS): so labels and schedules decide which sessions' metrics are loaded.
 #define OF_LABELS "SELECT label, " OF_METRIC " FROM labels CROSS JOIN "
 #define OF_SCHEDULES                                                                               \
     "SELECT schedule_id, " OF_METRIC                                                               \
@@ -49,7 +48,7 @@ static const char kJoinedOfStore[] =
     "CREATE TEMP VIEW schedule_metrics AS " OF_SCHEDULES XPL_SQL_METRICS BY_SESSION
     " UNION ALL " OF_SCHEDULES "core_metrics" BY_SESSION ";";
 
-// As analysis/compare/series.c orders and compares: by milliseconds, and against what is above 0.
+// As analysis/compare/series.c orders and compares: by milliseconds, and only to values above 0.
 #define HISTORY(view, metrics, key)                                                                \
     "CREATE TEMP VIEW " view " AS SELECT " key ", " OF_SESSION ", metric, unit, value,"            \
     " previous_value, CASE WHEN previous_value > 0 THEN"                                           \
@@ -63,9 +62,9 @@ static const char kJoinedOfStore[] =
 static const char kHistory[] = HISTORY("label_history", "label_metrics", "label")
     HISTORY("schedule_history", "schedule_metrics", "schedule_id");
 
-// Each row has all places where levels begin, and so the number of its own level.  Windows, and no
-// groups: SQLite hands conditions on what they are parted by down to the metrics, and so to which
-// sessions are asked for them.  4096 is XPL_SERIES_MOST.
+// Each row has the positions of all level changes, and so the number of its level.  Windows
+// instead of groups: SQLite passes conditions on the partition columns down to the metrics, and so
+// limits the sessions whose metrics are loaded.  4096 is XPL_SERIES_MOST.
 #define ALL_ROWS " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
 #define CHANGES(view, metrics, key)                                                                \
     "CREATE TEMP VIEW " view " AS WITH placed AS (SELECT " key ", " OF_METRIC ","                  \

@@ -63,7 +63,7 @@ bool xpl_sql_word_next(xpl_str_t s, struct xpl_sql_word *w) {
     }
     if (w->end == at) w->end++;
     w->text = xpl_str_sub(s, at, w->end - at);
-    // A parenthesis that closes none is an error of its own.
+    // An unmatched closing parenthesis is a separate error.
     if (c == '(' || (c == ')' && !depth)) w->depth++;
     return true;
 }

@@ -137,8 +137,8 @@ bool xpl_sql_allows_function(const char *name) {
     return has(kFunctions, sizeof kFunctions / sizeof *kFunctions, name);
 }
 
-// Of the history's database labels are shown, and of sessions of schedules the first two columns
-// (storage/store/sqlite/history.c): all else is paths, addresses and requests.
+// Of the history's database, labels are visible, and the first two columns of sessions of schedules
+// (storage/store/sqlite/history.c): the others have paths, addresses and requests.
 int xpl_sql_shown_columns(const char *table, const char *database) {
     if (strcmp(database, "state") != 0)
         return has(kTables, sizeof kTables / sizeof *kTables, table) ? XPL_SQL_SHOW_ALL : 0;

@@ -104,9 +104,10 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
     }
 }
 
-// ---- what was refused ----
+// ---- the refused access ----
 
-// Tables of SQLite's own modules, which it declares by what is no SELECT, without their name.
+// Tables of SQLite's own modules, which it declares by something other than a SELECT, without their
+// name.
 static bool is_of_module(const struct xpl_sql_word *w) {
     static const char *const names[] = {"dbstat", "sqlite_dbpage", "sqlite_stmt", "bytecode",
                                         "tables_used"};
@@ -126,7 +127,7 @@ static void find_module(xpl_str_t statement, struct xpl_sql_refusal *ret) {
     }
 }
 
-// SQLite says "master" of what it also calls "schema".
+// SQLite says "master" for a table that it also calls "schema".
 static size_t find_table(xpl_str_t statement, xpl_str_t name) {
     const xpl_str_t same = xpl_str_eq(name, XPL_STR("sqlite_master")) ? XPL_STR("sqlite_schema")
                            : xpl_str_eq(name, XPL_STR("sqlite_temp_master"))
@@ -232,7 +233,7 @@ static int configure(sqlite3 *db) {
 
 xpl_status_t xpl_sql_guard_open(const struct xpl_sql_request *q, sqlite3 **ret,
                                 struct xpl_error *err) {
-    // What is attached is opened in the same way.
+    // SQLite opens attached databases in the same way.
     const char *const files = xpl_sql_scratch_name();
     int rc = files ? sqlite3_open_v2(q->store ? q->store : ":memory:", ret,
                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, files)

@@ -10,7 +10,7 @@
 enum { MAIN, TEMP, STATE }; // as SQLite numbers databases
 enum { SCHEMA_PAGE = 1, CURSORS = 2048 };
 
-// ---- what is hidden ----
+// ---- hidden tables ----
 
 static int add_tree(struct xpl_sql_trees *t, int database, int page, int shown, const char *table) {
     if (shown == XPL_SQL_SHOW_ALL) return SQLITE_OK;
@@ -21,7 +21,7 @@ static int add_tree(struct xpl_sql_trees *t, int database, int page, int shown, 
     return SQLITE_OK;
 }
 
-// An index has columns in an order of its own.
+// An index has its columns in a different order.
 static int list_tree(struct xpl_sql_trees *t, int database, sqlite3_stmt *st, int shown) {
     const bool is_table = sqlite3_column_int(st, 1);
     if (!is_table && shown != XPL_SQL_SHOW_ALL) shown = 0;
@@ -56,7 +56,7 @@ int xpl_sql_trees_list(struct xpl_sql_trees *t, sqlite3 *db, xpl_sql_shown_fn *s
     return rc;
 }
 
-// ---- what is read ----
+// ---- accesses ----
 
 struct reading {
     const struct xpl_sql_trees *t;
@@ -69,7 +69,7 @@ static const struct xpl_sql_tree *find_tree(const struct xpl_sql_trees *t, int d
     return NULL;
 }
 
-// What one instruction reads of what is hidden.
+// The hidden table that one instruction reads.
 static const struct xpl_sql_tree *read_by(struct reading *r, const char *op, int p1, int p2,
                                           int p3) {
     const bool opens =

@@ -71,8 +71,8 @@ static int file_write(sqlite3_file *base, const void *from, int n, sqlite3_int64
     return SQLITE_OK;
 }
 
-// What is cut off reads as zeros when the file grows again.  A write that found no room for all of
-// its chunks leaves some behind the end: these go, too.
+// The truncated part reads as zeros when the file grows again.  A write that found no room for all
+// of its chunks leaves some behind the end; these are freed, too.
 static int file_truncate(sqlite3_file *base, sqlite3_int64 size) {
     struct file *const f = (struct file *)base;
     if (size > f->size) return SQLITE_OK;
@@ -94,7 +94,7 @@ static int file_close(sqlite3_file *base) {
     return SQLITE_OK;
 }
 
-// ---- what else SQLite asks of a file ----
+// ---- the other methods of a file ----
 
 static int file_size(sqlite3_file *base, sqlite3_int64 *ret) {
     *ret = ((const struct file *)base)->size;

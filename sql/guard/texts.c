@@ -30,7 +30,7 @@ static bool is_inside(char c) {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-// Bytes of the first character; SQLite also splits what is not UTF-8 so.  `s` is not empty.
+// Bytes of the first character; SQLite splits invalid UTF-8 in the same way.  `s` is not empty.
 static size_t first_character(xpl_str_t s) {
     size_t n = 1;
     if ((unsigned char)s.ptr[0] >= 0xc0)
@@ -42,7 +42,7 @@ static size_t first_character(xpl_str_t s) {
 // ---- trim ----
 
 // Bytes of the first character of `set` that the text begins with, or ends with; 0: of none.
-// False: the time is over.
+// False: the deadline has passed.
 static bool find_end(struct xpl_sql_texts *t, xpl_str_t text, xpl_str_t set, int side,
                      size_t *ret) {
     *ret = 0;
@@ -92,7 +92,8 @@ static void trim_right(sqlite3_context *x, int n, sqlite3_value **v) {
 
 // ---- instr and replace ----
 
-// The first place of the needle from `at` on, or the text's length.  False: the time is over.
+// The first position of the needle from `at` on, or the text's length.  False: the deadline has
+// passed.
 static bool find(struct xpl_sql_texts *t, xpl_str_t text, xpl_str_t needle, size_t *at) {
     for (; *at + needle.len <= text.len; ++*at) {
         const bool is_candidate = text.ptr[*at] == needle.ptr[0];
@@ -190,8 +191,8 @@ static void replace(sqlite3_context *x, int n, sqlite3_value **v) {
 
 // ---- LIKE and GLOB ----
 
-// What is compared by LIKE or GLOB; their patterns are short, so that one call takes milliseconds
-// at most.  False: there is an answer.
+// The operands of LIKE or GLOB; their patterns are short, so that one call takes milliseconds at
+// most.  False: the function has already returned its result.
 static bool get_pattern(sqlite3_context *x, sqlite3_value **v, xpl_str_t *pattern,
                         xpl_str_t *text) {
     const int most =
