@@ -51,7 +51,7 @@ void xpl_agent_accept_run(struct xpl_agent_accept *a, int end_fd) {
     for (;;) {
         const int got = poll(all, 1 + (paused ? 0 : (nfds_t)n), paused ? PAUSE_MS : -1);
         paused = false;
-        if (got <= 0) continue; // the pause is over, or a signal of no concern
+        if (got <= 0) continue; // the pause has ended, or an unrelated signal arrived
         if (all[0].revents) return;
         for (size_t i = 0; i < n; i++)
             if (all[1 + i].revents)

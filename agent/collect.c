@@ -15,8 +15,8 @@
 #include "agent/stream.h"
 #include "base/clock.h"
 
-// Bounds of each phase.  Loading CUPTI takes a driver's initialisation; the end waits for kernels
-// under way and for what still lies in the buffers.
+// Bounds of each phase.  Loading CUPTI takes a driver's initialisation; the end waits for running
+// kernels and for the contents of the buffers.
 enum { HELLO_MS = 5000, BEGIN_MS = 30000, END_MS = 60000, READ_BYTES = 256 << 10 };
 
 enum phase { WAIT_HELLO, WAIT_STARTED, RECORDING, OVER };
@@ -101,7 +101,7 @@ static void send_command(struct peer *p, const struct xpl_collect_options *opt,
         p->note = "could not be asked to stop";
 }
 
-// ---- what comes ----
+// ---- incoming records ----
 
 static void on_hello(struct collector *c, struct peer *p, const struct xpl_stream_record *r) {
     struct xpl_record_hello h;
@@ -189,8 +189,8 @@ static void on_readable(struct collector *c, struct peer *p) {
     }
 }
 
-// Serves all sockets until `deadline` (now_ms), a state beyond `most`, or nobody is in a phase
-// before `until`.
+// Serves all sockets until `deadline` (now_ms), a state beyond `most`, or until every process has
+// reached the phase `until`.
 static void serve(struct collector *c, enum phase until, uint64_t deadline,
                   enum xpl_collect_state most) {
     struct pollfd fds[XPL_COLLECT_PROCESSES + 1];

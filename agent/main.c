@@ -73,7 +73,7 @@ static bool read_arguments(int argc, char **argv, struct settings *s, int *ret_s
     return false;
 }
 
-// The directory decides whom the agent talks to, so nobody else may write to it.
+// The directory decides which processes the agent talks to, so only its user may write to it.
 static bool make_directory(const char *path) {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {

@@ -84,8 +84,8 @@ static const char *host_name(const request_t *q, char *ret, size_t size) {
     return ret;
 }
 
-// The next capture may begin: before the answer, so that whoever has it finds the service free.
-// (Beginning waits for this thread, which has little left to do.)
+// Lets the next capture begin.  Called before the answer is sent, so that its receiver finds the
+// service free.  (Beginning waits for this thread, which has little left to do.)
 static void release(struct xpl_agent_service *s) {
     pthread_mutex_lock(&s->mu);
     s->busy = false;

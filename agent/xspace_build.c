@@ -168,7 +168,7 @@ static xpl_status_t scan_record(struct builder *b, struct process *p,
     return XPL_OK;
 }
 
-// Goes through the records; what comes after something malformed is left out, in both passes.
+// Goes through the records; both passes drop the records after a malformed one.
 static xpl_status_t scan_process(struct builder *b, struct process *p, struct xpl_error *err) {
     struct xpl_stream s = {p->in->records.ptr, p->in->records.ptr + p->in->records.len};
     struct xpl_stream_record r;

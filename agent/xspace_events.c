@@ -114,7 +114,7 @@ static bool kernel_name(struct builder *b, const struct process *p, uint32_t num
     return true;
 }
 
-// What is the same for all launches of one shape is worked out once.
+// Computes the values that all launches of one shape share once.
 static xpl_status_t find_config(struct builder *b, const struct xpl_record_kernel *k,
                                 uint32_t plane, uint32_t *ret, struct xpl_error *err) {
     const struct xpl_record_device *const d = &b->planes.v[plane].device;
@@ -280,7 +280,7 @@ static xpl_status_t add_graph(struct builder *b, uint32_t process,
     return XPL_OK;
 }
 
-// A counter has a line of its own on the GPU that the memory came from, or else went to.
+// A counter has a separate line on the memory's source GPU or, without one, its destination.
 static xpl_status_t add_unified(struct builder *b, uint32_t process,
                                 const struct xpl_stream_record *r, struct xpl_error *err) {
     static const char *const names[] = {

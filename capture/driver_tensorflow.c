@@ -97,8 +97,8 @@ static xpl_status_t driver_connect(struct xpl_capture_connection *c, struct xpl_
     return XPL_OK;
 }
 
-// Only a call learns why there is no connection.  If there is one by now, the method that no server
-// has does no harm.
+// Only the status of a call has the reason of a failed connection.  If the connection exists by
+// now, the call of a method that no server has does no harm.
 static void probe(struct xpl_capture_connection *c, struct xpl_capture_event *ret) {
     struct xpl_error err = {0};
     driver_cancel(c);

@@ -10,8 +10,8 @@
 
 enum {
     BUFFER = 256 << 10,
-    LARGE = 32 << 10,     // a piece that is worth a write of its own
-    WRITE_BACK = 8 << 20, // how often the kernel is asked to begin writing to the disk
+    LARGE = 32 << 10,     // a piece that is worth a separate write
+    WRITE_BACK = 8 << 20, // how often to request that the kernel write to the disk
 };
 
 struct xpl_profile_writer {
@@ -22,7 +22,7 @@ struct xpl_profile_writer {
     int fd;
     unsigned flags;
     const char *suffix;                 // of another format, or NULL
-    uint64_t max_bytes, written, begun; // begun: what the kernel was asked to write back
+    uint64_t max_bytes, written, begun; // begun: bytes for which write-back was requested
     uint64_t taken;                     // bytes put
     size_t n_buffer;
     uint8_t buffer[BUFFER];

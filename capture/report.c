@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// capture.json: what was asked for, and what became of it.
+// capture.json: the plan and the outcome of a capture.
 #include <inttypes.h>
 
 #include "base/json.h"

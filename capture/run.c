@@ -15,21 +15,21 @@ enum {
     TICK_MS = 50,
     CONNECT_MS = 10000,
     CONNECTING_AT_ONCE = 256, // more handshakes at once would time out each other
-    SPARE_DESCRIPTORS = 64,   // beside one for each target
+    SPARE_DESCRIPTORS = 64,   // in addition to one for each target
     ANSWER_MS = 60000,
     AT_ONCE = 4,
     STRAGGLER_MS = 3000, // how long hosts that are ready wait for those that are not
     LEAD_MS = 250,       // from the last host's readiness to the common start: all requests arrive
     FIRST_PAUSE_MS = 500,
     LENGTH_MS = 2000,    // how long the length of an answer that has begun may take to come
-    ROOM_MS = 10000,     // how long an answer that would be alone waits for others' memory
+    ROOM_MS = 10000,     // how long an answer that could be the only one waits for others' memory
     SOON_MS = 100,       // between two checks whether a host is free
     SOON_MAX_MS = 60000, // how long a host may take to become free, a snapshot may be large
 };
 
 // ---- connecting ----
 
-// False when the host's turn has not come: then it pauses, or has failed.
+// False when the host may not start yet: then it pauses, or has failed.
 static bool may_ask(struct capture_job *j) {
     const struct xpl_capture_plan *const p = j->run->plan;
     const size_t i = (size_t)(j - j->run->jobs);
@@ -104,7 +104,7 @@ static void on_ready(struct capture_job *j) {
     if (j->run->started) start_host(j, 0);
 }
 
-// Begins as soon as there is nobody to wait for.
+// Begins as soon as no further host is expected.
 static void maybe_start(struct capture_run *r) {
     const struct xpl_capture_plan *const p = r->plan;
     size_t ready = 0, coming = 0;

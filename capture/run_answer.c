@@ -28,7 +28,7 @@ static void abort_file(struct capture_job *j) {
     j->writer = NULL;
 }
 
-// Bytes that are no profile are the host's fault, all else is ours.
+// A malformed profile is an error of the host, every other failure one of this program.
 static void finish_store_error(struct capture_job *j) {
     struct xpl_error *const err = &j->error;
     if (err->code != XPL_DATA_LOSS) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session of a capture, and what is said of it at the end.
+// The session of a capture, and the report at the end.
 #include "capture/run_impl.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ xpl_status_t xpl_capture_start_session(struct capture_run *r, const char *logdir
     return set_root(r, err);
 }
 
-// What was stored is reported only when it is on the disk.
+// Hosts are reported as stored only once their files are on the disk.
 void xpl_capture_sync_session(struct capture_run *r) {
     struct xpl_error err = {0};
     if (!r->session || capture_cancelled(r) || xpl_session_writer_sync(r->session, &err) == XPL_OK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of hosts: what happens when one is entered, or a host is over.
+// States of hosts: entering one, and ending a host's capture.
 #include "capture/run_impl.h"
 
 #include <stdio.h>

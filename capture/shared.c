@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers older than emit_xspace write the profile themselves.  Where their disk is ours, too, it
-// lies in a hidden directory of the session afterwards, and is checked and copied like any other
-// bytes.
+// Servers older than emit_xspace write the profile themselves.  If their disk is ours, too, it is
+// in a hidden directory of the session afterwards, and is checked and copied like any other bytes.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -55,7 +55,7 @@ static inline enum head read_head(const uint8_t *b, size_t n, struct xpl_walk_fi
     return r;
 }
 
-// Opens what follows a head of `used` bytes.  False when the walk is over.
+// Opens the field after a head of `used` bytes.  False at the end of the walk.
 static inline bool open_field(struct xpl_walk *w, const struct xpl_walk_field *f, size_t used) {
     uint64_t *const left = &w->left[w->depth];
     const bool len = f->type == XPL_WIRE_LEN;
@@ -91,7 +91,7 @@ static size_t pass_body(struct xpl_walk *w, const uint8_t *p, size_t n) {
     return part;
 }
 
-// The same where nobody needs the bytes: nearly all of a profile passes here.
+// Skips bytes that no callback needs: nearly all bytes of a profile.
 static inline size_t pass_over(struct xpl_walk *w, size_t n) {
     const size_t part = w->body < n ? (size_t)w->body : n;
     w->body -= part;
@@ -99,8 +99,8 @@ static inline size_t pass_over(struct xpl_walk *w, size_t n) {
     return part;
 }
 
-// Counts the fields of count_num that begin here, are short, and lie in this piece and message as a
-// whole.  Returns how many bytes they have.
+// Counts the short fields of count_num that begin here and are completely within this piece and
+// message.  Returns the number of their bytes.
 static size_t count_fields(struct xpl_walk *w, const uint8_t *p, size_t n) {
     enum { LONGEST = 2 + 127 }; // tag, length of one byte, body
     const uint8_t tag = (uint8_t)(w->count_num << 3 | XPL_WIRE_LEN);

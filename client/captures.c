@@ -41,7 +41,7 @@ xpl_capture_request xpl_client_capture_request(const xpl_capture_request *given)
     return r;
 }
 
-// "true", "false" and whole numbers as such, all else as text.
+// "true", "false" and integers as such, other values as text.
 static void set_value(Xplaned__V1__AdvancedValue *v, const char *text) {
     int64_t n;
     const bool is_true = strcmp(text, "true") == 0;

@@ -65,7 +65,8 @@ void xpl_client_close(xpl_client *c) {
     xpl_sys_free(c);
 }
 
-// gRPC's sentences of 1.51: why there is no connection; NULL for all others, which servers say.
+// Reasons in the error texts of gRPC 1.51 for a failed connection; NULL for other texts, which come
+// from servers.
 static const char *why_unreachable(const char *m) {
     static const struct {
         const char *part, *why;

@@ -40,8 +40,8 @@ struct upload {
 // ---- files ----
 
 // The file's name without its directory and its suffix, that of profiles or ".pb"; and the suffix
-// of a compressed one or of a bundle of IREE, which the daemon knows by its formats and refuses in
-// their words.  It finds out itself what others are.
+// of a compressed file or of a bundle of IREE, which the daemon recognizes as a format and refuses
+// with an explanation.  The daemon detects other formats itself.
 static void name_file(struct file *f, const char *path) {
     static const char *const iree[] = {".ireeprof", ".ireeperf.jsonl"};
     const char *const slash = strrchr(path, '/');
@@ -96,7 +96,7 @@ static xpl_status_t open_file(struct upload *u, size_t i, struct xpl_error *err)
 
 // ---- messages ----
 
-// False: the call is over, and the next receive says why.
+// False: the call has ended, and the next receive returns the reason.
 static bool send_message(struct upload *u, const request_msg *m) {
     struct xpl_buf b;
     xpl_buf_init(&b, (size_t)1 << 20);

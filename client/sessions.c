@@ -29,7 +29,7 @@ static const char *state_name(Xplaned__V1__State s) {
     }
 }
 
-// Decoded messages lie in the arena of the list, so their strings can be used as they are.
+// Decoded messages are in the arena of the list, so their strings can be used without copying.
 static bool add_hosts(xpl_sessions *s, const session_msg *m, xpl_session_info *info) {
     xpl_host_info *hosts = xpl_arena_array(&s->arena, m->n_hosts, sizeof *hosts);
     if (!hosts) return false;

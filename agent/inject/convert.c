@@ -78,7 +78,7 @@ static void put_memset(struct out *o, const struct cu_memset *m) {
     inject_out_record(o, XPL_RECORD_MEMSET, &r, sizeof r, NULL, 0);
 }
 
-// CUPTI is asked once for each function, not for each call.
+// Queries CUPTI once for each function, not for each call.
 static uint32_t api_name(struct out *o, const struct cu_functions *cu, uint16_t domain,
                          uint32_t callback) {
     uint32_t *const known = callback < API_NAMES ? &o->api_names[domain - 1][callback] : NULL;
@@ -200,6 +200,6 @@ void inject_convert_record(struct out *o, const struct cu_functions *cu, const v
         case CU_MARKER: put_marker(o, record); break;
         case CU_MEMORY2: put_memory(o, record); break;
         case CU_OVERHEAD: put_overhead(o, record); break;
-        default: break; // asked for by somebody else
+        default: break; // requested by another subscriber
     }
 }

@@ -27,7 +27,7 @@ static void *open_in(const char *dir, const char *file) {
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-// CUPTI's major version follows CUDA's, and serves drivers of its own major version and newer.
+// CUPTI's major version follows CUDA's, and supports drivers of the same major version and newer.
 static void *open_any(int major) {
     static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64", "/lib"};
     const char *const home = getenv("CUDA_HOME") ? getenv("CUDA_HOME") : "/usr/local/cuda";

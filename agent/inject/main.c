@@ -20,7 +20,7 @@ enum { BACKLOG = 4, COMMAND_MS = 10000, SEND_S = 30, EXIT_S = 3, NAMES = 8 };
 // Of this process; a forked child starts anew when it uses CUDA.
 static struct {
     pthread_mutex_t mu;
-    pid_t pid;       // whose this is; 0: nobody's
+    pid_t pid;       // the process that owns this; 0: none
     int listener;    // the socket
     int wake;        // eventfd: the program ends
     bool in_capture; // under mu
@@ -99,7 +99,7 @@ static void *listen_main(void *arg) {
 
 // ---- the socket ----
 
-// A directory of ours that nobody else can write to: who may connect is decided by it.
+// A private directory that only this user can write to: it decides which processes may connect.
 static bool make_directory(const char *path) {
     struct stat st;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return false;
@@ -161,8 +161,7 @@ static int open_listener(void) {
 
 // ---- the program's life ----
 
-// A capture under way is brought to its end, so that what was recorded is not lost with the
-// program.
+// Ends a running capture, so that its records are not lost with the program.
 static void at_program_end(void) {
     const uint64_t one = 1;
     struct timespec limit;
@@ -225,7 +224,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void) {
     return 1;
 }
 
-// With LD_PRELOAD nobody calls the above.
+// With LD_PRELOAD no program calls the functions above.
 __attribute__((constructor)) static void on_load(void) {
     start();
 }

@@ -46,7 +46,7 @@ static struct buffer *pool_find(enum buffer_state state) { // under mu
 }
 
 static void buffer_requested(uint8_t **bytes, size_t *size, size_t *max_records) {
-    *bytes = NULL, *size = 0, *max_records = 0; // CUPTI drops, and counts what it drops
+    *bytes = NULL, *size = 0, *max_records = 0; // CUPTI drops records, and counts them
     pthread_mutex_lock(&pool.mu);
     struct buffer *b = pool_find(BUFFER_FREE);
     if (!b && (b = pool_find(BUFFER_NONE)) && !(b->bytes = map_buffer(0))) b = NULL;
