@@ -88,7 +88,7 @@ struct page { // reads one into a list
 static bool name_in(struct page *p, xpl_str_t key, xpl_str_t *ret) {
     p->list->cut |= p->n_names++ >= (uint64_t)p->list->max_pages * PAGE_NAMES;
     if (p->list->cut) return false;
-    if (xpl_str_eq(key, p->prefix)) return false; // what stands for the directory itself
+    if (xpl_str_eq(key, p->prefix)) return false; // the entry of the directory itself
     *ret = xpl_str_sub(key, p->prefix.len, SIZE_MAX);
     if (xpl_str_starts(key, p->prefix) && xpl_location_is_key(key) &&
         !xpl_str_has(*ret, XPL_STR("/")))
@@ -97,7 +97,7 @@ static bool name_in(struct page *p, xpl_str_t key, xpl_str_t *ret) {
     return false;
 }
 
-// What stands in a header.
+// Whether it may be the value of a header.
 static bool is_version(xpl_str_t s) {
     for (size_t i = 0; i < s.len; i++)
         if (s.ptr[i] <= ' ' || s.ptr[i] > '~') return false;

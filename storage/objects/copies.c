@@ -61,7 +61,7 @@ static xpl_status_t fail(int os, const char *what, struct xpl_error *err) {
 
 // ---- eviction ----
 
-// Removes a file that nobody has open.
+// Removes a file that no process has open.
 static bool remove_unused(int dir, const char *name) {
     const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return errno == ENOENT;
@@ -94,8 +94,8 @@ static xpl_status_t collect(const struct xpl_copies *c, struct xpl_aged_files *r
     return XPL_OK;
 }
 
-// Counts what is there, and removes what nobody has open where that and `needed` are too much: the
-// longest unused first, and some more, as counting takes long.
+// Counts the copies and, if they and `needed` exceed the limit, removes those that no process has
+// open: the longest unused first, and some more, as counting takes long.
 static xpl_status_t evict(struct xpl_copies *c, uint64_t needed, struct xpl_error *err) {
     struct xpl_aged_files l = {0};
     const xpl_status_t st = collect(c, &l, err);
@@ -108,7 +108,8 @@ static xpl_status_t evict(struct xpl_copies *c, uint64_t needed, struct xpl_erro
     return st;
 }
 
-// Makes room for `bytes`, beside the copies that are being written.  The caller holds c->mu.
+// Makes room for `bytes`, in addition to the copies that are being written.  The caller holds
+// c->mu.
 static xpl_status_t make_room(struct xpl_copies *c, uint64_t bytes, struct xpl_error *err) {
     uint64_t needed = bytes;
     for (const struct fill *f = c->fills; f; f = f->next)
@@ -154,8 +155,8 @@ static void write_boot(int dir, const char *now) {
     (void)close(fd);
 }
 
-// Removes what a crash left: parts that nobody writes, and all of an earlier boot.  Only when
-// nothing of that is left the directory is said to be of this one.
+// Removes the remains of a crash: abandoned parts, and all copies of an earlier boot.  Notes the
+// current boot only once no copy of an earlier one is left.
 static void sweep(int dir) {
     char now[BOOT];
     read_boot(now);
@@ -207,7 +208,7 @@ static int open_copy(struct xpl_copies *c, const struct xpl_copy_key *key) {
     name_of(key, name);
     const int fd = openat(c->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) return -1;
-    // One that is removed between opening and locking is still whole.
+    // A copy that is removed between opening and locking is still complete.
     if (flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == key->size) {
         (void)futimens(fd, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}});
         return fd;
@@ -217,9 +218,10 @@ static int open_copy(struct xpl_copies *c, const struct xpl_copy_key *key) {
     return -1;
 }
 
-// A new file beside the copies, locked.  Its name is its own: another process may be writing the
-// same copy, and one in another container may have the same process id.  A process that starts
-// removes parts that nobody has locked: one that it removed before it was locked here is made anew.
+// Creates a file for a download next to the copies, locked.  Its name is unique: another process
+// may be writing the same copy, and one in another container may have the same process id.  A
+// starting process removes parts that are not locked; if it removed this one before the lock, this
+// creates another.
 static int open_part(struct xpl_copies *c, const char *name, char ret[NAME_LEN + 40]) {
     static atomic_uint parts;
     for (;;) {

@@ -14,7 +14,7 @@
 #define RETRY_NS  (5 * SECOND_NS)
 
 struct xpl_credentials {
-    const struct xpl_credential_issuer *source; // NULL: nobody's
+    const struct xpl_credential_issuer *source; // NULL: anonymous
     struct xpl_issuer_context context;
     void (*warn)(void *arg, const char *text);
     void *arg;
@@ -75,7 +75,7 @@ void xpl_credentials_free(struct xpl_credentials *c) {
 
 // ---- renewal ----
 
-// Minutes before the end; what has not that long is renewed after half of it.
+// Renewal time: minutes before the expiry, or after half of a shorter lifetime.
 static int64_t due_of(int64_t expires_ns, int64_t now_ns) {
     const int64_t half = (expires_ns - now_ns) / 2;
     return expires_ns - (half < EARLY_NS ? half : EARLY_NS);

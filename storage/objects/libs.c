@@ -28,7 +28,7 @@ static struct xpl_crypto crypto;
 static const char *curl_missing = "libcurl.so.4", *expat_missing = "libexpat.so.1",
                   *crypto_missing = "libcrypto.so.3";
 
-// Fills ret[0..n); the name of what is missing, or NULL.
+// Fills ret[0..n); returns the name of the missing library or symbol, or NULL.
 static const char *load(const char *library, const char *const *names, size_t n, void **ret) {
     void *const handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (!handle) return library;

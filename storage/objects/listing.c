@@ -25,7 +25,7 @@ struct xpl_listing {
     const struct xpl_listing_sink *sink;
     unsigned depth;
     enum { NOWHERE, IN_OBJECT, IN_FOLDER } where;
-    struct text *field; // that the text belongs to; NULL: nobody's
+    struct text *field; // receives the text; NULL: none does
     struct text key, etag, size, modified, folder, truncated, next;
     size_t bytes;
     bool is_listing, no_memory, refused, ended;

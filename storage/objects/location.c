@@ -92,7 +92,7 @@ void xpl_location_url(const struct xpl_location *l, xpl_str_t key,
     xpl_buf_putc(ret, '\0');
 }
 
-// ---- what is configured ----
+// ---- the configured URL ----
 
 static bool take_scheme(const char *url, enum xpl_object_service *ret, xpl_str_t *ret_rest) {
     static const char *const schemes[] = {[XPL_OBJECTS_S3] = "s3://", [XPL_OBJECTS_GCS] = "gs://"};

@@ -6,7 +6,7 @@
 #include "storage/hash.h"
 #include "storage/objects/copies.h"
 
-// Who waits for a fetch of another request waits at most as long as a request may take.
+// A request that waits for the fetch of another one waits at most as long as a request may take.
 static const uint64_t PATIENCE_NS = UINT64_C(300000000000);
 
 static uint64_t hash_text(xpl_str_t s, uint64_t seed) {

@@ -16,7 +16,7 @@ enum {
     MAX_ANSWER = 64 << 10,
     MAX_LIST = 4 << 20,
     ID = 1024,
-    COMPARED = 4 << 20 // at once: of what comes within 5 s
+    COMPARED = 4 << 20 // at once: arrives within 5 s
 };
 #define ONLY_NEW "If-None-Match: *"
 #define BYTES    "Content-Type: application/octet-stream"
@@ -98,8 +98,8 @@ static bool is_same_part(const struct sending *k, uint64_t at, uint64_t n) {
     return same;
 }
 
-// Whether an answer that was lost is why the object is there: of a request that was tried again.
-// Length alone would do for another's object, too, whose name came first.
+// Whether the object exists because an earlier try succeeded, but its answer was lost.  Comparing
+// only the length would accept another writer's object of the same name, too.
 static bool is_done(const struct sending *k, const struct xpl_transfer *tried) {
     bool same = tried->tries > 1 && k->size;
     for (uint64_t at = 0; same && at < k->size; at += COMPARED)
@@ -284,14 +284,14 @@ static xpl_status_t put_in_parts(struct sending *k, struct xpl_error *err) {
     if (st == XPL_OK) {
         st = send_parts(k, v, n, err);
         if (st == XPL_OK) st = end_parts(k, v, n, err);
-        // Else they stay, are seen by nobody, and cost.
+        // Otherwise the parts would stay, invisible, and cost money.
         if (st != XPL_OK) (void)!drop_parts(k, NULL);
     }
     xpl_sys_free(v);
     return st;
 }
 
-// ---- what is called ----
+// ---- interface ----
 
 xpl_status_t xpl_sender_put(const struct xpl_sender *s, xpl_str_t path, int fd, uint64_t size,
                             const struct xpl_cancel *cancel, struct xpl_error *err) {
@@ -307,7 +307,7 @@ xpl_status_t xpl_sender_remove(const struct xpl_sender *s, xpl_str_t path, struc
     struct xpl_error why = {0};
     XPL_TRY(begin(s, path, &k, err));
     xpl_status_t st = ask(&k, NULL, 0, &v, &why);
-    if (st == XPL_CANCELLED) { // what was begun is taken back also when this daemon ends
+    if (st == XPL_CANCELLED) { // undoes the beginning even when this daemon stops
         v.is_last = true;
         why = (struct xpl_error){0};
         st = ask(&k, NULL, 0, &v, &why);

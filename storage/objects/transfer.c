@@ -24,11 +24,11 @@ enum {
     KEPT_LANES = 8,
     POLL_MS = 100, // how soon a stop is noticed
     CONNECT_MS = 5000,
-    STALLED_S = 30, // below MIN_SPEED: a server that sends a byte now and then holds nobody
+    STALLED_S = 30, // below MIN_SPEED: a server that sends a byte now and then cannot block callers
     MIN_SPEED = 4096,
     TRY_S = 600,
-    LAST_S = 5,       // what cleans up; and an answer that says whether something is stored
-    CLEAN_S = 10,     // all that cleans up, after a stop
+    LAST_S = 5,       // requests that clean up; and the check whether something is stored
+    CLEAN_S = 10,     // all requests that clean up, after a stop
     MAX_HEADER = 256, // bytes of one that is read
 };
 #define SECOND_NS UINT64_C(1000000000)
@@ -200,7 +200,7 @@ static bool parse_range(const char *text, uint64_t *ret_first, uint64_t *ret_las
     return v[0] <= v[1] && v[1] < v[2];
 }
 
-// Whether what comes is what was requested: a server, or what is before it, may answer with another
+// Whether the answer is for the requested data: a server, or a proxy, may answer with another
 // version, or with other bytes of it.
 static bool check_head(struct request *r) {
     const struct xpl_transfer *const v = r->v;
@@ -262,7 +262,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg) {
     return r->no_memory ? 0 : len;
 }
 
-// libcurl's: the next bytes of what is sent.
+// libcurl's callback: the next bytes of the body to send.
 static size_t on_send(char *p, size_t size, size_t n, void *arg) {
     struct request *const r = arg;
     const struct xpl_transfer *const v = r->v;
@@ -362,7 +362,7 @@ static bool set_options(struct request *r, const struct xpl_credential *credenti
     if (ok && v->packed)
         ok = c->easy_setopt(r->easy, CURLOPT_ACCEPT_ENCODING, "gzip") == CURLE_OK &&
              c->easy_setopt(r->easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK;
-    if (ok && v->n) { // what is missing of it
+    if (ok && v->n) { // only the missing part
         (void)snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)r->from,
                        (unsigned long long)(v->first + v->n - 1));
         ok = c->easy_setopt(r->easy, CURLOPT_RANGE, range) == CURLE_OK;
@@ -453,7 +453,7 @@ struct call {
     struct lane *lane;
     struct request *requests;
     size_t n, left;
-    uint64_t told_ns;        // when it was told to end; 0: it was not
+    uint64_t told_ns;        // time of the request to end; 0: none
     bool busy[MAX_PARALLEL]; // handles of the lane
 };
 
@@ -488,7 +488,7 @@ static void detach(struct call *k, struct request *r) {
     r->easy = NULL;
 }
 
-// Starts what is due; *ret_wait_ms: until the next one is.
+// Starts the requests that are due; *ret_wait_ms: until the next one is due.
 static xpl_status_t start_due(struct call *k, int *ret_wait_ms, struct xpl_error *err) {
     const uint64_t now = xpl_clock_ns();
     unsigned handle = 0;
@@ -547,7 +547,7 @@ static bool is_answer_due(const struct call *k) {
     return k->n == 1 && !r->v->ends_early && r->easy && r->v->from_n && r->sent == r->v->from_n;
 }
 
-// What cleans up may go on after a stop, but holds nobody up for long.
+// Requests that clean up may continue after a stop, but only for a limited time.
 static bool is_cleaning_over(const struct xpl_transfers *t) {
     const uint64_t stopped_ns = atomic_load(&t->stopped_ns);
     return atomic_load(&t->gave_up) || (stopped_ns && xpl_clock_ns() - stopped_ns > t->clean_ns);

@@ -110,9 +110,9 @@ bool xpl_beneath_rmdir(int root, const char *path) {
     return ok;
 }
 
-// ---- directories of our own ----
+// ---- our directories ----
 
-// `flags` are those of open(); O_NOFOLLOW: anybody may have made it.
+// `flags` are those of open(); O_NOFOLLOW if any user may have created it.
 static int enter_own(int at, const char *name, mode_t mode, int flags) {
     struct stat sb;
     const int failed = mkdirat(at, name, mode) == 0 || errno == EEXIST ? 0 : errno;

@@ -16,9 +16,10 @@
 #include "base/vec.h"
 #include "storage/store/store.h"
 
-// MAX_KNOWN: what memory remembers; then it begins anew and the store is asked.  PRELOADED: what
-// a start takes over at most; the rest is room for new files.  CHUNK: hashed between two checks for
-// cancellation.  BATCH: files that go to or come from the store between two locks.
+// MAX_KNOWN: ids cached in memory; beyond that the cache starts anew and the store is queried.
+// PRELOADED: ids that a start caches at most; the rest is room for new files.  CHUNK: hashed
+// between two checks for cancellation.  BATCH: files written to or read from the store between two
+// locks.
 enum { MAX_KNOWN = 65536, PRELOADED = 61440, MAX_UNSAVED = 4096, CHUNK = 4 << 20, BATCH = 64 };
 
 struct file {
@@ -184,8 +185,8 @@ struct preload {
     size_t n;
 };
 
-// False once the ids are of another secret than this process's, or there is no room.  What was
-// learnt meanwhile is newer.
+// False once the ids are keyed by another secret than this process's, or the room is used up.  Ids
+// that were cached meanwhile are newer, and stay.
 static bool add_batch(struct preload *p) {
     struct xpl_identity *const i = p->identity;
     pthread_mutex_lock(&i->mu);
@@ -210,7 +211,7 @@ static bool preload_file(void *arg, const struct xpl_fingerprint *file,
 
 void xpl_identity_preload(struct xpl_identity *i) {
     struct preload p = {.identity = i, .generation = xpl_store_secret_generation(i->store)};
-    // What could not be read is asked for when it is needed.
+    // Ids that could not be read are queried when they are needed.
     (void)xpl_store_list_files(i->store, PRELOADED, preload_file, &p);
     (void)add_batch(&p);
 }

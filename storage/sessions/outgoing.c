@@ -20,7 +20,7 @@
 #include "storage/objects/objects.h"
 #include "storage/sessions/layout.h"
 
-// MAX_DEPTH: of what is removed, plugins/profile/SESSION/HIDDEN.  PAGES: as many as a scan reads.
+// MAX_DEPTH: of a removal, plugins/profile/SESSION/HIDDEN.  PAGES: as many as a scan reads.
 enum { MAX_DEPTH = 8, PAGES = 1000 };
 #define NAME "session-"
 

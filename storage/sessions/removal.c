@@ -30,8 +30,8 @@ static xpl_status_t fail(const char *path, struct xpl_error *err) {
                          : strerror(errno));
 }
 
-// What XProf, TensorFlow and JAX put beside the profiles of a session: answers that they keep, and
-// what older versions wrote in place of a profile.
+// Files that XProf, TensorFlow and JAX put next to the profiles of a session: their cached answers,
+// and files that older versions wrote instead of a profile.
 static const char *const companion_tails[] = {
     ".hlo_proto.pb",
     ".op_stats.pb",
@@ -123,7 +123,7 @@ xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profil
     const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0) return fail(logdir, err);
     const xpl_status_t st = remove_from(top, path, match, dev, ino, err);
-    // What else lies in it keeps it there, and that is fine.
+    // Other files keep the directory; that is not an error.
     if (st == XPL_OK) (void)xpl_beneath_rmdir(top, path);
     (void)close(top);
     return st;
@@ -243,7 +243,7 @@ xpl_status_t xpl_session_remove_objects(struct xpl_objects *o, const char *path,
     return st;
 }
 
-// ---- what was broken off ----
+// ---- interrupted captures ----
 
 static DIR *open_at(int at, const char *name) {
     const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

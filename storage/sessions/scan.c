@@ -276,7 +276,7 @@ static bool push_dir(struct xpl_catalogue *c, struct xpl_dir *d) {
     return true;
 }
 
-// Queues the children of a directory that was just visited, as far as limits allow.  What is over
+// Queues the children of a directory that was just visited, within the limits.  A directory beyond
 // a limit stays in the tree, unread.
 static bool queue_children(struct xpl_catalogue *c, struct xpl_dir *d) {
     const bool left_out = d->n_files > c->o.max_hosts - c->n_hosts;

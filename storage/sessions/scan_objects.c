@@ -38,7 +38,7 @@ static bool is_run(const struct xpl_dir *d) {
     return d->parent && xpl_path_is_run(path_of(d), &prefix, &run);
 }
 
-// LOGDIR, what lies in it, and what leads to runs: new ones come there.
+// LOGDIR, its children, and parents of run directories: new runs appear there.
 static bool leads_to_runs(const struct xpl_dir *d) {
     const xpl_str_t name = {d->path + d->name_at, d->path_len - d->name_at};
     return !d->parent || !d->parent->parent || xpl_str_eq(name, XPL_STR("plugins")) ||
@@ -134,7 +134,7 @@ static void begin_reading(struct reading *r, struct xpl_object_list *list) {
     xpl_scan_forget_problems(d);
 }
 
-// The directory has from now on what was read.
+// Replaces the directory's contents by the listing.
 static void end_reading(struct reading *r, const struct xpl_object_list *list) {
     note_left_out(r->d, list);
     xpl_scan_drop_twins(r->d, &r->l);
@@ -197,7 +197,7 @@ static xpl_status_t list_objects(struct xpl_catalogue *c, struct xpl_dir *d,
 xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
                                     struct xpl_error *err) {
     d->marked |= xpl_objects_take_stale(c->root->objects, path_of(d)); // until it was listed
-    const bool asked = d->marked && d->known; // somebody knows more than the scanner
+    const bool asked = d->marked && d->known; // another component has news that the scanner lacks
     if (!asked && xpl_scan_pull(c, d, replay)) return XPL_OK;
     if (!d->marked && xpl_clock_ns() < d->list_at_ns) return XPL_OK;
     const xpl_status_t st = list_objects(c, d, err);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings of a bucket that one daemon makes for all that share a store.
 //
-// The scanner lists as it would by itself, and puts each listing into the store.  The others list
-// nothing but what somebody says to be other than it was listed.  Each asks now and then which
-// directories were listed anew, and takes those; one that it does not know yet it asks for by its
-// name.  When the store does not answer, or nobody is the scanner, each lists by itself.
+// The scanner lists as it would without others, and puts each listing into the store.  The other
+// daemons list only directories that were reported as changed.  Each daemon queries now and then
+// which directories have new listings, and takes those; it requests the listing of a new directory
+// by its name.  When the store does not answer, or without a scanner, each daemon lists by itself.
 #include "base/buf.h"
 #include "base/clock.h"
 #include "storage/sessions/catalogue_impl.h"

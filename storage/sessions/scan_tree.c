@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of LOGDIR's directories, and how what was read of one gets into it.
+// The tree of LOGDIR's directories, and the update of a directory from its listing.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,7 +202,7 @@ void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l) {
     l->n_files = n;
 }
 
-// --- Taking over what was read ---
+// --- Taking over a listing ---
 
 static bool same_files(const struct xpl_dir *d, const struct xpl_scan_listing *l) {
     if (d->n_files != l->n_files) return false;

@@ -79,7 +79,7 @@ void xpl_session_writer_name(char out[XPL_SESSION_WRITER_NAME_SIZE], int64_t uni
         (void)snprintf(out, XPL_SESSION_WRITER_NAME_SIZE, "session");
 }
 
-// ---- what goes wrong ----
+// ---- errors ----
 
 static xpl_status_t fail(struct xpl_error *err, int errnum, const char *what, const char *path) {
     const size_t n = strlen(path), cut = n > 100 ? n - 100 : 0;
@@ -126,7 +126,7 @@ static xpl_status_t fail(struct xpl_error *err, int errnum, const char *what, co
 
 // ---- a session's directory ----
 
-// LOGDIR may be a link; what lies below it may not, as others may be able to write there.
+// LOGDIR may be a link; directories below it may not, as others may be able to write there.
 static int open_dir(int at, const char *name, int flags) {
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 }
@@ -350,17 +350,17 @@ xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_
     return XPL_OK;
 }
 
-// From one name to another that nobody has.  Returns errno, 0 when done.
+// Renames a file to an unused name.  Returns errno, 0 when done.
 static int rename_to_new(int dir, const char *from, const char *to) {
     if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
-    // NFS and others know links only.
+    // NFS and others only support links.
     if (linkat(dir, from, dir, to, 0) != 0) return errno;
     return unlinkat(dir, from, 0) == 0 ? 0 : errno;
 }
 
-// Sends a file that has just got its name.  Returns errno: EEXIST when another one of that name is
-// there, EREMOTEIO when *err says what is wrong; then the file has its old name again.
+// Sends a file that has just got its name.  Returns errno: EEXIST when another file has that name,
+// EREMOTEIO with the reason in *err; then the file has its old name again.
 static int send_new(struct xpl_session_writer *s, struct done *d, const char *temp,
                     struct xpl_error *err) {
     *err = (struct xpl_error){0};

@@ -61,7 +61,7 @@ enum claim { CLAIM_PLUGIN, CLAIM_LOGDIR, CLAIM_PATH };
 struct draft {
     struct xpl_dir *dir;
     unsigned kind;                   // of its profiles
-    const struct xpl_dir_file *file; // not NULL: that one alone
+    const struct xpl_dir_file *file; // not NULL: only that file
     xpl_str_t path;                  // see struct xpl_session
     xpl_str_t name;
     enum claim claim;
@@ -108,7 +108,7 @@ static const char *suffix_of(const struct xpl_dir_file *f) {
     return f->name + f->len;
 }
 
-// A file that is a session of its own.
+// A file that is a separate session.
 static bool draft_file(struct xpl_dir *d, const struct xpl_dir_file *f, struct xpl_arena *a,
                        struct xpl_arena *scratch, struct draft *ret) {
     xpl_str_t stem;
@@ -177,8 +177,8 @@ static bool rename_draft(struct xpl_arena *a, struct draft *d, size_t nth) {
     return true;
 }
 
-// Gives every draft a name of its own.  The first round handles what people do (a directory that
-// is called like a run); more are only needed for names built to collide.
+// Gives every draft a unique name.  The first round resolves the usual case (a directory that is
+// named like a run); more are only needed for names built to collide.
 static bool make_names_unique(struct xpl_arena *a, struct draft *d, size_t n) {
     for (bool clash = true; clash;) {
         clash = false;

@@ -158,8 +158,8 @@ static xpl_status_t read_fingerprint(int fd, const char *path, int pauses,
     }
 }
 
-// Opening a device or a pipe may do things, so the kind is asked first; O_NONBLOCK for the rest of
-// that race.
+// Opening a device or a pipe may have side effects, so this checks the kind first; O_NONBLOCK
+// covers the rest of that race.
 static xpl_status_t open_regular(int dirfd, const char *path, const char *root, int *ret,
                                  struct xpl_error *err) {
     struct stat st;

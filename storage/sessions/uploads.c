@@ -31,7 +31,7 @@ struct xpl_uploads {
     pthread_mutex_t mu; // all below
     struct upload *open;
     size_t n_open, n_idle;
-    uint64_t idle_bytes; // of the files that nobody uses, as of the last scan and what came since
+    uint64_t idle_bytes; // of the unused files, as of the last scan and later additions
     char dir[];
 };
 
@@ -65,7 +65,7 @@ static int open_at(const struct xpl_uploads *u, const char *name, int flags) {
     return fd;
 }
 
-// ---- files that nobody uses; the caller holds the mutex ----
+// ---- unused files; the caller holds the mutex ----
 
 // Lists them, oldest first, and counts them anew.
 static void list_idle(struct xpl_uploads *u, DIR *d, struct xpl_aged_files *l) {
@@ -188,7 +188,7 @@ static xpl_status_t use(struct xpl_uploads *u, uint64_t key, struct xpl_error *e
     *one = (struct upload){.next = u->open, .key = key};
     u->open = one;
     u->n_open++;
-    make_room(u, 0); // what is here now, and room for one more
+    make_room(u, 0); // removes excess files, and leaves room for one more
     if (u->n_open + u->n_idle <= XPL_UPLOADS_MAX_FILES) return XPL_OK;
     uint64_t bytes;
     forget(u, key, &bytes);

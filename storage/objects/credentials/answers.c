@@ -273,7 +273,7 @@ struct profile {
 };
 
 static void read_line(struct profile *p, xpl_str_t line, xpl_str_t wanted) {
-    // What is indented belongs to a setting of its own.
+    // Indented lines belong to a nested setting.
     const bool indented = line.len && (line.ptr[0] == ' ' || line.ptr[0] == '\t');
     line = xpl_str_strip(line);
     if (!line.len || indented || line.ptr[0] == '#' || line.ptr[0] == ';') return;

@@ -39,7 +39,7 @@ static bool sign(const struct xpl_crypto *c, EVP_PKEY *key, xpl_bytes_t text,
     return ok;
 }
 
-// Appends the signature of what is there.
+// Appends the signature of the buffer's contents.
 static xpl_status_t put_signature(const struct xpl_crypto *c, const char *pem, struct xpl_buf *ret,
                                   struct xpl_error *err) {
     uint8_t signature[MAX_BITS / 8];
@@ -62,7 +62,7 @@ static xpl_status_t put_signature(const struct xpl_crypto *c, const char *pem, s
     return XPL_OK;
 }
 
-// ---- what is signed ----
+// ---- the signed text ----
 
 static void put_field(struct xpl_buf *b, const char *name, const char *value) {
     xpl_buf_putc(b, b->n ? ',' : '{');
