@@ -49,8 +49,8 @@ static bool is_name_char(char c, bool first) {
     return (kinds[(uint8_t)c] & (first ? BAD | LATER : BAD)) == 0;
 }
 
-// Which of eight bytes lie from `low` to `high`, both ASCII: their top bits.  Of bytes that are not
-// ASCII nothing is told.
+// The top bits of those of eight bytes that are between `low` and `high`, both ASCII.  Undefined
+// for bytes that are not ASCII.
 XPL_INLINE uint64_t between(uint64_t x, uint8_t low, uint8_t high) {
     const uint64_t ones = 0x0101010101010101u;
     return (x + ones * (0x80u - low)) & ~(x + ones * (0x7fu - high));

@@ -234,7 +234,7 @@ static bool build_stack(const struct xpl_hlo_module *m, int32_t id, struct xpl_a
     return true;
 }
 
-// Without a source file of its own an instruction takes that of its innermost frame.
+// An instruction without a source file takes that of its innermost frame.
 static void source_from_stack(xpl_str_t stack, struct xpl_hlo_source *ret) {
     const size_t eol = xpl_str_find(stack, XPL_STR("\n"), 0);
     const xpl_str_t first = xpl_str_sub(stack, 0, eol);

@@ -90,7 +90,7 @@ void xpl_cost_all_reduce(struct cost_visit *v) {
     v->n->flops = combined(v);
 }
 
-// Of the half that starts one, XLA counts the result alone.
+// XLA counts only the result of the instruction that starts an all-reduce.
 void xpl_cost_all_reduce_start(struct cost_visit *v) {
     v->n->bytes = (float)xpl_cost_result(v)->leaf_size;
     v->n->flops = combined(v);
@@ -112,7 +112,7 @@ void xpl_cost_all_gather(struct cost_visit *v) {
     v->n->bytes = ring_bytes(xpl_cost_result(v)->leaf_size, ranks(v));
 }
 
-// The result holds what is gathered and, second, what it is gathered into.
+// The result has the operands and, second, the gathered data.
 void xpl_cost_all_gather_start(struct cost_visit *v) {
     struct cost_shape gathered = *xpl_cost_result(v);
     if (gathered.n_parts > 1) xpl_cost_shape_part(xpl_cost_result(v), 1, &gathered);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions are looked at, in which order, and what XProf shows of what was found.
+// The order in which instructions are visited, and XProf's view of the sums.
 #include "analysis/hlo/cost/cost.h"
 
 #include <stdlib.h>
@@ -50,9 +50,9 @@ static void need_computation(struct needed *to, uint32_t computation, enum cost_
     *slot = computation;
 }
 
-// A fusion goes through the instructions inside and keeps their sums where all is asked for; an
-// async op leaves what it starts to the computation that has it; all others need sums, also what a
-// custom fusion holds.
+// A fusion visits its instructions, and sums them if all properties are needed.  The computation of
+// an async op includes the code that the op starts.  All other calls need sums, also the
+// computation inside a custom fusion.
 static void need_called(struct needed *to, uint32_t caller, uint32_t computation, bool all) {
     struct xpl_hlo_costs *const c = to->c;
     const uint32_t op = c->m->instructions[caller].opcode;
@@ -67,7 +67,8 @@ static void need_called(struct needed *to, uint32_t caller, uint32_t computation
         need_computation(to, xpl_cost_called(c, mover, 0), COST_EXTENT_FLOPS, true);
 }
 
-// Notes what the instructions from `first` on call; `all`: all their properties are needed.
+// Notes the computations that the instructions from `first` on call; `all`: all their properties
+// are needed.
 static void need_calls(struct needed *to, uint32_t first, uint32_t n, bool all) {
     const struct xpl_hlo_module *const m = to->c->m;
     for (size_t i = xpl_hlo_first_call(m, first); i < m->calls.n; i++) {
@@ -89,7 +90,7 @@ static void inspect_computation(struct xpl_hlo_costs *c, uint32_t computation) {
     struct cost_computation *const k = c->computations[computation];
     const bool all = k->extent == COST_EXTENT_ALL;
     for (uint32_t i = h->first; i < h->first + h->n && !xpl_cost_stopped(c); i++) {
-        // Fusions that were visited before kept too little.
+        // Earlier visits of fusions stored too little.
         if (all && c->m->instructions[i].opcode == XPL_HLO_FUSION && c->nodes[i])
             c->nodes[i]->visited = false;
         if (xpl_cost_reaches(c, i)) xpl_cost_visit_instruction(c, i);
@@ -97,8 +98,8 @@ static void inspect_computation(struct xpl_hlo_costs *c, uint32_t computation) {
     if (k->is_summed && !xpl_cost_stopped(c)) xpl_cost_sum(c, computation, all);
 }
 
-// A computation stands before its callers in a module that was read: from the first to the last,
-// each finds what it calls done.
+// In a module that was read, a computation precedes its callers: in this order, the results of
+// called computations are complete.
 static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
     struct needed needed = {.c = c};
     need_calls(&needed, index, 1, false);
@@ -161,11 +162,11 @@ static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
 }
 
 static void add_traffic(struct xpl_hlo_costs *c, const struct cost_shape *s, struct traffic *t) {
-    // Parts of tuples have properties of their own only where a node has more than the usual.
+    // Parts of tuples have separate properties only if a node has more than the usual ones.
     if (s->type != HLO_TYPE_TUPLE || t->n->more) xpl_cost_each_leaf(c, s, false, add_leaf, t);
 }
 
-// XLA says -1 of what it knows nothing of, and sums may be below that.
+// XLA returns -1 for unknown costs, and sums may be below that.
 static int64_t at_least_0(int64_t v) {
     return v > 0 ? v : 0;
 }

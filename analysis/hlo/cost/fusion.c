@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusions: an instruction inside runs as often as its result is used.  How much of it is used is
-// followed from the root to the parameters: through elementwise instructions what is used of the
-// result is used of the operand; others start anew with what they themselves use.  What is used in
-// the same way through several elementwise paths is computed once: uses are told apart by the
-// instruction from which elementwise paths lead here.
+// Fusions: an instruction inside runs as often as its result is used.  The used share is propagated
+// from the root to the parameters: an elementwise instruction passes its result's share on to its
+// operands; other instructions start with the shares that they use themselves.  Equal uses through
+// several elementwise paths are computed once: the instruction from which elementwise paths lead
+// here identifies a use.
 #include "analysis/hlo/cost/impl.h"
 
 #include <math.h>
@@ -126,8 +126,8 @@ static void use_all(struct inside *f) {
 
 // ---- output ----
 
-// Of a dynamic-update-slice that makes an output only what is updated is written, and what it
-// updates is not read.
+// A dynamic-update-slice that makes an output writes only the update, and does not read the updated
+// operand.
 static bool note_update(struct inside *f, uint32_t at, int64_t *ret) {
     const struct xpl_hlo_module *const m = costs(f)->m;
     if (m->instructions[at].opcode != XPL_HLO_DYNAMIC_UPDATE_SLICE) return false;
@@ -158,7 +158,7 @@ static void write_leaf(void *ctx, const struct cost_leaf *leaf) {
 
 // ---- parameters ----
 
-// What is no number counts as once.
+// NaN counts as once.
 static float at_most_once(float used) {
     return used < 1 ? used : 1;
 }

@@ -36,7 +36,7 @@ static bool string(struct json *j, xpl_str_t *ret) {
     return false;
 }
 
-// A name of a field stands in quotes, or, made of letters and "_", without.
+// A field's name is in quotes, or, if made of letters and "_", without quotes.
 static bool field_name(struct json *j, xpl_str_t *ret) {
     if (string(j, ret)) return true;
     const char *const begin = j->p;
@@ -114,7 +114,7 @@ uint32_t xpl_cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max)
         !enter(&j, XPL_STR("dot_dimension_numbers")) ||
         !enter(&j, XPL_STR("lhs_contracting_dimensions")))
         return 0;
-    if (!take_char(&j, '[')) return max && number(&j, ret); // one that stands alone will do
+    if (!take_char(&j, '[')) return max && number(&j, ret); // a single number is valid, too
     while (n < max && number(&j, &ret[n])) {
         n++;
         if (!take_char(&j, ',')) break;

@@ -15,14 +15,14 @@ static bool names_devices(const struct xpl_hlo_message *in) {
     return xpl_hlo_has(&list, 2); // axes
 }
 
-// Global ids count devices of all partitions, so they need a channel, and groups: none does not
-// stand for all.
+// Global ids count devices of all partitions, so they need a channel, and groups: an empty list
+// does not mean all devices.
 static bool is_lost_collective(const struct xpl_hlo_message *in) {
     return xpl_hlo_bool(in, HLO_INSTR_GLOBAL_DEVICE_IDS) &&
            (xpl_hlo_int(in, HLO_INSTR_CHANNEL_ID) <= 0 || !names_devices(in));
 }
 
-// A configuration that is no GpuBackendConfig of XProf's XLA: newer compilers' have more fields.
+// A configuration that is not a GpuBackendConfig of XProf's XLA: newer compilers' have more fields.
 static bool is_lost_gemm(const struct xpl_hlo_message *in) {
     const xpl_str_t config = xpl_hlo_str(in, HLO_INSTR_BACKEND_CONFIG);
     return xpl_cost_is_gemm(xpl_hlo_str(in, HLO_INSTR_CUSTOM_CALL_TARGET)) && config.len &&

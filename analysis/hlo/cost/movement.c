@@ -83,7 +83,7 @@ static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
                       (float)leaf->shape->size);
 }
 
-// What is fed in is the result, as deep as it is nested; nothing else counts.
+// Counts only the result, at all levels of its nesting.
 void xpl_cost_infeed(struct cost_visit *v) {
     struct feed f = {.v = v, .kind = COST_OUTPUT};
     xpl_cost_each_leaf(v->c, xpl_cost_result(v), true, add_leaf, &f);
@@ -91,7 +91,7 @@ void xpl_cost_infeed(struct cost_visit *v) {
     xpl_cost_note_more(v->c, v->n, &f.leaves);
 }
 
-// What is fed out is the first operand.
+// Counts the first operand.
 void xpl_cost_outfeed(struct cost_visit *v) {
     struct feed f = {.v = v, .kind = COST_OPERAND};
     xpl_cost_each_leaf(v->c, xpl_cost_operand(v, 0), true, add_leaf, &f);
@@ -143,8 +143,8 @@ void xpl_cost_concatenate(struct cost_visit *v) {
 
 // ---- reductions ----
 
-// Operands: what is reduced, then as many values to begin with, of which each element of the
-// result takes one.
+// Operands: the arrays to reduce, then as many initial values, each of which every element of the
+// result uses once.
 void xpl_cost_reduce(struct cost_visit *v) {
     const uint32_t n = v->n_operands / 2;
     if (n == 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions and what they call, and what rules say of them.
+// Instructions, the computations that they call, and the properties that rules set.
 #include "analysis/hlo/cost/impl.h"
 #include "analysis/hlo/module/order.h"
 
@@ -105,8 +105,8 @@ struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k) {
     return &v->c->nodes[v->operands[k]]->shape;
 }
 
-// A custom fusion may have fewer operands than the gather or scatter inside it: properties of
-// others count where a call adds up what it calls.
+// A custom fusion may have fewer operands than the gather or scatter inside it: the properties of
+// the others count when a call adds up its computations.
 void xpl_cost_set_operand(struct cost_visit *v, uint32_t k, float bytes) {
     if (k < v->n->n_operands)
         v->n->operand[k] = bytes;

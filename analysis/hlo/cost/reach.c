@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What XLA's analysis comes to, and its way through a computation.  It visits all of a computation
-// that is called, but of what an async op starts what the root there needs, with the visits of the
-// computation that has the op: so what such an op starts counts there, each instruction once.
-// Programs may start and call one computation after another, each the one before.  Of code that a
-// single op starts, as compilers write it, no way comes to any part twice: it is gone through once
-// where what was found there is known, see cost_step.
+// The instructions that XLA's analysis reaches, and its walk of a computation.  It visits all
+// instructions of a called computation.  Of code that an async op starts, it visits only the root's
+// dependencies, together with the computation of the op: so they count there, each instruction
+// once.
+// Programs may start and call one computation after another, each the one before.  If only one op
+// starts the code, as compilers write it, no walk reaches any part twice: the code is walked once
+// if its sums are cached, see cost_step.
 #include "analysis/hlo/cost/impl.h"
 #include "analysis/hlo/module/order.h"
 
@@ -14,18 +15,18 @@ struct visits { // an order, NULL until it is needed
 struct frame {
     uint32_t next, computation;
     const struct visits *visits;
-    bool is_started; // what the next instruction starts
-    bool is_told;    // its end
+    bool is_started; // the code that the next instruction starts
+    bool is_told;    // call `end` after it
 };
 
 struct cost_reach {
     bool *alive;            // by instruction
     struct visits *called;  // by computation
-    struct visits *started; // likewise, from the root alone
-    uint32_t *stamps;       // by computation: the last way that came to it as one that is started
+    struct visits *started; // likewise, only from the root
+    uint32_t *stamps;       // by computation: the last walk that reached it as started code
     uint8_t *starters;      // likewise: how many ops start it; 2: several, or it starts such code
     uint32_t n_ways;
-    struct frame *frames; // of the way that is gone; a computation stands before what starts it
+    struct frame *frames; // of the current walk; a computation precedes the ops that start it
 };
 
 // ---- ways ----
@@ -94,7 +95,7 @@ uint32_t xpl_cost_way_next(struct cost_way *w) {
     return UINT32_MAX;
 }
 
-// ---- what is reached ----
+// ---- reachable instructions ----
 
 struct reaching {
     struct xpl_hlo_costs *c;
@@ -164,8 +165,8 @@ static void go_through(struct reaching *r, uint32_t computation) {
     }
 }
 
-// Calls are in the order of instructions, and a computation stands before what starts it: of what
-// an op starts all is known when the op is.
+// Calls are in the order of instructions, and a computation precedes the op that starts it: all
+// facts about the started code are known when the op is visited.
 static void count_starters(const struct xpl_hlo_module *m, uint8_t *starters) {
     for (int twice = 0; twice < 2; twice++) {
         for (size_t i = 0; i < m->calls.n; i++) {

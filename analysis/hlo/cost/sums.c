@@ -101,8 +101,8 @@ static void add_node(struct adding *to, const struct cost_node *n) {
     add_entries(to, n->more);
 }
 
-// Sums are rounded after each addition: what code adds up to depends on what stands before it, so
-// that it is known only where nothing does.
+// Sums are rounded after each addition: the sum of some code depends on the sum before it, so it
+// can be cached only if nothing precedes it.
 static enum cost_step step_into(void *ctx, uint32_t computation) {
     struct adding *const to = ctx;
     const struct cost_sums *const known = to->c->computations[computation]->started;

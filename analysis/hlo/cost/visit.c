@@ -68,7 +68,7 @@ static void triangular_solve(struct cost_visit *v) {
     v->n->flops = (float)(int64_t)(2 * (uint64_t)last_dimension(v, 0) * (uint64_t)b->elements);
 }
 
-// A call has the properties of what it calls.
+// A call has the properties of the called computation.
 static void be_sums(struct cost_visit *v, const struct cost_sums *sums) {
     v->n->is_call = true;
     v->n->more = sums;
@@ -76,7 +76,7 @@ static void be_sums(struct cost_visit *v, const struct cost_sums *sums) {
     v->n->bytes = sums->bytes;
 }
 
-// What the computations that an instruction calls cost together.
+// The total cost of the computations that an instruction calls.
 static void calls(struct cost_visit *v) {
     const bool branches = opcode(v) == XPL_HLO_CONDITIONAL;
     struct cost_sums *sums = NULL;
@@ -95,9 +95,9 @@ static void calls(struct cost_visit *v) {
     if (sums) be_sums(v, sums);
 }
 
-// XLA visits what an async op starts, as if it stood beside it, and has forgotten the start itself
-// then; but a reduce-scatter's flops and bytes are those of both.  What was visited before is not
-// visited again: the second start of it keeps what it has.
+// XLA visits the code that an async op starts as if it were next to the op, and the op itself then
+// has no cost; but a reduce-scatter's flops and bytes are those of both.  Visited code is not
+// visited again: a second start of it keeps its properties.
 static void async_start(struct cost_visit *v) {
     if (!v->n->starts_again) {
         xpl_cost_nothing(v);
@@ -197,7 +197,7 @@ static bool begin_visit(struct xpl_hlo_costs *c, uint32_t index, struct cost_nod
     return xpl_cost_node_of(c, index) && see_operands(v);
 }
 
-// What a custom fusion holds may stand for all of it: its rule is then the fusion's.
+// A gather or scatter inside may determine a custom fusion's cost: its rule is then the fusion's.
 static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n) {
     const uint32_t mover = xpl_cost_mover(c, index);
     struct cost_visit v;

@@ -40,8 +40,8 @@ static void read_windows(struct cost_visit *v, struct windows *ret) {
     }
 }
 
-// A window over all that stands before, or before and after, an element makes a running sum, of
-// which XLA knows a faster form; *ret is then how long it runs.
+// A window over all preceding, or all preceding and following, elements makes a running sum, of
+// which XLA knows a faster form; *ret is then its length.
 static bool is_running_sum(struct cost_visit *v, const struct windows *w, int64_t *ret) {
     uint32_t n;
     const struct cost_window *const d = &w->window;

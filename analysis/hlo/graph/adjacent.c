@@ -110,7 +110,7 @@ static bool push(struct listing *l, uint32_t i) {
 // all; get-tuple-elements of get-tuple-elements are 2^n ways to one, which need not name anything.
 enum { MAX_STEPS = 1 << 24 };
 
-// An operand stands before its user in a module that was read, so that the stack ends.
+// In a module that was read, an operand precedes its user, so the stack is finite.
 static xpl_status_t list(struct listing *l, uint32_t instruction, struct xpl_error *err) {
     bool first = true, ok = push(l, instruction);
     for (uint32_t steps = 0; ok && l->stack.n && !l->out->failed; steps++) {

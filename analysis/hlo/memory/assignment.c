@@ -207,7 +207,7 @@ xpl_status_t xpl_hlo_memory_read_assignment(struct memory_reader *r, xpl_bytes_t
         if (f.num == HLO_ASSIGNMENT_TRACES && m->n_traces < r->room.traces)
             r->traces[m->n_traces++] = f.len;
     }
-    w = xpl_wire_begin(assignment); // what is held need not stand before what holds it
+    w = xpl_wire_begin(assignment); // buffers may follow the allocations that hold them
     while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
         if (f.num == HLO_ASSIGNMENT_ALLOCATIONS && f.type == XPL_WIRE_LEN)
             XPL_TRY(add_allocation(r, f.len, err));

@@ -30,7 +30,7 @@ bool xpl_hlo_instruction_walk_next(struct xpl_hlo_instruction_walk *w, xpl_bytes
     }
 }
 
-// What follows the id is read where a buffer asks for the instruction, as few do.
+// Reads only the id.  The other fields are read when a buffer needs the instruction, as few do.
 static bool read_id(xpl_bytes_t instruction, int64_t *ret) {
     struct xpl_wire w = xpl_wire_begin(instruction);
     struct xpl_field f;
@@ -60,7 +60,7 @@ static bool read_metadata(xpl_bytes_t bytes, struct hlo_buffer_op *op) {
 
 // ---- shapes ----
 
-// How deep a buffer's shape may lie in others.
+// Maximum depth of a buffer's shape in others.
 enum { MAX_DEPTH = 100 };
 
 static bool array_size(const struct xpl_hlo_shape *s, int64_t *ret) {
@@ -248,7 +248,7 @@ static xpl_status_t read_module(struct memory_reader *r, xpl_bytes_t module,
     return XPL_OK;
 }
 
-// Gives the buffers of each instruction their shapes; the last of its list stands for it.
+// Gives the buffers of each instruction their shapes; the last of its list represents it.
 static xpl_status_t give_shapes(struct memory_reader *r, const struct wanted *w,
                                 struct xpl_error *err) {
     struct xpl_hlo_memory *const m = r->m;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays the trace of the compiler's heap simulator: how much is used at each event, when each
-// buffer lives, and what is there when most is used.
+// Replays the trace of the compiler's heap simulator: the memory in use at each event, the lifetime
+// of each buffer, and the live buffers at the peak.
 #include <inttypes.h>
 
 #include "analysis/hlo/memory/impl.h"
@@ -129,8 +129,8 @@ struct heap {
     const struct event *events;
     uint32_t n_events;
     int64_t *refs;        // by buffer
-    uint32_t *canonical;  // whose memory it shares; UINT32_MAX: it has its own
-    uint32_t *shown_as;   // who took its memory over; UINT32_MAX: nobody
+    uint32_t *canonical;  // the buffer whose memory it shares; UINT32_MAX: none
+    uint32_t *shown_as;   // the buffer that took its memory over; UINT32_MAX: none
     uint32_t *last_taken; // UINT32_MAX: its memory is not taken
     struct taken *taken;
     uint32_t n_taken, oldest, newest;
@@ -337,8 +337,8 @@ static bool make_steps(struct memory_reader *r, uint32_t n) {
     return m->heap && m->unpadded_heap && m->names;
 }
 
-// Goes through the trace, and again up to the peak for what is there then: so nothing has to be
-// kept at each new peak.
+// Replays the trace, and again up to the peak to find the live buffers: so a new peak need not
+// store them.
 static xpl_status_t replay_trace(struct memory_reader *r, uint32_t trace, struct heap *ret_peak,
                                  struct xpl_error *err) {
     struct xpl_hlo_memory *const m = r->m;
@@ -369,7 +369,7 @@ static void hold_buffer(struct xpl_hlo_memory *m, uint32_t buffer, int32_t *numb
     if (number && b->size >= XPL_HLO_MEMORY_SMALL) b->number = (*number)++;
 }
 
-// Of an allocation that lasts the largest buffer stands for it; UINT32_MAX: all are empty.
+// The largest buffer represents an allocation that lasts; UINT32_MAX: all are empty.
 static uint32_t largest(const struct xpl_hlo_memory *m, const struct hlo_allocation *a) {
     uint32_t best = UINT32_MAX;
     int64_t size = 0;

@@ -33,8 +33,8 @@ static bool walk_begin(struct walk *w, struct xpl_arena *a) {
     return w->order && w->stack && w->placed;
 }
 
-// The nth of what must stand before an instruction.  Visits begin with its operands; a post order
-// with its control predecessors, the last of them first.
+// The nth dependency of an instruction.  Visits begin with its operands; a post order with its
+// control predecessors, the last of them first.
 static uint32_t nth_before(const struct walk *w, uint32_t instruction, uint32_t nth) {
     const struct hlo_edges *const e = &w->m->edges[instruction];
     const uint32_t *const v = xpl_hlo_module_uses(w->m, instruction);
@@ -42,7 +42,7 @@ static uint32_t nth_before(const struct walk *w, uint32_t instruction, uint32_t 
     return nth < e->n_control ? v[e->n_operands + e->n_control - 1 - nth] : v[nth - e->n_control];
 }
 
-// What must stand before the frame's instruction and does not yet; UINT32_MAX: nothing more.
+// The next dependency of the frame's instruction that is not placed yet; UINT32_MAX: none.
 static uint32_t next_before(const struct walk *w, struct frame *f) {
     const struct hlo_edges *const e = &w->m->edges[f->instruction];
     while (f->next < e->n_operands + e->n_control) {
@@ -52,7 +52,7 @@ static uint32_t next_before(const struct walk *w, struct frame *f) {
     return UINT32_MAX;
 }
 
-// Operands stand before their users in a module that was read, so that stacks end.
+// In a module that was read, operands precede their users, so stacks are finite.
 static void walk_from(struct walk *w, uint32_t instruction) {
     uint32_t depth = 0;
     if (w->placed[instruction - w->c->first]) return;

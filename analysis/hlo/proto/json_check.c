@@ -236,7 +236,7 @@ static bool read_value(struct reader *r, const struct xpl_proto_field *f) {
                            f->type == XPL_PROTO_ENUM ? &xpl_hlo_enums[f->of] : NULL);
     const struct xpl_proto_message *const m = &xpl_hlo_messages[f->of];
     if (m == xpl_hlo_proto_uint64 && next(r) != '{')
-        return read_scalar(r, XPL_PROTO_UINT64, NULL); // a wrapper is written as what it holds
+        return read_scalar(r, XPL_PROTO_UINT64, NULL); // a wrapper is written as its value
     return read_message(r, m);
 }
 
@@ -266,7 +266,7 @@ static bool read_map(struct reader *r, const struct xpl_proto_field *f) {
 }
 
 static bool read_list(struct reader *r, const struct xpl_proto_field *f) {
-    if (!accept(r, '[')) return read_value(r, f); // one that stands alone will do
+    if (!accept(r, '[')) return read_value(r, f); // a single value is valid, too
     while (!accept(r, ']'))
         if (!read_value(r, f) || (!accept(r, ',') && next(r) != ']')) return false;
     return true;

@@ -90,7 +90,7 @@ static void print_value(struct printer *p, const struct xpl_proto_field *f,
     }
 }
 
-// What stands before the first value of a field and behind the last, and between two.
+// The punctuation before the first value of a field, after the last, and between two.
 static void comma(struct printer *p, bool first) {
     if (p->json && !first) xpl_buf_putc(p->b, ',');
 }

@@ -288,7 +288,7 @@ static void put_attributes(struct hlo_text *t, uint32_t index, const struct xpl_
                            bool frontend) {
     const uint32_t opcode = t->m->instructions[index].opcode;
     const struct row *const row = &rows[opcode];
-    if (in->n == 0 && !t->parts && !row->own && !row->calls) return; // nothing is said
+    if (in->n == 0 && !t->parts && !row->own && !row->calls) return; // it has no attributes
     const int64_t channel = row->channel ? xpl_hlo_int(in, HLO_INSTR_CHANNEL_ID) : 0;
     if (channel) {
         TXT(t, ", channel_id=");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of collectives: who takes part.
+// Attributes of collectives: the participants.
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/module/shape.h"
 #include "analysis/hlo/text/attributes_impl.h"

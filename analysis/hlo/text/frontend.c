@@ -38,8 +38,8 @@ static size_t skip_blanks(xpl_str_t s, size_t i) {
     return i;
 }
 
-// XLA's lexer takes for a dictionary what has balanced braces outside of strings, and nothing but
-// blanks and comments around: such texts stand bare.
+// XLA's lexer accepts as a dictionary any text with balanced braces outside of strings, and only
+// blanks and comments around them: such texts are written without quotes.
 static bool is_dictionary(xpl_str_t s) {
     size_t depth = 0, i = skip_blanks(s, 0);
     if (i >= s.len || s.ptr[i] != '{') return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands before the computations: the line that begins with HloModule, and the stack frames
-// that instructions name, numbered anew.
+// The text before the computations: the line that begins with HloModule, and the stack frames that
+// instructions name, renumbered.
 #include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
@@ -117,12 +117,12 @@ static void put_module_line(struct hlo_text *t, const struct xpl_hlo_message *m,
 
 // ---- stack frames ----
 
-// What is in use, in the order in which it was first met; equal entries are one.
+// The entries in use, in the order of their first use; equal entries are one.
 struct frame_table {
     struct xpl_arena *arena;
     const struct xpl_hlo_module *m;
     struct xpl_map file_ids, function_ids;          // by number in the program
-    struct xpl_map place_ids, place_ends, frame_of; // of what is behind the numbers
+    struct xpl_map place_ids, place_ends, frame_of; // of the entries of these numbers
     XPL_VEC(xpl_str_t) files;
     XPL_VEC(xpl_str_t) functions;
     XPL_VEC(struct hlo_location) locations; // of new numbers
@@ -278,7 +278,8 @@ static void put_frames(struct hlo_text *t, const struct frame_table *f) {
     for (size_t i = 0; i < f->frames.n && !txt_stopped(t); i++) {
         txt_uint(t, i + 1);
         put_key(t, " {file_location_id=", f->frames.v[i].location);
-        // XLA prints one more than it means, so that what has no parent seems to have the first.
+        // XLA adds one more than it should, so that a frame without a parent seems to have the
+        // first.
         put_key(t, " parent_frame_id=", (int64_t)f->frames.v[i].parent + 1);
         TXT(t, "}\n");
     }

@@ -52,7 +52,7 @@ static void put_arguments(struct hlo_text *t, uint32_t index, const struct xpl_h
     }
 }
 
-// The opcode of the only instruction that an async op of index `index` stands for; NULL: of none.
+// The opcode of the only instruction inside an async op of index `index`; NULL: none.
 static const struct xpl_hlo_opcode *wrapped_opcode(const struct hlo_text *t, uint32_t index) {
     const uint32_t c = txt_async_computation(t, index);
     const uint32_t wrapped = c == UINT32_MAX ? c : txt_wrapped(t->m, c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of constants.  Elements stay where they are in the message; numbers of varying length that
-// do not lie in the order of the text are found through a table of every 64th.
+// Values of constants.  Elements stay in the message; a table of every 64th finds numbers of
+// varying length that are not in the order of the text.
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/module/shape.h"
 #include "analysis/hlo/text/number.h"
@@ -222,7 +222,7 @@ static void put_value(struct hlo_text *t, struct values *v, uint64_t i) {
 
 struct array {
     unsigned rank;
-    bool in_order;    // elements lie in the order of the text
+    bool in_order;    // elements are in the order of the text
     uint64_t n_empty; // of an array without elements: its innermost rows
     uint64_t shown[MAX_RANK], stride[MAX_RANK], index[MAX_RANK];
     struct values values;
@@ -259,7 +259,7 @@ static uint64_t count_empty(const struct array *a) {
     return n;
 }
 
-// False when the shape is no array, too large, or of too many dimensions.
+// False when the shape is not an array, too large, or of too many dimensions.
 static bool read_array(const struct xpl_hlo_message *m, const struct xpl_hlo_shape *s,
                        struct array *a, uint64_t *ret_n) {
     uint64_t dims[MAX_RANK];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order computations and instructions stand in the text.  Walks keep their own stacks: a
-// program may be as deep as it is long.
+// The order of computations and instructions in the text.  Walks keep their own stacks: a program
+// may be as deep as it is long.
 #include "analysis/hlo/module/order.h"
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/opcodes.h"
@@ -24,7 +24,7 @@ static uint32_t next_callee(const struct xpl_hlo_module *m, struct call_frame *f
     return UINT32_MAX;
 }
 
-// A called computation stands before its caller in a module that was read, so that stacks end.
+// In a module that was read, a called computation precedes its caller, so stacks are finite.
 uint32_t *txt_computation_order(const struct xpl_hlo_module *m, struct xpl_arena *scratch,
                                 uint32_t *ret_n) {
     uint32_t *const order = xpl_arena_array(scratch, m->n_computations, sizeof *order);

@@ -73,7 +73,7 @@ static void put_tree(struct hlo_text *t, const struct tree *tree, size_t from, s
     while (from < to && !txt_stopped(t)) {
         const struct element *const e = &tree->v[from];
         size_t end = from + 1;
-        if (e->depth <= level) { // a place of its own and others inside: XLA refuses that
+        if (e->depth <= level) { // an entry that is a leaf and has others inside: XLA refuses that
             from++;
             continue;
         }

@@ -82,7 +82,7 @@ void txt_set(struct hlo_text *t, const struct xpl_hlo_message *m, uint32_t num) 
     TXT(t, "}");
 }
 
-// What follows a message in its module may be read, too.
+// The bytes after a message in its module may be read, too.
 static const uint8_t *readable_end(const struct hlo_text *t, xpl_bytes_t bytes) {
     if (!bytes.len) return bytes.ptr;
     const uint8_t *const end = bytes.ptr + bytes.len;

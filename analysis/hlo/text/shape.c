@@ -77,7 +77,7 @@ static void put_type(struct hlo_text *t, const char *key, int64_t type) {
     TXT(t, ")");
 }
 
-// What follows the colon.
+// The properties after the colon.
 static void put_properties(struct hlo_text *t, const struct xpl_hlo_message *m) {
     put_tiles(t, m);
     const int64_t tail = xpl_hlo_int(m, HLO_LAYOUT_TAIL_PADDING);

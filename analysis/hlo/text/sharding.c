@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings: tiled, by a mesh's axes, and tuples of them.  XLA brings a sharding into a normal form
-// when it reads it; compilers write normal forms, and of the others only those are followed here
-// that stand for another word ({replicated}, {manual}) or for a shorter list of devices.
+// Shardings: tiled, by a mesh's axes, and tuples of them.  XLA normalizes a sharding when it reads
+// it.  Compilers write normal forms; of the others, this supports only those that are equivalent to
+// another word ({replicated}, {manual}) or to a shorter list of devices.
 #include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
@@ -29,7 +29,7 @@ struct iota {
     unsigned n;
 };
 
-// False for what is too long, or no permutation.
+// False for a list that is too long, or not a permutation.
 static bool read_iota(const struct xpl_hlo_message *m, uint32_t reshape, uint32_t transpose,
                       struct iota *ret) {
     struct xpl_hlo_ints v = xpl_hlo_ints_begin(m, reshape);
@@ -366,7 +366,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Devices of the last dimension that hold the same stand in order: `group` of them each time.
+// Sorts the devices of the last dimension that hold equal data: `group` of them each time.
 static void put_sorted_devices(struct hlo_text *t, const struct xpl_hlo_message *m, size_t group) {
     struct xpl_hlo_ints v = xpl_hlo_ints_begin(m, HLO_SHARDING_DEVICES);
     int64_t *const ids = xpl_sys_alloc(group * sizeof *ids);

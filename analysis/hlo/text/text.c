@@ -32,7 +32,7 @@ static const struct hlo_form forms[XPL_HLO_N_TEXT_FORMS] = {
                                  .control = true},
 };
 
-// Attributes alone, as nodes of graphs have them; the metadata is that of shardings.
+// Only attributes, as in the nodes of graphs; the metadata is that of shardings.
 static const struct hlo_form attributes_form = {
     .percent = true, .metadata = true, .control = true, .no_calls = true};
 
@@ -172,7 +172,7 @@ static struct xpl_hlo_ints **read_schedules(struct hlo_text *t, struct xpl_arena
     return v;
 }
 
-// Computations that async ops show as a single instruction have no text of their own.
+// Computations that async ops show as a single instruction have no separate text.
 static bool *find_hidden(struct hlo_text *t, struct xpl_arena *scratch) {
     const struct xpl_hlo_module *const m = t->m;
     bool *const hidden = xpl_arena_zalloc(scratch, m->n_computations);
