@@ -5,7 +5,7 @@
 #include "analysis/xplane/schema.h"
 
 enum { MAX_HEADS = 16 << 10 };
-// From 2000 to 2200: what is less is a time since the start of something.
+// From 2000 to 2200: smaller values are times since the start of something.
 #define FIRST_NS INT64_C(946684800000000000)
 #define LAST_NS  INT64_C(7258118400000000000)
 
@@ -70,7 +70,7 @@ static void read_task_environment(struct reader *r, xpl_bytes_t plane) {
         if (f.num == XPLANE_STATS && f.type == XPL_WIRE_LEN) read_stat(r, f.len, id);
 }
 
-// A line's time stands before its events.
+// A line's time precedes its events.
 static void read_line(struct reader *r, xpl_bytes_t line) {
     struct xpl_wire w = xpl_wire_begin(line);
     struct xpl_field f;

@@ -89,7 +89,7 @@ struct xpl_stats xpl_event_md_stats(const struct xpl_plane *p, const struct xpl_
     return (struct xpl_stats){p, md->has_stats ? w.p : w.end, w.end, XEVENT_MD_STATS};
 }
 
-// (Texts are copied member by member: a wider copy would be read before what it copies has left the
+// (Texts are copied member by member: a wider copy would read its source before that has left the
 // store buffer.)
 XPL_INLINE bool read_stat(const struct xpl_plane *plane, xpl_bytes_t message,
                           struct xpl_stat *ret) {

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 // Events between two marks of the chunk index: small enough to share a line among many threads,
-// large enough that the index is nothing beside the events.
+// large enough that the index is negligible compared with the events.
 enum { CHUNK_EVENTS = 4096 };
 
 // Marks of a line while they are made; as many as its length allows for.

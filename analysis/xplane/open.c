@@ -299,7 +299,7 @@ static xpl_status_t fill_space(struct open_ctx *c) {
     return XPL_OK;
 }
 
-// Lines come before what else is broken behind them, though they are indexed last.
+// An error in lines takes precedence over errors after them, though lines are indexed last.
 static xpl_status_t read_space(struct open_ctx *c) {
     struct xpl_error *const err = c->err, later = {0};
     c->err = &later;

@@ -170,7 +170,7 @@ struct trc_arg_search *trc_arg_search_new(const struct xpl_trace *t, xpl_bytes_t
 
 // ---- events ----
 
-// An event at hand.
+// The current event.
 struct own {
     const struct trc_arg_search *s;
     const struct trc_event *e;
@@ -241,7 +241,7 @@ static bool search_any(struct own *o) {
     while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
         struct xpl_raw_stat stat = {0};
         if (f.num != XEVENT_STATS || f.type != XPL_WIRE_LEN) continue;
-        (void)xpl_raw_stat_slow(f.len, &stat); // what comes before damage counts
+        (void)xpl_raw_stat_slow(f.len, &stat); // the bytes before the damage count
         search_stat(o, &stat);
     }
     return true;

@@ -29,7 +29,7 @@ static bool is_word(char c) {
     return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-// Digits at *at, at least one; what is over INT32_MAX is that.  *ret_fits may be NULL.
+// Reads digits at *at, at least one; larger numbers become INT32_MAX.  *ret_fits may be NULL.
 static bool parse_number(xpl_str_t s, size_t *at, int32_t *ret, bool *ret_fits) {
     uint64_t v = 0;
     size_t i = *at;

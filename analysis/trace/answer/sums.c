@@ -28,7 +28,7 @@ struct adder {
     bool all;            // no window
     uint32_t blocks;
     struct trc_words names_have, arguments_have;
-    // Of the host at hand.
+    // Of the current host.
     const struct xpl_trace *t;
     uint8_t *wanted_track; // by number
     uint8_t *wanted_name;  // by string
@@ -258,7 +258,7 @@ static xpl_status_t finish(struct adder *a, struct xpl_arena *arena, struct xpl_
     return XPL_OK;
 }
 
-// Picoseconds; what is negative or too large is the nearest there is.
+// Picoseconds; negative or too large values saturate.
 static uint64_t to_ps(double ms) {
     const double ps = ms * 1e9;
     return ps >= 18446744073709551615.0 ? UINT64_MAX : ps > 0 ? (uint64_t)ps : 0;

@@ -120,7 +120,7 @@ static xpl_status_t add_steps(struct publish *b) {
     return use_steps(b, l, part);
 }
 
-// Small ids that put each stream before what was derived from it [display_id].
+// Small ids that put each stream before the lines derived from it [display_id].
 static bool set_display_ids(struct publish *b) {
     struct xpl_map rank = {0};
     bool is_new;

@@ -2,7 +2,7 @@
 // Lines that are derived for each stream of a GPU: name scopes, framework ops, XLA modules and ops,
 // source code and command buffers, from the statistics of its kernels.
 // Rules: DeriveEventsFromAnnotations (XProf utils/derived_timeline.cc), utils/gpu_event_stats.cc.
-// Command buffers are in the release alone; their rules were found by tests against it.
+// Only the release has command buffers; tests against it found their rules.
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -7,13 +7,13 @@
 #include "analysis/trace/export/impl.h"
 #include "base/map.h"
 
-// Events that overlap without nesting: each lane is a track of its own.  Where none is free, an
+// Events that overlap without nesting: each lane is a separate track.  When no lane is free, an
 // event becomes an instant with its duration as an argument.
 enum { MAX_LANES = 128 };
 
 struct lane {
     uint64_t uuid;
-    XPL_VEC(uint64_t) ends; // ps, of what is open, the outermost first
+    XPL_VEC(uint64_t) ends; // ps, of the open events, the outermost first
 };
 
 struct writer {

@@ -19,7 +19,7 @@ struct xpl_trace_build {
     struct builder b;
 };
 
-// Frees what is only needed to read the profile.
+// Frees the data that only the reading of the profile needs.
 static void free_profile_state(struct builder *b) {
     for (size_t i = 0; i < b->n_pieces; i++)
         xpl_arena_fini(&b->pieces[i].arena);

@@ -152,7 +152,7 @@ static xpl_status_t add_plane(struct builder *b, const struct xpl_plane *p, uint
         ps->derived = &xpl_derived_planes(b->derived, &n)[p->index];
         ps->n_md = ps->derived->n_md;
     }
-    // A plane without lines is no device.
+    // A plane without lines does not become a device.
     if ((ps->derived ? ps->derived->n_lines : p->n_lines) == 0) return XPL_OK;
     b->planes.n++;
     size_t d = 0;
@@ -219,7 +219,7 @@ xpl_status_t trc_plan(struct builder *b, struct xpl_error *err) {
         XPL_TRY(xpl_derived_build(b->xs, b->groups, b->hlo, &b->view, b->exec, &b->derived, err));
     }
     XPL_TRY(add_planes(b, list, err));
-    // Names that are no metadata's follow.
+    // Names without metadata follow.
     xpl_str_t *const region = xpl_vec_push(b->arena, &b->more_slots);
     if (!region) XPL_RETURN_OOM(err, "trace names");
     *region = XPL_STR("ThreadpoolListener::Region");

@@ -79,8 +79,8 @@ static xpl_status_t check_cancelled(struct selection *s, struct xpl_error *err) 
 
 // ---- a window ----
 
-// Milliseconds to picoseconds as upstream's conversion gives them: a negative number wraps, and
-// what is too large for 64 bits is 2^63.
+// Milliseconds to picoseconds like upstream's conversion: a negative number wraps, and a number
+// that is too large for 64 bits becomes 2^63.
 static uint64_t to_ps(double ms) {
     const double ps = ms * 1e9;
     if (ps < 0) return ps > -9223372036854775808.0 ? (uint64_t)(int64_t)ps : UINT64_C(1) << 63;

@@ -243,7 +243,7 @@ static void sort_track(void *ctx, size_t i) {
     for (size_t k = 0; k < t->n; k++) {
         struct rec *const r = &t->recs[k];
         const uint64_t end = r->ts + r->dur;
-        // Upstream leaves out what is too large to be a time, each end for itself.
+        // Upstream ignores a begin or an end that is too large to be a time, each separately.
         if (r->ts < t->min_ts) t->min_ts = r->ts;
         if (end <= INT64_MAX && (!t->has_max || end > t->max_ts))
             t->has_max = true, t->max_ts = end;

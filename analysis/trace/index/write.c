@@ -44,7 +44,7 @@ static void put_table(struct output *o, enum trc_table t, const void *p, size_t 
 struct leveling {
     struct builder *b;
     unsigned end;       // levels before are written
-    struct rec **picks; // what is written of a bucket, from where the bucket begins in the order
+    struct rec **picks; // the picked events of a bucket, from where the bucket begins in the order
     struct rec **by_level;
     uint64_t n, level_n[TRC_LEVELS];
     uint64_t (*at)[TRC_LEVELS]; // per bucket
