@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What grouping says of one event after the other.  A cursor repeats the nesting that the scan saw,
-// with the nodes alone on its stack, so that nothing is stored per event.
+// The result of grouping for one event after the other.  A cursor repeats the nesting of the scan,
+// with only the nodes on its stack, so that no data is stored per event.
 #include "analysis/grouping/cursor.h"
 
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 
 struct frame {
     struct span span;
-    uint32_t label; // what an event inside it has: LABEL_* | group
+    uint32_t label; // of an event inside it: LABEL_* | group
 };
 
 struct xpl_group_cursor {
@@ -26,8 +26,8 @@ struct xpl_group_cursor {
     enum nesting_kind kind;
     bool fill; // groups that come from neighbours: runs of a GPU, steps of a TPU
     bool failed;
-    bool relates;            // collects the relations of events that are no nodes
-    bool consumers, kernels; // what events of the line can be
+    bool relates;            // collects the relations of events that are not nodes
+    bool consumers, kernels; // possible kinds of the line's events
     uint32_t node, end_node; // next node, and the end of the line's
     uint32_t label_hint;
     XPL_VEC(struct frame) stack;
@@ -56,8 +56,7 @@ bool xpl_groups_can_start_at_chunk(const struct xpl_groups *g, const struct xpl_
     const struct plane_groups *const pg = &g->planes[line->plane->index];
     const struct line_groups *const lg = xpl_grp_find_line(pg, line);
     const enum nesting_kind kind = kind_of(g, pg, lg);
-    if (line->n_chunks > 1 && pg->n_spans)
-        return false; // what overlaps depends on what came before
+    if (line->n_chunks > 1 && pg->n_spans) return false; // overlaps depend on earlier events
     return line->n_chunks < 2 || kind == LINE_NONE || kind == LINE_EXPLICIT ||
            (kind == LINE_NESTED && lg);
 }
@@ -211,7 +210,7 @@ static void add_region(struct xpl_group_cursor *c, const struct region *r, uint3
                                      .group_id = label & LABEL_GROUP};
 }
 
-// The regions that begin with a StartRegion close what they do not lie in.
+// The regions that begin with a StartRegion close the events that do not contain them.
 static void open_regions(struct xpl_group_cursor *c, const struct xpl_event *ev) {
     struct xpl_raw_event raw;
     if (!xpl_raw_event_at(c->line, ev->at, &raw) ||
@@ -234,7 +233,7 @@ static uint32_t least_group(uint32_t label, uint32_t other) {
     return (label & ~LABEL_GROUP) | (a < b ? a : b);
 }
 
-// Adds what comes from a parent on another line.
+// Adds the label of a parent on another line.
 static uint32_t join_label(uint32_t label, uint32_t other) {
     const uint32_t flags = label & LABEL_IN_EAGER ? label : other;
     return least_group((flags & ~LABEL_GROUP) | (label & LABEL_GROUP), other);
@@ -259,7 +258,7 @@ static uint32_t read_label(struct xpl_group_cursor *c, const struct xpl_event *e
     struct event_links links;
     if (!xpl_grp_read_stats(plan, raw, &ss)) return label;
     const bool kernel = c->kernels && !(role & ROLE_KNOWN) && (ss.mask & SC_BIT(SC_CORRELATION));
-    if (kernel) { // its launch is nearer than what the kernel around it comes from
+    if (kernel) { // its launch is nearer than the source of the enclosing kernel
         const uint32_t launch = xpl_grp_launch_scope(c->g, ss.u[SC_CORRELATION]);
         if (launch) label = join_label(xpl_grp_node_label(&c->g->nodes[launch - 1]), label);
     }
@@ -272,7 +271,7 @@ static uint32_t read_label(struct xpl_group_cursor *c, const struct xpl_event *e
     return label;
 }
 
-// What is above an event that is no node and that is in a scope of that label.
+// The label from the parents of an event that is not a node, in a scope of that label.
 XPL_INLINE uint32_t linked_label(struct xpl_group_cursor *c, const struct xpl_event *ev,
                                  uint32_t mask, const struct xpl_raw_event *raw, uint32_t label) {
     const uint32_t role = c->pg->plan.role_of[ev->md];
@@ -316,7 +315,7 @@ XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl
     }
     const uint32_t outer = top_label(c);
     const uint32_t label = linked_label(c, ev, mask, &raw, outer);
-    if (XPL_UNLIKELY(role & ROLE_EAGER)) { // what is inside runs as this says
+    if (XPL_UNLIKELY(role & ROLE_EAGER)) { // it decides how its contents run
         const uint32_t flags =
             LABEL_IN_EAGER | (xpl_grp_runs_eagerly(ev->stats) ? LABEL_IS_EAGER : 0);
         push(c, span, (label & LABEL_GROUP) | flags);

@@ -57,7 +57,7 @@ unsigned xpl_flows_of_event(const struct xpl_flow_reader *r, const struct xpl_ev
     if (!r->any || (!xpl_grp_quick_mask(p, &raw, &mask) && !xpl_grp_stats_mask(p, &raw, &mask)) ||
         !mask || !xpl_grp_read_stats(p, &raw, &ss))
         return 0;
-    // Of a malformed statistic the quick mask knows the class, and nobody the value.
+    // The quick mask knows only the class of a malformed statistic, not its value.
     if (ss.mask & SC_BIT(SC_CORRELATION)) {
         const uint64_t id = ss.kind[SC_CORRELATION] == XPL_VALUE_UINT ? ss.u[SC_CORRELATION] : 0;
         put(&ret[n++], r->salt, XPL_CONTEXT_GPU_LAUNCH, id, r->device ? XPL_FLOW_IN : XPL_FLOW_OUT);

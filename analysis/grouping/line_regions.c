@@ -48,7 +48,7 @@ xpl_status_t xpl_groups_line_regions(const struct xpl_groups *g, const struct xp
         struct xpl_raw_event raw;
         if ((++n & 0xffff) == 0 && xpl_exec_cancelled(g->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
-        if (!xpl_raw_event_head(message, w.end, &raw)) break; // whoever reads the line reports it
+        if (!xpl_raw_event_head(message, w.end, &raw)) break; // the line's reader reports it
         const uint32_t role = s.plan->role_of[xpl_event_md_at(s.plan->plane, raw.md_id)];
         if (XPL_LIKELY(!(role & (ROLE_START_REGION | ROLE_STOP_REGION)))) continue;
         if (!xpl_raw_event_read(message, w.end, &raw)) break;

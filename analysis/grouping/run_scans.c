@@ -7,7 +7,7 @@
 #include "analysis/grouping/scan/scan_lines.h"
 #include "analysis/grouping/scan/scan_tpu.h"
 
-// Lines of a plane that are scanned: of a TPU plane the grouping line alone.
+// The lines of a plane to scan: of a TPU plane, only the grouping line.
 static bool wants_line(const struct plan *p, const struct xpl_line *l,
                        const struct xpl_line *tpu_line) {
     return l->n_events > 0 && (p->tpu ? l == tpu_line : p->scan);

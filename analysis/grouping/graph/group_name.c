@@ -48,7 +48,7 @@ bool xpl_grp_make_name(struct graph *gr, uint32_t root, xpl_str_t *ret) {
         number = xpl_stat_int(&stat);
     else if (c.step_num && xpl_grp_node_stat(g, c.step_num - 1, XPL_STAT_STEP_NUM, &stat))
         number = xpl_stat_int(&stat);
-    // What has the number in its name needs no other.
+    // A name that includes the number needs no further one.
     else if (g->batches && !c.graph_type && xpl_grp_batch_name(text) == XPL_BATCH_NUMBERED)
         return xpl_arena_str(g->arena, text, ret);
     const bool titled = c.graph_type || !(g->nodes[root].flags & NODE_IMPLICIT);

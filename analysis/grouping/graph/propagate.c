@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group reaches a node from its parents: the node that encloses it and, through joins, the
-// producers of what it consumes.  Roots take turns (level descending, then time); each that has no
-// group yet and no ancestor root of its own level starts one, which is propagated to all that is
-// reachable and has none.  So every node and every join is visited once.
+// A group reaches a node from its parents: the enclosing node and, through joins, the producers of
+// its input.  Roots follow in the order of level (descending), then time.  A root without a group
+// and without an ancestor root of the same level starts one, which is propagated to all reachable
+// nodes without a group.  So every node and every join is visited once.
 #include "analysis/grouping/graph/propagate.h"
 
 #include <string.h>
@@ -45,7 +45,7 @@ static bool is_same_level(struct graph *gr, uint32_t node, void *ctx) {
     return s->found;
 }
 
-// A root that consumes what it produces is its own parent.
+// A root that consumes its own product is its own parent.
 static bool is_own_parent(const struct graph *gr, uint32_t node) {
     for (uint32_t i = gr->g->nodes[node].links; i; i = gr->links[i - 1].key_hi) {
         if (!link_consumes(&gr->links[i - 1])) continue;
@@ -111,8 +111,8 @@ static bool queue_consumers(struct graph *gr, uint32_t node) {
     return true;
 }
 
-// Gives the group to a node and to what it encloses.  A node that has a group already has given it
-// to all inside.
+// Gives the group to a node and its subtree.  A node that has a group already has given it to its
+// subtree.
 static bool mark_subtree(struct graph *gr, uint32_t node, uint32_t group) {
     struct node *const v = gr->g->nodes;
     const uint32_t end = gr->subtree_ends[node];
@@ -237,7 +237,7 @@ static bool mark_eager(struct graph *gr) {
             uint32_t found = 0;
             if (!xpl_grp_search(gr, i, find_eager, &found)) return false;
             if (found) flags = v[found - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
-        } else if (v[i].parent) { // stands before it
+        } else if (v[i].parent) { // precedes it
             flags = v[v[i].parent - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
         }
         v[i].flags |= (uint16_t)flags;

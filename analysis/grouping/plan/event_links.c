@@ -11,10 +11,10 @@ uint64_t xpl_grp_mix(uint64_t x) {
     return x ^ x >> 32;
 }
 
-// Keys of one type and process never collide; across types they do by chance alone, as upstream's
-// hashed ids do.  Ids that are near to one another, as those that were counted up are, have keys
-// that are, too: what is sorted by key is then read almost in order.  Unseeded: the order of joins
-// must not change from run to run, and a crafted collision only links events of its own profile.
+// Keys of one type and process never collide; across types they collide only by chance, as
+// upstream's hashed ids do.  Consecutive ids have neighbouring keys: data sorted by key is then
+// read almost in order.  Unseeded: the order of joins must not change from run to run, and a
+// crafted collision only links events of the same profile.
 uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id) {
     uint64_t c = xpl_grp_mix((uint64_t)(uint32_t)type + UINT64_C(0x9e3779b97f4a7c15));
     if (has_pid) c = xpl_grp_mix(c ^ ((uint64_t)(uint32_t)pid + UINT64_C(0x632be59bd9b4e019)));
@@ -44,9 +44,9 @@ static uint64_t launch_id(uint64_t device, uint64_t queue, uint64_t run, uint64_
     return hash_ids(1, v, 4);
 }
 
-// What the rewriting says of an event of that role; false when it leaves the event alone.
+// The rewritten id of an event of that role; false when the rewriting does not apply.
 static bool rewritten_id(const struct scan_stats *st, uint32_t role, int32_t *type, uint64_t *id) {
-    enum { RUN_ID_MASK = (1 << 27) - 1 }; // what of a run id reaches the device
+    enum { RUN_ID_MASK = (1 << 27) - 1 }; // the part of a run id that reaches the device
     if (role & (ROLE_QUEUE_IN | ROLE_QUEUE_OUT)) {
         if (!stats_have(st, SC_BIT(SC_REQUEST_ID) | SC_BIT(SC_QUEUE_ADDR))) return false;
         const uint64_t v[] = {stats_int_or_uint(st, SC_REQUEST_ID),

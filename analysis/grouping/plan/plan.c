@@ -89,8 +89,8 @@ static enum stat_class class_of(enum xpl_stat_type type) {
 #pragma GCC diagnostic pop
 }
 
-// Classes that are read only on events of certain roles are left out where no event has the role:
-// run_id alone, for one, is on a third of the events of a CPU profile.
+// Classes that are read only on events of certain roles are left out if no event has the role:
+// run_id, for example, is on a third of the events of a CPU profile.
 static uint32_t used_classes(const struct plan *p) {
     uint32_t used = SC_PRODUCER | SC_CONSUMER | SC_CONTEXT | SC_BIT(SC_CONSUMER_PID) |
                     SC_BIT(SC_IS_ROOT) | SC_BIT(SC_IS_ASYNC) | SC_BIT(SC_CORRELATION);

@@ -32,7 +32,7 @@ static bool begin_stops(struct stops *s, const struct plan *plan, const struct x
     *s = (struct stops){.plan = plan, .p = w.p + at, .end = w.end};
     if (xpl_next_message(&s->p, s->end, XLINE_EVENTS, &message) != XPL_WIRE_FIELD ||
         !xpl_raw_event_read(message, s->end, &start))
-        return false; // whoever reads the line will report it
+        return false; // the line's reader reports it
     s->start = start.offset_ps;
     return true;
 }
@@ -49,7 +49,7 @@ static bool next_stop(struct stops *s, struct region *ret) {
             *ret = (struct region){s->start, raw.offset_ps - s->start};
             return true;
         }
-        // A start without an id does not count, one at time 0 ends what came before it.
+        // A start without an id does not count; one at time 0 ends the region before it.
         if (xpl_grp_region_counts(s->plan, &raw)) return false;
     }
     return false;

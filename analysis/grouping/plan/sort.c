@@ -21,7 +21,7 @@ static void sift(uint8_t *v, size_t i, size_t n, size_t size,
     }
 }
 
-// Heapsort: qsort() takes memory of its own, which no limit of ours would see.
+// Heapsort: qsort() allocates memory that our limits would not see.
 void xpl_grp_sort(void *base, size_t n, size_t size, int (*cmp)(const void *, const void *)) {
     uint8_t *const v = base;
     bool sorted = true;

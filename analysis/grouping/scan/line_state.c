@@ -105,7 +105,7 @@ static uint64_t executor_key(const struct scan_stats *ss) {
                                 stats_int_or_uint(ss, SC_ITER_NUM));
 }
 
-// Of an EagerExecute: what it says itself.
+// Of an EagerExecute: by its own statistics.
 uint32_t xpl_grp_eager_flags(const struct line_state *st, const struct xpl_raw_event *raw) {
     const struct xpl_stats stats = {st->line->plane, raw->stats, raw->end, XEVENT_STATS};
     return NODE_IN_EAGER | (xpl_grp_runs_eagerly(stats) ? NODE_IS_EAGER : 0);
@@ -199,7 +199,7 @@ static void push_entry(struct line_state *st, struct open_event e) {
         st->failed = true;
 }
 
-// What an event may be, by the kinds of its stats and its role alone.
+// The possible nature of an event, only by the kinds of its stats and its role.
 struct nature {
     bool node;     // it must be a node
     bool pending;  // it may become one
@@ -222,7 +222,7 @@ static struct nature nature_of(const struct line_state *st, uint32_t mask, uint3
     };
 }
 
-// Whether its stats must be read now; what it is not inside of was popped, unless it may be
+// Whether its stats must be read now.  Events that do not contain it were popped, unless it may be
 // asynchronous.
 static bool must_read(const struct line_state *st, struct nature n, uint32_t mask, uint32_t role) {
     return n.node || n.launch || (mask & SC_BIT(SC_IS_ASYNC)) ||
@@ -327,7 +327,7 @@ uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event
     const bool self = n.node || (n.pending && (passes || st->none_pending));
     const uint32_t gap = async ? 0 : gap_to_top(st);
     uint32_t scope = 0;
-    // (Nodes are numbered in the order of the line, so what is open comes first in any case.)
+    // (Nodes are numbered in the order of the line, so open events come first in any case.)
     if (self || (passes && !async)) scope = xpl_grp_resolve_pending(st);
     if (async) scope = 0;
     if (self) scope = make_node(st, &e, scope, gap);

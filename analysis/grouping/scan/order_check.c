@@ -3,7 +3,8 @@
 
 #include "analysis/grouping/plan/regions.h"
 
-// The markers of regions: what a region does not lie in is closed before its StartRegion.
+// Handles a region's marker: events that do not contain the region are closed before its
+// StartRegion.
 void xpl_grp_pass_marker(struct line_state *st, struct order_check *o, const struct line_event *e,
                          uint64_t previous_offset) {
     struct region longest;

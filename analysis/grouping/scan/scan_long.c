@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Most events are plain: all that they do is to close what they do not lie in, and to stand between
-// what is open and what comes later.  So chunks are read at once, each down to its other events and
-// to what the plain ones before each of those amount to; then, chunk by chunk and in order, those
-// go through the same state as if the line had been read alone.
+// Most events are plain: they only close events that do not contain them, and count as distance
+// between open and later events.  So chunks are read in parallel, each reduced to its other events
+// and to a summary of the plain ones before each of those.  Then, chunk by chunk and in order,
+// these go through the same state as in a sequential scan.
 #include "analysis/grouping/scan/scan_long.h"
 
 #include "analysis/grouping/scan/line_reader.h"

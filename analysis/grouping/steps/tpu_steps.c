@@ -89,8 +89,9 @@ static xpl_status_t fill_spans(struct xpl_groups *g, struct plane_groups *pg,
     return XPL_OK;
 }
 
-// Modules that stand for steps are a line as any other: each joins the one that it overlaps,
-// and where one begins the moment another ends, that is the other [GroupLine, GetOverlappingEvent].
+// Modules that replace steps are treated like any other line: each joins the one that it overlaps;
+// if one begins at the moment when another ends, it joins that one [GroupLine,
+// GetOverlappingEvent].
 static xpl_status_t propagate_spans(struct xpl_groups *g, struct plane_groups *pg,
                                     struct xpl_error *err) {
     struct group_span *const v = pg->spans;
