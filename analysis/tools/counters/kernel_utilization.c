@@ -79,7 +79,7 @@ static bool begins(const char *name, const char *prefix) {
 
 // ---- options ----
 
-// The text as strtoll and strtod read it; false: more stands there than a number and blanks.
+// Copies a text for strtoll and strtod; false if it is empty, too long, or contains a NUL.
 static bool copy_number(xpl_str_t text, char *to, size_t size) {
     if (!text.len || text.len >= size) return false;
     memcpy(to, text.ptr, text.len);
@@ -99,7 +99,7 @@ static int64_t device_of(xpl_str_t text) {
     return errno || n < 0 || !is_end(z, end) ? -1 : (int64_t)n;
 }
 
-// Infinity, and what is too large to tell from it, is a duration.
+// Infinity, and values too large to distinguish from it, are valid durations.
 static double duration_of(xpl_str_t text) {
     char z[512], *end;
     if (!copy_number(text, z, sizeof z)) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool perf_counters: every reading of a hardware counter of the hosts' TPUs and GPUs (XProf:
-// convert/xplane_to_perf_counters.cc).  Descriptions are the profile's; XProf has texts of its own
-// for two types of TPUs.
+// convert/xplane_to_perf_counters.cc).  Descriptions come from the profile; XProf has separate
+// texts for two types of TPUs.
 #include <inttypes.h>
 #include <stdio.h>
 

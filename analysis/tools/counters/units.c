@@ -41,7 +41,7 @@ static int by_id(const void *a, const void *b) {
     if ((*x)->begin_ps != (*y)->begin_ps) return (*x)->begin_ps < (*y)->begin_ps ? -1 : 1;
     if ((*x)->duration_ps != (*y)->duration_ps)
         return (*x)->duration_ps > (*y)->duration_ps ? -1 : 1;
-    return (*x > *y) - (*x < *y); // they stand in one array
+    return (*x > *y) - (*x < *y); // they are in one array
 }
 
 static uint64_t value_of(const struct xpl_counter *c) {
@@ -87,7 +87,7 @@ static uint64_t cycles_of(const struct readings *r, uint32_t id) {
 
 // ---- rows ----
 
-// What has a weight of one half is averaged, in doubles; the rest are whole numbers.
+// Runs with a weight of one half are averaged, in doubles; the others are integers.
 static double achieved(const struct xpl_tpu_unit_rows *rows, const struct xpl_tpu_unit_row *row,
                        const struct readings *r) {
     uint64_t whole = 0, halves = 0;

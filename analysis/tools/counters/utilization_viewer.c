@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tool utilization_viewer: how busy the units of TPUs were, from their hardware counters (XProf:
-// convert/xplane_to_utilization_viewer.cc).  As in XProf it is about the first host alone.
+// Tool utilization_viewer: utilization of the units of TPUs, from their hardware counters (XProf:
+// convert/xplane_to_utilization_viewer.cc).  As in XProf, only of the first host.
 #include "analysis/tools/counters/units.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/tool.h"

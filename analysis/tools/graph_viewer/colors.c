@@ -64,7 +64,7 @@ static const uint8_t colors[XPL_HLO_N_OPS] = {
 };
 // clang-format on
 
-// It uses a parameter that has no node of its own.
+// Whether it uses a parameter without a node.
 static bool takes_parameter(struct graph *g, uint32_t i) {
     const uint32_t *const uses = graph_uses(g, i);
     for (uint32_t k = 0; k < g->m->edges[i].n_operands; k++)
@@ -91,7 +91,8 @@ enum graph_color xpl_graph_heat(const struct graph *g, uint32_t i) {
     return GRAPH_WHITE; // XProf ends when the index is beyond them
 }
 
-// An async op has the color of what it wraps: the root of the computation that its chain started.
+// An async op has the color of the instruction inside: the root of the computation that its chain
+// started.
 static uint32_t wrapped(const struct graph *g, uint32_t i) {
     enum { MAX_CHAIN = 64 }; // longer ones are cut
     for (unsigned n = 0; n < MAX_CHAIN; n++) {

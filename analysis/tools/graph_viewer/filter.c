@@ -56,7 +56,7 @@ static void visit(struct search *s, uint32_t i, uint32_t distance) {
         if (s->state[g->users[k] - s->c->first] == GRAPH_HIDDEN) push(s, g->users[k], distance + 1);
 }
 
-// ---- what is missing around them ----
+// ---- hidden neighbours ----
 
 static bool counts_as_shown(const struct search *s, uint32_t i) {
     return s->state[i - s->c->first] != GRAPH_HIDDEN ||
@@ -92,7 +92,7 @@ xpl_status_t xpl_graph_filter(struct graph *g, struct xpl_error *err) {
             XPL_TRY(xpl_graph_check(g, err));
     }
     if (s.failed) XPL_RETURN_OOM(err, "graph");
-    // What is missing is told by what was found, not by what other instructions miss.
+    // Decides by the instructions found, not by the hidden neighbours of others.
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         uint8_t *const state = &s.state[i - c->first];
         if (*state != GRAPH_HIDDEN)

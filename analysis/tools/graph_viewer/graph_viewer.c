@@ -233,7 +233,7 @@ static bool has_node(const struct xpl_hlo_module *m, xpl_str_t name) {
            xpl_hlo_find_computation(m, name) != UINT32_MAX;
 }
 
-// The first program that has the instruction or computation.  What cannot be read has none.
+// The first program that has the instruction or computation.  Skips programs that cannot be read.
 static xpl_status_t find_by_node(struct graph_request *r, struct xpl_error *err) {
     r->found = xpl_programs_begin(r->in);
     while (xpl_programs_next(&r->found)) {

@@ -51,8 +51,8 @@ static void put_tip(struct xpl_buf *b, xpl_str_t s) {
     put(b, "</title>\n");
 }
 
-// A label, a text for each line around x.  What is bold or italic ends with its line.  `split`:
-// what is bold is a text by itself, as Graphviz has it.
+// A label, a text for each line around x.  Bold and italic end with the line.  `split`: bold text
+// is a separate element, as in Graphviz.
 static void put_label(struct xpl_buf *b, xpl_str_t s, double x, double y, bool split) {
     enum { LINE = 15 };
     bool open = false, within = false; // a text, a span in it
@@ -81,8 +81,8 @@ static void put_label(struct xpl_buf *b, xpl_str_t s, double x, double y, bool s
     if (open) put(b, within ? "</tspan></text>\n" : "</text>\n");
 }
 
-// The instruction of a node, whose label may be another ("Parameter 0"); for our own page.  Names
-// of instructions have no quotes, since XLA has none in them, and neither has what was read.
+// The instruction of a node, whose label may be another ("Parameter 0"); for our page.  Names of
+// instructions have no quotes: XLA does not allow them, and reading replaces them.
 static void put_instruction(struct xpl_buf *b, xpl_str_t name) {
     put(b, " data-op=\"");
     for (size_t i = 0; i < name.len; i++)

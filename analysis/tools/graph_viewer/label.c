@@ -31,7 +31,7 @@ static size_t attribute_end(xpl_str_t s, size_t from) {
     return s.len;
 }
 
-// What XLA writes as one attribute though it has several keys: a key, and what it may follow.
+// Attributes with several keys, which XLA writes as one: a key, and the keys that it may follow.
 static bool continues(xpl_str_t key, xpl_str_t before) {
     static const struct {
         const char *key, *before;

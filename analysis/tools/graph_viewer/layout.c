@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where nodes and clusters stand: ranks from top to bottom, operands above their users.  A cluster
-// is laid out by itself and is one box to what is around it, innermost first.  All steps are linear
-// but for sorting, so that a graph of 5,000 nodes takes milliseconds.
+// The positions of nodes and clusters: ranks from top to bottom, operands above their users.  A
+// cluster is laid out by itself, innermost first, and is one box to the nodes around it.  All steps
+// are linear except sorting, so that a graph of 5,000 nodes takes milliseconds.
 #include "analysis/tools/graph_viewer/layout.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { CHARACTER = 7, LINE = 15, PADDING = 12, RANK_GAP = 44, NODE_GAP = 18, SWE
 
 // ---- boxes ----
 
-// What stands in one container (a cluster, or the graph): nodes are boxes 0 to n_nodes - 1, then
+// The contents of one container (a cluster, or the graph): nodes are boxes 0 to n_nodes - 1, then
 // clusters.
 struct link {
     uint32_t from, to; // boxes of one container
@@ -88,7 +88,7 @@ static struct graph_box *box_of(const struct layout *l, uint32_t box) {
     return box < n ? &l->out->nodes[box] : &l->out->clusters[box - n];
 }
 
-// ---- what is in which container ----
+// ---- the members of each container ----
 
 static uint32_t parent_of(const struct layout *l, uint32_t container) {
     const uint32_t p = l->g->clusters.v[container].parent;
@@ -411,7 +411,7 @@ xpl_status_t xpl_graph_layout(struct graph *g, struct graph_layout *ret, struct 
     find_links(&l);
     XPL_TRY(xpl_graph_check(g, err)); // else links may be lacking that were counted
     for (uint32_t c = 0; c < l.n_containers - 1; c++)
-        XPL_TRY(lay_out(&l, l.n_containers - 2 - c, err)); // what is inside comes later
+        XPL_TRY(lay_out(&l, l.n_containers - 2 - c, err)); // inner clusters have greater numbers
     XPL_TRY(lay_out(&l, l.n_containers - 1, err));
     // Places within a cluster become places in the graph, from the outside in.
     for (uint32_t c = 0; c < l.n_containers - 1; c++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of a library is told, from the backend's configuration: cuBLASLt and cuDNN by name,
-// of others the configuration itself when it is asked for.
+// The configuration of a library call, from the backend's: by name for cuBLASLt and cuDNN, for
+// others the complete text on request.
 #include <math.h>
 #include <stdlib.h>
 
@@ -164,10 +164,10 @@ xpl_status_t xpl_graph_put_config(struct graph *g, uint32_t i, struct xpl_error 
     g->scratch.n = 0;
     XPL_TRY(xpl_hlo_text_config(g->m, i, &g->scratch, err));
     const xpl_str_t text = {(const char *)g->scratch.p, g->scratch.n};
-    // A configuration with fields that XProf's XLA does not know says nothing to it.
+    // XProf's XLA ignores a configuration with fields that it does not know.
     if ((gemm || convolution) && (!text.len || xpl_hlo_json_is(text, xpl_hlo_proto_gpu_config))) {
         XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-        struct xpl_json_value v = {.type = XPL_JSON_NULL}; // what is no JSON says nothing
+        struct xpl_json_value v = {.type = XPL_JSON_NULL}; // other text than JSON has no properties
         xpl_arena_init(&arena, g->text.max);
         if (xpl_json_value_parse(text, &arena, &v) == XPL_JSON_OOM) XPL_RETURN_OOM(err, "graph");
         put_properties(g, &v, gemm);

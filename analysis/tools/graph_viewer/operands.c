@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that have no node of their own, as their users' labels show them.
+// Operands without a node, as their users' labels show them.
 #include "analysis/hlo/module/shape.h"
 #include "analysis/tools/graph_viewer/impl.h"
 

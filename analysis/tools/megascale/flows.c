@@ -18,7 +18,7 @@ enum purpose {
 enum { PURPOSE_BITS = 3, CANCEL_EVERY = 4096, GAP_PS = 1000 };
 
 struct queue {
-    uint64_t first, last; // flows that nobody has taken; 0: none
+    uint64_t first, last; // unclaimed flows; 0: none
 };
 
 struct joiner {

@@ -16,12 +16,12 @@ struct graph {
 
 struct reader {
     struct xpl_mgtrace *trace;
-    struct xpl_intern *keys; // of the plane at hand
+    struct xpl_intern *keys; // of the current plane
     struct xpl_map by_key;   // position in `graphs`
     XPL_VEC(struct graph) graphs;
 };
 
-// The last that is said; empty: none.
+// The event's last graph_key; empty: none.
 static xpl_str_t key_of(const struct xpl_event *ev) {
     struct xpl_stats stats = ev->stats;
     struct xpl_stat s;

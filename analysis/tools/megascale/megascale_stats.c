@@ -48,7 +48,7 @@ static int by_rendezvous(const void *a, const void *b) {
     return xpl_str_cmp((*x)->rendezvous, (*y)->rendezvous);
 }
 
-// Keeps the order of what is equal.
+// Stable.
 static void merge_sort(const struct xpl_megascale_transfer **v, size_t n,
                        const struct xpl_megascale_transfer **room) {
     for (size_t width = 1; width < n; width *= 2) {

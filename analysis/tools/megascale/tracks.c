@@ -159,7 +159,7 @@ static xpl_status_t number_modules(struct xpl_mgtrace *t, struct xpl_mgtrace_dev
 }
 
 // Other events belong to the module that began last before them.  Modules of several lines, which
-// then do not stand in order, are searched as if they did, step by step as XProf does.
+// may be out of order, are searched as if they were in order, step by step as in XProf.
 static void number_others(const struct xpl_mgtrace_device *d, struct xpl_mgtrace_track *track) {
     for (size_t i = 0; i < track->v.n; i++) {
         struct xpl_mgtrace_event *const e = &track->v.v[i];
@@ -183,7 +183,7 @@ xpl_status_t xpl_mgtrace_number_runs(struct xpl_mgtrace *t, struct xpl_error *er
                 XPL_TRY(number_modules(t, d, &d->tracks.v[k], err));
         for (size_t k = 0; k < d->tracks.n; k++)
             if (d->tracks.v[k].kind != XPL_MGTRACE_MODULES) number_others(d, &d->tracks.v[k]);
-        // A graph may be called so; what it ran for is then not said.
+        // A graph may have this name; then its run is unknown.
         for (size_t k = 0; k < d->host_tracks.n; k++)
             if (!xpl_str_has(d->host_tracks.v[k].name, XPL_STR("XLA Modules")))
                 number_others(d, &d->host_tracks.v[k]);

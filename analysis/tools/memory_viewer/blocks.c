@@ -28,7 +28,7 @@ struct painter {
     uint32_t n_drawn;
 };
 
-// What is not shown at the peak has the color of its number among the rectangles.
+// A block that is not shown at the peak has the color of its number among the rectangles.
 static void add(struct painter *p, struct memview_block block, int32_t number) {
     block.drawn = (block.to - block.from) * p->scale_x >= 1 && (double)block.size * p->scale_y >= 1;
     if (block.buffer != UINT32_MAX)

@@ -14,7 +14,7 @@
 
 // ---- fields ----
 
-// Begins a member of the object at hand.
+// Begins a member of the current object.
 static void put_key(struct xpl_buf *out, const char *key) {
     const xpl_str_t name = xpl_str_from(key);
     if (!xpl_buf_room(out, name.len + 4)) return;
@@ -79,7 +79,7 @@ static void put_text(struct xpl_buf *out, const char *key, xpl_str_t s) {
     xpl_json_str(out, s, true);
 }
 
-// What was written to the scratch buffer.
+// The contents of the scratch buffer.
 static xpl_str_t scratch_text(const struct memview *v) {
     return (xpl_str_t){(const char *)v->scratch.p, v->scratch.n};
 }
@@ -149,7 +149,7 @@ static xpl_status_t put_object(struct memview *v, const struct hlo_buffer *b, ui
     return XPL_OK;
 }
 
-// ---- what is there at the peak ----
+// ---- the objects at the peak ----
 
 struct object {
     double mib;
@@ -215,7 +215,7 @@ static xpl_status_t put_by_size(struct memview *v, struct objects *list, struct 
     for (uint32_t i = 0; i < list->n; i++) {
         const struct object o = list->v[i];
         xpl_buf_putc(out, i ? ',' : '[');
-        if (!xpl_buf_room(out, o.length)) break; // what follows moves with the buffer
+        if (!xpl_buf_room(out, o.length)) break; // `o.at` stays valid when the buffer moves
         memcpy(out->p + out->n, out->p + o.at, o.length);
         out->n += o.length;
     }
@@ -324,7 +324,7 @@ static bool add_to(int64_t *sum, int64_t v, bool counts) {
     return !counts || !__builtin_add_overflow(*sum, v, sum);
 }
 
-// What is local to threads is not in the sums of all.
+// The sum of all allocations excludes those local to threads.
 static xpl_status_t sum_up(const struct xpl_hlo_memory *m, struct sums *s, struct xpl_error *err) {
     bool ok = true;
     for (uint32_t i = 0; ok && i < m->n_allocations; i++) {
@@ -356,7 +356,7 @@ static void put_attributes(struct xpl_buf *out, const struct hlo_allocation *a) 
     if (any) xpl_buf_putc(out, ']');
 }
 
-// A LogicalBuffer: what is assigned, and what is known of it.
+// A LogicalBuffer: the assignment, and the buffer's properties if its id is known.
 static xpl_status_t put_assigned(struct memview *v, const struct hlo_assigned *s,
                                  struct xpl_error *err) {
     struct xpl_buf *const out = v->out;
@@ -385,7 +385,7 @@ static xpl_status_t put_assigned(struct memview *v, const struct hlo_assigned *s
     return XPL_OK;
 }
 
-// Shapes are compared by their texts, as XProf does: so what is no buffer has none.
+// Compares shapes by their texts, as XProf does; an unknown buffer has none.
 static xpl_status_t common_shape(struct memview *v, const struct hlo_allocation *a, xpl_str_t *ret,
                                  struct xpl_error *err) {
     size_t first = 0;

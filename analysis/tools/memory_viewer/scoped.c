@@ -7,7 +7,7 @@
 #include "base/text/json_value.h"
 #include "base/text/parse.h"
 
-// The size of a 64-bit number, which may stand in a string; of anything else 0.
+// The size in a 64-bit number, which may be in a string; 0 for other values.
 static int64_t number_of(const struct xpl_json_value *v) {
     int64_t n = 0;
     if (!v) return 0;

@@ -26,7 +26,7 @@ static void put_control(struct xpl_buf *b, uint8_t c) {
 }
 
 // Decodes the well-formed sequence at p, n bytes at most; returns its length, or 0 with the length
-// of what is ill-formed in *ret_skip.
+// of the ill-formed sequence in *ret_skip.
 static size_t decode(const uint8_t *p, size_t n, unsigned *ret, size_t *ret_skip) {
     const uint8_t c = p[0];
     const size_t length = c >= 0xf0 && c <= 0xf4 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;

@@ -45,7 +45,7 @@ static xpl_status_t no_memory(struct viewer *v) {
     XPL_RETURN_OOM(v->err, "trace viewer");
 }
 
-// ---- what is shown ----
+// ---- visible lines ----
 
 static bool is_shown_line(const struct xpl_derived_line *l) {
     return !xpl_str_eq(l->display_name, XPL_STR(XPL_LINE_XLA_ASYNC_OPS));
