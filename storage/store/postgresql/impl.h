@@ -238,11 +238,15 @@ extern const struct xpl_job_ops xpl_pg_jobs; // jobs_claim.c
     " UNION ALL SELECT 'capture', id::text, owner, expires_at FROM captures WHERE state=1"         \
     " UNION ALL SELECT CASE WHEN name='catalogue' THEN name ELSE 'scanner' END,"                   \
     " replace(name,'listings:',''), owner, expires_at FROM leases)"
+typedef enum xpl_pg_rc xpl_pg_rows_fn(struct xpl_pg_conn *c, const PGresult *r, void *arg);
 // Runs one statement on a reader's connection.  `read` gets its rows; NULL: there are none.
 xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
-                              enum xpl_pg_rc (*read)(struct xpl_pg_conn *c, const PGresult *r,
-                                                     void *arg),
-                              void *arg, struct xpl_error *err);
+                              xpl_pg_rows_fn *read, void *arg, struct xpl_error *err);
+// The same between `begin` (BEGIN and settings) and a commit that follows the rows.  Nothing is
+// changed if this process stops waiting for the rows.
+xpl_status_t xpl_pg_job_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
+                           const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg,
+                           struct xpl_error *err);
 xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_spec *specs, size_t n,
                                  struct xpl_job_digest *ret, struct xpl_error *err);
 xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,

@@ -13,22 +13,42 @@
 
 enum { MAX_ARRAY = 64 << 20, SWEEP_S = 60 };
 
-xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
-                              enum xpl_pg_rc (*read)(struct xpl_pg_conn *c, const PGresult *r,
-                                                     void *arg),
-                              void *arg, struct xpl_error *err) {
+static enum xpl_pg_rc query_rows(struct xpl_pg_conn *c, const char *sql,
+                                 const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg) {
     PGresult *r = NULL;
+    enum xpl_pg_rc rc = xpl_pg_query(c, sql, a, &r);
+    if (rc == XPL_PG_OK && read) rc = read(c, r, arg);
+    if (r) c->pq->clear(r);
+    return rc;
+}
+
+// The commit follows the rows: the server rolls back if this process stopped waiting for them.
+static enum xpl_pg_rc query_in_tx(struct xpl_pg_conn *c, const char *begin, const char *sql,
+                                  const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg) {
+    enum xpl_pg_rc rc = xpl_pg_exec(c, begin);
+    if (rc == XPL_PG_OK) rc = query_rows(c, sql, a, read, arg);
+    if (rc == XPL_PG_OK) return xpl_pg_exec(c, "COMMIT");
+    return rc == XPL_PG_AWAY || xpl_pg_exec(c, "ROLLBACK") == XPL_PG_OK ? rc : XPL_PG_AWAY;
+}
+
+xpl_status_t xpl_pg_job_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
+                           const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg,
+                           struct xpl_error *err) {
     if (atomic_load(&s->role) != XPL_STORE_WRITER)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not written by this process now",
                          s->name);
     struct xpl_pg_conn *const c = xpl_pg_reader(s);
     if (!c) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: no connection", s->name);
-    enum xpl_pg_rc rc = xpl_pg_query(c, sql, a, &r);
-    if (rc == XPL_PG_OK && read) rc = read(c, r, arg);
-    if (r) s->pq->clear(r);
+    const enum xpl_pg_rc rc =
+        begin ? query_in_tx(c, begin, sql, a, read, arg) : query_rows(c, sql, a, read, arg);
     const xpl_status_t st = rc == XPL_PG_OK ? XPL_OK : xpl_pg_fail(s, rc, c->why, err);
     xpl_pg_reader_done(s, c, rc);
     return st;
+}
+
+xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                              xpl_pg_rows_fn *read, void *arg, struct xpl_error *err) {
+    return xpl_pg_job_tx(s, NULL, sql, a, read, arg, err);
 }
 
 // ---- asking ----

@@ -9,6 +9,14 @@
 
 enum { MAX_ARRAY = 1 << 20 };
 
+// The plan is the same whatever the statistics are: nested loops over indexes, in the order of
+// ranks, as far as the limit.  The planner expects one row of a table that was filled a moment ago,
+// and would sort all of them.
+static const char claim_begin[] =
+    "BEGIN; SET LOCAL jit=off; SET LOCAL enable_sort=off; SET LOCAL enable_seqscan=off;"
+    "SET LOCAL enable_bitmapscan=off; SET LOCAL enable_hashjoin=off; "
+    "SET LOCAL enable_mergejoin=off";
+
 // The first of those that this worker may take decides: a suspect one is taken alone or not at
 // all, which ends the worker's other jobs first; else all that are not suspect.
 static const char claim_sql[] =
@@ -85,7 +93,7 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
     xpl_pg_arg_i64(&a, o->alone);
     const xpl_status_t st = names.failed || versions.failed
                                 ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-                                : xpl_pg_job_query(s, claim_sql, &a, read_jobs, &t, err);
+                                : xpl_pg_job_tx(s, claim_begin, claim_sql, &a, read_jobs, &t, err);
     xpl_buf_fini(&names);
     xpl_buf_fini(&versions);
     if (st != XPL_OK) return st;

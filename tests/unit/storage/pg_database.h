@@ -24,4 +24,14 @@ static inline void expect_sql(const char *condition) {
     pg_sql(database, sql);
 }
 
+// A condition that it fulfils within 30 s.
+static inline void wait_sql(const char *condition) {
+    char sql[1000];
+    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (%s); END $$", condition);
+    for (int i = 0; pg_try(database, sql) != 0; i++) {
+        CHECK(i < 600);
+        pg_pause_ms(50);
+    }
+}
+
 #endif

@@ -221,6 +221,45 @@ static void test_give_back(void) {
     xpl_store_close(s);
 }
 
+// A database that answers too late: the claim is not committed, and no attempt counts.
+static void test_claim_given_up(void) {
+    struct xpl_store *const s = open_pg();
+    static const struct xpl_store_version makes[] = {{XPL_STORE_PRODUCT, {"op_stats", 8}, 7}};
+    const struct xpl_job_offer o = {makes, 1, 1000, 8, true, LEASE_MS};
+    struct xpl_error e = {0};
+    size_t n = 0;
+    ask(s, "run", 3, NULL);
+    const pid_t locker = pg_spawn((const char *const[]){
+        "psql", "-XqAt", "-h", pg.socket, "-U", "postgres", "-d", database, "-c",
+        "BEGIN; LOCK TABLE jobs IN EXCLUSIVE MODE; SELECT pg_sleep(60)", NULL});
+    wait_sql("EXISTS (SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND"
+             " wait_event='PgSleep')");
+    CHECK_EQ(xpl_store_jobs(s)->claim(s, &o, &arena, &jobs, &n, &e), XPL_UNAVAILABLE);
+    CHECK_EQ(kill(locker, SIGKILL), 0);
+    CHECK_EQ(waitpid(locker, NULL, 0), locker);
+    pg_sql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                     " wait_event='PgSleep'");
+    // The server has finished what it was sent.
+    wait_sql("NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE state<>'idle' AND"
+             " datname=current_database() AND pid<>pg_backend_pid())");
+    expect_sql("SELECT count(*)=3 FROM jobs WHERE attempt=0 AND owner=''");
+    xpl_store_close(s);
+}
+
+// The plan of a claim does not depend on statistics: it reads no more than it takes.
+static void test_claim_of_many(void) {
+    struct xpl_store *const s = open_pg();
+    pg_sql(database,
+           "INSERT INTO jobs(digest, session, host, size_bytes, mtime_ns, product, version,"
+           " variant, rank) SELECT decode(md5(i::text), 'hex'), 'run', 'h'||i, 1, 1,"
+           " 'op_stats', 7, 1, i FROM generate_series(1, 8192) i");
+    CHECK_EQ(claim(s, 2), 2);
+    xpl_store_close(s); // its connections report what they read
+    wait_sql("SELECT idx_tup_fetch>0 FROM pg_stat_user_tables WHERE relname='jobs'");
+    expect_sql("SELECT idx_tup_fetch+seq_tup_read<100 FROM pg_stat_user_tables"
+               " WHERE relname='jobs'");
+}
+
 // ---- suspects ----
 
 // Of four jobs one kills: the others are done, whatever they were lost with.
@@ -477,11 +516,23 @@ static void test_nobody_shares_a_file(void) {
 
 int main(void) {
     static void (*const all[])(void) = {
-        test_one,           test_offers,        test_fence,
-        test_renewal,       test_give_back,     test_poison,
-        test_poisoned_file, test_withdrawn,     test_alone,
-        test_fairness,      test_many_at_once,  test_reports,
-        test_leases,        test_database_away, test_nobody_shares_a_file,
+        test_one,
+        test_offers,
+        test_fence,
+        test_renewal,
+        test_give_back,
+        test_claim_given_up,
+        test_claim_of_many,
+        test_poison,
+        test_poisoned_file,
+        test_withdrawn,
+        test_alone,
+        test_fairness,
+        test_many_at_once,
+        test_reports,
+        test_leases,
+        test_database_away,
+        test_nobody_shares_a_file,
     };
     const char *const why = pg_begin();
     if (why) {
