@@ -34,8 +34,12 @@ def refused(kind, words, call, *args, **options):
 
 
 def sessions(place):
-    names = [s.name for s in place.client.sessions()]
-    assert names == sorted(names) and {MATMUL, HOSTS, GPU} <= set(names), names
+    def listed():
+        return [s["name"] for s in json.loads(place.ctl("sessions", "--format", "json"))]
+
+    place.until("both list the same, newest first", lambda: [s.name for s in place.client.sessions()] == listed())
+    names = listed()
+    assert {MATMUL, HOSTS, GPU} <= set(names), names
     assert [s.name for s in place.client.sessions("accel/")] == [n for n in names if n.startswith("accel/")]
     run = place.client.session(HOSTS)
     assert run.host_count == len(run.hosts) == 4 and run.bytes == sum(h.bytes for h in run.hosts), run
@@ -87,12 +91,14 @@ def tables(place):
 
 def gpu_steps(place):
     """Steps of a GPU, which has time between them."""
-    session = place.logdir / "accel" / "plugins" / "profile" / "apart"
+    where = place.logdir / "accel" / "plugins" / "profile" / "apart"
     whole = shutil.copytree(place.data.parents[1] / "golden" / "cases" / "gen_gpu_tf", place.scratch / "apart")
-    whole.rename(session)
+    whole.rename(where)
     place.until("the session is there", lambda: place.client.sessions("accel/apart"))
-    steps = place.client.session("accel/apart").steps()
-    shutil.rmtree(session)
+    session = place.client.session("accel/apart")
+    steps = session.steps(between=True)
+    assert session.steps() == [s for s in steps if s.step is not None] and len(session.steps()) == len(steps) - 1
+    shutil.rmtree(where)
     place.until("the session is gone", lambda: not place.client.sessions("accel/apart"))
     return steps
 
@@ -101,7 +107,11 @@ def rows(place):
     run = place.client.session(MATMUL)
     ops = run.ops()
     raw = run.tool("op_list").json()["ops"]
-    assert [op.name for op in ops] == [op["name"] for op in raw] and ops[0].self_time_ps == raw[0]["self_time_ps"] > 0
+    assert sorted(op.name for op in ops) == sorted(op["name"] for op in raw) and ops[0].self_time_ps > 0
+    times = [op.self_time_ps for op in ops]
+    assert times == sorted((op["self_time_ps"] for op in raw), reverse=True), times
+    assert {op.program_id for op in ops} == {int(op["program_id"] or 0) for op in raw} and ops[0]["name"] == ops[0].name
+    refused(KeyError, "nam", lambda: ops[0]["nam"])
     assert ops[0].source_file and ops[0].source_line > 0
     steps = run.steps()
     assert [s.step for s in steps] == list(range(50))  # a CPU's steps last until the next one begins
@@ -115,6 +125,18 @@ def rows(place):
     assert [f.saving_percent for f in findings] == sorted((f.saving_percent for f in findings), reverse=True)
     flat = ops.to_dicts()[0]
     assert flat["name"] == ops[0].name and steps.to_dicts()[0]["compute_ps"] == steps[0].causes["compute_ps"]
+
+
+def verdicts(place):
+    four, idle, empty = (place.client.session(n).verdict() for n in (HOSTS, "cpu/jax_sparse_45s", "cpu/jax_empty"))
+    assert (four.kind, four.hosts, four.steps, four.saving_percent) == ("exposed_collectives", 4, 20, 86.728), four
+    assert four.text.startswith("86.7% of the time devices communicate and compute nothing;") and not four.reason
+    assert abs(four.step_time_ps - place.client.compare(HOSTS, HOSTS).a["mean_step_ps"]) < 1, four
+    assert (idle.kind, idle.reason, empty.kind, empty.reason) == ("cannot_tell", "idle_unknown", "cannot_tell", "no_device_activity"), (idle, empty)
+    assert empty.step_time_ps is None and empty.text.startswith("Cannot tell: no device")
+    found = place.client.session(HOSTS).tool("findings").json()
+    none = xplaned.rows.verdict({**found, "findings": []}, {"hosts": [{"steps": {"step": [1, 1], "wall_ps": [3, 5]}}, {}]})
+    assert (none.kind, none.step_time_ps) == ("ok", 4) and "6.5%" in none.text, none
 
 
 def events(place):
@@ -132,6 +154,7 @@ def sql(place):
     rows = place.client.sql("SELECT name, count(*) AS n, sum(duration_ps) AS ps FROM events WHERE name = 'ynn_fusion' GROUP BY name", MATMUL)
     op, = [o for o in place.client.session(MATMUL).ops() if o.name == "ynn_fusion"]
     assert rows == [{"name": "ynn_fusion", "n": op.occurrences, "ps": op.time_ps}], rows
+    assert (rows[0].n, rows[0].name, getattr(rows[0], "nam", None)) == (op.occurrences, op.name, None)
     both = place.client.sql("SELECT DISTINCT session FROM lines ORDER BY 1", [HOSTS, MATMUL])
     assert [r["session"] for r in both] == sorted([HOSTS, MATMUL]), both
     assert refused(xplaned.Error, "", place.client.sql, "ATTACH 'x' AS y", MATMUL).code == "PERMISSION_DENIED"
@@ -371,7 +394,9 @@ def secrets(place):
 
 
 def addresses(place):
-    refused(xplaned.Unavailable, "", xplaned.connect("127.0.0.1:1", timeout=20).sessions)
+    for address, reason in (("127.0.0.1:1", "refused"), ("unix:/nowhere", "No such file"), ("name.invalid:1", "unknown host")):
+        e = refused(xplaned.Unavailable, f"no daemon answers at {address} (", xplaned.connect(address, timeout=20).sessions)
+        assert reason in e.message and "gRPC" not in e.message and "xplaned.start(DIR)" in e.message, e
     os.environ["XPLANED_SERVER"] = place.address
     try:
         with xplaned.connect() as client:
@@ -436,5 +461,5 @@ def threads(place):
     assert not failures and time.monotonic() - began < 120, failures
 
 
-TESTS = [sessions, tool_answers, large_answers, tables, rows, events, sql, whole_answers, comparisons, histories, collectives, frames, tools, fleets, imports,
+TESTS = [sessions, tool_answers, large_answers, tables, rows, verdicts, events, sql, whole_answers, comparisons, histories, collectives, frames, tools, fleets, imports,
          watches, captures, cancelled_captures, secrets, addresses, private_daemons, killed_programs, threads]

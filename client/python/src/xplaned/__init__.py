@@ -4,7 +4,7 @@
     import xplaned
 
     with xplaned.connect() as client:          # or xplaned.start("~/logs"): a daemon of one's own
-        run = client.sessions()[-1]
+        run = client.sessions()[0]
         for finding in run.findings():
             print(finding.text, finding.advice)
         run.ops().to_pandas()
@@ -15,11 +15,11 @@ from .capture import Capture, CapturedHost, CaptureRecord
 from .client import Client, Event, Option, Tool, connect
 from .errors import Error, InvalidArgument, NotFound, Unavailable
 from .private import PrivateClient, start
-from .rows import Column, Comparison, Finding, Fleet, Op, Rows, Step, Table, Timing
+from .rows import Column, Comparison, Finding, Fleet, Op, Rows, Step, Table, Timing, Verdict
 from .session import Answer, Host, Session, Warning
 
 __all__ = [
     "Answer", "Capture", "CaptureRecord", "CapturedHost", "Client", "Column", "Comparison", "Error", "Event", "Finding", "Fleet", "Host",
-    "InvalidArgument", "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Warning",
+    "InvalidArgument", "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Verdict", "Warning",
     "connect", "start",
 ]

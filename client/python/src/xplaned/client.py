@@ -100,7 +100,7 @@ class Client:
     # ---- sessions ----
 
     def sessions(self, prefix: str = "") -> List[Session]:
-        """All sessions whose names begin so, ordered by name, with hosts and tools."""
+        """All sessions whose names begin so, the newest first, with hosts and tools."""
         found: List[Session] = []
         request = session_pb2.ListSessionsRequest(prefix=prefix, page_size=_PAGE, with_hosts=True)
         with translated():
@@ -108,7 +108,7 @@ class Client:
                 page = self._sessions.ListSessions(request, **self._call())
                 found += [Session(self, message) for message in page.sessions]
                 if not page.next_page_token:
-                    return found
+                    return sorted(found, key=lambda s: s.captured, reverse=True)
                 request.page_token = page.next_page_token
 
     def session(self, name: str) -> Session:
@@ -133,7 +133,7 @@ class Client:
             paths = [paths]
         return self.session(importing.upload(self, paths, session))
 
-    def sql(self, statement: str, sessions: Sessions = ()) -> rows.Rows[Dict[str, Any]]:
+    def sql(self, statement: str, sessions: Sessions = ()) -> rows.Rows[rows.Row]:
         """The rows of one SELECT over events of sessions and what is stored of all (docs/sql.md); without names, of all sessions.
 
         A statement that does more than read, or takes too much, is an Error with the position or the limit.
@@ -144,7 +144,7 @@ class Client:
             answer = json.loads(self._analysis.RunStatement(request, **self._call()).json)
         if answer["cut"]:
             warnings.warn("there are more rows than a statement may give; add a LIMIT or a WHERE", stacklevel=2)
-        return rows.Rows((dict(zip(answer["columns"], row)) for row in answer["rows"]), answer["columns"])
+        return rows.Rows((rows.Row(zip(answer["columns"], row)) for row in answer["rows"]), answer["columns"])
 
     def compare(self, a: Sessions, b: Sessions) -> rows.Comparison:
         """Two runs, or groups of runs that count as one, beside each other: sessions or their names (docs/compare.md)."""

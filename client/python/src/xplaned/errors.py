@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import Iterator
 
 import grpc
@@ -29,11 +30,18 @@ class Unavailable(Error):
     """The daemon cannot be reached, or is stopping."""
 
 
+# What gRPC says of an address without a daemon: the address, and the reason of its last attempt.
+_NO_DAEMON = re.compile(r"(?:failed to connect to all addresses.*?\b(?:ipv[46]:|(?=unix:))(\S+?): .*(?:: |error: )(.+)|errors resolving (\S+?): .*)",
+                        re.DOTALL)
 _CLASSES = {"NOT_FOUND": NotFound, "INVALID_ARGUMENT": InvalidArgument, "UNAVAILABLE": Unavailable}
 
 
 def error(code: str, message: str) -> Error:
     """The exception for a status."""
+    found = _NO_DAEMON.match(message) if code == "UNAVAILABLE" else None
+    if found:
+        address, reason = found[1] or found[3], found[2] or "unknown host"
+        message = f"no daemon answers at {address} ({reason}); start one with `xplaned --logdir DIR`, or use xplaned.start(DIR)"
     return _CLASSES.get(code, Error)(code, message)
 
 

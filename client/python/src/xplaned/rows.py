@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Type, TypeVar
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar
 
 T = TypeVar("T")
 
@@ -28,7 +28,27 @@ class Rows(List[T]):
         return frame(self.to_dicts(), None if self else self._columns)
 
 
-def frame(rows: List[Dict[str, Any]], columns: Optional[List[str]] = None) -> Any:
+class Record:
+    """A row with fields; `row["name"]` is `row.name`."""
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError as e:
+            raise KeyError(name) from e
+
+
+class Row(Dict[str, Any]):
+    """A row whose columns only the answer knows; `row.name` is `row["name"]`."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError as e:
+            raise AttributeError(name) from e
+
+
+def frame(rows: Sequence[Dict[str, Any]], columns: Optional[List[str]] = None) -> Any:
     """A pandas.DataFrame; ImportError with a hint where pandas is missing."""
     try:
         import pandas
@@ -66,7 +86,7 @@ def rows_of(kind: Type[T], values: Iterable[T]) -> Rows[T]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Op:
+class Op(Record):
     """One op of one program, with all its occurrences."""
 
     name: str = ""
@@ -75,14 +95,14 @@ class Op:
     expression: str = ""
     source_file: str = ""
     source_line: int = 0
-    program_id: str = ""
+    program_id: int = 0
     occurrences: int = 0
     time_ps: int = 0
     self_time_ps: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
-class Step:
+class Step(Record):
     """What one device did in one step; the causes add up to wall_ps (docs/findings.md defines them)."""
 
     host: str = ""
@@ -95,7 +115,7 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
+class Finding(Record):
     """Something that costs time, the greatest saving first (docs/findings.md)."""
 
     kind: str = ""
@@ -113,7 +133,59 @@ class Finding:
 
 
 @dataclasses.dataclass(frozen=True)
-class Timing:
+class Verdict(Record):
+    """A run in one sentence.
+
+    kind: that of the finding which could save most; "ok" if none could save anything; "cannot_tell" if the profile does not say, and
+    then `reason` is "no_device_activity" or "idle_unknown".  step_time_ps: mean over the steps of their slowest host; None without
+    steps.  saving_percent: of that finding.  compute_percent: share of the time in which devices compute.
+    """
+
+    kind: str = ""
+    text: str = ""
+    reason: str = ""
+    framework: str = ""
+    hosts: int = 0
+    devices: int = 0
+    steps: int = 0
+    step_time_ps: Optional[float] = None
+    compute_percent: float = 0.0
+    saving_percent: float = 0.0
+
+
+def verdict(found: Mapping[str, Any], times: Mapping[str, Any]) -> Verdict:
+    """Of the answers of findings, and of time_breakdown with view=steps."""
+    shares = found["times"]
+    compute = shares["compute_percent"] + shares["overlapped_collectives_percent"]
+    idle = shares["unknown_percent"]
+    first = next((f for f in found["findings"] if f["saving_percent"] > 0), None)
+    kind, reason, saving = first["kind"] if first else "ok", "", first["saving_percent"] if first else 0.0
+    if not found["devices"]:
+        kind, reason, text = "cannot_tell", "no_device_activity", "Cannot tell: no device did anything in this profile"
+    elif idle >= 50.0 and saving < idle:
+        kind, reason, saving = "cannot_tell", "idle_unknown", 0.0
+        text = f"Cannot tell: devices are idle in {idle:.1f}% of the time, and the profile does not show why"
+    elif first:
+        text = f"{first['text']}; at most {saving:.1f}% can be saved"
+    else:
+        text = f"No known cause costs 1% of the time; devices compute in {compute:.1f}% of it"
+    return Verdict(kind, text, reason, found["framework"], found["hosts"], found["devices"], found["steps"], _step_time(times["hosts"]), compute,
+                   saving)
+
+
+# Mean over the steps of their slowest host.  If a host repeats numbers, its steps are joined with others' by their places.
+def _step_time(hosts: Iterable[Mapping[str, Any]]) -> Optional[float]:
+    columns = [host["steps"] for host in hosts if host.get("steps")]
+    by_place = any(len(set(c["step"])) < len(c["step"]) for c in columns)
+    slowest: Dict[int, int] = {}
+    for c in columns:
+        for step, wall in zip(range(len(c["step"])) if by_place else c["step"], c["wall_ps"]):
+            slowest[step] = max(wall, slowest.get(step, 0))
+    return sum(slowest.values()) / len(slowest) if slowest else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing(Record):
     """The events of one name, nested ones counted once (docs/events.md); total_ps is the union of their times."""
 
     name: str = ""
@@ -141,7 +213,7 @@ class Table:
     """A table as XProf's tools give it, with what stands beside it as `properties`."""
 
     columns: List[Column]
-    rows: Rows[Dict[str, Any]]
+    rows: Rows[Row]
     properties: Dict[str, str]
 
     def to_pandas(self) -> Any:
@@ -160,10 +232,10 @@ def _table(answer: Any) -> Table:
     if not isinstance(answer, dict) or (answer and "cols" not in answer):
         raise ValueError("this answer has no tables")
     columns = [Column(c["id"], c.get("label", ""), c.get("type", "")) for c in answer.get("cols", [])]
-    rows: Rows[Dict[str, Any]] = Rows()
+    rows: Rows[Row] = Rows()
     for row in answer.get("rows", []):
         cells = [cell.get("v") if cell else None for cell in row["c"]]
-        rows.append({c.id: value for c, value in zip(columns, cells)})
+        rows.append(Row({c.id: value for c, value in zip(columns, cells)}))
     return Table(columns, rows, dict(answer.get("p", {})))
 
 
@@ -177,18 +249,22 @@ class Comparison:
     a: Dict[str, Any] = dataclasses.field(default_factory=dict)
     b: Dict[str, Any] = dataclasses.field(default_factory=dict)
     step_time: Dict[str, Any] = dataclasses.field(default_factory=dict)
-    times: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    times: Rows[Row] = dataclasses.field(default_factory=Rows)
     times_total: Dict[str, Any] = dataclasses.field(default_factory=dict)
-    ops: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    ops: Rows[Row] = dataclasses.field(default_factory=Rows)
     ops_total: Dict[str, Any] = dataclasses.field(default_factory=dict)
-    kernels: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    kernels: Rows[Row] = dataclasses.field(default_factory=Rows)
     kernels_total: Dict[str, Any] = dataclasses.field(default_factory=dict)
-    memory: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    memory: Rows[Row] = dataclasses.field(default_factory=Rows)
+
+
+def _records(values: Iterable[Mapping[str, Any]]) -> Rows[Row]:
+    return Rows(Row(value) for value in values)
 
 
 def comparison(values: Mapping[str, Any]) -> Comparison:
     """The answer of CompareSessions, its lists as rows."""
-    return read(Comparison, {name: Rows(value) if isinstance(value, list) else value for name, value in values.items()})
+    return read(Comparison, {name: _records(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,7 +276,7 @@ class History:
 
     method: str = ""
     least_sessions: int = 0
-    sessions: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    sessions: Rows[Row] = dataclasses.field(default_factory=Rows)
     metrics: Dict[str, Dict[str, Any]] = dataclasses.field(default_factory=dict)
 
 
@@ -212,18 +288,18 @@ class Fleet:
     running: int = 0
     set_aside: int = 0
     workers: int = 0
-    daemons: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
-    work: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
-    leases: Rows[Dict[str, Any]] = dataclasses.field(default_factory=Rows)
+    daemons: Rows[Row] = dataclasses.field(default_factory=Rows)
+    work: Rows[Row] = dataclasses.field(default_factory=Rows)
+    leases: Rows[Row] = dataclasses.field(default_factory=Rows)
 
 
 def fleet(values: Mapping[str, Any]) -> Fleet:
     """The answer of GetFleet, its lists as rows."""
-    return Fleet(values["queued"], values["running"], values["set_aside"], values["workers"], Rows(values["daemons"]), Rows(values["work"]),
-                 Rows(values.get("leases", [])))
+    return Fleet(values["queued"], values["running"], values["set_aside"], values["workers"], _records(values["daemons"]), _records(values["work"]),
+                 _records(values.get("leases", [])))
 
 
 def history(values: Mapping[str, Any]) -> History:
     """The answer of GetHistory, its lists as rows."""
-    return History(values["method"], values["least_sessions"], Rows(values["sessions"]),
-                   {m["metric"]: {**m, "points": Rows(m["points"]), "changes": Rows(m["changes"])} for m in values["metrics"]})
+    return History(values["method"], values["least_sessions"], _records(values["sessions"]),
+                   {m["metric"]: {**m, "points": _records(m["points"]), "changes": _records(m["changes"])} for m in values["metrics"]})

@@ -123,21 +123,28 @@ class Session:
             warnings.warn(f"{w.host}: {w.text}" if w.host else w.text, stacklevel=3)
         return answer
 
+    def verdict(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Verdict:
+        """The run in one sentence, with its key figures."""
+        return rows.verdict(self._told("findings", hosts, options).json(),
+                            self.tool("time_breakdown", hosts, view="steps", **options).json())
+
     def findings(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Finding]:
         """Why the run is slow: what costs time, the greatest saving first."""
         answer = self._told("findings", hosts, options).json()
         return rows.rows_of(rows.Finding, (rows.read(rows.Finding, f) for f in answer["findings"]))
 
     def ops(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Op]:
-        """The ops that ran on devices, with category, source line and times."""
+        """The ops that ran on devices, with category, source line and times; the greatest self time first."""
         answer = self._told("op_list", hosts, options).json()
-        return rows.rows_of(rows.Op, (rows.read(rows.Op, op) for op in answer["ops"]))
+        found = (rows.read(rows.Op, {**op, "program_id": int(op["program_id"] or 0)}) for op in answer["ops"])
+        return rows.rows_of(rows.Op, sorted(found, key=lambda op: op.self_time_ps, reverse=True))
 
-    def steps(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Step]:
-        """Each device's steps, with what their time went to; one row of each device is the time between steps."""
+    def steps(self, hosts: Union[str, Sequence[str]] = (), *, between: bool = False, **options: Option) -> rows.Rows[rows.Step]:
+        """Each device's steps, with the causes of their time; `between` adds a row for the time of each device outside of steps."""
         answer = self._told("time_breakdown", hosts, options).json()
         return rows.rows_of(rows.Step, (_step(host["host"], device["device"], step)
-                                        for host in answer["hosts"] for device in host.get("devices", ()) for step in device["steps"]))
+                                        for host in answer["hosts"] for device in host.get("devices", ()) for step in device["steps"]
+                                        if between or step["step"] is not None))
 
     def events(self, prefix: str = "", match: str = "", *, min_duration: str = "", plane: str = "",
                hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Timing]:
