@@ -19,7 +19,7 @@ class Hook(BuildHookInterface):
     def initialize(self, version, build_data):
         self.made = tempfile.TemporaryDirectory(prefix="xplaned-stubs-")
         for path in stubs().make(self.made.name):
-            build_data["force_include"][str(path)] = f"xplaned/v1/{path.name}"
+            build_data["force_include"][str(path)] = str(path.relative_to(self.made.name))
 
     def finalize(self, version, build_data, artifact_path):
         self.made.cleanup()

@@ -41,7 +41,7 @@ def client_files(out):
     """The Python client: its sources, and the stubs that its own stubs.py makes; path by place in the wheel."""
     subprocess.run([sys.executable, str(CLIENT / "stubs.py"), str(out)], check=True)
     found = {path: path.relative_to(CLIENT / "src") for path in sorted((CLIENT / "src" / "xplaned").iterdir()) if path.is_file()}
-    found.update({path: path.relative_to(out) for path in sorted((out / "xplaned" / "v1").iterdir())})
+    found.update({path: path.relative_to(out) for kind in ("v1", "docs") for path in sorted((out / "xplaned" / kind).iterdir())})
     return found
 
 

@@ -6,6 +6,7 @@ BUILD is a build directory of xplaned; this runs with a python of tests/python/s
 notebook are checked where mypy and pandas are.  The last line is "N passed, N failed, N skipped".
 """
 import contextlib
+import importlib
 import importlib.util
 import json
 import pathlib
@@ -17,11 +18,14 @@ import tempfile
 import time
 import traceback
 
-import test_client
 import xplaned
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 90
+
+
+# Modules of tests, and the package without which they are skipped.
+MODULES = {"test_client": "grpc", "test_mcp": "mcp", "test_questions": "mcp"}
 
 
 class Skip(Exception):
@@ -123,6 +127,19 @@ def notebook(place):
     assert names["ops"].self_time_ps.sum() > 0 and names["client"]._process.poll() is not None
 
 
+def without(package):
+    def skipped(place):
+        raise Skip(f"no {package}")
+    skipped.__name__ = package
+    return skipped
+
+
+def tests():
+    for module, package in MODULES.items():
+        yield from [without(package)] if importlib.util.find_spec(package) is None else importlib.import_module(module).TESTS
+    yield from (types, notebook)
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -130,7 +147,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="xplaned-python-") as scratch:
         place = Place(sys.argv[1], scratch)
         with place.daemon() as place.address, xplaned.connect(place.address) as place.client:
-            for test in [*test_client.TESTS, types, notebook]:
+            for test in tests():
                 if sys.argv[2:] and not any(name in test.__name__ for name in sys.argv[2:]):
                     continue
                 began, kind, text = time.monotonic(), "passed", ""
