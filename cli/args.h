@@ -65,7 +65,7 @@ struct xpl_args {
     long flush_interval_ms, repeat;
     bool table;     // tool and analyze: tables as text
     bool json, csv; // what --format says, too
-    bool all, help, help_man, version, agents_md;
+    bool all, help, help_man, version, agents_md, dry_run;
 };
 
 // After xpl_flags_parse (cli/commands/flags.h), whatever it returned.
@@ -99,6 +99,7 @@ int xpl_cmd_unschedule(const struct xpl_args *a);
 int xpl_cmd_import(const struct xpl_args *a);
 int xpl_cmd_delete(const struct xpl_args *a);
 int xpl_commands_completion(const struct xpl_args *a);
+int xpl_agents_run(const struct xpl_args *a);
 
 // The answer of a tool for paths, made here, with the flags' hosts and options; *out is the
 // caller's to free in any case.  Says on stderr why there is none.  Returns the exit status.

@@ -6,6 +6,7 @@
 #include "base/std_fds.h"
 #include "base/text/near.h"
 #include "base/text/terminal.h"
+#include "cli/agents/skill.h"
 #include "cli/args.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/complete.h"
@@ -39,12 +40,6 @@ static bool print_help(const void *row, FILE *out) {
         xpl_commands_show_one(row, out);
     else
         xpl_commands_show_all(all_commands(), out);
-    return true;
-}
-
-static bool print_guide(const void *unused, FILE *out) {
-    (void)unused;
-    xpl_commands_guide(all_commands(), out);
     return true;
 }
 
@@ -148,7 +143,8 @@ static int dispatch(struct xpl_args *a) {
         xpl_commands_man(all_commands(), stdout);
         return XPL_EXIT_OK;
     }
-    if (a->agents_md) return xpl_write_text(a, print_guide, NULL);
+    if (a->agents_md)
+        return xpl_write_out(a, xpl_skill, xpl_skill_len) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     if (a->version) return write_word(a, "xplanectl " XPL_VERSION);
     if (a->n_rest == 0) {
         xpl_commands_show_all(all_commands(), stderr);

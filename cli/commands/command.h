@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a row of the table of commands says.  Help, manual page, guide, completion and the checks of
+// What a row of the table of commands says.  Help, manual page, completion and the checks of
 // arguments come from the rows.
 #ifndef XPL_CLI_COMMANDS_COMMAND_H_
 #define XPL_CLI_COMMANDS_COMMAND_H_

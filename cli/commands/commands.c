@@ -338,6 +338,18 @@ const struct xpl_command xpl_command_rows[] = {
      .examples =
          "xplanectl iree summary model.ireeprof\n"
          "xplanectl iree capture --session my_run -- iree-run-module --device=local-task\n"},
+    {.name = "agents",
+     .run = xpl_agents_run,
+     .min = 1,
+     .max = 2,
+     .arguments = "install [DIR]",
+     .help = "install a skill for AI agents, and print the configuration of the MCP server",
+     .about =
+         "Writes .claude/skills/xplaned/SKILL.md and .agents/skills/xplaned/SKILL.md below DIR, "
+         "a project's directory or [$HOME]. Files of that name that xplanectl did not write "
+         "are left unchanged. --agents-md prints the same text.",
+     .examples = "xplanectl agents install --dry-run\n"
+                 "xplanectl agents install ~/my-project\n"},
     {.name = "completion",
      .run = xpl_commands_completion,
      .min = 1,

@@ -47,7 +47,7 @@ const struct xpl_flag xpl_flag_rows[] = {
      "show help; with a command, the help of that command"},
     {"version", 0, XPL_FLAG_SWITCH, AT(version), 0, 0, NULL, NULL, NULL, NULL, "show the version"},
     {"agents-md", 0, XPL_FLAG_SWITCH, AT(agents_md), 0, 0, NULL, NULL, NULL, NULL,
-     "print a Markdown guide to all commands, for people and AI agents"},
+     "print a Markdown guide for AI agents: workflow, commands with sample output, traps"},
     {"help-man", 0, XPL_FLAG_SWITCH, AT(help_man), 0, 0, "", NULL, NULL, NULL, NULL},
     // Of several.
     {"format", 0, XPL_FLAG_TEXT, AT(format), 0, 0, OF_FORMATS, "FORMAT", NULL, NULL,
@@ -117,6 +117,8 @@ const struct xpl_flag xpl_flag_rows[] = {
     {"quiet", 0, XPL_FLAG_SWITCH, AT(quiet), 0, 0, OF_RUNS " hosts tools history capture import",
      NULL, NULL, NULL,
      "do not show progress (only shown on a terminal); for captures print only the result"},
+    {"dry-run", 0, XPL_FLAG_SWITCH, AT(dry_run), 0, 0, "agents", NULL, NULL, NULL,
+     "only print what would be written"},
     // Of programs.
     {"text", 0, XPL_FLAG_TEXT, AT(text), 0, 0, "hlo", "FORM", "short|long|pbtxt|pb|json|dot|html",
      "short", "output form of MODULE; --option show_metadata=true adds the source of each op"},

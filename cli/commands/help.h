@@ -16,8 +16,6 @@ struct xpl_commands {
 void xpl_commands_show_all(struct xpl_commands all, FILE *out);
 // Of one: what it takes, its own options, those of all.
 void xpl_commands_show_one(const struct xpl_command *c, FILE *out);
-// The guide of --agents-md.
-void xpl_commands_guide(struct xpl_commands all, FILE *out);
 // The tables themselves, as one JSON document.
 int xpl_commands_json(const struct xpl_args *a, struct xpl_commands all);
 // For docs/man/make.py: parts of the manual page, each after a line with its name.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of help and guide: lines that are filled with words, lists of values, exit statuses.
+// Text of help: lines that are filled with words, lists of values, exit statuses.
 #ifndef XPL_CLI_COMMANDS_WORDS_H_
 #define XPL_CLI_COMMANDS_WORDS_H_
 

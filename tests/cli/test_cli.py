@@ -660,7 +660,7 @@ class Output(Case):
         asked = [["--help"], ["--version"], ["--agents-md"], ["help", "sql"], ["tools", "--all"],
                  *([c, PROFILE] for c in ("hosts", "tools", "summary", "findings", "aggregate", "events", "hlo")),
                  ["compare", PROFILE, PROFILE], ["sql", PROFILE, "SELECT plane FROM planes"],
-                 ["history", "--dir", DATA], ["completion", "bash"]]
+                 ["history", "--dir", DATA], ["completion", "bash"], ["agents", "install", "--dry-run"]]
         for command in asked:
             self.assertEqual(self.ask(*command, "-o", self.file)[:2], (0, ""), command)
             self.assertEqual(self.file.read_text(), self.ask(*command)[1], command)

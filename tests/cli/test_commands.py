@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table of commands, and what is made from it: help, manual page, guide.
+"""The table of commands, and what is made from it: help and manual page.
 
 usage: test_commands.py XPLANECTL MANUAL_PAGE [CLASS[.TEST]]...
 """
@@ -106,24 +106,6 @@ class Table(unittest.TestCase):
         self.assertEqual({c: re.findall(r"^\\fB(?:-\w\\fR, \\fB)?--([\w-]+)\\fR", part, re.M) for c, part in said.items()}, expected)
         for _, o in self.options():
             self.assertIn(o["help"], page)
-
-    def test_guide(self):
-        """Each command with its options and examples; lines fit."""
-        code, out, err = ask("--agents-md")
-        self.assertEqual((code, err), (0, ""))
-        self.assertEqual(ask("iree", "--agents_md"), (0, out, ""))  # as iree-profile calls it
-        self.assertEqual(re.findall(r"^### (\w+)$", out, re.M), [*self.commands])
-        for line in out.splitlines():
-            self.assertLessEqual(len(line), 100, line)
-        parts = re.split(r"^### (\w+)$", out, flags=re.M)
-        for name, part in zip(parts[1::2], parts[2::2]):
-            c = self.commands[name]
-            self.assertEqual(re.findall(r"^\* `--([\w-]+)", part, re.M), [o["name"] for o in c["options"]])
-            self.assertIn("\n".join(["```", *c["examples"], "```"]), part)
-            self.assertIn(f"    xplanectl {name}", part)
-        for number, meaning in enumerate(self.table["exit_status"]):
-            self.assertTrue(meaning.startswith(f"{number} "))
-            self.assertIn(f"\n* {meaning[:60]}", out)
 
     def test_wrong_words(self):
         """What is wrong, and what is near to it."""
