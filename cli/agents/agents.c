@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "cli/agents/skill.h"
 #include "cli/args.h"
 #include "cli/output.h"
@@ -70,22 +72,26 @@ static const char *address(const struct xpl_args *a) {
 }
 
 static bool print_report(const void *report, FILE *out) {
+    static const char *const kSaid[] = {[WRITTEN] = "wrote ", [CURRENT] = "already current: "};
     const struct report *const r = report;
-    for (size_t i = 0; i < PLACES; i++)
-        if (r->outcomes[i] == WRITTEN || r->outcomes[i] == CURRENT)
-            (void)fprintf(out, "%s%s\n",
-                          r->outcomes[i] == CURRENT ? "already current: "
-                          : r->a->dry_run           ? "would write "
-                                                    : "wrote ",
-                          r->paths[i]);
+    for (size_t i = 0; i < PLACES; i++) {
+        const enum outcome o = r->outcomes[i];
+        if (o != WRITTEN && o != CURRENT) continue;
+        const bool would = o == WRITTEN && r->a->dry_run;
+        (void)fprintf(out, "%s%s\n", would ? "would write " : kSaid[o], r->paths[i]);
+    }
+    json_t *const server = json_string(address(r->a)); // NULL: not UTF-8
+    char *const quoted = server ? json_dumps(server, JSON_ENCODE_ANY) : NULL;
     (void)fprintf(
         out,
         "\nMCP server (pip install 'xplaned[mcp]'), for the configuration of an agent, such "
         "as .mcp.json:\n\n"
         "{\"mcpServers\": {\"xplaned\": {\"command\": \"xplaned-mcp\", \"args\": "
-        "[\"--server\", \"%s\"]}}}\n\n"
+        "[\"--server\", %s]}}}\n\n"
         "Agents that only read AGENTS.md: xplanectl --agents-md >>AGENTS.md\n",
-        address(r->a));
+        quoted ? quoted : "\"ADDRESS\"");
+    free(quoted);
+    json_decref(server);
     return true;
 }
 

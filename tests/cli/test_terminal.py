@@ -140,7 +140,7 @@ class Commands(Hostile):
             "hlo": [*runs, [run, EVIL]],
             "iree": [["summary", str(self.bundle)], ["explain", str(self.bundle)], ["summary", EVIL], [EVIL, str(self.bundle)],
                      ["capture", "--mode", "all", "--", EVIL]],
-            "completion": [["bash"], [EVIL]], "help": [[], ["summary"], [EVIL]],
+            "agents": [["install", EVIL, "--dry-run"], [EVIL]], "completion": [["bash"], [EVIL]], "help": [[], ["summary"], [EVIL]],
             "__complete": [["zsh", f"summary {EVIL}"], ["zsh", "summary", "x"], ["bash", "xplanectl hosts "]],
         }
 
