@@ -38,6 +38,7 @@ static inline void xpl_fd_limit_raise(void) {
 static inline int xpl_std_out_end(const char *program, int status, bool failed) {
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || failed) return status;
+    if (errno == EPIPE) return status; // the reader ended early
     (void)fprintf(stderr, "%s: cannot write output: %s\n", program,
                   errno ? strerror(errno) : "an earlier write failed");
     return 1;

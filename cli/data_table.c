@@ -18,7 +18,8 @@ struct printer {
     struct xpl_arena arena;
     size_t n_tables;
     bool failed;
-    bool first; // nothing but the first table that has columns
+    size_t number; // of the table among several; 0: it is the only one
+    bool first;    // nothing but the first table that has columns
 };
 
 static const json_t *value_of(const json_t *row, size_t column) {
@@ -43,6 +44,7 @@ static bool is_shown(const json_t *table, size_t column) {
 // What the numbers of a column are: ids and labels say so, each table in its own way.
 enum column_unit {
     COLUMN_NUMBER,
+    COLUMN_PS,
     COLUMN_US,
     COLUMN_MS,
     COLUMN_BYTES,
@@ -78,6 +80,7 @@ static enum column_unit share_of(const char *id, bool of_steps) {
 static enum column_unit column_unit_of(const char *id, const char *label, bool of_steps) {
     if (strstr(label, "(us)") || strstr(label, "(\xce\xbcs)") || ends(id, "_us")) return COLUMN_US;
     if (strstr(label, "(in ms)") || strstr(label, "(ms)") || ends(id, "TimeMs")) return COLUMN_MS;
+    if (ends(id, "_ps")) return COLUMN_PS;
     if (ends(id, "_bytes")) return COLUMN_BYTES;
     return share_of(id, of_steps);
 }
@@ -110,9 +113,10 @@ static const char *heading(struct printer *p, const json_t *column) {
     if (!xpl_arena_printf(&p->arena, &s, "%s%s", right ? ">" : "", id ? id : "")) return NULL;
     // The cells name the unit.
     const enum column_unit unit = unit_of(column, false);
-    const bool named = xpl_str_ends(s, XPL_STR("_us")) || xpl_str_ends(s, XPL_STR("Ms"));
-    if (named && (unit == COLUMN_US || unit == COLUMN_MS))
-        s.len -= xpl_str_ends(s, XPL_STR("_us")) ? 3 : 2;
+    if (unit == COLUMN_PS || (unit == COLUMN_US && xpl_str_ends(s, XPL_STR("_us"))))
+        s.len -= 3;
+    else if (unit == COLUMN_MS && xpl_str_ends(s, XPL_STR("Ms")))
+        s.len -= 2;
     char *const text = xpl_arena_zalloc(&p->arena, s.len + 1);
     for (size_t i = 0; text && i < s.len; i++)
         text[i] = (char)(isgraph((unsigned char)s.ptr[i]) && s.ptr[i] != '_'
@@ -148,6 +152,7 @@ static void put_number(struct xpl_table *t, double v, enum column_unit unit) {
     switch (unit) {
         case COLUMN_FRACTION: xpl_table_percent(t, v); return;
         case COLUMN_PERCENT: xpl_table_percent(t, v / 100); return;
+        case COLUMN_PS: xpl_table_time_ps(t, v > 0 && v < 0x1p63 ? (uint64_t)v : 0); return;
         case COLUMN_US:
             if (fits) xpl_table_time_ps(t, (uint64_t)(v * 1e6 + 0.5));
             break;
@@ -179,6 +184,7 @@ static void put_cell(struct printer *p, struct xpl_table *t, const json_t *v,
 
 static void finish(struct printer *p, struct xpl_table *t) {
     if (p->n_tables++) (void)fputc('\n', p->out);
+    if (p->number) (void)fprintf(p->out, "Table %zu\n", p->number);
     if (t && xpl_table_rows(t) == 0)
         (void)fputs("no rows\n", p->out);
     else if (!t || !xpl_table_print(t, p->out))
@@ -287,6 +293,39 @@ static json_t *pod_table(const json_t *answer) {
     return table;
 }
 
+// time_breakdown: a row for each device, a column for each cause.
+static json_t *breakdown_table(const json_t *hosts) {
+    static const char *const ids[] = {".host",
+                                      ".device",
+                                      "wall_ps",
+                                      "compute_ps",
+                                      "overlapped_collectives_ps",
+                                      "exposed_collectives_ps",
+                                      "host_copies_ps",
+                                      "device_copies_ps",
+                                      "callback_ps",
+                                      "input_ps",
+                                      "checkpoint_ps",
+                                      "compile_ps",
+                                      "launch_ps",
+                                      "queued_ps",
+                                      "host_ps",
+                                      "unknown_ps",
+                                      NULL};
+    json_t *const table = new_table(ids);
+    for (size_t i = 0; i < json_array_size(hosts); i++) {
+        const json_t *const host = json_array_get(hosts, i);
+        const json_t *const devices = json_object_get(host, "devices");
+        for (size_t k = 0; k < json_array_size(devices); k++) {
+            json_t *const row = new_row(table);
+            add_member(row, host, "host");
+            for (size_t c = 1; ids[c]; c++)
+                add_member(row, json_array_get(devices, k), ids[c] + (ids[c][0] == '.'));
+        }
+    }
+    return table;
+}
+
 // Of one unit, `name` in sample `k` of a device.
 static json_t *unit_row(json_t *table, const json_t *device, size_t k, const char *name) {
     json_t *const row = new_row(table);
@@ -325,6 +364,8 @@ static json_t *kernel_table(const json_t *devices) {
 static json_t *table_of(json_t *v) {
     if (json_object_get(v, "cols")) return json_incref(v);
     if (json_object_get(v, "podStatsSequence")) return pod_table(v);
+    const json_t *const hosts = json_object_get(v, "hosts");
+    if (json_object_get(json_array_get(hosts, 0), "devices")) return breakdown_table(hosts);
     const json_t *const devices = json_object_get(v, "devices"); // in other answers how many
     return json_is_array(devices) ? kernel_table(devices) : NULL;
 }
@@ -385,7 +426,10 @@ static bool each_table(json_t *v, size_t only, struct printer p,
     xpl_arena_init(&p.arena, LIMIT);
     for (size_t i = 0; i < (list ? json_array_size(v) : 1); i++) {
         json_t *const table = table_of(list ? json_array_get(v, i) : v);
-        if (table && (++seen == only || !only)) print(&p, table);
+        if (!table) continue;
+        seen++;
+        if (list && json_array_size(v) > 1) p.number = seen;
+        if (seen == only || !only) print(&p, table);
         json_decref(table);
     }
     xpl_arena_fini(&p.arena);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/text/near.h"
 #include "cli/csv/csv.h"
+#include "cli/document/document.h"
 #include "cli/runs/answer.h"
 
 static const char *const texts[][2] = {
@@ -44,7 +45,7 @@ static int run_tool(const struct xpl_args *args, const char *tool, const char **
 }
 
 // A tool and its options, behind those that were given: of a key given twice the last counts.
-enum { MOST = 4 };
+enum { MOST = 4, MAX_MODULE = 1024 };
 struct hlo_request {
     const char *tool;
     const char *more[MOST][2];
@@ -96,10 +97,39 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
     return true;
 }
 
+// Puts the only program whose name begins with `module` into `ret`; false: none, or several, or
+// the name is complete.
+static bool find_module(const struct xpl_args *args, const char *module, char *ret, size_t size) {
+    static const char *options[] = {"format", "json"};
+    struct xpl_run_answer answer;
+    struct xpl_args a = *args;
+    a.options = options;
+    a.n_options = 1;
+    const int status = xpl_run_answer(&a, "hlo_modules", args->rest[1], &answer);
+    json_t *const list = xpl_is_answered(status) ? xpl_document_read(answer.p, answer.n) : NULL;
+    const size_t n = strlen(module);
+    bool found = false, several = false;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *const name = xpl_document_chars(json_array_get(list, i), "module");
+        if (strncmp(name, module, n) != 0) continue;
+        several |= !name[n] || (found && strcmp(name, ret) != 0);
+        found = found || (size_t)snprintf(ret, size, "%s", name) < size;
+    }
+    json_decref(list);
+    xpl_run_answer_fini(&answer);
+    return found && !several;
+}
+
 int xpl_cmd_hlo(const struct xpl_args *args) {
     struct hlo_request q;
     struct xpl_args a = *args;
-    if (!read_request(args, args->n_rest > 2 ? args->rest[2] : NULL, &q)) return XPL_EXIT_USAGE;
+    char whole[MAX_MODULE];
+    const char *module = args->n_rest > 2 ? args->rest[2] : NULL;
+    if (!read_request(args, module, &q)) return XPL_EXIT_USAGE;
+    if (module && !is_number(module) && find_module(args, module, whole, sizeof whole)) {
+        module = whole;
+        (void)read_request(args, module, &q);
+    }
     const char **const options =
         xpl_sys_alloc((2 * args->n_options + sizeof q.more / sizeof **q.more) * sizeof *options);
     size_t n = args->n_options;

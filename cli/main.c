@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // xplanectl: calls a daemon, or analyses files by itself.
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ static int unknown_command(const char *name) {
     for (size_t i = 0; i < xpl_n_commands; i++)
         xpl_near_add(&near, xpl_str_from(xpl_command_rows[i].name));
     xpl_near_add(&near, XPL_STR("help"));
+    xpl_commands_near_topics(&near);
     (void)fprintf(stderr, "xplanectl: unknown command \"%s\"%s\nTry: xplanectl --help\n", name,
                   xpl_near_text(&near, hint));
     return XPL_EXIT_USAGE;
@@ -43,12 +45,18 @@ static bool print_help(const void *row, FILE *out) {
     return true;
 }
 
-// `xplanectl help [COMMAND]`.
+static bool print_topic(const void *name, FILE *out) {
+    return xpl_commands_show_topic(all_commands(), name, out);
+}
+
+// `xplanectl help [COMMAND|TOPIC]`.
 static int help_of(const struct xpl_args *a) {
+    if (a->n_rest == 2 && xpl_commands_show_topic(all_commands(), a->rest[1], NULL))
+        return xpl_write_text(a, print_topic, a->rest[1]);
     const struct xpl_command *const c = a->n_rest > 1 ? find_command(a->rest[1]) : NULL;
     if (a->n_rest > 1 && !c) return unknown_command(a->rest[1]);
     if (a->n_rest > 2) {
-        (void)fputs("Usage: xplanectl help [COMMAND]\n", stderr);
+        (void)fputs("Usage: xplanectl help [COMMAND|TOPIC]\n", stderr);
         return XPL_EXIT_USAGE;
     }
     return a->json || (a->format && strcmp(a->format, "json") == 0)
@@ -131,6 +139,8 @@ static int run(const struct xpl_command *c, struct xpl_args *a) {
     if (!xpl_flags_check(a, c)) return XPL_EXIT_USAGE;
     if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max)
         return choose_format(c, a) && choose_section(c, a) ? c->run(a) : XPL_EXIT_USAGE;
+    (void)fprintf(stderr, "xplanectl: %s takes %s arguments than %zu\n", c->name,
+                  a->n_rest - 1 < c->min ? "more" : "fewer", a->n_rest - 1);
     (void)fprintf(stderr, "Usage: xplanectl %s%s%s\n", c->name, *c->arguments ? " " : "",
                   c->arguments);
     return XPL_EXIT_USAGE;
@@ -147,8 +157,9 @@ static int dispatch(struct xpl_args *a) {
         return xpl_write_out(a, xpl_skill, xpl_skill_len) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
     if (a->version) return write_word(a, "xplanectl " XPL_VERSION);
     if (a->n_rest == 0) {
-        xpl_commands_show_all(all_commands(), stderr);
-        return XPL_EXIT_USAGE;
+        const int status = xpl_cmd_newest(a);
+        if (status == XPL_EXIT_USAGE) xpl_commands_show_all(all_commands(), stderr);
+        return status;
     }
     if (strcmp(a->rest[0], "help") == 0) return help_of(a);
     if (strcmp(a->rest[0], "__complete") == 0) // for the scripts of shells
@@ -160,6 +171,9 @@ int main(int argc, char **argv) {
     struct xpl_args a;
     xpl_std_fds_open();
     xpl_terminal_guard();
+    // A reader that ends early (`| head`) ends this program silently, also where the parent ignores
+    // the signal, as Python does.
+    (void)signal(SIGPIPE, SIG_DFL);
     const int status = xpl_flags_parse(&a, argc, argv) ? dispatch(&a) : XPL_EXIT_USAGE;
     xpl_args_fini(&a);
     return xpl_std_out_end("xplanectl", status,

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "cli/csv/csv.h"
 #include "cli/table.h"
+
+enum { IN_TABLE = 100 }; // sessions, without --last
 
 // First line of the token file, or NULL after saying why.
 static const char *read_token(const char *path, char *token, int size) {
@@ -111,12 +114,12 @@ int xpl_show_listing(const struct xpl_args *a, struct xpl_buf *b) {
     return status;
 }
 
-static bool print_table(const void *table, FILE *out) {
+static bool print_rows(const void *table, FILE *out) {
     return xpl_table_print(table, out);
 }
 
 int xpl_show_table(const struct xpl_args *a, struct xpl_table *t) {
-    const int status = xpl_write_text(a, print_table, t);
+    const int status = xpl_write_text(a, print_rows, t);
     xpl_table_free(t);
     return status;
 }
@@ -164,24 +167,66 @@ static void table_session(struct xpl_table *t, const xpl_session_info *s) {
     table_labels(t, s);
 }
 
-static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
+// The sessions to show, newest first.
+struct shown {
+    const xpl_session_info **v;
+    size_t n, n_older; // n_older: left out, because they are older
+};
+
+static bool has_label(const xpl_session_info *s, const char *label) {
+    for (size_t i = 0; i < s->n_labels; i++)
+        if (strcmp(s->labels[i], label) == 0) return true;
+    return false;
+}
+
+static void choose(const struct xpl_args *a, const xpl_sessions *list, struct shown *ret) {
     const size_t n = xpl_sessions_count(list);
-    if (a->json || a->csv) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, (size_t)1 << 30);
-        for (size_t i = 0; i < n; i++) {
-            xpl_buf_putc(&b, i ? ',' : '[');
-            json_session(&b, xpl_sessions_get(list, i));
-        }
-        if (!n) xpl_buf_putc(&b, '[');
-        return xpl_show_listing(a, &b);
+    const size_t most = a->last ? (size_t)a->last : a->json || a->csv ? n : IN_TABLE;
+    for (size_t i = 0; i < n; i++) {
+        const xpl_session_info *const s = xpl_sessions_get(list, i);
+        if (a->label && !has_label(s, a->label)) continue;
+        if (ret->n < most)
+            ret->v[ret->n++] = s;
+        else
+            ret->n_older++;
     }
+}
+
+static int print_listing(const struct xpl_args *a, const struct shown *shown) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)1 << 30);
+    xpl_buf_putc(&b, '[');
+    for (size_t i = 0; i < shown->n; i++) {
+        if (i) xpl_buf_putc(&b, ',');
+        json_session(&b, shown->v[i]);
+    }
+    return xpl_show_listing(a, &b);
+}
+
+static int print_table(const struct xpl_args *a, const struct shown *shown) {
     static const char *const columns[] = {"SESSION",  "KIND",  ">HOSTS", ">SIZE",
                                           "CAPTURED", "STATE", "LABELS"};
     struct xpl_table *t = xpl_table_new(columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < n; i++)
-        table_session(t, xpl_sessions_get(list, i));
-    return xpl_show_table(a, t);
+    for (size_t i = 0; i < shown->n; i++)
+        table_session(t, shown->v[i]);
+    const int status = xpl_show_table(a, t);
+    if (shown->n_older && !a->last)
+        xpl_say("%zu older sessions are not shown: --last N shows more", shown->n_older);
+    if (shown->n == 0 && !shown->n_older)
+        xpl_say(a->label ? "no session has the label %s"
+                         : "no session yet: `xplanectl capture` records one, `xplanectl import` "
+                           "stores profiles",
+                a->label);
+    return status;
+}
+
+static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
+    struct shown shown = {xpl_sys_alloc((xpl_sessions_count(list) + 1) * sizeof *shown.v), 0, 0};
+    if (!shown.v) return xpl_failed(XPL_RESOURCE_EXHAUSTED, "out of memory");
+    choose(a, list, &shown);
+    const int status = a->json || a->csv ? print_listing(a, &shown) : print_table(a, &shown);
+    xpl_sys_free((void *)(uintptr_t)shown.v);
+    return status;
 }
 
 int xpl_cmd_sessions(const struct xpl_args *a) {

@@ -38,9 +38,12 @@ static void foreign_text(const char *before, xpl_str_t text, const char *behind,
     (void)fputs(behind, out);
 }
 
-static bool print_or_say(struct xpl_table *t, const char *nothing, FILE *out) {
-    if (!t || xpl_table_rows(t)) return xpl_table_finish(t, out);
-    (void)fprintf(out, "  %s\n", nothing);
+// Prints a section, whose table is freed; nothing of one without rows.
+static bool print_section(const char *heading, struct xpl_table *t, FILE *out) {
+    if (!t || xpl_table_rows(t)) {
+        title(heading, out);
+        return xpl_table_finish(t, out);
+    }
     xpl_table_free(t);
     return true;
 }
@@ -88,7 +91,6 @@ static bool print_ops(const char *heading, const struct xpl_op_metrics_db *db,
     static const char *const device_columns[] = {
         "OP",       "CATEGORY",   ">COUNT",     ">SELF TIME", ">SHARE",
         ">AVERAGE", ">FLOP RATE", ">BANDWIDTH", "BOUND BY",   "FRAMEWORK OP"};
-    title(heading, out);
     const struct xpl_op_metrics **order = xpl_sys_alloc((db->metrics_db.n + 1) * sizeof *order);
     if (!order) return false;
     size_t n = 0;
@@ -105,7 +107,7 @@ static bool print_ops(const char *heading, const struct xpl_op_metrics_db *db,
         if (of) rate_cells(t, of, order[i]);
         source_cell(t, order[i]);
     }
-    const bool ok = print_or_say(t, "none", out);
+    const bool ok = print_section(heading, t, out);
     if (n > TOP) (void)fprintf(out, "  and %zu more\n", n - TOP);
     xpl_sys_free((void *)(uintptr_t)order);
     return ok;
@@ -149,11 +151,10 @@ static bool print_kernels(const struct xpl_opstats *s, FILE *out) {
     static const char *const columns[] = {
         "KERNEL", ">COUNT",     ">TOTAL",         ">AVERAGE",   ">MIN",        ">MAX", ">GRID",
         ">BLOCK", ">REGISTERS", ">SHARED MEMORY", ">OCCUPANCY", "MATRIX UNIT", "OP"};
-    title("Kernels", out);
     struct xpl_table *t = xpl_table_new(columns, 13);
     for (size_t i = 0; i < s->kernel_reports.n && i < TOP; i++)
         kernel_row(t, &s->kernel_reports.v[i]);
-    const bool ok = print_or_say(t, "none recorded", out);
+    const bool ok = print_section("Kernels", t, out);
     if (s->kernel_reports.n > TOP)
         (void)fprintf(out, "  and %zu more\n", s->kernel_reports.n - TOP);
     return ok;
@@ -228,7 +229,7 @@ static bool print_series(const struct xpl_step_db *db, FILE *out) {
         xpl_table_time_ps(t, v[i].sums.least);
         xpl_table_time_ps(t, v[i].sums.most);
     }
-    return print_or_say(t, "", out);
+    return xpl_table_finish(t, out);
 }
 
 // Longer than this are at most LONGEST_STEPS steps.
@@ -247,9 +248,10 @@ static uint64_t long_step(const struct xpl_step_db *db) {
 static bool print_steps(const struct xpl_opstats *s, const json_t *of, size_t n_all, FILE *out) {
     static const char *const columns[] = {">STEP", "NAME", ">MEAN OF CORES", ">SLOWEST CORE",
                                           ">CORES"};
+    const struct xpl_step_db *const db = &s->step_db;
+    if (db->step_sequence.n == 0) return true;
     title("Steps", out);
     print_whose(of, out);
-    const struct xpl_step_db *const db = &s->step_db;
     const size_t n = db->step_sequence.n, n_first = n > MAX_STEPS ? MAX_STEPS - LONGEST_STEPS : n;
     struct xpl_table *t = xpl_table_new(columns, 5);
     struct step_sums sums = {.n_all = n_all};
@@ -269,7 +271,7 @@ static bool print_steps(const struct xpl_opstats *s, const json_t *of, size_t n_
         xpl_table_time_ps(t, time.slowest_ps);
         xpl_table_printf(t, "%zu", p->step_info_per_core.n);
     }
-    bool ok = print_or_say(t, "none (no step markers in this profile)", out);
+    bool ok = xpl_table_finish(t, out);
     if (n > shown)
         (void)fprintf(out, "  and %zu more, none of them among the %d longest\n", n - shown,
                       LONGEST_STEPS);
@@ -388,7 +390,6 @@ static bool print_memory(const struct xpl_args *a, const xpl_session_info *s, FI
                                           ">FRAGMENTATION"};
     static const char *const held_columns[] = {"HOST", "MEMORY", ">SIZE", ">COUNT",
                                                "OP",   "REGION", "TYPE",  "SHAPE"};
-    title("Memory", out);
     struct xpl_table *t = xpl_table_new(columns, 7), *held = xpl_table_new(held_columns, 8);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (!is_named(a, s->hosts[i].name)) continue;
@@ -397,13 +398,8 @@ static bool print_memory(const struct xpl_args *a, const xpl_session_info *s, FI
         held_rows(held, s->hosts[i].name, answer);
         json_decref(answer);
     }
-    const bool ok = print_or_say(t, "no allocations in this profile", out);
-    if (held && !xpl_table_rows(held)) {
-        xpl_table_free(held);
-        return ok;
-    }
-    title("Greatest allocations at the peak", out);
-    return xpl_table_finish(held, out) && ok;
+    const bool ok = print_section("Memory", t, out);
+    return print_section("Greatest allocations at the peak", held, out) && ok;
 }
 
 // Takes `answer`, of one host: into an object as it is, into a list as rows of its allocators.
@@ -476,6 +472,24 @@ struct summary {
     size_t n_steps_of;      // how many these have, with those that are left out
 };
 
+// The sections that are left out because they have no row.
+static void print_missing(const struct xpl_opstats *s, FILE *out) {
+    const struct {
+        const char *name;
+        size_t n;
+    } sections[] = {{"steps (it has no step markers)", s->step_db.step_sequence.n},
+                    {"device ops", s->device_op_metrics_db.metrics_db.n},
+                    {"kernels", s->kernel_reports.n},
+                    {"host ops", s->host_op_metrics_db.metrics_db.n}};
+    bool any = false;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        if (sections[i].n) continue;
+        (void)fprintf(out, "%s%s", any ? ", " : "\nNot in this profile: ", sections[i].name);
+        any = true;
+    }
+    if (any) (void)fputc('\n', out);
+}
+
 static bool print_text(const void *what, FILE *out) {
     const struct summary *const s = what;
     print_head(s->args, s->session, s->stats, out);
@@ -485,11 +499,13 @@ static bool print_text(const void *what, FILE *out) {
                                ? s->n_steps_of
                                : (size_t)json_integer_value(json_object_get(findings, "steps"));
     json_decref(findings);
-    return print_steps(s->stats, s->steps_of, n_steps, out) &&
-           print_ops("Device ops", &s->stats->device_op_metrics_db, s->stats, out) &&
-           print_kernels(s->stats, out) &&
-           print_ops("Host ops", &s->stats->host_op_metrics_db, NULL, out) &&
-           print_memory(s->args, s->session, out);
+    const bool ok = print_steps(s->stats, s->steps_of, n_steps, out) &&
+                    print_ops("Device ops", &s->stats->device_op_metrics_db, s->stats, out) &&
+                    print_kernels(s->stats, out) &&
+                    print_ops("Host ops", &s->stats->host_op_metrics_db, NULL, out) &&
+                    print_memory(s->args, s->session, out);
+    print_missing(s->stats, out);
+    return ok;
 }
 
 static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_bytes_t bytes) {

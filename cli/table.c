@@ -45,7 +45,7 @@ struct xpl_table *xpl_table_new(const char *const *columns, size_t n) {
     struct xpl_table *t = n <= MAX_COLUMNS ? xpl_sys_alloc(sizeof *t) : NULL;
     if (!t) return NULL;
     *t = (struct xpl_table){.n_columns = n};
-    xpl_arena_init(&t->arena, (size_t)256 << 20);
+    xpl_arena_init(&t->arena, (size_t)16 << 30);
     for (size_t i = 0; i < n; i++) {
         t->right[i] = columns[i][0] == '>';
         xpl_table_text(t, xpl_str_from(columns[i] + t->right[i]), SIZE_MAX);
@@ -133,12 +133,16 @@ void xpl_table_time_ps(struct xpl_table *t, uint64_t ps) {
     xpl_table_printf(t, "%s", out);
 }
 
-void xpl_table_when(struct xpl_table *t, int64_t unix_ms) {
+void xpl_show_when(char out[32], int64_t unix_ms) {
     const time_t at = (time_t)(unix_ms / 1000);
     struct tm tm;
-    char out[32];
-    if (!localtime_r(&at, &tm) || !strftime(out, sizeof out, "%Y-%m-%d %H:%M:%S", &tm))
+    if (!unix_ms || !localtime_r(&at, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M:%S %z", &tm))
         strcpy(out, "?");
+}
+
+void xpl_table_when(struct xpl_table *t, int64_t unix_ms) {
+    char out[32];
+    xpl_show_when(out, unix_ms);
     xpl_table_printf(t, "%s", out);
 }
 

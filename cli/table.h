@@ -21,7 +21,7 @@ void xpl_table_text(struct xpl_table *t, xpl_str_t s, size_t max);
 void xpl_table_printf(struct xpl_table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void xpl_table_time_ps(struct xpl_table *t, uint64_t ps);
-// A moment since 1970, in local time; '?' where there is none.
+// A moment since 1970, in local time with its zone; '?' for 0.
 void xpl_table_when(struct xpl_table *t, int64_t unix_ms);
 void xpl_table_bytes(struct xpl_table *t, uint64_t bytes);
 void xpl_table_percent(struct xpl_table *t, double fraction);
@@ -39,6 +39,8 @@ bool xpl_table_finish(struct xpl_table *t, FILE *out);
 
 // "1.23 ms", "45.6 us": three significant digits and a unit.
 void xpl_show_time_ps(char out[32], uint64_t ps);
+// "2026-11-28 20:04:49 +0100", of a moment since 1970; '?' for 0.
+void xpl_show_when(char out[32], int64_t unix_ms);
 // A change in percent, with its sign; from ten times as much on "×3274": how many times as much.
 void xpl_show_change(char out[32], double percent, int digits);
 // "12.3 MiB".

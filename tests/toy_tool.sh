@@ -59,7 +59,7 @@ grep -q '"self_time_ps":' commands.log || fail "analyze gave no ops"
 xplanectl=build/gcc/cli/xplanectl
 
 "$xplanectl" tools --all | grep -q 'side=device|host  *whose ops \[host\]' || fail "tools --all"
-"$xplanectl" --help | grep -q '^  slowest_ops$' || fail "--help"
+"$xplanectl" help tool-options | grep -q '^  slowest_ops$' || fail "--help"
 grep -q '^\.B slowest_ops$' build/gcc/docs/xplanectl.1 || fail "xplanectl(1)"
 grep -q '^| slowest_ops |' docs/api.md || fail "docs/api.md"
 "$xplanectl" tools --all --json | grep -q '"name":"plane_count","version":1' || fail "the products"

@@ -29,24 +29,36 @@ static double factor_of(const char *name, enum xpl_unit_kind kind) {
     return 0;
 }
 
-enum xpl_unit_result xpl_units_parse(const char *text, enum xpl_unit_kind kind, uint64_t *ret) {
+// One number with its unit; *text moves behind it.
+static enum xpl_unit_result parse_one(const char **text, enum xpl_unit_kind kind, double *ret) {
     // strtod would take "1e3", "0x10", "inf" and a sign, too.
-    const size_t n = strspn(text, "0123456789.");
-    char *end;
+    const size_t n = strspn(*text, "0123456789.");
+    char *end, name[8];
     errno = 0;
-    const double v = n ? strtod(text, &end) : 0;
-    if (n == 0 || errno || end != text + n) return XPL_UNIT_BAD;
+    const double v = n ? strtod(*text, &end) : 0;
+    if (n == 0 || errno || end != *text + n) return XPL_UNIT_BAD;
     while (*end == ' ')
         end++;
-    if (*end == '\0' && v == 0) {
-        *ret = 0;
-        return XPL_UNIT_OK;
-    }
-    if (*end == '\0') return XPL_UNIT_MISSING;
-    const double factor = factor_of(end, kind);
-    if (factor == 0 || v * factor >= 0x1p63) return XPL_UNIT_BAD;
-    if (v > 0 && v * factor < 1) return XPL_UNIT_SMALL; // not 0, which often means "no limit"
-    *ret = (uint64_t)(v * factor);
+    const size_t letters = strcspn(end, "0123456789. ");
+    *text = end + letters;
+    *ret = 0;
+    if (letters == 0) return *end ? XPL_UNIT_BAD : v == 0 ? XPL_UNIT_OK : XPL_UNIT_MISSING;
+    (void)snprintf(name, sizeof name, "%.*s", (int)letters, end);
+    const double factor = letters < sizeof name ? factor_of(name, kind) : 0;
+    if (factor == 0) return XPL_UNIT_BAD;
+    *ret = v * factor;
+    return v > 0 && *ret < 1 ? XPL_UNIT_SMALL : XPL_UNIT_OK; // not 0, which often means "no limit"
+}
+
+enum xpl_unit_result xpl_units_parse(const char *text, enum xpl_unit_kind kind, uint64_t *ret) {
+    double sum = 0, one;
+    do {
+        const enum xpl_unit_result r = parse_one(&text, kind, &one);
+        if (r != XPL_UNIT_OK) return r;
+        sum += one;
+    } while (*text && kind == XPL_UNIT_TIME); // "1h30m"
+    if (*text || sum >= 0x1p63) return XPL_UNIT_BAD;
+    *ret = (uint64_t)sum;
     return XPL_UNIT_OK;
 }
 
@@ -62,7 +74,7 @@ const char *xpl_units_explain(const char *text, enum xpl_unit_kind kind, enum xp
         (void)snprintf(buf, XPL_UNITS_TEXT, "less than %s", time ? "1ms" : "1B");
     else
         (void)snprintf(buf, XPL_UNITS_TEXT, "no %s",
-                       time ? "time; write 500ms, 2s, 10m, 1h or 7d"
+                       time ? "time; write 500ms, 2s, 10m, 1h30m or 7d"
                             : "size; write 64KiB, 256MiB or 10GiB");
     return buf;
 }

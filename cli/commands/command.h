@@ -4,6 +4,7 @@
 #ifndef XPL_CLI_COMMANDS_COMMAND_H_
 #define XPL_CLI_COMMANDS_COMMAND_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct xpl_args;
@@ -19,6 +20,7 @@ struct xpl_command {
     const char *name;
     int (*run)(const struct xpl_args *);
     size_t min, max; // arguments after the name
+    bool joins;      // several arguments are paths of one run
     // As usage has them.  SESSION, RUN, PATH, FILE, DIR, TOOL and REPORT are completed as what
     // they are, words in small letters as they stand there.
     const char *arguments;

@@ -65,7 +65,7 @@ const struct xpl_flag xpl_flag_rows[] = {
     {"logdir", 0, XPL_FLAG_TEXT, AT(logdir), 0, 0, "export iree", "DIR", NULL, NULL,
      "log directory of the session, if a session is named instead of paths"},
     {"table", 0, XPL_FLAG_SWITCH, AT(table), 0, 0, "tool analyze", NULL, NULL, NULL,
-     "the same as --format table: the answer's tables as text for a person"},
+     NULL}, // the older form of --format table
     {"all", 0, XPL_FLAG_SWITCH, AT(all), 0, 0, "tools", NULL, NULL, NULL,
      "all tools of this program, without a daemon"},
     // Of captures and imports.
@@ -127,7 +127,7 @@ const struct xpl_flag xpl_flag_rows[] = {
     {"other", 0, XPL_FLAG_TEXT, AT(other), 0, 0, "hlo", "MODULE", NULL, NULL,
      "with --memory: compare with this program, largest difference first"},
     // Of runs.
-    {"label", 0, XPL_FLAG_TEXT, AT(label), 0, 0, "history", "LABEL", NULL, NULL,
+    {"label", 0, XPL_FLAG_TEXT, AT(label), 0, 0, "history sessions", "LABEL", NULL, NULL,
      "only sessions with this label"},
     {"schedule", 0, XPL_FLAG_NUMBER, AT(schedule), 1, LONG_MAX, "history", "ID", NULL, NULL,
      "only sessions of this schedule"},
@@ -137,8 +137,8 @@ const struct xpl_flag xpl_flag_rows[] = {
      "metric to show, see docs/history.md; may be given several times"},
     {"since", 0, XPL_FLAG_TIME, AT(since_ms), 1, 36600 * DAY_MS, "history", "TIME", NULL, NULL,
      "only sessions captured within this time, such as 30d"},
-    {"last", 0, XPL_FLAG_NUMBER, AT(last), 1, 1024, "history", "N", NULL, "100",
-     "only the newest N sessions"},
+    {"last", 0, XPL_FLAG_NUMBER, AT(last), 1, 1024, "history sessions", "N", NULL,
+     "100; of sessions as csv and json all", "only the newest N sessions"},
     {"remove", 0, XPL_FLAG_REMOVED, 0, 0, 0, "label", "LABEL", NULL, NULL,
      "remove a label; may be given several times"},
     {"fail-if", 0, XPL_FLAG_TEXT, AT(fail_if), 0, 0, "compare", "'METRIC>N%'", NULL, NULL,

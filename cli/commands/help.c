@@ -35,22 +35,9 @@ static void put_flag(const struct xpl_flag *f, const struct xpl_command *c, FILE
     (void)fputc('\n', out);
 }
 
-static void put_common(FILE *out) {
-    (void)fputs("\nOptions:\n", out);
-    for (size_t i = 0; i < xpl_n_flags; i++)
-        if (!xpl_flag_rows[i].commands && xpl_flag_rows[i].help)
-            put_flag(&xpl_flag_rows[i], NULL, out);
-}
-
 // Whether several commands have it.
 static bool is_shared(const struct xpl_flag *f) {
     return f->commands && f->help && strpbrk(f->commands, " +");
-}
-
-static void put_shared(FILE *out) {
-    (void)fputs("\nOptions of several commands:\n", out);
-    for (size_t i = 0; i < xpl_n_flags; i++)
-        if (is_shared(&xpl_flag_rows[i])) put_flag(&xpl_flag_rows[i], NULL, out);
 }
 
 // Those of one command; `all`: with those that others have, too.
@@ -65,38 +52,89 @@ static void put_own(const struct xpl_command *c, bool all, FILE *out) {
     }
 }
 
-static void put_exits(FILE *out) {
-    struct xpl_words line = {out, 0, 0};
-    (void)fputc('\n', out);
-    xpl_words_put(&line, "Exit status:");
-    for (size_t i = 0; i < XPL_N_EXITS; i++) {
-        xpl_words_put(&line, xpl_exit_meanings[i]);
-        (void)fputc(i + 1 < XPL_N_EXITS ? ',' : '.', out);
-        line.column++;
-    }
-    (void)fputc('\n', out);
+static void put_topic_options(struct xpl_commands all, FILE *out) {
+    (void)fputs("Options of all commands:\n", out);
+    for (size_t i = 0; i < xpl_n_flags; i++)
+        if (!xpl_flag_rows[i].commands && xpl_flag_rows[i].help)
+            put_flag(&xpl_flag_rows[i], NULL, out);
+    (void)fputs("\nOptions of several commands:\n", out);
+    for (size_t i = 0; i < xpl_n_flags; i++)
+        if (is_shared(&xpl_flag_rows[i])) put_flag(&xpl_flag_rows[i], NULL, out);
+    for (size_t i = 0; i < all.n; i++)
+        put_own(&all.rows[i], false, out);
 }
+
+static void put_topic_tools(struct xpl_commands unused, FILE *out) {
+    (void)unused;
+    (void)fputs("Tools and their options (--option):\n", out);
+    xpl_help_tools(out);
+}
+
+static void put_topic_status(struct xpl_commands unused, FILE *out) {
+    (void)unused;
+    (void)fputs("Exit statuses of all commands:\n", out);
+    for (size_t i = 0; i < XPL_N_EXITS; i++) {
+        struct xpl_words line = xpl_words_begin(out, "", 2);
+        xpl_words_put(&line, xpl_exit_meanings[i]);
+        (void)fputc('\n', out);
+    }
+}
+
+static const struct topic {
+    const char *name, *help;
+    void (*put)(struct xpl_commands all, FILE *out);
+} topics[] = {
+    {"options", "all options", put_topic_options},
+    {"tool-options", "the tools of tool and analyze, with their options", put_topic_tools},
+    {"status", "exit statuses", put_topic_status},
+};
+enum { N_TOPICS = sizeof topics / sizeof *topics };
 
 // ---- help ----
 
+bool xpl_commands_show_topic(struct xpl_commands all, const char *name, FILE *out) {
+    for (size_t i = 0; i < N_TOPICS; i++) {
+        if (strcmp(topics[i].name, name) != 0) continue;
+        if (out) topics[i].put(all, out);
+        return true;
+    }
+    return false;
+}
+
+void xpl_commands_near_topics(struct xpl_near *near) {
+    for (size_t i = 0; i < N_TOPICS; i++)
+        xpl_near_add(near, xpl_str_from(topics[i].name));
+}
+
+// The options that a newcomer needs; the topic "options" has all of them.
+static void put_usual(FILE *out) {
+    static const char *const usual[] = {"server", "output", "format", "json", "host", "help"};
+    (void)fputs("\nOptions of most commands:\n", out);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        size_t k = 0;
+        while (strcmp(xpl_flag_rows[k].name, usual[i]) != 0)
+            k++;
+        put_flag(&xpl_flag_rows[k], NULL, out);
+    }
+}
+
 void xpl_commands_show_all(struct xpl_commands all, FILE *out) {
-    (void)fputs("Usage: xplanectl [options] COMMAND ...\n\nCommands:\n", out);
+    (void)fputs("Usage: xplanectl [options] COMMAND ...\n"
+                "       xplanectl              shows the verdict on the daemon's newest session\n"
+                "\nCommands:\n",
+                out);
     for (size_t i = 0; i < all.n; i++) {
-        const struct xpl_command *const c = &all.rows[i];
         char head[80];
-        (void)snprintf(head, sizeof head, "  %-10s %-13s", c->name, c->arguments);
-        struct xpl_words line = xpl_words_begin(out, head, 27);
-        xpl_words_put(&line, c->help);
+        (void)snprintf(head, sizeof head, "  %s ", all.rows[i].name);
+        struct xpl_words line = xpl_words_begin(out, head, 14);
+        xpl_words_put(&line, all.rows[i].help);
         (void)fputc('\n', out);
     }
-    (void)fputs("\nxplanectl COMMAND --help describes a command.\n", out);
-    put_common(out);
-    put_shared(out);
-    for (size_t i = 0; i < all.n; i++)
-        put_own(&all.rows[i], false, out);
-    (void)fputs("\nTools and their options (--option):\n", out);
-    xpl_help_tools(out);
-    put_exits(out);
+    put_usual(out);
+    (void)fputs("\nxplanectl COMMAND --help describes a command, xplanectl help TOPIC a topic:\n",
+                out);
+    for (size_t i = 0; i < N_TOPICS; i++)
+        (void)fprintf(out, "  %-12s  %s\n", topics[i].name, topics[i].help);
 }
 
 static void put_examples(const struct xpl_command *c, FILE *out) {
@@ -125,13 +163,13 @@ void xpl_commands_show_one(const struct xpl_command *c, FILE *out) {
         (void)fputc('\n', out);
     }
     put_own(c, true, out);
-    put_common(out);
-    if (strcmp(c->name, "tool") == 0 || strcmp(c->name, "analyze") == 0) {
-        (void)fputs("\nTools and their options (--option):\n", out);
-        xpl_help_tools(out);
-    }
     put_examples(c, out);
-    put_exits(out);
+    (void)fputs("\nxplanectl help options lists the options of all commands (--server, --output, "
+                "TLS)",
+                out);
+    if (strcmp(c->name, "tool") == 0 || strcmp(c->name, "analyze") == 0)
+        (void)fputs(",\nxplanectl help tool-options the tools with their options", out);
+    (void)fputs(".\n", out);
 }
 
 // ---- the manual page ----

@@ -3,8 +3,10 @@
 #ifndef XPL_CLI_COMMANDS_HELP_H_
 #define XPL_CLI_COMMANDS_HELP_H_
 
+#include <stdbool.h>
 #include <stdio.h>
 
+#include "base/text/near.h"
 #include "cli/commands/command.h"
 
 struct xpl_commands {
@@ -12,9 +14,13 @@ struct xpl_commands {
     size_t n;
 };
 
-// Of all commands.
+// All commands in a line each, the usual options, and the topics: fits a screen of 60 lines.
 void xpl_commands_show_all(struct xpl_commands all, FILE *out);
-// Of one: what it takes, its own options, those of all.
+// Writes a topic, or only checks that it exists if `out` is NULL.  False: no such topic.
+bool xpl_commands_show_topic(struct xpl_commands all, const char *name, FILE *out);
+// Adds the names of the topics.
+void xpl_commands_near_topics(struct xpl_near *near);
+// Of one: arguments, its own options, examples.
 void xpl_commands_show_one(const struct xpl_command *c, FILE *out);
 // The tables themselves, as one JSON document.
 int xpl_commands_json(const struct xpl_args *a, struct xpl_commands all);

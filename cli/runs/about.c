@@ -47,11 +47,13 @@ static bool add_tools(struct xpl_arena *arena, const struct xpl_inputs *in, xpl_
     return tools;
 }
 
-static int of_path(const char *path, struct xpl_run_about *ret) {
+static int of_path(const struct xpl_args *a, const char *path, struct xpl_run_about *ret) {
+    size_t n;
+    const char *const *const paths = xpl_run_paths(a, &path, &n);
     struct xpl_inputs in;
     struct xpl_error err = {0};
     const xpl_status_t st =
-        xpl_inputs_from_paths(&path, 1, xpl_format_match, &ret->arena, &in, &err);
+        xpl_inputs_from_paths(paths, n, xpl_format_match, &ret->arena, &in, &err);
     if (st != XPL_OK) return xpl_failed(st, err.msg);
     xpl_warn_left_out(&in);
     xpl_session_info *const s = xpl_arena_zalloc(&ret->arena, sizeof *s);
@@ -74,7 +76,10 @@ static int of_session(const struct xpl_args *a, const char *session, struct xpl_
     xpl_result r;
     if (!c) return XPL_EXIT_FAILED;
     xpl_progress_begin(a);
-    const bool known = xpl_client_session(c, session, &ret->got, &r) == 0;
+    bool known = xpl_client_session(c, session, &ret->got, &r) == 0;
+    const char *const whole =
+        !known && r.code == XPL_NOT_FOUND ? xpl_run_beginning(c, session) : NULL;
+    if (whole) known = xpl_client_session(c, whole, &ret->got, &r) == 0;
     xpl_progress_end();
     xpl_client_close(c);
     if (!known) {
@@ -89,7 +94,7 @@ static int of_session(const struct xpl_args *a, const char *session, struct xpl_
 int xpl_run_about(const struct xpl_args *a, const char *run, struct xpl_run_about *ret) {
     *ret = (struct xpl_run_about){0};
     xpl_arena_init(&ret->arena, LIMIT);
-    return xpl_run_place(a, run) == XPL_RUN_PATH ? of_path(run, ret) : of_session(a, run, ret);
+    return xpl_run_place(a, run) == XPL_RUN_PATH ? of_path(a, run, ret) : of_session(a, run, ret);
 }
 
 void xpl_run_about_fini(struct xpl_run_about *r) {

@@ -12,7 +12,9 @@
 
 static int answer_path(const struct xpl_args *a, const char *tool, const char *path,
                        struct xpl_run_answer *ret) {
-    const int status = xpl_analyze(a, tool ? tool : xpl_tool_op_stats.name, &path, 1, &ret->made);
+    size_t n;
+    const char *const *const paths = xpl_run_paths(a, &path, &n);
+    const int status = xpl_analyze(a, tool ? tool : xpl_tool_op_stats.name, paths, n, &ret->made);
     ret->p = ret->made.p;
     ret->n = ret->made.n;
     return status;
@@ -35,13 +37,21 @@ static int answered(xpl_client *c, const char *tool, const char *session, bool w
                                                                               : status;
 }
 
+static int request(xpl_client *c, const xpl_tool_request *q, xpl_answer **ret, xpl_result *r) {
+    return q->tool ? xpl_client_tool(c, q, ret, r) : xpl_client_op_stats(c, q, ret, r);
+}
+
 static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const char *session,
                struct xpl_run_answer *ret) {
-    const xpl_tool_request q = xpl_remote_request(a, tool, session);
+    xpl_tool_request q = xpl_remote_request(a, tool, session);
     xpl_result r;
     xpl_progress_begin(a);
-    const int code =
-        tool ? xpl_client_tool(c, &q, &ret->got, &r) : xpl_client_op_stats(c, &q, &ret->got, &r);
+    int code = request(c, &q, &ret->got, &r);
+    const char *const whole = code == XPL_NOT_FOUND ? xpl_run_beginning(c, session) : NULL;
+    if (whole) {
+        q.session = session = whole;
+        code = request(c, &q, &ret->got, &r);
+    }
     xpl_progress_end();
     if (code == 0) {
         xpl_remote_warn(ret->got);

@@ -9,6 +9,7 @@
 #include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "base/status.h"
+#include "cli/commands/command.h"
 #include "cli/remote.h"
 #include "storage/sessions/source.h"
 
@@ -74,8 +75,15 @@ static const struct known *find_note(const char *run) {
     return NULL;
 }
 
+const char *const *xpl_run_paths(const struct xpl_args *a, const char *const *run, size_t *ret_n) {
+    const bool all = a->command && a->command->joins;
+    *ret_n = all ? a->n_rest - 1 : 1;
+    return all ? a->rest + 1 : run;
+}
+
 enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run) {
     if (is_only_path(run)) return XPL_RUN_PATH;
+    if (a->command && a->command->joins && a->n_rest > 2) return XPL_RUN_PATH;
     if (!is_there(run) && !strchr(run, '/')) return XPL_RUN_SESSION;
     const struct known *const k = find_note(run);
     if (k) return k->place;
@@ -83,6 +91,27 @@ enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run) {
     const enum xpl_run_place place = ask_daemon(a, run, &has_session);
     note(run, place, has_session);
     return place;
+}
+
+const char *xpl_run_beginning(xpl_client *c, const char *run) {
+    xpl_sessions *list = NULL;
+    xpl_result r;
+    const size_t length = strlen(run);
+    const char *first = NULL;
+    char *name = NULL;
+    size_t n = 0;
+    bool is_whole = false; // then what is not there is a host, a plane or a program of it
+    if (!length || xpl_client_sessions(c, &list, &r) != 0) return NULL;
+    for (size_t i = 0; i < xpl_sessions_count(list); i++) {
+        const char *const s = xpl_sessions_get(list, i)->name;
+        if (strncmp(s, run, length) != 0) continue;
+        is_whole |= !s[length];
+        if (!n++) first = s;
+    }
+    if (n > 1 && !is_whole) xpl_say("%zu sessions begin with %s, such as %s", n, run, first);
+    if (n == 1 && !is_whole && (name = xpl_sys_alloc(strlen(first) + 1))) strcpy(name, first);
+    xpl_sessions_free(list);
+    return name;
 }
 
 void xpl_run_no_session(const char *run) {

@@ -4,6 +4,7 @@
 #define XPL_CLI_RUNS_PLACE_H_
 
 #include "cli/args.h"
+#include "cli/library/library.h"
 
 enum xpl_run_place { XPL_RUN_SESSION, XPL_RUN_PATH };
 
@@ -11,6 +12,11 @@ enum xpl_run_place { XPL_RUN_SESSION, XPL_RUN_PATH };
 // file, or the directory of a run, which needs no daemon.  The daemon is asked once about each run
 // that may be both.  One thread at a time.
 enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run);
+// The paths of a run that is one: `*run`, or all arguments of a command that joins them.
+const char *const *xpl_run_paths(const struct xpl_args *a, const char *const *run, size_t *ret_n);
+// After NOT_FOUND: the only session of the daemon whose name begins with `run`, or NULL.  Says on
+// stderr when several do.  Lives as long as the program.  One thread at a time.
+const char *xpl_run_beginning(xpl_client *c, const char *run);
 // After NOT_FOUND: says on stderr what a run that is no session was not, either, when it looks like
 // a file.
 void xpl_run_no_session(const char *run);

@@ -59,7 +59,9 @@ static xpl_status_t open_all(struct xpl_rpc_tcp *t, const char *address, const s
         t->fds[t->n++] = fd;
     }
     if (!t->n)
-        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "cannot listen on %s: %s", address, strerror(why));
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "cannot listen on %s: %s%s", address, strerror(why),
+                         why == EADDRINUSE ? "; choose another port, or port 0 for a free one"
+                                           : "");
     return XPL_OK;
 }
 

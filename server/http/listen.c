@@ -118,7 +118,8 @@ static bool is_any(const struct sockaddr *a) {
     return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-static void log_listening(int fd, bool tls) {
+// `prefix`: under which a proxy serves the pages, with a slash in front; "" without one.
+static void log_listening(int fd, bool tls, const char *prefix) {
     struct sockaddr_storage at;
     socklen_t n = sizeof at;
     char host[64] = "", port[16] = "", text[96];
@@ -132,6 +133,9 @@ static void log_listening(int fd, bool tls) {
     xpl_log_z(&l, "service", tls ? "https" : "http");
     xpl_log_z(&l, "address", text);
     xpl_log_end(&l);
+    const bool any = is_any((const struct sockaddr *)&at);
+    xpl_log(XPL_LOG_INFO, "daemon", "the pages: %s://%s%s%s", tls ? "https" : "http",
+            any ? "localhost:" : text, any ? port : "", prefix);
 }
 
 // At most once for a listener, for which there is room.
@@ -163,7 +167,12 @@ static xpl_status_t listen_one(struct xpl_http *h, const struct addrinfo *a, con
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http: at most %d addresses",
                          XPL_HTTP_MAX_LISTENERS);
     const int fd = xpl_listen_open(a, false);
-    if (fd < 0) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http %s: %s", text, strerror(errno));
+    if (fd < 0) {
+        const int why = errno;
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http %s: %s%s", text, strerror(why),
+                         why == EADDRINUSE ? "; another port: --http HOST:PORT, a free one: port 0"
+                                           : "");
+    }
     h->listeners[h->n_listeners++] = (struct xpl_http_listener){.fd = fd, .tls = tls};
     char host[64];
     if (is_any(a->ai_addr))
@@ -171,7 +180,7 @@ static xpl_status_t listen_one(struct xpl_http *h, const struct addrinfo *a, con
     else if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST) ==
              0)
         add_name(h, host);
-    log_listening(fd, tls);
+    log_listening(fd, tls, h->options.prefix);
     return XPL_OK;
 }
 

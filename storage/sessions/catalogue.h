@@ -199,15 +199,16 @@ struct xpl_input {
     const char *path; // for xpl_source_open(AT_FDCWD, path, ...)
 };
 struct xpl_inputs {
-    xpl_str_t session;             // name to show: the directory's, or the first host's
+    xpl_str_t session;             // name to show: the only directory's, or the first host's
     const struct xpl_input *hosts; // by name
     size_t n_hosts;
     // Files of the directory that do not count, because their host has one of a better format.
     const char *const *left_out;
     size_t n_left_out;
 };
-// Each path is a profile file (a host named by its file), or the only path is a run directory.
-// INVALID_ARGUMENT is wrong usage: two equal host names, a directory among several paths, a
+// Each path is a profile file (a host named by its file), a run directory, or a log directory with
+// one run.  Equal names of hosts of different directories get the directory's name in front.
+// INVALID_ARGUMENT is wrong usage: two equal host names, a log directory with several runs, a
 // format that is not read.  NOT_FOUND: no such file, or a directory without profiles.  Everything
 // in *ret lives in `arena`.
 xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profile_match_fn match,

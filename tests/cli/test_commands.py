@@ -64,7 +64,8 @@ class Table(unittest.TestCase):
             self.assertEqual((code, err), (0, ""), name)
             self.assertEqual(ask("help", name)[1], out)
             self.assertIn(f"Usage: xplanectl [options] {name}{' ' * bool(c['arguments'])}{c['arguments']}\n", out)
-            for o in c["options"] + self.table["options"]:
+            self.assertIn("xplanectl help options lists", out)
+            for o in c["options"]:
                 head = f"--{o['name']}" + (f" {o['value']}" if o["value"] else "")
                 self.assertRegex(out, rf"(?m)^  (-[a-z], )?{re.escape(head)}( |$)", name)
                 for value in o["values"]:
@@ -83,8 +84,14 @@ class Table(unittest.TestCase):
         self.assertEqual((code, err, ask("help")[1]), (0, "", out))
         for name in self.commands:
             self.assertRegex(out, rf"\n  {name} ")
+        self.assertLessEqual(out.count("\n"), 60)
+        topic = ask("help", "options")[1]
         for _, o in self.options():
-            self.assertIn(f"--{o['name']}", out)
+            self.assertIn(f"--{o['name']}", topic)
+        self.assertIn("\n  overview_page", ask("help", "tool-options")[1])
+        for number, meaning in enumerate(self.table["exit_status"]):
+            self.assertIn(f"\n  {number} {meaning.split()[1]}", ask("help", "status")[1])
+        self.assertIn('did you mean "options"?', ask("help", "option")[2])
         code, out, err = ask("help", "captur")
         self.assertEqual((code, out), (2, ""))
         self.assertIn('did you mean "capture"?', err)

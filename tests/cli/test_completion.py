@@ -52,7 +52,7 @@ class Words(Case):
         self.assertEqual([*self.words("--server", "x", "sch")], ["schedules"])
         self.assertEqual([*self.words("help", "unsc")], ["unschedule"])
         self.assertEqual(self.words("-o", ""), {"": "files"})
-        for line in (("completion", "bash"), ("hosts", "run"), ("findings", "run"), ("cancel", "7"), ("sessions",)):
+        for line in (("completion", "bash"), ("hosts", "run"), ("cancel", "7"), ("sessions",)):
             self.assertEqual(self.words(*line, ""), {}, line)  # no more arguments
         self.assertEqual(self.words("sessions", "x", "--", "--"), {})
         self.assertEqual([*self.words("export", "p")], ["perfetto"])

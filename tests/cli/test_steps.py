@@ -134,7 +134,7 @@ class Steps(Case):
             self.assertIn("\nSteps\n  of cpu; the other hosts have no steps\n", text)
             self.assertRegex(text, "\n  48 steps, average .*; of 50 steps the first and the last are left out\n")
             text = self.ask("summary", run, "--host", "gpu")[1]
-            self.assertIn("\nSteps\n  none (no step markers in this profile)\n", text)
+            self.assertIn("\nNot in this profile: steps (it has no step markers)", text)
 
 
 MEASURED = DATA.parents[3] / "steps"

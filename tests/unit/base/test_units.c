@@ -22,6 +22,8 @@ static void check_good(void) {
     CHECK_EQ(parsed("0.0", XPL_UNIT_SIZE), 0);
     CHECK_EQ(parsed("0s", XPL_UNIT_TIME), 0);
     CHECK_EQ(parsed("1.9ms", XPL_UNIT_TIME), 1);
+    CHECK_EQ(parsed("1h30m", XPL_UNIT_TIME), 5400000);
+    CHECK_EQ(parsed("1m2s3ms", XPL_UNIT_TIME), 62003);
     CHECK_EQ(parsed(".5KiB", XPL_UNIT_SIZE), 512);
     CHECK_EQ(parsed("20GiB", XPL_UNIT_SIZE), 20LL << 30);
     CHECK_EQ(parsed("3T", XPL_UNIT_SIZE), 3LL << 40);
@@ -63,7 +65,7 @@ static void check_words(void) {
               "a unit is missing; write 20GiB or 20B");
     CHECK_STR(xpl_units_explain("0.5B", XPL_UNIT_SIZE, XPL_UNIT_SMALL, why), "less than 1B");
     CHECK_STR(xpl_units_explain("soon", XPL_UNIT_TIME, XPL_UNIT_BAD, why),
-              "no time; write 500ms, 2s, 10m, 1h or 7d");
+              "no time; write 500ms, 2s, 10m, 1h30m or 7d");
     CHECK_STR(xpl_units_explain("5s", XPL_UNIT_SIZE, XPL_UNIT_BAD, why),
               "no size; write 64KiB, 256MiB or 10GiB");
     check_value(0, XPL_UNIT_TIME, "0");

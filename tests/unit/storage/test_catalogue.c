@@ -647,9 +647,23 @@ static void test_inputs(void) {
     CHECK_EQ(in.n_hosts, 3);
     CHECK_STR(in.session, "a");
     CHECK_STR(in.hosts[2].name, "odd.pb");
-    inputs_fail(&a, at("run/a.xplane.pb"), at("other/a.xplane.pb"), XPL_INVALID_ARGUMENT,
-                "two files for host a");
-    inputs_fail(&a, at("run"), at("other/a.xplane.pb"), XPL_INVALID_ARGUMENT, "a directory; give");
+    // Equal names of different directories.
+    const char *twins[] = {at("run"), at("other/a.xplane.pb")};
+    CHECK_OK(xpl_inputs_from_paths(twins, 2, xpl_format_match, &a, &in, NULL), NULL);
+    CHECK_EQ(in.n_hosts, 3);
+    CHECK_STR(in.hosts[0].name, "b");
+    CHECK_STR(in.hosts[1].name, "other_a");
+    CHECK_STR(in.hosts[2].name, "run_a");
+    inputs_fail(&a, at("run/a.xplane.pb"), at("run/a.xplane.pb"), XPL_INVALID_ARGUMENT,
+                "two files for host run_a");
+    // A log directory with one run, and with two.
+    put("log/plugins/profile/r1/h.xplane.pb", 1);
+    const char *const log[] = {at("log")};
+    CHECK_OK(xpl_inputs_from_paths(log, 1, xpl_format_match, &a, &in, NULL), NULL);
+    CHECK_EQ(in.n_hosts, 1);
+    CHECK_STR(in.hosts[0].name, "h");
+    put("log/plugins/profile/r2/h.xplane.pb", 1);
+    inputs_fail(&a, at("log"), NULL, XPL_INVALID_ARGUMENT, "2 runs are below this directory");
     inputs_fail(&a, at("run/x.xplane.riegeli"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
     inputs_fail(&a, at("rg"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
     inputs_fail(&a, at("none"), NULL, XPL_NOT_FOUND, "no profile in this directory");
@@ -664,7 +678,7 @@ static void test_inputs(void) {
     CHECK_STR(in.hosts[1].name, "i");
     CHECK(xpl_str_ends(xpl_str_from(in.left_out[0]), XPL_STR("/h.xplane.pb.gz")));
     inputs_fail(&a, at("mix/h.xplane.pb"), at("mix/h.xplane.pb.gz"), XPL_INVALID_ARGUMENT,
-                "two files for host h");
+                "two files for host mix_h");
     inputs_fail(&a, at("missing"), NULL, XPL_NOT_FOUND, "cannot open");
     // The first part that is missing has a name that is near.
     put("run_one/host-a.xplane.pb", 1);
