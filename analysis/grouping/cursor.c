@@ -94,8 +94,9 @@ static bool restore_stack(struct xpl_group_cursor *c, uint32_t top) {
         const struct line_groups *lg;
         struct xpl_raw_event raw = {0};
         (void)xpl_grp_node_event(c->g, i - 1, &lg, &raw);
-        c->stack.v[--depth] = (struct frame){span_of(c->line, raw.offset_ps, raw.duration_ps),
-                                             xpl_grp_node_label(&c->g->nodes[i - 1])};
+        c->stack.v[--depth] =
+            (struct frame){plan_span(&c->pg->plan, c->line, raw.offset_ps, raw.duration_ps),
+                           xpl_grp_node_label(&c->g->nodes[i - 1])};
     }
     return true;
 }
@@ -290,7 +291,8 @@ struct found {
 XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl_event *ev) {
     const struct plan *const plan = &c->pg->plan;
     const uint32_t role = plan->role_of[ev->md];
-    const struct span span = span_of(c->line, (uint64_t)ev->offset_ps, (uint64_t)ev->duration_ps);
+    const struct span span =
+        plan_span(plan, c->line, (uint64_t)ev->offset_ps, (uint64_t)ev->duration_ps);
     const struct xpl_raw_event raw = {.stats = ev->stats.p, .end = ev->stats.end};
     const uint32_t node = match_node(c, ev->at);
     uint32_t mask = 0;

@@ -61,7 +61,8 @@ struct xpl_event_watch {
 
 struct xpl_group_options {
     // Events "Profiled batch" of Keras' TensorBoard callback begin groups, which have the number of
-    // the batch.  To XProf they are events like any other.
+    // the batch, and events of more than 13 days or of a negative duration enclose no others.  To
+    // XProf they are events like any other.
     bool batches;
     // Collects relations, if not NULL: its arena is set, and it lives as long as the groups.
     // Relations of events that do not pass on a group are found only by cursors that run with
@@ -164,6 +165,10 @@ bool xpl_groups_empty(const struct xpl_groups *g);
 bool xpl_groups_arrived_grouped(const struct xpl_groups *g);
 // Name of a group, "" when unknown ("train 3", ...).
 xpl_str_t xpl_groups_name(const struct xpl_groups *g, int64_t group_id);
+// The time of the event of the host that starts a group and gives it its name, such as an
+// annotation.  False where no such event does.
+bool xpl_groups_annotation(const struct xpl_groups *g, int64_t group_id, int64_t *ret_begin_ps,
+                           int64_t *ret_duration_ps);
 
 // Step events of a device plane after preprocessing: for a GPU plane the derived Steps line; for a
 // TPU or SparseCore plane its own step line with equal neighbours merged and ungrouped ones removed

@@ -52,5 +52,13 @@ static inline bool xpl_convert_has_device(const struct xpl_convert *c) {
         if (xpl_convert_is_device_plane(c, &c->xs->planes[i])) return true;
     return false;
 }
+// Whether the time of an event can be: it does not end before it begins, and is within 13 days of
+// its line's start.  Profilers that lose the end of an event write 0 or the greatest number.
+static inline bool xpl_convert_is_possible(const struct xpl_convert *c,
+                                           const struct xpl_event *ev) {
+    const int64_t most = INT64_C(1) << 60;
+    return c->opt->xprof_exact || (ev->duration_ps >= 0 && ev->duration_ps < most &&
+                                   ev->offset_ps > -most && ev->offset_ps < most);
+}
 
 #endif

@@ -41,6 +41,7 @@ struct graph {
     XPL_VEC(struct search_entry) queue;
     XPL_VEC(uint32_t) to_visit; // nodes from which a group is still propagated
     XPL_VEC(xpl_str_t) names;   // of groups
+    XPL_VEC(uint32_t) starts;   // the nodes that start them
     uint64_t budget;            // steps left for searches
     uint32_t ctx_flags;         // which context stats occur at all
     struct xpl_error *err;

@@ -145,10 +145,13 @@ static bool start_group(struct graph *gr, uint32_t root, uint32_t id) {
     if (!propagate_group(gr, root, id) || !xpl_grp_make_name(gr, root, &name)) return false;
     while (gr->names.n <= id) {
         xpl_str_t *const slot = xpl_vec_push(&gr->temp, &gr->names);
-        if (!slot) return false;
+        uint32_t *const start = slot ? xpl_vec_push(&gr->temp, &gr->starts) : NULL;
+        if (!start) return false;
         *slot = (xpl_str_t){"", 0};
+        *start = root;
     }
     gr->names.v[id] = name;
+    gr->starts.v[id] = root;
     if (!(gr->g->nodes[root].flags & NODE_IMPLICIT)) gr->g->nodes[root].flags |= NODE_NAMED;
     return true;
 }
@@ -258,8 +261,10 @@ xpl_status_t xpl_grp_propagate(struct graph *gr, bool make_groups) {
     }
     if (!mark_eager(gr)) return xpl_grp_no_memory(gr);
     g->names = xpl_arena_array(g->arena, gr->names.n, sizeof *g->names);
-    if (!g->names) return xpl_grp_no_memory(gr);
+    g->starts = xpl_arena_array(g->arena, gr->starts.n, sizeof *g->starts);
+    if (!g->names || !g->starts) return xpl_grp_no_memory(gr);
     if (gr->names.n) memcpy(g->names, gr->names.v, gr->names.n * sizeof *g->names);
+    if (gr->names.n) memcpy(g->starts, gr->starts.v, gr->starts.n * sizeof *g->starts);
     g->n_groups = (uint32_t)gr->names.n;
     return XPL_OK;
 }

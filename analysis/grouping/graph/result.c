@@ -111,6 +111,19 @@ xpl_str_t xpl_groups_name(const struct xpl_groups *g, int64_t group_id) {
     return xpl_groups_made(g, group_id) ? g->names[group_id] : (xpl_str_t){"", 0};
 }
 
+bool xpl_groups_annotation(const struct xpl_groups *g, int64_t group_id, int64_t *ret_begin_ps,
+                           int64_t *ret_duration_ps) {
+    const struct line_groups *lg;
+    struct xpl_raw_event raw;
+    if (!xpl_groups_made(g, group_id) || g->nodes[g->starts[group_id]].flags & NODE_IMPLICIT ||
+        !xpl_grp_node_event(g, g->starts[group_id], &lg, &raw) ||
+        lg->line->plane->kind != XPL_PLANE_HOST_THREADS)
+        return false;
+    *ret_begin_ps = (int64_t)((uint64_t)lg->line->timestamp_ns * 1000 + raw.offset_ps);
+    *ret_duration_ps = (int64_t)raw.duration_ps;
+    return true;
+}
+
 const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
                                               const struct xpl_plane *plane, size_t *ret_n) {
     *ret_n = g->planes[plane->index].n_steps;

@@ -52,6 +52,7 @@ struct xpl_groups {
     struct line_groups **scanned; // lines with nodes, by first node
     uint32_t n_scanned;
     xpl_str_t *names; // of groups
+    uint32_t *starts; // of groups: the nodes that start them
     uint32_t n_groups;
     bool grouped;        // the space arrived grouped: own stats count
     bool computed;       // groups were searched for

@@ -122,17 +122,19 @@ static void read_pid(struct plan *p) {
     if (p->has_pid) p->pid = (int32_t)xpl_stat_int(&s);
 }
 
-bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool batches,
+#define LONGEST_PS (UINT64_C(1) << 60) // 13 days
+
+bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool own,
                        struct xpl_arena *arena) {
-    const bool own = batches && plane->kind == XPL_PLANE_HOST_THREADS;
-    *p = (struct plan){.plane = plane};
+    const bool batches = own && plane->kind == XPL_PLANE_HOST_THREADS;
+    *p = (struct plan){.plane = plane, .longest_ps = own ? LONGEST_PS : UINT64_MAX};
     p->tpu = xpl_str_starts(plane->name, XPL_STR(XPL_PLANE_NAME_TPU_PREFIX));
     p->class_of = xpl_arena_zalloc(arena, plane->n_stat_md);
     p->role_of = xpl_arena_array(arena, plane->n_event_md, sizeof *p->role_of);
     if (!p->class_of || !p->role_of) return false;
     for (uint32_t i = 0; i < plane->n_event_md; i++) {
         p->role_of[i] = role_of(&plane->event_md[i]);
-        if (own && xpl_grp_batch_name(plane->event_md[i].name) != XPL_BATCH_NONE)
+        if (batches && xpl_grp_batch_name(plane->event_md[i].name) != XPL_BATCH_NONE)
             p->role_of[i] |= ROLE_TRACE_CONTEXT;
         p->roles |= p->role_of[i];
     }

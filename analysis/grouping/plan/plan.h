@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/grouping/plan/span.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 
@@ -71,12 +72,13 @@ enum {
 
 struct plan {
     const struct xpl_plane *plane;
-    uint8_t *class_of;  // by position in plane->stat_md
-    uint32_t *role_of;  // by position in plane->event_md
-    uint8_t by_id[128]; // class by stat id, where that is below 128
-    uint32_t classes;   // all that occur in the metadata
-    uint32_t roles;     // likewise
-    int32_t pid;        // of the process that wrote the plane
+    uint8_t *class_of;   // by position in plane->stat_md
+    uint32_t *role_of;   // by position in plane->event_md
+    uint8_t by_id[128];  // class by stat id, where that is below 128
+    uint32_t classes;    // all that occur in the metadata
+    uint32_t roles;      // likewise
+    uint64_t longest_ps; // what takes longer cannot be, and encloses nothing
+    int32_t pid;         // of the process that wrote the plane
     bool has_pid;
     bool has_regions;                    // StartRegion and StopRegion both occur
     bool own_groups;                     // events may bring stat group_id
@@ -98,9 +100,15 @@ struct plan {
 enum xpl_batch_name { XPL_BATCH_NONE, XPL_BATCH_PLAIN, XPL_BATCH_NUMBERED };
 enum xpl_batch_name xpl_grp_batch_name(xpl_str_t name);
 
-// Makes the plan of a plane; its contents are allocated in `arena`.  `batches`: Keras' events begin
-// groups as a TraceContext does.  False when out of memory.
-bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool batches,
+// Makes the plan of a plane; its contents are allocated in `arena`.  `own`: not as XProf.  Keras'
+// events begin groups as a TraceContext does, and events of impossible lengths are instants.  False
+// when out of memory.
+bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool own,
                        struct xpl_arena *arena);
+
+static inline struct span plan_span(const struct plan *p, const struct xpl_line *line,
+                                    uint64_t offset_ps, uint64_t duration_ps) {
+    return span_of(line, offset_ps, XPL_UNLIKELY(duration_ps > p->longest_ps) ? 0 : duration_ps);
+}
 
 #endif

@@ -146,7 +146,7 @@ static uint32_t make_node(struct line_state *st, const struct event *e, uint32_t
 static bool read_event(const struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                        uint32_t role, struct event *e) {
     e->at = at;
-    e->span = span_of(st->line, raw->offset_ps, raw->duration_ps);
+    e->span = plan_span(st->plan, st->line, raw->offset_ps, raw->duration_ps);
     e->raw = raw;
     e->role = role;
     if (!xpl_grp_read_stats(st->plan, raw, &e->ss)) return false;
@@ -306,7 +306,7 @@ static inline bool is_watched(const struct line_state *st, const struct xpl_raw_
 uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                                uint32_t mask, uint32_t role) {
     const struct nature n = nature_of(st, mask, role);
-    const struct span span = span_of(st->line, raw->offset_ps, raw->duration_ps);
+    const struct span span = plan_span(st->plan, st->line, raw->offset_ps, raw->duration_ps);
     struct event e;
     e.ss.mask = 0;
     e.links.producer = false;

@@ -94,7 +94,7 @@ static inline uint32_t visit(struct line_state *st, const struct xpl_raw_event *
     if (XPL_UNLIKELY(mask != 0) || (role & ~st->plain_roles))
         return xpl_grp_process_event(st, raw, at, mask, role);
     if (st->stack.n) {
-        const struct span span = span_of(st->line, raw->offset_ps, raw->duration_ps);
+        const struct span span = plan_span(st->plan, st->line, raw->offset_ps, raw->duration_ps);
         pop_until_includes(st, span);
         if (st->stack.n) push_plain(st, span);
     }

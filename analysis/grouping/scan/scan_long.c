@@ -66,7 +66,7 @@ static void read_chunk(struct piece *p) {
         const bool ties = e.raw.offset_ps == p->order.offset;
         if (p->plan->has_regions) check_order(&p->order, &e.raw);
         if (XPL_LIKELY(e.mask == 0) && !(e.role & ~(uint32_t)(ROLE_KNOWN | ROLE_IMPLICIT))) {
-            add_plain(p, &q, span_of(p->line, e.raw.offset_ps, e.raw.duration_ps));
+            add_plain(p, &q, plan_span(p->plan, p->line, e.raw.offset_ps, e.raw.duration_ps));
             continue;
         }
         struct marked_event *const h = xpl_vec_push(&p->arena, &p->events);

@@ -62,8 +62,10 @@ static xpl_status_t read_feed(struct gpu_build *b, struct feed *f, struct timed_
     if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&f->events, b->err);
     if (f->done) return XPL_OK;
     xpl_group_cursor_next(f->groups, &ev, &eg);
-    *ret = (struct timed_event){.begin = (uint64_t)xpl_event_begin_ps(f->line, &ev),
-                                .duration = (uint64_t)ev.duration_ps,
+    const struct span span =
+        plan_span(&b->pg->plan, f->line, (uint64_t)ev.offset_ps, (uint64_t)ev.duration_ps);
+    *ret = (struct timed_event){.begin = span.begin,
+                                .duration = span.end - span.begin,
                                 .group = eg.group_id,
                                 .order = (uint32_t)(f - b->feeds),
                                 .has_group = eg.has_group};

@@ -187,8 +187,8 @@ void xpl_step_add_work(struct xpl_step *st, struct xpl_timespan span) {
         *w = span;
         return;
     }
-    if (span.begin_ps < w->begin_ps) w->begin_ps = span.begin_ps;
-    w->duration_ps = (end > last ? end : last) - w->begin_ps;
+    if (xpl_time_is_before(span.begin_ps, w->begin_ps)) w->begin_ps = span.begin_ps;
+    w->duration_ps = (xpl_time_is_before(last, end) ? end : last) - w->begin_ps;
 }
 
 static bool join_step(struct xpl_step *src, struct xpl_step *dst, struct xpl_arena *arena) {

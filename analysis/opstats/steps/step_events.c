@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "analysis/opstats/steps/program_steps.h"
 #include "analysis/opstats/steps/step_events_gpu.h"
 #include "analysis/opstats/steps/step_events_tpu.h"
 
@@ -54,7 +55,9 @@ static bool read_markers(const struct xpl_convert *c, const struct xpl_plane *p,
         if (v[i].has_device_time)
             span = (struct xpl_timespan){(uint64_t)v[i].device_offset_ps,
                                          (uint64_t)v[i].device_duration_ps};
+        if (v[i].duration_ps < 0 && !c->opt->xprof_exact) continue;
         struct xpl_step *st = xpl_steps_put(ret, v[i].group_id);
+        if (st && !c->opt->xprof_exact && !st->name.len) st->name = v[i].step_name;
         if (!st || !xpl_step_add_device_marker(st, xpl_plane_core_id(p), span, ret->arena))
             return false;
     }
@@ -176,6 +179,7 @@ xpl_status_t xpl_device_steps_run(const struct xpl_convert *c, struct xpl_device
     ret->n_shards = width;
     xpl_exec_run(c->exec, width, run_shard, &j);
     XPL_TRY(join_planes(&j, err));
+    if (!c->opt->xprof_exact && !xpl_device_steps_set(c, &ret->steps)) XPL_RETURN_OOM(err, "steps");
     if (!c->is_tpu) return XPL_OK;
     return xpl_sparse_core_steps(c, &ret->steps, &ret->arena, &ret->sparse, err);
 }

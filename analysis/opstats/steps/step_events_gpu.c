@@ -108,6 +108,7 @@ static bool add_event(struct xpl_steps *steps, const struct xpl_line *line,
         kind = precision_of(line->plane->event_md[ev->md].name, e->shapes);
     const struct xpl_timespan span = {(uint64_t)xpl_event_begin_ps(line, ev),
                                       (uint64_t)ev->duration_ps};
+    xpl_step_add_work(st, span);
     if (!xpl_step_add_span(st, kind, span, steps->arena)) return false;
     if (kind == XPL_SPAN_DEVICE_COLLECTIVES) {
         // The end is relative to its line, unlike the start: upstream mixes the two.
@@ -145,7 +146,7 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
         xpl_group_cursor_next(groups, &ev, &g);
         if (!g.has_group || g.group_id < 0 || !xpl_is_marked(&marked, g.group_id)) continue;
         const struct gpu_event e = read_stats(&ev);
-        if (e.correlation_id < 0) continue;
+        if (e.correlation_id < 0 || !xpl_convert_is_possible(c, &ev)) continue;
         if (!add_event(ret, line, &ev, &e, md[ev.md], g.group_id)) XPL_RETURN_OOM(err, "GPU steps");
     }
     if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);

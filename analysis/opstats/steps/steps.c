@@ -54,7 +54,8 @@ static xpl_status_t convert_gpu(const struct xpl_convert *c, struct xpl_opstats 
     XPL_AUTO(xpl_device_steps_fini) struct xpl_device_steps device = {0};
     const struct xpl_step_db_rules rules = {.has_device = true,
                                             .remove_overlaps = true,
-                                            .drop_incomplete = !c->opt->keep_incomplete_steps};
+                                            .drop_incomplete = c->opt->xprof_exact &&
+                                                               !c->opt->keep_incomplete_steps};
     struct xpl_precision_ps precision;
     XPL_TRY(xpl_device_steps_run(c, &device, err));
     XPL_TRY(xpl_steps_to_db(c, &device.steps, &rules, &s->step_db, &precision, err));

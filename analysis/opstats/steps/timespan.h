@@ -38,6 +38,10 @@ struct xpl_timespan {
 static inline uint64_t xpl_timespan_end(struct xpl_timespan s) {
     return s.begin_ps + s.duration_ps;
 }
+// Times before the profile's origin wrap, as those of a device whose clock is early.
+static inline bool xpl_time_is_before(uint64_t a_ps, uint64_t b_ps) {
+    return (int64_t)(a_ps - b_ps) < 0;
+}
 static inline bool xpl_timespan_includes(struct xpl_timespan a, struct xpl_timespan b) {
     return a.begin_ps <= b.begin_ps && xpl_timespan_end(b) <= xpl_timespan_end(a);
 }

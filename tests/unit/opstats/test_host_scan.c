@@ -91,16 +91,16 @@ static void check_gpu(void) {
     struct xpl_buf space = mk_gpu_profile(7);
     xpl_arena_init(&arena, 1 << 28);
     const struct xpl_opstats *s = convert(&space, true, &exec, &arena);
-    CHECK_EQ(s->step_db.step_sequence.n, 5); // the first and the last are cut
-    CHECK_EQ(s->step_db.step_sequence.v[0].step_num, 1);
-    CHECK_EQ(time_of(s, 0, 80), 100);
-    CHECK_EQ(time_of(s, 0, 140), 250);
-    CHECK_EQ(time_of(s, 0, 150), 200);
-    CHECK_EQ(time_of(s, 0, 100), 100);
-    CHECK_EQ(time_of(s, 0, 130), 50);
-    CHECK_EQ(time_of(s, 0, 0), 300);
+    CHECK_EQ(s->step_db.step_sequence.n, 7);
+    CHECK_EQ(s->step_db.step_sequence.v[1].step_num, 1);
+    CHECK_EQ(time_of(s, 1, 80), 100);
+    CHECK_EQ(time_of(s, 1, 140), 250);
+    CHECK_EQ(time_of(s, 1, 150), 200);
+    CHECK_EQ(time_of(s, 1, 100), 100);
+    CHECK_EQ(time_of(s, 1, 130), 50);
+    CHECK_EQ(time_of(s, 1, 0), 300);
     CHECK_EQ(s->device_op_metrics_db.compute_16bit_ps, 7 * 200);
-    const struct xpl_per_core_step_info *step = &s->step_db.step_sequence.v[0];
+    const struct xpl_per_core_step_info *step = &s->step_db.step_sequence.v[1];
     CHECK_EQ(step->device_memory_transfers.n, 3);
     CHECK_EQ(step->device_memory_transfers.v[0].bytes_transferred, 64);
     CHECK_EQ(step->all_reduce_db_per_core.n, 1);
