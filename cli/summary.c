@@ -275,6 +275,9 @@ static bool print_steps(const struct xpl_opstats *s, const json_t *of, size_t n_
     if (n > shown)
         (void)fprintf(out, "  and %zu more, none of them among the %d longest\n", n - shown,
                       LONGEST_STEPS);
+    if (n && xpl_step_is_execution(xpl_summary_step(&db->step_sequence.v[0]).name))
+        (void)fprintf(out, "  nothing marks steps in this profile: executions of the program that "
+                           "takes most time are the steps\n");
     if (n) print_step_sums(&sums, several, out);
     ok &= print_series(db, out);
     return ok;

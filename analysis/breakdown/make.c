@@ -161,7 +161,13 @@ static void widen(struct xpl_time_breakdown *b, const struct xpl_spans *s) {
     if (s->v.v[s->v.n - 1].end > b->end_ps) b->end_ps = s->v.v[s->v.n - 1].end;
 }
 
-// From the first step to the last one, else from the first op to the last one.
+// Whether executions of a program are the steps, because nothing marks any.
+static bool steps_are_executions(const struct xpl_time_breakdown *b) {
+    return b->steps.n && xpl_step_is_execution(b->steps.v[0].name);
+}
+
+// From the first step to the last one; where nothing marks steps, from the first op to the last
+// one.
 static void set_window(struct xpl_breaking *k) {
     struct xpl_time_breakdown *const b = k->b;
     b->begin_ps = XPL_TIME_END;
@@ -170,11 +176,10 @@ static void set_window(struct xpl_breaking *k) {
         b->begin_ps = b->steps.v[0].begin_ps;
         for (size_t i = 0; i < b->steps.n; i++)
             if (b->steps.v[i].end_ps > b->end_ps) b->end_ps = b->steps.v[i].end_ps;
-    } else {
-        for (size_t i = 0; i < k->n_devices; i++)
-            for (size_t l = 0; l < XPL_LAYERS; l++)
-                widen(b, &k->devices[i].layers[l]);
     }
+    for (size_t i = 0; (!b->steps.n || steps_are_executions(b)) && i < k->n_devices; i++)
+        for (size_t l = 0; l < XPL_LAYERS; l++)
+            widen(b, &k->devices[i].layers[l]);
     if (b->begin_ps >= b->end_ps) b->begin_ps = b->end_ps = 0;
     const struct xpl_spans *const compiles = &k->host.layers[XPL_HOST_COMPILES];
     for (size_t i = 0; i < compiles->v.n; i++)

@@ -208,7 +208,7 @@ xpl_status_t xpl_host_plan_make(const struct xpl_convert *c, const struct xpl_pl
         XPL_TRY(xpl_input_work_find(plane, c->exec, arena, &p.input, err));
     if (!list_wanted(&p, arena)) XPL_RETURN_OOM(err, "host events");
     if (p.stats & (XPL_HOST_STAGE_ID | XPL_HOST_STAGE_NAME)) XPL_TRY(read_stages(&p, arena, err));
-    p.steps = !xpl_groups_empty(c->groups) &&
+    p.steps = (p.cpu || !xpl_groups_empty(c->groups)) &&
               (!has_device || (c->is_tpu && (inputs || p.stats & XPL_HOST_STAGE_NAME)));
     p.inputs_only = has_device;
     p.groups = p.steps || p.any_ops;

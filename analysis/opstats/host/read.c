@@ -252,7 +252,8 @@ XPL_INLINE bool is_same_run(xpl_bytes_t a, xpl_bytes_t b) {
 __attribute__((noinline)) static bool begin_run(struct reader *r, const struct host_event_stats *w,
                                                 uint64_t begin_ps, uint64_t end_ps) {
     const uint64_t function = r->module.len ? xpl_host_function_of_module(r->module) : 0;
-    struct xpl_host_run op = {.function = function, .begin_ps = begin_ps, .end_ps = end_ps};
+    struct xpl_host_run op = {
+        .function = function, .module = r->module, .begin_ps = begin_ps, .end_ps = end_ps};
     if (!run_of(w, &op.id)) return true;
     r->run = w->run, r->run_module = r->module.ptr;
     return xpl_host_runs_add_op(&r->out->runs, &op, r->arena);

@@ -17,6 +17,7 @@ struct xpl_arena;
 struct xpl_host_run {
     int64_t id;
     uint64_t function;         // a hash of the name of the function that it runs
+    xpl_str_t module;          // its program; aliases the profile
     uint64_t begin_ps, end_ps; // from its first op to the end of its last one
     int64_t group;             // what launched it, after xpl_host_runs_match; -1: not known
 };

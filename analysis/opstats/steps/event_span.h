@@ -21,6 +21,7 @@
 #include "base/vec.h"
 
 struct xpl_arena;
+struct xpl_executions; // executions.h
 
 // XProf numbers the cores of SparseCore planes from here on.
 enum { XPL_SPARSE_CORE_INDEX_START = 1000000 };
@@ -72,6 +73,8 @@ struct xpl_steps {
     struct xpl_arena *arena;
     XPL_VEC(struct xpl_step) v; // in order of first appearance
     struct xpl_map by_id;       // id to index + 1
+    // Of markers: what events belong to, where nothing groups them; NULL: groups.
+    const struct xpl_executions *executions;
 };
 
 // An empty set whose steps and spans will live in `arena`.

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "analysis/opstats/steps/executions.h"
 #include "analysis/opstats/steps/program_steps.h"
 #include "analysis/opstats/steps/step_events_gpu.h"
 #include "analysis/opstats/steps/step_events_tpu.h"
@@ -90,17 +91,55 @@ static bool add_lines(struct job *j, const struct xpl_plane *p, struct xpl_steps
     return (!ops && !marks) || add_task(j, p, ops, markers, true);
 }
 
+static bool add_marked_plane(struct job *j, const struct xpl_plane *p,
+                             const struct xpl_steps *markers) {
+    struct xpl_steps *const kept = xpl_arena_alloc(&j->out->arena, sizeof *kept);
+    if (!kept) return false;
+    *kept = *markers;
+    return add_lines(j, p, kept);
+}
+
 // Groups without a marker on the plane are none of its steps, so that of a plane without markers
 // nothing needs to be read.
 static bool add_plane(struct job *j, const struct xpl_plane *p) {
     struct xpl_steps markers;
     xpl_steps_init(&markers, &j->out->arena);
-    if (!read_markers(j->c, p, &markers)) return false;
-    if (markers.v.n == 0) return true;
-    struct xpl_steps *const kept = xpl_arena_alloc(&j->out->arena, sizeof *kept);
-    if (!kept) return false;
-    *kept = markers;
-    return add_lines(j, p, kept);
+    return read_markers(j->c, p, &markers) && (!markers.v.n || add_marked_plane(j, p, &markers));
+}
+
+// ---- where nothing marks steps ----
+
+static bool mark_executions(const struct xpl_executions *e, const struct xpl_plane *p,
+                            struct xpl_steps *ret) {
+    for (size_t i = 0; i < e->n; i++) {
+        struct xpl_step *const st = xpl_steps_put(ret, (int64_t)i);
+        if (!st || !xpl_execution_name(e->program, i, ret->arena, &st->name) ||
+            !xpl_step_add_device_marker(st, xpl_plane_core_id(p), e->v[i], ret->arena))
+            return false;
+    }
+    ret->executions = e;
+    return true;
+}
+
+// Executions of the program that takes most time on the first plane that has one are the steps.
+static xpl_status_t add_executions(struct job *j, struct xpl_error *err) {
+    const struct xpl_xspace *const xs = j->c->xs;
+    xpl_str_t program = XPL_STR("");
+    for (uint32_t i = 0; i < xs->n_planes; i++) {
+        const struct xpl_plane *const p = &xs->planes[i];
+        struct xpl_steps markers;
+        if (p->kind != XPL_PLANE_TPU_CORE && p->kind != XPL_PLANE_GPU) continue;
+        if (!xpl_convert_is_device_plane(j->c, p)) continue;
+        struct xpl_executions *const e = xpl_arena_alloc(&j->out->arena, sizeof *e);
+        if (!e) XPL_RETURN_OOM(err, "device steps");
+        XPL_TRY(xpl_executions_find(j->c, p, program, &j->out->arena, e, err));
+        if (!e->n) continue;
+        program = e->program;
+        xpl_steps_init(&markers, &j->out->arena);
+        if (!mark_executions(e, p, &markers) || !add_marked_plane(j, p, &markers))
+            XPL_RETURN_OOM(err, "device steps");
+    }
+    return XPL_OK;
 }
 
 static void run_task(struct job *j, struct task *t, struct xpl_arena *arena) {
@@ -166,10 +205,12 @@ xpl_status_t xpl_device_steps_run(const struct xpl_convert *c, struct xpl_device
     atomic_init(&j.next, 0);
     xpl_arena_init(&ret->arena, c->scratch_limit);
     xpl_steps_init(&ret->steps, &ret->arena);
-    if (xpl_groups_empty(c->groups)) return XPL_OK;
-    for (uint32_t i = 0; i < c->xs->n_planes; i++)
+    const bool grouped = !xpl_groups_empty(c->groups);
+    if (!grouped && c->opt->xprof_exact) return XPL_OK;
+    for (uint32_t i = 0; grouped && i < c->xs->n_planes; i++)
         if (xpl_convert_is_device_plane(c, &c->xs->planes[i]) && !add_plane(&j, &c->xs->planes[i]))
             XPL_RETURN_OOM(err, "device steps");
+    if (!j.tasks.n && !c->opt->xprof_exact) XPL_TRY(add_executions(&j, err));
     unsigned width = c->exec->width ? c->exec->width : 1;
     if (width > j.tasks.n) width = (unsigned)j.tasks.n;
     ret->shards = xpl_arena_array(&ret->arena, width, sizeof *ret->shards);

@@ -144,6 +144,7 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "GPU steps: cancelled");
         xpl_group_cursor_next(groups, &ev, &g);
+        xpl_place_in_execution(markers->executions, line, &ev, &g);
         if (!g.has_group || g.group_id < 0 || !xpl_is_marked(&marked, g.group_id)) continue;
         const struct gpu_event e = read_stats(&ev);
         if (e.correlation_id < 0 || !xpl_convert_is_possible(c, &ev)) continue;

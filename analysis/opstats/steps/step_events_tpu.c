@@ -144,6 +144,7 @@ static xpl_status_t read_as_it_stands(struct core_reader *r, const struct xpl_co
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "TPU steps: cancelled");
         xpl_group_cursor_next(groups, &ev, &g);
+        xpl_place_in_execution(r->marked.markers->executions, r->line, &ev, &g);
         const uint64_t b = (uint64_t)ev.offset_ps, d = (uint64_t)ev.duration_ps;
         *ret_disordered |= sorted && (b < begin || (b == begin && d > duration));
         if (*ret_disordered) return XPL_OK;
@@ -186,6 +187,7 @@ static xpl_status_t list_places(const struct core_reader *r, const struct xpl_co
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "TPU steps: cancelled");
         xpl_group_cursor_next(groups, &ev, &g);
+        xpl_place_in_execution(r->marked.markers->executions, r->line, &ev, &g);
         if (!g.has_group) continue;
         struct place *place = xpl_vec_push(arena, ret);
         if (!place) XPL_RETURN_OOM(err, "TPU steps");

@@ -6,7 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/grouping/groups.h"
 #include "analysis/opstats/steps/event_span.h"
+#include "analysis/opstats/steps/executions.h"
+
+// Replaces an event's group by the execution in which it begins.
+static inline void xpl_place_in_execution(const struct xpl_executions *e,
+                                          const struct xpl_line *line, const struct xpl_event *ev,
+                                          struct xpl_event_group *g) {
+    size_t i = 0;
+    if (!e) return;
+    g->has_group = xpl_execution_at(e, (uint64_t)xpl_event_begin_ps(line, ev), &i);
+    g->group_id = (int64_t)i;
+}
 
 // Finds out whether a group is one of the marked steps; events of one group follow each other.
 struct xpl_marked {

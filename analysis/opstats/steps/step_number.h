@@ -32,6 +32,13 @@ static inline int64_t xpl_step_number(xpl_str_t name, int64_t index) {
     return xpl_step_read_number(name, &v, &at) ? v : index;
 }
 
+// Where nothing marks steps, executions of a program are: their series is this and its name.
+#define XPL_STEP_EXECUTION "execution of "
+
+static inline bool xpl_step_is_execution(xpl_str_t name) {
+    return xpl_str_starts(name, XPL_STR(XPL_STEP_EXECUTION));
+}
+
 // What the steps of one loop have in common: the name of the annotation, "train".  A view.
 static inline xpl_str_t xpl_step_series(xpl_str_t name) {
     int64_t v;

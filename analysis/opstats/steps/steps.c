@@ -4,6 +4,7 @@
 #include "analysis/opstats/steps/steps.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/executions.h"
 #include "analysis/opstats/steps/program_steps.h"
 #include "analysis/opstats/steps/step_db.h"
 #include "analysis/opstats/steps/step_events.h"
@@ -74,7 +75,8 @@ static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_sca
     struct xpl_precision_ps precision;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     xpl_arena_init(&scratch, c->scratch_limit);
-    if (program && !xpl_program_steps_set(&host->steps, &host->runs, &scratch))
+    if (program && (!xpl_steps_add_runs(&host->steps, &host->runs, &scratch) ||
+                    !xpl_program_steps_set(&host->steps, &host->runs, &scratch)))
         XPL_RETURN_OOM(err, "steps");
     XPL_TRY(xpl_steps_to_db(c, &host->steps, &rules, &s->step_db, &precision, err));
     set_precision(s, &precision);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/findings/findings.h"
 #include "base/arena.h"
 
@@ -120,6 +121,8 @@ struct outliers {
 static bool add_outlier(const struct xpl_survey_step *step, const struct usual *u,
                         struct outliers *o) {
     double more[XPL_TIME_CAUSES];
+    // What else runs between executions of one program is no part of a loop.
+    if (xpl_step_is_execution(step->name)) return false;
     if (u->n < LEAST_STEPS || !(step->wall_ps > kOutlier * u->wall_ps)) return false;
     for (int c = 0; c < XPL_TIME_CAUSES; c++)
         more[c] = step->ps[c] - u->ps[c];
