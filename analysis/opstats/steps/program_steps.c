@@ -133,10 +133,7 @@ bool xpl_device_steps_set(const struct xpl_convert *c, struct xpl_steps *steps) 
         st->host_marker = apart ? st->work : annotation_of(st);
     }
     if (!set_times(steps, steps->arena)) return false;
-    for (size_t i = 0; i < steps->v.n; i++) {
-        struct xpl_step *const st = &steps->v.v[i];
-        st->device_marker = st->host_marker;
-        st->host_marker = (struct xpl_timespan){0};
-    }
+    for (size_t i = 0; i < steps->v.n; i++)
+        steps->v.v[i].device_marker = steps->v.v[i].host_marker;
     return true;
 }

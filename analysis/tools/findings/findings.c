@@ -146,7 +146,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 11,
+    .version = 12,
     .needs = kNeeds,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,
