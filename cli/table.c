@@ -95,7 +95,7 @@ void xpl_show_change(char out[32], double percent, int digits) {
     const double times = 1 + percent / 100;
     if (times >= 1e9)
         (void)snprintf(out, 32, "\xc3\x97%.3g", times);
-    else if (times >= 10)
+    else if (percent > 300)
         (void)snprintf(out, 32, "\xc3\x97%.*f", times < 100 ? 1 : 0, times);
     else
         (void)snprintf(out, 32, "%+.*f%%", digits, percent);

@@ -41,7 +41,7 @@ bool xpl_table_finish(struct xpl_table *t, FILE *out);
 void xpl_show_time_ps(char out[32], uint64_t ps);
 // "2026-11-28 20:04:49 +0100", of a moment since 1970; '?' for 0.
 void xpl_show_when(char out[32], int64_t unix_ms);
-// A change in percent, with its sign; from ten times as much on "×3274": how many times as much.
+// A change in percent, with its sign; above 300% "×4.2": how many times as much.
 void xpl_show_change(char out[32], double percent, int digits);
 // "12.3 MiB".
 void xpl_show_bytes(char out[32], uint64_t bytes);

@@ -12,9 +12,9 @@ const STATES = {
 };
 
 export const signed = (show) => (v) => (v > 0 ? '+' : v < 0 ? '−' : '') + show(Math.abs(v));
-// From ten times as much on: how many times.
+// Above 300%: how many times as much.
 export const times = (p) =>
-    (p === null ? '' : p >= 900 ? `×${format.number(1 + p / 100)}` : signed((v) => `${v.toFixed(v < 10 ? 2 : 1)} %`)(p));
+    (p === null ? '' : p > 300 ? `×${format.number(1 + p / 100)}` : signed((v) => `${v.toFixed(v < 10 ? 2 : 1)} %`)(p));
 
 // Columns of what both sides have of each row of LIST, in the unit that SHOW writes.
 export function sides(list, [a, b, difference], show) {
