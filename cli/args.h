@@ -18,7 +18,8 @@ enum {
     XPL_EXIT_FAILED = 1,
     XPL_EXIT_USAGE = 2,
     XPL_EXIT_PARTLY = 3,
-    XPL_EXIT_THRESHOLD = 4
+    XPL_EXIT_THRESHOLD = 4,
+    XPL_EXIT_UNKNOWN = 5 // whether a threshold is met
 };
 
 struct xpl_args {
@@ -27,7 +28,7 @@ struct xpl_args {
     const char *logdir;                                   // --logdir, for export and capture
     const char *format, *filter, *id, *rocm_library_path; // of iree
     const char *text, *memory, *other;                    // of hlo
-    const char *fail_if;                                  // of compare
+    const char *fail_if, *fail_if_possible;               // of compare and gate
     const char **removed;                                 // --remove of label, in order
     size_t n_removed;
     const char *section;               // of --format csv
@@ -63,8 +64,9 @@ struct xpl_args {
     const char **counters; // --counter, in order
     size_t n_counters;
     long flush_interval_ms, repeat;
-    bool table;     // tool and analyze: tables as text
-    bool json, csv; // what --format says, too
+    bool table;        // tool and analyze: tables as text
+    bool json, csv;    // what --format says, too
+    bool allow_single; // of compare and gate
     bool all, help, help_man, version, agents_md, dry_run;
 };
 

@@ -91,9 +91,10 @@ xpl_status_t xpl_run_summary_decode(xpl_bytes_t bytes, struct xpl_arena *arena,
 
 // ---- groups of runs ----
 
-// Runs that count as one: steps of all, sums of all.  Zero-initialised is an empty group.
+// Runs that are compared as one: steps of all, sums of all.  Zero-initialised is an empty group.
 struct xpl_run_group {
     uint64_t n_runs;
+    XPL_VEC(const struct xpl_run_summary *) runs; // each of them
     struct xpl_run_summary all;
 };
 // Adds a run, which must outlive the group.  False when the arena is full.
@@ -109,18 +110,66 @@ xpl_status_t xpl_aggregate_json(const struct xpl_run_summary *const *runs, size_
 // ---- statistics ----
 
 double xpl_compare_mean(const uint64_t *v, size_t n);
-enum { XPL_COMPARE_LEAST_STEPS = 5 };
-// A 95% interval of the difference of the means, B less A, by a bootstrap: the same for the same
-// steps.  *ret_known is false when one side has fewer than five steps.  RESOURCE_EXHAUSTED.
-xpl_status_t xpl_compare_interval(const struct xpl_run_summary *a, const struct xpl_run_summary *b,
-                                  double ret[2], bool *ret_known, struct xpl_error *err)
+// The quantile of Student's distribution: above it lies 1 - probability.  probability is from 0.5
+// on and below 1, freedom above 0 and need not be whole.
+double xpl_compare_student(double probability, double freedom);
+
+enum {
+    XPL_COMPARE_LEAST_STEPS = 5,   // of a run, for its first and last step not to count
+    XPL_COMPARE_LEAST_RUNS = 3,    // of a side; below it a history says more of the noise
+    XPL_COMPARE_LEAST_FREEDOM = 2, // of a history's noise
+    XPL_COMPARE_HISTORY = 20       // sessions of a history, at most
+};
+
+// Runs of the same program in order of time, which show the noise between runs.
+struct xpl_run_history {
+    const struct xpl_run_summary *const *runs;
+    size_t n;
+    xpl_str_t label; // of their sessions
+};
+
+// Where the noise between runs comes from.
+enum xpl_compare_noise {
+    XPL_NOISE_NONE,
+    XPL_NOISE_STEPS, // of one run a side: only the noise within it
+    XPL_NOISE_HISTORY,
+    XPL_NOISE_RUNS
+};
+
+// One value of each run, where it has one.
+struct xpl_compare_values {
+    double *v;
+    size_t n;
+};
+struct xpl_compare_sides {
+    struct xpl_compare_values a, b, history;
+    const struct xpl_run_summary *one_a, *one_b; // of single runs whose steps are compared, or NULL
+};
+
+struct xpl_compare_estimate {
+    double a, b;       // means of the runs' values
+    double half;       // the 95% interval is the difference, this much less and more
+    double detectable; // a difference that 9 of 10 such comparisons tell from noise
+    enum xpl_compare_noise noise;
+    bool known, has_interval; // both sides have a value; the noise is known
+};
+// RESOURCE_EXHAUSTED.
+xpl_status_t xpl_compare_estimate(const struct xpl_compare_sides *s, struct xpl_arena *arena,
+                                  struct xpl_compare_estimate *ret, struct xpl_error *err)
     XPL_NODISCARD;
+// The same of a metric by name: "step_time" and "median_step_time", both without first and last
+// steps, or one of xpl_series_get.  `h` may be NULL.
+xpl_status_t xpl_compare_groups(const struct xpl_run_group *a, const struct xpl_run_group *b,
+                                const struct xpl_run_history *h, xpl_str_t metric,
+                                struct xpl_arena *arena, struct xpl_compare_estimate *ret,
+                                struct xpl_error *err) XPL_NODISCARD;
 
 // ---- the comparison ----
 
-// Appends the comparison of two groups, which it joins, as JSON.  RESOURCE_EXHAUSTED.
+// Appends the comparison of two groups, which it joins, as JSON.  `h` may be NULL: no history shows
+// the noise between runs.  RESOURCE_EXHAUSTED.
 xpl_status_t xpl_compare_json(struct xpl_run_group *a, struct xpl_run_group *b,
-                              struct xpl_arena *arena, struct xpl_buf *out, struct xpl_error *err)
-    XPL_NODISCARD;
+                              const struct xpl_run_history *h, struct xpl_arena *arena,
+                              struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -103,6 +103,9 @@ static bool add_series(struct xpl_run_summary *s, const struct xpl_run_series *l
 bool xpl_run_group_add(struct xpl_run_group *g, const struct xpl_run_summary *run,
                        struct xpl_arena *arena) {
     struct xpl_run_summary *const s = &g->all;
+    const struct xpl_run_summary **const slot = xpl_vec_push(arena, &g->runs);
+    if (!slot) return false;
+    *slot = run;
     g->n_runs++;
     s->n_hosts = xpl_run_add(s->n_hosts, run->n_hosts);
     s->n_devices = xpl_run_add(s->n_devices, run->n_devices);

@@ -24,6 +24,8 @@ struct series {
     double *v;
     const struct xpl_series_run **of; // of each value
     size_t n;
+    const struct xpl_series_run **without; // that have no value
+    size_t n_without;
     size_t *changes;
     size_t n_changes;
 };
@@ -106,8 +108,9 @@ static xpl_status_t read_series(const struct writing *w, xpl_str_t metric, struc
     *ret = (struct series){.metric = metric,
                            .v = xpl_arena_array(w->arena, n, sizeof *ret->v),
                            .of = xpl_arena_array(w->arena, n, sizeof(void *)),
+                           .without = xpl_arena_array(w->arena, n, sizeof(void *)),
                            .changes = xpl_arena_array(w->arena, n, sizeof *ret->changes)};
-    if (!ret->v || !ret->of || !ret->changes) XPL_RETURN_OOM(err, "history");
+    if (!ret->v || !ret->of || !ret->without || !ret->changes) XPL_RETURN_OOM(err, "history");
     const struct xpl_run_summary none = {0};
     struct xpl_series_value v;
     (void)xpl_series_get(&none, metric, &v);
@@ -116,7 +119,10 @@ static xpl_status_t read_series(const struct writing *w, xpl_str_t metric, struc
     for (size_t i = 0; i < n; i++) {
         const struct xpl_series_run *const run = &w->q->runs[i];
         n_read += run->run != NULL;
-        if (!run->run || !xpl_series_get(run->run, metric, &v)) continue;
+        if (!run->run || !xpl_series_get(run->run, metric, &v)) {
+            ret->without[ret->n_without++] = run;
+            continue;
+        }
         ret->v[ret->n] = v.v;
         ret->of[ret->n++] = run;
     }
@@ -158,6 +164,46 @@ static xpl_status_t put_points(const struct writing *w, const struct series *s,
     return XPL_OK;
 }
 
+// ---- sessions without a value ----
+
+static bool is_of_steps(xpl_str_t metric) {
+    return xpl_str_eq(metric, XPL_STR("step_time")) ||
+           xpl_str_eq(metric, XPL_STR("step_deviation")) ||
+           xpl_str_eq(metric, XPL_STR("longest_step"));
+}
+
+// The host compiled for at least half of the window.
+static bool compiled_only(const struct xpl_run_summary *s) {
+    return !s->steps.n && s->n_devices && s->compile_ps &&
+           s->compile_ps >= s->wall_ps / s->n_devices / 2;
+}
+
+static xpl_str_t why_none(const struct xpl_series_run *r, xpl_str_t metric) {
+    xpl_str_t name;
+    const struct xpl_series_part *const part = xpl_series_part_of(metric, &name);
+    if (!r->run) return r->error;
+    if (compiled_only(r->run)) return XPL_STR("the host compiled all the time");
+    if (!r->run->n_devices || (!r->run->busy_ps && !r->run->ops.n && !r->run->kernels.n))
+        return XPL_STR("no device events were recorded");
+    if (part && part->kind == XPL_SERIES_BYTES)
+        return XPL_STR("the profile does not have this allocator");
+    if (part) return XPL_STR("the profile has nothing of this name");
+    if (is_of_steps(metric)) return XPL_STR("the profile has no steps, or too few");
+    return XPL_STR("the profile does not say");
+}
+
+static void put_without(const struct writing *w, const struct series *s) {
+    xpl_buf_str(w->out, XPL_STR(",\"without\":["));
+    for (size_t i = 0; i < s->n_without; i++) {
+        xpl_buf_str(w->out, i ? XPL_STR(",{") : XPL_STR("{"));
+        xpl_json_field(w->out, "session", s->without[i]->session);
+        xpl_buf_putc(w->out, ',');
+        xpl_json_field(w->out, "reason", why_none(s->without[i], s->metric));
+        xpl_buf_putc(w->out, '}');
+    }
+    xpl_buf_putc(w->out, ']');
+}
+
 // ---- changes ----
 
 static double mean_of(const struct series *s, size_t from, size_t to) {
@@ -174,7 +220,7 @@ static bool add_runs(struct xpl_run_group *g, const struct series *s, size_t fro
     return true;
 }
 
-// What grew where the change is for the worse, else what shrank.  Ops tell nothing of memory, nor
+// What grew where the change is for the worse, else what shrank.  Times tell nothing of memory, nor
 // of the number of steps.
 static xpl_status_t put_behind(const struct writing *w, const struct series *s, size_t k,
                                bool is_worse, struct xpl_error *err) {
@@ -184,7 +230,7 @@ static xpl_status_t put_behind(const struct writing *w, const struct series *s, 
     size_t from = k ? s->changes[k - 1] : 0, to = k + 1 < s->n_changes ? s->changes[k + 1] : s->n;
     xpl_arena_init(&arena, w->arena->limit);
     if (s->kind == XPL_SERIES_BYTES || s->kind == XPL_SERIES_COUNT) {
-        xpl_buf_str(w->out, XPL_STR(",\"ops\":[],\"kernels\":[]"));
+        xpl_buf_str(w->out, XPL_STR(",\"times\":[],\"ops\":[],\"kernels\":[]"));
         return XPL_OK;
     }
     if (at - from > MOST_OF_SIDE) from = at - MOST_OF_SIDE;
@@ -222,10 +268,58 @@ static xpl_status_t put_series(const struct writing *w, xpl_str_t metric, struct
     xpl_buf_printf(w->out, ",\"unit\":\"%s\",\"better\":\"%s\"", xpl_series_units[s.kind],
                    xpl_series_better(s.kind, s.more_is_better));
     XPL_TRY(put_points(w, &s, err));
+    put_without(w, &s);
     xpl_buf_str(w->out, XPL_STR(",\"changes\":["));
     for (size_t k = 0; k < s.n_changes; k++)
         XPL_TRY(put_change(w, &s, k, err));
     xpl_buf_str(w->out, XPL_STR("]}"));
+    return XPL_OK;
+}
+
+// ---- programs ----
+
+// The part of a's time that is in ops which b has, too.  Both lists are sorted by name.
+static double shared_part(const struct xpl_run_rows *a, const struct xpl_run_rows *b) {
+    double all = 0, shared = 0;
+    size_t k = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const xpl_str_t name = a->v[i].text[0];
+        while (k < b->n && xpl_str_cmp(b->v[k].text[0], name) < 0)
+            k++;
+        all += (double)a->v[i].ps;
+        if (k < b->n && xpl_str_eq(b->v[k].text[0], name)) shared += (double)a->v[i].ps;
+    }
+    return all > 0 ? shared / all : 0;
+}
+
+// Ops of one program keep their names (xpl_run_op_name); a changed program keeps most of them.
+static bool are_alike(const struct xpl_run_summary *a, const struct xpl_run_summary *b) {
+    const bool kernels = !a->ops.n || !b->ops.n;
+    const struct xpl_run_rows *const x = kernels ? &a->kernels : &a->ops, *const y =
+                                                                              kernels ? &b->kernels
+                                                                                      : &b->ops;
+    return !x->n || !y->n || shared_part(x, y) >= 0.5 || shared_part(y, x) >= 0.5;
+}
+
+// Each run is of the first program that it is like.
+static xpl_status_t check_programs(const struct xpl_series_request *q, struct xpl_arena *arena,
+                                   struct xpl_error *err) {
+    const struct xpl_run_summary **const first = xpl_arena_array(arena, q->n_runs, sizeof(void *));
+    size_t n = 0;
+    if (!first) XPL_RETURN_OOM(err, "history");
+    for (size_t i = 0; i < q->n_runs; i++) {
+        const struct xpl_run_summary *const run = q->runs[i].run;
+        size_t k = 0;
+        if (!run || (!run->ops.n && !run->kernels.n)) continue;
+        while (k < n && !are_alike(first[k], run))
+            k++;
+        if (k == n) first[n++] = run;
+    }
+    if (n > 1)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "these sessions are of %zu programs: choose a label, a schedule or a "
+                         "directory",
+                         n);
     return XPL_OK;
 }
 
@@ -253,6 +347,7 @@ xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_aren
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%zu sessions: at most %d are followed",
                          q->n_runs, XPL_SERIES_MOST);
     if (q->n_runs) qsort(q->runs, q->n_runs, sizeof *q->runs, by_time);
+    if (!q->selected) XPL_TRY(check_programs(q, arena, err));
     xpl_buf_printf(out, "{\"method\":\"optimal partitioning\",\"least_sessions\":%d,",
                    XPL_SERIES_LEAST);
     put_sessions(&w);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics over sessions: values in order of time, where their level changes, and the ops behind it.
+// Metrics over sessions: values in order of time, where their level changes, and the causes and ops
+// behind it.
 // docs/history.md has the definitions, docs/cli-json.md the keys.
 #ifndef XPL_ANALYSIS_COMPARE_SERIES_H_
 #define XPL_ANALYSIS_COMPARE_SERIES_H_
@@ -48,7 +49,8 @@ enum {
     XPL_SERIES_MOST = 4096  // values, for one series
 };
 // Writes where a new level begins, ascending, each an index of `v`, and returns how many there are;
-// `ret` has room for n.  The optimal partition of the values into stretches of constant mean.
+// `ret` has room for n + 1.  The optimal partition of the values into stretches of constant mean,
+// without changes that a t interval does not tell from noise.
 // RESOURCE_EXHAUSTED.
 xpl_status_t xpl_series_changes(const double *v, size_t n, size_t *ret, size_t *ret_n,
                                 struct xpl_error *err) XPL_NODISCARD;
@@ -66,9 +68,11 @@ struct xpl_series_request {
     size_t n_runs;
     const xpl_str_t *metrics; // none: step_time
     size_t n_metrics;
+    bool selected; // the user chose the runs: they belong together even if they are not alike
 };
 // Appends the document.  INVALID_ARGUMENT: an unknown metric; NOT_FOUND: one of an op, a kernel or
-// an allocator that no run has; RESOURCE_EXHAUSTED.
+// an allocator that no run has; FAILED_PRECONDITION: runs of different programs, which nobody
+// selected; RESOURCE_EXHAUSTED.
 xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_arena *arena,
                              struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 

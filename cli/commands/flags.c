@@ -142,8 +142,12 @@ const struct xpl_flag xpl_flag_rows[] = {
     {"remove", 0, XPL_FLAG_REMOVED, 0, 0, 0, "label", "LABEL", NULL, NULL,
      "remove a label; may be given several times"},
     {"fail-if", 0, XPL_FLAG_TEXT, AT(fail_if), 0, 0, "compare", "'METRIC>N%'", NULL, NULL,
-     "exit with status 4 if step_time, or a cause of docs/findings.md, differs by more than N "
-     "percent; < for less"},
+     "exit with status 4 if step_time, median_step_time or a cause of docs/findings.md certainly "
+     "grew, and by more than N percent (< for less), with 5 if that cannot be told from noise"},
+    {"fail-if-possible", 0, XPL_FLAG_TEXT, AT(fail_if_possible), 0, 0, "compare", "'METRIC>N%'",
+     NULL, NULL, "exit with status 4 if the 95% interval has a difference of more than N percent"},
+    {"allow-single", 0, XPL_FLAG_SWITCH, AT(allow_single), 0, 0, "compare", NULL, NULL, NULL,
+     "judge one run a side by the noise within it, which is less than that between runs"},
     {"plane", 0, XPL_FLAG_TEXT, AT(plane), 0, 0, OF_EVENTS, "TEXT", NULL, "all",
      "only planes whose names contain TEXT, ignoring case, such as gpu"},
     {"prefix", 0, XPL_FLAG_TEXT, AT(prefix), 0, 0, OF_EVENTS, "TEXT", NULL, "all; of ejkernel jit_",

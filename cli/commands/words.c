@@ -14,7 +14,8 @@ const char *const xpl_exit_meanings[XPL_N_EXITS] = {
      "run; the same through a daemon and by path"),
     ("3 partly done: a capture whose session lacks some hosts, or an answer from a damaged or "
      "unfinished bundle of IREE"),
-    "4 a threshold is met (compare --fail-if)"};
+    "4 a threshold is met (compare --fail-if)",
+    "5 whether a threshold is met cannot be told from noise (compare --fail-if)"};
 
 static void put_word(struct xpl_words *f, const char *word, size_t n) {
     if (f->column > f->indent && f->column + 1 + n > COLUMNS) {

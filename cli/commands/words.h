@@ -26,7 +26,7 @@ void xpl_words_list(const char *values, char *out, size_t size);
     "a "                                                                                           \
     "file or the directory of a run. What has a slash, or exists here, may be a path."
 
-enum { XPL_N_EXITS = 5 };
+enum { XPL_N_EXITS = 6 };
 extern const char *const xpl_exit_meanings[XPL_N_EXITS]; // "0 done"
 
 #endif

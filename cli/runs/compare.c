@@ -1,140 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl compare`: two runs, or groups of runs, beside each other, by a daemon or without one.
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/breakdown/breakdown.h"
 #include "analysis/compare/compare.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/text/near.h"
+#include "base/text/terminal.h"
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
 #include "cli/runs/answer.h"
+#include "cli/runs/compare.h"
 #include "cli/runs/place.h"
 #include "cli/runs/runs.h"
+#include "cli/runs/verdict.h"
 #include "cli/table.h"
-
-// ---- thresholds: --fail-if 'step_time>5%' ----
-
-struct threshold {
-    char metric[64];
-    char sign; // '<' or '>'; 0: none was given
-    double percent;
-};
-
-static int bad_threshold(const char *text, size_t at, const char *what) {
-    (void)fprintf(stderr, "xplanectl: --fail-if \"%s\", character %zu: %s, as in step_time>5%%\n",
-                  text, at + 1, what);
-    return XPL_EXIT_USAGE;
-}
-
-static bool is_metric(const char *text, size_t n) {
-    const xpl_str_t metric = {text, n};
-    if (xpl_str_eq(metric, XPL_STR("step_time"))) return true;
-    for (size_t i = 0; i < XPL_TIME_CAUSES; i++)
-        if (xpl_str_eq(metric, xpl_str_from(xpl_time_cause_names[i]))) return true;
-    return false;
-}
-
-static int unknown_metric(const char *text, size_t n) {
-    struct xpl_near near = xpl_near_begin((xpl_str_t){text, n});
-    char hint[XPL_NEAR_TEXT];
-    xpl_near_add(&near, XPL_STR("step_time"));
-    for (size_t i = 0; i < XPL_TIME_CAUSES; i++)
-        xpl_near_add(&near, xpl_str_from(xpl_time_cause_names[i]));
-    (void)fprintf(stderr,
-                  "xplanectl: --fail-if \"%.40s\", character 1: unknown metric \"%.*s\"%s\n", text,
-                  (int)(n < 40 ? n : 40), text, xpl_near_text(&near, hint));
-    if (near.best.len) return XPL_EXIT_USAGE;
-    (void)fputs("Metrics: step_time", stderr);
-    for (size_t i = 0; i < XPL_TIME_CAUSES; i++)
-        (void)fprintf(stderr, ", %s", xpl_time_cause_names[i]);
-    (void)fputc('\n', stderr);
-    return XPL_EXIT_USAGE;
-}
-
-// Of the name at the text's begin, which may be no metric's.
-static size_t name_length(const char *text) {
-    size_t n = 0;
-    while (isalnum((unsigned char)text[n]) || text[n] == '_' || (text[n] & 0x80))
-        n++;
-    return n;
-}
-
-// Reads the number at text[at]; *ret_end is behind it, or at the character that is none.  Of what
-// strtod reads neither "inf" and "nan" nor hexadecimal digits.
-static bool read_number(const char *text, size_t at, double *ret, size_t *ret_end) {
-    const size_t n = strspn(text + at, "+-.0123456789eE");
-    size_t first = at + (text[at] == '-' || text[at] == '+');
-    char *end;
-    first += text[first] == '.';
-    *ret_end = first;
-    if (!isdigit((unsigned char)text[first])) return false;
-    *ret = strtod(text + at, &end);
-    *ret_end = end > text + at + n ? at + n : (size_t)(end - text);
-    return true;
-}
-
-static int parse_threshold(const char *text, struct threshold *t) {
-    size_t end;
-    *t = (struct threshold){0};
-    if (!text) return XPL_EXIT_OK;
-    const size_t n = name_length(text);
-    if (!n) return bad_threshold(text, 0, "a metric is missing");
-    if (!is_metric(text, n)) return unknown_metric(text, n);
-    if (text[n] != '<' && text[n] != '>') return bad_threshold(text, n, "> or < is missing");
-    memcpy(t->metric, text, n);
-    t->sign = text[n];
-    if (!read_number(text, n + 1, &t->percent, &end))
-        return bad_threshold(text, end, "a number is missing");
-    if (!isfinite(t->percent)) return bad_threshold(text, n + 1, "the number is too large");
-    if (text[end] != '%') return bad_threshold(text, end, "% is missing");
-    if (text[end + 1]) return bad_threshold(text, end + 1, "unexpected text after %");
-    return XPL_EXIT_OK;
-}
-
-// The metric's member of the comparison; NULL: such runs, bundles of IREE, have no such cause.
-static const json_t *find_metric(const json_t *all, const char *metric) {
-    size_t i;
-    json_t *t;
-    if (strcmp(metric, "step_time") == 0) return json_object_get(all, "step_time");
-    json_array_foreach(json_object_get(all, "times"), i,
-                       t) if (strcmp(json_string_value(json_object_get(t, "cause")), metric) ==
-                              0) return t;
-    return NULL;
-}
-
-static int judge(const json_t *all, const struct threshold *t) {
-    if (!t->sign) return XPL_EXIT_OK;
-    const json_t *const m = find_metric(all, t->metric);
-    if (!m) {
-        (void)fprintf(stderr, "xplanectl: --fail-if: of these runs no %s is known\n", t->metric);
-        return XPL_EXIT_FAILED;
-    }
-    const json_t *const percent = json_object_get(m, "difference_percent");
-    double v = json_number_value(percent);
-    if (json_is_null(percent)) { // of nothing everything is infinitely much more
-        const bool more = json_number_value(json_object_get(m, "difference_ps")) > 0;
-        if (strcmp(t->metric, "step_time") == 0) {
-            (void)fputs("xplanectl: --fail-if: a run has no steps, and therefore no step_time\n",
-                        stderr);
-            return XPL_EXIT_FAILED;
-        }
-        v = more ? (double)INFINITY : 0;
-    }
-    const bool met = t->sign == '>' ? v > t->percent : v < t->percent;
-    if (met)
-        (void)fprintf(stderr, "xplanectl: %s differs by %+.2f%%: %s%c%g%% is met\n", t->metric, v,
-                      t->metric, t->sign, t->percent);
-    return met ? XPL_EXIT_THRESHOLD : XPL_EXIT_OK;
-}
 
 // ---- runs ----
 
@@ -201,7 +86,7 @@ static int compare_here(const struct xpl_args *args, const struct operand o[2], 
     if (xpl_is_answered(status))
         status = xpl_both_answered(status, add_runs(args, &o[1], &arena, &b));
     if (!xpl_is_answered(status)) return status;
-    if (xpl_compare_json(&a, &b, &arena, &out, &err) != XPL_OK)
+    if (xpl_compare_json(&a, &b, NULL, &arena, &out, &err) != XPL_OK)
         return xpl_failed(err.code, err.msg);
     *ret = xpl_document_read(out.p, out.n);
     return *ret ? status : XPL_EXIT_FAILED;
@@ -278,11 +163,16 @@ static void put_difference(struct xpl_table *t, const json_t *o) {
 }
 
 // A step takes as long as the device that takes longest (analysis/compare/).
-static void print_side(const json_t *side, FILE *out) {
+static void print_side(const json_t *side, const json_t *ps, FILE *out) {
     char text[32] = "not known";
-    const double n = xpl_document_real(side, "steps");
-    if (n > 0) xpl_show_time_ps(text, (uint64_t)xpl_document_real(side, "mean_step_ps"));
-    (void)fprintf(out, "%s (%.0f step%s)", text, n, n == 1 ? "" : "s");
+    const double steps = xpl_document_real(side, "steps"), runs = xpl_document_real(side, "runs");
+    if (json_is_number(ps))
+        xpl_show_time_ps(text, (uint64_t)json_number_value(ps));
+    else if (steps > 0)
+        xpl_show_time_ps(text, (uint64_t)xpl_document_real(side, "mean_step_ps"));
+    (void)fprintf(out, "%s (", text);
+    if (runs > 1) (void)fprintf(out, "%.0f runs, ", runs);
+    (void)fprintf(out, "%.0f step%s)", steps, steps == 1 ? "" : "s");
 }
 
 static void print_change(const json_t *d, FILE *out) {
@@ -297,24 +187,67 @@ static void put_change(struct xpl_table *t, const json_t *d) {
     xpl_table_printf(t, "%s", text);
 }
 
-static void print_steps(const json_t *all, FILE *out) {
-    const json_t *const d = json_object_get(all, "step_time"), *const ends = json_object_get(
-                                                                   d, "interval_ps");
-    const json_t *const a = json_object_get(all, "a"), *const b = json_object_get(all, "b");
-    const bool several = xpl_document_real(a, "devices") > 1 || xpl_document_real(b, "devices") > 1;
-    (void)fprintf(out, "Step time%s  ", several ? ", slowest device" : "");
-    print_side(a, out);
-    (void)fprintf(out, " -> ");
-    print_side(b, out);
-    if (json_is_number(json_object_get(d, "difference_percent"))) print_change(d, out);
+// Where the noise comes from, and the difference that could have been seen.
+static void print_noise(const json_t *all, const json_t *d, FILE *out) {
+    const char *const noise = xpl_document_chars(d, "noise");
+    const json_t *const history = json_object_get(all, "history");
+    char text[32];
+    if (strcmp(noise, "steps") == 0) {
+        (void)fprintf(out, "One run a side: the interval has only the noise within the runs, which "
+                           "may differ by more. Compare groups: A1,A2,A3 B1,B2,B3\n");
+        return;
+    }
+    if (!*noise) return;
+    xpl_show_time_ps(text, (uint64_t)fmin(fabs(xpl_document_real(d, "detectable_ps")), 1e19));
+    (void)fprintf(out, "Noise: between ");
+    if (strcmp(noise, "history") == 0) {
+        (void)fprintf(out, "%.0f sessions labelled ", xpl_document_real(history, "sessions"));
+        xpl_terminal_text(xpl_document_text(history, "label"), SIZE_MAX, out);
+    } else {
+        (void)fprintf(out, "the runs");
+    }
+    (void)fprintf(out, "; a difference of %s", text);
+    if (json_is_number(json_object_get(d, "detectable_percent")))
+        (void)fprintf(out, " (%.1f%%)", xpl_document_real(d, "detectable_percent"));
+    (void)fprintf(out, " would have been seen\n");
+}
+
+static void print_interval(const json_t *all, const json_t *d, FILE *out) {
+    const json_t *const ends = json_object_get(d, "interval_ps");
     char low[33], high[33];
-    if (json_is_array(ends))
+    if (json_is_array(ends)) {
         (void)fprintf(out, ", difference %s to %s (95%%)\n",
                       show_difference(low, json_number_value(json_array_get(ends, 0))),
                       show_difference(high, json_number_value(json_array_get(ends, 1))));
-    else
+        print_noise(all, d, out);
+    } else {
         (void)fprintf(out, ", too few steps for an interval (%d are needed)\n",
                       XPL_COMPARE_LEAST_STEPS);
+    }
+}
+
+static void print_medians(const json_t *all, FILE *out) {
+    const json_t *const d = json_object_get(all, "median_step_time");
+    char a[32], b[32];
+    if (!json_is_number(json_object_get(d, "difference_percent"))) return;
+    xpl_show_time_ps(a, (uint64_t)xpl_document_real(d, "a_ps"));
+    xpl_show_time_ps(b, (uint64_t)xpl_document_real(d, "b_ps"));
+    (void)fprintf(out, "Median step  %s -> %s", a, b);
+    print_change(d, out);
+    (void)fprintf(out, "\n");
+}
+
+static void print_steps(const json_t *all, FILE *out) {
+    const json_t *const d = json_object_get(all, "step_time");
+    const json_t *const a = json_object_get(all, "a"), *const b = json_object_get(all, "b");
+    const bool several = xpl_document_real(a, "devices") > 1 || xpl_document_real(b, "devices") > 1;
+    (void)fprintf(out, "Step time%s  ", several ? ", slowest device" : "");
+    print_side(a, json_object_get(d, "a_ps"), out);
+    (void)fprintf(out, " -> ");
+    print_side(b, json_object_get(d, "b_ps"), out);
+    if (json_is_number(json_object_get(d, "difference_percent"))) print_change(d, out);
+    print_interval(all, d, out);
+    print_medians(all, out);
 }
 
 static bool print_times(const json_t *all, FILE *out) {
@@ -367,14 +300,26 @@ static bool print_rows(const json_t *rows, const char *const *columns, size_t n_
     return true;
 }
 
+// With the name that A has for it.
+static void put_name(struct xpl_table *t, const json_t *o, const char *key) {
+    const xpl_str_t name = xpl_document_text(o, key), was = xpl_document_text(o, "a_name");
+    char text[512];
+    if (!was.len) {
+        xpl_table_text(t, name, NAME_WIDTH);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%.*s, was %.*s", XPL_STR_FMT(name), XPL_STR_FMT(was));
+    xpl_table_text(t, xpl_str_from(text), NAME_WIDTH);
+}
+
 static void put_op_name(struct xpl_table *t, const json_t *o) {
-    xpl_table_text(t, xpl_document_text(o, "op"), NAME_WIDTH);
+    put_name(t, o, "op");
     xpl_table_text(t, xpl_document_text(o, "category"), 20);
     xpl_table_text(t, xpl_document_text(o, "shape"), 20);
 }
 
 static void put_kernel_name(struct xpl_table *t, const json_t *o) {
-    xpl_table_text(t, xpl_document_text(o, "kernel"), NAME_WIDTH);
+    put_name(t, o, "kernel");
     xpl_table_text(t, xpl_document_text(o, "op"), 40);
 }
 
@@ -423,24 +368,41 @@ static int show(const struct xpl_args *args, const json_t *all) {
     return xpl_write_text(args, print_all, all);
 }
 
-static int compare(const struct xpl_args *args, const struct threshold *t) {
+int xpl_runs_make_comparison(const struct xpl_args *args, const char *a, const char *b,
+                             json_t **ret) {
     struct operand o[2] = {{0}, {0}};
-    json_t *all = NULL;
     int status = XPL_EXIT_USAGE;
-    if (parse_operand(args->rest[1], &o[0]) && parse_operand(args->rest[2], &o[1])) {
+    *ret = NULL;
+    if (parse_operand(a, &o[0]) && parse_operand(b, &o[1])) {
         const bool there = are_sessions(args, &o[0]) && are_sessions(args, &o[1]);
-        status = there ? compare_there(args, o, &all) : compare_here(args, o, &all);
-        if (xpl_is_answered(status)) status = xpl_both_answered(status, show(args, all));
+        status = there ? compare_there(args, o, ret) : compare_here(args, o, ret);
     }
-    if (xpl_is_answered(status)) status = xpl_both_answered(status, judge(all, t));
-    json_decref(all);
     operand_fini(&o[0]);
     operand_fini(&o[1]);
     return status;
 }
 
+static int judge(const json_t *all, const struct xpl_threshold *t, bool allow_single) {
+    char text[XPL_VERDICT_TEXT];
+    if (!t->sign) return XPL_EXIT_OK;
+    const int status = xpl_threshold_judge(all, t, allow_single, text);
+    if (status != XPL_EXIT_OK) (void)fprintf(stderr, "xplanectl: %s\n", text);
+    return status;
+}
+
 int xpl_runs_compare(const struct xpl_args *args) {
-    struct threshold t;
-    const int status = parse_threshold(args->fail_if, &t);
-    return status == XPL_EXIT_OK ? compare(args, &t) : status;
+    struct xpl_threshold t[2];
+    json_t *all = NULL;
+    int status = xpl_threshold_parse("fail-if", args->fail_if, &t[0]);
+    if (status == XPL_EXIT_OK)
+        status = xpl_threshold_parse("fail-if-possible", args->fail_if_possible, &t[1]);
+    if (status != XPL_EXIT_OK) return status;
+    t[1].possible = true;
+    status = xpl_runs_make_comparison(args, args->rest[1], args->rest[2], &all);
+    if (xpl_is_answered(status)) status = xpl_both_answered(status, show(args, all));
+    const bool is_answered = xpl_is_answered(status);
+    for (size_t i = 0; i < 2 && is_answered; i++)
+        status = xpl_worse_verdict(status, judge(all, &t[i], args->allow_single));
+    json_decref(all);
+    return status;
 }

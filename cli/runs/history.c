@@ -64,7 +64,7 @@ static int summarize(const struct xpl_args *a, const struct xpl_session *const *
     for (size_t i = 0; i < a->n_metrics; i++)
         metrics[i] = xpl_str_from(a->metrics[i]);
     const struct xpl_series_request q = {
-        .runs = runs, .n_runs = n, .metrics = metrics, .n_metrics = a->n_metrics};
+        .runs = runs, .n_runs = n, .metrics = metrics, .n_metrics = a->n_metrics, .selected = true};
     if (xpl_series_json(&q, arena, out, &err) == XPL_OK) return XPL_EXIT_OK;
     return xpl_failed(err.code, err.msg);
 }
@@ -230,10 +230,48 @@ static bool print_points(const json_t *m, FILE *out) {
     return xpl_table_finish(t, out);
 }
 
+static bool print_without(const json_t *m, FILE *out) {
+    static const char *const columns[] = {"WITHOUT A VALUE", "REASON"};
+    const json_t *const list = json_object_get(m, "without");
+    size_t i;
+    json_t *s;
+    if (!json_array_size(list)) return true;
+    struct xpl_table *const t = xpl_table_new(columns, 2);
+    json_array_foreach(list, i, s) {
+        xpl_table_text(t, xpl_document_text(s, "session"), NAME_WIDTH);
+        xpl_table_text(t, xpl_document_text(s, "reason"), 80);
+    }
+    (void)fputc('\n', out);
+    return xpl_table_finish(t, out);
+}
+
+static void put_times(struct xpl_table *t, const json_t *row) {
+    static const char *const times[] = {"a_ps", "b_ps", "difference_ps"};
+    for (size_t k = 0; k < 3; k++) {
+        char text[48];
+        const double v = xpl_document_real(row, times[k]);
+        show_value(text, "ps", fabs(v));
+        xpl_table_printf(t, "%s%s", k < 2 ? "" : v < 0 ? "-" : "+", text);
+    }
+}
+
+static bool print_causes(const json_t *change, FILE *out) {
+    static const char *const columns[] = {"TIME PER STEP", ">BEFORE", ">AFTER", ">DIFFERENCE"};
+    const json_t *const list = json_object_get(change, "times");
+    size_t i;
+    json_t *c;
+    if (!json_array_size(list)) return true;
+    struct xpl_table *const t = xpl_table_new(columns, 4);
+    json_array_foreach(list, i, c) {
+        xpl_table_text(t, xpl_document_text(c, "cause"), NAME_WIDTH);
+        put_times(t, c);
+    }
+    return xpl_table_finish(t, out);
+}
+
 static bool print_ops(const json_t *change, FILE *out) {
     static const char *const columns[] = {"OP PER STEP", "CATEGORY", "SHAPE",
                                           ">BEFORE",     ">AFTER",   ">DIFFERENCE"};
-    static const char *const times[] = {"a_ps", "b_ps", "difference_ps"};
     if (!json_array_size(json_object_get(change, "ops"))) return true;
     struct xpl_table *const t = xpl_table_new(columns, 6);
     size_t i;
@@ -242,15 +280,7 @@ static bool print_ops(const json_t *change, FILE *out) {
         xpl_table_text(t, xpl_document_text(o, "op"), NAME_WIDTH);
         xpl_table_text(t, xpl_document_text(o, "category"), 20);
         xpl_table_text(t, xpl_document_text(o, "shape"), 20);
-        for (size_t k = 0; k < 3; k++) {
-            char text[48];
-            show_value(text, "ps", fabs(xpl_document_real(o, times[k])));
-            xpl_table_printf(t, "%s%s",
-                             k < 2                                ? ""
-                             : xpl_document_real(o, times[k]) < 0 ? "-"
-                                                                  : "+",
-                             text);
-        }
+        put_times(t, o);
     }
     return xpl_table_finish(t, out);
 }
@@ -269,7 +299,7 @@ static bool print_change(const json_t *m, const json_t *c, FILE *out) {
     xpl_terminal_text(xpl_document_text(c, "session"), SIZE_MAX, out);
     (void)fprintf(out, ", means of %.0f and %.0f sessions\n",
                   xpl_document_real(c, "sessions_before"), xpl_document_real(c, "sessions_after"));
-    return print_ops(c, out);
+    return print_causes(c, out) && print_ops(c, out);
 }
 
 static bool print_text(const void *all, FILE *out) {
@@ -278,7 +308,7 @@ static bool print_text(const void *all, FILE *out) {
     bool ok = true;
     json_array_foreach(json_object_get(all, "metrics"), i, m) {
         (void)fprintf(out, "%s%s\n", i ? "\n" : "", xpl_document_chars(m, "metric"));
-        ok = print_points(m, out) && ok;
+        ok = print_points(m, out) && print_without(m, out) && ok;
         json_array_foreach(json_object_get(m, "changes"), k, c) ok = print_change(m, c, out) && ok;
     }
     return ok;

@@ -83,7 +83,9 @@ static xpl_status_t begin(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
     if (!p) XPL_RETURN_OOM(err, "comparison");
     if (!copy_names(m->a, m->n_a, arena, &a) || !copy_names(m->b, m->n_b, arena, &b))
         XPL_RETURN_OOM(err, "comparison");
-    const struct xpl_comparison_request q = {.a = a,
+    const struct xpl_follow_sources from = {s->catalogue, s->labels, s->history};
+    const struct xpl_comparison_request q = {.from = &from,
+                                             .a = a,
                                              .b = b,
                                              .n_a = m->n_a,
                                              .n_b = m->n_b,
@@ -128,6 +130,7 @@ static xpl_status_t follow(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
                                            .since_ms = m->since_unix_ms,
                                            .last = m->last};
     struct xpl_follow_request q = {.n_metrics = m->n_metrics,
+                                   .selected = xpl_follow_is_selected(&which),
                                    .memory_limit = xpl_engine_memory_limit(s->engine),
                                    .traceparent = xpl_svc_traceparent(c),
                                    .done = on_done,

@@ -85,7 +85,10 @@ enum MHD_Result xpl_http_compare(struct xpl_http_request *r) {
     xpl_str_t *const b = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *b);
     if (!xpl_http_may_compute(r)) return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
     if (!p || !a || !b) return xpl_http_busy(r);
-    const struct xpl_comparison_request q = {.a = a,
+    const struct xpl_http_parts *const parts = &r->http->parts;
+    const struct xpl_follow_sources from = {parts->catalogue, parts->labels, parts->history};
+    const struct xpl_comparison_request q = {.from = &from,
+                                             .a = a,
                                              .b = b,
                                              .n_a = values_of(r, XPL_STR("a"), a),
                                              .n_b = values_of(r, XPL_STR("b"), b),
@@ -97,7 +100,7 @@ enum MHD_Result xpl_http_compare(struct xpl_http_request *r) {
     r->release = release_joint;
     r->cancel = cancel_joint;
     xpl_http_wait(r, reply_joint);
-    if (xpl_comparison_begin(r->http->parts.engine, &q, &p->joint, &p->err) != XPL_OK) {
+    if (xpl_comparison_begin(parts->engine, &q, &p->joint, &p->err) != XPL_OK) {
         p->retry_ms = -1;
         xpl_http_done(r);
     }
@@ -169,6 +172,7 @@ enum MHD_Result xpl_http_history(struct xpl_http_request *r) {
     h->query.since_ms = (int64_t)since_ms;
     h->request = (struct xpl_follow_request){.metrics = metrics,
                                              .n_metrics = values_of(r, XPL_STR("metric"), metrics),
+                                             .selected = xpl_follow_is_selected(&h->query),
                                              .memory_limit = r->http->options.memory_limit,
                                              .traceparent = xpl_http_header(r, XPL_TRACEPARENT),
                                              .done = on_done,

@@ -139,7 +139,7 @@ class Words(Case):
         for key, row in rows.items():
             for name in re.findall(r"`(\w+)`", key):
                 member = both[name][0] if isinstance(both[name], list) and both[name] else both[name]
-                for inner in member:
+                for inner in member or ():
                     self.assertIn(f"`{inner}`", row)
         for rows in ("times", "ops", "kernels"):
             for side in ("a_ps", "b_ps", "difference_ps"):
@@ -159,13 +159,31 @@ class Words(Case):
         same = json.loads(self.ask("compare", four, f"{four},{four}", "--json")[1])
         self.assertEqual((same["b"]["steps"], same["step_time"]["difference_ps"]), (40, 0))
         self.assertTrue(all(abs(o["difference_ps"]) < 1 and o["state"] == "both" for o in same["ops"]))
-        self.assertEqual(self.ask("compare", four, four, "--fail-if", "step_time>5%")[0], 0)
-        status, out, err = self.ask("compare", eight, four, "--fail-if", "step_time>5%")
+        single = ("--allow-single", "--fail-if")
+        status, out, err = self.ask("compare", eight, four, *single, "step_time>5%")
         self.assertEqual(status, 4)
-        self.assertRegex(err, r"step_time differs by \+[0-9.]+%: step_time>5% is met")
-        self.assertRegex(out, r"^Step time, slowest device  [0-9.]+ ms \(20 steps\) -> [0-9.]+ ms \(20 steps\), \+[0-9.]+%, "
-                         r"difference \+[0-9.]+ ms to \+[0-9.]+ ms \(95%\)\n")
-        self.assertEqual(self.ask("compare", four, eight, "--fail-if", "exposed_collectives<-50%")[0], 4)
+        self.assertRegex(err, r"step_time differs by ×[0-9.]+ \(95%: ×[0-9.]+ to ×[0-9.]+\): step_time>5% is met\n")
+        self.assertRegex(out, r"^Step time, slowest device  [0-9.]+ ms \(20 steps\) -> [0-9.]+ ms \(20 steps\), ×[0-9.]+, "
+                         r"difference \+[0-9.]+ ms to \+[0-9.]+ ms \(95%\)\nOne run a side: .*\nMedian step  4\.[0-9]+ ms -> ")
+        self.assertEqual(self.ask("compare", four, eight, *single, "exposed_collectives<-50%")[0], 4)
+        # Not met, met, and not to be told from noise; the cautious fail where it is possible.
+        for a, b, threshold, expected in ((eight, eight, "step_time>20%", 0), (four, four, "step_time>5%", 5),
+                                          (four, four, "median_step_time>900%", 0), (eight, four, "step_time<-5%", 0),
+                                          (four, eight, "step_time>-95%", 5), (four, eight, "step_time>-120%", 4),
+                                          (four, f"{four},{four}", "step_time>5%", 0), (four, f"{four},{four}", "step_time>-1%", 4)):
+            self.assertEqual(self.ask("compare", a, b, *single, threshold)[0], expected, (a, b, threshold))
+        status, out, err = self.ask("compare", four, four, *single, "step_time>5%")
+        self.assertRegex(err, r"^xplanectl: step_time differs by \+0.00% \(95%: -[0-9.]+% to \+[0-9.]+%\): step_time>5% cannot be told "
+                         r"from noise; (about [0-9]+|over 100) runs a side ")
+        status, out, err = self.ask("compare", four, four, "--allow-single", "--fail-if-possible", "step_time>5%")
+        self.assertEqual(status, 4)
+        self.assertIn("step_time>5% is possible\n", err)
+        for possible in ("", "-possible"):
+            status, out, err = self.ask("compare", eight, four, "--fail-if" + possible, "step_time>5%")
+            self.assertEqual(status, 5)
+            self.assertIn("one run a side cannot tell noise from change", err)
+        self.assertIn('--fail-if-possible "x>5%", character 1: unknown metric',
+                      self.says(2, "compare", four, four, "--fail-if-possible", "x>5%"))
         for bad, words in (("step_tim>5%", 'character 1: unknown metric "step_tim"; did you mean "step_time"?'),
                            ("steptime=5%", 'character 1: unknown metric "steptime"; did you mean "step_time"?'),
                            ("step_time=5%", "character 10: > or < is missing"), ("step_time", "character 10: > or < is missing"),
@@ -174,7 +192,7 @@ class Words(Case):
                            ("step_time>-.x%", "character 13: a number"), ("step_time>5", "character 12: % is missing"),
                            ("step_time>5ms", "character 12: % is missing"), ("step_time>5.5.5%", "character 14: % is missing"),
                            ("step_time>5%x", "character 13: unexpected text after %"), ("step_time>5%,input>1%", "character 13: unexpected"),
-                           ("step_time>" + "0" * 90 + "5!", "character 102: % is missing"), ("memory>5%", "\nMetrics: step_time, compute, "),
+                           ("step_time>" + "0" * 90 + "5!", "character 102: % is missing"), ("memory>5%", "\nMetrics: step_time, median_step_time, compute, "),
                            ("x" * 300 + ">5%", "unknown metric"), (">5%", "character 1: a metric is missing"), ("input>0x5%", "character 8: %"),
                            ("input>inf%", "character 7: a number"), ("input>nan%", "character 7: a number"), ("input>1e999%", "too large")):
             status, out, err = self.ask("compare", four, four, "--fail-if", bad)
@@ -198,6 +216,7 @@ class Words(Case):
                 self.assertEqual([side[k] is None for k in keys], [run == empty] * 3)
             self.assertIsNone(both["step_time"]["difference_ps"])
             self.assertIsNone(both["step_time"]["difference_percent"])
+            self.assertIsNone(both["step_time"]["noise"])
             self.assertIn("not known (0 steps)", self.ask("compare", a, b)[1])
         side = json.loads(self.ask("compare", one, usual, "--json")[1])["a"]
         self.assertEqual((side["steps"], side["mean_step_ps"], side["std_step_ps"]), (1, side["median_step_ps"], None))
@@ -301,7 +320,7 @@ class Words(Case):
             self.assertEqual(failure.exception.code, code)
             self.assertIn(text, failure.exception.read().decode())
         self.assertIn("did you mean", self.says(1, "compare", "jax_4host", "jax_4hosts"))
-        self.assertEqual(self.ask("compare", "jax_8dev_shardmap", "jax_4hosts", "--fail-if", "step_time>5%")[0], 4)
+        self.assertEqual(self.ask("compare", "jax_8dev_shardmap", "jax_4hosts", "--fail-if", "step_time>5%")[0], 5)
 
     def test_summary(self):
         """The slowest core's average is the overview's step time; --host and --json are meant."""
@@ -667,7 +686,8 @@ class Output(Case):
             self.assertEqual(self.file.read_text(), self.ask(*command)[1], command)
             self.assertGreater(self.file.stat().st_size, 10)
             self.file.unlink()
-        self.assertEqual(self.ask("compare", PROFILE, PROFILE, "--fail-if", "compute>-1%", "-o", self.file)[:2], (4, ""))
+        self.assertEqual(self.ask("compare", PROFILE, PROFILE, "--allow-single", "--fail-if", "compute>-1%", "-o",
+                                  self.file)[:2], (4, ""))
         self.assertIn("TIME PER STEP", self.file.read_text())
         self.daemon()
         one = self.place / "name"
@@ -729,7 +749,7 @@ class Output(Case):
                  ["compare", PROFILE, PROFILE], ["aggregate", PROFILE], ["events", PROFILE],
                  *([c, PROFILE, "--format", form] for c in ("summary", "findings", "aggregate", "events") for form in ("csv", "json")),
                  *(["sql", PROFILE, "SELECT 1", "--format", form] for form in ("table", "csv", "json")),
-                 ["compare", PROFILE, PROFILE, "--fail-if", "compute>-1%"],
+                 ["compare", PROFILE, PROFILE, "--allow-single", "--fail-if", "compute>-1%"],
                  ["hlo", PROFILE], ["iree", "summary", BUNDLE], ["iree", "summary", BUNDLE, "--format", "jsonl"]]
         self.assertGreater(len(asked), 40)
         programs = [[Programs.xplanectl, *a] for a in asked]

@@ -170,6 +170,7 @@ class History(Sessions):
             change, = metric["changes"]
             self.assertEqual((change["session"], change["sessions_before"], change["sessions_after"], change["regression"]),
                              ("run07", 7, 5, True))
+            self.assertEqual([(t["cause"], t["difference_ps"]) for t in change["times"][:1]], [("compute", 4e6)])
             op, = change["ops"]
             self.assertEqual((op["op"], op["a_ps"], op["b_ps"], op["difference_ps"]), ("fusion", 6e6, 10e6, 4e6))
         self.assertEqual((compute["changes"][0]["before"], compute["changes"][0]["after"]), (8e6, 12e6))
@@ -180,6 +181,51 @@ class History(Sessions):
         rows = list(csv.DictReader(io.StringIO(self.answer("history", "--metric", "op:fusion", "--format", "csv"))))
         self.assertEqual([(r["session"], float(r["value"]), r["new_level"]) for r in rows],
                          [(f"run{i:02}", 10e6 if i >= 7 else 6e6, "regression" if i == 7 else "") for i in range(12)])
+
+    def test_noise(self):
+        """One run a side is judged by the noise of the sessions with a label of A; changes of level are none."""
+        self.make_runs()
+        daemon = self.daemon()
+        self.assertEqual(self.ask("compare", "run00", "run10", "--fail-if", "step_time>5%")[0], 5)
+        for i in range(12):
+            self.answer("label", f"run{i:02}", "nightly", "a")
+        self.answer("label", "run11", "--remove", "a")
+        both = self.json("compare", "run00", "run10")
+        self.assertEqual(both["history"], {"label": "a", "sessions": 9})  # neither run00 nor run10
+        self.assertEqual((both["step_time"]["noise"], both["times"][0]["noise"]), ("history", "history"))
+        low, high = both["step_time"]["interval_ps"]
+        self.assertTrue(3.7e6 < low < 4.1e6 < high < 4.5e6, (low, high))  # steps differ by 0.1 us between runs
+        self.assertTrue(0.8 < both["step_time"]["detectable_percent"] < 3.5, both["step_time"])
+        with urllib.request.urlopen(f"http://{daemon.http}/api/v1/compare?a=run00&b=run10") as answer:
+            self.assertEqual(json.load(answer), both)
+        # The label that B has, too.
+        self.assertIn("\nNoise: between 10 sessions labelled nightly; ", self.answer("compare", "run00", "run11"))
+        for b, status in (("run10", 4), ("run03", 0)):
+            self.assertEqual(self.ask("compare", "run00", b, "--fail-if", "step_time>5%")[0], status)
+        self.assertEqual(self.ask("compare", "run00", "run02", "--fail-if", "step_time>0.5%")[0], 5)
+        # Groups have noise of their own.
+        three = self.json("compare", "run00,run01,run02", "run08,run09,run10")
+        self.assertEqual((three["history"], three["step_time"]["noise"]), (None, "runs"))
+        # What cannot be read is no part of the history.
+        place = self.logdir / "plugins" / "profile" / "broken"
+        place.mkdir()
+        (place / "h.xplane.pb").write_bytes(b"\x0a\xff")
+        wait_until("it is there", lambda: any(s["name"] == "broken" for s in json.loads(self.answer("sessions", "--json"))))
+        self.answer("label", "broken", "a")
+        self.assertEqual(self.json("compare", "run00", "run10")["history"]["sessions"], 9)
+
+    def test_without(self):
+        """Sessions without a value are listed with the reason."""
+        self.make_runs()
+        for name, bytes_ in (("idle", run_of(20, 6, 1_700_000_500, steps=0)), ("broken", b"\x0a\xff")):
+            place = self.logdir / "plugins" / "profile" / name
+            place.mkdir()
+            (place / "h.xplane.pb").write_bytes(bytes_)
+        metric, = self.json("history", "--dir", self.logdir)["metrics"]
+        reasons = {w["session"]: w["reason"] for w in metric["without"]}
+        self.assertEqual(reasons, {"idle": "no device events were recorded", "broken": "cannot be read"})
+        self.assertEqual(len(metric["points"]), 12)
+        self.assertRegex(self.answer("history", "--dir", self.logdir), r"(?m)^idle .* no device events were recorded$")
 
     def test_selection(self):
         self.make_runs()
@@ -315,9 +361,10 @@ class History(Sessions):
         self.assertTrue({"step_time", "step_deviation", "compile_time", "model_rate", "utilization", "peak_memory", "input", "op",
                          "kernel", "memory"} <= kinds, kinds)
         self.assertTrue(set(documented_metrics()) - {"a cause"} <= kinds, kinds)
+        self.refused(1, "these sessions are of ", "history")
         for some in (metrics[at:at + 50] for at in range(0, len(metrics), 50)):
             flags = [word for metric in some for word in ("--metric", metric)]
-            answer = self.json("history", *flags)
+            answer = self.json("history", "--dir", "plugins", *flags)
             self.assertIn("broken", [s["session"] for s in answer["sessions"] if s["error"]])
             for metric in answer["metrics"]:
                 expected = [[metric["unit"], metric["better"], p["session"], p["value"]] for p in metric["points"]]

@@ -492,7 +492,8 @@ class Compare(Case):
                  "--metric", "op:mlp_dispatch_0_matmul_64x256x784_f32"]
         here = json.loads(self.ask(*asked, "--dir", self.logdir)[1])
         self.daemon()
-        code, out, err = self.ask(*asked)
+        self.assertIn("sessions are of 2 programs", self.ask(*asked)[2])
+        code, out, err = self.ask(*asked, "--dir", "plugins")
         self.assertEqual(code, 0, err)
         self.assertEqual(json.loads(out), here)
         self.assertEqual(sorted(s["session"] for s in here["sessions"]), ["task", "vk", "xla"])

@@ -35,7 +35,7 @@ static void check_comparison(const struct xpl_run_summary *s, struct xpl_arena *
     xpl_buf_init(&out, LIMIT);
     require(xpl_run_group_add(&a, s, arena) && xpl_run_group_add(&b, s, arena) &&
             xpl_run_group_add(&b, s, arena));
-    require(xpl_compare_json(&a, &b, arena, &out, &err) == XPL_OK);
+    require(xpl_compare_json(&a, &b, NULL, arena, &out, &err) == XPL_OK);
     require(out.n > 2 && out.p[0] == '{' && out.p[out.n - 1] == '}');
     const struct xpl_run_summary *const twice[] = {s, s};
     require(xpl_aggregate_json(twice, 2, arena, &out, &err) == XPL_OK);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two groups of sessions beside each other (docs/compare.md), for gRPC and HTTP.
+// The comparison of two groups of sessions (docs/compare.md), for gRPC and HTTP.
 #ifndef XPL_SERVER_ENGINE_JOINT_COMPARE_H_
 #define XPL_SERVER_ENGINE_JOINT_COMPARE_H_
 
-#include "server/engine/joint/joint.h"
+#include "server/engine/joint/history.h"
 
 struct xpl_comparison_request {
+    // Where other sessions with a label of A's are, which show the noise between runs if a side has
+    // few runs; borrowed during the call.
+    const struct xpl_follow_sources *from;
     const xpl_str_t *a, *b; // names of sessions; borrowed during the call
     size_t n_a, n_b;
     size_t memory_limit;   // bytes of what is read, and of the answer
@@ -15,7 +18,8 @@ struct xpl_comparison_request {
     void *arg;
 };
 
-// As xpl_joint_begin.  *ret is cancelled and given back as any joint is.
+// As xpl_joint_begin.  Sessions of the history that cannot be read do not count.  *ret is cancelled
+// and released as any joint is.
 xpl_status_t xpl_comparison_begin(struct xpl_engine *e, const struct xpl_comparison_request *q,
                                   struct xpl_joint **ret, struct xpl_error *err) XPL_NODISCARD;
 

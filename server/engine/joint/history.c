@@ -156,6 +156,10 @@ xpl_status_t xpl_follow_select(const struct xpl_follow_sources *from,
     return st;
 }
 
+bool xpl_follow_is_selected(const struct xpl_follow_query *q) {
+    return q->label.len || q->directory.len || q->schedule_id;
+}
+
 // ---- the answer ----
 
 struct follow {
@@ -164,6 +168,7 @@ struct follow {
     size_t n;
     xpl_str_t *metrics;
     size_t n_metrics;
+    bool selected;
     size_t memory_limit;
     void (*done)(void *arg, const struct xpl_joint_outcome *o);
     void *arg;
@@ -197,8 +202,11 @@ static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf
     struct xpl_arena arena;
     xpl_arena_init(&arena, f->memory_limit);
     xpl_status_t st = decode(f, answers, &arena, err);
-    const struct xpl_series_request q = {
-        .runs = f->runs, .n_runs = f->n, .metrics = f->metrics, .n_metrics = f->n_metrics};
+    const struct xpl_series_request q = {.runs = f->runs,
+                                         .n_runs = f->n,
+                                         .metrics = f->metrics,
+                                         .n_metrics = f->n_metrics,
+                                         .selected = f->selected};
     if (st == XPL_OK) st = xpl_series_json(&q, &arena, out, err);
     xpl_arena_fini(&arena);
     return st;
@@ -235,6 +243,7 @@ xpl_status_t xpl_follow_begin(struct xpl_engine *e, const struct xpl_follow_requ
     if (!f) XPL_RETURN_OOM(err, "history");
     *f = (struct follow){.n = q->n,
                          .n_metrics = q->n_metrics,
+                         .selected = q->selected,
                          .memory_limit = q->memory_limit,
                          .done = q->done,
                          .arg = q->arg};

@@ -34,11 +34,15 @@ xpl_status_t xpl_follow_select(const struct xpl_follow_sources *s, const struct 
                                struct xpl_arena *arena, struct xpl_follow_session **ret,
                                size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
 
+// Whether the query says more than a time and a number.
+bool xpl_follow_is_selected(const struct xpl_follow_query *q);
+
 struct xpl_follow_request {
     const struct xpl_follow_session *sessions; // borrowed during the call, as the metrics
     size_t n;
     const xpl_str_t *metrics;
     size_t n_metrics;
+    bool selected;         // by a label, a schedule or a directory: the sessions belong together
     size_t memory_limit;   // bytes of what is read, and of the answer
     xpl_str_t traceparent; // as the client sent it, or empty; borrowed during the call
     // As in xpl_joint_request; the bytes are JSON (docs/cli-json.md).

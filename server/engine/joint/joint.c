@@ -82,7 +82,8 @@ static void finish(struct xpl_joint *j) {
     struct xpl_buf out;
     xpl_buf_init(&out, j->request.limit);
     if (j->outcome.code == XPL_OK) render(j, &out);
-    for (size_t i = 0; i < j->request.n; i++) // in the order of the sessions, not of the answers
+    const size_t n = j->request.n_needed ? j->request.n_needed : j->request.n;
+    for (size_t i = 0; i < n; i++) // in the order of the sessions, not of the answers
         add_warnings(j, &j->parts[i]);
     j->outcome.warnings = xpl_warnings_bytes(&j->warnings);
     j->request.done(j->request.arg, &j->outcome);
@@ -96,11 +97,16 @@ static bool is_of_session(xpl_status_t code) {
            code == XPL_FAILED_PRECONDITION || code == XPL_ABORTED || code == XPL_UNIMPLEMENTED;
 }
 
+static bool may_fail(const struct xpl_joint_request *q, size_t i, xpl_status_t code) {
+    return q->failed && i >= q->n_needed && is_of_session(code);
+}
+
 // The first failure counts, and names its session.
 static void note_failure(struct xpl_joint *j, const struct part *p, const struct xpl_outcome *o) {
     if (j->outcome.code != XPL_OK) return;
-    if (j->request.failed && is_of_session(o->code)) {
-        j->request.failed(j->request.arg, (size_t)(p - j->parts), &o->err);
+    const size_t i = (size_t)(p - j->parts);
+    if (may_fail(&j->request, i, o->code)) {
+        j->request.failed(j->request.arg, i, &o->err);
         return;
     }
     j->outcome.code = o->code;
@@ -226,7 +232,7 @@ static xpl_status_t resolve(struct xpl_joint *j, struct xpl_error *err) {
             p->q->since_ns = j->since_ns;
             continue;
         }
-        if (!q->failed || !is_of_session(st) || ++n_failed == q->n) {
+        if (!may_fail(q, i, st) || ++n_failed == q->n) {
             if (err) *err = why;
             return st;
         }

@@ -24,13 +24,15 @@ struct xpl_joint_request {
     const char *tool, *bundle_tool; // the second one of sessions of bundles; NULL: the first
     const xpl_str_t *sessions;      // borrowed until xpl_joint_begin returns
     size_t n;
+    size_t n_needed;
     size_t limit;          // bytes of the answer
     xpl_str_t traceparent; // as the client sent it, or empty; borrowed as the sessions
     // On a worker, when all have answered; `answers` are in the order of the sessions.
     xpl_status_t (*render)(void *arg, const xpl_bytes_t *answers, struct xpl_buf *out,
                            struct xpl_error *err);
-    // NULL: the first session that fails ends all.  Else one that cannot be read is told, one call
-    // at a time, and its answer is empty.
+    // NULL: the first session that fails ends all.  Else one that cannot be read is reported, one
+    // call at a time, and its answer is empty; unless it is among the first n_needed, if that is
+    // not 0: only these have warnings then.
     void (*failed)(void *arg, size_t i, const struct xpl_error *err);
     // Exactly once, on a worker, or from xpl_joint_begin when the daemon is busy.
     void (*done)(void *arg, const struct xpl_joint_outcome *o);

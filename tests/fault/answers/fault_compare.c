@@ -19,11 +19,13 @@ static xpl_status_t follow(const struct xpl_run_summary *run, struct xpl_arena *
         runs[i] = *run;
         runs[i].wall_ps = i;
         runs[i].busy_ps = i < N / 2 ? 1000000 : 2000000;
+        runs[i].units = (i < N / 2 ? 2 : 1) * run->units; // so that its causes grow
         list[i] = (struct xpl_series_run){
             .session = XPL_STR("run"), .captured_ms = (int64_t)i, .run = &runs[i]};
     }
     const xpl_str_t metric = XPL_STR("busy_time");
-    const struct xpl_series_request q = {list, N, &metric, 1};
+    const struct xpl_series_request q = {
+        .runs = list, .n_runs = N, .metrics = &metric, .n_metrics = 1};
     return xpl_series_json(&q, arena, out, err);
 }
 
@@ -38,7 +40,9 @@ static xpl_status_t compare_with(const struct xpl_buf *summary, struct xpl_buf *
     if (st == XPL_OK &&
         (!xpl_run_group_add(&a, run, &arena) || !xpl_run_group_add(&b, run, &arena)))
         st = XPL_RESOURCE_EXHAUSTED;
-    if (st == XPL_OK) st = xpl_compare_json(&a, &b, &arena, out, err);
+    const struct xpl_run_summary *const past[] = {run, run, run, run};
+    const struct xpl_run_history h = {past, 4, XPL_STR("nightly")};
+    if (st == XPL_OK) st = xpl_compare_json(&a, &b, &h, &arena, out, err);
     const struct xpl_run_summary *const twice[] = {run, run};
     if (st == XPL_OK) st = xpl_aggregate_json(twice, 2, &arena, out, err);
     if (st == XPL_OK) st = follow(run, &arena, out, err);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs beside each other: names that compilations keep, the encoding, groups, sums and intervals.
 #include <jansson.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/compare/compare.h"
@@ -141,7 +143,7 @@ static json_t *compare(const struct xpl_run_summary *a, const struct xpl_run_sum
     CHECK(xpl_run_group_add(&x, a, &arena));
     for (size_t i = 0; i < n_b; i++)
         CHECK(xpl_run_group_add(&y, b, &arena));
-    CHECK_OK(xpl_compare_json(&x, &y, &arena, &out, &err), &err);
+    CHECK_OK(xpl_compare_json(&x, &y, NULL, &arena, &out, &err), &err);
     json_t *const j = json_loadb((const char *)out.p, out.n, 0, NULL);
     CHECK(j);
     xpl_buf_fini(&out);
@@ -193,6 +195,133 @@ static void test_differences(void) {
     const json_t *const memory = json_array_get(json_object_get(j, "memory"), 0);
     CHECK_REAL(number(memory, NULL, "difference_bytes"), 100, 1e-9);
     CHECK_REAL(number(memory, NULL, "difference_percent"), 10, 1e-9);
+    json_decref(j);
+    xpl_arena_fini(&arena);
+}
+
+// ---- ops under other names ----
+
+struct op {
+    const char *op, *category, *shape;
+    uint64_t line, ps;
+};
+
+static void put_ops(struct xpl_run_summary *s, struct xpl_arena *arena, const struct op *ops,
+                    size_t n) {
+    *s = (struct xpl_run_summary){.n_devices = 1, .units = 1};
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_run_row *const r = xpl_vec_push(arena, &s->ops);
+        CHECK(r);
+        *r = (struct xpl_run_row){.ps = ops[i].ps, .count = 1, .source_line = ops[i].line};
+        r->text[XPL_RUN_OP] = xpl_str_from(ops[i].op);
+        r->text[XPL_RUN_CATEGORY] = xpl_str_from(ops[i].category);
+        r->text[XPL_RUN_SOURCE_FILE] = XPL_STR("model.py");
+        r->text[XPL_RUN_SHAPE] = xpl_str_from(ops[i].shape);
+    }
+    xpl_run_summary_join(s);
+}
+
+// "STATE OP<FORMER NAME +DIFFERENCE" of each op that differs, in the order of the answer.
+static void describe(const json_t *j, char *out, size_t size) {
+    const json_t *const ops = json_object_get(j, "ops");
+    size_t n = 0;
+    *out = 0;
+    for (size_t i = 0; i < json_array_size(ops); i++) {
+        const json_t *const o = json_array_get(ops, i), *const was = json_object_get(o, "a_name");
+        if (!(fabs(number(o, NULL, "difference_ps")) > 0)) continue;
+        n += (size_t)snprintf(out + n, size - n, "%s %s%s%s %+g\n",
+                              json_string_value(json_object_get(o, "state")),
+                              json_string_value(json_object_get(o, "op")), was ? "<" : "",
+                              was ? json_string_value(was) : "", number(o, NULL, "difference_ps"));
+    }
+}
+
+static void expect_ops(const struct op *a, size_t n_a, const struct op *b, size_t n_b,
+                       const char *expected) {
+    struct xpl_arena arena;
+    struct xpl_run_summary x, y;
+    char text[1000];
+    xpl_arena_init(&arena, LIMIT);
+    put_ops(&x, &arena, a, n_a);
+    put_ops(&y, &arena, b, n_b);
+    json_t *const j = compare(&x, &y, 1);
+    describe(j, text, sizeof text);
+    check_sums(j, "ops", "ops_total");
+    CHECK_STR(text, expected);
+    json_decref(j);
+    xpl_arena_fini(&arena);
+}
+
+#define EXPECT_OPS(a, b, expected)                                                                 \
+    expect_ops(a, sizeof(a) / sizeof *(a), b, sizeof(b) / sizeof *(b), expected)
+
+static void test_matching(void) {
+    static const struct op before[] = {
+        {"jit(f)/jit(main)/Dense_0/dot_general", "dot", "f32[8,8]", 10, 100},
+        {"jit(f)/jit(main)/Dense_1/dot_general", "dot", "f32[8,8]", 20, 200},
+        {"jit(f)/jit(main)/add", "non-fusion elementwise", "f32[8]", 30, 30},
+        {"jit(f)/jit(main)/mul", "non-fusion elementwise", "f32[8]", 31, 40},
+        {"copy", "data formatting", "f32[4]", 0, 7}};
+    // Lines above were inserted, and the layer is twice as slow.
+    static const struct op moved[] = {
+        {"jit(f)/jit(main)/Dense_0/dot_general", "dot", "f32[8,8]", 15, 200},
+        {"jit(f)/jit(main)/Dense_1/dot_general", "dot", "f32[8,8]", 25, 200},
+        {"jit(f)/jit(main)/add", "non-fusion elementwise", "f32[8]", 35, 30},
+        {"jit(f)/jit(main)/mul", "non-fusion elementwise", "f32[8]", 36, 40},
+        {"copy", "data formatting", "f32[4]", 0, 7}};
+    EXPECT_OPS(before, moved, "both jit(f)/jit(main)/Dense_0/dot_general +100\n");
+    // A version of JAX that writes no "jit(main)".
+    static const struct op version[] = {{"jit(f)/Dense_0/dot_general", "dot", "f32[8,8]", 10, 100},
+                                        {"jit(f)/Dense_1/dot_general", "dot", "f32[8,8]", 20, 230},
+                                        {"jit(f)/add", "loop fusion", "f32[8]", 30, 30},
+                                        {"jit(f)/mul", "loop fusion", "f32[8]", 31, 40},
+                                        {"copy", "data formatting", "f32[4]", 0, 7}};
+    EXPECT_OPS(before, version,
+               "both jit(f)/Dense_1/dot_general<jit(f)/jit(main)/Dense_1/dot_general +30\n");
+    // One fusion in place of two ops: it has the name of its root.
+    static const struct op fused[] = {
+        {"jit(f)/jit(main)/Dense_0/dot_general", "dot", "f32[8,8]", 10, 100},
+        {"jit(f)/jit(main)/Dense_1/dot_general", "dot", "f32[8,8]", 20, 200},
+        {"jit(f)/jit(main)/mul", "loop fusion", "f32[8]", 31, 45},
+        {"copy", "data formatting", "f32[4]", 0, 7}};
+    EXPECT_OPS(before, fused, "vanished jit(f)/jit(main)/add -30\nboth jit(f)/jit(main)/mul +5\n");
+    // Renamed layers, in another order of names; the second one grew.
+    static const struct op renamed[] = {
+        {"jit(f)/jit(main)/out/dot_general", "dot", "f32[8,8]", 20, 260},
+        {"jit(f)/jit(main)/hidden/dot_general", "dot", "f32[8,8]", 10, 100},
+        {"jit(f)/jit(main)/add", "non-fusion elementwise", "f32[8]", 30, 30},
+        {"jit(f)/jit(main)/mul", "non-fusion elementwise", "f32[8]", 31, 40},
+        {"copy", "data formatting", "f32[4]", 0, 7}};
+    EXPECT_OPS(before, renamed,
+               "both jit(f)/jit(main)/out/dot_general<jit(f)/jit(main)/Dense_1/dot_general +60\n");
+    // A copy of another shape is another copy, and a layer more is a new one.
+    static const struct op grown[] = {
+        {"jit(f)/jit(main)/Dense_0/dot_general", "dot", "f32[8,8]", 10, 100},
+        {"jit(f)/jit(main)/Dense_1/dot_general", "dot", "f32[8,8]", 20, 200},
+        {"jit(f)/jit(main)/Dense_2/dot_general", "dot", "f32[8,8]", 20, 90},
+        {"jit(f)/jit(main)/add", "non-fusion elementwise", "f32[8]", 30, 30},
+        {"jit(f)/jit(main)/mul", "non-fusion elementwise", "f32[8]", 31, 40},
+        {"copy", "data formatting", "f32[5]", 0, 8}};
+    EXPECT_OPS(before, grown,
+               "new jit(f)/jit(main)/Dense_2/dot_general +90\nnew copy +8\nvanished copy -7\n");
+}
+
+// Another kernel for the same op is that op's.
+static void test_kernels(void) {
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, LIMIT);
+    struct xpl_run_summary sides[2] = {{.units = 1}, {.units = 1}};
+    static const char *const kernels[] = {"ampere_gemm_128x64", "nvjet_tst_128x64"};
+    for (size_t i = 0; i < 2; i++) {
+        add_row(&sides[i].kernels, &arena, kernels[i], 100 + 10 * i);
+        sides[i].kernels.v[0].text[XPL_RUN_KERNEL_OP] = XPL_STR("jit(f)/dot_general");
+    }
+    json_t *const j = compare(&sides[0], &sides[1], 1);
+    const json_t *const k = json_array_get(json_object_get(j, "kernels"), 0);
+    CHECK_EQ(json_array_size(json_object_get(j, "kernels")), 1);
+    CHECK_STR(json_string_value(json_object_get(k, "kernel")), kernels[1]);
+    CHECK_STR(json_string_value(json_object_get(k, "a_name")), kernels[0]);
+    CHECK_REAL(number(k, NULL, "difference_ps"), 10, 1e-9);
     json_decref(j);
     xpl_arena_fini(&arena);
 }
@@ -267,6 +396,8 @@ int main(void) {
     test_shapes();
     test_codec();
     test_differences();
+    test_matching();
+    test_kernels();
     test_little();
     return 0;
 }
