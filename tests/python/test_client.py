@@ -202,6 +202,9 @@ def comparisons(place):
     assert {o["state"] for o in c.ops} <= {"both", "new", "vanished"} and c.ops.to_dicts()[0]["op"]
     twice = place.client.compare(["cpu/jax_4hosts"] * 2, "cpu/jax_4hosts")
     assert twice.a["runs"] == 2 and abs(twice.step_time["difference_ps"]) < 1e-3
+    assert (twice.grew(), twice.grew("compute", -1), twice.history) == (False, True, None)
+    assert c.grew() is c.grew("compute") is None and c.step_time["noise"] == "steps"  # one run a side
+    assert abs(c.median_step_time["b_ps"] - c.b["median_step_ps"]) < 1e9
     refused(xplaned.NotFound, "jax_4hosts", place.client.compare, "cpu/jax_4host", MATMUL)
     refused(xplaned.InvalidArgument, "no session is named as b", place.client.compare, MATMUL, [])
 

@@ -74,8 +74,11 @@ export function section(file, title, list, columns, total, facets) {
       data.element);
 }
 
+// Of what A calls otherwise: both names.
+const named = (name, o) => (o.a_name === undefined ? name : `${name}, was ${o.a_name}`);
+
 export function opsSection(file, title, ops, total) {
-  const list = ops.map((o) => ({...o, source: o.source_file ? `${o.source_file}:${o.source_line}` : ''}));
+  const list = ops.map((o) => ({...o, op: named(o.op, o), source: o.source_file ? `${o.source_file}:${o.source_line}` : ''}));
   return section(file, title, list,
       [text(list, 'op', 'Op', 'op', 320), text(list, 'category', 'Category', 'category', 150), state(list),
        ...sides(list, PS, format.ps), ...counts(list), text(list, 'shape', 'Shape', 'shape', 160),
@@ -83,7 +86,8 @@ export function opsSection(file, title, ops, total) {
       total, ['state', 'category']);
 }
 
-export function kernelsSection(file, title, kernels, total) {
+export function kernelsSection(file, title, list, total) {
+  const kernels = list.map((k) => ({...k, kernel: named(k.kernel, k)}));
   return section(file, title, kernels,
       [text(kernels, 'kernel', 'Kernel', 'kernel', 320), text(kernels, 'op', 'Op', 'op', 220), state(kernels),
        ...sides(kernels, PS, format.ps), ...counts(kernels)],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compare: two runs, or groups of runs, beside each other.
+// Compare: two runs, or groups of runs.
 
 import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
@@ -68,6 +68,17 @@ function sentence(d) {
       `${much}. ${interval}`;
 }
 
+// Where the noise comes from, and which difference would have been seen.
+function noise(d) {
+  const {noise: from, detectable_ps: least, detectable_percent: part} = d.step_time;
+  if (from === 'steps')
+    return 'This interval only has the noise within one run a side. Runs of one program can differ by more: ' +
+        'add runs to each side, or label earlier sessions of the program.';
+  if (!from) return '';
+  const of = from === 'history' ? `${d.history.sessions} sessions labelled ${d.history.label}` : 'the runs';
+  return `Noise between ${of}: a difference of ${format.ps(least)}${part === null ? '' : ` (${part.toFixed(1)} %)`} would have been seen.`;
+}
+
 function verdict(d) {
   const tile = (label, value, note) =>
       h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value), h('dd', {class: 'muted small'}, note));
@@ -82,6 +93,7 @@ function verdict(d) {
         s.steps ? format.ps(s.mean_step_ps) : 'no steps', known.filter((t) => t).join(', '));
   };
   return h('section', {class: 'card', 'aria-label': 'Verdict'}, h('p', {class: 'verdict'}, sentence(d)),
+      h('p', {class: 'muted noise'}, noise(d)),
       h('dl', {class: 'tiles'}, SIDES.map(side),
           tile('Difference', d.step_time.difference_ps === null ? 'not known' : signed(format.ps)(d.step_time.difference_ps),
               times(d.step_time.difference_percent))));
@@ -89,12 +101,17 @@ function verdict(d) {
 
 // ---- tables ----
 
+// The 95% interval of each difference; without one the noise is not known.
+const interval = (list) => text(list.map((c) => ({
+  interval: c.interval_ps ? c.interval_ps.map(signed(format.ps)).join(' to ') : ''
+})), 'interval', '95 % interval', 'interval', 190);
+
 function tables(d) {
   const causes = d.times.filter((t) => t.a_ps > 0 || t.b_ps > 0);
   return [
     section('compare', 'Time of a step', causes,
         [text(causes.map((t) => ({...t, cause: t.cause.replaceAll('_', ' ')})), 'cause', 'Cause', 'cause', 220),
-         ...sides(causes, PS, format.ps), percent(causes)],
+         ...sides(causes, PS, format.ps), percent(causes), interval(causes)],
         d.times_total),
     opsSection('compare', 'Ops of a step', d.ops, d.ops_total),
     kernelsSection('compare', 'Kernels of a step', d.kernels, d.kernels_total),
@@ -113,7 +130,7 @@ export default {
         h('div', {class: 'sides'}, SIDES.map((side) => picker(ctx, side, names))));
     if (!SIDES.every((side) => ctx.params.getAll(side).length)) {
       ctx.root.append(empty('Choose a run for each side',
-          'Several runs of a side count as one: all their steps, and the sums of all.'));
+          'Choose three to five runs a side: their noise tells whether a difference is one.'));
       return;
     }
     const query = SIDES.flatMap((side) => ctx.params.getAll(side).map((name) => [side, name]));

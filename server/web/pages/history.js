@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // History: metrics over the sessions of a label, a schedule or a directory; where their level changes, and the
-// ops behind that.
+// causes and ops behind that.
 
 import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
@@ -8,7 +8,7 @@ import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
 import {notes, refusal} from '../lib/notes.js';
 import {series} from '../lib/series.js';
-import {kernelsSection, opsSection, signed, times} from '../lib/sides.js';
+import {PS, kernelsSection, opsSection, percent, section as rows, sides, text, times} from '../lib/sides.js';
 import {DataTable} from '../lib/table.js';
 
 const MOST = 16;  // sessions of a side of the link to Compare
@@ -118,6 +118,18 @@ function chart(metric, levels) {
   });
 }
 
+const causes = (file, title, list) => {
+  const named = list.map((t) => ({...t, cause: t.cause.replaceAll('_', ' ')}));
+  return rows(file, title, named,
+      [text(named, 'cause', 'Cause', 'cause', 220), ...sides(named, PS, format.ps), percent(named)]);
+};
+
+// Sessions that have no value, and why.
+const without = (list) => (list.length ?
+    h('details', {class: 'without'}, h('summary', {}, `${list.length} ${list.length === 1 ? 'session has' : 'sessions have'} no value`),
+        h('ul', {}, list.map((s) => h('li', {}, `${s.session}: ${s.reason}`)))) :
+    '');
+
 function change(metric, c, i, levels) {
   const show = shower(metric.unit), names = metric.points.map((p) => p.session);
   const before = names.slice(levels[i].from, levels[i].to + 1).slice(-MOST),
@@ -131,10 +143,10 @@ function change(metric, c, i, levels) {
           c.difference_percent === null ? '' : ` (${towards(c.difference_percent)})`,
           `: means of ${c.sessions_before} sessions before and ${c.sessions_after} since. `,
           h('a', {href: router.link(null, 'compare', {a: before, b: after})}, 'Compare them')),
-      c.ops.length || c.kernels.length ?
-          h('p', {class: 'muted'}, 'What is behind it, in a step; A: the sessions before, B: those since.') :
+      c.times.length ?
+          h('p', {class: 'muted'}, 'The causes of it, in a step; A: the sessions before, B: those since.') :
           '',
-      opsSection(file, `Ops behind ${of}`, c.ops), kernelsSection(file, `Kernels behind ${of}`, c.kernels));
+      causes(file, `Causes of ${of}`, c.times), opsSection(file, `Ops behind ${of}`, c.ops), kernelsSection(file, `Kernels behind ${of}`, c.kernels));
 }
 
 function values(metric) {
@@ -173,7 +185,7 @@ function section(metric, least) {
   const name = title(metric.metric);
   if (!points.length)
     return h('section', {class: 'card', 'aria-label': name}, h('h2', {}, name),
-        h('p', {class: 'muted'}, 'No session has it.'));
+        h('p', {class: 'muted'}, 'No session has it.'), without(metric.without));
   const levels = stretches(metric);
   const worse = metric.changes.filter((c) => c.regression).length;
   const verdict = points.length < least ?
@@ -182,7 +194,7 @@ function section(metric, least) {
       worse ? `${worse} ${worse === 1 ? 'regression' : 'regressions'}.` : 'No regression.';
   return h('section', {class: 'card history', 'aria-label': name}, h('h2', {}, name),
       h('p', {}, `Newest: ${show(points[points.length - 1].value)}. ${verdict}`), chart(metric, levels),
-      metric.changes.map((c, i) => change(metric, c, i, levels)), values(metric));
+      metric.changes.map((c, i) => change(metric, c, i, levels)), without(metric.without), values(metric));
 }
 
 export default {

@@ -241,14 +241,17 @@ def _table(answer: Any) -> Table:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Two groups of runs beside each other, B less A; keys are those of docs/cli-json.md, and the rows add up to the totals.
+    """Two groups of runs, B less A; keys are those of docs/cli-json.md, and the rows add up to the totals.
 
-    `step_time["interval_ps"]` is the 95% interval of the difference, or None where there are too few steps.
+    `step_time["interval_ps"]` is the 95% interval of the difference, or None if the noise is not known;
+    `step_time["noise"]` says where the noise comes from, and `grew` whether a threshold is exceeded.
     """
 
     a: Dict[str, Any] = dataclasses.field(default_factory=dict)
     b: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    history: Optional[Dict[str, Any]] = None
     step_time: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    median_step_time: Dict[str, Any] = dataclasses.field(default_factory=dict)
     times: Rows[Row] = dataclasses.field(default_factory=Rows)
     times_total: Dict[str, Any] = dataclasses.field(default_factory=dict)
     ops: Rows[Row] = dataclasses.field(default_factory=Rows)
@@ -256,6 +259,23 @@ class Comparison:
     kernels: Rows[Row] = dataclasses.field(default_factory=Rows)
     kernels_total: Dict[str, Any] = dataclasses.field(default_factory=dict)
     memory: Rows[Row] = dataclasses.field(default_factory=Rows)
+
+    def grew(self, metric: str = "step_time", percent: float = 5.0) -> Optional[bool]:
+        """Whether the metric, a step time or a cause, grew by more than so many percent of A, as `--fail-if` says it.
+
+        None: noise cannot be excluded, or the noise between runs is not known.
+        """
+        if metric in ("step_time", "median_step_time"):
+            row = getattr(self, metric)
+        else:
+            row = next(t for t in self.times if t["cause"] == metric)
+        if row["noise"] not in ("runs", "history"):
+            return None
+        low, high = row["interval_ps"]
+        limit = row["a_ps"] * percent / 100
+        if row["difference_ps"] > limit and low > min(0, limit):
+            return True
+        return False if high <= limit else None
 
 
 def _records(values: Iterable[Mapping[str, Any]]) -> Rows[Row]:
