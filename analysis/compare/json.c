@@ -281,10 +281,10 @@ static void put_kernel(struct xpl_buf *out, const struct xpl_run_row *k) {
     xpl_json_field(out, "op", k->text[XPL_RUN_KERNEL_OP]);
 }
 
-// What A calls a row that B calls otherwise.
+// What A calls a row that B calls otherwise, or empty.
 static void put_former_name(struct xpl_buf *out, const struct row *r) {
-    if (!r->was || xpl_str_eq(r->was->text[0], r->what->text[0])) return;
-    xpl_json_field(out, "a_name", r->was->text[0]);
+    const bool other = r->was && !xpl_str_eq(r->was->text[0], r->what->text[0]);
+    xpl_json_field(out, "a_name", other ? r->was->text[0] : XPL_STR(""));
     xpl_buf_putc(out, ',');
 }
 

@@ -347,7 +347,6 @@ xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_aren
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%zu sessions: at most %d are followed",
                          q->n_runs, XPL_SERIES_MOST);
     if (q->n_runs) qsort(q->runs, q->n_runs, sizeof *q->runs, by_time);
-    if (!q->selected) XPL_TRY(check_programs(q, arena, err));
     xpl_buf_printf(out, "{\"method\":\"optimal partitioning\",\"least_sessions\":%d,",
                    XPL_SERIES_LEAST);
     put_sessions(&w);
@@ -357,6 +356,7 @@ xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_aren
         XPL_TRY(put_series(&w, q->n_metrics ? q->metrics[i] : preset, err));
     }
     xpl_buf_str(out, XPL_STR("]}"));
+    if (!q->selected) XPL_TRY(check_programs(q, arena, err)); // last: a wrong metric says more
     if (out->failed) XPL_RETURN_OOM(err, "history");
     return XPL_OK;
 }

@@ -45,15 +45,19 @@ static const struct xpl_section findings_tables[] = {
     {NULL, NULL, NULL}};
 static const struct xpl_section compare_tables[] = {
     {"ops", "ops",
-     "op|category|source_file|source_line|shape|state|a_ps|b_ps|difference_ps|a_count|b_count"},
-    {"kernels", "kernels", "kernel|op|state|a_ps|b_ps|difference_ps|a_count|b_count"},
-    {"times", "times", "cause|a_ps|b_ps|difference_ps|difference_percent"},
+     "op|category|source_file|source_line|shape|state|a_ps|b_ps|difference_ps|a_count|b_count|"
+     "a_name"},
+    {"kernels", "kernels", "kernel|op|state|a_ps|b_ps|difference_ps|a_count|b_count|a_name"},
+    {"times", "times",
+     "cause|a_ps|b_ps|difference_ps|difference_percent|interval_ps.0|interval_ps.1|detectable_ps|"
+     "noise"},
     {"memory", "memory",
      "allocator|state|a_peak_bytes|b_peak_bytes|difference_bytes|difference_percent"},
     {"steps", "",
      "a.steps|a.mean_step_ps|a.median_step_ps|a.std_step_ps|b.steps|b.mean_step_ps|"
      "b.median_step_ps|b.std_step_ps|step_time.difference_ps|step_time.difference_percent|"
-     "step_time.interval_ps.0|step_time.interval_ps.1"},
+     "step_time.interval_ps.0|step_time.interval_ps.1|step_time.a_ps|step_time.b_ps|"
+     "step_time.detectable_ps|step_time.noise|median_step_time.a_ps|median_step_time.b_ps"},
     {NULL, NULL, NULL}};
 static const struct xpl_section aggregate_tables[] = {
     {"runtime", "",
@@ -168,20 +172,23 @@ const struct xpl_command xpl_command_rows[] = {
      .arguments = "RUN[,RUN...] RUN[,RUN...]",
      .help = "compare two runs, or two groups of runs, A and B",
      .about = "Shows step times with a 95% interval of their difference, the time breakdown of a "
-              "step, and ops, matched by properties that stay the same between compilations.",
+              "step, and ops, matched by properties that stay the same between compilations. Give "
+              "three to five runs a side: the interval comes from the noise between runs.",
      .formats = "table|csv|json",
      .sections = compare_tables,
      .examples = "xplanectl compare before after\n"
-                 "xplanectl compare a1,a2 b1,b2 --fail-if 'step_time>5%'\n"},
+                 "xplanectl compare a1,a2,a3 b1,b2,b3 --fail-if 'step_time>5%'\n"},
     {.name = "history",
      .run = xpl_runs_history,
      .arguments = "",
-     .help = "show metrics over sessions in order of time, changes of level, and the ops that "
-             "caused them",
-     .about = "Covers all sessions, or those with a label, of a schedule or below a directory. "
-              "Metrics are "
-              "step_time, peak_memory and others of every profile, a cause of the time breakdown, "
-              "op:NAME, kernel:NAME and memory:ALLOCATOR.",
+     .help =
+         "show metrics over sessions in order of time, changes of level, and the causes and ops "
+         "behind them",
+     .about =
+         "Covers the sessions with a label, of a schedule or below a directory, or all if they "
+         "are of one program. Metrics are "
+         "step_time, peak_memory and others of every profile, a cause of the time breakdown, "
+         "op:NAME, kernel:NAME and memory:ALLOCATOR.",
      .formats = "table|csv|json",
      .examples = "xplanectl history --label nightly\n"
                  "xplanectl history --schedule 1 --metric peak_memory --last 30\n"

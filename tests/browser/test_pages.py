@@ -485,6 +485,7 @@ def compare_page(tab):
     assert "Steps of B are" in text and "shorter" in text and "95 % confidence" in text, text
     percent = f"{abs(answer['step_time']['difference_percent']):.1f} %"
     assert percent in text, (percent, text)
+    assert "the noise within one run a side" in tab.page.inner_text(".noise")
     assert tab.page.locator("section[aria-label='Time of a step'] tbody tr:not(.spacer)").count() == sum(
         t["a_ps"] > 0 or t["b_ps"] > 0 for t in answer["times"]
     )

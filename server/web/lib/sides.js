@@ -75,7 +75,7 @@ export function section(file, title, list, columns, total, facets) {
 }
 
 // Of what A calls otherwise: both names.
-const named = (name, o) => (o.a_name === undefined ? name : `${name}, was ${o.a_name}`);
+const named = (name, o) => (!o.a_name ? name : `${name}, was ${o.a_name}`);
 
 export function opsSection(file, title, ops, total) {
   const list = ops.map((o) => ({...o, op: named(o.op, o), source: o.source_file ? `${o.source_file}:${o.source_line}` : ''}));

@@ -227,12 +227,13 @@ static void describe(const json_t *j, char *out, size_t size) {
     size_t n = 0;
     *out = 0;
     for (size_t i = 0; i < json_array_size(ops); i++) {
-        const json_t *const o = json_array_get(ops, i), *const was = json_object_get(o, "a_name");
+        const json_t *const o = json_array_get(ops, i);
+        const char *const was = json_string_value(json_object_get(o, "a_name"));
         if (!(fabs(number(o, NULL, "difference_ps")) > 0)) continue;
         n += (size_t)snprintf(out + n, size - n, "%s %s%s%s %+g\n",
                               json_string_value(json_object_get(o, "state")),
-                              json_string_value(json_object_get(o, "op")), was ? "<" : "",
-                              was ? json_string_value(was) : "", number(o, NULL, "difference_ps"));
+                              json_string_value(json_object_get(o, "op")), *was ? "<" : "", was,
+                              number(o, NULL, "difference_ps"));
     }
 }
 
