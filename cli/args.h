@@ -66,6 +66,7 @@ struct xpl_args {
     long flush_interval_ms, repeat;
     bool table;        // tool and analyze: tables as text
     bool json, csv;    // what --format says, too
+    const char *base;  // of gate
     bool allow_single; // of compare and gate
     bool all, help, help_man, version, agents_md, dry_run;
 };
@@ -88,6 +89,7 @@ int xpl_runs_label(const struct xpl_args *a);
 int xpl_runs_fleet(const struct xpl_args *a);
 int xpl_runs_history(const struct xpl_args *a);
 int xpl_runs_compare(const struct xpl_args *a);
+int xpl_runs_gate(const struct xpl_args *a);
 int xpl_runs_aggregate(const struct xpl_args *a);
 int xpl_cmd_findings(const struct xpl_args *a);
 int xpl_named_events(const struct xpl_args *a);

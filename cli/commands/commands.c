@@ -178,6 +178,19 @@ const struct xpl_command xpl_command_rows[] = {
      .sections = compare_tables,
      .examples = "xplanectl compare before after\n"
                  "xplanectl compare a1,a2,a3 b1,b2,b3 --fail-if 'step_time>5%'\n"},
+    {.name = "gate",
+     .run = xpl_runs_gate,
+     .min = 1,
+     .max = 1024,
+     .arguments = "RUN...",
+     .help = "judge runs against a baseline, for CI: a table in Markdown, and an exit status",
+     .about =
+         "The baseline is --base, or the newest sessions of --label. A RUN that is a directory "
+         "of runs stands for the newest of them. Without --fail-if the threshold is "
+         "step_time>5%. The exit status is that of compare.",
+     .formats = "markdown|json",
+     .examples = "xplanectl gate run1 run2 run3 --base old1,old2,old3 -o gate.md\n"
+                 "xplanectl gate profiles --label main --fail-if 'step_time>3%'\n"},
     {.name = "history",
      .run = xpl_runs_history,
      .arguments = "",

@@ -15,8 +15,8 @@
 #define DAY_MS    86400000L
 #define AT(field) offsetof(struct xpl_args, field)
 
-#define OF_RUNS   "tool summary findings compare aggregate events sql analyze export hlo iree"
-#define OF_TOOLS  "tool summary findings compare aggregate events analyze hlo"
+#define OF_RUNS   "tool summary findings compare gate aggregate events sql analyze export hlo iree"
+#define OF_TOOLS  "tool summary findings compare gate aggregate events analyze hlo"
 #define OF_PATHS  OF_TOOLS " sql export"
 #define OF_EVENTS "events"
 // Of the commands whose rows have formats, JSON among them, or sections.
@@ -127,7 +127,7 @@ const struct xpl_flag xpl_flag_rows[] = {
     {"other", 0, XPL_FLAG_TEXT, AT(other), 0, 0, "hlo", "MODULE", NULL, NULL,
      "with --memory: compare with this program, largest difference first"},
     // Of runs.
-    {"label", 0, XPL_FLAG_TEXT, AT(label), 0, 0, "history sessions", "LABEL", NULL, NULL,
+    {"label", 0, XPL_FLAG_TEXT, AT(label), 0, 0, "history gate sessions", "LABEL", NULL, NULL,
      "only sessions with this label"},
     {"schedule", 0, XPL_FLAG_NUMBER, AT(schedule), 1, LONG_MAX, "history", "ID", NULL, NULL,
      "only sessions of this schedule"},
@@ -137,16 +137,19 @@ const struct xpl_flag xpl_flag_rows[] = {
      "metric to show, see docs/history.md; may be given several times"},
     {"since", 0, XPL_FLAG_TIME, AT(since_ms), 1, 36600 * DAY_MS, "history", "TIME", NULL, NULL,
      "only sessions captured within this time, such as 30d"},
-    {"last", 0, XPL_FLAG_NUMBER, AT(last), 1, 1024, "history sessions", "N", NULL,
-     "100; of sessions as csv and json all", "only the newest N sessions"},
+    {"last", 0, XPL_FLAG_NUMBER, AT(last), 1, 1024, "history gate sessions", "N", NULL,
+     "100; of gate 10; of sessions as csv and json all", "only the newest N sessions"},
     {"remove", 0, XPL_FLAG_REMOVED, 0, 0, 0, "label", "LABEL", NULL, NULL,
      "remove a label; may be given several times"},
-    {"fail-if", 0, XPL_FLAG_TEXT, AT(fail_if), 0, 0, "compare", "'METRIC>N%'", NULL, NULL,
+    {"base", 0, XPL_FLAG_TEXT, AT(base), 0, 0, "gate", "RUN[,RUN...]", NULL, NULL,
+     "the baseline: runs, or a directory of runs"},
+    {"fail-if", 0, XPL_FLAG_TEXT, AT(fail_if), 0, 0, "compare gate", "'METRIC>N%'", NULL, NULL,
      "exit with status 4 if step_time, median_step_time or a cause of docs/findings.md certainly "
      "grew, and by more than N percent (< for less), with 5 if that cannot be told from noise"},
-    {"fail-if-possible", 0, XPL_FLAG_TEXT, AT(fail_if_possible), 0, 0, "compare", "'METRIC>N%'",
-     NULL, NULL, "exit with status 4 if the 95% interval has a difference of more than N percent"},
-    {"allow-single", 0, XPL_FLAG_SWITCH, AT(allow_single), 0, 0, "compare", NULL, NULL, NULL,
+    {"fail-if-possible", 0, XPL_FLAG_TEXT, AT(fail_if_possible), 0, 0, "compare gate",
+     "'METRIC>N%'", NULL, NULL,
+     "exit with status 4 if the 95% interval has a difference of more than N percent"},
+    {"allow-single", 0, XPL_FLAG_SWITCH, AT(allow_single), 0, 0, "compare gate", NULL, NULL, NULL,
      "judge one run a side by the noise within it, which is less than that between runs"},
     {"plane", 0, XPL_FLAG_TEXT, AT(plane), 0, 0, OF_EVENTS, "TEXT", NULL, "all",
      "only planes whose names contain TEXT, ignoring case, such as gpu"},

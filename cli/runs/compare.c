@@ -28,19 +28,12 @@ static bool out_of_memory(void) {
     return false;
 }
 
-// An operand: "A1,A2" is several runs, unless there is such a path.
-struct operand {
-    char *text; // of malloc
-    const char **runs;
-    size_t n;
-};
-
-static bool parse_operand(const char *text, struct operand *ret) {
+bool xpl_run_names_parse(const char *text, struct xpl_run_names *ret) {
     const bool one = access(text, F_OK) == 0;
     size_t most = 1;
     for (const char *p = text; *p; p++)
         most += *p == ',';
-    *ret = (struct operand){.text = strdup(text), .runs = calloc(most, sizeof *ret->runs)};
+    *ret = (struct xpl_run_names){.text = strdup(text), .runs = calloc(most, sizeof *ret->runs)};
     if (!ret->text || !ret->runs) return out_of_memory();
     for (char *rest = ret->text, *run; rest;) {
         run = one ? rest : strsep(&rest, ",");
@@ -55,13 +48,13 @@ static bool parse_operand(const char *text, struct operand *ret) {
     return true;
 }
 
-static void operand_fini(struct operand *o) {
+void xpl_run_names_fini(struct xpl_run_names *o) {
     free(o->text);
     free((void *)(uintptr_t)o->runs);
 }
 
-static int add_runs(const struct xpl_args *a, const struct operand *o, struct xpl_arena *arena,
-                    struct xpl_run_group *g) {
+static int add_runs(const struct xpl_args *a, const struct xpl_run_names *o,
+                    struct xpl_arena *arena, struct xpl_run_group *g) {
     int status = XPL_EXIT_OK;
     for (size_t i = 0; i < o->n; i++) {
         const struct xpl_run_summary *s = NULL;
@@ -75,7 +68,8 @@ static int add_runs(const struct xpl_args *a, const struct operand *o, struct xp
 // ---- the comparison ----
 
 // Made here: of files, and of what the daemon says of each session.
-static int compare_here(const struct xpl_args *args, const struct operand o[2], json_t **ret) {
+static int compare_here(const struct xpl_args *args, const struct xpl_run_names o[2],
+                        json_t **ret) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_run_group a = {0}, b = {0};
@@ -102,7 +96,7 @@ static bool is_warned(const xpl_answer *answer, const char *run) {
 }
 
 // Of bundles that are not whole the answer is one in part; a host of XSpaces may be left out.
-static int compared(xpl_client *c, const struct operand o[2], const xpl_answer *answer) {
+static int compared(xpl_client *c, const struct xpl_run_names o[2], const xpl_answer *answer) {
     bool partly = false;
     for (size_t side = 0; side < 2; side++)
         for (size_t i = 0; i < o[side].n && !partly; i++)
@@ -110,7 +104,8 @@ static int compared(xpl_client *c, const struct operand o[2], const xpl_answer *
     return partly ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
-static int compare_there(const struct xpl_args *args, const struct operand o[2], json_t **ret) {
+static int compare_there(const struct xpl_args *args, const struct xpl_run_names o[2],
+                         json_t **ret) {
     const xpl_comparison q = {sizeof q, o[0].runs, o[1].runs, o[0].n, o[1].n};
     xpl_client *const c = xpl_remote_open(args);
     xpl_answer *answer = NULL;
@@ -135,7 +130,7 @@ static int compare_there(const struct xpl_args *args, const struct operand o[2],
 }
 
 // The daemon compares sessions; with --host and --option its tools are asked one by one.
-static bool are_sessions(const struct xpl_args *a, const struct operand *o) {
+static bool are_sessions(const struct xpl_args *a, const struct xpl_run_names *o) {
     for (size_t i = 0; i < o->n; i++)
         if (xpl_run_place(a, o->runs[i]) == XPL_RUN_PATH) return false;
     return !a->n_hosts && !a->n_options;
@@ -368,18 +363,11 @@ static int show(const struct xpl_args *args, const json_t *all) {
     return xpl_write_text(args, print_all, all);
 }
 
-int xpl_runs_make_comparison(const struct xpl_args *args, const char *a, const char *b,
+int xpl_runs_make_comparison(const struct xpl_args *args, const struct xpl_run_names o[2],
                              json_t **ret) {
-    struct operand o[2] = {{0}, {0}};
-    int status = XPL_EXIT_USAGE;
+    const bool there = are_sessions(args, &o[0]) && are_sessions(args, &o[1]);
     *ret = NULL;
-    if (parse_operand(a, &o[0]) && parse_operand(b, &o[1])) {
-        const bool there = are_sessions(args, &o[0]) && are_sessions(args, &o[1]);
-        status = there ? compare_there(args, o, ret) : compare_here(args, o, ret);
-    }
-    operand_fini(&o[0]);
-    operand_fini(&o[1]);
-    return status;
+    return there ? compare_there(args, o, ret) : compare_here(args, o, ret);
 }
 
 static int judge(const json_t *all, const struct xpl_threshold *t, bool allow_single) {
@@ -392,17 +380,22 @@ static int judge(const json_t *all, const struct xpl_threshold *t, bool allow_si
 
 int xpl_runs_compare(const struct xpl_args *args) {
     struct xpl_threshold t[2];
+    struct xpl_run_names o[2] = {{0}, {0}};
     json_t *all = NULL;
     int status = xpl_threshold_parse("fail-if", args->fail_if, &t[0]);
     if (status == XPL_EXIT_OK)
         status = xpl_threshold_parse("fail-if-possible", args->fail_if_possible, &t[1]);
     if (status != XPL_EXIT_OK) return status;
     t[1].possible = true;
-    status = xpl_runs_make_comparison(args, args->rest[1], args->rest[2], &all);
+    status = XPL_EXIT_USAGE;
+    if (xpl_run_names_parse(args->rest[1], &o[0]) && xpl_run_names_parse(args->rest[2], &o[1]))
+        status = xpl_runs_make_comparison(args, o, &all);
     if (xpl_is_answered(status)) status = xpl_both_answered(status, show(args, all));
     const bool is_answered = xpl_is_answered(status);
     for (size_t i = 0; i < 2 && is_answered; i++)
         status = xpl_worse_verdict(status, judge(all, &t[i], args->allow_single));
     json_decref(all);
+    xpl_run_names_fini(&o[0]);
+    xpl_run_names_fini(&o[1]);
     return status;
 }

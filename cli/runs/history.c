@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl history`: metrics over sessions, by a daemon or of a directory.
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "analysis/compare/series.h"
-#include "analysis/formats/format.h"
-#include "analysis/xplane/captured.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/text/terminal.h"
-#include "base/vec.h"
 #include "cli/csv/cells.h"
 #include "cli/document/document.h"
 #include "cli/remote.h"
+#include "cli/runs/directory.h"
 #include "cli/runs/runs.h"
 #include "cli/table.h"
-#include "storage/places.h"
-#include "storage/sessions/catalogue.h"
 
 enum { LAST = 100, NAME_WIDTH = 50 };
 
@@ -36,29 +30,16 @@ static int64_t since_unix_ms(const struct xpl_args *a) {
 
 // ---- of a directory ----
 
-static int newest_first(const void *a, const void *b) {
-    const struct xpl_session *const x = *(const struct xpl_session *const *)a,
-                                    *const y = *(const struct xpl_session *const *)b;
-    if (x->captured_ns != y->captured_ns) return x->captured_ns < y->captured_ns ? 1 : -1;
-    return -xpl_str_cmp(x->name, y->name);
-}
-
-// Sessions whose directory is their own, which holds profiles of XSpaces.
-static bool is_run(const char *dir, const struct xpl_session *s, char path[4096]) {
-    return s->n_hosts && xpl_place_join(dir, s->path, path, 4096) && access(path, R_OK) == 0;
-}
-
-static int summarize(const struct xpl_args *a, const struct xpl_session *const *list, size_t n,
+static int summarize(const struct xpl_args *a, const struct xpl_run_below *list, size_t n,
                      struct xpl_arena *arena, struct xpl_buf *out) {
     struct xpl_series_run *const runs = xpl_arena_zalloc(arena, n * sizeof *runs);
     xpl_str_t *const metrics = xpl_arena_array(arena, a->n_metrics, sizeof *metrics);
     struct xpl_error err = {0};
-    char path[4096];
     if (!runs || !metrics) return out_of_memory();
     for (size_t i = 0; i < n; i++) {
-        runs[i] = (struct xpl_series_run){.session = list[i]->name,
-                                          .captured_ms = list[i]->captured_ns / 1000000};
-        if (is_run(a->dir, list[i], path)) (void)xpl_runs_summarize(a, path, arena, &runs[i].run);
+        runs[i] =
+            (struct xpl_series_run){.session = list[i].name, .captured_ms = list[i].captured_ms};
+        (void)xpl_runs_summarize(a, list[i].path, arena, &runs[i].run);
         if (!runs[i].run) runs[i].error = XPL_STR("cannot be read");
     }
     for (size_t i = 0; i < a->n_metrics; i++)
@@ -69,45 +50,14 @@ static int summarize(const struct xpl_args *a, const struct xpl_session *const *
     return xpl_failed(err.code, err.msg);
 }
 
-static int of_snapshot(const struct xpl_args *a, const struct xpl_snapshot *snap,
-                       struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_VEC(const struct xpl_session *) list = {0};
-    const size_t most = a->last ? (size_t)a->last : LAST;
-    const int64_t since = since_unix_ms(a);
-    char path[4096];
-    xpl_arena_init(&arena, SIZE_MAX / 2);
-    for (size_t i = 0; i < snap->n_sessions; i++) {
-        const struct xpl_session *const s = &snap->sessions[i];
-        if (!is_run(a->dir, s, path) || s->captured_ns / 1000000 < since) continue;
-        const struct xpl_session **const slot = xpl_vec_push(&arena, &list);
-        if (!slot) return out_of_memory();
-        *slot = s;
-    }
-    if (!list.n) {
-        (void)fprintf(stderr, "xplanectl: --dir %s: no session matches\n", a->dir);
-        return XPL_EXIT_FAILED;
-    }
-    qsort(list.v, list.n, sizeof *list.v, newest_first);
-    return summarize(a, list.v, list.n < most ? list.n : most, &arena, out);
-}
-
 static int of_directory(const struct xpl_args *a, struct xpl_buf *out) {
-    const struct xpl_catalogue_options o = {.size = sizeof o,
-                                            .logdir = a->dir,
-                                            .match = xpl_format_match,
-                                            .captured_ns = xpl_xspace_captured_ns};
-    struct xpl_catalogue *c = NULL;
-    struct xpl_error err = {0};
-    if (xpl_catalogue_new(&o, &c, &err) != XPL_OK) {
-        (void)fprintf(stderr, "xplanectl: --dir %s: %s\n", a->dir, err.msg);
-        return XPL_EXIT_FAILED;
-    }
-    struct xpl_snapshot *const snap = xpl_catalogue_get(c);
-    const int status = of_snapshot(a, snap, out);
-    xpl_snapshot_unref(snap);
-    xpl_catalogue_free(c);
-    return status;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_run_below *list;
+    size_t n;
+    xpl_arena_init(&arena, SIZE_MAX / 2);
+    const int status = xpl_runs_below("--dir ", a->dir, since_unix_ms(a),
+                                      a->last ? (size_t)a->last : LAST, &arena, &list, &n);
+    return status == XPL_EXIT_OK ? summarize(a, list, n, &arena, out) : status;
 }
 
 // ---- of a daemon ----
