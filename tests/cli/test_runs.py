@@ -18,6 +18,7 @@ BUNDLE = next(ROOT.glob("tests/data/**/*.ireeprof"))
 # Arguments of each command that takes a RUN, in place of RUN the run.
 CALLS = {"hosts": ["RUN", "--json"], "tools": ["RUN"], "tool": ["op_profile", "RUN"], "summary": ["RUN"],
          "findings": ["RUN", "--json"], "compare": ["RUN", "RUN,RUN", "--json"], "aggregate": ["RUN", "RUN"],
+         "gate": ["RUN", "--base", "RUN,RUN", "--json", "--fail-if", "step_time>900%"],
          "events": ["RUN", "--format", "csv"], "hlo": ["RUN", "--json"],
          "sql": ["RUN", "SELECT name, count(*) FROM events GROUP BY name ORDER BY name"], "iree": ["summary", "RUN"]}
 
@@ -105,7 +106,7 @@ class Runs(Case):
             # A name with a slash that is neither.
             err = self.answer(command, "sub/runn", 1)[1]
             self.assertIn('no session "sub/runn"; did you mean "sub/run"?\n', err)
-            if command not in ("compare", "sql"):  # where it may be another of several
+            if command not in ("compare", "gate", "sql"):  # where it may be another of several
                 self.assertIn("no file sub/runn exists: it was taken for a session\n", err)
 
     def test_part(self):
