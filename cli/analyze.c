@@ -96,14 +96,6 @@ static xpl_status_t open_file(const struct analysis *a, const char *path, struct
     return now;
 }
 
-static xpl_status_t check_tool(const struct analysis *a, const char *path, struct xpl_error *err) {
-    if (xpl_tool_fits(a->tool, xpl_run_format(path))) return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                     "%.120s: %s does not work with files of this kind: `xplanectl tools PATH` "
-                     "lists those that do",
-                     path, a->tool == &xpl_tool_op_stats ? "summary" : a->tool->name);
-}
-
 static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
     ((struct analysis *)arg)->warned = true;
     xpl_warn_of_host(host, text);
@@ -115,7 +107,9 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
     struct file *const f = &a->files[a->n];
     const bool named = xpl_args_name_host(a->args, in->name);
     bool device = false;
-    XPL_TRY(check_tool(a, in->path, err));
+    const struct xpl_format *const format = xpl_run_format(in->path);
+    if (!xpl_tool_fits(a->tool, format))
+        return xpl_tool_refuse(a->tool, format, xpl_str_from(in->path), err);
     if (!named && !a->tool->asks_device) return XPL_OK;
     XPL_TRY(open_file(a, in->path, f, err));
     const bool readable = f->broken.code == XPL_OK;
@@ -146,6 +140,11 @@ static xpl_status_t open_hosts(struct analysis *a, struct xpl_error *err) {
     a->files = xpl_arena_array(&a->arena, in.n_hosts, sizeof *a->files);
     if (!a->hosts || !a->files) XPL_RETURN_OOM(err, "hosts");
     xpl_warn_left_out(&in);
+    const struct xpl_tool *const tool = xpl_tool_for(a->tool, xpl_run_format(in.hosts[0].path));
+    if (tool != a->tool) {
+        a->tool = tool;
+        XPL_TRY(parse_options(a, err));
+    }
     for (size_t i = 0; i < in.n_hosts; i++)
         XPL_TRY(add_host(a, &in.hosts[i], err));
     return XPL_OK;
@@ -210,7 +209,7 @@ int xpl_analyze(const struct xpl_args *args, const char *tool, const char *const
     xpl_arena_fini(&a.arena);
     *out = a.out;
     if (st != XPL_OK) return xpl_failed(st, err.msg);
-    return a.partial ? XPL_EXIT_PARTLY : xpl_answered(tool, a.warned);
+    return a.partial ? XPL_EXIT_PARTLY : xpl_answered(a.tool->name, a.warned);
 }
 
 int xpl_cmd_analyze(const struct xpl_args *args) {

@@ -120,7 +120,7 @@ json_t *xpl_summary_findings(const struct xpl_args *a, const char *run) {
 
 int xpl_cmd_findings(const struct xpl_args *a) {
     struct xpl_run_answer answer;
-    int status = xpl_runs_hint(a, a->rest[1], xpl_run_answer(a, "findings", a->rest[1], &answer));
+    int status = xpl_run_answer(a, "findings", a->rest[1], &answer);
     if (xpl_is_answered(status)) {
         const bool shown = a->csv    ? xpl_csv_show_text(a, answer.p, answer.n, NULL) == XPL_EXIT_OK
                            : a->json ? xpl_write_line(a, answer.p, answer.n)

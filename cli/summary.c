@@ -541,8 +541,7 @@ int xpl_cmd_summary(const struct xpl_args *a) {
     struct xpl_run_about about;
     struct xpl_run_answer answer = {0};
     int status = xpl_run_about(a, a->rest[1], &about);
-    if (status == XPL_EXIT_OK)
-        status = xpl_runs_hint(a, a->rest[1], xpl_run_answer(a, NULL, a->rest[1], &answer));
+    if (status == XPL_EXIT_OK) status = xpl_run_answer(a, NULL, a->rest[1], &answer);
     if (status == XPL_EXIT_OK) status = print_all(a, about.info, (xpl_bytes_t){answer.p, answer.n});
     xpl_run_answer_fini(&answer);
     xpl_run_about_fini(&about);

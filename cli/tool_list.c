@@ -19,10 +19,6 @@ static const char *const kShown[] = {
     [XPL_SHOWN_NEVER] = "never",
     [XPL_SHOWN_UNLISTED] = "unlisted",
     [XPL_SHOWN_ALWAYS] = "always",
-    [XPL_SHOWN_WITH_GPU] = "with_gpu",
-    [XPL_SHOWN_WITH_HLO] = "with_hlo",
-    [XPL_SHOWN_WITH_COUNTERS] = "with_counters",
-    [XPL_SHOWN_WITH_MEGASCALE] = "with_megascale",
     [XPL_SHOWN_WITHOUT_STREAMING] = "without_streaming",
 };
 static const char *const kShapes[] = {
@@ -92,6 +88,7 @@ static void put_tool(struct xpl_buf *b, const struct xpl_tool *t) {
     xpl_buf_printf(b, "\"version\":%u,\"answer_version\":%u,", t->version,
                    xpl_tool_answer_version(t));
     put_needs(b, t);
+    put_text(b, "fact", xpl_fact_name(t->facts));
     put_text(b, "hosts", kHosts[t->hosts]);
     put_text(b, "shown", kShown[t->shown]);
     xpl_buf_printf(b, "\"list_position\":%u,", t->list_position);

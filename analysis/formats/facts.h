@@ -10,8 +10,26 @@ enum xpl_form {
 
 // What a profile can have (xpl_format.facts), and a tool needs (xpl_tool.facts).
 enum {
-    XPL_FACT_XPLANES = 1 << 0, // recorded as an XSpace
-    XPL_FACT_BUNDLE = 1 << 1,  // a profile bundle of IREE
+    XPL_FACT_EVENTS = 1 << 0, // a timeline
+    XPL_FACT_DEVICE_OPS = 1 << 1,
+    XPL_FACT_KERNELS = 1 << 2, // of GPUs
+    XPL_FACT_MEMORY = 1 << 3,
+    XPL_FACT_STEPS = 1 << 4,
+    XPL_FACT_XLA_OPS = 1 << 5,
+    XPL_FACT_PROGRAMS = 1 << 6, // HLO
+    XPL_FACT_COUNTERS = 1 << 7,
+    XPL_FACT_LAUNCHES = 1 << 8,
+    XPL_FACT_COLLECTIVES = 1 << 9,
+    XPL_FACT_MEGASCALE = 1 << 10,
+    XPL_FACT_REQUESTS = 1 << 11, // of a model server
+    XPL_FACT_BUNDLE = 1 << 12,   // a profile bundle of IREE
+    XPL_N_FACTS = 13,
+    // Those of which each profile is asked whether it has them (product devices, hlo_modules),
+    // before it is offered a tool that needs them.
+    XPL_FACTS_VARYING =
+        XPL_FACT_KERNELS | XPL_FACT_PROGRAMS | XPL_FACT_COUNTERS | XPL_FACT_MEGASCALE,
 };
+// The first fact of the set, as sentences name it.
+const char *xpl_fact_name(unsigned facts);
 
 #endif

@@ -75,6 +75,8 @@ struct xpl_format {
     // session of its own (storage/sessions/catalogue.h).
     unsigned grouping;
     unsigned facts; // XPL_FACT_… that its profiles can have
+    // The tool to propose in place of those that need more; NULL: none.
+    const char *instead;
     // How surely a file is of this format whose decoded bytes begin with `head`, the first
     // XPL_FORMAT_HEAD bytes.  NULL: only the name says it.
     unsigned (*sniff)(xpl_bytes_t head);

@@ -27,6 +27,28 @@ const struct xpl_format *const *xpl_formats(size_t *ret_n) {
     return kFormats;
 }
 
+const char *xpl_fact_name(unsigned facts) {
+    static const char *const names[XPL_N_FACTS] = {
+        "a timeline",
+        "device ops",
+        "kernels of GPUs",
+        "memory events",
+        "steps",
+        "ops of XLA",
+        "HLO programs",
+        "hardware counters",
+        "launches",
+        "collectives",
+        "transfers of MegaScale",
+        "requests of a model server",
+        "a profile bundle of IREE",
+    };
+    unsigned i = 0;
+    while (i + 1 < XPL_N_FACTS && !(facts >> i & 1))
+        i++;
+    return names[i];
+}
+
 // ---- names ----
 
 static xpl_str_t last_part(xpl_str_t path) {

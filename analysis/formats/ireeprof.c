@@ -63,7 +63,9 @@ const struct xpl_format xpl_format_ireeprof = {
     .version = IMPORT_VERSION,
     .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".ireeprof"), ".ireeperf.jsonl", NULL},
     .grouping = 1,
-    .facts = XPL_FACT_BUNDLE,
+    .facts = XPL_FACT_EVENTS | XPL_FACT_DEVICE_OPS | XPL_FACT_KERNELS | XPL_FACT_MEMORY |
+             XPL_FACT_BUNDLE,
+    .instead = "iree_explain",
     .sniff = ireeprof_sniff,
     .import = ireeprof_import,
     .import_ratio = 2, // 1.4 to 1.6 were measured

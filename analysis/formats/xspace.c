@@ -17,6 +17,6 @@ const struct xpl_format xpl_format_xspace = {
     .label = "an XSpace",
     .family = "xspace",
     .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(XPL_FORMAT_SUFFIX), NULL},
-    .facts = XPL_FACT_XPLANES,
+    .facts = (1 << XPL_N_FACTS) - 1 - XPL_FACT_BUNDLE,
     .sniff = xspace_sniff,
 };

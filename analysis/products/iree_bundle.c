@@ -54,6 +54,11 @@ static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct 
     return found;
 }
 
+static const char *warning(const void *value, size_t i) {
+    const struct xpl_iree_bundle_value *const v = value;
+    return i < v->n_warnings ? v->warnings[i] : NULL;
+}
+
 static size_t size(const void *value) {
     (void)value;
     return sizeof(struct xpl_iree_bundle_value);
@@ -65,6 +70,8 @@ const struct xpl_product xpl_product_iree_bundle = {
     .residency = XPL_RESIDENCY_MEMORY,
     .form = XPL_FORM_FILE,
     .make = make,
+    .inspects = "ireeprof",
+    .warning = warning,
     .size = size,
     .free = xpl_sys_free,
 };

@@ -73,6 +73,10 @@ struct xpl_product {
     // must know of all hosts before it is given each host's value in turn.  *ret is freed by
     // xpl_sys_free, and refers to nothing of the value.  NULL: tools get all values together.
     xpl_status_t (*outline)(const void *value, void **ret, struct xpl_error *err);
+    // The name of the format whose files the product inspects for damage; NULL: none.  `warning`:
+    // what the file lost, NULL after the last.
+    const char *inspects;
+    const char *(*warning)(const void *value, size_t i);
     // Bytes of memory the value holds.
     size_t (*size)(const void *value);
     void (*free)(void *value); // NULL is fine
@@ -86,6 +90,8 @@ struct xpl_product {
     xpl_status_t (*finish)(void *value, struct xpl_exec *exec, struct xpl_error *err);
 };
 
+// The product that inspects files of the format (may be NULL); NULL: there is none.
+const struct xpl_product *xpl_product_inspecting(const struct xpl_format *format);
 // All products, in the order of rows.h.
 const struct xpl_product *const *xpl_products(size_t *ret_n);
 

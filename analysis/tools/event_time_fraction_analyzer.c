@@ -149,6 +149,7 @@ const struct xpl_tool xpl_tool_event_time_fraction_analyzer = {
     .name = "event_time_fraction_analyzer",
     .version = 5,
     .needs = kNeeds,
+    .facts = XPL_FACT_STEPS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct fractions_options),

@@ -339,6 +339,7 @@ const struct xpl_tool xpl_tool_events = {
     .name = "events",
     .version = 3,
     .needs = kNeeds,
+    .facts = XPL_FACT_EVENTS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct events_options),
@@ -347,6 +348,5 @@ const struct xpl_tool xpl_tool_events = {
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
     .reads_profile = true,
-    .shows_views = true,
     .render = render,
 };

@@ -261,6 +261,7 @@ const struct xpl_tool xpl_tool_framework_op_stats = {
     .aliases = kAliases,
     .version = 1,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_DEVICE_OPS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct xpl_cpu_peak_options),
@@ -271,6 +272,5 @@ const struct xpl_tool xpl_tool_framework_op_stats = {
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,
-    .shows_views = true,
     .render = render,
 };

@@ -94,6 +94,7 @@ const struct xpl_tool xpl_tool_hlo_modules = {
     .name = "hlo_modules",
     .version = 2,
     .needs = xpl_programs_needs,
+    .facts = XPL_FACT_PROGRAMS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct hlo_modules_options),

@@ -213,6 +213,7 @@ const struct xpl_tool xpl_tool_hlo_stats = {
     .name = "hlo_stats",
     .version = 2,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_XLA_OPS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct xpl_cpu_peak_options),

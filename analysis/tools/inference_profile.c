@@ -349,6 +349,7 @@ const struct xpl_tool xpl_tool_inference_profile = {
     .name = "inference_profile",
     .version = 1,
     .needs = kNeeds,
+    .facts = XPL_FACT_REQUESTS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct inference_options),

@@ -147,6 +147,7 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
         .name = "iree_" #report,                                                                   \
         .version = (number),                                                                       \
         .needs = kNeeds,                                                                           \
+        .facts = XPL_FACT_BUNDLE,                                                                  \
         .options = (list),                                                                         \
         .n_options = sizeof(list) / sizeof *(list),                                                \
         .options_size = sizeof(struct iree_options),                                               \

@@ -87,14 +87,14 @@ const struct xpl_tool xpl_tool_kernel_stats = {
     .name = "kernel_stats",
     .version = 1,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_KERNELS,
     .ignores = XPL_IGNORES_CPU_AS_DEVICE, // where the CPU counts as one, no host has kernels
     .hosts = XPL_HOSTS_EACH_OR_ALL,
-    .shown = XPL_SHOWN_WITH_GPU,
+    .shown = XPL_SHOWN_ALWAYS,
     .list_position = 7,
     .content_type = "application/json",
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,
-    .shows_views = true,
     .render = render,
 };

@@ -54,6 +54,7 @@ const struct xpl_tool xpl_tool_op_list = {
     .name = "op_list",
     .version = 1,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_XLA_OPS,
     .ignores = XPL_IGNORES_XPROF_EXACT, // it says which hosts count for steps
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,

@@ -564,6 +564,7 @@ const struct xpl_tool xpl_tool_op_profile = {
     .aliases = kAliases,
     .version = 2,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_DEVICE_OPS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct op_profile_options),
@@ -574,6 +575,5 @@ const struct xpl_tool xpl_tool_op_profile = {
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,
-    .shows_views = true,
     .render = render,
 };

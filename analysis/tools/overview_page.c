@@ -422,6 +422,7 @@ const struct xpl_tool xpl_tool_overview_page = {
     .name = "overview_page",
     .version = 2,
     .needs = kNeeds,
+    .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 1,

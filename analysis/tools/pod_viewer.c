@@ -244,6 +244,7 @@ const struct xpl_tool xpl_tool_pod_viewer = {
     .name = "pod_viewer",
     .version = 1,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,
     .shown = XPL_SHOWN_UNLISTED,
     .content_type = "application/json",

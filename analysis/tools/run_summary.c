@@ -252,6 +252,7 @@ const struct xpl_tool xpl_tool_run_summary = {
     .name = "run_summary",
     .version = 5,
     .needs = kNeeds,
+    .facts = XPL_FACT_STEPS,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,

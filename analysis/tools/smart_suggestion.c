@@ -187,6 +187,7 @@ const struct xpl_tool xpl_tool_smart_suggestion = {
     .name = "smart_suggestion",
     .version = 1,
     .needs = kNeeds,
+    .facts = XPL_FACT_XLA_OPS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct suggestion_options),

@@ -136,6 +136,7 @@ const struct xpl_tool xpl_tool_time_breakdown = {
     .name = "time_breakdown",
     .version = 1,
     .needs = kNeeds,
+    .facts = XPL_FACT_STEPS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct time_breakdown_options),

@@ -63,9 +63,24 @@ const struct xpl_tool *xpl_tool_find_named(xpl_str_t name) {
 }
 
 bool xpl_tool_fits(const struct xpl_tool *tool, const struct xpl_format *format) {
-    const bool of_bundles = xpl_tool_form(tool) == XPL_FORM_FILE;
-    if (!format || tool->shows_views) return true;
-    return format->facts & (of_bundles ? XPL_FACT_BUNDLE : XPL_FACT_XPLANES);
+    return !format || !(tool->facts & ~format->facts);
+}
+
+const struct xpl_tool *xpl_tool_for(const struct xpl_tool *tool, const struct xpl_format *format) {
+    for (size_t i = 0; !xpl_tool_fits(tool, format) && i < sizeof kTools / sizeof *kTools; i++)
+        if (kTools[i]->replaces && strcmp(kTools[i]->replaces, tool->name) == 0 &&
+            xpl_tool_fits(kTools[i], format))
+            return kTools[i];
+    return tool;
+}
+
+xpl_status_t xpl_tool_refuse(const struct xpl_tool *tool, const struct xpl_format *format,
+                             xpl_str_t file, struct xpl_error *err) {
+    const bool summary = tool == &xpl_tool_op_stats;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.*s: %s needs %s, which %s does not have%s%s",
+                     XPL_STR_FMT(xpl_str_sub(file, 0, 100)), summary ? "summary" : tool->name,
+                     xpl_fact_name(tool->facts & ~format->facts), format->label,
+                     format->instead ? "; try " : "", format->instead ? format->instead : "");
 }
 
 enum xpl_form xpl_tool_form(const struct xpl_tool *tool) {

@@ -115,13 +115,9 @@ enum xpl_tool_hosts {
 
 // When XProf's page shows a tool.
 enum xpl_tool_shown {
-    XPL_SHOWN_NEVER,    // no tool of XProf's pages
-    XPL_SHOWN_UNLISTED, // XProf answers it, but its lists leave it out
-    XPL_SHOWN_ALWAYS,
-    XPL_SHOWN_WITH_GPU,
-    XPL_SHOWN_WITH_HLO,          // when the profile has HLO programs
-    XPL_SHOWN_WITH_COUNTERS,     // when a TPU has readings of hardware counters
-    XPL_SHOWN_WITH_MEGASCALE,    // when a host has a kind of events of MegaScale's
+    XPL_SHOWN_NEVER,             // no tool of XProf's pages
+    XPL_SHOWN_UNLISTED,          // XProf answers it, but its lists leave it out
+    XPL_SHOWN_ALWAYS,            // when the profile has the facts that the tool needs
     XPL_SHOWN_WITHOUT_STREAMING, // when there is no trace_viewer@
 };
 
@@ -132,7 +128,10 @@ struct xpl_tool {
     // products.
     uint32_t version;
     const struct xpl_product *const *needs; // NULL-terminated, at most XPL_TOOL_MAX_NEEDS
-    const struct xpl_tool_option *options;  // besides the common ones
+    unsigned facts;                         // XPL_FACT_… that profiles must have
+    // The tool for whose name this one answers where profiles lack that one's facts; NULL: none.
+    const char *replaces;
+    const struct xpl_tool_option *options; // besides the common ones
     size_t n_options;
     size_t options_size; // bytes of the option struct, which begins with struct xpl_common_options;
                          // 0: it is that one
@@ -145,7 +144,6 @@ struct xpl_tool {
     const char *(*content_type_of)(const void *options);
     // An XProf aggregator gets this tool's OpStats from us; of a tool of other products its answer.
     bool worker_served;
-    bool shows_views;     // it also makes sense of the view of a profile of another kind
     bool reads_profile;   // render is given the hosts' profiles as well
     bool keeps_no_answer; // answers are not stored: the product is, and views of it are many
     bool whole_session;   // XProf's clients get all hosts' answer, whatever host they name
@@ -172,6 +170,12 @@ const struct xpl_tool *xpl_tool_find_named(xpl_str_t name);
 // Whether profiles of that format can have what the tool needs; of NULL (a name that promises no
 // format): yes.
 bool xpl_tool_fits(const struct xpl_tool *tool, const struct xpl_format *format);
+// The tool itself if it fits, else the one that replaces it for that format, if there is one.
+const struct xpl_tool *xpl_tool_for(const struct xpl_tool *tool, const struct xpl_format *format);
+// FAILED_PRECONDITION: the tool does not fit; says what is missing in the file, and which tool to
+// use.
+xpl_status_t xpl_tool_refuse(const struct xpl_tool *tool, const struct xpl_format *format,
+                             xpl_str_t file, struct xpl_error *err);
 // What its products are made from.
 enum xpl_form xpl_tool_form(const struct xpl_tool *tool);
 // The OpStats themselves, for GetOpStats; and for XProf aggregators, with no step dropped.

@@ -9,11 +9,11 @@ const struct xpl_tool xpl_tool_trace_viewer = {
     .name = "trace_viewer",
     .version = 1,
     .needs = kNeeds,
+    .facts = XPL_FACT_EVENTS,
     .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_ONE,
     .shown = XPL_SHOWN_WITHOUT_STREAMING,
     .list_position = 2,
     .content_type = "application/json",
-    .shows_views = true,
     .render = xpl_product_answer_render,
 };

@@ -102,6 +102,7 @@ const struct xpl_tool xpl_tool_trace_viewer_streaming = {
     .name = "trace_viewer@",
     .version = 1,
     .needs = kNeeds,
+    .facts = XPL_FACT_EVENTS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct xpl_trace_viewer_options),
@@ -113,6 +114,5 @@ const struct xpl_tool xpl_tool_trace_viewer_streaming = {
     .content_type_of = content_type,
     .reads_profile = true,
     .keeps_no_answer = true,
-    .shows_views = true,
     .render = render,
 };

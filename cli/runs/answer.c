@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/formats/facts.h"
+#include "analysis/formats/format.h"
 #include "analysis/tools/tool.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
@@ -20,20 +20,21 @@ static int answer_path(const struct xpl_args *a, const char *tool, const char *p
     return status;
 }
 
-bool xpl_run_has_bundles(xpl_client *c, const char *session) {
+bool xpl_run_is_imported(xpl_client *c, const char *session) {
     xpl_sessions *list = NULL;
     xpl_result r;
+    const char *const xspace = xpl_formats(&(size_t){0})[0]->family;
     const bool known =
         xpl_client_session(c, session, &list, &r) == 0 && xpl_sessions_count(list) == 1;
-    const bool has = known && strcmp(xpl_sessions_get(list, 0)->kind, "iree") == 0;
+    const bool is = known && strcmp(xpl_sessions_get(list, 0)->kind, xspace) != 0;
     xpl_sessions_free(list);
-    return has;
+    return is;
 }
 
-// Of a bundle that is not whole all tools say so, those of XSpaces as well.
+// Of an import of a damaged file all tools say so.
 static int answered(xpl_client *c, const char *tool, const char *session, bool warned) {
     const int status = tool ? xpl_answered(tool, warned) : XPL_EXIT_OK;
-    return status == XPL_EXIT_OK && warned && xpl_run_has_bundles(c, session) ? XPL_EXIT_PARTLY
+    return status == XPL_EXIT_OK && warned && xpl_run_is_imported(c, session) ? XPL_EXIT_PARTLY
                                                                               : status;
 }
 

@@ -34,7 +34,8 @@ struct xpl_run_about {
 int xpl_run_about(const struct xpl_args *a, const char *run, struct xpl_run_about *ret);
 void xpl_run_about_fini(struct xpl_run_about *r);
 
-// Whether the daemon's session is of bundles of IREE; false where it cannot be told.
-bool xpl_run_has_bundles(xpl_client *c, const char *session);
+// Whether the profiles of the daemon's session are imported (their format is not XSpace): warnings
+// then say what their files lost.  False if unknown.
+bool xpl_run_is_imported(xpl_client *c, const char *session);
 
 #endif

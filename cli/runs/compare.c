@@ -95,12 +95,12 @@ static bool is_warned(const xpl_answer *answer, const char *run) {
     return false;
 }
 
-// Of bundles that are not whole the answer is one in part; a host of XSpaces may be left out.
+// The answer is partial if an imported file is damaged, not if a host of XSpaces is left out.
 static int compared(xpl_client *c, const struct xpl_run_names o[2], const xpl_answer *answer) {
     bool partly = false;
     for (size_t side = 0; side < 2; side++)
         for (size_t i = 0; i < o[side].n && !partly; i++)
-            partly = is_warned(answer, o[side].runs[i]) && xpl_run_has_bundles(c, o[side].runs[i]);
+            partly = is_warned(answer, o[side].runs[i]) && xpl_run_is_imported(c, o[side].runs[i]);
     return partly ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 

@@ -11,8 +11,5 @@
 // was.
 int xpl_runs_summarize(const struct xpl_args *a, const char *run, struct xpl_arena *arena,
                        const struct xpl_run_summary **ret);
-// What was asked of a run failed: where the run is of bundles of IREE, of which there is no such
-// answer, says on stderr what there is.  Returns `status`.
-int xpl_runs_hint(const struct xpl_args *a, const char *run, int status);
 
 #endif

@@ -270,29 +270,26 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
     return st;
 }
 
-static bool is_imported(const struct xpl_request *q, const struct xpl_host *h) {
-    const struct xpl_format *const f = xpl_format_of_name(h->path, NULL);
-    return f && f->import && xpl_tool_form(q->tool) == XPL_FORM_XSPACE;
+// A tool answers for the import of a damaged file with what can be read of it: what is lost, and
+// where, is in the warnings.
+static void warn_of_import(struct making *m, const struct xpl_host *host) {
+    const struct xpl_format *const f = xpl_format_of_name(host->path, NULL);
+    const struct xpl_product *const p = xpl_product_inspecting(f);
+    const struct xpl_product_request r = {.product = p, .snapshot = m->q->snapshot, .host = host};
+    const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
+    struct xpl_product_handle *h = NULL;
+    struct xpl_error err = {0};
+    if (!p || xpl_product_get(m->parts->products, &r, &ctx, &m->times, &h, &err) != XPL_OK) return;
+    const char *text;
+    for (size_t i = 0; h->status == XPL_OK && (text = p->warning(h->value, i)); i++)
+        xpl_warnings_add(&m->warnings, host->name, xpl_str_from(text));
+    xpl_object_unref(&h->object);
 }
 
-// A tool of XSpaces answers for a bundle of IREE with what can be read of it: what is lost, and
-// where, stands beside the answer.
-static void warn_of_views(struct making *m) {
-    const struct xpl_request *const q = m->q;
-    const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
-    for (size_t i = 0; i < q->n_hosts; i++) {
-        const struct xpl_product_request r = {
-            .product = &xpl_product_iree_bundle, .snapshot = q->snapshot, .host = q->hosts[i]};
-        struct xpl_product_handle *h = NULL;
-        struct xpl_error err = {0};
-        if (!is_imported(q, q->hosts[i]) ||
-            xpl_product_get(m->parts->products, &r, &ctx, &m->times, &h, &err) != XPL_OK)
-            continue;
-        const struct xpl_iree_bundle_value *const v = h->status == XPL_OK ? h->value : NULL;
-        for (size_t k = 0; v && k < v->n_warnings; k++)
-            xpl_warnings_add(&m->warnings, q->hosts[i]->name, xpl_str_from(v->warnings[k]));
-        xpl_object_unref(&h->object);
-    }
+static void warn_of_imports(struct making *m) {
+    const bool imports = xpl_tool_form(m->q->tool) == XPL_FORM_XSPACE;
+    for (size_t i = 0; imports && i < m->q->n_hosts; i++)
+        warn_of_import(m, m->q->hosts[i]);
 }
 
 // ---- the whole ----
@@ -322,7 +319,7 @@ static void make_anew(struct making *m, struct xpl_outcome *ret) {
     xpl_warnings_init(&m->warnings);
     const bool one = m->q->tool->needs[0]->residency == XPL_RESIDENCY_NONE;
     ret->code = one ? make_from_one_product(m, &ret->err) : make_from_products(m, &ret->err);
-    if (ret->code == XPL_OK) warn_of_views(m);
+    if (ret->code == XPL_OK) warn_of_imports(m);
     copy_times(m, ret);
     finish_outcome(m, ret);
     xpl_buf_fini(&m->out);

@@ -84,16 +84,15 @@ bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_too
     return false;
 }
 
-// Of all hosts only those stay whose files the tool reads: a directory may hold other kinds.
-static xpl_status_t drop_other_kinds(struct xpl_request *q, const struct xpl_host **list,
+// Of all hosts only those stay whose files can have what the tool needs.
+static xpl_status_t drop_unfit_hosts(struct xpl_request *q, const struct xpl_host **list,
                                      struct xpl_error *err) {
     size_t n = 0;
     for (size_t i = 0; i < q->n_hosts; i++)
         if (feeds_tool(list[i], q->tool)) list[n++] = list[i];
     if (n == 0 || (q->by_name && n < q->n_hosts))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%s does not work with files of this kind (%.*s)", q->tool->name,
-                         XPL_STR_FMT(q->hosts[n]->path));
+        return xpl_tool_refuse(q->tool, xpl_format_of_name(q->hosts[n]->path, NULL),
+                               q->hosts[n]->path, err);
     q->n_hosts = n;
     return XPL_OK;
 }
@@ -117,7 +116,7 @@ static xpl_status_t choose_hosts(struct xpl_request *q, const struct xpl_request
         if (i == 0 || list[i] != list[i - 1]) list[q->n_hosts++] = list[i];
     q->hosts = list;
     if (q->n_hosts == s->n_hosts) q->all_hosts = true;
-    if (q->n_hosts) return drop_other_kinds(q, list, err);
+    if (q->n_hosts) return drop_unfit_hosts(q, list, err);
     if (s->n_riegeli) return no_such_host(s, s->riegeli[0], err);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
                      "session %.*s has no profile (HOST" XPL_FORMAT_SUFFIX ") yet",
@@ -200,12 +199,11 @@ xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_d
 
 static xpl_status_t find_tool(struct xpl_request *q, const struct xpl_request_words *w,
                               struct xpl_error *err) {
-    const bool of_bundle =
-        w->bundle_tool.len && strcmp(xpl_request_session_family(q->session), "iree") == 0;
-    const xpl_str_t name = of_bundle ? w->bundle_tool : w->tool;
-    q->tool = w->row ? w->row : xpl_tool_find(name);
-    if (q->tool) return XPL_OK;
-    return xpl_tool_unknown(name, err);
+    const struct xpl_session *const s = q->session;
+    const struct xpl_tool *const t = w->row ? w->row : xpl_tool_find(w->tool);
+    if (!t) return xpl_tool_unknown(w->tool, err);
+    q->tool = s->n_hosts ? xpl_tool_for(t, xpl_format_of_name(s->hosts[0].path, NULL)) : t;
+    return XPL_OK;
 }
 
 static xpl_status_t parse_options(struct xpl_request *q, const struct xpl_request_words *w,

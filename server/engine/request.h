@@ -14,7 +14,6 @@ struct xpl_request_words {
     const xpl_str_t *hosts; // none, or "ALL_HOSTS" alone: all together
     size_t n_hosts;
     xpl_str_t tool;             // by name or alias
-    xpl_str_t bundle_tool;      // in its place for sessions of bundles of IREE; empty: the same
     const struct xpl_tool *row; // instead of a name: a hidden tool
     const struct xpl_option *options;
     size_t n_options;

@@ -161,10 +161,8 @@ static bool exec_is_cancelled(void *exec) {
 static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
                               const struct xpl_run_summary **ret, struct xpl_error *err) {
     const struct statement *const t = arg;
-    const struct xpl_request_words words = {.session = t->runs[i].name,
-                                            .tool = XPL_STR("run_summary"),
-                                            .bundle_tool = XPL_STR("iree_run_summary"),
-                                            .strict = true};
+    const struct xpl_request_words words = {
+        .session = t->runs[i].name, .tool = XPL_STR("run_summary"), .strict = true};
     struct xpl_request *q = NULL;
     struct xpl_outcome o;
     struct xpl_run_summary *s = NULL;

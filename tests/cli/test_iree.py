@@ -374,7 +374,7 @@ class Compare(Case):
             for run in (str(task), "task"):
                 code, out, err = self.ask(command, run)
                 self.assertEqual((code, out), (1, ""), err)
-                self.assertIn(f"`xplanectl iree explain {run}`", err)
+                self.assertIn("which a profile bundle of IREE does not have; try iree_explain", err)
             code, out, err = self.ask(command, "none")
             self.assertEqual(code, 1, err)
             self.assertNotIn("iree", err)

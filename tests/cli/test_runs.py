@@ -74,7 +74,7 @@ class Runs(Case):
         for command in ("hosts", "tools"):
             kinds = self.answer(command, BUNDLE)[0]
             self.assertIn('"kind":"iree"' if command == "hosts" else "iree_summary\n", kinds)
-        self.assertIn("`xplanectl tools PATH` lists those that do", self.answer("summary", BUNDLE, 1)[1])
+        self.assertIn("which a profile bundle of IREE does not have; try iree_explain", self.answer("summary", BUNDLE, 1)[1])
 
     def test_same(self):
         """Of a path what the daemon says of the session with these files."""

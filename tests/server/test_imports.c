@@ -491,7 +491,8 @@ static void scenario_bundles(void) {
         CHECK_STR(info->kind, "iree");
         size_t views = 0;
         for (size_t k = 0; k < info->n_tools; k++) {
-            const bool is_view = xpl_tool_find(xpl_str_from(info->tools[k]))->shows_views;
+            const bool is_view =
+                xpl_tool_form(xpl_tool_find(xpl_str_from(info->tools[k]))) == XPL_FORM_XSPACE;
             CHECK(is_view != (strncmp(info->tools[k], "iree_", 5) == 0));
             views += is_view;
         }

@@ -211,6 +211,7 @@ const struct xpl_tool xpl_tool_collectives = {
     .name = "collectives",
     .version = 1,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_COLLECTIVES,
     .ignores = XPL_IGNORES_XPROF_EXACT, // it says which hosts count for steps
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,

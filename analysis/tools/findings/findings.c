@@ -148,6 +148,7 @@ const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
     .version = 12,
     .needs = kNeeds,
+    .facts = XPL_FACT_STEPS,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,

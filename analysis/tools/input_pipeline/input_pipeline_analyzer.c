@@ -141,6 +141,7 @@ const struct xpl_tool xpl_tool_input_pipeline_analyzer = {
     .aliases = kAliases,
     .version = 1,
     .needs = xpl_op_stats_needs,
+    .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 6,

@@ -211,6 +211,7 @@ const struct xpl_tool xpl_tool_launches = {
     .name = "launches",
     .version = 2,
     .needs = kNeeds,
+    .facts = XPL_FACT_LAUNCHES,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct launches_options),

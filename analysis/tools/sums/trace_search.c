@@ -64,6 +64,7 @@ const struct xpl_tool xpl_tool_trace_search = {
     .name = "trace_search",
     .version = 1,
     .needs = sums_needs,
+    .facts = XPL_FACT_EVENTS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct search_options),
@@ -72,7 +73,6 @@ const struct xpl_tool xpl_tool_trace_search = {
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
     .keeps_no_answer = true,
-    .shows_views = true,
     .reads_profile = true,
     .render = render,
 };

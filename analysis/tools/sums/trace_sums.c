@@ -48,6 +48,7 @@ const struct xpl_tool xpl_tool_trace_sums = {
     .name = "trace_sums",
     .version = 1,
     .needs = sums_needs,
+    .facts = XPL_FACT_EVENTS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct sums_options),
@@ -56,6 +57,5 @@ const struct xpl_tool xpl_tool_trace_sums = {
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
     .keeps_no_answer = true,
-    .shows_views = true,
     .render = render,
 };

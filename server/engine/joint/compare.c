@@ -146,7 +146,6 @@ static xpl_status_t begin(struct xpl_engine *e, const struct xpl_comparison_requ
     memcpy(all + q->n_a, q->b, q->n_b * sizeof *all);
     XPL_TRY(select_history(q, c, &arena, all + n, err));
     const struct xpl_joint_request joint = {.tool = "run_summary",
-                                            .bundle_tool = "iree_run_summary",
                                             .sessions = all,
                                             .n = n + c->n_history,
                                             .n_needed = n,

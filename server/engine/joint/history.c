@@ -253,7 +253,6 @@ xpl_status_t xpl_follow_begin(struct xpl_engine *e, const struct xpl_follow_requ
         XPL_RETURN_OOM(err, "history");
     }
     const struct xpl_joint_request joint = {.tool = "run_summary",
-                                            .bundle_tool = "iree_run_summary",
                                             .sessions = names,
                                             .n = q->n,
                                             .limit = q->memory_limit,

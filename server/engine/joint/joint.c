@@ -218,12 +218,10 @@ static xpl_status_t resolve(struct xpl_joint *j, struct xpl_error *err) {
     size_t n_failed = 0;
     for (size_t i = 0; i < q->n; i++) {
         struct part *const p = &j->parts[i];
-        const struct xpl_request_words words = {
-            .session = q->sessions[i],
-            .tool = xpl_str_from(q->tool),
-            .bundle_tool = xpl_str_from(q->bundle_tool ? q->bundle_tool : ""),
-            .traceparent = q->traceparent,
-            .strict = true};
+        const struct xpl_request_words words = {.session = q->sessions[i],
+                                                .tool = xpl_str_from(q->tool),
+                                                .traceparent = q->traceparent,
+                                                .strict = true};
         p->joint = j;
         if (!xpl_arena_str(&j->arena, q->sessions[i], &p->session)) XPL_RETURN_OOM(err, "sessions");
         struct xpl_error why = {0};

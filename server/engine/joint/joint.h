@@ -21,8 +21,8 @@ struct xpl_joint_outcome {
 };
 
 struct xpl_joint_request {
-    const char *tool, *bundle_tool; // the second one of sessions of bundles; NULL: the first
-    const xpl_str_t *sessions;      // borrowed until xpl_joint_begin returns
+    const char *tool;
+    const xpl_str_t *sessions; // borrowed until xpl_joint_begin returns
     size_t n;
     size_t n_needed;
     size_t limit;          // bytes of the answer

@@ -18,8 +18,8 @@ struct scan { // r->data
     bool any;                          // a host could be read
     bool enough;                       // the hosts that follow need not be read
     bool unsure;                       // a host may change, or has, without a new generation
-    bool gpu, hlo, counters, megascale;
-    xpl_str_t *modules; // names, in the request's arena
+    unsigned facts;                    // of XPL_FACTS_VARYING, those that it has
+    xpl_str_t *modules;                // names, in the request's arena
     size_t n_modules, room;
     struct xpl_error err;
 };
@@ -117,15 +117,14 @@ static xpl_status_t scan_host_devices(struct xpl_http_request *r, const struct x
     struct xpl_product_handle *modules, *devices;
     XPL_TRY(get_product(r, host, &xpl_product_hlo_modules, 0, &modules, err));
     if (!modules) return XPL_OK;
-    s->hlo = ((const struct xpl_hlo_modules_value *)modules->value)->n > 0;
+    if (((const struct xpl_hlo_modules_value *)modules->value)->n) s->facts |= XPL_FACT_PROGRAMS;
     xpl_object_unref(&modules->object);
     XPL_TRY(get_product(r, host, &xpl_product_devices, XPL_DEVICES_SHOWN, &devices, err));
     if (!devices) return XPL_OK;
     s->any = s->enough = true;
     const struct xpl_devices_value *const v = devices->value;
-    s->gpu = v->gpu;
-    s->counters = v->counters;
-    s->megascale = v->megascale;
+    s->facts |= (v->gpu ? XPL_FACT_KERNELS : 0) | (v->counters ? XPL_FACT_COUNTERS : 0) |
+                (v->megascale ? XPL_FACT_MEGASCALE : 0);
     xpl_object_unref(&devices->object);
     return XPL_OK;
 }
@@ -136,18 +135,11 @@ static void scan_devices(struct xpl_http_request *r) {
 
 // Whether XProf's page shows the tool for the session.  No readable host, no tools.
 static bool is_shown(const struct scan *s, const struct xpl_tool *t) {
-    if (s->session && !xpl_request_session_feeds(s->session, t)) return false;
-    switch (t->shown) {
-        case XPL_SHOWN_NEVER:
-        case XPL_SHOWN_UNLISTED: return false;
-        case XPL_SHOWN_ALWAYS: return s->any;
-        case XPL_SHOWN_WITH_GPU: return s->any && s->gpu;
-        case XPL_SHOWN_WITH_HLO: return s->any && s->hlo;
-        case XPL_SHOWN_WITH_COUNTERS: return s->any && s->counters;
-        case XPL_SHOWN_WITH_MEGASCALE: return s->any && s->megascale;
-        case XPL_SHOWN_WITHOUT_STREAMING: return s->any && !xpl_tool_find(XPL_STR("trace_viewer@"));
-    }
-    return false;
+    if (!s->any || (s->session && !xpl_request_session_feeds(s->session, t)) ||
+        t->facts & XPL_FACTS_VARYING & ~s->facts)
+        return false;
+    return t->shown == XPL_SHOWN_ALWAYS ||
+           (t->shown == XPL_SHOWN_WITHOUT_STREAMING && !xpl_tool_find(XPL_STR("trace_viewer@")));
 }
 
 static enum MHD_Result reply_tools(struct xpl_http_request *r) {

@@ -168,7 +168,7 @@ static const struct xpl_product *const viewer_needs[N_VIEWERS][2] = {
     {                                                                                              \
         .name = "viewer" #n, .version = 1, .needs = viewer_needs[n], .options = &number_option,    \
         .n_options = 1, .options_size = sizeof(struct toy_options), .hosts = XPL_HOSTS_EACH,       \
-        .content_type = "text/plain", .shows_views = true, .hidden = true, .render = render_toy    \
+        .content_type = "text/plain", .hidden = true, .render = render_toy                         \
     }
 static const struct xpl_tool viewers[N_VIEWERS] = {VIEWER(0), VIEWER(1), VIEWER(2), VIEWER(3)};
 

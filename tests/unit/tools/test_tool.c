@@ -34,7 +34,8 @@ static void check_row(const struct xpl_tool *t) {
     const bool of_bundles = xpl_tool_form(t) == XPL_FORM_FILE;
     CHECK_EQ(strncmp(t->name, "iree_", 5) == 0, of_bundles);
     CHECK_EQ(xpl_tool_fits(t, xspace), !of_bundles);
-    CHECK_EQ(xpl_tool_fits(t, bundle), of_bundles || t->shows_views);
+    CHECK(!of_bundles || xpl_tool_fits(t, bundle));
+    CHECK(t->facts && t->facts < 1 << XPL_N_FACTS);
     CHECK(xpl_tool_fits(t, NULL));
     CHECK(!t->asks_device || t->variant);
     CHECK_EQ(t->shown == XPL_SHOWN_NEVER || t->shown == XPL_SHOWN_UNLISTED, t->list_position == 0);
