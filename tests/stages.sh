@@ -124,6 +124,7 @@ stage_gcc() {
     build_gcc gcc || return
     suites gcc gcc --no-suite long
     check "gcc: a tool is one file and one row" tests/toy_tool.sh
+    check "gcc: a format is one file and one row" tests/toy_format.sh
 }
 stage_build_asan() {
     build_asan build_asan
