@@ -14,7 +14,7 @@ static const char *const kHostTime = "iree_host_time_ns";
 static bool is_left_out(const char *name) {
     static const char *const names[] = {"schema_version", "record_type", "key", "name"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return true;
+        if (name[0] == names[i][0] && strcmp(name, names[i]) == 0) return true;
     return false;
 }
 
@@ -46,7 +46,7 @@ void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m) {
     if (shown.kind == XPL_IREE_MEMBER_NULL || is_left_out(shown.name)) return;
     for (const struct xpl_iree_renamed *r = s->renamed; r; r++) {
         if (!r->member) return;
-        if (strcmp(r->member, shown.name) != 0) continue;
+        if (r->member[0] != shown.name[0] || strcmp(r->member, shown.name) != 0) continue;
         shown.name = r->as;
         break;
     }

@@ -31,7 +31,15 @@ struct place {
     uint32_t line;
 };
 
+enum { KNOWN_STATS = 128 };
+struct known_stat { // of the open plane
+    const char *name;
+    int64_t id;
+    char text[40];
+};
+
 struct xpl_iree_xspace {
+    struct known_stat known_stats[KNOWN_STATS];
     struct xpl_xspace_writer w;
     struct place *places;     // by track
     struct xpl_arena arena;   // of what follows, which is a plane's
@@ -59,8 +67,18 @@ static int64_t id_of(struct xpl_iree_xspace *x, struct xpl_intern *pool, uint32_
     return (int64_t)id.v + 1; // "" has the id 0, which stands for none
 }
 
+// Names of members are few and mostly literals: found by their addresses, then compared.
 static int64_t stat_id(struct xpl_iree_xspace *x, const char *name) {
-    return id_of(x, x->stats, &x->n_stats, xpl_str_from(name));
+    struct known_stat *const k =
+        &x->known_stats[((uintptr_t)name ^ (uintptr_t)name >> 6) % KNOWN_STATS];
+    if (k->name == name && strcmp(k->text, name) == 0) return k->id;
+    const xpl_str_t text = xpl_str_from(name);
+    const int64_t id = id_of(x, x->stats, &x->n_stats, text);
+    if (text.len < sizeof k->text) {
+        *k = (struct known_stat){.name = name, .id = id};
+        memcpy(k->text, name, text.len + 1);
+    }
+    return id;
 }
 
 static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
@@ -69,6 +87,7 @@ static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
     x->names = xpl_intern_new(&x->arena, 1);
     x->stats = xpl_intern_new(&x->arena, 2);
     x->n_names = x->n_stats = 0;
+    memset(x->known_stats, 0, sizeof x->known_stats);
     x->failed |= !x->names || !x->stats;
 }
 
