@@ -136,7 +136,7 @@ static size_t room_of(const struct xpl_log_line *l) {
     return l->n < most ? most - l->n : 0;
 }
 
-static void add(struct xpl_log_line *l, const char *p, size_t n) {
+static void append_bytes(struct xpl_log_line *l, const char *p, size_t n) {
     const size_t room = room_of(l);
     if (n > room) n = room, l->cut = true;
     memcpy(l->text + l->n, p, n);
@@ -144,7 +144,7 @@ static void add(struct xpl_log_line *l, const char *p, size_t n) {
 }
 
 static void add_text(struct xpl_log_line *l, const char *z) {
-    add(l, z, strlen(z));
+    append_bytes(l, z, strlen(z));
 }
 
 // Quotes and backslashes escaped, and the bytes of what no terminal may get (xpl_utf8_shown).
@@ -153,7 +153,7 @@ static void quoted(struct xpl_log_line *l, xpl_str_t s) {
     for (size_t i = 0, used; i < s.len; i += used) {
         const bool is_shown = xpl_utf8_shown(xpl_str_sub(s, i, SIZE_MAX), &used).ptr == s.ptr + i;
         if (s.ptr[i] == '"' || s.ptr[i] == '\\') add_text(l, "\\");
-        if (is_shown) add(l, s.ptr + i, used);
+        if (is_shown) append_bytes(l, s.ptr + i, used);
         for (size_t k = i; !is_shown && k < i + used; k++) {
             char escape[8];
             (void)snprintf(escape, sizeof escape, "\\x%02x", (uint8_t)s.ptr[k]);
@@ -176,13 +176,13 @@ static size_t json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_us
 
 // A JSON string of whole characters, as many as there is room for.
 static void quoted_json(struct xpl_log_line *l, xpl_str_t s) {
-    add(l, "\"", 1);
+    append_bytes(l, "\"", 1);
     while (s.len && !l->cut) {
         char piece[XPL_JSON_CHAR_MAX];
         size_t used;
         const size_t n = json_char(s, piece, &used);
         l->cut = n > room_of(l);
-        if (!l->cut) add(l, piece, n);
+        if (!l->cut) append_bytes(l, piece, n);
         s = xpl_str_sub(s, used, SIZE_MAX);
     }
     l->text[l->n++] = '"'; // room_of leaves it
@@ -208,7 +208,7 @@ static bool put_priority(struct xpl_log_line *l, enum xpl_log_level level) {
         atomic_store(&journal, j);
     }
     const char head[] = {'<', (char)('0' + level), '>'};
-    if (j == 2) add(l, head, sizeof head);
+    if (j == 2) append_bytes(l, head, sizeof head);
     return j == 2;
 }
 
@@ -229,8 +229,8 @@ static void put_time(struct xpl_log_line *l) {
     const long ms = now.tv_nsec / 1000000;
     const char tail[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10),
                          (char)('0' + ms % 10), 'Z'};
-    add(l, text, len);
-    add(l, tail, sizeof tail);
+    append_bytes(l, text, len);
+    append_bytes(l, tail, sizeof tail);
 }
 
 void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char *topic,
@@ -279,9 +279,9 @@ static bool put_key(struct xpl_log_line *l, const char *key) {
         l->n += n + 2;
         return true;
     }
-    add(l, l->json ? ",\"" : " ", l->json ? 2 : 1);
-    add(l, key, n);
-    add(l, l->json ? "\":" : "=", l->json ? 2 : 1);
+    append_bytes(l, l->json ? ",\"" : " ", l->json ? 2 : 1);
+    append_bytes(l, key, n);
+    append_bytes(l, l->json ? "\":" : "=", l->json ? 2 : 1);
     return true;
 }
 
@@ -301,7 +301,7 @@ void xpl_log_str(struct xpl_log_line *l, const char *key, xpl_str_t v) {
     if (l->json)
         quoted_json(l, v);
     else if (simple)
-        add(l, v.ptr, v.len);
+        append_bytes(l, v.ptr, v.len);
     else
         quoted(l, v);
 }
@@ -318,7 +318,7 @@ void xpl_log_int(struct xpl_log_line *l, const char *key, int64_t value) {
         num[--at] = (char)('0' + v % 10);
     while ((v /= 10) != 0);
     if (value < 0) num[--at] = '-';
-    if (put_key(l, key)) add(l, num + at, sizeof num - at);
+    if (put_key(l, key)) append_bytes(l, num + at, sizeof num - at);
 }
 
 // ---- writing ----

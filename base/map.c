@@ -28,7 +28,7 @@ static uint64_t mix(uint64_t k1, uint64_t k2) {
     return (h ^ (h >> 32)) * 0xff51afd7ed558ccdu;
 }
 
-static struct xpl_map_slot *find(const struct xpl_map *m, uint64_t k1, uint64_t k2) {
+static struct xpl_map_slot *find_slot(const struct xpl_map *m, uint64_t k1, uint64_t k2) {
     size_t i = (mix(k1, k2) >> 20) & (m->cap - 1);
     while (m->slots[i].used && (m->slots[i].k1 != k1 || m->slots[i].k2 != k2))
         i = (i + 1) & (m->cap - 1);
@@ -37,7 +37,7 @@ static struct xpl_map_slot *find(const struct xpl_map *m, uint64_t k1, uint64_t 
 
 uint64_t *xpl_map_get(const struct xpl_map *m, uint64_t k1, uint64_t k2) {
     if (!m->n) return NULL;
-    struct xpl_map_slot *s = find(m, k1, k2);
+    struct xpl_map_slot *s = find_slot(m, k1, k2);
     return s->used ? &s->value : NULL;
 }
 
@@ -49,18 +49,18 @@ static bool grow(struct xpl_arena *a, struct xpl_map *m) {
     if (!next.slots) return false;
     memset(next.slots, 0, next.cap * sizeof *next.slots);
     for (size_t i = 0; i < old.cap; i++)
-        if (old.slots[i].used) *find(&next, old.slots[i].k1, old.slots[i].k2) = old.slots[i];
+        if (old.slots[i].used) *find_slot(&next, old.slots[i].k1, old.slots[i].k2) = old.slots[i];
     *m = next;
     return true;
 }
 
 uint64_t *xpl_map_put(struct xpl_arena *a, struct xpl_map *m, uint64_t k1, uint64_t k2,
                       bool *ret_new) {
-    struct xpl_map_slot *s = m->cap ? find(m, k1, k2) : NULL;
+    struct xpl_map_slot *s = m->cap ? find_slot(m, k1, k2) : NULL;
     const bool is_new = !s || !s->used;
     if (is_new && m->n >= m->cap / 2) {
         if (!grow(a, m)) return NULL;
-        s = find(m, k1, k2);
+        s = find_slot(m, k1, k2);
     }
     if (is_new) {
         *s = (struct xpl_map_slot){.k1 = k1, .k2 = k2, .used = 1};

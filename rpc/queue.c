@@ -70,7 +70,7 @@ static gpr_timespec sweep_time(void) {
     return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(SWEEP_MS, GPR_TIMESPAN));
 }
 
-static void *run(void *arg) {
+static void *run_queue(void *arg) {
     struct xpl_rpc_queue *const q = arg;
     gpr_timespec next = sweep_time();
     for (unsigned events = 0;; events++) {
@@ -97,7 +97,7 @@ xpl_status_t xpl_rpc_queue_new(struct xpl_rpc_queue **ret, struct xpl_error *err
     sigset_t old;
     xpl_rpc_library_start(&old);
     q->cq = grpc_completion_queue_create_for_next(NULL);
-    const int rc = pthread_create(&q->thread, NULL, run, q);
+    const int rc = pthread_create(&q->thread, NULL, run_queue, q);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc) {
         grpc_completion_queue_shutdown(q->cq);

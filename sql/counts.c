@@ -27,7 +27,7 @@ static bool enter_plane(struct counting *c, const struct xpl_sql_scan *s) {
     return c->ids != NULL;
 }
 
-static bool count(struct counting *c, uint32_t md, struct xpl_arena *arena) {
+static bool count_event(struct counting *c, uint32_t md, struct xpl_arena *arena) {
     uint32_t *const id = &c->ids[md];
     xpl_strid_t name;
     if (*id) {
@@ -56,7 +56,7 @@ static xpl_status_t count_all(struct xpl_sql_scan *s, struct counting *c,
     c->names = xpl_intern_new(&ret->arena, xpl_hash_seed());
     if (!c->names) XPL_RETURN_OOM(s->err, "names of events");
     while (!s->is_over) {
-        if (!enter_plane(c, s) || !count(c, s->event.md, &ret->arena))
+        if (!enter_plane(c, s) || !count_event(c, s->event.md, &ret->arena))
             XPL_RETURN_OOM(s->err, "names of events");
         XPL_TRY(xpl_sql_scan_next(s));
     }

@@ -39,7 +39,7 @@ static bool keep_text(struct reading *r, xpl_str_t s, xpl_str_t *ret) {
     return true;
 }
 
-static struct xpl_sql_instruction *push(struct reading *r) {
+static struct xpl_sql_instruction *push_row(struct reading *r) {
     if (r->rows.n == UINT32_MAX) return NULL;
     struct xpl_sql_instruction *const row = xpl_vec_push(&r->list->arena, &r->rows);
     if (row) *row = (struct xpl_sql_instruction){0};
@@ -147,7 +147,7 @@ static bool read_instruction(struct reading *r, const struct xpl_hlo_program *pr
                              struct xpl_buf *text) {
     const struct hlo_instruction *const at = &module->instructions[i];
     struct xpl_hlo_instruction in;
-    struct xpl_sql_instruction *const row = push(r);
+    struct xpl_sql_instruction *const row = push_row(r);
     if (!row) return false;
     xpl_hlo_module_get(module, i, &in);
     row->program_id = program->program_id;
@@ -189,7 +189,7 @@ static xpl_status_t read_program(struct reading *r, const struct xpl_hlo_program
 static bool add_others(struct reading *r, size_t *at, bool all, uint64_t program_id) {
     for (; *at < r->n_ops && (all || r->ops[*at]->hlo_module_id <= program_id); ++*at) {
         if (r->is_taken[*at]) continue;
-        struct xpl_sql_instruction *const row = push(r);
+        struct xpl_sql_instruction *const row = push_row(r);
         if (!row || !keep_measured(r, r->ops[*at], row)) return false;
     }
     return true;

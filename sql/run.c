@@ -243,7 +243,7 @@ static xpl_status_t put_rows(struct running *r) {
     return XPL_OK;
 }
 
-static xpl_status_t run(struct running *r) {
+static xpl_status_t run_guarded(struct running *r) {
     struct xpl_error why = {0};
     const xpl_status_t st = xpl_sql_guard_open(r->q, &r->db, &why);
     if (st != XPL_OK) {
@@ -271,7 +271,7 @@ xpl_status_t xpl_sql_run(const struct xpl_sql_request *q, struct xpl_buf *out,
     guarded.exec = &r.guard.exec;
     r.tables.q = &guarded;
     xpl_sql_heap_begin(q->limits.memory, &r.guard.exec);
-    const xpl_status_t st = run(&r);
+    const xpl_status_t st = run_guarded(&r);
     (void)sqlite3_finalize(r.st);
     (void)sqlite3_close(r.db);
     xpl_sql_guard_fini(&r.guard);

@@ -298,7 +298,7 @@ static void leave(struct xpl_sql_scan *s) {
 }
 
 // Enters the next line, plane or profile, one level deeper; *ret_row: a row of the scan's level.
-static xpl_status_t enter(struct xpl_sql_scan *s, bool *ret_row) {
+static xpl_status_t enter_next(struct xpl_sql_scan *s, bool *ret_row) {
     *ret_row = false;
     if (!s->opened) return enter_profile(s);
     if (s->level == XPL_SQL_INSTRUCTIONS) {
@@ -338,7 +338,7 @@ xpl_status_t xpl_sql_scan_next(struct xpl_sql_scan *s) {
             if (!found) leave(s);
         } else {
             XPL_TRY(check_cancelled(s));
-            XPL_TRY(enter(s, &found));
+            XPL_TRY(enter_next(s, &found));
         }
     }
     return XPL_OK;

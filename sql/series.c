@@ -90,7 +90,7 @@ static void inverse(sqlite3_context *x, int n, sqlite3_value **arg) {
     forget_answer(s);
 }
 
-static void end(sqlite3_context *x) {
+static void series_end(sqlite3_context *x) {
     struct values *const s = sqlite3_aggregate_context(x, 0);
     if (!s) return;
     sqlite3_free(s->v);
@@ -169,7 +169,7 @@ static void median(sqlite3_context *x) {
 
 static void last_median(sqlite3_context *x) {
     median(x);
-    end(x);
+    series_end(x);
 }
 
 // ---- levels ----
@@ -210,7 +210,7 @@ static void starts(sqlite3_context *x) {
 
 static void last_starts(sqlite3_context *x) {
     starts(x);
-    end(x);
+    series_end(x);
 }
 
 int xpl_sql_series_declare(sqlite3 *db, struct xpl_exec *exec) {

@@ -226,7 +226,7 @@ static bool keep_filter(struct cursor *c, const char *plan, int n, sqlite3_value
     return true;
 }
 
-static int fail(struct cursor *c, xpl_status_t st) {
+static int fail_cursor(struct cursor *c, xpl_status_t st) {
     return xpl_sql_cursor_fail(&c->base, st, &((const struct vtab *)c->base.pVtab)->run->err);
 }
 
@@ -256,7 +256,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int n, 
         c->repeated = 0;
         st = xpl_sql_count_names(&c->scan, &c->counts);
     }
-    return st == XPL_OK ? SQLITE_OK : fail(c, st);
+    return st == XPL_OK ? SQLITE_OK : fail_cursor(c, st);
 }
 
 // ---- rows ----
@@ -269,7 +269,7 @@ static int next(sqlite3_vtab_cursor *base) {
         return SQLITE_OK;
     }
     const xpl_status_t st = xpl_sql_scan_next(&c->scan);
-    return st == XPL_OK ? SQLITE_OK : fail(c, st);
+    return st == XPL_OK ? SQLITE_OK : fail_cursor(c, st);
 }
 
 static int is_end(sqlite3_vtab_cursor *base) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text/base64.h"
 
-static void put(struct xpl_buf *b, xpl_bytes_t s, const char *last, bool filled) {
+static void put_encoded(struct xpl_buf *b, xpl_bytes_t s, const char *last, bool filled) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     for (size_t i = 0; i < s.len && !b->failed; i += 3) {
         const size_t n = s.len - i < 3 ? s.len - i : 3;
@@ -18,9 +18,9 @@ static void put(struct xpl_buf *b, xpl_bytes_t s, const char *last, bool filled)
 }
 
 void xpl_base64_put(struct xpl_buf *b, xpl_bytes_t s) {
-    put(b, s, "+/", true);
+    put_encoded(b, s, "+/", true);
 }
 
 void xpl_base64_put_url(struct xpl_buf *b, xpl_bytes_t s) {
-    put(b, s, "-_", false);
+    put_encoded(b, s, "-_", false);
 }

@@ -175,7 +175,7 @@ static void follow_groups(struct finding *f, xpl_str_t item) {
 
 // ---- all ----
 
-static int refuse(const struct finding *f, xpl_str_t item, const char *kind, const char *why) {
+static int refuse_item(const struct finding *f, xpl_str_t item, const char *kind, const char *why) {
     *f->ret = (struct xpl_regex_item){
         .text = item, .at = (size_t)(item.ptr - f->pattern.ptr), .kind = kind, .why = why};
     return 1; // no further
@@ -188,7 +188,7 @@ static int refuse_callout(const struct finding *f, const pcre2_callout_enumerate
     size_t begin = block->callout_string ? block->callout_string_offset - 1 : before.len;
     while (begin && !starts(xpl_str_sub(before, begin, SIZE_MAX), "(?C"))
         begin--;
-    return refuse(f, xpl_str_sub(before, begin, SIZE_MAX), "", "");
+    return refuse_item(f, xpl_str_sub(before, begin, SIZE_MAX), "", "");
 }
 
 static int on_item(pcre2_callout_enumerate_block *block, void *arg) {
@@ -203,10 +203,10 @@ static int on_item(pcre2_callout_enumerate_block *block, void *arg) {
     f->next = begin + 1;
     if (is_quoted(f->pattern, begin)) return 0;
     if (f->has_back && refers_back(item))
-        return refuse(f, item, "the backreference ", ": it can take forever");
-    if (is_unknown(item)) return refuse(f, item, "", "");
+        return refuse_item(f, item, "the backreference ", ": it can take forever");
+    if (is_unknown(item)) return refuse_item(f, item, "", "");
     if (calls_itself(f, item))
-        return refuse(f, item, "", ": a group can only be called after its end");
+        return refuse_item(f, item, "", ": a group can only be called after its end");
     follow_groups(f, item);
     return 0;
 }

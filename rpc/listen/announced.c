@@ -148,7 +148,7 @@ static bool set_peer(char peer[PEER_SIZE], int fd) {
     return peer[0] != '\0';
 }
 
-static struct connection *add(int fd) {
+static struct connection *add_connection(int fd) {
     struct connection *const c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
     *c = (struct connection){.bytes = {.begun = false}};
@@ -164,7 +164,7 @@ ssize_t xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n) {
     if (fd < 0 || fd >= MAX_FD || n <= 0 || !atomic_load_explicit(&enabled, memory_order_relaxed))
         return n;
     struct connection *c = atomic_load(&by_fd[fd]);
-    if (!c) c = add(fd); // without memory, the following bytes do not count as HTTP/2
+    if (!c) c = add_connection(fd); // without memory, the following bytes do not count as HTTP/2
     if (!c || c->bytes.other) return n;
     const uint64_t now_ns = xpl_clock_ns();
     size_t left = (size_t)n;

@@ -15,14 +15,14 @@ static struct xpl_rpc_guard *_Atomic by_fd[MAX_FD];
 static size_t max_request; // 0: no guards
 static atomic_ullong counts[XPL_RPC_GUARD_VERDICTS];
 
-static void count(struct xpl_rpc_guard *g, enum xpl_rpc_guard_verdict v) {
+static void count_closed(struct xpl_rpc_guard *g, enum xpl_rpc_guard_verdict v) {
     if (!atomic_exchange(&g->told, true)) atomic_fetch_add(&counts[v], 1);
 }
 
 // gRPC finds the connection's end, closes it, and frees the bytes that it holds.  The descriptor is
 // not closed before its guard has left the list.
 static void end_connection(struct xpl_rpc_guard *g) {
-    count(g, XPL_RPC_GUARD_HELD);
+    count_closed(g, XPL_RPC_GUARD_HELD);
     (void)shutdown(g->fd, SHUT_RDWR);
 }
 
@@ -51,7 +51,7 @@ void xpl_rpc_guarded_free(struct xpl_rpc_guard *g) {
 
 bool xpl_rpc_guarded_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n) {
     const enum xpl_rpc_guard_verdict v = xpl_rpc_guard_feed(g, p, n, xpl_clock_ns(), &shared);
-    if (v != XPL_RPC_GUARD_FINE) count(g, v);
+    if (v != XPL_RPC_GUARD_FINE) count_closed(g, v);
     return v == XPL_RPC_GUARD_FINE;
 }
 

@@ -129,19 +129,19 @@ static int compare(const void *name, const void *entry) {
     return sqlite3_stricmp(name, *(const char *const *)entry);
 }
 
-static bool has(const char *const *list, size_t n, const char *name) {
+static bool is_listed(const char *const *list, size_t n, const char *name) {
     return bsearch(name, list, n, sizeof *list, compare);
 }
 
 bool xpl_sql_allows_function(const char *name) {
-    return has(kFunctions, sizeof kFunctions / sizeof *kFunctions, name);
+    return is_listed(kFunctions, sizeof kFunctions / sizeof *kFunctions, name);
 }
 
 // Of the history's database, labels are visible, and the first two columns of sessions of schedules
 // (storage/store/sqlite/history.c): the others have paths, addresses and requests.
 int xpl_sql_shown_columns(const char *table, const char *database) {
     if (strcmp(database, "state") != 0)
-        return has(kTables, sizeof kTables / sizeof *kTables, table) ? XPL_SQL_SHOW_ALL : 0;
+        return is_listed(kTables, sizeof kTables / sizeof *kTables, table) ? XPL_SQL_SHOW_ALL : 0;
     if (sqlite3_stricmp(table, "schedule_sessions") == 0) return 2;
     return sqlite3_stricmp(table, "labels") == 0 ? XPL_SQL_SHOW_ALL : 0;
 }

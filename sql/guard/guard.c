@@ -74,7 +74,7 @@ static bool is_hidden(const struct xpl_sql_guard *g, const char *name, const cha
     return false;
 }
 
-static int refuse(struct xpl_sql_guard *g, const char *what, const char *name) {
+static int refuse_access(struct xpl_sql_guard *g, const char *what, const char *name) {
     if (g->refused[0]) return SQLITE_DENY;
     (void)snprintf(g->refused_name, sizeof g->refused_name, "%.60s", name ? name : "");
     (void)snprintf(g->refused, sizeof g->refused, "%s%s%s", what, name ? " " : "", g->refused_name);
@@ -90,7 +90,7 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
         case SQLITE_RECURSIVE: return SQLITE_OK;
         case SQLITE_READ: // the names of common tables come here, too
             if (strncmp(a, "sqlite_", 7) == 0 || is_hidden(g, a, b, database))
-                return refuse(g, "reading the table", a);
+                return refuse_access(g, "reading the table", a);
             // Tables of modules belong to the database, as far as SQLite says.
             if (database && strcmp(database, "main") == 0 && !xpl_sql_is_declared(a))
                 g->reads_store = true;
@@ -98,9 +98,9 @@ static int authorize(void *arg, int action, const char *a, const char *b, const 
         case SQLITE_FUNCTION:
             // SQLite looks at the clock where it jumps: not between the calls of one row.
             if (++g->functions > MOST_FUNCTIONS)
-                return refuse(g, "more than 300 calls of functions", NULL);
-            return xpl_sql_allows_function(b) ? SQLITE_OK : refuse(g, "the function", b);
-        default: return refuse(g, "anything but SELECT", NULL);
+                return refuse_access(g, "more than 300 calls of functions", NULL);
+            return xpl_sql_allows_function(b) ? SQLITE_OK : refuse_access(g, "the function", b);
+        default: return refuse_access(g, "anything but SELECT", NULL);
     }
 }
 
@@ -283,9 +283,9 @@ int xpl_sql_guard_inspect(struct xpl_sql_guard *g, sqlite3 *db, xpl_str_t select
     g->functions = 0; // they are counted again
     const int rc = xpl_sql_program_read(&g->hidden, db, select, &program);
     if (program.read)
-        (void)refuse(g, "reading the table", program.read->table);
+        (void)refuse_access(g, "reading the table", program.read->table);
     else if (program.slow > MOST_SLOW)
-        (void)refuse(g, "more than 2000 operations on values", NULL);
+        (void)refuse_access(g, "more than 2000 operations on values", NULL);
     return rc;
 }
 

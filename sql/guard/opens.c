@@ -91,7 +91,7 @@ static int compare(const void *name, const void *entry) {
 }
 
 // In a list that is sorted.
-static bool has(const char *const *list, size_t n, const char *name) {
+static bool is_listed(const char *const *list, size_t n, const char *name) {
     return bsearch(name, list, n, sizeof *list, compare);
 }
 
@@ -107,8 +107,9 @@ static bool is_slow(const char *op, const char *before) {
         "Lt",        "Multiply",  "MustBeInt",  "Ne",      "Not",      "Or",     "PureFunc",
         "Remainder", "ShiftLeft", "ShiftRight", "Subtract"};
     // IN (...) makes a record of each value; those of the statement are short.
-    if (strcmp(op, "MakeRecord") == 0) return !has(values, sizeof values / sizeof *values, before);
-    return has(slow, sizeof slow / sizeof *slow, op);
+    if (strcmp(op, "MakeRecord") == 0)
+        return !is_listed(values, sizeof values / sizeof *values, before);
+    return is_listed(slow, sizeof slow / sizeof *slow, op);
 }
 
 static int read_all(const struct xpl_sql_trees *t, sqlite3 *db, const char *explain,

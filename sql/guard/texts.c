@@ -94,7 +94,7 @@ static void trim_right(sqlite3_context *x, int n, sqlite3_value **v) {
 
 // The first position of the needle from `at` on, or the text's length.  False: the deadline has
 // passed.
-static bool find(struct xpl_sql_texts *t, xpl_str_t text, xpl_str_t needle, size_t *at) {
+static bool find_text(struct xpl_sql_texts *t, xpl_str_t text, xpl_str_t needle, size_t *at) {
     for (; *at + needle.len <= text.len; ++*at) {
         const bool is_candidate = text.ptr[*at] == needle.ptr[0];
         if (!may_compare(t, is_candidate ? needle.len : 1)) return false;
@@ -109,7 +109,7 @@ static void put_place(sqlite3_context *x, xpl_str_t text, xpl_str_t needle, bool
     size_t at = 0, counted = 0;
     int number = 1;
     for (;; at++) { // a needle within a character is not found
-        if (!find(sqlite3_user_data(x), text, needle, &at)) {
+        if (!find_text(sqlite3_user_data(x), text, needle, &at)) {
             stop(x);
             return;
         }
@@ -157,7 +157,7 @@ static void instr(sqlite3_context *x, int n, sqlite3_value **v) {
 static bool put_replaced(struct xpl_sql_texts *t, sqlite3_str *out, xpl_str_t text, xpl_str_t what,
                          xpl_str_t by) {
     for (size_t at = 0, from = 0; from < text.len; at = from = at + what.len) {
-        if (!find(t, text, what, &at)) return false;
+        if (!find_text(t, text, what, &at)) return false;
         sqlite3_str_append(out, text.ptr + from, (int)(at - from));
         if (at == text.len) break;
         sqlite3_str_append(out, by.ptr, (int)by.len);
