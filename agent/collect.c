@@ -277,8 +277,8 @@ static xpl_status_t hand_over(struct collector *c, struct xpl_arena *a, struct x
     return XPL_OK;
 }
 
-static xpl_status_t run(struct collector *c, struct xpl_arena *a, struct xpl_collection *ret,
-                        struct xpl_error *err) {
+static xpl_status_t run_collector(struct collector *c, struct xpl_arena *a,
+                                  struct xpl_collection *ret, struct xpl_error *err) {
     wait_until(c);
     if (state(c) == XPL_COLLECT_RUN) {
         connect_all(c);
@@ -305,7 +305,7 @@ xpl_status_t xpl_collect(const struct xpl_collect_options *opt, struct xpl_arena
     struct collector *const c = xpl_sys_alloc(sizeof *c);
     if (!c) XPL_RETURN_OOM(err, "capture");
     *c = (struct collector){.opt = opt};
-    const xpl_status_t st = run(c, a, ret, err);
+    const xpl_status_t st = run_collector(c, a, ret, err);
     for (size_t i = 0; i < c->n; i++) {
         end_peer(&c->v[i]);
         xpl_buf_fini(&c->v[i].bytes);

@@ -157,7 +157,7 @@ static xpl_status_t serve(const struct settings *s, struct xpl_rpc_queue *q,
 }
 
 // ends: becomes readable when the agent is to end.
-static xpl_status_t run(const struct settings *s, int ends, struct xpl_error *err) {
+static xpl_status_t run_agent(const struct settings *s, int ends, struct xpl_error *err) {
     const struct xpl_agent_service_options opt = {.size = sizeof opt,
                                                   .directory = s->directory,
                                                   .buffers = (uint32_t)s->buffers,
@@ -199,7 +199,7 @@ int main(int argc, char **argv) {
     }
     (void)xpl_descriptors_raise();
     xpl_rpc_guarded_enable(XPL_RPC_MAX_REQUEST);
-    if (run(&s, end_fd, &err) == XPL_OK) return 0;
+    if (run_agent(&s, end_fd, &err) == XPL_OK) return 0;
     xpl_log(XPL_LOG_ERROR, "agent", "%s", err.msg);
     return 1;
 }

@@ -212,8 +212,8 @@ static xpl_status_t parse_request(struct xpl_arena *a, xpl_bytes_t bytes, const 
 }
 
 // Under s->mu.
-static bool begin(struct xpl_agent_service *s, struct xpl_rpc_call *c, struct xpl_arena *memory,
-                  const request_t *q) {
+static bool begin_capture(struct xpl_agent_service *s, struct xpl_rpc_call *c,
+                          struct xpl_arena *memory, const request_t *q) {
     uint64_t drained;
     if (s->has_thread) pthread_join(s->thread, NULL);
     s->has_thread = false;
@@ -261,7 +261,7 @@ static void on_profile(struct xpl_rpc_call *c, xpl_bytes_t bytes, void *service)
     }
     pthread_mutex_lock(&s->mu);
     const bool free_to_go = !s->busy && !s->stopping;
-    const bool begun = free_to_go && begin(s, c, &memory, q);
+    const bool begun = free_to_go && begin_capture(s, c, &memory, q);
     pthread_mutex_unlock(&s->mu);
     if (begun) return;
     xpl_arena_fini(&memory);

@@ -42,8 +42,8 @@ static xpl_str_t name_of(const struct builder *b, const struct process *p, uint3
 }
 
 // Events from before the capture, and those that end before they begin, are left out, as XLA does.
-static struct event *push(struct builder *b, const struct process *p, const struct place *at,
-                          const struct span *span, xpl_str_t name, bool *ret_skip) {
+static struct event *push_event(struct builder *b, const struct process *p, const struct place *at,
+                                const struct span *span, xpl_str_t name, bool *ret_skip) {
     const struct xpl_stream_record *const r = span->record;
     const uint64_t start = span->start, end = span->end;
     *ret_skip = start < p->first.cupti_ns || end < start;
@@ -80,7 +80,7 @@ static bool find_thread(struct builder *b, uint32_t *plane, const char *name, ui
     return ret->line != 0;
 }
 
-static bool use(struct builder *b, const struct place *at, uint32_t stats) {
+static bool use_stats(struct builder *b, const struct place *at, uint32_t stats) {
     return xpl_agent_use_stats(b, at->plane - 1, stats);
 }
 
@@ -145,9 +145,9 @@ static xpl_status_t find_config(struct builder *b, const struct xpl_record_kerne
 }
 
 static bool use_common(struct builder *b, const struct place *at) {
-    return use(b, at,
-               xpl_stat_bit(STAT_CORRELATION_ID) | xpl_stat_bit(STAT_CONTEXT_ID) |
-                   xpl_stat_bit(STAT_GRAPH_ID) | xpl_stat_bit(STAT_GRAPH_NODE_ID));
+    return use_stats(b, at,
+                     xpl_stat_bit(STAT_CORRELATION_ID) | xpl_stat_bit(STAT_CONTEXT_ID) |
+                         xpl_stat_bit(STAT_GRAPH_ID) | xpl_stat_bit(STAT_GRAPH_NODE_ID));
 }
 
 static xpl_status_t add_kernel(struct builder *b, uint32_t process,
@@ -162,11 +162,12 @@ static xpl_status_t add_kernel(struct builder *b, uint32_t process,
         XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     if (!kernel_name(b, p, k.name, &name) || !use_common(b, &at) ||
-        !use(b, &at,
-             xpl_stat_bit(STAT_OCCUPANCY) | xpl_stat_bit(STAT_OCCUPANCY_GRID) |
-                 xpl_stat_bit(STAT_OCCUPANCY_BLOCK) | xpl_stat_bit(STAT_KERNEL_DETAILS)))
+        !use_stats(b, &at,
+                   xpl_stat_bit(STAT_OCCUPANCY) | xpl_stat_bit(STAT_OCCUPANCY_GRID) |
+                       xpl_stat_bit(STAT_OCCUPANCY_BLOCK) | xpl_stat_bit(STAT_KERNEL_DETAILS)))
         XPL_RETURN_OOM(err, "XSpace");
-    struct event *const e = push(b, p, &at, &(struct span){r, k.start_ns, k.end_ns}, name, &skip);
+    struct event *const e =
+        push_event(b, p, &at, &(struct span){r, k.start_ns, k.end_ns}, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     const size_t index = b->events.n - 1;
@@ -206,8 +207,9 @@ static xpl_status_t add_copy(struct builder *b, uint32_t process, const struct p
                              const struct copy *c, struct xpl_error *err) {
     const struct process *const p = &b->processes[process];
     bool skip;
-    if (!use_common(b, at) || !use(b, at, xpl_stat_bit(c->detail))) XPL_RETURN_OOM(err, "XSpace");
-    struct event *const e = push(b, p, at, &c->span, c->name, &skip);
+    if (!use_common(b, at) || !use_stats(b, at, xpl_stat_bit(c->detail)))
+        XPL_RETURN_OOM(err, "XSpace");
+    struct event *const e = push_event(b, p, at, &c->span, c->name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->correlation = correlation(p, c->correlation);
@@ -269,10 +271,10 @@ static xpl_status_t add_graph(struct builder *b, uint32_t process,
         XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     snprintf(name, sizeof name, "CudaGraphExec:%u", g.graph);
-    if (!use_common(b, &at) || !use(b, &at, xpl_stat_bit(STAT_GRAPH_EXEC_ID)))
+    if (!use_common(b, &at) || !use_stats(b, &at, xpl_stat_bit(STAT_GRAPH_EXEC_ID)))
         XPL_RETURN_OOM(err, "XSpace");
     struct event *const e =
-        push(b, p, &at, &(struct span){r, g.start_ns, g.end_ns}, xpl_str_from(name), &skip);
+        push_event(b, p, &at, &(struct span){r, g.start_ns, g.end_ns}, xpl_str_from(name), &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->correlation = correlation(p, g.correlation);
@@ -299,11 +301,11 @@ static xpl_status_t add_unified(struct builder *b, uint32_t process,
     if (!find_stream(b, process, device, UNIFIED_LINE + counter, LINE_UNIFIED, &at))
         XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
-    if (!use(b, &at, xpl_stat_bit(STAT_VALUE))) XPL_RETURN_OOM(err, "XSpace");
+    if (!use_stats(b, &at, xpl_stat_bit(STAT_VALUE))) XPL_RETURN_OOM(err, "XSpace");
     const bool moment = counter == 3 || counter == 5 || counter == 7 || u.end_ns <= u.start_ns;
     const uint64_t end = moment ? u.start_ns + 1 : u.end_ns;
-    const struct event *const e =
-        push(b, p, &at, &(struct span){r, u.start_ns, end}, xpl_str_from(names[counter]), &skip);
+    const struct event *const e = push_event(b, p, &at, &(struct span){r, u.start_ns, end},
+                                             xpl_str_from(names[counter]), &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     b->result.device_events += !skip;
     return XPL_OK;
@@ -321,9 +323,10 @@ static xpl_status_t add_call(struct builder *b, uint32_t process, const struct x
     xpl_str_t name = name_of(b, p, c.name);
     if (!name.len) name = XPL_STR("CUDA call");
     if (!find_thread(b, &b->host_calls, "/host:CUPTI", process, c.thread, &at) ||
-        !use(b, &at, xpl_stat_bit(STAT_DEVICE_ID) | xpl_stat_bit(STAT_CORRELATION_ID)))
+        !use_stats(b, &at, xpl_stat_bit(STAT_DEVICE_ID) | xpl_stat_bit(STAT_CORRELATION_ID)))
         XPL_RETURN_OOM(err, "XSpace");
-    struct event *const e = push(b, p, &at, &(struct span){r, c.start_ns, c.end_ns}, name, &skip);
+    struct event *const e =
+        push_event(b, p, &at, &(struct span){r, c.start_ns, c.end_ns}, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     const uint64_t *const launch = xpl_map_get(&p->launches, c.correlation, 0);
@@ -346,12 +349,12 @@ static xpl_status_t add_sync(struct builder *b, uint32_t process, const struct x
     struct place at;
     bool skip;
     if (!find_thread(b, &b->host_calls, "/host:CUPTI", process, SYNC_LINE, &at) ||
-        !use(b, &at, xpl_stat_bit(STAT_CONTEXT_ID)))
+        !use_stats(b, &at, xpl_stat_bit(STAT_CONTEXT_ID)))
         XPL_RETURN_OOM(err, "XSpace");
     const uint64_t end = s.end_ns > s.start_ns ? s.end_ns : s.start_ns + 1;
     const struct event *const e =
-        push(b, &b->processes[process], &at, &(struct span){r, s.start_ns, end},
-             xpl_str_from(names[type]), &skip);
+        push_event(b, &b->processes[process], &at, &(struct span){r, s.start_ns, end},
+                   xpl_str_from(names[type]), &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     b->result.host_events += !skip;
     return XPL_OK;
@@ -370,7 +373,7 @@ static xpl_status_t begin_range(struct builder *b, uint32_t process,
                           domain.len ? ":" : "", XPL_STR_FMT(name)))
         XPL_RETURN_OOM(err, "XSpace");
     const struct event *const e =
-        push(b, p, &at, &(struct span){r, m->time_ns, m->time_ns}, full, &skip);
+        push_event(b, p, &at, &(struct span){r, m->time_ns, m->time_ns}, full, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     uint64_t *const slot = xpl_map_put(b->a, &p->markers, m->id, 0, &is_new);
@@ -414,7 +417,7 @@ static xpl_status_t add_overhead(struct builder *b, uint32_t process,
     if (!ok) XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     const struct event *const e =
-        push(b, p, &at, &(struct span){r, h.start_ns, h.end_ns}, name, &skip);
+        push_event(b, p, &at, &(struct span){r, h.start_ns, h.end_ns}, name, &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     return XPL_OK;
 }
@@ -431,16 +434,16 @@ static xpl_status_t add_memory(struct builder *b, uint32_t process,
     if (!gpu || (m.operation != 1 && m.operation != 2) || m.memory_kind != 3) return XPL_OK;
     const uint32_t device = (uint32_t)*gpu;
     if (!find_thread(b, &b->host_cpu, "/host:CPU", process, 0, &at)) XPL_RETURN_OOM(err, "XSpace");
-    if (!use(b, &at,
-             xpl_stat_bit(STAT_ALLOCATOR) | xpl_stat_bit(STAT_ALLOCATED) |
-                 xpl_stat_bit(STAT_AVAILABLE) | xpl_stat_bit(STAT_RESERVED) |
-                 xpl_stat_bit(STAT_PEAK) | xpl_stat_bit(STAT_REQUESTED) |
-                 xpl_stat_bit(STAT_ALLOCATION) | xpl_stat_bit(STAT_ADDRESS) |
-                 xpl_stat_bit(STAT_FRAGMENTATION)))
+    if (!use_stats(b, &at,
+                   xpl_stat_bit(STAT_ALLOCATOR) | xpl_stat_bit(STAT_ALLOCATED) |
+                       xpl_stat_bit(STAT_AVAILABLE) | xpl_stat_bit(STAT_RESERVED) |
+                       xpl_stat_bit(STAT_PEAK) | xpl_stat_bit(STAT_REQUESTED) |
+                       xpl_stat_bit(STAT_ALLOCATION) | xpl_stat_bit(STAT_ADDRESS) |
+                       xpl_stat_bit(STAT_FRAGMENTATION)))
         XPL_RETURN_OOM(err, "XSpace");
-    struct event *const e =
-        push(b, p, &at, &(struct span){r, m.time_ns, m.time_ns},
-             m.operation == 1 ? XPL_STR("MemoryAllocation") : XPL_STR("MemoryDeallocation"), &skip);
+    struct event *const e = push_event(
+        b, p, &at, &(struct span){r, m.time_ns, m.time_ns},
+        m.operation == 1 ? XPL_STR("MemoryAllocation") : XPL_STR("MemoryDeallocation"), &skip);
     if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->device = device;

@@ -5,37 +5,38 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has(const char *text, const char *part) {
+static bool has_part(const char *text, const char *part) {
     return strstr(text, part) != NULL;
 }
 
 bool xpl_capture_is_busy(xpl_status_t code, const char *message) {
     if (code == XPL_ALREADY_EXISTS) return true; // a second StartContinuousProfiling
     return code == XPL_INTERNAL &&
-           (has(message, "nother profil") || has(message, "already active") ||
-            has(message, "nly one profil"));
+           (has_part(message, "nother profil") || has_part(message, "already active") ||
+            has_part(message, "nly one profil"));
 }
 
 // gRPC's sentences of 1.51, which begin with the generic and end with the cause.
 static const char *why_unreachable(const struct xpl_capture_plan *plan, const char *m) {
-    if (has(m, "Connection refused"))
+    if (has_part(m, "Connection refused"))
         return "connection refused: nothing listens there; is the program running, did it start "
                "its "
                "profiler server (jax.profiler.start_server(PORT)), is this its port?";
-    if (has(m, "DNS resolution") || has(m, "Domain name not found") || has(m, "C-ares"))
+    if (has_part(m, "DNS resolution") || has_part(m, "Domain name not found") ||
+        has_part(m, "C-ares"))
         return "the host's name cannot be resolved: check its spelling, or give its IP address";
-    if (has(m, "http1") || has(m, "HTTP/1") || has(m, "parsing HTTP/2"))
+    if (has_part(m, "http1") || has_part(m, "HTTP/1") || has_part(m, "parsing HTTP/2"))
         return "a web server answers there, not a profiler server: check the port";
-    if (plan->tls &&
-        (has(m, "andshake") || has(m, "SSL") || has(m, "ertificate") || has(m, "ocket closed")))
+    if (plan->tls && (has_part(m, "andshake") || has_part(m, "SSL") || has_part(m, "ertificate") ||
+                      has_part(m, "ocket closed")))
         return "no TLS connection: profiler servers speak plain text unless a proxy is before "
                "them; "
                "leave the TLS options out, or check the certificates";
-    if (has(m, "o route to host") || has(m, "etwork is unreachable"))
+    if (has_part(m, "o route to host") || has_part(m, "etwork is unreachable"))
         return "no route to the host: check the address and the network";
-    if (has(m, "imed out") || has(m, "imeout"))
+    if (has_part(m, "imed out") || has_part(m, "imeout"))
         return "no response: check the address, and whether a firewall blocks the port";
-    if (has(m, "ocket closed") || has(m, "onnection reset") || has(m, "closed"))
+    if (has_part(m, "ocket closed") || has_part(m, "onnection reset") || has_part(m, "closed"))
         return "the connection was closed at once: the port belongs to another service, or needs "
                "TLS";
     return NULL;
@@ -46,7 +47,7 @@ static const char *why_refused(xpl_status_t code, const char *m) {
     if (xpl_capture_is_busy(code, m))
         return "another profile of this program is being taken: try again when it has "
                "finished, or allow retries";
-    if (has(m, "http2 header with status"))
+    if (has_part(m, "http2 header with status"))
         return "a web server answers there, not a profiler server: check the port";
     switch ((int)code) {
         case XPL_UNAVAILABLE:
@@ -56,7 +57,7 @@ static const char *why_refused(xpl_status_t code, const char *m) {
             return "the server there is not a profiler server, or does not support this call: "
                    "check the port";
         case XPL_RESOURCE_EXHAUSTED:
-            return has(m, "larger than max") || has(m, "Buffers full")
+            return has_part(m, "larger than max") || has_part(m, "Buffers full")
                        ? "the profile is larger than one answer may be: capture for a shorter "
                          "time, or with lower tracer levels"
                        : NULL;

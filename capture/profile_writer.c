@@ -128,7 +128,7 @@ static xpl_status_t check_events(struct xpl_profile_writer *in, struct xpl_error
     return XPL_OK;
 }
 
-static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err) {
+static xpl_status_t finish_file(struct xpl_profile_writer *in, struct xpl_error *err) {
     if (!(in->flags & XPL_PROFILE_WRITER_NO_XSPACE)) XPL_TRY(check_events(in, err));
     XPL_TRY(put_out(in, in->buffer, in->n_buffer, err));
     const bool sync = !(in->flags & XPL_PROFILE_WRITER_SYNC_LATER);
@@ -147,7 +147,7 @@ static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err)
 
 xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
                                        struct xpl_profile_writer_file *ret, struct xpl_error *err) {
-    const xpl_status_t st = finish(in, err);
+    const xpl_status_t st = finish_file(in, err);
     if (st != XPL_OK) {
         xpl_profile_writer_abort(in);
         return st;

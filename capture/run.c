@@ -372,7 +372,7 @@ static void close_hosts(struct capture_run *r, const struct xpl_error *err) {
     }
 }
 
-static void count(struct xpl_capture_outcome *o) {
+static void count_outcome(struct xpl_capture_outcome *o) {
     for (size_t i = 0; i < o->n_hosts; i++) {
         const enum xpl_capture_state s = o->hosts[i].state;
         o->n_stored += s == XPL_CAPTURE_STORED;
@@ -402,7 +402,7 @@ xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *lo
     if (st == XPL_OK) xpl_capture_sync_session(&r);
     close_hosts(&r, &first);
     ret->end_ns = capture_unix_now();
-    count(ret);
+    count_outcome(ret);
     xpl_capture_close_session(&r);
     r.driver->close(r.connections);
     xpl_sys_free(r.root);

@@ -103,9 +103,9 @@ static void tell_end(const struct relay *r, const struct xpl_capture_plan *plan,
     xpl_buf_fini(&b);
 }
 
-static xpl_status_t run(const char *logdir, const xpl_client_options *o,
-                        const xpl_capture_request *q, struct xpl_arena *arena,
-                        struct xpl_error *err) {
+static xpl_status_t run_capture(const char *logdir, const xpl_client_options *o,
+                                const xpl_capture_request *q, struct xpl_arena *arena,
+                                struct xpl_error *err) {
     if (q->n_targets > XPL_CAPTURE_MAX_TARGETS || q->n_advanced > XPL_CAPTURE_MAX_ADVANCED)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "at most %d targets and %d advanced options",
                          XPL_CAPTURE_MAX_TARGETS, XPL_CAPTURE_MAX_ADVANCED);
@@ -134,7 +134,7 @@ int xpl_capture_direct(const char *logdir, const xpl_client_options *channel,
     if (channel)
         memcpy(&options, channel, channel->size < sizeof options ? channel->size : sizeof options);
     xpl_arena_init(&arena, (size_t)16 << 20);
-    const xpl_status_t st = run(logdir, &options, &request, &arena, &err);
+    const xpl_status_t st = run_capture(logdir, &options, &request, &arena, &err);
     xpl_arena_fini(&arena);
     return xpl_client_result(result, st, &err, 0);
 }

@@ -54,7 +54,7 @@ static bool add_lost(xpl_sessions *s, const session_msg *m, xpl_session_info *in
     return lost != NULL;
 }
 
-static bool add(xpl_sessions *s, const session_msg *m, bool with_hosts) {
+static bool append_session(xpl_sessions *s, const session_msg *m, bool with_hosts) {
     xpl_session_info *info = xpl_vec_push(&s->arena, &s->list);
     if (!info) return false;
     *info = (xpl_session_info){
@@ -125,7 +125,7 @@ static int list_page(xpl_client *c, xpl_sessions *s, const char **token, xpl_res
     if (st != XPL_OK) return (int)st;
     const Xplaned__V1__ListSessionsResponse *page = (const Xplaned__V1__ListSessionsResponse *)msg;
     for (size_t i = 0; i < page->n_sessions; i++)
-        if (!add(s, page->sessions[i], false))
+        if (!append_session(s, page->sessions[i], false))
             return xpl_client_result(r, XPL_RESOURCE_EXHAUSTED, NULL, 0);
     *token = page->next_page_token;
     return 0;
@@ -162,7 +162,8 @@ int xpl_client_session(xpl_client *c, const char *session, xpl_sessions **ret, x
     if (st == XPL_OK) {
         st = xpl_rpc_message_unpack(&xplaned__v1__session__descriptor, reply.bytes, &s->arena, &msg,
                                     &err);
-        if (st == XPL_OK && !add(s, (const session_msg *)msg, true)) st = XPL_RESOURCE_EXHAUSTED;
+        if (st == XPL_OK && !append_session(s, (const session_msg *)msg, true))
+            st = XPL_RESOURCE_EXHAUSTED;
         (void)xpl_client_result(result, st, err.code ? &err : NULL, 0);
     }
     xpl_rpc_reply_fini(&reply);

@@ -141,8 +141,8 @@ static xpl_answer *answer_new(void) {
     return a;
 }
 
-static int finish(xpl_answer *a, xpl_status_t st, const struct xpl_error *err, int64_t retry_ms,
-                  xpl_answer **ret, xpl_result *result) {
+static int finish_answer(xpl_answer *a, xpl_status_t st, const struct xpl_error *err,
+                         int64_t retry_ms, xpl_answer **ret, xpl_result *result) {
     if (st == XPL_OK)
         *ret = a;
     else
@@ -186,7 +186,7 @@ int xpl_client_tool(xpl_client *c, const xpl_tool_request *given, xpl_answer **r
     }
     st = ask_stream(c, "/xplaned.v1.AnalysisService/StreamToolData", &b, a, &retry_ms, &err);
     xpl_buf_fini(&b);
-    return finish(a, st, &err, retry_ms, ret, result);
+    return finish_answer(a, st, &err, retry_ms, ret, result);
 }
 
 int xpl_client_compare(xpl_client *c, const xpl_comparison *given, xpl_answer **ret,
@@ -210,7 +210,7 @@ int xpl_client_compare(xpl_client *c, const xpl_comparison *given, xpl_answer **
             ? ask_stream(c, "/xplaned.v1.AnalysisService/CompareSessions", &b, a, &retry_ms, &err)
             : XPL_RESOURCE_EXHAUSTED;
     xpl_buf_fini(&b);
-    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+    return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
 int xpl_client_history(xpl_client *c, const xpl_history_request *given, xpl_answer **ret,
@@ -236,7 +236,7 @@ int xpl_client_history(xpl_client *c, const xpl_history_request *given, xpl_answ
                                                         &b, a, &retry_ms, &err)
                                            : XPL_RESOURCE_EXHAUSTED;
     xpl_buf_fini(&b);
-    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+    return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
 int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer **ret,
@@ -262,7 +262,7 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer
     xpl_rpc_reply_fini(&reply);
     xpl_buf_fini(&data);
     xpl_buf_fini(&b);
-    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+    return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
 static xpl_status_t take_json(xpl_answer *a, const uint8_t *json, size_t n) {
@@ -298,7 +298,7 @@ int xpl_client_fleet(xpl_client *c, xpl_answer **ret, xpl_result *result) {
     const int64_t retry_ms = reply.details.retry_ms;
     xpl_client_explain(c, &err);
     xpl_rpc_reply_fini(&reply);
-    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+    return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
 static xpl_status_t ask_sql(xpl_client *c, const xpl_sql_statement *q, xpl_answer *a,
@@ -339,5 +339,5 @@ int xpl_client_sql(xpl_client *c, const xpl_sql_statement *given, xpl_answer **r
     const int64_t retry_ms = reply.details.retry_ms;
     xpl_client_explain(c, &err);
     xpl_rpc_reply_fini(&reply);
-    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+    return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
