@@ -55,7 +55,8 @@ static bool is_renewed(struct bucket *r, const struct xpl_credential *was,
 }
 
 // Once more with credentials that are newer, where the store says that those expired.
-static xpl_status_t run(struct bucket *r, struct xpl_transfer *v, size_t n, struct xpl_error *err) {
+static xpl_status_t run_transfers(struct bucket *r, struct xpl_transfer *v, size_t n,
+                                  struct xpl_error *err) {
     struct xpl_credential credential, newer;
     struct xpl_error why = {0};
     for (size_t i = 0; i < n; i++)
@@ -158,7 +159,7 @@ static xpl_status_t ask_page(struct page *p, xpl_str_t token, const char *shown,
         .url = (const char *)url.p, .shown = shown, .fd = -1, .answer = answer, .ends_early = true};
     xpl_status_t st = url.failed ? xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
                                                  UINT64_MAX, "listing: out of memory")
-                                 : run(p->r, &v, 1, err);
+                                 : run_transfers(p->r, &v, 1, err);
     xpl_buf_fini(&url);
     return st;
 }
@@ -216,7 +217,7 @@ static xpl_status_t fetch_pieces(struct bucket *r, const struct xpl_transfer *fi
         v[i].first = i * PIECE;
         v[i].n = i + 1 < n ? PIECE : size - i * PIECE;
     }
-    const xpl_status_t st = run(r, v, n, err);
+    const xpl_status_t st = run_transfers(r, v, n, err);
     xpl_sys_free(v);
     return st;
 }
@@ -256,7 +257,7 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
 // ---- writing ----
 
 static xpl_status_t run_for(void *arg, struct xpl_transfer *v, size_t n, struct xpl_error *err) {
-    return run(arg, v, n, err);
+    return run_transfers(arg, v, n, err);
 }
 
 static xpl_status_t bucket_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,

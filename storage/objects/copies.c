@@ -52,7 +52,7 @@ static bool is_part(xpl_str_t name) {
     return xpl_str_ends(name, XPL_STR(".part"));
 }
 
-static xpl_status_t fail(int os, const char *what, struct xpl_error *err) {
+static xpl_status_t fail_cache(int os, const char *what, struct xpl_error *err) {
     char why[96];
     const bool full = os == ENOSPC || os == EDQUOT || os == EMFILE || os == ENFILE || os == EFBIG;
     XPL_RETURN_ERROR(err, full ? XPL_RESOURCE_EXHAUSTED : XPL_UNAVAILABLE,
@@ -77,10 +77,10 @@ static DIR *list_dir(int dir) {
     return d;
 }
 
-static xpl_status_t collect(const struct xpl_copies *c, struct xpl_aged_files *ret,
-                            struct xpl_error *err) {
+static xpl_status_t collect_copies(const struct xpl_copies *c, struct xpl_aged_files *ret,
+                                   struct xpl_error *err) {
     DIR *const d = list_dir(c->dir);
-    if (!d) return fail(errno, "its files cannot be counted, so none makes room", err);
+    if (!d) return fail_cache(errno, "its files cannot be counted, so none makes room", err);
     bool ok = true;
     for (struct dirent *e; ok && (e = readdir(d));) {
         struct stat st;
@@ -98,7 +98,7 @@ static xpl_status_t collect(const struct xpl_copies *c, struct xpl_aged_files *r
 // open: the longest unused first, and some more, as counting takes long.
 static xpl_status_t evict(struct xpl_copies *c, uint64_t needed, struct xpl_error *err) {
     struct xpl_aged_files l = {0};
-    const xpl_status_t st = collect(c, &l, err);
+    const xpl_status_t st = collect_copies(c, &l, err);
     const bool ok = st == XPL_OK;
     const uint64_t goal = l.bytes + needed > c->limit ? c->limit - c->limit / SLACK : c->limit;
     for (size_t i = 0; ok && i < l.n && l.bytes + needed > goal; i++)
@@ -174,14 +174,14 @@ static void sweep(int dir) {
 
 xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, uint64_t patience_ns,
                             struct xpl_copies **ret, struct xpl_error *err) {
-    if (!xpl_make_dirs(dir, 0700)) return fail(errno, "its directory cannot be made", err);
+    if (!xpl_make_dirs(dir, 0700)) return fail_cache(errno, "its directory cannot be made", err);
     struct xpl_copies *const c = xpl_sys_alloc(sizeof *c);
     if (!c) XPL_RETURN_OOM(err, "the cache of objects");
     *c = (struct xpl_copies){.limit = limit_bytes, .patience_ns = patience_ns, .since = UINT64_MAX};
     c->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->dir < 0) {
         xpl_sys_free(c);
-        return fail(errno, "its directory cannot be opened", err);
+        return fail_cache(errno, "its directory cannot be opened", err);
     }
     pthread_mutex_init(&c->mu, NULL);
     xpl_cond_init(&c->filled);
@@ -249,19 +249,19 @@ static xpl_status_t write_copy(struct xpl_copies *c, const struct xpl_copy_key *
     struct stat sb;
     name_of(key, name);
     const int fd = open_part(c, name, part);
-    if (fd < 0) return fail(errno, "a file cannot be made", err);
+    if (fd < 0) return fail_cache(errno, "a file cannot be made", err);
     if (ftruncate(fd, (off_t)key->size) != 0) {
         const int os = errno;
         (void)unlinkat(c->dir, part, 0);
         (void)close(fd);
-        return fail(os, "a file cannot be made", err);
+        return fail_cache(os, "a file cannot be made", err);
     }
     xpl_status_t st = fill(arg, fd, err);
     if (st == XPL_OK && (fstat(fd, &sb) != 0 || (uint64_t)sb.st_size != key->size))
         st = xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
                            "the cache of objects: a copy has not the size of its object");
     if (st == XPL_OK && (renameat(c->dir, part, c->dir, name) != 0 || flock(fd, LOCK_SH) != 0))
-        st = fail(errno, "a file cannot be renamed", err);
+        st = fail_cache(errno, "a file cannot be renamed", err);
     if (st == XPL_OK) {
         *ret_fd = fd;
         return XPL_OK;
@@ -291,8 +291,8 @@ static xpl_status_t wait_for_others(struct xpl_copies *c, const struct xpl_copy_
 }
 
 // The copy as *ret_fd >= 0, or a place among the fills for the caller's.
-static xpl_status_t begin(struct xpl_copies *c, struct fill *f, int *ret_fd,
-                          struct xpl_error *err) {
+static xpl_status_t begin_fill(struct xpl_copies *c, struct fill *f, int *ret_fd,
+                               struct xpl_error *err) {
     pthread_mutex_lock(&c->mu);
     xpl_status_t st = wait_for_others(c, &f->key, err);
     *ret_fd = st == XPL_OK ? open_copy(c, &f->key) : -1;
@@ -305,7 +305,7 @@ static xpl_status_t begin(struct xpl_copies *c, struct fill *f, int *ret_fd,
     return st;
 }
 
-static void end(struct xpl_copies *c, struct fill *f, bool written) {
+static void end_fill(struct xpl_copies *c, struct fill *f, bool written) {
     pthread_mutex_lock(&c->mu);
     if (written) c->bytes += f->key.size, c->since += f->key.size;
     struct fill **at = &c->fills;
@@ -321,10 +321,10 @@ xpl_status_t xpl_copies_get(struct xpl_copies *c, const struct xpl_copy_key *key
                             void *arg, int *ret_fd, struct xpl_error *err) {
     struct fill f = {.key = *key};
     int fd = -1;
-    XPL_TRY(begin(c, &f, &fd, err));
+    XPL_TRY(begin_fill(c, &f, &fd, err));
     if (fd < 0) {
         const xpl_status_t st = write_copy(c, key, fill, arg, &fd, err);
-        end(c, &f, st == XPL_OK);
+        end_fill(c, &f, st == XPL_OK);
         XPL_TRY(st);
     }
     *ret_fd = fd;

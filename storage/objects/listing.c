@@ -35,7 +35,7 @@ static xpl_str_t view(const struct text *t) {
     return (xpl_str_t){t->v, t->n};
 }
 
-static void refuse(struct xpl_listing *l) {
+static void refuse_listing(struct xpl_listing *l) {
     l->refused = true;
     (void)l->x->StopParser(l->parser, XML_FALSE);
 }
@@ -90,7 +90,7 @@ static void on_start(void *arg, const char *name, const char **attributes) {
     l->depth++;
     if (l->depth == 1) {
         l->is_listing = strcmp(name, "ListBucketResult") == 0;
-        if (!l->is_listing) refuse(l);
+        if (!l->is_listing) refuse_listing(l);
     } else if (l->depth == 2 && strcmp(name, "Contents") == 0) {
         l->where = IN_OBJECT;
         clear_object(l);
@@ -102,7 +102,7 @@ static void on_start(void *arg, const char *name, const char **attributes) {
         if (l->field) l->field->n = 0, l->field->cut = false;
     } else {
         l->field = NULL; // an element within a text
-        if (l->depth > MAX_DEPTH) refuse(l);
+        if (l->depth > MAX_DEPTH) refuse_listing(l);
     }
 }
 
@@ -110,12 +110,12 @@ static bool hand_out(struct xpl_listing *l) {
     int64_t size;
     if (l->where == IN_FOLDER) {
         if (l->folder.n && !l->folder.cut) return l->sink->folder(l->sink->arg, view(&l->folder));
-        refuse(l);
+        refuse_listing(l);
         return true;
     }
     if (!l->key.n || l->key.cut || l->etag.cut ||
         !xpl_parse_int(view(&l->size), 0, INT64_MAX, &size)) {
-        refuse(l);
+        refuse_listing(l);
         return true;
     }
     const struct xpl_listed_object o = {.key = view(&l->key),
@@ -156,7 +156,7 @@ static void on_doctype(void *arg, const char *name, const char *system_id, const
     (void)system_id;
     (void)public_id;
     (void)has_subset;
-    refuse(arg);
+    refuse_listing(arg);
 }
 
 // ---- life ----

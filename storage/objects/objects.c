@@ -40,7 +40,7 @@ void xpl_objects_stop(struct xpl_objects *o, enum xpl_objects_stop what) {
 
 // ---- counters ----
 
-static xpl_status_t count(struct xpl_objects *o, enum xpl_objects_call call, xpl_status_t st) {
+static xpl_status_t count_call(struct xpl_objects *o, enum xpl_objects_call call, xpl_status_t st) {
     atomic_fetch_add(&o->ended[call][st != XPL_OK], 1);
     return st;
 }
@@ -60,7 +60,7 @@ xpl_status_t xpl_objects_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_o
                               struct xpl_error *err) {
     list->cut = false;
     list->n_refused = 0;
-    return count(o, XPL_OBJECTS_LIST, o->ops->list(o, dir, list, err));
+    return count_call(o, XPL_OBJECTS_LIST, o->ops->list(o, dir, list, err));
 }
 
 void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
@@ -109,7 +109,8 @@ bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir) {
 
 xpl_status_t xpl_objects_put(struct xpl_objects *o, xpl_str_t path, int fd, uint64_t size,
                              const struct xpl_cancel *cancel, struct xpl_error *err) {
-    const xpl_status_t st = count(o, XPL_OBJECTS_PUT, o->ops->put(o, path, fd, size, cancel, err));
+    const xpl_status_t st =
+        count_call(o, XPL_OBJECTS_PUT, o->ops->put(o, path, fd, size, cancel, err));
     if (st != XPL_OK) return st;
     atomic_fetch_add(&o->sent_bytes, size);
     note_stale(o, path);
@@ -117,7 +118,7 @@ xpl_status_t xpl_objects_put(struct xpl_objects *o, xpl_str_t path, int fd, uint
 }
 
 xpl_status_t xpl_objects_remove(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err) {
-    const xpl_status_t st = count(o, XPL_OBJECTS_REMOVE, o->ops->remove(o, path, err));
+    const xpl_status_t st = count_call(o, XPL_OBJECTS_REMOVE, o->ops->remove(o, path, err));
     if (st == XPL_OK) note_stale(o, path);
     return st;
 }
@@ -131,7 +132,8 @@ struct fetch {
 
 static xpl_status_t fill(void *arg, int fd, struct xpl_error *err) {
     const struct fetch *const f = arg;
-    const xpl_status_t st = count(f->o, XPL_OBJECTS_FETCH, f->o->ops->fetch(f->o, f->of, fd, err));
+    const xpl_status_t st =
+        count_call(f->o, XPL_OBJECTS_FETCH, f->o->ops->fetch(f->o, f->of, fd, err));
     if (st == XPL_OK) atomic_fetch_add(&f->o->fetched_bytes, f->of->size);
     return st;
 }

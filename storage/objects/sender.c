@@ -30,8 +30,8 @@ struct sending { // of one object
     char id[ID]; // of the upload in parts
 };
 
-static xpl_status_t begin(const struct xpl_sender *s, xpl_str_t path, struct sending *ret,
-                          struct xpl_error *err) {
+static xpl_status_t begin_sending(const struct xpl_sender *s, xpl_str_t path, struct sending *ret,
+                                  struct xpl_error *err) {
     const char *const end = path.ptr + (path.len > 70 ? path.len - 70 : 0);
     *ret = (struct sending){.s = s};
     (void)snprintf(ret->shown, sizeof ret->shown, "%.*s", (int)(path.ptr + path.len - end), end);
@@ -296,7 +296,7 @@ static xpl_status_t put_in_parts(struct sending *k, struct xpl_error *err) {
 xpl_status_t xpl_sender_put(const struct xpl_sender *s, xpl_str_t path, int fd, uint64_t size,
                             const struct xpl_cancel *cancel, struct xpl_error *err) {
     struct sending k;
-    XPL_TRY(begin(s, path, &k, err));
+    XPL_TRY(begin_sending(s, path, &k, err));
     k.fd = fd, k.size = size, k.cancel = cancel;
     return size > XPL_SENDER_PART ? put_in_parts(&k, err) : put_whole(&k, err);
 }
@@ -305,7 +305,7 @@ xpl_status_t xpl_sender_remove(const struct xpl_sender *s, xpl_str_t path, struc
     struct sending k;
     struct xpl_transfer v = {.method = "DELETE"};
     struct xpl_error why = {0};
-    XPL_TRY(begin(s, path, &k, err));
+    XPL_TRY(begin_sending(s, path, &k, err));
     xpl_status_t st = ask(&k, NULL, 0, &v, &why);
     if (st == XPL_CANCELLED) { // undoes the beginning even when this daemon stops
         v.is_last = true;

@@ -32,14 +32,14 @@ static int by_name(const void *pa, const void *pb) {
                               : strcmp(a->input.path, b->input.path);
 }
 
-static xpl_status_t refuse(const char *path, const char *why, struct xpl_error *err) {
+static xpl_status_t refuse_input(const char *path, const char *why, struct xpl_error *err) {
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: %s",
                      xpl_path_shown(path, &(struct xpl_path_text){0}), why);
 }
 
 // `name` is the raw host name; it and `path` are copied.
-static xpl_status_t add(struct list *l, struct xpl_arena *a, xpl_str_t name, unsigned rank,
-                        const char *path, struct xpl_error *err) {
+static xpl_status_t add_input(struct list *l, struct xpl_arena *a, xpl_str_t name, unsigned rank,
+                              const char *path, struct xpl_error *err) {
     struct file *f = xpl_vec_push(a, &l->files);
     xpl_str_t copy;
     if (!f || !xpl_name_escape(a, name, &f->input.name) ||
@@ -57,8 +57,8 @@ static xpl_status_t add_file(struct list *l, struct xpl_arena *a, const char *pa
     xpl_str_t name = xpl_path_last(path), host;
     struct xpl_profile_kind kind = {0};
     if (l->match(name, &host, &kind.rank, &kind.refusal)) name = host;
-    if (kind.refusal) return refuse(path, kind.refusal, err);
-    return add(l, a, name, kind.rank, path, err);
+    if (kind.refusal) return refuse_input(path, kind.refusal, err);
+    return add_input(l, a, name, kind.rank, path, err);
 }
 
 // Adds the profiles of a directory.  `*refusal`: why one does not count.
@@ -79,7 +79,7 @@ static xpl_status_t add_profiles(struct list *l, struct xpl_arena *a, const char
             st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                "list of profiles: out of memory");
         else if (stat(full.ptr, &sb) != 0 || !S_ISDIR(sb.st_mode))
-            st = add(l, a, name, kind.rank, full.ptr, err);
+            st = add_input(l, a, name, kind.rank, full.ptr, err);
     }
     (void)closedir(dir);
     return st;
@@ -113,7 +113,7 @@ static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *pat
     xpl_str_t run;
     XPL_TRY(add_profiles(l, a, path, &refusal, err));
     if (l->files.n > before) return XPL_OK;
-    if (refusal) return refuse(path, refusal, err);
+    if (refusal) return refuse_input(path, refusal, err);
     const size_t runs = count_runs(path, a, &run);
     if (runs == 1) XPL_TRY(add_profiles(l, a, run.ptr, &refusal, err));
     if (l->files.n > before) return XPL_OK;

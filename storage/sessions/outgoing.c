@@ -33,7 +33,7 @@ struct xpl_outgoing {
     char dir[PATH_MAX];
 };
 
-static xpl_status_t fail(const char *what, struct xpl_error *err) {
+static xpl_status_t fail_spool(const char *what, struct xpl_error *err) {
     char why[96];
     XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the upload spool directory: %s: %s", what,
                      strerror_r(errno, why, sizeof why));
@@ -97,8 +97,8 @@ static bool on_folder(void *arg, xpl_str_t name) {
     return true;
 }
 
-static xpl_status_t has(struct xpl_session_remote *r, const char *name, xpl_str_t file, bool *ret,
-                        struct xpl_error *err) {
+static xpl_status_t outgoing_has(struct xpl_session_remote *r, const char *name, xpl_str_t file,
+                                 bool *ret, struct xpl_error *err) {
     struct search s = {.file = file};
     struct xpl_session_path path;
     struct xpl_object_list list = {
@@ -119,7 +119,7 @@ static xpl_status_t send_file(struct xpl_session_remote *r, const char *name, co
     char path[PATH_MAX];
     struct stat sb;
     path_of(name, file, path);
-    if (fstat(fd, &sb) != 0) return fail("a file cannot be read", err);
+    if (fstat(fd, &sb) != 0) return fail_spool("a file cannot be read", err);
     return xpl_objects_put(outgoing_of(r)->objects, xpl_str_from(path), fd, (uint64_t)sb.st_size,
                            cancel, err);
 }
@@ -150,18 +150,18 @@ static void give_room(struct xpl_session_remote *r, uint64_t bytes) {
 
 static xpl_status_t open_dirs(struct xpl_outgoing *o, const char *dir, struct xpl_error *err) {
     char *const real = xpl_make_dirs(dir, 0700) ? realpath(dir, NULL) : NULL;
-    if (!real) return fail("it cannot be made", err);
+    if (!real) return fail_spool("it cannot be made", err);
     const int n = snprintf(o->dir, sizeof o->dir, "%s/" NAME "XXXXXX", real);
     o->parent = open(real, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(real);
     if (o->parent < 0 || n < 0 || (size_t)n >= sizeof o->dir)
-        return fail("it cannot be opened", err);
+        return fail_spool("it cannot be opened", err);
     sweep(o->parent);
-    if (!mkdtemp(o->dir)) return fail("nothing can be made in it", err);
+    if (!mkdtemp(o->dir)) return fail_spool("nothing can be made in it", err);
     o->fd = open(o->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     // A sweep between these two lines removes it, and the next try makes another one.
     if (o->fd < 0 || flock(o->fd, LOCK_SH | LOCK_NB) != 0 || access(o->dir, F_OK) != 0)
-        return fail("nothing can be made in it", err);
+        return fail_spool("nothing can be made in it", err);
     return XPL_OK;
 }
 
@@ -175,7 +175,7 @@ xpl_status_t xpl_outgoing_new(struct xpl_objects *objects, const char *dir, uint
     o->parent = o->fd = -1;
     o->remote = (struct xpl_session_remote){.dir = o->dir,
                                             .device = xpl_objects_device(objects),
-                                            .has = has,
+                                            .has = outgoing_has,
                                             .send = send_file,
                                             .remove = remove_file,
                                             .take_room = take_room,

@@ -18,7 +18,7 @@
 #include "storage/sessions/beneath.h"
 #include "storage/sessions/path.h"
 
-static xpl_status_t fail(const char *path, struct xpl_error *err) {
+static xpl_status_t fail_removal(const char *path, struct xpl_error *err) {
     const xpl_status_t code =
         errno == ENOENT                                        ? XPL_NOT_FOUND
         : errno == EACCES || errno == EPERM || errno == EROFS  ? XPL_PERMISSION_DENIED
@@ -96,7 +96,8 @@ static xpl_status_t remove_files(DIR *dir, const char *path, xpl_profile_match_f
         if (!xpl_session_owns_file(xpl_str_from(e->d_name), match, run)) continue;
         if (fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(sb.st_mode))
             continue;
-        if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno != ENOENT) return fail(path, err);
+        if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno != ENOENT)
+            return fail_removal(path, err);
     }
     return XPL_OK;
 }
@@ -105,10 +106,10 @@ static xpl_status_t remove_from(int top, const char *path, xpl_profile_match_fn 
                                 uint64_t ino, struct xpl_error *err) {
     DIR *const dir = xpl_beneath_opendir(top, path);
     struct stat sb;
-    if (!dir) return fail(path, err);
+    if (!dir) return fail_removal(path, err);
     xpl_status_t st = XPL_OK;
     if (fstat(dirfd(dir), &sb) != 0)
-        st = fail(path, err);
+        st = fail_removal(path, err);
     else if (ino && ((uint64_t)sb.st_ino != ino || (uint64_t)sb.st_dev != dev))
         st = xpl_error_set(err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                            "%.120s is another directory now; it is not removed", path);
@@ -121,7 +122,7 @@ static xpl_status_t remove_from(int top, const char *path, xpl_profile_match_fn 
 xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
                                 uint64_t dev, uint64_t ino, struct xpl_error *err) {
     const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0) return fail(logdir, err);
+    if (top < 0) return fail_removal(logdir, err);
     const xpl_status_t st = remove_from(top, path, match, dev, ino, err);
     // Other files keep the directory; that is not an error.
     if (st == XPL_OK) (void)xpl_beneath_rmdir(top, path);

@@ -81,7 +81,8 @@ void xpl_session_writer_name(char out[XPL_SESSION_WRITER_NAME_SIZE], int64_t uni
 
 // ---- errors ----
 
-static xpl_status_t fail(struct xpl_error *err, int errnum, const char *what, const char *path) {
+static xpl_status_t fail_errno(struct xpl_error *err, int errnum, const char *what,
+                               const char *path) {
     const size_t n = strlen(path), cut = n > 100 ? n - 100 : 0;
     const char *const dots = cut ? "..." : "";
     char text[64];
@@ -133,8 +134,8 @@ static int open_dir(int at, const char *name, int flags) {
 
 // Opens directory `i` below the one before it, and makes it when it is missing.  *ret_errno is 0
 // when it is open, EEXIST when it had to be new and is not.
-static void enter(struct xpl_session_writer *s, int i, const char *name, bool unique,
-                  int *ret_errno) {
+static void enter_directory(struct xpl_session_writer *s, int i, const char *name, bool unique,
+                            int *ret_errno) {
     *ret_errno = 0;
     s->fd[i] = -1;
     for (int tries = 0; tries < TRIES; tries++) {
@@ -172,7 +173,7 @@ static int enter_session(struct xpl_session_writer *s, const char *root,
     if (opt->unique && taken) return EEXIST;
     if (!set_path(s, root)) return ENOMEM;
     if (!there && opt->making) opt->making(opt->making_arg, s->path);
-    enter(s, 3, s->name, opt->unique, &e);
+    enter_directory(s, 3, s->name, opt->unique, &e);
     return e;
 }
 
@@ -182,10 +183,10 @@ static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir,
     struct xpl_error why = {0};
     int e;
     s->fd[0] = open_dir(AT_FDCWD, logdir, 0);
-    if (s->fd[0] < 0) return fail(err, errno, "opening", logdir);
-    enter(s, 1, "plugins", false, &e);
-    if (e == 0) enter(s, 2, "profile", false, &e);
-    if (e) return fail(err, e, "making plugins/profile in", logdir);
+    if (s->fd[0] < 0) return fail_errno(err, errno, "opening", logdir);
+    enter_directory(s, 1, "plugins", false, &e);
+    if (e == 0) enter_directory(s, 2, "profile", false, &e);
+    if (e) return fail_errno(err, e, "making plugins/profile in", logdir);
     memcpy(stem, s->name, sizeof stem);
     e = enter_session(s, logdir, opt, &why);
     for (int i = 2; e == EEXIST && i <= MAX_SUFFIX; i++) {
@@ -193,7 +194,7 @@ static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir,
         e = enter_session(s, logdir, opt, &why);
     }
     if (e == EREMOTEIO) XPL_RETURN_ERROR(err, why.code, "%s", why.msg);
-    if (e) return fail(err, e, "making the session's directory in", logdir);
+    if (e) return fail_errno(err, e, "making the session's directory in", logdir);
     return XPL_OK;
 }
 
@@ -208,7 +209,7 @@ static xpl_status_t start_session(struct xpl_session_writer *s,
     }
     const char *const logdir = opt->remote ? opt->remote->dir : opt->logdir;
     char *const root = realpath(logdir, NULL);
-    if (!root) return fail(err, errno, "opening", logdir);
+    if (!root) return fail_errno(err, errno, "opening", logdir);
     const xpl_status_t st = open_all(s, root, opt, err);
     free(root);
     return st;
@@ -264,7 +265,7 @@ void xpl_session_writer_undo(struct xpl_session_writer *s) {
 static xpl_status_t send_done(struct xpl_session_writer *s, struct done *d, struct xpl_error *err) {
     if (d->sent) return XPL_OK;
     const int fd = openat(s->fd[3], d->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) return fail(err, errno, "reading", s->path);
+    if (fd < 0) return fail_errno(err, errno, "reading", s->path);
     const xpl_status_t st = s->remote->send(s->remote, s->name, d->file, fd, s->cancel, err);
     (void)close(fd);
     d->sent = d->synced = st == XPL_OK;
@@ -278,7 +279,7 @@ xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_er
         const int fd = openat(s->fd[3], d->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         const int e = fd < 0 || fsync(fd) != 0 ? errno : 0;
         if (fd >= 0) (void)close(fd);
-        if (e) return fail(err, e, "writing to", s->path);
+        if (e) return fail_errno(err, e, "writing to", s->path);
         d->synced = true;
     }
     // The last file may be there when it is cancelled: then it is known, and can go again.
@@ -311,7 +312,7 @@ static bool enter_session_again(struct xpl_session_writer *s) {
     for (int i = 1; i < 4 && e == 0; i++) {
         const bool made = s->made[i];
         if (s->fd[i] >= 0) (void)close(s->fd[i]);
-        enter(s, i, names[i], false, &e);
+        enter_directory(s, i, names[i], false, &e);
         s->made[i] |= made;
     }
     return e == 0;
@@ -329,7 +330,7 @@ xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
     do
         *ret = openat(s->fd[3], name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     while (*ret < 0 && errno == ENOENT && tries++ < TRIES && enter_session_again(s));
-    if (*ret < 0) return fail(err, errno, "writing to", s->path);
+    if (*ret < 0) return fail_errno(err, errno, "writing to", s->path);
     // Whoever cleans up after a process that was killed can see that this one lives.
     (void)flock(*ret, LOCK_EX | LOCK_NB);
     return XPL_OK;
@@ -344,7 +345,7 @@ xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_
     while (n > 0) {
         const ssize_t w = write(fd, p, n);
         if (w < 0 && errno == EINTR) continue;
-        if (w <= 0) return fail(err, w < 0 ? errno : ENOSPC, "writing to", s->path);
+        if (w <= 0) return fail_errno(err, w < 0 ? errno : ENOSPC, "writing to", s->path);
         p += w, n -= (size_t)w;
     }
     return XPL_OK;
@@ -396,7 +397,7 @@ xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char
         if (e == EEXIST)
             XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.100s has %.100s already", s->name,
                              stem);
-        return fail(err, e, "writing to", s->path);
+        return fail_errno(err, e, "writing to", s->path);
     }
     d->synced = synced;
     d->next = s->done;
@@ -412,8 +413,8 @@ xpl_status_t xpl_session_writer_note(struct xpl_session_writer *s, const char *s
     (void)snprintf(name, sizeof name, "%.100s", stem);
     XPL_TRY(xpl_session_writer_open_temp(s, temp, &fd, err));
     xpl_status_t st = xpl_session_writer_write(s, fd, bytes, err);
-    if (st == XPL_OK && fsync(fd) != 0) st = fail(err, errno, "writing to", s->path);
-    if (close(fd) != 0 && st == XPL_OK) st = fail(err, errno, "writing to", s->path);
+    if (st == XPL_OK && fsync(fd) != 0) st = fail_errno(err, errno, "writing to", s->path);
+    if (close(fd) != 0 && st == XPL_OK) st = fail_errno(err, errno, "writing to", s->path);
     if (st == XPL_OK)
         st = xpl_session_writer_publish(s, temp, name, suffix, XPL_TAKEN_NUMBER, true, err);
     if (st != XPL_OK) xpl_session_writer_drop_temp(s, temp);
@@ -448,7 +449,7 @@ void xpl_session_writer_remove(struct xpl_session_writer *s, const char *name, c
 
 xpl_status_t xpl_session_writer_fail(const struct xpl_session_writer *s, int errnum,
                                      const char *what, struct xpl_error *err) {
-    return fail(err, errnum, what, s->path);
+    return fail_errno(err, errnum, what, s->path);
 }
 
 // ---- hidden directories ----

@@ -49,7 +49,7 @@ static bool key_of(const char *name, uint64_t *ret) {
     return true;
 }
 
-static struct upload *find(const struct xpl_uploads *u, uint64_t key) {
+static struct upload *find_upload(const struct xpl_uploads *u, uint64_t key) {
     struct upload *one = u->open;
     while (one && one->key != key)
         one = one->next;
@@ -73,7 +73,7 @@ static void list_idle(struct xpl_uploads *u, DIR *d, struct xpl_aged_files *l) {
     uint64_t key;
     u->idle_bytes = u->n_idle = 0;
     for (const struct dirent *e; (e = readdir(d));) {
-        if (!key_of(e->d_name, &key) || find(u, key)) continue;
+        if (!key_of(e->d_name, &key) || find_upload(u, key)) continue;
         if (fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (!xpl_aged_files_add(l, e->d_name, &sb)) break;
         u->idle_bytes += (uint64_t)sb.st_size;
@@ -181,8 +181,8 @@ static void forget(struct xpl_uploads *u, uint64_t key, uint64_t *ret_bytes) {
     xpl_sys_free(one);
 }
 
-static xpl_status_t use(struct xpl_uploads *u, uint64_t key, struct xpl_error *err) {
-    if (find(u, key)) return fail_as_busy(err);
+static xpl_status_t start_upload(struct xpl_uploads *u, uint64_t key, struct xpl_error *err) {
+    if (find_upload(u, key)) return fail_as_busy(err);
     struct upload *const one = xpl_sys_alloc(sizeof *one);
     if (!one) XPL_RETURN_OOM(err, "import");
     *one = (struct upload){.next = u->open, .key = key};
@@ -202,7 +202,7 @@ xpl_status_t xpl_upload_open(struct xpl_uploads *u, uint64_t key, int *ret_fd,
     uint64_t bytes;
     int fd = -1;
     pthread_mutex_lock(&u->mu);
-    xpl_status_t st = use(u, key, err);
+    xpl_status_t st = start_upload(u, key, err);
     if (st == XPL_OK) {
         st = open_locked(u, key, O_CREAT, &fd, err);
         if (st != XPL_OK)
@@ -223,7 +223,7 @@ xpl_status_t xpl_upload_open_again(struct xpl_uploads *u, uint64_t key, int *ret
 xpl_status_t xpl_upload_grow(struct xpl_uploads *u, uint64_t key, uint64_t bytes,
                              struct xpl_error *err) {
     pthread_mutex_lock(&u->mu);
-    struct upload *const one = find(u, key);
+    struct upload *const one = find_upload(u, key);
     assert(one);
     const uint64_t was = one->bytes;
     one->bytes = bytes;
@@ -246,7 +246,7 @@ void xpl_upload_remove(struct xpl_uploads *u, uint64_t key) {
     (void)unlinkat(dir, name, 0);
     (void)close(dir);
     pthread_mutex_lock(&u->mu);
-    struct upload *const one = find(u, key);
+    struct upload *const one = find_upload(u, key);
     if (one) one->bytes = 0;
     pthread_mutex_unlock(&u->mu);
 }

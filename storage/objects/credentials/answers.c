@@ -179,7 +179,7 @@ struct sts {
     struct text access, secret, token, expires;
 };
 
-static void refuse(struct sts *s) {
+static void refuse_sts(struct sts *s) {
     s->refused = true;
     (void)s->x->StopParser(s->parser, XML_FALSE);
 }
@@ -196,7 +196,7 @@ static void on_start(void *arg, const char *name, const char **attributes) {
     (void)attributes;
     s->depth++;
     s->field = s->inside && s->depth == s->inside + 1 ? field_of(s, name) : NULL;
-    if (s->field && s->field->n) refuse(s); // said twice
+    if (s->field && s->field->n) refuse_sts(s); // said twice
     if (!s->inside && strcmp(name, "Credentials") == 0) s->inside = s->depth;
 }
 
@@ -212,7 +212,7 @@ static void on_text(void *arg, const char *p, int len) {
     const size_t n = (size_t)len;
     if (!s->field) return;
     if (n > MAX_TEXT - s->field->n) {
-        refuse(s);
+        refuse_sts(s);
         return;
     }
     memcpy(s->field->v + s->field->n, p, n);
@@ -225,7 +225,7 @@ static void on_doctype(void *arg, const char *name, const char *system_id, const
     (void)system_id;
     (void)public_id;
     (void)has_subset;
-    refuse(arg);
+    refuse_sts(arg);
 }
 
 static xpl_str_t view(const struct text *t) {
