@@ -61,7 +61,7 @@ bool xpl_groups_can_start_at_chunk(const struct xpl_groups *g, const struct xpl_
            (kind == LINE_NESTED && lg);
 }
 
-static void push(struct xpl_group_cursor *c, struct span span, uint32_t label) {
+static void push_frame(struct xpl_group_cursor *c, struct span span, uint32_t label) {
     struct frame *const f = xpl_vec_push(c->arena, &c->stack);
     if (f)
         *f = (struct frame){span, label};
@@ -312,7 +312,7 @@ XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl
     const bool kernel = c->kernels && !(role & ROLE_KNOWN) && (mask & SC_BIT(SC_CORRELATION));
     if (node) {
         const uint32_t label = xpl_grp_node_label(&c->g->nodes[node - 1]);
-        push(c, span, label);
+        push_frame(c, span, label);
         return (struct found){label, node, kernel};
     }
     const uint32_t outer = top_label(c);
@@ -320,9 +320,9 @@ XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl
     if (XPL_UNLIKELY(role & ROLE_EAGER)) { // it decides how its contents run
         const uint32_t flags =
             LABEL_IN_EAGER | (xpl_grp_runs_eagerly(ev->stats) ? LABEL_IS_EAGER : 0);
-        push(c, span, (label & LABEL_GROUP) | flags);
+        push_frame(c, span, (label & LABEL_GROUP) | flags);
     } else if (label != outer) {
-        push(c, span, label);
+        push_frame(c, span, label);
     }
     return (struct found){label, 0, kernel};
 }

@@ -36,8 +36,8 @@ void xpl_flow_reader_init(struct xpl_flow_reader *r, const struct xpl_groups *g,
     if (r->any) r->salt = host_salt(g->xs);
 }
 
-static void put(struct xpl_flow *f, uint64_t salt, uint64_t type, uint64_t id,
-                enum xpl_flow_direction direction) {
+static void set_flow(struct xpl_flow *f, uint64_t salt, uint64_t type, uint64_t id,
+                     enum xpl_flow_direction direction) {
     enum { N_CATEGORIES = XPL_CONTEXT_SC_OFFLOAD + 1 };
     const uint64_t category = type < N_CATEGORIES ? type : XPL_CONTEXT_GENERIC;
     *f = (struct xpl_flow){.id = mix(mix(salt + category) ^ id) >> 8,
@@ -60,11 +60,14 @@ unsigned xpl_flows_of_event(const struct xpl_flow_reader *r, const struct xpl_ev
     // The quick mask knows only the class of a malformed statistic, not its value.
     if (ss.mask & SC_BIT(SC_CORRELATION)) {
         const uint64_t id = ss.kind[SC_CORRELATION] == XPL_VALUE_UINT ? ss.u[SC_CORRELATION] : 0;
-        put(&ret[n++], r->salt, XPL_CONTEXT_GPU_LAUNCH, id, r->device ? XPL_FLOW_IN : XPL_FLOW_OUT);
+        set_flow(&ret[n++], r->salt, XPL_CONTEXT_GPU_LAUNCH, id,
+                 r->device ? XPL_FLOW_IN : XPL_FLOW_OUT);
         ret[0].of_kernel = true;
     }
     xpl_grp_event_ends(p, r->line, &ss, role, &ends);
-    if (ends.produces) put(&ret[n++], r->salt, ends.producer_type, ends.producer_id, XPL_FLOW_OUT);
-    if (ends.consumes) put(&ret[n++], r->salt, ends.consumer_type, ends.consumer_id, XPL_FLOW_IN);
+    if (ends.produces)
+        set_flow(&ret[n++], r->salt, ends.producer_type, ends.producer_id, XPL_FLOW_OUT);
+    if (ends.consumes)
+        set_flow(&ret[n++], r->salt, ends.consumer_type, ends.consumer_id, XPL_FLOW_IN);
     return n;
 }

@@ -73,7 +73,7 @@ static int by_id(const void *pa, const void *pb) {
     return (a->order > b->order) - (a->order < b->order);
 }
 
-static bool collect(const struct xpl_xspace *xs, struct xpl_arena *a, found_vec *v) {
+static bool collect_programs(const struct xpl_xspace *xs, struct xpl_arena *a, found_vec *v) {
     for (uint32_t i = 0; i < xs->n_planes; i++) {
         const struct xpl_plane *const p = &xs->planes[i];
         if (p->kind != XPL_PLANE_METADATA) continue;
@@ -112,7 +112,7 @@ xpl_status_t xpl_hlo_map_new(const struct xpl_xspace *xs, size_t limit, struct x
     xpl_arena_init(&m->arena, limit);
     pthread_mutex_init(&m->lock, NULL);
     found_vec v = {0};
-    if (!collect(xs, &m->arena, &v) || !keep_first_of_each(m, &v)) {
+    if (!collect_programs(xs, &m->arena, &v) || !keep_first_of_each(m, &v)) {
         xpl_hlo_map_free(m);
         XPL_RETURN_OOM(err, "HLO programs");
     }
@@ -171,8 +171,8 @@ static size_t find_id(const struct xpl_hlo_map *m, uint64_t program_id) {
     return found ? lo : m->n;
 }
 
-static bool give(const struct xpl_hlo_module *module, size_t program, uint32_t at,
-                 struct xpl_hlo_instruction *ret) {
+static bool return_instruction(const struct xpl_hlo_module *module, size_t program, uint32_t at,
+                               struct xpl_hlo_instruction *ret) {
     if (at == UINT32_MAX) return false;
     xpl_hlo_module_get(module, at, ret);
     ret->program = program;
@@ -188,7 +188,7 @@ xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_st
     if (program == m->n) return XPL_OK;
     XPL_TRY(get_module(m, program, &module, err));
     const uint32_t at = xpl_hlo_module_find(module, name);
-    *ret_found = give(module, program, at, ret);
+    *ret_found = return_instruction(module, program, at, ret);
     return XPL_OK;
 }
 
@@ -216,7 +216,7 @@ xpl_status_t xpl_hlo_map_find_kernel(struct xpl_hlo_map *m, uint64_t program_id,
     pthread_mutex_unlock(&m->lock);
     if (!read) XPL_RETURN_OOM(err, "HLO kernels");
     const uint32_t at = xpl_hlo_kernel_names_find(m->kernels[program], module, kernel);
-    *ret_found = give(module, program, at, ret);
+    *ret_found = return_instruction(module, program, at, ret);
     return XPL_OK;
 }
 

@@ -485,7 +485,7 @@ static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
 // ---- the module ----
 
 // How many computations and instructions there are; REFUSED when that cannot be known.
-static enum outcome count(xpl_bytes_t bytes, struct xpl_hlo_module *m) {
+static enum outcome count_module(xpl_bytes_t bytes, struct xpl_hlo_module *m) {
     struct xpl_wire w = xpl_wire_begin(bytes), v;
     struct xpl_field f, g;
     enum xpl_wire_result res;
@@ -506,7 +506,7 @@ static enum outcome count(xpl_bytes_t bytes, struct xpl_hlo_module *m) {
 void xpl_hlo_module_count(xpl_bytes_t bytes, uint32_t *ret_computations,
                           uint32_t *ret_instructions) {
     struct xpl_hlo_module m = {0};
-    const bool fine = count(bytes, &m) == FINE;
+    const bool fine = count_module(bytes, &m) == FINE;
     *ret_computations = fine ? m.n_computations : 0;
     *ret_instructions = fine ? m.n_instructions : 0;
 }
@@ -542,7 +542,7 @@ static enum outcome read_fields(struct reader *r, xpl_bytes_t bytes) {
 
 static enum outcome read_module(struct reader *r, xpl_bytes_t bytes) {
     struct xpl_hlo_module *const m = r->m;
-    enum outcome o = count(bytes, m);
+    enum outcome o = count_module(bytes, m);
     if (o != FINE) return o;
     m->computations = xpl_arena_array(r->arena, m->n_computations, sizeof *m->computations);
     m->instructions = xpl_arena_array(r->arena, m->n_instructions, sizeof *m->instructions);

@@ -68,7 +68,7 @@ void xpl_pf_part(struct xpl_buf *b, uint32_t field, struct xpl_buf *part) {
     part->n = 0;
 }
 
-static bool finish(struct xpl_packet *p, uint32_t flags) {
+static bool finish_packet(struct xpl_packet *p, uint32_t flags) {
     xpl_pf_uint(&p->packet, PACKET_SEQUENCE, p->sequence);
     xpl_pf_uint(&p->packet, PACKET_FLAGS, p->begins ? flags | FLAG_CLEARED : flags);
     p->begins = false;
@@ -77,19 +77,19 @@ static bool finish(struct xpl_packet *p, uint32_t flags) {
 }
 
 bool xpl_packet_clear(struct xpl_packet *p) {
-    return finish(p, FLAG_CLEARED);
+    return finish_packet(p, FLAG_CLEARED);
 }
 
 bool xpl_packet_track(struct xpl_packet *p) {
     xpl_pf_part(&p->packet, PACKET_TRACK, &p->body);
-    return finish(p, FLAG_NEEDED);
+    return finish_packet(p, FLAG_NEEDED);
 }
 
 bool xpl_packet_event(struct xpl_packet *p, uint64_t ns) {
     xpl_pf_uint(&p->packet, PACKET_TIMESTAMP, ns);
     if (p->interned.n || p->interned.failed) xpl_pf_part(&p->packet, PACKET_INTERNED, &p->interned);
     xpl_pf_part(&p->packet, PACKET_EVENT, &p->body);
-    return finish(p, FLAG_NEEDED);
+    return finish_packet(p, FLAG_NEEDED);
 }
 
 uint64_t xpl_pf_mix(uint64_t h, uint64_t v) {

@@ -14,7 +14,7 @@ struct reader {
     int64_t said_ns, first_ns;
 };
 
-static bool next(struct reader *r, struct xpl_wire *w, struct xpl_field *f) {
+static bool next_field(struct reader *r, struct xpl_wire *w, struct xpl_field *f) {
     return r->heads++ < MAX_HEADS && xpl_wire_next(w, f) == XPL_WIRE_FIELD;
 }
 
@@ -33,11 +33,11 @@ static bool is_named(struct reader *r, xpl_bytes_t entry, const char *name, uint
     struct xpl_field f, g;
     bool named = false;
     *ret_id = 0;
-    while (next(r, &w, &f)) {
+    while (next_field(r, &w, &f)) {
         if (f.num == 1 && f.type == XPL_WIRE_VARINT) *ret_id = f.u;
         if (f.num != 2 || f.type != XPL_WIRE_LEN) continue;
         inner = xpl_wire_begin(f.len);
-        while (next(r, &inner, &g))
+        while (next_field(r, &inner, &g))
             named |= g.num == XSTAT_MD_NAME && is_text(&g, name);
     }
     return named;
@@ -48,7 +48,7 @@ static void read_stat(struct reader *r, xpl_bytes_t stat, uint64_t id) {
     struct xpl_field f;
     bool wanted = false;
     uint64_t value = 0;
-    while (next(r, &w, &f)) {
+    while (next_field(r, &w, &f)) {
         if (f.type != XPL_WIRE_VARINT) continue;
         if (f.num == XSTAT_MD_ID) wanted = f.u == id;
         if (f.num == XSTAT_UINT || f.num == XSTAT_INT) value = f.u;
@@ -61,12 +61,12 @@ static void read_task_environment(struct reader *r, xpl_bytes_t plane) {
     struct xpl_field f;
     uint64_t id = 0, one;
     bool found = false;
-    while (!found && next(r, &w, &f))
+    while (!found && next_field(r, &w, &f))
         if (f.num == XPLANE_STAT_MD && f.type == XPL_WIRE_LEN &&
             is_named(r, f.len, "profile_start_time", &one))
             id = one, found = true;
     w = xpl_wire_begin(plane);
-    while (found && next(r, &w, &f))
+    while (found && next_field(r, &w, &f))
         if (f.num == XPLANE_STATS && f.type == XPL_WIRE_LEN) read_stat(r, f.len, id);
 }
 
@@ -74,7 +74,7 @@ static void read_task_environment(struct reader *r, xpl_bytes_t plane) {
 static void read_line(struct reader *r, xpl_bytes_t line) {
     struct xpl_wire w = xpl_wire_begin(line);
     struct xpl_field f;
-    while (next(r, &w, &f) && f.num != XLINE_EVENTS)
+    while (next_field(r, &w, &f) && f.num != XLINE_EVENTS)
         if (f.num == XLINE_TIMESTAMP_NS && f.type == XPL_WIRE_VARINT && is_absolute(f.u) &&
             (!r->first_ns || (int64_t)f.u < r->first_ns))
             r->first_ns = (int64_t)f.u;
@@ -85,7 +85,7 @@ static void read_plane(struct reader *r, xpl_bytes_t plane) {
     struct xpl_field f;
     bool task = false;
     // Metadata of events may be long, and follows the lines.
-    while (!task && next(r, &w, &f) && f.num != XPLANE_EVENT_MD) {
+    while (!task && next_field(r, &w, &f) && f.num != XPLANE_EVENT_MD) {
         task = f.num == XPLANE_NAME && is_text(&f, XPL_PLANE_NAME_TASK_ENV);
         if (f.num == XPLANE_LINES && f.type == XPL_WIRE_LEN) read_line(r, f.len);
     }
@@ -96,7 +96,7 @@ int64_t xpl_xspace_captured_ns(xpl_bytes_t xspace) {
     struct reader r = {0};
     struct xpl_wire w = xpl_wire_begin(xspace);
     struct xpl_field f;
-    while (!r.said_ns && next(&r, &w, &f))
+    while (!r.said_ns && next_field(&r, &w, &f))
         if (f.num == XSPACE_PLANES && f.type == XPL_WIRE_LEN) read_plane(&r, f.len);
     return r.said_ns ? r.said_ns : r.first_ns;
 }

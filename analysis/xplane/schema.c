@@ -9,7 +9,7 @@ static const xpl_str_t event_names[] = {{"", 0}, XPL_SCHEMA_EVENTS(ROW)};
 #undef ROW
 
 // Position of `name` in rows [1, n), or 0.  The lists are sorted (a test checks it).
-static unsigned find(const xpl_str_t *rows, unsigned n, xpl_str_t name) {
+static unsigned find_row(const xpl_str_t *rows, unsigned n, xpl_str_t name) {
     unsigned lo = 1, hi = n;
     while (lo < hi) {
         const unsigned mid = lo + (hi - lo) / 2;
@@ -24,11 +24,11 @@ static unsigned find(const xpl_str_t *rows, unsigned n, xpl_str_t name) {
 }
 
 enum xpl_stat_type xpl_stat_type_find(xpl_str_t name) {
-    return (enum xpl_stat_type)find(stat_names, XPL_STAT_COUNT_, name);
+    return (enum xpl_stat_type)find_row(stat_names, XPL_STAT_COUNT_, name);
 }
 
 enum xpl_event_type xpl_event_type_find(xpl_str_t name) {
-    const unsigned known = find(event_names, XPL_EVENT_COUNT_, name);
+    const unsigned known = find_row(event_names, XPL_EVENT_COUNT_, name);
     if (known) return (enum xpl_event_type)known;
     switch (xpl_tf_op_parse(name).category) {
         case XPL_TF_OP_TENSORFLOW: return XPL_EVENT_TF_OP_RUN;

@@ -84,7 +84,7 @@ static bool is_field(xpl_str_t field, xpl_str_t name) {
 }
 
 // Goes to the value of a field of the object that begins here.
-static bool enter(struct json *j, xpl_str_t name) {
+static bool enter_member(struct json *j, xpl_str_t name) {
     xpl_str_t field;
     if (!take_char(j, '{')) return false;
     while (field_name(j, &field) && take_char(j, ':')) {
@@ -110,9 +110,9 @@ static bool number(struct json *j, int64_t *ret) {
 uint32_t xpl_cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max) {
     struct json j = {config.ptr, config.ptr + config.len};
     uint32_t n = 0;
-    if (!enter(&j, XPL_STR("gemm_backend_config")) ||
-        !enter(&j, XPL_STR("dot_dimension_numbers")) ||
-        !enter(&j, XPL_STR("lhs_contracting_dimensions")))
+    if (!enter_member(&j, XPL_STR("gemm_backend_config")) ||
+        !enter_member(&j, XPL_STR("dot_dimension_numbers")) ||
+        !enter_member(&j, XPL_STR("lhs_contracting_dimensions")))
         return 0;
     if (!take_char(&j, '[')) return max && number(&j, ret); // a single number is valid, too
     while (n < max && number(&j, &ret[n])) {

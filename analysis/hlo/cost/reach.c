@@ -41,7 +41,7 @@ static const struct visits *visits_of(struct xpl_hlo_costs *c, uint32_t computat
     return to->v ? to : NULL;
 }
 
-static void enter(struct cost_way *w, uint32_t computation, bool started, bool told) {
+static void enter_computation(struct cost_way *w, uint32_t computation, bool started, bool told) {
     const struct visits *const visits = visits_of(w->c, computation, started);
     if (visits)
         w->c->reach->frames[w->depth++] =
@@ -53,7 +53,7 @@ void xpl_cost_way_begin(struct cost_way *w, struct xpl_hlo_costs *c, uint32_t co
     w->depth = 0;
     w->starts_again = false;
     w->stamp = ++c->reach->n_ways;
-    enter(w, computation, false, false);
+    enter_computation(w, computation, false, false);
 }
 
 static void leave(struct cost_way *w) {
@@ -64,7 +64,8 @@ static void leave(struct cost_way *w) {
 static void enter_started(struct cost_way *w, uint32_t computation) {
     const bool alone = w->c->reach->starters[computation] == 1;
     const enum cost_step step = alone ? w->step(w->ctx, computation) : COST_STEP_GO;
-    if (step != COST_STEP_KNOWN) enter(w, computation, true, step == COST_STEP_GO_AND_TELL);
+    if (step != COST_STEP_KNOWN)
+        enter_computation(w, computation, true, step == COST_STEP_GO_AND_TELL);
 }
 
 static uint32_t started_by(const struct xpl_hlo_costs *c, uint32_t index) {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static float find(const struct cost_sums *s, uint64_t key) {
+static float find_property(const struct cost_sums *s, uint64_t key) {
     uint32_t lo = 0, hi = s->n;
     while (lo < hi) {
         const uint32_t mid = lo + (hi - lo) / 2;
@@ -23,7 +23,7 @@ float xpl_cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t oper
         if (operand >= n->n_operands) return 0;
         return kind == COST_OPERAND ? n->operand[operand] : n->utilization[operand];
     }
-    return n->more ? find(n->more, xpl_cost_key(kind, operand, path)) : 0;
+    return n->more ? find_property(n->more, xpl_cost_key(kind, operand, path)) : 0;
 }
 
 float xpl_cost_utilization(const struct cost_node *n, uint32_t operand) {
@@ -69,7 +69,7 @@ struct adding {
     struct xpl_map index; // key to place + 1
 };
 
-static void add(struct adding *to, uint64_t key, float value) {
+static void add_property(struct adding *to, uint64_t key, float value) {
     bool is_new;
     if (value == 0 || xpl_cost_stopped(to->c)) return;
     uint64_t *const at = xpl_map_put(to->c->a, &to->index, key, 0, &is_new);
@@ -86,16 +86,16 @@ static void add(struct adding *to, uint64_t key, float value) {
 static void add_entries(struct adding *to, const struct cost_sums *s) {
     if (!s || !xpl_cost_spend(to->c, 1 + (uint64_t)s->n)) return;
     for (uint32_t i = 0; i < s->n; i++)
-        add(to, s->entries[i].key, s->entries[i].v);
+        add_property(to, s->entries[i].key, s->entries[i].v);
 }
 
 static void add_node(struct adding *to, const struct cost_node *n) {
     if (!xpl_cost_spend(to->c, 1 + (n->is_call ? 0 : 2 * (uint64_t)n->n_operands))) return;
     if (!n->is_call) {
-        add(to, xpl_cost_key(COST_OUTPUT, 0, 0), n->output);
+        add_property(to, xpl_cost_key(COST_OUTPUT, 0, 0), n->output);
         for (uint32_t k = 0; k < n->n_operands; k++) {
-            add(to, xpl_cost_key(COST_OPERAND, k, 0), n->operand[k]);
-            add(to, xpl_cost_key(COST_UTILIZATION, k, 0), n->utilization[k]);
+            add_property(to, xpl_cost_key(COST_OPERAND, k, 0), n->operand[k]);
+            add_property(to, xpl_cost_key(COST_UTILIZATION, k, 0), n->utilization[k]);
         }
     }
     add_entries(to, n->more);

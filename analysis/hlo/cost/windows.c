@@ -80,7 +80,8 @@ void xpl_cost_select_and_scatter(struct cost_visit *v) {
 
 // How many x in [0, n) have lo <= step * x + at <= hi and a multiple of `base` there.  All within
 // 2^31 but lo, hi and at, within 2^62.
-static int64_t count(int64_t n, int64_t step, int64_t at, int64_t lo, int64_t hi, int64_t base) {
+static int64_t count_positions(int64_t n, int64_t step, int64_t at, int64_t lo, int64_t hi,
+                               int64_t base) {
     if (n <= 0 || hi < lo) return 0;
     if (step == 0) return at >= lo && at <= hi && at % base == 0 ? n : 0;
     // The multiples recur with a period in x; search the first.
@@ -136,7 +137,8 @@ int64_t xpl_cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_wind
     uint64_t total = 0;
     for (int64_t i = 0; i < n; i++) {
         if (!xpl_cost_spend(c, STEPS_PER_POSITION)) return -1;
-        total += (uint64_t)count(others, other_step, i * step - w->padding_low, 0, last, base);
+        total +=
+            (uint64_t)count_positions(others, other_step, i * step - w->padding_low, 0, last, base);
     }
     return (int64_t)total;
 }

@@ -100,7 +100,7 @@ static struct edge_range neighbours(const struct listing *l, uint32_t i) {
     return part_of(l->users->v, l->users->start[at], l->users->start[at + 1]);
 }
 
-static bool push(struct listing *l, uint32_t i) {
+static bool push_edges(struct listing *l, uint32_t i) {
     struct edge_range *const slot = xpl_vec_push(l->scratch, &l->stack);
     if (slot) *slot = neighbours(l, i);
     return slot != NULL;
@@ -112,7 +112,7 @@ enum { MAX_STEPS = 1 << 24 };
 
 // In a module that was read, an operand precedes its user, so the stack is finite.
 static xpl_status_t list(struct listing *l, uint32_t instruction, struct xpl_error *err) {
-    bool first = true, ok = push(l, instruction);
+    bool first = true, ok = push_edges(l, instruction);
     for (uint32_t steps = 0; ok && l->stack.n && !l->out->failed; steps++) {
         if (steps % 4096 == 4095 && xpl_exec_cancelled(l->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "neighbours cancelled");
@@ -127,7 +127,7 @@ static xpl_status_t list(struct listing *l, uint32_t instruction, struct xpl_err
         const uint32_t i = *r->at++;
         const xpl_str_t name = l->m->instructions[i].name;
         if (xpl_str_starts(name, XPL_STR("get-tuple-element"))) {
-            ok = push(l, i);
+            ok = push_edges(l, i);
             continue;
         }
         if (!first) xpl_buf_putc(l->out, ',');

@@ -6,7 +6,7 @@
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/memory/impl.h"
 
-static bool count(struct memory_reader *r, xpl_bytes_t assignment) {
+static bool count_messages(struct memory_reader *r, xpl_bytes_t assignment) {
     struct xpl_wire w = xpl_wire_begin(assignment), v;
     struct xpl_field f, g;
     enum xpl_wire_result res, inner = XPL_WIRE_END;
@@ -198,7 +198,7 @@ xpl_status_t xpl_hlo_memory_read_assignment(struct memory_reader *r, xpl_bytes_t
                                             struct xpl_error *err) {
     struct xpl_hlo_memory *const m = r->m;
     struct xpl_field f;
-    if (!count(r, assignment)) XPL_RETURN_MALFORMED(err);
+    if (!count_messages(r, assignment)) XPL_RETURN_MALFORMED(err);
     if (!make_room(r)) XPL_RETURN_OOM(err, "buffer assignment");
     struct xpl_wire w = xpl_wire_begin(assignment);
     while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {

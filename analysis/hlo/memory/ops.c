@@ -200,8 +200,8 @@ static xpl_status_t read_op(xpl_bytes_t bytes, struct hlo_buffer_op *op, xpl_byt
 }
 
 // Of instructions with one id the last is the buffers'.
-static xpl_status_t give(struct memory_reader *r, const struct wanted *w, uint32_t first,
-                         xpl_bytes_t instruction, struct xpl_error *err) {
+static xpl_status_t give_op(struct memory_reader *r, const struct wanted *w, uint32_t first,
+                            xpl_bytes_t instruction, struct xpl_error *err) {
     struct hlo_buffer_op op;
     xpl_bytes_t shape;
     XPL_TRY(read_op(instruction, &op, &shape, err));
@@ -225,7 +225,7 @@ static xpl_status_t find_ops(struct memory_reader *r, const struct wanted *wante
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
         if (id < wanted->least || id > wanted->most) continue;
         const uint64_t *const at = xpl_map_get(&wanted->first, (uint64_t)id, 0);
-        if (at) XPL_TRY(give(r, wanted, (uint32_t)*at, in, err));
+        if (at) XPL_TRY(give_op(r, wanted, (uint32_t)*at, in, err));
     }
     if (w.malformed) XPL_RETURN_MALFORMED(err);
     return XPL_OK;

@@ -35,7 +35,7 @@ struct printer {
 
 static void print_message(struct printer *p, const struct xpl_proto_message *m, xpl_bytes_t bytes);
 
-static bool fail(struct printer *p, enum failure why) {
+static bool fail_print(struct printer *p, enum failure why) {
     if (p->why == FINE) p->why = why;
     return false;
 }
@@ -45,7 +45,7 @@ static bool stopped(struct printer *p) {
     if (p->why != FINE) return true;
     if (p->until_check-- > 0) return false;
     p->until_check = CHECKED_EVERY;
-    return xpl_exec_cancelled(p->exec) && !fail(p, CANCELLED);
+    return xpl_exec_cancelled(p->exec) && !fail_print(p, CANCELLED);
 }
 
 // ---- values ----
@@ -62,7 +62,7 @@ static void indent(struct printer *p) {
 static void print_sub_message(struct printer *p, const struct xpl_proto_field *f,
                               xpl_bytes_t bytes) {
     if (p->depth + 1 >= XPL_HLO_PROTO_DEPTH) {
-        (void)fail(p, TOO_DEEP);
+        (void)fail_print(p, TOO_DEEP);
         return;
     }
     xpl_buf_str(p->b, p->json ? XPL_STR("{") : XPL_STR(" {\n"));
@@ -136,7 +136,7 @@ static void print_packed(struct printer *p, const struct xpl_proto_field *f, xpl
             if (at) at += size;
         }
         if (!at) {
-            (void)fail(p, MALFORMED);
+            (void)fail_print(p, MALFORMED);
             return;
         }
         comma(p, *first);
@@ -175,7 +175,7 @@ static bool read_map_entry(struct printer *p, struct entry *e) {
         if (f.num == 1) e->key = f;
         if (f.num == 2) e->value = f;
     }
-    return r == XPL_WIRE_END || fail(p, MALFORMED);
+    return r == XPL_WIRE_END || fail_print(p, MALFORMED);
 }
 
 static int by_key(const void *pa, const void *pb) {
@@ -219,7 +219,7 @@ static void print_map_entry(struct printer *p, const struct xpl_proto_field *f,
 static void print_map(struct printer *p, const struct xpl_proto_field *f, size_t from, size_t n) {
     bool first = true;
     if (p->depth + 1 >= XPL_HLO_PROTO_DEPTH) {
-        (void)fail(p, TOO_DEEP);
+        (void)fail_print(p, TOO_DEEP);
         return;
     }
     for (size_t i = from; i < from + n; i++)
@@ -275,10 +275,10 @@ static bool count_fields(struct printer *p, const struct xpl_proto_message *m, x
             ret->chosen_from = ret->count[at];
         }
         if (at < last || again || (flags & XPL_PROTO_MAP)) ret->in_order = false;
-        if (ret->count[at]++ == UINT32_MAX - 1) return fail(p, NO_MEMORY);
+        if (ret->count[at]++ == UINT32_MAX - 1) return fail_print(p, NO_MEMORY);
         last = at;
     }
-    return p->why == FINE && (r != XPL_WIRE_MALFORMED || fail(p, MALFORMED));
+    return p->why == FINE && (r != XPL_WIRE_MALFORMED || fail_print(p, MALFORMED));
 }
 
 static void print_in_order(struct printer *p, const struct xpl_proto_message *m,
@@ -316,7 +316,7 @@ static bool join(struct printer *p, size_t from, size_t n, struct xpl_field *ret
     for (size_t i = from; i < from + n; i++)
         size += p->stack.v[i].f.len.len;
     uint8_t *const all = xpl_arena_array(p->arena, size, 1);
-    if (!all) return fail(p, NO_MEMORY);
+    if (!all) return fail_print(p, NO_MEMORY);
     ret->len = (xpl_bytes_t){all, 0};
     for (size_t i = from; i < from + n; i++) {
         const xpl_bytes_t piece = p->stack.v[i].f.len;
@@ -350,14 +350,14 @@ static void print_collected(struct printer *p, const struct xpl_proto_field *f, 
 }
 
 // Puts the fields of a message onto the stack, by place: those of place i begin at start[i].
-static bool collect(struct printer *p, const struct xpl_proto_message *m, xpl_bytes_t bytes,
-                    const struct fields *found, size_t *start) {
+static bool collect_fields(struct printer *p, const struct xpl_proto_message *m, xpl_bytes_t bytes,
+                           const struct fields *found, size_t *start) {
     size_t n = 0, at[MOST_FIELDS];
     for (unsigned i = 0; i < m->n; i++) {
         start[i] = at[i] = p->stack.n + n;
         n += found->count[i];
     }
-    if (!xpl_vec_reserve(p->arena, &p->stack, n)) return fail(p, NO_MEMORY);
+    if (!xpl_vec_reserve(p->arena, &p->stack, n)) return fail_print(p, NO_MEMORY);
     p->stack.n += n;
     struct xpl_wire w = xpl_wire_begin(bytes);
     struct xpl_field f;
@@ -365,13 +365,14 @@ static bool collect(struct printer *p, const struct xpl_proto_message *m, xpl_by
     while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
         const unsigned i = find_field(m, &f, last);
         if (i == m->n) continue;
-        if (at[i] == start[i] + found->count[i]) return fail(p, MALFORMED); // the bytes changed
+        if (at[i] == start[i] + found->count[i])
+            return fail_print(p, MALFORMED); // the bytes changed
         p->stack.v[at[i]] = (struct entry){.f = f, .order = at[i]};
         at[i]++;
         last = i;
     }
     for (unsigned i = 0; i < m->n; i++)
-        if (at[i] != start[i] + found->count[i]) return fail(p, MALFORMED);
+        if (at[i] != start[i] + found->count[i]) return fail_print(p, MALFORMED);
     return true;
 }
 
@@ -380,7 +381,7 @@ static void print_out_of_order(struct printer *p, const struct xpl_proto_message
     const size_t before = p->stack.n;
     size_t start[MOST_FIELDS];
     bool any = false;
-    if (!collect(p, m, bytes, found, start)) return;
+    if (!collect_fields(p, m, bytes, found, start)) return;
     for (unsigned i = 0; i < m->n && !stopped(p); i++) {
         const bool one_of = m->fields[i].flags & XPL_PROTO_ONE_OF;
         const size_t skip = one_of ? found->chosen_from : 0;

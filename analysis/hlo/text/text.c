@@ -38,8 +38,8 @@ static const struct hlo_form attributes_form = {
 
 static const struct hlo_form literal_form = {.lines = true};
 
-static struct hlo_text begin(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
-                             struct xpl_hlo_text_cache *cache, struct xpl_buf *out) {
+static struct hlo_text begin_text(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
+                                  struct xpl_hlo_text_cache *cache, struct xpl_buf *out) {
     return (struct hlo_text){
         .b = out, .end = SIZE_MAX, .form = &forms[form], .m = m, .cache = cache};
 }
@@ -193,7 +193,7 @@ xpl_status_t xpl_hlo_text_module(const struct xpl_hlo_module *m, enum xpl_hlo_te
     assert(m->edges);
     struct xpl_hlo_text_cache *const cache = xpl_hlo_text_cache_new(scratch);
     if (!cache) XPL_RETURN_OOM(err, "HLO text");
-    struct hlo_text t = begin(m, form, cache, out);
+    struct hlo_text t = begin_text(m, form, cache, out);
     t.exec = exec;
     txt_header(&t, scratch);
     uint32_t n = 0;
@@ -209,7 +209,7 @@ xpl_status_t xpl_hlo_text_module(const struct xpl_hlo_module *m, enum xpl_hlo_te
 xpl_status_t xpl_hlo_text_instruction(const struct xpl_hlo_module *m, uint32_t index,
                                       enum xpl_hlo_text_form form, struct xpl_hlo_text_cache *cache,
                                       struct xpl_buf *out, struct xpl_error *err) {
-    struct hlo_text t = begin(m, form, cache, out);
+    struct hlo_text t = begin_text(m, form, cache, out);
     t.end = out->n + XPL_HLO_TEXT_CUT;
     txt_instruction(&t, index);
     return outcome(&t, err);
@@ -218,7 +218,7 @@ xpl_status_t xpl_hlo_text_instruction(const struct xpl_hlo_module *m, uint32_t i
 xpl_status_t xpl_hlo_text_attributes(const struct xpl_hlo_module *m, uint32_t index,
                                      struct xpl_hlo_text_cache *cache, struct xpl_buf *out,
                                      struct xpl_hlo_text_parts *ret_parts, struct xpl_error *err) {
-    struct hlo_text t = begin(m, XPL_HLO_TEXT_LONG, cache, out);
+    struct hlo_text t = begin_text(m, XPL_HLO_TEXT_LONG, cache, out);
     struct xpl_hlo_message space;
     const size_t begin_at = out->n;
     ret_parts->n = 0;
@@ -233,7 +233,7 @@ xpl_status_t xpl_hlo_text_attributes(const struct xpl_hlo_module *m, uint32_t in
 
 xpl_status_t xpl_hlo_text_config(const struct xpl_hlo_module *m, uint32_t index,
                                  struct xpl_buf *out, struct xpl_error *err) {
-    struct hlo_text t = begin(m, XPL_HLO_TEXT_LONG, NULL, out);
+    struct hlo_text t = begin_text(m, XPL_HLO_TEXT_LONG, NULL, out);
     const struct hlo_instruction *const i = &m->instructions[index];
     struct xpl_hlo_message in;
     t.end = out->n + XPL_HLO_TEXT_CUT;
@@ -244,7 +244,7 @@ xpl_status_t xpl_hlo_text_config(const struct xpl_hlo_module *m, uint32_t index,
 
 xpl_status_t xpl_hlo_text_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
                                 struct xpl_buf *out, struct xpl_error *err) {
-    struct hlo_text t = begin(NULL, XPL_HLO_TEXT_SHORT, cache, out);
+    struct hlo_text t = begin_text(NULL, XPL_HLO_TEXT_SHORT, cache, out);
     t.end = out->n + XPL_HLO_TEXT_CUT;
     txt_shape(&t, shape);
     return outcome(&t, err);
@@ -252,7 +252,7 @@ xpl_status_t xpl_hlo_text_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *ca
 
 xpl_status_t xpl_hlo_text_plain_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
                                       struct xpl_buf *out, struct xpl_error *err) {
-    struct hlo_text t = begin(NULL, XPL_HLO_TEXT_SHORT, cache, out);
+    struct hlo_text t = begin_text(NULL, XPL_HLO_TEXT_SHORT, cache, out);
     t.end = out->n + XPL_HLO_TEXT_CUT;
     txt_shape_without_layout(&t, shape);
     return outcome(&t, err);
@@ -260,7 +260,7 @@ xpl_status_t xpl_hlo_text_plain_shape(xpl_bytes_t shape, struct xpl_hlo_text_cac
 
 xpl_status_t xpl_hlo_text_literal(xpl_bytes_t literal, struct xpl_hlo_text_cache *cache,
                                   struct xpl_buf *out, struct xpl_error *err) {
-    struct hlo_text t = begin(NULL, XPL_HLO_TEXT_LONG, cache, out);
+    struct hlo_text t = begin_text(NULL, XPL_HLO_TEXT_LONG, cache, out);
     t.form = &literal_form;
     t.end = out->n + XPL_HLO_TEXT_CUT;
     txt_literal(&t, literal, true);

@@ -64,7 +64,7 @@ struct sum {
     double achieved, peak;
 };
 
-static void put(struct xpl_buf *b, const char *z) {
+static void put_literal(struct xpl_buf *b, const char *z) {
     xpl_buf_str(b, xpl_str_from(z));
 }
 
@@ -122,7 +122,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static void add(struct sum *sums, size_t *n, const char *name, const struct xpl_tpu_unit *u) {
+static void add_unit(struct sum *sums, size_t *n, const char *name, const struct xpl_tpu_unit *u) {
     size_t i = 0;
     while (i < *n && sums[i].name != name && strcmp(sums[i].name, name) != 0)
         i++;
@@ -137,14 +137,14 @@ static size_t sum_up(const struct xpl_tpu_unit *units, size_t n, struct sum sums
     for (size_t i = 0; i < n; i++) {
         const char *const name = units[i].row->name;
         if (!(units[i].peak > 0)) continue;
-        add(sums, &n_sums, begins(name, "HBM Rd+Wr") ? "HBM Bandwidth Utilization" : name,
-            &units[i]);
+        add_unit(sums, &n_sums, begins(name, "HBM Rd+Wr") ? "HBM Bandwidth Utilization" : name,
+                 &units[i]);
     }
     qsort(sums, n_sums, sizeof *sums, by_name);
     return n_sums;
 }
 
-static const struct sum *find(const struct sum *sums, size_t n, const char *name) {
+static const struct sum *find_sum(const struct sum *sums, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
         if (strcmp(sums[i].name, name) == 0) return &sums[i];
     return NULL;
@@ -171,11 +171,11 @@ static bool is_format(const char *name) {
 static void put_formats(struct xpl_buf *b, const struct sum *sums, size_t n) {
     double all = 0;
     for (size_t i = 0; i < N_FORMATS; i++) {
-        const struct sum *const s = find(sums, n, formats[i].unit);
+        const struct sum *const s = find_sum(sums, n, formats[i].unit);
         all += s ? s->achieved : 0;
     }
     for (size_t i = 0; i < N_FORMATS; i++) {
-        const struct sum *const s = find(sums, n, formats[i].unit);
+        const struct sum *const s = find_sum(sums, n, formats[i].unit);
         xpl_buf_printf(b, "%s\n            \"%s\": ", i ? "," : "", formats[i].shown);
         xpl_json_gviz_number(b, s ? percent(s->achieved, all) : 0);
     }
@@ -191,7 +191,7 @@ static void put_others(struct xpl_buf *b, const struct sum *sums, size_t n) {
         any = true;
         xpl_json_gviz_number(b, fmin(100, percent(sums[i].achieved, sums[i].peak)));
     }
-    put(b, any ? "\n          }" : "}");
+    put_literal(b, any ? "\n          }" : "}");
 }
 
 // Of the sample's events or, where they take no time, of what the device ran; 0: unknown.
@@ -201,20 +201,21 @@ static double recorded_us(const struct xpl_counter_device *d, const struct xpl_c
 }
 
 static void put_kernel(struct xpl_buf *b, double us, const struct sum *sums, size_t n) {
-    const struct sum *const busy = find(sums, n, "Avg MXU Busy");
+    const struct sum *const busy = find_sum(sums, n, "Avg MXU Busy");
     const double mxu = busy ? percent(busy->achieved, busy->peak) : 0;
-    put(b, "\n        {\n          \"duration_us\": ");
+    put_literal(b, "\n        {\n          \"duration_us\": ");
     xpl_json_gviz_number(b, us);
-    put(b,
+    put_literal(
+        b,
         ",\n          \"kernel_name\": \"default_kernel\",\n          \"mxu_cycles_breakdown\": {");
     put_formats(b, sums, n);
-    put(b, "\n          },\n          \"mxu_is_anomaly\": ");
-    put(b, mxu > 100 ? "true" : "false");
-    put(b, ",\n          \"mxu_utilization\": ");
+    put_literal(b, "\n          },\n          \"mxu_is_anomaly\": ");
+    put_literal(b, mxu > 100 ? "true" : "false");
+    put_literal(b, ",\n          \"mxu_utilization\": ");
     xpl_json_gviz_number(b, mxu);
-    put(b, ",\n          \"other_metrics\": {");
+    put_literal(b, ",\n          \"other_metrics\": {");
     put_others(b, sums, n);
-    put(b, "\n        }");
+    put_literal(b, "\n        }");
 }
 
 static void put_kernels(struct xpl_buf *b, const struct xpl_perf_counters_value *v,
@@ -237,7 +238,7 @@ static void put_kernels(struct xpl_buf *b, const struct xpl_perf_counters_value 
         if (k) xpl_buf_putc(b, ',');
         put_kernel(b, us, sums, sum_up(units, n, sums));
     }
-    put(b, n_kernels ? "\n      ]" : "]");
+    put_literal(b, n_kernels ? "\n      ]" : "]");
 }
 
 static xpl_status_t put_devices(const struct xpl_perf_counters_value *v,
@@ -259,24 +260,24 @@ static xpl_status_t put_devices(const struct xpl_perf_counters_value *v,
         put_kernels(b, v, d, model, asked, exec, order);
         if (xpl_exec_cancelled(exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "kernel_utilization cancelled");
-        put(b, "\n    }");
+        put_literal(b, "\n    }");
     }
-    put(b, any ? "\n  ]" : "]");
+    put_literal(b, any ? "\n  ]" : "]");
     return XPL_OK;
 }
 
-static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t kernel_utilization_render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                                              struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     const struct xpl_perf_counters_value *const v = in->hosts[0].products[0];
     xpl_arena_init(&scratch, in->limit);
     const struct xpl_counter **const order =
         xpl_arena_array(&scratch, v->n_counters, sizeof(const struct xpl_counter *));
     if (!order) XPL_RETURN_OOM(err, "kernel_utilization");
-    put(out, "{\n  \"devices\": [");
+    put_literal(out, "{\n  \"devices\": [");
     const struct selection asked = read_options(in->options);
     XPL_TRY(put_devices(v, &asked, in->exec, order, out, err));
-    put(out, ",\n  \"status\": \"SUCCESS\"\n}");
+    put_literal(out, ",\n  \"status\": \"SUCCESS\"\n}");
     if (out->failed) XPL_RETURN_OOM(err, "kernel_utilization");
     return XPL_OK;
 }
@@ -296,5 +297,5 @@ const struct xpl_tool xpl_tool_kernel_utilization = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 17,
     .content_type = "application/json",
-    .render = render,
+    .render = kernel_utilization_render,
 };

@@ -93,8 +93,8 @@ static xpl_status_t put_hosts(const struct xpl_tool_input *in, struct writer *w,
     return XPL_OK;
 }
 
-static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t perf_counters_render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                                         struct xpl_error *err) {
     struct writer w = {.exact = ((const struct xpl_common_options *)in->options)->xprof_exact};
     xpl_buf_init(&w.name, in->limit);
     xpl_buf_init(&w.number, in->limit);
@@ -119,5 +119,5 @@ const struct xpl_tool xpl_tool_perf_counters = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 11,
     .content_type = "application/json",
-    .render = render,
+    .render = perf_counters_render,
 };

@@ -55,8 +55,8 @@ static xpl_status_t put_devices(const struct xpl_perf_counters_value *v, struct 
     return XPL_OK;
 }
 
-static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t utilization_viewer_render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                                              struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     struct xpl_gviz t;
     size_t i = 0;
@@ -88,5 +88,5 @@ const struct xpl_tool xpl_tool_utilization_viewer = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 19,
     .content_type = "application/json",
-    .render = render,
+    .render = utilization_viewer_render,
 };

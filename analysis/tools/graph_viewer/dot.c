@@ -5,7 +5,7 @@
 
 #include "analysis/tools/graph_viewer/impl.h"
 
-static void put(struct xpl_buf *b, const char *s) {
+static void dot_put(struct xpl_buf *b, const char *s) {
     xpl_buf_str(b, xpl_str_from(s));
 }
 static void put_span(struct xpl_buf *b, const struct graph *g, struct graph_span s) {
@@ -21,20 +21,20 @@ static void put_rule(struct xpl_buf *b, const char *kind, uint32_t number, size_
     if (b->n && b->p[b->n - 1] == '\n') xpl_buf_putc(b, '\n'); // after another rule
     (void)snprintf(selector, sizeof selector, "  %%23%s%u:hover ~ %%23edge%zu ", kind, number,
                    edge);
-    put(b, selector);
-    put(b, "text { fill: %23");
-    put(b, color);
-    put(b, "; }\n");
-    put(b, selector);
-    put(b, "path { stroke: %23");
-    put(b, color);
-    put(b, "; stroke-width: .2em; }\n");
-    put(b, selector);
-    put(b, "polygon { fill: %23");
-    put(b, color);
-    put(b, "; stroke: %23");
-    put(b, color);
-    put(b, "; stroke-width: .2em; }\n");
+    dot_put(b, selector);
+    dot_put(b, "text { fill: %23");
+    dot_put(b, color);
+    dot_put(b, "; }\n");
+    dot_put(b, selector);
+    dot_put(b, "path { stroke: %23");
+    dot_put(b, color);
+    dot_put(b, "; stroke-width: .2em; }\n");
+    dot_put(b, selector);
+    dot_put(b, "polygon { fill: %23");
+    dot_put(b, color);
+    dot_put(b, "; stroke: %23");
+    dot_put(b, color);
+    dot_put(b, "; stroke-width: .2em; }\n");
 }
 
 static void put_rules(struct xpl_buf *b, const struct graph *g, size_t k) {
@@ -55,19 +55,19 @@ static void put_rules(struct xpl_buf *b, const struct graph *g, size_t k) {
 }
 
 static void put_head(struct xpl_buf *b, const struct graph *g) {
-    put(b, "digraph G {\nrankdir = TB;\ncompound = true;\nlabel = <<b>");
+    dot_put(b, "digraph G {\nrankdir = TB;\ncompound = true;\nlabel = <<b>");
     put_span(b, g, g->title);
-    put(b, "</b>>;\nlabelloc = t;\n"
-           "// Disable the tooltip.  Interestingly, \"\" doesn't work!\n"
-           "tooltip = \" \";\n"
-           "// DOT graphs accept a stylesheet as a URI.  So naturally, an inline\n"
-           "// stylesheet is a data URI!\n"
-           "stylesheet=<\n  data:text/css,\n"
-           "  @import url(https://fonts.googleapis.com/css?family=Roboto:400,700);\n"
-           "  svg text {\n    font-family: 'Roboto';\n    font-size: 12px;\n  }\n\n  ");
+    dot_put(b, "</b>>;\nlabelloc = t;\n"
+               "// Disable the tooltip.  Interestingly, \"\" doesn't work!\n"
+               "tooltip = \" \";\n"
+               "// DOT graphs accept a stylesheet as a URI.  So naturally, an inline\n"
+               "// stylesheet is a data URI!\n"
+               "stylesheet=<\n  data:text/css,\n"
+               "  @import url(https://fonts.googleapis.com/css?family=Roboto:400,700);\n"
+               "  svg text {\n    font-family: 'Roboto';\n    font-size: 12px;\n  }\n\n  ");
     for (size_t k = 0; k < g->edges.n && !b->failed; k++)
         put_rules(b, g, k);
-    put(b, "\n>\n\n");
+    dot_put(b, "\n>\n\n");
 }
 
 // ---- the body ----
@@ -77,9 +77,9 @@ static void put_node(struct xpl_buf *b, const struct graph *g, const struct grap
     const bool loop = graph_at(g, n->instruction)->opcode == XPL_HLO_WHILE;
     xpl_buf_printf(b, "%u [label=<", n->instruction + 1);
     put_span(b, g, n->label);
-    put(b, ">, shape=");
-    put(b, n->shown == GRAPH_START ? "diamond" : loop ? "ellipse" : "rect");
-    put(b, ", tooltip=\"");
+    dot_put(b, ">, shape=");
+    dot_put(b, n->shown == GRAPH_START ? "diamond" : loop ? "ellipse" : "rect");
+    dot_put(b, ", tooltip=\"");
     put_span(b, g, n->tip);
     xpl_buf_printf(b, "\", style=\"%s\", fontcolor=\"%s\", color=\"%s\", fillcolor=\"%s\"];\n",
                    graph_dashed(n) ? "filled,dashed" : "filled", s->text, s->border, s->fill);
@@ -88,13 +88,13 @@ static void put_node(struct xpl_buf *b, const struct graph *g, const struct grap
 static void put_open(struct xpl_buf *b, const struct graph *g, const struct graph_cluster *c) {
     xpl_buf_printf(b, "subgraph cluster_%u {\n", c->computation + 1);
     if (!c->fusion)
-        put(b, "style=rounded; color=black;");
+        dot_put(b, "style=rounded; color=black;");
     else
         xpl_buf_printf(b, "style=\"rounded,filled,bold\"; fillcolor=\"%s\"; color=\"%s;\"",
                        graph_cluster_fill(c), c->start ? "#b71c1c" : "#c2c2c2");
-    put(b, "\nlabel = <");
+    dot_put(b, "\nlabel = <");
     put_span(b, g, c->label);
-    put(b, ">;\nlabelloc = t;\ntooltip = \" \";\n");
+    dot_put(b, ">;\nlabelloc = t;\ntooltip = \" \";\n");
 }
 
 static void put_edge(struct xpl_buf *b, const struct graph *g, const struct graph_edge *e) {
@@ -106,21 +106,21 @@ static void put_edge(struct xpl_buf *b, const struct graph *g, const struct grap
     if (e->kind == GRAPH_CALL) {
         xpl_buf_printf(b, "ltail=\"cluster_%u\", style=\"dashed\" tooltip=\"", e->cluster + 1);
         xpl_buf_str(b, g->m->computations[e->cluster].name);
-        put(b, " -> ");
+        dot_put(b, " -> ");
         xpl_buf_str(b, graph_at(g, e->to)->name);
-        put(b, "\"];");
+        dot_put(b, "\"];");
         return;
     }
     xpl_buf_printf(b, "arrowhead=%s tooltip=\"", e->small ? "empty" : "normal");
     xpl_buf_str(b, graph_at(g, e->from)->name);
-    put(b, " -> ");
+    dot_put(b, " -> ");
     xpl_buf_str(b, graph_at(g, e->to)->name);
-    put(b, "\" ");
+    dot_put(b, "\" ");
     if (e->kind == GRAPH_CONTROL)
-        put(b, "style=\"dotted\" color=\"gray\" label=\"ctrl\"");
+        dot_put(b, "style=\"dotted\" color=\"gray\" label=\"ctrl\"");
     else if (e->operand != GRAPH_NONE)
         xpl_buf_printf(b, " headlabel=\"%u\", labeldistance=2", e->operand);
-    put(b, "];");
+    dot_put(b, "];");
 }
 
 xpl_status_t xpl_graph_dot(const struct graph *g, struct xpl_buf *out, struct xpl_error *err) {
@@ -146,7 +146,7 @@ xpl_status_t xpl_graph_dot(const struct graph *g, struct xpl_buf *out, struct xp
         if (k) xpl_buf_putc(out, '\n');
         put_edge(out, g, &g->edges.v[k]);
     }
-    put(out, "\n}");
+    dot_put(out, "\n}");
     if (out->failed) XPL_RETURN_OOM(err, "graph");
     return XPL_OK;
 }

@@ -16,7 +16,7 @@ struct search {
     bool failed;
 };
 
-static void push(struct search *s, uint32_t i, uint32_t distance) {
+static void push_instruction(struct search *s, uint32_t i, uint32_t distance) {
     uint32_t *const pushed = &s->pushed[distance & 1][i - s->c->first];
     if (*pushed == distance + 1) return;
     *pushed = distance + 1;
@@ -36,7 +36,7 @@ static void push_operands(struct search *s, uint32_t i, uint32_t distance) {
         if (s->state[uses[k] - s->c->first] != GRAPH_HIDDEN) continue;
         const bool free =
             opcode == XPL_HLO_BITCAST || graph_at(g, uses[k])->opcode == XPL_HLO_BITCAST;
-        push(s, uses[k], distance + !free);
+        push_instruction(s, uses[k], distance + !free);
     }
 }
 
@@ -53,7 +53,8 @@ static void visit(struct search *s, uint32_t i, uint32_t distance) {
         return;
     }
     for (uint32_t k = first; k < end; k++)
-        if (s->state[g->users[k] - s->c->first] == GRAPH_HIDDEN) push(s, g->users[k], distance + 1);
+        if (s->state[g->users[k] - s->c->first] == GRAPH_HIDDEN)
+            push_instruction(s, g->users[k], distance + 1);
 }
 
 // ---- hidden neighbours ----
@@ -84,7 +85,7 @@ xpl_status_t xpl_graph_filter(struct graph *g, struct xpl_error *err) {
     for (unsigned k = 0; k < 2; k++)
         s.pushed[k] = xpl_arena_zalloc(g->arena, c->n * sizeof *s.pushed[k]);
     if (!s.state || !s.pushed[0] || !s.pushed[1]) XPL_RETURN_OOM(err, "graph");
-    push(&s, g->start, 0);
+    push_instruction(&s, g->start, 0);
     for (size_t k = 0; k < s.queue.n && !s.failed; k++) {
         const uint32_t i = (uint32_t)s.queue.v[k];
         visit(&s, i, (uint32_t)(s.queue.v[k] >> 32));

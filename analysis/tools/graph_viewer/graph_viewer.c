@@ -274,8 +274,8 @@ static xpl_status_t unknown_type(xpl_str_t name, struct xpl_error *err) {
                      XPL_STR_FMT(xpl_str_sub(name, 0, 60)), xpl_near_text(&near, hint));
 }
 
-static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t graph_viewer_render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                                        struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, in->limit);
     struct graph_request r = {.in = in, .o = in->options, .arena = &arena, .out = out};
@@ -305,5 +305,5 @@ const struct xpl_tool xpl_tool_graph_viewer = {
     .reads_profile = true,
     .keeps_no_answer = true,
     .whole_session = true,
-    .render = render,
+    .render = graph_viewer_render,
 };

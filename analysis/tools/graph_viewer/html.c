@@ -7,7 +7,7 @@
 
 #include "analysis/tools/graph_viewer/layout.h"
 
-static void put(struct xpl_buf *b, const char *s) {
+static void html_put(struct xpl_buf *b, const char *s) {
     xpl_buf_str(b, xpl_str_from(s));
 }
 
@@ -35,20 +35,20 @@ static void put_char(struct xpl_buf *b, xpl_str_t rest, bool escaped) {
                                     xpl_str_starts(rest, XPL_STR("&gt;")) ||
                                     xpl_str_starts(rest, XPL_STR("&quot;")));
     if (c == '&' && !entity)
-        put(b, "&amp;");
+        html_put(b, "&amp;");
     else if (c == '<')
-        put(b, "&lt;");
+        html_put(b, "&lt;");
     else if (c == '>')
-        put(b, "&gt;");
+        html_put(b, "&gt;");
     else
         xpl_buf_putc(b, (c >= 0 && c < ' ' && c != '\n') || c == 0x7f ? ' ' : c);
 }
 
 static void put_tip(struct xpl_buf *b, xpl_str_t s) {
-    put(b, "<title>");
+    html_put(b, "<title>");
     for (size_t i = 0; i < s.len; i++)
         put_char(b, xpl_str_sub(s, i, SIZE_MAX), true);
-    put(b, "</title>\n");
+    html_put(b, "</title>\n");
 }
 
 // A label, a text for each line around x.  Bold and italic end with the line.  `split`: bold text
@@ -62,7 +62,7 @@ static void put_label(struct xpl_buf *b, xpl_str_t s, double x, double y, bool s
         const bool ends = t && (!t->begin || (split && t->text[1] == 'b'));
         if (t) i += strlen(t->text) - 1;
         if (ends && open) {
-            put(b, within ? "</tspan></text>\n" : "</text>\n");
+            html_put(b, within ? "</tspan></text>\n" : "</text>\n");
             y += LINE;
             open = within = false;
         }
@@ -74,20 +74,20 @@ static void put_label(struct xpl_buf *b, xpl_str_t s, double x, double y, bool s
         if (!t) {
             put_char(b, rest, true);
         } else if (span != within) {
-            put(b, t->begin);
+            html_put(b, t->begin);
             within = span;
         }
     }
-    if (open) put(b, within ? "</tspan></text>\n" : "</text>\n");
+    if (open) html_put(b, within ? "</tspan></text>\n" : "</text>\n");
 }
 
 // The instruction of a node, whose label may be another ("Parameter 0"); for our page.  Names of
 // instructions have no quotes: XLA does not allow them, and reading replaces them.
 static void put_instruction(struct xpl_buf *b, xpl_str_t name) {
-    put(b, " data-op=\"");
+    html_put(b, " data-op=\"");
     for (size_t i = 0; i < name.len; i++)
         put_char(b, xpl_str_sub(name, i, SIZE_MAX), false);
-    put(b, "\">\n");
+    html_put(b, "\">\n");
 }
 
 static xpl_str_t span_text(const struct graph *g, struct graph_span s) {
@@ -118,7 +118,7 @@ static void put_node(struct xpl_buf *b, const struct graph *g, const struct grap
     xpl_buf_printf(b, " fill=\"%s\" stroke=\"%s\"%s />\n<g fill=\"%s\">", s->fill, s->border,
                    graph_dashed(n) ? " stroke-dasharray=\"5,2\"" : "", s->text);
     put_label(b, span_text(g, n->label), x, y - (double)(e.lines - 1) * 15 / 2 + 4, false);
-    put(b, "</g></g>\n");
+    html_put(b, "</g></g>\n");
 }
 
 static void put_cluster(struct xpl_buf *b, const struct graph *g, const struct graph_layout *l,
@@ -131,7 +131,7 @@ static void put_cluster(struct xpl_buf *b, const struct graph *g, const struct g
                    k + 1, p->x, p->y, p->w, p->h, c->fusion ? graph_cluster_fill(c) : "none",
                    c->fusion ? (c->start ? "#b71c1c" : "#c2c2c2") : "black");
     put_label(b, span_text(g, c->label), p->x + p->w / 2, p->y + 18, true);
-    put(b, "</g>\n");
+    html_put(b, "</g>\n");
 }
 
 // ---- edges ----
@@ -148,10 +148,10 @@ static void put_edge(struct xpl_buf *b, const struct graph *g, const struct grap
     const double share = e->operand == GRAPH_NONE ? 0.5 : (e->operand + 1.0) / (n + 1.0);
     const double x2 = z->x + z->w * (0.25 + share / 2), bend = fmax(fabs(y2 - y1) / 2, 20);
     xpl_buf_printf(b, "<g id=\"edge%zu\" class=\"edge\">\n", k + 1);
-    put(b, "<title>");
+    html_put(b, "<title>");
     for (unsigned end = 0; end < 2; end++) {
         const xpl_str_t name = graph_at(g, end ? e->to : e->from)->name;
-        if (end) put(b, " -&gt; ");
+        if (end) html_put(b, " -&gt; ");
         for (size_t i = 0; i < name.len; i++)
             put_char(b, xpl_str_sub(name, i, SIZE_MAX), false);
     }
@@ -184,14 +184,14 @@ static const char markers[] =
 
 xpl_status_t xpl_graph_html(const struct graph *g, const struct graph_layout *l,
                             struct xpl_buf *out, struct xpl_error *err) {
-    put(out, page_head);
-    put(out, "<input type=\"checkbox\" id=\"full-size\"><label for=\"full-size\">full "
-             "size</label>\n");
+    html_put(out, page_head);
+    html_put(out, "<input type=\"checkbox\" id=\"full-size\"><label for=\"full-size\">full "
+                  "size</label>\n");
     xpl_buf_printf(out,
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
                    "viewBox=\"0 0 %.0f %.0f\">\n",
                    l->all.w, l->all.h, l->all.w, l->all.h);
-    put(out, markers);
+    html_put(out, markers);
     put_label(out, span_text(g, g->title), l->all.w / 2, 18, false);
     for (uint32_t k = 0; k < g->clusters.n && !out->failed; k++)
         put_cluster(out, g, l, k);
@@ -199,7 +199,7 @@ xpl_status_t xpl_graph_html(const struct graph *g, const struct graph_layout *l,
         put_edge(out, g, l, k);
     for (uint32_t k = 0; k < g->nodes.n && !out->failed; k++)
         put_node(out, g, l, k);
-    put(out, "</svg>\n</body></html>\n");
+    html_put(out, "</svg>\n</body></html>\n");
     if (out->failed) XPL_RETURN_OOM(err, "graph");
     return XPL_OK;
 }

@@ -16,8 +16,8 @@ static int64_t minus(int64_t a, int64_t b) {
 }
 
 // What counts from one time to another.
-static bool add(struct xpl_mgtrace *t, enum xpl_mgtrace_counter counter, int64_t from_ps,
-                int64_t to_ps, int64_t count, double rate) {
+static bool add_interval(struct xpl_mgtrace *t, enum xpl_mgtrace_counter counter, int64_t from_ps,
+                         int64_t to_ps, int64_t count, double rate) {
     struct xpl_mgtrace_values *const c = &t->counters[counter];
     struct xpl_mgtrace_value *const up = xpl_vec_push(t->arena, &c->v);
     if (!up) return false;
@@ -34,8 +34,8 @@ static xpl_status_t count_execution(struct xpl_mgtrace *t, const struct xpl_mgtr
     struct xpl_stat size;
     bool said;
     XPL_TRY(xpl_mgtrace_find(e, XPL_STR("input_size"), XPL_VALUE_INT, &size, &said, err));
-    if (!add(t, XPL_MGTRACE_EXECUTIONS, e->begin_ps, end, 1, 0) ||
-        (said && !add(t, XPL_MGTRACE_PAYLOAD, e->begin_ps, end, size.i, 0)))
+    if (!add_interval(t, XPL_MGTRACE_EXECUTIONS, e->begin_ps, end, 1, 0) ||
+        (said && !add_interval(t, XPL_MGTRACE_PAYLOAD, e->begin_ps, end, size.i, 0)))
         XPL_RETURN_OOM(err, "megascale");
     return XPL_OK;
 }
@@ -46,10 +46,12 @@ static bool add_buffer(struct xpl_mgtrace *t, bool sends, int64_t end_ps, int64_
     static const double most_gbps = 200;
     const int64_t from = minus(end_ps, (int64_t)((uint64_t)took_ns * 1000));
     const double gbps = took_ns > 0 ? (double)bytes * 8 / (double)took_ns : 0;
-    if (!add(t, sends ? XPL_MGTRACE_BYTES_TX : XPL_MGTRACE_BYTES_RX, from, end_ps, bytes, 0))
+    if (!add_interval(t, sends ? XPL_MGTRACE_BYTES_TX : XPL_MGTRACE_BYTES_RX, from, end_ps, bytes,
+                      0))
         return false;
     return took_ns <= 0 || gbps > most_gbps ||
-           add(t, sends ? XPL_MGTRACE_RATE_TX : XPL_MGTRACE_RATE_RX, from, end_ps, 0, gbps);
+           add_interval(t, sends ? XPL_MGTRACE_RATE_TX : XPL_MGTRACE_RATE_RX, from, end_ps, 0,
+                        gbps);
 }
 
 static xpl_status_t count_transfer(struct xpl_mgtrace *t, const struct xpl_mgtrace_event *e,

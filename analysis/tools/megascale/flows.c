@@ -75,7 +75,7 @@ static struct queue *queue_of(const struct site *s, enum purpose purpose) {
 }
 
 // A flow begins at the event.
-static bool begin(const struct site *s, enum purpose purpose) {
+static bool begin_flow(const struct site *s, enum purpose purpose) {
     const uint64_t id = new_flow(s->j);
     struct queue *const q = id ? queue_of(s, purpose) : NULL;
     if (!q) return false;
@@ -88,7 +88,7 @@ static bool begin(const struct site *s, enum purpose purpose) {
 }
 
 // The flow that began first and waits ends here, if there is one.
-static bool end(const struct site *s, enum purpose purpose, struct xpl_mgtrace_flows *to) {
+static bool end_flow(const struct site *s, enum purpose purpose, struct xpl_mgtrace_flows *to) {
     struct queue *const q = queue_of(s, purpose);
     if (!q) return false;
     const uint64_t id = q->first;
@@ -113,8 +113,9 @@ static bool name_op(const struct site *s, bool send) {
 
 static bool begin_transfer(const struct site *s, bool send) {
     if (!name_op(s, send)) return false;
-    if (!send) return begin(s, RECV_TO_DONE) && begin(s, RECV_TO_COPY);
-    return begin(s, SEND_TO_DONE) && begin(s, SEND_TO_RECV_DONE) && begin(s, SEND_TO_COPY);
+    if (!send) return begin_flow(s, RECV_TO_DONE) && begin_flow(s, RECV_TO_COPY);
+    return begin_flow(s, SEND_TO_DONE) && begin_flow(s, SEND_TO_RECV_DONE) &&
+           begin_flow(s, SEND_TO_COPY);
 }
 
 static xpl_status_t visit_start(struct site *s, struct xpl_error *err) {
@@ -153,7 +154,7 @@ static xpl_status_t says(const struct xpl_mgtrace_event *e, xpl_str_t name, int6
 static bool end_copy(const struct site *s, bool down) {
     struct xpl_mgtrace_event *const e = s->event;
     if (!down) e->duration_ps = e->duration_ps > GAP_PS ? e->duration_ps - GAP_PS : 0;
-    return begin(s, down ? COPY_TO_SEND_DONE : COPY_TO_RECV_DONE);
+    return begin_flow(s, down ? COPY_TO_SEND_DONE : COPY_TO_RECV_DONE);
 }
 
 static xpl_status_t visit_copy(struct site *s, struct xpl_error *err) {
@@ -175,7 +176,7 @@ static xpl_status_t visit_copy(struct site *s, struct xpl_error *err) {
             says(s->event, XPL_STR("is_last_instance"), 1, s->event->last_of > 0, &counts, err));
     if (!counts) return XPL_OK;
     if (!xpl_intern_put(s->j->rendezvous, graph.rendezvous, &s->rendezvous) ||
-        !(starts ? end(s, down ? SEND_TO_COPY : RECV_TO_COPY, &s->event->flows)
+        !(starts ? end_flow(s, down ? SEND_TO_COPY : RECV_TO_COPY, &s->event->flows)
                  : end_copy(s, down)))
         XPL_RETURN_OOM(err, "megascale");
     return XPL_OK;
@@ -189,11 +190,12 @@ static bool end_recv(const struct site *s, struct xpl_mgtrace_track *track) {
     struct xpl_mgtrace_end *const e = xpl_vec_push(s->j->trace->arena, &track->ends);
     if (!e) return false;
     *e = (struct xpl_mgtrace_end){.event = (size_t)(s->event - track->v.v)};
-    if (!end(s, SEND_TO_RECV_DONE, &s->event->flows) || !end(s, RECV_TO_DONE, &s->event->flows))
+    if (!end_flow(s, SEND_TO_RECV_DONE, &s->event->flows) ||
+        !end_flow(s, RECV_TO_DONE, &s->event->flows))
         return false;
     const uint64_t id = new_flow(s->j);
     return id && add_end(s->j, &s->event->flows, id, false) && add_end(s->j, &e->flows, id, true) &&
-           end(s, COPY_TO_RECV_DONE, &e->flows);
+           end_flow(s, COPY_TO_RECV_DONE, &e->flows);
 }
 
 static bool visit_done(struct site *s, struct xpl_mgtrace_track *track) {
@@ -207,7 +209,8 @@ static bool visit_done(struct site *s, struct xpl_mgtrace_track *track) {
     if (!at) return true;
     s->rendezvous.v = (uint32_t)*at;
     if (!send) return end_recv(s, track);
-    return end(s, SEND_TO_DONE, &s->event->flows) && end(s, COPY_TO_SEND_DONE, &s->event->flows);
+    return end_flow(s, SEND_TO_DONE, &s->event->flows) &&
+           end_flow(s, COPY_TO_SEND_DONE, &s->event->flows);
 }
 
 // ---- all ----

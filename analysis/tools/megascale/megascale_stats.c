@@ -64,8 +64,8 @@ static void merge_sort(const struct xpl_megascale_transfer **v, size_t n,
     }
 }
 
-static bool collect(const struct xpl_tool_input *in, struct xpl_arena *scratch,
-                    struct transfers *ret) {
+static bool collect_transfers(const struct xpl_tool_input *in, struct xpl_arena *scratch,
+                              struct transfers *ret) {
     size_t n = 0;
     for (size_t i = 0; i < in->n_hosts; i++)
         if (in->hosts[i].products)
@@ -192,15 +192,15 @@ static const char *content_type(const void *options) {
     return o->perfetto ? "application/octet-stream" : "application/json";
 }
 
-static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t megascale_stats_render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                                           struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     const struct megascale_options *const o = in->options;
     struct transfers all;
     struct xpl_gviz t;
     xpl_arena_init(&scratch, in->limit);
     if (o->perfetto) return render_perfetto(in, out, err);
-    if (!collect(in, &scratch, &all)) XPL_RETURN_OOM(err, "megascale_stats");
+    if (!collect_transfers(in, &scratch, &all)) XPL_RETURN_OOM(err, "megascale_stats");
     // To XProf a session with a host without such events has none.
     if (o->common.xprof_exact && all.lacking) all.n = 0;
     xpl_buf_putc(out, '[');
@@ -235,5 +235,5 @@ const struct xpl_tool xpl_tool_megascale_stats = {
     .content_type = "application/json",
     .content_type_of = content_type,
     .reads_profile = true,
-    .render = render,
+    .render = megascale_stats_render,
 };

@@ -281,8 +281,8 @@ static xpl_status_t read_all(struct maker *m, const struct xpl_xspace *xs, struc
     return xpl_mgtrace_count(t, err);
 }
 
-static xpl_status_t make(struct maker *m, xpl_bytes_t profile, struct xpl_buf *trace, size_t limit,
-                         struct xpl_error *err) {
+static xpl_status_t make_trace(struct maker *m, xpl_bytes_t profile, struct xpl_buf *trace,
+                               size_t limit, struct xpl_error *err) {
     struct xpl_xspace *xs;
     uint64_t track;
     XPL_TRY(xpl_xspace_open(profile, &m->arena, m->trace.exec, &xs, err));
@@ -306,7 +306,7 @@ xpl_status_t xpl_megascale_perfetto(xpl_bytes_t profile,
     xpl_buf_init(&trace, limit);
     xpl_arena_init(&m.arena, limit);
     m.trace.arena = &m.arena;
-    const xpl_status_t st = make(&m, profile, &trace, limit, err);
+    const xpl_status_t st = make_trace(&m, profile, &trace, limit, err);
     xpl_perfetto_writer_fini(&m.w);
     xpl_arena_fini(&m.arena);
     if (st == XPL_OK && !compress_all(&trace, out)) XPL_RETURN_OOM(err, "megascale");

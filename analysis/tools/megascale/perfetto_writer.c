@@ -66,7 +66,8 @@ bool xpl_perfetto_counter(struct xpl_perfetto_writer *w, uint64_t uuid, uint64_t
 
 // ---- arguments ----
 
-static bool add(struct xpl_perfetto_writer *w, xpl_str_t key, uint32_t field, uint64_t bits) {
+static bool add_argument(struct xpl_perfetto_writer *w, xpl_str_t key, uint32_t field,
+                         uint64_t bits) {
     uint64_t iid;
     if (!intern(w, KEYS, key, &iid)) return false;
     struct xpl_perfetto_argument *const a = xpl_vec_push(w->arena, &w->arguments);
@@ -76,11 +77,11 @@ static bool add(struct xpl_perfetto_writer *w, xpl_str_t key, uint32_t field, ui
 
 bool xpl_perfetto_text(struct xpl_perfetto_writer *w, xpl_str_t key, xpl_str_t value) {
     uint64_t iid;
-    return intern(w, STRINGS, value, &iid) && add(w, key, XPL_PF_ARGUMENT_STRING_IID, iid);
+    return intern(w, STRINGS, value, &iid) && add_argument(w, key, XPL_PF_ARGUMENT_STRING_IID, iid);
 }
 
 bool xpl_perfetto_int(struct xpl_perfetto_writer *w, xpl_str_t key, int64_t value) {
-    return add(w, key, XPL_PF_ARGUMENT_INT, (uint64_t)value);
+    return add_argument(w, key, XPL_PF_ARGUMENT_INT, (uint64_t)value);
 }
 
 static bool is_hidden(xpl_str_t name) {
@@ -110,12 +111,14 @@ bool xpl_perfetto_stats(struct xpl_perfetto_writer *w, struct xpl_stats stats) {
         if (is_hidden(key)) continue;
         switch (s.kind) {
             case XPL_VALUE_NONE: break;
-            case XPL_VALUE_INT: ok = add(w, key, XPL_PF_ARGUMENT_INT, (uint64_t)s.i); break;
-            case XPL_VALUE_UINT: ok = add(w, key, XPL_PF_ARGUMENT_UINT, s.u); break;
+            case XPL_VALUE_INT:
+                ok = add_argument(w, key, XPL_PF_ARGUMENT_INT, (uint64_t)s.i);
+                break;
+            case XPL_VALUE_UINT: ok = add_argument(w, key, XPL_PF_ARGUMENT_UINT, s.u); break;
             case XPL_VALUE_DOUBLE: {
                 uint64_t bits;
                 memcpy(&bits, &s.d, sizeof bits);
-                ok = add(w, key, XPL_PF_ARGUMENT_DOUBLE, bits);
+                ok = add_argument(w, key, XPL_PF_ARGUMENT_DOUBLE, bits);
                 break;
             }
             case XPL_VALUE_STR:

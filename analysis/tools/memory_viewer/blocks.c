@@ -29,7 +29,7 @@ struct painter {
 };
 
 // A block that is not shown at the peak has the color of its number among the rectangles.
-static void add(struct painter *p, struct memview_block block, int32_t number) {
+static void add_block(struct painter *p, struct memview_block block, int32_t number) {
     block.drawn = (block.to - block.from) * p->scale_x >= 1 && (double)block.size * p->scale_y >= 1;
     if (block.buffer != UINT32_MAX)
         block.color =
@@ -47,7 +47,7 @@ static xpl_status_t add_allocation(struct painter *p, const struct xpl_hlo_memor
                                   .size = a->size,
                                   .to = p->b->steps,
                                   .color = 0xffffff};
-    add(p, block, -1);
+    add_block(p, block, -1);
     for (uint32_t k = a->first; k < a->first + a->n; k++) {
         block.buffer = m->assigned[k].buffer;
         if (block.buffer == UINT32_MAX || !m->buffers[block.buffer].lives) continue;
@@ -57,7 +57,7 @@ static xpl_status_t add_allocation(struct painter *p, const struct xpl_hlo_memor
         block.size = b->size;
         block.from = b->first;
         block.to = b->last;
-        add(p, block, b->number);
+        add_block(p, block, b->number);
     }
     return XPL_OK;
 }

@@ -92,8 +92,8 @@ static xpl_status_t write_answer(const struct xpl_tool_input *in, struct memview
     return o->timeline ? xpl_memview_timeline(v, err) : xpl_memview_json(v, err);
 }
 
-static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t memory_viewer_render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                                         struct xpl_error *err) {
     const struct memory_viewer_options *const o = in->options;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_programs found;
@@ -135,5 +135,5 @@ const struct xpl_tool xpl_tool_memory_viewer = {
     .content_type_of = content_type,
     .reads_profile = true,
     .whole_session = true,
-    .render = render,
+    .render = memory_viewer_render,
 };

@@ -134,7 +134,7 @@ static xpl_status_t number_strings(struct response *r, struct xpl_error *err) {
 
 // ---- fields; defaults are not written ----
 
-static void put(struct xpl_writer *w, uint32_t num, uint64_t v) {
+static void put_number(struct xpl_writer *w, uint32_t num, uint64_t v) {
     if (v) xpl_writer_varint(w, num, v);
 }
 static void put_text(struct xpl_writer *w, uint32_t num, xpl_str_t s) {
@@ -168,7 +168,7 @@ static xpl_status_t put_counter(struct response *r, struct shown_host *h, const 
     const struct xpl_writer_mark m = xpl_writer_open(&r->out, SERIES_EVENTS);
     if (n && h->values[0].kind == TRC_ARG_DOUBLE && h->values[0].bits)
         xpl_writer_fixed64(&r->out, EVENT_DOUBLE, h->values[0].bits);
-    if (n && h->values[0].kind == TRC_ARG_UINT) put(&r->out, EVENT_UINT, h->values[0].bits);
+    if (n && h->values[0].kind == TRC_ARG_UINT) put_number(&r->out, EVENT_UINT, h->values[0].bits);
     xpl_writer_close(&r->out, m);
     return XPL_OK;
 }
@@ -183,9 +183,9 @@ static xpl_status_t put_row_metadata(struct response *r, size_t host, const stru
     bool any = false;
     if (e->flags & TRC_COUNTER) XPL_TRY(number_quantity(r, h, e, &stats, &any, err));
     const struct xpl_writer_mark m = xpl_writer_open(&r->out, SERIES_METADATA);
-    put(&r->out, ROW_PROCESS, trc_pid(h, t->device));
-    if (!t->named) put(&r->out, ROW_THREAD, t->id);
-    if (t->named) put(&r->out, ROW_NAME, r->names[host][e->name] - 1);
+    put_number(&r->out, ROW_PROCESS, trc_pid(h, t->device));
+    if (!t->named) put_number(&r->out, ROW_THREAD, t->id);
+    if (t->named) put_number(&r->out, ROW_NAME, r->names[host][e->name] - 1);
     if (any) xpl_writer_varint(&r->out, ROW_EVENT_STATS, stats);
     xpl_writer_close(&r->out, m);
     return XPL_OK;
@@ -238,12 +238,12 @@ static void put_process(struct response *r, size_t line) {
     struct xpl_writer *const w = &r->out;
     const struct xpl_writer_mark m = xpl_writer_open(w, METADATA_PROCESSES);
     put_text(w, PROCESS_NAME, r->line_names[line]);
-    put(w, PROCESS_ID, l->pid);
+    put_number(w, PROCESS_ID, l->pid);
     if (l->has_order) xpl_writer_varint(w, PROCESS_ORDER, l->order);
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct xpl_writer_mark t = xpl_writer_open(w, PROCESS_THREADS);
         put_text(w, PROCESS_NAME, trc_str(l->h->host->trace, l->rows[i].name));
-        put(w, PROCESS_ID, l->rows[i].id);
+        put_number(w, PROCESS_ID, l->rows[i].id);
         xpl_writer_varint(w, PROCESS_ORDER, l->rows[i].id);
         xpl_writer_close(w, t);
     }
@@ -256,7 +256,7 @@ static void put_details(struct response *r) {
     for (size_t i = 0; i < n; i++) {
         const struct xpl_writer_mark m = xpl_writer_open(&r->out, RESPONSE_DETAILS);
         put_text(&r->out, DETAIL_NAME, xpl_str_from(details[i].name));
-        put(&r->out, DETAIL_VALUE, details[i].value);
+        put_number(&r->out, DETAIL_VALUE, details[i].value);
         xpl_writer_close(&r->out, m);
     }
 }

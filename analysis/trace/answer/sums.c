@@ -47,7 +47,7 @@ static uint64_t plus(uint64_t a, uint64_t b) {
     return a + b < a ? UINT64_MAX : a + b;
 }
 
-static void add(struct sum *to, const struct sum *s) {
+static void add_sum(struct sum *to, const struct sum *s) {
     if (to->count == 0 || s->min_ps < to->min_ps) to->min_ps = s->min_ps;
     if (s->max_ps > to->max_ps) to->max_ps = s->max_ps;
     to->count += s->count;
@@ -139,7 +139,7 @@ static xpl_status_t add_event(struct adder *a, const struct trc_view *v, uint32_
         inside = (ends < a->end ? ends : a->end) - (ts > a->begin ? ts : a->begin);
     }
     if (a->search || a->o->most) XPL_TRY(inspect(a, v, i, &has, err));
-    if (has) add(&a->sums[name], &(struct sum){1, inside, inside, inside});
+    if (has) add_sum(&a->sums[name], &(struct sum){1, inside, inside, inside});
     return XPL_OK;
 }
 
@@ -170,7 +170,7 @@ static xpl_status_t add_piece(struct adder *a, const struct trc_piece *p, struct
         if (s.name >= a->t->n[TRC_STRINGS] || s.track >= a->t->n[TRC_TRACKS] || s.count == 0)
             XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: a sum is damaged");
         if (a->wanted_track[s.track] && a->wanted_name[s.name])
-            add(&a->sums[s.name], &(struct sum){s.count, s.total_ps, s.min_ps, s.max_ps});
+            add_sum(&a->sums[s.name], &(struct sum){s.count, s.total_ps, s.min_ps, s.max_ps});
     }
     return XPL_OK;
 }
@@ -210,7 +210,7 @@ static xpl_status_t end_host(struct adder *a, struct xpl_error *err) {
             if (!slot) XPL_RETURN_OOM(err, "trace sums");
             *slot = (struct sum){0};
         }
-        add(&a->by_name.v[id.v], &a->sums[i]);
+        add_sum(&a->by_name.v[id.v], &a->sums[i]);
     }
     return XPL_OK;
 }
@@ -237,8 +237,8 @@ static xpl_status_t finish_found(struct adder *a, struct xpl_arena *arena, struc
     return XPL_OK;
 }
 
-static xpl_status_t finish(struct adder *a, struct xpl_arena *arena, struct xpl_trace_sums *ret,
-                           struct xpl_error *err) {
+static xpl_status_t finish_sums(struct adder *a, struct xpl_arena *arena,
+                                struct xpl_trace_sums *ret, struct xpl_error *err) {
     struct xpl_trace_sums r = {.v = xpl_arena_array(arena, a->by_name.n, sizeof *r.v)};
     if (!r.v) XPL_RETURN_OOM(err, "trace sums");
     for (size_t i = 0; i < a->by_name.n; i++) {
@@ -285,5 +285,5 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
         XPL_TRY(add_levels(&a, err));
         XPL_TRY(end_host(&a, err));
     }
-    return finish(&a, arena, ret, err);
+    return finish_sums(&a, arena, ret, err);
 }

@@ -162,7 +162,7 @@ xpl_status_t xpl_derived_cursor_new_sorted(const struct xpl_derived_line *line,
     return new_cursor(line, 0, true, arena, ret, err);
 }
 
-static enum xpl_wire_result fail(struct xpl_derived_cursor *c, xpl_status_t status) {
+static enum xpl_wire_result fail_cursor(struct xpl_derived_cursor *c, xpl_status_t status) {
     c->status = status;
     return XPL_WIRE_MALFORMED;
 }
@@ -232,7 +232,7 @@ static enum xpl_wire_result next_sorted(struct xpl_derived_cursor *c,
         return XPL_WIRE_FIELD;
     }
     const xpl_status_t status = xpl_event_at(c->line->recorded, s->at, &ev, &c->err);
-    if (status != XPL_OK) return fail(c, status);
+    if (status != XPL_OK) return fail_cursor(c, status);
     struct xpl_stat st;
     if (s->step_name == FROM_GROUP) eg.step_name = xpl_groups_name(c->groups, s->group);
     if (s->step_name == FROM_EVENT && xpl_stats_get(ev.stats, XPL_STAT_STEP_NAME, &st))
@@ -252,10 +252,11 @@ static enum xpl_wire_result next_recorded(struct xpl_derived_cursor *c,
         return r;
     }
     if (r == XPL_WIRE_MALFORMED || c->events.index != c->events.stop)
-        return fail(c, xpl_events_error(&c->events, &c->err));
+        return fail_cursor(c, xpl_events_error(&c->events, &c->err));
     if (!xpl_group_cursor_ok(c->cursor))
-        return fail(c, xpl_error_set(&c->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
-                                     UINT64_MAX, "groups of a line: over the request's limit"));
+        return fail_cursor(c,
+                           xpl_error_set(&c->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
+                                         UINT64_MAX, "groups of a line: over the request's limit"));
     return XPL_WIRE_END;
 }
 

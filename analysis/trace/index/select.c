@@ -36,7 +36,7 @@ struct selection {
 
 // ---- devices ----
 
-static bool has(xpl_str_t a, xpl_str_t b, const char *what) {
+static bool either_has(xpl_str_t a, xpl_str_t b, const char *what) {
     const xpl_str_t w = xpl_str_from(what);
     return xpl_str_has(a, w) || xpl_str_has(b, w);
 }
@@ -46,11 +46,12 @@ static xpl_status_t classify_devices(struct selection *s, xpl_str_t host, struct
     if (!s->tpu) XPL_RETURN_OOM(err, "trace devices");
     for (uint64_t i = 0; i < s->t->n[TRC_DEVICES]; i++) {
         const xpl_str_t name = trc_str(s->t, s->t->devices[i].name);
-        const bool core = has(host, name, "/device:TPU:") || has(host, name, "TensorNode") ||
-                          has(host, name, "TPU Core");
-        const bool other =
-            has(host, name, "#Chip") && (has(host, name, "Host Interface") ||
-                                         has(host, name, "HBM") || has(host, name, "ICI Router"));
+        const bool core = either_has(host, name, "/device:TPU:") ||
+                          either_has(host, name, "TensorNode") ||
+                          either_has(host, name, "TPU Core");
+        const bool other = either_has(host, name, "#Chip") &&
+                           (either_has(host, name, "Host Interface") ||
+                            either_has(host, name, "HBM") || either_has(host, name, "ICI Router"));
         s->tpu[i] = core || other;
         s->tpu_core |= core;
     }

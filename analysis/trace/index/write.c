@@ -26,7 +26,7 @@ struct output {
     struct trc_footer footer;
 };
 
-static void put(struct output *o, const void *p, size_t n) {
+static void put_bytes(struct output *o, const void *p, size_t n) {
     if (o->failed || n == 0) return;
     if (!o->sink->write(o->sink->ctx, p, n)) o->failed = true;
     o->at += n;
@@ -34,9 +34,9 @@ static void put(struct output *o, const void *p, size_t n) {
 
 static void put_table(struct output *o, enum trc_table t, const void *p, size_t n) {
     static const uint8_t zeros[8] = {0};
-    put(o, zeros, (8 - o->at % 8) % 8);
+    put_bytes(o, zeros, (8 - o->at % 8) % 8);
     o->footer.tables[t] = (struct trc_extent){o->at, n, trc_sum(p, n)};
-    put(o, p, n);
+    put_bytes(o, p, n);
 }
 
 // ---- events by level ----
@@ -263,10 +263,10 @@ static bool put_blocks(struct blocks *bl, struct output *o) {
                 bl->refs[k].offset = at;
                 at += bl->refs[k].size;
             }
-            put(o, bl->buffers + i * JOB_BLOCKS * (size_t)BLOCK_MAX, bl->lengths[i]);
+            put_bytes(o, bl->buffers + i * JOB_BLOCKS * (size_t)BLOCK_MAX, bl->lengths[i]);
             struct piece_sums *const sums = &bl->sums[i];
             trc_piece_end(sums, o->at);
-            put(o, sums->v, sums->n * sizeof *sums->v);
+            put_bytes(o, sums->v, sums->n * sizeof *sums->v);
             bl->pieces[bl->wave / JOB_BLOCKS + i] = sums->piece;
         }
     }
@@ -390,14 +390,14 @@ static bool put_tables(const struct blocks *bl, struct output *o) {
 static void put_footer(const struct builder *b, struct output *o) {
     static const uint8_t zeros[8] = {0};
     struct trc_footer *const f = &o->footer;
-    put(o, zeros, (8 - o->at % 8) % 8);
+    put_bytes(o, zeros, (8 - o->at % 8) % 8);
     f->n_events = b->n_events;
     f->has_min = b->has_min, f->has_max = b->has_max;
     f->min_ts = b->min_ts, f->max_ts = b->max_ts;
     f->file_size = o->at + sizeof *f;
     memcpy(f->magic, TRC_MAGIC, sizeof f->magic);
     f->sum = trc_sum(f, offsetof(struct trc_footer, sum));
-    put(o, f, sizeof *f);
+    put_bytes(o, f, sizeof *f);
 }
 
 xpl_status_t trc_write(struct builder *b, const struct xpl_trace_sink *sink,
@@ -410,7 +410,7 @@ xpl_status_t trc_write(struct builder *b, const struct xpl_trace_sink *sink,
     memcpy(head.magic, TRC_MAGIC, sizeof head.magic);
     if (!sort_levels(&l, &arena)) XPL_RETURN_OOM(err, "trace levels");
     struct blocks bl = {.b = b, .arena = &arena, .by_level = l.by_level};
-    put(&o, &head, sizeof head);
+    put_bytes(&o, &head, sizeof head);
     if (!plan_blocks(&bl, &l, &o.footer) || !put_blocks(&bl, &o))
         XPL_RETURN_OOM(err, "trace index");
     if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
