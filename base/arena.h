@@ -11,8 +11,8 @@
 
 struct xpl_arena_block;
 
-// What several arenas may have together, where there is one for each line, plane or host: their
-// number comes from the profile.  Any threads; outlives the arenas.
+// A budget that several arenas share, when there is one for each line, plane or host: their number
+// comes from the profile.  Any threads; outlives the arenas.
 struct xpl_arena_budget {
     _Atomic size_t left; // bytes
     size_t limit;
@@ -25,10 +25,9 @@ struct xpl_arena {
     struct xpl_arena_budget *budget; // NULL: `limit` is its own
 };
 
-// Prepares an empty arena; never fails and allocates nothing until first use.  What counts towards
-// the limit are whole blocks with their headers: 4 KiB first, each twice as large as the one before
-// up to 1 MiB, larger where one allocation needs it.  So an arena may refuse with up to a block
-// left.
+// Prepares an empty arena; never fails and allocates nothing until first use.  Whole blocks with
+// their headers count towards the limit: 4 KiB first, each twice as large as the one before up to 1
+// MiB, larger where one allocation needs it.  So an arena may refuse with up to a block left.
 void xpl_arena_init(struct xpl_arena *a, size_t limit);
 // Before the arenas.
 void xpl_arena_budget_init(struct xpl_arena_budget *b, size_t limit);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process may have in memory, and what malloc gives back of it.  xpl_sys_alloc counts the
-// large blocks with it; a program that sets no budget has no limit, and pays one comparison a
-// block.  Any thread.
+// The budget of a process's memory, and the return of freed memory to the system.  xpl_sys_alloc
+// counts the large blocks with it; a program that sets no budget has no limit, and pays one
+// comparison a block.  Any thread.
 #ifndef XPL_BASE_HEAP_H_
 #define XPL_BASE_HEAP_H_
 
@@ -34,7 +34,7 @@ bool xpl_heap_may_trim_idle(size_t bytes);
 // For base/arena.c and foreign allocators: accounts a block before it grows by `more` bytes.  False
 // if that exceeds the limit.
 bool xpl_heap_take(size_t more);
-void xpl_heap_add(size_t more); // the same without a limit, for what malloc rounds up
+void xpl_heap_add(size_t more); // the same without a limit, for malloc's rounding
 void xpl_heap_give(size_t less);
 // The same for small blocks of owners that can have many: they are refused only when XPL_HEAP_LAST
 // more than the budget is in use, so that the refusal itself can allocate.

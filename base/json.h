@@ -25,8 +25,8 @@ void xpl_json_gviz_number(struct xpl_buf *b, double v);
 void xpl_json_python_number(struct xpl_buf *b, double v);
 // proto JSON: %.15g, or %.17g where that does not read back; "NaN", "Infinity" quoted.
 void xpl_json_proto_double(struct xpl_buf *b, double v);
-// What printf's %.6g writes, or %.9g where that does not read back as the same float: the text that
-// protobuf's text format and XLA give a finite float.  Returns its length; no terminator.
+// The output of printf's %.6g, or of %.9g if that does not read back as the same float: the text
+// that protobuf's text format and XLA give a finite float.  Returns its length; no terminator.
 enum { XPL_JSON_FLOAT_MAX = 32 };
 size_t xpl_json_float(float v, char out[XPL_JSON_FLOAT_MAX]);
 // proto JSON 64-bit integers are strings.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors of a program: standard input, output and error where it was started without one of
-// them, what could not be written to output, and how many it may open.
+// Descriptors of a program: standard input, output and error if it was started without one of them,
+// errors of writing to output, and the limit on open files.
 #ifndef XPL_BASE_STD_FDS_H_
 #define XPL_BASE_STD_FDS_H_
 

@@ -6,8 +6,8 @@
 // only the first finish counts, later ones do nothing.  A call whose last reference goes without an
 // answer is finished with INTERNAL, so that no client hangs and a shutdown never waits for it.
 //
-// Finishing needs no memory of ours.  What gRPC allocates for itself aborts the process when there
-// is none; our own allocations fail into RESOURCE_EXHAUSTED.
+// Finishing needs no memory of ours.  gRPC's own allocations abort the process when they fail; ours
+// fail into RESOURCE_EXHAUSTED.
 #ifndef XPL_RPC_CALL_H_
 #define XPL_RPC_CALL_H_
 

@@ -26,9 +26,9 @@ struct xpl_rpc_channel_options {
     xpl_str_t token;          // sent as "authorization: Bearer"; empty: none
     size_t max_message_bytes; // of an answer; 0: no limit
     const char *user_agent;   // prefix; NULL: "xplaned"
-    // The channel holds little more than max_message_bytes of what the server sends: compressed
-    // answers are refused, and a call whose answer is larger ends with RESOURCE_EXHAUSTED.  Calls
-    // at the same time share the bound.
+    // The channel holds little more than max_message_bytes of the server's data: compressed answers
+    // are refused, and a call whose answer is larger ends with RESOURCE_EXHAUSTED.  Concurrent
+    // calls share the bound.
     bool bounded;
 };
 
@@ -38,7 +38,7 @@ xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
 // No call may be under way.  NULL is fine.
 void xpl_rpc_channel_close(struct xpl_rpc_channel *ch);
 
-// Lets one thread cancel what another waits for.
+// Lets one thread cancel the call that another waits for.
 struct xpl_rpc_cancel;
 struct xpl_rpc_cancel *xpl_rpc_cancel_new(void); // NULL on OOM
 // Sticky: calls with it end with CANCELLED, later ones at once.  Any thread, any number of times.
@@ -57,7 +57,7 @@ struct xpl_rpc_call_options {
 struct xpl_rpc_reply {
     xpl_bytes_t bytes;              // the message in one piece, empty when the call failed
     struct xpl_rpc_details details; // of a failure; retry_ms is -1 when the server gave none
-    void *message, *trailer;        // what the views point into
+    void *message, *trailer;        // own the bytes of the views
 };
 void xpl_rpc_reply_fini(struct xpl_rpc_reply *r);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to rpc: what its files share, with gRPC's types.
+// Private to rpc: declarations that its files share, with gRPC's types.
 //
 // Group calls: answer.c call.c limits.c
 //
 // These refer to each other: they are one state machine under one mutex.  An arriving message may
 // be answered at once, a message that was sent lets the next one be read, and a limit ends a call
-// that neither comes nor is read.
+// whose message does not arrive, or whose answer the client does not read.
 #ifndef XPL_RPC_IMPL_H_
 #define XPL_RPC_IMPL_H_
 

@@ -15,10 +15,10 @@ enum {
     XPL_RPC_MAX_ELEMENTS = 200000, // fields, counted in the whole message
 };
 
-// Walks a serialized message without allocating and refuses what protobuf-c does not handle: it has
-// no limit on nesting or on elements (each costs tens of bytes), accepts any bytes as text, and
-// cuts text at a NUL.  Returns INVALID_ARGUMENT (malformed, too deep, not UTF-8, a NUL in text;
-// with the offset) or RESOURCE_EXHAUSTED (too many elements).
+// Walks a serialized message without allocating and refuses messages that protobuf-c does not
+// handle: it has no limit on nesting or on elements (each costs tens of bytes), accepts any bytes
+// as text, and cuts text at a NUL.  Returns INVALID_ARGUMENT (malformed, too deep, not UTF-8, a NUL
+// in text; with the offset) or RESOURCE_EXHAUSTED (too many elements).
 xpl_status_t xpl_rpc_message_scan(const ProtobufCMessageDescriptor *type, xpl_bytes_t bytes,
                                   struct xpl_error *err);
 

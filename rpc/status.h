@@ -25,7 +25,7 @@ struct xpl_rpc_failure {
 // Appends the google.rpc.Status.  Check b->failed.
 void xpl_rpc_status_encode(struct xpl_buf *b, const struct xpl_rpc_failure *f);
 
-// What a client finds in the trailer.  Views into `bytes`.
+// Error details in the trailer, for a client.  Views into `bytes`.
 struct xpl_rpc_details {
     int64_t retry_ms; // negative: none
     xpl_str_t reason; // empty: none

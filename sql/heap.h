@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit of what SQLite may allocate for one statement: SQLite's own limit is one for the whole
+// A limit on SQLite's allocations for one statement: SQLite's own limit is one for the whole
 // process.  Allocations also end a statement past its deadline: SQLite has no other way to stop
 // while it prepares a statement, or between the calls of functions of one row.
 #ifndef XPL_SQL_HEAP_H_
@@ -17,7 +17,7 @@ bool xpl_sql_heap_install(void);
 // xpl_sql_heap_end: beyond `limit` bytes, and once `exec` is cancelled, allocations fail.  `exec`
 // outlives the end.
 void xpl_sql_heap_begin(uint64_t limit, struct xpl_exec *exec);
-// What happens between the two does not count.  The budget is given back to resume.
+// Allocations between the two do not count.  xpl_sql_heap_pause returns the budget to resume with.
 int64_t xpl_sql_heap_pause(void);
 void xpl_sql_heap_resume(int64_t paused);
 // Whether the limit was met.

@@ -14,7 +14,7 @@
 struct xpl_sql_instruction {
     uint64_t program_id;
     xpl_str_t module, name, category, framework_op, source;
-    // What the program says; not known of an instruction whose program the profile lacks.
+    // From the program; unknown for an instruction whose program the profile lacks.
     xpl_str_t computation, opcode, shape;
     // Measurements; 0 for an instruction that never ran by itself.
     uint64_t occurrences, time_ps, self_time_ps, flops, bytes_accessed;

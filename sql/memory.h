@@ -19,8 +19,8 @@ struct xpl_sql_memory {
     uint32_t n;
 };
 
-// What the time breakdown says of it, and so the store's rows.  RESOURCE_EXHAUSTED at `limit` bytes
-// of an arena, CANCELLED; *ret is then empty.  Else free with xpl_arena_fini.
+// The memory in the time breakdown, and so in the store's rows.  RESOURCE_EXHAUSTED at `limit`
+// bytes of an arena, CANCELLED; *ret is then empty.  Otherwise free with xpl_arena_fini.
 xpl_status_t xpl_sql_memory_read(const struct xpl_xspace *xs, struct xpl_exec *exec, size_t limit,
                                  struct xpl_sql_memory *ret, struct xpl_error *err) XPL_NODISCARD;
 

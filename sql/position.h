@@ -15,8 +15,8 @@
 size_t xpl_sql_error_position(sqlite3 *db, xpl_str_t statement);
 // The number of the character at a byte of `statement`.
 size_t xpl_sql_character_at(xpl_str_t statement, size_t byte);
-// What "no such table: NAME" says is missing, without its database; empty for other errors.  Valid
-// as long as `message`.
+// The NAME in "no such table: NAME", without its database; empty for other errors.  Valid as long
+// as `message`.
 xpl_str_t xpl_sql_missing_table(const char *message);
 // The same of "no such column: NAME", without its table.
 xpl_str_t xpl_sql_missing_column(const char *message);

@@ -9,7 +9,7 @@
 
 struct xpl_near;
 
-// What a statement's tables share.
+// Data that a statement's tables share.
 struct xpl_sql_tables {
     const struct xpl_sql_request *q;
     struct xpl_error err; // of the first profile that failed; SQLite only knows that one did
@@ -22,9 +22,9 @@ void xpl_sql_near_columns(xpl_str_t statement, struct xpl_near *near);
 // Whether it is the name of one of them.
 bool xpl_sql_is_declared(const char *name);
 
-// What columns show.
+// The kinds of columns.
 enum xpl_sql_column {
-    // The texts that go down into the scan stand where enum xpl_sql_text has them.
+    // The texts that constrain the scan have the order of enum xpl_sql_text.
     SESSION,
     HOST,
     PLANE,
@@ -64,7 +64,7 @@ enum xpl_sql_column {
     PEAK, // of memory
     CAPACITY,
 };
-// Gives SQLite what the scan's row has in the column.
+// Gives SQLite the value of the scan's row in the column.
 void xpl_sql_put_column(sqlite3_context *x, const struct xpl_sql_scan *s,
                         enum xpl_sql_column which);
 void xpl_sql_put_text(sqlite3_context *x, xpl_str_t s);

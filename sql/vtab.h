@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What virtual tables have in common, whose tables and cursors are allocated by SQLite.  Private to
-// this folder.
+// Code that virtual tables share; SQLite allocates their tables and cursors.  Private to this
+// folder.
 #ifndef XPL_SQL_VTAB_H_
 #define XPL_SQL_VTAB_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepting connections of strangers: who is there, what to do without descriptors, and how many of
-// one address are open.
+// Accepting connections of strangers: the peer's address, the lack of descriptors, and the number
+// of open connections of one address.
 #ifndef XPL_BASE_NET_ACCEPT_H_
 #define XPL_BASE_NET_ACCEPT_H_
 
@@ -35,7 +35,7 @@ void xpl_accept_reserve_fini(struct xpl_accept_reserve *r);
 enum xpl_accept_result {
     XPL_ACCEPTED,
     XPL_ACCEPT_NONE,   // no connection waits
-    XPL_ACCEPT_CLOSED, // no descriptor, or no memory, was left: one who waited was disconnected
+    XPL_ACCEPT_CLOSED, // no descriptor, or no memory, was left: a pending client was disconnected
     XPL_ACCEPT_STUCK,  // as before, but not even that could be done: try again in a while
 };
 // Accepts one connection of a non-blocking listener: not blocking, closed on exec.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small strict JSON reader, for the rare text of others that is JSON.  Accepts what RFC 8259
-// does, UTF-8 checked; numbers beyond a double's range and nesting beyond XPL_JSON_MAX_DEPTH are
-// errors.
+// A small strict JSON reader, for the rare JSON from other programs.  Accepts RFC 8259, and checks
+// UTF-8; numbers beyond a double's range and nesting beyond XPL_JSON_MAX_DEPTH are errors.
 #ifndef XPL_BASE_TEXT_JSON_VALUE_H_
 #define XPL_BASE_TEXT_JSON_VALUE_H_
 

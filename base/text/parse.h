@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole numbers from text, as absl::SimpleAtoi parses them: decimal, blanks around and one sign
-// allowed; anything else, and what does not fit, is refused.
+// allowed; other text, and numbers out of range, are refused.
 #ifndef XPL_BASE_TEXT_PARSE_H_
 #define XPL_BASE_TEXT_PARSE_H_
 

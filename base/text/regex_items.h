@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compiled expression has that cannot be searched for.  Private to regex.c, whose header
-// says why.
+// Items of a compiled expression that the search does not support.  Private to regex.c, whose
+// header has the reasons.
 #ifndef XPL_BASE_TEXT_REGEX_ITEMS_H_
 #define XPL_BASE_TEXT_REGEX_ITEMS_H_
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the answers are that this process is receiving, as a client.
+// The lengths of answers that this process is receiving, as a client.
 //
-// An answer is one message, whose length comes with its first bytes; gRPC says it when all of it is
-// there.  A program with the hooks (hooks.h) has its received bytes followed here: HTTP/2's frames
-// (RFC 9113) of plain connections that it made, and the prefix of gRPC's messages in them.  Nothing
-// is changed, and of TLS nothing is known.
+// An answer is one message, whose length is in its first bytes; gRPC reports it only when the
+// answer is complete.  In a program with the hooks (hooks.h), this follows its received bytes:
+// HTTP/2's frames (RFC 9113) of plain connections that it made, and the prefix of gRPC's messages
+// in them.  It changes no bytes, and cannot follow TLS.
 //
-// A connection ends when its server sends what fills gRPC's memory without being an answer: header
+// A connection ends when its server fills gRPC's memory with other data than an answer: header
 // blocks without an end, and thousands of tiny frames of data within seconds, each of which costs
 // more than its bytes.
 #ifndef XPL_RPC_LISTEN_ANNOUNCED_H_
@@ -20,7 +20,7 @@
 #include "rpc/listen/bucket.h"
 #include "rpc/listen/frame.h"
 
-// Nobody can tell: no hooks, TLS, or a socket of another kind.
+// The length is unknown: no hooks, TLS, or a socket of another kind.
 #define XPL_RPC_ANNOUNCED_UNKNOWN UINT64_MAX
 
 struct xpl_rpc_announced { // one connection; zeroed at first; its members are announced.c's

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one client's HTTP/2 connection may do, checked on its bytes before gRPC gets them.
+// Limits of one client's HTTP/2 connection, checked on its bytes before gRPC gets them.
 //
 // gRPC 1.51 buffers a message of any announced length before it refuses it, header blocks without
 // end (CVE-2023-33953), and calls that were reset but not forgotten yet, by the client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// grpc.health.v1.Health: the state of the server ("") and of its services, and those who watch it.
+// grpc.health.v1.Health: the state of the server ("") and of its services, and their watchers.
 #ifndef XPL_RPC_STANDARD_HEALTH_H_
 #define XPL_RPC_STANDARD_HEALTH_H_
 

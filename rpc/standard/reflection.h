@@ -25,7 +25,7 @@ void xpl_rpc_reflection_free(struct xpl_rpc_reflection *r);
 void xpl_rpc_reflection_get_methods(struct xpl_rpc_reflection *r,
                                     struct xpl_rpc_method ret[XPL_RPC_REFLECTION_METHODS]);
 
-// One request, one response, both serialized; what the methods do with each message.
+// Answers one request with one response, both serialized; the methods call it for each message.
 xpl_status_t xpl_rpc_reflection_answer(const struct xpl_rpc_reflection *r, xpl_bytes_t request,
                                        struct xpl_buf *ret, struct xpl_error *err);
 

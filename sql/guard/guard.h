@@ -40,7 +40,7 @@ int xpl_sql_guard_inspect(struct xpl_sql_guard *g, sqlite3 *db, xpl_str_t select
 // After the connection was closed.
 void xpl_sql_guard_fini(struct xpl_sql_guard *g);
 
-// What in a statement that failed is more than to read, and where it stands.
+// The part of a refused statement that does more than read, and its position.
 struct xpl_sql_refusal {
     char what[112];
     size_t byte; // of the statement; its length: not known

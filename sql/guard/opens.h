@@ -26,7 +26,7 @@ typedef int xpl_sql_shown_fn(const char *table, const char *database);
 // Lists those of the connection that are not shown in full.  SQLite's result code; SQLITE_FULL:
 // there are too many.
 int xpl_sql_trees_list(struct xpl_sql_trees *t, sqlite3 *db, xpl_sql_shown_fn *shown);
-// What a SELECT's program does.
+// Properties of a SELECT's program.
 struct xpl_sql_program {
     const struct xpl_sql_tree *read; // the first tree of the list that it reads; NULL: none
     unsigned slow;                   // instructions that may read all of a long text
