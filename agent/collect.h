@@ -28,7 +28,7 @@ struct xpl_collect_options {
 
 enum xpl_collect_state {
     XPL_COLLECT_RUN,
-    XPL_COLLECT_FINISH, // end now and keep what there is
+    XPL_COLLECT_FINISH, // end now and use the records so far
     XPL_COLLECT_CANCEL, // end now, for nothing
 };
 
@@ -42,9 +42,9 @@ struct xpl_collection {
     size_t n;                // programs that recorded
 };
 
-// Blocks: waits for the start, records, and brings the records in.  Programs that begin meanwhile
-// are not asked.  FAILED_PRECONDITION with one sentence when no program can record; CANCELLED.
-// `ret` is to be freed in any case.
+// Blocks: waits for the start, records, and collects the records.  Ignores programs that begin
+// meanwhile.  FAILED_PRECONDITION with one sentence when no program can record; CANCELLED.  `ret`
+// is to be freed in any case.
 xpl_status_t xpl_collect(const struct xpl_collect_options *opt, struct xpl_arena *a,
                          struct xpl_collection *ret, struct xpl_error *err) XPL_NODISCARD;
 void xpl_collection_fini(struct xpl_collection *c);

@@ -184,7 +184,7 @@ struct xpl_record_end {
 
 enum xpl_agent_operation { XPL_AGENT_START = 1, XPL_AGENT_STOP = 2 };
 
-// What a START asks for; everything else is always recorded.
+// Options of a START; everything else is always recorded.
 enum xpl_agent_option {
     XPL_AGENT_DRIVER_API = 1,
     XPL_AGENT_RUNTIME_API = 2,

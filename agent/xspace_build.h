@@ -5,8 +5,8 @@
 
 #include "agent/xspace_model.h"
 
-// Fills the builder, whose arena, names and processes are set.  A stream is used up to what is
-// malformed in it.  Fails only without memory: RESOURCE_EXHAUSTED.
+// Fills the builder, whose arena, names and processes are set.  Uses a stream up to its first
+// malformed record.  Fails only without memory: RESOURCE_EXHAUSTED.
 xpl_status_t xpl_agent_build(struct builder *b, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

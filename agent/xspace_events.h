@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One record -> one event: which plane and line, what name, which details.
+// Turns one record into one event: its plane and line, its name, its details.
 #ifndef XPL_AGENT_XSPACE_EVENTS_H_
 #define XPL_AGENT_XSPACE_EVENTS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host's records as planes, lines and events in memory, on their way to an XSpace: xspace_events
-// adds what one record says, xspace_build all records of all processes; xspace_writer writes it.
+// adds one record, xspace_build all records of all processes; xspace_writer writes it.
 #ifndef XPL_AGENT_XSPACE_MODEL_H_
 #define XPL_AGENT_XSPACE_MODEL_H_
 
@@ -112,7 +112,7 @@ struct process {
     const struct xpl_agent_process *in;
     xpl_str_t program;
     uint32_t pid;
-    XPL_VEC(xpl_strid_t) plain;    // the same, of kernels: as C++ says them; 0: not asked yet
+    XPL_VEC(xpl_strid_t) plain;    // likewise, of kernels: demangled; 0: not yet
     XPL_VEC(xpl_strid_t) names;    // by number - 1
     struct clock_pair first, last; // first.real_ns 0: none
     struct xpl_map devices;        // ordinal -> plane + 1

@@ -23,7 +23,7 @@ enum {
     XPL_CAPTURE_MAX_ADVANCED = 64,
     XPL_CAPTURE_REASON_SIZE = 384, // of the text that says why a host gave nothing
 };
-// What protobuf lets a server send in one message; more needs a shorter capture.
+// The largest message that protobuf lets a server send; more needs a shorter capture.
 #define XPL_CAPTURE_MAX_BYTES ((uint64_t)INT32_MAX)
 
 enum xpl_capture_call {
@@ -46,9 +46,9 @@ enum xpl_capture_turn {
     XPL_CAPTURE_TURN_NOW,
     // It becomes free: the host pauses, and no retry is counted.  After a minute it is BUSY.
     XPL_CAPTURE_TURN_SOON,
-    XPL_CAPTURE_TURN_BUSY, // as a server that says so: asked again if there are retries
+    XPL_CAPTURE_TURN_BUSY, // like a server that reports "busy": retried if there are retries
 };
-// On the thread of xpl_capture_run.  Unless it is NOW, `reason` gets why not and what to do.
+// On the thread of xpl_capture_run.  Unless it is NOW, `reason` gets the cause and the remedy.
 typedef enum xpl_capture_turn (*xpl_capture_turn_fn)(void *arg, size_t target,
                                                      char reason[XPL_CAPTURE_REASON_SIZE]);
 
@@ -62,7 +62,7 @@ struct xpl_capture_plan {
     enum xpl_capture_call call;
     const char *const *targets; // "host:port", "[::1]:port", "unix:/path"
     size_t n_targets;
-    const char *const *host_names; // NULL, or one for each target: what its file is called
+    const char *const *host_names; // NULL, or one for each target: the name of its file
     // Called before each request to a target, for callers that limit captures; NULL: always NOW.
     xpl_capture_turn_fn may_ask;
     void *may_ask_arg;

@@ -18,7 +18,7 @@
 struct xpl_capture_connections; // of one run; each driver's own
 struct xpl_capture_connection;  // to one host; likewise
 
-// What differs from host to host and from attempt to attempt.
+// Parameters that differ from host to host and from attempt to attempt.
 struct xpl_capture_query {
     const char *host_name; // of the file, for hosts that write it themselves
     const char *root; // the session's directory as the hosts see it, for the same; outlives the
@@ -69,8 +69,8 @@ struct xpl_capture_driver {
                         struct xpl_capture_connection **ret, struct xpl_error *err);
     // Begins to connect: CONNECTED or UNREACHABLE comes once, or nothing while the host is silent.
     xpl_status_t (*connect)(struct xpl_capture_connection *c, struct xpl_error *err);
-    // After CONNECTED and `cancel`: asks the host to do what the plan says.  ANSWERING comes at
-    // most once, and ANSWERED once.
+    // After CONNECTED and `cancel`: sends the host the plan's request.  ANSWERING comes at most
+    // once, and ANSWERED once.
     xpl_status_t (*start)(struct xpl_capture_connection *c, const struct xpl_capture_query *q,
                           struct xpl_error *err);
     // After ANSWERING: how large the answer is; 0: not known yet; UINT64_MAX: the driver cannot
@@ -80,7 +80,7 @@ struct xpl_capture_driver {
     // RESOURCE_EXHAUSTED when more comes, which is not kept.
     void (*receive)(struct xpl_capture_connection *c, uint64_t max_bytes);
     // After ANSWERED with XPL_OK: hands the bytes of the XSpace to the sink, in order; there may be
-    // none.  CANCELLED when the sink said false; DATA_LOSS when the answer is none.
+    // none.  CANCELLED when the sink returned false; DATA_LOSS when the answer is malformed.
     xpl_status_t (*read)(struct xpl_capture_connection *c, const struct xpl_capture_sink *sink,
                          struct xpl_capture_answer *ret, struct xpl_error *err);
     // Gives up the attempt, which frees its host and its answer; no event of it comes any more.

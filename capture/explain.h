@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to capture/: why a profiler server gave nothing, in words that say what to do.
+// Private to capture/: failures of profiler servers as sentences with a remedy.
 #ifndef XPL_CAPTURE_EXPLAIN_H_
 #define XPL_CAPTURE_EXPLAIN_H_
 
@@ -11,8 +11,8 @@ enum xpl_capture_phase { XPL_CAPTURE_AT_CONNECT, XPL_CAPTURE_AT_CALL };
 // Writes into `reason` the error of the server or of gRPC (`err`) as a sentence with advice.
 void xpl_capture_explain(char reason[XPL_CAPTURE_REASON_SIZE], const struct xpl_capture_plan *plan,
                          enum xpl_capture_phase phase, const struct xpl_error *err);
-// Why a host had nothing to tell, with its remedy: `what` ("idle", "no events"), then what its
-// profiler complains of (`notice`, or ""), or which tracer the plan leaves off, or that it is idle.
+// Explains an idle host, with a remedy: `what` ("idle", "no events"), then its profiler's complaint
+// (`notice`, or ""), or the tracer that the plan leaves off, or that it is idle.
 void xpl_capture_explain_idle(char reason[XPL_CAPTURE_REASON_SIZE],
                               const struct xpl_capture_plan *plan, const char *what,
                               const char *notice);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of a running capture share.
+// Declarations that the files of a running capture share.
 #ifndef XPL_CAPTURE_IMPL_H_
 #define XPL_CAPTURE_IMPL_H_
 

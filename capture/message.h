@@ -30,7 +30,7 @@ struct xpl_capture_reply {
 
 void xpl_capture_reply_init(struct xpl_capture_reply *r,
                             bool (*on_xspace)(void *ctx, xpl_bytes_t piece), void *ctx);
-// False when on_xspace said so, or when the bytes are malformed (r->walk.malformed).
+// False when on_xspace returned false, or when the bytes are malformed (r->walk.malformed).
 bool xpl_capture_reply_put(struct xpl_capture_reply *r, xpl_bytes_t piece);
 // Whether all of the answer has come.
 bool xpl_capture_reply_end(const struct xpl_capture_reply *r);

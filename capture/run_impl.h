@@ -84,7 +84,7 @@ void xpl_capture_again_or(struct capture_job *j, enum xpl_capture_state state);
 
 // ---- run_answer.c ----
 
-// Stores what a host answered, and finishes it or asks again.
+// Stores a host's answer, and finishes the host or retries.
 void xpl_capture_store_answer(struct capture_job *j);
 
 // ---- run_session.c ----

@@ -12,7 +12,7 @@
 
 enum { XPL_WALK_DEPTH = 3 }; // messages inside the outermost one
 
-// What to do with a length-delimited field.
+// How to treat a length-delimited field.
 enum xpl_walk_way {
     XPL_WALK_SKIP,
     XPL_WALK_ENTER, // it is a message: its fields come next, at depth + 1

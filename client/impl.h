@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of libxplaned share.
+// Declarations that the files of libxplaned share.
 #ifndef XPL_CLIENT_IMPL_H_
 #define XPL_CLIENT_IMPL_H_
 

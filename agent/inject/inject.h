@@ -64,7 +64,7 @@ struct cu_symbol {
     const char *name;
     size_t offset;
 };
-// Fills the pointers in *ret, NULL for what the library lacks; the first such name, or NULL.
+// Fills the pointers in *ret, NULL for missing ones; returns the first missing name, or NULL.
 const char *inject_load_symbols(void *handle, const struct cu_symbol *all, size_t n, void *ret);
 // The driver library when the program has loaded it, else NULL.
 void *inject_find_cuda(void);
