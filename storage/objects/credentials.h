@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By what requests to an object store are signed, and where it comes from.
+// The credentials that sign requests to an object store, and their source.
 #ifndef XPL_STORAGE_OBJECTS_CREDENTIALS_H_
 #define XPL_STORAGE_OBJECTS_CREDENTIALS_H_
 
@@ -11,7 +11,7 @@
 
 struct xpl_transfers;
 
-// One set.  Whoever copies it wipes the copy.
+// One set.  The owner of a copy wipes it.
 struct xpl_credential {
     // Keys sign; a bearer's token is sent as it is.
     enum { XPL_CREDENTIAL_NONE, XPL_CREDENTIAL_KEYS, XPL_CREDENTIAL_BEARER } kind;
@@ -24,8 +24,8 @@ struct xpl_credentials_options {
     enum xpl_object_service service;
     bool anonymous;
     const char *region;              // of the bucket
-    struct xpl_transfers *transfers; // what asks for credentials; outlives them
-    // Is told that credentials cannot be renewed while the old ones are still good.  Any thread;
+    struct xpl_transfers *transfers; // for requests for credentials; outlives them
+    // Called when credentials cannot be renewed while the old ones are still valid.  Any thread;
     // NULL is fine.
     void (*warn)(void *arg, const char *text);
     void *arg;

@@ -75,7 +75,7 @@ struct xpl_crypto {
 // For parsers of Expat: allocations count as ours.
 extern const XML_Memory_Handling_Suite xpl_expat_memory;
 
-// Any thread.  FAILED_PRECONDITION, with what to do, when one is missing.  They are never unloaded.
+// Any thread.  FAILED_PRECONDITION, with a remedy, when one is missing.  They are never unloaded.
 xpl_status_t xpl_curl_load(const struct xpl_curl **ret, struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_expat_load(const struct xpl_expat **ret, struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_crypto_load(const struct xpl_crypto **ret, struct xpl_error *err) XPL_NODISCARD;

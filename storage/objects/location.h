@@ -43,8 +43,8 @@ xpl_status_t xpl_location_parse(const char *url, const char *endpoint, const cha
 // The domain of Amazon's services of that region.
 const char *xpl_location_amazon(const char *region);
 
-// A key that can be asked for: 1 to XPL_KEY_MAX bytes, no control characters, no empty part, and no
-// part "." or "..", which clients of HTTP take away.
+// A key that can be requested: 1 to XPL_KEY_MAX bytes, no control characters, no empty part, and no
+// part "." or "..", which clients of HTTP remove.
 bool xpl_location_is_key(xpl_str_t key);
 // PREFIX/PATH into ret[0..size), NUL-terminated; false if that is not a valid key.
 bool xpl_location_key(const struct xpl_location *l, xpl_str_t path, char *ret, size_t size);

@@ -27,14 +27,14 @@ struct xpl_stored_object {
     int64_t mtime_ns; // since 1970; 0: unknown
 };
 
-// What a listing is given to.  The texts are gone after the call.
+// Receives a listing.  The texts are valid only during the call.
 struct xpl_object_list {
     bool (*object)(void *arg, const struct xpl_stored_object *o); // false: out of memory
     bool (*folder)(void *arg, xpl_str_t name);                    // likewise
     void *arg;
     unsigned max_pages; // of 1,000 names each
     bool cut;           // set: there are more pages than that
-    size_t n_refused;   // set: names that cannot be asked for, such as "a//b"; left out
+    size_t n_refused;   // set: names that cannot be requested, such as "a//b"; left out
 };
 
 enum xpl_objects_stop { XPL_OBJECTS_STOP_LISTING = 1, XPL_OBJECTS_STOP_ALL };
@@ -69,7 +69,7 @@ struct xpl_objects_ops {
     void (*free)(struct xpl_objects *o);
 };
 
-// What every implementation begins with; filled by xpl_objects_init.
+// The common part of every implementation; filled by xpl_objects_init.
 struct xpl_objects {
     const struct xpl_objects_ops *ops;
     atomic_uint refs;
@@ -129,20 +129,20 @@ xpl_status_t xpl_objects_put(struct xpl_objects *o, xpl_str_t path, int fd, uint
 // Removes an object; one that is not there is fine.
 xpl_status_t xpl_objects_remove(struct xpl_objects *o, xpl_str_t path, struct xpl_error *err)
     XPL_NODISCARD;
-// What the version of an object is known by on every machine: a hash of place, path and version.
+// The identity of an object's version on every machine: a hash of place, path and version.
 void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
                           uint64_t ret[2]);
 // The same, only for the place.
 void xpl_objects_place(const struct xpl_objects *o, uint8_t ret[16]);
 // Half of that, in place of a directory's device number.  Never 0.
 uint64_t xpl_objects_device(const struct xpl_objects *o);
-// Whether a read found that the directory is not as it was listed; said once.
+// Whether a read found that the directory differs from its listing; true once.
 bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir);
 
 // ---- for implementations ----
 
-// `place`: what tells places of equal paths apart.  RESOURCE_EXHAUSTED, and what the cache's
-// directory says.
+// `place`: identifies the bucket, as paths repeat in others.  RESOURCE_EXHAUSTED, and errors of the
+// cache's directory.
 xpl_status_t xpl_objects_init(struct xpl_objects *o, const struct xpl_objects_ops *ops,
                               xpl_str_t place, const char *cache_dir, uint64_t cache_limit,
                               struct xpl_error *err) XPL_NODISCARD;

@@ -37,15 +37,15 @@ struct xpl_transfer {
     int fd;
     uint64_t first, n;
     uint64_t whole;      // bytes of the object; with n 0 set by a Content-Range
-    const char *version; // its ETag; what answers with another one is another object
+    const char *version; // its ETag; an answer with a different one is of another object
     struct xpl_buf *answer;
-    bool ends_early;                 // see xpl_transfers_stop
-    bool is_last;                    // runs also after it, and is tried once: what cleans up
+    bool ends_early; // see xpl_transfers_stop
+    bool is_last;    // a request that cleans up: runs also after a stop, and is tried once
     const struct xpl_cancel *cancel; // CANCELLED, soon; may be NULL.  That of the first counts
     // Set.
     long status;    // of HTTP; 0: there was none
-    char code[64];  // what an object store calls the error; ""
-    char etag[256]; // that the answer says; ""
+    char code[64];  // the object store's error code; ""
+    char etag[256]; // from the answer; ""
     unsigned tries; // how often it was tried, by all calls; the caller begins with 0
 };
 
@@ -55,8 +55,8 @@ struct xpl_transfers_options {
     const char *region;      // of signatures
     unsigned stalled_s;      // a try that is slower than 4 KiB/s for so long is broken; 0: 30
     unsigned try_s;          // a try takes at most so long; 0: 600
-    unsigned max_wait_s;     // what a Retry-After counts at most; 0: 30
-    unsigned clean_s;        // how long after a stop what cleans up may run; 0: 10
+    unsigned max_wait_s;     // limit on a Retry-After; 0: 30
+    unsigned clean_s;        // how long requests that clean up may run after a stop; 0: 10
 };
 
 // Whether two ETags are of one version, as a weak comparison says: with or without quotation marks,
@@ -68,9 +68,10 @@ xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl
                                struct xpl_error *err) XPL_NODISCARD;
 // When no call is under way.  NULL is fine.
 void xpl_transfers_free(struct xpl_transfers *t);
-// Calls under way, and all later ones, end with CANCELLED: all, or those that end early.  What was
-// sent whole by a call of one request may be stored: up to 5 s its answer is waited for, then and
-// when it is cancelled.  What cleans up runs for `clean_s`, or until the store is not reached.
+// Ends pending and later calls with CANCELLED: all, or those that end early.  If a call of one
+// request had sent everything, the object may be stored: after a stop, and after a cancellation, it
+// waits up to 5 s for the answer.  Requests that clean up run for `clean_s`, or until the store
+// cannot be reached.
 void xpl_transfers_stop(struct xpl_transfers *t, bool all);
 
 // Does all of them, at most `parallel` at once; the first that fails ends the others. 429, 5xx and

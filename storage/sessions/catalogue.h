@@ -52,7 +52,7 @@ struct xpl_host {
     struct xpl_fingerprint fingerprint; // at the time of the scan
 };
 
-// A host that a capture asked for, and that gave no profile.  Both are valid UTF-8.
+// A requested host of a capture that gave no profile.  Both are valid UTF-8.
 struct xpl_lost_host {
     xpl_str_t target, reason;
 };
@@ -158,8 +158,8 @@ void xpl_catalogue_stop(struct xpl_catalogue *c);
 // The directory `path` of xpl_watch_dir saw an event: the next scan checks it.  Unknown paths
 // are ignored.  Any thread.
 void xpl_catalogue_mark(struct xpl_catalogue *c, xpl_str_t path);
-// Another daemon knows session `name`, and it is not here, or not like that: the next scan lists
-// what leads to it, when LOGDIR is a bucket.  Elsewhere scans see it anyway.  Any thread.
+// Another daemon knows session `name`, which is missing or different here: the next scan lists the
+// directories on its path, when LOGDIR is a bucket.  Elsewhere scans see it anyway.  Any thread.
 void xpl_catalogue_mark_session(struct xpl_catalogue *c, xpl_str_t name);
 // Tells whether a watcher sees this directory; unwatched ones (how they all begin) are checked
 // by every scan.  Any thread.
@@ -192,7 +192,7 @@ xpl_status_t xpl_snapshot_open(const struct xpl_snapshot *s, const struct xpl_ho
                                uint64_t max_bytes, struct xpl_source **ret, struct xpl_error *err)
     XPL_NODISCARD;
 
-// --- Without a LOGDIR: what `xplanectl analyze PATH...` is given ---
+// --- Without a LOGDIR: the paths of `xplanectl analyze PATH...` ---
 
 struct xpl_input {
     xpl_str_t name;   // of the host

@@ -17,7 +17,7 @@ struct xpl_scan_share {
     struct xpl_listing_place place;
     bool may_scan;
     uint64_t pull_every_ns;
-    enum xpl_scanner scanner;         // who lists; NOBODY: each by itself
+    enum xpl_scanner scanner;         // the daemon that lists; NOBODY: each by itself
     uint64_t until_ns;                // when that is this daemon: until then, by our clock
     uint64_t claim_at_ns, pull_at_ns; // not before; xpl_clock_ns
     int64_t generation;               // that was pulled
@@ -39,7 +39,7 @@ struct xpl_catalogue {
     const struct xpl_cancel *cancel; // of the scan of xpl_catalogue_new; else NULL
     atomic_bool stopped;
     struct xpl_scan_share share;
-    char limits[MAX_LIMITS][256]; // what the last scan had to cut off
+    char limits[MAX_LIMITS][256]; // sentences about limits that cut off the last scan
     size_t n_limits;
 
     pthread_mutex_t mark_mu; // marks of other threads, applied when a scan starts

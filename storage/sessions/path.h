@@ -29,10 +29,10 @@ struct xpl_path_text {
 };
 const char *xpl_path_shown(const char *path, struct xpl_path_text *text);
 
-// Records what errno means for opening or reading `path`.
+// Translates an errno of opening or reading `path` into a status.
 xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struct xpl_error *err);
-// The same for opening a path that a person wrote: of one that is not there it proposes what is
-// near its first part that is missing.
+// The same for opening a path that a person wrote: for a missing one, it proposes names similar to
+// the first missing part.
 xpl_status_t xpl_path_fail_near(int errnum, const char *path, struct xpl_error *err);
 
 // Whether the open file `fd` really lies at or below `root` (absolute, without links).

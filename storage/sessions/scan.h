@@ -60,7 +60,7 @@ struct xpl_dir {
 
 enum { XPL_PROBLEMS_KEPT = 32 };
 
-// What the name of a profile says of its format.
+// The format of a profile, by its name.
 struct xpl_profile_kind {
     unsigned rank;
     const char *refusal; // NULL when it is read
@@ -74,7 +74,7 @@ struct xpl_snapshot_spec {
     struct xpl_dir *const *dirs; // parents before children
     size_t n_dirs;
     const char *base;      // see struct xpl_snapshot
-    xpl_str_t logdir_name; // what LOGDIR's own session is called
+    xpl_str_t logdir_name; // name of LOGDIR's own session
     uint64_t generation;
     const struct xpl_snapshot *before; // NULL for the first
     const char *const *limits;         // sentences about limits that cut something off

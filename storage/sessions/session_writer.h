@@ -20,7 +20,7 @@
 enum {
     XPL_PROFILE_WRITER_MAX_NAME = 128, // of a session or host, without terminator and suffix
     XPL_SESSION_WRITER_NAME_SIZE =
-        XPL_PROFILE_WRITER_MAX_NAME + 16, // room for what makes a name unique
+        XPL_PROFILE_WRITER_MAX_NAME + 16, // room for a suffix that makes a name unique
 };
 
 // Makes a name of letters, digits, '.', '_', '-', '+', '=' and '@' that does not begin with a dot:

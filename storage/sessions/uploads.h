@@ -13,8 +13,8 @@ enum { XPL_UPLOADS_MAX_FILES = 4096 };
 
 struct xpl_uploads;
 
-// Makes the directory if it is missing (an upload reports what fails).  `limit_bytes`: of all
-// files. NULL when out of memory.
+// Makes the directory if it is missing (an upload reports errors).  `limit_bytes`: of all files.
+// NULL when out of memory.
 struct xpl_uploads *xpl_uploads_new(const char *dir, uint64_t limit_bytes);
 // No upload may be open.  The files stay.  NULL is fine.
 void xpl_uploads_free(struct xpl_uploads *u);

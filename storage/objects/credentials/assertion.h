@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an account of Google's proves itself by: a token that its key signs (a JWT with RS256:
-// RFC 7519; RFC 7518, 3.3), for which its service gives another one (RFC 7523, 2.1).
+// The proof of an account of Google's: a token signed with its key (a JWT with RS256: RFC 7519; RFC
+// 7518, 3.3), which its service exchanges for another one (RFC 7523, 2.1).
 #ifndef XPL_STORAGE_OBJECTS_CREDENTIALS_ASSERTION_H_
 #define XPL_STORAGE_OBJECTS_CREDENTIALS_ASSERTION_H_
 
