@@ -21,7 +21,7 @@ struct precheck {
     bool tpu_execute; // TpuExecuteOp occurs
 };
 
-// Adds what the metadata of one plane says.
+// Adds the facts from the metadata of one plane.
 void xpl_grp_precheck_plane(const struct plan *p, struct precheck *check);
 // Whether the space arrived grouped [IsXSpaceGrouped].
 bool xpl_grp_is_grouped(const struct xpl_groups *g);

@@ -62,11 +62,11 @@ enum xpl_hlo_costs_kind {
     XPL_HLO_COSTS_CPU,   // likewise, of a CPU (xpl_hlo_costs_of_cpu)
     XPL_HLO_COSTS_XPROF, // none of a program on which XLA's analysis fails (xpl_hlo_costs_lost)
 };
-// Says, before anything is looked up, which costs will be asked for: they need more of a program
-// than lookups do.
+// Declares, before any lookup, which costs will be needed: they need more of a program than lookups
+// do.
 void xpl_hlo_map_need_costs(struct xpl_hlo_map *m, enum xpl_hlo_costs_kind kind);
-// What an instruction that was found costs; see cost.h.  Any thread; found once, under a lock.
-// Nothing is known without the call above.
+// The cost of an instruction that was found; see cost.h.  Any thread; computed once, under a lock.
+// Without the call above, costs are unknown.
 xpl_status_t xpl_hlo_map_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instruction *in,
                               struct xpl_exec *exec, struct xpl_hlo_cost *ret,
                               struct xpl_error *err) XPL_NODISCARD;

@@ -44,7 +44,7 @@ static inline xpl_bytes_t xpl_hlo_shape_of(const struct hlo_instruction *i) {
     return (xpl_bytes_t){i->p + i->shape_at, i->shape};
 }
 
-// What an instruction uses and waits for: numbers of instructions in xpl_hlo_module.operands, the
+// The dependencies of an instruction: numbers of instructions in xpl_hlo_module.operands, the
 // operands first, then control predecessors.
 struct hlo_edges {
     size_t first;
@@ -104,7 +104,7 @@ uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name);
 // Position of an instruction id in a computation; UINT32_MAX when absent.
 uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
                               int64_t id);
-// What an instruction of a module that was read in full uses, by xpl_hlo_module.edges.
+// The dependencies of an instruction of a module that was read in full, by xpl_hlo_module.edges.
 static inline const uint32_t *xpl_hlo_module_uses(const struct xpl_hlo_module *m, uint32_t index) {
     return m->operands.n ? m->operands.v + m->edges[index].first : NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction of an HLO program says.  Strings alias the input (see xspace.h): copy what
-// must last.
+// An instruction of an HLO program.  Strings alias the input (see xspace.h): copy those that must
+// last.
 #ifndef XPL_ANALYSIS_HLO_INSTRUCTION_H_
 #define XPL_ANALYSIS_HLO_INSTRUCTION_H_
 

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-// What a category needs to know of an opcode.
+// The kind of an opcode, which decides the category.
 enum xpl_hlo_op_kind {
     HLO_OP_PLAIN,       // the category is the opcode
     HLO_OP_ELEMENTWISE, // "non-fusion elementwise"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact counts and times of a trace's events by name: of any window, names and rows.  They come
-// from the index, which has every event, not from an answer of trace_viewer@, which leaves out what
-// could not be seen.  And which events have some words in their arguments.
+// from the index, which has every event, not from an answer of trace_viewer@, which leaves out
+// events that are too small to see.  Also the events with given words in their arguments.
 #ifndef XPL_ANALYSIS_TRACE_SUMS_H_
 #define XPL_ANALYSIS_TRACE_SUMS_H_
 
@@ -19,11 +19,10 @@ struct xpl_trace_sums_options {
     xpl_str_t name;
     const struct xpl_trace_row *rows; // n_rows of them; 0: all rows
     size_t n_rows;
-    // Words that the arguments of an event must contain, likewise; "" for all events.  Then
-    // profiles are read, and every event of the window: what the window, the names and the rows
-    // leave of them.
+    // Words that the arguments of an event must contain, likewise; "" for all events.  The search
+    // then reads profiles, and every event that the window, the names and the rows select.
     xpl_str_t arguments;
-    size_t most; // of the events to tell, the earliest
+    size_t most; // of the events to return, the earliest
 };
 
 // Events of one name.  Of an event that crosses the window's borders, only the part inside counts.

@@ -87,8 +87,8 @@ xpl_status_t xpl_trace_memory_init(struct xpl_trace_memory *m, xpl_bytes_t profi
 // Accepts a zero-initialised one.
 void xpl_trace_memory_fini(struct xpl_trace_memory *m);
 
-// One host of an answer.  `profile` is what the index was built from: arguments of events are read
-// from it, if the options request them (event_name, search_metadata); otherwise it may be empty.
+// One host of an answer.  `profile` is the index's source: arguments of events are read from it, if
+// the options request them (event_name, search_metadata); otherwise it may be empty.
 struct xpl_trace_host {
     xpl_str_t name;
     const struct xpl_trace *trace;

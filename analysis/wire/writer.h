@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Protobuf wire writer into a growable buffer, in two passes: the first measures, the second
-// writes.  A length prefix needs the size of what follows; measuring first gives every prefix its
+// writes.  A length prefix needs the size of its contents; measuring first gives every prefix its
 // shortest form without moving a byte twice, however deep messages nest, and the whole message is
 // reserved at once.
 //
@@ -53,7 +53,7 @@ void xpl_writer_init(struct xpl_writer *w, struct xpl_buf *out);
 // Ends the measuring pass and reserves the room.  False when memory is out or the buffer's maximum
 // would be passed: nothing has been written then.
 bool xpl_writer_measured(struct xpl_writer *w) __attribute__((warn_unused_result));
-// Frees what the writer holds.  False when anything failed; the buffer is then incomplete.
+// Frees the writer's memory.  False when anything failed; the buffer is then incomplete.
 bool xpl_writer_fini(struct xpl_writer *w) __attribute__((warn_unused_result));
 
 // Single fields, written even where the value is the default.

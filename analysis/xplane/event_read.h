@@ -84,7 +84,7 @@ XPL_INLINE bool xpl_raw_event_head(xpl_bytes_t message, const uint8_t *limit,
     return true;
 }
 
-// The whole event; what differs from the usual order of fields takes the slow way.
+// The whole event; an unusual order of fields takes the slow path.
 XPL_INLINE bool xpl_raw_event_read(xpl_bytes_t message, const uint8_t *limit,
                                    struct xpl_raw_event *ret) {
     if (XPL_UNLIKELY(!xpl_raw_event_head(message, limit, ret))) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of plane it is, by its name.
+// The kind of a plane, by its name.
 #ifndef XPL_ANALYSIS_XPLANE_PLANE_KIND_H_
 #define XPL_ANALYSIS_XPLANE_PLANE_KIND_H_
 

@@ -352,7 +352,7 @@ enum xpl_event_type xpl_event_type_find(xpl_str_t name);
 xpl_str_t xpl_stat_type_name(enum xpl_stat_type t);
 xpl_str_t xpl_event_type_name(enum xpl_event_type t);
 
-// What links a producer to its consumers (stats _pt and _ct; tsl context_types.h).
+// Links between a producer and its consumers (stats _pt and _ct; tsl context_types.h).
 enum xpl_context_type {
     XPL_CONTEXT_GENERIC,
     XPL_CONTEXT_LEGACY,

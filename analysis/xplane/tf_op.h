@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op's full name says: framework, name and type.  Rules: XProf's tf_op_utils.{h,cc}.
+// The parts of an op's full name: framework, name and type.  Rules: XProf's tf_op_utils.{h,cc}.
 // Pure functions on views; nothing allocates but xpl_tf_op_event_name.  Any thread.
 #ifndef XPL_ANALYSIS_XPLANE_TF_OP_H_
 #define XPL_ANALYSIS_XPLANE_TF_OP_H_
@@ -42,7 +42,7 @@ bool xpl_is_jax_op_name_and_type(xpl_str_t name, xpl_str_t type);
 // Name scopes: the parts of `name` between '/' but the last (ParseTfNameScopes).  Call with *pos ==
 // 0 first; false after the last one.
 bool xpl_tf_op_next_scope(xpl_str_t name, size_t *pos, xpl_str_t *ret);
-// What trace viewers call the op (TfOpEventName): its type, "Iterator::<innermost>" for tf.data,
+// The op's name in trace viewers (TfOpEventName): its type, "Iterator::<innermost>" for tf.data,
 // the name without trailing blanks for unknown ones.  False at the arena's limit.
 bool xpl_tf_op_event_name(struct xpl_arena *a, const struct xpl_tf_op *op, xpl_str_t *ret)
     __attribute__((warn_unused_result));

@@ -70,8 +70,8 @@ void xpl_xspace_writer_init(struct xpl_xspace_writer *w, const struct xpl_xspace
 bool xpl_xspace_writer_measured(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
 // Bytes of the whole XSpace, once measured.
 uint64_t xpl_xspace_writer_size(const struct xpl_xspace_writer *w);
-// Hands the last bytes to the sink and frees what the writer holds.  False when anything failed
-// (memory, the sink, or passes that differ): what the sink has is then no XSpace.
+// Hands the last bytes to the sink and frees the writer's memory.  False when anything failed
+// (memory, the sink, or passes that differ): the sink's bytes are then not an XSpace.
 bool xpl_xspace_writer_fini(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
 
 // ---- XSpace ----

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A view of one XSpace: planes, lines, metadata and statistics, over bytes that stay mapped.
 //
-// xpl_xspace_open makes one pass that checks the framing down to every event and skips what is
-// inside; events are decoded by cursors afterwards, so nothing is kept per event.
-// Strings and byte views ALIAS THE INPUT, which another process may rewrite while we read: nothing
-// may rely on reading the same bytes twice, and whatever outlives the conversion is copied
-// (xpl_arena_str, xpl_intern_put) before it is examined.  Everything else lives in the
-// arena given to open.  A finished view is immutable; any number of threads may run cursors on it.
+// xpl_xspace_open makes one pass that checks the framing down to every event and skips the events'
+// contents; cursors decode them later, so no memory is used per event.
+// Strings and byte views ALIAS THE INPUT, which another process may rewrite while we read: no code
+// may rely on reading the same bytes twice, and data that outlives the conversion is copied
+// (xpl_arena_str, xpl_intern_put) before it is examined.  Everything else is in the arena given to
+// open.  A finished view is immutable; any number of threads may run cursors on it.
 //
 // Meaning follows the visitor that XProf uses (openxla/xla xplane_visitor): an event starts at
 // line.timestamp_ns * 1000 + offset_ps, a stat's type is looked up by its metadata's name, missing

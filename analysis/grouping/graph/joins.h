@@ -9,7 +9,7 @@
 // Makes the joins of the graph.  Keys that have too many producers and too many consumers are
 // dropped.
 xpl_status_t xpl_grp_make_joins(struct graph *gr, struct extra_links *extra) XPL_NODISCARD;
-// What each key passes on, once groups are known: turns gr->producers into gr->g->labels.
+// The label that each key passes on, once groups are known: turns gr->producers into gr->g->labels.
 void xpl_grp_make_labels(struct graph *gr);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges what the scans found into the lists of one graph.
+// Merges the results of the scans into the lists of one graph.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_MERGE_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_MERGE_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What grouping keeps of a space, and lookups in it.  Read-only once it is built; any thread.
+// The result of grouping a space, and lookups in it.  Read-only once it is built; any thread.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_RESULT_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_RESULT_H_
 

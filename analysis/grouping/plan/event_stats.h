@@ -11,7 +11,7 @@
 #include "analysis/xplane/fast_stat.h"
 #include "analysis/xplane/fields.h"
 
-// What the stats of one event say.
+// The stats of one event, by class.
 struct scan_stats {
     uint32_t mask;
     uint64_t u[SC_COUNT];
@@ -62,8 +62,8 @@ static inline bool xpl_grp_may_consume(uint32_t mask, uint32_t role) {
            (role & (ROLE_QUEUE_OUT | ROLE_LAUNCHED | ROLE_TPU_EXECUTE));
 }
 
-// What an EagerExecute says of the ops inside it: they run eagerly, unless it is that of a compiled
-// function [EventNode::IsCompiledFunc].
+// Whether an EagerExecute runs the ops inside it eagerly: unless it is that of a compiled function
+// [EventNode::IsCompiledFunc].
 bool xpl_grp_runs_eagerly(struct xpl_stats stats);
 
 #endif

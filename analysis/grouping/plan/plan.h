@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of a plane: what its events and statistics mean for grouping, decided once per metadata
-// entry.  Written once; any number of threads may read it.
+// The plan of a plane: the roles of its events and the classes of its statistics for grouping,
+// decided once per metadata entry.  Written once; any number of threads may read it.
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_PLAN_H_
 #define XPL_ANALYSIS_GROUPING_PLAN_PLAN_H_
 
@@ -86,7 +86,7 @@ struct plan {
     bool own_eager;                      // events may bring stat is_eager
     bool tpu;                            // named /device:TPU:...: grouped by one line
     bool scan;                           // its lines are scanned for nodes
-    bool consumes;                       // events may consume what other lines produce
+    bool consumes;                       // events may consume products of other lines
     bool kernels;                        // events may have correlation ids
     bool tpu_execute;                    // the space has TpuExecuteOp, which executors launch
     const struct xpl_event_watch *watch; // of this plane; NULL: none

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of plane it is for grouping, and the line by which a TPU plane is grouped.
+// The kind of a plane for grouping, and the line by which a TPU plane is grouped.
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_PLANES_H_
 #define XPL_ANALYSIS_GROUPING_PLAN_PLANES_H_
 

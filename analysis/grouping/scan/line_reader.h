@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the events of a line one after the other, each down to what a scan has to know of it.
+// Reads the events of a line one after the other, each reduced to the data that a scan needs.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_LINE_READER_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_LINE_READER_H_
 

@@ -88,7 +88,7 @@ static uint32_t top_scope(const struct line_state *st) {
     return st->stack.n ? st->stack.v[st->stack.n - 1].scope : 0;
 }
 
-// Puts one event on the stack, or only closes what does not enclose it.  Returns its scope.
+// Puts one event on the stack, or only closes events that do not enclose it.  Returns its scope.
 static inline uint32_t visit(struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                              uint32_t mask, uint32_t role) {
     if (XPL_UNLIKELY(mask != 0) || (role & ~st->plain_roles))

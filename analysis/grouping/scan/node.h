@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scan finds on a line: nodes, the ends of links between lines, and roots.
+// The results of scanning a line: nodes, the ends of links between lines, and roots.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_NODE_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_NODE_H_
 
@@ -108,7 +108,7 @@ struct line_groups {
     uint32_t n_regions;
 };
 
-// What a node passes on: LABEL_* | group.
+// The label that a node passes on: LABEL_* | group.
 static inline uint32_t xpl_grp_node_label(const struct node *n) {
     return (n->flags & NODE_IN_EAGER ? LABEL_IN_EAGER : 0) |
            (n->flags & NODE_IS_EAGER ? LABEL_IS_EAGER : 0) |

@@ -20,12 +20,12 @@ struct scan {
     uint32_t n_lines;
     bool keep_executors; // make all of them nodes
     bool wide;           // it has the exec for itself: others would wait for it
-    // While scanning, nodes are numbered from 0 and what lines hold lives in nodes_arena.
+    // While scanning, nodes are numbered from 0 and the data of lines is in nodes_arena.
     struct xpl_arena nodes_arena, links_arena;
     struct seg_list nodes, producers, consumers, roots, launches, pairs, tf_data_ids;
     struct seg_list executors; // links: by step id and iteration
     bool has_loops;            // an executor event of another iteration than 0
-    // Once merged: where its parts begin among those of all scans, and what its nodes' flags say.
+    // Once merged: where its parts begin among those of all scans, and the flags of its nodes.
     uint32_t base; // nodes
     size_t producers_at, consumers_at, executors_at, roots_at, pairs_at, ids_at;
     uint32_t flags;

@@ -6,8 +6,8 @@
 #include "analysis/grouping/scan/line_state.h"
 #include "base/exec.h"
 
-// Scans the chunks of a line side by side; finds what a scan in file order finds.  *ret_unsorted:
-// the line must be scanned in another order, and nothing of this counts.
+// Scans the chunks of a line in parallel, with the result of a scan in file order.  *ret_unsorted:
+// the line must be scanned in another order, and this result is invalid.
 xpl_status_t xpl_grp_scan_long(struct line_state *st, struct xpl_exec *exec, bool *ret_unsorted)
     XPL_NODISCARD;
 

@@ -101,7 +101,7 @@ struct cost_node { // an instruction
     float *operand;               // bytes, by operand
     float *utilization;           // by operand: how much of it is used
     const struct cost_sums *more; // parts of tuples, or all there is of a call; NULL: nothing
-    bool starts_again;            // an async op that starts what another started before
+    bool starts_again;            // an async op that starts code which another op started before
 };
 
 struct cost_computation {
@@ -212,8 +212,8 @@ const struct xpl_hlo_message *xpl_cost_message(struct cost_visit *v);
 struct cost_shape *xpl_cost_result(const struct cost_visit *v);
 struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k);
 
-// Sets, as an instruction's rule does, what differs from the defaults: the bytes of the result and
-// of all operands, each used once.
+// Changes the defaults, which are the bytes of the result and of all operands, each used once: for
+// the rule of an instruction.
 void xpl_cost_set_operand(struct cost_visit *v, uint32_t k, float bytes);
 void xpl_cost_set_utilization(struct cost_visit *v, uint32_t k, float u);
 void xpl_cost_nothing(struct cost_visit *v); // neither reads nor writes

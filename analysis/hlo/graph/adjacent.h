@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instruction uses, and what uses it, as XProf's graph_viewer says it (type=adj_nodes).
+// The operands and the users of an instruction, as in XProf's graph_viewer (type=adj_nodes).
 #ifndef XPL_ANALYSIS_HLO_GRAPH_ADJACENT_H_
 #define XPL_ANALYSIS_HLO_GRAPH_ADJACENT_H_
 

@@ -39,7 +39,7 @@ struct hlo_buffer {
     int64_t offset;      // there
     struct hlo_buffer_op op;
     xpl_bytes_t shape; // that is shown for it: a ShapeProto
-    int64_t unpadded;  // bytes of that, without what layouts add
+    int64_t unpadded;  // bytes of that, without the padding of layouts
     bool lives;        // in the trace of this memory space, from its event `first` to `last`
     uint32_t first, last;
     int32_t number; // among those that are shown at the peak; -1: it is not

@@ -45,7 +45,7 @@ XPL_INLINE enum xpl_wire_result xpl_hlo_next_field(struct xpl_wire *w, struct xp
 }
 
 // Takes the next field if it is the sub-message or text `num`, below 16, of less than 128 bytes:
-// what writers begin with needs no way through all fields.
+// the first fields of a message need no pass over all of them.
 XPL_INLINE bool xpl_hlo_take(struct xpl_wire *w, uint32_t num, xpl_bytes_t *ret) {
     const uint8_t *const p = w->p;
     if (w->end - p < 2 || p[0] != (num << 3 | XPL_WIRE_LEN) || p[1] > 0x7f || w->end - p - 2 < p[1])

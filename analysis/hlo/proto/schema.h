@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What HLO's messages look like: numbers, names and types of their fields.  The tables
-// (messages.c, enums.c) are what XProf's own descriptors say; tests/parity/hlo_schema.py writes and
-// compares them.
+// The schema of HLO's messages: numbers, names and types of their fields.  The tables (messages.c,
+// enums.c) come from XProf's own descriptors; tests/parity/hlo_schema.py writes and compares them.
 #ifndef XPL_ANALYSIS_HLO_PROTO_SCHEMA_H_
 #define XPL_ANALYSIS_HLO_PROTO_SCHEMA_H_
 

@@ -10,7 +10,7 @@
 #include "analysis/hlo/text/text.h"
 #include "base/buf.h"
 
-// What a form shows.
+// The contents of a form.
 struct hlo_form {
     bool percent;         // '%' before names
     bool program_shape;   // of a computation
@@ -31,7 +31,7 @@ struct hlo_text {
     size_t limit; // up to which it may be written at once: 0 at first, then its room, but not
                   // beyond `end`
     bool cut;     // it is full: nothing more is written
-    bool failed;  // likewise, because of what follows
+    bool failed;  // likewise, because of an error below
     bool malformed, too_deep, no_memory, cancelled;
     unsigned depth; // of nested messages
     const struct hlo_form *form;
@@ -181,7 +181,7 @@ void txt_ints(struct hlo_text *t, struct xpl_hlo_ints v, xpl_str_t separator);
 // {1,2}
 void txt_set(struct hlo_text *t, const struct xpl_hlo_message *m, uint32_t num);
 
-// Walks what an instruction uses, as numbers of instructions.
+// Walks the dependencies of an instruction, as numbers of instructions.
 struct txt_uses {
     const uint32_t *v, *end; // of a module that was read in full,
     struct xpl_hlo_ints ids; // else ids in a computation

@@ -22,8 +22,8 @@ enum xpl_hlo_text_form {
     XPL_HLO_N_TEXT_FORMS,
 };
 
-// What several texts share: texts of shapes.  It lives in an arena, of which it takes at most 1 MiB
-// or so; one thread at a time.  Modules and their bytes must outlive it.
+// A cache that several texts share: texts of shapes.  It uses an arena, of which it takes at most 1
+// MiB or so; one thread at a time.  Modules and their bytes must outlive it.
 struct xpl_hlo_text_cache;
 // NULL at the arena's limit.
 struct xpl_hlo_text_cache *xpl_hlo_text_cache_new(struct xpl_arena *a);
@@ -75,9 +75,9 @@ xpl_status_t xpl_hlo_text_plain_shape(xpl_bytes_t shape, struct xpl_hlo_text_cac
 xpl_status_t xpl_hlo_text_literal(xpl_bytes_t literal, struct xpl_hlo_text_cache *cache,
                                   struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
-// The expression of an instruction, in `a`: what tables of ops show.  *cache is made in `a` when it
-// is NULL, for the caller's next texts.  "" when XLA would refuse what the instruction says.  False
-// at the arena's limit.
+// The expression of an instruction, in `a`, for tables of ops.  *cache is made in `a` when it is
+// NULL, for the caller's next texts.  "" when XLA would refuse the instruction.  False at the
+// arena's limit.
 bool xpl_hlo_expression(const struct xpl_hlo_instruction *in, struct xpl_hlo_text_cache **cache,
                         struct xpl_arena *a, xpl_str_t *ret) XPL_NODISCARD;
 

@@ -31,13 +31,13 @@ enum xpl_tpu_unit_when {
     XPL_UNIT_TRAFFIC,        // the row that is its whole is shown, and not 0
 };
 
-// What could have been achieved.
+// The possible rate.
 enum xpl_tpu_unit_peak {
     XPL_PEAK_CYCLES, // cycles * factor
     XPL_PEAK_SHARE,  // cycles / factor, cut to a whole number
     XPL_PEAK_HBM,    // bytes of HBM in that time
     XPL_PEAK_ICI,    // bytes of a link between chips in that time
-    XPL_PEAK_WHOLE,  // what another row achieved
+    XPL_PEAK_WHOLE,  // the achieved rate of another row
 };
 
 // Counters `first`, `first + step`, ..., n of them, each `halves` / 2 times.

@@ -125,8 +125,8 @@ struct graph {
     XPL_VEC(struct graph_item) items;
 };
 
-// What a step of work is: an instruction or edge looked at.  A program of a million instructions
-// has a few million; shapes of graphs that need more are refused.
+// A step of work: an instruction or edge visited.  A program of a million instructions has a few
+// million; shapes of graphs that need more are refused.
 #define GRAPH_WORK (UINT64_C(1) << 27)
 static inline bool graph_spend(struct graph *g, uint64_t n) {
     g->work += n;
@@ -157,7 +157,7 @@ static inline bool graph_is_root(const struct graph *g, uint32_t i) {
 // The calls of instruction i: m->calls.v[*ret_end] is the first that is not its own.
 size_t xpl_graph_calls(const struct graph *g, uint32_t i, size_t *ret_end);
 
-// ---- facts.c: what the rules ask of instructions ----
+// ---- facts.c: facts about instructions for the rules ----
 
 // The error for work that is spent, a request that is cancelled, or memory that is used up.
 xpl_status_t xpl_graph_check(struct graph *g, struct xpl_error *err) XPL_NODISCARD;
@@ -180,7 +180,8 @@ bool xpl_graph_merged(struct graph *g, uint32_t i);
 bool xpl_graph_shows_inside(struct graph *g, uint32_t computation);
 // Likewise that of a fusion.
 bool xpl_graph_opened(struct graph *g, uint32_t i);
-// "add", "min", "less-or-equal": what a computation of one scalar operation does; NULL: it is more.
+// "add", "min", "less-or-equal": the name of a computation of one scalar operation; NULL for
+// others.
 const char *xpl_graph_trivial(struct graph *g, uint32_t computation);
 
 // ---- filter.c ----
@@ -188,7 +189,7 @@ const char *xpl_graph_trivial(struct graph *g, uint32_t computation);
 // Finds the instructions to show around g->start.
 xpl_status_t xpl_graph_filter(struct graph *g, struct xpl_error *err) XPL_NODISCARD;
 
-// ---- label.c, operands.c, library.c, colors.c: what nodes look like ----
+// ---- label.c, operands.c, library.c, colors.c: the appearance of nodes ----
 
 // The color of the statistic that an instruction is to show, in percent; GRAPH_WHITE: it has none.
 enum graph_color xpl_graph_heat(const struct graph *g, uint32_t i);

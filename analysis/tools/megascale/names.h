@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What names in MegaScale's traces say.  Texts may be of any form; none of these allocates, and
+// The parts of names in MegaScale's traces.  Texts may be of any form; none of these allocates, and
 // each takes time linear in the text.
 #ifndef XPL_ANALYSIS_TOOLS_MEGASCALE_NAMES_H_
 #define XPL_ANALYSIS_TOOLS_MEGASCALE_NAMES_H_
@@ -24,7 +24,7 @@ int64_t xpl_mgtrace_op_number(xpl_str_t name);
 // The rendezvous that an op's long name has among its attributes; empty: none.
 xpl_str_t xpl_mgtrace_attribute(xpl_str_t long_name);
 
-// Of "device_200005_gid_NAME_1", the form of what a graph is called:
+// Of "device_200005_gid_NAME_1", the form of a graph's name:
 struct xpl_mgtrace_graph {
     xpl_str_t device;     // digits
     xpl_str_t rendezvous; // NAME_1

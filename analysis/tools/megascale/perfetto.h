@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace for Perfetto that megascale_stats gives: steps, modules, ops and marks of each TPU of a
-// host, what MegaScale did for it, arrows between the two, and counters of the network.  Rule:
-// XProf's, by tests/parity/megascale_perfetto.py.
+// The trace for Perfetto of megascale_stats: steps, modules, ops and marks of each TPU of a host,
+// MegaScale's work for it, arrows between the two, and counters of the network.  Rule: XProf's, by
+// tests/parity/megascale_perfetto.py.
 #ifndef XPL_ANALYSIS_TOOLS_MEGASCALE_PERFETTO_H_
 #define XPL_ANALYSIS_TOOLS_MEGASCALE_PERFETTO_H_
 

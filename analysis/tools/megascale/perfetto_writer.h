@@ -26,7 +26,7 @@ struct xpl_perfetto_writer {
     struct xpl_buf nested;
     size_t limit;
     struct xpl_intern *texts;
-    struct xpl_map known[XPL_PERFETTO_POOLS]; // iids of what a pool has, by text
+    struct xpl_map known[XPL_PERFETTO_POOLS]; // iids of a pool's entries, by text
     uint64_t last[XPL_PERFETTO_POOLS];
     XPL_VEC(struct xpl_perfetto_argument) arguments;
     XPL_VEC(uint64_t) flows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the trace for Perfetto of megascale_stats is written from: tracks of TPUs and, beside them,
-// of what MegaScale did for each on the host.  Private to this folder.
+// The data of megascale_stats' trace for Perfetto: tracks of TPUs and, next to them, of MegaScale's
+// work for each on the host.  Private to this folder.
 //
 // Built in this order: xpl_mgtrace_read_tpus, xpl_mgtrace_read_host, xpl_mgtrace_number_runs,
 // xpl_mgtrace_join (flows), xpl_mgtrace_count (counters).  Each takes memory from the trace's arena

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to analysis/tools: what the answers of memory_viewer are made of.
+// Private to analysis/tools: the parts of memory_viewer's answers.
 #ifndef XPL_ANALYSIS_TOOLS_MEMORY_VIEWER_IMPL_H_
 #define XPL_ANALYSIS_TOOLS_MEMORY_VIEWER_IMPL_H_
 
@@ -69,8 +69,8 @@ xpl_status_t xpl_memview_json(struct memview *v, struct xpl_error *err) XPL_NODI
 // The picture, as a page without scripts.
 xpl_status_t xpl_memview_timeline(struct memview *v, struct xpl_error *err) XPL_NODISCARD;
 
-// A DataTable of ours: what holds the memory at the peak, by source line, or by op, shape and line;
-// with `other`, which may be NULL, beside that of another program.
+// A DataTable of ours: the holders of the memory at the peak, by source line, or by op, shape and
+// line; with `other`, which may be NULL, next to that of another program.
 xpl_status_t xpl_memview_holders(struct memview *v, const struct xpl_hlo_memory *other, bool by_op,
                                  struct xpl_error *err) XPL_NODISCARD;
 

@@ -21,7 +21,7 @@ xpl_status_t trc_words_read(xpl_str_t text, struct trc_words *ret, struct xpl_er
 // Those that the text contains, whatever the case of ASCII letters.
 uint32_t trc_words_in(const struct trc_words *w, xpl_str_t text);
 
-// Searches the events of one index.  What the index has of arguments is searched once, at the
+// Searches the events of one index.  The arguments in the index are searched once, at the
 // beginning, and so are texts that statistics refer to; an event's own texts and numbers are read
 // from the profile.  One thread at a time.
 struct trc_arg_search;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to analysis/trace/answer: what JSON and protobuf answers share.
+// Private to analysis/trace/answer: declarations that JSON and protobuf answers share.
 //
 //   answer.c   the entry: selects the events of each host, then writes JSON or protobuf
 //   json.c, pb.c   the two forms
@@ -15,7 +15,7 @@
 // Processes of the first host are numbered from here on, those of the next from twice that.
 enum { TRC_DEVICES_PER_HOST = 1000 };
 
-// One host, and what the answer shows of it.
+// One host, and its part of the answer.
 struct shown_host {
     const struct xpl_trace_host *host;
     struct trc_shown shown;

@@ -9,10 +9,10 @@
 // {preprocess_xplane.h,xplane_utils.cc}; where the release differs, tests against it found the
 // rule.
 //
-// No memory is used per recorded event: a cursor decodes the file again and adds what preprocessing
-// would have written.  Added events are 32 bytes each.  A finished xpl_derived is immutable; any
-// number of threads may run cursors on it.  Strings alias the input (see xspace.h) or live in the
-// arena of build: copy what must last.
+// No memory is used per recorded event: a cursor decodes the file again and adds the results of
+// preprocessing.  Added events are 32 bytes each.  A finished xpl_derived is immutable; any number
+// of threads may run cursors on it.  Strings alias the input (see xspace.h) or are in the arena of
+// build: copy those that must last.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_DERIVED_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_DERIVED_H_
 
@@ -40,7 +40,7 @@ struct xpl_derived_md {
 
 struct xpl_derived_line {
     const struct xpl_line *recorded; // NULL for an added line
-    int64_t id, display_id;          // display_id: what XLineVisitor::DisplayId gives
+    int64_t id, display_id;          // display_id: as in XLineVisitor::DisplayId
     xpl_str_t name, display_name;    // display_name: name where it has none
     int64_t timestamp_ns;            // events are relative to this; begin_ps includes it already
     uint64_t n_events;               // how many events cursors yield, all pieces together
@@ -107,8 +107,8 @@ enum xpl_wire_result xpl_derived_cursor_next(struct xpl_derived_cursor *c,
 xpl_status_t xpl_derived_cursor_error(const struct xpl_derived_cursor *c, struct xpl_error *err);
 
 // Statistics of an event as XProf's visitors walk them: those of its metadata first, then its own,
-// with what preprocessing changed (group_id, step_name, is_eager, run_id) in place and what it
-// added behind.  Each `md->type` is set for known names, of added ones too.  Internal ones
+// with the changes of preprocessing (group_id, step_name, is_eager, run_id) in place and its
+// additions at the end.  Each `md->type` is set for known names, of added ones too.  Internal ones
 // (xpl_derived_is_internal_stat) and those without a value are skipped.
 struct xpl_derived_stats {
     const struct xpl_derived_plane *plane;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to analysis/trace/derived: what a GPU's kernel is of, by its statistics.
+// Private to analysis/trace/derived: the op, module and program of a GPU's kernel, by its
+// statistics.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_GPU_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_GPU_H_
 

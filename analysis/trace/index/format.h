@@ -5,9 +5,9 @@
 //   aligned to 8 | footer
 //
 // All numbers are little-endian.  A block holds up to 256 events of one level in order of time,
-// column by column; a column is its least value and what each event adds to it, in as many bytes as
-// the greatest needs.  So any event of a block can be read by itself.  The footer has the tables'
-// positions and checksums; a block's checksum is in the block directory.
+// column by column; a column is its least value and each event's difference to it, in as many bytes
+// as the greatest needs.  So any event of a block can be read by itself.  The footer has the
+// tables' positions and checksums; a block's checksum is in the block directory.
 #ifndef XPL_ANALYSIS_TRACE_INDEX_FORMAT_H_
 #define XPL_ANALYSIS_TRACE_INDEX_FORMAT_H_
 

@@ -38,7 +38,9 @@ struct rec {
 #define SRC_OF_MD UINT64_MAX // src of an event whose arguments are those of its metadata
 #define NO_RANK   UINT32_MAX
 
-enum { TRC_DECIDED = TRC_LEVELS - 1 }; // levels with a resolution; what none shows is of the last
+enum {
+    TRC_DECIDED = TRC_LEVELS - 1
+}; // levels with a resolution; events that none shows are in the last
 
 enum { MD_INTERNAL = 1, MD_HAS_FLOW = 2, MD_HAS_GROUP = 4, MD_ASYNC = 8 };
 
@@ -207,8 +209,8 @@ static inline bool trc_is_long(const struct builder *b, uint32_t slot) {
 
 // ---- argument lists (names.c) ----
 
-// Whether a stat of that type is an argument people see (XProf: IsInternalStat, and what becomes
-// something else).
+// Whether a stat of that type is an argument that viewers show (XProf: IsInternalStat, and stats
+// that become something else).
 bool trc_stat_is_arg(enum xpl_stat_type type);
 // Appends to the list being written; false when out of memory.
 bool trc_put_stat(struct builder *b, const struct xpl_stat *s);

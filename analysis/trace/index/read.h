@@ -67,7 +67,7 @@ xpl_status_t trc_get_event(const struct xpl_trace *t, const struct trc_view *v, 
 // First block of the level that may hold an event at or after `ts`.
 uint64_t trc_find_block(const struct xpl_trace *t, unsigned level, uint64_t ts);
 
-// ---- what an answer shows of one host (select.c) ----
+// ---- one host's part of an answer (select.c) ----
 
 struct xpl_arena;
 struct xpl_exec;

@@ -55,7 +55,7 @@ XPL_INLINE bool vis_set(struct vis_row *r, uint32_t depth, uint64_t end, struct 
     return true;
 }
 
-// What a flow's first event decides for the others: 0 nothing yet, 1 hidden, 2 visible.
+// The decision of a flow's first event for the others: 0 none yet, 1 hidden, 2 visible.
 enum { VIS_FLOW_NONE, VIS_FLOW_HIDDEN, VIS_FLOW_SHOWN };
 
 // A flow event of a row; `visible`: its row shows it even without the flow.  *state is the flow's.
