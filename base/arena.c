@@ -47,8 +47,8 @@ int64_t xpl_fault_live(void) {
 }
 #endif
 
-// Large blocks count by what malloc says of them, as their size is not known when they are freed.
-// Below LARGE - MARGIN a block is never of LARGE bytes, whatever malloc rounds up.
+// Large blocks count by malloc's figure, as their size is not known when they are freed.  Below
+// LARGE - MARGIN a block never has LARGE bytes, even after malloc's rounding.
 enum { MARGIN = 64 };
 
 static size_t counted(void *p) {
@@ -56,7 +56,7 @@ static size_t counted(void *p) {
     return n >= XPL_HEAP_LARGE ? n : 0;
 }
 
-// Counts what a block really takes: `taken` bytes were counted before, it has `now`.
+// Counts the real size of a block: `taken` bytes were counted before, it has `now`.
 static void count_difference(size_t taken, size_t now) {
     if (now < taken)
         xpl_heap_give(taken - now);

@@ -18,12 +18,12 @@ enum { SANITIZED = 0 };
 #endif
 
 // Blocks of this size are worth a read of the kernel's figures, when a quarter of the budget is
-// used; what the process has beyond the budget is freed memory that malloc keeps, or SLACK.
+// used; the process's memory above the budget is freed memory that malloc holds, or SLACK.
 enum { WORTH_ASKING = 1 << 20, SLACK = 32 << 20 };
 
 static atomic_size_t budget = SIZE_MAX, in_use;
 static atomic_size_t given;      // of large blocks since malloc was trimmed: it keeps that at most
-static atomic_size_t idle_floor; // what excess() was after the last trim of an idle process
+static atomic_size_t idle_floor; // excess() after the last trim of an idle process
 static pthread_mutex_t trimming = PTHREAD_MUTEX_INITIALIZER;
 
 void xpl_heap_set_budget(size_t bytes) {

@@ -24,7 +24,7 @@ static bool are_plain(const uint8_t *p) {
     const uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
     uint64_t w;
     memcpy(&w, p, sizeof w);
-    // A byte below n makes its high bit; what borrows from it is not plain either.
+    // A byte below n makes its high bit; a byte that borrows from it is not plain either.
     const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\';
     const uint64_t control = w - ones * 0x20;
     return (((quote - ones) | (slash - ones) | control | w) & high) == 0;
@@ -213,7 +213,7 @@ static uint64_t split(double v, int *ret_q) {
     return e ? m | UINT64_C(1) << 52 : m;
 }
 
-// Digits and exponent out of what printf's %e wrote.
+// Digits and exponent from printf's %e.
 static struct decimal parse_scientific(const char *text) {
     uint64_t digits = 0;
     int fraction = 0, seen_point = 0;
@@ -401,8 +401,8 @@ void xpl_json_proto_double(struct xpl_buf *b, double v) {
         xpl_buf_str(b, signbit(v) ? XPL_STR("-0") : XPL_STR("0"));
     } else {
         const double magnitude = fabs(v);
-        // What reads back from 15 digits is the shortest text too, as decimals of 15 digits lie
-        // further apart than doubles do; except the subnormal ones.
+        // If 15 digits read back as the same double, they are the shortest text too, as decimals of
+        // 15 digits are further apart than doubles; except the subnormal ones.
         struct decimal d = magnitude < DBL_MIN ? round_to(magnitude, 15) : shortest(magnitude);
         bool fits15 = d.digits < UINT64_C(1000000000000000);
         if (magnitude < DBL_MIN) fits15 = read_back(d) == magnitude;

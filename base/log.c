@@ -129,7 +129,7 @@ bool xpl_log_enabled(enum xpl_log_level level, const char *topic) {
 // How a cut line ends.
 static const char kCutText[] = "...\n", kCutJson[] = ",\"cut\":true}\n";
 
-// What may still be added.  The end and the NUL have room beyond it, and so has the quote that
+// The room for further text.  The end and the NUL have room beyond it, and so has the quote that
 // closes a JSON string: after that one it is 0.
 static size_t room_of(const struct xpl_log_line *l) {
     const size_t most = sizeof l->text - (l->json ? sizeof kCutJson + 1 : sizeof kCutText);
@@ -147,7 +147,8 @@ static void add_text(struct xpl_log_line *l, const char *z) {
     append_bytes(l, z, strlen(z));
 }
 
-// Quotes and backslashes escaped, and the bytes of what no terminal may get (xpl_utf8_shown).
+// Writes the text with quotes and backslashes escaped, and the bytes that terminals must not get
+// (xpl_utf8_shown).
 static void quoted(struct xpl_log_line *l, xpl_str_t s) {
     add_text(l, "\"");
     for (size_t i = 0, used; i < s.len; i += used) {
@@ -163,7 +164,7 @@ static void quoted(struct xpl_log_line *l, xpl_str_t s) {
     add_text(l, "\"");
 }
 
-// One character in JSON.  What no terminal may get is escaped, though JSON need not.
+// One character in JSON.  Characters that terminals must not get are escaped, though JSON need not.
 static size_t json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_used) {
     const bool is_shown = xpl_utf8_shown(s, ret_used).ptr == s.ptr;
     const size_t n = xpl_json_char(s, out, ret_used), len = xpl_utf8_next(s);
@@ -201,7 +202,7 @@ static bool stderr_is_journal(void) {
 
 // The priority for journald, which stamps the time itself.  True when stderr leads there.
 static bool put_priority(struct xpl_log_line *l, enum xpl_log_level level) {
-    static atomic_int journal; // 0 not asked yet, 1 no, 2 yes
+    static atomic_int journal; // 0 unknown, 1 no, 2 yes
     int j = atomic_load_explicit(&journal, memory_order_relaxed);
     if (!j) {
         j = stderr_is_journal() ? 2 : 1;
@@ -330,7 +331,7 @@ static struct {
     pthread_cond_t work;
     pthread_t thread;
     bool running, waiting, stop;
-    uint64_t dropped; // not said yet
+    uint64_t dropped; // not reported yet
     uint64_t dropped_ever;
     size_t n;
     char lines[BATCH], spare[BATCH];

@@ -295,7 +295,7 @@ bool xpl_rpc_call_arm(struct xpl_rpc_entry *e, struct xpl_rpc_call *spare) {
     return true;
 }
 
-// ---- what a call knows ----
+// ---- properties of a call ----
 
 void xpl_rpc_call_set_user(struct xpl_rpc_call *c, void *user, void (*release)(void *user)) {
     c->user = user;

@@ -132,15 +132,15 @@ static grpc_arg text_arg(const char *key, const char *value) {
                       .value.string = (char *)(uintptr_t)value};
 }
 
-// Beside an answer's bytes: heads of frames, and what gRPC reads in advance.
+// Adds room for the heads of frames, and for the bytes that gRPC reads in advance.
 void xpl_rpc_channel_bound(struct xpl_rpc_channel *ch, uint64_t bytes) {
     const size_t most = bytes < SIZE_MAX / 2 ? (size_t)bytes : SIZE_MAX / 2;
     if (ch->quota) grpc_resource_quota_resize(ch->quota, most + most / 64 + BOUND_SLACK);
 }
 
-// gRPC looks at a message's length when all of it is there, and bounds a compressed message, but
-// not what becomes of it.  By its quota it ends the call when more has come.  Windows that grow
-// would let servers send more than anybody asked for.
+// gRPC checks a message's length only when it is complete, and bounds a compressed message, but not
+// its inflated size.  Its quota ends the call when more bytes arrive.  Windows that grow would let
+// servers send more than was requested.
 static size_t put_bounds(struct xpl_rpc_channel *ch, size_t max, grpc_arg *a) {
     ch->quota = grpc_resource_quota_create("xplaned");
     xpl_rpc_channel_bound(ch, max);
@@ -165,8 +165,8 @@ static void make_channel(struct xpl_rpc_channel *ch, const struct xpl_rpc_channe
     a[n++] = int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     a[n++] = int_arg(GRPC_ARG_ENABLE_RETRIES, 0);
     if (o->bounded) n += put_bounds(ch, max, a + n);
-    // By default a daemon that was away for a while is tried again after up to two minutes.  What
-    // waits for its next attempt also outlives its channel that long.
+    // By default gRPC waits up to two minutes before it reconnects to a daemon that was away for a
+    // while.  A pending attempt also keeps its channel alive that long.
     a[n++] = int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
     a[n++] = int_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
     a[n++] =
@@ -188,7 +188,8 @@ static bool copy_token(struct xpl_rpc_channel *ch, xpl_str_t token) {
     return true;
 }
 
-// What a header may contain: gRPC does not abort, but fails the call with an unclear error.
+// Characters that a header may contain: otherwise gRPC does not abort, but fails the call with an
+// unclear error.
 static bool is_header_text(xpl_str_t s) {
     for (size_t i = 0; i < s.len; i++)
         if (s.ptr[i] < 0x20 || s.ptr[i] > 0x7e) return false;

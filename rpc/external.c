@@ -4,8 +4,8 @@
 // grpc_server_add_channel_from_fd takes no credentials but insecure ones (grpc_posix.h).  gRPC has
 // another entrance, which its C++ interface is made of (ServerBuilder's external connection
 // acceptors): a listener with the address "external:NAME" has no socket, and leaves an object in
-// the channel argument of that name.  The object's one method takes a connected socket, and what
-// follows (TLS, limits of time, the peer's name) is as for gRPC's own listeners.
+// the channel argument of that name.  The object's one method takes a connected socket, which gRPC
+// then handles (TLS, limits of time, the peer's name) like an accepted one.
 //
 // The object is C++: grpc_core::TcpServerFdHandler, with a virtual destructor and then the method.
 // Its layout is fixed by the Itanium C++ ABI, which Linux's compilers follow, and by libgrpc's

@@ -49,8 +49,8 @@ void xpl_rpc_library_start(sigset_t *ret_old) {
 }
 
 // Channels and subchannels keep gRPC up until its own threads have destroyed them, which may be
-// after the call that closed them.  A process that ends meanwhile destroys what these threads use:
-// so the last one to go waits for them.
+// after the call that closed them.  A process that ends meanwhile destroys data that these threads
+// use: so the last user waits for them.
 void xpl_rpc_library_stop(void) {
     pthread_mutex_lock(&mu);
     const bool last = --users == 0 && !shared;

@@ -19,7 +19,7 @@ static const ProtobufCFieldDescriptor *find_field(const ProtobufCMessageDescript
     return num <= INT32_MAX ? protobuf_c_message_descriptor_get_field(type, num) : NULL;
 }
 
-// What one packed run adds to the count: protobuf-c makes an element of each.
+// The elements that one packed run adds: protobuf-c makes one of each.
 static size_t packed_elements(const ProtobufCFieldDescriptor *d, const struct xpl_rpc_field *f) {
     return d && d->label == PROTOBUF_C_LABEL_REPEATED && d->type != PROTOBUF_C_TYPE_STRING &&
                    d->type != PROTOBUF_C_TYPE_BYTES && d->type != PROTOBUF_C_TYPE_MESSAGE
@@ -27,7 +27,7 @@ static size_t packed_elements(const ProtobufCFieldDescriptor *d, const struct xp
                : 0;
 }
 
-// People see this, who gave the text on a command line or in a page.
+// The error is for people, who gave the text on a command line or in a page.
 static xpl_status_t check_text(const char *name, xpl_str_t s, uint64_t at, struct xpl_error *err) {
     const size_t n = xpl_utf8_valid_length(s);
     const char *const nul = s.len ? memchr(s.ptr, 0, n) : NULL;

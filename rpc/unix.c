@@ -143,8 +143,8 @@ static void hand_over(struct xpl_rpc_unix *u, int fd, struct xpl_rpc_server *s,
 
 bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s,
                          struct xpl_rpc_connections *c) {
-    // Bounded, so that a flood of connections does not keep the loop from its other work: what is
-    // left keeps the descriptor readable.
+    // Bounded, so that a flood of connections does not keep the loop from its other work: pending
+    // connections keep the descriptor readable.
     for (int i = 0; i < BACKLOG; i++) {
         struct sockaddr_storage from;
         socklen_t n = 0;

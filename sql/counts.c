@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events by name: what count(*) GROUP BY name asks for, without ten million rows to be sorted.
+// Events by name: for count(*) GROUP BY name, without sorting ten million rows.
 #include <stdlib.h>
 #include <string.h>
 

@@ -127,7 +127,7 @@ static bool keep_shape(struct reading *r, const struct hlo_instruction *at,
     return st == XPL_OK && keep_text(r, (xpl_str_t){(const char *)text->p, n}, &row->shape);
 }
 
-// What the program says, where nothing was measured that says it.
+// Takes values from the program, unless the measurements have them.
 static bool keep_told(struct reading *r, const struct xpl_hlo_instruction *in,
                       struct xpl_arena *scratch, struct xpl_sql_instruction *row) {
     struct xpl_hlo_source source;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual tables over a scan.  A table is a row of columns; what SQLite may push down into the scan
-// follows from these.
+// Virtual tables over a scan.  A table is a row of columns, which decide the constraints that
+// SQLite may push down into the scan.
 #include "sql/metrics.h"
 
 #include <string.h>
@@ -101,7 +101,8 @@ static const struct table *table_of(const sqlite3_vtab *v) {
 
 // ---- plans ----
 
-// What an argument of xFilter is.  idxStr has two letters for each: 'A' + column, and its operator.
+// The kinds of xFilter's arguments.  idxStr has two letters for each: 'A' + column, and its
+// operator.
 enum { OP_EQ = '=', OP_FROM = '>', OP_TO = '<' };
 enum { PLAN_SCAN, PLAN_COUNTS };
 
@@ -148,7 +149,7 @@ static bool can_count(const struct table *t, const sqlite3_index_info *info, uns
     return true;
 }
 
-// Whether what the column is equal to is known, and a text: a number is equal to several texts.
+// Whether the column's value is known, and a text: a number equals several texts.
 static bool is_text(sqlite3_index_info *info, int i) {
     sqlite3_value *v = NULL;
     return sqlite3_vtab_rhs_value(info, i, &v) == SQLITE_OK && v &&

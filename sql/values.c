@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of a scan have in each column, for SQLite.
+// The values of a scan's rows in each column, for SQLite.
 #include "sql/tables.h"
 
 // Copies of ours live until the profile is closed, which rows of a join may outlast.

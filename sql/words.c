@@ -13,8 +13,8 @@ static bool is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// The end of what begins with `first` of the quotes that are the same twice: one that stands twice
-// within is part of it.  The statement's length when it does not end.
+// The end of a quoted text; a doubled quote inside is part of it, but for ']'.  The statement's
+// length when it does not end.
 static size_t quoted_end(xpl_str_t s, size_t at, char quote) {
     for (at++; at < s.len; at++) {
         if (s.ptr[at] != quote) continue;

@@ -85,7 +85,7 @@ static bool is_unknown(xpl_str_t item) {
 // A group that is called within itself may call itself without end at the same place of a text.
 // One that is complete before the call cannot, nor can those that it calls.
 
-// What names the group that an item calls, as "1", "-1" or "name", of (?R) "R"; false: it calls
+// The name of the group that an item calls, as "1", "-1" or "name", of (?R) "R"; false: it calls
 // none.
 static bool get_called(xpl_str_t item, xpl_str_t *ret) {
     const char c = at(item, 2), after = at(item, 3);

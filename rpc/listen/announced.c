@@ -23,7 +23,7 @@ static const struct xpl_rpc_rate TINY_FRAMES = {8192, 256};
 
 // ---- one connection ----
 
-// Counts what costs gRPC more than an answer's bytes.
+// Counts frames that cost gRPC more than an answer's bytes.
 static void weigh_frame(struct xpl_rpc_announced *a, uint64_t now_ns) {
     const uint8_t type = xpl_rpc_frame_type(&a->head);
     if (type == XPL_RPC_FRAME_HEADERS || type == XPL_RPC_FRAME_CONTINUATION) {

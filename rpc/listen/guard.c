@@ -41,7 +41,7 @@ void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message) {
     pthread_mutex_init(&g->mu, NULL);
 }
 
-// ---- who holds what of messages that are not complete ----
+// ---- guards by their bytes of incomplete messages ----
 
 static void enlist(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared, bool listed) {
     pthread_mutex_lock(&shared->mu);
@@ -225,7 +225,7 @@ static enum xpl_rpc_guard_verdict check_held(struct xpl_rpc_guard *g,
     const size_t all = atomic_load(&shared->held), leaving = atomic_load(&shared->leaving);
     if (all > leaving + XPL_RPC_GUARD_ALL_BYTES && g->held > XPL_RPC_GUARD_MANY_BYTES)
         return XPL_RPC_GUARD_HELD;
-    // Room is made also by who is closed for the bytes of all: the next one finds it.
+    // Connections closed for the bytes of all make room, too: the next one finds it.
     if (all > leaving + XPL_RPC_GUARD_CROWDED_BYTES && !make_room(g, shared))
         return XPL_RPC_GUARD_HELD;
     return all > XPL_RPC_GUARD_FULL_BYTES ? XPL_RPC_GUARD_HELD : XPL_RPC_GUARD_FINE;
@@ -399,7 +399,7 @@ enum xpl_rpc_guard_verdict xpl_rpc_guard_feed(struct xpl_rpc_guard *g, uint8_t *
     return v;
 }
 
-// ---- what the server sends ----
+// ---- data from the server ----
 
 // A reset of a call that was not ended before is for an error of the client.
 static void note_end(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {

@@ -33,8 +33,8 @@ XPL_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {
     return n;
 }
 
-// ThreadSanitizer's own close is behind ours: it must be told, or it takes the next file of the
-// same number for this one.
+// ThreadSanitizer's own close is behind ours: without this call it takes the next file of the same
+// number for this one.
 static void tell_sanitizer(int fd) {
 #ifdef __SANITIZE_THREAD__
     extern void __sanitizer_syscall_pre_impl_close(long);

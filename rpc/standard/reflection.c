@@ -58,8 +58,8 @@ static bool full_name(struct xpl_rpc_reflection *r, xpl_str_t scope, xpl_str_t n
     return xpl_arena_printf(&r->arena, ret, "%.*s.%.*s", XPL_STR_FMT(scope), XPL_STR_FMT(name));
 }
 
-// What a field of a DescriptorProto, EnumDescriptorProto or ServiceDescriptorProto declares; false
-// when it declares no name.
+// The kind that a field of a DescriptorProto, EnumDescriptorProto or ServiceDescriptorProto
+// declares; false when it declares no name.
 static bool declares(enum kind in, uint32_t field, enum kind *ret) {
     if (in == MESSAGE && (field == 2 || field == 6))
         *ret = LEAF; // field, extension

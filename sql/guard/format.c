@@ -9,7 +9,7 @@
 
 enum { MOST_ARGUMENTS = 32 };
 
-// What one conversion has between "%" and its letter.
+// The part of a conversion between "%" and its letter.
 struct conversion {
     bool has_precision;
     int64_t precision;

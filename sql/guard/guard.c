@@ -49,7 +49,7 @@ static int on_progress(void *arg) {
     return is_cancelled(&((struct xpl_sql_guard *)arg)->exec);
 }
 
-// ---- what may be read ----
+// ---- access ----
 
 // Tables that are declared before access is restricted.  SQLite has more, such as dbstat and
 // pragma_*: these it cannot declare afterwards.

@@ -95,9 +95,9 @@ static bool is_listed(const char *const *list, size_t n, const char *name) {
     return bsearch(name, list, n, sizeof *list, compare);
 }
 
-// SQLite looks at the clock where a program jumps back.  Until then it runs each instruction once
-// at most; these take some 0.1 ms for a text of 64 KiB, and most others next to nothing.  What
-// allocates looks at the clock by itself (sql/heap.h).
+// SQLite checks the clock where a program jumps back.  Until then it runs each instruction once at
+// most; these take some 0.1 ms for a text of 64 KiB, and most others next to nothing.  Allocations
+// check the clock themselves (sql/heap.h).
 static bool is_slow(const char *op, const char *before) {
     static const char *const values[] = {"Blob", "Int64", "Integer", "Null", "Real", "String8"};
     static const char *const slow[] = {
