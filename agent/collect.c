@@ -160,7 +160,7 @@ static void parse(struct collector *c, struct peer *p) {
     end_peer(p);
 }
 
-// What passes the limit ends that program's part.
+// Records beyond the limit end that program's part.
 static void append_records(struct collector *c, struct peer *p, size_t n) {
     if (c->bytes + n > c->opt->max_bytes) {
         p->note = "sent more records than fit the memory: capture for a shorter time or raise "

@@ -7,7 +7,7 @@
 #include "agent/stream.h"
 #include "agent/xspace_events.h"
 
-// ---- the first pass over a stream: what the second needs to know ----
+// ---- the first pass over a stream: collects facts for the second ----
 
 static xpl_status_t add_name(struct builder *b, struct process *p,
                              const struct xpl_stream_record *r, struct xpl_error *err) {
@@ -117,8 +117,8 @@ static void add_end(struct process *p, const struct xpl_stream_record *r) {
         p->failure = text;
 }
 
-// Notes what the second pass needs to know of a kind of record that becomes events.  False
-// without memory.
+// Collects facts for the second pass about a kind of record that becomes events.  False without
+// memory.
 static bool note_event(struct builder *b, struct process *p, const struct xpl_stream_record *r) {
     union {
         struct xpl_record_kernel kernel;
@@ -192,7 +192,7 @@ static xpl_status_t add_process(struct builder *b, uint32_t at, struct xpl_error
     return XPL_OK;
 }
 
-// ---- what the reader should know ----
+// ---- warnings for the reader ----
 
 static xpl_status_t warn(struct builder *b, struct xpl_error *err, const struct process *p,
                          const char *what, uint64_t count) {

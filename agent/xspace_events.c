@@ -200,7 +200,7 @@ struct copy {
     struct span span;
     uint32_t correlation;
     xpl_str_t name, text;
-    enum stat detail; // what the text is
+    enum stat detail; // the kind of the text
 };
 
 static xpl_status_t add_copy(struct builder *b, uint32_t process, const struct place *at,

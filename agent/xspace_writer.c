@@ -42,7 +42,7 @@ static void put_context(struct emitter *m, uint32_t context) {
     put_text(m, STAT_CONTEXT_ID, (xpl_str_t){text, (size_t)n});
 }
 
-// ---- what each kind of event says ----
+// ---- the details of each kind of event ----
 
 static void put_common(struct emitter *m, const struct event *e, uint32_t context, uint32_t graph,
                        uint64_t node) {

@@ -42,7 +42,7 @@ static const char *why_unreachable(const struct xpl_capture_plan *plan, const ch
     return NULL;
 }
 
-// What the end of a call means; NULL where only the server's own words tell.
+// The meaning of a call's status; NULL if only the server's message explains it.
 static const char *why_refused(xpl_status_t code, const char *m) {
     if (xpl_capture_is_busy(code, m))
         return "another profile of this program is being taken: try again when it has "

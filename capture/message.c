@@ -79,7 +79,7 @@ static void put_profile(const struct xpl_capture_plan *plan, const struct xpl_ca
     o.advanced_configuration = list;
     r.opts = &o;
     r.duration_ms = o.duration_ms;
-    r.max_events = 1000000; // ignored by today's servers; what XProf's client sends
+    r.max_events = 1000000; // ignored by today's servers; as XProf's client does
     r.repository_root = text(q->root);
     r.session_id = text(q->session_id);
     r.host_name = text(q->host_name);
@@ -101,7 +101,7 @@ enum { RESPONSE_TOOL_DATA = 6, RESPONSE_EMPTY_TRACE = 7, RESPONSE_XSPACE = 8 };
 enum { TOOL_NAME = 1, TOOL_BYTES = 2 };
 
 static bool is_xspace_tool(const struct xpl_capture_reply *r) {
-    // What XProf's client saves as HOST.xplane.pb.
+    // The file that XProf's client saves as HOST.xplane.pb.
     return xpl_str_eq((xpl_str_t){r->tool_name, r->tool_name_len}, XPL_STR("xplane.pb"));
 }
 

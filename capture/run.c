@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One capture, from the plan to the outcome.  A host goes from state to state (capture.h); what
-// moves it is an event of the driver or its clock running out.
+// One capture, from the plan to the outcome.  An event of the driver or a deadline moves a host
+// from state to state (capture.h).
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void connect_host(struct capture_job *j) {
         xpl_capture_finish_error(j, &err);
 }
 
-// Asks the next hosts that were not asked yet, as many as may connect at once.
+// Connects the next hosts that have not begun, as many as may connect at once.
 static void begin_hosts(struct capture_run *r) {
     while (r->n_begun < r->plan->n_targets && r->connecting < CONNECTING_AT_ONCE) {
         r->last_begun = capture_now();
@@ -261,7 +261,7 @@ static void on_due(struct capture_job *j) {
 // how many milliseconds nothing will happen by itself.
 static int run_clocks(struct capture_run *r) {
     int64_t next = capture_now() + TICK_MS * CAPTURE_MS;
-    enum room room = ROOM; // asked until it is full: asking may give memory back, which takes time
+    enum room room = ROOM; // checked until it is full: a check may return memory, which takes time
     for (size_t i = 0; i < r->plan->n_targets; i++) {
         struct capture_job *const j = &r->jobs[i];
         if (j->h->state == XPL_CAPTURE_WAITING && room != ROOM_FULL)

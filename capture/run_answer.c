@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of an answer: a file of the session, another attempt, or a failure.
+// Turns an answer into a file of the session, another attempt, or a failure.
 #include "capture/run_impl.h"
 
 #include <stdio.h>

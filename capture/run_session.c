@@ -43,7 +43,8 @@ xpl_status_t xpl_capture_start_session(struct capture_run *r, const char *logdir
                                                      .remote = r->plan->session_remote,
                                                      .cancel = &r->send_cancel};
         XPL_TRY(xpl_session_writer_open(&o, &r->session, err));
-        // At once: whoever cleans up after this process if it is killed learns of the directory.
+        // At once: a process that cleans up after this one, if it is killed, learns of the
+        // directory.
         xpl_capture_report_progress(r, 0);
     }
     return set_root(r, err);

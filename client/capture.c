@@ -86,7 +86,7 @@ static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
     if (q->cancelled && q->cancelled(q->arg)) atomic_store(&r->cancel, true);
 }
 
-// The last call: what became of all hosts.
+// The last call: the outcome of all hosts.
 static void tell_end(const struct relay *r, const struct xpl_capture_plan *plan,
                      const struct xpl_capture_outcome *o) {
     struct xpl_buf b;

@@ -218,7 +218,7 @@ static void start(void) {
     pthread_mutex_unlock(&self.mu);
 }
 
-// Called by the driver library, which loads what CUDA_INJECTION64_PATH names, within cuInit.
+// The driver library loads the file in CUDA_INJECTION64_PATH and calls this within cuInit.
 __attribute__((visibility("default"))) int InitializeInjection(void) {
     start();
     return 1;

@@ -107,7 +107,7 @@ static void pool_prepare(void) {
         struct buffer *const b = pool_find(BUFFER_NONE);
         if (b) b->bytes = p, b->state = BUFFER_FREE;
         pthread_mutex_unlock(&pool.mu);
-        if (!b) munmap(p, XPL_AGENT_BUFFER_BYTES); // CUPTI asked for it meanwhile
+        if (!b) munmap(p, XPL_AGENT_BUFFER_BYTES); // CUPTI requested it meanwhile
     }
 }
 
@@ -271,7 +271,7 @@ static void disable(struct tracer *t) {
     t->cu.cuptiUnsubscribe(t->subscriber);
 }
 
-// True when the peer asked for the end, or is gone.
+// True when the peer requested the end, or is gone.
 static bool is_stopped(struct out *o) {
     struct xpl_agent_command c;
     const ssize_t n = recv(o->fd, &c, sizeof c, MSG_DONTWAIT);
