@@ -36,7 +36,7 @@ static struct bucket *bucket_of(struct xpl_objects *o) {
     return (struct bucket *)(void *)((char *)o - offsetof(struct bucket, base));
 }
 
-// What stores answer where a token was good when the request was made, or when the last one was.
+// Answers of stores for a token that has expired since the request was made, or since the last one.
 static bool has_expired(const struct xpl_transfer *v, size_t n) {
     static const char *const codes[] = {"ExpiredToken", "RequestExpired", "TokenRefreshRequired"};
     bool expired = false;
@@ -84,8 +84,8 @@ struct page { // reads one into a list
     uint64_t n_names;
 };
 
-// The name in the directory; false when there is none that can be asked for, or that is too many:
-// nothing but its bytes limits a page of a server that ignores what pages have.
+// The name in the directory; false when it cannot be requested, or exceeds the limit: for a server
+// that ignores the page size, only its bytes limit a page.
 static bool name_in(struct page *p, xpl_str_t key, xpl_str_t *ret) {
     p->list->cut |= p->n_names++ >= (uint64_t)p->list->max_pages * PAGE_NAMES;
     if (p->list->cut) return false;
@@ -236,7 +236,7 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
     struct xpl_buf url;
     xpl_buf_init(&url, MAX_URL);
     xpl_location_url(&r->location, xpl_str_from(key), NULL, 0, &url);
-    // Google unpacks it for who does not ask so: then it has another length.
+    // Google unpacks it for clients that do not accept gzip: then it has another length.
     const struct xpl_transfer v = {.url = (const char *)url.p,
                                    .shown = shown,
                                    .headers = {match},

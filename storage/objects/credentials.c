@@ -129,7 +129,7 @@ static void renew(struct xpl_credentials *c) {
 xpl_status_t xpl_credentials_get(struct xpl_credentials *c, struct xpl_credential *ret,
                                  struct xpl_error *err) {
     xpl_status_t st = XPL_OK;
-    bool tried = false; // what one call asks fails once
+    bool tried = false; // one call tries once
     pthread_mutex_lock(&c->mu);
     for (;;) {
         const int64_t now = xpl_issuer_now_ns();

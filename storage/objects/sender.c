@@ -64,7 +64,7 @@ static xpl_status_t ask(const struct sending *k, const struct xpl_url_parameter 
     return st;
 }
 
-// What If-None-Match refuses.
+// The error when If-None-Match fails.
 static xpl_status_t exists(const struct sending *k, struct xpl_error *err) {
     *err = (struct xpl_error){0};
     XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "object store: %.80s is there already", k->shown);

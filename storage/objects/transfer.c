@@ -47,7 +47,7 @@ struct xpl_transfers {
     long stalled_s, try_s, max_wait_s;
     char provider[96]; // of signatures
     atomic_bool stopping, stopping_all;
-    atomic_bool gave_up;             // what cleans up does not reach the store any more
+    atomic_bool gave_up;             // requests that clean up do not reach the store any more
     atomic_uint_fast64_t stopped_ns; // when all was stopped; 0: it was not
     uint64_t clean_ns;
     pthread_mutex_t mu;
@@ -483,7 +483,7 @@ static void detach(struct call *k, struct request *r) {
     (void)k->t->curl->multi_remove_handle(k->lane->multi, r->easy);
     for (unsigned i = 0; i < k->t->parallel; i++)
         if (k->lane->easy[i] == r->easy) k->busy[i] = false;
-    // What a handle remembers of a request has secrets in it.
+    // A handle keeps parts of a request, which have secrets in them.
     k->t->curl->easy_reset(r->easy);
     r->easy = NULL;
 }

@@ -150,7 +150,7 @@ bool xpl_identity_lookup(struct xpl_identity *i, const struct xpl_fingerprint *f
     return true;
 }
 
-// What memory knows of many files.  Returns the generation of its secret.
+// Looks up many files in memory.  Returns the generation of its secret.
 static uint64_t recall_many(struct xpl_identity *i, const struct xpl_fingerprint *const *files,
                             size_t n, struct xpl_profile_id *ret, bool *known) {
     pthread_mutex_lock(&i->mu);
@@ -176,7 +176,7 @@ void xpl_identity_lookup_many(struct xpl_identity *i, const struct xpl_fingerpri
     pthread_mutex_unlock(&i->mu);
 }
 
-// ---- what a start takes over ----
+// ---- ids that a start caches ----
 
 struct preload {
     struct xpl_identity *identity;

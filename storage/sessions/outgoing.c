@@ -56,7 +56,7 @@ static void remove_tree(int at, const char *name, int depth) {
     (void)unlinkat(at, name, AT_REMOVEDIR);
 }
 
-// What other processes left that do not live any more.
+// Removes the spools of processes that have ended.
 static void sweep(int parent) {
     const int again = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const d = again >= 0 ? fdopendir(again) : NULL;
@@ -73,7 +73,7 @@ static void sweep(int parent) {
         (void)close(again);
 }
 
-// ---- what session writers call ----
+// ---- the interface for session writers ----
 
 static struct xpl_outgoing *outgoing_of(struct xpl_session_remote *r) {
     return (struct xpl_outgoing *)(void *)((char *)r - offsetof(struct xpl_outgoing, remote));

@@ -88,7 +88,7 @@ xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struc
                      strerror_r(errnum, buf, sizeof buf));
 }
 
-// What of `dir` is near to `name`, as a hint; "" for nothing.
+// An entry of `dir` with a similar name, as a hint; "" for none.
 static const char *near_entry(const char *dir, xpl_str_t name, char hint[XPL_NEAR_TEXT]) {
     struct xpl_near near = xpl_near_begin(name);
     char best[NAME_MAX + 1];

@@ -154,8 +154,8 @@ uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profi
 
 // ---- from a bucket ----
 
-// PAGES: of the directory, 1,000 names each.  CLOCK_MS: what the clocks of store and daemon may
-// differ by; stores refuse signatures that differ more.
+// PAGES: of the directory, 1,000 names each.  CLOCK_MS: the maximum difference between the clocks
+// of store and daemon; stores refuse signatures that differ more.
 enum { PAGES = 1000, MAX_NAMES = 64 << 20, CLOCK_MS = 15 * 60 * 1000 };
 
 struct name {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the directories of a bucket: each by a listing, as there is nothing that changes with what
-// is in it.  So they are listed again when it is time, and when a read found one to be wrong.
+// Reads the directories of a bucket: each by a listing, as no property of a directory changes with
+// its contents.  So they are listed again when it is time, and when a read found one to be wrong.
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,7 +17,7 @@
 // as one of checkpoints.  Of 1,000 names each.
 enum { RARELY = 20, PAGES = 1000, OTHER_PAGES = 10, RECENT_S = 3600 };
 
-// What a listing says, as it is read from the bucket, or as another daemon wrote it.
+// The contents of a listing, as it is read from the bucket, or as another daemon wrote it.
 struct reading {
     struct xpl_catalogue *c;
     struct xpl_dir *d;
@@ -57,7 +57,7 @@ static void plan(const struct xpl_catalogue *c, struct xpl_dir *d) {
     d->list_at_ns = xpl_clock_ns() + often * c->o.list_every_ns;
 }
 
-// ---- what ----
+// ---- contents ----
 
 static bool on_object(void *arg, const struct xpl_stored_object *o) {
     struct reading *const r = arg;

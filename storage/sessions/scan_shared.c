@@ -20,7 +20,7 @@ static const struct xpl_listing_ops *ops_of(const struct xpl_scan_share *s) {
     return xpl_store_listings(s->store);
 }
 
-// ---- who lists ----
+// ---- the scanner ----
 
 static void claim(struct xpl_scan_share *s) {
     const uint64_t now = xpl_clock_ns();
@@ -60,7 +60,7 @@ void xpl_scan_share_begin(struct xpl_catalogue *c) {
 
 // ---- directories ----
 
-// Whether what this daemon listed is newer.  After two rounds of the scanner's it never is.
+// Whether this daemon's listing is newer.  After two rounds of the scanner's it never is.
 static bool is_ours_newer(const struct xpl_catalogue *c, struct xpl_dir *d, int64_t age_ms) {
     const uint64_t since = d->listed_ns ? xpl_clock_between(d->listed_ns, xpl_clock_ns()) : 0;
     return d->listed_ns && since < 2 * c->o.list_every_ns + ms(LEASE_MS) &&
@@ -104,7 +104,7 @@ bool xpl_scan_pull(struct xpl_catalogue *c, struct xpl_dir *d,
     if (!s->store) return false;
     claim(s); // walks may be long
     if (s->scanner != XPL_SCANNER_OTHER) return false;
-    // What this daemon found by itself the scanner need not know yet.
+    // The scanner need not know a directory yet that this daemon found.
     if (!d->known && d->parent && d->parent->listed_ns) return false;
     const bool due = xpl_clock_ns() >= d->list_at_ns;
     if (!d->known || d->pull || (d->listed_ns && due)) return pull(c, d, replay);
@@ -121,7 +121,7 @@ void xpl_scan_offer(struct xpl_catalogue *c, struct xpl_dir *d, const struct xpl
     d->listed_ns = s->store && s->scanner == XPL_SCANNER_OTHER ? began_ns : 0;
     if (!body || s->scanner != XPL_SCANNER_THIS || now >= s->until_ns) return;
     const xpl_bytes_t whole = {body->p, body->failed ? XPL_LISTING_MAX_BYTES + 1 : body->n};
-    // Else the next listing tells the others, or whoever is the scanner then.
+    // Otherwise the next listing informs the others, or the scanner of that time does.
     (void)!ops_of(s)->put(s->store, &s->place, (xpl_str_t){d->path, d->path_len}, whole,
                           (int64_t)(xpl_clock_between(began_ns, now) / 1000000), NULL);
 }

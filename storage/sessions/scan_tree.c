@@ -113,7 +113,7 @@ static int child_cmp(const void *pa, const void *pb) {
     return strcmp(a->path + a->name_at, b->path + b->name_at);
 }
 
-// --- What a directory holds, as collected ---
+// --- Collected contents of a directory ---
 
 void *xpl_scan_grow(void *p, size_t n, size_t *cap, size_t elem) {
     if (n < *cap) return p;
@@ -237,7 +237,7 @@ static void adopt_children(struct xpl_catalogue *c, struct xpl_dir *d, struct xp
     d->n_children = l->n_children;
 }
 
-// Most directories have one or two files: what growing reserved is given back.
+// Most directories have one or two files: releases the reserve of growing.
 static void *shrunk(void *p, size_t bytes) {
     void *q = bytes ? xpl_sys_realloc(p, bytes) : NULL;
     return q ? q : p;

@@ -16,7 +16,7 @@
 #include "base/arena.h"
 #include "storage/sessions/layout.h"
 
-// TRIES: against others who remove the directory that we are about to use.
+// TRIES: against other processes that remove the directory that we are about to use.
 enum { MAX_SUFFIX = 9999, TRIES = 100 };
 
 // Something that was committed, in case it must go again.
@@ -143,7 +143,7 @@ static void enter_directory(struct xpl_session_writer *s, int i, const char *nam
         if (!s->made[i] && (errno != EEXIST || unique)) break;
         s->fd[i] = open_dir(s->fd[i - 1], name, O_NOFOLLOW);
         if (s->fd[i] >= 0) return;
-        if (errno != ENOENT) break; // ENOENT: removed by another who had made it
+        if (errno != ENOENT) break; // ENOENT: removed by another process that had made it
     }
     *ret_errno = errno;
 }
@@ -160,7 +160,7 @@ static bool set_path(struct xpl_session_writer *s, const char *root) {
 }
 
 // Opens or makes the directory of the session's name.  Returns errno: EEXIST when it had to be new
-// and is not, EREMOTEIO when *err says why that cannot be told.
+// and is not, EREMOTEIO, with the reason in *err, when that is unknown.
 static int enter_session(struct xpl_session_writer *s, const char *root,
                          const struct xpl_session_writer_options *opt, struct xpl_error *err) {
     struct stat sb;
@@ -285,7 +285,7 @@ xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_er
     // The last file may be there when it is cancelled: then it is known, and can go again.
     if (s->remote && xpl_cancel_is_set(s->cancel))
         XPL_RETURN_ERROR(err, XPL_CANCELLED, "session %.100s: cancelled", s->name);
-    (void)fsync(s->fd[3]); // some file systems cannot; the files are what counts
+    (void)fsync(s->fd[3]); // some file systems cannot; the files matter
     return XPL_OK;
 }
 
@@ -305,7 +305,7 @@ xpl_status_t xpl_session_writer_has(const struct xpl_session_writer *s, const ch
 
 // ---- files ----
 
-// Makes the directories again that another removed, who had made them and given up.
+// Makes directories again that another process made, and removed when it gave up.
 static bool enter_session_again(struct xpl_session_writer *s) {
     const char *const names[] = {NULL, "plugins", "profile", s->name};
     int e = 0;
@@ -331,7 +331,7 @@ xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
         *ret = openat(s->fd[3], name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     while (*ret < 0 && errno == ENOENT && tries++ < TRIES && enter_session_again(s));
     if (*ret < 0) return fail_errno(err, errno, "writing to", s->path);
-    // Whoever cleans up after a process that was killed can see that this one lives.
+    // A process that cleans up after killed ones can see that this one lives.
     (void)flock(*ret, LOCK_EX | LOCK_NB);
     return XPL_OK;
 }

@@ -17,7 +17,7 @@ struct xpl_snapshot_inner {
     struct xpl_root *root;
     uint32_t *table; // index into sessions + 1, open addressing by name
     size_t table_cap;
-    struct xpl_snapshot snap; // what the outside sees
+    struct xpl_snapshot snap; // the public part
 };
 
 struct xpl_root *xpl_root_ref(struct xpl_root *r) {

@@ -196,7 +196,7 @@ static void on_start(void *arg, const char *name, const char **attributes) {
     (void)attributes;
     s->depth++;
     s->field = s->inside && s->depth == s->inside + 1 ? field_of(s, name) : NULL;
-    if (s->field && s->field->n) refuse_sts(s); // said twice
+    if (s->field && s->field->n) refuse_sts(s); // a duplicate
     if (!s->inside && strcmp(name, "Credentials") == 0) s->inside = s->depth;
 }
 

@@ -7,7 +7,7 @@
 #include "base/text/base64.h"
 #include "storage/objects/libs.h"
 
-// Bits of a key: RFC 7518, 3.3; and what a file has room for.
+// Bits of a key: RFC 7518, 3.3; and the room for a file.
 enum { MIN_BITS = 2048, MAX_BITS = 16384, GOOD_S = 3600, MAX_CLAIMS = 4096 };
 
 // ---- signing ----

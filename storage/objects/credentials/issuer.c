@@ -86,7 +86,7 @@ xpl_status_t xpl_issuer_ask(const struct xpl_issuer_context *c, struct xpl_trans
                      XPL_ISSUER_MAX_TEXT >> 10);
 }
 
-// A host, and a port if there is one; what reads it in two ways is none.
+// A host, and a port if there is one; an ambiguous text is invalid.
 static bool take_authority(xpl_str_t rest, xpl_str_t *ret) {
     size_t n = 0;
     while (n < rest.len && rest.ptr[n] != '/')
