@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups a space: what to scan, in which order.
+// Groups a space: the choice and the order of scans.
 #include "analysis/grouping/graph/build_graph.h"
 #include "analysis/grouping/groups.h"
 #include "analysis/grouping/plan/planes.h"

@@ -378,7 +378,8 @@ static size_t find_overlap(struct xpl_group_cursor *c, struct span span) {
     if (c->span && span_overlaps(v[c->span - 1].span, span)) return c->span;
     size_t i = c->span;
     const bool hinted = c->pg->spans_valid && span.begin <= span.end;
-    // What ended before an earlier event still has ended; upstream checks it again each time.
+    // Spans that ended before an earlier event have still ended; upstream checks them again each
+    // time.
     if (hinted && c->span_hint > i && span.begin >= c->hint_begin) i = c->span_hint;
     for (; i < c->pg->n_spans; i++) {
         if (v[i].span.begin > span.end) break;
@@ -465,7 +466,7 @@ int64_t xpl_groups_shown(const struct xpl_event *ev, int64_t group) {
     return group;
 }
 
-// Whether grouping sets is_eager, whatever the event said itself [MarkEagerlyExecutedGpuKernels]:
+// Whether grouping sets is_eager, whatever the event's own value [MarkEagerlyExecutedGpuKernels]:
 // it does so for all kernels that it visits.
 static bool is_kernel(const struct xpl_group_cursor *c, const struct xpl_event *ev, bool node) {
     const struct plan *const plan = &c->pg->plan;

@@ -19,7 +19,7 @@ struct xpl_hlo_map {
     struct xpl_hlo_program *programs;
     xpl_bytes_t *module_bytes;             // parallel to programs
     struct xpl_hlo_module **modules;       // parallel; NULL until read
-    struct xpl_hlo_costs **costs;          // likewise; NULL until asked for
+    struct xpl_hlo_costs **costs;          // likewise; NULL until requested
     struct xpl_hlo_kernel_names **kernels; // likewise
     size_t n;
     enum xpl_hlo_costs_kind need_costs;

@@ -27,7 +27,7 @@ struct reader {
 
 // ---- names ----
 
-// What a character is in a name: bits.
+// Properties of a character in a name: bits.
 enum { BAD = 1, LATER = 2, JOINT = 4 }; // in none; in none's first place; in no type's name
 #define X4(a)  (a), (a), (a), (a)
 #define X13(a) X4(a), X4(a), X4(a), (a)
@@ -56,7 +56,7 @@ XPL_INLINE uint64_t between(uint64_t x, uint8_t low, uint8_t high) {
     return (x + ones * (0x80u - low)) & ~(x + ones * (0x7fu - high));
 }
 
-// What eight bytes have in them, as `kinds` has it, but for LATER.
+// The properties of eight bytes, like `kinds`, but for LATER.
 XPL_INLINE unsigned kinds_of8(const char *p) {
     const uint64_t tops = 0x8080808080808080u;
     uint64_t x;
@@ -68,7 +68,7 @@ XPL_INLINE unsigned kinds_of8(const char *p) {
     return ((fine & tops) != tops ? BAD : 0) | ((joint & tops) ? JOINT : 0);
 }
 
-// What a name has in it.
+// The properties of a name's characters.
 static unsigned kinds_of(xpl_str_t s) {
     unsigned seen = 0;
     if (s.len < 8) {
@@ -91,7 +91,7 @@ static bool is_clean(xpl_str_t s) {
     return (seen & JOINT) || s.len > 13 || !xpl_hlo_is_type_name(s);
 }
 
-// NameUniquer::GetSanitizedName: what compilers write needs no change and is not copied.
+// NameUniquer::GetSanitizedName: names from compilers need no change and are not copied.
 static bool sanitize(struct xpl_arena *a, xpl_str_t s, xpl_str_t *ret) {
     *ret = s;
     if (is_clean(s)) return true;
@@ -370,7 +370,7 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
     return o == FINE && res == XPL_WIRE_MALFORMED ? REFUSED : o;
 }
 
-// Notes what an instruction uses, operands first: they were noted from operand `first` on.
+// Notes an instruction's dependencies, operands first: they were noted from operand `first` on.
 static enum outcome note_edges(struct reader *r, xpl_bytes_t bytes, size_t first,
                                const struct instruction_fields *in) {
     if (!r->m->edges) return FINE;

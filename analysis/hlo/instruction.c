@@ -195,8 +195,8 @@ struct frame {
     int32_t line, column, parent;
 };
 
-// HloModule::get_stack_frame; false for what XLA calls an empty frame.  Upstream reads past its
-// tables for ids that are too large; here such a frame ends the stack.
+// HloModule::get_stack_frame; false for XLA's empty frame.  Upstream reads past its tables for ids
+// that are too large; here such a frame ends the stack.
 static bool get_frame(const struct xpl_hlo_module *m, int32_t id, struct frame *ret) {
     if (id < 1 || (uint32_t)id > m->n_frames) return false;
     const struct hlo_frame *const f = &m->frames[id - 1];

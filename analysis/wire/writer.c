@@ -17,7 +17,7 @@ bool xpl_writer_measured(struct xpl_writer *w) {
 }
 
 bool xpl_writer_fini(struct xpl_writer *w) {
-    // n is what the measuring pass promised and the writing pass has not yet delivered.
+    // n: bytes that the measuring pass promised and the writing pass has not written yet.
     const bool ok = !w->failed && !w->out->failed && w->writing && w->n == 0;
     xpl_sys_free(w->sizes);
     *w = (struct xpl_writer){.out = w->out, .failed = true};

@@ -20,7 +20,7 @@ struct open_ctx {
     struct xpl_error *err;
     struct xpl_arena temp;
     XPL_VEC(struct xpl_line *) lines; // of all planes, to be indexed
-    struct xpl_id_table *no_ids;      // what planes without metadata share
+    struct xpl_id_table *no_ids;      // shared by planes without metadata
     struct xpl_event_md *no_event_md;
     struct xpl_stat_md *no_stat_md;
 };

@@ -50,7 +50,7 @@ static xpl_str_t derive_type(xpl_str_t full_name) {
     return xpl_str_sub(op, 0, op.len - suffix.len - 1);
 }
 
-// What a character may be: at the beginning of a name or a type, and behind it.
+// The roles of a character: at the beginning of a name or a type, and after it.
 enum {
     NAME_BEGINS = 1 << 0,
     NAME = 1 << 1,
@@ -74,8 +74,8 @@ static const uint8_t kCharacters[256] = {
     ['-'] = NAME,
 };
 
-// Length of what begins with a character of one kind and goes on with those of another.  (All names
-// of the metadata come here, some several times, and most are long.)
+// Length of a run that begins with a character of one kind and continues with those of another.
+// (All names of the metadata come here, some several times, and most are long.)
 static inline size_t run_length(xpl_str_t s, unsigned begins, unsigned rest) {
     const uint8_t *p = (const uint8_t *)s.ptr, *const end = s.len ? p + s.len : p;
     if (p == end || !(kCharacters[*p] & begins)) return 0;
@@ -93,7 +93,7 @@ bool xpl_is_tf_op_type(xpl_str_t s) {
     return s.len && run_length(s, TYPE_BEGINS, TYPE) == s.len;
 }
 
-// Length of what RE2's dot takes for a character: UTF-8, and surrogates encoded in the same way.
+// Length of a character for RE2's dot: UTF-8, and surrogates encoded in the same way.
 static size_t dot_length(xpl_str_t s) {
     const size_t n = xpl_utf8_next(s);
     if (n || s.len < 3 || (uint8_t)s.ptr[0] != 0xed) return n;

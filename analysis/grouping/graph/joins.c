@@ -74,7 +74,7 @@ xpl_status_t xpl_grp_make_joins(struct graph *gr, struct extra_links *extra) {
     return XPL_OK;
 }
 
-// ---- what keys pass on ----
+// ---- labels of keys ----
 
 // Of several producers the group that came first counts, and the first that runs eagerly or not.
 void xpl_grp_make_labels(struct graph *gr) {

@@ -23,7 +23,7 @@ static uint32_t *rebase(struct xpl_arena *a, const uint32_t *scopes, size_t n, u
     return v;
 }
 
-// Brings what a line holds over from the scan's memory.
+// Copies a line's data from the scan's memory.
 static bool merge_line(struct xpl_groups *g, const struct scan *s, struct line_groups *lg) {
     lg->first_node += s->base;
     if (lg->chunk_tops) {
@@ -44,7 +44,7 @@ static bool merge_line(struct xpl_groups *g, const struct scan *s, struct line_g
     return true;
 }
 
-// Room for all nodes, and what lines hold.
+// Makes room for all nodes, and for the data of lines.
 static xpl_status_t merge_lines(struct graph *gr) {
     struct xpl_groups *const g = gr->g;
     size_t n_lines = 0;
@@ -130,7 +130,7 @@ static xpl_status_t alloc_lists(struct graph *gr) {
         s->pairs_at = gr->n_pairs, gr->n_pairs += s->pairs.n;
         s->ids_at = gr->n_tf_data_ids, gr->n_tf_data_ids += s->tf_data_ids.n;
     }
-    // Producers go to the result: in the end they say what each key passes on.
+    // Producers go to the result: in the end they have the label that each key passes on.
     gr->producers = xpl_arena_array(gr->g->arena, gr->n_producers, sizeof *gr->producers);
     gr->consumers = xpl_arena_array(&gr->temp, gr->n_consumers, sizeof *gr->consumers);
     gr->executors = xpl_arena_array(&gr->temp, gr->n_executors, sizeof *gr->executors);
@@ -149,7 +149,7 @@ static void copy_links(const struct seg_list *from, struct link *to, uint32_t ad
         to[i].end += add;
 }
 
-// Copies what one scan found to its places, and gives its memory back.
+// Copies one scan's results to their places, and releases its memory.
 static void run_copy(void *ctx, size_t i) {
     struct graph *const gr = ctx;
     struct scan *const s = &gr->scans[i];

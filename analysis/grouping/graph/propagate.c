@@ -95,7 +95,7 @@ static bool find_subtrees(struct graph *gr) {
     return true;
 }
 
-// Queues what consumes what a node produces.
+// Queues the consumers of a node's products.
 static bool queue_consumers(struct graph *gr, uint32_t node) {
     for (uint32_t l = gr->g->nodes[node].links; l; l = gr->links[l - 1].key_hi) {
         if (link_consumes(&gr->links[l - 1])) continue;
@@ -235,7 +235,7 @@ static bool mark_eager(struct graph *gr) {
     if (!(gr->ctx_flags & NODE_EAGER)) return true;
     for (uint32_t i = 0; i < gr->g->n_nodes; i++) {
         uint32_t flags = 0;
-        if (v[i].flags & NODE_EAGER) continue; // the scan said it
+        if (v[i].flags & NODE_EAGER) continue; // set by the scan
         if (v[i].flags & NODE_CONSUMES) {
             uint32_t found = 0;
             if (!xpl_grp_search(gr, i, find_eager, &found)) return false;

@@ -76,7 +76,7 @@ static bool rewritten_id(const struct scan_stats *st, uint32_t role, int32_t *ty
     return false;
 }
 
-// Modules of a TensorCore consume what launched them [TpuModuleLineMutator].
+// Modules of a TensorCore consume their launch [TpuModuleLineMutator].
 static bool module_id(const struct plan *plan, const struct xpl_line *line,
                       const struct scan_stats *st, uint64_t *id) {
     const int64_t device = plan->plane->core_id;
@@ -138,11 +138,11 @@ void xpl_grp_event_ends(const struct plan *plan, const struct xpl_line *line,
 void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
                          const struct scan_stats *st, uint32_t role, struct event_links *ret) {
     struct endpoint producer = {0}, consumer = {0};
-    // What an executor is rewritten to produce, only a TpuExecuteOp consumes.
+    // Only a TpuExecuteOp consumes the rewritten product of an executor.
     if (find_ends(plan, line, st, role, &producer, &consumer) && !plan->tpu_execute)
         producer.whole = false;
-    // Launches link the device, which no process owns, so their process does not count; and what
-    // produces is of the plane's process, whatever it consumes.  (Observed of XProf 2.24.2.)
+    // Launches link the device, which no process owns, so their process does not count; and a
+    // producer belongs to the plane's process, whatever it consumes.  (Observed of XProf 2.24.2.)
     const bool launch = (producer.typed && producer.type == XPL_CONTEXT_TPU_LAUNCH) ||
                         (consumer.typed && consumer.type == XPL_CONTEXT_TPU_LAUNCH);
     const bool other =

@@ -25,7 +25,7 @@ struct feed {
     bool done;
 };
 
-struct timed_event { // what the heap yields
+struct timed_event { // an entry of the heap
     uint64_t begin, duration;
     int64_t group;
     uint32_t order; // its line

@@ -68,7 +68,7 @@ static int step_cmp(const void *pa, const void *pb) {
     return (a->ev.index > b->ev.index) - (a->ev.index < b->ev.index);
 }
 
-// What the groups of other lines' events are taken from.
+// Fills the spans that give the events of other lines their groups.
 static xpl_status_t fill_spans(struct xpl_groups *g, struct plane_groups *pg,
                                const struct xpl_step_event *v, size_t n, struct xpl_error *err) {
     pg->spans = xpl_arena_array(g->arena, n, sizeof *pg->spans);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what a device computes and moves depends on how many take part.
+// Collectives: a device's work and traffic depend on the number of participants.
 #include "analysis/hlo/cost/impl.h"
 
 // ---- how many take part ----

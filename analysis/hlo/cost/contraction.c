@@ -160,14 +160,14 @@ static int64_t gemm_flops(struct cost_visit *v, const struct cost_shape *result)
     return xpl_cost_times(xpl_cost_times(PER_FMA, result->elements), width);
 }
 
-// What else the tuple holds, such as room to work in, does not count as output.
+// Other parts of the tuple, such as room to work in, do not count as output.
 static void count_first_output(struct cost_visit *v, const struct cost_shape *result) {
     v->n->bytes -= v->n->output;
     v->n->output = (float)result->size;
     v->n->bytes += v->n->output;
 }
 
-// Nothing is known of what other targets do: XLA says -1.
+// The cost of other targets is unknown: XLA returns -1.
 void xpl_cost_custom_call(struct cost_visit *v) {
     const xpl_str_t target = xpl_hlo_str(xpl_cost_message(v), HLO_INSTR_CUSTOM_CALL_TARGET);
     struct cost_shape result;

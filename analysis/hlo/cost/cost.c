@@ -114,7 +114,7 @@ static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
     if (!xpl_cost_stopped(c)) xpl_cost_visit_instruction(c, index);
 }
 
-// ---- what XProf shows ----
+// ---- XProf's view ----
 
 static int64_t whole(float v) {
     if (v >= 0x1p62F) return INT64_C(1) << 62;

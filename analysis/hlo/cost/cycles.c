@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one element costs, in floating-point operations: XLA measured the cycles that instructions
+// The cost of one element, in floating-point operations: XLA measured the cycles that instructions
 // take on the device that it assumes (compute capability 8.6) and counts them as operations.
 #include "analysis/hlo/cost/impl.h"
 

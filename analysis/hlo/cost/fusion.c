@@ -187,7 +187,7 @@ static void read_leaf(void *ctx, const struct cost_leaf *leaf) {
                   (float)bytes);
 }
 
-// Which get-tuple-element takes a part of what; the first of several.
+// Finds the get-tuple-elements and the parts that they take; the first of several.
 static void find_parts(struct inside *f) {
     struct xpl_hlo_costs *const c = costs(f);
     const struct xpl_hlo_module *const m = c->m;
@@ -238,7 +238,7 @@ static void read_inputs(struct inside *f) {
         f->v->n->bytes += f->v->n->operand[k];
 }
 
-// What the inside has of keys that the fusion does not set stays, as XLA leaves it.
+// Keys that only the inside sets stay, as in XLA.
 static void keep_inside(struct inside *f, const struct cost_sums *sums) {
     for (uint32_t i = 0; i < sums->n && xpl_cost_spend(costs(f), 1); i++) {
         const struct cost_entry *const e = &sums->entries[i];

@@ -20,7 +20,7 @@ static bool take_char(struct json *j, char c) {
     return true;
 }
 
-// A string, without what its escapes mean: names of fields and numbers have none.
+// A string, without decoding escapes: names of fields and numbers have none.
 static bool string(struct json *j, xpl_str_t *ret) {
     skip_space(j);
     if (j->p == j->end || (*j->p != '"' && *j->p != '\'')) return false;

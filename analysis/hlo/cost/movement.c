@@ -3,8 +3,8 @@
 #include "analysis/hlo/cost/impl.h"
 #include "analysis/hlo/module/shape.h"
 
-// Which part of an operand is used.  Of one without elements it is infinite, or no number, as in
-// XLA: what depends on it then has no number of operations.
+// The used share of an operand.  For an operand without elements it is infinite, or NaN, as in XLA:
+// costs that depend on it then have no number of operations.
 static float share(int64_t used, int64_t all) {
     return (float)((double)used / (double)all);
 }

@@ -64,7 +64,7 @@ void xpl_cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry
 struct adding {
     struct xpl_hlo_costs *c;
     struct cost_sums *sums; // flops and bytes are added there
-    bool entries;           // asked for
+    bool entries;           // requested
     cost_entry_vec v;
     struct xpl_map index; // key to place + 1
 };
@@ -147,7 +147,7 @@ void xpl_cost_sum(struct xpl_hlo_costs *c, uint32_t computation, bool entries) {
 
 // ---- several computations ----
 
-// What two entries of one key become; of a key that only one side has the other is 0.
+// The combination of two entries of one key; a key that only one side has is 0 on the other.
 static float added(float a, float b) {
     return a + b;
 }

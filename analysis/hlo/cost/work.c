@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What work and memory the analysis may take, and numbers for the parts of shapes.
+// Limits on the work and memory of the analysis, and numbers for the parts of shapes.
 #include "analysis/hlo/cost/impl.h"
 
 enum { CANCEL_SHIFT = 16 }; // looked for every 2^16 steps

@@ -89,7 +89,7 @@ static bool first_part(const struct xpl_hlo_shape *s, xpl_bytes_t *ret) {
 bool xpl_hlo_memory_shape_size(xpl_bytes_t shape, int64_t *ret) {
     struct xpl_hlo_shape s;
     xpl_hlo_shape_read(shape, &s);
-    // What a buffer type is for has the size.
+    // The type inside a buffer type has the size.
     for (unsigned depth = 0; s.type == HLO_TYPE_BUFFER && !s.malformed; depth++) {
         if (depth == MAX_DEPTH || !first_part(&s, &shape)) return false;
         xpl_hlo_shape_read(shape, &s);

@@ -239,7 +239,7 @@ static xpl_status_t give_back(struct heap *h, uint32_t buffer, uint32_t step,
     return XPL_OK;
 }
 
-// ---- what an event does ----
+// ---- events ----
 
 static xpl_status_t do_alloc(struct heap *h, uint32_t buffer, uint32_t step,
                              struct xpl_error *err) {

@@ -70,8 +70,8 @@ static void walk_from(struct walk *w, uint32_t instruction) {
     }
 }
 
-// Marks what another instruction of the computation uses, `waited`: or waits for.  The rest are
-// where walks begin.
+// Marks the operands of other instructions of the computation; `waited`: also control predecessors.
+// Walks begin at the others.
 static bool *mark_used(const struct walk *w, bool waited, struct xpl_arena *a) {
     const struct hlo_computation *const c = w->c;
     bool *const used = xpl_arena_zalloc(a, c->n);

@@ -77,7 +77,7 @@ static bool read_unicode(struct reader *r) {
     return true;
 }
 
-// *ret: as it is written, without what its escapes mean: names and numbers have none.
+// *ret: as written, without decoding escapes: names and numbers have none.
 static bool read_string(struct reader *r, xpl_str_t *ret) {
     const char quote = next(r);
     if (quote != '"' && quote != '\'') return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk over messages, by their tables.  Bytes in the order in which protobuf writes them are
-// printed as they are read.  Others are put in order first: what counts of them is what protobuf
-// would have read.
+// printed as they are read.  Others are put in order first, with the fields that protobuf would
+// have read.
 #include "analysis/hlo/proto/print.h"
 
 #include <stdlib.h>
@@ -236,7 +236,7 @@ static void print_map(struct printer *p, const struct xpl_proto_field *f, size_t
 
 // ---- messages ----
 
-// What a pass over a message finds.
+// The result of a pass over a message.
 struct fields {
     uint32_t count[MOST_FIELDS]; // by place in the table
     bool in_order;               // it can be printed as it is read

@@ -62,7 +62,7 @@ static void put_real(struct xpl_buf *b, const struct xpl_proto_field *f, double 
         xpl_json_proto_double(b, v);
 }
 
-// What both forms write alike.
+// Numbers that both forms write alike.
 static void put_number(struct xpl_buf *b, const struct xpl_proto_field *f,
                        const struct xpl_field *v) {
     switch (f->type) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What async ops wrap.
+// The instructions inside async ops.
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/text/impl.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of instructions: a row for each opcode that has its own, then what all may have.
+// Attributes of instructions: a row for each opcode that has its own, then common ones.
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/opcodes.h"
 #include "analysis/hlo/text/attributes_impl.h"
@@ -24,7 +24,7 @@ struct row {
     void (*own)(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in);
     uint8_t calls;
     bool channel;  // channel_id comes first
-    bool accuracy; // of the result may be asked for
+    bool accuracy; // of the result may be requested
 };
 
 static void put_async(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in);
@@ -193,7 +193,7 @@ static void put_calls(struct hlo_text *t, uint32_t index, const struct xpl_hlo_m
     }
 }
 
-// ---- what all may have ----
+// ---- common attributes ----
 
 static void put_accuracy(struct hlo_text *t, xpl_bytes_t accuracy) {
     struct xpl_hlo_message m, tolerance;

@@ -207,7 +207,7 @@ static void put_profile_types(struct list *l, const struct xpl_hlo_message *m) {
     txt_set(l->t, m, HLO_META_PROFILE_TYPE);
 }
 
-// Frames that instructions name are numbered anew; what a sharding says is shown as it is.
+// Frames that instructions name are renumbered; those of shardings are shown unchanged.
 static int64_t frame_id(const struct hlo_text *t, const struct xpl_hlo_message *m, bool own) {
     const int64_t frame = (int32_t)xpl_hlo_int(m, HLO_META_STACK_FRAME_ID);
     if (!own) return frame;

@@ -331,7 +331,7 @@ void txt_batch_norm(struct hlo_text *t, uint32_t index, const struct xpl_hlo_mes
 
 void txt_domain(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
     (void)index;
-    // What XLA names entry and exit is the other way round in its text.
+    // XLA's text swaps entry and exit.
     txt_part(t);
     TXT(t, ", domain={kind=\"sharding\", entry=");
     if (xpl_hlo_has(in, HLO_INSTR_DOMAIN_EXIT))

@@ -187,8 +187,8 @@ static void put_shape(struct hlo_text *t, xpl_bytes_t shape, bool with_layout) {
     txt_leave(t);
 }
 
-// Eight bytes at a time, the last ones again.  Who makes shapes meet in a slot only makes them be
-// printed again.
+// Eight bytes at a time, the last ones again.  Collisions that a program provokes only cause its
+// own shapes to be printed again.
 static size_t slot_of(uint64_t seed, xpl_str_t key) {
     uint64_t h = seed ^ key.len, x = 0;
     if (key.len < sizeof x) {

@@ -308,7 +308,7 @@ static void put_named(struct hlo_text *t, xpl_bytes_t sharding) {
 
 // ---- tiles ----
 
-// What kinds of dimensions follow those of the data.
+// The kinds of the dimensions after those of the data.
 struct last_dims {
     size_t n;
     bool same; // all of one type,

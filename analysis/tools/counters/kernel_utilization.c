@@ -50,7 +50,7 @@ static const struct xpl_tool_option kOptions[] = {
      .help = "compute the cycles of cores from the kernel's duration instead of their counters"},
 };
 
-// What the options ask for.
+// The selection by the options.
 struct selection {
     int64_t device;  // -1: all
     bool no_kernels; // none has the name
@@ -131,7 +131,7 @@ static void add_unit(struct sum *sums, size_t *n, const char *name, const struct
     sums[i].peak += u->peak;
 }
 
-// By name; what could not have achieved anything is left out.
+// By name; leaves out units whose peak is 0.
 static size_t sum_up(const struct xpl_tpu_unit *units, size_t n, struct sum sums[XPL_UNITS_MAX]) {
     size_t n_sums = 0;
     for (size_t i = 0; i < n; i++) {
@@ -194,7 +194,8 @@ static void put_others(struct xpl_buf *b, const struct sum *sums, size_t n) {
     put_literal(b, any ? "\n          }" : "}");
 }
 
-// Of the sample's events or, where they take no time, of what the device ran; 0: unknown.
+// The length of the sample's events or, if they take no time, of the device's first op or step; 0:
+// unknown.
 static double recorded_us(const struct xpl_counter_device *d, const struct xpl_counter_sample *s) {
     const int64_t ps = s->longest_ps > 0 ? s->longest_ps : d->first_ps;
     return ps > 0 ? (double)ps / 1e3 / 1e3 : 0;

@@ -145,7 +145,7 @@ size_t xpl_tpu_units_compute(const struct xpl_tpu_unit_model *model,
                              struct xpl_tpu_unit ret[XPL_UNITS_MAX]) {
     const struct readings r = read_sample(model->rows, sample, order);
     const struct xpl_tpu_unit_rows *const rows = model->rows;
-    double all[XPL_UNITS_MAX] = {0}; // what each row achieved; 0 for those not shown
+    double all[XPL_UNITS_MAX] = {0}; // the achieved rate of each row; 0 for those not shown
     size_t n_shown = 0;
     for (size_t i = 0; i < rows->n && i < XPL_UNITS_MAX; i++) {
         const struct xpl_tpu_unit_row *const row = &rows->v[i];

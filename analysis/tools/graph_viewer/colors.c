@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colors of nodes, by what their instructions do.
+// Colors of nodes, by their instructions.
 #include "analysis/tools/graph_viewer/impl.h"
 
 // clang-format off

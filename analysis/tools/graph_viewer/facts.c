@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of a graph ask of instructions and computations.  Answers that cost more than a
-// look are kept.
+// Facts about instructions and computations for the rules of a graph.  Facts that cost more than a
+// lookup are cached.
 #include "analysis/hlo/module/order.h"
 #include "analysis/hlo/module/shape.h"
 #include "analysis/tools/graph_viewer/impl.h"
@@ -22,7 +22,7 @@ enum {
 };
 enum { SHAPE_DEPTH = 100, SMALL_ELEMENTS = 4096 };
 
-// ---- what all files use ----
+// ---- for all files ----
 
 xpl_status_t xpl_graph_check(struct graph *g, struct xpl_error *err) {
     if (g->work > GRAPH_WORK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes and clusters say: lines with <br/> between them, and a tip.
+// The text of nodes and clusters: lines with <br/> between them, and a tip.
 #include "analysis/tools/graph_viewer/impl.h"
 
 static xpl_str_t scratch_text(const struct graph *g) {

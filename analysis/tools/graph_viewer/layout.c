@@ -201,7 +201,7 @@ static void find_ranks(struct layout *l, const struct part *p) {
     }
 }
 
-// What uses nothing stands right above its first user, not at the top.
+// An instruction without operands is placed right above its first user, not at the top.
 static void pull_sources_down(struct layout *l, const struct part *p) {
     for (uint32_t k = 0; k < p->n_links; k++)
         l->degree[p->links[k].to] = 0; // has a source

@@ -91,7 +91,7 @@ static xpl_status_t put_operand(struct graph *g, uint32_t i, struct xpl_error *e
     return XPL_OK;
 }
 
-// What a fusion's parameter is, when that is a part of a tuple.
+// The source of a fusion's parameter, when that is a part of a tuple.
 static xpl_status_t put_fused_parameter(struct graph *g, uint32_t i, struct xpl_error *err) {
     struct xpl_hlo_message in;
     if (graph_at(g, i)->opcode != XPL_HLO_PARAMETER || !graph_fused(g, i)) return XPL_OK;
@@ -129,8 +129,8 @@ xpl_status_t xpl_graph_put_operands(struct graph *g, uint32_t i, struct xpl_erro
 
 // ---- arguments of calls ----
 
-// Follows an argument to what made it, through calls, bitcasts, copies and tuples.  `path`:
-// elements of tuples that are still to be taken.
+// Follows an argument to its origin, through calls, bitcasts, copies and tuples.  `path`: elements
+// of tuples that are still to be taken.
 static uint32_t find_origin(struct graph *g, uint32_t i) {
     XPL_VEC(uint64_t) path = {0};
     while (graph_spend(g, 1)) {

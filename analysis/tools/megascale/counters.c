@@ -15,7 +15,7 @@ static int64_t minus(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-// What counts from one time to another.
+// Adds an interval to a counter.
 static bool add_interval(struct xpl_mgtrace *t, enum xpl_mgtrace_counter counter, int64_t from_ps,
                          int64_t to_ps, int64_t count, double rate) {
     struct xpl_mgtrace_values *const c = &t->counters[counter];

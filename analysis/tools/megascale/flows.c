@@ -100,7 +100,7 @@ static bool end_flow(const struct site *s, enum purpose purpose, struct xpl_mgtr
 // ---- ops that begin a transfer ----
 
 static bool name_op(const struct site *s, bool send) {
-    // XProf does not note what a recv is for, so that its done is never found.
+    // XProf does not note the purpose of a recv, so that its done is never found.
     struct xpl_map *const map = send ? &s->device->sent : &s->device->received;
     bool is_new;
     if (!send && s->j->trace->exact) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks of what MegaScale did on the host: one for each graph, which its key names.
+// Tracks of MegaScale's work on the host: one for each graph, which its key names.
 #include <stdlib.h>
 
 #include "analysis/tools/megascale/names.h"

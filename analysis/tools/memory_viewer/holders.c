@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds the memory at the peak, by the source lines or the ops that its buffers come from, and
-// how that differs from another program: a table of ours.
+// The holders of the memory at the peak, by the source lines or the ops of the buffers, and the
+// difference to another program: a table of ours.
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static bool copy_scratch(struct memview *v, xpl_str_t *ret) {
            xpl_arena_str(v->arena, (xpl_str_t){(const char *)v->scratch.p, v->scratch.n}, ret);
 }
 
-// "file:line", or what kind of buffer it is in parentheses.
+// "file:line", or the kind of the buffer in parentheses.
 static bool describe_source(const struct xpl_hlo_memory *m, const struct hlo_buffer *b,
                             struct memview *v, xpl_str_t *ret) {
     struct xpl_hlo_buffer_source s;
@@ -119,7 +119,7 @@ static xpl_status_t add_side(struct holders *h, const struct xpl_hlo_memory *m, 
     return XPL_OK;
 }
 
-// What changed most, else what holds most, comes first.
+// The largest change first, otherwise the largest holder.
 static int most_first(const void *pa, const void *pb) {
     const struct holder *const a = pa, *const b = pb;
     const int64_t x = a->has_other ? llabs(a->bytes[OURS] - a->bytes[OTHERS]) : a->bytes[OURS];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tool memory_viewer: the memory that an HLO program needs while it runs, and what holds it when
-// most is needed.  Options by XProf's names (XProf: convert/hlo_to_tools_data.cc).
+// Tool memory_viewer: the memory that an HLO program needs while it runs, and its holders at the
+// peak.  Options by XProf's names (XProf: convert/hlo_to_tools_data.cc).
 #include "analysis/hlo/fields.h"
 #include "analysis/tools/lib/hlo_lookup.h"
 #include "analysis/tools/memory_viewer/impl.h"

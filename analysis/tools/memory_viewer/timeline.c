@@ -8,7 +8,7 @@
 
 // ---- texts ----
 
-// Appends a text as HTML has it.  What a page cannot have is a blank.
+// Appends a text as HTML.  Characters that a page cannot have become blanks.
 static void put_html(struct xpl_buf *out, xpl_str_t s) {
     for (size_t i = 0; i < s.len; i++) {
         const char c = s.ptr[i];

@@ -181,7 +181,7 @@ struct own {
     uint32_t mask;
 };
 
-// What trc_read_args makes of a statistic (args.c: add_stat).
+// As trc_read_args treats a statistic (args.c: add_stat).
 XPL_INLINE void search_stat(struct own *o, const struct xpl_raw_stat *stat) {
     const struct trc_arg_search *const s = o->s;
     const size_t at = find_id(o->stats, stat->md_id);

@@ -159,7 +159,7 @@ static bool parse_stage(xpl_str_t name, struct stage *ret) {
     return true;
 }
 
-// ---- what processes run ----
+// ---- programs of processes ----
 
 struct use { // of a program by a process
     uint32_t pid;

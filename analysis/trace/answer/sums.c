@@ -117,7 +117,7 @@ static bool add_found(struct adder *a, const struct trc_event *e) {
     return true;
 }
 
-// Whether the arguments of the event have the words; it is then told.
+// Whether the arguments of the event have the words; such an event is reported.
 static xpl_status_t inspect(struct adder *a, const struct trc_view *v, uint32_t i, bool *ret_has,
                             struct xpl_error *err) {
     struct trc_event e;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the view of a space: derives lines plane by plane, side by side, then copies what remains
-// of them into memory of the right size.
+// Builds the view of a space: derives lines plane by plane, in parallel, then copies the remaining
+// ones into memory of the right size.
 #include "analysis/trace/derived/impl.h"
 #include "analysis/trace/derived/scopes.h"
 

@@ -115,7 +115,7 @@ static void walk_scopes(struct xpl_scope_walks *w, uint32_t from) {
             if (i == last) break;
             before = i;
         }
-        // The id of a scope is what the one below it names.
+        // The scope below names the id of a scope.
         top = (struct scope_mark){.depth = cycle,
                                   .last = cycle > 1 ? nodes[before].parent : nodes[last].parent};
     }

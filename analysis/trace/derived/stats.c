@@ -53,7 +53,7 @@ void xpl_derived_stats_begin(struct xpl_derived_stats *it, const struct xpl_deri
          md->type == XPL_EVENT_DO_ENQUEUE_CONTINUATION_PROGRAM);
 }
 
-// Replaces a recorded statistic by what preprocessing made of it; false to skip it.
+// Replaces a recorded statistic by preprocessing's version; false to skip it.
 static bool amend_stat(struct xpl_derived_stats *it, struct xpl_stat *s) {
     const struct xpl_derived_event *const ev = it->ev;
     for (uint32_t i = 0; i < ev->n_added; i++)

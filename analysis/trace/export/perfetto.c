@@ -176,7 +176,8 @@ static bool put_end(struct writer *w, struct lane *l) {
     return xpl_packet_event(&w->pf, end / 1000);
 }
 
-// A lane on which the span nests; ends what ended before it on the way.  NULL: none is free.
+// A lane on which the span nests; ends the events that ended before it on the way.  NULL: none is
+// free.
 static struct lane *find_lane(struct writer *w, uint64_t begin, uint64_t end, bool *ok) {
     for (uint32_t i = 0; i < w->n_lanes; i++) {
         struct lane *const l = &w->lanes[i];

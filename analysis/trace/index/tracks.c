@@ -126,8 +126,8 @@ struct place {
 
 enum { DIGIT = 11, DIGITS = 1 << DIGIT, FEW = DIGITS / 4 };
 
-// Sorts by time, digit by digit from the lowest; what ties stays as it was.  *ret is where the
-// result is, `v` or `other`.
+// Sorts by time, digit by digit from the lowest; stable.  *ret is where the result is, `v` or
+// `other`.
 static void sort_places(struct place *v, struct place *other, size_t n, uint64_t least,
                         uint64_t most, struct place **ret) {
     for (unsigned shift = 0; shift < 64 && (most - least) >> shift; shift += DIGIT) {
@@ -180,7 +180,7 @@ static void permute(struct rec *recs, struct place *v, size_t n) {
     }
 }
 
-// What ties stays as it was recorded.
+// Stable: ties stay as they were recorded.
 static bool sort_recs(struct track *t) {
     uint64_t most = 0;
     struct place *const places = xpl_sys_alloc(2 * t->n * sizeof *places), *sorted;
