@@ -122,7 +122,8 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
     }
     a->partial |= f->profile.partial;
     if (f->profile.partial)
-        xpl_warn_of_view(in->name, in->path, xpl_source_bytes(f->source), a->exec);
+        xpl_warn_of_view(in->name, in->path, xpl_source_bytes(f->source), f->profile.bytes,
+                         a->exec);
     a->hosts[a->n++] = (struct xpl_resolve_host){.name = in->name,
                                                  .path = in->path,
                                                  .profile = f->profile.bytes,

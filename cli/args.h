@@ -132,7 +132,8 @@ void xpl_warn_of_host(xpl_str_t host, xpl_str_t text);
 // Says on stderr what a file lost of which an XSpace was made (struct xpl_profile, partial): where
 // and why, as a daemon does.
 struct xpl_exec;
-void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct xpl_exec *exec);
+void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, xpl_bytes_t xspace,
+                      struct xpl_exec *exec);
 // Says on stderr which files of a directory do not count.
 struct xpl_inputs;
 void xpl_warn_left_out(const struct xpl_inputs *in);

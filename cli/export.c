@@ -73,7 +73,8 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
     if (st == XPL_OK) st = xpl_export_host(&j->e, xs, name, j->exec, LIMIT, &why);
     j->n++;
     XPL_TRY(xpl_source_verify(src, err));
-    if (profile.partial) xpl_warn_of_view(name, path, xpl_source_bytes(src), j->exec);
+    if (profile.partial)
+        xpl_warn_of_view(name, path, xpl_source_bytes(src), profile.bytes, j->exec);
     j->partial |= profile.partial;
     if (st == XPL_OK) return st;
     return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);

@@ -542,7 +542,9 @@ int xpl_cmd_summary(const struct xpl_args *a) {
     struct xpl_run_answer answer = {0};
     int status = xpl_run_about(a, a->rest[1], &about);
     if (status == XPL_EXIT_OK) status = xpl_run_answer(a, NULL, a->rest[1], &answer);
-    if (status == XPL_EXIT_OK) status = print_all(a, about.info, (xpl_bytes_t){answer.p, answer.n});
+    if (xpl_is_answered(status))
+        status =
+            xpl_both_answered(status, print_all(a, about.info, (xpl_bytes_t){answer.p, answer.n}));
     xpl_run_answer_fini(&answer);
     xpl_run_about_fini(&about);
     return status;

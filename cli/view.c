@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file of an import lost, in the words of the product that inspects its format.
+// What the file of an import lost, in the words of the product that inspects its format, or of the
+// XSpace that was made of it.
 #include <stdio.h>
 
 #include "analysis/formats/format.h"
 #include "analysis/products/product.h"
+#include "analysis/wire/wire.h"
+#include "analysis/xplane/fields.h"
 #include "cli/args.h"
 #include "cli/progress/progress.h"
 
@@ -14,7 +17,20 @@ void xpl_warn_of_host(xpl_str_t host, xpl_str_t text) {
     xpl_say("warning: %.*s: %.*s", XPL_STR_FMT(host), XPL_STR_FMT(text));
 }
 
-void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct xpl_exec *exec) {
+static size_t warn_of_errors(xpl_str_t host, xpl_bytes_t xspace) {
+    struct xpl_wire w = xpl_wire_begin(xspace);
+    struct xpl_field f;
+    size_t n = 0;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        if (f.num != XSPACE_ERRORS || f.type != XPL_WIRE_LEN) continue;
+        xpl_warn_of_host(host, (xpl_str_t){(const char *)f.len.ptr, f.len.len});
+        n++;
+    }
+    return n;
+}
+
+void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, xpl_bytes_t xspace,
+                      struct xpl_exec *exec) {
     const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = exec};
     struct xpl_profile whole = {0};
     struct xpl_error err = {0};
@@ -31,6 +47,7 @@ void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, struct
         }
         xpl_profile_close(&whole);
     }
+    if (!n) n = warn_of_errors(host, xspace);
     if (!n)
         xpl_warn_of_host(host, XPL_STR("the file is damaged: the answer covers its readable part"));
 }

@@ -52,7 +52,8 @@ allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
 allow analysis/perfetto base/
 allow analysis/ireeprof analysis/perfetto/ analysis/xplane/writer.h base/
-allow analysis/formats analysis/ireeprof/reader.h analysis/ireeprof/ireeperf/ireeperf.h analysis/ireeprof/timeline/timeline.h $xplane
+allow analysis/kineto $xplane
+allow analysis/formats analysis/ireeprof/reader.h analysis/ireeprof/ireeperf/ireeperf.h analysis/ireeprof/timeline/timeline.h analysis/kineto/kineto.h $xplane
 allow analysis/events $xplane
 allow analysis/grouping $xplane
 allow analysis/hlo analysis/grouping/ $xplane

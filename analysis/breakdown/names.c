@@ -48,8 +48,11 @@ static const char *const kCollectives[] = {
     "all_to_all",
     "reduce_scatter",
 };
-static const char *const kHostCopies[] = {"outfeed", "host-transfer", "MemcpyH2D", "MemcpyD2H"};
-static const char *const kDeviceCopies[] = {"MemcpyD2D", "MemcpyP2P", "__amd_rocclr_copyBuffer"};
+// PyTorch writes "Memcpy HtoD (Pageable -> Device)".
+static const char *const kHostCopies[] = {"outfeed",   "host-transfer", "MemcpyH2D",
+                                          "MemcpyD2H", "Memcpy HtoD",   "Memcpy DtoH"};
+static const char *const kDeviceCopies[] = {"MemcpyD2D",   "MemcpyP2P",   "__amd_rocclr_copyBuffer",
+                                            "Memcpy DtoD", "Memcpy PtoP", "MEMORY_COPY_"};
 static const char *const kContainers[] = {"while", "conditional", "call"};
 
 bool xpl_op_is_instruction(xpl_str_t s, const char *name) {
@@ -73,6 +76,7 @@ enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
         case XPL_TF_OP_MEMCPY_DTOH: return XPL_LAYER_HOST_COPY;
         case XPL_TF_OP_MEMCPY_DTOD: return XPL_LAYER_DEVICE_COPY;
         case XPL_TF_OP_UNKNOWN:
+        case XPL_TF_OP_PYTORCH:
         case XPL_TF_OP_TENSORFLOW:
         case XPL_TF_OP_JAX:
         case XPL_TF_OP_TF_DATA:
@@ -143,6 +147,9 @@ static const char *const kVerbs[] = {"load", "loading", "next",    "get",     "f
 static const char *const kData[] = {"batch",  "batches", "data",     "dataset", "datasets", "input",
                                     "inputs", "example", "examples", "sample",  "samples"};
 
+// Iterators of PyTorch's DataLoader, whose names have brackets.
+static const char *const kInputs[] = {"enumerate(DataLoader)", "enumerate(DataPipe)"};
+
 static bool is_input_name(xpl_str_t name) {
     const struct words w = words_of(name);
     bool verb = false, data = false;
@@ -165,10 +172,17 @@ static bool is_checkpoint_name(xpl_str_t name) {
 
 // ---- hosts ----
 
-static const char *const kCompiles[] = {"backend_compile", "lower_sharding_computation",
-                                        "XlaCompile",      "Client::Compile",
-                                        "Compiler::",      "RunHloPasses",
-                                        "trace_to_jaxpr"};
+static const char *const kCompiles[] = {"backend_compile",
+                                        "lower_sharding_computation",
+                                        "XlaCompile",
+                                        "Client::Compile",
+                                        "Compiler::",
+                                        "RunHloPasses",
+                                        "trace_to_jaxpr",
+                                        "torch/_dynamo/convert_frame.py",
+                                        "torch/_inductor/compile_fx.py",
+                                        "torch/_inductor/graph.py",
+                                        "triton/compiler/"};
 static const char *const kCallbacks[] = {"python_cpu_callback", "python_gpu_callback",
                                          "pure_callback",       "io_callback",
                                          "debug_callback",      "HostCallbackRequest"};
@@ -190,8 +204,18 @@ static const char *const kCopies[] = {
     "TransferLiteralFromDevice",
 };
 // These wait for the ops first.
-static const char *const kFetches[] = {"np.asarray(jax.Array)", "copy_to_host", "CopyToHost",
-                                       "ToLiteral"};
+static const char *const kFetches[] = {"np.asarray(jax.Array)",
+                                       "copy_to_host",
+                                       "CopyToHost",
+                                       "ToLiteral",
+                                       "aten::item",
+                                       "aten::_local_scalar_dense",
+                                       "aten::is_nonzero",
+                                       "aten::nonzero",
+                                       "StreamSynchronize"};
+// These wait for all that was started.
+static const char *const kReady[] = {"cudaDeviceSynchronize", "hipDeviceSynchronize",
+                                     "cudaEventSynchronize", "hipEventSynchronize"};
 static const char *const kLaunches[] = {
     "PjitFunction",
     "LoadedExecutable",
@@ -215,6 +239,13 @@ static const char *const kLaunches[] = {
     "shard_args",
     "XLAGraphExecutor",
     "SyncTensorsGraph",
+    "aten::",
+    "autograd::engine",
+    "ExtLaunch",
+    "CompiledFunction",
+    "Torch-Compiled Region",
+    "Optimizer.step#",
+    "Optimizer.zero_grad#",
 };
 
 // ---- functions of Python, which its tracer records: "$queue.py:154 get" ----
@@ -308,15 +339,43 @@ bool xpl_host_is_annotation(xpl_str_t name) {
            !xpl_str_has(name, XPL_STR("("));
 }
 
+// Frames of PyTorch's profiler: "torch/utils/data/dataloader.py(708): __next__".  Files of
+// checkpoints of activations have the word, too.
+static enum xpl_host_work torch_frame_work(xpl_str_t name) {
+    const size_t file_end = xpl_str_find(name, XPL_STR(".py("), 0);
+    const size_t line_end = xpl_str_find(name, XPL_STR("): "), 0);
+    if (file_end == SIZE_MAX || line_end == SIZE_MAX || line_end < file_end) return XPL_WORK_NONE;
+    const xpl_str_t file = xpl_str_sub(name, 0, file_end),
+                    function = xpl_str_sub(name, line_end + 3, SIZE_MAX);
+    const bool interpreter = xpl_str_eq(file, XPL_STR("queue")) ||
+                             xpl_str_eq(file, XPL_STR("threading")) ||
+                             xpl_str_ends(file, XPL_STR("multiprocessing/connection"));
+    if (interpreter || xpl_str_eq(function, XPL_STR("acquire"))) return XPL_WORK_WAIT;
+    if (xpl_str_ends(file, XPL_STR("torch/serialization"))) return XPL_WORK_CHECKPOINT;
+    if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
+    if (xpl_str_starts(file, XPL_STR("torch/"))) {
+        const bool next = xpl_str_eq(function, XPL_STR("__next__"));
+        return next && is_input_name(file) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
+    }
+    if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
+    if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(file) : is_input_name(function))
+        return XPL_WORK_INPUT;
+    return XPL_WORK_OTHER;
+}
+
 enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     if (name.len == 0) return XPL_WORK_OTHER;
     if (name.ptr[0] == '$') return python_work(name);
-    if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")))
+    const enum xpl_host_work frame = torch_frame_work(name);
+    if (frame != XPL_WORK_NONE) return frame;
+    if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")) ||
+        starts_with_any(name, kInputs, COUNT(kInputs)))
         return XPL_WORK_INPUT;
     if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
     if (has_any(name, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;
     if (has_any(name, kCopies, COUNT(kCopies))) return XPL_WORK_COPY;
     if (has_any(name, kFetches, COUNT(kFetches))) return XPL_WORK_FETCH;
+    if (has_any(name, kReady, COUNT(kReady))) return XPL_WORK_READY;
     if (has_any(name, kLaunches, COUNT(kLaunches))) return XPL_WORK_LAUNCH;
     if (!xpl_host_is_annotation(name)) return XPL_WORK_OTHER;
     if (is_checkpoint_name(name)) return XPL_WORK_CHECKPOINT;

@@ -30,12 +30,16 @@ const struct xpl_decoder *xpl_decoders(size_t *ret_n) {
          .suffix = ".gz",
          .sniff = xpl_gzip_sniff,
          .decode = xpl_gzip_decode,
+         .begin = xpl_gzip_begin,
+         .end = xpl_gzip_end,
          .stated = xpl_gzip_stated},
         {.label = "zstd-compressed",
          .suffix = ".zst",
          .also_suffix = ".zstd",
          .sniff = xpl_zstd_sniff,
          .decode = xpl_zstd_decode,
+         .begin = xpl_zstd_begin,
+         .end = xpl_zstd_end,
          .stated = xpl_zstd_stated},
         {.label = "rows of a profile bundle of IREE (ireeperf-jsonl)",
          .suffix = ".ireeperf.jsonl",
@@ -60,4 +64,12 @@ const struct xpl_decoder *xpl_decoders(size_t *ret_n) {
     };
     *ret_n = sizeof decoders / sizeof *decoders;
     return decoders;
+}
+
+const struct xpl_decoder *xpl_decoder_of(xpl_bytes_t file) {
+    size_t n;
+    const struct xpl_decoder *const d = xpl_decoders(&n);
+    for (size_t i = 0; i < n; i++)
+        if (d[i].sniff(file)) return &d[i];
+    return NULL;
 }

@@ -84,6 +84,9 @@ struct xpl_format {
     // xpl_profile_open.  NULL: the bytes are an XSpace.
     xpl_status_t (*import)(xpl_bytes_t decoded, const struct xpl_format_limits *limits,
                            struct xpl_profile *ret, struct xpl_error *err);
+    // `import` and `check` get the file as it is and decode it piece by piece: the decoded bytes
+    // would take too much memory, and those in front of damage count.
+    bool imports_encoded;
     // An import has at most about this many times the bytes of the decoded file.
     unsigned import_ratio;
     // Whether a file that a client uploads may be stored: its first decoded bytes are right, if not
@@ -97,6 +100,7 @@ struct xpl_format {
 };
 #define XPL_FORMAT_SUFFIXES(suffix) suffix, suffix ".gz", suffix ".zst", suffix ".zstd"
 
+struct xpl_unpacker;
 struct xpl_decoder {
     const char *label;                // in sentences: "gzip-compressed"
     const char *suffix, *also_suffix; // of file names; NULL: none
@@ -105,6 +109,10 @@ struct xpl_decoder {
     // Decodes the file; of a longer one at least `head` bytes, if that is not 0.
     xpl_status_t (*decode)(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
                            struct xpl_profile *ret, struct xpl_error *err);
+    // Decodes piece by piece (impl.h); `begin` gives NULL without memory, `end` takes NULL.  Both
+    // NULL: only `decode`.
+    struct xpl_unpacker *(*begin)(xpl_bytes_t file);
+    void (*end)(struct xpl_unpacker *u);
     // The decoded size that the file states, without decoding; untrusted.  0: it states none.
     uint64_t (*stated)(xpl_bytes_t file);
     const char *refusal; // as in struct xpl_format

@@ -108,14 +108,6 @@ void xpl_profile_close(struct xpl_profile *p) {
     *p = (struct xpl_profile){0};
 }
 
-static const struct xpl_decoder *sniff_decoder(xpl_bytes_t file) {
-    size_t n;
-    const struct xpl_decoder *const d = xpl_decoders(&n);
-    for (size_t i = 0; i < n; i++)
-        if (d[i].sniff(file)) return &d[i];
-    return NULL;
-}
-
 // The decoder whose suffix the name has.
 static const struct xpl_decoder *named_decoder(xpl_str_t name) {
     size_t n;
@@ -200,7 +192,7 @@ static xpl_status_t recognize(xpl_str_t name, xpl_bytes_t file, const struct xpl
 
 xpl_status_t xpl_file_recognize(xpl_str_t name, xpl_bytes_t file, struct xpl_exec *exec,
                                 struct xpl_file_format *ret, struct xpl_error *err) {
-    struct xpl_file_format is = {.decoder = sniff_decoder(file)};
+    struct xpl_file_format is = {.decoder = xpl_decoder_of(file)};
     XPL_TRY(recognize(last_part(name), file, is.decoder, exec, &is.format, err));
     is.suffix = suffix_of(last_part(name), is.format, is.decoder);
     *ret = is;

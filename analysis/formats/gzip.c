@@ -58,12 +58,28 @@ static xpl_status_t gzip_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
     return XPL_OK;
 }
 
+struct xpl_unpacker *xpl_gzip_begin(xpl_bytes_t file) {
+    struct gzip *const g = xpl_sys_alloc(sizeof *g);
+    if (!g) return NULL;
+    *g = (struct gzip){.unpacker = {.step = gzip_step, .file = file},
+                       .z = {.zalloc = zlib_alloc, .zfree = zlib_free}};
+    if (inflateInit2(&g->z, MAX_WBITS + 16) == Z_OK) return &g->unpacker; // 16: gzip alone
+    xpl_sys_free(g);
+    return NULL;
+}
+
+void xpl_gzip_end(struct xpl_unpacker *u) {
+    struct gzip *const g = (struct gzip *)u;
+    if (g) (void)inflateEnd(&g->z);
+    xpl_sys_free(g);
+}
+
 xpl_status_t xpl_gzip_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
                              struct xpl_profile *ret, struct xpl_error *err) {
-    struct gzip g = {.unpacker = {.step = gzip_step, .file = file, .head = head},
-                     .z = {.zalloc = zlib_alloc, .zfree = zlib_free}};
-    if (inflateInit2(&g.z, MAX_WBITS + 16) != Z_OK) XPL_RETURN_OOM(err, "gzip"); // 16: gzip alone
-    const xpl_status_t st = xpl_unpack(&g.unpacker, limits, ret, err);
-    (void)inflateEnd(&g.z);
+    struct xpl_unpacker *const u = xpl_gzip_begin(file);
+    if (!u) XPL_RETURN_OOM(err, "gzip");
+    u->head = head;
+    const xpl_status_t st = xpl_unpack(u, limits, ret, err);
+    xpl_gzip_end(u);
     return st;
 }

@@ -10,15 +10,21 @@
 // ---- decoders ----
 
 const struct xpl_decoder *xpl_decoders(size_t *ret_n);
+// The decoder of an encoded file; NULL: it is not encoded.
+const struct xpl_decoder *xpl_decoder_of(xpl_bytes_t file);
 
 bool xpl_gzip_sniff(xpl_bytes_t file);
 xpl_status_t xpl_gzip_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
                              struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 uint64_t xpl_gzip_stated(xpl_bytes_t file);
+struct xpl_unpacker *xpl_gzip_begin(xpl_bytes_t file);
+void xpl_gzip_end(struct xpl_unpacker *u);
 bool xpl_zstd_sniff(xpl_bytes_t file);
 uint64_t xpl_zstd_stated(xpl_bytes_t file);
 xpl_status_t xpl_zstd_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
                              struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
+struct xpl_unpacker *xpl_zstd_begin(xpl_bytes_t file);
+void xpl_zstd_end(struct xpl_unpacker *u);
 // Rows of ireeperf-jsonl become the bundle that they were exported of.
 xpl_status_t xpl_jsonl_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
                               struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;

@@ -18,7 +18,8 @@ xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
     struct xpl_file_format is;
     struct xpl_profile p = {.bytes = file};
     XPL_TRY(xpl_file_recognize(name, file, limits->exec, &is, err));
-    if (is.decoder) XPL_TRY(is.decoder->decode(file, 0, limits, &p, err));
+    if (is.decoder && !is.format->imports_encoded)
+        XPL_TRY(is.decoder->decode(file, 0, limits, &p, err));
     p.format = is.format;
     const xpl_status_t st = check_named(is.format, p.bytes, err);
     if (st == XPL_OK)
@@ -66,17 +67,13 @@ static size_t expect_decoded(size_t len, uint64_t stated) {
 static size_t expect(enum xpl_form form, const struct xpl_format *f, size_t len, size_t decoded) {
     if (!f || f->refusal) return 0;
     if (form == XPL_FORM_FILE || !f->import) return decoded;
-    const size_t of = decoded ? decoded : len;
-    return of > (SIZE_MAX - decoded) / f->import_ratio ? SIZE_MAX : decoded + of * f->import_ratio;
+    const size_t of = decoded ? decoded : len, kept = f->imports_encoded ? 0 : decoded;
+    return of > (SIZE_MAX - kept) / f->import_ratio ? SIZE_MAX : kept + of * f->import_ratio;
 }
 
 size_t xpl_profile_expect(enum xpl_form form, xpl_str_t name, xpl_bytes_t file) {
     const struct xpl_format *f = xpl_format_of_name(name, NULL);
-    struct xpl_file_format is = {0};
-    size_t n;
-    const struct xpl_decoder *const all = xpl_decoders(&n);
-    for (size_t i = 0; !is.decoder && i < n; i++)
-        if (all[i].sniff(file)) is.decoder = &all[i];
+    struct xpl_file_format is = {.decoder = xpl_decoder_of(file)};
     if (!f && xpl_file_recognize(name, file, NULL, &is, NULL) == XPL_OK) f = is.format;
     const bool decodes = is.decoder && is.decoder->decode;
     return expect(form, f, file.len,

@@ -10,6 +10,7 @@
 XPL_FORMAT_ROW(xspace)
 XPL_UNREAD_FORMAT_ROW(riegeli)
 XPL_FORMAT_ROW(ireeprof)
+XPL_FORMAT_ROW(kineto)
 // Those that directories do not list.
 XPL_UNREAD_FORMAT_ROW(trace_json)
 XPL_UNREAD_FORMAT_ROW(nsys)

@@ -48,9 +48,15 @@ static xpl_status_t unpack_all(struct xpl_unpacker *u, const struct xpl_format_l
             XPL_RETURN_OOM(err, "decompressing a profile");
         const size_t room = b->cap - b->n < STEP ? b->cap - b->n : STEP;
         size_t n = 0;
-        XPL_TRY(u->step(u, &in, b->p + b->n, room, &n, &end, err));
+        struct xpl_error why = {0};
+        const xpl_status_t st = u->step(u, &in, b->p + b->n, room, &n, &end, &why);
         b->n += n;
-        if (u->head && b->n >= u->head) return XPL_OK;
+        if (st == XPL_DATA_LOSS && u->head && b->n) return XPL_OK; // in front of damage
+        if (st != XPL_OK) {
+            if (err && err->code == XPL_OK) *err = why;
+            return st;
+        }
+        if (u->head && (b->n >= u->head || (b->n && in.len == 0))) return XPL_OK;
         if (!end && in.len == 0 && n < room)
             XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, u->file.len,
                                 "the compressed file is truncated after %zu bytes", u->file.len);

@@ -27,12 +27,8 @@ const struct xpl_format xpl_format_riegeli = {
 // ---- Chrome's JSON, as XProf writes next to each profile ----
 
 static unsigned trace_json_sniff(xpl_bytes_t head) {
-    size_t i = 0;
-    while (i < head.len && memchr(" \t\r\n", head.ptr[i], 4))
-        i++;
-    if (i == head.len || head.ptr[i] != '{') return 0;
-    return memmem(head.ptr, head.len, "\"traceEvents\"", 13) ||
-                   memmem(head.ptr, head.len, "\"displayTimeUnit\"", 17)
+    return head.len && memmem(head.ptr, head.len, "\"highres-ticks\"", 15) &&
+                   memmem(head.ptr, head.len, "\"traceEvents\"", 13)
                ? XPL_SURE_LIKELY
                : 0;
 }

@@ -6,6 +6,7 @@
 #include <zstd_errors.h>
 
 #include "analysis/formats/impl.h"
+#include "base/arena.h"
 
 enum {
     MAX_WINDOW_LOG = 27,
@@ -54,15 +55,28 @@ static xpl_status_t zstd_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
     return XPL_OK;
 }
 
+struct xpl_unpacker *xpl_zstd_begin(xpl_bytes_t file) {
+    struct zstd *const s = xpl_sys_alloc(sizeof *s);
+    if (!s) return NULL;
+    *s = (struct zstd){.unpacker = {.step = zstd_step, .file = file}, .z = ZSTD_createDStream()};
+    if (s->z && !ZSTD_isError(ZSTD_DCtx_setParameter(s->z, ZSTD_d_windowLogMax, MAX_WINDOW_LOG)))
+        return &s->unpacker;
+    xpl_zstd_end(&s->unpacker);
+    return NULL;
+}
+
+void xpl_zstd_end(struct xpl_unpacker *u) {
+    struct zstd *const s = (struct zstd *)u;
+    if (s) (void)ZSTD_freeDStream(s->z);
+    xpl_sys_free(s);
+}
+
 xpl_status_t xpl_zstd_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
                              struct xpl_profile *ret, struct xpl_error *err) {
-    struct zstd s = {.unpacker = {.step = zstd_step, .file = file, .head = head},
-                     .z = ZSTD_createDStream()};
-    if (!s.z) XPL_RETURN_OOM(err, "zstd");
-    xpl_status_t st = XPL_OK;
-    if (ZSTD_isError(ZSTD_DCtx_setParameter(s.z, ZSTD_d_windowLogMax, MAX_WINDOW_LOG)))
-        st = xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX, "zstd");
-    if (st == XPL_OK) st = xpl_unpack(&s.unpacker, limits, ret, err);
-    (void)ZSTD_freeDStream(s.z);
+    struct xpl_unpacker *const u = xpl_zstd_begin(file);
+    if (!u) XPL_RETURN_OOM(err, "zstd");
+    u->head = head;
+    const xpl_status_t st = xpl_unpack(u, limits, ret, err);
+    xpl_zstd_end(u);
     return st;
 }

@@ -34,6 +34,7 @@ enum xpl_event_type xpl_event_type_find(xpl_str_t name) {
         case XPL_TF_OP_TENSORFLOW: return XPL_EVENT_TF_OP_RUN;
         case XPL_TF_OP_TF_DATA: return XPL_EVENT_ITERATOR;
         case XPL_TF_OP_UNKNOWN:
+        case XPL_TF_OP_PYTORCH:
         case XPL_TF_OP_JAX:
         case XPL_TF_OP_MEMCPY_HTOD:
         case XPL_TF_OP_MEMCPY_DTOH:

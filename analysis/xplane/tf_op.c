@@ -145,6 +145,26 @@ static struct xpl_tf_op parse_memcpy(xpl_str_t name) {
     return (struct xpl_tf_op){XPL_TF_OP_UNKNOWN, name, {"", 0}};
 }
 
+// What no other framework writes: neither TensorFlow's types nor JAX's have a dot.
+#define TORCH ":torch."
+
+static struct xpl_tf_op parse_torch(xpl_str_t full_name) {
+    size_t at = SIZE_MAX;
+    for (size_t next = 0; (next = xpl_str_find(full_name, XPL_STR(TORCH), next)) != SIZE_MAX;
+         next++)
+        at = next;
+    const xpl_str_t type =
+        xpl_str_sub(full_name, at == SIZE_MAX ? at : at + sizeof TORCH - 1, SIZE_MAX);
+    if (type.len == 0) return (struct xpl_tf_op){XPL_TF_OP_UNKNOWN, full_name, {"", 0}};
+    return (struct xpl_tf_op){XPL_TF_OP_PYTORCH, after_last(xpl_str_sub(full_name, 0, at), '/'),
+                              type};
+}
+
+xpl_str_t xpl_tf_op_scoped_name(xpl_str_t full_name, const struct xpl_tf_op *op) {
+    if (op->category != XPL_TF_OP_PYTORCH) return op->name;
+    return xpl_str_sub(full_name, 0, (size_t)(op->name.ptr + op->name.len - full_name.ptr));
+}
+
 struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name) {
     const char *const colon = full_name.len ? memchr(full_name.ptr, ':', full_name.len) : NULL;
     if (!colon) return parse_memcpy(full_name);
@@ -161,7 +181,7 @@ struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name) {
         return (struct xpl_tf_op){XPL_TF_OP_JAX, name, xpl_str_sub(derived, 0, len)};
     }
     if (type.len == 0) return (struct xpl_tf_op){XPL_TF_OP_TENSORFLOW, name, derived};
-    return (struct xpl_tf_op){XPL_TF_OP_UNKNOWN, full_name, {"", 0}};
+    return parse_torch(full_name);
 }
 
 bool xpl_tf_op_next_scope(xpl_str_t name, size_t *pos, xpl_str_t *ret) {

@@ -20,18 +20,23 @@ enum xpl_tf_op_category {
     XPL_TF_OP_MEMCPY_DTOH,
     XPL_TF_OP_MEMCPY_DTOD,
     XPL_TF_OP_MEMCPY_HTOH,
+    XPL_TF_OP_PYTORCH,
 };
 
 struct xpl_tf_op {
     enum xpl_tf_op_category category;
-    xpl_str_t name; // part of the full name
+    xpl_str_t name; // part of the full name; of PyTorch the op, without its modules
     xpl_str_t type; // part of the full name, or a constant ("Dataset", "MemcpyHToD"); "" if unknown
 };
 
-// Takes "name:Type" apart (ParseTfOpFullname).  "Iterator::..." is tf.data; "name:" and
-// "name:jax_type[...]" are JAX ops when the type, or the last part of the name, looks like one;
-// without ':' only memory copies are recognised, ignoring case.
+// Takes "name:Type" apart (ParseTfOpFullname).  "MODULES/aten::mm:torch.GEMM", which is ours, is an
+// op of PyTorch.  "Iterator::..." is tf.data; "name:" and "name:jax_type[...]" are JAX ops when the
+// type, or the last part of the name, looks like one; without ':' only memory copies are
+// recognised, ignoring case.
 struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name);
+
+// The name with the modules before it: the full name without its type.
+xpl_str_t xpl_tf_op_scoped_name(xpl_str_t full_name, const struct xpl_tf_op *op);
 
 bool xpl_is_tf_op_name(xpl_str_t s);  // IsTfOpName
 bool xpl_is_tf_op_type(xpl_str_t s);  // IsTfOpType

@@ -352,3 +352,8 @@ void xpl_xspace_writer_bytes(struct xpl_xspace_writer *w, int64_t md, xpl_bytes_
 void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t other) {
     put_stat_varint(w, md, XSTAT_REF, other);
 }
+
+void xpl_xspace_writer_stats(struct xpl_xspace_writer *w, xpl_bytes_t fields) {
+    check_level(w, XPL_XSPACE_IN_EVENT);
+    put_bytes(w, fields.ptr, fields.len);
+}

@@ -128,5 +128,7 @@ void xpl_xspace_writer_str(struct xpl_xspace_writer *w, int64_t md, xpl_str_t v)
 void xpl_xspace_writer_bytes(struct xpl_xspace_writer *w, int64_t md, xpl_bytes_t v);
 // The name of another stat metadata is the value.
 void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t other);
+// Statistics of the open event that are serialized already, as fields of an XEvent.
+void xpl_xspace_writer_stats(struct xpl_xspace_writer *w, xpl_bytes_t fields);
 
 #endif

@@ -88,7 +88,8 @@ static xpl_status_t open_file(void *arg, size_t i, void **ret_file, xpl_bytes_t 
     }
     all->partial |= f->profile.partial;
     if (f->profile.partial && !place->told)
-        xpl_warn_of_view(place->host, path, xpl_source_bytes(f->source), all->exec);
+        xpl_warn_of_view(place->host, path, xpl_source_bytes(f->source), f->profile.bytes,
+                         all->exec);
     place->told = true; // a join opens files again
     *ret_file = f;
     *ret = f->profile.bytes;

@@ -237,14 +237,16 @@ static xpl_status_t enter_tf_op(struct gpu_plane *g, const struct xpl_event *ev,
         const xpl_str_t full = text(g, e->tf_op);
         const struct xpl_tf_op op = xpl_tf_op_parse(full);
         const xpl_str_t name = md->name;
-        char *const p = xpl_arena_alloc(&g->arena, op.name.len + 1 + name.len);
+        // Modules of PyTorch are part of what tells its ops apart.
+        const xpl_str_t scoped = xpl_tf_op_scoped_name(full, &op);
+        char *const p = xpl_arena_alloc(&g->arena, scoped.len + 1 + name.len);
         if (!p) return out_of_memory(g);
-        if (op.name.len) memcpy(p, op.name.ptr, op.name.len);
-        p[op.name.len] = '/';
-        if (name.len) memcpy(p + op.name.len + 1, name.ptr, name.len);
+        if (scoped.len) memcpy(p, scoped.ptr, scoped.len);
+        p[scoped.len] = '/';
+        if (name.len) memcpy(p + scoped.len + 1, name.ptr, name.len);
         uint32_t entry;
         bool is_new;
-        if (!put_entry(g, 0, (xpl_str_t){p, op.name.len + 1 + name.len}, &entry, &is_new))
+        if (!put_entry(g, 0, (xpl_str_t){p, scoped.len + 1 + name.len}, &entry, &is_new))
             return out_of_memory(g);
         if (is_new) {
             struct xpl_op_metrics *const m = &g->db.metrics_db.v[entry];

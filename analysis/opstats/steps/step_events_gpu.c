@@ -28,6 +28,7 @@ static struct gpu_md classify(xpl_str_t name) {
         case XPL_TF_OP_MEMCPY_DTOH: return (struct gpu_md){XPL_SPAN_DEVICE_TO_HOST, false};
         case XPL_TF_OP_MEMCPY_DTOD: return (struct gpu_md){XPL_SPAN_DEVICE_TO_DEVICE, false};
         case XPL_TF_OP_UNKNOWN:
+        case XPL_TF_OP_PYTORCH:
         case XPL_TF_OP_TENSORFLOW:
         case XPL_TF_OP_JAX:
         case XPL_TF_OP_TF_DATA:

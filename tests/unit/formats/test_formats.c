@@ -194,7 +194,10 @@ static void test_unread(void) {
         {"h.xplane.pb", "BZh91AY", "bzip2 -d", 7},
         {"h", "PK\3\4", "unzip", 4},
         {"h", "\x83\xaf\x70\xd1\x0d\x88\x4a\x3f", "Riegeli files are not read", 8},
-        {"h.json", " {\"displayTimeUnit\":\"ns\",\"traceEvents\":[]}", "HOST.xplane.pb", 43},
+        {"h.json",
+         " {\"displayTimeUnit\":\"ns\",\"metadata\":{\"highres-ticks\":true},"
+         "\"traceEvents\":[]}",
+         "HOST.xplane.pb", 77},
         {"h.nsys-rep", "NVTX", "Nsight Systems", 4},
         {"d/h", "SQLite format 3", "Nsight Systems", 16},
     };

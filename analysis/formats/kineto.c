@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// NAME.pt.trace.json: a trace of PyTorch's profiler, and any other Chrome trace.
+#include "analysis/kineto/kineto.h"
+#include "analysis/formats/impl.h"
+
+// Of the XSpaces (analysis/kineto/).
+enum { IMPORT_VERSION = 1 };
+
+// ---- the text, decoded piece by piece ----
+
+struct pieces {
+    struct xpl_unpacker *unpacker;
+    xpl_bytes_t in;
+    size_t left; // of what the file may become
+    bool end;
+    xpl_status_t status; // of the step that gave the last bytes in front of damage
+};
+
+static xpl_status_t read_piece(void *ctx, uint8_t *to, size_t room, size_t *ret_n,
+                               struct xpl_error *err) {
+    struct pieces *const p = ctx;
+    *ret_n = 0;
+    if (p->status != XPL_OK) return p->status;
+    while (!p->end && !*ret_n) {
+        p->status = p->unpacker->step(p->unpacker, &p->in, to, room, ret_n, &p->end, err);
+        if (p->status != XPL_OK) break;
+        if (!p->end && !*ret_n && p->in.len == 0)
+            XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, p->unpacker->file.len,
+                                "the compressed file is truncated after %zu bytes",
+                                p->unpacker->file.len);
+    }
+    if (*ret_n > p->left)
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
+                         "the file of %zu bytes becomes more than %d times as long when "
+                         "decompressed: not a profile",
+                         p->unpacker->file.len, XPL_FORMAT_MAX_RATIO);
+    p->left -= *ret_n;
+    return *ret_n ? XPL_OK : p->status;
+}
+
+// ---- the import ----
+
+static xpl_status_t import(struct xpl_json_reader *r, const struct xpl_format_limits *limits,
+                           struct xpl_profile *ret, struct xpl_error *err) {
+    const struct xpl_kineto_options options = {.max_bytes = limits->max_bytes,
+                                               .exec = limits->exec};
+    struct xpl_buf out;
+    size_t n = 0;
+    bool partial = false;
+    xpl_buf_init(&out, limits->max_bytes);
+    const xpl_status_t st = xpl_kineto_import(r, &options, &out, &partial, err);
+    uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(&out, &n) : NULL;
+    xpl_buf_fini(&out);
+    if (st != XPL_OK) return st;
+    if (!bytes) XPL_RETURN_OOM(err, "XSpace of a trace");
+    *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes, .partial = partial};
+    return XPL_OK;
+}
+
+static xpl_status_t import_encoded(const struct xpl_decoder *d, xpl_bytes_t file,
+                                   const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                                   struct xpl_error *err) {
+    struct pieces p = {.unpacker = d->begin ? d->begin(file) : NULL,
+                       .in = file,
+                       .left = xpl_unpack_bound(file.len)};
+    const struct xpl_json_source source = {.read = read_piece, .ctx = &p};
+    struct xpl_error why = {0}; // what was read in front of an error is the trace
+    struct xpl_json_reader r = {0};
+    if (!p.unpacker) XPL_RETURN_OOM(err, "XSpace of a trace");
+    xpl_status_t st = xpl_json_reader_open(&r, &source, XPL_JSON_LENIENT, &why);
+    if (st == XPL_OK)
+        st = import(&r, limits, ret, err);
+    else
+        st = xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "%s", why.msg);
+    xpl_json_reader_fini(&r);
+    d->end(p.unpacker);
+    return st;
+}
+
+static xpl_status_t kineto_import(xpl_bytes_t file, const struct xpl_format_limits *limits,
+                                  struct xpl_profile *ret, struct xpl_error *err) {
+    const struct xpl_decoder *const d = xpl_decoder_of(file);
+    struct xpl_json_reader r;
+    if (d) return import_encoded(d, file, limits, ret, err);
+    xpl_json_reader_init(&r, (xpl_str_t){(const char *)file.ptr, file.len}, XPL_JSON_LENIENT);
+    return import(&r, limits, ret, err);
+}
+
+// An upload must begin as a trace; it may be cut.
+static xpl_status_t kineto_check(xpl_bytes_t file, struct xpl_error *err) {
+    const struct xpl_format_limits limits = {.max_bytes = SIZE_MAX};
+    const struct xpl_decoder *const d = xpl_decoder_of(file);
+    struct xpl_profile head = {.bytes = file};
+    if (d) XPL_TRY(d->decode(file, XPL_KINETO_HEAD, &limits, &head, err));
+    const bool is = xpl_kineto_sniff(head.bytes) != XPL_KINETO_NOT;
+    xpl_profile_close(&head);
+    if (!is)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
+                            "the file is not a trace: JSON of torch.profiler begins with { and has "
+                            "the key traceEvents");
+    return XPL_OK;
+}
+
+static unsigned kineto_sniff(xpl_bytes_t head) {
+    switch (xpl_kineto_sniff(head)) {
+        case XPL_KINETO_SURE: return XPL_SURE;
+        case XPL_KINETO_TRACE: return XPL_SURE_LIKELY - 1; // XProf's traces look alike
+        case XPL_KINETO_NOT: break;
+    }
+    return 0;
+}
+
+const struct xpl_format xpl_format_kineto = {
+    .name = "kineto",
+    .label = "a trace of PyTorch's profiler",
+    .family = "kineto",
+    .version = IMPORT_VERSION,
+    .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".pt.trace.json"), NULL},
+    .facts = XPL_FACT_EVENTS | XPL_FACT_DEVICE_OPS | XPL_FACT_KERNELS | XPL_FACT_MEMORY |
+             XPL_FACT_STEPS | XPL_FACT_XLA_OPS | XPL_FACT_LAUNCHES | XPL_FACT_COLLECTIVES,
+    .sniff = kineto_sniff,
+    .import = kineto_import,
+    .imports_encoded = true,
+    .import_ratio = 1,
+    .check = kineto_check,
+};

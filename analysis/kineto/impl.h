@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to analysis/kineto/: a trace between reading and writing.
+#ifndef XPL_ANALYSIS_KINETO_IMPL_H_
+#define XPL_ANALYSIS_KINETO_IMPL_H_
+
+#include "analysis/kineto/kineto.h"
+#include "base/arena.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+// ---- texts ----
+
+// Names of stats, and their values where they repeat, are numbered in one pool; these first.
+#define XPL_KINETO_TEXTS(X)                                                                        \
+    X(CORRELATION, "correlation")                                                                  \
+    X(EXTERNAL_ID, "External id")                                                                  \
+    X(STREAM, "stream")                                                                            \
+    X(DEVICE, "device")                                                                            \
+    X(BYTES, "bytes")                                                                              \
+    X(GRID, "grid")                                                                                \
+    X(BLOCK, "block")                                                                              \
+    X(REGISTERS, "registers per thread")                                                           \
+    X(SHARED, "shared memory")                                                                     \
+    X(OCCUPANCY, "est. achieved occupancy %")                                                      \
+    X(GRAPH_ID, "graph id")                                                                        \
+    X(GRAPH_NODE_ID, "graph node id")                                                              \
+    X(ADDR, "Addr")                                                                                \
+    X(MEM_BYTES, "Bytes")                                                                          \
+    X(TOTAL_ALLOCATED, "Total Allocated")                                                          \
+    X(TOTAL_RESERVED, "Total Reserved")                                                            \
+    X(DEVICE_TYPE, "Device Type")                                                                  \
+    X(DEVICE_ID, "Device Id")                                                                      \
+    X(NAME, "name")                                                                                \
+    X(COLLECTIVE_NAME, "Collective name")                                                          \
+    X(IN_NELEMS, "In msg nelems")                                                                  \
+    X(OUT_NELEMS, "Out msg nelems")                                                                \
+    X(GROUP_SIZE, "Group size")                                                                    \
+    X(DTYPE, "dtype")                                                                              \
+    X(LAST_KEY, "External Id")                                                                     \
+    X(CORRELATION_ID, "correlation_id")                                                            \
+    X(CATEGORY, "category")                                                                        \
+    X(KERNEL_DETAILS, "kernel_details")                                                            \
+    X(MEMCPY_DETAILS, "memcpy_details")                                                            \
+    X(TF_OP, "tf_op")                                                                              \
+    X(HLO_OP, "hlo_op")                                                                            \
+    X(HLO_MODULE, "hlo_module")                                                                    \
+    X(PYTORCH, "pytorch")                                                                          \
+    X(IS_ROOT, "_r")                                                                               \
+    X(STEP_NUM, "step_num")                                                                        \
+    X(GRAPH_TYPE, "graph_type")                                                                    \
+    X(PRODUCER_TYPE, "_pt")                                                                        \
+    X(PRODUCER_ID, "_p")                                                                           \
+    X(CONSUMER_TYPE, "_ct")                                                                        \
+    X(CONSUMER_ID, "_c")                                                                           \
+    X(PROFILER_STEP, "ProfilerStep")                                                               \
+    X(ALLOCATOR, "allocator_name")                                                                 \
+    X(BYTES_ALLOCATED, "bytes_allocated")                                                          \
+    X(BYTES_RESERVED, "bytes_reserved")                                                            \
+    X(BYTES_AVAILABLE, "bytes_available")                                                          \
+    X(PEAK_BYTES, "peak_bytes_in_use")                                                             \
+    X(ALLOCATION_BYTES, "allocation_bytes")                                                        \
+    X(REQUESTED_BYTES, "requested_bytes")                                                          \
+    X(ADDRESS, "addr")                                                                             \
+    X(FRAGMENTATION, "fragmentation")                                                              \
+    X(FLOW, "flow")                                                                                \
+    X(CUDA_GRAPH_ID, "cuda_graph_id")                                                              \
+    X(CUDA_GRAPH_NODE_ID, "cuda_graph_node_id")                                                    \
+    X(GROUP_ID, "group_id")                                                                        \
+    X(TF_OP_NAME, "tf_op_name")                                                                    \
+    X(VALUE, "value")                                                                              \
+    X(VENDOR, "device_vendor")                                                                     \
+    X(GPU_NAME, "gpu_device_name")                                                                 \
+    X(CORE_COUNT, "core_count")                                                                    \
+    X(CLOCK_RATE, "clock_rate")                                                                    \
+    X(MEMORY_SIZE, "memory_size")                                                                  \
+    X(MEMORY_BANDWIDTH, "memory_bandwidth")                                                        \
+    X(CAP_MAJOR, "compute_cap_major")                                                              \
+    X(CAP_MINOR, "compute_cap_minor")                                                              \
+    X(START_TIME, "profile_start_time")                                                            \
+    X(FRAMEWORK, "framework")
+
+enum text {
+    TEXT_NONE,
+#define ROW(e, name) TEXT_##e,
+    XPL_KINETO_TEXTS(ROW)
+#undef ROW
+        TEXT_COUNT
+};
+
+// ---- events ----
+
+enum category {
+    CAT_OTHER,
+    CAT_OP,
+    CAT_ANNOTATION,
+    CAT_DEVICE_ANNOTATION,
+    CAT_PYTHON,
+    CAT_RUNTIME,
+    CAT_KERNEL,
+    CAT_COPY,
+    CAT_SET,
+    CAT_SYNC,
+    CAT_MARKER,
+    CAT_MEMORY,
+    CAT_OVERHEAD,
+    CAT_SPAN,
+    CAT_COUNTER,
+    N_CATEGORIES
+};
+// Which kind of row events of a category are on.
+enum row_kind { ROW_HOST, ROW_STREAM, ROW_SIDE, ROW_COUNTERS, N_ROW_KINDS };
+
+struct event {
+    int64_t begin, length; // ns, of the trace's own clock
+    uint64_t stats;        // where they are in the store
+    uint32_t n_stats;      // bytes
+    uint32_t name;         // in `names`
+    uint32_t row;
+    uint32_t aux; // 1 and above: in `launches`, `device_ops` or `memory`; of ops: the External id
+    uint8_t category, ph;
+};
+
+struct launch {
+    uint64_t correlation;
+    uint32_t event;
+    uint32_t op;   // index of an event plus 1
+    uint32_t path; // of modules
+    uint32_t step; // in which it begins: index plus 1
+};
+
+struct device_op {
+    uint64_t correlation, external;
+    uint32_t event;
+    uint32_t tf_op; // text
+    uint32_t step;  // in which it was launched: index plus 1
+};
+
+struct memory {
+    int64_t bytes, allocated, reserved; // the last two of what the device has then
+    uint64_t address;
+    uint32_t event, op; // op: index of an event plus 1
+    int32_t device_type, device_id;
+    bool has_allocated, has_reserved;
+    int64_t peak; // so far
+};
+
+struct row {
+    xpl_str_t pid, tid;
+    xpl_str_t name; // of metadata
+    enum row_kind kind;
+    int32_t device; // of a stream's row; -1: unknown
+    bool crossing;
+    uint64_t n; // events
+    uint32_t *order;
+};
+
+struct flow {
+    uint64_t id;
+    int64_t at; // ns
+    uint32_t row;
+    bool ends;
+    uint32_t path; // of the forward op
+};
+
+struct device_properties {
+    int64_t id, memory, major, minor, cores;
+    xpl_str_t name;
+};
+
+struct property { // of the file
+    uint32_t key;
+    xpl_str_t text;
+};
+
+struct step {
+    int64_t begin, end, number;
+    uint32_t row, name;
+};
+
+// Losses.
+struct losses {
+    uint64_t damaged, first_damaged_at; // events; the offset of the first
+    uint64_t untimed;                   // events without a time
+    uint64_t cut_at;
+    bool cut, broken; // broken: the source failed
+};
+
+struct store { // of stats, in chunks
+    uint8_t **chunks;
+    size_t n, cap;
+    size_t used, from; // of the last; where the stats of the open event begin
+};
+
+struct trace {
+    struct xpl_json_reader *r;
+    const struct xpl_kineto_options *options;
+    struct xpl_error *err;
+    struct xpl_arena arena;
+    struct xpl_intern *names, *texts, *categories;
+    uint8_t *text_used;     // by text: bits of row kinds that use it
+    uint32_t *text_next;    // by key of args: the key that followed it last
+    uint32_t last_category; // text
+    enum category last_category_is;
+    size_t text_cap;
+    struct event *events;
+    size_t n_events, cap_events;
+    struct store store;
+    struct xpl_buf scratch; // for texts with escapes
+    XPL_VEC(struct row) rows;
+    struct xpl_map row_of;          // texts of the row to its index plus 1
+    uint32_t last_row[N_ROW_KINDS]; // plus 1
+    XPL_VEC(struct launch) launches;
+    XPL_VEC(struct device_op) device_ops;
+    XPL_VEC(struct memory) memory;
+    XPL_VEC(struct flow) flows;
+    XPL_VEC(struct device_properties) devices;
+    XPL_VEC(struct property) properties;
+    XPL_VEC(struct step) steps;
+    XPL_VEC(xpl_str_t) log_warnings, log_errors;
+    struct losses lost;
+    int64_t base_ns;
+    bool has_base, has_kineto, has_times;
+    int64_t rank, world_size; // -1: unknown
+    xpl_str_t host_name;
+    bool has_ops, has_stacks, has_shapes, has_amd, has_cuda;
+    int64_t first_ns, last_ns;
+    uint32_t *op_text; // by name: of ops, "NAME:torch.TYPE"; 0: none yet
+    uint32_t n_names;
+    uint32_t allocation, deallocation; // names
+    XPL_VEC(xpl_str_t) paths;          // of modules, from 1
+    struct xpl_map path_of;
+    uint64_t bytes; // kept so far
+};
+
+// What of an event's args is more than a stat.
+struct args {
+    uint64_t correlation, external, address;
+    int64_t stream, device, bytes, mem_bytes, allocated, reserved, device_type, device_id;
+    int64_t registers, shared, graph_id, in_nelems, out_nelems, group_size;
+    double occupancy;
+    xpl_str_t grid, block, name, collective, dtype;
+    uint64_t has; // bits of enum text up to TEXT_LAST_KEY
+};
+static inline bool args_have(const struct args *a, enum text t) {
+    return a->has >> t & 1;
+}
+
+// ---- read.c, event.c ----
+
+xpl_status_t xpl_kineto_read(struct trace *t) XPL_NODISCARD;
+// Reads the event whose opening brace was the last token.  False: after an error of the reader, or
+// without memory, which *ret_oom says.
+bool xpl_kineto_read_event(struct trace *t, bool *ret_oom);
+
+// ---- store.c ----
+
+// Before the first event: numbers the texts above.  False without memory.
+bool xpl_kineto_init(struct trace *t);
+// The number of a text, which often follows `before`, the number of another one; 0 without memory.
+uint32_t xpl_kineto_text_after(struct trace *t, uint32_t before, xpl_str_t text);
+// The number of a text; 0 without memory.
+uint32_t xpl_kineto_text(struct trace *t, xpl_str_t text);
+xpl_str_t xpl_kineto_text_of(const struct trace *t, uint32_t text);
+// Says that events of rows of that kind use the text.
+static inline void use_text(struct trace *t, uint32_t text, enum row_kind kind) {
+    t->text_used[text] |= (uint8_t)(1u << kind);
+}
+// Stats of an event are put between begin and end, or drop.
+void xpl_kineto_begin_stats(struct trace *t);
+void xpl_kineto_end_stats(struct trace *t, struct event *e);
+void xpl_kineto_drop_stats(struct trace *t);
+// Room for n bytes behind the last ones; NULL without memory.
+uint8_t *xpl_kineto_room(struct trace *t, size_t n);
+const uint8_t *xpl_kineto_stats(const struct trace *t, const struct event *e);
+// An XStat as an event holds it, at `p`, which has XPL_KINETO_STAT_MAX bytes; where it ends.
+enum { XPL_KINETO_STAT_MAX = 32 };
+uint8_t *xpl_kineto_put_int(uint8_t *p, uint32_t md, int64_t v);
+uint8_t *xpl_kineto_put_uint(uint8_t *p, uint32_t md, uint64_t v);
+uint8_t *xpl_kineto_put_double(uint8_t *p, uint32_t md, double v);
+uint8_t *xpl_kineto_put_ref(uint8_t *p, uint32_t md, uint32_t text);
+struct event *xpl_kineto_push(struct trace *t);
+void xpl_kineto_fini(struct trace *t);
+
+// ---- ops.c: names of PyTorch ----
+
+// Of the text of a category.
+enum category xpl_kineto_category(xpl_str_t cat);
+// Of an event of that category and name.
+enum category xpl_kineto_category_of(enum category c, bool has_category, xpl_str_t name);
+enum row_kind xpl_kineto_row_kind(enum category c);
+// "GEMM" and so on, of an op's name.
+const char *xpl_kineto_op_type(xpl_str_t op);
+bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number);
+
+// ---- link.c ----
+
+// Sorts the rows, and finds ops, modules and steps of launches.
+xpl_status_t xpl_kineto_link(struct trace *t) XPL_NODISCARD;
+
+// The step that an event at `at` is of: index plus 1, 0 for none.  Steps are in order; *hint, 0 at
+// first, makes it quick where times are.
+uint32_t xpl_kineto_step_at(const struct trace *t, int64_t at, size_t *hint);
+
+// ---- write.c ----
+
+xpl_status_t xpl_kineto_write(struct trace *t, struct xpl_buf *out) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which op of the host, and which modules, a device's op is of: by the correlation of its launch,
+// and by what is open on the launch's thread at that time.  The id that events carry for it leads
+// to wrong ops in traces of 2022 and 2023, and counts only where time says nothing.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kineto/impl.h"
+
+enum { CANCEL_EVERY = 1 << 14, MAX_PATH = 1024 };
+#define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000) // between the first event and the last
+
+static xpl_status_t out_of_memory(struct trace *t) {
+    XPL_RETURN_OOM(t->err, "PyTorch trace");
+}
+
+// ---- order ----
+
+struct key {
+    int64_t begin, length;
+    uint32_t index;
+};
+
+static int outer_first(const void *pa, const void *pb) {
+    const struct key *const a = pa, *const b = pb;
+    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    if (a->length != b->length) return a->length > b->length ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+static bool in_order(const struct event *a, const struct event *b) {
+    return a->begin < b->begin || (a->begin == b->begin && a->length >= b->length);
+}
+
+static bool sort_row(const struct trace *t, struct row *r) {
+    uint64_t i = 1;
+    while (i < r->n && in_order(&t->events[r->order[i - 1]], &t->events[r->order[i]]))
+        i++;
+    if (i >= r->n) return true;
+    struct key *const keys = xpl_sys_alloc(r->n * sizeof *keys);
+    if (!keys) return false;
+    for (i = 0; i < r->n; i++) {
+        const struct event *const e = &t->events[r->order[i]];
+        keys[i] = (struct key){e->begin, e->length, r->order[i]};
+    }
+    qsort(keys, r->n, sizeof *keys, outer_first);
+    for (i = 0; i < r->n; i++)
+        r->order[i] = keys[i].index;
+    xpl_sys_free(keys);
+    return true;
+}
+
+static bool sort_rows(struct trace *t) {
+    uint32_t *const order = xpl_arena_array(&t->arena, t->n_events + 1, sizeof *order);
+    uint32_t *to = order;
+    if (!order) return false;
+    for (size_t i = 0; i < t->rows.n; i++) {
+        t->rows.v[i].order = to;
+        to += t->rows.v[i].n;
+        t->rows.v[i].n = 0;
+    }
+    for (size_t i = 0; i < t->n_events; i++) {
+        struct row *const r = &t->rows.v[t->events[i].row];
+        r->order[r->n++] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < t->rows.n; i++)
+        if (!sort_row(t, &t->rows.v[i])) return false;
+    return true;
+}
+
+// An event that is weeks before all others has no time.
+static void find_window(struct trace *t) {
+    int64_t last = INT64_MIN, first = INT64_MAX;
+    for (size_t i = 0; i < t->n_events; i++)
+        if (t->events[i].begin > last) last = t->events[i].begin;
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_events; i++) {
+        struct event *const e = &t->events[i];
+        if (last > INT64_MIN + FARTHEST_NS && e->begin < last - FARTHEST_NS) {
+            t->lost.untimed++;
+            e->begin = INT64_MIN;
+            e->length = 0;
+            n++;
+        } else if (e->begin < first) {
+            first = e->begin;
+        }
+    }
+    t->first_ns = first == INT64_MAX ? 0 : first;
+    t->last_ns = last == INT64_MIN ? 0 : last;
+    for (size_t i = 0; n && i < t->n_events; i++)
+        if (t->events[i].begin == INT64_MIN) t->events[i].begin = t->first_ns;
+}
+
+// ---- steps ----
+
+static int by_begin(const void *pa, const void *pb) {
+    const struct step *const a = pa, *const b = pb;
+    return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+static bool find_steps(struct trace *t) {
+    for (size_t i = 0; i < t->n_events; i++) {
+        const struct event *const e = &t->events[i];
+        int64_t number;
+        if (e->category != CAT_ANNOTATION ||
+            !xpl_kineto_is_step(xpl_intern_get(t->names, (xpl_strid_t){e->name}), &number))
+            continue;
+        struct step *const s = xpl_vec_push(&t->arena, &t->steps);
+        if (!s) return false;
+        *s = (struct step){e->begin, e->begin + e->length, number, e->row, e->name};
+    }
+    if (t->steps.n) qsort(t->steps.v, t->steps.n, sizeof *t->steps.v, by_begin);
+    return true;
+}
+
+uint32_t xpl_kineto_step_at(const struct trace *t, int64_t at, size_t *hint) {
+    if (*hint && (*hint > t->steps.n || t->steps.v[*hint - 1].begin > at)) *hint = 0;
+    while (*hint < t->steps.n && t->steps.v[*hint].begin <= at)
+        ++*hint;
+    return *hint && at < t->steps.v[*hint - 1].end ? (uint32_t)*hint : 0;
+}
+
+// ---- paths of modules ----
+
+// The path of `name` within `path`; 0 without memory.
+static uint32_t path_in(struct trace *t, uint32_t path, uint32_t name) {
+    bool is_new;
+    uint64_t *const at = xpl_map_put(&t->arena, &t->path_of, path, name, &is_new);
+    if (!at) return 0;
+    if (!is_new) return (uint32_t)*at;
+    const xpl_str_t mark = XPL_STR("nn.Module: ");
+    const xpl_str_t full = xpl_intern_get(t->names, (xpl_strid_t){name});
+    const xpl_str_t part = xpl_str_sub(full, mark.len, SIZE_MAX);
+    const xpl_str_t outer = path ? t->paths.v[path] : XPL_STR("");
+    if (!t->paths.n) { // the empty path
+        xpl_str_t *const none = xpl_vec_push(&t->arena, &t->paths);
+        if (!none) return 0;
+        *none = XPL_STR("");
+    }
+    const bool fits = outer.len + part.len + 1 <= MAX_PATH;
+    char *const p = xpl_arena_alloc(&t->arena, outer.len + part.len + 1);
+    xpl_str_t *const slot = p ? xpl_vec_push(&t->arena, &t->paths) : NULL;
+    if (!slot) return 0;
+    size_t n = 0;
+    if (outer.len) memcpy(p, outer.ptr, outer.len);
+    n += outer.len;
+    if (fits) {
+        if (n) p[n++] = '/';
+        for (size_t i = 0; i < part.len; i++) // a slash would be another scope
+            p[n++] = part.ptr[i] == '/' || part.ptr[i] == ':' ? '|' : part.ptr[i];
+    }
+    *slot = (xpl_str_t){p, n};
+    *at = t->paths.n - 1;
+    return (uint32_t)*at;
+}
+
+// ---- walking a thread ----
+
+struct open {
+    int64_t end;
+    uint32_t event, path;
+};
+
+struct walk {
+    struct trace *t;
+    XPL_VEC(struct open) v;      // the innermost last
+    struct xpl_map path_of_flow; // of forward ops
+    size_t step;                 // of the last launch
+    struct flow *flows;          // of the row, by time
+    size_t n_flows;
+    bool forward; // looks for the begins of flows only
+};
+
+// The innermost op that is open at `at`: index of the event plus 1, 0 without one.
+static uint32_t op_at(const struct walk *w, int64_t at) {
+    for (size_t i = w->v.n; i-- > 0;)
+        if (w->v.v[i].end > at && w->t->events[w->v.v[i].event].category == CAT_OP)
+            return w->v.v[i].event + 1;
+    return 0;
+}
+
+static bool is_module(const struct trace *t, const struct event *e) {
+    return e->category == CAT_PYTHON &&
+           xpl_str_starts(xpl_intern_get(t->names, (xpl_strid_t){e->name}), XPL_STR("nn.Module: "));
+}
+
+// Flows that begin or end at the event: forward ops give their modules to the backward ones.
+static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
+    while (w->n_flows && w->flows->at < e->begin)
+        w->flows++, w->n_flows--;
+    for (struct flow *f = w->flows; f < w->flows + w->n_flows && f->at == e->begin; f++) {
+        bool is_new;
+        if (!f->ends && w->forward && e->category == CAT_OP) {
+            uint64_t *const at = xpl_map_put(&w->t->arena, &w->path_of_flow, f->id, 0, &is_new);
+            if (!at) return false;
+            *at = *path;
+        } else if (f->ends && !w->forward) {
+            const uint64_t *const at = xpl_map_get(&w->path_of_flow, f->id, 0);
+            if (at && *at) *path = (uint32_t)*at;
+        }
+    }
+    return true;
+}
+
+static bool walk_event(struct walk *w, uint32_t index) {
+    struct trace *const t = w->t;
+    const struct event *const e = &t->events[index];
+    while (w->v.n && w->v.v[w->v.n - 1].end <= e->begin)
+        w->v.n--;
+    uint32_t path = w->v.n ? w->v.v[w->v.n - 1].path : 0;
+    if (is_module(t, e) && !(path = path_in(t, path, e->name))) return false;
+    if (!pass_flows(w, e, &path)) return false;
+    if (!w->forward && e->category == CAT_RUNTIME && e->aux) {
+        struct launch *const l = &t->launches.v[e->aux - 1];
+        l->op = op_at(w, e->begin);
+        l->path = path;
+        l->step = xpl_kineto_step_at(t, e->begin, &w->step);
+    }
+    if (!w->forward && e->category == CAT_MEMORY && e->aux)
+        t->memory.v[e->aux - 1].op = op_at(w, e->begin);
+    if (e->length <= 0) return true;
+    struct open *const slot = xpl_vec_push(&t->arena, &w->v);
+    if (slot) *slot = (struct open){e->begin + e->length, index, path};
+    return slot != NULL;
+}
+
+static int by_row(const void *pa, const void *pb) {
+    const struct flow *const a = pa, *const b = pb;
+    if (a->row != b->row) return a->row < b->row ? -1 : 1;
+    return (a->at > b->at) - (a->at < b->at);
+}
+
+static xpl_status_t walk_rows(struct walk *w) {
+    struct trace *const t = w->t;
+    size_t flow = 0;
+    for (uint32_t i = 0; i < t->rows.n; i++) {
+        const struct row *const r = &t->rows.v[i];
+        while (flow < t->flows.n && t->flows.v[flow].row < i)
+            flow++;
+        w->flows = t->flows.v + flow;
+        while (flow < t->flows.n && t->flows.v[flow].row == i)
+            flow++;
+        w->n_flows = (size_t)(t->flows.v + flow - w->flows);
+        w->v.n = 0;
+        if (r->kind != ROW_HOST || (w->forward && !w->n_flows)) continue;
+        for (uint64_t k = 0; k < r->n; k++) {
+            if (k % CANCEL_EVERY == 0 && t->options->exec && xpl_exec_cancelled(t->options->exec))
+                XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
+            if (!walk_event(w, r->order[k])) return out_of_memory(t);
+        }
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t walk_threads(struct trace *t) {
+    struct walk w = {.t = t, .forward = true};
+    if (t->flows.n) {
+        qsort(t->flows.v, t->flows.n, sizeof *t->flows.v, by_row);
+        XPL_TRY(walk_rows(&w));
+    }
+    w.forward = false;
+    return walk_rows(&w);
+}
+
+// ---- device ops ----
+
+// The text "PATH/OP:torch.TYPE" of an op within modules; 0 without memory.
+static uint32_t framework_op(struct trace *t, uint32_t op, uint32_t path) {
+    const xpl_str_t name =
+        op ? xpl_intern_get(t->names, (xpl_strid_t){t->events[op - 1].name}) : XPL_STR("(no op)");
+    const xpl_str_t outer = path ? t->paths.v[path] : XPL_STR("");
+    t->scratch.n = 0;
+    xpl_buf_str(&t->scratch, outer);
+    if (outer.len) xpl_buf_putc(&t->scratch, '/');
+    for (size_t i = 0; i < name.len && i < MAX_PATH; i++)
+        xpl_buf_putc(&t->scratch, name.ptr[i] == '/' ? '|' : name.ptr[i]);
+    xpl_buf_printf(&t->scratch, ":torch.%s", op ? xpl_kineto_op_type(name) : "Other");
+    if (t->scratch.failed) return 0;
+    return xpl_kineto_text(t, (xpl_str_t){(const char *)t->scratch.p, t->scratch.n});
+}
+
+struct linker {
+    struct trace *t;
+    struct xpl_map launch_of; // by correlation: index plus 1
+    struct xpl_map text_of;   // by name of the op and path
+    struct xpl_map op_of;     // by External id: event plus 1
+    bool has_op_of;
+    uint32_t not_recorded;
+};
+
+static bool index_launches(struct linker *k) {
+    struct trace *const t = k->t;
+    for (size_t i = 0; i < t->launches.n; i++) {
+        const struct launch *const l = &t->launches.v[i];
+        bool is_new;
+        uint64_t *const at = xpl_map_put(&t->arena, &k->launch_of, l->correlation, 0, &is_new);
+        if (!at) return false;
+        if (is_new || t->events[l->event].begin < t->events[t->launches.v[*at - 1].event].begin)
+            *at = i + 1;
+    }
+    return true;
+}
+
+static bool index_external(struct linker *k) {
+    struct trace *const t = k->t;
+    k->has_op_of = true;
+    for (size_t i = 0; i < t->n_events; i++) {
+        bool is_new;
+        if (t->events[i].category != CAT_OP || !t->events[i].aux) continue;
+        uint64_t *const at = xpl_map_put(&t->arena, &k->op_of, t->events[i].aux, 0, &is_new);
+        if (!at) return false;
+        if (is_new) *at = i + 1;
+    }
+    return true;
+}
+
+// The op that the External id names, which is to be trusted where time names none.
+static bool op_of_external(struct linker *k, const struct device_op *d, uint32_t *ret) {
+    if (!d->external || d->external == d->correlation) return true;
+    if (!k->has_op_of && !index_external(k)) return false;
+    const uint64_t *const at = xpl_map_get(&k->op_of, d->external, 0);
+    if (at) *ret = (uint32_t)*at;
+    return true;
+}
+
+static bool link_device_op(struct linker *k, struct device_op *d) {
+    struct trace *const t = k->t;
+    const uint64_t *const at =
+        d->correlation ? xpl_map_get(&k->launch_of, d->correlation, 0) : NULL;
+    const struct launch *const l = at ? &t->launches.v[*at - 1] : NULL;
+    uint32_t op = l ? l->op : 0;
+    bool is_new;
+    d->step = l ? l->step : 0;
+    if (!op && !op_of_external(k, d, &op)) return false;
+    if (!l && !op) {
+        if (!k->not_recorded)
+            k->not_recorded = xpl_kineto_text(t, XPL_STR("(launch not recorded):torch.Other"));
+        d->tf_op = k->not_recorded;
+        return d->tf_op != 0;
+    }
+    const uint32_t path = l ? l->path : 0;
+    uint64_t *const text =
+        xpl_map_put(&t->arena, &k->text_of, op ? t->events[op - 1].name : 0, path, &is_new);
+    if (!text) return false;
+    if (is_new) *text = framework_op(t, op, path);
+    d->tf_op = (uint32_t)*text;
+    return d->tf_op != 0;
+}
+
+// Ops of the host, by their names.
+static bool name_ops(struct trace *t) {
+    xpl_strid_t alloc, dealloc;
+    if (!xpl_intern_put(t->names, XPL_STR("MemoryDeallocation"), &dealloc) ||
+        !xpl_intern_put(t->names, XPL_STR("MemoryAllocation"), &alloc))
+        return false;
+    t->allocation = alloc.v;
+    t->deallocation = dealloc.v;
+    t->n_names = alloc.v > dealloc.v ? alloc.v : dealloc.v;
+    for (size_t i = 0; i < t->n_events; i++)
+        if (t->events[i].name > t->n_names) t->n_names = t->events[i].name;
+    t->op_text = xpl_arena_zalloc(&t->arena, ((size_t)t->n_names + 1) * sizeof *t->op_text);
+    for (uint32_t i = 0; t->op_text && i < t->n_events; i++) {
+        const struct event *const e = &t->events[i];
+        if (e->category != CAT_OP || t->op_text[e->name]) continue;
+        t->op_text[e->name] = framework_op(t, i + 1, 0);
+        if (!t->op_text[e->name]) return false;
+        use_text(t, t->op_text[e->name], ROW_HOST);
+    }
+    return t->op_text != NULL;
+}
+
+static bool link_device_ops(struct trace *t) {
+    struct linker k = {.t = t};
+    if (!index_launches(&k)) return false;
+    for (size_t i = 0; i < t->device_ops.n; i++) {
+        if (!link_device_op(&k, &t->device_ops.v[i])) return false;
+        use_text(t, t->device_ops.v[i].tf_op, ROW_STREAM);
+    }
+    return true;
+}
+
+// ---- memory ----
+
+struct memory_key {
+    int64_t at;
+    uint32_t event, index;
+};
+
+static int by_time(const void *pa, const void *pb) {
+    const struct memory_key *const a = pa, *const b = pb;
+    if (a->at != b->at) return a->at < b->at ? -1 : 1;
+    return (a->event > b->event) - (a->event < b->event);
+}
+
+// Totals where the trace has none, and peaks.
+static bool sum_up_memory(struct trace *t) {
+    struct xpl_map of_device = {0};
+    XPL_VEC(struct memory) state = {0};
+    struct memory_key *const keys = xpl_arena_array(&t->arena, t->memory.n, sizeof *keys);
+    if (!keys) return false;
+    for (uint32_t i = 0; i < t->memory.n; i++)
+        keys[i] =
+            (struct memory_key){t->events[t->memory.v[i].event].begin, t->memory.v[i].event, i};
+    if (t->memory.n) qsort(keys, t->memory.n, sizeof *keys, by_time);
+    for (size_t i = 0; i < t->memory.n; i++) {
+        struct memory *const m = &t->memory.v[keys[i].index];
+        bool is_new;
+        uint64_t *const at = xpl_map_put(&t->arena, &of_device, (uint64_t)m->device_type,
+                                         (uint64_t)m->device_id, &is_new);
+        struct memory *slot = NULL;
+        if (at && is_new) {
+            slot = xpl_vec_push(&t->arena, &state);
+            if (slot) *slot = (struct memory){0};
+            *at = state.n;
+        }
+        if (!at || (is_new && !slot)) return false;
+        struct memory *const s = &state.v[*at - 1];
+        s->allocated += m->bytes;
+        if (!m->has_allocated) m->allocated = s->allocated;
+        if (m->allocated > s->peak) s->peak = m->allocated;
+        m->peak = s->peak;
+    }
+    return true;
+}
+
+xpl_status_t xpl_kineto_link(struct trace *t) {
+    find_window(t);
+    if (!sort_rows(t) || !find_steps(t)) return out_of_memory(t);
+    XPL_TRY(walk_threads(t));
+    if (!link_device_ops(t) || !name_ops(t) || !sum_up_memory(t)) return out_of_memory(t);
+    return XPL_OK;
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trace from its begin to its end: what stands beside the events, and going on after damage.
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/kineto/impl.h"
+#include "base/text/parse.h"
+
+enum {
+    CANCEL_EVERY = 1024,
+    MAX_LOG = 32,        // lines
+    MAX_PROPERTY = 4096, // bytes
+    MAX_PROPERTIES = 64,
+    MAX_DEVICES = 1024,
+    RESYNC_KEEP = 64, // bytes at the end of what is here that may belong to the next event's begin
+};
+
+// ---- going on after damage ----
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static const char *skip_blanks(const char *p, const char *end) {
+    while (p < end && is_blank(*p))
+        p++;
+    return p;
+}
+
+static const char *back_over_blanks(const char *p, const char *from) {
+    while (p > from && is_blank(p[-1]))
+        p--;
+    return p;
+}
+
+// Whether one of the keys, quoted, is at `p`.
+static bool has_key(const char *p, const char *end, const char *const *keys, size_t n) {
+    if (p == end || *p != '"') return false;
+    for (size_t i = 0; i < n; i++) {
+        const size_t len = strlen(keys[i]);
+        if ((size_t)(end - p) > len + 1 && memcmp(p + 1, keys[i], len) == 0 && p[len + 1] == '"')
+            return true;
+    }
+    return false;
+}
+
+// Whether an event begins at the brace.
+static bool begins_event(const char *brace, const char *from, const char *end) {
+    static const char *const keys[] = {"ph", "cat", "name", "pid", "tid",
+                                       "ts", "dur", "args", "id"};
+    const char *const before = back_over_blanks(brace, from), *const key =
+                                                                  skip_blanks(brace + 1, end);
+    // The C++ writer begins each event on a line, with its phase.
+    if (memchr(before, '\n', (size_t)(brace - before)) && has_key(key, end, keys, 1)) return true;
+    if (before == from || before[-1] != ',') return false;
+    const char *const last = back_over_blanks(before - 1, from);
+    return last > from && last[-1] == '}' && has_key(key, end, keys, sizeof keys / sizeof *keys);
+}
+
+// Whether the array of events ends at the bracket.
+static bool ends_events(const char *bracket, const char *end) {
+    static const char *const keys[] = {"traceName",        "baseTimeNanoseconds", "displayTimeUnit",
+                                       "deviceProperties", "distributedInfo",     "schemaVersion",
+                                       "trace_id",         "record_shapes",       "with_stack"};
+    const char *p = skip_blanks(bracket + 1, end);
+    if (p == end) return false; // of an array in args, as likely
+    if (*p == '}') return skip_blanks(p + 1, end) == end;
+    return *p == ',' && has_key(skip_blanks(p + 1, end), end, keys, sizeof keys / sizeof *keys);
+}
+
+// The next place behind `from` where an event begins, or the array of them ends; NULL: none of what
+// is here.
+static const char *find_next(const char *from, const char *end) {
+    for (const char *p = from + 1; p < end; p++) {
+        if (*p == '{' && begins_event(p, from, end)) return p;
+        if (*p == ']' && ends_events(p, end)) return p;
+    }
+    return NULL;
+}
+
+// Goes on behind an event that is damaged.  False when nothing follows.
+static bool resync(struct trace *t, const char *event, unsigned depth) {
+    struct xpl_json_reader *const r = t->r;
+    for (;;) {
+        const char *const p = find_next(event, r->end);
+        if (p) {
+            xpl_json_reader_resume(r, p, depth);
+            return true;
+        }
+        if (r->ended) return false;
+        const size_t left = (size_t)(r->end - event);
+        xpl_json_reader_resume(r, r->end - (left < RESYNC_KEEP ? left : RESYNC_KEEP), depth);
+        xpl_json_reader_release(r);
+        xpl_json_reader_hold(r);
+        event = r->p;
+    }
+}
+
+static void note_damage(struct trace *t, uint64_t at) {
+    if (!t->lost.damaged++) t->lost.first_damaged_at = at;
+}
+
+static void note_cut(struct trace *t) {
+    t->lost.cut = true;
+    t->lost.cut_at = t->r->base + (uint64_t)(t->r->end - t->r->begin);
+}
+
+// ---- events ----
+
+static xpl_status_t out_of_memory(struct trace *t) {
+    if (t->bytes > t->options->max_bytes)
+        XPL_RETURN_ERROR(t->err, XPL_RESOURCE_EXHAUSTED,
+                         "the trace takes more than %zu bytes of memory, the limit",
+                         t->options->max_bytes);
+    XPL_RETURN_OOM(t->err, "PyTorch trace");
+}
+
+// *ret_end: nothing follows that can be read.
+static xpl_status_t read_events(struct trace *t, bool *ret_end) {
+    struct xpl_json_reader *const r = t->r;
+    const unsigned depth = r->depth;
+    for (uint64_t n = 0;; n++) {
+        bool oom = false;
+        if (n % CANCEL_EVERY == 0 && t->options->exec && xpl_exec_cancelled(t->options->exec))
+            XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
+        xpl_json_reader_hold(r);
+        const char *const from = r->p;
+        const uint64_t at = xpl_json_reader_offset(r);
+        const enum xpl_json_at token = xpl_json_reader_next(r);
+        if (token == XPL_JSON_AT_ARRAY_END) break;
+        const bool is_event = token == XPL_JSON_AT_OBJECT;
+        const bool ok = is_event ? xpl_kineto_read_event(t, &oom)
+                                 : token > XPL_JSON_AT_END && token != XPL_JSON_AT_ARRAY;
+        if (oom) return out_of_memory(t);
+        if (!ok) {
+            const bool cut = r->cut && r->ended;
+            *ret_end = !resync(t, from, depth);
+            if (*ret_end && cut)
+                note_cut(t);
+            else
+                note_damage(t, at);
+            if (*ret_end) break;
+        }
+        xpl_json_reader_release(r);
+    }
+    xpl_json_reader_release(r);
+    return XPL_OK;
+}
+
+// ---- what stands beside them ----
+
+static bool copy_text(struct trace *t, xpl_str_t text, bool plain, xpl_str_t *ret) {
+    if (!plain) {
+        t->scratch.n = 0;
+        xpl_json_reader_unescape(text, &t->scratch);
+        text = (xpl_str_t){(const char *)t->scratch.p, t->scratch.n};
+    }
+    return !t->scratch.failed && xpl_arena_str(&t->arena, text, ret);
+}
+
+static bool is_text(enum xpl_json_at at) {
+    return at == XPL_JSON_AT_STRING || at == XPL_JSON_AT_NUMBER || at == XPL_JSON_AT_WORD;
+}
+
+typedef bool (*member_fn)(struct trace *t, void *ctx, xpl_str_t key, bool *ret_oom);
+
+// Reads the members of the object whose opening brace was the last token; `fn` each value.
+static bool read_members(struct trace *t, member_fn fn, void *ctx, bool *ret_oom) {
+    for (;;) {
+        const enum xpl_json_at at = xpl_json_reader_next(t->r);
+        char key[64];
+        if (at == XPL_JSON_AT_OBJECT_END) return true;
+        if (at != XPL_JSON_AT_KEY) return false;
+        const xpl_str_t name = xpl_str_sub(t->r->text, 0, sizeof key);
+        memcpy(key, name.ptr, name.len); // the reader may move on
+        if (!fn(t, ctx, (xpl_str_t){key, name.len}, ret_oom)) return false;
+    }
+}
+
+static bool read_int_value(struct trace *t, int64_t *ret) {
+    const enum xpl_json_at at = xpl_json_reader_next(t->r);
+    if (at == XPL_JSON_AT_OBJECT || at == XPL_JSON_AT_ARRAY) return xpl_json_reader_skip(t->r);
+    if (!is_text(at)) return false;
+    (void)xpl_parse_int(t->r->text, INT64_MIN, INT64_MAX, ret);
+    return true;
+}
+
+static bool read_str_value(struct trace *t, xpl_str_t *ret, bool *ret_oom) {
+    const enum xpl_json_at at = xpl_json_reader_next(t->r);
+    if (at == XPL_JSON_AT_OBJECT || at == XPL_JSON_AT_ARRAY) return xpl_json_reader_skip(t->r);
+    if (!is_text(at)) return false;
+    const bool ok = copy_text(t, xpl_str_sub(t->r->text, 0, MAX_PROPERTY), t->r->plain, ret);
+    *ret_oom |= !ok;
+    return ok;
+}
+
+static bool read_device_member(struct trace *t, void *ctx, xpl_str_t key, bool *ret_oom) {
+    struct device_properties *const d = ctx;
+    if (xpl_str_eq(key, XPL_STR("name"))) return read_str_value(t, &d->name, ret_oom);
+    int64_t *const to = xpl_str_eq(key, XPL_STR("id"))               ? &d->id
+                        : xpl_str_eq(key, XPL_STR("totalGlobalMem")) ? &d->memory
+                        : xpl_str_eq(key, XPL_STR("computeMajor"))   ? &d->major
+                        : xpl_str_eq(key, XPL_STR("computeMinor"))   ? &d->minor
+                        : xpl_str_eq(key, XPL_STR("numSms"))         ? &d->cores
+                                                                     : NULL;
+    return to ? read_int_value(t, to) : xpl_json_reader_skip(t->r);
+}
+
+static bool read_devices(struct trace *t, bool *ret_oom) {
+    for (;;) {
+        struct device_properties d = {.id = (int64_t)t->devices.n};
+        const enum xpl_json_at at = xpl_json_reader_next(t->r);
+        if (at == XPL_JSON_AT_ARRAY_END) return true;
+        if (at != XPL_JSON_AT_OBJECT || !read_members(t, read_device_member, &d, ret_oom))
+            return false;
+        if (t->devices.n >= MAX_DEVICES) continue;
+        struct device_properties *const slot = xpl_vec_push(&t->arena, &t->devices);
+        if (!slot) return *ret_oom = true, false;
+        *slot = d;
+    }
+}
+
+static bool add_property(struct trace *t, xpl_str_t key, xpl_str_t text, bool plain,
+                         bool *ret_oom) {
+    if (t->properties.n >= MAX_PROPERTIES || text.len > MAX_PROPERTY) return true;
+    const uint32_t id = xpl_kineto_text(t, key);
+    struct property *const p = id ? xpl_vec_push(&t->arena, &t->properties) : NULL;
+    if (p) *p = (struct property){.key = id};
+    if (!p || !copy_text(t, text, plain, &p->text)) return *ret_oom = true, false;
+    return true;
+}
+
+static bool read_distributed_member(struct trace *t, void *ctx, xpl_str_t key, bool *ret_oom) {
+    (void)ctx;
+    if (xpl_str_eq(key, XPL_STR("rank"))) return read_int_value(t, &t->rank);
+    if (xpl_str_eq(key, XPL_STR("world_size"))) return read_int_value(t, &t->world_size);
+    if (!xpl_str_eq(key, XPL_STR("backend"))) return xpl_json_reader_skip(t->r);
+    const enum xpl_json_at at = xpl_json_reader_next(t->r);
+    return is_text(at) && add_property(t, XPL_STR("backend"), t->r->text, t->r->plain, ret_oom);
+}
+
+static bool read_log(struct trace *t, bool errors, bool *ret_oom) {
+    for (;;) {
+        const enum xpl_json_at at = xpl_json_reader_next(t->r);
+        if (at == XPL_JSON_AT_ARRAY_END) return true;
+        if (at == XPL_JSON_AT_OBJECT || at == XPL_JSON_AT_ARRAY) {
+            if (!xpl_json_reader_skip(t->r)) return false;
+            continue;
+        }
+        if (!is_text(at)) return false;
+        if ((errors ? t->log_errors.n : t->log_warnings.n) >= MAX_LOG) continue;
+        xpl_str_t *const slot = errors ? xpl_vec_push(&t->arena, &t->log_errors)
+                                       : xpl_vec_push(&t->arena, &t->log_warnings);
+        if (!slot || !copy_text(t, xpl_str_sub(t->r->text, 0, MAX_PROPERTY), t->r->plain, slot))
+            return *ret_oom = true, false;
+    }
+}
+
+static bool read_base(struct trace *t) {
+    int64_t v = 0;
+    if (!read_int_value(t, &v)) return false;
+    t->base_ns = v;
+    t->has_base = v > 0;
+    return true;
+}
+
+// A value that is kept as text, where it is short.
+static bool read_property(struct trace *t, xpl_str_t key, enum xpl_json_at at, bool *ret_oom) {
+    if (at == XPL_JSON_AT_OBJECT || at == XPL_JSON_AT_ARRAY) return xpl_json_reader_skip(t->r);
+    if (!is_text(at)) return false;
+    t->has_shapes |= xpl_str_eq(key, XPL_STR("record_shapes"));
+    return add_property(t, key, t->r->text, t->r->plain, ret_oom);
+}
+
+struct top {
+    xpl_status_t status;
+    bool events, end;
+};
+
+static bool read_top_member(struct trace *t, void *ctx, xpl_str_t key, bool *ret_oom) {
+    struct top *const top = ctx;
+    if (xpl_str_eq(key, XPL_STR("baseTimeNanoseconds"))) return read_base(t);
+    const enum xpl_json_at at = xpl_json_reader_next(t->r);
+    if (at == XPL_JSON_AT_ARRAY) {
+        if (xpl_str_eq(key, XPL_STR("traceEvents"))) {
+            top->events = true;
+            top->status = read_events(t, &top->end);
+            return top->status == XPL_OK && !top->end;
+        }
+        if (xpl_str_eq(key, XPL_STR("deviceProperties"))) return read_devices(t, ret_oom);
+        if (xpl_str_eq(key, XPL_STR("WARNING"))) return read_log(t, false, ret_oom);
+        if (xpl_str_eq(key, XPL_STR("ERROR"))) return read_log(t, true, ret_oom);
+    }
+    if (at == XPL_JSON_AT_OBJECT && xpl_str_eq(key, XPL_STR("distributedInfo")))
+        return read_members(t, read_distributed_member, NULL, ret_oom);
+    if (at == XPL_JSON_AT_STRING && xpl_str_eq(key, XPL_STR("host_name"))) {
+        const bool ok = copy_text(t, t->r->text, t->r->plain, &t->host_name);
+        *ret_oom |= !ok;
+        return ok;
+    }
+    return read_property(t, key, at, ret_oom);
+}
+
+// After damage beside the events: the next member of the outermost object that is known.
+static bool resync_top(struct trace *t) {
+    static const char *const keys[] = {"traceEvents",      "traceName",       "baseTimeNanoseconds",
+                                       "deviceProperties", "distributedInfo", "displayTimeUnit",
+                                       "record_shapes",    "with_stack",      "trace_id",
+                                       "host_name",        "schemaVersion"};
+    struct xpl_json_reader *const r = t->r;
+    for (const char *p = r->p; p < r->end; p++)
+        if (*p == '"' && has_key(p, r->end, keys, sizeof keys / sizeof *keys)) {
+            xpl_json_reader_resume(r, p, 1);
+            return true;
+        }
+    return false;
+}
+
+static xpl_status_t read_top(struct trace *t) {
+    struct xpl_json_reader *const r = t->r;
+    struct top top = {.status = XPL_OK};
+    for (;;) {
+        bool oom = false;
+        const uint64_t at = xpl_json_reader_offset(r);
+        if (read_members(t, read_top_member, &top, &oom)) return XPL_OK;
+        XPL_TRY(top.status);
+        if (oom) return out_of_memory(t);
+        if (top.end) return XPL_OK;
+        const bool cut = r->cut && r->ended;
+        const uint64_t behind = xpl_json_reader_offset(r);
+        if (!resync_top(t) || xpl_json_reader_offset(r) == at) {
+            if (cut)
+                note_cut(t);
+            else if (!t->lost.damaged)
+                note_damage(t, behind);
+            return XPL_OK;
+        }
+        note_damage(t, behind);
+    }
+}
+
+xpl_status_t xpl_kineto_read(struct trace *t) {
+    struct xpl_json_reader *const r = t->r;
+    bool end = false;
+    xpl_json_reader_hold(r);
+    if (r->end - r->p >= 3 && memcmp(r->p, "\xef\xbb\xbf", 3) == 0) r->p += 3;
+    xpl_json_reader_release(r);
+    const enum xpl_json_at at = xpl_json_reader_next(r);
+    if (at != XPL_JSON_AT_OBJECT && at != XPL_JSON_AT_ARRAY)
+        XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS, 0,
+                            "the file is not a trace: JSON of torch.profiler begins with { and has "
+                            "the key traceEvents");
+    XPL_TRY(at == XPL_JSON_AT_OBJECT ? read_top(t) : read_events(t, &end));
+    if (r->status != XPL_OK) {
+        if (r->status == XPL_CANCELLED || r->status == XPL_RESOURCE_EXHAUSTED) return r->status;
+        t->lost.broken = true;
+        t->lost.cut = false; // that is why
+    }
+    return XPL_OK;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of a trace: numbered texts, events, and their stats as an XSpace has them.
+#include <string.h>
+
+#include "analysis/kineto/impl.h"
+#include "analysis/wire/wire.h"
+#include "analysis/wire/writer.h"
+#include "analysis/xplane/fields.h"
+
+enum { CHUNK = 2 << 20, FIRST_EVENTS = 1024, FIRST_TEXTS = 256 };
+
+// Counts bytes that are kept; false above the limit.
+static bool count_bytes(struct trace *t, uint64_t n) {
+    t->bytes += n;
+    return t->bytes <= t->options->max_bytes;
+}
+
+// ---- texts ----
+
+static bool grow_texts(struct trace *t, uint32_t id) {
+    size_t cap = t->text_cap ? t->text_cap : FIRST_TEXTS;
+    while (cap <= id)
+        cap *= 2;
+    uint8_t *const p = xpl_sys_realloc(t->text_used, cap);
+    if (!p) return false;
+    memset(p + t->text_cap, 0, cap - t->text_cap);
+    t->text_used = p;
+    uint32_t *const next = xpl_sys_realloc(t->text_next, cap * sizeof *next);
+    if (!next) return false;
+    memset(next + t->text_cap, 0, (cap - t->text_cap) * sizeof *next);
+    t->text_next = next;
+    t->text_cap = cap;
+    return true;
+}
+
+uint32_t xpl_kineto_text(struct trace *t, xpl_str_t text) {
+    xpl_strid_t id;
+    if (!xpl_intern_put(t->texts, text, &id)) return 0;
+    if (id.v >= t->text_cap && !grow_texts(t, id.v)) return 0;
+    return id.v;
+}
+
+uint32_t xpl_kineto_text_after(struct trace *t, uint32_t before, xpl_str_t text) {
+    const uint32_t guess = t->text_next[before];
+    if (guess && xpl_str_eq_short(xpl_kineto_text_of(t, guess), text)) return guess;
+    const uint32_t id = xpl_kineto_text(t, text);
+    if (id) t->text_next[before] = id;
+    return id;
+}
+
+bool xpl_kineto_init(struct trace *t) {
+    static const xpl_str_t known[] = {
+#define ROW(e, name) {"" name, sizeof(name) - 1},
+        XPL_KINETO_TEXTS(ROW)
+#undef ROW
+    };
+    xpl_buf_init(&t->scratch, SIZE_MAX / 2);
+    xpl_arena_init(&t->arena, t->options->max_bytes);
+    t->names = xpl_intern_new(&t->arena, xpl_hash_seed());
+    t->texts = xpl_intern_new(&t->arena, xpl_hash_seed());
+    t->categories = xpl_intern_new(&t->arena, xpl_hash_seed());
+    if (!t->names || !t->texts || !t->categories) return false;
+    for (uint32_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (xpl_kineto_text(t, known[i]) != i + 1) return false;
+    return true;
+}
+
+xpl_str_t xpl_kineto_text_of(const struct trace *t, uint32_t text) {
+    return xpl_intern_get(t->texts, (xpl_strid_t){text});
+}
+
+// ---- stats ----
+
+static bool add_chunk(struct trace *t) {
+    struct store *const s = &t->store;
+    if (s->n == s->cap) {
+        const size_t cap = s->cap ? 2 * s->cap : 16;
+        uint8_t **const v = xpl_sys_realloc(s->chunks, cap * sizeof *v);
+        if (!v) return false;
+        s->chunks = v;
+        s->cap = cap;
+    }
+    if (!count_bytes(t, CHUNK)) return false;
+    s->chunks[s->n] = xpl_sys_alloc(CHUNK);
+    if (!s->chunks[s->n]) return false;
+    s->n++;
+    return true;
+}
+
+// The stats of an event stay together.
+static bool move_on(struct trace *t, size_t n) {
+    struct store *const s = &t->store;
+    const size_t open = s->n ? s->used - s->from : 0;
+    if (n > CHUNK - open || !add_chunk(t)) return false;
+    if (open) memcpy(s->chunks[s->n - 1], s->chunks[s->n - 2] + s->from, open);
+    s->from = 0;
+    s->used = open;
+    return true;
+}
+
+uint8_t *xpl_kineto_room(struct trace *t, size_t n) {
+    struct store *const s = &t->store;
+    if ((!s->n || CHUNK - s->used < n) && !move_on(t, n)) return NULL;
+    return s->chunks[s->n - 1] + s->used;
+}
+
+void xpl_kineto_begin_stats(struct trace *t) {
+    t->store.from = t->store.used;
+}
+
+void xpl_kineto_drop_stats(struct trace *t) {
+    t->store.used = t->store.from;
+}
+
+void xpl_kineto_end_stats(struct trace *t, struct event *e) {
+    const struct store *const s = &t->store;
+    e->n_stats = (uint32_t)(s->used - s->from);
+    e->stats = e->n_stats ? (uint64_t)(s->n - 1) * CHUNK + s->from : 0;
+}
+
+const uint8_t *xpl_kineto_stats(const struct trace *t, const struct event *e) {
+    return e->n_stats ? t->store.chunks[e->stats / CHUNK] + e->stats % CHUNK : NULL;
+}
+
+static uint8_t tag(unsigned field, enum xpl_wire_type type) {
+    return (uint8_t)(field << 3 | type);
+}
+
+// The head of a stat whose value takes `n` bytes with its tag.
+static uint8_t *put_head(uint8_t *p, uint32_t md, size_t n) {
+    const uint64_t id = (uint64_t)md + 1;
+    *p++ = tag(XEVENT_STATS, XPL_WIRE_LEN);
+    *p++ = (uint8_t)(1 + xpl_varint_size(id) + n);
+    *p++ = tag(XSTAT_MD_ID, XPL_WIRE_VARINT);
+    return xpl_varint_put(p, id);
+}
+
+static uint8_t *put_varint(uint8_t *p, uint32_t md, unsigned field, uint64_t v) {
+    p = put_head(p, md, 1 + xpl_varint_size(v));
+    *p++ = tag(field, XPL_WIRE_VARINT);
+    return xpl_varint_put(p, v);
+}
+
+uint8_t *xpl_kineto_put_int(uint8_t *p, uint32_t md, int64_t v) {
+    return put_varint(p, md, XSTAT_INT, (uint64_t)v);
+}
+
+uint8_t *xpl_kineto_put_uint(uint8_t *p, uint32_t md, uint64_t v) {
+    return put_varint(p, md, XSTAT_UINT, v);
+}
+
+uint8_t *xpl_kineto_put_ref(uint8_t *p, uint32_t md, uint32_t text) {
+    return put_varint(p, md, XSTAT_REF, (uint64_t)text + 1);
+}
+
+uint8_t *xpl_kineto_put_double(uint8_t *p, uint32_t md, double v) {
+    p = put_head(p, md, 1 + sizeof v);
+    *p++ = tag(XSTAT_DOUBLE, XPL_WIRE_I64);
+    memcpy(p, &v, sizeof v);
+    return p + sizeof v;
+}
+
+// ---- events ----
+
+struct event *xpl_kineto_push(struct trace *t) {
+    if (t->n_events == t->cap_events) {
+        const size_t cap = t->cap_events ? 2 * t->cap_events : FIRST_EVENTS;
+        if (cap > UINT32_MAX || !count_bytes(t, (cap - t->cap_events) * sizeof *t->events))
+            return NULL;
+        struct event *const v = xpl_sys_realloc(t->events, cap * sizeof *v);
+        if (!v) return NULL;
+        t->events = v;
+        t->cap_events = cap;
+    }
+    return &t->events[t->n_events++];
+}
+
+void xpl_kineto_fini(struct trace *t) {
+    for (size_t i = 0; i < t->store.n; i++)
+        xpl_sys_free(t->store.chunks[i]);
+    xpl_sys_free(t->store.chunks);
+    xpl_sys_free(t->events);
+    xpl_sys_free(t->text_used);
+    xpl_sys_free(t->text_next);
+    xpl_buf_fini(&t->scratch);
+    xpl_arena_fini(&t->arena);
+}

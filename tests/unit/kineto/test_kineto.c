@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small traces of our own writing, as XSpaces.
+#include "analysis/kineto/kineto.h"
+
+#include "analysis/xplane/schema.h"
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "tests/check.h"
+
+// An imported trace, opened.
+struct imported {
+    struct xpl_buf bytes;
+    struct xpl_arena arena;
+    struct xpl_xspace *xs;
+    bool partial;
+};
+
+static xpl_status_t import(xpl_str_t text, struct imported *ret, struct xpl_error *err) {
+    const struct xpl_kineto_options options = {.max_bytes = 64 << 20};
+    struct xpl_json_reader r;
+    struct xpl_exec exec = xpl_exec_serial();
+    *ret = (struct imported){0};
+    xpl_buf_init(&ret->bytes, options.max_bytes);
+    xpl_arena_init(&ret->arena, 64 << 20);
+    xpl_json_reader_init(&r, text, XPL_JSON_LENIENT);
+    XPL_TRY(xpl_kineto_import(&r, &options, &ret->bytes, &ret->partial, err));
+    return xpl_xspace_open((xpl_bytes_t){ret->bytes.p, ret->bytes.n}, &ret->arena, &exec, &ret->xs,
+                           err);
+}
+
+static void close(struct imported *i) {
+    xpl_arena_fini(&i->arena);
+    xpl_buf_fini(&i->bytes);
+}
+
+static struct imported good(const char *text) {
+    struct xpl_error err = {0};
+    struct imported i;
+    CHECK_OK(import(xpl_str_from(text), &i, &err), &err);
+    return i;
+}
+
+// The n-th event of that name on a plane, with its line.
+static bool find(const struct imported *i, const char *plane, const char *name, unsigned n,
+                 struct xpl_event *ret, const struct xpl_line **ret_line) {
+    const struct xpl_plane *const p = xpl_xspace_plane(i->xs, xpl_str_from(plane));
+    for (uint32_t k = 0; p && k < p->n_lines; k++) {
+        struct xpl_event_cursor c;
+        xpl_events_begin(&c, &p->lines[k]);
+        while (xpl_events_next(&c, ret) == XPL_WIRE_FIELD) {
+            if (!xpl_str_eq(p->event_md[ret->md].name, xpl_str_from(name)) || n--) continue;
+            *ret_line = &p->lines[k];
+            return true;
+        }
+    }
+    return false;
+}
+
+static unsigned count(const struct imported *i) {
+    unsigned n = 0;
+    for (uint32_t p = 0; p < i->xs->n_planes; p++)
+        for (uint32_t k = 0; k < i->xs->planes[p].n_lines; k++)
+            n += (unsigned)i->xs->planes[p].lines[k].n_events;
+    return n;
+}
+
+static xpl_str_t text_stat(const struct xpl_event *e, enum xpl_stat_type type) {
+    struct xpl_stat s;
+    return xpl_stats_get(e->stats, type, &s) ? xpl_stat_str(&s) : XPL_STR("");
+}
+
+static int64_t int_stat(const struct xpl_event *e, enum xpl_stat_type type) {
+    struct xpl_stat s;
+    return xpl_stats_get(e->stats, type, &s) ? xpl_stat_int(&s) : -1;
+}
+
+#define EVENT(cat, name, tid, ts, dur, args)                                                       \
+    "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":1,\"tid\":" tid ",\"ts\":" ts \
+    ",\"dur\":" dur ",\"args\":{" args "}}"
+#define KERNEL(name, ts, dur, args)                                                                \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts        \
+    ",\"dur\":" dur ",\"args\":{\"device\":0,\"stream\":7," args "}}"
+
+// The base stands behind the events; times are decimals of 1 ns; External ids lead to a wrong op.
+static const char kTrace[] =
+    "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H100\","
+    "\"totalGlobalMem\":1000,\"computeMajor\":9,\"computeMinor\":0,\"numSms\":132}],"
+    "\"cuda_runtime_version\":12000,\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3,"
+    "\"world_size\":8},\"traceEvents\":["                                                   //
+    EVENT("user_annotation", "ProfilerStep#17", "5", "10.000", "100.000", "") ","           //
+    EVENT("python_function", "nn.Module: Net_0", "5", "11", "50", "\"Python id\":1") ","    //
+    EVENT("python_function", "nn.Module: Linear_3", "5", "12", "40", "\"Python id\":2") "," //
+    EVENT("cpu_op", "aten::linear", "5", "13", "30",
+          "\"External id\":4,\"Input Dims\":[[2, 3],[]]") ","                          //
+    EVENT("cpu_op", "aten::addmm", "5", "14.001", "20", "\"External id\":5") ","       //
+    EVENT("cuda_runtime", "cudaLaunchKernel", "5", "15", "2", "\"correlation\":4") "," //
+    EVENT("cuda_runtime", "cudaLaunchKernel", "5", "80", "2", "\"correlation\":9") "," //
+    KERNEL("gemm", "20.123", "1.5",
+           "\"correlation\":4,\"External id\":4,\"grid\":[1, 2, 3],\"block\":[128, 1, 1],"
+           "\"registers per thread\":32") ","            //
+    KERNEL("lone", "90", "150", "\"correlation\":9") "," //
+    KERNEL("old", "0.5", "1",
+           "\"correlation\":2") "," //
+                                "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\","
+                                "\"pid\":1,\"tid\":5,"
+                                "\"ts\":16,\"args\":{\"Addr\":64,\"Bytes\":512,\"Total "
+                                "Allocated\":600,\"Total Reserved\":800,"
+                                "\"Device Type\":1,\"Device Id\":0}},"
+                                "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":5,"
+                                "\"args\":{\"name\":\"thread 5 "
+                                "(python)\"}}],\"WARNING\":[\"buffers were "
+                                "lost\"],\"baseTimeNanoseconds\":1700000000000000000}";
+
+static void test_links(void) {
+    struct imported i = good(kTrace);
+    struct xpl_event e;
+    const struct xpl_line *line;
+    CHECK(!i.partial);
+    CHECK(find(&i, "/device:GPU:0", "gemm", 0, &e, &line));
+    CHECK_EQ(line->timestamp_ns + e.offset_ps / 1000, 1700000000000020123);
+    CHECK_EQ(e.duration_ps, 1500000);
+    CHECK(xpl_str_eq(line->name, XPL_STR("Stream #7")));
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP),
+                     XPL_STR("Net_0/Linear_3/aten::addmm:torch.GEMM")));
+    CHECK_EQ(int_stat(&e, XPL_STAT_CORRELATION_ID), 4);
+    CHECK_EQ(int_stat(&e, XPL_STAT_GROUP_ID), 17);
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_KERNEL_DETAILS),
+                     XPL_STR("regs:32 static_shared:0 dynamic_shared:0 grid:1,2,3 block:128,1,1")));
+    CHECK(find(&i, "/device:GPU:0", "lone", 0, &e, &line));
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP), XPL_STR("(no op):torch.Other")));
+    CHECK(find(&i, "/device:GPU:0", "old", 0, &e, &line));
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP), XPL_STR("(launch not recorded):torch.Other")));
+    CHECK_EQ(int_stat(&e, XPL_STAT_GROUP_ID), -1);
+    close(&i);
+}
+
+static void test_host(void) {
+    struct imported i = good(kTrace);
+    struct xpl_event e;
+    const struct xpl_line *line;
+    CHECK(find(&i, "/host:CPU", "aten::addmm", 0, &e, &line));
+    CHECK(xpl_str_eq(line->name, XPL_STR("thread 5 (python)")));
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP), XPL_STR("aten::addmm:torch.GEMM")));
+    CHECK(find(&i, "/host:CPU", "MemoryAllocation", 0, &e, &line));
+    CHECK_EQ(int_stat(&e, XPL_STAT_BYTES_ALLOCATED), 600);
+    CHECK_EQ(int_stat(&e, XPL_STAT_BYTES_AVAILABLE), 400);
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_ALLOCATOR_NAME), XPL_STR("GPU 0")));
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP_NAME), XPL_STR("aten::addmm:torch.GEMM")));
+    // A step of the device ends with its last op.
+    CHECK(find(&i, "/device:GPU:0", "ProfilerStep#17", 0, &e, &line));
+    CHECK_EQ(e.duration_ps, (240 - 10) * INT64_C(1000000));
+    CHECK_EQ(i.xs->n_warnings, 1);
+    CHECK(xpl_str_eq(i.xs->warnings[0], XPL_STR("buffers were lost")));
+    close(&i);
+}
+
+// Every prefix gives what is closed in it, and the whole of it when only the end is missing.
+static void test_prefixes(void) {
+    unsigned most = 0;
+    for (size_t n = 1; n < sizeof kTrace - 1; n++) {
+        struct xpl_error err = {0};
+        struct imported i;
+        const xpl_status_t st = import((xpl_str_t){kTrace, n}, &i, &err);
+        CHECK(st == XPL_OK || st == XPL_DATA_LOSS);
+        if (st == XPL_OK) {
+            const unsigned events = count(&i);
+            CHECK(i.partial && i.xs->n_errors == 1);
+            CHECK(events >= most);
+            most = events;
+        } else {
+            CHECK(!most && err.msg[0]);
+        }
+        close(&i);
+    }
+    struct imported whole = good(kTrace);
+    CHECK_EQ(most, count(&whole));
+    close(&whole);
+}
+
+// A trace of three events whose second is `text`; how many are read, and what was lost.
+static void expect_damage(const char *text, unsigned events, bool partial) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 16);
+    xpl_buf_printf(&b, "{\"schemaVersion\": 1, \"traceEvents\": [\n  %s,\n  %s,\n  %s\n  ]\n}",
+                   EVENT("cpu_op", "first", "5", "1", "1", ""), text,
+                   EVENT("cpu_op", "third", "5", "3", "1", ""));
+    struct xpl_error err = {0};
+    struct imported i;
+    CHECK_OK(import((xpl_str_t){(const char *)b.p, b.n}, &i, &err), &err);
+    CHECK_EQ(count(&i), events);
+    CHECK_EQ(i.partial, partial);
+    close(&i);
+    xpl_buf_fini(&b);
+}
+
+static void test_damage(void) {
+    expect_damage(EVENT("cpu_op", "C:\\temp\\x", "5", "2", "1", ""), 3, false);
+    expect_damage(EVENT("cpu_op", "say \"x\" again", "5", "2", "1", ""), 3, false);
+    expect_damage(EVENT("cpu_op", "f(\"a\", b)", "5", "2", "1", ""), 2, true);
+    expect_damage(EVENT("cpu_op", "tab\there\x01", "5", "2", "1", ""), 3, false);
+    expect_damage(EVENT("cpu_op", "no \xff utf", "5", "2", "1", ""), 3, false);
+    expect_damage(EVENT("cpu_op", "x", "5", "2", "1", ",\"a\":,\"b\":1,"), 3, false);
+    expect_damage(EVENT("cpu_op", "x", "5", "2", "NaN", ""), 2, false);
+    expect_damage(EVENT("cpu_op", "x", "5", "Infinity", "1", ""), 2, false);
+    expect_damage(EVENT("cpu_op", "x", "5", "2", "1", "\"a\":1 \"b\""), 2, true);
+    expect_damage("{\"ph\":\"X\",,", 2, true);
+    expect_damage(EVENT("cpu_op", "x", "5", "2", "1", "\"n\":NaN"), 3, false);
+    expect_damage(EVENT("cpu_op", "x", "5", "2", "999999999999999", ""), 2, false);
+    expect_damage(EVENT("cpu_op", "x", "5", "\"2.5\"", "1.2e-05", ""), 3, false);
+}
+
+static void test_spellings(void) {
+    struct imported i = good("{\"traceEvents\":["
+                             "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":9,"
+                             "\"tid\":\"9\",\"ts\":1600000000000001,\"dur\":5},"
+                             "{\"ph\":\"X\",\"cat\":\"Runtime\",\"name\":\"cudaLaunchKernel\","
+                             "\"pid\":9,\"tid\":\"9\",\"ts\":1600000000000002,\"dur\":1,"
+                             "\"args\":{\"correlation\":3}},"
+                             "{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"k\",\"pid\":2,"
+                             "\"tid\":\"stream 7\",\"ts\":1600000000000004,\"dur\":1,"
+                             "\"args\":{\"correlation\":3,\"device\":2}}]}");
+    struct xpl_event e;
+    const struct xpl_line *line;
+    CHECK(find(&i, "/device:GPU:2", "k", 0, &e, &line));
+    CHECK_EQ(line->timestamp_ns + e.offset_ps / 1000, 1600000000000004000);
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP), XPL_STR("aten::mm:torch.GEMM")));
+    close(&i);
+}
+
+static void test_other_traces(void) {
+    struct imported i =
+        good("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":5,\"pid\":1,\"tid\":2},"
+             "{\"ph\":\"C\",\"name\":\"c\",\"ts\":1,\"pid\":1,\"args\":{\"v\":3}}]");
+    CHECK_EQ(count(&i), 2);
+    CHECK_EQ(i.xs->n_warnings, 1);
+    close(&i);
+    i = good("{\"traceEvents\": []}");
+    CHECK_EQ(count(&i), 0);
+    CHECK(!i.partial);
+    close(&i);
+    struct xpl_error err = {0};
+    CHECK_EQ(import(XPL_STR("3"), &i, &err), XPL_DATA_LOSS);
+    close(&i);
+}
+
+static void test_sniff(void) {
+    static const struct {
+        const char *text;
+        enum xpl_kineto_sniffed is;
+    } rows[] = {
+        {"\xef\xbb\xbf {\"schemaVersion\": 1", XPL_KINETO_SURE},
+        {"{\"traceEvents\": [{\"cat\": \"cpu_op\"", XPL_KINETO_SURE},
+        {"{\"traceEvents\": [", XPL_KINETO_TRACE},
+        {"[{\"ph\": \"X\"", XPL_KINETO_TRACE},
+        {"{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": []}", XPL_KINETO_NOT},
+        {"[1, 2]", XPL_KINETO_NOT},
+        {"", XPL_KINETO_NOT},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const xpl_str_t s = xpl_str_from(rows[i].text);
+        CHECK_EQ(xpl_kineto_sniff((xpl_bytes_t){(const uint8_t *)s.ptr, s.len}), rows[i].is);
+    }
+}
+
+static void test_limit(void) {
+    const struct xpl_kineto_options options = {.max_bytes = 1 << 16};
+    struct xpl_json_reader r;
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    bool partial;
+    xpl_buf_init(&out, options.max_bytes);
+    xpl_json_reader_init(&r, (xpl_str_t){kTrace, sizeof kTrace - 1}, XPL_JSON_LENIENT);
+    CHECK_EQ(xpl_kineto_import(&r, &options, &out, &partial, &err), XPL_RESOURCE_EXHAUSTED);
+    xpl_buf_fini(&out);
+}
+
+int main(void) {
+    test_links();
+    test_host();
+    test_prefixes();
+    test_damage();
+    test_spellings();
+    test_other_traces();
+    test_sniff();
+    test_limit();
+    return 0;
+}
