@@ -79,6 +79,7 @@ bool xpl_args_name_host(const struct xpl_args *a, xpl_str_t host);
 // One command each; `a` has as many rest arguments as the command table says.
 // Without a command; XPL_EXIT_USAGE when no daemon answers.
 int xpl_cmd_newest(const struct xpl_args *a);
+int xpl_report_run(const struct xpl_args *a);
 int xpl_cmd_sessions(const struct xpl_args *a);
 int xpl_runs_hosts(const struct xpl_args *a);
 int xpl_runs_tools(const struct xpl_args *a);

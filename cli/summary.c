@@ -12,6 +12,7 @@
 #include "analysis/tools/lib/op_record.h"
 #include "base/arena.h"
 #include "base/text/terminal.h"
+#include "cli/csv/csv.h"
 #include "cli/document/document.h"
 #include "cli/runs/answer.h"
 #include "cli/runs/runs.h"
@@ -511,41 +512,94 @@ static bool print_text(const void *what, FILE *out) {
     return ok;
 }
 
-static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_bytes_t bytes) {
+static int write_json(const struct xpl_args *a, json_t *all) {
+    const int status = !all     ? XPL_EXIT_FAILED
+                       : a->csv ? xpl_csv_show(a, all, NULL)
+                                : xpl_document_write(a, all);
+    json_decref(all);
+    return status;
+}
+
+static json_t *document(const struct xpl_args *a, const xpl_session_info *s,
+                        const struct xpl_opstats *st, json_t *findings, json_t *memory) {
+    for (size_t i = 0; i < s->n_hosts; i++)
+        if (is_named(a, s->hosts[i].name))
+            add_memory(memory, s->hosts[i].name, memory_of_host(a, s->hosts[i].name));
+    return xpl_summary_json(a, s, st, findings, memory);
+}
+
+static int print_as_asked(const struct xpl_args *a, const struct summary *s, json_t **unused) {
+    (void)unused;
+    if (!a->json && !a->csv) return xpl_write_text(a, print_text, s);
+    return write_json(a, document(a, s->session, s->stats, xpl_summary_findings(a, a->rest[1]),
+                                  a->csv ? json_array() : json_object()));
+}
+
+static int by_time(const void *pa, const void *pb) {
+    const double a = xpl_document_real(*(json_t *const *)pa, "self_time_ps"),
+                 b = xpl_document_real(*(json_t *const *)pb, "self_time_ps");
+    return (a < b) - (a > b);
+}
+
+static void sort_ops(json_t *list) {
+    const size_t n = json_array_size(list);
+    json_t **const order = xpl_sys_alloc((n + 1) * sizeof(json_t *));
+    for (size_t i = 0; order && i < n; i++)
+        order[i] = json_incref(json_array_get(list, i));
+    if (order && n) qsort(order, n, sizeof *order, by_time);
+    if (order) (void)json_array_clear(list);
+    for (size_t i = 0; order && i < n; i++)
+        (void)json_array_append_new(list, order[i]);
+    xpl_sys_free(order);
+}
+
+static int make_document(const struct xpl_args *a, const struct summary *s, json_t **ret) {
+    *ret = document(a, s->session, s->stats, NULL, json_array());
+    sort_ops(json_object_get(*ret, "device_ops"));
+    sort_ops(json_object_get(*ret, "host_ops"));
+    return *ret ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
+static int use_answer(const struct xpl_args *a, const xpl_session_info *s, xpl_bytes_t bytes,
+                      int (*use)(const struct xpl_args *a, const struct summary *s, json_t **ret),
+                      json_t **ret) {
     struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)16 << 30);
     struct xpl_opstats *st = NULL;
     struct xpl_error err = {0};
-    int status = XPL_EXIT_OK;
-    const bool read = xpl_opstats_decode(bytes, &arena, &st, &err) == XPL_OK;
+    int status = XPL_EXIT_FAILED;
     size_t n = 0;
+    const bool read = xpl_opstats_decode(bytes, &arena, &st, &err) == XPL_OK;
     json_t *const of = read ? xpl_summary_steps_of(a, s, &arena, st, &n) : NULL;
-    if (!read) {
+    if (!read)
         xpl_say("the OpStats cannot be read: %s", err.msg);
-        status = XPL_EXIT_FAILED;
-    } else if (a->json || a->csv) {
-        json_t *const memory = a->csv ? json_array() : json_object();
-        for (size_t i = 0; i < s->n_hosts; i++)
-            if (is_named(a, s->hosts[i].name))
-                add_memory(memory, s->hosts[i].name, memory_of_host(a, s->hosts[i].name));
-        status = xpl_summary_json(a, s, st, xpl_summary_findings(a, a->rest[1]), memory);
-    } else {
-        status = xpl_write_text(a, print_text, &(struct summary){a, s, st, of, n});
-    }
+    else
+        status = use(a, &(struct summary){a, s, st, of, n}, ret);
     json_decref(of);
     xpl_arena_fini(&arena);
     return status;
 }
 
-int xpl_cmd_summary(const struct xpl_args *a) {
+static int use_run(const struct xpl_args *a,
+                   int (*use)(const struct xpl_args *a, const struct summary *s, json_t **ret),
+                   json_t **ret) {
     struct xpl_run_about about;
     struct xpl_run_answer answer = {0};
     int status = xpl_run_about(a, a->rest[1], &about);
     if (status == XPL_EXIT_OK) status = xpl_run_answer(a, NULL, a->rest[1], &answer);
     if (xpl_is_answered(status))
-        status =
-            xpl_both_answered(status, print_all(a, about.info, (xpl_bytes_t){answer.p, answer.n}));
+        status = xpl_both_answered(
+            status, use_answer(a, about.info, (xpl_bytes_t){answer.p, answer.n}, use, ret));
     xpl_run_answer_fini(&answer);
     xpl_run_about_fini(&about);
     return status;
+}
+
+int xpl_summary_document(const struct xpl_args *a, json_t **ret) {
+    *ret = NULL;
+    return use_run(a, make_document, ret);
+}
+
+int xpl_cmd_summary(const struct xpl_args *a) {
+    return use_run(a, print_as_asked, NULL);
 }

@@ -6,7 +6,6 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
-#include "cli/csv/csv.h"
 #include "cli/document/document.h"
 #include "cli/summary_json.h"
 
@@ -115,8 +114,8 @@ static json_t *hosts(const struct xpl_args *a, const xpl_session_info *s) {
     return list;
 }
 
-int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
-                     const struct xpl_opstats *st, json_t *findings, json_t *memory) {
+json_t *xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
+                         const struct xpl_opstats *st, json_t *findings, json_t *memory) {
     const struct xpl_run_environment *const e = &st->run_environment;
     json_t *const warnings = json_array();
     for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
@@ -128,11 +127,7 @@ int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
         "findings", json_object_get(findings, "findings"), "steps", steps(st), "device_ops",
         ops(&st->device_op_metrics_db, st), "kernels", kernels(st), "host_ops",
         ops(&st->host_op_metrics_db, NULL), "memory", memory);
-    const int status = !all     ? XPL_EXIT_FAILED
-                       : a->csv ? xpl_csv_show(a, all, NULL)
-                                : xpl_document_write(a, all);
     if (!all) (void)fputs("xplanectl: out of memory\n", stderr);
-    json_decref(all);
     json_decref(findings);
-    return status;
+    return all;
 }

@@ -33,10 +33,12 @@ json_t *xpl_summary_findings(const struct xpl_args *a, const char *run);
 // Prints them as text.
 void xpl_summary_print_findings(const json_t *all, FILE *out);
 
-// Writes the summary as one JSON document, or a table of it as CSV: `findings` as above, and
-// `memory`, memory_profile's answers by host (for CSV the rows); both are taken over.  Returns the
-// program's exit status.
-int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
-                     const struct xpl_opstats *st, json_t *findings, json_t *memory);
+// The summary as one JSON document: `findings` as above, and `memory`, memory_profile's answers by
+// host, or rows; both are taken over.  NULL after saying on stderr that memory ran out.
+json_t *xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
+                         const struct xpl_opstats *st, json_t *findings, json_t *memory);
+// The summary of the run that the command names first, without findings, memory as rows; device
+// and host ops are sorted by self time.  Returns the exit status; *ret is the caller's to free.
+int xpl_summary_document(const struct xpl_args *a, json_t **ret);
 
 #endif

@@ -165,6 +165,17 @@ const struct xpl_command xpl_command_rows[] = {
      .formats = "table|csv|json",
      .sections = findings_tables,
      .examples = "xplanectl findings my_run\nxplanectl findings profiles/my_run --json\n"},
+    {.name = "report",
+     .run = xpl_report_run,
+     .min = 1,
+     .max = 1,
+     .arguments = "RUN",
+     .help = "write one HTML file about a run: verdict, findings, tables, trace windows",
+     .about =
+         "The file needs no network and no JavaScript, and has at most 2 MB: it can be mailed, "
+         "or kept with a change. With --base it begins with the comparison.",
+     .examples = "xplanectl report my_run -o report.html\n"
+                 "xplanectl report after --base before -o report.html\n"},
     {.name = "compare",
      .run = xpl_runs_compare,
      .min = 2,

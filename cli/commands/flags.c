@@ -15,8 +15,9 @@
 #define DAY_MS    86400000L
 #define AT(field) offsetof(struct xpl_args, field)
 
-#define OF_RUNS   "tool summary findings compare gate aggregate events sql analyze export hlo iree"
-#define OF_TOOLS  "tool summary findings compare gate aggregate events analyze hlo"
+#define OF_RUNS                                                                                    \
+    "tool summary findings report compare gate aggregate events sql analyze export hlo iree"
+#define OF_TOOLS  "tool summary findings report compare gate aggregate events analyze hlo"
 #define OF_PATHS  OF_TOOLS " sql export"
 #define OF_EVENTS "events"
 // Of the commands whose rows have formats, JSON among them, or sections.
@@ -141,8 +142,8 @@ const struct xpl_flag xpl_flag_rows[] = {
      "100; of gate 10; of sessions as csv and json all", "only the newest N sessions"},
     {"remove", 0, XPL_FLAG_REMOVED, 0, 0, 0, "label", "LABEL", NULL, NULL,
      "remove a label; may be given several times"},
-    {"base", 0, XPL_FLAG_TEXT, AT(base), 0, 0, "gate", "RUN[,RUN...]", NULL, NULL,
-     "the baseline: runs, or a directory of runs"},
+    {"base", 0, XPL_FLAG_TEXT, AT(base), 0, 0, "gate report", "RUN[,RUN...]", NULL, NULL,
+     "the baseline: runs, or a directory of runs; of report one run"},
     {"fail-if", 0, XPL_FLAG_TEXT, AT(fail_if), 0, 0, "compare gate", "'METRIC>N%'", NULL, NULL,
      "exit with status 4 if step_time, median_step_time or a cause of docs/findings.md certainly "
      "grew, and by more than N percent (< for less), with 5 if that cannot be told from noise"},

@@ -370,6 +370,17 @@ int xpl_runs_make_comparison(const struct xpl_args *args, const struct xpl_run_n
     return there ? compare_there(args, o, ret) : compare_here(args, o, ret);
 }
 
+int xpl_runs_comparison(const struct xpl_args *args, const char *a, const char *b, json_t **ret) {
+    struct xpl_run_names o[2] = {{0}, {0}};
+    int status = XPL_EXIT_USAGE;
+    *ret = NULL;
+    if (xpl_run_names_parse(a, &o[0]) && xpl_run_names_parse(b, &o[1]))
+        status = xpl_runs_make_comparison(args, o, ret);
+    xpl_run_names_fini(&o[0]);
+    xpl_run_names_fini(&o[1]);
+    return status;
+}
+
 static int judge(const json_t *all, const struct xpl_threshold *t, bool allow_single) {
     char text[XPL_VERDICT_TEXT];
     if (!t->sign) return XPL_EXIT_OK;
@@ -380,22 +391,17 @@ static int judge(const json_t *all, const struct xpl_threshold *t, bool allow_si
 
 int xpl_runs_compare(const struct xpl_args *args) {
     struct xpl_threshold t[2];
-    struct xpl_run_names o[2] = {{0}, {0}};
     json_t *all = NULL;
     int status = xpl_threshold_parse("fail-if", args->fail_if, &t[0]);
     if (status == XPL_EXIT_OK)
         status = xpl_threshold_parse("fail-if-possible", args->fail_if_possible, &t[1]);
     if (status != XPL_EXIT_OK) return status;
     t[1].possible = true;
-    status = XPL_EXIT_USAGE;
-    if (xpl_run_names_parse(args->rest[1], &o[0]) && xpl_run_names_parse(args->rest[2], &o[1]))
-        status = xpl_runs_make_comparison(args, o, &all);
+    status = xpl_runs_comparison(args, args->rest[1], args->rest[2], &all);
     if (xpl_is_answered(status)) status = xpl_both_answered(status, show(args, all));
     const bool is_answered = xpl_is_answered(status);
     for (size_t i = 0; i < 2 && is_answered; i++)
         status = xpl_worse_verdict(status, judge(all, &t[i], args->allow_single));
     json_decref(all);
-    xpl_run_names_fini(&o[0]);
-    xpl_run_names_fini(&o[1]);
     return status;
 }

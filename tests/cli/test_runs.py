@@ -16,7 +16,7 @@ from harness import DATA, PROFILE, ROOT, Case, Programs
 
 BUNDLE = next(ROOT.glob("tests/data/**/*.ireeprof"))
 # Arguments of each command that takes a RUN, in place of RUN the run.
-CALLS = {"hosts": ["RUN", "--json"], "tools": ["RUN"], "tool": ["op_profile", "RUN"], "summary": ["RUN"],
+CALLS = {"hosts": ["RUN", "--json"], "tools": ["RUN"], "tool": ["op_profile", "RUN"], "summary": ["RUN"], "report": ["RUN"],
          "findings": ["RUN", "--json"], "compare": ["RUN", "RUN,RUN", "--json"], "aggregate": ["RUN", "RUN"],
          "gate": ["RUN", "--base", "RUN,RUN", "--json", "--fail-if", "step_time>900%"],
          "events": ["RUN", "--format", "csv"], "hlo": ["RUN", "--json"],

@@ -127,7 +127,7 @@ class Commands(Hostile):
         return {
             "sessions": [[]], "label": [[], [run], [run, f"{EVIL} label"], [EVIL, "x"]], "fleet": [[]],
             "hosts": runs, "tools": [*runs, ["--all"]], "tool": [["op_profile", r[0]] for r in runs] + [[EVIL, run]],
-            "summary": runs, "findings": runs, "compare": [[r[0], run] for r in runs] + [[run, run, "--fail-if", EVIL]],
+            "summary": runs, "findings": runs, "report": [*runs, [run, "--base", EVIL]], "compare": [[r[0], run] for r in runs] + [[run, run, "--fail-if", EVIL]],
             "gate": [[r[0], "--base", run] for r in runs] + [[run, "--base", EVIL], [path, "--base", path, "--label", EVIL], [run, "--label", EVIL]],
             "history": [[], ["--label", EVIL], ["--dir", EVIL], ["--metric", EVIL]], "aggregate": runs, "events": [*runs, [run, path]],
             "sql": [[run, f'SELECT name AS "{EVIL}", host, plane, line FROM events'], [path, "SELECT * FROM events"],
