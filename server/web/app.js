@@ -3,6 +3,7 @@
 
 import {h, announce} from './lib/dom.js';
 import * as api from './lib/api.js';
+import * as format from './lib/format.js';
 import * as router from './lib/router.js';
 import * as theme from './lib/theme.js';
 import {problem, notes, loading} from './lib/notes.js';
@@ -51,6 +52,13 @@ const COVERED = new Set([
 
 // What sessions of a kind that has no overview show in its place: the page of this tool.
 const INSTEAD = 'iree_explain';
+
+// Kinds of devices of which one is needed for a page or a table to have anything.
+const NEEDS = {
+  kernels: ['gpu'], launches: ['gpu'], inference: ['gpu', 'tpu'], roofline: ['gpu', 'tpu'], kernel_utilization: ['tpu'], perf_counters: ['tpu'],
+  utilization_viewer: ['tpu'], megascale_stats: ['tpu'], megascale_perfetto: ['tpu']
+};
+let deviceKinds = {session: null, kinds: new Set()};  // of the session that was drawn last
 
 const top = document.getElementById('top');
 const nav = document.getElementById('nav');
@@ -122,10 +130,28 @@ function drawNav(at, tools) {
           title));
   const known = new Set(tools.map((t) => t.name));
   const pages = PAGES.filter(([, p]) => !tools.length || known.has(p.tool) || p.always);
-  const rest = tools.filter((t) => !COVERED.has(t.name)).map((t) => t.name);
-  nav.replaceChildren(h('ul', {}, pages.map(([name, p]) => entry(name, p.title))),
-      rest.length ? h('h2', {}, 'Tables') : '',
-      rest.length ? h('ul', {}, rest.map((name) => entry(`tool:${name}`, name.replaceAll('_', ' ')))) : '');
+  const tables = tools.filter((t) => !COVERED.has(t.name)).map((t) => [`tool:${t.name}`, format.title(t.name)]);
+  const lacks = (name) => (NEEDS[name.replace('tool:', '')] || []).every((kind) => !kinds.has(kind)) && name.replace('tool:', '') in NEEDS;
+  const {kinds} = deviceKinds, folds = deviceKinds.session === at.session && kinds.size > 0;
+  const all = [...pages.map(([name, p]) => [name, p.title]), ...tables];
+  const folded = folds ? all.filter(([name]) => lacks(name)) : [];
+  const has = (list) => list.filter((x) => !folded.includes(x));
+  const list = (entries) => h('ul', {}, entries.map(([name, title]) => entry(name, title)));
+  const few = folded.some(([name]) => name === at.page);
+  nav.replaceChildren(list(has(all.slice(0, pages.length))), has(tables).length ? h('h2', {}, 'Tables') : '', list(has(tables)),
+      folded.length ? h('details', {open: few}, h('summary', {}, `${folded.length} without data here`), list(folded)) : '');
+}
+
+// Folds what the session's devices cannot have, once it is known which it has.
+async function foldNav(at, tools, signal) {
+  if (at.session === null || deviceKinds.session === at.session || !tools.some((t) => t.name === 'time_breakdown')) return;
+  try {
+    const hosts = (await api.tool(at.session, 'time_breakdown', [], {}, signal)).data.hosts || [];
+    deviceKinds = {session: at.session, kinds: new Set(hosts.flatMap((x) => (x.devices || []).map((d) => d.kind)))};
+  } catch { /* then all stay */
+    return;
+  }
+  if (!signal.aborted) drawNav(router.parse(), tools);
 }
 
 function choose(at) {
@@ -243,6 +269,7 @@ async function draw() {
     main.replaceChildren(noteBox, body);
     requestAnimationFrame(() => performance.mark('page-shown'));
     announce(`${title} loaded`);
+    foldNav(at, tools, mine.signal);
   } catch (e) {
     if (mine.signal.aborted || e.name === 'AbortError') return;
     main.replaceChildren(problem(title, e, draw, meant(at, e)));

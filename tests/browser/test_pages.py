@@ -83,7 +83,8 @@ def overview_steps(tab):
     tab.page.keyboard.press("ArrowRight")
     tab.page.keyboard.press("ArrowRight")
     assert "train 1" in tab.page.inner_text(".readout") and "ms" in tab.page.inner_text(".readout")
-    assert "What to do next" in tab.page.inner_text("main")
+    tab.page.click(".next summary")  # XProf's words are folded under its name
+    assert "XProf’s own advice" in tab.page.inner_text(".next")
     hrefs = tab.page.eval_on_selector_all(".next a", "l => l.map(a => a.getAttribute('href'))")
     assert any("/trace" in h for h in hrefs) and all(re.match(r"#/|https?://", h) for h in hrefs), hrefs
 
@@ -133,11 +134,18 @@ def tool_answer(tab, session, tool, more=""):
 
 
 def overview_verdict(tab):
-    """First comes what makes it slow, with a link into the trace; then a bar for each device."""
+    """On the first screen: the verdict, four figures, the breakdown, findings with a link into the trace."""
     truth = tool_answer(tab, HOSTS, "findings")["findings"]
     tab.session(HOSTS, "overview")
     tab.page.wait_for_selector(".findings li")
-    assert tab.page.locator("main h2").first.inner_text() == "What makes it slow"
+    assert tab.page.locator("main h2").first.inner_text() == "Where the time goes"
+    assert truth[0]["text"] in tab.page.inner_text(".headline")
+    assert tab.page.locator(".tiles .tile").count() == 4
+    times = tool_answer(tab, HOSTS, "findings")["times"]
+    computing = times["compute_percent"] + times["overlapped_collectives_percent"]
+    assert f"Computing\n{computing:.1f} %" in tab.page.inner_text(".tiles").replace("COMPUTING", "Computing")
+    assert tab.page.locator(".findings li").first.bounding_box()["y"] < 560  # of 900
+    tab.page.click(".each summary")
     assert len(truth) > 3 and tab.page.locator(".findings li:visible").count() == 3
     tab.page.focus(".findings summary")
     tab.page.keyboard.press("Enter")
@@ -186,6 +194,27 @@ def overview_all_steps(tab):
     assert low * 1e9 <= begin and begin + value * 1e9 <= high * 1e9
 
 
+def overview_step_to_trace(tab):
+    """Enter on a step's bar opens that step in the trace."""
+    hosts = tool_answer(tab, TF, "time_breakdown", "&view=steps")["hosts"]
+    tab.session(TF, "overview")
+    tab.page.wait_for_selector(".percentiles")
+    tab.page.locator("[aria-labelledby=step-time] .chart").focus()
+    for key in ("ArrowRight", "ArrowRight"):
+        tab.page.keyboard.press(key)
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.querySelector('main h1')?.textContent.includes('Trace')")
+    steps = hosts[0]["steps"]
+    low, high = (float(x) for x in tab.params()["t"].split("~"))
+    assert any(low * 1e9 <= b and b + w <= high * 1e9 for b, w in zip(steps["begin_ps"], steps["wall_ps"])), (low, high)
+    assert high - low < 1.3 * max(steps["wall_ps"]) / 1e9
+    # The address is the whole view; a button copies it.
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.page.click("[aria-label='Copy a link to this view']")
+    wait_until("a link", lambda: "t=" in tab.page.evaluate("navigator.clipboard.readText()"))
+    assert tab.page.evaluate("navigator.clipboard.readText()") == tab.page.url
+
+
 def overview_nothing_found(tab):
     answer = tool_answer(tab, TF, "findings")
     tab.answer("findings", lambda q: {**answer, "findings": []})
@@ -197,6 +226,11 @@ def overview_nothing_found(tab):
     tab.ready()
     tab.page.wait_for_selector(".findings p")
     assert "No device did anything" in tab.page.inner_text(".findings")
+
+
+def unfold(tab):
+    """Opens XProf's own advice, where the page has it."""
+    tab.page.eval_on_selector_all("details.next", "all => all.forEach((e) => { e.open = true; })")
 
 
 def input_verdicts_agree(tab):
@@ -212,9 +246,11 @@ def input_verdicts_agree(tab):
     for page, place in (("overview", ".next .lead"), ("input", ".verdict p")):
         tab.answer("findings", lambda q: answer)
         tab.session(session, page)
+        unfold(tab)
         wait_until("XProf's sentence", lambda: "NOT input-bound" in tab.page.inner_text(place))
         tab.answer("findings", lambda q: {**answer, "findings": [*answer["findings"], wait]})
         tab.session(session, page)
+        unfold(tab)
         said = "The program waits for input in 28.8 % of the time. Load the next batch early."
         wait_until("what is waited for", lambda: tab.page.inner_text(place) == said)
         shown = tab.page.inner_text("main")
@@ -231,10 +267,11 @@ def input_verdicts_agree(tab):
 
 def whose_verdict(tab):
     """XProf's verdict on input is called XProf's, with the reason, where findings say otherwise, and only there."""
-    for page, place in (("overview", ".next"), ("input", ".verdict")):
+    for page, place in (("overview", ".next .said"), ("input", ".verdict")):
         def shown(session):
             tab.session(session, page)
             tab.page.wait_for_load_state("networkidle")  # findings may come behind the page
+            unfold(tab)
             return tab.page.inner_text(place)
 
         tab.context.unroute_all()
@@ -268,6 +305,7 @@ def overview_steps_of_some(tab):
     text = tab.page.inner_text("main")
     assert "50 steps: p50" in text and "No steps in this profile" not in text, text
     said = "XProf rates those of hosts with a device, which have none here"
+    unfold(tab)
     wait_until("whose steps are rated", lambda: said in tab.page.inner_text(".next .lead"))
     assert "No step" not in tab.page.inner_text("main"), tab.page.inner_text("main")
     tab.session("made/mixed", "input")
@@ -288,6 +326,62 @@ def overview_without_ops(tab):
     assert "with ops on the device, also copies and waits" in tab.page.inner_text(".tiles")
     tab.session(TPU, "memory")  # what the allocator had since the start is the heap alone
     assert "Peak of the heap since start" in tab.page.inner_text(".tiles")
+
+
+def sessions_facts(tab):
+    """A converted session's row has its device, step time and verdict; two that are ticked can be compared."""
+    hosts = tool_answer(tab, HOSTS, "time_breakdown", "&view=steps")["hosts"]
+    found = tool_answer(tab, HOSTS, "findings")
+    state = lambda: next(s for s in json.loads(fetch(tab.base, "/api/v1/sessions")[2])["sessions"] if s["name"] == HOSTS)["hosts"]
+    wait_until("it is converted", lambda: all(x["state"] == "stored" for x in state()))
+    tab.open("sessions?q=" + HOSTS.replace("/", "%2F"))
+    row = tab.page.locator("tr[data-session]")
+    wait_until("its facts", lambda: row.locator(".says").inner_text() != "–")
+    slowest = [max(x) for x in zip(*(h["steps"]["wall_ps"] for h in hosts))]
+    first = found["findings"][0]
+    assert row.locator(".device").inner_text() == "4 CPU"
+    assert f"{sum(slowest) / len(slowest) / 1e9:.1f} ms" in row.locator(".step").inner_text()
+    assert row.locator(".says").inner_text() == f"{first['kind'].replace('_', ' ')} {first['share_percent']:.1f} %"
+    tab.open("sessions")
+    for name in (HOSTS, TF):
+        tab.page.check(f"[aria-label='Compare {name}']")
+    tab.page.click("a:text-is('Compare the two')")
+    tab.page.wait_for_selector(".verdict")
+    assert tab.params() == {"a": HOSTS, "b": TF}, tab.params()
+
+
+def table_columns(tab):
+    """Headings end where their numbers end, columns are as wide as their content, and a shade tells of more to the right."""
+    tab.session(TF, "ops")
+    tab.page.wait_for_selector("table.data tbody tr:not(.spacer) td")
+    off = tab.page.evaluate("""() => {
+      const cells = [...document.querySelectorAll('table.data tbody tr:not(.spacer)')][0].cells;
+      return [...document.querySelectorAll('table.data th')].map((th, i) => {
+        if (!th.classList.contains('num')) return 0;
+        const text = document.createRange();
+        text.selectNodeContents(cells[i]);
+        return Math.abs(th.querySelector('span').getBoundingClientRect().right - text.getBoundingClientRect().right);
+      });
+    }""")
+    assert len(off) > 4 and max(off) <= 2, off
+    more = lambda: "more-right" in tab.page.get_attribute(".datatable", "class")
+    tab.page.set_viewport_size({"width": 400, "height": 800})
+    wait_until("columns beyond the edge", more)
+    tab.page.eval_on_selector(".scroller", "e => { e.scrollLeft = e.scrollWidth; }")
+    wait_until("the last column", lambda: not more())
+
+
+def navigation_folds(tab):
+    """Pages that the session's devices cannot have are folded, and still there."""
+    tab.session(HOSTS, "overview")
+    tab.page.wait_for_selector("#nav details")
+    assert "Kernels" not in tab.page.inner_text("#nav") and "Trace" in tab.page.inner_text("#nav")
+    tab.page.click("#nav summary")
+    tab.page.click("#nav >> text=Kernels")
+    tab.page.wait_for_selector("h1 >> text=Kernels")
+    assert tab.page.locator("#nav details[open] [aria-current=page]").count() == 1
+    tab.session(GPU, "overview")
+    wait_until("a GPU has kernels", lambda: "Kernels" in tab.page.inner_text("#nav"))
 
 
 def ops_table(tab):
@@ -534,7 +628,7 @@ def bundles_have_pages(tab):
     for step in ("from a comparison", "from the list", "its own link"):
         tab.page.wait_for_selector("h1 >> text=iree explain")
         assert tab.page.locator(".problem").count() == 0 and "mlp_dispatch_0" in tab.page.inner_text("main pre"), step
-        assert tab.page.inner_text("#nav [aria-current=page]") == "iree explain", step
+        assert tab.page.inner_text("#nav [aria-current=page]") == "IREE explain", step
         tab.open("sessions")
         tab.page.click("a:text-is('iree/task')" if step == "from a comparison" else "a[aria-label='Report of iree/task']")
     tab.page.wait_for_selector("h1 >> text=iree explain")
@@ -788,7 +882,7 @@ def one_host_at_a_time(tab):
     asked = []
     tab.page.on("request", lambda r: asked.append(r.url) if "tool=kernel_utilization" in r.url else None)
     tab.session(HOSTS, "tool:kernel_utilization")
-    assert tab.page.locator(".problem").count() == 0 and tab.page.inner_text("h1") == "kernel utilization"
+    assert tab.page.locator(".problem").count() == 0 and tab.page.inner_text("h1") == "Kernel utilization"
     assert tab.page.input_value("#host-choice") == tab.params()["host"] == "host-0.cluster.local"
     assert "host=host-0.cluster.local" in tab.page.get_attribute("a[download]", "href")
     tab.page.select_option("#host-choice", "host-2.cluster.local")
@@ -1059,6 +1153,7 @@ def links_of_tips(tab):
     ]
     tab.answer("overview_page", lambda q: real)
     tab.session(TF, "overview")
+    unfold(tab)
     hrefs = tab.page.eval_on_selector_all(".next a", "l => l.map(a => a.getAttribute('href'))")
     assert hrefs == ["https://example.org/x"], hrefs
     assert "one" in tab.page.inner_text(".next") and "three" in tab.page.inner_text(".next")
@@ -1197,7 +1292,7 @@ def any_other_tool(tab):
         },
     )
     tab.session(GPU, "overview")
-    assert tab.texts("#nav a") == ["Overview", "Framework ops", "pod viewer"], tab.texts("#nav a")
+    assert tab.texts("#nav a") == ["Overview", "Framework ops", "Pod viewer"], tab.texts("#nav a")
     tab.page.click("#nav >> text=pod viewer")
     tab.page.wait_for_selector("table.data")
     assert tab.texts("table.data tbody tr:not(.spacer)") == ["x\t2", "y\t–"], tab.texts(
@@ -1264,11 +1359,15 @@ def nothing_from_outside(tab):
 TESTS = [
     sessions_list,
     sessions_states,
+    sessions_facts,
+    navigation_folds,
+    table_columns,
     overview_steps,
     overview_outliers,
     overview_hosts,
     overview_verdict,
     overview_all_steps,
+    overview_step_to_trace,
     overview_nothing_found,
     input_verdicts_agree,
     whose_verdict,

@@ -78,6 +78,7 @@ def advice_fits_the_framework(tab):
     assert [x.split(":")[0] for x in tab.texts("main li") if ":" in x] == ["Enqueuing data"], tab.texts("main li")
     tab.session(HOSTS, "overview")
     wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
+    tab.page.click(".next summary")
     assert "Next steps for reducing the Device time" in tab.page.inner_text(".next")
     assert all(tab.texts(".next li")), "no tip without a text"
     tab.session("cpu/jax_empty", "overview")  # of which programs alone are known

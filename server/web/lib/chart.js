@@ -94,7 +94,8 @@ export const yOf = (v, top, height) =>
 
 /* Stacked columns.  names[i]: what column i is; series [{label, color, values}]; format(value);
  * ranges [{least, greatest}]: drawn as a line from one to the other, for columns that stand for several. */
-export function stacked({label, names, series, format, ranges = null, height = 260}) {
+// onOpen(i), opens: what Enter or a click on column i does, and where that leads in words.
+export function stacked({label, names, series, format, ranges = null, height = 260, onOpen, opens}) {
   const n = names.length;
   let highest = 0;
   for (let i = 0; i < n; i++)
@@ -115,6 +116,8 @@ export function stacked({label, names, series, format, ranges = null, height = 2
     n,
     xAt,
     describe,
+    onOpen,
+    hint: onOpen ? `${HINT} Enter or a click opens ${opens}.` : HINT,
     onMark: (i, width) => {
       const w = (width - 72) / n;
       return [s('rect', {class: 'mark', x: xAt(i, width) - w / 2, width: w, y: 4, height: height - 28})];

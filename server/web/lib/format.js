@@ -7,8 +7,13 @@ const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 // Three significant digits, without an exponent.
 function three(x) {
   const a = Math.abs(x);
-  if (a >= 100 || a === 0) return whole.format(x);
-  return x.toFixed(a >= 10 ? 1 : a >= 1 ? 2 : 3);
+  if (a >= 99.95 || a === 0) return whole.format(x);
+  return x.toFixed(a >= 9.995 ? 1 : a >= 0.9995 ? 2 : 3);
+}
+
+// The name of a tool as a title: "Event time fraction analyzer", "IREE explain".
+export function title(name) {
+  return (name[0].toUpperCase() + name.slice(1)).replaceAll('_', ' ').replace(/^Iree\b/, 'IREE');
 }
 
 export function count(n) {
@@ -30,10 +35,11 @@ export function us(x) {
   if (a === 0) return '0';
   if (a >= 3600e6) return `${three(x / 3600e6)} h`;
   if (a >= 60e6) return `${Math.floor(x / 60e6)} min ${three((x / 1e6) % 60)} s`;
-  if (a >= 1e6) return `${three(x / 1e6)} s`;
-  if (a >= 1e3) return `${three(x / 1e3)} ms`;
-  if (a >= 1) return `${three(x)} µs`;
-  if (a >= 1e-3) return `${three(x * 1e3)} ns`;
+  // What three digits round up to the next unit is of that unit: not "1,000 µs".
+  if (a >= 999.5e3) return `${three(x / 1e6)} s`;
+  if (a >= 999.5) return `${three(x / 1e3)} ms`;
+  if (a >= 0.9995) return `${three(x)} µs`;
+  if (a >= 0.9995e-3) return `${three(x * 1e3)} ns`;
   return `${three(x * 1e6)} ps`;
 }
 

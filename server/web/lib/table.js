@@ -7,7 +7,7 @@ import * as format from './format.js';
 
 const ROW = 30;            // px, as in style.css
 const TALLEST = 12000000;  // px a browser surely lays out; taller tables scroll proportionally
-const LETTER = 7.4, PADDING = 20;  // px: a character as wide as most, both sides of a cell
+const LETTER = 7.4, PADDING = 24;  // px: a character as wide as most, both sides of a cell
 const FACETS = 24;         // a column with at most so many different texts may become a choice
 
 const collator = new Intl.Collator('en', {numeric: true, sensitivity: 'base'});
@@ -100,7 +100,12 @@ export class DataTable {
         h('div', {class: 'bar'}, this.input, this.facetBar, this.counter, h('span', {class: 'grow'}),
             this.menu, save),
         this.scroller, this.none);
-    new ResizeObserver(() => this.later()).observe(this.scroller);
+    this.scroller.addEventListener('scroll', () => this.hint(), {passive: true});
+    new ResizeObserver(() => {
+      this.layout();
+      this.first = -1;  // cells are cut to their columns
+      this.later();
+    }).observe(this.scroller);
     this.head();
   }
 
@@ -131,7 +136,6 @@ export class DataTable {
 
   head() {
     const shown = this.shown();
-    this.cols.replaceChildren(...shown.map((c) => h('col', {vars: {width: `${this.width(c)}px`}})));
     this.headRow.replaceChildren(...shown.map((c) => {
       const sorted = this.sort && this.sort.id === c.id ? this.sort : null;
       return h('th', {
@@ -144,17 +148,51 @@ export class DataTable {
               h('span', {}, c.label),
               h('span', {class: 'arrow', 'aria-hidden': 'true'}, sorted ? (sorted.down ? '▼' : '▲') : '')));
     }));
-    this.table.style.setProperty('min-width', `${shown.reduce((n, c) => n + this.width(c), 0)}px`);
     this.table.setAttribute('aria-colcount', String(shown.length));
+    this.layout();
+  }
+
+  // Columns are as wide as their content; what a window has beyond that goes to the texts that are cut.
+  layout() {
+    const shown = this.shown(), room = this.scroller.clientWidth || 0;
+    const needs = shown.map((c) => this.width(c)), all = needs.reduce((n, w) => n + w, 0);
+    const lacks = shown.map((c, i) => (c.type === 'number' ? 0 : Math.max(0, this.whole(c) - needs[i])));
+    const lacking = lacks.reduce((n, w) => n + w, 0), spare = Math.max(0, room - all);
+    const last = shown.findIndex((c) => c.type !== 'number');
+    this.widths = new Map(shown.map((c, i) => {
+      const more = lacking > 0 ? Math.min(lacks[i], spare * lacks[i] / lacking) : 0;
+      return [c, needs[i] + more];
+    }));
+    const rest = room - [...this.widths.values()].reduce((n, w) => n + w, 0);
+    if (rest > 0 && last >= 0) this.widths.set(shown[last], this.widths.get(shown[last]) + rest);
+    this.cols.replaceChildren(...shown.map((c) => h('col', {vars: {width: `${Math.floor(this.widths.get(c))}px`}})));
+    this.table.style.setProperty('min-width', `${all}px`);
+    this.hint();
+  }
+
+  // Whether columns lie beyond the right edge: a shade says so.
+  hint() {
+    const {scrollWidth, scrollLeft, clientWidth} = this.scroller;
+    this.element?.classList.toggle('more-right', scrollWidth - scrollLeft - clientWidth > 4);
+  }
+
+  shownText(c, r) {
+    const v = c.values[r];
+    return c.format ? c.format(v, r) : c.type === 'number' ? format.number(v) : v;
+  }
+
+  // px that the longest of the first cells and the label take.
+  whole(c) {
+    if (!c.longest) {
+      let longest = 0;
+      for (let i = 0; i < Math.min(c.values.length, 200); i++) longest = Math.max(longest, String(this.shownText(c, i)).length);
+      c.longest = Math.max(longest * LETTER, c.label.length * 8 + 28) + PADDING;
+    }
+    return c.longest;
   }
 
   width(c) {
-    if (c.width) return c.width;
-    if (c.type === 'number') return Math.max(104, Math.min(220, 56 + c.label.length * 7.4));
-    let longest = c.label.length + 4;
-    for (let i = 0; i < Math.min(c.values.length, 200); i++)
-      longest = Math.max(longest, Math.min(c.values[i].length, 60));
-    return Math.max(100, Math.min(c === this.columns[0] ? 400 : 230, 24 + longest * 7.4));
+    return c.width || Math.max(72, Math.min(c.type !== 'number' && c === this.columns[0] ? 400 : 240, this.whole(c)));
   }
 
   order(c) {
@@ -245,8 +283,6 @@ export class DataTable {
   paint(g = this.geometry()) {
     Object.assign(this, {first: g.first, last: g.last, above: g.above});
     const shown = this.shown();
-    // A window wider than the columns need gives each its share of the rest.
-    this.wider = Math.max(1, (this.scroller.clientWidth || 0) / shown.reduce((n, c) => n + this.width(c), 0));
     const spacer = (height) => h('tr', {'aria-hidden': 'true', class: 'spacer'},
         h('td', {colSpan: Math.max(1, shown.length), vars: {height: `${height}px`}}));
     const rows = [spacer(g.above)];
@@ -267,8 +303,8 @@ export class DataTable {
     },
         shown.map((c) => {
           const v = c.values[r];
-          const text = c.format ? c.format(v, r) : c.type === 'number' ? format.number(v) : v;
-          const room = Math.max(8, Math.floor((this.width(c) * this.wider - PADDING) / LETTER));
+          const text = this.shownText(c, r);
+          const room = Math.max(8, Math.floor(((this.widths?.get(c) || this.width(c)) - PADDING) / LETTER));
           const fits = c.type === 'number' ? text : format.short(text, room);
           const td = h('td', {
             class: (c.type === 'number' ? 'num' : '') + (c.bar ? ' barred' : ''),

@@ -37,7 +37,12 @@ export default {
       const said = h('p', {}, step.props.input_conclusion);
       const what = step.length ? step.props.summary_nextstep || '' : '';
       const todo = what ? h('p', {class: 'muted'}, plain(what).text) : '';
-      ctx.root.append(h('section', {class: 'card verdict'}, said, todo));
+      const lead = h('p', {class: 'headline', hidden: true});
+      ctx.root.append(lead, h('section', {class: 'card verdict'}, said, todo));
+      found.then((f) => {
+        lead.hidden = !f?.devices || !f.times;
+        if (!lead.hidden) lead.textContent = `Devices wait for input in ${format.fraction(f.times.input_percent / 100)} of the time.`;
+      });
       Promise.all([found, has]).then(([f, any]) => {  // later, where nobody asked before: the page does not wait
         const text = aboutInput(step.props.input_conclusion, f, any);
         if (todo && text !== step.props.input_conclusion) todo.remove();

@@ -7,7 +7,7 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
-import {aboutInput, dropDenial, dropForeign, remark, verdict} from './verdict.js';
+import {aboutInput, computing, dropDenial, dropForeign, remark, traceLink, verdict} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -22,8 +22,8 @@ function extremes(values, from, n) {
   return {least, greatest};
 }
 
-// The step table as a chart.
-export function steps(table) {
+// The step table as a chart.  onOpen(names): of the steps that a column stands for.
+export function steps(table, onOpen) {
   const wanted = String(table.props.step_time_graph_column_ids || '').split(',').map((x) => x.trim());
   const cols = table.columns.filter(
       (c) => c.type === 'number' && c.id !== 'stepTimeMs' && (wanted.includes(c.id) || /TimeMs$/.test(c.id)));
@@ -50,8 +50,21 @@ export function steps(table) {
     names,
     series,
     ranges,
-    format: format.ms
+    format: format.ms,
+    onOpen: onOpen && ((i) => onOpen(number.slice(i * group, (i + 1) * group))),
+    opens: 'the step in the trace'
   });
+}
+
+// Opens the longest of the steps with these NAMES, which end in numbers, in the trace, on the host where it takes longest.
+function openStep(ctx, found, names) {
+  const numbers = names.map((name) => Number(/(\d+)$/.exec(name)?.[1]));
+  let best = null;
+  for (const {host, steps: t} of found?.hostSteps || [])
+    t.step.forEach((number, i) => {
+      if (numbers.includes(number) && !(best?.ps >= t.wall_ps[i])) best = {host, begin: t.begin_ps[i], ps: t.wall_ps[i]};
+    });
+  if (best) location.hash = traceLink(ctx, best.host, best.begin, best.ps);
 }
 
 function tile(label, value, note) {
@@ -59,7 +72,8 @@ function tile(label, value, note) {
       note ? h('dd', {class: 'muted small'}, note) : '');
 }
 
-function tiles(analysis, step, environment) {
+// BUSY: the share in which devices compute; NaN: not known.
+function tiles(analysis, step, environment, busy) {
   const a = analysis.props, s = step.props, e = environment.props;
   const out = [];
   if (step.length) {
@@ -75,25 +89,16 @@ function tiles(analysis, step, environment) {
         several ? `${format.ms(Number(s.steptime_ms_minimum))} to ${format.ms(Number(s.steptime_ms_maximum))}, ${count}` :
             all ? `${format.ms(all.least)} to ${format.ms(all.greatest)}, ${count}` : count));
   }
+  const known = (id) => a[id] !== undefined && !['', 'unknown', '0.0%'].includes(a[id]);
+  out.push(tile('Computing', Number.isFinite(busy) ? format.fraction(busy) : '–', 'share of the time of all devices'));
+  const peak = [['mxu_utilization_percent', 'matrix unit'], ['flop_rate_utilization_relative_to_roofline', 'floating-point operations'],
+    ['hbm_utilization_percent', 'bandwidth of the memory']].find(([id]) => known(id));
+  out.push(tile('Rate against the peak', peak ? a[peak[0]] : '–', peak ? peak[1] : 'costs of ops or the peak are not known'));
   if (e.device_type)
     out.push(tile('Device', e.device_type,
         `${e.device_core_count} core${e.device_core_count === '1' ? '' : 's'}, ${e.host_count} host${
-            e.host_count === '1' ? '' : 's'}`));
-  const percent = (id, label, note) => {
-    if (a[id] !== undefined && a[id] !== 'unknown' && a[id] !== '') out.push(tile(label, a[id], note));
-  };
-  if (a.device_duty_cycle_percent && a.device_duty_cycle_percent !== '0.0%')
-    percent('device_duty_cycle_percent', 'Device busy', 'share of the time with ops on the device, also copies and waits');
-  if (a.device_idle_time_percent && a.device_idle_time_percent !== '0.0%')
-    percent('device_idle_time_percent', 'Device idle');
-  if (a.mxu_utilization_percent && a.mxu_utilization_percent !== '0.0%')
-    percent('mxu_utilization_percent', 'Matrix unit in use');
-  if (a.hbm_utilization_percent && a.hbm_utilization_percent !== '0.0%')
-    percent('hbm_utilization_percent', 'HBM bandwidth in use');
-  if (a.device_compute_16bit_percent && e.device_type && /GPU/.test(e.device_type))
-    percent('device_compute_16bit_percent', '16-bit device compute');
-  percent(
-      'device_tf_op_percent', 'Ops on device', `${a.host_tf_op_percent || ''} on host (counts, not time)`);
+            e.host_count === '1' ? '' : 's'}${
+            known('device_duty_cycle_percent') ? `; busy ${a.device_duty_cycle_percent}: with ops on the device, also copies and waits` : ''}`));
   return h('dl', {class: 'tiles'}, out);
 }
 
@@ -167,9 +172,9 @@ function next(ctx, recommendation, done) {
     remark(lead, said[0] || '', found);
     for (const {items, element} of tips) dropForeign(element, items, found);
   });
-  return h('section', {class: 'card next', 'aria-labelledby': 'next'},
-      h('h2', {id: 'next'}, 'What to do next'), said.length ? lead : '', said.slice(1).map((x) => h('p', {}, x)),
-      tips.map((x) => x.element));
+  return h('details', {class: 'card next'}, h('summary', {}, 'XProf’s own advice'),
+      h('p', {class: 'muted'}, 'These sentences are XProf’s, word for word. Where they differ from the findings above, the findings are measured.'),
+      h('div', {class: 'said'}, said.length ? lead : '', said.slice(1).map((x) => h('p', {}, x)), tips.map((x) => x.element)));
 }
 
 function environment(table, session) {
@@ -179,7 +184,7 @@ function environment(table, session) {
     ['Tasks', e.task_count],
     ['Training',
       e.is_training === 'true'      ? 'yes' :
-          e.is_training === 'false' ? 'no sign of it' :
+          e.is_training === 'false' ? 'not recognized' :
                                       ''],
     ['Replicas', e.replica_count], ['Cores per replica', e.num_cores_per_replica],
     ['Captured', format.date(session.captured_unix_ms)], ['Size', format.bytes(session.bytes)]
@@ -192,12 +197,14 @@ export default {
   title: 'Overview',
   tool: 'overview_page',
   async render(ctx) {
-    const {first, rest, done} = verdict(ctx);
+    const {lead, first, rest, done} = verdict(ctx);
     const all = (await ctx.load('overview_page')).map(columns);
     await Promise.race([done, new Promise((later) => setTimeout(later, PATIENCE_MS))]);
     const [analysis, step, env, recommendation] = all;
     const warn = diagnostics(all.find((t) => column(t, 'severity')));
-    ctx.root.append(h('h1', {}, 'Overview'), first, tiles(analysis, step, env));
+    const figures = h('div', {}, tiles(analysis, step, env, NaN));
+    ctx.root.append(h('h1', {}, 'Overview'), lead, figures, first);
+    done.then((found) => figures.replaceChildren(tiles(analysis, step, env, computing(found))));
     const none = empty('No steps in this profile',
         'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.');
     // Hosts without a device have steps, too, which the step table lacks beside a host that has one.
@@ -210,7 +217,8 @@ export default {
             h('section', {class: 'card', 'aria-labelledby': 'step-time'},
                 h('h2', {id: 'step-time'},
                     Number(env.props.host_count) > 1 ? 'Step time, first host' : 'Step time'),
-                steps(step)) :
+                h('p', {class: 'muted'}, 'XProf’s categories: compute is what framework ops take, and differs from the share above, which is measured on the devices.'),
+                steps(step, (names) => done.then((found) => openStep(ctx, found, names)))) :
             none);
     ctx.root.append(rest);
     ctx.root.append(h('div', {class: 'columns'}, h('div', {}, ops(ctx, analysis)),

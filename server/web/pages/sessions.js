@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All sessions: when, which hosts, how large, in which state.
+// All sessions: when, which hosts and devices, how long their steps last, what limits them.  What is known of a
+// session without converting it is shown as soon as its row is in sight.
 
-import {h, debounce} from '../lib/dom.js';
+import {h, s, announce, debounce} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
@@ -17,9 +18,42 @@ const STATES = {
 };
 
 const KINDS = {
-  xspace: 'XSpace',
+  xspace: 'XLA',
   iree: 'IREE'
 };
+const AT_ONCE = 2;         // sessions that are asked about at the same time
+const LEAST_OF_LABEL = 3;  // points of a spark line
+const mostFacts = new Map();  // session name -> {bytes, facts}: kept while the page of another session is shown
+
+// ---- what a session's answers say ----
+
+// Device, mean of the steps' slowest hosts, and verdict; of a session that is converted these are fast.
+async function askFacts(session, signal) {
+  const ask = (tool, options) => api.tool(session.name, tool, [], options, signal).then((x) => x.data);
+  const [found, times] = await Promise.all([ask('findings'), ask('time_breakdown', {view: 'steps'})]);
+  const hosts = times.hosts || [];
+  const kinds = [...new Set(hosts.flatMap((x) => (x.devices || []).map((d) => d.kind.toUpperCase())))];
+  const walls = hosts.map((x) => x.steps?.wall_ps || []).filter((x) => x.length);
+  const slowest = Array.from({length: Math.max(0, ...walls.map((x) => x.length))}, (_, i) => Math.max(...walls.map((w) => w[i] || 0)));
+  const [first] = found.findings;
+  return {
+    device: kinds.length ? `${found.devices} ${kinds.join(', ')}` : '–',
+    step: slowest.length ? slowest.reduce((a, b) => a + b, 0) / slowest.length : NaN,
+    verdict: found.verdict || (first ? `${first.kind.replaceAll('_', ' ')} ${format.fraction(first.share_percent / 100)}` :
+                                       found.devices ? 'nothing stands out' : 'no device'),
+    text: found.verdict || first?.text || ''
+  };
+}
+
+// A line of VALUES, the last one marked.
+function spark(values, title) {
+  const width = 84, height = 20, least = Math.min(...values), room = Math.max(...values) - least || 1;
+  const at = (v, i) => [2 + i * (width - 4) / Math.max(1, values.length - 1), height - 3 - (v - least) / room * (height - 6)];
+  const points = values.map((v, i) => at(v, i).map((x) => x.toFixed(1)).join(' '));
+  const [x, y] = at(values[values.length - 1], values.length - 1);
+  return s('svg', {class: 'spark', width, height, role: 'img', 'aria-label': title},
+      s('title', {}, title), s('path', {d: `M${points.join('L')}`}), s('circle', {cx: x, cy: y, r: 2}));
+}
 
 function state(session) {
   const states = session.hosts.map((x) => x.state);
@@ -55,25 +89,31 @@ function links(session) {
   return [session.kind === 'iree' ? [link('tool:iree_explain', 'Report'), ' '] : '', link('trace', 'Trace'), ' ', link('op_profile', 'Op profile')];
 }
 
-function row(session) {
+function row(session, ticks) {
   const now = state(session);
   const names = session.hosts.map((x) => x.name);
   const wrong = problems(session);
-  return h('tr', {},
+  const tick = h('input', {
+    type: 'checkbox',
+    checked: ticks.chosen.has(session.name),
+    'aria-label': `Compare ${session.name}`,
+    onchange: (e) => ticks.change(session.name, e.target.checked)
+  });
+  return h('tr', {'data-session': session.name},
+      h('td', {class: 'tick-cell'}, session.kind === 'xspace' ? tick : ''),
       h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, session.name)),
-      h('td', {}, KINDS[session.kind] || session.kind),
+      h('td', {class: 'device'}, session.kind === 'iree' ? KINDS.iree : '–'), h('td', {class: 'num step'}, '–'), h('td', {class: 'says'}, '–'),
       h('td', {class: 'when', title: format.ago(session.captured_unix_ms)}, format.date(session.captured_unix_ms), ' ',
           h('span', {class: 'muted ago'}, format.ago(session.captured_unix_ms))),
       h('td', {title: names.slice(0, 50).join('\n')},
           names.length === 1 ? names[0] : `${names.length} hosts`),
       h('td', {class: 'num'}, format.bytes(session.bytes)),
-      h('td', {}, h('span', {class: `state state-${now.name}`}, now.text),
+      h('td', {}, now.name === 'stored' ? '' : h('span', {class: `state state-${now.name}`}, now.text),
           wrong.length ? problem(wrong) : ''),
       h('td', {class: 'go'}, links(session)));
 }
 
 const SORTS = {
-  kind: (a, b) => a.kind.localeCompare(b.kind, 'en'),
   name: (a, b) => a.name.localeCompare(b.name, 'en', {numeric: true}),
   captured: (a, b) => a.captured_unix_ms - b.captured_unix_ms,
   hosts: (a, b) => a.hosts.length - b.hosts.length,
@@ -135,14 +175,83 @@ export default {
     },
         h('button', {type: 'button', onclick: () => order(key)}, h('span', {}, label),
             h('span', {class: 'arrow', 'aria-hidden': 'true'}, by === key ? (down ? '▼' : '▲') : '')));
+    const chosen = new Set();
+    const pair = h('a', {class: 'button', hidden: true}, 'Compare the two');
+    const ticks = {
+      chosen,
+      change: (name, on) => {
+        if (on)
+          chosen.add(name);
+        else
+          chosen.delete(name);
+        const [a, b] = chosen;
+        pair.hidden = chosen.size !== 2;
+        pair.setAttribute('href', router.link(null, 'compare', {a, b}));
+        announce(chosen.size === 2 ? `${a} and ${b} can be compared` : `${chosen.size} chosen`);
+      }
+    };
+    // Rows that come into sight wait for their facts; those that leave it no longer do.
+    const waiting = new Map();
+    let asking = 0;
+    const fill = (tr, facts) => {
+      tr.querySelector('.device').textContent = facts.device;
+      tr.querySelector('.step').replaceChildren(Number.isFinite(facts.step) ? format.ps(facts.step) : '–');
+      const says = tr.querySelector('.says');
+      says.textContent = facts.verdict;
+      says.title = facts.text;
+      drawSpark(tr);
+    };
+    const next = async () => {
+      const [tr, session] = waiting.entries().next().value || [];
+      if (!tr || asking >= AT_ONCE || ctx.signal.aborted) return;
+      waiting.delete(tr);
+      asking++;
+      try {
+        const old = mostFacts.get(session.name);
+        const facts = old?.bytes === session.bytes ? old.facts : await askFacts(session, ctx.signal);
+        mostFacts.set(session.name, {bytes: session.bytes, facts});
+        fill(tr, facts);
+      } catch { /* the page of the session says what is wrong */
+      }
+      asking--;
+      next();
+    };
+    const sight = new IntersectionObserver((entries) => {
+      for (const {target, isIntersecting} of entries) {
+        const session = list.find((x) => x.name === target.dataset.session);
+        if (!isIntersecting)
+          waiting.delete(target);
+        else if (session?.kind === 'xspace' && state(session).name === 'stored')
+          waiting.set(target, session);
+      }
+      for (let i = 0; i < AT_ONCE; i++) next();
+    });
+    ctx.signal.addEventListener('abort', () => sight.disconnect());
+    // The history of a session's first label, once for each label.
+    const histories = new Map();
+    const drawSpark = async (tr) => {
+      const label = list.find((x) => x.name === tr.dataset.session)?.labels?.[0];
+      const of = label ? list.filter((x) => x.labels?.includes(label)) : [];
+      if (of.length < LEAST_OF_LABEL || of.some((x) => state(x).name !== 'stored')) return;
+      if (!histories.has(label))
+        histories.set(label, api.get(api.address('history', [['label', label], ['metric', 'step_time'], ['last', '30']]), ctx.signal).catch(() => null));
+      const answer = await histories.get(label);
+      const points = answer?.data.metrics?.[0]?.points || [];
+      const upTo = points.findIndex((p) => p.session === tr.dataset.session) + 1;
+      const values = points.slice(0, upTo || points.length).map((p) => p.value).filter(Number.isFinite);
+      if (values.length > 1) tr.querySelector('.step').prepend(spark(values, `Step time of ${values.length} sessions with the label ${label}`), ' ');
+    };
     const draw = () => {
       const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       const match = (s) => words.every(
           (w) => s.name.toLowerCase().includes(w) || s.hosts.some((x) => x.name.toLowerCase().includes(w)));
+      sight.disconnect();
       const rows = list.filter(match).sort((a, b) => (down ? -1 : 1) * SORTS[by](a, b) || SORTS.name(a, b));
-      heads.replaceChildren(head('name', 'Session'), head('kind', 'Kind'), head('captured', 'Captured'), head('hosts', 'Hosts'),
-          head('size', 'Size', 'num'), head('state', 'State'), h('th', {scope: 'col'}, 'Open'));
-      body.replaceChildren(...rows.slice(0, all ? Infinity : MOST).map(row));
+      const plain = (label, cls) => h('th', {scope: 'col', class: cls}, label);
+      heads.replaceChildren(plain(h('span', {class: 'sr'}, 'Compare')), head('name', 'Session'), plain('Device'), plain('Step', 'num'), plain('Limited by'), head('captured', 'Captured'), head('hosts', 'Hosts'),
+          head('size', 'Size', 'num'), head('state', 'State'), plain('Open'));
+      body.replaceChildren(...rows.slice(0, all ? Infinity : MOST).map((x) => row(x, ticks)));
+      for (const tr of body.children) sight.observe(tr);
       more.hidden = all || rows.length <= MOST;
       more.textContent = `Show all ${format.count(rows.length)}`;
       counter.textContent = rows.length === list.length ?
@@ -157,7 +266,7 @@ export default {
           'The server searches for *.xplane.pb files below its --logdir and shows new ones within a second or two.',
           'From JAX: jax.profiler.trace("LOGDIR"); from TensorFlow: tf.profiler.experimental.start("LOGDIR"). Or copy plugins/profile/RUN/ there.'));
     } else {
-      ctx.root.append(h('div', {class: 'bar'}, input, counter),
+      ctx.root.append(h('div', {class: 'bar'}, input, counter, h('span', {class: 'grow'}), pair),
           h('div', {class: 'card flush scroll-x'}, table, none), more);
       draw();
     }

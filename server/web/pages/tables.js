@@ -49,7 +49,7 @@ export default {
       return null;  // nothing to make tables of
     });
     const all = (Array.isArray(data) ? data : [data]).flatMap((t) => (isTable(t) ? [columns(t)] : lists(t)));
-    ctx.root.append(h('h1', {}, name.replaceAll('_', ' ')));
+    ctx.root.append(h('h1', {}, format.title(name)));
     let n = 0;
     all.forEach((t, i) => {
       if (!t.length && all.length > 1) return;

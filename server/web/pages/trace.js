@@ -201,7 +201,7 @@ export default {
         h('div', {class: 'bar'}, box, where, button('Previous match', '‹', () => step(-1)),
             button('Next match', '›', () => step(1)), found, status,
             button('Zoom out', '−', () => view.zoom(1.6)), button('Zoom in', '+', () => view.zoom(1 / 1.6)),
-            button('Show everything', 'Fit', () => view.fit()), button('Keys', '?', () => help.showModal())),
+            button('Show everything', 'Fit', () => view.fit()), button('Copy a link to this view', 'Link', () => copyLink()), button('Keys', '?', () => help.showModal())),
         h('div', {class: 'bar tools', role: 'toolbar', 'aria-label': 'What the pointer does'}, tools, flows, unhide,
             h('span', {class: 'grow'}), elsewhere),
         place, help);
@@ -374,6 +374,11 @@ export default {
     const windowText = () => {
       const span = view.t1 - view.t0, all = view.full[1] - view.full[0];
       return span > all * 0.999 ? '' : `${digits(view.t0, span)}~${digits(view.t1, span)}`;
+    };
+    const copyLink = async () => {
+      if (view.base) ctx.update({t: windowText()});  // before that the address has it
+      const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+      announce(status.textContent = copied ? 'The link to this view is copied' : 'The address of this page is the link');
     };
     const pushZoom = debounce(REST_MS, () => {
       if (ctx.signal.aborted || restingSpan === null || sameZoom()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the overview begins with: what makes the run slow (findings), where the time of each device goes, and
-// how long steps last on each host (time_breakdown).
+// What the overview begins with: the verdict, where the time of each device goes, what makes the run slow
+// (findings), and how long steps last on each host (time_breakdown).
 
 import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
@@ -38,11 +38,10 @@ function finding(ctx, f, several) {
   const steps = f.steps.map((x) => `${x.name || x.step} (${format.ps(x.time_ps)})`).join(', ');
   const hosts = f.hosts.map((x) => `${x.host} (${format.fraction(x.share_percent / 100)})`).join(', ');
   const w = f.window, href = /^https?:\/\//.test(f.link) ? f.link : null;
-  const fact = (name, value) => (value.length ? [h('dt', {}, name), h('dd', {}, value)] : '');
+  const fact = (name, value) => (value.length ? h('div', {}, h('dt', {}, name), ' ', h('dd', {}, value)) : '');
   return h('li', {}, h('p', {}, h('strong', {}, words(f.kind)),
-             f.saving_percent > 0 ? ` – could save ${format.fraction(f.saving_percent / 100)}` : ''),
-      h('p', {}, `${f.text}.`),
-      h('dl', {class: 'facts'}, fact('Hosts', several ? hosts : ''), fact('Steps', steps), fact('Where', ops),
+             f.saving_percent > 0 ? ` – could save ${format.fraction(f.saving_percent / 100)}` : '', `. ${f.text}.`),
+      h('dl', {class: 'run-in'}, fact('Hosts', several ? hosts : ''), fact('Steps', steps), fact('Where', ops),
           w ? fact('See', [h('a', {href: traceLink(ctx, w.host, w.begin_ps, w.duration_ps)},
               `${format.ps(w.duration_ps)} in the trace of ${w.host}`)]) : ''),
       h('p', {}, f.advice, ' ',
@@ -54,7 +53,7 @@ function findings(ctx, all) {
                                       'Nothing that can be told takes 1 % of the time.';
   const one = (f) => finding(ctx, f, all.hosts > 1);
   return h('section', {class: 'card findings', 'aria-labelledby': 'findings'},
-      h('h2', {id: 'findings'}, 'What makes it slow'),
+      h('h2', {id: 'findings'}, 'Findings'),
       all.findings.length ? h('ol', {}, all.findings.slice(0, FIRST).map(one)) :
                             h('p', {class: 'muted'}, nothing),
       all.findings.length > FIRST ?
@@ -63,36 +62,55 @@ function findings(ctx, all) {
           '');
 }
 
+// ---- the verdict ----
+
+// The daemon's sentence or, from a daemon that has none, the shares and the first finding.
+function sentence(all) {
+  if (all.verdict) return all.verdict;
+  if (all.devices === 0) return 'No device did anything in this profile.';
+  const computing = `Devices compute in ${format.fraction(share(all.times, PARTS[0][1], 'percent') / 100)} of the time.`;
+  const [f] = all.findings;
+  return f ? `${computing} ${f.text}.` : `${computing} No other cause takes 1 % of the time.`;
+}
+
+const share = (times, keys, unit) => keys.reduce((sum, k) => sum + (times[k.replace(/ps$/, unit)] || 0), 0);
+
+// The share of the time in which devices compute: as the bars below show it.
+export function computing(all) {
+  return all?.devices && all.times ? share(all.times, PARTS[0][1], 'percent') / 100 : NaN;
+}
+
 // ---- where the time goes ----
 
-function bar(device) {
-  const shares = PARTS.map(([label, keys], color) => ({
-                             label,
-                             color,
-                             part: keys.reduce((sum, k) => sum + device[k], 0) / device.wall_ps
-                           })).filter((x) => x.part > 0);
+function bar(device, whole = device.wall_ps, unit = 'ps') {
+  const shares = PARTS.map(([label, keys], color) => ({label, color, part: share(device, keys, unit) / whole}))
+                     .filter((x) => x.part > 0);
   const text = shares.map((x) => `${x.label} ${format.fraction(x.part)}`).join(', ');
   return h('div', {class: 'parts', role: 'img', 'aria-label': text, title: text},
       shares.map((x) => h('i', {class: `series-${x.color}`, vars: {'flex-grow': String(x.part)}})));
 }
 
-function devices(hosts) {
+// Of several devices first the mean of all, and each below it on demand.
+function devices(hosts, times) {
   const all = hosts.flatMap((x) => (x.devices || []).map((d) => ({host: x.host, ...d}))).filter((d) => d.wall_ps > 0);
   if (!all.length) return '';
   const seen = PARTS.map(([label, keys], color) => [label, color, keys])
                    .filter(([, , keys]) => all.some((d) => keys.some((k) => d[k] > 0)));
   const busy = (d) => (d.compute_ps + d.overlapped_collectives_ps) / d.wall_ps;
-  return h('section', {class: 'card', 'aria-labelledby': 'time-goes'},
-      h('h2', {id: 'time-goes'}, 'Where the time goes'),
-      h('div', {class: 'scroll-x', role: 'region', tabindex: '0', 'aria-label': 'Table of devices'}, h('table', {class: 'plain bars', 'aria-labelledby': 'time-goes'},
+  const each = h('div', {class: 'scroll-x', role: 'region', tabindex: '0', 'aria-label': 'Table of devices'}, h('table', {class: 'plain bars', 'aria-labelledby': 'time-goes'},
           h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Device'), h('th', {scope: 'col'}, 'Share of its time'),
               h('th', {scope: 'col', class: 'num'}, 'Computing'))),
           h('tbody', {}, all.slice(0, MOST_DEVICES).map((d) => h('tr', {},
               h('th', {scope: 'row'}, hosts.length > 1 ? `${d.host} ${d.device}` : d.device), h('td', {}, bar(d)),
-              h('td', {class: 'num'}, format.fraction(busy(d)))))))),
-      h('ul', {class: 'legend'},
-          seen.map(([label, color]) => h('li', {}, h('i', {class: `swatch series-${color}`}), label))),
+              h('td', {class: 'num'}, format.fraction(busy(d))))))),
       all.length > MOST_DEVICES ? h('p', {class: 'muted'}, `and ${many(all.length - MOST_DEVICES, 'other')}`) : '');
+  const mean = all.length > 1 && times;
+  const part = ([, , keys]) => (mean ? ` ${format.fraction(share(times, keys, 'percent') / 100)}` : '');
+  return h('section', {class: 'card', 'aria-labelledby': 'time-goes'},
+      h('h2', {id: 'time-goes'}, 'Where the time goes'), mean ? bar(times, 100, 'percent') : each,
+      h('ul', {class: 'legend'},
+          seen.filter(([, , keys]) => !mean || share(times, keys, 'percent') > 0).map((x) => h('li', {}, h('i', {class: `swatch series-${x[1]}`}), `${x[0]}${part(x)}`))),
+      mean ? h('details', {class: 'each'}, h('summary', {}, `Each of ${many(all.length, 'device')}`), each) : '');
 }
 
 // ---- steps of all hosts ----
@@ -272,21 +290,24 @@ export function dropForeign(whole, items, found) {
   for (const {element} of foreign) element.remove();
 }
 
-// Starts to ask; {first, rest, done}: two places, which fill when the answers are there, and what findings answered
-// once it did, with `stepped`, whether a host has steps; or null.
+// Starts to ask; {lead, first, rest, done}: the verdict's sentence, two places, which fill when the answers are there, and what findings answered
+// once it did, with `stepped`, whether a host has steps, and `hostSteps`, the hosts that have some; or null.
 export function verdict(ctx) {
-  const first = h('div', {class: 'stack'}), rest = h('div', {class: 'stack'});
+  const lead = h('p', {class: 'headline'}, '…'), first = h('div', {class: 'stack'}), rest = h('div', {class: 'stack'});
   const ask = (tool, options) => api.tool(ctx.session.name, tool, ctx.hosts, options, ctx.signal);
   const done = Promise.all([ask('findings'), ask('time_breakdown', {view: 'steps'})])
                    .then(([found, times]) => {
-                     first.append(findings(ctx, found.data), devices(times.data.hosts));
+                     lead.textContent = sentence(found.data);
+                     first.append(devices(times.data.hosts, found.data.times), findings(ctx, found.data));
                      rest.append(steps(ctx, times.data.hosts));
-                     return {...found.data, stepped: stepped(times.data.hosts)};
+                     const hostSteps = times.data.hosts.filter((x) => x.steps?.step.length);
+                     return {...found.data, stepped: stepped(times.data.hosts), hostSteps};
                    })
                    .catch((e) => {
+                     lead.textContent = '';
                      if (e.name !== 'AbortError')
                        first.append(h('p', {class: 'note'}, `What makes it slow is not known: ${e.message}`));
                      return null;
                    });
-  return {first, rest, done};
+  return {lead, first, rest, done};
 }
