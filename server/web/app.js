@@ -170,15 +170,15 @@ function oneHost(session, chosen, preset) {
   return [host];
 }
 
-function missing(what, name, names) {
+function missing(what, name, names, code = 'NOT_FOUND') {
   const best = near(name, names);
-  return new api.ApiError(404, 'NOT_FOUND', `There is no ${what} “${name}”${best ? `; did you mean "${best}"?` : '.'}`);
+  return new api.ApiError(404, code, `There is no ${what} “${name}”${best ? `; did you mean "${best}"?` : '.'}`);
 }
 
 function noPage(at, tools) {
   const names = at.session === null ? ['sessions', 'compare', 'history', 'captures', 'server'] :
                                       [...PAGES.map(([name]) => name), ...tools.map((t) => `tool:${t.name}`)];
-  return missing('page', at.page, names);
+  return missing('page', at.page, names, 'NO_PAGE');
 }
 
 // PARAMS with NAME wherever GIVEN stands, alone or behind a colon ("op:NAME"); null when it stands nowhere.

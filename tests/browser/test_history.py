@@ -73,6 +73,8 @@ def choices(tab):
     """Metrics are added and removed by keys; a label narrows the sessions; a session links to its own history."""
     for i in (1, 3, 9):
         label(tab, RUNS[i], "weekly")
+    tab.open("history")  # of all programs of all time only on demand
+    assert "Choose a label" in tab.page.inner_text("main") and tab.page.locator(".history").count() == 0
     tab.open("history?directory=nightly")
     tab.page.focus("#history-metric")
     tab.page.keyboard.type("op:fusion")
@@ -84,7 +86,7 @@ def choices(tab):
     wait_until("one metric", lambda: tab.texts("section.history > h2") == ["op fusion"])
     tab.page.select_option("#history-label", "weekly")
     shown(tab, "Fewer than 6 sessions have it")
-    assert tab.page.locator(".history svg .point").count() == 3
+    wait_until("three points", lambda: tab.page.locator(".history svg .point").count() == 3)
     tab.page.click(".values summary")
     rows = tab.texts(".values tbody tr:not(.spacer)")
     assert [r.split()[0] for r in rows] == [RUNS[1], RUNS[3], RUNS[9]], rows

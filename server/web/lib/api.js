@@ -18,6 +18,7 @@ export class ApiError extends Error {
 const ADVICE = {
   NOT_FOUND:
       'It may have been removed, or the link is for another log directory. Go back to the list of sessions.',
+  NO_PAGE: 'The navigation lists the pages.',
   INVALID_ARGUMENT: 'Change the choice above and try again.',
   DATA_LOSS: 'The file is damaged: capture it again, or copy it again from where it was made.',
   ABORTED: 'The file was still being written. Wait until the capture has ended and try again.',

@@ -17,7 +17,7 @@ export function way(elsewhere) {
 // Why a page has no answer; ELSEWHERE as above.
 export function problem(title, error, again, elsewhere) {
   const known = typeof error.code === 'string' && typeof error.status === 'number';
-  return h('section', {class: 'problem card', role: 'alert'}, h('h1', {}, `${title}: no answer`),
+  return h('section', {class: 'problem card', role: 'alert'}, h('h1', {}, error.code === 'NO_PAGE' ? title : `${title}: no answer`),
       h('p', {class: 'message'}, known ? error.message : `This page failed: ${error.message}`),
       known && advice(error) ? h('p', {class: 'muted'}, advice(error)) : '',
       way(elsewhere), h('p', {}, again ? h('button', {type: 'button', onclick: again}, 'Try again') : '', ' ',

@@ -6,7 +6,7 @@ import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
-import {notes, refusal} from '../lib/notes.js';
+import {empty, notes, refusal} from '../lib/notes.js';
 import {series} from '../lib/series.js';
 import {PS, kernelsSection, opsSection, percent, section as rows, sides, text, times} from '../lib/sides.js';
 import {DataTable} from '../lib/table.js';
@@ -206,6 +206,13 @@ export default {
     ctx.root.append(h('h1', {}, 'History'), controls(ctx, list, metrics));
     const query = [...['label', 'directory', 'schedule', 'last'].filter((k) => ctx.params.get(k)).map((k) => [k, ctx.params.get(k)]),
                    ...metrics.map((m) => ['metric', m])];
+    // Step times of unrelated programs have no history.
+    if (!['label', 'directory', 'schedule', 'last', 'metric'].some((k) => ctx.params.get(k))) {
+      ctx.root.append(empty('Choose a label, a schedule or a directory',
+          'A history is of sessions of one program. Label them with “xplanectl label SESSION LABEL”, or capture them by a schedule.'),
+          h('p', {}, h('a', {href: router.link(null, 'history', {last: '100'})}, 'Show all sessions')));
+      return;
+    }
     let d;
     try {
       d = (await api.get(api.address('history', query), ctx.signal)).data;

@@ -18,7 +18,7 @@ function show(key, value) {
 }
 
 // The unit is with the value.
-const words = (key) => key.replace(/_(unix_ns|unix_ms|ms|us)$/, '').replace(/^rpc /, 'connections ').replaceAll('_', ' ');
+const words = (key) => key.replace(/_(unix_ns|unix_ms|ms|us)$/, '').replace(/^rpc /, 'connections ').replaceAll('_', ' ').replace(/\b(\w+) \1\b/g, '$1');
 
 function rows(prefix, object, out) {
   for (const [key, value] of Object.entries(object || {})) {

@@ -47,7 +47,7 @@ function trackHead(view, item) {
   const title = item.pinned ? `${item.name}, of ${item.process.name}` : item.name;
   const fold = folded.has(item.key);
   return h('div', {class: `head ${item.kind}${fixed ? ' fixed' : ''}`, role: 'listitem', vars: vars(item), title},
-      item.all > 1 ? act(view, item, 'folded', fold ? 'Show all rows of' : 'Show one row of', fold) : '', item.name,
+      item.all > 1 ? act(view, item, 'folded', fold ? 'Show all rows of' : 'Show one row of', fold) : '', item.name.replace(/\/-?\d{15,}$/, ''),  // an id, which the title has
       h('span', {class: 'acts'}, act(view, item, 'pinned', pinned.has(item.key) ? 'Unpin' : 'Pin', pinned.has(item.key)),
           act(view, item, 'hidden', 'Hide')));
 }
