@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static void draw_event(struct drawing *d, const struct thread *t, const json_t *
     if (end > WIDTH - LEFT) end = WIDTH - LEFT;
     const double width = end - x < 0.6 ? 0.6 : end - x;
     const int y = t->y + depth * LINE;
-    xpl_show_time_ps(time, (uint64_t)(xpl_document_real(e, "dur") * 1e6 + 0.5));
+    xpl_show_time_ps(time, (uint64_t)fmin(fmax(xpl_document_real(e, "dur") * 1e6 + 0.5, 0), 1e19));
     xpl_buf_printf(d->out, "<g><title>");
     xpl_report_text(d->out, name, NAME_LENGTH);
     xpl_buf_printf(d->out,
@@ -136,7 +137,7 @@ void xpl_report_window(const json_t *trace, double begin_ps, double duration_ps,
     each_event(&d, events, false);
     if (!d.n) return;
     const int height = place_threads(&d, events);
-    xpl_show_time_ps(time, (uint64_t)duration_ps);
+    xpl_show_time_ps(time, (uint64_t)fmin(duration_ps, 1e19));
     xpl_buf_printf(out,
                    "<svg class=\"window\" viewBox=\"0 0 %d %d\" role=\"img\" "
                    "aria-label=\"%s of the trace\">",

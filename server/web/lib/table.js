@@ -173,6 +173,7 @@ export class DataTable {
   // Whether columns lie beyond the right edge: a shade says so.
   hint() {
     const {scrollWidth, scrollLeft, clientWidth} = this.scroller;
+    this.element?.style.setProperty('--above', `${this.scroller.offsetTop}px`);
     this.element?.classList.toggle('more-right', scrollWidth - scrollLeft - clientWidth > 4);
   }
 

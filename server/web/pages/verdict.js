@@ -90,7 +90,7 @@ function bar(device, whole = device.wall_ps, unit = 'ps') {
       shares.map((x) => h('i', {class: `series-${x.color}`, vars: {'flex-grow': String(x.part)}})));
 }
 
-// Of several devices first the mean of all, and each below it on demand.
+// The mean of all devices, and each of several below it on demand.
 function devices(hosts, times) {
   const all = hosts.flatMap((x) => (x.devices || []).map((d) => ({host: x.host, ...d}))).filter((d) => d.wall_ps > 0);
   if (!all.length) return '';
@@ -104,13 +104,13 @@ function devices(hosts, times) {
               h('th', {scope: 'row'}, hosts.length > 1 ? `${d.host} ${d.device}` : d.device), h('td', {}, bar(d)),
               h('td', {class: 'num'}, format.fraction(busy(d))))))),
       all.length > MOST_DEVICES ? h('p', {class: 'muted'}, `and ${many(all.length - MOST_DEVICES, 'other')}`) : '');
-  const mean = all.length > 1 && times;
+  const mean = times;
   const part = ([, , keys]) => (mean ? ` ${format.fraction(share(times, keys, 'percent') / 100)}` : '');
   return h('section', {class: 'card', 'aria-labelledby': 'time-goes'},
       h('h2', {id: 'time-goes'}, 'Where the time goes'), mean ? bar(times, 100, 'percent') : each,
       h('ul', {class: 'legend'},
           seen.filter(([, , keys]) => !mean || share(times, keys, 'percent') > 0).map((x) => h('li', {}, h('i', {class: `swatch series-${x[1]}`}), `${x[0]}${part(x)}`))),
-      mean ? h('details', {class: 'each'}, h('summary', {}, `Each of ${many(all.length, 'device')}`), each) : '');
+      mean && all.length > 1 ? h('details', {class: 'each'}, h('summary', {}, `Each of ${many(all.length, 'device')}`), each) : '');
 }
 
 // ---- steps of all hosts ----

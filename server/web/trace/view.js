@@ -17,7 +17,8 @@ import {drawHeads, headKey} from './heads.js';
 import {linksOf} from './flows.js';
 import {TOOLS, press} from './tools.js';
 
-export const HEAD = 220;  // px, the names on the left
+// px of the names on the left: as the style sheet has it for this window.
+const headWidth = () => parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--heads')) || 220;
 const TEXT_FROM = 22;     // px: narrower boxes get no text
 const MOST_LABELS = 1200;
 const DIM = 16;          // tone of what a search does not match
@@ -241,7 +242,7 @@ export class TraceView {
 
   resize() {
     if (this.closed) return;
-    this.width = Math.max(50, this.scroller.clientWidth - HEAD);
+    this.width = Math.max(50, this.scroller.clientWidth - (this.head = headWidth()));
     this.tall = Math.max(50, this.scroller.clientHeight);
     this.ratio = Math.min(3, window.devicePixelRatio || 1);
     const px = (v) => Math.max(1, Math.round(v * this.ratio));
@@ -602,7 +603,7 @@ export class TraceView {
     this.tip.replaceChildren(h('strong', {}, format.short(told.name, 300) || '(no name)'),
         h('span', {}, found ? format.us(found.dur) : format.number(told.value)));
     const left = e.offsetX > this.width * 0.6;
-    this.tip.style.left = left ? '' : `${HEAD + e.offsetX + 14}px`;
+    this.tip.style.left = left ? '' : `${this.head + e.offsetX + 14}px`;
     this.tip.style.right = left ? `${this.width - e.offsetX + 14}px` : '';
     this.tip.style.top = `${Math.min(e.offsetY + 18, this.tall - 60)}px`;
   }
@@ -613,7 +614,7 @@ export class TraceView {
     const x = this.pointerX, unit = (this.t1 - this.t0) / this.width;
     this.now.hidden = x < 0 || x > this.width;
     this.now.textContent = format.axisUs(this.timeAt(x), unit, Math.max(Math.abs(this.t0), Math.abs(this.t1)));
-    this.now.style.left = x < this.width - 120 ? `${HEAD + x + 4}px` : '';
+    this.now.style.left = x < this.width - 120 ? `${this.head + x + 4}px` : '';
     this.now.style.right = x < this.width - 120 ? '' : `${Math.max(0, this.width - x) + 4}px`;
     this.overlaid();
   }
