@@ -8,6 +8,7 @@
 #include "analysis/formats/format.h"
 #include "analysis/xplane/captured.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "server/capture_jobs/captures.h"
@@ -222,6 +223,13 @@ static bool pool_is_busy(void *pool) {
     return xpl_pool_get_state(pool).idle_since_ns == 0;
 }
 
+// Between two jobs a worker is idle for a moment, which is not one for rows.
+static bool worker_is_busy(void *pool) {
+    enum { QUIET_MS = 300 };
+    const uint64_t since = xpl_pool_get_state(pool).idle_since_ns;
+    return since == 0 || xpl_clock_ns() < since + (uint64_t)QUIET_MS * 1000000u;
+}
+
 // Those of a front wait for other daemons most of the time.
 static unsigned threads_of(const struct xpl_config *c) {
     enum { FRONT_THREADS = 32 };
@@ -235,7 +243,8 @@ static xpl_status_t start_workers(struct xpl_daemon *d, struct xpl_error *err) {
     d->pool = xpl_pool_new(threads_of(c), (size_t)c->max_concurrent_requests);
     if (!d->metrics || !d->pool) XPL_RETURN_OOM(err, "workers");
     xpl_metrics_set_slow(d->metrics, c->slow_request_ms * 1000);
-    xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
+    xpl_store_writer_set_busy(
+        d->writer, xpl_config_has_role(c, "worker") ? worker_is_busy : pool_is_busy, d->pool);
     return XPL_OK;
 }
 
