@@ -5,13 +5,16 @@
 Usage: measure.py --build DIR [--hosts 256] [--workers 8] [--delay-ms 200] [--lease 2]
                   [--kill SECONDS] [--slow TIMES] [--fronts 8]
                   [--idle SECONDS] [--latency REQUESTS] [--store REQUESTS]
+                  [--table HOSTS,HOSTS...]
 Each job takes --delay-ms longer than its work, which stands for larger profiles: what is compared
 with is jobs x delay / workers.  --kill ends one worker so long after the request; --slow makes the
 delay of one so many times as long.  --fronts asks so many of them for the same at once, and counts
 what was made.  --idle counts the statements of the fleet when it has nothing to do, by
 pg_stat_statements.  --latency asks for sessions of one host, each after some seconds of quiet: how
 long a job waits for a worker.  --store compares answers of a daemon on PostgreSQL with those of one
-on its own cache.db, asked in turns over HTTP: cold ones, of a session each, and warm ones.  Needs a
+on its own cache.db, asked in turns over HTTP: cold ones, of a session each, and warm ones.  --table
+asks one daemon on cache.db, one on PostgreSQL, and a front with two workers for cold sessions of so
+many hosts each, and counts the processor time of PostgreSQL.  Needs a
 build with -Dfaults=true and PostgreSQL's server of Debian; all of it runs below a temporary
 directory.
 """
@@ -186,13 +189,13 @@ def measure_session(o, fleet, workers, addresses):
         workers[0].kill()
     codes = {client.wait() for client in clients}
     took = time.monotonic() - began
-    jobs = sum(pathlib.Path(fleet.work, f"worker{i}.log").read_text(encoding="utf-8").count(
-        "msg=published") for i in range(o.workers))
+    jobs = sum(int(n) for i in range(o.workers) for n in re.findall(
+        r"msg=published .* products=(\d+)", pathlib.Path(fleet.work, f"worker{i}.log").read_text(encoding="utf-8")))
     ideal = jobs * o.delay_ms / 1000 / (o.workers - 1 + 1 / o.slow)
     left = fleet.db.sql("SELECT count(*) FROM jobs")
     stored = fleet.db.sql("SELECT count(*) FROM results WHERE kind='product'")
     beside = f"the delays alone {ideal:.1f} s: {took / ideal:.2f}" if ideal else "no delays"
-    print(f"{o.hosts} hosts, {jobs} jobs, {o.workers} workers, {o.fronts} fronts: {took:.1f} s, {beside};"
+    print(f"{o.hosts} hosts, {jobs} products, {o.workers} workers, {o.fronts} fronts: {took:.1f} s, {beside};"
           f" status {codes}, {left} jobs left, {stored} products stored")
 
 
@@ -242,6 +245,59 @@ def measure_store(o, fleet):
               f" {used[0]:.2f} and {used[1]:.2f} ms")
 
 
+def ask(o, address, n, path):
+    """Seconds of a cold request for session runN; its answer is in `path`."""
+    began = time.monotonic()
+    subprocess.run([f"{o.build}/cli/xplanectl", "--server", address, "--timeout-ms", "900000", "tool",
+                    "overview_page", f"run{n}", "-o", path], check=True)
+    return time.monotonic() - began
+
+
+def server_ms(db):
+    """Of the server and the processes that it has now."""
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(db.server.pid)], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout.split()
+    ticks = 0
+    for pid in [db.server.pid, *children]:
+        try:
+            fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+        except FileNotFoundError:
+            continue
+        ticks += sum(map(int, fields[11:15]))  # also of children that have ended
+    return ticks * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def measure_table(o, work, db):
+    flags = ("--listen=127.0.0.1:0", "--http=off", "--no-prefetch")
+    print("| hosts | cache.db | PostgreSQL | its processor time | front, 2 workers | processor time |")
+    for n in map(int, o.table.split(",")):
+        cells, answers = [], set()
+        for side in ("lite", "pg", "fleet"):
+            db.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+            fleet = Fleet(o, work, db)
+            if side == "fleet":
+                o.workers = 2
+                fleet.start_workers()
+            name = f"{side}{n}"
+            fleet.start("front" if side == "fleet" else "all", name, *flags,
+                        *(["--store="] if side == "lite" else []))
+            address = fleet.address(name, "grpc")
+            if side == "fleet":
+                fleet.wait_workers()
+            time.sleep(1)  # what is done once at the start is over
+            before = server_ms(db)
+            cells.append(f"{ask(o, address, n, f'{work}/answer'):.2f} s")
+            if side != "lite":
+                cells.append(f"{(server_ms(db) - before) / 1000:.2f} s")
+            answers.add(pathlib.Path(work, "answer").read_bytes())
+            fleet.stop()
+            for d in glob.glob(f"{work}/worker*"):
+                (shutil.rmtree if os.path.isdir(d) else os.remove)(d)
+        if len(answers) != 1:
+            sys.exit(f"{n} hosts: the answers differ")
+        print(f"| {n} | {' | '.join(cells)} |", flush=True)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     p.add_argument("--build", required=True)
@@ -255,17 +311,23 @@ def main():
     p.add_argument("--idle", type=float)
     p.add_argument("--latency", type=int)
     p.add_argument("--store", type=int)
+    p.add_argument("--table")
     p.add_argument("--keep", action="store_true", help="leave the directory with the logs")
     o = p.parse_args()
     work = tempfile.mkdtemp(prefix="xpl-measure-")
     db = Database(work)
     for i in range(o.latency or o.store or 0):
         make_session(pathlib.Path(work, "logs"), 1, f"run{i}")
+    for n in o.table.split(",") if o.table else []:
+        make_session(pathlib.Path(work, "logs"), int(n), f"run{n}")
     make_session(pathlib.Path(work, "logs"), o.hosts)
     fleet = Fleet(o, work, db)
     try:
         if o.store:
             measure_store(o, fleet)
+            return
+        if o.table:
+            measure_table(o, work, db)
             return
         workers, addresses = fleet.start_workers(), fleet.start_fronts()
         fleet.wait_workers()
