@@ -179,8 +179,10 @@ echo "==> who made what"
 printf '%-10s %10s %14s %10s\n' worker products 'of these lost' fetched
 for w in $(seq $workers); do
     log=$work/worker$w.log
-    printf '%-10s %10d %14d %10d%s\n' "worker$w" "$(grep -c 'msg=published' "$log" || true)" \
-        "$(grep 'msg=published' "$log" | grep -vc 'attempt=1\b' || true)" \
+    published() { # the products of the lines that remain
+        sed -n "/msg=published/{$1s/.* products=\\([0-9]*\\).*/\\1/p}" "$log" | awk "{ n += \$1 } END { print n + 0 }"
+    }
+    printf '%-10s %10d %14d %10d%s\n' "worker$w" "$(published '')" "$(published '/attempt=1\b/d;')" \
         "$(find "$work/worker$w" -name '*.object' | wc -l)" "$([ "$w" != 1 ] || echo '   killed')"
 done
 echo "products: $(sql "SELECT count(*) FROM results WHERE kind='product'"), jobs left:" \

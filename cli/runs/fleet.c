@@ -24,8 +24,8 @@ static bool print_daemons(const json_t *all, FILE *out) {
 }
 
 static bool print_work(const json_t *all, FILE *out) {
-    static const char *const columns[] = {"SESSION", "HOST",     "PRODUCT",
-                                          "DAEMON",  ">ATTEMPT", ">QUEUED FOR"};
+    static const char *const columns[] = {"SESSION", "FIRST HOST", ">FILES",
+                                          "DAEMON",  ">ATTEMPT",   ">QUEUED FOR"};
     struct xpl_table *const t = xpl_table_new(columns, 6);
     size_t i;
     json_t *w;
@@ -33,7 +33,7 @@ static bool print_work(const json_t *all, FILE *out) {
         const bool aside = strcmp(xpl_document_chars(w, "state"), "set_aside") == 0;
         xpl_table_text(t, xpl_document_text(w, "session"), 40);
         xpl_table_text(t, xpl_document_text(w, "host"), 40);
-        xpl_table_text(t, xpl_document_text(w, "product"), 20);
+        xpl_table_printf(t, "%.0f", xpl_document_real(w, "files"));
         xpl_table_text(t, aside ? XPL_STR("set aside") : xpl_document_text(w, "daemon"), 60);
         xpl_table_printf(t, "%.0f", xpl_document_real(w, "attempt"));
         xpl_table_printf(t, "%.1f s", xpl_document_real(w, "queued_ms") / 1e3);

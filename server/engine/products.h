@@ -19,7 +19,7 @@
 struct xpl_product_manager;
 struct xpl_identity;
 struct xpl_index_files;
-struct xpl_job_claim;
+struct xpl_job_end;
 struct xpl_store_writer;
 
 // The parts are borrowed and outlive the manager.
@@ -69,7 +69,7 @@ struct xpl_build_context {
     bool prefetch;     // gives way to requests, and leaves memory to what was asked for
     bool packed;       // a packed product will do
     bool passing;      // one of so many that memory is left to others
-    bool published;    // the caller stores it (xpl_product_publish)
+    bool published;    // the caller stores it (xpl_product_publish), and knows that it is missing
     // How often the host's file was found changed, for all that one request makes of it: at
     // XPL_OPEN_ATTEMPTS nothing is tried again.  NULL: counted for each call.
     atomic_uint *changes;
@@ -97,12 +97,26 @@ struct xpl_product_request {
 xpl_status_t xpl_product_get(struct xpl_product_manager *m, const struct xpl_product_request *r,
                              const struct xpl_build_context *ctx, struct xpl_stage_times *times,
                              struct xpl_product_handle **ret, struct xpl_error *err) XPL_NODISCARD;
-// Stores a product for whoever asked for it by a job, and ends the job, in one transaction.  On the
-// calling thread.  NOT_FOUND: the job is another's by now, nothing was stored.  ABORTED: the file
-// changed, or may change unseen: its bytes have no id yet.  CANCELLED; else as the store says.
-xpl_status_t xpl_product_publish(struct xpl_product_manager *m, const struct xpl_product_request *r,
-                                 struct xpl_product_handle *h, const struct xpl_job_claim *claim,
-                                 struct xpl_work_owner owner, struct xpl_error *err) XPL_NODISCARD;
+// A product that was made for a job.
+struct xpl_product_publication {
+    struct xpl_product_request request;
+    struct xpl_product_handle *handle;
+    struct xpl_profile_id id;
+};
+// Hashes a file whose id memory has not got, so that copies of profiles are found stored.
+void xpl_product_hash_file(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
+                           const struct xpl_host *host, struct xpl_work_owner owner);
+// Fills p->id.  ABORTED: the file changed, or may change unseen: its bytes have no id yet.
+// CANCELLED; else as the source says.
+xpl_status_t xpl_product_identify(struct xpl_product_manager *m, struct xpl_product_publication *p,
+                                  struct xpl_work_owner owner, struct xpl_error *err) XPL_NODISCARD;
+// Stores products for the requester of a job, those of one file in a row, and ends the job, in one
+// transaction.  On the calling thread.  NOT_FOUND: the job is another's by now, nothing was stored;
+// else as the store says.
+xpl_status_t xpl_product_publish(struct xpl_product_manager *m,
+                                 const struct xpl_product_publication *p, size_t n,
+                                 const struct xpl_job_end *end, struct xpl_error *err)
+    XPL_NODISCARD;
 // Makes a partial product whole for all who wait for it.  Takes the caller's reference; nobody may
 // use the value.  Logs a failure: nobody else learns of it.
 void xpl_product_finish(struct xpl_product_manager *m, struct xpl_product_handle *h,

@@ -50,9 +50,9 @@ static void put_work(struct xpl_buf *b, const struct xpl_job_fleet *f) {
         put_text(b, "daemon", w->set_aside ? XPL_STR("") : name_of(f, w->owner));
         put_text(b, "session", w->session);
         put_text(b, "host", w->host);
-        put_text(b, "product", w->product);
-        xpl_buf_printf(b, "\"attempt\":%" PRId64 ",\"queued_ms\":%" PRId64 "}", w->attempt,
-                       w->queued_ms);
+        xpl_buf_printf(b,
+                       "\"files\":%" PRId64 ",\"attempt\":%" PRId64 ",\"queued_ms\":%" PRId64 "}",
+                       w->n_files, w->attempt, w->queued_ms);
     }
 }
 

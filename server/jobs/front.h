@@ -19,10 +19,10 @@ struct xpl_front_request {
 };
 
 // Waits until workers have published what the store and memory have not got, or have left it to
-// this daemon: the caller then gets every product as usual, and makes what is missing.  So it is
-// with products that nobody has begun when there is no worker, and with all when the database is
-// away.  ret_aside[i]: not host i's, which workers were lost with; aside_text says so.  On the
-// calling thread.  CANCELLED, RESOURCE_EXHAUSTED.
+// this daemon: the caller then gets every product as usual, and makes the others.  The same applies
+// to products that were never begun if no worker runs, and to all if the database is away.
+// ret_aside[i]: not host i's, which workers were lost with; aside_text says so.  On the calling
+// thread.  CANCELLED, RESOURCE_EXHAUSTED.
 xpl_status_t xpl_front_wait(const struct xpl_front_request *f, bool *ret_aside,
                             struct xpl_error *err) XPL_NODISCARD;
 // Why a host is set aside: an error about its file.

@@ -21,15 +21,13 @@ struct xpl_job_slot {
     struct xpl_job_counts *counts;
     bool used; // under the worker's mutex
     struct xpl_arena arena;
-    struct xpl_job job;    // its texts are in the arena
+    struct xpl_job job;    // its parts are in the arena
     atomic_bool lost;      // the lease is another's: the outcome will be refused
     atomic_bool cancelled; // the daemon ends
 };
 
-// Copies a job into a slot that is free.  False without memory.
-bool xpl_job_slot_fill(struct xpl_job_slot *s, const struct xpl_job *job);
-// Does the job: makes and publishes its product, gives it back, or drops it, so that whoever asked
-// makes it by itself.  Logs what became of it.
+// Does the job: makes and publishes its products.  Files that are not done go back to the queue,
+// and products that cannot be made are left to the requester.  Logs what became of it.
 void xpl_job_slot_run(struct xpl_job_slot *s);
 // Hands a job back that was not begun.
 void xpl_job_slot_give_back(struct xpl_job_slot *s, uint64_t pause_ms);

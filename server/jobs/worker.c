@@ -17,6 +17,7 @@
 // do nothing make no more than ten statements a second.
 enum { ASK_MIN_MS = 20, ASK_MAX_MS = 1100, RENEWALS = 3 };
 // How often all jobs are counted, and how long nobody must have read the counts until that ends.
+enum { SLOT_BYTES = 4 << 20 }; // of one job's description
 enum { COUNT_MS = 5000, WATCHED_MS = 120000 };
 
 struct xpl_job_worker {
@@ -49,100 +50,101 @@ static uint64_t ns_of(uint64_t ms) {
 
 // ---- doing jobs ----
 
-static void run_slot(void *arg) { // on a thread of the pool
-    struct xpl_job_slot *const s = arg;
-    struct xpl_job_worker *const w = s->worker;
-    xpl_job_slot_run(s);
+// A free slot, used from now on; NULL: all are used.
+static struct xpl_job_slot *take_slot(struct xpl_job_worker *w, bool *ret_alone) {
+    struct xpl_job_slot *ret = NULL;
+    pthread_mutex_lock(&w->mu);
+    *ret_alone = w->n_running == 0;
+    for (size_t i = 0; !ret && !w->stop && i < w->n_slots; i++)
+        if (!w->slots[i].used) ret = &w->slots[i];
+    if (ret) {
+        ret->used = true;
+        ret->job.claim = (struct xpl_job_claim){0};
+        w->n_running++;
+    }
+    pthread_mutex_unlock(&w->mu);
+    return ret;
+}
+
+static void leave_slot(struct xpl_job_worker *w, struct xpl_job_slot *s) {
     pthread_mutex_lock(&w->mu);
     xpl_arena_fini(&s->arena);
     s->used = false;
     w->n_running--;
+    pthread_mutex_unlock(&w->mu);
+}
+
+static void run_slot(void *arg) { // on a thread of the pool
+    struct xpl_job_slot *const s = arg;
+    struct xpl_job_worker *const w = s->worker;
+    xpl_job_slot_run(s);
+    leave_slot(w, s);
+    pthread_mutex_lock(&w->mu);
     w->ask_ns = 0; // there is room for another one
     w->ask_pause_ms = ASK_MIN_MS;
     pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->mu);
 }
 
-// A free slot, used from now on.
-static struct xpl_job_slot *take_slot(struct xpl_job_worker *w) {
-    struct xpl_job_slot *ret = NULL;
-    pthread_mutex_lock(&w->mu);
-    for (size_t i = 0; !ret && i < w->n_slots; i++)
-        if (!w->slots[i].used) ret = &w->slots[i];
-    if (ret) {
-        ret->used = true;
-        w->n_running++;
-        w->n_claimed++;
-    }
-    pthread_mutex_unlock(&w->mu);
-    return ret;
-}
-
-static void begin_job(struct xpl_job_worker *w, const struct xpl_job *job) {
-    struct xpl_job_slot *const s = take_slot(w);
-    if (!s) return; // as many were claimed as there were slots
-    const bool filled = xpl_job_slot_fill(s, job);
-    if (filled && xpl_pool_submit(w->o.pool, run_slot, s)) return;
-    s->job.claim = job->claim;
+// Claims a job for a free slot; false when there was none of either.
+static bool claim_job(struct xpl_job_worker *w) {
+    struct xpl_job *job = NULL;
+    struct xpl_job_offer offer = {
+        .products = w->products, .n_products = w->n_products, .lease_ms = w->o.lease_ms};
+    struct xpl_job_slot *const s = take_slot(w, &offer.alone);
+    if (!s) return false;
+    xpl_arena_init(&s->arena, SLOT_BYTES);
     atomic_store(&s->lost, false);
-    xpl_job_slot_give_back(s, ASK_MAX_MS);
-    if (filled) xpl_arena_fini(&s->arena);
-    pthread_mutex_lock(&w->mu);
-    s->used = false;
-    w->n_running--;
-    pthread_mutex_unlock(&w->mu);
+    atomic_store(&s->cancelled, false);
+    // What fails is tried again: the store says when it is away.
+    const xpl_status_t st =
+        xpl_store_jobs(w->o.store)->claim(w->o.store, &offer, &s->arena, &job, NULL);
+    if (st == XPL_OK && job) {
+        pthread_mutex_lock(&w->mu);
+        s->job = *job;
+        w->n_claimed++;
+        pthread_mutex_unlock(&w->mu);
+        if (xpl_pool_submit(w->o.pool, run_slot, s)) return true;
+        xpl_job_slot_give_back(s, ASK_MAX_MS);
+    }
+    leave_slot(w, s);
+    return false;
 }
 
 // Claims as many as there is room for; false when there was nothing.
-static bool claim_jobs(struct xpl_job_worker *w, size_t room, bool alone) {
-    const struct xpl_job_offer offer = {.products = w->products,
-                                        .n_products = w->n_products,
-                                        .max_bytes = INT64_MAX,
-                                        .max = room,
-                                        .alone = alone,
-                                        .lease_ms = w->o.lease_ms};
-    struct xpl_arena arena;
-    struct xpl_job *jobs = NULL;
-    size_t n = 0;
-    xpl_arena_init(&arena, 1 << 20);
-    // What fails is tried again: the store says when it is away.
-    if (xpl_store_jobs(w->o.store)->claim(w->o.store, &offer, &arena, &jobs, &n, NULL) != XPL_OK)
-        n = 0;
-    for (size_t i = 0; i < n; i++)
-        begin_job(w, &jobs[i]);
-    xpl_arena_fini(&arena);
-    return n > 0;
+static bool claim_jobs(struct xpl_job_worker *w) {
+    bool any = false;
+    while (claim_job(w))
+        any = true;
+    return any;
 }
 
 // ---- leases ----
-
-static bool is_same(const struct xpl_job_claim *a, const struct xpl_job_claim *b) {
-    return a->attempt == b->attempt && memcmp(&a->digest, &b->digest, sizeof a->digest) == 0;
-}
 
 // A slot may have got another job since its claim was copied.
 static void mark_lost(struct xpl_job_worker *w, const struct xpl_job_claim *c) {
     pthread_mutex_lock(&w->mu);
     for (size_t i = 0; i < w->n_slots; i++)
-        if (w->slots[i].used && is_same(&w->slots[i].job.claim, c))
+        if (w->slots[i].used && w->slots[i].job.claim.id == c->id)
             atomic_store(&w->slots[i].lost, true);
     pthread_mutex_unlock(&w->mu);
 }
 
 static void renew_leases(struct xpl_job_worker *w) {
-    struct xpl_job_claim claims[XPL_JOB_MAX_CLAIM];
-    bool kept[XPL_JOB_MAX_CLAIM];
+    struct xpl_job_claim claims[XPL_JOB_MAX_CLAIMS];
+    bool kept[XPL_JOB_MAX_CLAIMS];
     size_t n = 0;
     pthread_mutex_lock(&w->mu);
     for (size_t i = 0; i < w->n_slots; i++)
-        if (w->slots[i].used) claims[n++] = w->slots[i].job.claim;
+        if (w->slots[i].used && w->slots[i].job.claim.id) claims[n++] = w->slots[i].job.claim;
     pthread_mutex_unlock(&w->mu);
     const struct xpl_job_ops *const ops = xpl_store_jobs(w->o.store);
     const struct xpl_job_daemon me = {.name = xpl_str_from(w->name),
                                       .role = xpl_str_from(w->role),
                                       .version = XPL_STR(XPL_VERSION),
-                                      .n_jobs = (int64_t)n};
-    if (n && ops->renew(w->o.store, claims, n, w->o.lease_ms, kept, NULL) == XPL_OK)
+                                      .n_jobs = (int64_t)n,
+                                      .n_threads = (int64_t)w->n_slots};
+    if (w->n_slots && ops->renew(w->o.store, claims, n, kept, NULL) == XPL_OK)
         for (size_t i = 0; i < n; i++)
             if (!kept[i]) mark_lost(w, &claims[i]);
     (void)ops->report(w->o.store, &me, w->o.lease_ms, NULL);
@@ -159,10 +161,8 @@ static void report_end(struct xpl_job_worker *w) {
 
 // The caller holds w->mu; it is released meanwhile.
 static void ask(struct xpl_job_worker *w) {
-    const size_t room = w->n_slots - w->n_running;
-    const bool alone = w->n_running == 0;
     pthread_mutex_unlock(&w->mu);
-    const bool any = claim_jobs(w, room, alone);
+    const bool any = claim_jobs(w);
     pthread_mutex_lock(&w->mu);
     if (any)
         w->ask_pause_ms = ASK_MIN_MS;
@@ -244,8 +244,8 @@ static bool list_products(struct xpl_job_worker *w) {
 static bool make_slots(struct xpl_job_worker *w) {
     const unsigned threads = xpl_pool_get_state(w->o.pool).workers;
     w->n_slots = strcmp(w->role, "worker") != 0 ? 0
-                 : threads < XPL_JOB_MAX_CLAIM  ? threads
-                                                : XPL_JOB_MAX_CLAIM;
+                 : threads < XPL_JOB_MAX_CLAIMS ? threads
+                                                : XPL_JOB_MAX_CLAIMS;
     w->slots = xpl_sys_alloc(w->n_slots * sizeof *w->slots + 1);
     for (size_t i = 0; w->slots && i < w->n_slots; i++)
         w->slots[i] = (struct xpl_job_slot){.parts = &w->o, .worker = w, .counts = &w->counts};
@@ -264,9 +264,11 @@ struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o
     char host[64] = "";
     struct xpl_job_worker *const w = xpl_sys_alloc(sizeof *w);
     if (!w) return NULL;
-    // One count at the start, for the first who reads it.
+    // One count at the start, for the first who reads it.  The first claim precedes the first
+    // report: it finds out whether this daemon can have jobs.
     *w = (struct xpl_job_worker){.o = *o,
                                  .ask_pause_ms = ASK_MIN_MS,
+                                 .renew_ns = xpl_clock_ns() + ns_of(ASK_MIN_MS),
                                  .watched_ns = xpl_clock_ns() + ns_of(COUNT_MS),
                                  .seed = (unsigned)xpl_clock_ns()};
     pthread_mutex_init(&w->mu, NULL);

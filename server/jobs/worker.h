@@ -37,7 +37,7 @@ struct xpl_job_worker_stats {
 
 // NULL when the thread or memory cannot be had.
 struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o);
-// Claims nothing more.  Jobs under way may finish within `grace_ms`; what is left then is given
+// Claims nothing more.  Jobs under way may finish within `grace_ms`; then they are given
 // back.  ended(arg) is called on the worker's thread when that is over.  Does not wait.
 void xpl_job_worker_stop(struct xpl_job_worker *w, uint64_t grace_ms, void (*ended)(void *arg),
                          void *arg);

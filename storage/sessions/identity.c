@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "storage/store/jobs.h"
 #include "storage/store/store.h"
 
 // MAX_KNOWN: ids cached in memory; beyond that the cache starts anew and the store is queried.
@@ -165,6 +166,13 @@ static uint64_t recall_many(struct xpl_identity *i, const struct xpl_fingerprint
     return generation;
 }
 
+bool xpl_identity_recall(struct xpl_identity *i, const struct xpl_fingerprint *file,
+                         struct xpl_profile_id *ret) {
+    bool known = false;
+    (void)recall_many(i, &file, 1, ret, &known);
+    return known;
+}
+
 void xpl_identity_lookup_many(struct xpl_identity *i, const struct xpl_fingerprint *const *files,
                               size_t n, struct xpl_profile_id *ret, bool *known) {
     const uint64_t generation = recall_many(i, files, n, ret, known);
@@ -313,6 +321,18 @@ bool xpl_identity_is_unsaved(const struct xpl_identity *i) {
     return atomic_load(&i->has_unsaved);
 }
 
+static void put_files(struct xpl_store *store, const struct file *files, size_t n) {
+    const struct xpl_job_ops *const jobs = xpl_store_jobs(store);
+    struct xpl_job_put puts[BATCH];
+    for (size_t k = 0; k < n; k++) {
+        puts[k] = (struct xpl_job_put){.file = &files[k].fingerprint,
+                                       .key = {.profiles = &files[k].id, .n_profiles = 1},
+                                       .is_stored = true};
+        if (!jobs && xpl_store_put_file(store, puts[k].file, &files[k].id, NULL) != XPL_OK) return;
+    }
+    if (jobs) (void)jobs->put(store, puts, n, NULL);
+}
+
 void xpl_identity_save(struct xpl_identity *i) {
     while (atomic_load(&i->has_unsaved)) {
         struct file batch[BATCH];
@@ -324,9 +344,7 @@ void xpl_identity_save(struct xpl_identity *i) {
         atomic_store(&i->has_unsaved, i->n_unsaved > 0);
         pthread_mutex_unlock(&i->mu);
         if (!n || xpl_store_begin(i->store, NULL) != XPL_OK) return;
-        for (size_t k = 0; k < n; k++)
-            if (xpl_store_put_file(i->store, &batch[k].fingerprint, &batch[k].id, NULL) != XPL_OK)
-                break;
+        put_files(i->store, batch, n);
         if (xpl_store_commit(i->store, NULL) != XPL_OK) return;
     }
 }

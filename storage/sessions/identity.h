@@ -32,6 +32,9 @@ void xpl_identity_free(struct xpl_identity *i);
 // The id of the file's bytes, if it is cached.  Reads the store when memory does not have it.
 bool xpl_identity_lookup(struct xpl_identity *i, const struct xpl_fingerprint *file,
                          struct xpl_profile_id *ret);
+// The same from memory, without a query.
+bool xpl_identity_recall(struct xpl_identity *i, const struct xpl_fingerprint *file,
+                         struct xpl_profile_id *ret);
 // Looks up the files that are not `known` yet: sets known[i] and ret[i] for each file with a cached
 // id.  Sends one query to a store that daemons share.
 void xpl_identity_lookup_many(struct xpl_identity *i, const struct xpl_fingerprint *const *files,

@@ -2,21 +2,24 @@
 // Jobs: products that daemons request from each other through a shared store.  Part of the store's
 // interface, only in stores that many daemons write.
 //
-//   front:  enqueue ── inspect … ──► GONE: the product is stored, or this daemon makes it
-//   worker: claim ── renew … ──► begin, put …, conclude, commit
+//   front:  enqueue ── inspect … ──► nothing left: the products are stored, or this daemon makes
+//   them worker: claim ── renew … ──► begin, put …, conclude, commit
 //
-// A claim is a lease: when it expires, the next claim gets the job, with a higher attempt.  Owner
-// and attempt are the fence: `conclude` fails if another daemon has the job, and then the puts of
-// the same transaction are not stored.  Leases only save work; results are right without them,
-// because equal keys have equal bytes from every daemon.
+// A job is a batch: some products of some files of one session.  A request for a session is several
+// of them, which share the digest of the request.
 //
-// A file of which a job was claimed XPL_JOB_ATTEMPTS times and never concluded is set aside: it
-// most likely kills its readers.  A file that lost one job is suspect: its jobs are only given to
-// an otherwise idle worker, so that no other job is lost with them.
+// A claim is a lock of the store's session: it ends with the connection, however that ends.  The
+// store ends the connection of a daemon that is silent for `lease_ms`.  Only the owner of the lock
+// can conclude, or a daemon that gets it again; otherwise puts of the transaction are not stored.
+//
+// A daemon that began a job is noted in it until it ends the job in an orderly way or, after it
+// lost its connection, reports again.  A job with such notes is suspect: the next claim divides it,
+// and a single file is only given to an otherwise idle worker.  It is set aside when
+// XPL_JOB_ATTEMPTS daemons are noted, the last of which worked on this file only.
 //
 // Only the store's clock counts.  Threads: any; `conclude` belongs to the transaction of its
 // thread.  Errors: UNAVAILABLE (away or busy), FAILED_PRECONDITION (not written by this process
-// now), RESOURCE_EXHAUSTED.
+// now, or connected by a pooler), RESOURCE_EXHAUSTED.
 #ifndef XPL_STORAGE_STORE_JOBS_H_
 #define XPL_STORAGE_STORE_JOBS_H_
 
@@ -27,36 +30,69 @@ struct xpl_arena;
 enum {
     XPL_JOB_ATTEMPTS = 3,
     XPL_JOB_DIGEST = 16,
-    XPL_JOB_MAX_CLAIM = 64,
+    XPL_JOB_MAX_FILES = 64, // of a batch
+    XPL_JOB_MAX_CLAIMS = 64,
     XPL_JOB_MAX_LISTED = 10000
 };
-// How long a job that was set aside stays so, before its file is tried again.
+// How long a file stays set aside before it is tried again.
 enum { XPL_JOB_ASIDE_S = 600 };
 
-// A product of one host's file, as the requester sees that file.
-struct xpl_job_spec {
-    xpl_str_t session, host; // names in the catalogue
-    uint64_t size_bytes;     // of the file
+// The file of a host, as the requester sees it.
+struct xpl_job_file {
+    xpl_str_t host; // without a slash
+    uint64_t size_bytes;
     int64_t mtime_ns;
-    xpl_str_t product;
-    uint32_t version; // of the product
-    unsigned variant;
-    xpl_str_t traceparent; // of the request that asked first, for the log; or empty
 };
 
-// What a job is known by: equal specs, traceparent aside, have equal digests.
+struct xpl_job_product {
+    xpl_str_t name; // without a slash or blank
+    uint32_t version;
+    unsigned variant;
+};
+
+// The digest of a request: equal requests, traceparent aside, have equal digests.
 struct xpl_job_digest {
     uint8_t bytes[XPL_JOB_DIGEST];
 };
 
-struct xpl_job_claim {
+struct xpl_job_request {
     struct xpl_job_digest digest;
-    int64_t attempt; // from 1; the fence, together with the owner, which is this store
+    xpl_str_t session;
+    const struct xpl_job_product *products;
+    const struct xpl_job_file *files;
+    const size_t *ends; // files[ends[i - 1]] to files[ends[i] - 1] are one batch
+    size_t n_products, n_files, n_batches;
+    xpl_str_t traceparent; // for the log; or empty
+};
+
+struct xpl_job_claim {
+    int64_t id;
+    uint64_t session; // that has the lock
+};
+
+// The end of a job.  Others may claim the rest of it in `pause_ms`.
+struct xpl_job_end {
+    struct xpl_job_claim claim;
+    const struct xpl_job_file *rest; // without files the job is removed
+    size_t n_rest;
+    uint64_t pause_ms;
+};
+
+// A product of a file; key.profiles[0] is the id of its bytes.
+struct xpl_job_put {
+    const struct xpl_fingerprint *file;
+    struct xpl_store_key key;
+    xpl_bytes_t data;
+    bool is_stored; // only the file is put
 };
 
 struct xpl_job {
     struct xpl_job_claim claim;
-    struct xpl_job_spec spec;
+    xpl_str_t session, traceparent;
+    struct xpl_job_product *products;
+    struct xpl_job_file *files;
+    size_t n_products, n_files;
+    int64_t attempt;   // how many daemons are noted, with this one
     int64_t queued_ms; // since the request
 };
 
@@ -64,24 +100,23 @@ struct xpl_job {
 struct xpl_job_offer {
     const struct xpl_store_version *products; // that it makes, with their versions
     size_t n_products;
-    uint64_t max_bytes; // of a file
-    size_t max;         // jobs, XPL_JOB_MAX_CLAIM at most
-    bool alone;         // it does nothing else: suspect jobs may be given to it
+    bool alone; // it does nothing else: a suspect file may be given to it
     uint64_t lease_ms;
 };
 
-enum xpl_job_state {
-    XPL_JOB_GONE,      // concluded, or never asked for
-    XPL_JOB_QUEUED,    // unclaimed, and not lost
-    XPL_JOB_RUNNING,   // a lease is on it
-    XPL_JOB_SET_ASIDE, // its file was lost XPL_JOB_ATTEMPTS times
-    XPL_JOB_SUSPECT    // its file was lost less often, and it is unclaimed
+// What became of a request.
+struct xpl_job_progress {
+    int64_t n_left;            // batches that have not ended
+    int64_t n_unclaimed;       // of these: never begun
+    struct xpl_job_file *lost; // files of suspect batches, and those set aside
+    size_t n_lost;
 };
 
 // What daemons tell of themselves.
 struct xpl_job_daemon {
     xpl_str_t name, role, version; // text for people; the role also counts
     int64_t n_jobs;                // that it works on
+    int64_t n_threads;             // for jobs
 };
 
 // What else daemons have leases on.
@@ -94,7 +129,8 @@ enum xpl_job_lease_kind {
 };
 
 struct xpl_job_stats {
-    int64_t queued, running, set_aside, workers;
+    int64_t queued, running, set_aside;  // jobs
+    int64_t workers, threads;            // of all workers
     int64_t schedules;                   // also unclaimed ones
     int64_t leases[XPL_JOB_LEASE_KINDS]; // of all daemons
     int64_t held[XPL_JOB_LEASE_KINDS];   // those of this one
@@ -107,9 +143,9 @@ struct xpl_job_member {
 };
 
 struct xpl_job_work {
-    xpl_str_t owner; // id of the daemon
-    xpl_str_t session, host, product;
-    int64_t attempt, queued_ms;
+    xpl_str_t owner;         // id of the daemon
+    xpl_str_t session, host; // the first one's
+    int64_t n_files, attempt, queued_ms;
     bool set_aside; // not claimable
 };
 
@@ -129,35 +165,37 @@ struct xpl_job_fleet {
 };
 
 struct xpl_job_ops {
-    // Requests all of these; existing jobs stay unchanged.  Positions in the list are ranks: lists
-    // take turns, one job each, so that a short list does not wait for a long one.  Fills ret[n].
-    xpl_status_t (*enqueue)(struct xpl_store *s, const struct xpl_job_spec *specs, size_t n,
-                            struct xpl_job_digest *ret, struct xpl_error *err);
-    // Takes jobs, or none (*ret_n 0).  `arena` holds them.
+    // Requests these batches, unless an equal request has not ended.  Positions in the list are
+    // ranks: requests take turns, so that a short one does not wait for a long one.
+    xpl_status_t (*enqueue)(struct xpl_store *s, const struct xpl_job_request *r,
+                            struct xpl_error *err);
+    // Takes a job, or none (*ret NULL).  `arena` holds it.
     xpl_status_t (*claim)(struct xpl_store *s, const struct xpl_job_offer *o,
-                          struct xpl_arena *arena, struct xpl_job **ret, size_t *ret_n,
+                          struct xpl_arena *arena, struct xpl_job **ret, struct xpl_error *err);
+    // Tells the store that this daemon lives.  ret_kept[i]: the job is still ours.
+    xpl_status_t (*renew)(struct xpl_store *s, struct xpl_job_claim *c, size_t n, bool *ret_kept,
                           struct xpl_error *err);
-    // The leases of these begin anew.  ret_kept[i]: the job is still ours.
-    xpl_status_t (*renew)(struct xpl_store *s, const struct xpl_job_claim *c, size_t n,
-                          uint64_t lease_ms, bool *ret_kept, struct xpl_error *err);
-    // Removes a job that is done, or that this daemon cannot do while another may.  Within a
-    // transaction: together with its puts, as its last call.  NOT_FOUND: another daemon has the
-    // job, and the transaction is aborted.
-    xpl_status_t (*conclude)(struct xpl_store *s, const struct xpl_job_claim *c,
+    // Puts the products of many files, those of one file in a row, as xpl_store_put_file and
+    // xpl_store_put do one.  Within a transaction.
+    xpl_status_t (*put)(struct xpl_store *s, const struct xpl_job_put *puts, size_t n,
+                        struct xpl_error *err);
+    // Ends a job in an orderly way: no attempt is noted.  Within a transaction: together with its
+    // puts, as its last call.  NOT_FOUND: another daemon has the job, or it has ended, and the
+    // transaction is aborted.
+    xpl_status_t (*conclude)(struct xpl_store *s, const struct xpl_job_end *e,
                              struct xpl_error *err);
-    // Hands jobs back that were not begun: the attempt does not count, and others may claim them
-    // in `pause_ms`.
-    xpl_status_t (*give_back)(struct xpl_store *s, const struct xpl_job_claim *c, size_t n,
-                              uint64_t pause_ms, struct xpl_error *err);
-    // What became of jobs.
-    xpl_status_t (*inspect)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
-                            enum xpl_job_state *ret, struct xpl_error *err);
-    // Withdraws jobs that no worker has claimed: the requester makes their products.
-    xpl_status_t (*withdraw)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
+    // What became of a request.  `arena` holds it.
+    xpl_status_t (*inspect)(struct xpl_store *s, const struct xpl_job_digest *d,
+                            struct xpl_arena *arena, struct xpl_job_progress *ret,
+                            struct xpl_error *err);
+    // Which files of a session are set aside: ret->lost.
+    xpl_status_t (*find_aside)(struct xpl_store *s, xpl_str_t session, struct xpl_arena *arena,
+                               struct xpl_job_progress *ret, struct xpl_error *err);
+    // Withdraws the batches of a request that were never begun: the requester makes their products.
+    xpl_status_t (*withdraw)(struct xpl_store *s, const struct xpl_job_digest *d,
                              struct xpl_error *err);
     // The heartbeat of this daemon, valid for `ms`.  Periodically also removes old rows: daemons
-    // that have ended, jobs set aside XPL_JOB_ASIDE_S ago, jobs unclaimed for a day. 0 ms: the
-    // daemon ends.
+    // that have ended, files set aside XPL_JOB_ASIDE_S ago, jobs a day old.  0 ms: the daemon ends.
     xpl_status_t (*report)(struct xpl_store *s, const struct xpl_job_daemon *d, uint64_t ms,
                            struct xpl_error *err);
     xpl_status_t (*get_stats)(struct xpl_store *s, struct xpl_job_stats *ret,

@@ -5,6 +5,7 @@
 // Usage: bench_lookup [N]; without N, 4096 hosts of two products.
 #include <inttypes.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "storage/store/jobs.h"
 #include "tests/cluster/pg_server.h"
@@ -16,9 +17,7 @@ static struct xpl_fingerprint *files;
 static const struct xpl_fingerprint **file_list;
 static struct xpl_profile_id *ids;
 static struct xpl_store_key *keys;
-static struct xpl_job_spec *specs;
-static struct xpl_job_digest *digests;
-static enum xpl_job_state *states;
+static struct xpl_job_file *job_files;
 static bool *known, *has;
 static char (*names)[32];
 static size_t n_hosts;
@@ -38,27 +37,20 @@ static void make_hosts(void) {
     names = make(n_hosts, sizeof *names);
     known = make(n_hosts, sizeof *known);
     keys = make(2 * n_hosts, sizeof *keys);
-    specs = make(2 * n_hosts, sizeof *specs);
-    digests = make(2 * n_hosts, sizeof *digests);
-    states = make(2 * n_hosts, sizeof *states);
+    job_files = make(n_hosts, sizeof *job_files);
     has = make(2 * n_hosts, sizeof *has);
     for (size_t i = 0; i < n_hosts; i++) {
         files[i] = (struct xpl_fingerprint){.dev = 1, .ino = i + 1, .size = 500000, .mtime_ns = 7};
         file_list[i] = &files[i];
         memcpy(ids[i].bytes, &files[i].ino, sizeof files[i].ino);
         (void)snprintf(names[i], sizeof names[i], "host%05zu", i);
+        job_files[i] = (struct xpl_job_file){xpl_str_from(names[i]), 500000, 7};
         for (size_t k = 0; k < 2; k++) {
             keys[2 * i + k] = (struct xpl_store_key){.kind = XPL_STORE_PRODUCT,
                                                      .name = xpl_str_from(products[k]),
                                                      .version = 7,
                                                      .profiles = &ids[i],
                                                      .n_profiles = 1};
-            specs[2 * i + k] = (struct xpl_job_spec){.session = XPL_STR("session"),
-                                                     .host = xpl_str_from(names[i]),
-                                                     .size_bytes = 500000,
-                                                     .mtime_ns = 7,
-                                                     .product = xpl_str_from(products[k]),
-                                                     .version = 7};
         }
     }
 }
@@ -87,7 +79,6 @@ static double since_ms(uint64_t began) {
 static void measure(double best[4]) {
     struct xpl_error err = {0};
     const struct xpl_job_ops *const jobs = xpl_store_jobs(store);
-    size_t n_missing = 0;
     memset(known, 0, n_hosts * sizeof *known);
     uint64_t began = xpl_clock_ns();
     xpl_store_find_files(store, file_list, n_hosts, ids, known);
@@ -97,25 +88,36 @@ static void measure(double best[4]) {
     const double has_ms = since_ms(began);
     for (size_t i = 0; i < n_hosts; i++)
         CHECK(known[i] && has[2 * i] && !has[2 * i + 1]);
-    static struct xpl_job_spec *missing;
-    if (!missing) missing = make(n_hosts, sizeof *missing);
-    for (size_t i = 0; i < 2 * n_hosts; i++)
-        if (!has[i]) missing[n_missing++] = specs[i];
+    const struct xpl_job_product product = {xpl_str_from(products[1]), 7, 0};
+    static size_t ends[1 << 16];
+    struct xpl_job_request r = {.session = XPL_STR("session"),
+                                .products = &product,
+                                .files = job_files,
+                                .ends = ends,
+                                .n_products = 1,
+                                .n_files = n_hosts};
+    struct xpl_job_progress p;
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    for (size_t at = 0; at < n_hosts;) {
+        at = at + XPL_JOB_MAX_FILES < n_hosts ? at + XPL_JOB_MAX_FILES : n_hosts;
+        ends[r.n_batches++] = at;
+    }
     began = xpl_clock_ns();
-    CHECK_OK(jobs->enqueue(store, missing, n_missing, digests, &err), &err);
+    CHECK_OK(jobs->enqueue(store, &r, &err), &err);
     const double enqueue_ms = since_ms(began);
     began = xpl_clock_ns();
-    CHECK_OK(jobs->inspect(store, digests, n_missing, states, &err), &err);
+    CHECK_OK(jobs->inspect(store, &r.digest, &arena, &p, &err), &err);
     const double inspect_ms = since_ms(began);
-    for (size_t i = 0; i < n_missing; i++)
-        CHECK_EQ(states[i], XPL_JOB_QUEUED);
+    CHECK_EQ(p.n_unclaimed, (int64_t)r.n_batches);
+    xpl_arena_fini(&arena);
     const double now[4] = {files_ms, has_ms, enqueue_ms, inspect_ms};
     for (int i = 0; i < 4; i++)
         if (best[i] <= 0 || now[i] < best[i]) best[i] = now[i];
     printf("%zu hosts: files %.1f ms, products %.1f ms, queued %.1f ms, together %.1f ms;"
            " inspected %.1f ms\n",
            n_hosts, files_ms, has_ms, enqueue_ms, files_ms + has_ms + enqueue_ms, inspect_ms);
-    CHECK_OK(jobs->withdraw(store, digests, n_missing, &err), &err);
+    CHECK_OK(jobs->withdraw(store, &r.digest, &err), &err);
 }
 
 int main(int argc, char **argv) {

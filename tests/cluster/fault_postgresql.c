@@ -98,27 +98,36 @@ static void use_jobs(struct xpl_store *s) {
     char host[16];
     (void)snprintf(host, sizeof host, "h%d", n_used++);
     const struct xpl_job_ops *const ops = xpl_store_jobs(s);
-    const struct xpl_job_spec spec = {
-        .session = XPL_STR("run"), .host = xpl_str_from(host), .product = makes.name, .version = 7};
-    const struct xpl_job_offer offer = {&makes, 1, 1 << 20, 8, true, 60000};
-    const struct xpl_job_daemon me = {XPL_STR("m"), XPL_STR("worker"), XPL_STR("1"), 0};
-    struct xpl_job_digest d;
+    const struct xpl_job_product product = {makes.name, 7, 0};
+    const struct xpl_job_file file = {.host = xpl_str_from(host)};
+    const size_t end = 1;
+    struct xpl_job_request request = {.session = XPL_STR("run"),
+                                      .products = &product,
+                                      .files = &file,
+                                      .ends = &end,
+                                      .n_products = 1,
+                                      .n_files = 1,
+                                      .n_batches = 1};
+    const struct xpl_job_offer offer = {&makes, 1, true, 60000};
+    const struct xpl_job_daemon me = {XPL_STR("m"), XPL_STR("worker"), XPL_STR("1"), 0, 1};
+    struct xpl_job_progress progress;
     struct xpl_job_stats stats;
     struct xpl_job_fleet fleet;
-    struct xpl_job *jobs = NULL;
+    struct xpl_job *job = NULL;
     struct xpl_arena arena;
-    enum xpl_job_state state;
     bool kept;
-    size_t n = 0;
+    memcpy(request.digest.bytes, host, sizeof host);
     xpl_arena_init(&arena, 1 << 20);
-    failures += ops->enqueue(s, &spec, 1, &d, NULL) != XPL_OK;
-    failures += ops->claim(s, &offer, &arena, &jobs, &n, NULL) != XPL_OK;
-    failures += ops->inspect(s, &d, 1, &state, NULL) != XPL_OK;
-    failures += ops->withdraw(s, &d, 1, NULL) != XPL_OK;
-    for (size_t i = 0; i < n; i++) { // those that a failure left over, too
-        failures += ops->renew(s, &jobs[i].claim, 1, 60000, &kept, NULL) != XPL_OK;
-        failures += ops->conclude(s, &jobs[i].claim, NULL) != XPL_OK;
+    failures += ops->enqueue(s, &request, NULL) != XPL_OK;
+    // Those that a failure left over, too.
+    while (ops->claim(s, &offer, &arena, &job, NULL) == XPL_OK && job) {
+        const struct xpl_job_end done = {.claim = job->claim};
+        failures += ops->renew(s, &job->claim, 1, &kept, NULL) != XPL_OK;
+        failures += ops->conclude(s, &done, NULL) != XPL_OK;
     }
+    failures += ops->inspect(s, &request.digest, &arena, &progress, NULL) != XPL_OK;
+    failures += ops->find_aside(s, request.session, &arena, &progress, NULL) != XPL_OK;
+    failures += ops->withdraw(s, &request.digest, NULL) != XPL_OK;
     failures += ops->report(s, &me, 1000, NULL) != XPL_OK;
     failures += ops->get_stats(s, &stats, NULL) != XPL_OK;
     failures += ops->list(s, &arena, &fleet, NULL) != XPL_OK;

@@ -49,11 +49,11 @@ static inline struct daemon_proc start_worker(const char *dir, const char *fault
     return start_worker_in(dir, make_dir(), fault);
 }
 
-// A worker that vm1's file kills; not before it listens.  The leases of those before it are over.
+// A worker that vm1's file kills; not before it listens.
 static inline struct daemon_proc start_killable(const char *dir) {
-    pg_sql("postgres", "UPDATE jobs SET expires_at='infinity'");
+    pg_sql("postgres", "UPDATE jobs SET ready_at='infinity'");
     const struct daemon_proc w = start_worker(dir, "kill=vm1");
-    pg_sql("postgres", "UPDATE jobs SET expires_at=clock_timestamp()");
+    pg_sql("postgres", "UPDATE jobs SET ready_at='-infinity'");
     return w;
 }
 

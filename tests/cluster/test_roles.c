@@ -14,8 +14,10 @@ static struct xpl_store *open_store(void) {
 
 // Asks for the op statistics of hosts as a front does.
 static void ask_jobs(struct xpl_store *s, const char *dir, const char *run, int n) {
-    struct xpl_job_spec specs[HOSTS];
-    struct xpl_job_digest digests[HOSTS];
+    const struct xpl_job_product product = {.name = xpl_str_from(xpl_product_op_stats.name),
+                                            .version = xpl_product_op_stats.version};
+    struct xpl_job_file files[HOSTS];
+    size_t ends[HOSTS];
     char names[HOSTS][16];
     struct xpl_error err = {0};
     for (int i = 0; i < n; i++) {
@@ -24,15 +26,20 @@ static void ask_jobs(struct xpl_store *s, const char *dir, const char *run, int 
         (void)snprintf(names[i], sizeof names[i], "vm%d", i);
         (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/vm%d.xplane.pb", dir, run, i);
         CHECK_EQ(stat(path, &st), 0);
-        specs[i] = (struct xpl_job_spec){.session = xpl_str_from(run),
-                                         .host = xpl_str_from(names[i]),
+        files[i] = (struct xpl_job_file){.host = xpl_str_from(names[i]),
                                          .size_bytes = (uint64_t)st.st_size,
                                          .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
-                                                     st.st_mtim.tv_nsec,
-                                         .product = xpl_str_from(xpl_product_op_stats.name),
-                                         .version = xpl_product_op_stats.version};
+                                                     st.st_mtim.tv_nsec};
+        ends[i] = (size_t)i + 1;
     }
-    CHECK_OK(xpl_store_jobs(s)->enqueue(s, specs, (size_t)n, digests, &err), &err);
+    const struct xpl_job_request r = {.session = xpl_str_from(run),
+                                      .products = &product,
+                                      .files = files,
+                                      .ends = ends,
+                                      .n_products = 1,
+                                      .n_files = (size_t)n,
+                                      .n_batches = (size_t)n};
+    CHECK_OK(xpl_store_jobs(s)->enqueue(s, &r, &err), &err);
 }
 
 static void wait_done(int products, long ms) {
@@ -68,10 +75,10 @@ static void scenario_killed(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc a = start_worker(dir, "delay_ms=60000");
     ask_jobs(s, dir, "run", HOSTS);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
     struct daemon_proc b = start_worker(dir, NULL);
     wait_for("SELECT count(*)=2 FROM jobs", 20000); // what nobody had
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempt=1 AND expires_at>clock_timestamp()", 0);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE cardinality(attempts)=1", 0);
     kill_daemon(&a, SIGKILL);
     wait_done(HOSTS, 12000);
     CHECK_EQ(stop_daemon(&b), 0);
@@ -85,7 +92,7 @@ static void scenario_frozen(void) {
     add_hosts(dir, "run", 2);
     struct daemon_proc a = start_worker(dir, "delay_ms=4000"); // it is stopped before they are done
     ask_jobs(s, dir, "run", 2);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
     CHECK_EQ(kill(a.pid, SIGSTOP), 0);
     struct daemon_proc b = start_worker(dir, NULL);
     wait_done(2, 15000);
@@ -111,9 +118,9 @@ static void scenario_drained(void) {
     CHECK_EQ(setenv("XPLANED_FAULT_JOBS", "delay_ms=60000", 1), 0);
     struct daemon_proc a = start_daemon(dir, make_dir(), flags);
     ask_jobs(s, dir, "run", 3);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
     CHECK_EQ(stop_daemon(&a), 0);
-    wait_for("SELECT count(*)=3 FROM jobs WHERE expires_at<clock_timestamp() AND attempt=0", 0);
+    wait_for("SELECT count(*)=3 FROM jobs WHERE attempts='{}'", 0);
     struct daemon_proc b = start_worker(dir, NULL);
     wait_done(3, 15000);
     CHECK_EQ(stop_daemon(&b), 0);
@@ -134,9 +141,9 @@ static void scenario_poison(void) {
     }
     struct daemon_proc w = start_killable(dir);
     wait_for("SELECT count(*)=5 FROM results WHERE kind='product'", 20000);
-    wait_for("SELECT count(*)=1 FROM jobs WHERE host='vm1' AND attempt=3", 0);
+    wait_for("SELECT count(*)=1 FROM jobs WHERE files[1] LIKE '% vm1' AND aside_at IS NOT NULL",
+             20000);
     wait_for("SELECT count(*)=1 FROM jobs", 0);
-    pg_pause_ms(3000); // longer than the lease: nobody takes it
     CHECK_EQ(stop_daemon(&w), 0);
     xpl_store_close(s);
 }
@@ -147,8 +154,8 @@ static void scenario_unknown(void) {
     struct xpl_store *const s = open_store();
     add_hosts(dir, "run", 2);
     ask_jobs(s, dir, "run", 2);
-    pg_sql("postgres", "UPDATE jobs SET size_bytes=1 WHERE host='vm0'");
-    pg_sql("postgres", "UPDATE jobs SET session='other' WHERE host='vm1'");
+    pg_sql("postgres", "UPDATE jobs SET files=ARRAY['1 1 vm0'] WHERE files[1] LIKE '% vm0'");
+    pg_sql("postgres", "UPDATE jobs SET session='other' WHERE files[1] LIKE '% vm1'");
     struct daemon_proc w = start_worker(dir, NULL);
     pg_pause_ms(2000);
     wait_for("SELECT count(*)=2 FROM jobs", 0); // it may see them yet
@@ -166,7 +173,7 @@ static void scenario_outage(void) {
     add_hosts(dir, "run", 2);
     struct daemon_proc w = start_worker(dir, "delay_ms=1500");
     ask_jobs(s, dir, "run", 2);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
     xpl_store_close(s);
     pg_stop(SIGQUIT);
     pg_pause_ms(1000);

@@ -259,7 +259,7 @@ FLEET = {
     "queued": 3, "running": 1, "set_aside": 1, "workers": 1,
     "daemons": [{"name": "n1:7", "role": "front", "version": "0.1.0", "jobs": 0, "expires_ms": 29000},
                 {"name": "n2:8", "role": "worker", "version": "0.1.0", "jobs": 1, "expires_ms": 15000}],
-    "work": [{"state": "running", "daemon": "n2:8", "session": "run", "host": "h1", "product": "op_stats", "attempt": 1, "queued_ms": 6500},
+    "work": [{"state": "running", "daemon": "n2:8", "session": "run", "host": "h1", "files": 1, "attempt": 1, "queued_ms": 6500},
              {"state": "set_aside", "daemon": "", "session": "run", "host": "h2", "product": "op_stats", "attempt": 3, "queued_ms": 90000}],
     "leases": [{"kind": "capture", "name": "12", "daemon": "n1:7", "expires_ms": 21000}, {"kind": "schedule", "name": "3", "daemon": "", "expires_ms": 0}]}
 

@@ -90,6 +90,9 @@ struct xpl_store_key xpl_product_store_key(const struct xpl_product *p, unsigned
 // Hands the rows that people query of a stored product to the store's writer, if they are missing.
 void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
                             struct xpl_product_handle *h);
+// The same without asking whether they are missing.
+void xpl_product_write_new_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                                struct xpl_product_handle *h);
 // Hands a product, and the rows that people query, to the store's writer.
 void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,
                                 struct xpl_product_handle *h);

@@ -287,16 +287,21 @@ static struct xpl_store_writer_product writer_product(struct xpl_product_handle 
                                                                        : op_stats_rows};
 }
 
-void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
-                            struct xpl_product_handle *h) {
+void xpl_product_write_new_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                                struct xpl_product_handle *h) {
     char buf[XPL_PRODUCT_OPTIONS_TEXT];
-    struct xpl_profile_id id;
     const struct xpl_store_writer_key w = writer_key(r, h, buf);
     const struct xpl_store_writer_product p = writer_product(h);
+    if (h->has_rows) xpl_store_writer_put_rows(m->parts.writer, &w, &p);
+}
+
+void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                            struct xpl_product_handle *h) {
+    struct xpl_profile_id id;
     const enum xpl_rows_kind kind = is_breakdown(h) ? XPL_ROWS_MEMORY : XPL_ROWS_OPS;
     if (h->has_rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
         !xpl_store_has_rows(m->parts.store, &id, kind, XPL_ROWS_VERSION))
-        xpl_store_writer_put_rows(m->parts.writer, &w, &p);
+        xpl_product_write_new_rows(m, r, h);
 }
 
 void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,

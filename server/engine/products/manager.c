@@ -119,7 +119,8 @@ static void run_build(struct xpl_product_manager *m, const struct xpl_product_re
                       struct xpl_stage_times *times) {
     if (!ctx->bypass_cache) b->handle = lookup_intact(m, b->product, b->variant, &b->fingerprint);
     const bool known = b->handle != NULL;
-    if (!known && !ctx->bypass_cache) b->handle = xpl_product_read_kept(m, r, b, ctx, times);
+    if (!known && !ctx->bypass_cache && !ctx->published)
+        b->handle = xpl_product_read_kept(m, r, b, ctx, times);
     b->made = !b->handle;
     const xpl_status_t st = b->made ? xpl_product_make_for_build(m, r, ctx, b, times) : XPL_OK;
     struct xpl_product_handle *const h = st == XPL_OK ? b->handle : NULL;

@@ -46,6 +46,9 @@ struct xpl_pg_store {
     atomic_uint_fast64_t lease_at_ns; // time of the next attempt to take another daemon's lease
     int64_t fence;                    // of the lease under which the catalogue was written
     int64_t week;                     // whose partition is known to be there
+    uint64_t session;                 // counts the writer's connections, whose sessions hold jobs
+    uint64_t lease_session;           // the one that ends when it is silent for a lease
+    uint64_t lease_ms;                // 0: this daemon takes no jobs
 
     // The link: one thread connects, and connects again (link.c).
     pthread_t keeper;
@@ -70,6 +73,7 @@ struct xpl_pg_store {
     _Atomic int64_t shift_ms; // see xpl_pg_shift_ms
 
     atomic_int role;
+    atomic_bool is_pooled;            // the writer's connection: it cannot hold jobs
     atomic_bool rows_deleted;         // names may be left over
     atomic_uint_fast64_t swept_at_ns; // names and partitions
     atomic_uint_fast64_t jobs_swept_at_ns;
@@ -205,6 +209,11 @@ bool xpl_pg_compress(xpl_bytes_t data, struct xpl_buf *ret);
 // Decompresses what must give `len` bytes, which *to has room for.
 bool xpl_pg_decompress(xpl_bytes_t frame, uint8_t *to, size_t len);
 
+// Of results: bytes of a digest, and of a row without its data, as the limit counts.
+enum { PG_DIGEST = 16, PG_OVERHEAD = 512 };
+// Finds rows; which of two keys it is, the key itself says.
+xpl_bytes_t xpl_pg_digest(xpl_bytes_t key, uint8_t ret[PG_DIGEST]);
+
 // ---- results.c, rows.c, catalogue.c, maintain.c: functions of the table ----
 
 xpl_status_t xpl_pg_get(struct xpl_store *base, const struct xpl_store_key *key, size_t max_bytes,
@@ -224,14 +233,14 @@ void xpl_pg_leave_catalogue(struct xpl_pg_store *s);
 xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
                              bool *ret_more, struct xpl_error *err);
 
-// ---- jobs.c, jobs_list.c, jobs_claim.c: the table of jobs ----
+// ---- batch.c, jobs.c, jobs_list.c, jobs_claim.c: the table of jobs ----
 
 extern const struct xpl_job_ops xpl_pg_jobs; // jobs_claim.c
-// How often the file of job `j` was lost: the most that one of its jobs was, whatever the product.
-#define XPL_PG_JOB_LOST                                                                            \
-    "(SELECT coalesce(max(k.attempt),0) FROM jobs k WHERE k.session=j.session AND"                 \
-    " k.host=j.host AND k.size_bytes=j.size_bytes AND k.mtime_ns=j.mtime_ns AND"                   \
-    " k.expires_at<clock_timestamp())"
+// Whether a daemon has a job's lock (jobs_claim.c).
+#define XPL_PG_JOB_HELD                                                                            \
+    "(id%2147483648) IN (SELECT objid::bigint FROM pg_locks WHERE locktype='advisory' AND"         \
+    " classid='jobs'::regclass::oid AND objsubid=2 AND granted AND"                                \
+    " database=(SELECT oid FROM pg_database WHERE datname=current_database()))"
 // All leases but those on jobs, as they are and were: kind, name, owner, expires_at.
 #define XPL_PG_LEASES                                                                              \
     "(SELECT 'schedule' AS kind, id::text AS name, owner, expires_at FROM schedules"               \
@@ -247,11 +256,25 @@ xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const str
 xpl_status_t xpl_pg_job_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
                            const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg,
                            struct xpl_error *err);
-xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_spec *specs, size_t n,
-                                 struct xpl_job_digest *ret, struct xpl_error *err);
-xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
-                                 enum xpl_job_state *ret, struct xpl_error *err);
-xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
+// Files as an array of text: size, time, host.  False without memory.
+bool xpl_pg_put_files(struct xpl_buf *ret, const struct xpl_job_file *files, size_t n);
+// Those of a column with slashes between them.
+enum xpl_pg_rc xpl_pg_read_files(struct xpl_pg_conn *c, const PGresult *r, int column,
+                                 struct xpl_arena *arena, struct xpl_job_file **ret, size_t *ret_n);
+// The next part of text with slashes between them; false after the last.
+bool xpl_pg_next_part(xpl_str_t *rest, xpl_str_t *ret);
+// An element of an array of text: a product and its version.
+void xpl_pg_put_product(struct xpl_buf *ret, xpl_str_t name, uint32_t version);
+xpl_status_t xpl_pg_put_jobs(struct xpl_store *base, const struct xpl_job_put *puts, size_t n,
+                             struct xpl_error *err);
+xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_request *r,
+                                 struct xpl_error *err);
+xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d,
+                                 struct xpl_arena *arena, struct xpl_job_progress *ret,
+                                 struct xpl_error *err);
+xpl_status_t xpl_pg_find_aside(struct xpl_store *base, xpl_str_t session, struct xpl_arena *arena,
+                               struct xpl_job_progress *ret, struct xpl_error *err);
+xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_digest *d,
                                   struct xpl_error *err);
 xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
                                   uint64_t ms, struct xpl_error *err);

@@ -1,189 +1,267 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: taking them, keeping them, and being done with them.
+// Jobs: claiming and ending them, on the writer's connection: its session holds the locks.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { MAX_ARRAY = 1 << 20 };
+enum { MAX_ARRAY = 1 << 20, TRIES = 100 };
 
-// The plan is the same whatever the statistics are: nested loops over indexes, in the order of
-// ranks, as far as the limit.  The planner expects one row of a table that was filled a moment ago,
-// and would sort all of them.
-static const char claim_begin[] =
-    "BEGIN; SET LOCAL jit=off; SET LOCAL enable_sort=off; SET LOCAL enable_seqscan=off;"
-    "SET LOCAL enable_bitmapscan=off; SET LOCAL enable_hashjoin=off; "
-    "SET LOCAL enable_mergejoin=off";
+#define NO_POOLER          "a worker needs a connection without a pooler"
+#define LOCK(function, id) "pg_" function "('jobs'::regclass::oid::int, (" id "%2147483648)::int)"
 
-// The first of those that this worker may take decides: a suspect one is taken alone or not at
-// all, which ends the worker's other jobs first; else all that are not suspect.
-static const char claim_sql[] =
-    "WITH head AS MATERIALIZED (SELECT digest, rank, queued_at, " XPL_PG_JOB_LOST " AS lost"
-    " FROM jobs j WHERE expires_at<clock_timestamp() AND size_bytes<=$2"
-    " AND (product, version) IN (SELECT p, v FROM unnest($3,$4) w(p,v))"
-    " AND " XPL_PG_JOB_LOST "<$1"
-    " ORDER BY rank, queued_at LIMIT $5 FOR UPDATE OF j SKIP LOCKED),"
-    " first AS (SELECT digest, lost FROM head ORDER BY rank, queued_at LIMIT 1)"
-    " UPDATE jobs j SET attempt=j.attempt+1, owner=$6,"
-    " expires_at=clock_timestamp()+$7::float8*interval '1 ms' FROM head h, first f"
-    " WHERE j.digest=h.digest AND"
-    " CASE WHEN f.lost>0 THEN h.digest=f.digest AND $8>0 ELSE h.lost=0 END"
-    " RETURNING j.digest, j.attempt, j.session, j.host, j.size_bytes, j.mtime_ns, j.product,"
-    " j.version, j.variant,"
-    " (extract(epoch FROM clock_timestamp()-j.queued_at)*1000)::bigint, j.trace";
+// ---- claiming ----
 
-struct taken {
-    struct xpl_arena *arena;
-    struct xpl_job *jobs;
-    size_t n;
-};
+// The first job that nobody has: a session gets a lock again that it has already.  The rows are
+// materialized one by one, so that only that one is locked.
+static const char lock_sql[] =
+    "WITH open AS MATERIALIZED (SELECT id, (cardinality(files)=1 AND "
+    "attempts<>'{}')"
+    "::int::bigint AS suspect FROM jobs WHERE aside_at IS NULL AND ready_at<=clock_timestamp()"
+    " AND products<@$1 AND $2<>ALL(attempts) ORDER BY rank, queued_at)"
+    " SELECT id, suspect FROM open WHERE " LOCK("try_advisory_lock", "id") " LIMIT 1";
 
-static enum xpl_pg_rc read_jobs(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    struct taken *const t = arg;
-    t->n = (size_t)c->pq->ntuples(r);
-    t->jobs = xpl_arena_array(t->arena, t->n + 1, sizeof *t->jobs);
-    if (!t->jobs) return XPL_PG_NOMEM;
-    for (size_t i = 0; i < t->n; i++) {
-        struct xpl_job *const j = &t->jobs[i];
-        const int row = (int)i;
-        const xpl_bytes_t digest = xpl_pg_get_bytes(c, r, row, 0);
-        *j = (struct xpl_job){.claim = {.attempt = xpl_pg_get_i64(c, r, row, 1)},
-                              .spec = {.size_bytes = (uint64_t)xpl_pg_get_i64(c, r, row, 4),
-                                       .mtime_ns = xpl_pg_get_i64(c, r, row, 5),
-                                       .version = (uint32_t)xpl_pg_get_i64(c, r, row, 7),
-                                       .variant = (unsigned)xpl_pg_get_i64(c, r, row, 8)},
-                              .queued_ms = xpl_pg_get_i64(c, r, row, 9)};
-        if (digest.len != sizeof j->claim.digest.bytes) return XPL_PG_OTHER;
-        memcpy(j->claim.digest.bytes, digest.ptr, digest.len);
-        if (!xpl_pg_read_text(c, r, row, 2, t->arena, &j->spec.session) ||
-            !xpl_pg_read_text(c, r, row, 3, t->arena, &j->spec.host) ||
-            !xpl_pg_read_text(c, r, row, 6, t->arena, &j->spec.product) ||
-            !xpl_pg_read_text(c, r, row, 10, t->arena, &j->spec.traceparent))
-            return XPL_PG_NOMEM;
+// Notes that this daemon, $2, begins the job.  One that was lost since it was divided is divided
+// again: in four, as each division may cost a worker.  Single files keep notes of at most $3-1
+// daemons, so that one more has to be lost with that file only.  With $3 it is set aside.
+static const char begin_sql[] =
+    "WITH j AS (SELECT *, cardinality(files) AS n, (cardinality(files)+3)/4 AS k,"
+    " cardinality(files)>1 AND cardinality(attempts)>n_divided AS divide,"
+    " cardinality(files)=1 AND cardinality(attempts)>=$3 AS aside FROM jobs WHERE id=$1),"
+    " kept AS (SELECT CASE WHEN divide AND k=1 THEN attempts[1:$3::int-1] ELSE attempts END"
+    " AS notes FROM j),"
+    " rest AS (INSERT INTO jobs(request, rank, session, files, products, variants, trace,"
+    " attempts, n_divided, queued_at) SELECT request, rank, session, files[i*k+1:(i+1)*k],"
+    " products, variants, trace, notes, cardinality(notes), queued_at"
+    " FROM j, kept, generate_series(1,3) i WHERE divide AND i*k<n)"
+    " UPDATE jobs SET files=CASE WHEN divide THEN j.files[1:k] ELSE j.files END,"
+    " n_divided=CASE WHEN divide THEN cardinality(notes) ELSE j.n_divided END,"
+    " attempts=CASE WHEN aside THEN notes ELSE notes||$2::text END,"
+    " aside_at=CASE WHEN aside THEN clock_timestamp() END, owner=$2"
+    " FROM j, kept WHERE jobs.id=j.id AND jobs.aside_at IS NULL"
+    " RETURNING jobs.id, jobs.session, array_to_string(jobs.files,'/'),"
+    " array_to_string(jobs.products,'/'), array_to_string(jobs.variants,'/'), jobs.trace,"
+    " cardinality(jobs.attempts)::bigint,"
+    " (extract(epoch FROM clock_timestamp()-jobs.queued_at)*1000)::bigint,"
+    " (jobs.aside_at IS NOT NULL)::int::bigint";
+
+static enum xpl_pg_rc read_products(struct xpl_pg_conn *c, const PGresult *r,
+                                    struct xpl_arena *arena, struct xpl_job *j) {
+    xpl_str_t names, variants, name, variant;
+    size_t n = 1;
+    if (!xpl_pg_read_text(c, r, 0, 3, arena, &names) ||
+        !xpl_pg_read_text(c, r, 0, 4, arena, &variants))
+        return XPL_PG_NOMEM;
+    for (size_t i = 0; i < names.len; i++)
+        n += names.ptr[i] == '/';
+    if (!(j->products = xpl_arena_array(arena, n, sizeof *j->products))) return XPL_PG_NOMEM;
+    while (xpl_pg_next_part(&names, &name) && xpl_pg_next_part(&variants, &variant)) {
+        const char *const blank = memchr(name.ptr, ' ', name.len);
+        if (!blank) return XPL_PG_OTHER;
+        j->products[j->n_products++] =
+            (struct xpl_job_product){.name = {name.ptr, (size_t)(blank - name.ptr)},
+                                     .version = (uint32_t)strtoul(blank + 1, NULL, 10),
+                                     .variant = (unsigned)strtoul(variant.ptr, NULL, 10)};
     }
     return XPL_PG_OK;
 }
 
-// Jobs that are claimed and cannot be read here without memory are lost until their leases end.
-static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
-                          struct xpl_arena *arena, struct xpl_job **ret, size_t *ret_n,
-                          struct xpl_error *err) {
-    struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct taken t = {.arena = arena};
+static enum xpl_pg_rc read_job(struct xpl_pg_conn *c, const PGresult *r, struct xpl_arena *arena,
+                               struct xpl_job *j) {
+    if (!xpl_pg_read_text(c, r, 0, 1, arena, &j->session) ||
+        !xpl_pg_read_text(c, r, 0, 5, arena, &j->traceparent))
+        return XPL_PG_NOMEM;
+    j->attempt = xpl_pg_get_i64(c, r, 0, 6);
+    j->queued_ms = xpl_pg_get_i64(c, r, 0, 7);
+    const enum xpl_pg_rc rc = read_products(c, r, arena, j);
+    return rc == XPL_PG_OK ? xpl_pg_read_files(c, r, 2, arena, &j->files, &j->n_files) : rc;
+}
+
+static enum xpl_pg_rc unlock(struct xpl_pg_store *s, int64_t id) {
     struct xpl_pg_args a = {0};
-    struct xpl_buf names, versions;
-    xpl_buf_init(&names, MAX_ARRAY);
-    xpl_buf_init(&versions, MAX_ARRAY);
-    xpl_pg_array_begin(&names, XPL_PG_TEXTS, o->n_products);
-    xpl_pg_array_begin(&versions, XPL_PG_INT8S, o->n_products);
-    for (size_t i = 0; i < o->n_products; i++) {
-        const xpl_str_t name = o->products[i].name;
-        xpl_pg_array_bytes(&names, (xpl_bytes_t){(const uint8_t *)name.ptr, name.len});
-        xpl_pg_array_i64(&versions, o->products[i].version);
-    }
+    xpl_pg_arg_i64(&a, id);
+    return xpl_pg_query(s->w, "SELECT " LOCK("advisory_unlock", "$1"), &a, NULL);
+}
+
+// NONE: the locked job has ended meanwhile, or was set aside now.
+static enum xpl_pg_rc begin_job(struct xpl_pg_store *s, int64_t id, struct xpl_arena *arena,
+                                struct xpl_job *j) {
+    struct xpl_pg_args a = {0};
+    PGresult *r = NULL;
+    xpl_pg_arg_i64(&a, id);
+    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
-    xpl_pg_arg_i64(&a, o->max_bytes > INT64_MAX ? INT64_MAX : (int64_t)o->max_bytes);
-    xpl_pg_arg_array(&a, XPL_PG_TEXTS, &names);
-    xpl_pg_arg_array(&a, XPL_PG_INT8S, &versions);
-    xpl_pg_arg_i64(&a, o->max > XPL_JOB_MAX_CLAIM ? XPL_JOB_MAX_CLAIM : (int64_t)o->max);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_i64(&a, (int64_t)o->lease_ms);
-    xpl_pg_arg_i64(&a, o->alone);
-    const xpl_status_t st = names.failed || versions.failed
-                                ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-                                : xpl_pg_job_tx(s, claim_begin, claim_sql, &a, read_jobs, &t, err);
-    xpl_buf_fini(&names);
-    xpl_buf_fini(&versions);
-    if (st != XPL_OK) return st;
-    *ret = t.jobs;
-    *ret_n = t.n;
-    return XPL_OK;
+    enum xpl_pg_rc rc = xpl_pg_query(s->w, begin_sql, &a, &r);
+    if (rc != XPL_PG_OK) return rc;
+    *j = (struct xpl_job){.claim = {id, s->session}};
+    const bool ours = s->pq->ntuples(r) == 1 && !xpl_pg_get_i64(s->w, r, 0, 8);
+    rc = ours ? read_job(s->w, r, arena, j) : XPL_PG_NONE;
+    s->pq->clear(r);
+    return rc;
 }
 
-// ---- leases ----
+// A session that says nothing for as long as a lease ends, and its locks with it.  A pooler has
+// process ids of its own, and sessions that are not ours.
+static enum xpl_pg_rc prepare_session(struct xpl_pg_store *s, uint64_t lease_ms) {
+    char sql[80];
+    int64_t pid = 0;
+    if (s->lease_session == s->session) return XPL_PG_OK;
+    enum xpl_pg_rc rc = xpl_pg_ask(s->w, "SELECT pg_backend_pid()::bigint", NULL, &pid);
+    if (rc != XPL_PG_OK) return rc;
+    const bool is_pooled = pid != s->pq->backendPID(s->w->c);
+    if (is_pooled && !atomic_exchange(&s->is_pooled, true))
+        xpl_pg_notice(s, "%s: " NO_POOLER ", and takes no jobs", s->name);
+    atomic_store(&s->is_pooled, is_pooled);
+    if (is_pooled) {
+        (void)snprintf(s->w->why, sizeof s->w->why, NO_POOLER);
+        return XPL_PG_DENIED;
+    }
+    (void)snprintf(sql, sizeof sql, "SET idle_session_timeout=%llu", (unsigned long long)lease_ms);
+    rc = xpl_pg_exec(s->w, sql);
+    s->lease_ms = lease_ms;
+    s->lease_session = rc == XPL_PG_OK ? s->session : 0;
+    return rc;
+}
 
-struct kept {
-    bool *ret;
-    size_t n;
-};
+// NONE: there are no jobs, or a worker that does other things ends these first.
+static enum xpl_pg_rc lock_job(struct xpl_pg_store *s, const struct xpl_pg_args *offer, bool alone,
+                               int64_t *ret) {
+    PGresult *r = NULL;
+    enum xpl_pg_rc rc = xpl_pg_query(s->w, lock_sql, offer, &r);
+    if (rc != XPL_PG_OK) return rc;
+    const bool any = s->pq->ntuples(r) > 0;
+    const bool later = any && xpl_pg_get_i64(s->w, r, 0, 1) && !alone;
+    *ret = any ? xpl_pg_get_i64(s->w, r, 0, 0) : 0;
+    s->pq->clear(r);
+    if (later) rc = unlock(s, *ret);
+    return rc == XPL_PG_OK && (!any || later) ? XPL_PG_NONE : rc;
+}
 
-static enum xpl_pg_rc read_kept(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
-    const struct kept *const k = arg;
-    for (int i = 0; i < c->pq->ntuples(r); i++) {
-        const int64_t at = xpl_pg_get_i64(c, r, i, 0);
-        if (at < 1 || (uint64_t)at > k->n) return XPL_PG_OTHER;
-        if (k->ret) k->ret[at - 1] = true;
+static enum xpl_pg_rc claim_one(struct xpl_pg_store *s, const struct xpl_pg_args *offer, bool alone,
+                                struct xpl_arena *arena, struct xpl_job **ret) {
+    struct xpl_job *const j = xpl_arena_alloc(arena, sizeof *j);
+    if (!j) return XPL_PG_NOMEM;
+    for (int i = 0; i < TRIES; i++) {
+        int64_t id = 0;
+        enum xpl_pg_rc rc = lock_job(s, offer, alone, &id);
+        if (rc != XPL_PG_OK) return rc == XPL_PG_NONE ? XPL_PG_OK : rc;
+        rc = begin_job(s, id, arena, j);
+        if (rc == XPL_PG_OK) *ret = j;
+        if (rc != XPL_PG_NONE) return rc;
+        if ((rc = unlock(s, id)) != XPL_PG_OK) return rc;
     }
     return XPL_PG_OK;
 }
 
-// Runs a statement over claims that are still ours: $1 digests, $2 attempts, $3 owner, $4 a number.
-static xpl_status_t over_claims(struct xpl_store *base, const char *sql,
-                                const struct xpl_job_claim *c, size_t n, uint64_t number,
-                                bool *ret_kept, struct xpl_error *err) {
+static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
+                          struct xpl_arena *arena, struct xpl_job **ret, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct kept k = {ret_kept, n};
     struct xpl_pg_args a = {0};
-    struct xpl_buf digests, attempts;
-    xpl_buf_init(&digests, MAX_ARRAY);
-    xpl_buf_init(&attempts, MAX_ARRAY);
-    xpl_pg_array_begin(&digests, XPL_PG_BYTEAS, n);
-    xpl_pg_array_begin(&attempts, XPL_PG_INT8S, n);
-    for (size_t i = 0; i < n; i++) {
-        if (ret_kept) ret_kept[i] = false;
-        xpl_pg_array_bytes(&digests, (xpl_bytes_t){c[i].digest.bytes, sizeof c[i].digest.bytes});
-        xpl_pg_array_i64(&attempts, c[i].attempt);
-    }
-    xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &digests);
-    xpl_pg_arg_array(&a, XPL_PG_INT8S, &attempts);
+    struct xpl_buf products;
+    bool own;
+    *ret = NULL;
+    XPL_TRY(xpl_pg_enter(s, &own, err));
+    xpl_buf_init(&products, MAX_ARRAY);
+    xpl_pg_array_begin(&products, XPL_PG_TEXTS, o->n_products);
+    for (size_t i = 0; i < o->n_products; i++)
+        xpl_pg_put_product(&products, o->products[i].name, o->products[i].version);
+    xpl_pg_arg_array(&a, XPL_PG_TEXTS, &products);
     xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    xpl_pg_arg_i64(&a, (int64_t)number);
-    const xpl_status_t st = digests.failed || attempts.failed
-                                ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-                                : xpl_pg_job_query(s, sql, &a, read_kept, &k, err);
-    xpl_buf_fini(&digests);
-    xpl_buf_fini(&attempts);
+    enum xpl_pg_rc rc = products.failed ? XPL_PG_NOMEM : prepare_session(s, o->lease_ms);
+    if (rc == XPL_PG_OK) rc = claim_one(s, &a, o->alone, arena, ret);
+    if (rc != XPL_PG_OK) s->lease_session = 0; // its setting is rolled back
+    xpl_buf_fini(&products);
+    const xpl_status_t st = xpl_pg_leave(s, own, rc, err);
+    if (st != XPL_OK) *ret = NULL;
     return st;
 }
 
-static xpl_status_t renew(struct xpl_store *base, const struct xpl_job_claim *c, size_t n,
-                          uint64_t lease_ms, bool *ret_kept, struct xpl_error *err) {
-    return over_claims(base,
-                       "UPDATE jobs j SET expires_at=clock_timestamp()+$4::float8*interval '1 ms'"
-                       " FROM unnest($1,$2) WITH ORDINALITY u(d,a,i)"
-                       " WHERE j.digest=u.d AND j.attempt=u.a AND j.owner=$3 RETURNING u.i::bigint",
-                       c, n, lease_ms, ret_kept, err);
+// ---- keeping and ending ----
+
+// NONE: another daemon has the job.  A session that took the place of a lost one locks it again.
+static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_claim *c) {
+    struct xpl_pg_args a = {0};
+    int64_t held = c->session == s->session;
+    xpl_pg_arg_i64(&a, c->id);
+    const enum xpl_pg_rc rc =
+        held ? XPL_PG_OK
+             : xpl_pg_ask(s->w, "SELECT " LOCK("try_advisory_lock", "$1") "::int::bigint", &a,
+                          &held);
+    if (rc == XPL_PG_OK && !held)
+        (void)snprintf(s->w->why, sizeof s->w->why, "the job is not ours any more");
+    return rc == XPL_PG_OK && !held ? XPL_PG_NONE : rc;
 }
 
-static xpl_status_t give_back(struct xpl_store *base, const struct xpl_job_claim *c, size_t n,
-                              uint64_t pause_ms, struct xpl_error *err) {
-    return over_claims(base,
-                       "UPDATE jobs j SET attempt=attempt-1, owner='',"
-                       " expires_at=clock_timestamp()+$4::float8*interval '1 ms'"
-                       " FROM unnest($1,$2) WITH ORDINALITY u(d,a,i)"
-                       " WHERE j.digest=u.d AND j.attempt=u.a AND j.owner=$3 RETURNING u.i::bigint",
-                       c, n, pause_ms, NULL, err);
+// This daemon lives: what it is noted in and does not work on was not lost with it.
+static enum xpl_pg_rc remove_notes(struct xpl_pg_store *s, const struct xpl_job_claim *c,
+                                   size_t n) {
+    struct xpl_pg_args a = {0};
+    struct xpl_buf ids;
+    xpl_buf_init(&ids, MAX_ARRAY);
+    xpl_pg_array_begin(&ids, XPL_PG_INT8S, n);
+    for (size_t i = 0; i < n; i++)
+        xpl_pg_array_i64(&ids, c[i].id);
+    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
+    xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
+    const enum xpl_pg_rc rc =
+        ids.failed ? XPL_PG_NOMEM
+                   : xpl_pg_query(s->w,
+                                  "UPDATE jobs SET attempts=array_remove(attempts,$1)"
+                                  " WHERE $1=ANY(attempts) AND id<>ALL($2)",
+                                  &a, NULL);
+    xpl_buf_fini(&ids);
+    return rc;
 }
 
-// ---- the end ----
+static xpl_status_t renew(struct xpl_store *base, struct xpl_job_claim *c, size_t n, bool *ret_kept,
+                          struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    bool own;
+    XPL_TRY(xpl_pg_enter(s, &own, err));
+    for (size_t i = 0; i < n && rc == XPL_PG_OK; i++) {
+        rc = keep_lock(s, &c[i]);
+        ret_kept[i] = rc == XPL_PG_OK;
+        if (ret_kept[i]) c[i].session = s->session;
+        if (rc == XPL_PG_NONE) rc = XPL_PG_OK;
+    }
+    if (rc == XPL_PG_OK) rc = remove_notes(s, c, n);
+    return xpl_pg_leave(s, own, rc, err);
+}
 
-static xpl_status_t conclude(struct xpl_store *base, const struct xpl_job_claim *c,
+static xpl_status_t conclude(struct xpl_store *base, const struct xpl_job_end *e,
                              struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
     struct xpl_pg_args a = {0};
+    struct xpl_buf files;
     int64_t n = 0;
     bool own;
     XPL_TRY(xpl_pg_enter(s, &own, err));
-    xpl_pg_arg_bytes(&a, (xpl_bytes_t){c->digest.bytes, sizeof c->digest.bytes});
-    xpl_pg_arg_i64(&a, c->attempt);
-    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
-    enum xpl_pg_rc rc =
-        xpl_pg_run(s->w, "DELETE FROM jobs WHERE digest=$1 AND attempt=$2 AND owner=$3", &a, &n);
+    xpl_buf_init(&files, MAX_ARRAY);
+    xpl_pg_arg_i64(&a, e->claim.id);
+    enum xpl_pg_rc rc = keep_lock(s, &e->claim);
+    if (rc == XPL_PG_OK && !xpl_pg_put_files(&files, e->rest, e->n_rest)) rc = XPL_PG_NOMEM;
+    if (e->n_rest) {
+        xpl_pg_arg_text(&a, xpl_str_from(s->owner));
+        xpl_pg_arg_array(&a, XPL_PG_TEXTS, &files);
+        xpl_pg_arg_u64(&a, e->pause_ms);
+    }
+    // Whoever locks it before the commit waits for this row, and finds it gone or as it is then.
+    if (rc == XPL_PG_OK)
+        rc = xpl_pg_run(
+            s->w,
+            e->n_rest ? "UPDATE jobs SET files=$3, attempts=array_remove(attempts,$2),"
+                        " ready_at=clock_timestamp()+$4::float8*interval '1 ms'"
+                        " WHERE id=$1 RETURNING " LOCK("advisory_unlock", "id")
+                      : "DELETE FROM jobs WHERE id=$1 RETURNING " LOCK("advisory_unlock", "id"),
+            &a, &n);
+    xpl_buf_fini(&files);
     if (rc == XPL_PG_OK && n == 0) {
-        (void)snprintf(s->w->why, sizeof s->w->why, "the job is not ours any more");
-        rc = XPL_PG_NONE;
+        (void)snprintf(s->w->why, sizeof s->w->why, "the job has ended");
+        rc = unlock(s, e->claim.id) == XPL_PG_OK ? XPL_PG_NONE : XPL_PG_AWAY;
     }
     return xpl_pg_leave(s, own, rc, err);
 }
@@ -192,9 +270,10 @@ const struct xpl_job_ops xpl_pg_jobs = {
     .enqueue = xpl_pg_enqueue_jobs,
     .claim = claim,
     .renew = renew,
+    .put = xpl_pg_put_jobs,
     .conclude = conclude,
-    .give_back = give_back,
     .inspect = xpl_pg_inspect_jobs,
+    .find_aside = xpl_pg_find_aside,
     .withdraw = xpl_pg_withdraw_jobs,
     .report = xpl_pg_report_daemon,
     .get_stats = xpl_pg_get_job_stats,

@@ -36,9 +36,9 @@ static enum xpl_pg_rc read_work(struct xpl_pg_conn *c, const PGresult *r, void *
         struct xpl_job_work *const w = &list[i];
         if (!xpl_pg_read_text(c, r, (int)i, 0, l->arena, &w->owner) ||
             !xpl_pg_read_text(c, r, (int)i, 1, l->arena, &w->session) ||
-            !xpl_pg_read_text(c, r, (int)i, 2, l->arena, &w->host) ||
-            !xpl_pg_read_text(c, r, (int)i, 3, l->arena, &w->product))
+            !xpl_pg_read_text(c, r, (int)i, 2, l->arena, &w->host))
             return XPL_PG_NOMEM;
+        w->n_files = xpl_pg_get_i64(c, r, (int)i, 3);
         w->attempt = xpl_pg_get_i64(c, r, (int)i, 4);
         w->queued_ms = xpl_pg_get_i64(c, r, (int)i, 5);
         w->set_aside = xpl_pg_get_i64(c, r, (int)i, 6) != 0;
@@ -94,12 +94,12 @@ xpl_status_t xpl_pg_list_jobs(struct xpl_store *base, struct xpl_arena *arena,
                              " ORDER BY role, name, id LIMIT $1",
                              &members, read_members, &l, err));
     xpl_pg_arg_i64(&work, XPL_JOB_MAX_LISTED);
-    xpl_pg_arg_i64(&work, XPL_JOB_ATTEMPTS);
     return xpl_pg_job_query(s,
-                            "SELECT owner, session, host, product, attempt,"
+                            "SELECT owner, session, substring(files[1] FROM '^\\S+ \\S+ (.*)'),"
+                            " cardinality(files)::bigint, cardinality(attempts)::bigint,"
                             " (extract(epoch FROM clock_timestamp()-queued_at)*1000)::bigint,"
-                            " (expires_at<clock_timestamp())::int::bigint FROM jobs"
-                            " WHERE expires_at>=clock_timestamp() AND owner<>'' OR attempt>=$2"
-                            " ORDER BY session, host, product LIMIT $1",
+                            " (aside_at IS NOT NULL)::int::bigint FROM jobs"
+                            " WHERE aside_at IS NOT NULL OR " XPL_PG_JOB_HELD
+                            " ORDER BY session, 3 LIMIT $1",
                             &work, read_work, &l, err);
 }

@@ -21,6 +21,7 @@
     X(host)                                                                                        \
     X(db)                                                                                          \
     X(serverVersion)                                                                               \
+    X(backendPID)                                                                                  \
     X(setnonblocking)                                                                              \
     X(setNoticeProcessor)                                                                          \
     X(setErrorVerbosity)                                                                           \

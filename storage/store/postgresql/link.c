@@ -346,6 +346,7 @@ void xpl_pg_take_writer(struct xpl_pg_store *s) {
     if (next) {
         xpl_pg_disconnect(s->w);
         s->w = next;
+        s->session++;
         s->week = 0;
         atomic_store(&s->tx.catalogue_known, false); // the database may be another one
     }

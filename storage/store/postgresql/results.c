@@ -11,18 +11,17 @@
 #include "storage/store/encoding.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { DIGEST = 16, MAX_TEXT = 4096, OVERHEAD = 512, MAX_ARRAY = 64 << 20 };
+enum { MAX_TEXT = 4096, MAX_ARRAY = 64 << 20 };
 
 static xpl_bytes_t view(const struct xpl_buf *b) {
     return (xpl_bytes_t){b->p, b->n};
 }
 
-// Finds rows; which of two keys it is, the key itself says.
-static xpl_bytes_t digest_of(xpl_bytes_t key, uint8_t ret[DIGEST]) {
+xpl_bytes_t xpl_pg_digest(xpl_bytes_t key, uint8_t ret[PG_DIGEST]) {
     const uint64_t h[2] = {xpl_digest64(key, 0), xpl_digest64(key, 0x9e3779b97f4a7c15u)};
-    for (size_t i = 0; i < DIGEST; i++)
+    for (size_t i = 0; i < PG_DIGEST; i++)
         ret[i] = (uint8_t)(h[i / 8] >> (8 * (i % 8)));
-    return (xpl_bytes_t){ret, DIGEST};
+    return (xpl_bytes_t){ret, PG_DIGEST};
 }
 
 // ---- reading ----
@@ -98,9 +97,9 @@ static enum xpl_pg_rc read_chunks(struct fetch *f) {
 
 static enum xpl_pg_rc fetch_row(struct fetch *f) {
     struct xpl_pg_args a = {0};
-    uint8_t digest[DIGEST];
+    uint8_t digest[PG_DIGEST];
     PGresult *r = NULL;
-    xpl_pg_arg_bytes(&a, digest_of(f->key, digest));
+    xpl_pg_arg_bytes(&a, xpl_pg_digest(f->key, digest));
     xpl_pg_arg_bytes(&a, f->key);
     enum xpl_pg_rc rc = xpl_pg_query(f->c,
                                      "SELECT id, size_bytes, checksum, meta, week, small"
@@ -179,13 +178,13 @@ xpl_status_t xpl_pg_get(struct xpl_store *base, const struct xpl_store_key *key,
 bool xpl_pg_has(struct xpl_store *base, const struct xpl_store_key *key) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
     struct xpl_buf b;
-    uint8_t digest[DIGEST];
+    uint8_t digest[PG_DIGEST];
     int64_t one = 0;
     enum xpl_pg_rc rc = XPL_PG_NOMEM;
     struct xpl_pg_conn *const c = xpl_store_key_bytes(key, &b) ? xpl_pg_reader(s) : NULL;
     if (c) {
         struct xpl_pg_args a = {0};
-        xpl_pg_arg_bytes(&a, digest_of(view(&b), digest));
+        xpl_pg_arg_bytes(&a, xpl_pg_digest(view(&b), digest));
         xpl_pg_arg_bytes(&a, view(&b));
         rc = xpl_pg_ask(c, "SELECT 1::bigint FROM results WHERE digest=$1 AND key=$2", &a, &one);
         xpl_pg_reader_done(s, c, rc);
@@ -223,9 +222,9 @@ static bool put_keys(const struct xpl_store_key *keys, size_t n, struct xpl_buf 
     xpl_pg_array_begin(bytes, XPL_PG_BYTEAS, n);
     for (size_t i = 0; ok && i < n; i++) {
         struct xpl_buf b;
-        uint8_t digest[DIGEST];
+        uint8_t digest[PG_DIGEST];
         ok = xpl_store_key_bytes(&keys[i], &b);
-        xpl_pg_array_bytes(digests, digest_of(view(&b), digest));
+        xpl_pg_array_bytes(digests, xpl_pg_digest(view(&b), digest));
         xpl_pg_array_bytes(bytes, view(&b));
         xpl_buf_fini(&b);
     }
@@ -355,7 +354,7 @@ static enum xpl_pg_rc add_chunks(struct put *p) {
 
 static enum xpl_pg_rc put_new(struct put *p, bool in_chunks) {
     struct xpl_pg_store *const s = p->s;
-    const uint64_t need = p->data.len + OVERHEAD;
+    const uint64_t need = p->data.len + PG_OVERHEAD;
     enum xpl_pg_rc rc = xpl_pg_make_room(s, need + p->meta.len + p->bytes.len);
     if (rc == XPL_PG_OK) rc = delete_same(p);
     if (rc == XPL_PG_OK) rc = add_result(p, in_chunks);
@@ -383,11 +382,11 @@ xpl_status_t xpl_pg_put(struct xpl_store *base, const struct xpl_store_key *key,
     enum xpl_pg_rc rc = XPL_PG_TOOBIG;
     if (data.len <= XPL_STORE_MAX_RESULT && meta.len <= XPL_STORE_MAX_META) {
         struct xpl_buf b;
-        uint8_t digest[DIGEST];
+        uint8_t digest[PG_DIGEST];
         rc = XPL_PG_NOMEM;
         if (xpl_store_key_bytes(key, &b)) {
             struct put p = {.s = s, .key = key, .bytes = view(&b), .data = data, .meta = meta};
-            p.digest = digest_of(p.bytes, digest);
+            p.digest = xpl_pg_digest(p.bytes, digest);
             p.checksum = xpl_store_checksum(p.bytes, data, meta);
             xpl_buf_init(&p.frame, (size_t)2 << 20);
             xpl_buf_init(&p.text, 4 * MAX_TEXT);

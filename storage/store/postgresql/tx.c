@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a transaction needs of PostgreSQL: settings, and what a failure leaves behind.
+#include <stdio.h>
 #include <string.h>
 
 #include "storage/store/postgresql/impl.h"
 
+enum { IDLE_MS = 60000 }; // of a daemon without jobs
+
 // Settings are those of the transaction: a pooler gives the next one another connection.  What a
 // crash of the server loses can be made again.
-static const char begin_sql[] =
-    "BEGIN; SET LOCAL synchronous_commit=off; SET LOCAL lock_timeout='4s';"
-    "SET LOCAL statement_timeout='8s'; SET LOCAL idle_in_transaction_session_timeout='60s'";
+// A daemon that is silent loses its transaction, and the locks of its jobs, after a lease.
+static enum xpl_pg_rc begin(struct xpl_pg_store *s) {
+    char sql[240];
+    (void)snprintf(sql, sizeof sql,
+                   "BEGIN; SET LOCAL synchronous_commit=off; SET LOCAL lock_timeout='4s';"
+                   "SET LOCAL statement_timeout='8s';"
+                   "SET LOCAL idle_in_transaction_session_timeout=%llu",
+                   (unsigned long long)(s->lease_ms ? s->lease_ms : IDLE_MS));
+    return xpl_pg_exec(s->w, sql);
+}
 
 // A connection in doubt is not used again.
 static void after_failure(struct xpl_pg_store *s, enum xpl_pg_rc rc) {
@@ -24,7 +34,7 @@ static enum xpl_pg_rc start(struct xpl_pg_store *s) {
     enum xpl_pg_rc rc = XPL_PG_OK;
     if (s->week != week) rc = xpl_pg_make_week(s->w, week);
     if (rc == XPL_PG_OK) s->week = week;
-    return rc == XPL_PG_OK ? xpl_pg_exec(s->w, begin_sql) : rc;
+    return rc == XPL_PG_OK ? begin(s) : rc;
 }
 
 static xpl_status_t open_tx(struct xpl_tx *t, struct xpl_error *err) {

@@ -191,7 +191,7 @@ static void test_targets(void) {
     struct xpl_target_holder h[2];
     const uint64_t schedule = add_schedule(a);
     (void)claim(a, 1, LONG_MS, 1);
-    const struct xpl_job_daemon me = {XPL_STR("node:1"), XPL_STR("all"), XPL_STR("1"), 0};
+    const struct xpl_job_daemon me = {XPL_STR("node:1"), XPL_STR("all"), XPL_STR("1"), 0, 0};
     CHECK_OK(xpl_store_jobs(a)->report(a, &me, LONG_MS, &err), &err);
     const struct xpl_target_taker turn = {begin(a, schedule, LONG_MS), schedule, true, LONG_MS},
                                   other = {begin(b, 0, LONG_MS), 0, false, LONG_MS},
