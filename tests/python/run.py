@@ -25,7 +25,7 @@ PATIENCE_S = 90
 
 
 # Modules of tests, and the package without which they are skipped.
-MODULES = {"test_client": "grpc", "test_mcp": "mcp", "test_questions": "mcp"}
+MODULES = {"test_client": "grpc", "test_mcp": "mcp", "test_questions": "mcp", "test_notebooks": "grpc", "test_programs": "keras"}
 
 
 class Skip(Exception):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Python client's wheel and installs it twice, with the newest packages and with the oldest
 # that it allows: python-venv and python-oldest-venv below $XPL_BUILD (default build/).
-# Usage: tests/python/setup.sh [newest], which leaves out the second.
+# Usage: tests/python/setup.sh [newest], which leaves out the second, and JAX and Keras.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
@@ -25,6 +25,8 @@ for kind in $kinds; do
         "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$wanted"
         cp "$wanted" "$venv/.xplaned-requirements"
     fi
+    [ $# -ne 0 ] || [ -n "$kind" ] ||
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements-programs.txt"
     # With its dependencies: what is pinned satisfies them, or this fails.
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --force-reinstall --no-deps \
         "$build"/python-wheel/*.whl

@@ -14,6 +14,7 @@
 from .capture import Capture, CapturedHost, CaptureRecord
 from .client import Client, Event, Option, Tool, connect
 from .errors import Error, InvalidArgument, NotFound, Unavailable
+from .notebook import load_ipython_extension, watch
 from .private import PrivateClient, start
 from .rows import Column, Comparison, Finding, Fleet, Op, Rows, Step, Table, Timing, Verdict
 from .session import Answer, Host, Session, Warning
@@ -21,5 +22,5 @@ from .session import Answer, Host, Session, Warning
 __all__ = [
     "Answer", "Capture", "CaptureRecord", "CapturedHost", "Client", "Column", "Comparison", "Error", "Event", "Finding", "Fleet", "Host",
     "InvalidArgument", "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Verdict", "Warning",
-    "connect", "start",
+    "connect", "load_ipython_extension", "start", "watch",
 ]

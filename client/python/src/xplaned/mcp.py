@@ -29,10 +29,10 @@ from .client import Client, connect
 from .errors import Error, NotFound
 from .private import start
 from .session import Answer
+from .show import printable
 
 MAX_ROWS = 50
 MAX_CHARACTERS = 100_000
-MAX_NAME = 300
 _UNITS = {"_ps": 1e9, "_ns": 1e6, "_us": 1e3}  # of a millisecond
 _CAUSE = "_percent"
 
@@ -48,13 +48,6 @@ Limit = Annotated[int, Field(ge=1, le=MAX_ROWS, description="maximum number of r
 
 
 # ---- the form of answers ----
-
-def printable(text: str, most: int = MAX_NAME) -> str:
-    """TEXT with escapes for what cannot be printed (controls, direction marks, tags, private characters), cut to `most` characters."""
-    left_out = len(text) - most
-    shown = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text[:most])
-    return shown if left_out <= 0 else f"{shown}… (+{left_out} characters)"
-
 
 def given(name: str) -> str:
     """A name that `printable` may have escaped."""

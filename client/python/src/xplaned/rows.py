@@ -9,6 +9,8 @@ import dataclasses
 import json
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar
 
+from . import show
+
 T = TypeVar("T")
 
 
@@ -26,6 +28,12 @@ class Rows(List[T]):
     def to_pandas(self) -> Any:
         """The rows as a pandas.DataFrame."""
         return frame(self.to_dicts(), None if self else self._columns)
+
+    def _repr_html_(self) -> str:
+        if self and isinstance(self[0], Finding):
+            return show.findings(self)
+        chart = show.step_chart(self) if self and isinstance(self[0], Step) else ""
+        return chart + show.table([_flat(row) for row in self[:show.MOST_ROWS]], None if self else self._columns, len(self))
 
 
 class Record:
@@ -152,6 +160,9 @@ class Verdict(Record):
     compute_percent: float = 0.0
     saving_percent: float = 0.0
 
+    def _repr_html_(self) -> str:
+        return show.verdict(self)
+
 
 def verdict(found: Mapping[str, Any], times: Mapping[str, Any]) -> Verdict:
     """Of the answers of findings, and of time_breakdown with view=steps."""
@@ -220,6 +231,9 @@ class Table:
         """The table as a pandas.DataFrame, columns by id."""
         return frame(self.rows, [c.id for c in self.columns])
 
+    def _repr_html_(self) -> str:
+        return show.table(self.rows[:show.MOST_ROWS], [c.id for c in self.columns], len(self.rows))
+
 
 def tables(data: bytes) -> List[Table]:
     """The tables of an answer: overview_page has many, kernel_stats one.  ValueError where there are none."""
@@ -276,6 +290,9 @@ class Comparison:
         if row["difference_ps"] > limit and low > min(0, limit):
             return True
         return False if high <= limit else None
+
+    def _repr_html_(self) -> str:
+        return show.comparison(self)
 
 
 def _records(values: Iterable[Mapping[str, Any]]) -> Rows[Row]:

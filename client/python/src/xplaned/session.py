@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import html
 import json
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Union
 
-from . import rows
-from .errors import translated
+from . import rows, show
+from .errors import Error, translated
 from .v1 import analysis_pb2, session_pb2
 
 if TYPE_CHECKING:
@@ -91,6 +92,12 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.name!r}, {self.host_count} {'host' if self.host_count == 1 else 'hosts'}, {self.state}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            return f"<p>{html.escape(show.printable(self.name))}</p>" + show.verdict(self.verdict()) + show.findings(self.findings())
+        except Error as e:
+            return f"<p>{html.escape(show.printable(f'{self.name}: {e.message}', 1000))}</p>"
 
     def refresh(self) -> "Session":
         """Asks the daemon again; returns this session."""
