@@ -12,6 +12,7 @@
 #include "cli/args.h"
 #include "cli/output.h"
 #include "storage/make_dirs.h"
+#include "storage/places.h"
 
 // Below the home directory, or a project's: ~/.claude of Claude Code; ~/.agents of Codex, OpenCode,
 // Pi and others.
@@ -105,11 +106,10 @@ int xpl_agents_run(const struct xpl_args *a) {
     int status = XPL_EXIT_OK;
     r.a = a;
     for (size_t i = 0; i < PLACES; i++) {
-        char dir[PATH_MAX - sizeof "/SKILL.md"];
-        const int n = snprintf(dir, sizeof dir, "%s/%s", home, kPlaces[i]);
-        if (n < 0 || (size_t)n >= sizeof dir)
+        char dir[PATH_MAX];
+        if (!xpl_place_join(home, xpl_str_from(kPlaces[i]), dir, sizeof dir) ||
+            !xpl_place_join(dir, XPL_STR("SKILL.md"), r.paths[i], sizeof r.paths[i]))
             return xpl_failed(XPL_INVALID_ARGUMENT, "the name of the directory is too long");
-        (void)snprintf(r.paths[i], sizeof r.paths[i], "%s/SKILL.md", dir);
         r.outcomes[i] = install(dir, r.paths[i], a->dry_run);
         if (r.outcomes[i] == FOREIGN || r.outcomes[i] == FAILED) status = XPL_EXIT_FAILED;
     }

@@ -25,7 +25,7 @@ PATIENCE_S = 90
 
 
 # Modules of tests, and the package without which they are skipped.
-MODULES = {"test_client": "grpc", "test_mcp": "mcp", "test_questions": "mcp", "test_notebooks": "grpc", "test_programs": "keras"}
+MODULES = {"test_client": "grpc", "test_mcp": "mcp", "test_evaluation": "mcp", "test_notebooks": "grpc", "test_programs": "keras", "test_tensorboard": "tensorboard"}
 
 
 class Skip(Exception):

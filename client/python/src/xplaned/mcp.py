@@ -116,12 +116,12 @@ def _tool(method: Callable[..., Dict[str, Any]]) -> Callable[..., CallToolResult
     return call
 
 
-_hearing = threading.Lock()
+_one_at_a_time = threading.Lock()
 
 
-def _heard(call: Callable[[], Any]) -> Tuple[Any, Dict[str, Any]]:
+def _with_warnings(call: Callable[[], Any]) -> Tuple[Any, Dict[str, Any]]:
     """What CALL returns, and its warnings, which the client gives to Python."""
-    with _hearing, warnings.catch_warnings(record=True) as said:
+    with _one_at_a_time, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         value = call()
     return value, {"warnings": [printable(str(w.message)) for w in said]} if said else {}
@@ -251,7 +251,7 @@ class Tools:
             limit: Limit = MAX_ROWS) -> Dict[str, Any]:
         """One SELECT of SQLite over events, lines, planes, stats, hlo_instructions, ops, kernels, steps, memory. Times are picoseconds.
         Read xplaned://schema for the columns. Aggregate and LIMIT in the statement."""
-        found, said = _heard(lambda: self._client.sql(statement, [given(s) for s in sessions]))
+        found, said = _with_warnings(lambda: self._client.sql(statement, [given(s) for s in sessions]))
         columns = list(found[0]) if found else []
         return {"columns": [printable(c) for c in columns],
                 "rows": [[printable(v) if isinstance(v, str) else v for v in row.values()] for row in found[:limit]],
@@ -260,7 +260,7 @@ class Tools:
     def compare(self, a: Sequence[str], b: Sequence[str], limit: Limit = 10) -> Dict[str, Any]:
         """Two runs, or groups of runs: B less A. Step time with the 95% interval of its difference; causes, ops, kernels and memory, greatest
         difference first, per device and step. A difference whose interval contains 0 is noise."""
-        found, said = _heard(lambda: self._client.compare([given(s) for s in a], [given(s) for s in b]))
+        found, said = _with_warnings(lambda: self._client.compare([given(s) for s in a], [given(s) for s in b]))
         step = found.step_time
         answer = {"a": _plain(found.a), "b": _plain(found.b), "step_time": _plain(step),
                   **{name: _table([{k: v for k, v in row.items() if k != "framework_op"} for row in getattr(found, name)], limit)
@@ -275,7 +275,7 @@ class Tools:
                 last: Annotated[int, Field(ge=1, le=MAX_ROWS, description="number of newest sessions")] = MAX_ROWS) -> Dict[str, Any]:
         """A metric (step_time, peak_memory, a cause such as input, op:NAME) over sessions in order of time, with the changes of its level and
         the ops behind them. Choose sessions of one program by label or directory: others are not comparable."""
-        found, said = _heard(lambda: self._client.history(metric, label=label, directory=directory, last=last))
+        found, said = _with_warnings(lambda: self._client.history(metric, label=label, directory=directory, last=last))
         m = found.metrics[metric]
         unit, points, changes = m["unit"], list(m["points"]), list(m["changes"])
         if unit == "ps":

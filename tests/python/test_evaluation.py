@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An evaluation of the MCP server without a model: each question has a script of calls that leads to its answer, in at most 5 calls
+"""An evaluation of the MCP server without a model: each task has a script of calls that leads to its answer, in at most 5 calls
 and 20,000 characters.  A call's arguments may depend on the answers before it."""
 import asyncio
 import dataclasses
@@ -17,7 +17,7 @@ MOST_CALLS, MOST_CHARACTERS = 5, 20_000
 
 
 @dataclasses.dataclass
-class Question:
+class Task:
     text: str
     calls: List[Any]  # (tool, arguments), or what makes that of the answers so far
     answer: Callable[[List[Any]], Any]
@@ -48,49 +48,49 @@ def lead(answers):
 
 
 FOUR, GEMM = "cpu/jax_4hosts", "accel/mi300_jax_gemm"
-QUESTIONS = [
-    Question("Which host of the run with four hosts is late?", [("sessions", {"prefix": "cpu/jax_4"}),
+TASKS = [
+    Task("Which host of the run with four hosts is late?", [("sessions", {"prefix": "cpu/jax_4"}),
              lambda a: ("steps", {"session": first(a[0], "session")})],
              lambda a: first(a[1]["by_device"], "host"), "host-0.cluster.local"),
-    Question("By how many milliseconds is it late, in the mean over steps?", of(FOUR, "steps"), lead, 0.708),
-    Question("In how many of its steps is it the last to join?", of(FOUR, "steps"), lambda a: first(a[0]["by_device"], "last_to_join"), 8),
-    Question("Why is that run slow, and what share of the time could be saved at most?", of(FOUR, "verdict"),
+    Task("By how many milliseconds is it late, in the mean over steps?", of(FOUR, "steps"), lead, 0.708),
+    Task("In how many of its steps is it the last to join?", of(FOUR, "steps"), lambda a: first(a[0]["by_device"], "last_to_join"), 8),
+    Task("Why is that run slow, and what share of the time could be saved at most?", of(FOUR, "verdict"),
              lambda a: (a[0]["kind"], a[0]["saving_percent"]), ("exposed_collectives", 86.728)),
-    Question("Which op and source line does its time go to?", of(FOUR, "top_ops"),
+    Task("Which op and source line does its time go to?", of(FOUR, "top_ops"),
              lambda a: (first(a[0], "name"), first(a[0], "source").rpartition("/")[2]), ("all-reduce.5", "d_multi.py:16")),
-    Question("Which step is the longest, and where does it last longest?", of(FOUR, "steps"),
+    Task("Which step is the longest, and where does it last longest?", of(FOUR, "steps"),
              lambda a: (first(a[0]["longest"], "step"), first(a[0]["longest"], "host"), first(a[0]["longest"], "wall_ms")),
              (3, "host-2.cluster.local", 80.531)),
-    Question("How long does the all-reduce last where a host waits for the last one?", [*of(FOUR, "findings"), window_of("stragglers")],
+    Task("How long does the all-reduce last where a host waits for the last one?", [*of(FOUR, "findings"), window_of("stragglers")],
              lambda a: row(a[1]["names"], "name", "all-reduce.5")["max_ms"], 76.982),
-    Question("How much faster is the run on eight devices of one host, and is that more than noise?",
+    Task("How much faster is the run on eight devices of one host, and is that more than noise?",
              [("compare", {"a": [FOUR], "b": ["cpu/jax_8dev_shardmap"], "limit": 3})],
              lambda a: (a[0]["step_time"]["difference_ms"], a[0]["step_time"]["interval_ms"][1] < 0), (-33.623, True)),
-    Question("Why is the GPU of the matrix multiplications idle?", of(GEMM, "findings"),
+    Task("Why is the GPU of the matrix multiplications idle?", of(GEMM, "findings"),
              lambda a: (first(a[0], "kind"), first(a[0], "share_percent")), ("launch_bound", 58.226)),
-    Question("Which share of kernel time has the longest kernel, and does it use matrix units?", of(GEMM, "kernels"),
+    Task("Which share of kernel time has the longest kernel, and does it use matrix units?", of(GEMM, "kernels"),
              lambda a: (first(a[0], "share_percent"), first(a[0], "is_kernel_using_tensor_core")), (52.741, True)),
-    Question("Which program is the largest, and is its result of bf16?", [*of(GEMM, "hlo_text"),
+    Task("Which program is the largest, and is its result of bf16?", [*of(GEMM, "hlo_text"),
              lambda a: ("hlo_text", {"session": GEMM, "module": first(a[0], "module")})],
              lambda a: (first(a[0], "module"), "ROOT" in a[1]["text"], "bf16" in a[1]["text"]), ("jit_dot(5)", True, True)),
-    Question("Can the profile of attention explain its idle time?", of("accel/mi300_jax_attention", "verdict"),
+    Task("Can the profile of attention explain its idle time?", of("accel/mi300_jax_attention", "verdict"),
              lambda a: a[0]["cannot_tell"]["reason"], "idle_unknown"),
-    Question("What limits inference on the TPU?", of("accel/tpu_inference_a", "breakdown"),
+    Task("What limits inference on the TPU?", of("accel/tpu_inference_a", "breakdown"),
              lambda a: max(a[0]["all_devices"].items(), key=lambda x: x[1]), ("host_copies_percent", 87.381)),
-    Question("Did a device do anything in the empty profile?", of("cpu/jax_empty", "verdict"),
+    Task("Did a device do anything in the empty profile?", of("cpu/jax_empty", "verdict"),
              lambda a: a[0]["cannot_tell"]["reason"], "no_device_activity"),
-    Question("Can the damaged profile be read?", of("cpu/jax_2proc_samehost", "verdict"), lambda a: a[0]["error"]["code"], "DATA_LOSS"),
-    Question("How often did ynn_fusion run in the matrix multiplication, by SQL?",
+    Task("Can the damaged profile be read?", of("cpu/jax_2proc_samehost", "verdict"), lambda a: a[0]["error"]["code"], "DATA_LOSS"),
+    Task("How often did ynn_fusion run in the matrix multiplication, by SQL?",
              [("sql", {"statement": "SELECT count(*) AS n FROM events WHERE name = 'ynn_fusion'", "sessions": ["cpu/jax_matmul_nopy"]})],
              lambda a: a[0]["rows"][0][0], 50),
-    Question("How long does an event `meta` take?", [("events", {"session": "cpu/jax_odd_names", "match": "^meta$"})],
+    Task("How long does an event `meta` take?", [("events", {"session": "cpu/jax_odd_names", "match": "^meta$"})],
              lambda a: (first(a[0], "count"), first(a[0], "mean_ms")), (5, 0.185605)),
-    Question("Which device of the three GPU hosts does everybody wait for?", of("gen_gpu_hosts", "findings", "steps"),
+    Task("Which device of the three GPU hosts does everybody wait for?", of("gen_gpu_hosts", "findings", "steps"),
              lambda a: (row(a[0], "kind", "stragglers")["hosts"][0]["host"], first(a[1]["by_device"], "device")),
              ("127.0.0.1_1", "/device:GPU:1")),
-    Question("Which share of the time is lost to ops far from the roofline?", of("gen_gpu_costed", "findings"),
+    Task("Which share of the time is lost to ops far from the roofline?", of("gen_gpu_costed", "findings"),
              lambda a: row(a[0], "kind", "far_from_roofline")["share_percent"], 24.167),
-    Question("Has step time regressed? There are too few sessions to say.", [("history", {"metric": "step_time", "directory": "cpu", "last": 5})],
+    Task("Has step time regressed? There are too few sessions to say.", [("history", {"metric": "step_time", "directory": "cpu", "last": 5})],
              lambda a: (a[0]["cannot_tell"]["reason"], a[0]["unit"]), ("too_few_sessions", "ms")),
 ]
 
@@ -103,18 +103,18 @@ def near(found, expected):
     return found == expected
 
 
-async def asked(client, question):
+async def asked(client, task):
     answers, characters = [], 0
-    for call in question.calls:
+    for call in task.calls:
         tool, arguments = call(answers) if callable(call) else call
         text = (await client.call_tool(tool, arguments)).content[0].text
         answers.append(json.loads(text))
         characters += len(text)
-    return question.answer(answers), len(answers), characters
+    return task.answer(answers), len(answers), characters
 
 
-def questions(place):
-    logdir = place.scratch / "questions"
+def tasks(place):
+    logdir = place.scratch / "tasks"
     shutil.copytree(place.data, logdir)
     for case in CASES:
         run = logdir / "plugins" / "profile" / case
@@ -125,14 +125,14 @@ def questions(place):
     async def run():
         wrong = []
         async with Client(stdio(place, "--logdir", logdir)) as client:
-            for q in QUESTIONS:
+            for q in TASKS:
                 found, calls, characters = await asked(client, q)
                 if not near(found, q.expected) or calls > MOST_CALLS or characters > MOST_CHARACTERS:
                     wrong.append(f"{q.text}: {found!r} after {calls} calls and {characters} characters, expected {q.expected!r}")
         return wrong
 
     wrong = asyncio.run(run())
-    assert not wrong and len(QUESTIONS) == 20, "\n".join([f"{len(QUESTIONS)} questions", *wrong])
+    assert not wrong and len(TASKS) == 20, "\n".join([f"{len(TASKS)} tasks", *wrong])
 
 
-TESTS = [questions]
+TESTS = [tasks]
