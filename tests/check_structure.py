@@ -632,10 +632,15 @@ def check_macros(tree):
 
 # ---- documents ----
 
+def without_front_matter(text):
+    """The document, with empty lines for the fields of a skill (`name: ...`), which are one line each."""
+    return re.sub(r"\A---\n.*?\n---\n", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
+
+
 def long_lines(text):
     """Numbers of the lines with too many columns."""
     fenced = False
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(without_front_matter(text).split("\n"), 1):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
         if fenced or line.startswith(("    ", "\t")) or line.lstrip("> ").startswith("|"):
@@ -685,7 +690,7 @@ def comment_paragraphs(text):
 def document_paragraphs(text):
     """The same of a document, without its code, tables and headings; an item of a list is one."""
     lines, fenced = [], False
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(without_front_matter(text).split("\n"), 1):
         fence = line.lstrip().startswith(("```", "~~~"))
         fenced ^= fence
         text_line = (not fenced and not fence and line.strip() and not (line.startswith("    ") and not lines)

@@ -375,7 +375,8 @@ class Markdown(Planted):
         for line, bad in ((text, True), ("* " + text, True), ("| " + text, False), ("    " + text, False),
                           ("```\n" + text + "\n```", False), ("```\n```\n" + text, True),
                           ("see [it](https://example.org/" + "x" * 100 + ")", False),
-                          ("see https://example.org/" + "x" * 100, False), ("word " * 19, False)):
+                          ("see https://example.org/" + "x" * 100, False), ("word " * 19, False),
+                          ("---\ndescription: " + text + "\n---\nword", False), ("---\na: b\n---\n" + text, True)):
             with self.subTest(line):
                 self.plant(a_dot_md=line + "\n")
                 self.assertEqual(bool(self.found(check_structure.check_markdown, set())), bad)

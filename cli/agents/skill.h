@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SKILL.md, embedded: what an AI agent needs to know about xplanectl.
+// SKILL.md, embedded: the guide to xplanectl for AI agents.
 #ifndef XPL_CLI_AGENTS_SKILL_H_
 #define XPL_CLI_AGENTS_SKILL_H_
 
