@@ -559,7 +559,7 @@ OLD_WORDS = {"want": "expected, or needs", "question": "request", "peek": "looku
              "torn": "truncated", "tally": "metrics", "errand": "task", "wish": "pending mark",
              "wishes": "pending marks", "intake": "profile writer", "linger": "drain",
              "outlook": "precheck", "forest": "graph", "flights": "calls", "turnaway": "reject",
-             "gate": "access check", "land": "complete", "hub": "graph", "heard": "events received",
+             "land": "complete", "heard": "events received",
              "settle": "join, or what it does", "settles": "what it does", "xpl_fail": "XPL_RETURN_ERROR"}
 # Words of plain English that are no names.
 OLD_NAMES = {"spread": "propagate", "look": "scan, inspect or check", "looks": "checks",

@@ -279,7 +279,10 @@ stage_tensorflow() {
     build_release tensorflow && run_and_collect tensorflow 3600 tests/capture/run_slow.sh "$build/release"
 }
 stage_programs() {
-    build_release programs && run_and_collect programs 3600 tests/programs/run_slow.sh "$build/release"
+    build_release programs || return
+    check "programs: environment of JAX" tests/capture/setup.sh
+    run_and_collect programs 1800 tests/programs/drift.py "$build/release" "$capture_venv/bin/python"
+    run_and_collect programs 3600 tests/programs/run_slow.sh "$build/release"
 }
 stage_coverage() {
     check "coverage: analysis/" timeout 7200 tests/coverage.sh 0

@@ -27,9 +27,9 @@ struct xpl_run_pair {
 };
 // Pairs the rows of two sorted lists without duplicates, in the order of their names.  *ret, in
 // `arena`, has each row once.  RESOURCE_EXHAUSTED.
-xpl_status_t xpl_run_match(const struct xpl_run_rows *a, const struct xpl_run_rows *b, bool kernels,
-                           struct xpl_arena *arena, struct xpl_run_pair **ret, size_t *ret_n,
-                           struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_run_rows_match(const struct xpl_run_rows *a, const struct xpl_run_rows *b,
+                                bool kernels, struct xpl_arena *arena, struct xpl_run_pair **ret,
+                                size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
 
 // Appends `"key":v`, or null where it is not known.
 void xpl_run_put_known(struct xpl_buf *out, const char *key, double v, bool known);

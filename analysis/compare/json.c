@@ -314,7 +314,7 @@ static xpl_status_t match(const struct sides *s, const struct xpl_run_rows *a,
                           const struct xpl_run_rows *b, struct rows *r, struct xpl_error *err) {
     struct xpl_run_pair *pairs;
     size_t n;
-    XPL_TRY(xpl_run_match(a, b, a == &s->a->all.kernels, s->arena, &pairs, &n, err));
+    XPL_TRY(xpl_run_rows_match(a, b, a == &s->a->all.kernels, s->arena, &pairs, &n, err));
     *r = (struct rows){.v = xpl_arena_array(s->arena, n, sizeof *r->v)};
     if (!r->v) XPL_RETURN_OOM(err, "comparison");
     for (size_t i = 0; i < n; i++) {

@@ -170,9 +170,9 @@ static bool begin_side(struct side *s, const struct xpl_run_rows *rows, struct x
     return s->v && s->partner;
 }
 
-xpl_status_t xpl_run_match(const struct xpl_run_rows *a, const struct xpl_run_rows *b, bool kernels,
-                           struct xpl_arena *arena, struct xpl_run_pair **ret, size_t *ret_n,
-                           struct xpl_error *err) {
+xpl_status_t xpl_run_rows_match(const struct xpl_run_rows *a, const struct xpl_run_rows *b,
+                                bool kernels, struct xpl_arena *arena, struct xpl_run_pair **ret,
+                                size_t *ret_n, struct xpl_error *err) {
     struct matching m = {.kernels = kernels};
     const unsigned *const rounds = kernels ? kernel_rounds : op_rounds;
     const size_t n_rounds = kernels ? sizeof kernel_rounds / sizeof *kernel_rounds

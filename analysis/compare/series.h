@@ -71,7 +71,7 @@ struct xpl_series_request {
     bool selected; // the user chose the runs: they belong together even if they are not alike
 };
 // Appends the document.  INVALID_ARGUMENT: an unknown metric; NOT_FOUND: one of an op, a kernel or
-// an allocator that no run has; FAILED_PRECONDITION: runs of different programs, which nobody
+// an allocator that no run has; FAILED_PRECONDITION: runs of different programs that were not
 // selected; RESOURCE_EXHAUSTED.
 xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_arena *arena,
                              struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;

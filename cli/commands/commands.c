@@ -197,7 +197,7 @@ const struct xpl_command xpl_command_rows[] = {
      .help = "judge runs against a baseline, for CI: a table in Markdown, and an exit status",
      .about =
          "The baseline is --base, or the newest sessions of --label. A RUN that is a directory "
-         "of runs stands for the newest of them. Without --fail-if the threshold is "
+         "of runs means the newest of them. Without --fail-if the threshold is "
          "step_time>5%. The exit status is that of compare.",
      .formats = "markdown|json",
      .examples = "xplanectl gate run1 run2 run3 --base old1,old2,old3 -o gate.md\n"

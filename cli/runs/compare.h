@@ -14,7 +14,7 @@ struct xpl_run_names {
     const char **runs; // of malloc; they point into `text` or elsewhere
     size_t n;
 };
-// "A1,A2" is several runs, unless there is such a path.  Says on stderr what is wrong.
+// "A1,A2" is several runs, unless there is such a path.  Reports mistakes on stderr.
 bool xpl_run_names_parse(const char *text, struct xpl_run_names *ret);
 void xpl_run_names_fini(struct xpl_run_names *o);
 

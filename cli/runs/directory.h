@@ -12,7 +12,7 @@ struct xpl_arena;
 
 struct xpl_run_below {
     xpl_str_t name;   // relative to the directory, as sessions are named
-    const char *path; // of its own directory, which can be read
+    const char *path; // of its directory, which can be read
     int64_t captured_ms;
 };
 // The newest `most` runs captured since `since_ms`, the newest first, in `arena`.  Says on stderr,

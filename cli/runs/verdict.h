@@ -15,7 +15,7 @@ struct xpl_threshold {
     double percent;
     bool possible; // --fail-if-possible: met if the interval has any of it
 };
-// Without a text there is no threshold.  Says on stderr where the text is wrong; returns
+// Without a text the sign is 0.  Says on stderr where the text is wrong; returns
 // XPL_EXIT_OK or XPL_EXIT_USAGE.
 int xpl_threshold_parse(const char *flag, const char *text, struct xpl_threshold *ret);
 

@@ -11,7 +11,7 @@ struct xpl_comparison_request {
     const struct xpl_follow_sources *from;
     const xpl_str_t *a, *b; // names of sessions; borrowed during the call
     size_t n_a, n_b;
-    size_t memory_limit;   // bytes of what is read, and of the answer
+    size_t memory_limit;   // bytes of the summaries, and of the answer
     xpl_str_t traceparent; // as the client sent it, or empty; borrowed during the call
     // As in xpl_joint_request; the bytes are JSON (docs/cli-json.md).
     void (*done)(void *arg, const struct xpl_joint_outcome *o);
