@@ -21,7 +21,7 @@ static int by_value(const void *a, const void *b) {
 static const uint64_t *counted(const struct xpl_run_summary *s, size_t *ret_n) {
     const size_t cut = s->steps.n >= XPL_COMPARE_LEAST_STEPS;
     *ret_n = s->steps.n - 2 * cut;
-    return s->steps.v + cut;
+    return cut ? s->steps.v + 1 : s->steps.v;
 }
 
 static bool mean_step(const struct xpl_run_summary *s, struct xpl_arena *arena, double *ret) {

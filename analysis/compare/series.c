@@ -172,19 +172,22 @@ static bool is_of_steps(xpl_str_t metric) {
            xpl_str_eq(metric, XPL_STR("longest_step"));
 }
 
-// The host compiled for at least half of the window.
-static bool compiled_only(const struct xpl_run_summary *s) {
-    return !s->steps.n && s->n_devices && s->compile_ps &&
-           s->compile_ps >= s->wall_ps / s->n_devices / 2;
+static bool did_nothing(const struct xpl_run_summary *s) {
+    return !s->n_devices || (!s->busy_ps && !s->ops.n && !s->kernels.n);
+}
+
+static bool compiled_most(const struct xpl_run_summary *s) {
+    return !s->steps.n && s->compile_ps && s->compile_ps >= s->wall_ps / s->n_devices / 2;
 }
 
 static xpl_str_t why_none(const struct xpl_series_run *r, xpl_str_t metric) {
     xpl_str_t name;
     const struct xpl_series_part *const part = xpl_series_part_of(metric, &name);
     if (!r->run) return r->error;
-    if (compiled_only(r->run)) return XPL_STR("the host compiled all the time");
-    if (!r->run->n_devices || (!r->run->busy_ps && !r->run->ops.n && !r->run->kernels.n))
-        return XPL_STR("no device events were recorded");
+    if (did_nothing(r->run))
+        return r->run->compile_ps ? XPL_STR("the host compiled; nothing ran on a device")
+                                  : XPL_STR("no device events were recorded");
+    if (compiled_most(r->run)) return XPL_STR("the host compiled most of the time");
     if (part && part->kind == XPL_SERIES_BYTES)
         return XPL_STR("the profile does not have this allocator");
     if (part) return XPL_STR("the profile has nothing of this name");

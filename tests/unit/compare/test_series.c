@@ -273,7 +273,7 @@ static void test_sleep(void) {
         for (size_t k = 0; k < 10; k++)
             made[i].steps.v[k] += slow ? 1000 : 0;
         runs[i] = (struct xpl_series_run){
-            .session = xpl_str_from("abcdefgh" + i), .captured_ms = (int64_t)i, .run = &made[i]};
+            .session = xpl_str_from(&"abcdefgh"[i]), .captured_ms = (int64_t)i, .run = &made[i]};
     }
     const struct xpl_series_request q = {.runs = runs, .n_runs = N};
     json_t *const j = document(&q, XPL_OK, NULL);
@@ -285,6 +285,35 @@ static void test_sleep(void) {
     CHECK_REAL(number(at(times, 0), "difference_ps"), 989.5, 1e-6);
     CHECK_STR(json_string_value(json_object_get(at(times, 1), "cause")), "compute");
     CHECK_EQ(json_array_size(json_object_get(at(changes, 0), "ops")), 0);
+    json_decref(j);
+    xpl_arena_fini(&arena);
+}
+
+// Each session without a value has the reason.
+static void test_without(void) {
+    static const char *const reasons[] = {
+        "broken", "no device events were recorded", "the host compiled; nothing ran on a device",
+        "the host compiled most of the time", "the profile has no steps, or too few"};
+    enum { N = sizeof reasons / sizeof *reasons };
+    struct xpl_arena arena;
+    struct xpl_series_run runs[N];
+    struct xpl_run_summary made[N] = {{0}};
+    xpl_arena_init(&arena, LIMIT);
+    made[2].compile_ps = 500;
+    for (size_t i = 3; i < N; i++)
+        made[i] = (struct xpl_run_summary){
+            .n_devices = 2, .wall_ps = 1000, .busy_ps = 10, .compile_ps = i == 3 ? 300 : 200};
+    for (size_t i = 0; i < N; i++)
+        runs[i] = (struct xpl_series_run){.session = xpl_str_from(&"abcde"[i]),
+                                          .captured_ms = (int64_t)i,
+                                          .run = i ? &made[i] : NULL,
+                                          .error = XPL_STR("broken")};
+    const struct xpl_series_request q = {.runs = runs, .n_runs = N};
+    json_t *const j = document(&q, XPL_OK, NULL);
+    const json_t *const list = json_object_get(at(json_object_get(j, "metrics"), 0), "without");
+    CHECK_EQ(json_array_size(list), N);
+    for (size_t i = 0; i < N; i++)
+        CHECK_STR(json_string_value(json_object_get(at(list, i), "reason")), reasons[i]);
     json_decref(j);
     xpl_arena_fini(&arena);
 }
@@ -372,5 +401,6 @@ int main(void) {
     test_metrics();
     test_document();
     test_sleep();
+    test_without();
     return 0;
 }
