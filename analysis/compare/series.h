@@ -49,7 +49,7 @@ enum {
     XPL_SERIES_MOST = 4096  // values, for one series
 };
 // Writes where a new level begins, ascending, each an index of `v`, and returns how many there are;
-// `ret` has room for n + 1.  The optimal partition of the values into stretches of constant mean,
+// `ret` has room for n.  The optimal partition of the values into stretches of constant mean,
 // without changes that a t interval does not tell from noise.
 // RESOURCE_EXHAUSTED.
 xpl_status_t xpl_series_changes(const double *v, size_t n, size_t *ret, size_t *ret_n,
