@@ -11,7 +11,7 @@
 #include "cli/summary_json.h"
 #include "cli/table.h"
 
-enum { NAME_WIDTH = 40, TEXT_WIDTH = 400 };
+enum { NAME_WIDTH = 40, TEXT_WIDTH = 400, VERDICT_WIDTH = 640 };
 
 // ---- text ----
 
@@ -66,21 +66,22 @@ static void print_saving(const json_t *f, FILE *out) {
     const double saving = json_number_value(json_object_get(f, "saving_percent"));
     if (saving > 0)
         (void)fprintf(out, " (could save %.1f%%): ", saving);
+    else if (xpl_document_text(f, "within").len)
+        (void)fprintf(out, " (part of another finding): ");
     else
         (void)fprintf(out, ": ");
 }
 
 void xpl_summary_print_findings(const json_t *all, FILE *out) {
     const json_t *const list = json_object_get(all, "findings");
-    (void)fprintf(out, "\nFindings\n");
-    if (json_integer_value(json_object_get(all, "devices")) == 0 && !json_array_size(list)) {
-        (void)fprintf(out, "  none: no device did anything in this profile\n");
-        return;
-    }
+    (void)fprintf(out, "\nFindings\n  ");
+    xpl_terminal_text(xpl_document_text(json_object_get(all, "verdict"), "text"), VERDICT_WIDTH,
+                      out);
+    (void)fprintf(out, ".\n");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const f = json_array_get(list, i);
         (void)fprintf(out, "  %zu. ", i + 1);
-        xpl_terminal_text(xpl_document_text(f, "kind"), NAME_WIDTH, out);
+        xpl_terminal_text(xpl_document_text(f, "title"), NAME_WIDTH, out);
         print_saving(f, out);
         xpl_terminal_text(xpl_document_text(f, "text"), TEXT_WIDTH, out);
         (void)fprintf(out, "\n");
@@ -93,7 +94,6 @@ void xpl_summary_print_findings(const json_t *all, FILE *out) {
         xpl_terminal_text(xpl_document_text(f, "link"), TEXT_WIDTH, out);
         (void)fprintf(out, "\n");
     }
-    if (!json_array_size(list)) (void)fprintf(out, "  none: nothing takes 1%% of the time\n");
 }
 
 static bool print_all(const void *all, FILE *out) {

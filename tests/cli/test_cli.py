@@ -83,7 +83,7 @@ class Words(Case):
         self.assertEqual(savings, sorted(savings, reverse=True))
         self.assertAlmostEqual(sum(answer["times"].values()), 100, delta=0.1)
         status, table, err = self.ask("findings", four)
-        self.assertRegex(table, r"\nFindings\n  1\. [a-z_]+ \(could save [0-9.]+%\): ")
+        self.assertRegex(table, r"\nFindings\n  Each step [a-z].* of .*\.\n  1\. [A-Z][a-z ]+ \(could save [0-9.]+%\): ")
         self.daemon()
         self.assertEqual(self.ask("findings", "four", "--json"), (0, out, ""))
         self.assertEqual(self.ask("findings", "four"), (0, table, ""))

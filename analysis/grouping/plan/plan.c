@@ -123,11 +123,14 @@ static void read_pid(struct plan *p) {
 }
 
 #define LONGEST_PS (UINT64_C(1) << 60) // 13 days
+#define EARLY_PS   (-(UINT64_C(1) << 62))
 
 bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool own,
                        struct xpl_arena *arena) {
     const bool batches = own && plane->kind == XPL_PLANE_HOST_THREADS;
     *p = (struct plan){.plane = plane, .longest_ps = own ? LONGEST_PS : UINT64_MAX};
+    for (uint32_t i = 0; own && plane->kind == XPL_PLANE_GPU && i < plane->n_lines; i++)
+        if (plane->lines[i].timestamp_ns < 0) p->origin_ps = EARLY_PS;
     p->tpu = xpl_str_starts(plane->name, XPL_STR(XPL_PLANE_NAME_TPU_PREFIX));
     p->class_of = xpl_arena_zalloc(arena, plane->n_stat_md);
     p->role_of = xpl_arena_array(arena, plane->n_event_md, sizeof *p->role_of);

@@ -78,6 +78,7 @@ struct plan {
     uint32_t classes;    // all that occur in the metadata
     uint32_t roles;      // likewise
     uint64_t longest_ps; // what takes longer cannot be, and encloses nothing
+    uint64_t origin_ps;  // of times: not 0 where they would wrap, as of an early clock
     int32_t pid;         // of the process that wrote the plane
     bool has_pid;
     bool has_regions;                    // StartRegion and StopRegion both occur
@@ -106,9 +107,11 @@ enum xpl_batch_name xpl_grp_batch_name(xpl_str_t name);
 bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool own,
                        struct xpl_arena *arena);
 
+// The time of an event as compared with others of its plane, after origin_ps.
 static inline struct span plan_span(const struct plan *p, const struct xpl_line *line,
                                     uint64_t offset_ps, uint64_t duration_ps) {
-    return span_of(line, offset_ps, XPL_UNLIKELY(duration_ps > p->longest_ps) ? 0 : duration_ps);
+    return span_of(line, offset_ps - p->origin_ps,
+                   XPL_UNLIKELY(duration_ps > p->longest_ps) ? 0 : duration_ps);
 }
 
 #endif

@@ -64,7 +64,7 @@ static xpl_status_t read_feed(struct gpu_build *b, struct feed *f, struct timed_
     xpl_group_cursor_next(f->groups, &ev, &eg);
     const struct span span =
         plan_span(&b->pg->plan, f->line, (uint64_t)ev.offset_ps, (uint64_t)ev.duration_ps);
-    *ret = (struct timed_event){.begin = span.begin,
+    *ret = (struct timed_event){.begin = span.begin + b->pg->plan.origin_ps,
                                 .duration = span.end - span.begin,
                                 .group = eg.group_id,
                                 .order = (uint32_t)(f - b->feeds),

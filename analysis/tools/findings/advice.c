@@ -4,11 +4,12 @@
 
 // of[XPL_FRAMEWORK_UNKNOWN] is for all frameworks that have none of their own.
 static const struct kind_row {
-    const char *name;
+    const char *name, *title;
     struct xpl_advice of[XPL_FRAMEWORKS];
 } kKinds[XPL_FINDINGS] = {
     [XPL_FINDING_INPUT_WAIT] =
         {"input_wait",
+         "Waiting for input",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Make the next batch on other threads or processes while "
                                         "the device computes.",
@@ -27,6 +28,7 @@ static const struct kind_row {
          }},
     [XPL_FINDING_COLLECTIVES] =
         {"exposed_collectives",
+         "Communicating",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Overlap communication with computing: smaller pieces, "
                                         "asynchronous collectives, or a sharding that needs fewer "
@@ -38,11 +40,13 @@ static const struct kind_row {
                   "https://docs.jax.dev/en/latest/gpu_performance_tips.html"},
          }},
     [XPL_FINDING_STRAGGLERS] = {"stragglers",
+                                "Waiting for the last device",
                                 {{"Find out what the last device does before it joins: its input, "
                                   "its host, its share of the work, or its clock rate.",
                                   NULL}}},
     [XPL_FINDING_LAUNCH_BOUND] =
         {"launch_bound",
+         "Waiting for launches",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Start more work at once: larger batches, fewer and larger "
                                         "programs, fused ops.",
@@ -59,12 +63,14 @@ static const struct kind_row {
                                         "https://docs.pytorch.org/xla/"},
          }},
     [XPL_FINDING_GRAPH_GAPS] = {"graph_gaps",
+                                "Gaps inside of graphs",
                                 {{"Run fewer, larger kernels: each one of a graph begins some "
                                   "microseconds after the one before has ended. Fuse small ops, or "
                                   "give them more to do.",
                                   NULL}}},
     [XPL_FINDING_HOST_COPIES] =
         {"host_copies",
+         "Copying from and to the host",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Keep data on the device between steps, copy in large "
                                         "pieces, and while the device computes.",
@@ -76,6 +82,7 @@ static const struct kind_row {
          }},
     [XPL_FINDING_DEVICE_COPIES] =
         {"device_copies",
+         "Copying within and between devices",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Copy in large pieces and while the device computes, or "
                                         "use data where it is.",
@@ -87,6 +94,7 @@ static const struct kind_row {
          }},
     [XPL_FINDING_HOST_CALLBACK] =
         {"host_callback",
+         "Waiting for functions of the host",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Move the work of the callback to the device, or call back "
                                         "less often.",
@@ -101,6 +109,7 @@ static const struct kind_row {
          }},
     [XPL_FINDING_RECOMPILATION] =
         {"recompilation",
+         "Recompiling",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Give the program the same shapes in every step: pad "
                                         "batches, or sort them into a few sizes.",
@@ -116,6 +125,7 @@ static const struct kind_row {
          }},
     [XPL_FINDING_COMPILE_AT_START] =
         {"compile_at_start",
+         "Compiling at the start",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Profile later steps, which run after compilation.", NULL},
              [XPL_FRAMEWORK_JAX] =
@@ -125,6 +135,7 @@ static const struct kind_row {
          }},
     [XPL_FINDING_CHECKPOINT] =
         {"checkpoint",
+         "Waiting for checkpoints",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Write checkpoints in the background, or less often.",
                                         NULL},
@@ -133,10 +144,12 @@ static const struct kind_row {
                                     "https://orbax.readthedocs.io/"},
          }},
     [XPL_FINDING_STEP_OUTLIERS] = {"step_outliers",
+                                   "Steps that take longer",
                                    {{"Open these steps in the trace next to a typical step.",
                                      NULL}}},
     [XPL_FINDING_HOST_BOUND] =
         {"host_bound",
+         "Waiting for the host",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Do the host's work less often, or while the device "
                                         "computes: start the next step "
@@ -150,6 +163,7 @@ static const struct kind_row {
          }},
     [XPL_FINDING_IDLE_UNKNOWN] =
         {"idle_unknown",
+         "Idle, the cause is unknown",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Profile again with the Python tracer on, or annotate the "
                                         "program's work between steps.",
@@ -160,20 +174,24 @@ static const struct kind_row {
                                     "https://docs.jax.dev/en/latest/profiling.html"},
          }},
     [XPL_FINDING_LAYOUT_COPIES] = {"layout_copies",
+                                   "Copying for other layouts",
                                    {{"Choose shapes that fill the device's tiles, and the order of "
                                      "dimensions that neighbouring ops use.",
                                      NULL}}},
     [XPL_FINDING_LOW_OCCUPANCY] = {"low_occupancy",
+                                   "Kernels that fill little of the device",
                                    {{"Give these kernels more to do at once (a larger batch), or "
                                      "fewer registers and less shared memory for each block.",
                                      NULL}}},
     [XPL_FINDING_FAR_FROM_ROOFLINE] = {"far_from_roofline",
+                                       "Ops far from what the device can do",
                                        {{"Look at these ops first: larger or better aligned "
                                          "shapes, a lower precision, or another kernel; for "
                                          "gathers and scatters, whole rows and sorted indices.",
                                          NULL}}},
     [XPL_FINDING_UNKNOWN_COST] =
         {"unknown_cost",
+         "Calls of unknown cost",
          {
              [XPL_FRAMEWORK_UNKNOWN] = {"Measure these calls by themselves: the profile has no "
                                         "count of their operations.",
@@ -183,23 +201,28 @@ static const struct kind_row {
                                     "https://docs.jax.dev/en/latest/pallas/index.html"},
          }},
     [XPL_FINDING_MEMORY] = {"memory_near_capacity",
+                            "Memory is nearly full",
                             {{"Leave room before the next larger shape fails: rematerialization, a "
                               "smaller batch, or sharded parameters.",
                               NULL}}},
     [XPL_FINDING_IDLE_DEVICES] = {"idle_devices",
+                                  "Devices that do nothing",
                                   {{"Give work to all devices (a mesh of all of them, a batch for "
                                     "each), or leave those out that the program does not need.",
                                     NULL}}},
     [XPL_FINDING_IMPOSSIBLE_TIMES] = {"impossible_times",
+                                      "Impossible times",
                                       {{"Trust sums of other events only; a newer driver or "
                                         "profiler may record these times right.",
                                         NULL}}},
     [XPL_FINDING_MISSING_HLO] =
         {"missing_hlo",
+         "Programs without HLO",
          {{"Begin the capture before these programs run for the first time, "
            "or read kernels instead of ops: no table of ops has them.",
            NULL}}},
     [XPL_FINDING_PROFILE_PROBLEMS] = {"profile_problems",
+                                      "Problems of the profiler",
                                       {{"Remove the cause and profile again: missing events "
                                         "cannot be judged.",
                                         NULL}}},
@@ -207,6 +230,10 @@ static const struct kind_row {
 
 const char *xpl_finding_name(enum xpl_finding_kind kind) {
     return kKinds[kind].name;
+}
+
+const char *xpl_finding_title(enum xpl_finding_kind kind) {
+    return kKinds[kind].title;
 }
 
 // ---- advice that depends on more than the framework ----

@@ -93,3 +93,9 @@ void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out
     }
     find_graph_gaps(s, out);
 }
+
+enum xpl_finding_kind xpl_finding_of_cause(enum xpl_time_cause c) {
+    for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++)
+        if (kRows[i].cause == c || kRows[i].other == c) return kRows[i].kind;
+    return c == XPL_TIME_COLLECTIVES ? XPL_FINDING_COLLECTIVES : XPL_FINDINGS;
+}

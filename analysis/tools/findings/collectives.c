@@ -5,6 +5,7 @@
 // arrive: it waits for nobody, so what it spends is communication.  What others spend beyond that
 // they wait.
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/tools/findings/findings.h"
 #include "base/arena.h"
@@ -30,6 +31,27 @@ static void add_step(const struct xpl_survey *s, const struct xpl_survey_step *s
     w->n_last[step->last]++;
 }
 
+void xpl_survey_say_why(const struct xpl_survey_host *h, enum xpl_time_cause c, char *ret,
+                        size_t n) {
+    static const char *const words[XPL_TIME_CAUSES] = {
+        [XPL_TIME_COMPUTE] = "it computes longer",
+        [XPL_TIME_HOST_COPIES] = "it copies from and to the host",
+        [XPL_TIME_DEVICE_COPIES] = "it copies longer",
+        [XPL_TIME_CALLBACK] = "it waits for a function of its host",
+        [XPL_TIME_INPUT] = "it waits for input",
+        [XPL_TIME_CHECKPOINT] = "it waits for a checkpoint",
+        [XPL_TIME_COMPILE] = "its host compiles",
+        [XPL_TIME_LAUNCH] = "its host starts work slowly",
+        [XPL_TIME_QUEUED] = "its work waits in a queue",
+        [XPL_TIME_HOST] = "its host does something else",
+        [XPL_TIME_UNKNOWN] = "it is idle, the profile does not show why",
+    };
+    const struct xpl_time_evidence *const most = xpl_survey_evidence(h, c);
+    (void)snprintf(ret, n, "%s", words[c] ? words[c] : "it is late");
+    const size_t at = strlen(ret);
+    if (most) (void)snprintf(ret + at, n - at, " (%.*s)", XPL_FINDING_TEXT(most->name));
+}
+
 static void say_who(const struct xpl_survey *s, const struct waiting *w, struct xpl_finding *f) {
     size_t worst = 0;
     for (size_t i = 0; i < s->n_devices; i++) {
@@ -41,11 +63,16 @@ static void say_who(const struct xpl_survey *s, const struct waiting *w, struct 
     const struct xpl_survey_device *const d = &s->devices[worst];
     const struct xpl_survey_host *const h = &s->hosts[d->host];
     const xpl_str_t device = h->b->devices.v[d->index].name;
+    char why[128];
+    f->has_late = true;
+    f->late = worst;
+    f->late_cause = xpl_survey_late_cause(s, worst);
+    xpl_survey_say_why(h, f->late_cause, why, sizeof why);
     (void)snprintf(f->text, sizeof f->text,
                    "%.1f%% of the time devices wait in collectives for the last one to arrive, "
-                   "which is %.*s of %.*s in %u of %zu steps",
+                   "which is %.*s of %.*s in %u of %zu steps: %s",
                    100 * f->share, XPL_FINDING_TEXT(device), XPL_FINDING_TEXT(h->name),
-                   w->n_last[worst], w->n_steps);
+                   w->n_last[worst], w->n_steps, why);
 }
 
 static void add_evidence(const struct xpl_survey *s, struct xpl_finding *f) {

@@ -64,6 +64,8 @@ static void put_finding(const struct xpl_survey *s, const struct xpl_finding *f,
     xpl_buf_putc(out, '{');
     xpl_json_field(out, "kind", xpl_str_from(xpl_finding_name(f->kind)));
     xpl_buf_putc(out, ',');
+    xpl_json_field(out, "title", xpl_str_from(xpl_finding_title(f->kind)));
+    xpl_buf_putc(out, ',');
     put_percent(out, "share", f->share);
     xpl_buf_putc(out, ',');
     put_percent(out, "saving", f->saving);
@@ -78,11 +80,42 @@ static void put_finding(const struct xpl_survey *s, const struct xpl_finding *f,
     xpl_buf_putc(out, ',');
     xpl_json_field(out, "link", xpl_str_from(advice.link));
     put_evidence(f, out);
+    xpl_buf_str(out, XPL_STR(",\"within\":"));
+    xpl_json_str(out, f->overlaps ? xpl_str_from(xpl_finding_name(f->within)) : XPL_STR(""), false);
     xpl_buf_putc(out, '}');
 }
 
+static void put_number(struct xpl_buf *out, const char *key, double v) {
+    if (v > 0)
+        xpl_buf_printf(out, ",\"%s\":%.3f", key, v);
+    else
+        xpl_buf_printf(out, ",\"%s\":null", key);
+}
+
+static void put_verdict(const struct xpl_verdict *v, struct xpl_buf *out) {
+    xpl_buf_str(out, XPL_STR("\"verdict\":{"));
+    xpl_json_field(out, "text", xpl_str_from(v->text));
+    xpl_buf_str(out, XPL_STR(",\"cannot_tell\":"));
+    if (v->cannot_tell)
+        xpl_json_str(out, xpl_str_from(v->cannot_tell), false);
+    else
+        xpl_buf_str(out, XPL_STR("null"));
+    xpl_buf_putc(out, ',');
+    put_percent(out, "busy", v->busy_share);
+    xpl_buf_putc(out, ',');
+    xpl_json_field(out, "series", v->series);
+    xpl_buf_putc(out, ',');
+    put_ps(out, "step", v->step_ps);
+    put_number(out, "flops_per_second", v->flops_per_s);
+    put_number(out, "peak_percent", 100 * v->peak_share);
+    xpl_buf_str(out, XPL_STR("},"));
+}
+
 static void put_all(const struct xpl_survey *s, const struct xpl_findings *f, struct xpl_buf *out) {
+    struct xpl_verdict verdict;
+    xpl_verdict_make(s, f, &verdict);
     xpl_buf_putc(out, '{');
+    put_verdict(&verdict, out);
     xpl_json_field(out, "framework", xpl_str_from(xpl_framework_names[s->framework]));
     xpl_buf_printf(out, ",\"hosts\":%zu,\"devices\":%zu,\"steps\":%zu,", s->n_hosts, s->n_devices,
                    s->steps.n);
@@ -121,6 +154,7 @@ static xpl_status_t find(const struct xpl_survey *s, struct xpl_findings *f,
     xpl_findings_of_ops(s, f);
     xpl_findings_of_memory(s, f);
     xpl_findings_of_devices(s, f);
+    xpl_findings_join(s, f);
     qsort(f->v, f->n, sizeof *f->v, best_first);
     return XPL_OK;
 }

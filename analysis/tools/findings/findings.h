@@ -100,6 +100,22 @@ enum xpl_finding_kind {
     XPL_FINDINGS
 };
 const char *xpl_finding_name(enum xpl_finding_kind kind);
+// The kind in words: "Waiting for input".
+const char *xpl_finding_title(enum xpl_finding_kind kind);
+
+// Why a host's device is late: what it does longer than the others, and where: "it waits for input
+// ($train.py:3 load)".  `n` bytes of *ret.
+void xpl_survey_say_why(const struct xpl_survey_host *h, enum xpl_time_cause c, char *ret,
+                        size_t n);
+// How much more of its time a device spends on a cause than the others do on average.
+double xpl_survey_more(const struct xpl_survey *s, size_t device, enum xpl_time_cause c);
+// The cause on which a device spends more than the others, of all but collectives.
+enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s, size_t device);
+// What a host was at for most of the idle time of a cause; NULL: not known.
+const struct xpl_time_evidence *xpl_survey_evidence(const struct xpl_survey_host *h,
+                                                    enum xpl_time_cause c);
+// The kind of finding that a cause is; XPL_FINDINGS: none.
+enum xpl_finding_kind xpl_finding_of_cause(enum xpl_time_cause c);
 
 enum { XPL_FINDING_EVIDENCE = 5 }; // of hosts, steps, ops
 
@@ -120,7 +136,15 @@ struct xpl_finding_op {
 struct xpl_finding {
     enum xpl_finding_kind kind;
     double share, saving; // of the time of all devices, 0 to 1; what it could save at most
-    char text[256];       // one sentence, with its numbers
+    char text[320];       // one sentence, with its numbers
+    // The finding whose time contains this one's, which therefore saves nothing; when `overlaps`.
+    bool overlaps;
+    enum xpl_finding_kind within;
+    // Of steps that take longer: what most of the extra time is.  Of stragglers: which device is
+    // last, and on what it spends more time than the others.
+    bool has_cause, has_late;
+    enum xpl_time_cause cause, late_cause;
+    size_t late;
     struct xpl_finding_host hosts[XPL_FINDING_EVIDENCE];
     struct xpl_finding_step steps[XPL_FINDING_EVIDENCE];
     struct xpl_finding_op ops[XPL_FINDING_EVIDENCE];
@@ -173,6 +197,23 @@ double xpl_finding_op_share(const struct xpl_survey *s, double ps);
 
 void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *f);
 void xpl_findings_of_memory(const struct xpl_survey *s, struct xpl_findings *f);
+
+// Removes findings that another one explains, and notes those whose time is another one's, too.
+void xpl_findings_join(const struct xpl_survey *s, struct xpl_findings *f);
+
+// The first sentence about a session.
+struct xpl_verdict {
+    char text[640];
+    const char *cannot_tell; // why the profile does not show what limits it; NULL: it does
+    double busy_share;       // of the time of all devices: they compute or communicate
+    xpl_str_t series;        // of the steps: the one with most of them
+    double step_ps;          // mean time of its steps; 0: there are none
+    double flops_per_s;      // of a device; 0: not known
+    double peak_share;       // of the peak of 16-bit matrices; 0: not known
+};
+// Of findings in their order, the greatest saving first.
+void xpl_verdict_make(const struct xpl_survey *s, const struct xpl_findings *f,
+                      struct xpl_verdict *ret);
 
 // One sentence that fits the framework, the devices and the recorded events, and a link.
 struct xpl_advice {

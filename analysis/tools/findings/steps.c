@@ -57,6 +57,7 @@ static void find_compiles(const struct xpl_survey *s, struct xpl_findings *out) 
 
 enum { LEAST_STEPS = 5 };
 static const double kOutlier = 1.5; // times the median
+static const double kNoise = 0.1;   // of the time
 
 // A series: what is usual in it.  Of one with few steps nothing is.
 struct usual {
@@ -154,15 +155,21 @@ bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *out)
     for (size_t i = 0; i < s->steps.n; i++)
         (void)add_outlier(&s->steps.v[i], &u[s->steps.v[i].series], &o);
     const double share = o.excess_ps * (double)s->n_devices / s->wall_ps;
+    // Other processes take a CPU's cores from time to time: computing longer is not worth a word.
+    const enum xpl_time_cause more = greatest(o.more);
+    if (s->is_cpu && (more == XPL_TIME_COMPUTE || more == XPL_TIME_UNKNOWN) && share < kNoise)
+        return true;
     struct xpl_finding *const f =
         2 * o.n < n_steps ? xpl_finding_add(out, XPL_FINDING_STEP_OUTLIERS, share, share) : NULL;
     if (!f) return true;
     char words[32];
+    f->has_cause = true;
+    f->cause = more;
     (void)snprintf(f->text, sizeof f->text,
                    "%zu of %zu steps take more than %.1f times the median%s; the extra time is "
                    "mostly %s",
                    o.n, n_steps, kOutlier, n_series > 1 ? " of their kind" : "",
-                   in_words(greatest(o.more), words));
+                   in_words(f->cause, words));
     struct outliers again = {0};
     for (size_t i = 0; i < s->steps.n; i++)
         if (add_outlier(&s->steps.v[i], &u[s->steps.v[i].series], &again))

@@ -279,6 +279,100 @@ static void test_stragglers(void) {
     json_decref(all);
 }
 
+static const char *verdict_of(json_t *all, const char *key) {
+    return json_string_value(json_object_get(json_object_get(all, "verdict"), key));
+}
+
+// The second of two hosts is late because its host works 3 of 10 ms first: that is said where the
+// other one waits for it, and is no finding of its own.  One step of the first host takes longer,
+// as it waits longer: that is saved once.
+static void test_late_host(void) {
+    struct xpl_buf spaces[2];
+    for (int h = 0; h < 2; h++) {
+        struct slow_cpu s;
+        const int64_t idle = h ? 3000 : 0;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            slow_step(&s, i, SLOW_STEP_US);
+            if (idle) slow_host(&s, "$train.py:31 log_metrics", i, 0, idle);
+            slow_host(&s, "PjitFunction(step)", i, idle, 10);
+            slow_op(&s, "fusion.1", i, idle, 2000);
+            slow_op(&s, "all-reduce.1", i, idle + 2000, 4000 - idle);
+            slow_op(&s, "fusion.2", i, 6000, 4000);
+        }
+        spaces[h] = slow_end(&s);
+    }
+    json_t *const all = found(spaces, 2), *const f = finding(all, "stragglers");
+    CHECK(f && !finding(all, "host_bound"));
+    CHECK(strstr(json_string_value(json_object_get(f, "text")),
+                 "CPU of h1 in 10 of 10 steps: its host does something else ($train.py:31"));
+    CHECK_STR(json_string_value(json_object_get(f, "title")), "Waiting for the last device");
+    CHECK_STR(verdict_of(all, "text"),
+              "Each step waits 1.50 ms of 10.0 ms for the last device in collectives: h1, as its "
+              "host does something else ($train.py:31 log_metrics)");
+    json_decref(all);
+}
+
+// Steps that take longer because they wait for input save nothing beside the wait.
+static void test_overlap(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int i = 0, at = 0; i < SLOW_STEPS; i++) {
+        const int n = i == 4 ? 3 : 1;
+        slow_step(&s, at, n * SLOW_STEP_US);
+        slow_host(&s, "load_batch", at, 0, (n - 1) * SLOW_STEP_US + 2000);
+        slow_host(&s, "PjitFunction(step)", at, (n - 1) * SLOW_STEP_US + 2000, 10);
+        slow_op(&s, "fusion.1", at, (n - 1) * SLOW_STEP_US + 2000, 8000);
+        at += n;
+    }
+    struct xpl_buf space = slow_end(&s);
+    json_t *const all = found(&space, 1), *const f = finding(all, "step_outliers");
+    CHECK(f && finding(all, "input_wait"));
+    CHECK_STR(json_string_value(json_object_get(f, "within")), "input_wait");
+    CHECK_REAL(number(f, "share_percent"), 100 * 2 / 12.0, 0.01);
+    CHECK_REAL(number(f, "saving_percent"), 0, 0);
+    CHECK_STR(json_string_value(json_object_get(finding(all, "input_wait"), "within")), "");
+    json_decref(all);
+}
+
+static void test_verdicts(void) {
+    struct slow_cpu only;
+    slow_begin(&only);
+    slow_host(&only, "backend_compile_and_load", 0, 0, 2500000);
+    struct xpl_buf broken = mk_open();
+    mk_text(&broken, 2, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
+    const struct {
+        struct xpl_buf space;
+        const char *text, *cannot_tell;
+    } cases[] = {
+        {slow_profile("load_batch", NULL, 6000),
+         "Each step waits 6.00 ms of 10.0 ms for input (load_batch)", NULL},
+        {slow_profile(NULL, NULL, 0),
+         "The device computes 99.0% of the time; nothing much to gain outside of the ops; a step "
+         "takes 10.0 ms",
+         NULL},
+        {slow_profile(NULL, NULL, 6000),
+         "The device computes 39.0% of the time, and is idle for 60.0% of it: the profile does not "
+         "show why; a step takes 10.0 ms",
+         NULL},
+        {slow_end(&only),
+         "The host compiled while the profile was taken, and no device did anything", "compiling"},
+        {broken, "The profile has no events of a device, because the profiler failed",
+         "profiler_error"},
+        {mk_open(),
+         "The profile has no events of a device, so that it does not show what limits the program",
+         "no_device_events"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = cases[i].space;
+        json_t *const all = found(&space, 1);
+        CHECK_STR(verdict_of(all, "text"), cases[i].text);
+        const char *const cannot = verdict_of(all, "cannot_tell");
+        CHECK(cases[i].cannot_tell ? cannot && strcmp(cannot, cases[i].cannot_tell) == 0 : !cannot);
+        json_decref(all);
+    }
+}
+
 // Loops of training and of evaluation count their steps alike: these are no steps of one another.
 static void test_same_numbers(void) {
     struct xpl_buf spaces[2];
@@ -730,6 +824,9 @@ int main(void) {
     test_compile_at_start();
     test_outliers();
     test_stragglers();
+    test_late_host();
+    test_overlap();
+    test_verdicts();
     test_same_numbers();
     test_gpu();
     test_graph_gaps();

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings that are one thing: a device that is late explains why others wait, and its own idle
+// time; steps that take longer do so for a cause that is a finding itself.
+#include <stdio.h>
+
+#include "analysis/tools/findings/findings.h"
+
+// From this part of its time on, a finding is the late device's.
+static const double kMostly = 0.7;
+
+double xpl_survey_more(const struct xpl_survey *s, size_t device, enum xpl_time_cause c) {
+    double others = 0, wall = 0;
+    for (size_t i = 0; i < s->n_devices; i++) {
+        if (i == device) continue;
+        others += s->devices[i].ps[c];
+        wall += s->devices[i].wall_ps;
+    }
+    const struct xpl_survey_device *const d = &s->devices[device];
+    return d->ps[c] / d->wall_ps - (wall > 0 ? others / wall : 0);
+}
+
+enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s, size_t device) {
+    int best = XPL_TIME_COMPUTE;
+    double most = 0;
+    for (int c = 0; c < XPL_TIME_CAUSES; c++) {
+        const double more = xpl_survey_more(s, device, (enum xpl_time_cause)c);
+        if (c == XPL_TIME_COLLECTIVES || c == XPL_TIME_OVERLAPPED || more <= most) continue;
+        best = c, most = more;
+    }
+    return (enum xpl_time_cause)best;
+}
+
+const struct xpl_time_evidence *xpl_survey_evidence(const struct xpl_survey_host *h,
+                                                    enum xpl_time_cause c) {
+    const struct xpl_time_evidence *most = NULL;
+    for (size_t i = 0; i < h->b->evidence.n; i++) {
+        const struct xpl_time_evidence *const e = &h->b->evidence.v[i];
+        if (e->cause == c && (!most || e->ps > most->ps)) most = e;
+    }
+    return most;
+}
+
+static struct xpl_finding *find(struct xpl_findings *f, enum xpl_finding_kind kind) {
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].kind == kind) return &f->v[i];
+    return NULL;
+}
+
+static void take_out(struct xpl_findings *f, const struct xpl_finding *x) {
+    for (size_t i = (size_t)(x - f->v); i + 1 < f->n; i++)
+        f->v[i] = f->v[i + 1];
+    f->n--;
+}
+
+// The idle time of the device for which the others wait is told by who waits for it.
+static void join_late(const struct xpl_survey *s, struct xpl_findings *f) {
+    const struct xpl_finding *const wait = find(f, XPL_FINDING_STRAGGLERS);
+    if (!wait || !wait->has_late) return;
+    const enum xpl_time_cause c = wait->late_cause;
+    const enum xpl_finding_kind kind = xpl_finding_of_cause(c);
+    const struct xpl_finding *const own = kind < XPL_FINDINGS ? find(f, kind) : NULL;
+    if (own && s->devices[wait->late].ps[c] > kMostly * s->ps[c]) take_out(f, own);
+}
+
+static void join_outliers(struct xpl_findings *f) {
+    struct xpl_finding *const x = find(f, XPL_FINDING_STEP_OUTLIERS);
+    const enum xpl_finding_kind kind =
+        x && x->has_cause ? xpl_finding_of_cause(x->cause) : XPL_FINDINGS;
+    const struct xpl_finding *other = kind < XPL_FINDINGS ? find(f, kind) : NULL;
+    if (kind == XPL_FINDING_COLLECTIVES && find(f, XPL_FINDING_STRAGGLERS))
+        other = find(f, XPL_FINDING_STRAGGLERS);
+    if (!other || other->saving < x->saving) return;
+    x->overlaps = true;
+    x->within = other->kind;
+    x->saving = 0;
+}
+
+void xpl_findings_join(const struct xpl_survey *s, struct xpl_findings *f) {
+    join_outliers(f);
+    join_late(s, f);
+}
