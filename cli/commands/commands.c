@@ -37,11 +37,11 @@ static const struct xpl_section summary_tables[] = {
     {"memory", "memory",
      "host|allocator|peak_bytes|capacity_bytes|heap_bytes|stack_bytes|fragmentation_percent"},
     {"findings", "findings",
-     "kind|share_percent|saving_percent|time_ps|saving_ps|text|advice|link"},
+     "kind|title|share_percent|saving_percent|time_ps|saving_ps|text|advice|link|within"},
     {NULL, NULL, NULL}};
 static const struct xpl_section findings_tables[] = {
     {"findings", "findings",
-     "kind|share_percent|saving_percent|time_ps|saving_ps|text|advice|link"},
+     "kind|title|share_percent|saving_percent|time_ps|saving_ps|text|advice|link|within"},
     {NULL, NULL, NULL}};
 static const struct xpl_section compare_tables[] = {
     {"ops", "ops",

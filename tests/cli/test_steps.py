@@ -123,7 +123,7 @@ class Steps(Case):
         """Beside a host with a device and without steps those of the others are shown, as they are of them alone."""
         place = self.logdir / "plugins" / "profile" / "mixed"
         place.mkdir()
-        shutil.copy(GPU.parent / "mi300_jax_gemm" / "mi300_jax_gemm.xplane.pb", place / "gpu.xplane.pb")
+        shutil.copy(DATA.parents[4] / "golden/cases/gpu_lost_costs/host.xplane.pb", place / "gpu.xplane.pb")
         shutil.copy(DATA / "jax_matmul_nopy" / "vm.xplane.pb", place / "cpu.xplane.pb")
         wait_until("it is listed", lambda: self.ask("hosts", "mixed")[0] == 0)
         for run in ("mixed", place):
