@@ -38,7 +38,7 @@ void xpl_warn_of_view(xpl_str_t host, const char *path, xpl_bytes_t file, xpl_by
     size_t n = 0;
     if (xpl_profile_open(xpl_str_from(path), file, &limits, &whole, &err) == XPL_OK) {
         const struct xpl_product_input in = {.profile = whole.bytes, .exec = exec, .limit = LIMIT};
-        const struct xpl_product *const p = xpl_product_inspecting(whole.format);
+        const struct xpl_product *const p = xpl_products_inspecting(whole.format);
         if (p && p->make(&in, &made, &err) == XPL_OK) {
             const char *text;
             while ((text = p->warning(made, n)) && ++n)

@@ -24,8 +24,8 @@ enum {
     XPL_FACT_REQUESTS = 1 << 11, // of a model server
     XPL_FACT_BUNDLE = 1 << 12,   // a profile bundle of IREE
     XPL_N_FACTS = 13,
-    // Those of which each profile is asked whether it has them (product devices, hlo_modules),
-    // before it is offered a tool that needs them.
+    // Those that only some profiles of a format have: lists offer a tool that needs one if the
+    // products devices and hlo_modules find it.
     XPL_FACTS_VARYING =
         XPL_FACT_KERNELS | XPL_FACT_PROGRAMS | XPL_FACT_COUNTERS | XPL_FACT_MEGASCALE,
 };

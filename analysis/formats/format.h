@@ -4,7 +4,7 @@
 //
 //   file -> decoder (none, gzip, zstd, ...) -> format (xspace, ireeprof, ...) -> XSpace
 //
-// A format is one row.  The content of a file decides what it is, and its name is a hint: it
+// A format is one row.  The content of a file decides its format, and its name is a hint: it
 // decides only where the content does not say enough.  Suffixes of names are only in this table.
 // An XSpace is its own import and costs nothing; that of another format is made once, and cached
 // (product imported_xspace).
@@ -47,7 +47,7 @@ struct xpl_profile {
 };
 
 struct xpl_format_limits {
-    size_t max_bytes;      // of what is decoded or imported into memory
+    size_t max_bytes;      // decoded or imported into memory
     struct xpl_exec *exec; // polled between pieces for cancellation; may be NULL
 };
 
@@ -72,7 +72,7 @@ struct xpl_format {
     // Directories do not list such files: they are recognized when their path is given.
     bool is_unlisted;
     // Files of grouping 0 in a directory are the hosts of one session; of another number, each is a
-    // session of its own (storage/sessions/catalogue.h).
+    // separate session (storage/sessions/catalogue.h).
     unsigned grouping;
     unsigned facts; // XPL_FACT_… that its profiles can have
     // The tool to propose in place of those that need more; NULL: none.

@@ -183,7 +183,14 @@ static xpl_status_t recognize(xpl_str_t name, xpl_bytes_t file, const struct xpl
         *ret = format_called(d->yields);
         return XPL_OK;
     }
-    if (d) XPL_TRY(d->decode(file, XPL_FORMAT_HEAD, &limits, &head, err));
+    // The beginning is enough for what the name promises, and decoding it takes less.
+    enum { BEGINNING = 256 };
+    if (d) XPL_TRY(d->decode(file, BEGINNING, &limits, &head, err));
+    const struct xpl_format *const named = xpl_format_of_name(name, NULL);
+    if (d && !(named && named->sniff && named->sniff(head.bytes) && !named->refusal)) {
+        xpl_profile_close(&head);
+        XPL_TRY(d->decode(file, XPL_FORMAT_HEAD, &limits, &head, err));
+    }
     if (head.bytes.len > XPL_FORMAT_HEAD) head.bytes.len = XPL_FORMAT_HEAD;
     const xpl_status_t st = recognize_head(name, head.bytes, d, ret, err);
     xpl_profile_close(&head);

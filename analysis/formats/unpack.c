@@ -46,8 +46,9 @@ static xpl_status_t unpack_all(struct xpl_unpacker *u, const struct xpl_format_l
         const size_t left = b->max - b->n;
         if (b->n == b->cap && !xpl_buf_room(b, left < FIRST_ROOM ? left : FIRST_ROOM))
             XPL_RETURN_OOM(err, "decompressing a profile");
-        const size_t room = b->cap - b->n < STEP ? b->cap - b->n : STEP;
+        size_t room = b->cap - b->n < STEP ? b->cap - b->n : STEP;
         size_t n = 0;
+        if (u->head && room > u->head - b->n) room = u->head - b->n;
         struct xpl_error why = {0};
         const xpl_status_t st = u->step(u, &in, b->p + b->n, room, &n, &end, &why);
         b->n += n;

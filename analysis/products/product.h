@@ -91,7 +91,7 @@ struct xpl_product {
 };
 
 // The product that inspects files of the format (may be NULL); NULL: there is none.
-const struct xpl_product *xpl_product_inspecting(const struct xpl_format *format);
+const struct xpl_product *xpl_products_inspecting(const struct xpl_format *format);
 // All products, in the order of rows.h.
 const struct xpl_product *const *xpl_products(size_t *ret_n);
 

@@ -17,7 +17,7 @@ const struct xpl_product *const *xpl_products(size_t *ret_n) {
     return kProducts;
 }
 
-const struct xpl_product *xpl_product_inspecting(const struct xpl_format *format) {
+const struct xpl_product *xpl_products_inspecting(const struct xpl_format *format) {
     for (size_t i = 0; format && i < sizeof kProducts / sizeof *kProducts; i++)
         if (kProducts[i]->inspects && strcmp(kProducts[i]->inspects, format->name) == 0)
             return kProducts[i];

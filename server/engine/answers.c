@@ -274,7 +274,7 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
 // where, is in the warnings.
 static void warn_of_import(struct making *m, const struct xpl_host *host) {
     const struct xpl_format *const f = xpl_format_of_name(host->path, NULL);
-    const struct xpl_product *const p = xpl_product_inspecting(f);
+    const struct xpl_product *const p = xpl_products_inspecting(f);
     const struct xpl_product_request r = {.product = p, .snapshot = m->q->snapshot, .host = host};
     const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
     struct xpl_product_handle *h = NULL;

@@ -40,7 +40,7 @@ static void fail_each(const char *name, size_t packed_len) {
         xpl_profile_close(&p);
         CHECK_EQ(xpl_fault_live(), live);
     }
-    CHECK_EQ(n_ok, 2); // those that give memory back: after the head, and after everything
+    CHECK_EQ(n_ok, 3); // those that give memory back: after both heads, and after everything
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(name, packed_len, &p), NULL);
