@@ -117,7 +117,7 @@ const struct xpl_format xpl_format_kineto = {
     .version = IMPORT_VERSION,
     .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".pt.trace.json"), NULL},
     .facts = XPL_FACT_EVENTS | XPL_FACT_DEVICE_OPS | XPL_FACT_KERNELS | XPL_FACT_MEMORY |
-             XPL_FACT_STEPS | XPL_FACT_XLA_OPS | XPL_FACT_LAUNCHES | XPL_FACT_COLLECTIVES,
+             XPL_FACT_STEPS | XPL_FACT_LAUNCHES | XPL_FACT_COLLECTIVES,
     .sniff = kineto_sniff,
     .import = kineto_import,
     .imports_encoded = true,

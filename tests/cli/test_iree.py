@@ -378,7 +378,7 @@ class Compare(Case):
             code, out, err = self.ask(command, "none")
             self.assertEqual(code, 1, err)
             self.assertNotIn("iree", err)
-        self.assertIn(": summary needs ops of XLA", self.ask("summary", task)[2])
+        self.assertIn(": summary needs steps", self.ask("summary", task)[2])
         code, out, err = self.ask("compare", task, task)
         self.assertEqual(code, 0, err)
         self.assertIn("OP PER STEP", out)
