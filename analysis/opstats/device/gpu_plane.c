@@ -403,7 +403,7 @@ static xpl_status_t walk_line(struct gpu_plane *g, const struct xpl_line *line) 
     while ((r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group group = {0};
         if (groups) xpl_group_cursor_next(groups, &ev, &group);
-        XPL_TRY(add_event(g, line, &ev, &group, &run));
+        if (xpl_convert_is_possible(g->c, &ev)) XPL_TRY(add_event(g, line, &ev, &group, &run));
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(g->c->exec))
             XPL_RETURN_ERROR(&g->piece.error, XPL_CANCELLED, "conversion cancelled");
     }

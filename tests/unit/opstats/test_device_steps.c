@@ -60,6 +60,7 @@ static struct xpl_buf make(const struct loop *l) {
         mk_stat_int(&gpu, &ev, "correlation_id", k + 1);
         mk_stat_ref(&gpu, &ev, "hlo_op", e->op);
         mk_stat_ref(&gpu, &ev, "hlo_module", e->module);
+        mk_stat_str(&gpu, &ev, "kernel_details", "regs:32 grid:1,1,1 block:256,1,1 occ_pct:100");
         mk_event_end(&stream, &ev);
     }
     mk_line_end(&gpu, &stream);
@@ -157,7 +158,10 @@ static void check_loop(const struct loop *l) {
     struct xpl_arena arena;
     struct xpl_buf space = make(l);
     xpl_arena_init(&arena, 1 << 24);
-    check_steps(convert(&space, false, &arena), l->steps, l->what);
+    const struct xpl_opstats *const s = convert(&space, false, &arena);
+    check_steps(s, l->steps, l->what);
+    for (size_t i = 0; i < s->kernel_reports.n; i++) // none of a lost end
+        CHECK(s->kernel_reports.v[i].max_duration_ns < 1000 * 1000);
     xpl_arena_fini(&arena);
     xpl_buf_fini(&space);
 }
