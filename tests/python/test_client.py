@@ -202,9 +202,6 @@ def comparisons(place):
     assert {o["state"] for o in c.ops} <= {"both", "new", "vanished"} and c.ops.to_dicts()[0]["op"]
     twice = place.client.compare(["cpu/jax_4hosts"] * 2, "cpu/jax_4hosts")
     assert twice.a["runs"] == 2 and abs(twice.step_time["difference_ps"]) < 1e-3
-    assert (twice.grew(), twice.grew("compute", -1), twice.history) == (False, True, None)
-    assert c.grew() is c.grew("compute") is None and c.step_time["noise"] == "steps"  # one run a side
-    assert abs(c.median_step_time["b_ps"] - c.b["median_step_ps"]) < 1e9
     refused(xplaned.NotFound, "jax_4hosts", place.client.compare, "cpu/jax_4host", MATMUL)
     refused(xplaned.InvalidArgument, "no session is named as b", place.client.compare, MATMUL, [])
 
@@ -259,7 +256,7 @@ FLEET = {
     "queued": 3, "running": 1, "set_aside": 1, "workers": 1,
     "daemons": [{"name": "n1:7", "role": "front", "version": "0.1.0", "jobs": 0, "expires_ms": 29000},
                 {"name": "n2:8", "role": "worker", "version": "0.1.0", "jobs": 1, "expires_ms": 15000}],
-    "work": [{"state": "running", "daemon": "n2:8", "session": "run", "host": "h1", "files": 1, "attempt": 1, "queued_ms": 6500},
+    "work": [{"state": "running", "daemon": "n2:8", "session": "run", "host": "h1", "product": "op_stats", "attempt": 1, "queued_ms": 6500},
              {"state": "set_aside", "daemon": "", "session": "run", "host": "h2", "product": "op_stats", "attempt": 3, "queued_ms": 90000}],
     "leases": [{"kind": "capture", "name": "12", "daemon": "n1:7", "expires_ms": 21000}, {"kind": "schedule", "name": "3", "daemon": "", "expires_ms": 0}]}
 
@@ -398,7 +395,8 @@ def secrets(place):
 
 def addresses(place):
     for address, reason in (("127.0.0.1:1", "refused"), ("unix:/nowhere", "No such file"), ("name.invalid:1", "unknown host")):
-        e = refused(xplaned.Unavailable, f"no daemon answers at {address} (", xplaned.connect(address, timeout=20).sessions)
+        e = refused(xplaned.Unavailable, "no daemon answers at ", xplaned.connect(address, timeout=20).sessions)
+        assert f" at {address} (" in e.message or " at this address (" in e.message and grpc.__version__ < "1.5", e
         assert reason in e.message and "gRPC" not in e.message and "xplaned.start(DIR)" in e.message, e
     os.environ["XPLANED_SERVER"] = place.address
     try:

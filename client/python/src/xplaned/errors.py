@@ -30,18 +30,20 @@ class Unavailable(Error):
     """The daemon cannot be reached, or is stopping."""
 
 
-# What gRPC says of an address without a daemon: the address, and the reason of its last attempt.
-_NO_DAEMON = re.compile(r"(?:failed to connect to all addresses.*?\b(?:ipv[46]:|(?=unix:))(\S+?): .*(?:: |error: )(.+)|errors resolving (\S+?): .*)",
-                        re.DOTALL)
+# gRPC's message for an address without a daemon: the reason of its last attempt, or the name of a host that has no address.  The
+# address itself is part of it since gRPC 1.5x.
+_UNREACHABLE = re.compile(r"failed to connect to all addresses.*(?:: |error: )(.+)|(?:errors resolving|DNS resolution failed for) (\S+?): ", re.DOTALL)
+_ADDRESS = re.compile(r"\b(?:ipv[46]:|(?=unix:))(\S+?): ")
 _CLASSES = {"NOT_FOUND": NotFound, "INVALID_ARGUMENT": InvalidArgument, "UNAVAILABLE": Unavailable}
 
 
 def error(code: str, message: str) -> Error:
     """The exception for a status."""
-    found = _NO_DAEMON.match(message) if code == "UNAVAILABLE" else None
+    found = _UNREACHABLE.match(message) if code == "UNAVAILABLE" else None
     if found:
-        address, reason = found[1] or found[3], found[2] or "unknown host"
-        message = f"no daemon answers at {address} ({reason}); start one with `xplaned --logdir DIR`, or use xplaned.start(DIR)"
+        known = _ADDRESS.search(message)
+        address = found[2] or (known[1] if known else "this address")
+        message = f"no daemon answers at {address} ({found[1] or 'unknown host'}); start one with `xplaned --logdir DIR`, or use xplaned.start(DIR)"
     return _CLASSES.get(code, Error)(code, message)
 
 

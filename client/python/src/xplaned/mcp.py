@@ -20,9 +20,12 @@ import threading
 import warnings
 from typing import Annotated, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from mcp.server import MCPServer
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import Field
+try:
+    from mcp.server import MCPServer
+    from mcp.types import CallToolResult, TextContent, ToolAnnotations
+    from pydantic import Field
+except ImportError as e:
+    raise ImportError("the MCP server needs: pip install 'xplaned[mcp]'") from e
 
 from . import rows
 from .client import Client, connect
