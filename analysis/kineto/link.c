@@ -237,10 +237,11 @@ static xpl_status_t walk_rows(struct walk *w) {
         const struct row *const r = &t->rows.v[i];
         while (flow < t->flows.n && t->flows.v[flow].row < i)
             flow++;
-        w->flows = t->flows.v + flow;
+        const size_t first = flow;
         while (flow < t->flows.n && t->flows.v[flow].row == i)
             flow++;
-        w->n_flows = (size_t)(t->flows.v + flow - w->flows);
+        w->flows = t->flows.n ? t->flows.v + first : NULL;
+        w->n_flows = flow - first;
         w->v.n = 0;
         if (r->kind != ROW_HOST || (w->forward && !w->n_flows)) continue;
         for (uint64_t k = 0; k < r->n; k++) {

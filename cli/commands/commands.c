@@ -15,7 +15,7 @@ static const struct xpl_section label_tables[] = {
     {NULL, NULL, NULL}};
 static const struct xpl_section fleet_tables[] = {
     {"daemons", "daemons", "name|role|version|jobs|expires_ms"},
-    {"work", "work", "state|daemon|session|host|product|attempt|queued_ms"},
+    {"work", "work", "state|daemon|session|host|files|attempt|queued_ms"},
     {"leases", "leases", "kind|name|daemon|expires_ms"},
     {NULL, NULL, NULL}};
 static const struct xpl_section hosts_tables[] = {

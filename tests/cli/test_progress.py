@@ -173,11 +173,11 @@ class Progress(Case):
 class NoDaemon(Case):
     # Arguments of each command that calls a daemon; the others need none.
     CALLS = {"sessions": [], "hosts": ["x"], "tools": ["x"], "tool": ["op_profile", "x"], "summary": ["x"], "findings": ["x"],
-             "compare": ["x", "y"], "gate": ["x", "--base", "y"], "aggregate": ["x"], "events": ["x"], "sql": ["x", "SELECT 1"],
+             "report": ["x"], "compare": ["x", "y"], "gate": ["x", "--base", "y"], "aggregate": ["x"], "events": ["x"], "sql": ["x", "SELECT 1"],
              "capture": ["127.0.0.1:1"],
              "captures": [], "cancel": ["1"], "schedules": [], "unschedule": ["1"], "import": [PROFILE, "--retries", "1"],
              "delete": ["x"], "fleet": [], "hlo": ["x"], "iree": ["summary", "x"], "label": [], "history": []}
-    ALONE = {"analyze", "export", "completion"}
+    ALONE = {"agents", "analyze", "export", "completion"}
 
     def test_hint(self):
         """Every command says that no daemon runs, how to start one, and what may do without."""

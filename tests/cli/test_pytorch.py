@@ -49,7 +49,7 @@ class Documented(Case):
 
     def test_findings(self):
         _, out, _ = self.ask("findings", EXAMPLE)
-        self.assertIn("1. input_wait (could save ", out)
+        self.assertIn("1. Waiting for input (could save ", out)
         self.assertIn("enumerate(DataLoader)#_SingleProcessData", out)
 
     def test_steps(self):

@@ -73,7 +73,7 @@ class Report(Case):
         page = self.report(FOUR, "--base", DATA / "jax_8dev_shardmap")
         compared = json.loads(self.ask("compare", DATA / "jax_8dev_shardmap", FOUR, "--json")[1])
         self.assertIn("Against ", page.text)
-        self.assertIn(f"now (+{compared['step_time']['difference_percent']:.1f}%; difference ", page.text)
+        self.assertIn(f"now (×{compared['step_time']['b_ps'] / compared['step_time']['a_ps']:.1f}; difference ", page.text)
         self.assertIn(compared["ops"][0]["op"], page.text)
 
     def test_hostile_names(self):

@@ -30,7 +30,7 @@ def reports():
 def options():
     """Those of reports, and those of captures."""
     text = ask("help", "iree").stdout.decode()
-    text = text[text.index("Options of iree:"):text.index("\nOptions:")]
+    text = text[text.index("Options of iree:"):text.index("\nExamples:")]
     parts = re.split(r"^  (?=-)", text, flags=re.M)[1:]
     names = {re.match(r"(?:-\w, )?(--[\w-]+)", part)[1]: "capture:" in part for part in parts}
     assert len(names) > 15 and "--filter" in names, names

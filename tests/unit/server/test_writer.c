@@ -145,10 +145,17 @@ static xpl_status_t lose(struct xpl_store *s, const struct xpl_store_key *key, x
     XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the connection is closed");
 }
 
+static xpl_status_t put_files(struct xpl_store *s, const struct xpl_job_put *puts, size_t n,
+                              struct xpl_error *err) {
+    for (size_t i = 0; i < n; i++)
+        XPL_TRY(xpl_store_put_file(s, puts[i].file, puts[i].key.profiles, err));
+    return XPL_OK;
+}
+
 // A store that others share loses its connection and has another one at once: what it was given is
 // written then; not for ever.
 static void test_lost(int lost, bool is_kept) {
-    static const struct xpl_job_ops shared;
+    static const struct xpl_job_ops shared = {.put = put_files};
     struct fixture f;
     struct xpl_profile_id id;
     begin_dir();
