@@ -4,14 +4,15 @@
 #include "analysis/formats/impl.h"
 
 // Of the XSpaces (analysis/kineto/).
-enum { IMPORT_VERSION = 1 };
+enum { IMPORT_VERSION = 2 };
 
 // ---- the text, decoded piece by piece ----
 
 struct pieces {
     struct xpl_unpacker *unpacker;
     xpl_bytes_t in;
-    size_t left; // of what the file may become
+    struct xpl_exec *exec; // may be NULL
+    size_t left;           // of what the file may become
     bool end;
     xpl_status_t status; // of the step that gave the last bytes in front of damage
 };
@@ -22,6 +23,8 @@ static xpl_status_t read_piece(void *ctx, uint8_t *to, size_t room, size_t *ret_
     *ret_n = 0;
     if (p->status != XPL_OK) return p->status;
     while (!p->end && !*ret_n) {
+        if (p->exec && xpl_exec_cancelled(p->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
         p->status = p->unpacker->step(p->unpacker, &p->in, to, room, ret_n, &p->end, err);
         if (p->status != XPL_OK) break;
         if (!p->end && !*ret_n && p->in.len == 0)
@@ -60,8 +63,9 @@ static xpl_status_t import(struct xpl_json_reader *r, const struct xpl_format_li
 static xpl_status_t import_encoded(const struct xpl_decoder *d, xpl_bytes_t file,
                                    const struct xpl_format_limits *limits, struct xpl_profile *ret,
                                    struct xpl_error *err) {
-    struct pieces p = {.unpacker = d->begin ? d->begin(file) : NULL,
+    struct pieces p = {.unpacker = d->begin(file),
                        .in = file,
+                       .exec = limits->exec,
                        .left = xpl_unpack_bound(file.len)};
     const struct xpl_json_source source = {.read = read_piece, .ctx = &p};
     struct xpl_error why = {0}; // what was read in front of an error is the trace
@@ -77,9 +81,15 @@ static xpl_status_t import_encoded(const struct xpl_decoder *d, xpl_bytes_t file
     return st;
 }
 
+// The decoder of a compressed trace; NULL for all else.
+static const struct xpl_decoder *decoder_of(xpl_bytes_t file) {
+    const struct xpl_decoder *const d = xpl_decoder_of(file);
+    return d && d->begin ? d : NULL;
+}
+
 static xpl_status_t kineto_import(xpl_bytes_t file, const struct xpl_format_limits *limits,
                                   struct xpl_profile *ret, struct xpl_error *err) {
-    const struct xpl_decoder *const d = xpl_decoder_of(file);
+    const struct xpl_decoder *const d = decoder_of(file);
     struct xpl_json_reader r;
     if (d) return import_encoded(d, file, limits, ret, err);
     xpl_json_reader_init(&r, (xpl_str_t){(const char *)file.ptr, file.len}, XPL_JSON_LENIENT);
@@ -89,7 +99,7 @@ static xpl_status_t kineto_import(xpl_bytes_t file, const struct xpl_format_limi
 // An upload must begin as a trace; it may be cut.
 static xpl_status_t kineto_check(xpl_bytes_t file, struct xpl_error *err) {
     const struct xpl_format_limits limits = {.max_bytes = SIZE_MAX};
-    const struct xpl_decoder *const d = xpl_decoder_of(file);
+    const struct xpl_decoder *const d = decoder_of(file);
     struct xpl_profile head = {.bytes = file};
     if (d) XPL_TRY(d->decode(file, XPL_KINETO_HEAD, &limits, &head, err));
     const bool is = xpl_kineto_sniff(head.bytes) != XPL_KINETO_NOT;

@@ -181,6 +181,22 @@ static void test_contents(void) {
     xpl_buf_fini(&g), xpl_buf_fini(&z);
 }
 
+// Whoever uploads a file may name it as a trace of PyTorch: what it decodes to is any bytes.
+static void test_uploads(void) {
+    static const char *const texts[] = {"\xfd"
+                                        "7zXZ",
+                                        "BZh9", "PK\3\4", "\x1f\x8b"};
+    const struct xpl_format *const f = xpl_format_of_name(XPL_STR("h.pt.trace.json"), NULL);
+    CHECK(f && f->check && f->import);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct xpl_error err = {0};
+        struct xpl_profile p;
+        const xpl_bytes_t bytes = {(const uint8_t *)texts[i], i ? strlen(texts[i]) : 6};
+        CHECK_EQ(f->check(bytes, &err), XPL_DATA_LOSS);
+        CHECK_EQ(f->import(bytes, &roomy, &p, &err), XPL_DATA_LOSS);
+    }
+}
+
 // What is known and not read is refused with what to do.
 static void test_unread(void) {
     static const struct {
@@ -453,6 +469,7 @@ int main(void) {
     test_names();
     test_bundles();
     test_contents();
+    test_uploads();
     test_unread();
     test_plain();
     test_sizes();
