@@ -96,7 +96,8 @@ static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct w
                                    struct xpl_error *err) {
     const struct xpl_format_limits limits = {.max_bytes = (size_t)w->upload->max_bytes};
     struct xpl_profile profile = {0};
-    if (!w->is.decoder) return check_decoded(in, w->is.format, w->bytes, err);
+    if (!w->is.decoder || w->is.format->imports_encoded)
+        return check_decoded(in, w->is.format, w->bytes, err);
     pthread_mutex_lock(w->upload->decompressing);
     xpl_status_t st = w->is.decoder->decode(w->bytes, 0, &limits, &profile, err);
     if (st == XPL_OK) st = check_decoded(in, w->is.format, profile.bytes, err);
