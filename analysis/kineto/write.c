@@ -427,7 +427,7 @@ static size_t put_plane(struct writer *w, size_t first, int64_t id) {
 
 static void put_environment(struct writer *w, int64_t id) {
     const struct trace *const t = w->t;
-    uint32_t last = TEXT_COUNT;
+    uint32_t last = TEXT_NONE;
     xpl_xspace_writer_begin_plane(&w->w, id, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
     if (t->n_events)
         xpl_xspace_writer_uint(&w->w, TEXT_START_TIME + 1, (uint64_t)(t->base_ns + t->first_ns));

@@ -209,6 +209,21 @@ static void test_damage(void) {
     expect_damage(EVENT("cpu_op", "x", "5", "\"2.5\"", "1.2e-05", ""), 3, false);
 }
 
+// Statistics of the file have names, the first one as well.
+static void test_environment(void) {
+    struct imported i = good(kTrace);
+    const struct xpl_plane *const p = xpl_xspace_plane(i.xs, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
+    struct xpl_stats s = p->stats;
+    struct xpl_stat stat;
+    unsigned n = 0;
+    while (xpl_stats_next(&s, &stat) == XPL_WIRE_FIELD) {
+        CHECK(stat.md->name.len);
+        n += xpl_str_eq(stat.md->name, XPL_STR("schemaVersion"));
+    }
+    CHECK_EQ(n, 1);
+    close(&i);
+}
+
 static void test_spellings(void) {
     struct imported i = good("{\"traceEvents\":["
                              "{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":9,"
@@ -279,6 +294,7 @@ int main(void) {
     test_host();
     test_prefixes();
     test_damage();
+    test_environment();
     test_spellings();
     test_other_traces();
     test_sniff();
