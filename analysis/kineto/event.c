@@ -324,10 +324,11 @@ static bool add_flow(struct trace *t, const struct raw *e) {
 static bool add_metadata(struct trace *t, const struct raw *e) {
     if (!xpl_str_eq(e->name, XPL_STR("thread_name")) || !args_have(&e->args, TEXT_NAME))
         return true;
+    const xpl_str_t name = plain(t, e->args.name, false);
     for (unsigned kind = 0; kind < ROW_COUNTERS; kind++) {
         uint32_t i;
         struct row *const r = row_of(t, (enum row_kind)kind, e->pid, e->tid, &i);
-        if (!r || (!r->name.len && !xpl_arena_str(&t->arena, e->args.name, &r->name))) return false;
+        if (!r || (!r->name.len && !xpl_arena_str(&t->arena, name, &r->name))) return false;
     }
     return true;
 }

@@ -233,12 +233,16 @@ static void test_spellings(void) {
                              "\"args\":{\"correlation\":3}},"
                              "{\"ph\":\"X\",\"cat\":\"Kernel\",\"name\":\"k\",\"pid\":2,"
                              "\"tid\":\"stream 7\",\"ts\":1600000000000004,\"dur\":1,"
-                             "\"args\":{\"correlation\":3,\"device\":2}}]}");
+                             "\"args\":{\"correlation\":3,\"device\":2}},"
+                             "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":9,\"tid\":\"9\","
+                             "\"args\":{\"name\":\"main \\u00e9\"}}]}");
     struct xpl_event e;
     const struct xpl_line *line;
     CHECK(find(&i, "/device:GPU:2", "k", 0, &e, &line));
     CHECK_EQ(line->timestamp_ns + e.offset_ps / 1000, 1600000000000004000);
     CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP), XPL_STR("aten::mm:torch.GEMM")));
+    CHECK(find(&i, "/host:CPU", "aten::mm", 0, &e, &line));
+    CHECK(xpl_str_eq(line->name, XPL_STR("main \xc3\xa9")));
     close(&i);
 }
 
