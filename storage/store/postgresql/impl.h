@@ -49,6 +49,8 @@ struct xpl_pg_store {
     uint64_t session;                 // counts the writer's connections, whose sessions hold jobs
     uint64_t lease_session;           // the one that ends when it is silent for a lease
     uint64_t lease_ms;                // 0: this daemon takes no jobs
+    int64_t left_lock;                // on this job, by a claim that failed; 0: none
+    uint64_t left_session;            // that has it
 
     // The link: one thread connects, and connects again (link.c).
     pthread_t keeper;

@@ -112,11 +112,15 @@ static bool fill_columns(struct xpl_buf columns[N_COLUMNS], const struct xpl_job
 static xpl_status_t insert_batches(struct xpl_pg_store *s, const struct xpl_job_request *r,
                                    const struct xpl_buf columns[N_COLUMNS], struct xpl_error *err) {
     struct xpl_pg_args a = {0};
-    char begin[120];
+    char begin[200];
     uint64_t key;
     memcpy(&key, r->digest.bytes, sizeof key);
-    // Of two that request the same at once, the second finds the first one's batches.
-    (void)snprintf(begin, sizeof begin, "BEGIN; SELECT pg_advisory_xact_lock(%lld)",
+    // Of two that request the same at once, the second finds the first one's batches.  Neither
+    // waits for the other until the connection counts as lost: one may be frozen.
+    (void)snprintf(begin, sizeof begin,
+                   "BEGIN; SET LOCAL lock_timeout='1s';"
+                   "SET LOCAL idle_in_transaction_session_timeout='5s';"
+                   "SELECT pg_advisory_xact_lock(%lld)",
                    (long long)(key >> 1));
     xpl_pg_arg_bytes(&a, digest_bytes(&r->digest));
     xpl_pg_arg_text(&a, r->session);

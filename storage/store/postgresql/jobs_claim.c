@@ -26,11 +26,13 @@ static const char lock_sql[] =
 
 // Notes that this daemon, $2, begins the job.  One that was lost since it was divided is divided
 // again: in four, as each division may cost a worker.  Single files keep notes of at most $3-1
-// daemons, so that one more has to be lost with that file only.  With $3 it is set aside.
+// daemons, so that one more has to be lost with that file only.  With $3 it is set aside.  The row
+// is locked first: a job that ends now must be gone here, or have its rest, before it is divided.
 static const char begin_sql[] =
     "WITH j AS (SELECT *, cardinality(files) AS n, (cardinality(files)+3)/4 AS k,"
     " cardinality(files)>1 AND cardinality(attempts)>n_divided AS divide,"
-    " cardinality(files)=1 AND cardinality(attempts)>=$3 AS aside FROM jobs WHERE id=$1),"
+    " cardinality(files)=1 AND cardinality(attempts)>=$3 AS aside FROM jobs WHERE id=$1"
+    " FOR UPDATE),"
     " kept AS (SELECT CASE WHEN divide AND k=1 THEN attempts[1:$3::int-1] ELSE attempts END"
     " AS notes FROM j),"
     " rest AS (INSERT INTO jobs(request, rank, session, files, products, variants, trace,"
@@ -126,6 +128,14 @@ static enum xpl_pg_rc prepare_session(struct xpl_pg_store *s, uint64_t lease_ms)
     return rc;
 }
 
+// A session's lock outlives the rollback of a claim that failed behind it.
+static enum xpl_pg_rc drop_left_lock(struct xpl_pg_store *s) {
+    const bool left = s->left_lock && s->left_session == s->session;
+    const enum xpl_pg_rc rc = left ? unlock(s, s->left_lock) : XPL_PG_OK;
+    if (rc == XPL_PG_OK) s->left_lock = 0;
+    return rc;
+}
+
 // NONE: there are no jobs, or a worker that does other things ends these first.
 static enum xpl_pg_rc lock_job(struct xpl_pg_store *s, const struct xpl_pg_args *offer, bool alone,
                                int64_t *ret) {
@@ -148,10 +158,15 @@ static enum xpl_pg_rc claim_one(struct xpl_pg_store *s, const struct xpl_pg_args
         int64_t id = 0;
         enum xpl_pg_rc rc = lock_job(s, offer, alone, &id);
         if (rc != XPL_PG_OK) return rc == XPL_PG_NONE ? XPL_PG_OK : rc;
+        s->left_lock = id;
+        s->left_session = s->session;
         rc = begin_job(s, id, arena, j);
-        if (rc == XPL_PG_OK) *ret = j;
+        if (rc == XPL_PG_OK) {
+            s->left_lock = 0;
+            *ret = j;
+        }
         if (rc != XPL_PG_NONE) return rc;
-        if ((rc = unlock(s, id)) != XPL_PG_OK) return rc;
+        if ((rc = drop_left_lock(s)) != XPL_PG_OK) return rc;
     }
     return XPL_PG_OK;
 }
@@ -171,6 +186,7 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
     xpl_pg_arg_array(&a, XPL_PG_TEXTS, &products);
     xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     enum xpl_pg_rc rc = products.failed ? XPL_PG_NOMEM : prepare_session(s, o->lease_ms);
+    if (rc == XPL_PG_OK) rc = drop_left_lock(s);
     if (rc == XPL_PG_OK) rc = claim_one(s, &a, o->alone, arena, ret);
     if (rc != XPL_PG_OK) s->lease_session = 0; // its setting is rolled back
     xpl_buf_fini(&products);
@@ -181,15 +197,20 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
 
 // ---- keeping and ending ----
 
-// NONE: another daemon has the job.  A session that took the place of a lost one locks it again.
+// NONE: another daemon has the job.  A session that took the place of a lost one locks it again,
+// but once: the end of the job unlocks it once.
 static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_claim *c) {
     struct xpl_pg_args a = {0};
     int64_t held = c->session == s->session;
     xpl_pg_arg_i64(&a, c->id);
     const enum xpl_pg_rc rc =
         held ? XPL_PG_OK
-             : xpl_pg_ask(s->w, "SELECT " LOCK("try_advisory_lock", "$1") "::int::bigint", &a,
-                          &held);
+             : xpl_pg_ask(s->w,
+                          "SELECT (CASE WHEN EXISTS (SELECT FROM pg_locks WHERE"
+                          " locktype='advisory' AND pid=pg_backend_pid() AND objsubid=2 AND"
+                          " classid='jobs'::regclass::oid AND objid::bigint=$1%2147483648)"
+                          " THEN true ELSE " LOCK("try_advisory_lock", "$1") " END)::int::bigint",
+                          &a, &held);
     if (rc == XPL_PG_OK && !held)
         (void)snprintf(s->w->why, sizeof s->w->why, "the job is not ours any more");
     return rc == XPL_PG_OK && !held ? XPL_PG_NONE : rc;
@@ -222,6 +243,8 @@ static xpl_status_t renew(struct xpl_store *base, struct xpl_job_claim *c, size_
     enum xpl_pg_rc rc = XPL_PG_OK;
     bool own;
     XPL_TRY(xpl_pg_enter(s, &own, err));
+    // A session that is new, of a worker that has no thread free to claim with.
+    if (s->lease_ms) rc = prepare_session(s, s->lease_ms);
     for (size_t i = 0; i < n && rc == XPL_PG_OK; i++) {
         rc = keep_lock(s, &c[i]);
         ret_kept[i] = rc == XPL_PG_OK;
@@ -229,6 +252,7 @@ static xpl_status_t renew(struct xpl_store *base, struct xpl_job_claim *c, size_
         if (rc == XPL_PG_NONE) rc = XPL_PG_OK;
     }
     if (rc == XPL_PG_OK) rc = remove_notes(s, c, n);
+    if (rc != XPL_PG_OK) s->lease_session = 0; // as in claim
     return xpl_pg_leave(s, own, rc, err);
 }
 

@@ -219,6 +219,27 @@ static void test_reconnect(void) {
     xpl_store_close(s);
 }
 
+// However often it reports meanwhile, the end of the job frees the rest of it for others.
+static void test_reconnect_rest(void) {
+    struct xpl_store *const a = open_pg(), *const b = open_pg();
+    struct xpl_error e = {0};
+    bool kept = false;
+    (void)ask(a, "run", 1);
+    struct xpl_job *const j = claim_with(a, true, 30000);
+    CHECK(j);
+    pg_sql(database, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype='advisory'");
+    struct xpl_job_claim copy = j->claim;
+    while (xpl_store_jobs(a)->renew(a, &copy, 1, &kept, &e) != XPL_OK)
+        pg_pause_ms(10);
+    copy = j->claim; // as a worker's, which is not changed
+    CHECK_OK(xpl_store_jobs(a)->renew(a, &copy, 1, &kept, &err), &err);
+    CHECK(kept && !claim(b));
+    CHECK_EQ(end_with(a, j, 1, 0), XPL_OK);
+    CHECK(claim(b));
+    xpl_store_close(a);
+    xpl_store_close(b);
+}
+
 // The server ends the session of a daemon that is silent for its lease; a daemon that reports
 // keeps it.
 static void test_silence(void) {
@@ -254,6 +275,69 @@ static void test_silence_in_transaction(void) {
     CHECK(claim(b));
     xpl_store_close(a);
     xpl_store_close(b);
+}
+
+static void *claim_late(void *arg) {
+    struct xpl_error e = {0};
+    struct xpl_arena own;
+    const struct xpl_job_offer o = {makes, 2, true, LEASE_MS};
+    struct xpl_job *j = NULL;
+    xpl_arena_init(&own, 1 << 20);
+    const xpl_status_t st = xpl_store_jobs(arg)->claim(arg, &o, &own, &j, &e);
+    const size_t n = j ? j->n_files : 0;
+    xpl_arena_fini(&own);
+    return (void *)(uintptr_t)(st == XPL_OK ? 1 + n : 0);
+}
+
+// Whoever claims between the end of a job and its commit finds it as it is then, and divides
+// nothing that has ended.
+static void end_slowly(size_t n_rest) {
+    struct xpl_store *const a = open_pg(), *const b = open_pg();
+    const struct xpl_job_digest d = ask_in(a, "run", 5, 5);
+    struct xpl_job *const j = claim(a);
+    pthread_t t;
+    void *ret = NULL;
+    CHECK(j);
+    CHECK_OK(xpl_store_begin(a, &err), &err);
+    CHECK_EQ(end_with(a, j, n_rest, 0), XPL_OK);
+    CHECK_EQ(pthread_create(&t, NULL, claim_late, b), 0);
+    wait_sql("EXISTS (SELECT FROM pg_locks WHERE NOT granted)");
+    CHECK_OK(xpl_store_commit(a, &err), &err);
+    CHECK_EQ(pthread_join(t, &ret), 0);
+    CHECK_EQ((uintptr_t)ret, 1 + n_rest);
+    CHECK_EQ(progress(a, d).n_left, n_rest ? 1 : 0);
+    CHECK_EQ(progress(a, d).n_lost, 0);
+    xpl_store_close(a);
+    xpl_store_close(b);
+}
+
+static void test_claim_before_commit(void) {
+    end_slowly(0);
+    pg_sql(database, "DELETE FROM jobs");
+    end_slowly(1);
+}
+
+// A claim that waited too long for the row keeps no lock from others.
+static void test_claim_too_late(void) {
+    struct xpl_store *const a = open_pg(), *const b = open_pg(), *const c = open_pg();
+    (void)ask(a, "run", 1);
+    struct xpl_job *const j = claim(a);
+    pthread_t t;
+    void *ret = NULL;
+    CHECK(j);
+    CHECK_OK(xpl_store_begin(a, &err), &err);
+    CHECK_EQ(end_with(a, j, 1, 0), XPL_OK);
+    CHECK_EQ(pthread_create(&t, NULL, claim_late, b), 0);
+    CHECK_EQ(pthread_join(t, &ret), 0);
+    CHECK(!ret);
+    CHECK_OK(xpl_store_commit(a, &err), &err);
+    struct xpl_job *const k = claim(b);
+    CHECK(k);
+    CHECK_EQ(end_with(b, k, 1, 0), XPL_OK);
+    CHECK(claim(c));
+    xpl_store_close(a);
+    xpl_store_close(b);
+    xpl_store_close(c);
 }
 
 // What is left of a job is the queue's again, and no attempt is noted.
@@ -646,9 +730,12 @@ int main(void) {
         test_offers,
         test_fence,
         test_reconnect,
+        test_reconnect_rest,
         test_silence,
         test_silence_in_transaction,
         test_rest,
+        test_claim_before_commit,
+        test_claim_too_late,
         test_claim_given_up,
         test_claim_unknown,
         test_killer,
