@@ -10,14 +10,16 @@ errors="$report.err"
 trap 'rm -f "$errors"' EXIT
 args=(gate -o "$report" --last "${GATE_LAST:-10}")
 
-# One per line; empty lines do not count.
+# One per line; empty lines do not count.  A job may have variables of these names, too.
+runs=()
+base=
 while IFS= read -r run; do
     [ -z "$run" ] || runs+=("$run")
 done <<< "${GATE_RUNS:-}"
 while IFS= read -r run; do
     [ -z "$run" ] || base="${base:+$base,}$run"
 done <<< "${GATE_BASE:-}"
-[ -z "${base:-}" ] || args+=(--base "$base")
+[ -z "$base" ] || args+=(--base "$base")
 [ -z "${GATE_LABEL:-}" ] || args+=(--label "$GATE_LABEL")
 [ -z "${GATE_SERVER:-}" ] || args+=(--server "$GATE_SERVER")
 if [ -n "${GATE_FAIL_IF_POSSIBLE:-}" ]; then

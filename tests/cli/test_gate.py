@@ -122,6 +122,7 @@ class Gate(Case):
         with open(outputs["report"], encoding="utf-8") as report:
             self.assertEqual(report.read(), summary)
         self.assertEqual(self.act(same, old)[:2], (0, ""))
+        self.assertEqual(self.act(same, old, runs=new, base=new)[:2], (0, ""))  # a job's own variables
         status, out, summary, _ = self.act(same, old, GATE_FAIL_IF="step_time>0.1%")
         self.assertEqual(status, 5)
         self.assertTrue(summary.startswith("### Performance gate: cannot tell\n"))
