@@ -87,4 +87,13 @@ def inactive(place):
         assert get(f"/board{PLACE}/ui/")[0] == 200 and HOSTS in get(f"/board{PLACE}/api/v1/sessions")[2].decode()
 
 
-TESTS = [plugin, inactive]
+def port(place):
+    """The port is in the daemon's own line of its log, not in a name that another line has."""
+    from xplaned.tensorboard import _port
+    log = place.scratch / "log-port"
+    log.write_text('level=warn topic=catalogue path="x service=http address=127.0.0.1:80"\n'
+                   "level=info topic=daemon msg=listening service=http address=127.0.0.1:81\n")
+    assert _port(log) == 81
+
+
+TESTS = [plugin, inactive, port]

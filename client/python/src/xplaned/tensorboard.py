@@ -58,8 +58,12 @@ class Plugin(base_plugin.TBPlugin):
         with self._lock:
             if self._client is None:
                 client = start(self._logdir or "", args=["--http", "127.0.0.1:0", "--no-capture"])
+                try:
+                    self._http = ("127.0.0.1", _port(pathlib.Path(client._place.name) / "log"))
+                except BaseException:
+                    client.close()  # the next request starts another one
+                    raise
                 atexit.register(client.close)
-                self._http = ("127.0.0.1", _port(pathlib.Path(client._place.name) / "log"))
                 self._client = client
             return self._client
 
@@ -72,7 +76,7 @@ class Plugin(base_plugin.TBPlugin):
         if request.method not in ("GET", "HEAD"):
             return wrappers.Response("only GET is forwarded\n", 405, content_type="text/plain", headers={"Allow": "GET, HEAD"})
         self._daemon()
-        query = f"?{request.query_string.decode('latin-1')}" if request.query_string else ""
+        query = "?" + "".join(chr(b) if 0x20 < b < 0x7f else f"%{b:02X}" for b in request.query_string) if request.query_string else ""
         path = request.environ["PATH_INFO"].partition("/data/plugin/xplaned")[2].encode("latin-1")
         given = {name: request.headers[name] for name in _REQUEST if name in request.headers}
         try:
@@ -93,10 +97,10 @@ class Plugin(base_plugin.TBPlugin):
 
 
 def _port(log: pathlib.Path) -> int:
-    """The port of HTTP, which the daemon logs about when it is ready, before or after."""
+    """The port of HTTP, which the daemon logs about when it is ready, before or after.  Names of files in other lines are in quotes."""
     end = time.monotonic() + _START_S
     while time.monotonic() < end:
-        found = re.search(r"service=http address=127\.0\.0\.1:(\d+)", log.read_text(errors="replace"))
+        found = re.search(r"^[^\"\n]*\bservice=http address=127\.0\.0\.1:(\d+)$", log.read_text(errors="replace"), re.MULTILINE)
         if found:
             return int(found[1])
         time.sleep(0.01)
