@@ -127,7 +127,8 @@ def _with_warnings(call: Callable[[], Any]) -> Tuple[Any, Dict[str, Any]]:
     with _one_at_a_time, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         value = call()
-    return value, {"warnings": [printable(str(w.message)) for w in said]} if said else {}
+    texts = dict.fromkeys(printable(str(w.message)) for w in said)
+    return value, {"warnings": list(texts)[:MAX_ROWS]} if said else {}
 
 
 def _warned(*answers: Answer) -> Dict[str, Any]:
