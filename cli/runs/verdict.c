@@ -99,9 +99,9 @@ static const json_t *find_metric(const json_t *all, const char *metric) {
     json_t *t;
     for (i = 0; i < STEP_METRICS; i++)
         if (strcmp(metric, step_metrics[i]) == 0) return json_object_get(all, metric);
-    json_array_foreach(json_object_get(all, "times"), i,
-                       t) if (strcmp(json_string_value(json_object_get(t, "cause")), metric) ==
-                              0) return t;
+    json_array_foreach(json_object_get(all, "times"), i, t) {
+        if (strcmp(metric, xpl_document_chars(t, "cause")) == 0) return t;
+    }
     return NULL;
 }
 
