@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text/utf8.h"
 #include "cli/document/document.h"
 #include "cli/runs/gate.h"
 #include "cli/table.h"
@@ -18,19 +19,22 @@ static const char *outcome_of(int status) {
 }
 
 // Names come from profiles.  Within <code> nobody is mentioned; punctuation as character references
-// has no meaning in Markdown, nor in HTML.  Bytes of UTF-8 stay; control characters become spaces.
+// has no meaning in Markdown, nor in HTML.  Control characters, and those that change the direction
+// of text, are shown as "?".
 static void put_name(FILE *out, xpl_str_t name) {
+    size_t i = 0, used;
     (void)fputs("<code>", out);
-    for (size_t i = 0; i < name.len && i < MOST_NAME; i++) {
-        const unsigned char c = (unsigned char)name.ptr[i];
-        if (isalnum(c) || c >= 0x80 || c == '/' || c == '.' || c == ' ')
-            (void)fputc(c, out);
-        else if (c < 0x20 || c == 0x7f)
-            (void)fputc(' ', out);
-        else
-            (void)fprintf(out, "&#%u;", c);
+    for (int n = 0; i < name.len && n < MOST_NAME; i += used, n++) {
+        const xpl_str_t shown = xpl_utf8_shown(xpl_str_sub(name, i, SIZE_MAX), &used);
+        for (size_t k = 0; k < shown.len; k++) {
+            const unsigned char c = (unsigned char)shown.ptr[k];
+            if (isalnum(c) || c >= 0x80 || c == '/' || c == '.' || c == ' ')
+                (void)fputc(c, out);
+            else
+                (void)fprintf(out, "&#%u;", c);
+        }
     }
-    (void)fputs(name.len > MOST_NAME ? "\xe2\x80\xa6</code>" : "</code>", out);
+    (void)fputs(i < name.len ? "\xe2\x80\xa6</code>" : "</code>", out);
 }
 
 static void put_time(FILE *out, double ps, bool sign) {

@@ -83,13 +83,14 @@ class Gate(Case):
 
     def test_names(self):
         """Names of profiles are text in the report."""
-        places = [self.logdir / side for side in "ab"]
-        for i, place in enumerate(places):
-            place.mkdir()
-            (place / "h.xplane.pb").write_bytes(run_of(20, 6 + i, 1).replace(b"fusion.1", EVIL.encode()[:8]))
-        out = self.gate(places[1], "--base", places[0], "--allow-single")[1]
-        self.assertNotIn("<img", out)
-        self.assertIn("<code>&#60;img src</code>", out)
+        for evil, shown in ((EVIL[:8], "&#60;img src"), ("a\u202eb\ncd", "a&#63;b&#63;cd")):
+            places = [self.logdir / f"{side}{len(evil)}" for side in "ab"]
+            for i, place in enumerate(places):
+                place.mkdir()
+                (place / "h.xplane.pb").write_bytes(run_of(20, 6 + i, 1).replace(b"fusion.1", evil.encode()))
+            out = self.gate(places[1], "--base", places[0], "--allow-single")[1]
+            self.assertIn(f"<code>{shown}</code>", out)
+            self.assertNotIn("<img", out)
 
     # ---- the action ----
 
