@@ -54,14 +54,14 @@ static bool read_ns(xpl_str_t s, int64_t *ret) {
         memcpy(text, s.ptr, s.len);
         text[s.len] = 0;
         const long double x = strtold(text, &behind) * 1000;
-        if (*behind || !(x < 9.2e18L && x > -9.2e18L)) return false;
+        if (*behind || !(x < XPL_KINETO_LATEST_NS && x > -XPL_KINETO_LATEST_NS)) return false;
         *ret = (int64_t)(x < 0 ? x - 0.5L : x + 0.5L);
         return true;
     }
     for (exponent = places < 0 ? 0 : places; exponent < 3; exponent++)
         if (__builtin_mul_overflow(v, 10, &v)) return false;
+    if (v >= XPL_KINETO_LATEST_NS) return false;
     v += up;
-    if (v > INT64_MAX) return false;
     *ret = minus ? -(int64_t)v : (int64_t)v;
     return true;
 }
@@ -337,7 +337,7 @@ static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
     const struct args *const a = &raw->args;
     const uint32_t index = (uint32_t)(e - t->events);
     switch ((enum category)e->category) {
-        case CAT_OP: e->aux = (uint32_t)a->external; break;
+        case CAT_OP: e->aux = a->external <= UINT32_MAX ? (uint32_t)a->external : 0; break;
         case CAT_RUNTIME: {
             if (!a->correlation) break;
             struct launch *const l = xpl_vec_push(&t->arena, &t->launches);
@@ -360,9 +360,9 @@ static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
             if (!args_have(a, TEXT_MEM_BYTES)) break;
             struct memory *const m = xpl_vec_push(&t->arena, &t->memory);
             if (!m) return false;
-            *m = (struct memory){.bytes = a->mem_bytes,
-                                 .allocated = a->allocated,
-                                 .reserved = a->reserved,
+            *m = (struct memory){.bytes = xpl_kineto_bytes(a->mem_bytes),
+                                 .allocated = xpl_kineto_bytes(a->allocated),
+                                 .reserved = xpl_kineto_bytes(a->reserved),
                                  .address = a->address,
                                  .event = index,
                                  .device_type = (int32_t)a->device_type,

@@ -90,6 +90,15 @@ enum text {
 
 // ---- events ----
 
+// Limits of what texts say, so that sums and differences of a few are numbers.
+#define XPL_KINETO_LATEST_NS  (INT64_MAX / 4)
+#define XPL_KINETO_MOST_BYTES (INT64_MAX / 4)
+static inline int64_t xpl_kineto_bytes(int64_t v) {
+    return v > XPL_KINETO_MOST_BYTES    ? XPL_KINETO_MOST_BYTES
+           : v < -XPL_KINETO_MOST_BYTES ? -XPL_KINETO_MOST_BYTES
+                                        : v;
+}
+
 enum category {
     CAT_OTHER,
     CAT_OP,
@@ -175,6 +184,7 @@ struct property { // of the file
 
 struct step {
     int64_t begin, end, number;
+    int64_t latest_end; // of this one and those before it
     uint32_t row, name;
 };
 
@@ -183,6 +193,7 @@ struct losses {
     uint64_t damaged, first_damaged_at; // events; the offset of the first
     uint64_t untimed;                   // events without a time
     uint64_t cut_at;
+    uint64_t reread;  // bytes, behind damaged events
     bool cut, broken; // broken: the source failed
 };
 
@@ -220,7 +231,7 @@ struct trace {
     XPL_VEC(xpl_str_t) log_warnings, log_errors;
     struct losses lost;
     int64_t base_ns;
-    bool has_base, has_kineto, has_times;
+    bool has_base, has_kineto, has_times, has_events;
     int64_t rank, world_size; // -1: unknown
     xpl_str_t host_name;
     bool has_ops, has_stacks, has_shapes, has_amd, has_cuda;
@@ -298,8 +309,8 @@ bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number);
 // Sorts the rows, and finds ops, modules and steps of launches.
 xpl_status_t xpl_kineto_link(struct trace *t) XPL_NODISCARD;
 
-// The step that an event at `at` is of: index plus 1, 0 for none.  Steps are in order; *hint, 0 at
-// first, makes it quick where times are.
+// The step that an event at `at` is of: index plus 1, 0 for none.  *hint, 0 at first, makes it
+// quick where times are in order.
 uint32_t xpl_kineto_step_at(const struct trace *t, int64_t at, size_t *hint);
 
 // ---- write.c ----

@@ -7,7 +7,11 @@
 
 #include "analysis/kineto/impl.h"
 
-enum { CANCEL_EVERY = 1 << 14, MAX_PATH = 1024 };
+enum {
+    CANCEL_EVERY = 1 << 14,
+    MAX_PATH = 1024,
+    MAX_FLOWS = 64, // of one time on a thread
+};
 #define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000) // between the first event and the last
 
 static xpl_status_t out_of_memory(struct trace *t) {
@@ -107,17 +111,37 @@ static bool find_steps(struct trace *t) {
             continue;
         struct step *const s = xpl_vec_push(&t->arena, &t->steps);
         if (!s) return false;
-        *s = (struct step){e->begin, e->begin + e->length, number, e->row, e->name};
+        *s = (struct step){.begin = e->begin,
+                           .end = e->begin + e->length,
+                           .number = number,
+                           .row = e->row,
+                           .name = e->name};
     }
     if (t->steps.n) qsort(t->steps.v, t->steps.n, sizeof *t->steps.v, by_begin);
+    int64_t latest = INT64_MIN;
+    for (size_t i = 0; i < t->steps.n; i++) {
+        struct step *const s = &t->steps.v[i];
+        if (s->end > latest) latest = s->end;
+        s->latest_end = latest;
+    }
     return true;
 }
 
 uint32_t xpl_kineto_step_at(const struct trace *t, int64_t at, size_t *hint) {
-    if (*hint && (*hint > t->steps.n || t->steps.v[*hint - 1].begin > at)) *hint = 0;
-    while (*hint < t->steps.n && t->steps.v[*hint].begin <= at)
-        ++*hint;
-    return *hint && at < t->steps.v[*hint - 1].end ? (uint32_t)*hint : 0;
+    const struct step *const v = t->steps.v;
+    const size_t n = t->steps.n;
+    size_t low = *hint <= n ? *hint : 0, high = n;
+    if (low && v[low - 1].begin > at) high = low - 1, low = 0;
+    if (low < n && v[low].begin > at) high = low;
+    while (low < high) { // the number of steps that begin by then
+        const size_t middle = low + (high - low) / 2;
+        if (v[middle].begin <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *hint = low;
+    return low && at < v[low - 1].end ? (uint32_t)low : 0;
 }
 
 // ---- paths of modules ----
@@ -138,7 +162,7 @@ static uint32_t path_in(struct trace *t, uint32_t path, uint32_t name) {
         *none = XPL_STR("");
     }
     const bool fits = outer.len + part.len + 1 <= MAX_PATH;
-    char *const p = xpl_arena_alloc(&t->arena, outer.len + part.len + 1);
+    char *const p = xpl_arena_alloc(&t->arena, outer.len + (fits ? part.len + 1 : 0));
     xpl_str_t *const slot = p ? xpl_vec_push(&t->arena, &t->paths) : NULL;
     if (!slot) return 0;
     size_t n = 0;
@@ -159,6 +183,7 @@ static uint32_t path_in(struct trace *t, uint32_t path, uint32_t name) {
 struct open {
     int64_t end;
     uint32_t event, path;
+    uint32_t outer_op; // the next op outside of it: index in the stack plus 1
 };
 
 struct walk {
@@ -171,12 +196,25 @@ struct walk {
     bool forward; // looks for the begins of flows only
 };
 
-// The innermost op that is open at `at`: index of the event plus 1, 0 without one.
-static uint32_t op_at(const struct walk *w, int64_t at) {
-    for (size_t i = w->v.n; i-- > 0;)
-        if (w->v.v[i].end > at && w->t->events[w->v.v[i].event].category == CAT_OP)
-            return w->v.v[i].event + 1;
-    return 0;
+// The innermost op of the stack, open or not: its index plus 1, 0 without one.
+static uint32_t top_op(const struct walk *w) {
+    if (!w->v.n) return 0;
+    const struct open *const top = &w->v.v[w->v.n - 1];
+    return w->t->events[top->event].category == CAT_OP ? (uint32_t)w->v.n : top->outer_op;
+}
+
+// The innermost op that is open at `at`: index of the event plus 1, 0 without one.  Ops that have
+// ended below others stay ended: they are passed once.
+static uint32_t op_at(struct walk *w, int64_t at) {
+    const uint32_t first = top_op(w);
+    uint32_t found = first, next;
+    while (found && w->v.v[found - 1].end <= at)
+        found = w->v.v[found - 1].outer_op;
+    for (uint32_t i = first; i != found; i = next) {
+        next = w->v.v[i - 1].outer_op;
+        w->v.v[i - 1].outer_op = found;
+    }
+    return found ? w->v.v[found - 1].event + 1 : 0;
 }
 
 static bool is_module(const struct trace *t, const struct event *e) {
@@ -188,7 +226,8 @@ static bool is_module(const struct trace *t, const struct event *e) {
 static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
     while (w->n_flows && w->flows->at < e->begin)
         w->flows++, w->n_flows--;
-    for (struct flow *f = w->flows; f < w->flows + w->n_flows && f->at == e->begin; f++) {
+    const size_t n = w->n_flows < MAX_FLOWS ? w->n_flows : MAX_FLOWS;
+    for (const struct flow *f = w->flows; f < w->flows + n && f->at == e->begin; f++) {
         bool is_new;
         if (!f->ends && w->forward && e->category == CAT_OP) {
             uint64_t *const at = xpl_map_put(&w->t->arena, &w->path_of_flow, f->id, 0, &is_new);
@@ -219,8 +258,9 @@ static bool walk_event(struct walk *w, uint32_t index) {
     if (!w->forward && e->category == CAT_MEMORY && e->aux)
         t->memory.v[e->aux - 1].op = op_at(w, e->begin);
     if (e->length <= 0) return true;
+    const uint32_t outer_op = top_op(w);
     struct open *const slot = xpl_vec_push(&t->arena, &w->v);
-    if (slot) *slot = (struct open){e->begin + e->length, index, path};
+    if (slot) *slot = (struct open){e->begin + e->length, index, path, outer_op};
     return slot != NULL;
 }
 
@@ -416,7 +456,7 @@ static bool sum_up_memory(struct trace *t) {
         }
         if (!at || (is_new && !slot)) return false;
         struct memory *const s = &state.v[*at - 1];
-        s->allocated += m->bytes;
+        s->allocated = xpl_kineto_bytes(s->allocated + m->bytes);
         if (!m->has_allocated) m->allocated = s->allocated;
         if (m->allocated > s->peak) s->peak = m->allocated;
         m->peak = s->peak;

@@ -12,6 +12,7 @@ enum {
     MAX_PROPERTY = 4096, // bytes
     MAX_PROPERTIES = 64,
     MAX_DEVICES = 1024,
+    MAX_REREAD = 256 << 20, // bytes that are read again behind damaged events, all together
     RESYNC_KEEP = 64, // bytes at the end of what is here that may belong to the next event's begin
 };
 
@@ -115,7 +116,18 @@ static xpl_status_t out_of_memory(struct trace *t) {
     XPL_RETURN_OOM(t->err, "PyTorch trace");
 }
 
-// *ret_end: nothing follows that can be read.
+// Goes on behind a damaged event, which was read up to `behind`; false when nothing follows, or
+// when damage makes the reader read the same bytes again and again.
+static bool go_on(struct trace *t, const char *from, uint64_t behind, unsigned depth) {
+    if (!resync(t, from, depth)) return false;
+    const uint64_t at = xpl_json_reader_offset(t->r);
+    t->lost.reread += behind > at ? behind - at : 0;
+    return t->lost.reread <= MAX_REREAD;
+}
+
+// An event is at most XPL_JSON_READER_AHEAD bytes long, whether the text is here or comes from a
+// source: the reader sees no more, so that one that does not end costs no more.  *ret_end: nothing
+// follows that can be read.
 static xpl_status_t read_events(struct trace *t, bool *ret_end) {
     struct xpl_json_reader *const r = t->r;
     const unsigned depth = r->depth;
@@ -124,17 +136,21 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
         if (n % CANCEL_EVERY == 0 && t->options->exec && xpl_exec_cancelled(t->options->exec))
             XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
         xpl_json_reader_hold(r);
-        const char *const from = r->p;
+        const char *const from = r->p, *const end = r->end;
         const uint64_t at = xpl_json_reader_offset(r);
+        const bool is_whole = end - from <= XPL_JSON_READER_AHEAD;
+        if (!is_whole) r->end = from + XPL_JSON_READER_AHEAD;
         const enum xpl_json_at token = xpl_json_reader_next(r);
-        if (token == XPL_JSON_AT_ARRAY_END) break;
         const bool is_event = token == XPL_JSON_AT_OBJECT;
         const bool ok = is_event ? xpl_kineto_read_event(t, &oom)
                                  : token > XPL_JSON_AT_END && token != XPL_JSON_AT_ARRAY;
+        const uint64_t behind = at + (uint64_t)((r->cut ? r->end : r->p) - from);
+        r->end = end;
+        if (token == XPL_JSON_AT_ARRAY_END) break;
         if (oom) return out_of_memory(t);
         if (!ok) {
-            const bool cut = r->cut && r->ended;
-            *ret_end = !resync(t, from, depth);
+            const bool cut = r->cut && r->ended && is_whole;
+            *ret_end = !go_on(t, from, behind, depth);
             if (*ret_end && cut)
                 note_cut(t);
             else
@@ -259,6 +275,7 @@ static bool read_log(struct trace *t, bool errors, bool *ret_oom) {
 static bool read_base(struct trace *t) {
     int64_t v = 0;
     if (!read_int_value(t, &v)) return false;
+    if (v < 0 || v > XPL_KINETO_LATEST_NS) v = 0;
     t->base_ns = v;
     t->has_base = v > 0;
     return true;
@@ -274,7 +291,7 @@ static bool read_property(struct trace *t, xpl_str_t key, enum xpl_json_at at, b
 
 struct top {
     xpl_status_t status;
-    bool events, end;
+    bool end;
 };
 
 static bool read_top_member(struct trace *t, void *ctx, xpl_str_t key, bool *ret_oom) {
@@ -283,7 +300,7 @@ static bool read_top_member(struct trace *t, void *ctx, xpl_str_t key, bool *ret
     const enum xpl_json_at at = xpl_json_reader_next(t->r);
     if (at == XPL_JSON_AT_ARRAY) {
         if (xpl_str_eq(key, XPL_STR("traceEvents"))) {
-            top->events = true;
+            t->has_events = true;
             top->status = read_events(t, &top->end);
             return top->status == XPL_OK && !top->end;
         }
@@ -339,6 +356,13 @@ static xpl_status_t read_top(struct trace *t) {
     }
 }
 
+// A source that was stopped, or had no memory, is no damage of the trace.
+static xpl_status_t check_source(const struct trace *t) {
+    const xpl_status_t st = t->r->status;
+    if (st != XPL_CANCELLED && st != XPL_RESOURCE_EXHAUSTED) return XPL_OK;
+    XPL_RETURN_ERROR(t->err, st, "%s", t->r->err ? t->r->err->msg : "");
+}
+
 xpl_status_t xpl_kineto_read(struct trace *t) {
     struct xpl_json_reader *const r = t->r;
     bool end = false;
@@ -346,15 +370,20 @@ xpl_status_t xpl_kineto_read(struct trace *t) {
     if (r->end - r->p >= 3 && memcmp(r->p, "\xef\xbb\xbf", 3) == 0) r->p += 3;
     xpl_json_reader_release(r);
     const enum xpl_json_at at = xpl_json_reader_next(r);
+    XPL_TRY(check_source(t));
     if (at != XPL_JSON_AT_OBJECT && at != XPL_JSON_AT_ARRAY)
         XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS, 0,
                             "the file is not a trace: JSON of torch.profiler begins with { and has "
                             "the key traceEvents");
     XPL_TRY(at == XPL_JSON_AT_OBJECT ? read_top(t) : read_events(t, &end));
+    XPL_TRY(check_source(t));
     if (r->status != XPL_OK) {
-        if (r->status == XPL_CANCELLED || r->status == XPL_RESOURCE_EXHAUSTED) return r->status;
         t->lost.broken = true;
         t->lost.cut = false; // that is why
     }
+    const bool lost = t->lost.damaged || t->lost.cut || t->lost.broken;
+    if (at == XPL_JSON_AT_OBJECT && !t->has_events && !lost)
+        XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS, 0,
+                            "the file is not a trace: it has no list of traceEvents");
     return XPL_OK;
 }

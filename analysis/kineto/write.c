@@ -13,7 +13,12 @@
 #include "base/text/parse.h"
 #include "base/text/utf8.h"
 
-enum { CANCEL_EVERY = 1 << 14, MAX_WARNING = 512, FIRST_UNNUMBERED = 1 << 30 };
+enum {
+    CANCEL_EVERY = 1 << 14,
+    MAX_WARNING = 512,
+    FIRST_UNNUMBERED = 1 << 30,
+    MAX_PLANES = 256, // the last one has the rows of all further devices
+};
 
 // When a device begins with a step, and when it is done with it.
 struct device_step {
@@ -100,15 +105,20 @@ static void put_ref(struct writer *w, enum text text, enum row_kind kind, uint32
 // Where an event of the host stands.
 struct place {
     int64_t outer_end; // of the outermost event that is open
-    size_t step;       // the first one that ends later
+    size_t step;       // as of xpl_kineto_step_at
 };
 
 // The step in which an outermost event of another thread begins: what it starts is of the step.
-static const struct step *step_at(const struct trace *t, struct place *p, const struct event *e,
-                                  uint32_t row) {
-    while (p->step < t->steps.n && t->steps.v[p->step].end <= e->begin)
-        p->step++;
-    const struct step *const s = p->step < t->steps.n ? &t->steps.v[p->step] : NULL;
+static const struct step *step_at(const struct trace *t, const struct event *e, uint32_t row) {
+    size_t low = 0, high = t->steps.n;
+    while (low < high) { // the first one that ends later
+        const size_t middle = low + (high - low) / 2;
+        if (t->steps.v[middle].latest_end <= e->begin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct step *const s = low < t->steps.n ? &t->steps.v[low] : NULL;
     return s && s->begin <= e->begin && s->row != row ? s : NULL;
 }
 
@@ -143,7 +153,7 @@ static const char *device_name(const struct memory *m, char *text, size_t size) 
 
 static int64_t capacity(const struct trace *t, const struct memory *m) {
     for (size_t i = 0; m->device_type != 0 && i < t->devices.n; i++)
-        if (t->devices.v[i].id == m->device_id) return t->devices.v[i].memory;
+        if (t->devices.v[i].id == m->device_id) return xpl_kineto_bytes(t->devices.v[i].memory);
     return 0;
 }
 
@@ -228,7 +238,7 @@ static void put_event(struct writer *w, const struct row *r, uint32_t row, const
     if (w->grouped && r->kind == ROW_HOST)
         put_group(w, ROW_HOST, xpl_kineto_step_at(t, e->begin, &p->step));
     if (!w->grouped && r->kind == ROW_HOST && t->steps.n && e->begin >= p->outer_end) {
-        const struct step *const s = step_at(t, p, e, row);
+        const struct step *const s = step_at(t, e, row);
         p->outer_end = e->begin + e->length;
         if (s) put_step(w, 0, s);
     }
@@ -414,7 +424,9 @@ static size_t put_plane(struct writer *w, size_t first, int64_t id) {
         const struct row *const next = &t->rows.v[w->by_name[n]];
         const bool next_host = next->kind == ROW_HOST || next->kind == ROW_COUNTERS;
         if (host != next_host) break;
-        if (!host && (next->kind != r->kind || device_of(next) != device_of(r))) break;
+        if (!host &&
+            (next->kind != r->kind || (device_of(next) != device_of(r) && id < MAX_PLANES)))
+            break;
         put_line(w, w->by_name[n]);
     }
     if (r->kind == ROW_STREAM && t->steps.n) put_steps(w, first, n - first);
@@ -491,7 +503,7 @@ static void emit(struct writer *w) {
         xpl_xspace_writer_begin_plane(&w->w, id++, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
         xpl_xspace_writer_end_plane(&w->w);
     }
-    for (size_t i = 0; i < w->n_rows;)
+    for (size_t i = 0; i < w->n_rows && !w->cancelled;)
         i += put_plane(w, i, id++);
     put_environment(w, id);
     put_warnings(w);

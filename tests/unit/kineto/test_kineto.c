@@ -2,6 +2,8 @@
 // Small traces of our own writing, as XSpaces.
 #include "analysis/kineto/kineto.h"
 
+#include <inttypes.h>
+
 #include "analysis/xplane/schema.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
@@ -209,6 +211,51 @@ static void test_damage(void) {
     expect_damage(EVENT("cpu_op", "x", "5", "\"2.5\"", "1.2e-05", ""), 3, false);
 }
 
+// Each event's name has no end: the reader must not read the rest of the text for each of them.
+static void test_endless(void) {
+    struct xpl_buf b;
+    struct xpl_error err = {0};
+    struct imported i;
+    xpl_buf_init(&b, 8 << 20);
+    xpl_buf_printf(&b, "{\"traceEvents\": [\n%s,", EVENT("cpu_op", "first", "5", "1", "1", ""));
+    while (b.n < 4 << 20)
+        xpl_buf_printf(&b, "\n{\"ph\"x");
+    CHECK_OK(import((xpl_str_t){(const char *)b.p, b.n}, &i, &err), &err);
+    CHECK_EQ(count(&i), 1);
+    CHECK(i.partial);
+    close(&i);
+    xpl_buf_fini(&b);
+}
+
+// Numbers at the ends of what fits, in times, bytes and ids.
+static void test_extremes(void) {
+    static const char text[] =
+        "{'baseTimeNanoseconds':MOST,'deviceProperties':[{'id':0,'totalGlobalMem':MOST}],"
+        "'traceEvents':["
+        "{'ph':'X','cat':'cpu_op','name':'late','ts':9223372036854775.807,'dur':604800000000},"
+        "{'ph':'X','cat':'cpu_op','name':'early','ts':-9223372036854775.807,'dur':5},"
+        "{'ph':'X','cat':'cpu_op','name':'op','ts':1,'dur':5,'args':{'External id':LEAST}},"
+        "{'ph':'i','cat':'cpu_instant_event','name':'[memory]','ts':1,'args':{'Bytes':LEAST,"
+        "'Total Allocated':LEAST,'Total Reserved':MOST,'Device Type':1,'Device Id':0}},"
+        "{'ph':'i','cat':'cpu_instant_event','name':'[memory]','ts':2,'args':{'Bytes':LEAST}},"
+        "{'ph':'i','cat':'cpu_instant_event','name':'[memory]','ts':3,'args':{'Bytes':LEAST}}]}";
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 16);
+    for (const char *p = text; *p; p++) {
+        const bool most = strncmp(p, "MOST", 4) == 0, least = strncmp(p, "LEAST", 5) == 0;
+        if (most || least)
+            xpl_buf_printf(&b, "%" PRId64, most ? INT64_MAX : INT64_MIN);
+        else
+            xpl_buf_putc(&b, *p == '\'' ? '"' : *p);
+        p += most ? 3 : least ? 4 : 0;
+    }
+    xpl_buf_putc(&b, 0);
+    struct imported i = good((const char *)b.p);
+    CHECK_EQ(count(&i), 4);
+    close(&i);
+    xpl_buf_fini(&b);
+}
+
 // Statistics of the file have names, the first one as well.
 static void test_environment(void) {
     struct imported i = good(kTrace);
@@ -221,6 +268,31 @@ static void test_environment(void) {
         n += xpl_str_eq(stat.md->name, XPL_STR("schemaVersion"));
     }
     CHECK_EQ(n, 1);
+    close(&i);
+}
+
+// Ops that have ended below another event are not open; the one below them is.
+static void test_crossing(void) {
+    struct imported i =
+        good("{\"traceEvents\":["                                                               //
+             EVENT("cpu_op", "aten::outer", "5", "0", "100", "") ","                            //
+             EVENT("cpu_op", "aten::ended", "5", "1", "9", "") ","                              //
+             EVENT("cpu_op", "aten::also_ended", "5", "2", "7", "") ","                         //
+             EVENT("python_function", "long", "5", "5", "80", "") ","                           //
+             EVENT("cuda_runtime", "cudaLaunchKernel", "5", "8", "1", "\"correlation\":1") ","  //
+             EVENT("cuda_runtime", "cudaLaunchKernel", "5", "20", "1", "\"correlation\":2") "," //
+             EVENT("cuda_runtime", "cudaLaunchKernel", "5", "30", "1", "\"correlation\":3") "," //
+             KERNEL("a", "40", "1", "\"correlation\":1") ","                                    //
+             KERNEL("b", "50", "1", "\"correlation\":2") ","                                    //
+             KERNEL("c", "60", "1", "\"correlation\":3") "]}");
+    static const char *const rows[][2] = {
+        {"a", "aten::also_ended"}, {"b", "aten::outer"}, {"c", "aten::outer"}};
+    for (size_t k = 0; k < 3; k++) {
+        struct xpl_event e;
+        const struct xpl_line *line;
+        CHECK(find(&i, "/device:GPU:0", rows[k][0], 0, &e, &line));
+        CHECK(xpl_str_starts(text_stat(&e, XPL_STAT_TF_OP), xpl_str_from(rows[k][1])));
+    }
     close(&i);
 }
 
@@ -260,6 +332,9 @@ static void test_other_traces(void) {
     struct xpl_error err = {0};
     CHECK_EQ(import(XPL_STR("3"), &i, &err), XPL_DATA_LOSS);
     close(&i);
+    CHECK_EQ(import(XPL_STR("{\"schemaVersion\": 2, \"mediaType\": \"m\"}"), &i, &err),
+             XPL_DATA_LOSS);
+    close(&i);
 }
 
 static void test_sniff(void) {
@@ -298,7 +373,10 @@ int main(void) {
     test_host();
     test_prefixes();
     test_damage();
+    test_endless();
+    test_extremes();
     test_environment();
+    test_crossing();
     test_spellings();
     test_other_traces();
     test_sniff();
