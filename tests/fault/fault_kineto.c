@@ -61,7 +61,8 @@ static size_t write_trace(void) {
             (const char *[]){"op", "nn.Module: M_", "cudaLaunchKernel", "kern", "[memory]",
                              "ProfilerStep#"}[i % 6],
             i, i % 6 == 3 ? 0 : 1, i % 6 == 3 ? 7 : 1, 100 - i, i / 6, i, i, 100 - i);
-    xpl_buf_str(&b, XPL_STR("]}"));
+    xpl_buf_str(&b, XPL_STR(",{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":1,"
+                            "\"args\":{\"name\":\"\\u0041\"}}]}"));
     CHECK(!b.failed);
     memcpy(text, b.p, b.n);
     const size_t n = b.n;
