@@ -234,7 +234,7 @@ static bool read_args(struct trace *t, struct args *a, struct used_texts *used, 
         const enum xpl_json_at at = xpl_json_reader_next(r);
         if (at == XPL_JSON_AT_OBJECT_END) return true;
         if (at != XPL_JSON_AT_KEY) return false;
-        if (n++ >= MAX_KEYS) {
+        if (n++ >= MAX_KEYS || xpl_kineto_is_full(t)) {
             if (!xpl_json_reader_skip(r)) return false;
             continue;
         }

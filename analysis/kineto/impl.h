@@ -281,6 +281,8 @@ static inline void use_text(struct trace *t, uint32_t text, enum row_kind kind) 
 void xpl_kineto_begin_stats(struct trace *t);
 void xpl_kineto_end_stats(struct trace *t, struct event *e);
 void xpl_kineto_drop_stats(struct trace *t);
+// Whether the open event has about as many stats as one may have: the rest of its args is left out.
+bool xpl_kineto_is_full(const struct trace *t);
 // Room for n bytes behind the last ones; NULL without memory.
 uint8_t *xpl_kineto_room(struct trace *t, size_t n);
 const uint8_t *xpl_kineto_stats(const struct trace *t, const struct event *e);

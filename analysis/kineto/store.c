@@ -7,7 +7,7 @@
 #include "analysis/wire/writer.h"
 #include "analysis/xplane/fields.h"
 
-enum { CHUNK = 2 << 20, FIRST_EVENTS = 1024, FIRST_TEXTS = 256 };
+enum { CHUNK = 2 << 20, FULL = CHUNK - (128 << 10), FIRST_EVENTS = 1024, FIRST_TEXTS = 256 };
 
 // Counts bytes that are kept; false above the limit.
 static bool count_bytes(struct trace *t, uint64_t n) {
@@ -85,6 +85,10 @@ static bool add_chunk(struct trace *t) {
     if (!s->chunks[s->n]) return false;
     s->n++;
     return true;
+}
+
+bool xpl_kineto_is_full(const struct trace *t) {
+    return t->store.used - t->store.from > FULL;
 }
 
 // The stats of an event stay together.

@@ -227,6 +227,27 @@ static void test_endless(void) {
     xpl_buf_fini(&b);
 }
 
+// Args that become more than the stats of one event may be: the event is there, with some of them.
+static void test_many_args(void) {
+    struct xpl_buf b;
+    struct xpl_error err = {0};
+    struct imported i;
+    xpl_buf_init(&b, 2 << 20);
+    xpl_buf_str(&b, XPL_STR("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"args\":{"));
+    for (int k = 0; k < 40; k++) {
+        xpl_buf_printf(&b, "%s\"k%d\":\"", k ? "," : "", k);
+        for (int n = 0; n < 22000; n++) // each becomes three bytes
+            xpl_buf_putc(&b, '\xff');
+        xpl_buf_putc(&b, '"');
+    }
+    xpl_buf_str(&b, XPL_STR("}}]"));
+    CHECK_OK(import((xpl_str_t){(const char *)b.p, b.n}, &i, &err), &err);
+    CHECK_EQ(count(&i), 1);
+    CHECK(!i.partial);
+    close(&i);
+    xpl_buf_fini(&b);
+}
+
 // Numbers at the ends of what fits, in times, bytes and ids.
 static void test_extremes(void) {
     static const char text[] =
@@ -374,6 +395,7 @@ int main(void) {
     test_prefixes();
     test_damage();
     test_endless();
+    test_many_args();
     test_extremes();
     test_environment();
     test_crossing();
