@@ -11,6 +11,7 @@ enum {
     CANCEL_EVERY = 1 << 14,
     MAX_PATH = 1024,
     MAX_FLOWS = 64, // of one time on a thread
+    MAX_WINDOWS = 8,
 };
 #define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000) // between the first event and the last
 
@@ -72,15 +73,32 @@ static bool sort_rows(struct trace *t) {
     return true;
 }
 
-// An event that is weeks before all others has no time.
+// The latest time such that most events are in the weeks before it.
+static int64_t latest_time(const struct trace *t) {
+    int64_t last = 0, below = INT64_MAX;
+    for (unsigned attempt = 0; attempt < MAX_WINDOWS; attempt++) {
+        size_t n = 0;
+        int64_t next = INT64_MIN;
+        for (size_t i = 0; i < t->n_events; i++)
+            if (t->events[i].begin < below && t->events[i].begin > next) next = t->events[i].begin;
+        if (next == INT64_MIN) break;
+        last = next;
+        for (size_t i = 0; i < t->n_events; i++)
+            n += t->events[i].begin <= last && t->events[i].begin >= last - FARTHEST_NS;
+        if (n >= t->n_events - n) break;
+        below = last - FARTHEST_NS;
+    }
+    return last;
+}
+
+// Events that are weeks away from most others have no time.
 static void find_window(struct trace *t) {
-    int64_t last = INT64_MIN, first = INT64_MAX;
-    for (size_t i = 0; i < t->n_events; i++)
-        if (t->events[i].begin > last) last = t->events[i].begin;
+    const int64_t last = latest_time(t);
+    int64_t first = INT64_MAX;
     size_t n = 0;
     for (size_t i = 0; i < t->n_events; i++) {
         struct event *const e = &t->events[i];
-        if (last > INT64_MIN + FARTHEST_NS && e->begin < last - FARTHEST_NS) {
+        if (e->begin < last - FARTHEST_NS || e->begin > last) {
             t->lost.untimed++;
             e->begin = INT64_MIN;
             e->length = 0;
@@ -90,7 +108,7 @@ static void find_window(struct trace *t) {
         }
     }
     t->first_ns = first == INT64_MAX ? 0 : first;
-    t->last_ns = last == INT64_MIN ? 0 : last;
+    t->last_ns = last;
     for (size_t i = 0; n && i < t->n_events; i++)
         if (t->events[i].begin == INT64_MIN) t->events[i].begin = t->first_ns;
 }

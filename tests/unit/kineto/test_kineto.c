@@ -277,6 +277,28 @@ static void test_extremes(void) {
     xpl_buf_fini(&b);
 }
 
+// One event with a wrong time, early or late, leaves the others where they are.
+static void test_wrong_times(void) {
+    static const char *const wrong[] = {"-2000000000000000", "2000000000000000"};
+    for (size_t k = 0; k < 2; k++) {
+        struct xpl_buf b;
+        struct xpl_event e;
+        const struct xpl_line *line;
+        xpl_buf_init(&b, 1 << 16);
+        xpl_buf_printf(&b, "[");
+        for (unsigned n = 0; n < 3; n++)
+            xpl_buf_printf(&b, "{\"ph\":\"X\",\"name\":\"e%u\",\"ts\":%u,\"dur\":1},", n, n + 1);
+        xpl_buf_printf(&b, "{\"ph\":\"X\",\"name\":\"w\",\"ts\":%s,\"dur\":1}]", wrong[k]);
+        xpl_buf_putc(&b, 0);
+        struct imported i = good((const char *)b.p);
+        CHECK(find(&i, "/host:CPU", "e1", 0, &e, &line));
+        CHECK_EQ(line->timestamp_ns + e.offset_ps / 1000, 2000);
+        CHECK_EQ(e.duration_ps, 1000000);
+        close(&i);
+        xpl_buf_fini(&b);
+    }
+}
+
 // Statistics of the file have names, the first one as well.
 static void test_environment(void) {
     struct imported i = good(kTrace);
@@ -398,6 +420,7 @@ int main(void) {
     test_many_args();
     test_extremes();
     test_environment();
+    test_wrong_times();
     test_crossing();
     test_spellings();
     test_other_traces();
