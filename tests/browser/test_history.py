@@ -27,7 +27,7 @@ def regression(tab):
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_selector("h1:has-text('History')")
     tab.page.wait_for_selector("#history-directory")
-    shown(tab, "programs: choose a label, a schedule or a directory")
+    shown(tab, "A history is of sessions of one program.")
     tab.page.select_option("#history-directory", "nightly")
     tab.page.wait_for_selector("section[aria-label='Regression of step time since nightly/run07']")
     assert tab.params()["directory"] == "nightly"

@@ -66,7 +66,7 @@ function findings(ctx, all) {
 
 // The daemon's sentence or, from a daemon that has none, the shares and the first finding.
 function sentence(all) {
-  if (all.verdict) return all.verdict;
+  if (all.verdict) return `${all.verdict.text}.`;
   if (all.devices === 0) return 'No device did anything in this profile.';
   const computing = `Devices compute in ${format.fraction(share(all.times, PARTS[0][1], 'percent') / 100)} of the time.`;
   const [f] = all.findings;
