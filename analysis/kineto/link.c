@@ -245,7 +245,8 @@ static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
     while (w->n_flows && w->flows->at < e->begin)
         w->flows++, w->n_flows--;
     const size_t n = w->n_flows < MAX_FLOWS ? w->n_flows : MAX_FLOWS;
-    for (const struct flow *f = w->flows; f < w->flows + n && f->at == e->begin; f++) {
+    for (size_t i = 0; i < n && w->flows[i].at == e->begin; i++) {
+        const struct flow *const f = &w->flows[i];
         bool is_new;
         if (!f->ends && w->forward && e->category == CAT_OP) {
             uint64_t *const at = xpl_map_put(&w->t->arena, &w->path_of_flow, f->id, 0, &is_new);
