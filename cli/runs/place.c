@@ -93,12 +93,26 @@ enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run) {
     return place;
 }
 
+// Names that live as long as the program.
+static struct kept_name {
+    struct kept_name *next;
+    char text[];
+} * g_names;
+
+static const char *keep_name(const char *text) {
+    struct kept_name *const k = xpl_sys_alloc(sizeof *k + strlen(text) + 1);
+    if (!k) return NULL;
+    k->next = g_names;
+    strcpy(k->text, text);
+    g_names = k;
+    return k->text;
+}
+
 const char *xpl_run_beginning(xpl_client *c, const char *run) {
     xpl_sessions *list = NULL;
     xpl_result r;
     const size_t length = strlen(run);
-    const char *first = NULL;
-    char *name = NULL;
+    const char *first = NULL, *name = NULL;
     size_t n = 0;
     bool is_whole = false; // then what is not there is a host, a plane or a program of it
     if (!length || xpl_client_sessions(c, &list, &r) != 0) return NULL;
@@ -109,7 +123,7 @@ const char *xpl_run_beginning(xpl_client *c, const char *run) {
         if (!n++) first = s;
     }
     if (n > 1 && !is_whole) xpl_say("%zu sessions begin with %s, such as %s", n, run, first);
-    if (n == 1 && !is_whole && (name = xpl_sys_alloc(strlen(first) + 1))) strcpy(name, first);
+    if (n == 1 && !is_whole) name = keep_name(first);
     xpl_sessions_free(list);
     return name;
 }
