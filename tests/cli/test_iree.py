@@ -11,7 +11,6 @@ import re
 import signal
 import stat
 import sys
-import time
 import unittest
 import urllib.error
 import urllib.request
@@ -55,6 +54,12 @@ with open(path, "wb", buffering=0) as f:
     f.write(bundle[16:24])
 print(sorted(a for a in sys.argv if a.startswith("--device_profiling")), file=sys.stderr)
 '''
+
+
+def is_pending(pid, number):
+    """Whether the signal was sent to the process, and has not reached it yet."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in re.findall(r"^(?:SigPnd|ShdPnd):\t(\w+)$", status, re.M))
 
 
 class Capture(Case):
@@ -173,8 +178,8 @@ class Capture(Case):
                                  start_new_session=True)
             self.wait_written(session, 1500)
             capture.send_signal(number)
-            while behaves == "stubborn" and capture.poll() is None:
-                time.sleep(0.1)  # signals of a kind that come at once are one
+            if behaves == "stubborn":  # a second signal ends it; two that are pending at once are one
+                wait_until("the first signal has arrived", lambda: not is_pending(capture.pid, number))
                 capture.send_signal(number)
             out, err = capture.communicate(timeout=60)
             self.kept(capture.returncode, out, err, session)
