@@ -23,16 +23,9 @@ static void print_text(const char *head, xpl_str_t text, FILE *out) {
     (void)fputc('\n', out);
 }
 
-// The daemon's sentence or, from a daemon that has none, the first finding.
 static void print_verdict(const json_t *all, FILE *out) {
     const json_t *const list = json_object_get(all, "findings");
-    const xpl_str_t verdict = xpl_document_text(all, "verdict");
-    if (verdict.len)
-        print_text("Verdict  ", verdict, out);
-    else if (json_integer_value(json_object_get(all, "devices")) == 0 && !json_array_size(list))
-        (void)fputs("Verdict  no device did anything in this profile\n", out);
-    else if (!json_array_size(list))
-        (void)fputs("Verdict  no cause takes 1% of the time\n", out);
+    print_text("Verdict  ", xpl_document_text(json_object_get(all, "verdict"), "text"), out);
     for (size_t i = 0; i < json_array_size(list) && i < FIRST; i++) {
         char head[16];
         (void)snprintf(head, sizeof head, "%7zu. ", i + 1);

@@ -77,21 +77,9 @@ static const struct {
 enum { N_PARTS = sizeof parts / sizeof *parts };
 
 static void put_verdict(const struct xpl_report *r, struct xpl_buf *out) {
-    const json_t *const f = r->findings, *const first =
-                                             json_array_get(json_object_get(f, "findings"), 0);
     xpl_buf_str(out, XPL_STR("<p class=\"verdict\">"));
-    if (xpl_document_text(f, "verdict").len)
-        put_member(out, f, "verdict");
-    else if (!(xpl_document_real(f, "devices") > 0))
-        xpl_buf_str(out, XPL_STR("No device did anything in this profile."));
-    else
-        xpl_buf_printf(out, "Devices compute in %.1f%% of the time. ",
-                       share_of(json_object_get(f, "times"), parts[0].keys));
-    if (first && !xpl_document_text(f, "verdict").len) {
-        put_member(out, first, "text");
-        xpl_buf_putc(out, '.');
-    }
-    xpl_buf_str(out, XPL_STR("</p>"));
+    put_member(out, json_object_get(r->findings, "verdict"), "text");
+    xpl_buf_str(out, XPL_STR(".</p>"));
 }
 
 static void put_step_tile(const json_t *steps, struct xpl_buf *out) {

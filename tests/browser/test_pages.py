@@ -289,7 +289,7 @@ def whose_verdict(tab):
         said = shown(ODD)
         assert "HIGHLY input-bound" in said and "XProf’s, to which what the host does for input" in said, said
         # Of a profile without devices nothing is found, which contradicts nothing.
-        tab.answer("findings", lambda q: {"framework": "jax", "devices": 0, "hosts": 1, "findings": []})
+        tab.answer("findings", lambda q: {"framework": "jax", "devices": 0, "hosts": 1, "findings": [], "verdict": {"text": "Nothing"}})
         assert "XProf’s" not in shown(ODD)
 
 
@@ -343,6 +343,7 @@ def sessions_facts(tab):
     first = found["findings"][0]
     assert row.locator(".device").inner_text() == "4 CPU"
     assert f"{sum(slowest) / len(slowest) / 1e9:.1f} ms" in row.locator(".step").inner_text()
+    assert row.locator(".says").get_attribute("title") == found["verdict"]["text"]
     assert row.locator(".says").inner_text() == f"{first['kind'].replace('_', ' ')} {first['share_percent']:.1f} %"
     tab.open("sessions")
     for name in (HOSTS, TF):

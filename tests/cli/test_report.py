@@ -53,6 +53,7 @@ class Report(Case):
         """Figures, findings, windows and tables are those of the other commands; the same through a daemon."""
         page = self.report(FOUR)
         found = json.loads(self.ask("findings", FOUR, "--json")[1])
+        self.assertIn(found["verdict"]["text"] + ".", page.text)
         for f in found["findings"]:
             self.assertIn(f["text"], page.text)
             self.assertIn(f["advice"], page.text)

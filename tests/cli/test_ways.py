@@ -5,6 +5,7 @@
 usage: test_ways.py XPLANECTL XPLANED
 """
 import io
+import json
 import lzma
 import shutil
 import subprocess
@@ -44,6 +45,8 @@ class Ways(Case):
         self.assertEqual((code, err), (0, ""))
         self.assertIn("Session  old\n", out)
         self.assertRegex(out, r"Captured \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}; 1 session in all\n")
+        verdict = json.loads(self.ask("findings", "old", "--format", "json")[1])["verdict"]["text"]
+        self.assertIn(f"Verdict  {verdict}\n", out)
         self.assertIn("devices communicate and compute nothing", out)
         self.assertIn("\nNext: xplanectl summary old, ", out)
 

@@ -39,9 +39,9 @@ async function askFacts(session, signal) {
   return {
     device: kinds.length ? `${found.devices} ${kinds.join(', ')}` : '–',
     step: slowest.length ? slowest.reduce((a, b) => a + b, 0) / slowest.length : NaN,
-    verdict: found.verdict || (first ? `${first.kind.replaceAll('_', ' ')} ${format.fraction(first.share_percent / 100)}` :
-                                       found.devices ? 'nothing stands out' : 'no device'),
-    text: found.verdict || first?.text || ''
+    verdict: first ? `${first.kind.replaceAll('_', ' ')} ${format.fraction(first.share_percent / 100)}` :
+        found.devices ? 'nothing stands out' : 'no device',
+    text: found.verdict.text
   };
 }
 

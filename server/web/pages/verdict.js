@@ -64,15 +64,6 @@ function findings(ctx, all) {
 
 // ---- the verdict ----
 
-// The daemon's sentence or, from a daemon that has none, the shares and the first finding.
-function sentence(all) {
-  if (all.verdict) return `${all.verdict.text}.`;
-  if (all.devices === 0) return 'No device did anything in this profile.';
-  const computing = `Devices compute in ${format.fraction(share(all.times, PARTS[0][1], 'percent') / 100)} of the time.`;
-  const [f] = all.findings;
-  return f ? `${computing} ${f.text}.` : `${computing} No other cause takes 1 % of the time.`;
-}
-
 const share = (times, keys, unit) => keys.reduce((sum, k) => sum + (times[k.replace(/ps$/, unit)] || 0), 0);
 
 // The share of the time in which devices compute: as the bars below show it.
@@ -297,7 +288,7 @@ export function verdict(ctx) {
   const ask = (tool, options) => api.tool(ctx.session.name, tool, ctx.hosts, options, ctx.signal);
   const done = Promise.all([ask('findings'), ask('time_breakdown', {view: 'steps'})])
                    .then(([found, times]) => {
-                     lead.textContent = sentence(found.data);
+                     lead.textContent = `${found.data.verdict.text}.`;
                      first.append(devices(times.data.hosts, found.data.times), findings(ctx, found.data));
                      rest.append(steps(ctx, times.data.hosts));
                      const hostSteps = times.data.hosts.filter((x) => x.steps?.step.length);
