@@ -57,6 +57,12 @@ static inline int xpl_str_cmp(xpl_str_t a, xpl_str_t b) {
     const int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
     return c ? c : (a.len > b.len) - (a.len < b.len);
 }
+// Whether it starts with one of the `n` texts.
+static inline bool xpl_str_starts_any(xpl_str_t s, const char *const *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (xpl_str_starts(s, xpl_str_from(list[i]))) return true;
+    return false;
+}
 // First position of `needle` at or after `from`; SIZE_MAX when absent.
 static inline size_t xpl_str_find(xpl_str_t s, xpl_str_t needle, size_t from) {
     if (needle.len == 0) return from <= s.len ? from : SIZE_MAX;

@@ -8,12 +8,6 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static bool starts_with_any(xpl_str_t s, const char *const *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (xpl_str_starts(s, xpl_str_from(list[i]))) return true;
-    return false;
-}
-
 static bool has_any(xpl_str_t s, const char *const *list, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (xpl_str_has(s, xpl_str_from(list[i]))) return true;
@@ -61,7 +55,7 @@ bool xpl_op_is_instruction(xpl_str_t s, const char *name) {
 }
 
 bool xpl_op_is_collective(xpl_str_t name) {
-    return starts_with_any(name, kCollectives, COUNT(kCollectives)) ||
+    return xpl_str_starts_any(name, kCollectives, COUNT(kCollectives)) ||
            starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl");
 }
 
@@ -83,11 +77,11 @@ enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
         case XPL_TF_OP_MEMCPY_HTOH: break;
     }
     if (xpl_op_is_collective(name)) return XPL_LAYER_COLLECTIVE;
-    if (starts_with_any(name, kHostCopies, COUNT(kHostCopies))) return XPL_LAYER_HOST_COPY;
+    if (xpl_str_starts_any(name, kHostCopies, COUNT(kHostCopies))) return XPL_LAYER_HOST_COPY;
     if (xpl_str_starts(name, XPL_STR("copy-start")) || xpl_str_starts(name, XPL_STR("copy-done")))
         // Memory space 5 is the host's.
         return xpl_str_has(whole, XPL_STR("S(5)")) ? XPL_LAYER_HOST_COPY : XPL_LAYER_DEVICE_COPY;
-    if (starts_with_any(name, kDeviceCopies, COUNT(kDeviceCopies))) return XPL_LAYER_DEVICE_COPY;
+    if (xpl_str_starts_any(name, kDeviceCopies, COUNT(kDeviceCopies))) return XPL_LAYER_DEVICE_COPY;
     if (xpl_str_starts(name, XPL_STR("infeed"))) return XPL_LAYER_INFEED;
     if (xpl_str_has(name, XPL_STR("callback")) || xpl_op_is_instruction(name, "debug_print"))
         return XPL_LAYER_CALLBACK; // XLA names the op by JAX's primitive
@@ -273,7 +267,7 @@ bool xpl_puts_into_queue(xpl_str_t name) {
 bool xpl_is_program_function(xpl_str_t name) {
     static const char *const kInterpreter[] = {"$queue.py:", "$threading.py:", "$contextlib.py:"};
     return name.len && name.ptr[0] == '$' && xpl_str_has(name, XPL_STR(".py:")) &&
-           !starts_with_any(name, kInterpreter, COUNT(kInterpreter));
+           !xpl_str_starts_any(name, kInterpreter, COUNT(kInterpreter));
 }
 
 // A module that writes checkpoints: what its functions call is part of that.  The word alone may be
@@ -298,7 +292,7 @@ static enum xpl_host_work python_work(xpl_str_t name) {
                                                 "io_callback_impl", "debug_callback_impl"};
     const xpl_str_t function = function_of(name),
                     file = xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0));
-    if (starts_with_any(name, kWaits, COUNT(kWaits)) || xpl_str_eq(function, XPL_STR("acquire")))
+    if (xpl_str_starts_any(name, kWaits, COUNT(kWaits)) || xpl_str_eq(function, XPL_STR("acquire")))
         return XPL_WORK_WAIT;
     if (xpl_str_eq(function, XPL_STR("block_until_ready"))) return XPL_WORK_READY;
     for (size_t i = 0; i < COUNT(kJaxCallbacks); i++)
@@ -369,7 +363,7 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     const enum xpl_host_work frame = torch_frame_work(name);
     if (frame != XPL_WORK_NONE) return frame;
     if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")) ||
-        starts_with_any(name, kInputs, COUNT(kInputs)))
+        xpl_str_starts_any(name, kInputs, COUNT(kInputs)))
         return XPL_WORK_INPUT;
     if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
     if (has_any(name, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;

@@ -42,18 +42,6 @@ static const struct {
     {{"cuda_profiler_range", 19}, CAT_KERNEL},
 };
 
-static bool starts_with_any(xpl_str_t s, const char *const *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (xpl_str_starts(s, xpl_str_from(list[i]))) return true;
-    return false;
-}
-
-static bool has_any(xpl_str_t s, const char *const *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (xpl_str_has(s, xpl_str_from(list[i]))) return true;
-    return false;
-}
-
 bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number) {
     const xpl_str_t begin = XPL_STR("ProfilerStep#");
     return xpl_str_starts(name, begin) &&
@@ -65,7 +53,7 @@ static bool is_annotation(xpl_str_t name) {
     static const char *const begins[] = {"ProfilerStep#",   "Optimizer.", "enumerate(DataLoader)",
                                          "nccl:",           "gloo:",      "mpi:",
                                          "DistributedData", "##",         "Iteration Start"};
-    return starts_with_any(name, begins, COUNT(begins));
+    return xpl_str_starts_any(name, begins, COUNT(begins));
 }
 
 // Of the device, but no work.
@@ -160,6 +148,6 @@ const char *xpl_kineto_op_type(xpl_str_t op) {
     if (is_gemm(op)) return "GEMM";
     for (size_t i = 0; i < COUNT(kinds); i++)
         for (size_t k = 0; k < COUNT(kinds[i].has) && kinds[i].has[k]; k++)
-            if (has_any(op, &kinds[i].has[k], 1)) return kinds[i].type;
+            if (xpl_str_has(op, xpl_str_from(kinds[i].has[k]))) return kinds[i].type;
     return xpl_str_starts(op, XPL_STR("aten::")) ? "Elementwise" : "Other";
 }
