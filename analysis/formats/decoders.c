@@ -5,23 +5,17 @@
 #include "analysis/formats/impl.h"
 #include "analysis/ireeprof/ireeperf/ireeperf.h"
 
-static bool begins(xpl_bytes_t file, const char *magic, size_t n) {
-    return file.len >= n && memcmp(file.ptr, magic, n) == 0;
-}
-
 static bool xz_sniff(xpl_bytes_t file) {
-    return begins(file,
-                  "\xfd"
-                  "7zXZ",
-                  6);
+    return xpl_bytes_begin(file, "\xfd\x37zXZ", 6);
 }
 
 static bool bzip2_sniff(xpl_bytes_t file) {
-    return begins(file, "BZh", 3) && file.len > 3 && file.ptr[3] >= '1' && file.ptr[3] <= '9';
+    return xpl_bytes_begin(file, "BZh", 3) && file.len > 3 && file.ptr[3] >= '1' &&
+           file.ptr[3] <= '9';
 }
 
 static bool zip_sniff(xpl_bytes_t file) {
-    return begins(file, "PK\3\4", 4);
+    return xpl_bytes_begin(file, "PK\3\4", 4);
 }
 
 const struct xpl_decoder *xpl_decoders(size_t *ret_n) {

@@ -4,8 +4,14 @@
 #define XPL_ANALYSIS_FORMATS_IMPL_H_
 
 #include <stdint.h>
+#include <string.h>
 
 #include "analysis/formats/format.h"
+
+// Whether the file begins with the `n` bytes of `magic`.
+static inline bool xpl_bytes_begin(xpl_bytes_t file, const void *magic, size_t n) {
+    return file.len >= n && memcmp(file.ptr, magic, n) == 0;
+}
 
 // ---- decoders ----
 

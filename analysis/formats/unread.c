@@ -2,17 +2,13 @@
 // Files that are known and not read: the refusal says what to do instead.
 #include <string.h>
 
-#include "analysis/formats/format.h"
-
-static bool begins(xpl_bytes_t head, const void *magic, size_t n) {
-    return head.len >= n && memcmp(head.ptr, magic, n) == 0;
-}
+#include "analysis/formats/impl.h"
 
 // ---- Riegeli: the hash of the first block header, and the header of the signature chunk ----
 
 static unsigned riegeli_sniff(xpl_bytes_t head) {
     static const uint8_t magic[] = {0x83, 0xaf, 0x70, 0xd1, 0x0d, 0x88, 0x4a, 0x3f};
-    return begins(head, magic, sizeof magic) ? XPL_SURE : 0;
+    return xpl_bytes_begin(head, magic, sizeof magic) ? XPL_SURE : 0;
 }
 
 const struct xpl_format xpl_format_riegeli = {
@@ -56,7 +52,7 @@ const struct xpl_format xpl_format_nsys = {
 };
 
 static unsigned sqlite_sniff(xpl_bytes_t head) {
-    return begins(head, "SQLite format 3", 16) ? XPL_SURE : 0;
+    return xpl_bytes_begin(head, "SQLite format 3", 16) ? XPL_SURE : 0;
 }
 
 const struct xpl_format xpl_format_sqlite = {
