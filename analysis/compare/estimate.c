@@ -24,10 +24,9 @@ static const uint64_t *counted(const struct xpl_run_summary *s, size_t *ret_n) {
     return cut ? s->steps.v + 1 : s->steps.v;
 }
 
-static bool mean_step(const struct xpl_run_summary *s, struct xpl_arena *arena, double *ret) {
+static bool mean_step(const struct xpl_run_summary *s, double *ret) {
     size_t n;
     const uint64_t *const v = counted(s, &n);
-    (void)arena;
     *ret = xpl_compare_mean(v, n);
     return n;
 }
@@ -47,7 +46,7 @@ static bool median_step(const struct xpl_run_summary *s, struct xpl_arena *arena
 static bool value_of(const struct xpl_run_summary *s, xpl_str_t metric, struct xpl_arena *arena,
                      double *ret) {
     struct xpl_series_value v;
-    if (xpl_str_eq(metric, XPL_STR("step_time"))) return mean_step(s, arena, ret);
+    if (xpl_str_eq(metric, XPL_STR("step_time"))) return mean_step(s, ret);
     if (xpl_str_eq(metric, XPL_STR("median_step_time"))) return median_step(s, arena, ret);
     const bool known = xpl_series_get(s, metric, &v);
     *ret = v.v;
