@@ -231,11 +231,11 @@ struct trace {
     XPL_VEC(xpl_str_t) log_warnings, log_errors;
     struct losses lost;
     int64_t base_ns;
-    bool has_base, has_kineto, has_times, has_events;
+    bool has_kineto, has_events;
     int64_t rank, world_size; // -1: unknown
     xpl_str_t host_name;
     bool has_ops, has_stacks, has_shapes, has_amd, has_cuda;
-    int64_t first_ns, last_ns;
+    int64_t first_ns;
     uint32_t *op_text; // by name: of ops, "NAME:torch.TYPE"; 0: none yet
     uint32_t n_names;
     uint32_t allocation, deallocation; // names

@@ -108,7 +108,6 @@ static void find_window(struct trace *t) {
         }
     }
     t->first_ns = first == INT64_MAX ? 0 : first;
-    t->last_ns = last;
     for (size_t i = 0; n && i < t->n_events; i++)
         if (t->events[i].begin == INT64_MIN) t->events[i].begin = t->first_ns;
 }

@@ -277,7 +277,6 @@ static bool read_base(struct trace *t) {
     if (!read_int_value(t, &v)) return false;
     if (v < 0 || v > XPL_KINETO_LATEST_NS) v = 0;
     t->base_ns = v;
-    t->has_base = v > 0;
     return true;
 }
 
