@@ -96,7 +96,7 @@ static struct noise noise_of_runs(const struct xpl_compare_values *v) {
                           mean_of(v->v, v->n)};
 }
 
-// Levels of the history have means of their own: a change is no noise.  The noise of each is taken
+// Levels of the history have means of their own: a change is not noise.  The noise of each is taken
 // relative to its mean, where they have one, and is then that of the newest level.
 static xpl_status_t noise_of_history(const struct xpl_compare_values *v, struct xpl_arena *arena,
                                      struct noise *ret, struct xpl_error *err) {

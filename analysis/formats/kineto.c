@@ -81,7 +81,7 @@ static xpl_status_t import_encoded(const struct xpl_decoder *d, xpl_bytes_t file
     return st;
 }
 
-// The decoder of a compressed trace; NULL for all else.
+// The decoder of a compressed trace; NULL for other files.
 static const struct xpl_decoder *decoder_of(xpl_bytes_t file) {
     const struct xpl_decoder *const d = xpl_decoder_of(file);
     return d && d->begin ? d : NULL;

@@ -21,7 +21,7 @@ enum {
 
 // ---- numbers ----
 
-// Microseconds as nanoseconds, rounded; false for what is no number or too large.
+// Microseconds as nanoseconds, rounded; false if the text is not a number or is too large.
 static bool read_ns(xpl_str_t s, int64_t *ret) {
     const char *p = s.ptr, *const end = s.ptr + s.len;
     const bool minus = p < end && *p == '-';

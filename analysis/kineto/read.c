@@ -355,7 +355,7 @@ static xpl_status_t read_top(struct trace *t) {
     }
 }
 
-// A source that was stopped, or had no memory, is no damage of the trace.
+// If the source was cancelled or ran out of memory, the trace is not damaged.
 static xpl_status_t check_source(const struct trace *t) {
     const xpl_status_t st = t->r->status;
     if (st != XPL_CANCELLED && st != XPL_RESOURCE_EXHAUSTED) return XPL_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The XSpace: a plane of the host with a line for each thread, and for each device a plane with a
-// line for each stream and one for what is no work of it.
+// line for each stream and one for its other events.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

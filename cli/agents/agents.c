@@ -43,7 +43,7 @@ static bool print_skill(const void *unused, FILE *out) {
     return true;
 }
 
-// Writes the skill, unless it is there or somebody else's file is.
+// Writes the skill, unless the file is up to date or was written by another program.
 static enum outcome install(const char *dir, const char *path, bool dry_run) {
     enum outcome outcome = compare_file(path);
     if (outcome == WRITTEN && !dry_run) {

@@ -18,9 +18,9 @@ static const char *outcome_of(int status) {
                                                                 : "error";
 }
 
-// Names come from profiles.  Within <code> nobody is mentioned; punctuation as character references
-// has no meaning in Markdown, nor in HTML.  Control characters, and those that change the direction
-// of text, are shown as "?".
+// Names come from profiles.  Within <code> a name mentions no user; punctuation as character
+// references has no meaning in Markdown, nor in HTML.  Control characters, and those that change
+// the direction of text, are shown as "?".
 static void put_name(FILE *out, xpl_str_t name) {
     size_t i = 0, used;
     (void)fputs("<code>", out);

@@ -143,7 +143,7 @@ static int judge(const struct difference *d, bool possible) {
     return d->high <= d->limit ? XPL_EXIT_OK : XPL_EXIT_UNKNOWN;
 }
 
-// "+8.10%"; without a value of A there is no percentage.
+// "+8.10%"; "from 0" if A is 0.
 static void show_percent(char out[32], double ps, double a) {
     if (a > 0)
         xpl_show_change(out, 100 * ps / a, 2);

@@ -52,7 +52,7 @@ static void take_out(struct xpl_findings *f, const struct xpl_finding *x) {
     f->n--;
 }
 
-// The idle time of the device for which the others wait is told by who waits for it.
+// The finding about the devices that wait also explains the idle time of the late device.
 static void join_late(const struct xpl_survey *s, struct xpl_findings *f) {
     const struct xpl_finding *const wait = find(f, XPL_FINDING_STRAGGLERS);
     if (!wait || !wait->has_late) return;

@@ -122,7 +122,7 @@ struct outliers {
 static bool add_outlier(const struct xpl_survey_step *step, const struct usual *u,
                         struct outliers *o) {
     double more[XPL_TIME_CAUSES];
-    // What else runs between executions of one program is no part of a loop.
+    // Other work between executions of one program does not belong to a loop.
     if (xpl_step_is_execution(step->name)) return false;
     if (u->n < LEAST_STEPS || !(step->wall_ps > kOutlier * u->wall_ps)) return false;
     for (int c = 0; c < XPL_TIME_CAUSES; c++)

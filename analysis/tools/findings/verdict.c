@@ -81,7 +81,7 @@ static void find_rate(const struct xpl_survey *s, struct xpl_verdict *v) {
     const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
     const double peak = s->stats->perf_env.peak_tera_flops_per_second * 1e12;
     double flops = 0;
-    if (s->is_cpu || !(peak > 0)) return; // nobody knows what a CPU could do
+    if (s->is_cpu || !(peak > 0)) return; // the peak of a CPU is unknown
     for (size_t i = 0; i < db->metrics_db.n; i++) {
         const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
         if (is_container(m->category)) continue;

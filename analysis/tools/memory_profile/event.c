@@ -31,7 +31,7 @@ static void set_member(const struct xpl_stat *s, struct xpl_memory_event *e) {
         case XPL_STAT_REQUESTED_BYTES: e->requested_bytes = xpl_stat_int(s); break;
         case XPL_STAT_ALLOCATION_BYTES: e->allocation_bytes = xpl_stat_int(s); break;
         case XPL_STAT_ADDRESS: e->address = xpl_stat_int(s); break;
-        case XPL_STAT_TF_OP_NAME: // of an event that is no op itself
+        case XPL_STAT_TF_OP_NAME: // of an event that belongs to an op
         case XPL_STAT_TF_OP: e->op_name = xpl_stat_str(s); break;
         case XPL_STAT_REGION_TYPE: e->region_type = xpl_stat_str(s); break;
         case XPL_STAT_TENSOR_SHAPES: e->shape = xpl_stat_str(s); break;
