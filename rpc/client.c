@@ -346,8 +346,8 @@ static grpc_connectivity_state stable_state(struct xpl_rpc_channel *ch, gpr_time
     return state;
 }
 
-// Whether the channel's failure is of an errno that no TCP connection has.  A call on such a
-// channel ends with the cause, and nothing is sent.
+// Whether a call fails with an errno that no TCP connection has.  A call on a channel that has
+// failed ends with the cause, and nothing is sent.
 static bool is_errno_lost(struct xpl_rpc_channel *ch, gpr_timespec until) {
     struct client_call c;
     grpc_op ops[2] = {{.op = GRPC_OP_SEND_INITIAL_METADATA}};
@@ -371,18 +371,23 @@ static bool is_cancelled(const struct xpl_rpc_call_options *opt) {
 }
 
 // gRPC 1.51 reads the errno of connect() after it has allocated memory (tcp_client_posix.cc): a TCP
-// connection that is being made may then count as one that failed.  Tries again, for a second at
-// most, so that the call does not fail; all other failures are the call's, and so is its end.
+// connection that is being made may then count as one that failed.  Tries again, for some seconds
+// at most, so that the call does not fail; all other failures are the call's, and so is its end.
 static void connect_first(struct xpl_rpc_channel *ch, const struct xpl_rpc_call_options *opt,
                           gpr_timespec until) {
+    enum { TRY_MS = 5000, WATCH_MS = 100 }; // a cancellation is noticed in between
     const struct timespec pause = {.tv_nsec = 20000000};
-    if (ch->is_unix || (opt && opt->wait_for_ready) ||
-        grpc_channel_check_connectivity_state(ch->channel, 1) == GRPC_CHANNEL_READY)
-        return;
-    const gpr_timespec end = soon(1000, until);
-    while (!is_cancelled(opt) &&
-           stable_state(ch, soon(100, end)) == GRPC_CHANNEL_TRANSIENT_FAILURE &&
-           gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), end) < 0 && is_errno_lost(ch, end)) {
+    if (ch->is_unix || (opt && opt->wait_for_ready)) return;
+    const gpr_timespec end = soon(TRY_MS, until);
+    bool was_lost = false;
+    while (!is_cancelled(opt) && gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), end) < 0) {
+        const grpc_connectivity_state state = stable_state(ch, soon(WATCH_MS, end));
+        // On a busy machine an attempt lasts longer.
+        if (state == GRPC_CHANNEL_IDLE || state == GRPC_CHANNEL_CONNECTING) continue;
+        // gRPC announces a state before calls see it: after a failure only a call knows.
+        if (state != GRPC_CHANNEL_TRANSIENT_FAILURE && !was_lost) return;
+        if (!is_errno_lost(ch, end)) return;
+        was_lost = true;
         grpc_channel_reset_connect_backoff(ch->channel);
         (void)nanosleep(&pause, NULL);
     }

@@ -53,6 +53,7 @@ inside() {
         mount --make-rprivate /
         mount -t proc proc "$1/proc"
         mount --rbind /dev "$1/dev"
+        mount --rbind /sys "$1/sys" # malloc asks it for the number of processors
         mount --bind "$2" "$1/var/cache/apt/archives"
         root=$1
         shift 2
