@@ -44,16 +44,13 @@ static void fail_ours(void (*run)(void *arg), void *arg) {
 // SQLite's fail one by one.
 static void fail_theirs(void (*run)(void *arg), void *arg) {
     const int64_t live = xpl_fault_live();
-    seen = 0;
-    run(arg);
-    const int64_t n = seen;
-    for (int64_t i = 0; i < n; i = next_of_sqlite(i)) {
-        seen = 0;
-        fail_at = i;
+    int64_t from = 0;
+    do {
+        sqlite_fail_from(from);
         run(arg);
         CHECK_EQ(xpl_fault_live(), live);
-    }
-    fail_at = -1;
+        from = sqlite_failed() + 1;
+    } while (from);
 }
 
 // Nothing fails, then everything does once, then nothing again.

@@ -233,37 +233,38 @@ static void checking(void) {
     (void)ok(xpl_store_check(open_one, NULL, NULL, &err), &err);
 }
 
-static void disarm(void) {
-    fail_at = -1;
-    xpl_fault_reset();
+// What a run must leave behind: `live` allocations, and no file set aside, for no memory is no
+// damage.
+static void check_left(int64_t live) {
+    if (!open_one) {
+        CHECK_EQ(xpl_fault_live(), live);
+        CHECK_EQ(sqlite3_memory_used(), 0);
+    }
+    CHECK_EQ(count_files("cache.db.broken"), 0);
 }
 
-// Runs `what` once for each allocation of ours, or of SQLite's, and lets that one fail.
+// Runs `what` until each allocation of ours, or one of each stack of SQLite's, has failed.
 static void sweep(const char *name, void (*what)(void), bool ours) {
     uint64_t failing = 0, quiet = 0;
-    disarm();
+    xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    for (uint64_t i = 0;; i = ours ? i + 1 : (uint64_t)next_of_sqlite((int64_t)i)) {
-        xpl_fault_reset();
-        seen = 0;
+    bool has_failed = true;
+    for (int64_t from = 0, i = 0; has_failed; i++) {
         failures = 0;
+        xpl_fault_reset();
         if (ours)
-            xpl_fault_fail_on(i);
+            xpl_fault_fail_on((uint64_t)i);
         else
-            fail_at = (int64_t)i;
+            sqlite_fail_from(from);
         what();
-        const uint64_t count = ours ? xpl_fault_count() : (uint64_t)seen;
-        disarm();
+        from = sqlite_failed() + 1;
+        has_failed = ours ? xpl_fault_count() > (uint64_t)i : from > 0;
+        xpl_fault_reset();
         failing += failures > 0;
         quiet += failures == 0;
-        if (!open_one) {
-            CHECK_EQ(xpl_fault_live(), live);
-            CHECK_EQ(sqlite3_memory_used(), 0);
-        }
-        CHECK_EQ(count_files("cache.db.broken"), 0); // no memory is no damage
-        if (count <= i) break;                       // none was left to fail
+        check_left(live);
         failures = 0;
-        if (i % 16 == 0) what(); // it works again
+        if (has_failed && i % 16 == 0) what(); // it works again
         CHECK_EQ(failures, 0);
     }
     fprintf(stderr, "%s, %s: %llu failures reported, %llu absorbed\n", name,

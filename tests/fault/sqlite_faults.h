@@ -1,28 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite's allocations, counted in `seen`; the one numbered `fail_at` fails (-1: none does).
+// Lets SQLite's allocations fail, one in each run of a scenario: the first one of each call stack.
+// A statement has thousands, most of them in loops, which have one stack and one way out.
+//
+//     int64_t from = 0;
+//     do {
+//         sqlite_fail_from(from);
+//         run();
+//         from = sqlite_failed() + 1;
+//     } while (from);
 #ifndef XPL_TESTS_FAULT_SQLITE_FAULTS_H_
 #define XPL_TESTS_FAULT_SQLITE_FAULTS_H_
 
+#include <execinfo.h>
 #include <sqlite3.h>
 #include <stdint.h>
 
 #include "tests/check.h"
-#include "tests/sanitized.h"
+
+enum { SQLITE_STACKS = 1 << 14, SQLITE_DEPTH = 48 }; // a power of two; frames
 
 static sqlite3_mem_methods real;
-static int64_t seen, fail_at = -1;
+static int64_t sqlite_seen, sqlite_from = -1, sqlite_at = -1; // `sqlite_at`: the one that failed
+static uint64_t sqlite_stacks[SQLITE_STACKS];                 // hashes of those that failed once
+static unsigned sqlite_n_stacks;
+
+// Adds the hash of the caller's stack; false when it is there.
+static bool sqlite_add_stack(void) {
+    void *frames[SQLITE_DEPTH];
+    uint64_t hash = 14695981039346656037u; // FNV-1a
+    const int n = backtrace(frames, SQLITE_DEPTH);
+    for (int i = 0; i < n; i++)
+        hash = (hash ^ (uintptr_t)frames[i]) * 1099511628211u;
+    uint64_t at = hash >> 17;
+    while (sqlite_stacks[at %= SQLITE_STACKS] && sqlite_stacks[at] != hash)
+        at++;
+    if (sqlite_stacks[at]) return false;
+    CHECK(++sqlite_n_stacks < SQLITE_STACKS / 2);
+    sqlite_stacks[at] = hash;
+    return true;
+}
+
+static bool sqlite_fails(void) {
+    const int64_t i = sqlite_seen++;
+    if (sqlite_from < 0 || i < sqlite_from || sqlite_at >= 0 || !sqlite_add_stack()) return false;
+    sqlite_at = i;
+    return true;
+}
 
 static void *f_malloc(int n) {
-    return seen++ == fail_at ? NULL : real.xMalloc(n);
+    return sqlite_fails() ? NULL : real.xMalloc(n);
 }
 static void *f_realloc(void *p, int n) {
-    return seen++ == fail_at ? NULL : real.xRealloc(p, n);
+    return sqlite_fails() ? NULL : real.xRealloc(p, n);
 }
 
-// The one that fails after `at`. SQLite has thousands, and sanitizers take twenty times as long:
-// with them it is each eleventh.
-static inline int64_t next_of_sqlite(int64_t at) {
-    return at + (is_sanitized() ? 11 : 1);
+// The first allocation from number `from` on whose stack has not failed yet fails; -1: none does.
+static void sqlite_fail_from(int64_t from) {
+    sqlite_seen = 0;
+    sqlite_from = from;
+    sqlite_at = -1;
+}
+
+// The number of the allocation that failed, and -1 when none did.  Disarms.
+static int64_t sqlite_failed(void) {
+    sqlite_from = -1;
+    return sqlite_at;
 }
 
 // Before anything uses SQLite.
