@@ -216,7 +216,8 @@ int xpl_analyze(const struct xpl_args *args, const char *tool, const char *const
 int xpl_cmd_analyze(const struct xpl_args *args) {
     struct xpl_buf out;
     int status = xpl_analyze(args, args->rest[1], args->rest + 2, args->n_rest - 2, &out);
-    if (xpl_is_answered(status) && !xpl_write_answer(args, out.p, out.n)) status = XPL_EXIT_FAILED;
+    if (xpl_is_answered(status) && !xpl_write_answer(args, args->rest[1], out.p, out.n))
+        status = XPL_EXIT_FAILED;
     xpl_buf_fini(&out);
     return status;
 }

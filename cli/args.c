@@ -81,15 +81,15 @@ bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n) {
     return false;
 }
 
-bool xpl_write_answer(const struct xpl_args *a, const void *p, size_t n) {
+bool xpl_write_answer(const struct xpl_args *a, const char *tool, const void *p, size_t n) {
     if (!a->table && !a->csv) return xpl_write_out(a, p, n);
     char *text = NULL;
     size_t length = 0;
     const size_t only = a->section ? (size_t)strtoul(a->section, NULL, 10) : 0;
     FILE *const f =
         open_memstream(&text, &length); // in memory: an answer without tables leaves no file
-    const bool printed =
-        f && (a->csv ? xpl_data_table_csv(p, n, only, f) : xpl_data_table_print(p, n, f));
+    const bool printed = f && (a->csv ? xpl_data_table_csv(tool, p, n, only, f)
+                                      : xpl_data_table_print(tool, p, n, f));
     const bool closed = f && fclose(f) == 0;
     if (!printed || !closed)
         (void)fprintf(stderr, "xplanectl: --format %s: the answer has no table%s\n",

@@ -147,6 +147,6 @@ bool xpl_write_line(const struct xpl_args *a, const void *p, size_t n);
 int xpl_write_text(const struct xpl_args *a, bool (*print)(const void *what, FILE *out),
                    const void *what);
 // A tool's answer: as it is, or its tables as --format says.
-bool xpl_write_answer(const struct xpl_args *a, const void *p, size_t n);
+bool xpl_write_answer(const struct xpl_args *a, const char *tool, const void *p, size_t n);
 
 #endif

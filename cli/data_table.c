@@ -4,7 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "analysis/tools/lib/columns.h"
+#include "analysis/tools/lib/gviz.h"
+#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "cli/csv/cells.h"
 #include "cli/document/parse.h"
@@ -15,6 +16,7 @@ enum { MOST_COLUMNS = 64, TEXT_WIDTH = 60 };
 
 struct printer {
     FILE *out;
+    const struct xpl_tool *tool; // whose columns say their units; NULL: none is known
     struct xpl_arena arena;
     size_t n_tables;
     bool failed;
@@ -22,7 +24,15 @@ struct printer {
     bool first;    // nothing but the first table that has columns
 };
 
+struct table {
+    const struct xpl_column *columns;
+    size_t n;
+    json_t *rows; // of a DataTable; of a table made here each is a list of its cells
+    bool whole;   // made here: all columns are shown
+};
+
 static const json_t *value_of(const json_t *row, size_t column) {
+    if (json_is_array(row)) return json_array_get(row, column);
     return json_object_get(json_array_get(json_object_get(row, "c"), column), "v");
 }
 
@@ -32,99 +42,46 @@ static bool says_nothing(const json_t *v) {
            (json_is_string(v) && json_string_length(v) == 0);
 }
 
-static bool is_shown(const json_t *table, size_t column) {
-    const json_t *const rows = json_object_get(table, "rows");
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        if (!says_nothing(value_of(json_array_get(rows, i), column))) return true;
+static bool is_shown(const struct table *t, size_t column) {
+    if (t->whole || !json_array_size(t->rows)) return true;
+    for (size_t i = 0; i < json_array_size(t->rows); i++)
+        if (!says_nothing(value_of(json_array_get(t->rows, i), column))) return true;
     return false;
 }
 
 // ---- units ----
 
-// What the numbers of a column are: ids and labels say so, each table in its own way.
-enum column_unit {
-    COLUMN_NUMBER,
-    COLUMN_PS,
-    COLUMN_US,
-    COLUMN_MS,
-    COLUMN_BYTES,
-    COLUMN_FRACTION, // 1 is all
-    COLUMN_PERCENT,  // 100 is all
-};
-
-static bool ends(const char *text, const char *tail) {
-    const size_t n = strlen(text), m = strlen(tail);
-    return n >= m && strcmp(text + n - m, tail) == 0;
+static bool has_unit(const struct xpl_column *c, const char *unit) {
+    return c->unit && strcmp(c->unit, unit) == 0;
 }
 
-static bool is_listed(const char *id, const char *const *list) {
-    for (; *list; list++)
-        if (strcmp(id, *list) == 0) return true;
+// Whether a cell names the unit.
+static bool is_converted(const struct xpl_column *c) {
+    static const char *const units[] = {"ps", "us", "ms", "bytes", "%", XPL_FRACTION};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (has_unit(c, units[i])) return true;
     return false;
 }
 
-// `of_steps`: as xpl_column_is_fraction has it.
-static enum column_unit share_of(const char *id, bool of_steps) {
-    static const char *const percents[] = {"infeedPercentAverage",
-                                           "infeedPercentMin",
-                                           "infeedPercentMax",
-                                           "occupancy_pct",
-                                           "share",
-                                           "total_self_time_percent",
-                                           "cumulative_total_self_time_percent",
-                                           NULL};
-    if (xpl_column_is_fraction(xpl_str_from(id), of_steps)) return COLUMN_FRACTION;
-    return is_listed(id, percents) ? COLUMN_PERCENT : COLUMN_NUMBER;
-}
-
-static enum column_unit column_unit_of(const char *id, const char *label, bool of_steps) {
-    if (strstr(label, "(us)") || strstr(label, "(\xce\xbcs)") || ends(id, "_us")) return COLUMN_US;
-    if (strstr(label, "(in ms)") || strstr(label, "(ms)") || ends(id, "TimeMs")) return COLUMN_MS;
-    if (ends(id, "_ps")) return COLUMN_PS;
-    if (ends(id, "_bytes")) return COLUMN_BYTES;
-    return share_of(id, of_steps);
-}
-
-static const char *text_member(const json_t *column, const char *key) {
-    const char *const text = json_string_value(json_object_get(column, key));
-    return text ? text : "";
-}
-
-static enum column_unit unit_of(const json_t *column, bool of_steps) {
-    return column_unit_of(text_member(column, "id"), text_member(column, "label"), of_steps);
-}
-
-// The unit at the end of a label whose cells are bare numbers, "(GiB/s)"; or "".
-static const char *bare_unit(const json_t *column) {
-    const char *const label = json_string_value(json_object_get(column, "label"));
-    const char *const open = label ? strrchr(label, '(') : NULL;
-    bool is = open && strchr(open, '/') && label[strlen(label) - 1] == ')';
-    for (const char *c = open; is && *c; c++)
-        is = isprint((unsigned char)*c) != 0;
-    return is ? open : "";
-}
-
-// The column's id, which is shorter than its label, and its unit.
-static const char *heading(struct printer *p, const json_t *column) {
-    const char *const id = json_string_value(json_object_get(column, "id"));
-    const char *const type = json_string_value(json_object_get(column, "type"));
-    const bool right = type && strcmp(type, "number") == 0;
-    xpl_str_t s;
-    if (!xpl_arena_printf(&p->arena, &s, "%s%s", right ? ">" : "", id ? id : "")) return NULL;
-    // The cells name the unit.
-    const enum column_unit unit = unit_of(column, false);
-    if (unit == COLUMN_PS || (unit == COLUMN_US && xpl_str_ends(s, XPL_STR("_us"))))
+// The column's id, which is shorter than its label, without the unit if cells name it.
+static const char *heading(struct printer *p, const struct xpl_column *c) {
+    const bool right = strcmp(c->type, "number") == 0, converted = is_converted(c);
+    xpl_str_t s = xpl_str_from(c->id), whole;
+    if (converted && (xpl_str_ends(s, XPL_STR("_us")) || xpl_str_ends(s, XPL_STR("_ps")) ||
+                      xpl_str_ends(s, XPL_STR("_ms"))))
         s.len -= 3;
-    else if (unit == COLUMN_MS && xpl_str_ends(s, XPL_STR("Ms")))
+    else if (has_unit(c, "ms") && xpl_str_ends(s, XPL_STR("Ms")))
         s.len -= 2;
     char *const text = xpl_arena_zalloc(&p->arena, s.len + 1);
     for (size_t i = 0; text && i < s.len; i++)
         text[i] = (char)(isgraph((unsigned char)s.ptr[i]) && s.ptr[i] != '_'
                              ? toupper((unsigned char)s.ptr[i])
                              : ' ');
-    if (!text || !*bare_unit(column)) return text;
-    xpl_str_t whole;
-    return xpl_arena_printf(&p->arena, &whole, "%s %s", text, bare_unit(column)) ? whole.ptr : NULL;
+    const bool named = c->unit && !converted;
+    return text && xpl_arena_printf(&p->arena, &whole, named ? "%s%s (%s)" : "%s%s",
+                                    right ? ">" : "", text, c->unit)
+               ? whole.ptr
+               : NULL;
 }
 
 // A text without the tags of HTML that some cells have; what is escaped in them stays so.
@@ -147,33 +104,29 @@ static void put_text(struct printer *p, struct xpl_table *t, const json_t *v) {
 }
 
 // A number as people read it: "5.5%", "1.2 ms", "48 KiB".
-static void put_number(struct xpl_table *t, double v, enum column_unit unit) {
-    const bool fits = v > 0 && v < 0x1p43; // of us in ps; what does not is shown as it is
-    switch (unit) {
-        case COLUMN_FRACTION: xpl_table_percent(t, v); return;
-        case COLUMN_PERCENT: xpl_table_percent(t, v / 100); return;
-        case COLUMN_PS: xpl_table_time_ps(t, v > 0 && v < 0x1p63 ? (uint64_t)v : 0); return;
-        case COLUMN_US:
-            if (fits) xpl_table_time_ps(t, (uint64_t)(v * 1e6 + 0.5));
-            break;
-        case COLUMN_MS:
-            if (fits && v < 0x1p33) xpl_table_time_ps(t, (uint64_t)(v * 1e9 + 0.5));
-            break;
-        case COLUMN_BYTES:
-            if (fits) xpl_table_bytes(t, (uint64_t)v);
-            break;
-        case COLUMN_NUMBER: break;
-    }
-    if (unit == COLUMN_NUMBER || !fits || (unit == COLUMN_MS && v >= 0x1p33))
+static void put_number(struct xpl_table *t, double v, const struct xpl_column *c) {
+    const double ps = has_unit(c, "ps")   ? v
+                      : has_unit(c, "us") ? v * 1e6 + 0.5
+                      : has_unit(c, "ms") ? v * 1e9 + 0.5
+                                          : 0;
+    if (has_unit(c, XPL_FRACTION))
+        xpl_table_percent(t, v);
+    else if (has_unit(c, "%"))
+        xpl_table_percent(t, v / 100);
+    else if (v > 0 && ps > 0 && ps < 0x1p63)
+        xpl_table_time_ps(t, (uint64_t)ps);
+    else if (v > 0 && v < 0x1p43 && has_unit(c, "bytes"))
+        xpl_table_bytes(t, (uint64_t)v);
+    else if (has_unit(c, "ps") && !(v > 0)) // no time, which 0 tells
+        xpl_table_time_ps(t, 0);
+    else // too large for a unit, or it has none
         xpl_table_printf(t, "%.7g", v);
 }
 
 static void put_cell(struct printer *p, struct xpl_table *t, const json_t *v,
-                     enum column_unit unit) {
-    if (json_is_number(v) && unit)
-        put_number(t, json_number_value(v), unit);
-    else if (json_is_number(v))
-        xpl_table_printf(t, "%.7g", json_number_value(v));
+                     const struct xpl_column *c) {
+    if (json_is_number(v))
+        put_number(t, json_number_value(v), c);
     else if (json_is_boolean(v))
         xpl_table_printf(t, "%s", json_is_true(v) ? "yes" : "no");
     else if (json_is_string(v))
@@ -192,62 +145,37 @@ static void finish(struct printer *p, struct xpl_table *t) {
     xpl_table_free(t);
 }
 
-static bool has_column(const json_t *columns, const char *id) {
-    for (size_t i = 0; i < json_array_size(columns); i++)
-        if (strcmp(text_member(json_array_get(columns, i), "id"), id) == 0) return true;
-    return false;
-}
-
-static bool is_of_steps(const json_t *table) {
-    return has_column(json_object_get(table, "cols"), "step") && !json_object_get(table, "whole");
-}
-
-static void print_table(struct printer *p, const json_t *table) {
-    const json_t *const columns = json_object_get(table, "cols");
-    const json_t *const rows = json_object_get(table, "rows");
+static void print_table(struct printer *p, const struct table *table) {
     const char *names[MOST_COLUMNS];
     size_t shown[MOST_COLUMNS], n = 0;
-    enum column_unit units[MOST_COLUMNS];
-    const bool of_steps = is_of_steps(table);
-    if (!json_array_size(columns)) return;
-    for (size_t i = 0; i < json_array_size(columns) && n < MOST_COLUMNS; i++) {
-        const bool whole = json_object_get(table, "whole"); // a table made here
-        if (!whole && json_array_size(rows) && !is_shown(table, i)) continue;
+    if (!table->n) return;
+    for (size_t i = 0; i < table->n && n < MOST_COLUMNS; i++) {
+        if (!is_shown(table, i)) continue;
         shown[n] = i;
-        units[n] = unit_of(json_array_get(columns, i), of_steps);
-        if (!(names[n++] = heading(p, json_array_get(columns, i)))) p->failed = true;
+        if (!(names[n++] = heading(p, &table->columns[i]))) p->failed = true;
     }
     if (p->failed) return;
     struct xpl_table *const t = xpl_table_new(names, n);
-    for (size_t i = 0; t && n && i < json_array_size(rows); i++)
+    for (size_t i = 0; t && n && i < json_array_size(table->rows); i++)
         for (size_t k = 0; k < n; k++)
-            put_cell(p, t, value_of(json_array_get(rows, i), shown[k]), units[k]);
+            put_cell(p, t, value_of(json_array_get(table->rows, i), shown[k]),
+                     &table->columns[shown[k]]);
     finish(p, t);
 }
 
 // ---- answers of other shapes, as the tables that they are ----
 
-static json_t *column(const char *id, bool number) {
-    const char *const label = strcmp(id, "share") == 0 ? "Share (%)" : "";
-    return json_pack("{ss ss ss}", "id", id, "label", label, "type", number ? "number" : "string");
-}
+#define TEXT_COLUMN(id)         XPL_TEXTS(id, "")
+#define NUMBER_COLUMN(id, unit) XPL_NUMBERS(id, "", unit)
 
-// An empty table, whose columns are "number" or ".text".
-static json_t *new_table(const char *const *ids) {
-    json_t *const cols = json_array();
-    for (; *ids; ids++)
-        (void)json_array_append_new(cols, column(*ids + (**ids == '.'), **ids != '.'));
-    return json_pack("{so s[] sb}", "cols", cols, "rows", "whole", 1);
-}
-
-static json_t *new_row(json_t *table) {
-    json_t *const cells = json_array();
-    (void)json_array_append_new(json_object_get(table, "rows"), json_pack("{so}", "c", cells));
-    return cells;
+static json_t *new_row(struct table *t) {
+    json_t *const row = json_array();
+    (void)json_array_append_new(t->rows, row);
+    return row;
 }
 
 static void add_cell(json_t *row, json_t *v) {
-    (void)json_array_append_new(row, json_pack("{so?}", "v", v));
+    (void)json_array_append_new(row, v ? v : json_null());
 }
 
 static void add_member(json_t *row, const json_t *of, const char *key) {
@@ -255,24 +183,26 @@ static void add_member(json_t *row, const json_t *of, const char *key) {
 }
 
 // pod_viewer: a row for each core of each step, a column for each kind of time.
-static json_t *pod_table(const json_t *answer) {
-    static const char *const ids[] = {"step",
-                                      ".core",
-                                      ".host",
-                                      ".bottleneck",
-                                      "duration_us",
-                                      "compute_us",
-                                      "device2device_us",
-                                      "collectives_us",
-                                      "host_us",
-                                      "launch_us",
-                                      "input_us",
-                                      "output_us",
-                                      "compilation_us",
-                                      "others_us",
-                                      NULL};
+static void pod_table(struct table *table, const json_t *answer) {
+    static const struct xpl_column columns[] = {
+        NUMBER_COLUMN("step", NULL),
+        TEXT_COLUMN("core"),
+        TEXT_COLUMN("host"),
+        TEXT_COLUMN("bottleneck"),
+        NUMBER_COLUMN("duration_us", "us"),
+        NUMBER_COLUMN("compute_us", "us"),
+        NUMBER_COLUMN("device2device_us", "us"),
+        NUMBER_COLUMN("collectives_us", "us"),
+        NUMBER_COLUMN("host_us", "us"),
+        NUMBER_COLUMN("launch_us", "us"),
+        NUMBER_COLUMN("input_us", "us"),
+        NUMBER_COLUMN("output_us", "us"),
+        NUMBER_COLUMN("compilation_us", "us"),
+        NUMBER_COLUMN("others_us", "us"),
+    };
     static const char *const kinds[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
-    json_t *const table = new_table(ids);
+    table->columns = columns;
+    table->n = sizeof columns / sizeof *columns;
     const json_t *const steps =
         json_object_get(json_object_get(answer, "podStatsSequence"), "podStatsMap");
     for (size_t i = 0; i < json_array_size(steps); i++) {
@@ -290,44 +220,44 @@ static json_t *pod_table(const json_t *answer) {
                 add_member(row, json_object_get(c, "stepBreakdownUs"), kinds[k]);
         }
     }
-    return table;
 }
 
 // time_breakdown: a row for each device, a column for each cause.
-static json_t *breakdown_table(const json_t *hosts) {
-    static const char *const ids[] = {".host",
-                                      ".device",
-                                      "wall_ps",
-                                      "compute_ps",
-                                      "overlapped_collectives_ps",
-                                      "exposed_collectives_ps",
-                                      "host_copies_ps",
-                                      "device_copies_ps",
-                                      "callback_ps",
-                                      "input_ps",
-                                      "checkpoint_ps",
-                                      "compile_ps",
-                                      "launch_ps",
-                                      "queued_ps",
-                                      "host_ps",
-                                      "unknown_ps",
-                                      NULL};
-    json_t *const table = new_table(ids);
+static void breakdown_table(struct table *table, const json_t *hosts) {
+    static const struct xpl_column columns[] = {
+        TEXT_COLUMN("host"),
+        TEXT_COLUMN("device"),
+        NUMBER_COLUMN("wall_ps", "ps"),
+        NUMBER_COLUMN("compute_ps", "ps"),
+        NUMBER_COLUMN("overlapped_collectives_ps", "ps"),
+        NUMBER_COLUMN("exposed_collectives_ps", "ps"),
+        NUMBER_COLUMN("host_copies_ps", "ps"),
+        NUMBER_COLUMN("device_copies_ps", "ps"),
+        NUMBER_COLUMN("callback_ps", "ps"),
+        NUMBER_COLUMN("input_ps", "ps"),
+        NUMBER_COLUMN("checkpoint_ps", "ps"),
+        NUMBER_COLUMN("compile_ps", "ps"),
+        NUMBER_COLUMN("launch_ps", "ps"),
+        NUMBER_COLUMN("queued_ps", "ps"),
+        NUMBER_COLUMN("host_ps", "ps"),
+        NUMBER_COLUMN("unknown_ps", "ps"),
+    };
+    table->columns = columns;
+    table->n = sizeof columns / sizeof *columns;
     for (size_t i = 0; i < json_array_size(hosts); i++) {
         const json_t *const host = json_array_get(hosts, i);
         const json_t *const devices = json_object_get(host, "devices");
         for (size_t k = 0; k < json_array_size(devices); k++) {
             json_t *const row = new_row(table);
             add_member(row, host, "host");
-            for (size_t c = 1; ids[c]; c++)
-                add_member(row, json_array_get(devices, k), ids[c] + (ids[c][0] == '.'));
+            for (size_t c = 1; c < table->n; c++)
+                add_member(row, json_array_get(devices, k), columns[c].id);
         }
     }
-    return table;
 }
 
 // Of one unit, `name` in sample `k` of a device.
-static json_t *unit_row(json_t *table, const json_t *device, size_t k, const char *name) {
+static json_t *unit_row(struct table *table, const json_t *device, size_t k, const char *name) {
     json_t *const row = new_row(table);
     add_member(row, device, "device_id");
     add_member(row, device, "device_type");
@@ -337,10 +267,14 @@ static json_t *unit_row(json_t *table, const json_t *device, size_t k, const cha
 }
 
 // kernel_utilization: for each sample of each device a row for the matrix unit and each other.
-static json_t *kernel_table(const json_t *devices) {
-    static const char *const ids[] = {"device", ".type",       "sample", ".unit",
-                                      "share",  "duration_us", NULL};
-    json_t *const table = new_table(ids);
+static void kernel_table(struct table *table, const json_t *devices) {
+    static const struct xpl_column columns[] = {
+        NUMBER_COLUMN("device", NULL), TEXT_COLUMN("type"),
+        NUMBER_COLUMN("sample", NULL), TEXT_COLUMN("unit"),
+        NUMBER_COLUMN("share", "%"),   NUMBER_COLUMN("duration_us", "us"),
+    };
+    table->columns = columns;
+    table->n = sizeof columns / sizeof *columns;
     for (size_t i = 0; i < json_array_size(devices); i++) {
         const json_t *const d = json_array_get(devices, i);
         const json_t *const kernels = json_object_get(d, "kernels");
@@ -357,59 +291,73 @@ static json_t *kernel_table(const json_t *devices) {
             }
         }
     }
-    return table;
 }
 
-// The table that `v` is; NULL: it is none.  The caller's to release.
-static json_t *table_of(json_t *v) {
-    if (json_object_get(v, "cols")) return json_incref(v);
-    if (json_object_get(v, "podStatsSequence")) return pod_table(v);
+static const char *text_member(const json_t *column, const char *key) {
+    const char *const text = json_string_value(json_object_get(column, key));
+    return text ? text : "";
+}
+
+static void data_table(struct printer *p, struct table *t, const json_t *v) {
+    const json_t *const columns = json_object_get(v, "cols");
+    const size_t n = json_array_size(columns);
+    struct xpl_column *const made = xpl_arena_array(&p->arena, n, sizeof *made);
+    for (size_t i = 0; made && i < n; i++) {
+        const json_t *const column = json_array_get(columns, i);
+        const char *const id = text_member(column, "id");
+        made[i] = (struct xpl_column){.id = id,
+                                      .type = text_member(column, "type"),
+                                      .unit = xpl_tool_unit(p->tool, xpl_str_from(id))};
+    }
+    *t = (struct table){made, n, json_incref(json_object_get(v, "rows")), false};
+    if (!made) p->failed = true;
+}
+
+// The table that `v` is, whose rows are the caller's to release; false: it is none.
+static bool table_of(struct printer *p, const json_t *v, struct table *t) {
     const json_t *const hosts = json_object_get(v, "hosts");
-    if (json_object_get(json_array_get(hosts, 0), "devices")) return breakdown_table(hosts);
     const json_t *const devices = json_object_get(v, "devices"); // in other answers how many
-    return json_is_array(devices) ? kernel_table(devices) : NULL;
+    if (json_object_get(v, "cols")) {
+        data_table(p, t, v);
+        return !p->failed;
+    }
+    *t = (struct table){.rows = json_array(), .whole = true};
+    if (json_object_get(v, "podStatsSequence"))
+        pod_table(t, v);
+    else if (json_object_get(json_array_get(hosts, 0), "devices"))
+        breakdown_table(t, hosts);
+    else if (json_is_array(devices))
+        kernel_table(t, devices);
+    else
+        json_decref(t->rows);
+    return t->columns != NULL;
 }
 
 // ---- CSV ----
 
-// The unit at the end of a label, "us" of "Time (us)" and "GFLOP/s" of "Model GFLOP/s", unless the
-// column's id ends in it.  Labels of fractions say "%", which is not true of what a cell has.
-static xpl_str_t csv_unit(const json_t *column, bool of_steps) {
-    if (unit_of(column, of_steps) == COLUMN_FRACTION) return XPL_STR("fraction of 1");
-    const xpl_str_t label = xpl_str_from(text_member(column, "label")),
-                    id = xpl_str_from(text_member(column, "id"));
-    const char *const open = strrchr(label.ptr, '('), *const word = strrchr(label.ptr, ' ');
-    xpl_str_t unit = {NULL, 0};
-    if (open && label.ptr[label.len - 1] == ')')
-        unit = (xpl_str_t){open + 1, (size_t)(label.ptr + label.len - 1 - (open + 1))};
-    else if (word && xpl_str_ends(label, XPL_STR("/s")))
-        unit = xpl_str_from(word + 1);
-    if (xpl_str_eq(unit, XPL_STR("\xce\xbcs"))) unit = XPL_STR("us");
-    if (xpl_str_eq(unit, XPL_STR("in ms"))) unit = XPL_STR("ms");
-    if (xpl_str_eq(unit, XPL_STR("%")) && xpl_str_ends(id, XPL_STR("percent"))) unit.len = 0;
-    return xpl_str_ends(id, unit) ? (xpl_str_t){NULL, 0} : unit;
+// The column's id and unit, unless the id ends in it.
+static void csv_heading(struct printer *p, const struct xpl_column *c) {
+    const xpl_str_t id = xpl_str_from(c->id);
+    const bool said = !c->unit || xpl_str_ends(id, xpl_str_from(c->unit)) ||
+                      (has_unit(c, "%") && xpl_str_ends(id, XPL_STR("percent")));
+    xpl_str_t name;
+    if (!xpl_arena_printf(&p->arena, &name, said ? "%s" : "%s (%s)", c->id, c->unit))
+        p->failed = true;
+    else
+        xpl_csv_text(p->out, name.ptr, name.len);
 }
 
-static void csv_table(struct printer *p, const json_t *table) {
-    const json_t *const columns = json_object_get(table, "cols");
-    const json_t *const rows = json_object_get(table, "rows");
-    const bool of_steps = is_of_steps(table);
-    if (p->first && (p->n_tables || !json_array_size(columns))) return;
-    for (size_t k = 0; k < json_array_size(columns); k++) {
-        const json_t *const column = json_array_get(columns, k);
-        const xpl_str_t unit = csv_unit(column, of_steps);
-        xpl_str_t name;
-        if (!xpl_arena_printf(&p->arena, &name, unit.len ? "%s (%.*s)" : "%s%.*s",
-                              text_member(column, "id"), XPL_STR_FMT(unit)))
-            p->failed = true;
+static void csv_table(struct printer *p, const struct table *t) {
+    if (p->first && (p->n_tables || !t->n)) return;
+    for (size_t k = 0; k < t->n; k++) {
         if (k) (void)fputc(',', p->out);
-        if (!p->failed) xpl_csv_text(p->out, name.ptr, name.len);
+        csv_heading(p, &t->columns[k]);
     }
     xpl_csv_end_line(p->out);
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-        for (size_t k = 0; k < json_array_size(columns); k++) {
+    for (size_t i = 0; i < json_array_size(t->rows); i++) {
+        for (size_t k = 0; k < t->n; k++) {
             if (k) (void)fputc(',', p->out);
-            xpl_csv_value(p->out, value_of(json_array_get(rows, i), k));
+            xpl_csv_value(p->out, value_of(json_array_get(t->rows, i), k));
         }
         xpl_csv_end_line(p->out);
     }
@@ -419,34 +367,36 @@ static void csv_table(struct printer *p, const json_t *table) {
 // ---- all tables ----
 
 // Gives `print` the table number `only` of an answer, counted from 1; all of 0.
-static bool each_table(json_t *v, size_t only, struct printer p,
-                       void (*print)(struct printer *p, const json_t *table)) {
+static bool each_table(const json_t *v, size_t only, struct printer p,
+                       void (*print)(struct printer *p, const struct table *table)) {
     const bool list = json_is_array(v);
     size_t seen = 0;
     xpl_arena_init(&p.arena, LIMIT);
     for (size_t i = 0; i < (list ? json_array_size(v) : 1); i++) {
-        json_t *const table = table_of(list ? json_array_get(v, i) : v);
-        if (!table) continue;
+        struct table table;
+        if (!table_of(&p, list ? json_array_get(v, i) : v, &table)) continue;
         seen++;
         if (list && json_array_size(v) > 1) p.number = seen;
-        if (seen == only || !only) print(&p, table);
-        json_decref(table);
+        if (seen == only || !only) print(&p, &table);
+        json_decref(table.rows);
     }
     xpl_arena_fini(&p.arena);
     return p.n_tables && !p.failed;
 }
 
-bool xpl_data_table_print(const void *answer, size_t n, FILE *out) {
+bool xpl_data_table_print(const char *tool, const void *answer, size_t n, FILE *out) {
     json_t *const v = xpl_document_parse(answer, n, NULL);
-    const bool printed = v && each_table(v, 0, (struct printer){.out = out}, print_table);
+    const struct printer p = {.out = out, .tool = xpl_tool_find(xpl_str_from(tool))};
+    const bool printed = v && each_table(v, 0, p, print_table);
     json_decref(v);
     return printed;
 }
 
-bool xpl_data_table_csv(const void *answer, size_t n, size_t only, FILE *out) {
+bool xpl_data_table_csv(const char *tool, const void *answer, size_t n, size_t only, FILE *out) {
     json_t *const v = xpl_document_parse(answer, n, NULL);
-    const bool printed =
-        v && each_table(v, only, (struct printer){.out = out, .first = !only}, csv_table);
+    const struct printer p = {
+        .out = out, .tool = xpl_tool_find(xpl_str_from(tool)), .first = !only};
+    const bool printed = v && each_table(v, only, p, csv_table);
     json_decref(v);
     return printed;
 }

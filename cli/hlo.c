@@ -37,7 +37,7 @@ static int run_tool(const struct xpl_args *args, const char *tool, const char **
     if (xpl_is_answered(status)) {
         const bool shown = a.csv && !a.memory
                                ? xpl_csv_show_text(&a, answer.p, answer.n, NULL) == XPL_EXIT_OK
-                               : xpl_write_answer(&a, answer.p, answer.n);
+                               : xpl_write_answer(&a, tool, answer.p, answer.n);
         if (!shown) status = XPL_EXIT_FAILED;
     }
     xpl_run_answer_fini(&answer);

@@ -261,7 +261,7 @@ static int report_session(const struct xpl_args *args, const struct xpl_iree_rep
     a.n_options = n;
     struct xpl_run_answer answer;
     int status = xpl_run_answer(&a, tool, args->rest[2], &answer);
-    if (xpl_is_answered(status) && !xpl_write_answer(&a, answer.p, answer.n))
+    if (xpl_is_answered(status) && !xpl_write_answer(&a, tool, answer.p, answer.n))
         status = XPL_EXIT_FAILED;
     if (xpl_is_answered(status) && !answer.n) say_no_rows(args, report->name);
     xpl_run_answer_fini(&answer);

@@ -108,35 +108,33 @@ static bool is_training(const struct xpl_op_metrics *const *ops, size_t n, bool 
 
 // ---- the table ----
 
-static void put_columns(struct xpl_gviz *g, bool is_gpu) {
-    static const char *const columns[][3] = {
-        {"rank", "number", "Rank"},
-        {"host_or_device", "string", "Host/device"},
-        {"type", "string", "Operation Type"},
-        {"operation", "string", "Operation Name"},
-        {"occurrences", "number", "#Occurrences"},
-        {"total_time", "number", "Total time (us)"},
-        {"avg_time", "number", "Avg. time (us)"},
-        {"total_self_time", "number", "Total self-time (us)"},
-        {"avg_self_time", "number", "Avg. self-time (us)"},
-        {"device_total_self_time_percent", "number", "Total self-time on Device (%)"},
-        {"device_cumulative_total_self_time_percent", "number",
-         "Cumulative total-self time on Device (%)"},
-        {"host_total_self_time_percent", "number", "Total self-time on Host (%)"},
-        {"Host_cumulative_total_self_time_percent", "number",
-         "Cumulative total-self time on Host (%)"},
-        {"measured_flop_rate", "number", "Normalized FLOP Rate (FLOPs/s)"},
-        {"model_flop_rate", "number", "Model FLOP Rate (GFLOP/s)"},
-        {"measured_memory_bw", "number", "Measured Memory BW (GBytes/Sec)"},
-        {"operational_intensity", "number", "Operational Intensity (FLOPs/Byte)"},
-    };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        xpl_gviz_column(g, columns[i][0], columns[i][1], columns[i][2]);
-    if (is_gpu)
-        xpl_gviz_column(g, "gpu_tensorcore_utilization", "number", "GPU TensorCore utilization");
-    xpl_gviz_column(g, "bound_by", "string", "Bound by");
-    xpl_gviz_column(g, "eager", "string", "Execution mode");
-}
+enum { OF_GPU = 1 }; // columns
+static const struct xpl_column kColumns[] = {
+    XPL_NUMBERS("rank", "Rank", NULL),
+    XPL_TEXTS("host_or_device", "Host/device"),
+    XPL_TEXTS("type", "Operation Type"),
+    XPL_TEXTS("operation", "Operation Name"),
+    XPL_NUMBERS("occurrences", "#Occurrences", NULL),
+    XPL_NUMBERS("total_time", "Total time (us)", "us"),
+    XPL_NUMBERS("avg_time", "Avg. time (us)", "us"),
+    XPL_NUMBERS("total_self_time", "Total self-time (us)", "us"),
+    XPL_NUMBERS("avg_self_time", "Avg. self-time (us)", "us"),
+    XPL_NUMBERS("device_total_self_time_percent", "Total self-time on Device (%)", XPL_FRACTION),
+    XPL_NUMBERS("device_cumulative_total_self_time_percent",
+                "Cumulative total-self time on Device (%)", XPL_FRACTION),
+    XPL_NUMBERS("host_total_self_time_percent", "Total self-time on Host (%)", XPL_FRACTION),
+    XPL_NUMBERS("Host_cumulative_total_self_time_percent", "Cumulative total-self time on Host (%)",
+                XPL_FRACTION),
+    XPL_NUMBERS("measured_flop_rate", "Normalized FLOP Rate (FLOPs/s)", "GFLOP/s"),
+    XPL_NUMBERS("model_flop_rate", "Model FLOP Rate (GFLOP/s)", "GFLOP/s"),
+    XPL_NUMBERS("measured_memory_bw", "Measured Memory BW (GBytes/Sec)", "GiB/s"),
+    XPL_NUMBERS("operational_intensity", "Operational Intensity (FLOPs/Byte)", "FLOP/Byte"),
+    XPL_COLUMN("gpu_tensorcore_utilization", "number", "GPU TensorCore utilization", XPL_FRACTION,
+               OF_GPU),
+    XPL_TEXTS("bound_by", "Bound by"),
+    XPL_TEXTS("eager", "Execution mode"),
+    {0},
+};
 
 // Where a table stands: the row's number and the shares of its side that have been shown.
 struct position {
@@ -209,8 +207,7 @@ static void put_table(const struct stats *t, bool exclude_idle, struct xpl_arena
     struct xpl_gviz_props props;
     const bool training = is_training(t->device_ops, t->n_device, exclude_idle) ||
                           is_training(t->host_ops, t->n_host, exclude_idle);
-    xpl_gviz_begin(&g, out);
-    put_columns(&g, t->is_gpu);
+    xpl_gviz_begin(&g, out, kColumns, t->is_gpu ? OF_GPU : 0);
     xpl_gviz_props_init(&props, a);
     xpl_gviz_prop(&props, "task_type", training ? XPL_STR("Training") : XPL_STR("Inference"));
     xpl_gviz_prop(&props, "architecture_type", XPL_STR("Unknown")); // never known in open XProf
@@ -269,6 +266,7 @@ const struct xpl_tool xpl_tool_framework_op_stats = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 13,
     .content_type = "application/json",
+    .columns = {kColumns},
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

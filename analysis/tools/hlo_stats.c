@@ -24,41 +24,38 @@ struct place {
     double fraction, cumulative;
 };
 
-static void put_columns(struct xpl_gviz *g) {
-    static const char *const columns[][3] = {
-        {"rank", "number", "Rank"},
-        {"program_id", "string", "Program id"},
-        {"category", "string", "HLO op category"},
-        {"hlo_op_name", "string", "HLO op name"},
-        {"hlo_op_expression", "string", "HLO op text"},
-        {"tf_op_name", "string", "Framework op name"},
-        {"occurrences", "number", "#Occurrences"},
-        {"total_time", "number", "Total time (us)"},
-        {"avg_time", "number", "Avg. time (us)"},
-        {"total_self_time", "number", "Total self time (us)"},
-        {"avg_self_time", "number", "Avg. self time (us)"},
-        {"total_self_time_percent", "number", "Total self time (%)"},
-        {"cumulative_total_self_time_percent", "number", "Cumulative total self time (%)"},
-        {"dma_stall_percent", "number", "%time stalled by DMA"},
-        {"model_flop_rate", "number", "Model GFLOP/s"},
-        {"normalized_flop_rate", "number", "Normalized GFLOP/s"},
-        {"measured_memory_bw", "number", "Measured memory BW (GiB/s)"},
-        {"hbm_bw", "number", "HBM BW (GiB/s)"},
-        {"cmem_read_bw", "number", "CMEM Read BW (GiB/s)"},
-        {"cmem_write_bw", "number", "CMEM Write BW (GiB/s)"},
-        {"operational_intensity", "number", "Operational intensity (FLOPS/Byte)"},
-        {"bound_by", "string", "Bound by"},
-        {"hlo_rematerialization", "string", "Rematerialization"},
-        {"outside_compilation", "string", "Outside Compilation"},
-        {"autotuned", "string", "Autotuned"},
-        {"source_info", "string", "Source Info"},
-        {"core_type", "string", "TPU core type"},
-        {"parent_op_name", "string", "Parent op name"},
-        {"vdd_energy", "number", "VDD Energy (J)"},
-    };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        xpl_gviz_column(g, columns[i][0], columns[i][1], columns[i][2]);
-}
+static const struct xpl_column kColumns[] = {
+    XPL_NUMBERS("rank", "Rank", NULL),
+    XPL_TEXTS("program_id", "Program id"),
+    XPL_TEXTS("category", "HLO op category"),
+    XPL_TEXTS("hlo_op_name", "HLO op name"),
+    XPL_TEXTS("hlo_op_expression", "HLO op text"),
+    XPL_TEXTS("tf_op_name", "Framework op name"),
+    XPL_NUMBERS("occurrences", "#Occurrences", NULL),
+    XPL_NUMBERS("total_time", "Total time (us)", "us"),
+    XPL_NUMBERS("avg_time", "Avg. time (us)", "us"),
+    XPL_NUMBERS("total_self_time", "Total self time (us)", "us"),
+    XPL_NUMBERS("avg_self_time", "Avg. self time (us)", "us"),
+    XPL_NUMBERS("total_self_time_percent", "Total self time (%)", "%"),
+    XPL_NUMBERS("cumulative_total_self_time_percent", "Cumulative total self time (%)", "%"),
+    XPL_NUMBERS("dma_stall_percent", "%time stalled by DMA", XPL_FRACTION),
+    XPL_NUMBERS("model_flop_rate", "Model GFLOP/s", "GFLOP/s"),
+    XPL_NUMBERS("normalized_flop_rate", "Normalized GFLOP/s", "GFLOP/s"),
+    XPL_NUMBERS("measured_memory_bw", "Measured memory BW (GiB/s)", "GiB/s"),
+    XPL_NUMBERS("hbm_bw", "HBM BW (GiB/s)", "GiB/s"),
+    XPL_NUMBERS("cmem_read_bw", "CMEM Read BW (GiB/s)", "GiB/s"),
+    XPL_NUMBERS("cmem_write_bw", "CMEM Write BW (GiB/s)", "GiB/s"),
+    XPL_NUMBERS("operational_intensity", "Operational intensity (FLOPS/Byte)", "FLOP/Byte"),
+    XPL_TEXTS("bound_by", "Bound by"),
+    XPL_TEXTS("hlo_rematerialization", "Rematerialization"),
+    XPL_TEXTS("outside_compilation", "Outside Compilation"),
+    XPL_TEXTS("autotuned", "Autotuned"),
+    XPL_TEXTS("source_info", "Source Info"),
+    XPL_TEXTS("core_type", "TPU core type"),
+    XPL_TEXTS("parent_op_name", "Parent op name"),
+    XPL_NUMBERS("vdd_energy", "VDD Energy (J)", "J"),
+    {0},
+};
 
 // "dot.1" of "%dot.1 = f32[] dot(...)".
 static xpl_str_t name_in(xpl_str_t text) {
@@ -193,8 +190,7 @@ static xpl_status_t write_answer(const struct xpl_opstats *s, const void *option
                                  struct xpl_arena *scratch, struct xpl_buf *out,
                                  struct xpl_error *err) {
     struct table t = {.s = s, .arena = scratch};
-    xpl_gviz_begin(&t.g, out);
-    put_columns(&t.g);
+    xpl_gviz_begin(&t.g, out, kColumns, 0);
     put_device(&t, options);
     if (!put_rows(&t)) XPL_RETURN_OOM(err, "hlo_stats");
     xpl_gviz_end(&t.g);
@@ -221,6 +217,7 @@ const struct xpl_tool xpl_tool_hlo_stats = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 14,
     .content_type = "application/json",
+    .columns = {kColumns},
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

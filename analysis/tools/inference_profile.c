@@ -70,26 +70,29 @@ static double share(double count, double throughput, size_t n) {
 
 // ---- requests ----
 
+enum { WITH_BATCHES = 1 }; // columns
+static const struct xpl_column kRequestColumns[] = {
+    XPL_TEXTS("percentile", "Percentile"),
+    XPL_TEXTS("request_id", "Request ID"),
+    XPL_NUMBERS("latency_ms", "Latency", "ms"),
+    XPL_COLUMN("batching_request_size", "number", "Request size", NULL, WITH_BATCHES),
+    XPL_COLUMN("host_batch_formation", "number", "Host batch formation", "ms", WITH_BATCHES),
+    XPL_COLUMN("throughput", "string", "Throughput", NULL, WITH_BATCHES),
+    XPL_NUMBERS("host_preprocessing", "Host preprocess", "ms"),
+    XPL_NUMBERS("host_runtime", "Host runtime", "ms"),
+    XPL_NUMBERS("data_transfer_h2d", "Data transfer H2D", "ms"),
+    XPL_NUMBERS("data_transfer_d2h", "Data transfer D2H", "ms"),
+    XPL_NUMBERS("device_compute", "Device compute", "ms"),
+    XPL_NUMBERS("host_postprocess", "Host postprocess", "ms"),
+    XPL_NUMBERS("idle time", "Idle time", "ms"),
+    XPL_TEXTS("trace_viewer_url", "Trace Viewer URL"),
+    {0},
+};
+
 static void begin_requests(struct table *t, struct xpl_buf *out) {
     struct xpl_gviz *const g = &t->g;
     struct xpl_gviz_props p;
-    xpl_gviz_begin(g, out);
-    xpl_gviz_column(g, "percentile", "string", "Percentile");
-    xpl_gviz_column(g, "request_id", "string", "Request ID");
-    xpl_gviz_column(g, "latency_ms", "number", "Latency");
-    if (t->all->has_batches) {
-        xpl_gviz_column(g, "batching_request_size", "number", "Request size");
-        xpl_gviz_column(g, "host_batch_formation", "number", "Host batch formation");
-        xpl_gviz_column(g, "throughput", "string", "Throughput");
-    }
-    xpl_gviz_column(g, "host_preprocessing", "number", "Host preprocess");
-    xpl_gviz_column(g, "host_runtime", "number", "Host runtime");
-    xpl_gviz_column(g, "data_transfer_h2d", "number", "Data transfer H2D");
-    xpl_gviz_column(g, "data_transfer_d2h", "number", "Data transfer D2H");
-    xpl_gviz_column(g, "device_compute", "number", "Device compute");
-    xpl_gviz_column(g, "host_postprocess", "number", "Host postprocess");
-    xpl_gviz_column(g, "idle time", "number", "Idle time");
-    xpl_gviz_column(g, "trace_viewer_url", "string", "Trace Viewer URL");
+    xpl_gviz_begin(g, out, kRequestColumns, t->all->has_batches ? WITH_BATCHES : 0);
     prop_rates(t, &p, t->m->request_throughput, t->m->request_latency_us);
     xpl_gviz_put_props(g, &p);
 }
@@ -156,21 +159,25 @@ static void prop_params(const struct xpl_infer_model *m, struct xpl_gviz_props *
     xpl_gviz_prop(p, "batchingParamAllowedBatchSizes", m->allowed_sizes);
 }
 
+static const struct xpl_column kBatchColumns[] = {
+    XPL_TEXTS("percentile", "Percentile"),
+    XPL_TEXTS("batch_id", "Batch ID"),
+    XPL_NUMBERS("latency", "Latency", "ms"),
+    XPL_NUMBERS("padding_amount", "Padding amount", NULL),
+    XPL_NUMBERS("batch_size_after_padding", "Batch size after padding", NULL),
+    XPL_NUMBERS("batching_efficiency", "Batching efficiency", XPL_FRACTION),
+    XPL_NUMBERS("batching_delay_us", "Batching delay", "ms"),
+    XPL_TEXTS("throughput", "Throughput"),
+    XPL_NUMBERS("device_compute", "Device compute", "ms"),
+    XPL_TEXTS("program_id", "Program ID(s)"),
+    XPL_TEXTS("trace_viewer_url", "Trace Viewer URL"),
+    {0},
+};
+
 static void begin_batches(struct table *t, struct xpl_buf *out) {
     struct xpl_gviz *const g = &t->g;
     struct xpl_gviz_props p;
-    xpl_gviz_begin(g, out);
-    xpl_gviz_column(g, "percentile", "string", "Percentile");
-    xpl_gviz_column(g, "batch_id", "string", "Batch ID");
-    xpl_gviz_column(g, "latency", "number", "Latency");
-    xpl_gviz_column(g, "padding_amount", "number", "Padding amount");
-    xpl_gviz_column(g, "batch_size_after_padding", "number", "Batch size after padding");
-    xpl_gviz_column(g, "batching_efficiency", "number", "Batching efficiency");
-    xpl_gviz_column(g, "batching_delay_us", "number", "Batching delay");
-    xpl_gviz_column(g, "throughput", "string", "Throughput");
-    xpl_gviz_column(g, "device_compute", "number", "Device compute");
-    xpl_gviz_column(g, "program_id", "string", "Program ID(s)");
-    xpl_gviz_column(g, "trace_viewer_url", "string", "Trace Viewer URL");
+    xpl_gviz_begin(g, out, kBatchColumns, 0);
     prop_rates(t, &p, t->m->batch_throughput, t->m->batch_latency_us);
     prop_params(t->m->params, &p);
     xpl_gviz_put_props(g, &p);
@@ -254,15 +261,19 @@ static void put_percentiles(struct table *t, const struct xpl_infer_time *v, siz
     xpl_buf_fini(&text);
 }
 
+static const struct xpl_column kTensorColumns[] = {
+    XPL_NUMBERS("id", "ID", NULL),
+    XPL_TEXTS("tensor_pattern", "Tensor Pattern"),
+    XPL_NUMBERS("count", "Number of Occurrence", NULL),
+    XPL_TEXTS("percentile", "Linearize/Delinearize latency"),
+    {0},
+};
+
 static void put_tensors(struct table *t, struct xpl_buf *out) {
     const struct xpl_infer_model_stats *const m = t->m;
     struct xpl_gviz *const g = &t->g;
     size_t row = 0;
-    xpl_gviz_begin(g, out);
-    xpl_gviz_column(g, "id", "number", "ID");
-    xpl_gviz_column(g, "tensor_pattern", "string", "Tensor Pattern");
-    xpl_gviz_column(g, "count", "number", "Number of Occurrence");
-    xpl_gviz_column(g, "percentile", "string", "Linearize/Delinearize latency");
+    xpl_gviz_begin(g, out, kTensorColumns, 0);
     for (size_t i = 0, end; i < m->times.n; i = end) {
         const uint32_t pattern = m->times.v[i].pattern;
         for (end = i + 1; end < m->times.n && m->times.v[end].pattern == pattern;)
@@ -283,14 +294,18 @@ static int by_name(const void *a, const void *b) {
     return xpl_str_cmp((*x)->name, (*y)->name);
 }
 
+static const struct xpl_column kModelColumns[] = {
+    XPL_TEXTS("model_name", "Model Name"),
+    {0},
+};
+
 // (XProf always says that there is no pattern, also where a table of them follows.)
 static void put_models(const struct xpl_inferences *all,
                        struct xpl_infer_model_stats *const *models, struct xpl_arena *scratch,
                        struct xpl_buf *out) {
     struct xpl_gviz g;
     struct xpl_gviz_props p;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "model_name", "string", "Model Name");
+    xpl_gviz_begin(&g, out, kModelColumns, 0);
     xpl_gviz_props_init(&p, scratch);
     xpl_gviz_prop(&p, "hasBatching", all->has_batches ? XPL_STR("true") : XPL_STR("false"));
     xpl_gviz_prop(&p, "hasTensorPattern", XPL_STR("false"));
@@ -357,5 +372,6 @@ const struct xpl_tool xpl_tool_inference_profile = {
     .hosts = XPL_HOSTS_EACH,
     .shown = XPL_SHOWN_UNLISTED,
     .content_type = "application/json",
+    .columns = {kRequestColumns, kBatchColumns},
     .render = render,
 };

@@ -9,27 +9,24 @@
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/lib/op_stats_tool.h"
 
-static void put_columns(struct xpl_gviz *g) {
-    static const char *const columns[][3] = {
-        {"rank", "number", "Rank"},
-        {"kernel_name", "string", "Kernel Name"},
-        {"registers_per_thread", "number", "Registers per thread"},
-        {"shmem_bytes", "number", "Shared Mem bytes"},
-        {"block_dim", "string", "Block dim"},
-        {"grid_dim", "string", "Grid dim"},
-        {"occupancy_pct", "number", "Theoretical Occupancy %"},
-        {"is_op_tensor_core_eligible", "boolean", "Op is TensorCore eligible"},
-        {"is_kernel_using_tensor_core", "boolean", "Kernel uses TensorCore"},
-        {"op_name", "string", "Op Name"},
-        {"occurrences", "number", "Occurrences"},
-        {"total_duration_us", "number", "Total Duration (\u03bcs)"},
-        {"avg_duration_us", "number", "Avg Duration (\u03bcs)"},
-        {"min_duration_us", "number", "Min Duration (\u03bcs)"},
-        {"max_duration_us", "number", "Max Duration (\u03bcs)"},
-    };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        xpl_gviz_column(g, columns[i][0], columns[i][1], columns[i][2]);
-}
+static const struct xpl_column kColumns[] = {
+    XPL_NUMBERS("rank", "Rank", NULL),
+    XPL_TEXTS("kernel_name", "Kernel Name"),
+    XPL_NUMBERS("registers_per_thread", "Registers per thread", NULL),
+    XPL_NUMBERS("shmem_bytes", "Shared Mem bytes", "bytes"),
+    XPL_TEXTS("block_dim", "Block dim"),
+    XPL_TEXTS("grid_dim", "Grid dim"),
+    XPL_NUMBERS("occupancy_pct", "Theoretical Occupancy %", "%"),
+    XPL_TRUTHS("is_op_tensor_core_eligible", "Op is TensorCore eligible"),
+    XPL_TRUTHS("is_kernel_using_tensor_core", "Kernel uses TensorCore"),
+    XPL_TEXTS("op_name", "Op Name"),
+    XPL_NUMBERS("occurrences", "Occurrences", NULL),
+    XPL_NUMBERS("total_duration_us", "Total Duration (\u03bcs)", "us"),
+    XPL_NUMBERS("avg_duration_us", "Avg Duration (\u03bcs)", "us"),
+    XPL_NUMBERS("min_duration_us", "Min Duration (\u03bcs)", "us"),
+    XPL_NUMBERS("max_duration_us", "Max Duration (\u03bcs)", "us"),
+    {0},
+};
 
 static void put_dim(struct xpl_gviz *g, const uint32_t *dim, uint8_t n) {
     char text[40];
@@ -69,8 +66,7 @@ static xpl_status_t write_answer(const struct xpl_opstats *s, const void *option
     (void)options;
     (void)scratch;
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    put_columns(&g);
+    xpl_gviz_begin(&g, out, kColumns, 0);
     for (size_t i = 0; i < s->kernel_reports.n; i++)
         put_row(&g, &s->kernel_reports.v[i], (uint32_t)(i + 1));
     xpl_gviz_end(&g);
@@ -93,6 +89,7 @@ const struct xpl_tool xpl_tool_kernel_stats = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 7,
     .content_type = "application/json",
+    .columns = {kColumns},
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

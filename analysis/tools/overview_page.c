@@ -150,6 +150,19 @@ static void analysis_rows(const struct xpl_opstats *s, const struct xpl_op_metri
     }
 }
 
+enum { OF_GPU = 1, OF_OTHERS = 2 }; // columns
+static const struct xpl_column kOpColumns[] = {
+    XPL_NUMBERS("selfTimePercent", "Time (%)", XPL_FRACTION),
+    XPL_NUMBERS("cumulativeTimePercent", "Cumulative time (%)", XPL_FRACTION),
+    XPL_TEXTS("category", "Category"),
+    XPL_TEXTS("operation", "Operation"),
+    XPL_COLUMN("flopRate", "number", "Bf16 Normalized Flop Rate(GFLOPs/Sec)", "GFLOP/s", OF_OTHERS),
+    XPL_COLUMN("flopRate", "number", "GFLOPs/Sec", "GFLOP/s", OF_GPU),
+    XPL_COLUMN("tcEligibility", "boolean", "TensorCore eligibility", NULL, OF_GPU),
+    XPL_COLUMN("tcUtilization", "boolean", "Op is using TensorCore", NULL, OF_GPU),
+    {0},
+};
+
 static bool analysis_table(const struct xpl_opstats *s, const struct xpl_input_pipeline *ip,
                            struct xpl_arena *scratch, struct xpl_buf *out) {
     const bool is_gpu = xpl_str_has(s->run_environment.device_type, XPL_STR("GPU"));
@@ -160,17 +173,7 @@ static bool analysis_table(const struct xpl_opstats *s, const struct xpl_input_p
         !xpl_op_metrics_sorted(&by_framework, TOP_OPS, scratch, &top, &n))
         return false;
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "selfTimePercent", "number", "Time (%)");
-    xpl_gviz_column(&g, "cumulativeTimePercent", "number", "Cumulative time (%)");
-    xpl_gviz_column(&g, "category", "string", "Category");
-    xpl_gviz_column(&g, "operation", "string", "Operation");
-    xpl_gviz_column(&g, "flopRate", "number",
-                    is_gpu ? "GFLOPs/Sec" : "Bf16 Normalized Flop Rate(GFLOPs/Sec)");
-    if (is_gpu) {
-        xpl_gviz_column(&g, "tcEligibility", "boolean", "TensorCore eligibility");
-        xpl_gviz_column(&g, "tcUtilization", "boolean", "Op is using TensorCore");
-    }
+    xpl_gviz_begin(&g, out, kOpColumns, is_gpu ? OF_GPU : OF_OTHERS);
     struct xpl_gviz_props p;
     xpl_gviz_props_init(&p, scratch);
     common_props(s, &by_framework, &p);
@@ -199,14 +202,18 @@ static void prop_count(struct xpl_gviz_props *p, const char *name, int32_t count
         xpl_gviz_prop_printf(p, name, "unknown%s", more);
 }
 
+static const struct xpl_column kHostColumns[] = {
+    XPL_TEXTS("host_id", "host_id"),
+    XPL_TEXTS("command_line", "command_line"),
+    XPL_TEXTS("start_time", "start_time"),
+    XPL_TEXTS("bns_address", "bns_address"),
+    {0},
+};
+
 static void environment_table(const struct xpl_run_environment *e, struct xpl_arena *scratch,
                               struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "host_id", "string", "host_id");
-    xpl_gviz_column(&g, "command_line", "string", "command_line");
-    xpl_gviz_column(&g, "start_time", "string", "start_time");
-    xpl_gviz_column(&g, "bns_address", "string", "bns_address");
+    xpl_gviz_begin(&g, out, kHostColumns, 0);
     struct xpl_gviz_props p;
     xpl_gviz_props_init(&p, scratch);
     char more[96] = "";
@@ -284,13 +291,17 @@ static void prop_precision(const struct xpl_op_metrics_db *device, struct xpl_gv
         xpl_gviz_prop(p, "precision_statement", XPL_STR(""));
 }
 
+static const struct xpl_column kTipColumns[] = {
+    XPL_TEXTS("tip_type", "tip_type"),
+    XPL_TEXTS("link", "link"),
+    XPL_TEXTS("description", "description"),
+    {0},
+};
+
 static void recommendation_table(const struct xpl_opstats *s, const struct xpl_bottleneck *b,
                                  struct xpl_arena *scratch, struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "tip_type", "string", "tip_type");
-    xpl_gviz_column(&g, "link", "string", "link");
-    xpl_gviz_column(&g, "description", "string", "description");
+    xpl_gviz_begin(&g, out, kTipColumns, 0);
     struct xpl_gviz_props p;
     xpl_gviz_props_init(&p, scratch);
     xpl_gviz_prop(&p, "bottleneck", xpl_str_from(b->input_class));
@@ -327,6 +338,15 @@ static void latency_rows(const struct xpl_infer_latency *v, struct xpl_gviz *g) 
     }
 }
 
+static const struct xpl_column kLatencyColumns[] = {
+    XPL_TEXTS("percentile", "percentile"),
+    XPL_NUMBERS("hostTimeMs", "Host time (in ms)", "ms"),
+    XPL_NUMBERS("deviceTimeMs", "Device time (in ms)", "ms"),
+    XPL_NUMBERS("communicationTimeMs", "Host-device communication time (in ms)", "ms"),
+    XPL_NUMBERS("totalTimeMs", "Total latency (in ms)", "ms"),
+    {0},
+};
+
 // As upstream, a session that trains has no latencies, whatever its hosts served.
 static xpl_status_t latency_table(const struct xpl_opstats *stats,
                                   const struct xpl_inferences *inferences,
@@ -337,12 +357,7 @@ static xpl_status_t latency_table(const struct xpl_opstats *stats,
     bool any = false;
     if (!stats->run_environment.is_training)
         XPL_TRY(xpl_infer_latencies(inferences, scratch, rows, &any, err));
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "percentile", "string", "percentile");
-    xpl_gviz_column(&g, "hostTimeMs", "number", "Host time (in ms)");
-    xpl_gviz_column(&g, "deviceTimeMs", "number", "Device time (in ms)");
-    xpl_gviz_column(&g, "communicationTimeMs", "number", "Host-device communication time (in ms)");
-    xpl_gviz_column(&g, "totalTimeMs", "number", "Total latency (in ms)");
+    xpl_gviz_begin(&g, out, kLatencyColumns, 0);
     if (any) latency_rows(rows, &g);
     xpl_gviz_end(&g);
     return XPL_OK;
@@ -427,6 +442,7 @@ const struct xpl_tool xpl_tool_overview_page = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 1,
     .content_type = "application/json",
+    .columns = {kOpColumns, xpl_step_columns, xpl_tpu_step_columns, kLatencyColumns},
     .worker_served = true,
     .variant = variant,
     .asks_device = true,

@@ -71,67 +71,57 @@ static struct peaks find_peaks(const struct xpl_perf_env *env, enum xpl_hardware
 
 // ---- columns and properties ----
 
-struct column {
-    const char *id, *label;
-    enum { ANY, TPU } of; // devices that have it
-    const char *type;     // NULL: number
+enum { OF_TPU = 1, OF_GPU = 2 }; // columns
+static const struct xpl_column kColumns[] = {
+    XPL_TEXTS("step", "Step"),
+    XPL_NUMBERS("rank", "Rank", NULL),
+    XPL_TEXTS("category", "Category"),
+    XPL_TEXTS("operation", "Operation"),
+    XPL_NUMBERS("occurrences", "# Occurrences", NULL),
+    XPL_NUMBERS("total_time", "Total Time (us)", "us"),
+    XPL_NUMBERS("avg_time", "Avg. time (us)", "us"),
+    XPL_NUMBERS("total_self_time", "Total self time (us)", "us"),
+    XPL_NUMBERS("avg_self_time", "Avg. self time (us)", "us"),
+    XPL_NUMBERS("total_self_time_percent", "Total self time (%)", XPL_FRACTION),
+    XPL_NUMBERS("cumulative_total_self_time_percent", "Cumulative total self time (%)",
+                XPL_FRACTION),
+    XPL_COLUMN("dma_stall_percent", "number", "%time stalled by DMA", XPL_FRACTION, OF_TPU),
+    XPL_NUMBERS("measured_flop_rate", "Normalized FLOP Rate (GFLOP/s)", "GFLOP/s"),
+    XPL_NUMBERS("model_flop_rate", "Model FLOP Rate (GFLOP/s)", "GFLOP/s"),
+    XPL_NUMBERS("measured_memory_bw", "Memory BW (GiB/s)", "GiB/s"),
+    XPL_NUMBERS("hbm_bw", "HBM BW (GiB/s)", "GiB/s"),
+    XPL_COLUMN("cmem_read_bw", "number", "CMEM Read BW (GiB/s)", "GiB/s", OF_TPU),
+    XPL_COLUMN("cmem_write_bw", "number", "CMEM Write BW (GiB/s)", "GiB/s", OF_TPU),
+    XPL_COLUMN("vmem_read_bw", "number", "VMEM Read BW (GiB/s)", "GiB/s", OF_TPU),
+    XPL_COLUMN("vmem_write_bw", "number", "VMEM Write BW (GiB/s)", "GiB/s", OF_TPU),
+    XPL_COLUMN("vmem_write_bw", "number", "SHM/L1 BW (GiB/s)", "GiB/s", OF_GPU),
+    XPL_NUMBERS("operational_intensity", "Operational Intensity (FLOP/Byte)", "FLOP/Byte"),
+    XPL_NUMBERS("hbm_operational_intensity", "HBM Operational Intensity (FLOP/Byte)", "FLOP/Byte"),
+    XPL_COLUMN("cmem_read_operational_intensity", "number",
+               "CMEM Read Operational Intensity (FLOP/Byte)", "FLOP/Byte", OF_TPU),
+    XPL_COLUMN("cmem_write_operational_intensity", "number",
+               "CMEM Write Operational Intensity (FLOP/Byte)", "FLOP/Byte", OF_TPU),
+    XPL_COLUMN("vmem_read_operational_intensity", "number",
+               "VMEM Read Operational Intensity (FLOP/Byte)", "FLOP/Byte", OF_TPU),
+    XPL_COLUMN("vmem_write_operational_intensity", "number",
+               "VMEM Write Operational Intensity (FLOP/Byte)", "FLOP/Byte", OF_TPU),
+    XPL_COLUMN("vmem_write_operational_intensity", "number",
+               "SHM/L1 Operational Intensity (FLOP/Byte)", "FLOP/Byte", OF_GPU),
+    XPL_NUMBERS("bottleneck_operational_intensity", "Bottleneck Operational Intensity (FLOP/Byte)",
+                "FLOP/Byte"),
+    XPL_TEXTS("bound_by", "Bound by"),
+    XPL_NUMBERS("total_time_per_core", "Total Time per core (us)", "us"),
+    XPL_NUMBERS("total_time_in_percentage", "Total Time (%)", XPL_FRACTION),
+    XPL_NUMBERS("optimal_flop_rate", "Optimal FLOP Rate (GFLOP/s)", "GFLOP/s"),
+    XPL_NUMBERS("roofline_efficiency", "Roofline efficiency (%)", XPL_FRACTION),
+    XPL_NUMBERS("compute_efficiency", "FLOP Rate / Peak (%)", XPL_FRACTION),
+    XPL_NUMBERS("max_mem_bw_utilization",
+                "Max memory BW utilization (among supported memories) (%)", XPL_FRACTION),
+    XPL_TRUTHS("include_infeed_outfeed", "Include Infeed/Outfeed"),
+    XPL_TEXTS("hlo_module_id", "Program ID"),
+    XPL_TEXTS("source_info", "Source Info"),
+    {0},
 };
-
-static const struct column kColumns[] = {
-    {"step", "Step", ANY, "string"},
-    {"rank", "Rank", ANY, NULL},
-    {"category", "Category", ANY, "string"},
-    {"operation", "Operation", ANY, "string"},
-    {"occurrences", "# Occurrences", ANY, NULL},
-    {"total_time", "Total Time (us)", ANY, NULL},
-    {"avg_time", "Avg. time (us)", ANY, NULL},
-    {"total_self_time", "Total self time (us)", ANY, NULL},
-    {"avg_self_time", "Avg. self time (us)", ANY, NULL},
-    {"total_self_time_percent", "Total self time (%)", ANY, NULL},
-    {"cumulative_total_self_time_percent", "Cumulative total self time (%)", ANY, NULL},
-    {"dma_stall_percent", "%time stalled by DMA", TPU, NULL},
-    {"measured_flop_rate", "Normalized FLOP Rate (GFLOP/s)", ANY, NULL},
-    {"model_flop_rate", "Model FLOP Rate (GFLOP/s)", ANY, NULL},
-    {"measured_memory_bw", "Memory BW (GiB/s)", ANY, NULL},
-    {"hbm_bw", "HBM BW (GiB/s)", ANY, NULL},
-    {"cmem_read_bw", "CMEM Read BW (GiB/s)", TPU, NULL},
-    {"cmem_write_bw", "CMEM Write BW (GiB/s)", TPU, NULL},
-    {"vmem_read_bw", "VMEM Read BW (GiB/s)", TPU, NULL},
-    {"vmem_write_bw", "VMEM Write BW (GiB/s)", ANY, NULL},
-    {"operational_intensity", "Operational Intensity (FLOP/Byte)", ANY, NULL},
-    {"hbm_operational_intensity", "HBM Operational Intensity (FLOP/Byte)", ANY, NULL},
-    {"cmem_read_operational_intensity", "CMEM Read Operational Intensity (FLOP/Byte)", TPU, NULL},
-    {"cmem_write_operational_intensity", "CMEM Write Operational Intensity (FLOP/Byte)", TPU, NULL},
-    {"vmem_read_operational_intensity", "VMEM Read Operational Intensity (FLOP/Byte)", TPU, NULL},
-    {"vmem_write_operational_intensity", "VMEM Write Operational Intensity (FLOP/Byte)", ANY, NULL},
-    {"bottleneck_operational_intensity", "Bottleneck Operational Intensity (FLOP/Byte)", ANY, NULL},
-    {"bound_by", "Bound by", ANY, "string"},
-    {"total_time_per_core", "Total Time per core (us)", ANY, NULL},
-    {"total_time_in_percentage", "Total Time (%)", ANY, NULL},
-    {"optimal_flop_rate", "Optimal FLOP Rate (GFLOP/s)", ANY, NULL},
-    {"roofline_efficiency", "Roofline efficiency (%)", ANY, NULL},
-    {"compute_efficiency", "FLOP Rate / Peak (%)", ANY, NULL},
-    {"max_mem_bw_utilization", "Max memory BW utilization (among supported memories) (%)", ANY,
-     NULL},
-    {"include_infeed_outfeed", "Include Infeed/Outfeed", ANY, "boolean"},
-    {"hlo_module_id", "Program ID", ANY, "string"},
-    {"source_info", "Source Info", ANY, "string"},
-};
-// Columns that a GPU has for another memory.
-static const struct column kOnGpu[] = {
-    {"vmem_write_bw", "SHM/L1 BW (GiB/s)", ANY, NULL},
-    {"vmem_write_operational_intensity", "SHM/L1 Operational Intensity (FLOP/Byte)", ANY, NULL},
-};
-
-static void put_columns(struct table *t) {
-    for (size_t i = 0; i < sizeof kColumns / sizeof *kColumns; i++) {
-        const struct column *c = &kColumns[i];
-        if (t->is_gpu && c->of == TPU) continue;
-        for (size_t k = 0; t->is_gpu && k < sizeof kOnGpu / sizeof *kOnGpu; k++)
-            if (strcmp(c->id, kOnGpu[k].id) == 0) c = &kOnGpu[k];
-        xpl_gviz_column(&t->g, c->id, c->type ? c->type : "number", c->label);
-    }
-}
 
 // Six digits, as XProf's texts have them.
 static void prop_number(struct xpl_gviz_props *p, const char *name, double v) {
@@ -421,8 +411,7 @@ static xpl_status_t write_answer(const struct xpl_opstats *s, const void *option
         t.peaks = find_peaks(&s->perf_env, hardware);
     }
     xpl_buf_putc(out, '[');
-    xpl_gviz_begin(&t.g, out);
-    put_columns(&t);
+    xpl_gviz_begin(&t.g, out, kColumns, t.is_gpu ? OF_GPU : OF_TPU);
     put_properties(&t);
     if (t.shows_rows && !put_rows(&t)) XPL_RETURN_OOM(err, "roofline_model");
     xpl_gviz_end(&t.g);
@@ -452,6 +441,7 @@ const struct xpl_tool xpl_tool_roofline_model = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 10,
     .content_type = "application/json",
+    .columns = {kColumns},
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

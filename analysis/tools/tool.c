@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/formats/format.h"
+#include "analysis/tools/lib/gviz.h"
 #include "base/text/near.h"
 
 enum { MAX_SHOWN = 40 }; // bytes of a wrong name, or the tools would not fit
@@ -72,6 +73,13 @@ const struct xpl_tool *xpl_tool_for(const struct xpl_tool *tool, const struct xp
             xpl_tool_fits(kTools[i], format))
             return kTools[i];
     return tool;
+}
+
+const char *xpl_tool_unit(const struct xpl_tool *tool, xpl_str_t column) {
+    for (size_t i = 0; tool && i < XPL_TOOL_MAX_TABLES && tool->columns[i]; i++)
+        for (const struct xpl_column *c = tool->columns[i]; c->id; c++)
+            if (xpl_str_eq(column, xpl_str_from(c->id))) return c->unit;
+    return NULL;
 }
 
 xpl_status_t xpl_tool_refuse(const struct xpl_tool *tool, const struct xpl_format *format,

@@ -19,6 +19,7 @@
 #include "base/str.h"
 
 struct xpl_arena;
+struct xpl_column;
 
 // --- Options ---
 
@@ -121,6 +122,8 @@ enum xpl_tool_shown {
     XPL_SHOWN_WITHOUT_STREAMING, // when there is no trace_viewer@
 };
 
+enum { XPL_TOOL_MAX_TABLES = 4 };
+
 struct xpl_tool {
     const char *name;
     const char *const *aliases; // XProf's other names, NULL-terminated; NULL: none
@@ -142,6 +145,8 @@ struct xpl_tool {
     const char *content_type;
     // For tools whose content type depends on options; NULL: content_type.
     const char *(*content_type_of)(const void *options);
+    // Columns of its tables that have units; an id has one unit in all of them.
+    const struct xpl_column *columns[XPL_TOOL_MAX_TABLES];
     // An XProf aggregator gets this tool's OpStats from us; of a tool of other products its answer.
     bool worker_served;
     bool reads_profile;   // render is given the hosts' profiles as well
@@ -176,6 +181,8 @@ const struct xpl_tool *xpl_tool_for(const struct xpl_tool *tool, const struct xp
 // use.
 xpl_status_t xpl_tool_refuse(const struct xpl_tool *tool, const struct xpl_format *format,
                              xpl_str_t file, struct xpl_error *err);
+// The unit of a column of its tables (analysis/tools/lib/gviz.h), NULL: none.  `tool` may be NULL.
+const char *xpl_tool_unit(const struct xpl_tool *tool, xpl_str_t column);
 // What its products are made from.
 enum xpl_form xpl_tool_form(const struct xpl_tool *tool);
 // The OpStats themselves, for GetOpStats; and for XProf aggregators, with no step dropped.

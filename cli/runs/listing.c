@@ -110,7 +110,7 @@ int xpl_runs_tools(const struct xpl_args *a) {
 int xpl_runs_tool(const struct xpl_args *a) {
     struct xpl_run_answer answer;
     int status = xpl_run_answer(a, a->rest[1], a->rest[2], &answer);
-    if (xpl_is_answered(status) && !xpl_write_answer(a, answer.p, answer.n))
+    if (xpl_is_answered(status) && !xpl_write_answer(a, a->rest[1], answer.p, answer.n))
         status = XPL_EXIT_FAILED;
     xpl_run_answer_fini(&answer);
     return status;

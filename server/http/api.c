@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "analysis/tools/lib/gviz.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "server/capture_jobs/json.h"
@@ -194,7 +195,13 @@ static void put_tool(struct xpl_buf *b, const struct xpl_tool *t, bool first) {
                    t->hosts == XPL_HOSTS_ONE ? "true" : "false");
     for (size_t k = 0; k < xpl_tool_n_options(t); k++)
         put_option(b, xpl_tool_option_at(t, k), &first_option);
-    xpl_buf_str(b, XPL_STR("]}"));
+    xpl_buf_str(b, XPL_STR("],\"units\":{"));
+    for (size_t i = 0; i < XPL_TOOL_MAX_TABLES && t->columns[i]; i++)
+        for (const struct xpl_column *c = t->columns[i]; c->id; c++)
+            if (c->unit)
+                xpl_buf_printf(b, "%s\"%s\":\"%s\"", b->p[b->n - 1] == '{' ? "" : ",", c->id,
+                               c->unit);
+    xpl_buf_str(b, XPL_STR("}}"));
 }
 
 static xpl_str_t find_arg(const struct xpl_http_request *r, xpl_str_t key) {

@@ -3,7 +3,9 @@
 // prints them.  Who asks for other bytes is told which cells are fractions.
 #include "server/http/csv.h"
 
-#include "analysis/tools/lib/columns.h"
+#include <string.h>
+
+#include "analysis/tools/lib/gviz.h"
 #include "base/json.h"
 #include "base/text/json_value.h"
 
@@ -47,12 +49,6 @@ static xpl_str_t text_of(const struct xpl_json_value *v) {
     return v && v->type == XPL_JSON_STRING ? v->text : (xpl_str_t){NULL, 0};
 }
 
-static bool is_of_steps(const struct xpl_json_value *columns) {
-    for (size_t i = 0; i < columns->n; i++)
-        if (xpl_str_eq(text_of(member(&columns->children[i], "id")), XPL_STR("step"))) return true;
-    return false;
-}
-
 // "Time (%)" as "Time (fraction of 1)"; also of labels that speak of "% of" something, or of
 // nothing.
 static void put_fraction(struct xpl_buf *out, xpl_str_t label) {
@@ -73,14 +69,14 @@ static void put_fraction(struct xpl_buf *out, xpl_str_t label) {
 }
 
 static void put_header(struct xpl_buf *out, const struct xpl_json_value *columns,
-                       bool xprof_exact) {
-    const bool of_steps = is_of_steps(columns);
+                       const struct xpl_tool *tool) {
     for (size_t i = 0; i < columns->n; i++) {
         const struct xpl_json_value *const c = &columns->children[i], *const id = member(c, "id");
         const struct xpl_json_value *label = member(c, "label");
         if (!label) label = id;
         if (i) xpl_buf_putc(out, ',');
-        if (!xprof_exact && xpl_column_is_fraction(text_of(id), of_steps))
+        const char *const unit = xpl_tool_unit(tool, text_of(id));
+        if (unit && strcmp(unit, XPL_FRACTION) == 0)
             put_fraction(out, text_of(label));
         else
             put_value(out, label);
@@ -98,7 +94,7 @@ static void put_row(struct xpl_buf *out, const struct xpl_json_value *row) {
     xpl_buf_putc(out, '\n');
 }
 
-xpl_status_t xpl_http_csv(xpl_str_t json, bool xprof_exact, struct xpl_arena *scratch,
+xpl_status_t xpl_http_csv(xpl_str_t json, const struct xpl_tool *tool, struct xpl_arena *scratch,
                           struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_json_value all;
     switch (xpl_json_value_parse(json, scratch, &all)) {
@@ -116,7 +112,7 @@ xpl_status_t xpl_http_csv(xpl_str_t json, bool xprof_exact, struct xpl_arena *sc
     if (!columns || columns->type != XPL_JSON_ARRAY)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "Data format not suitable for CSV (missing 'cols')");
-    put_header(out, columns, xprof_exact);
+    put_header(out, columns, tool);
     for (size_t i = 0; rows && rows->type == XPL_JSON_ARRAY && i < rows->n; i++)
         put_row(out, &rows->children[i]);
     if (out->failed) XPL_RETURN_OOM(err, "csv");

@@ -3,15 +3,16 @@
 #ifndef XPL_SERVER_HTTP_CSV_H_
 #define XPL_SERVER_HTTP_CSV_H_
 
+#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
 
-// Appends the table of a tool's JSON answer to `out`.  `xprof_exact`: the header is XProf's, which
-// calls fractions "(%)".  INVALID_ARGUMENT when the answer is no table, RESOURCE_EXHAUSTED.  Any
-// thread.
-xpl_status_t xpl_http_csv(xpl_str_t json, bool xprof_exact, struct xpl_arena *scratch,
+// Appends the table of a tool's JSON answer to `out`.  The header says
+// which columns of `tool` are fractions; of NULL it is XProf's, which calls them "(%)".
+// INVALID_ARGUMENT when the answer is no table, RESOURCE_EXHAUSTED.  Any thread.
+xpl_status_t xpl_http_csv(xpl_str_t json, const struct xpl_tool *tool, struct xpl_arena *scratch,
                           struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

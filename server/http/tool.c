@@ -119,7 +119,7 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
 }
 
 // The answer as CSV.  Takes nothing over; *ret is the caller's.
-static xpl_status_t make_csv(struct xpl_http_request *r, enum xpl_http_dialect dialect,
+static xpl_status_t make_csv(struct xpl_http_request *r, const struct pending *p,
                              const struct xpl_tool_data *a, struct xpl_rpc_blob **ret,
                              struct xpl_error *err) {
     if (strcmp(a->content_type, "application/json") != 0)
@@ -130,7 +130,8 @@ static xpl_status_t make_csv(struct xpl_http_request *r, enum xpl_http_dialect d
     xpl_arena_init(&scratch, r->http->options.memory_limit);
     xpl_buf_init(&out, r->http->options.memory_limit);
     XPL_TRY(xpl_http_csv((xpl_str_t){(const char *)json.ptr, json.len},
-                         dialect == XPL_DIALECT_XPROF, &scratch, &out, err));
+                         p->request->dialect == XPL_DIALECT_XPROF ? NULL : xpl_tool_find(p->tool),
+                         &scratch, &out, err));
     *ret = xpl_rpc_blob_copy((xpl_bytes_t){out.p, out.n});
     if (out.failed || !*ret) XPL_RETURN_OOM(err, "csv");
     return XPL_OK;
@@ -140,7 +141,7 @@ static xpl_status_t make_csv(struct xpl_http_request *r, enum xpl_http_dialect d
 static void build_body(struct xpl_http_request *r, struct xpl_tool_data *a) {
     struct pending *p = r->data;
     struct xpl_rpc_blob *csv = NULL;
-    if (p->request->csv && make_csv(r, p->request->dialect, a, &csv, &p->err) != XPL_OK) return;
+    if (p->request->csv && make_csv(r, p, a, &csv, &p->err) != XPL_OK) return;
     struct xpl_rpc_blob *const bytes = csv ? csv : a->blob;
     r->body = make_body(r, p, bytes, a, p->source, NULL);
     if (!r->body)

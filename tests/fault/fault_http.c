@@ -35,7 +35,7 @@ static bool make_body(void) {
     xpl_arena_init(&scratch, 1 << 20);
     xpl_buf_init(&csv, 1 << 20);
     const xpl_status_t st =
-        xpl_http_csv((xpl_str_t){table, sizeof table - 1}, false, &scratch, &csv, &err);
+        xpl_http_csv((xpl_str_t){table, sizeof table - 1}, NULL, &scratch, &csv, &err);
     CHECK(st == XPL_OK || (st == XPL_RESOURCE_EXHAUSTED && err.msg[0]));
     if (st != XPL_OK) return false;
     CHECK_BYTES(csv.p, csv.n, "\"a\",\"b\"\n\"1.5\",\"x\"\n", 18);

@@ -44,7 +44,7 @@ static void csv(xpl_str_t in) {
     struct xpl_error err = {0};
     xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(&out, 1 << 20);
-    if (xpl_http_csv(in, false, &arena, &out, &err) != XPL_OK) CHECK(err.msg[0]);
+    if (xpl_http_csv(in, NULL, &arena, &out, &err) != XPL_OK) CHECK(err.msg[0]);
 }
 
 // Ids are of their length, in digits of the text.

@@ -58,6 +58,7 @@ static void scenario_routes(void) {
         {"/api/v1/sessions", 200, "{\"sessions\":[{\"name\":\"run\",\"kind\":\"xspace\","},
         {"/api/v1/tools", 200, "\"name\":\"iree_summary\""},
         {"/api/v1/tools?session=run", 200, "{\"tools\":[{\"name\":\"collectives\","},
+        {"/api/v1/tools?session=run", 200, "\"total_time\":\"us\""},
         {"/api/v1/tools?session=none", 200, "{\"tools\":[]}"},
         {"/api/v1/server", 200, "\"uptime_ms\":"},
         {"/api/v1/fleet", 409, "this daemon shares no database"},

@@ -110,28 +110,25 @@ static bool join_alike(const struct list *ops, struct xpl_arena *arena, struct l
 
 // Those of ops begin with what tells one from the others; those of ops that are alike with the
 // kind.
-static void put_columns(struct xpl_gviz *g, bool of_ops) {
-    static const char *const columns[][3] = {
-        {"name", "string", "Op"},
-        {"program_id", "string", "Program id"},
-        {"source", "string", "Source"},
-        {"kind", "string", "Kind"},
-        {"size_bytes", "number", "Size (bytes)"},
-        {"group_size", "number", "Group size"},
-        {"groups", "number", "Groups"},
-        {"ops", "number", "#Ops"},
-        {"occurrences", "number", "#Occurrences"},
-        {"total_time", "number", "Total time (us)"},
-        {"avg_time", "number", "Avg. time (us)"},
-        {"min_time", "number", "Min. time (us)"},
-        {"communication_time", "number", "Communication (us)"},
-        {"waiting_time", "number", "Waiting (us)"},
-        {"algorithm_bandwidth", "number", "Algorithm bandwidth (GB/s)"},
-        {"bus_bandwidth", "number", "Bus bandwidth (GB/s)"},
-    };
-    for (size_t i = of_ops ? 0 : OP_COLUMNS; i < sizeof columns / sizeof *columns; i++)
-        xpl_gviz_column(g, columns[i][0], columns[i][1], columns[i][2]);
-}
+static const struct xpl_column kColumns[] = {
+    XPL_TEXTS("name", "Op"),
+    XPL_TEXTS("program_id", "Program id"),
+    XPL_TEXTS("source", "Source"),
+    XPL_TEXTS("kind", "Kind"),
+    XPL_NUMBERS("size_bytes", "Size (bytes)", "bytes"),
+    XPL_NUMBERS("group_size", "Group size", NULL),
+    XPL_NUMBERS("groups", "Groups", NULL),
+    XPL_NUMBERS("ops", "#Ops", NULL),
+    XPL_NUMBERS("occurrences", "#Occurrences", NULL),
+    XPL_NUMBERS("total_time", "Total time (us)", "us"),
+    XPL_NUMBERS("avg_time", "Avg. time (us)", "us"),
+    XPL_NUMBERS("min_time", "Min. time (us)", "us"),
+    XPL_NUMBERS("communication_time", "Communication (us)", "us"),
+    XPL_NUMBERS("waiting_time", "Waiting (us)", "us"),
+    XPL_NUMBERS("algorithm_bandwidth", "Algorithm bandwidth (GB/s)", "GB/s"),
+    XPL_NUMBERS("bus_bandwidth", "Bus bandwidth (GB/s)", "GB/s"),
+    {0},
+};
 
 static double known(uint64_t v) {
     return v ? (double)v : NAN;
@@ -175,8 +172,7 @@ static void put_row(struct xpl_gviz *g, const struct row *r, bool of_ops) {
 
 static void put_table(const struct list *l, bool of_ops, struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    put_columns(&g, of_ops);
+    xpl_gviz_begin(&g, out, of_ops ? kColumns : kColumns + OP_COLUMNS, 0);
     for (size_t i = 0; i < l->n; i++)
         put_row(&g, &l->v[i], of_ops);
     xpl_gviz_end(&g);
@@ -216,6 +212,7 @@ const struct xpl_tool xpl_tool_collectives = {
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
+    .columns = {kColumns},
     .variant = xpl_op_stats_variant,
     .asks_device = true,
     .render = render,

@@ -70,20 +70,20 @@ static xpl_status_t put_host(struct writer *w, const struct xpl_perf_counters_va
     return XPL_OK;
 }
 
-static void put_columns(struct xpl_gviz *t) {
-    xpl_gviz_column(t, "Host", "string", "Host");
-    xpl_gviz_column(t, "Chip", "number", "Chip");
-    xpl_gviz_column(t, "Kernel", "string", "Kernel");
-    xpl_gviz_column(t, "Sample", "number", "Sample");
-    xpl_gviz_column(t, "Counter", "string", "Counter");
-    xpl_gviz_column(t, "Value", "number", "Value (Hex)");
-    xpl_gviz_column(t, "Description", "string", "Description");
-    xpl_gviz_column(t, "Set", "string", "Set");
-}
+static const struct xpl_column kColumns[] = {
+    XPL_TEXTS("Host", "Host"),
+    XPL_NUMBERS("Chip", "Chip", NULL),
+    XPL_TEXTS("Kernel", "Kernel"),
+    XPL_NUMBERS("Sample", "Sample", NULL),
+    XPL_TEXTS("Counter", "Counter"),
+    XPL_NUMBERS("Value", "Value (Hex)", NULL),
+    XPL_TEXTS("Description", "Description"),
+    XPL_TEXTS("Set", "Set"),
+    {0},
+};
 
 static xpl_status_t put_hosts(const struct xpl_tool_input *in, struct writer *w,
                               struct xpl_error *err) {
-    put_columns(&w->table);
     for (size_t i = 0; i < in->n_hosts; i++) {
         const struct xpl_tool_host *const h = &in->hosts[i];
         w->host = h->name;
@@ -98,7 +98,7 @@ static xpl_status_t perf_counters_render(const struct xpl_tool_input *in, struct
     struct writer w = {.exact = ((const struct xpl_common_options *)in->options)->xprof_exact};
     xpl_buf_init(&w.name, in->limit);
     xpl_buf_init(&w.number, in->limit);
-    xpl_gviz_begin(&w.table, out);
+    xpl_gviz_begin(&w.table, out, kColumns, 0);
     const xpl_status_t st = put_hosts(in, &w, err);
     const bool failed = out->failed || w.name.failed || w.number.failed;
     xpl_buf_fini(&w.name);
@@ -119,5 +119,6 @@ const struct xpl_tool xpl_tool_perf_counters = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 11,
     .content_type = "application/json",
+    .columns = {kColumns},
     .render = perf_counters_render,
 };

@@ -7,16 +7,17 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 
-static void put_columns(struct xpl_gviz *t) {
-    xpl_gviz_column(t, "host", "number", "Host");
-    xpl_gviz_column(t, "device", "number", "Device");
-    xpl_gviz_column(t, "sample", "number", "Sample");
-    xpl_gviz_column(t, "node", "number", "Node");
-    xpl_gviz_column(t, "name", "string", "Name");
-    xpl_gviz_column(t, "achieved", "number", "Achieved");
-    xpl_gviz_column(t, "peak", "number", "Peak");
-    xpl_gviz_column(t, "unit", "string", "Unit");
-}
+static const struct xpl_column kColumns[] = {
+    XPL_NUMBERS("host", "Host", NULL),
+    XPL_NUMBERS("device", "Device", NULL),
+    XPL_NUMBERS("sample", "Sample", NULL),
+    XPL_NUMBERS("node", "Node", NULL),
+    XPL_TEXTS("name", "Name"),
+    XPL_NUMBERS("achieved", "Achieved", NULL),
+    XPL_NUMBERS("peak", "Peak", NULL),
+    XPL_TEXTS("unit", "Unit"),
+    {0},
+};
 
 static void put_unit(struct xpl_gviz *t, int64_t device, int64_t sample,
                      const struct xpl_tpu_unit *u) {
@@ -61,8 +62,7 @@ static xpl_status_t utilization_viewer_render(const struct xpl_tool_input *in, s
     struct xpl_gviz t;
     size_t i = 0;
     xpl_arena_init(&scratch, in->limit);
-    xpl_gviz_begin(&t, out);
-    put_columns(&t);
+    xpl_gviz_begin(&t, out, kColumns, 0);
     while (i < in->n_hosts && !in->hosts[i].products)
         i++;
     if (i < in->n_hosts)
@@ -88,5 +88,6 @@ const struct xpl_tool xpl_tool_utilization_viewer = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 19,
     .content_type = "application/json",
+    .columns = {kColumns},
     .render = utilization_viewer_render,
 };

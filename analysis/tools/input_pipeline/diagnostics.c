@@ -41,14 +41,18 @@ void xpl_input_pipeline_warn(const struct xpl_step_db *steps,
     ret->v[ret->n++] = (xpl_str_t){ret->dropped, (size_t)n};
 }
 
+static const struct xpl_column kColumns[] = {
+    XPL_TEXTS("severity", "Severity"),
+    XPL_TEXTS("message", "Message"),
+    {0},
+};
+
 void xpl_diagnostics_table(const struct xpl_step_db *steps, const xpl_str_t *warnings,
                            size_t n_warnings, const xpl_str_t *errors, size_t n_errors,
                            struct xpl_buf *out) {
     struct xpl_gviz g;
     struct xpl_input_pipeline_warnings w;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "severity", "string", "Severity");
-    xpl_gviz_column(&g, "message", "string", "Message");
+    xpl_gviz_begin(&g, out, kColumns, 0);
     for (size_t i = 0; i < n_warnings; i++)
         put_message(&g, "WARNING", warnings[i]);
     xpl_input_pipeline_warn(steps, &w);

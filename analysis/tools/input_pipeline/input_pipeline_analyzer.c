@@ -11,13 +11,13 @@
 
 static void max_infeed_core_table(const struct xpl_input_pipeline *ip, struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
+    xpl_gviz_begin(&g, out, NULL, 0);
     if (ip->is_tpu) {
         char text[24];
-        xpl_gviz_column(&g, "index", "string", "Index");
+        xpl_gviz_column(&g, &(struct xpl_column)XPL_TEXTS("index", "Index"));
         for (size_t i = 0; i < ip->tpu_steps.n; i++) {
             (void)snprintf(text, sizeof text, "%zu", i);
-            xpl_gviz_column(&g, text, "string", text);
+            xpl_gviz_column(&g, &(struct xpl_column)XPL_TEXTS(text, text));
         }
         xpl_gviz_row(&g);
         xpl_gviz_text(&g, XPL_STR("Step number"));
@@ -43,19 +43,22 @@ static void host_op_props(const struct xpl_input_time *t, struct xpl_gviz_props 
     xpl_gviz_prop_printf(p, "unclassified_nonequeue_us", "%.3f", t->unclassified_non_enqueue_us);
 }
 
+static const struct xpl_column kOpColumns[] = {
+    XPL_TEXTS("opName", "Input Op"),
+    XPL_NUMBERS("count", "Count", NULL),
+    XPL_NUMBERS("timeInMs", "Total Time (in ms)", "ms"),
+    XPL_NUMBERS("timeInPercent", "Total Time (as % of total input-processing time)", XPL_FRACTION),
+    XPL_NUMBERS("selfTimeInMs", "Total Self Time (in ms)", "ms"),
+    XPL_NUMBERS("selfTimeInPercent", "Total Self Time (as % of total input-processing time)",
+                XPL_FRACTION),
+    XPL_TEXTS("category", "Category"),
+    {0},
+};
+
 static void host_op_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
                           struct xpl_buf *out) {
-    static const char kShare[] = "Total Time (as % of total input-processing time)";
-    static const char kSelfShare[] = "Total Self Time (as % of total input-processing time)";
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "opName", "string", "Input Op");
-    xpl_gviz_column(&g, "count", "number", "Count");
-    xpl_gviz_column(&g, "timeInMs", "number", "Total Time (in ms)");
-    xpl_gviz_column(&g, "timeInPercent", "number", kShare);
-    xpl_gviz_column(&g, "selfTimeInMs", "number", "Total Self Time (in ms)");
-    xpl_gviz_column(&g, "selfTimeInPercent", "number", kSelfShare);
-    xpl_gviz_column(&g, "category", "string", "Category");
+    xpl_gviz_begin(&g, out, kOpColumns, 0);
     struct xpl_gviz_props p;
     xpl_gviz_props_init(&p, scratch);
     host_op_props(&ip->input_time, &p);
@@ -82,6 +85,11 @@ static void host_op_table(const struct xpl_input_pipeline *ip, struct xpl_arena 
 #define GUIDE_DOC           "https://www.tensorflow.org/programmers_guide/datasets"
 #define LINK(address, text) "<a href=\"" address "\" target=\"_blank\">" text "</a>"
 
+static const struct xpl_column kTipColumns[] = {
+    XPL_TEXTS("link", "link"),
+    {0},
+};
+
 static void recommendation_table(struct xpl_buf *out) {
     static const char *const kTips[] = {
         "Enqueuing data: you may want to combine small input data chunks into fewer but larger "
@@ -99,8 +107,7 @@ static void recommendation_table(struct xpl_buf *out) {
             GUIDE_DOC, "tf.data API") " (if you are not using it now)",
     };
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "link", "string", "link");
+    xpl_gviz_begin(&g, out, kTipColumns, 0);
     for (size_t i = 0; i < sizeof kTips / sizeof *kTips; i++) {
         xpl_gviz_row(&g);
         xpl_gviz_text(&g, xpl_str_from(kTips[i]));
@@ -146,6 +153,7 @@ const struct xpl_tool xpl_tool_input_pipeline_analyzer = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 6,
     .content_type = "application/json",
+    .columns = {xpl_step_columns, xpl_tpu_step_columns, kOpColumns},
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

@@ -107,22 +107,26 @@ static void generic_tooltip(const struct xpl_generic_step *g, struct xpl_buf *ti
     }
 }
 
+const struct xpl_column xpl_step_columns[] = {
+    XPL_TEXTS("stepnum", "Step number"),
+    XPL_NUMBERS("deviceComputeTimeMs", "Device compute", "ms"),
+    XPL_NUMBERS("deviceToDeviceTimeMs", "Device to device", "ms"),
+    XPL_NUMBERS("deviceCollectivesTimeMs", "Device collective communication", "ms"),
+    XPL_NUMBERS("hostComputeTimeMs", "Host compute", "ms"),
+    XPL_NUMBERS("kernelLaunchTimeMs", "Kernel launch", "ms"),
+    XPL_NUMBERS("infeedTimeMs", "Input", "ms"),
+    XPL_NUMBERS("outfeedTimeMs", "Output", "ms"),
+    XPL_NUMBERS("compileTimeMs", "Compilation", "ms"),
+    XPL_NUMBERS("otherTimeMs", "All others", "ms"),
+    {.id = "tooltip", .type = "string", .label = "tooltip", .role = "tooltip"},
+    XPL_NUMBERS("stepTimeMs", "Step time", "ms"),
+    {0},
+};
+
 static void generic_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
                           struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "stepnum", "string", "Step number");
-    xpl_gviz_column(&g, "deviceComputeTimeMs", "number", "Device compute");
-    xpl_gviz_column(&g, "deviceToDeviceTimeMs", "number", "Device to device");
-    xpl_gviz_column(&g, "deviceCollectivesTimeMs", "number", "Device collective communication");
-    xpl_gviz_column(&g, "hostComputeTimeMs", "number", "Host compute");
-    xpl_gviz_column(&g, "kernelLaunchTimeMs", "number", "Kernel launch");
-    xpl_gviz_column(&g, "infeedTimeMs", "number", "Input");
-    xpl_gviz_column(&g, "outfeedTimeMs", "number", "Output");
-    xpl_gviz_column(&g, "compileTimeMs", "number", "Compilation");
-    xpl_gviz_column(&g, "otherTimeMs", "number", "All others");
-    xpl_gviz_column_role(&g, "tooltip", "string", "tooltip", "tooltip");
-    xpl_gviz_column(&g, "stepTimeMs", "number", "Step time");
+    xpl_gviz_begin(&g, out, xpl_step_columns, 0);
     struct xpl_gviz_props p;
     xpl_gviz_props_init(&p, scratch);
     props_of_steps(&p, ip, 1);
@@ -214,24 +218,35 @@ static void tpu_row(const struct xpl_input_pipeline *ip, const struct xpl_tpu_st
     xpl_gviz_number(g, t->infeed_percent_maximum);
 }
 
+enum { OF_SPARSE_CORE = 1 }; // columns
+const struct xpl_column xpl_tpu_step_columns[] = {
+    XPL_TEXTS("stepnum", "stepnum"),
+    XPL_NUMBERS("tcComputeTimeMs", "TensorCore compute (in ms)", "ms"),
+    XPL_COLUMN("scv0ComputeTimeMs", "number", "SparseCoreV0 compute (in ms)", "ms", OF_SPARSE_CORE),
+    XPL_COLUMN("scv0InfeedTimeMs", "number", "SparseCoreV0 input (in ms)", "ms", OF_SPARSE_CORE),
+    XPL_NUMBERS("tcInfeedTimeMs", "TensorCore input (in ms)", "ms"),
+    XPL_NUMBERS("tcOutfeedTimeMs", "TensorCore output (in ms)", "ms"),
+    XPL_NUMBERS("tcIdleTimeMs", "TensorCore idle (in ms)", "ms"),
+    XPL_NUMBERS("hostTransferTimeMs", "Host transfer (in ms)", "ms"),
+    {.id = "tooltip", .type = "string", .label = "tooltip", .role = "tooltip"},
+    XPL_NUMBERS("infeedPercentAverage", "% step time waiting for input data", "%"),
+    {.id = "infeedPercentMin",
+     .type = "number",
+     .label = "Infeed percent min",
+     .unit = "%",
+     .role = "interval"},
+    {.id = "infeedPercentMax",
+     .type = "number",
+     .label = "Infeed percent max",
+     .unit = "%",
+     .role = "interval"},
+    {0},
+};
+
 static void tpu_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
                       struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "stepnum", "string", "stepnum");
-    xpl_gviz_column(&g, "tcComputeTimeMs", "number", "TensorCore compute (in ms)");
-    if (!ip->has_sparse_core) {
-        xpl_gviz_column(&g, "scv0ComputeTimeMs", "number", "SparseCoreV0 compute (in ms)");
-        xpl_gviz_column(&g, "scv0InfeedTimeMs", "number", "SparseCoreV0 input (in ms)");
-    }
-    xpl_gviz_column(&g, "tcInfeedTimeMs", "number", "TensorCore input (in ms)");
-    xpl_gviz_column(&g, "tcOutfeedTimeMs", "number", "TensorCore output (in ms)");
-    xpl_gviz_column(&g, "tcIdleTimeMs", "number", "TensorCore idle (in ms)");
-    xpl_gviz_column(&g, "hostTransferTimeMs", "number", "Host transfer (in ms)");
-    xpl_gviz_column_role(&g, "tooltip", "string", "tooltip", "tooltip");
-    xpl_gviz_column(&g, "infeedPercentAverage", "number", "% step time waiting for input data");
-    xpl_gviz_column_role(&g, "infeedPercentMin", "number", "Infeed percent min", "interval");
-    xpl_gviz_column_role(&g, "infeedPercentMax", "number", "Infeed percent max", "interval");
+    xpl_gviz_begin(&g, out, xpl_tpu_step_columns, ip->has_sparse_core ? 0 : OF_SPARSE_CORE);
     struct xpl_gviz_props p;
     xpl_gviz_props_init(&p, scratch);
     props_of_steps(&p, ip, 2);

@@ -29,16 +29,6 @@ enum { MOST_POINTS = 10000 };
 
 static const struct xpl_product *const kNeeds[] = {&xpl_product_devices, NULL};
 
-struct column {
-    const char *id, *type, *label;
-};
-
-static void begin(struct xpl_gviz *g, struct xpl_buf *out, const struct column *c, size_t n) {
-    xpl_gviz_begin(g, out);
-    for (size_t i = 0; i < n; i++)
-        xpl_gviz_column(g, c[i].id, c[i].type, c[i].label);
-}
-
 static void put_us(struct xpl_gviz *g, double ps) {
     xpl_gviz_number(g, ps / 1e6);
 }
@@ -78,28 +68,30 @@ static void put_kernel(struct xpl_gviz *g, const struct xpl_launch_kernel *k) {
     put_us(g, k->fastest_ps);
 }
 
+static const struct xpl_column kKernelColumns[] = {
+    XPL_TEXTS("kernel_name", "Kernel or copy"),
+    XPL_NUMBERS("occurrences", "#Occurrences", NULL),
+    XPL_NUMBERS("total_time", "Total time (us)", "us"),
+    XPL_NUMBERS("avg_time", "Avg. time (us)", "us"),
+    XPL_NUMBERS("min_time", "Min. time (us)", "us"),
+    XPL_NUMBERS("max_time", "Max. time (us)", "us"),
+    XPL_NUMBERS("launched", "#Launches recorded", NULL),
+    XPL_NUMBERS("avg_launch", "Avg. launch (us)", "us"),
+    XPL_NUMBERS("max_launch", "Max. launch (us)", "us"),
+    XPL_NUMBERS("avg_delay", "Avg. delay (us)", "us"),
+    XPL_NUMBERS("max_delay", "Max. delay (us)", "us"),
+    XPL_NUMBERS("shorter_than_launch", "#Shorter than launch", NULL),
+    XPL_NUMBERS("hosts", "#Hosts", NULL),
+    XPL_TEXTS("slowest_host", "Slowest host"),
+    XPL_NUMBERS("slowest_avg_time", "Its avg. time (us)", "us"),
+    XPL_TEXTS("fastest_host", "Fastest host"),
+    XPL_NUMBERS("fastest_avg_time", "Its avg. time (us)", "us"),
+    {0},
+};
+
 static void put_kernels(struct xpl_launch_stats *l, struct xpl_buf *out) {
-    static const struct column columns[] = {
-        {"kernel_name", "string", "Kernel or copy"},
-        {"occurrences", "number", "#Occurrences"},
-        {"total_time", "number", "Total time (us)"},
-        {"avg_time", "number", "Avg. time (us)"},
-        {"min_time", "number", "Min. time (us)"},
-        {"max_time", "number", "Max. time (us)"},
-        {"launched", "number", "#Launches recorded"},
-        {"avg_launch", "number", "Avg. launch (us)"},
-        {"max_launch", "number", "Max. launch (us)"},
-        {"avg_delay", "number", "Avg. delay (us)"},
-        {"max_delay", "number", "Max. delay (us)"},
-        {"shorter_than_launch", "number", "#Shorter than launch"},
-        {"hosts", "number", "#Hosts"},
-        {"slowest_host", "string", "Slowest host"},
-        {"slowest_avg_time", "number", "Its avg. time (us)"},
-        {"fastest_host", "string", "Fastest host"},
-        {"fastest_avg_time", "number", "Its avg. time (us)"},
-    };
     struct xpl_gviz g;
-    begin(&g, out, columns, sizeof columns / sizeof *columns);
+    xpl_gviz_begin(&g, out, kKernelColumns, 0);
     if (l->kernels.n) qsort(l->kernels.v, l->kernels.n, sizeof *l->kernels.v, most_first);
     for (size_t i = 0; i < l->kernels.n; i++)
         if (l->kernels.v[i].all.op.n) put_kernel(&g, &l->kernels.v[i]);
@@ -115,24 +107,26 @@ static void put_stream(struct xpl_gviz *g, const struct xpl_launch_stream *s) {
     xpl_gviz_text(g, s->name);
 }
 
-static const struct column kStreamColumns[] = {
-    {"host", "string", "Host"},
-    {"device", "string", "Device"},
-    {"stream", "string", "Stream"},
-    {"ops", "number", "#Ops"},
-    {"launched", "number", "#Launches recorded"},
-    {"max_queue", "number", "Longest queue"},
-    {"avg_queue", "number", "Avg. queue"},
+static const struct xpl_column kStreamColumns[] = {
+    XPL_TEXTS("host", "Host"),
+    XPL_TEXTS("device", "Device"),
+    XPL_TEXTS("stream", "Stream"),
+    XPL_NUMBERS("ops", "#Ops", NULL),
+    XPL_NUMBERS("launched", "#Launches recorded", NULL),
+    XPL_NUMBERS("max_queue", "Longest queue", NULL),
+    XPL_NUMBERS("avg_queue", "Avg. queue", NULL),
+    {0},
 };
-static const struct column kQueueColumns[] = {
-    {"host", "string", "Host"},
-    {"device", "string", "Device"},
-    {"stream", "string", "Stream"},
-    {"begin_time", "number", "From (us)"},
-    {"duration", "number", "For (us)"},
-    {"min_queue", "number", "Shortest queue"},
-    {"avg_queue", "number", "Avg. queue"},
-    {"max_queue", "number", "Longest queue"},
+static const struct xpl_column kQueueColumns[] = {
+    XPL_TEXTS("host", "Host"),
+    XPL_TEXTS("device", "Device"),
+    XPL_TEXTS("stream", "Stream"),
+    XPL_NUMBERS("begin_time", "From (us)", "us"),
+    XPL_NUMBERS("duration", "For (us)", "us"),
+    XPL_NUMBERS("min_queue", "Shortest queue", NULL),
+    XPL_NUMBERS("avg_queue", "Avg. queue", NULL),
+    XPL_NUMBERS("max_queue", "Longest queue", NULL),
+    {0},
 };
 
 static void put_part(struct xpl_gviz *g, const struct xpl_launch_stream *s,
@@ -157,8 +151,8 @@ static xpl_status_t put_streams(struct xpl_launch_stats *l, size_t points, struc
     uint64_t *const ends = xpl_arena_array(l->arena, most + 1, sizeof *ends);
     xpl_buf_init(&later, out->max);
     if (!parts || !ends) XPL_RETURN_OOM(err, "launches");
-    begin(&streams, out, kStreamColumns, sizeof kStreamColumns / sizeof *kStreamColumns);
-    begin(&queues, &later, kQueueColumns, sizeof kQueueColumns / sizeof *kQueueColumns);
+    xpl_gviz_begin(&streams, out, kStreamColumns, 0);
+    xpl_gviz_begin(&queues, &later, kQueueColumns, 0);
     for (size_t i = 0; i < l->streams.n; i++) {
         struct xpl_launch_stream *const s = &l->streams.v[i];
         size_t n;
@@ -219,6 +213,7 @@ const struct xpl_tool xpl_tool_launches = {
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
+    .columns = {kKernelColumns, kStreamColumns, kQueueColumns},
     .reads_profile = true,
     .render = render,
 };

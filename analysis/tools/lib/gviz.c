@@ -16,31 +16,29 @@ static void put_quoted(struct xpl_buf *b, const char *z) {
     xpl_json_str(b, xpl_str_from(z), false);
 }
 
-void xpl_gviz_begin(struct xpl_gviz *g, struct xpl_buf *out) {
-    *g = (struct xpl_gviz){.out = out};
-    put_lit(out, "{\"cols\":[");
-}
-
-void xpl_gviz_column_role(struct xpl_gviz *g, const char *id, const char *type, const char *label,
-                          const char *role) {
+void xpl_gviz_column(struct xpl_gviz *g, const struct xpl_column *c) {
     struct xpl_buf *b = g->out;
     put_lit(b, g->any_column ? ",{\"id\":" : "{\"id\":");
     g->any_column = true;
-    put_quoted(b, id);
+    put_quoted(b, c->id);
     put_lit(b, ",\"label\":");
-    put_quoted(b, label);
-    if (role) {
+    put_quoted(b, c->label);
+    if (c->role) {
         put_lit(b, ",\"p\":{\"role\":");
-        put_quoted(b, role);
+        put_quoted(b, c->role);
         xpl_buf_putc(b, '}');
     }
     put_lit(b, ",\"type\":");
-    put_quoted(b, type);
+    put_quoted(b, c->type);
     xpl_buf_putc(b, '}');
 }
 
-void xpl_gviz_column(struct xpl_gviz *g, const char *id, const char *type, const char *label) {
-    xpl_gviz_column_role(g, id, type, label, NULL);
+void xpl_gviz_begin(struct xpl_gviz *g, struct xpl_buf *out, const struct xpl_column *columns,
+                    unsigned only) {
+    *g = (struct xpl_gviz){.out = out};
+    put_lit(out, "{\"cols\":[");
+    for (; columns && columns->id; columns++)
+        if (!columns->only || (columns->only & only)) xpl_gviz_column(g, columns);
 }
 
 static void open_rows(struct xpl_gviz *g) {

@@ -2,7 +2,7 @@
 // Google Visualization DataTables as JSON, written straight into the answer: the form in which
 // nearly every tool answers (XProf: convert/data_table_utils.cc).  Keys stand in alphabetical
 // order and nothing is kept, so the order of calls is fixed:
-//   begin, columns, properties, then rows, each followed by its cells, end.
+//   begin with columns, properties, then rows, each followed by its cells, end.
 // Nothing here fails by itself: the buffer remembers (xpl_buf.failed) and the caller asks once.
 #ifndef XPL_ANALYSIS_TOOLS_LIB_GVIZ_H_
 #define XPL_ANALYSIS_TOOLS_LIB_GVIZ_H_
@@ -15,6 +15,22 @@
 #include "base/vec.h"
 
 struct xpl_arena;
+
+// A column.  Only this row says what its numbers are: XProf's labels do not always, and its JSON
+// has no place for it, so that who shows a table asks the row of the tool (xpl_tool_unit).
+struct xpl_column {
+    const char *id, *type, *label;
+    const char *unit; // "ps", "us", "ms", "bytes", "%", XPL_FRACTION, or as people write it, such
+                      // as "GiB/s"; NULL: none
+    unsigned only;    // 0: of every table; else of those that are begun with one of these bits
+    const char *role; // its property role, such as "tooltip"; NULL: none
+};
+#define XPL_FRACTION "fraction of 1"
+#define XPL_COLUMN(ID, TYPE, LABEL, UNIT, ONLY)                                                    \
+    { .id = ID, .type = TYPE, .label = LABEL, .unit = UNIT, .only = ONLY }
+#define XPL_TEXTS(ID, LABEL)         XPL_COLUMN(ID, "string", LABEL, NULL, 0)
+#define XPL_NUMBERS(ID, LABEL, UNIT) XPL_COLUMN(ID, "number", LABEL, UNIT, 0)
+#define XPL_TRUTHS(ID, LABEL)        XPL_COLUMN(ID, "boolean", LABEL, NULL, 0)
 
 // A table being written.  Lives on the caller's stack; one thread.
 struct xpl_gviz {
@@ -33,12 +49,11 @@ struct xpl_gviz_props {
     bool failed;
 };
 
-void xpl_gviz_begin(struct xpl_gviz *g, struct xpl_buf *out);
-// type: "number", "string" or "boolean".
-void xpl_gviz_column(struct xpl_gviz *g, const char *id, const char *type, const char *label);
-// As above, with the column property role (such as "tooltip").
-void xpl_gviz_column_role(struct xpl_gviz *g, const char *id, const char *type, const char *label,
-                          const char *role);
+// `columns` end with one that has no id; NULL: none.
+void xpl_gviz_begin(struct xpl_gviz *g, struct xpl_buf *out, const struct xpl_column *columns,
+                    unsigned only);
+// One more column, of those that the profile names.
+void xpl_gviz_column(struct xpl_gviz *g, const struct xpl_column *c);
 // Writes the properties, sorted by name.  Without properties the call may be left out.
 void xpl_gviz_put_props(struct xpl_gviz *g, struct xpl_gviz_props *p);
 void xpl_gviz_row(struct xpl_gviz *g);

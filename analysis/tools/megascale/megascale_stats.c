@@ -107,24 +107,25 @@ static struct xpl_megascale_transfer combine(const struct xpl_megascale_transfer
 
 // ---- the table ----
 
-static void put_columns(struct xpl_gviz *t) {
-    xpl_gviz_column(t, "rendezvous_name", "string", "Rendezvous Name");
-    xpl_gviz_column(t, "recv_op_name", "string", "Recv Op Name");
-    xpl_gviz_column(t, "send_op_name", "string", "Send Op Name");
-    xpl_gviz_column(t, "transfer_type", "string", "Transfer Type");
-    xpl_gviz_column(t, "slack_time", "number", "Slack Time (ms)");
-    xpl_gviz_column(t, "host_stall", "string", "Host Stall (ms)");
-    xpl_gviz_column(t, "observed_duration", "number", "Observed Duration (ms)");
-    xpl_gviz_column(t, "send_stall", "number", "Send Stall (ms)");
-    xpl_gviz_column(t, "send_done_stall", "number", "SendDone Stall (ms)");
-    xpl_gviz_column(t, "recv_stall", "number", "Recv Stall (ms)");
-    xpl_gviz_column(t, "recv_done_stall", "number", "RecvDone Stall (ms)");
-    xpl_gviz_column(t, "stall_duration", "number", "Stall Duration (ms)");
-    xpl_gviz_column(t, "total_stall", "number", "Aggregated Total Stall (ms)");
-    xpl_gviz_column(t, "occurrences", "number", "Occurrences");
-    xpl_gviz_column(t, "net_tx_bytes", "number", "Data Transmitted Size");
-    xpl_gviz_column(t, "required_bandwidth", "number", "Required Bandwidth (Gbps)");
-}
+static const struct xpl_column kColumns[] = {
+    XPL_TEXTS("rendezvous_name", "Rendezvous Name"),
+    XPL_TEXTS("recv_op_name", "Recv Op Name"),
+    XPL_TEXTS("send_op_name", "Send Op Name"),
+    XPL_TEXTS("transfer_type", "Transfer Type"),
+    XPL_NUMBERS("slack_time", "Slack Time (ms)", "ms"),
+    XPL_TEXTS("host_stall", "Host Stall (ms)"),
+    XPL_NUMBERS("observed_duration", "Observed Duration (ms)", "ms"),
+    XPL_NUMBERS("send_stall", "Send Stall (ms)", "ms"),
+    XPL_NUMBERS("send_done_stall", "SendDone Stall (ms)", "ms"),
+    XPL_NUMBERS("recv_stall", "Recv Stall (ms)", "ms"),
+    XPL_NUMBERS("recv_done_stall", "RecvDone Stall (ms)", "ms"),
+    XPL_NUMBERS("stall_duration", "Stall Duration (ms)", "ms"),
+    XPL_NUMBERS("total_stall", "Aggregated Total Stall (ms)", "ms"),
+    XPL_NUMBERS("occurrences", "Occurrences", NULL),
+    XPL_NUMBERS("net_tx_bytes", "Data Transmitted Size", "bytes"),
+    XPL_NUMBERS("required_bandwidth", "Required Bandwidth (Gbps)", "Gbps"),
+    {0},
+};
 
 // "600B", "6.0K", "6.00M", as XProf shows bytes: cut to whole KiB, MiB, ... but for the last unit.
 static void put_bytes(struct xpl_gviz *t, uint64_t bytes) {
@@ -204,8 +205,7 @@ static xpl_status_t megascale_stats_render(const struct xpl_tool_input *in, stru
     // To XProf a session with a host without such events has none.
     if (o->common.xprof_exact && all.lacking) all.n = 0;
     xpl_buf_putc(out, '[');
-    xpl_gviz_begin(&t, out);
-    put_columns(&t);
+    xpl_gviz_begin(&t, out, kColumns, 0);
     for (size_t i = 0, n; i < all.n; i += n) {
         for (n = 1; i + n < all.n && by_rendezvous(&all.v[i], &all.v[i + n]) == 0;)
             n++;
@@ -233,6 +233,7 @@ const struct xpl_tool xpl_tool_megascale_stats = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 16,
     .content_type = "application/json",
+    .columns = {kColumns},
     .content_type_of = content_type,
     .reads_profile = true,
     .render = megascale_stats_render,

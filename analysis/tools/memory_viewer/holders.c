@@ -129,22 +129,27 @@ static int most_first(const void *pa, const void *pb) {
     return xpl_str_cmp(a->key, b->key);
 }
 
+enum { OF_OPS = 1, OF_TWO = 2 }; // columns
+const struct xpl_column xpl_holder_columns[] = {
+    XPL_TEXTS("source", "Source"),
+    XPL_COLUMN("op", "string", "Op", NULL, OF_OPS),
+    XPL_COLUMN("shape", "string", "Shape", NULL, OF_OPS),
+    XPL_NUMBERS("bytes", "Bytes", "bytes"),
+    XPL_NUMBERS("share", "Share %", "%"),
+    XPL_NUMBERS("buffers", "Buffers", NULL),
+    XPL_COLUMN("other_bytes", "number", "Bytes of the other", "bytes", OF_TWO),
+    XPL_COLUMN("other_buffers", "number", "Buffers of the other", NULL, OF_TWO),
+    XPL_COLUMN("change", "number", "Bytes more than the other", "bytes", OF_TWO),
+    XPL_TEXTS("largest", "Largest"),
+    {0},
+};
+
 static xpl_status_t put_table(const struct holders *h, const struct xpl_hlo_memory *other,
                               struct xpl_error *err) {
     struct memview *const v = h->v;
     struct xpl_gviz g;
     struct xpl_gviz_props p;
-    xpl_gviz_begin(&g, v->out);
-    xpl_gviz_column(&g, "source", "string", "Source");
-    if (h->by_op) xpl_gviz_column(&g, "op", "string", "Op");
-    if (h->by_op) xpl_gviz_column(&g, "shape", "string", "Shape");
-    xpl_gviz_column(&g, "bytes", "number", "Bytes");
-    xpl_gviz_column(&g, "share", "number", "Share %");
-    xpl_gviz_column(&g, "buffers", "number", "Buffers");
-    if (other) xpl_gviz_column(&g, "other_bytes", "number", "Bytes of the other");
-    if (other) xpl_gviz_column(&g, "other_buffers", "number", "Buffers of the other");
-    if (other) xpl_gviz_column(&g, "change", "number", "Bytes more than the other");
-    xpl_gviz_column(&g, "largest", "string", "Largest");
+    xpl_gviz_begin(&g, v->out, xpl_holder_columns, (h->by_op ? OF_OPS : 0) | (other ? OF_TWO : 0));
     xpl_gviz_props_init(&p, v->arena);
     xpl_gviz_prop(&p, "module", v->m->module);
     xpl_gviz_prop_printf(&p, "bytes", "%" PRId64, h->sum[OURS]);

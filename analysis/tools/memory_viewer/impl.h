@@ -5,6 +5,7 @@
 
 #include "analysis/hlo/memory/memory.h"
 #include "analysis/hlo/text/text.h"
+#include "analysis/tools/lib/gviz.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/exec.h"
@@ -71,6 +72,7 @@ xpl_status_t xpl_memview_timeline(struct memview *v, struct xpl_error *err) XPL_
 
 // A DataTable of ours: the holders of the memory at the peak, by source line, or by op, shape and
 // line; with `other`, which may be NULL, next to that of another program.
+extern const struct xpl_column xpl_holder_columns[];
 xpl_status_t xpl_memview_holders(struct memview *v, const struct xpl_hlo_memory *other, bool by_op,
                                  struct xpl_error *err) XPL_NODISCARD;
 

@@ -132,6 +132,7 @@ const struct xpl_tool xpl_tool_memory_viewer = {
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 9,
     .content_type = "application/json",
+    .columns = {xpl_holder_columns},
     .content_type_of = content_type,
     .reads_profile = true,
     .whole_session = true,

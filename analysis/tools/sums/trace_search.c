@@ -4,6 +4,15 @@
 #include "analysis/tools/sums/sums.h"
 #include "base/cleanup.h"
 
+static const struct xpl_column kColumns[] = {
+    XPL_TEXTS("name", "Event"),
+    XPL_NUMBERS("pid", "Process", NULL),
+    XPL_NUMBERS("tid", "Row", NULL),
+    XPL_NUMBERS("start_us", "Start (us)", "us"),
+    XPL_NUMBERS("duration_us", "Duration (us)", "us"),
+    {0},
+};
+
 enum { MOST_EVENTS = 100000 };
 
 struct search_options {
@@ -28,12 +37,7 @@ static const struct xpl_tool_option kOptions[] = {
 static void write_table(const struct xpl_trace_sums *sums, struct xpl_arena *scratch,
                         struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "name", "string", "Event");
-    xpl_gviz_column(&g, "pid", "number", "Process");
-    xpl_gviz_column(&g, "tid", "number", "Row");
-    xpl_gviz_column(&g, "start_us", "number", "Start (us)");
-    xpl_gviz_column(&g, "duration_us", "number", "Duration (us)");
+    xpl_gviz_begin(&g, out, kColumns, 0);
     sums_put_totals(&g, sums, scratch);
     for (size_t i = 0; i < sums->n_found; i++) {
         const struct xpl_trace_found *const f = &sums->found[i];
@@ -72,6 +76,7 @@ const struct xpl_tool xpl_tool_trace_search = {
     .hosts = XPL_HOSTS_EACH,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
+    .columns = {kColumns},
     .keeps_no_answer = true,
     .reads_profile = true,
     .render = render,

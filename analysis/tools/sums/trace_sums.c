@@ -4,6 +4,16 @@
 #include "analysis/tools/sums/sums.h"
 #include "base/cleanup.h"
 
+static const struct xpl_column kColumns[] = {
+    XPL_TEXTS("name", "Event"),
+    XPL_NUMBERS("count", "Count", NULL),
+    XPL_NUMBERS("total_us", "Total (us)", "us"),
+    XPL_NUMBERS("mean_us", "Mean (us)", "us"),
+    XPL_NUMBERS("min_us", "Least (us)", "us"),
+    XPL_NUMBERS("max_us", "Greatest (us)", "us"),
+    {0},
+};
+
 static const struct xpl_tool_option kOptions[] = {
     SUMS_END_TIME, SUMS_LIMIT("names in the answer, those with the most time; the sums are of all"),
     SUMS_NAME,     SUMS_START_TIME,
@@ -12,13 +22,7 @@ static const struct xpl_tool_option kOptions[] = {
 static void write_table(const struct xpl_trace_sums *sums, uint64_t limit,
                         struct xpl_arena *scratch, struct xpl_buf *out) {
     struct xpl_gviz g;
-    xpl_gviz_begin(&g, out);
-    xpl_gviz_column(&g, "name", "string", "Event");
-    xpl_gviz_column(&g, "count", "number", "Count");
-    xpl_gviz_column(&g, "total_us", "number", "Total (us)");
-    xpl_gviz_column(&g, "mean_us", "number", "Mean (us)");
-    xpl_gviz_column(&g, "min_us", "number", "Least (us)");
-    xpl_gviz_column(&g, "max_us", "number", "Greatest (us)");
+    xpl_gviz_begin(&g, out, kColumns, 0);
     sums_put_totals(&g, sums, scratch);
     for (size_t i = 0; i < sums->n && i < limit; i++) {
         const struct xpl_trace_sum *const s = &sums->v[i];
@@ -56,6 +60,7 @@ const struct xpl_tool xpl_tool_trace_sums = {
     .hosts = XPL_HOSTS_EACH,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
+    .columns = {kColumns},
     .keeps_no_answer = true,
     .render = render,
 };

@@ -3,8 +3,8 @@
 
 // "total_ps" is in ps, which its cells or the header of an export say.
 const named = (id) => {
-  const words = id.replace(/_(ps|us|bytes|percent)$/, '').replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const [, name, end] = /^(.*?)(?:_(ps|us|bytes|percent))?$/.exec(id), words = name.replaceAll('_', ' ');
+  return {id, label: words.charAt(0).toUpperCase() + words.slice(1), unit: end === 'percent' ? '%' : end};
 };
 
 const plain = (v) => (v === null || v === undefined ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v));
@@ -17,7 +17,7 @@ function tableOf(rows) {
       const all = rows.map((r) => r[id]), some = all.filter((v) => v !== null && v !== undefined);
       const number = some.length > 0 && some.every((v) => typeof v === 'number');
       const values = number ? Float64Array.from(all, (v) => v ?? NaN) : all.map(plain);
-      return {id, label: named(id), type: number ? 'number' : 'string', values};
+      return {...named(id), type: number ? 'number' : 'string', values};
     }),
     length: rows.length,
   };

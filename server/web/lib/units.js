@@ -1,47 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers of a column are, in the tables of tools' answers: ids and labels say so, each table in
-// its own way (cli/data_table.c and analysis/tools/lib/columns.c have the same rules).
+// Units of the numbers in tools' tables: /api/v1/tools lists them by the ids of columns.
 
 import * as format from './format.js';
 
-const FRACTIONS = new Set([
-  'device_total_self_time_percent', 'device_cumulative_total_self_time_percent', 'host_total_self_time_percent',
-  'Host_cumulative_total_self_time_percent', 'gpu_tensorcore_utilization', 'selfTimePercent',
-  'cumulativeTimePercent', 'total_time_in_percentage', 'roofline_efficiency', 'compute_efficiency',
-  'max_mem_bw_utilization', 'timeInPercent', 'selfTimeInPercent'
-]);
-const PERCENTS = new Set(['infeedPercentAverage', 'infeedPercentMin', 'infeedPercentMax', 'occupancy_pct', 'share_percent']);
-const EITHER = new Set(['total_self_time_percent', 'cumulative_total_self_time_percent']);
-
-const UNITS = {
-  ps: {format: format.ps, name: 'ps'},
-  us: {format: format.us, name: 'us'},
-  ms: {format: format.ms, name: 'ms'},
-  bytes: {format: format.bytes, name: 'bytes'},
-  fraction: {format: format.fraction, name: 'fraction of 1'},
-  percent: {format: (x) => format.fraction(x / 100), name: '%'},
+const FORMATS = {
+  ps: format.ps,
+  us: format.us,
+  ms: format.ms,
+  bytes: format.bytes,
+  'fraction of 1': format.fraction,
+  '%': (x) => format.fraction(x / 100),
 };
 
-function unitOf({id, label}, ofSteps) {
-  if (/\((us|μs)\)/.test(label) || /_us$/.test(id)) return UNITS.us;
-  if (/\((in )?ms\)/.test(label) || /TimeMs$/.test(id)) return UNITS.ms;
-  if (/_ps$/.test(id)) return UNITS.ps;
-  if (/_bytes$/.test(id)) return UNITS.bytes;
-  if (FRACTIONS.has(id)) return UNITS.fraction;
-  if (PERCENTS.has(id)) return UNITS.percent;
-  if (EITHER.has(id)) return ofSteps ? UNITS.fraction : UNITS.percent;
-  return null;
-}
-
-// The columns of a table with formats, and the unit for the header of an export where the label does not
-// have it: "Total time (us)" does, and "(%)" of a fraction is not true of the exported number.
-export function withUnits(columns) {
-  const ofSteps = columns.some((c) => c.id === 'step');
+// The columns of a table of TOOL with formats, and the unit for the header of an export, whose cells are plain
+// numbers: "(%)" in the label of a fraction is not true of them.
+export function withUnits(columns, ctx, tool) {
+  const units = ctx?.tools.find((t) => t.name === tool)?.units || {};
   return columns.map((c) => {
-    const unit = c.type === 'number' ? unitOf(c, ofSteps) : null;
-    if (!unit) return c;
+    const unit = c.type === 'number' && (c.unit || units[c.id]);
+    if (!FORMATS[unit]) return c;
     const label = c.label.replace(/ *\((us|μs|ms|in ms|%|bytes)\)$/, '');
-    return {...c, label, format: unit.format, unit: unit.name};
+    return {...c, label, format: FORMATS[unit], unit};
   });
 }
 

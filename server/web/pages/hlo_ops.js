@@ -56,7 +56,7 @@ export default {
     if (isCpu(table)) ctx.root.append(peaksForm(ctx));
     const chart = whereTimeGoes(table);
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time by category'), chart));
-    const cols = inOrder(withUnits(table.columns).map(plainSource), ORDER);
+    const cols = inOrder(withUnits(table.columns, ctx, 'hlo_stats').map(plainSource), ORDER);
     const side = detail('Op');
     const name = column(table, 'hlo_op_name').values, program = column(table, 'program_id');
     const data = new DataTable({

@@ -5,6 +5,7 @@ import {h} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
+import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts, stacked} from '../lib/chart.js';
 import {detail, tableState} from '../lib/detail.js';
@@ -20,7 +21,6 @@ const PARTS = [
   ['data_transfer_h2d', 'To the device'], ['device_compute', 'Device compute'], ['data_transfer_d2h', 'From the device'],
   ['host_postprocess', 'Host postprocess'], ['idle time', 'Idle']
 ];
-const COUNTS = new Set(['batching_request_size', 'padding_amount', 'batch_size_after_padding']);
 
 const isSample = (text) => /^[\d.]+$/.test(text);
 
@@ -90,13 +90,10 @@ function whereTimeGoes(requests, order) {
 }
 
 function dataTable(ctx, table, {caption, csv, state, open, width}) {
-  const cols = table.columns.filter((c) => c.type === 'number' || c.values.some((v) => v !== ''));
-  const times = (c) => c.type === 'number' && !COUNTS.has(c.id) && c.id !== 'batching_efficiency' && c.id !== 'id' && c.id !== 'count';
+  const cols = withUnits(table.columns, ctx, 'inference_profile').filter((c) => c.type === 'number' || c.values.some((v) => v !== ''));
   const shown = cols.map((c) => ({
     ...c,
     title: c.label,
-    format: times(c) ? format.ms : c.id === 'batching_efficiency' ? format.fraction : undefined,
-    unit: times(c) ? 'ms' : undefined,
     width: width && width[c.id]
   }));
   return new DataTable({
@@ -115,7 +112,7 @@ function withPercentiles(tensors) {
   const text = column(tensors, 'percentile').values;
   const read = text.map((v) => new Map(v.split('<br>').map((p) => p.split(': ')).map(([k, t]) => [parseFloat(k), parseFloat(t)])));
   const marks = [...new Set(read.flatMap((m) => [...m.keys()]))].filter(Number.isFinite).sort((a, b) => a - b);
-  const more = marks.map((p) => ({id: `p${p}`, label: `p${p}`, type: 'number', values: Float64Array.from(read, (m) => m.get(p) ?? NaN)}));
+  const more = marks.map((p) => ({id: `p${p}`, label: `p${p}`, type: 'number', unit: 'ms', values: Float64Array.from(read, (m) => m.get(p) ?? NaN)}));
   const plain = (c) => (c.id === 'tensor_pattern' ? {...c, values: c.values.map((v) => v.replaceAll('<br>', '; '))} : c);
   return {...tensors, columns: [...tensors.columns.filter((c) => c.id !== 'percentile').map(plain), ...more]};
 }

@@ -54,7 +54,7 @@ export default {
     if (step && step.length) {
       const names =
           step.columns.filter((c) => c.type === 'number' && /TimeMs$/.test(c.id) || c.id === 'stepnum');
-      const cols = withUnits(names), side = detail('Step'), number = column(step, 'stepnum').values;
+      const cols = withUnits(names, ctx, 'input_pipeline_analyzer'), side = detail('Step'), number = column(step, 'stepnum').values;
       const table = new DataTable({
         columns: cols,
         length: step.length,
@@ -82,7 +82,7 @@ export default {
       ].map(([label, id], i) => ({label, value: Number(p[id]) || 0, color: i}));
       const split = parts({label: 'Input time on the host', items: share, format: format.us});
       const table = new DataTable({
-        columns: withUnits(host.columns).map((c) => (/Percent$/.test(c.id) ? {...c, label: SHARES[c.id], bar: true} : c)),
+        columns: withUnits(host.columns, ctx, 'input_pipeline_analyzer').map((c) => (/Percent$/.test(c.id) ? {...c, label: SHARES[c.id], bar: true} : c)),
         length: host.length,
         caption: 'Input ops on the host',
         csv: 'input_ops.csv',

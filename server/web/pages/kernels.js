@@ -69,7 +69,7 @@ export default {
     if (rest > 0) items.push({label: 'other', value: rest, color: 8});
     const chart = parts({label: 'Kernel time', items, format: format.us});
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Where kernel time goes'), chart));
-    const all = withUnits(table.columns).map((c) => (c.id === 'occupancy_pct' ? {...c, format: occupancy} : c));
+    const all = withUnits(table.columns, ctx, 'kernel_stats').map((c) => (c.id === 'occupancy_pct' ? {...c, format: occupancy} : c));
     const cols = inOrder(all, ORDER).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
     const side = detail('Kernel');
     const data = new DataTable({

@@ -75,7 +75,7 @@ export default {
     if (chart)
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time on the device by type'), chart));
     const order = ['operation', 'type', 'host_or_device', 'occurrences', 'total_time', 'total_self_time'];
-    const cols = inOrder(withUnits(table.columns), order).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
+    const cols = inOrder(withUnits(table.columns, ctx, 'framework_op_stats'), order).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
     const side = detail('Op');
     const data = new DataTable({
       columns: cols.map((c) => ({

@@ -92,7 +92,7 @@ export default {
                       .sort((a, b) => value('total_self_time', b) - value('total_self_time', a))
                       .slice(0, MOST_POINTS);
     const side = detail('Op');
-    const all = withUnits(table.columns)  // of all columns: 'step' says what percentages are
+    const all = withUnits(table.columns, ctx, 'roofline_model')
                     .filter((c) => !['step', 'rank', 'include_infeed_outfeed'].includes(c.id))
                     .map(plainSource);
     const cols = inOrder(all, SHOWN);

@@ -15,8 +15,8 @@ const MOST_TEXT = 1000000;  // characters of a report; the download has all
 // A list without anything in it: what the tool tells of was not there.
 const isEmpty = (answer) => Boolean(answer) && Object.values(answer).some((v) => Array.isArray(v) && !v.length);
 
-export function plainTable(table, caption, csv, ctx, key) {
-  const cols = withUnits(table.columns).map((c) => ({...c, bar: false, label: c.label.replace(/ \(Hex\)$/, ''), title: c.label}));
+export function plainTable(table, tool, caption, csv, ctx, key) {
+  const cols = withUnits(table.columns, ctx, tool).map((c) => ({...c, bar: false, label: c.label.replace(/ \(Hex\)$/, ''), title: c.label}));
   const sort = ctx && ctx.params.get(`${key}sort`);
   return new DataTable({
     columns: cols,
@@ -54,7 +54,7 @@ export default {
     all.forEach((t, i) => {
       if (!t.length && all.length > 1) return;
       n++;
-      const table = plainTable(t, `${name}, table ${i + 1}`,
+      const table = plainTable(t, name, `${name}, table ${i + 1}`,
           `${name}_${ctx.session.name.replace(/[^\w.-]+/g, '_')}${i ? `_${i + 1}` : ''}.csv`, ctx,
           i ? `${i}.` : '');
       ctx.root.append(h('section', {class: 'card flush'}, table.element));

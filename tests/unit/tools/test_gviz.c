@@ -18,10 +18,10 @@ static void check_text(struct xpl_buf *b, const char *expected) {
 static void test_empty(struct xpl_buf *b, struct xpl_arena *a) {
     struct xpl_gviz g;
     struct xpl_gviz_props p;
-    xpl_gviz_begin(&g, b);
+    xpl_gviz_begin(&g, b, NULL, 0);
     xpl_gviz_end(&g);
     check_text(b, "{\"cols\":[],\"rows\":[]}");
-    xpl_gviz_begin(&g, b);
+    xpl_gviz_begin(&g, b, NULL, 0);
     xpl_gviz_props_init(&p, a);
     xpl_gviz_put_props(&g, &p);
     xpl_gviz_end(&g);
@@ -29,11 +29,15 @@ static void test_empty(struct xpl_buf *b, struct xpl_arena *a) {
 }
 
 static void test_table(struct xpl_buf *b, struct xpl_arena *a) {
+    static const struct xpl_column columns[] = {
+        XPL_COLUMN("other", "string", "Of other tables", NULL, 1),
+        XPL_COLUMN("a", "number", "A \"quoted\"", "us", 2),
+        {.id = "tip", .type = "string", .label = "tip", .role = "tooltip"},
+        {0},
+    };
     struct xpl_gviz g;
     struct xpl_gviz_props p;
-    xpl_gviz_begin(&g, b);
-    xpl_gviz_column(&g, "a", "number", "A \"quoted\"");
-    xpl_gviz_column_role(&g, "tip", "string", "tip", "tooltip");
+    xpl_gviz_begin(&g, b, columns, 2);
     xpl_gviz_props_init(&p, a);
     xpl_gviz_prop(&p, "zz", XPL_STR("last"));
     xpl_gviz_prop(&p, "aa", XPL_STR("first"));
@@ -62,7 +66,7 @@ static void test_limit(struct xpl_buf *b) {
     xpl_arena_init(&tiny, 16);
     struct xpl_gviz g;
     struct xpl_gviz_props p;
-    xpl_gviz_begin(&g, b);
+    xpl_gviz_begin(&g, b, NULL, 0);
     xpl_gviz_props_init(&p, &tiny);
     xpl_gviz_prop(&p, "a", XPL_STR("b"));
     xpl_gviz_put_props(&g, &p);

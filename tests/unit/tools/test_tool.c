@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry of tools.
 #include "analysis/formats/format.h"
+#include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/tool.h"
 
 #include "analysis/products/values.h"
@@ -56,6 +57,16 @@ static void test_uses(void) {
     }
 }
 
+// An id has one unit in all tables of a tool.
+static void check_units(const struct xpl_tool *t) {
+    for (size_t i = 0; i < XPL_TOOL_MAX_TABLES && t->columns[i]; i++)
+        for (const struct xpl_column *c = t->columns[i]; c->id; c++) {
+            const char *const unit = xpl_tool_unit(t, xpl_str_from(c->id));
+            CHECK(c->unit ? unit && strcmp(c->unit, unit) == 0 : !unit);
+            CHECK(!c->unit || strcmp(c->type, "number") == 0);
+        }
+}
+
 static void test_rows(void) {
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
@@ -70,7 +81,9 @@ static void test_rows(void) {
         for (size_t k = 0; k < i; k++)
             CHECK(t->list_position == 0 || tools[k]->list_position != t->list_position);
         check_row(t);
+        check_units(t);
     }
+    CHECK(!xpl_tool_unit(NULL, XPL_STR("total_time")));
     CHECK(!xpl_tool_find_named(XPL_STR("tensorflow_stats"))); // an alias
     CHECK(!xpl_tool_find_named(XPL_STR("nope")));
     CHECK(xpl_tool_find_named(XPL_STR("pod_viewer")) == xpl_tool_find(XPL_STR("pod_viewer")));
