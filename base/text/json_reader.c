@@ -20,7 +20,8 @@ void xpl_json_reader_init(struct xpl_json_reader *r, xpl_str_t text, unsigned fl
                                   .begin = p,
                                   .end = p + text.len,
                                   .ended = true,
-                                  .lenient = flags & XPL_JSON_LENIENT};
+                                  .lenient = flags & XPL_JSON_LENIENT,
+                                  .raw = flags & XPL_JSON_RAW};
 }
 
 xpl_status_t xpl_json_reader_open(struct xpl_json_reader *r, const struct xpl_json_source *source,
@@ -209,7 +210,7 @@ static enum xpl_json_at read_string(struct xpl_json_reader *r, enum xpl_json_at 
     if (!behind) return fail_cut(r);
     r->text = (xpl_str_t){from, (size_t)(behind - 1 - from)};
     r->plain = !seen.special;
-    if (!r->lenient && (seen.control || (seen.special && !escapes_are_legal(r->text))))
+    if (!r->lenient && !r->raw && (seen.control || (seen.special && !escapes_are_legal(r->text))))
         return fail(r, "a string has a control character or an unknown escape");
     r->p = behind;
     return at;
@@ -262,7 +263,7 @@ static enum xpl_json_at read_word(struct xpl_json_reader *r) {
         p++;
     r->text = (xpl_str_t){r->p, (size_t)(p - r->p)};
     xpl_str_t word = r->text;
-    bool known = false;
+    bool known = r->raw && word.len;
     for (size_t i = 0; i < sizeof strict / sizeof *strict; i++)
         known |= xpl_str_eq(word, xpl_str_from(strict[i]));
     if (word.len > 1 && (word.ptr[0] == '-' || word.ptr[0] == '+'))
@@ -429,37 +430,45 @@ static size_t unescape_unicode(xpl_str_t s, uint32_t *ret) {
         *ret = 0x10000 + ((*ret - 0xd800) << 10) + (low - 0xdc00);
         return 12;
     }
-    *ret = 0xfffd;
     return 6;
 }
 
-// Appends the character at the front of `s`, which is a backslash; returns its length.
-static size_t unescape(xpl_str_t s, struct xpl_buf *out) {
+size_t xpl_json_reader_escape(xpl_str_t s, struct xpl_buf *out, bool *ret_half) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const char *const known = s.len > 1 && s.ptr[1] ? strchr(from, s.ptr[1]) : NULL;
     uint32_t c = 0;
+    *ret_half = false;
     if (known) {
         xpl_buf_putc(out, to[known - from]);
         return 2;
     }
     const size_t n = s.len > 1 && s.ptr[1] == 'u' ? unescape_unicode(s, &c) : 0;
-    if (n)
-        put_code_point(c, out);
-    else
-        xpl_buf_putc(out, '\\');
+    *ret_half = c >= 0xd800 && c <= 0xdfff;
+    if (n) put_code_point(*ret_half ? 0xfffd : c, out);
+    return n;
+}
+
+// The same of a backslash that may be no escape, and stays then; returns the length.
+static size_t unescape(xpl_str_t s, struct xpl_buf *out, bool *ok) {
+    bool half;
+    const size_t n = xpl_json_reader_escape(s, out, &half);
+    *ok &= n && !half;
+    if (!n) xpl_buf_putc(out, '\\');
     return n ? n : 1;
 }
 
-void xpl_json_reader_unescape(xpl_str_t text, struct xpl_buf *out) {
+bool xpl_json_reader_unescape(xpl_str_t text, struct xpl_buf *out) {
+    bool ok = true;
     while (text.len) {
         size_t used;
         const size_t n = xpl_utf8_scan(text, &used);
         if (text.ptr[0] == '\\')
-            used = unescape(text, out);
+            used = unescape(text, out, &ok);
         else if (n)
             xpl_buf_put(out, text.ptr, n);
         else
-            put_code_point(0xfffd, out);
+            ok = false, put_code_point(0xfffd, out);
         text = xpl_str_sub(text, used, SIZE_MAX);
     }
+    return ok;
 }

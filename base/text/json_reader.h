@@ -44,7 +44,10 @@ enum xpl_json_at {
     XPL_JSON_AT_WORD, // true, false, null; lenient also NaN and others, and "" for a missing value
 };
 
-enum { XPL_JSON_LENIENT = 1 << 0 };
+enum {
+    XPL_JSON_LENIENT = 1 << 0,
+    XPL_JSON_RAW = 1 << 1, // any word is a value; strings may have any bytes and escapes
+};
 
 // The next bytes of the text: writes at most `room` (not 0) of them; *ret_n is 0 at the end only.
 struct xpl_json_source {
@@ -57,7 +60,7 @@ struct xpl_json_reader {
     xpl_str_t text;      // of the last key, string (both with their escapes), number or word
     bool plain;          // `text` is ASCII and has no escapes
     // Members and elements: what may come next.
-    bool comma, value, lenient, held, ended;
+    bool comma, value, lenient, raw, held, ended;
     unsigned depth;
     uint64_t objects;  // by depth: an object, not an array
     const char *fault; // of XPL_JSON_AT_ERROR; NULL: none
@@ -101,8 +104,11 @@ static inline uint64_t xpl_json_reader_offset(const struct xpl_json_reader *r) {
     return r->base + (uint64_t)(r->p - r->begin);
 }
 
+// Appends the character of the escape that `s` begins with, U+FFFD for half of a surrogate, and then
+// *ret_half.  Returns the escape's length; 0: it is none, and nothing is appended.
+size_t xpl_json_reader_escape(xpl_str_t s, struct xpl_buf *out, bool *ret_half);
 // Appends a key or string without its escapes, as UTF-8: U+FFFD for bytes that are none, and for
-// halves of surrogates.  A backslash that escapes nothing stays.
-void xpl_json_reader_unescape(xpl_str_t text, struct xpl_buf *out);
+// halves of surrogates.  A backslash that escapes nothing stays.  False if any of these was there.
+bool xpl_json_reader_unescape(xpl_str_t text, struct xpl_buf *out);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small strict JSON reader, for the rare JSON from other programs.  Accepts RFC 8259, and checks
-// UTF-8; numbers beyond a double's range and nesting beyond XPL_JSON_MAX_DEPTH are errors.
+// JSON of other programs as a tree, for texts that are small: what json_reader.h reads strictly,
+// and UTF-8 and surrogates are checked; numbers beyond a double's range are errors.
 #ifndef XPL_BASE_TEXT_JSON_VALUE_H_
 #define XPL_BASE_TEXT_JSON_VALUE_H_
 
@@ -11,8 +11,6 @@
 #include "base/str.h"
 
 struct xpl_arena;
-
-enum { XPL_JSON_MAX_DEPTH = 100 };
 
 enum xpl_json_type {
     XPL_JSON_NULL,

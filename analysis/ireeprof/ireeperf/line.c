@@ -3,112 +3,55 @@
 
 #include <string.h>
 
-static void fail(struct xpl_ireeperf_line *l, const char *why) {
-    if (!l->bad) l->bad = why;
-    l->p = l->end;
+static bool fail(struct xpl_ireeperf_line *l, const char *why) {
+    if (!l->bad) l->bad = l->r.cut ? "the line is cut" : l->r.fault ? l->r.fault : why;
+    return false;
 }
 
-static void blanks(struct xpl_ireeperf_line *l) {
-    while (l->p < l->end && (*l->p == ' ' || *l->p == '\t' || *l->p == '\r'))
-        l->p++;
-}
-
-// Passes one character; false when another one stands there.
-static bool pass(struct xpl_ireeperf_line *l, char c) {
-    blanks(l);
-    if (l->p >= l->end || *l->p != c) return false;
-    l->p++;
-    return true;
-}
-
-// Behind the opening quote.
-static xpl_str_t read_string(struct xpl_ireeperf_line *l) {
-    const char *const from = l->p;
-    while (l->p < l->end && *l->p != '"')
-        l->p += *l->p == '\\' && l->end - l->p > 1 ? 2 : 1;
-    if (l->p >= l->end) {
-        fail(l, "a string has no end");
-        return XPL_STR("");
-    }
-    return (xpl_str_t){from, (size_t)(l->p++ - from)};
-}
-
-static bool is_word(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '+' || c == '.';
-}
-
-static bool read_value(struct xpl_ireeperf_line *l, struct xpl_ireeperf_token *ret) {
+static bool read_value(struct xpl_ireeperf_line *l, enum xpl_json_at at,
+                       struct xpl_ireeperf_token *ret) {
     *ret = (struct xpl_ireeperf_token){.kind = XPL_IREEPERF_TOKEN_WORD};
-    if (pass(l, '"')) {
-        ret->kind = XPL_IREEPERF_TOKEN_STRING;
-        ret->text = read_string(l);
-    } else if (pass(l, '{') || pass(l, '[')) {
-        ret->kind = l->p[-1] == '{' ? XPL_IREEPERF_TOKEN_OBJECT : XPL_IREEPERF_TOKEN_ARRAY;
-        l->first = true;
-    } else {
-        const char *const from = l->p;
-        while (l->p < l->end && is_word(*l->p))
-            l->p++;
-        ret->text = (xpl_str_t){from, (size_t)(l->p - from)};
-        if (!ret->text.len) fail(l, "a value is missing");
-    }
-    return !l->bad;
+    if (at == XPL_JSON_AT_OBJECT)
+        ret->kind = XPL_IREEPERF_TOKEN_OBJECT;
+    else if (at == XPL_JSON_AT_ARRAY)
+        ret->kind = XPL_IREEPERF_TOKEN_ARRAY;
+    else
+        ret->text = l->r.text;
+    if (at == XPL_JSON_AT_STRING) ret->kind = XPL_IREEPERF_TOKEN_STRING;
+    return at > XPL_JSON_AT_END || fail(l, "a value is missing");
 }
 
 bool xpl_ireeperf_line_begin(struct xpl_ireeperf_line *l, xpl_str_t text) {
-    *l = (struct xpl_ireeperf_line){.p = text.ptr, .end = text.ptr + text.len, .first = true};
-    if (!pass(l, '{')) fail(l, "the line is not a JSON object");
-    return !l->bad;
-}
-
-// What stands before the next member or element; false at the end.
-static bool more(struct xpl_ireeperf_line *l, char close) {
-    const bool first = l->first;
-    l->first = false;
-    if (l->bad || pass(l, close)) return false;
-    if (!first && !pass(l, ',')) fail(l, "a comma is missing, or the line is cut");
-    return !l->bad;
+    *l = (struct xpl_ireeperf_line){0};
+    xpl_json_reader_init(&l->r, text, XPL_JSON_RAW);
+    if (xpl_json_reader_next(&l->r) == XPL_JSON_AT_OBJECT) return true;
+    l->bad = "the line is not a JSON object";
+    return false;
 }
 
 bool xpl_ireeperf_line_member(struct xpl_ireeperf_line *l, xpl_str_t *ret_name,
                               struct xpl_ireeperf_token *ret) {
-    if (!more(l, '}')) return false;
-    if (pass(l, '"'))
-        *ret_name = read_string(l);
-    else
-        fail(l, "a member has no name, or the line is cut");
-    if (!l->bad && !pass(l, ':')) fail(l, "a member has no value");
-    return !l->bad && read_value(l, ret);
+    if (l->bad) return false;
+    const enum xpl_json_at at = xpl_json_reader_next(&l->r);
+    if (at == XPL_JSON_AT_OBJECT_END) return false;
+    if (at != XPL_JSON_AT_KEY) return fail(l, "a member has no name");
+    *ret_name = l->r.text;
+    return read_value(l, xpl_json_reader_next(&l->r), ret);
 }
 
 bool xpl_ireeperf_line_element(struct xpl_ireeperf_line *l, struct xpl_ireeperf_token *ret) {
-    return more(l, ']') && read_value(l, ret);
+    if (l->bad) return false;
+    const enum xpl_json_at at = xpl_json_reader_next(&l->r);
+    return at != XPL_JSON_AT_ARRAY_END && read_value(l, at, ret);
 }
 
 void xpl_ireeperf_line_skip(struct xpl_ireeperf_line *l, const struct xpl_ireeperf_token *t) {
-    uint32_t objects = t->kind == XPL_IREEPERF_TOKEN_OBJECT; // a bit for each depth
-    int depth = t->kind >= XPL_IREEPERF_TOKEN_OBJECT;
-    while (depth > 0 && !l->bad) {
-        struct xpl_ireeperf_token inner;
-        xpl_str_t name;
-        const bool got = objects >> (depth - 1) & 1 ? xpl_ireeperf_line_member(l, &name, &inner)
-                                                    : xpl_ireeperf_line_element(l, &inner);
-        if (!got) {
-            depth--;
-        } else if (inner.kind >= XPL_IREEPERF_TOKEN_OBJECT && depth == XPL_IREEPERF_LINE_DEPTH) {
-            fail(l, "objects and arrays are nested too deeply");
-        } else if (inner.kind >= XPL_IREEPERF_TOKEN_OBJECT) {
-            const uint32_t bit = 1u << depth++;
-            objects = inner.kind == XPL_IREEPERF_TOKEN_OBJECT ? objects | bit : objects & ~bit;
-        }
-    }
-    l->first = false;
+    const bool opens = t->kind >= XPL_IREEPERF_TOKEN_OBJECT;
+    if (!l->bad && opens && !xpl_json_reader_skip(&l->r)) (void)fail(l, "");
 }
 
 void xpl_ireeperf_line_end(struct xpl_ireeperf_line *l) {
-    blanks(l);
-    if (l->p < l->end) fail(l, "something follows the object");
+    if (xpl_json_reader_next(&l->r) != XPL_JSON_AT_END) (void)fail(l, "");
 }
 
 bool xpl_ireeperf_token_u64(const struct xpl_ireeperf_token *t, uint64_t *ret) {
@@ -132,57 +75,16 @@ bool xpl_ireeperf_token_i64(const struct xpl_ireeperf_token *t, int64_t *ret) {
     return true;
 }
 
-static bool read_hex(const char *p, const char *end, uint32_t *ret) {
-    uint32_t v = 0;
-    if (end - p < 4) return false;
-    for (int i = 0; i < 4; i++) {
-        const char c = p[i], low = (char)(c | 0x20);
-        if (c >= '0' && c <= '9')
-            v = v << 4 | (uint32_t)(c - '0');
-        else if (low >= 'a' && low <= 'f')
-            v = v << 4 | (uint32_t)(low - 'a' + 10);
-        else
-            return false;
-    }
-    *ret = v;
-    return true;
-}
-
-static void put_utf8(struct xpl_buf *out, uint32_t c) {
-    const int more_bytes = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t marks[] = {0, 0xc0, 0xe0, 0xf0};
-    xpl_buf_putc(out, (char)(marks[more_bytes] | c >> 6 * more_bytes));
-    for (int i = more_bytes - 1; i >= 0; i--)
-        xpl_buf_putc(out, (char)(0x80 | (c >> 6 * i & 0x3f)));
-}
-
-// Behind the backslash and u; a pair of surrogates is one character, one alone U+FFFD.
-static const char *put_unicode(const char *p, const char *end, struct xpl_buf *out) {
-    uint32_t c, low;
-    if (!read_hex(p, end, &c)) return NULL;
-    p += 4;
-    if (c >= 0xd800 && c < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' &&
-        read_hex(p + 2, end, &low) && low >= 0xdc00 && low < 0xe000) {
-        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-        p += 6;
-    }
-    put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
-    return p;
-}
-
 bool xpl_ireeperf_token_text(xpl_str_t raw, struct xpl_buf *out) {
-    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-    if (!raw.len) return true;
-    const char *p = raw.ptr, *const end = raw.ptr + raw.len;
-    while (p < end) {
-        const char *const escape = memchr(p, '\\', (size_t)(end - p));
-        xpl_buf_put(out, p, (size_t)((escape ? escape : end) - p));
-        if (!escape) return true;
-        if (end - escape < 2) return false;
-        const char *const known = escape[1] ? strchr(names, escape[1]) : NULL;
-        if (known) xpl_buf_putc(out, values[known - names]);
-        p = known ? escape + 2 : escape[1] == 'u' ? put_unicode(escape + 2, end, out) : NULL;
-        if (!p) return false;
+    while (raw.len) {
+        const char *const escape = memchr(raw.ptr, '\\', raw.len);
+        const size_t n = escape ? (size_t)(escape - raw.ptr) : raw.len;
+        bool half;
+        xpl_buf_put(out, raw.ptr, n);
+        raw = xpl_str_sub(raw, n, SIZE_MAX);
+        const size_t used = escape ? xpl_json_reader_escape(raw, out, &half) : 0;
+        if (escape && !used) return false;
+        raw = xpl_str_sub(raw, used, SIZE_MAX);
     }
     return true;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to analysis/ireeprof/ireeperf/: pull reader of one line of JSON, an object.
+// Private to analysis/ireeprof/ireeperf/: one line of JSON, an object, by members and elements.
 //
-// It is more patient than base's strict reader of values, because IREE's export is not always valid
-// JSON: bare words (nan, -inf) are values, and bytes of strings are taken as they are.  Nothing is
-// allocated, nothing recurses: the caller enters objects and arrays that it knows, and skips the
-// rest.  The first error sticks.
+// IREE's export is not always valid JSON: bare words (nan, -inf) are values, and bytes of strings
+// are taken as they are.  The caller enters objects and arrays that it knows, and skips the rest.
+// The first error sticks.
 #ifndef XPL_ANALYSIS_IREEPROF_IREEPERF_LINE_H_
 #define XPL_ANALYSIS_IREEPROF_IREEPERF_LINE_H_
 
@@ -13,12 +12,10 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-
-enum { XPL_IREEPERF_LINE_DEPTH = 32 }; // objects and arrays within each other
+#include "base/text/json_reader.h"
 
 struct xpl_ireeperf_line {
-    const char *p, *end;
-    bool first;      // nothing of the open object or array was read
+    struct xpl_json_reader r;
     const char *bad; // why the line is not read any further; NULL: all is well
 };
 enum xpl_ireeperf_token_kind {

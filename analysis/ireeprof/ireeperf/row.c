@@ -238,7 +238,7 @@ static const char *put_values(const struct xpl_ireeperf_row *row, struct xpl_buf
     struct xpl_ireeperf_token t;
     const char *bad = NULL;
     *ret_n = 0;
-    while (!bad && l.p && xpl_ireeperf_line_element(&l, &t)) {
+    while (!bad && l.r.p && xpl_ireeperf_line_element(&l, &t)) {
         uint8_t v[8];
         if (row->head.chunk == XPL_IREE_METRIC_SAMPLES)
             bad = t.kind == XPL_IREEPERF_TOKEN_OBJECT ? put_metric_value(&l, out)

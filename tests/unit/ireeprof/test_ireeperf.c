@@ -79,8 +79,8 @@ static void test_bad_rows(void) {
     bad("nonsense", "not a JSON object");
     bad("{", "cut");
     bad("{\"record_type\":\"queue\"", "cut");
-    bad("{\"record_type\":\"queue", "no end");
-    bad("{\"record_type\":\"queue\"} {}", "something follows");
+    bad("{\"record_type\":\"queue", "cut");
+    bad("{\"record_type\":\"queue\"} {}", "text behind the value");
     bad("{\"record_type\":7}", "type, index or version is invalid");
     bad("{\"source_record_index\":0}", "the row has no type");
     bad("{\"record_type\":\"queue\",\"source_record_index\":-1}", "version is invalid");
@@ -90,9 +90,9 @@ static void test_bad_rows(void) {
     bad("{\"record_type\":\"queue\",\"queue_ordinal\":4294967296}", "number is out of range");
     bad("{\"record_type\":\"queue\",\"queue_ordinal\":1.5}", "number is out of range");
     bad("{\"record_type\":\"queue\",\"queue_ordinal\":\"1\"}", "has the wrong type");
-    bad("{\"record_type\":\"queue\",\"queue_ordinal\":}", "value is missing");
-    bad("{\"record_type\":\"queue\",\"queue_ordinal\" 1}", "no value");
-    bad("{\"record_type\":\"queue\" \"queue_ordinal\":1}", "comma is missing");
+    bad("{\"record_type\":\"queue\",\"queue_ordinal\":}", "no value of JSON");
+    bad("{\"record_type\":\"queue\",\"queue_ordinal\" 1}", "no colon behind a key");
+    bad("{\"record_type\":\"queue\" \"queue_ordinal\":1}", "no comma between values");
     bad("{\"record_type\":\"executable_function\",\"workgroup_size\":[1,2]}", "has the wrong type");
     bad("{\"record_type\":\"executable_function\",\"workgroup_size\":[1,2,3,4]}",
         "has the wrong type");

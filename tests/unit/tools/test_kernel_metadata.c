@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text/json_reader.h"
 #include "base/text/json_value.h"
 #include "tests/check.h"
 
@@ -142,12 +143,12 @@ static void test_json(void) {
                "\"\xf0\x9f\x98\x80 /\\b\\f\\\" \xf4\x8f\xbf\xbf\"");
     check_json("{\"b\":[{\"z\":1,\"a\":2},false],\"a\":\"\"}",
                "{\"a\":\"\",\"b\":[{\"a\":2,\"z\":1},false]}");
-    char deep[2 * XPL_JSON_MAX_DEPTH + 3] = {0};
-    memset(deep, '[', XPL_JSON_MAX_DEPTH);
-    memset(deep + XPL_JSON_MAX_DEPTH, ']', XPL_JSON_MAX_DEPTH);
+    char deep[2 * XPL_JSON_READER_DEPTH + 3] = {0};
+    memset(deep, '[', XPL_JSON_READER_DEPTH);
+    memset(deep + XPL_JSON_READER_DEPTH, ']', XPL_JSON_READER_DEPTH);
     check_json(deep, deep);
-    memset(deep, '[', XPL_JSON_MAX_DEPTH + 1);
-    memset(deep + XPL_JSON_MAX_DEPTH + 1, ']', XPL_JSON_MAX_DEPTH + 1);
+    memset(deep, '[', XPL_JSON_READER_DEPTH + 1);
+    memset(deep + XPL_JSON_READER_DEPTH + 1, ']', XPL_JSON_READER_DEPTH + 1);
     check_json(deep, NULL);
 }
 
