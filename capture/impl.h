@@ -5,8 +5,6 @@
 
 #include "capture/capture.h"
 
-// Checks an address: "host:port", "[::1]:port", "unix:/path".
-xpl_status_t xpl_capture_check_target(const char *target, struct xpl_error *err) XPL_NODISCARD;
 // The name of its file as XProf has it: "host_port".
 void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char *target);
 

@@ -22,7 +22,8 @@ const char *xpl_capture_state_name(enum xpl_capture_state s) {
     return (unsigned)s < sizeof state_names / sizeof *state_names ? state_names[s] : "unknown";
 }
 
-xpl_status_t xpl_capture_check_target(const char *target, struct xpl_error *err) {
+// Checks an address: "host:port", "[::1]:port", "unix:/path".
+static xpl_status_t capture_check_target(const char *target, struct xpl_error *err) {
     const xpl_str_t t = xpl_str_from(target);
     int64_t port;
     if (t.len == 0 || t.len > XPL_CAPTURE_MAX_TARGET)
@@ -123,7 +124,7 @@ static xpl_status_t check_targets(const struct xpl_capture_plan *p, struct xpl_e
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a capture has 1 to %d targets, not %zu",
                          XPL_CAPTURE_MAX_TARGETS, p->n_targets);
     for (size_t i = 0; i < p->n_targets; i++) {
-        XPL_TRY(xpl_capture_check_target(p->targets[i], err));
+        XPL_TRY(capture_check_target(p->targets[i], err));
         const char *const name = p->host_names ? p->host_names[i] : NULL;
         if (name && name[0])
             XPL_TRY(xpl_session_writer_check_name("a host", xpl_str_from(name), err));

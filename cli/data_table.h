@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --format table and csv: the tables in a tool's answer as text for a person, with
-// the units that the tool's columns have.
+// --format table and csv: the tables in a tool's answer as text for a person, with the units that
+// the tool's columns have.
 #ifndef XPL_CLI_DATA_TABLE_H_
 #define XPL_CLI_DATA_TABLE_H_
 

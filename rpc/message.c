@@ -123,7 +123,7 @@ void xpl_rpc_message_put(struct xpl_buf *b, const ProtobufCMessage *m) {
     b->n += protobuf_c_message_pack(m, b->p + b->n);
 }
 
-void xpl_rpc_put_varint(struct xpl_buf *b, uint64_t v) {
+static void rpc_put_varint(struct xpl_buf *b, uint64_t v) {
     uint8_t out[10];
     size_t n = 0;
     do {
@@ -135,13 +135,13 @@ void xpl_rpc_put_varint(struct xpl_buf *b, uint64_t v) {
 
 void xpl_rpc_put_uint(struct xpl_buf *b, uint32_t field, uint64_t v) {
     if (!v) return;
-    xpl_rpc_put_varint(b, (uint64_t)field << 3);
-    xpl_rpc_put_varint(b, v);
+    rpc_put_varint(b, (uint64_t)field << 3);
+    rpc_put_varint(b, v);
 }
 
 void xpl_rpc_put_len(struct xpl_buf *b, uint32_t field, uint64_t len) {
-    xpl_rpc_put_varint(b, (uint64_t)field << 3 | 2);
-    xpl_rpc_put_varint(b, len);
+    rpc_put_varint(b, (uint64_t)field << 3 | 2);
+    rpc_put_varint(b, len);
 }
 
 void xpl_rpc_put_text(struct xpl_buf *b, uint32_t field, xpl_str_t s) {

@@ -32,7 +32,6 @@ xpl_status_t xpl_rpc_message_unpack(const ProtobufCMessageDescriptor *type, xpl_
 void xpl_rpc_message_put(struct xpl_buf *b, const ProtobufCMessage *m);
 
 // Building blocks for headers before shared bytes (varint, "field n is text", "n bytes follow").
-void xpl_rpc_put_varint(struct xpl_buf *b, uint64_t v);
 void xpl_rpc_put_uint(struct xpl_buf *b, uint32_t field, uint64_t v);  // left out when 0
 void xpl_rpc_put_text(struct xpl_buf *b, uint32_t field, xpl_str_t s); // left out when empty
 void xpl_rpc_put_len(struct xpl_buf *b, uint32_t field, uint64_t len); // the bytes follow

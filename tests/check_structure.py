@@ -11,6 +11,7 @@ usage: check_structure.py [ROOT] [--only CHECK]... [--marks AREA]
               are included in their own folder only; "Private to FOLDER" may name the folder above
   folders     no folder has more than 30 source files
   names       no public name is defined twice
+  unused      another file, if only a test, uses every function that a header declares
   parameters  no function, and no function that a pointer leads to, has more than 7 parameters
   paths       only storage/ says where sessions lie below LOGDIR, puts names and directories together,
               resolves paths, and removes or renames files
@@ -33,6 +34,7 @@ The lists below say what is tolerated for now.  They may only become shorter.
 import argparse
 import collections
 import fnmatch
+import functools
 import os
 import re
 import subprocess
@@ -120,6 +122,7 @@ def _blank(match):
     return '""' if token[0] in "\"'" else " " + "\n" * token.count("\n")
 
 
+@functools.lru_cache(maxsize=None)
 def without_comments(text):
     return TOKEN.sub(_blank, text)
 
@@ -172,8 +175,13 @@ STATIC = re.compile(r"\bstatic\b|\bXPL_(?:\w+_)?INLINE\b")
 ATTRIBUTES = re.compile(r"\b__attribute__\s*\(\(.*?\)\)|\bXPL_(?:PRINTF|PRINTF_LIKE)\s*\([^)]*\)", re.S)
 
 
+@functools.lru_cache(maxsize=None)
 def functions(text):
     """Functions that are defined in the text of a file."""
+    return list(_functions(text))
+
+
+def _functions(text):
     for head, body in pieces(text):
         head = ATTRIBUTES.sub("", head)
         found = re.search(r"([A-Za-z_]\w*)\s*\(", head)
@@ -379,6 +387,22 @@ def check_names(tree):
                 places["object " + object_name].add(name)
     return [f"{what} is defined in {' and '.join(sorted(where))}"
             for what, where in sorted(places.items()) if len(where) > 1]
+
+
+DEFINITION = re.compile(r"^(?!static\b|extern\b|typedef\b)\w[^\n;{}()=]*\b(xpl_\w+)\(", re.M)
+
+
+def check_unused(tree):
+    """A function of the client's library has users that are not here."""
+    words, defined = collections.Counter(), {}
+    for name in tree.sources(".c", ".h"):
+        text = re.sub("//.*", "", tree.text(name))
+        found = re.findall(r"\bxpl_\w+", text)
+        words.update(set(found) if name.endswith(".c") else found)  # one header declares it
+        if name.endswith(".c") and name.startswith(PRODUCT) and not name.startswith("client/"):
+            defined.update(dict.fromkeys(DEFINITION.findall(text), name))
+    return [f"{name}: {function} is used nowhere else: make it static, or remove it"
+            for function, name in defined.items() if words[function] < 3]
 
 
 def module_of(name):
@@ -824,8 +848,9 @@ def check_doc_paths(tree):
 
 
 CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
-          "folders": check_folders, "names": check_names, "prefixes": check_prefixes,
-          "parameters": check_parameters, "paths": check_paths, "waits": check_waits, "topics": check_topics,
+          "folders": check_folders, "names": check_names, "unused": check_unused,
+          "prefixes": check_prefixes, "parameters": check_parameters, "paths": check_paths,
+          "waits": check_waits, "topics": check_topics,
           "words": lambda tree: check_words(tree) + wording.check(tree), "macros": check_macros,
           "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown, "wraps": check_wraps}
 

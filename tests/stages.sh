@@ -100,7 +100,7 @@ stage_static() {
         'git ls-files "*.c" "*.h" | xargs clang-format-14 --dry-run -Werror'
     check "static: layers" tests/check_layers.sh
     local part
-    for part in folders names prefixes parameters paths waits topics words macros readmes doc-paths markdown wraps; do
+    for part in folders names unused prefixes parameters paths waits topics words macros readmes doc-paths markdown wraps; do
         check "static: $part" tests/check_structure.py --only "$part"
     done
     check "static: licences" tests/check_spdx.py

@@ -203,6 +203,15 @@ class Macros(Planted):
                 self.assertEqual(self.found(check_structure.check_macros), expected if hidden else [])
 
 
+class Unused(Planted):
+    def test_found(self):
+        self.plant(base__a_dot_h="void xpl_a(void); // xpl_a\nvoid xpl_b(void);\nvoid xpl_c(void);\n#define C xpl_c\n",
+                   base__a_dot_c="void xpl_a(void) {\n    xpl_a();\n}\nvoid xpl_b(void) {\n}\nvoid xpl_c(void) {\n}\n",
+                   tests__b_dot_c="static void b(void) {\n    xpl_b();\n}\n")
+        self.assertEqual(self.found(check_structure.check_unused),
+                         ["base/a.c: xpl_a is used nowhere else: make it static, or remove it"])
+
+
 class Paths(Planted):
     def test_found(self):
         self.plant(storage__a_dot_c='void xpl_a(void) {\n    unlink("plugins/profile/x");\n}\n',

@@ -106,8 +106,6 @@ struct xpl_timings_trimmed xpl_timings_trim(double *v, size_t n);
 xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n, xpl_str_t plane,
                                 struct xpl_arena *arena, const struct xpl_plane ***ret,
                                 size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
-// Whether `part` is in `text`, in any case of (ASCII) letters.
-bool xpl_timings_has_text(xpl_str_t text, xpl_str_t part);
 // NAME(PROGRAM-SCOPE) of an event: of its statistics, the last of each name: hlo_module, else the
 // event's name; program_id, or else run_id, or None; scope_range_id or None.  0 and empty are None.
 struct xpl_buf;

@@ -14,7 +14,8 @@ static char lower(char c) {
     return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
 }
 
-bool xpl_timings_has_text(xpl_str_t text, xpl_str_t part) {
+// Whether `part` is in `text`, in any case of (ASCII) letters.
+static bool timings_has_text(xpl_str_t text, xpl_str_t part) {
     for (size_t i = 0; i + part.len <= text.len; i++) {
         size_t k = 0;
         while (k < part.len && lower(text.ptr[i + k]) == lower(part.ptr[k]))
@@ -74,7 +75,7 @@ xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n
     for (size_t i = 0; i < n; i++)
         for (uint32_t p = 0; p < spaces[i]->n_planes; p++) {
             const struct xpl_plane *const at = &spaces[i]->planes[p];
-            if (!xpl_timings_has_text(at->name, plane)) continue;
+            if (!timings_has_text(at->name, plane)) continue;
             const struct xpl_plane **const slot = xpl_vec_push(arena, &list);
             if (!slot) XPL_RETURN_OOM(err, "planes");
             *slot = at;

@@ -7,8 +7,8 @@
 
 enum { CANCEL_EVERY = 8192 };
 
-bool xpl_infer_add_span(struct xpl_inferring *k, uint32_t group, enum xpl_span_type type,
-                        uint64_t begin, uint64_t duration) {
+static bool infer_add_span(struct xpl_inferring *k, uint32_t group, enum xpl_span_type type,
+                           uint64_t begin, uint64_t duration) {
     if (k->spans.n >= UINT32_MAX - 1) return false;
     struct xpl_infer_span *const s = xpl_vec_push(k->scratch, &k->spans);
     if (!s) return false;
@@ -26,7 +26,7 @@ static bool add_transfers(struct xpl_inferring *k) {
             kind <= XPL_INFER_D2H ? XPL_SPAN_DEVICE_TO_HOST : XPL_SPAN_HOST_TO_DEVICE;
         for (size_t i = 0; i < k->marks[kind].v.n; i++) {
             const struct xpl_infer_mark *const m = &k->marks[kind].v.v[i];
-            if (!xpl_infer_add_span(k, m->group, type, m->begin, m->end - m->begin)) return false;
+            if (!infer_add_span(k, m->group, type, m->begin, m->end - m->begin)) return false;
         }
     }
     return true;
@@ -63,8 +63,8 @@ static bool pair_transfers(struct xpl_inferring *k, enum xpl_infer_kind issue,
     }
     for (size_t i = 0; i < v.n; i++) {
         const struct transfer *const t = &v.v[i];
-        if (t->done && !xpl_infer_add_span(k, t->issue->group, type, t->issue->begin,
-                                           t->done->end - t->issue->begin))
+        if (t->done && !infer_add_span(k, t->issue->group, type, t->issue->begin,
+                                       t->done->end - t->issue->begin))
             return false;
     }
     return true;
@@ -159,9 +159,8 @@ static xpl_status_t read_modules(struct xpl_inferring *k, const struct xpl_line 
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "inference: cancelled");
         const uint32_t at = group.has_group ? xpl_infer_find_group(k, group.group_id) : 0;
         if (!at) continue;
-        if (!xpl_infer_add_span(k, at - 1, XPL_SPAN_DEVICE_COMPUTE_32,
-                                (uint64_t)xpl_event_begin_ps(line, &ev),
-                                (uint64_t)ev.duration_ps) ||
+        if (!infer_add_span(k, at - 1, XPL_SPAN_DEVICE_COMPUTE_32,
+                            (uint64_t)xpl_event_begin_ps(line, &ev), (uint64_t)ev.duration_ps) ||
             (program_of(line, &ev, &program) && !add_program(k, at - 1, program)))
             XPL_RETURN_OOM(err, "inference");
     }

@@ -94,8 +94,6 @@ static inline struct xpl_infer_group *xpl_infer_group_of(struct xpl_inferring *k
 
 // The group's index + 1; 0 where it has none.
 uint32_t xpl_infer_find_group(const struct xpl_inferring *k, int64_t id);
-bool xpl_infer_add_span(struct xpl_inferring *k, uint32_t group, enum xpl_span_type type,
-                        uint64_t begin, uint64_t duration) XPL_NODISCARD;
 
 // The stages, in their order.
 xpl_status_t xpl_infer_collect(struct xpl_inferring *k, struct xpl_error *err) XPL_NODISCARD;

@@ -102,7 +102,7 @@ static size_t dot_length(xpl_str_t s) {
 }
 
 // [a-z_][a-z0-9_]*(\[.*\])? with RE2's dot: any character but a newline.
-bool xpl_is_jax_op_type(xpl_str_t s) {
+static bool is_jax_op_type(xpl_str_t s) {
     size_t i = run_length(s, JAX_BEGINS, JAX);
     if (i == 0 || i == s.len) return i > 0;
     if (s.ptr[i] != '[' || s.len - i < 2 || s.ptr[s.len - 1] != ']') return false;
@@ -116,7 +116,7 @@ bool xpl_is_jax_op_type(xpl_str_t s) {
 }
 
 bool xpl_is_jax_op_name_and_type(xpl_str_t name, xpl_str_t type) {
-    return name.len > 0 && xpl_is_jax_op_type(type) && xpl_str_has(after_last(name, '/'), type);
+    return name.len > 0 && is_jax_op_type(type) && xpl_str_has(after_last(name, '/'), type);
 }
 
 static bool starts_nocase(xpl_str_t s, xpl_str_t prefix) {
@@ -175,7 +175,7 @@ struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name) {
     if (xpl_is_tf_op_type(type) && xpl_is_tf_op_name(name))
         return (struct xpl_tf_op){XPL_TF_OP_TENSORFLOW, name, type};
     const xpl_str_t derived = type.len ? type : derive_type(name);
-    if (xpl_is_jax_op_type(derived)) {
+    if (is_jax_op_type(derived)) {
         const char *const bracket = memchr(derived.ptr, '[', derived.len);
         const size_t len = bracket ? (size_t)(bracket - derived.ptr) : derived.len;
         return (struct xpl_tf_op){XPL_TF_OP_JAX, name, xpl_str_sub(derived, 0, len)};
@@ -192,7 +192,8 @@ bool xpl_tf_op_next_scope(xpl_str_t name, size_t *pos, xpl_str_t *ret) {
     return true;
 }
 
-xpl_str_t xpl_iterator_name(xpl_str_t full_name) {
+// The part after the last "::" (IteratorName).
+static xpl_str_t iterator_name(xpl_str_t full_name) {
     // Separators are found from the left and do not overlap: "a:::b" is "a" and ":b".
     xpl_str_t rest = full_name;
     for (size_t hit; (hit = xpl_str_find(rest, XPL_STR("::"), 0)) != SIZE_MAX;)
@@ -203,7 +204,7 @@ xpl_str_t xpl_iterator_name(xpl_str_t full_name) {
 bool xpl_tf_op_event_name(struct xpl_arena *a, const struct xpl_tf_op *op, xpl_str_t *ret) {
     if (op->category == XPL_TF_OP_TF_DATA) {
         static const xpl_str_t prefix = {"Iterator::", 10};
-        const xpl_str_t last = xpl_iterator_name(op->name);
+        const xpl_str_t last = iterator_name(op->name);
         char *const p = xpl_arena_alloc(a, prefix.len + last.len);
         if (!p) return false;
         memcpy(p, prefix.ptr, prefix.len);

@@ -38,9 +38,8 @@ struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name);
 // The name with the modules before it: the full name without its type.
 xpl_str_t xpl_tf_op_scoped_name(xpl_str_t full_name, const struct xpl_tf_op *op);
 
-bool xpl_is_tf_op_name(xpl_str_t s);  // IsTfOpName
-bool xpl_is_tf_op_type(xpl_str_t s);  // IsTfOpType
-bool xpl_is_jax_op_type(xpl_str_t s); // IsJaxOpType
+bool xpl_is_tf_op_name(xpl_str_t s); // IsTfOpName
+bool xpl_is_tf_op_type(xpl_str_t s); // IsTfOpType
 // IsJaxOpNameAndType: `type` occurs in the last '/' part of `name`.
 bool xpl_is_jax_op_name_and_type(xpl_str_t name, xpl_str_t type);
 
@@ -51,8 +50,6 @@ bool xpl_tf_op_next_scope(xpl_str_t name, size_t *pos, xpl_str_t *ret);
 // the name without trailing blanks for unknown ones.  False at the arena's limit.
 bool xpl_tf_op_event_name(struct xpl_arena *a, const struct xpl_tf_op *op, xpl_str_t *ret)
     __attribute__((warn_unused_result));
-// The part after the last "::" (IteratorName).
-xpl_str_t xpl_iterator_name(xpl_str_t full_name);
 
 static inline bool xpl_is_dataset_op(xpl_str_t type) {
     return xpl_str_eq(type, XPL_STR("Dataset"));

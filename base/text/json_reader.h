@@ -104,8 +104,8 @@ static inline uint64_t xpl_json_reader_offset(const struct xpl_json_reader *r) {
     return r->base + (uint64_t)(r->p - r->begin);
 }
 
-// Appends the character of the escape that `s` begins with, U+FFFD for half of a surrogate, and then
-// *ret_half.  Returns the escape's length; 0: it is none, and nothing is appended.
+// Appends the character of the escape that `s` begins with, U+FFFD for half of a surrogate, and
+// then *ret_half.  Returns the escape's length; 0: it is none, and nothing is appended.
 size_t xpl_json_reader_escape(xpl_str_t s, struct xpl_buf *out, bool *ret_half);
 // Appends a key or string without its escapes, as UTF-8: U+FFFD for bytes that are none, and for
 // halves of surrogates.  A backslash that escapes nothing stays.  False if any of these was there.

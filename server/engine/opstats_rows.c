@@ -158,8 +158,9 @@ bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant) {
     return variant & XPL_OP_STATS_CPU_AS_DEVICE || !cpu_only;
 }
 
-xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena *arena,
-                                   struct xpl_rows *ret, struct xpl_error *err) {
+// Fills *ret with views of `s` and arrays in `arena`.
+static xpl_status_t rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena *arena,
+                                      struct xpl_rows *ret, struct xpl_error *err) {
     const struct xpl_op_metrics_db *dev = &s->device_op_metrics_db, *host = &s->host_op_metrics_db;
     struct xpl_op_row *ops =
         xpl_arena_array(arena, dev->metrics_db.n + host->metrics_db.n, sizeof *ops);
@@ -182,7 +183,7 @@ xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
                                    struct xpl_error *err) {
     struct xpl_opstats *decoded = NULL;
     if (!opstats) XPL_TRY(xpl_opstats_decode(encoded, arena, &decoded, err));
-    return xpl_rows_from_opstats(opstats ? opstats : decoded, arena, ret, err);
+    return rows_from_opstats(opstats ? opstats : decoded, arena, ret, err);
 }
 
 xpl_status_t xpl_rows_from_breakdown(const struct xpl_time_breakdown *breakdown,

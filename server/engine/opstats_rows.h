@@ -14,9 +14,6 @@ enum { XPL_ROWS_VERSION = 2 };
 // to the answers that people see by default.
 bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant);
 
-// Fills *ret with views of `s` and arrays in `arena`.
-xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena *arena,
-                                   struct xpl_rows *ret, struct xpl_error *err) XPL_NODISCARD;
 // The same as struct xpl_store_writer_product has it: `opstats` is a struct xpl_opstats, or NULL,
 // and `encoded` is it encoded.
 xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,

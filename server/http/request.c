@@ -17,7 +17,8 @@ static int hex(char c) {
                                   : -1;
 }
 
-bool xpl_http_decode(xpl_str_t in, bool form, struct xpl_arena *arena, xpl_str_t *ret) {
+// Percent-decodes `in` (and '+' when `form`), in `arena`.  False: malformed, a NUL, or no memory.
+static bool http_decode(xpl_str_t in, bool form, struct xpl_arena *arena, xpl_str_t *ret) {
     char *out = xpl_arena_alloc(arena, in.len + 1);
     size_t n = 0;
     if (!out) return false;
@@ -45,8 +46,8 @@ static bool add_arg(struct xpl_http_request *r, xpl_str_t pair) {
     const xpl_str_t key = eq == SIZE_MAX ? pair : xpl_str_sub(pair, 0, eq);
     const xpl_str_t value = eq == SIZE_MAX ? XPL_STR("") : xpl_str_sub(pair, eq + 1, SIZE_MAX);
     struct xpl_http_arg *a = &r->args[r->n_args];
-    if (!xpl_http_decode(key, true, &r->arena, &a->key) ||
-        !xpl_http_decode(value, true, &r->arena, &a->value))
+    if (!http_decode(key, true, &r->arena, &a->key) ||
+        !http_decode(value, true, &r->arena, &a->value))
         return false;
     r->n_args++;
     return true;
@@ -88,7 +89,7 @@ static bool strip(xpl_str_t *path, xpl_str_t prefix) {
 bool xpl_http_request_parse(struct xpl_http_request *r, const char *prefix) {
     const xpl_str_t uri = {r->uri, r->n_uri};
     const size_t mark = xpl_str_find(uri, XPL_STR("?"), 0);
-    if (!xpl_http_decode(xpl_str_sub(uri, 0, mark), false, &r->arena, &r->path)) return false;
+    if (!http_decode(xpl_str_sub(uri, 0, mark), false, &r->arena, &r->path)) return false;
     if (!xpl_str_starts(r->path, XPL_STR("/"))) return false;
     // XProf's page asks for graphs below "//"; its own server merges slashes, too.
     while (xpl_str_starts(r->path, XPL_STR("//")))

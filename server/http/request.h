@@ -90,8 +90,6 @@ bool xpl_http_is_form(const struct xpl_http_request *r);
 xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key);
 xpl_str_t xpl_http_header(const struct xpl_http_request *r, const char *name);
 bool xpl_http_accepts_gzip(xpl_str_t accept_encoding);
-// Percent-decodes `in` (and '+' when `form`), in `arena`.  False: malformed, a NUL, or no memory.
-bool xpl_http_decode(xpl_str_t in, bool form, struct xpl_arena *arena, xpl_str_t *ret);
 // "HOST", "HOST:PORT", "[V6]:PORT" without the port and the brackets; false when malformed.
 bool xpl_http_host_name(xpl_str_t host, xpl_str_t *ret);
 enum xpl_http_range { XPL_RANGE_NONE, XPL_RANGE_OK, XPL_RANGE_BAD };

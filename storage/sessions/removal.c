@@ -65,7 +65,9 @@ static bool is_companion(xpl_str_t name) {
     return false;
 }
 
-bool xpl_session_owns_file(xpl_str_t name, xpl_profile_match_fn match, bool run) {
+// Whether the file is removed with its session: profiles that can be read, and our notes; in one of
+// XProf's run directories (`run`) also other profiles, and XProf's files next to profiles.
+static bool session_owns_file(xpl_str_t name, xpl_profile_match_fn match, bool run) {
     xpl_str_t host;
     unsigned rank;
     const char *refusal = NULL;
@@ -93,7 +95,7 @@ static xpl_status_t remove_files(DIR *dir, const char *path, xpl_profile_match_f
     for (const struct dirent *e; (e = readdir(dir));) {
         struct stat sb;
         if (is_part(xpl_str_from(e->d_name))) remove_part(dirfd(dir), e->d_name);
-        if (!xpl_session_owns_file(xpl_str_from(e->d_name), match, run)) continue;
+        if (!session_owns_file(xpl_str_from(e->d_name), match, run)) continue;
         if (fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(sb.st_mode))
             continue;
         if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno != ENOENT)
@@ -178,7 +180,7 @@ static bool on_object(void *arg, const struct xpl_stored_object *o) {
     xpl_str_t host;
     unsigned rank;
     const char *refusal = NULL;
-    if (!xpl_session_owns_file(o->path, l->match, l->run)) return true;
+    if (!session_owns_file(o->path, l->match, l->run)) return true;
     const bool top = xpl_str_eq(l->dir, XPL_STR("."));
     const bool profile = l->match(o->path, &host, &rank, &refusal);
     struct name *const n = xpl_arena_alloc(&l->arena, sizeof *n);

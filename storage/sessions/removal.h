@@ -21,10 +21,6 @@
 xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
                                 uint64_t dev, uint64_t ino, struct xpl_error *err) XPL_NODISCARD;
 
-// Whether the file is removed with its session: profiles that can be read, and our notes; in one of
-// XProf's run directories (`run`) also other profiles, and XProf's files next to profiles.
-bool xpl_session_owns_file(xpl_str_t name, xpl_profile_match_fn match, bool run);
-
 // A schedule's record of a session that it made.
 struct xpl_session_made {
     uint64_t n_hosts;

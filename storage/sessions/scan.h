@@ -18,7 +18,6 @@ struct xpl_root {
     char *links_root;            // real path to stay below, or NULL
     struct xpl_objects *objects; // LOGDIR is a bucket: fd is -1 then; or NULL
 };
-struct xpl_root *xpl_root_ref(struct xpl_root *r);
 void xpl_root_unref(struct xpl_root *r);
 
 struct xpl_dir_file {

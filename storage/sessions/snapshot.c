@@ -20,7 +20,7 @@ struct xpl_snapshot_inner {
     struct xpl_snapshot snap; // the public part
 };
 
-struct xpl_root *xpl_root_ref(struct xpl_root *r) {
+static struct xpl_root *root_ref(struct xpl_root *r) {
     atomic_fetch_add(&r->refs, 1);
     return r;
 }
@@ -379,7 +379,7 @@ xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl
                                 struct xpl_error *err) {
     struct xpl_snapshot_inner *in = xpl_sys_alloc(sizeof *in);
     if (!in) XPL_RETURN_OOM(err, "catalogue");
-    *in = (struct xpl_snapshot_inner){.root = xpl_root_ref(spec->root)};
+    *in = (struct xpl_snapshot_inner){.root = root_ref(spec->root)};
     atomic_init(&in->refs, 1);
     xpl_arena_init(&in->arena, (size_t)4 << 30);
     in->snap.inner = in;

@@ -71,7 +71,8 @@ static void list_files(DIR *d, struct xpl_aged_files *l) {
     }
 }
 
-void xpl_store_files_evict(struct xpl_store_files *f) {
+// Removes the least recently used files until the rest fits, and what a crash left half written.
+static void store_files_evict(struct xpl_store_files *f) {
     struct xpl_aged_files l = {0};
     DIR *const d = opendir(f->dir);
     if (!d) return;
@@ -101,7 +102,7 @@ xpl_status_t xpl_store_files_new(const char *dir, uint64_t limit_bytes,
     if (!f) XPL_RETURN_OOM(err, "files of the store");
     f->limit = limit_bytes;
     memcpy(f->dir, dir, len);
-    xpl_store_files_evict(f);
+    store_files_evict(f);
     *ret = f;
     return XPL_OK;
 }
@@ -197,7 +198,7 @@ xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_sto
         (void)unlink(part);
         return fail_write(path, os, err);
     }
-    xpl_store_files_evict(f);
+    store_files_evict(f);
     return XPL_OK;
 }
 

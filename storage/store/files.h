@@ -45,7 +45,5 @@ xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_sto
                                  xpl_bytes_t bytes, struct xpl_error *err) XPL_NODISCARD;
 // Nothing when there is none.
 void xpl_store_files_remove(struct xpl_store_files *f, const struct xpl_store_file_key *key);
-// Removes the least recently used files until the rest fits, and what a crash left half written.
-void xpl_store_files_evict(struct xpl_store_files *f);
 
 #endif

@@ -17,7 +17,8 @@ const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
     return NULL;
 }
 
-const struct line_groups *xpl_grp_line_of(const struct xpl_groups *g, uint32_t node) {
+// The line of a node.
+static const struct line_groups *grp_line_of(const struct xpl_groups *g, uint32_t node) {
     uint32_t lo = 0, hi = g->n_scanned;
     while (hi - lo > 1) {
         const uint32_t mid = lo + (hi - lo) / 2;
@@ -32,7 +33,7 @@ const struct line_groups *xpl_grp_line_of(const struct xpl_groups *g, uint32_t n
 bool xpl_grp_node_event(const struct xpl_groups *g, uint32_t node, const struct line_groups **lg,
                         struct xpl_raw_event *ret) {
     const struct node *const n = &g->nodes[node];
-    *lg = xpl_grp_line_of(g, node);
+    *lg = grp_line_of(g, node);
     return xpl_raw_event_at((*lg)->line, node_at(n), ret);
 }
 

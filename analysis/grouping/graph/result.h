@@ -74,8 +74,6 @@ uint32_t xpl_grp_launch_scope(const struct xpl_groups *g, uint64_t correlation);
 // The scan's result for a line, or NULL when the line was not scanned.
 const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
                                             const struct xpl_line *line);
-// The line of a node.
-const struct line_groups *xpl_grp_line_of(const struct xpl_groups *g, uint32_t node);
 // The event of a node (not of a region).
 bool xpl_grp_node_event(const struct xpl_groups *g, uint32_t node, const struct line_groups **lg,
                         struct xpl_raw_event *ret);

@@ -15,7 +15,7 @@ uint64_t xpl_grp_mix(uint64_t x) {
 // upstream's hashed ids do.  Consecutive ids have neighbouring keys: data sorted by key is then
 // read almost in order.  Unseeded: the order of joins must not change from run to run, and a
 // crafted collision only links events of the same profile.
-uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id) {
+static uint64_t grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id) {
     uint64_t c = xpl_grp_mix((uint64_t)(uint32_t)type + UINT64_C(0x9e3779b97f4a7c15));
     if (has_pid) c = xpl_grp_mix(c ^ ((uint64_t)(uint32_t)pid + UINT64_C(0x632be59bd9b4e019)));
     return id + c;
@@ -151,6 +151,6 @@ void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
     const int32_t pid = other ? (int32_t)stats_int(st, SC_CONSUMER_PID) : plan->pid;
     ret->producer = producer.whole;
     ret->consumer = consumer.whole;
-    if (producer.whole) ret->producer_key = xpl_grp_key(producer.type, has_pid, pid, producer.id);
-    if (consumer.whole) ret->consumer_key = xpl_grp_key(consumer.type, has_pid, pid, consumer.id);
+    if (producer.whole) ret->producer_key = grp_key(producer.type, has_pid, pid, producer.id);
+    if (consumer.whole) ret->consumer_key = grp_key(consumer.type, has_pid, pid, consumer.id);
 }

@@ -171,7 +171,7 @@ static void resolve_entry(struct line_state *st, struct open_event *entry, uint3
 }
 
 // Makes nodes of all that is pending; returns the innermost (+ 1), 0 when nothing encloses.
-uint32_t xpl_grp_resolve_pending(struct line_state *st) {
+static uint32_t grp_resolve_pending(struct line_state *st) {
     uint32_t scope = 0;
     for (size_t i = 0; i < st->stack.n; i++) {
         if (st->stack.v[i].pending) resolve_entry(st, &st->stack.v[i], scope);
@@ -328,7 +328,7 @@ uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event
     const uint32_t gap = async ? 0 : gap_to_top(st);
     uint32_t scope = 0;
     // (Nodes are numbered in the order of the line, so open events come first in any case.)
-    if (self || (passes && !async)) scope = xpl_grp_resolve_pending(st);
+    if (self || (passes && !async)) scope = grp_resolve_pending(st);
     if (async) scope = 0;
     if (self) scope = make_node(st, &e, scope, gap);
     if (e.links.producer && scope) {
@@ -364,6 +364,6 @@ void xpl_grp_begin_line(struct line_state *st, struct scan *s, struct line_group
 
 xpl_status_t xpl_grp_begin_chunk(struct line_state *st, uint32_t chunk, struct xpl_exec *exec) {
     if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(&st->s->err, XPL_CANCELLED, "cancelled");
-    if (st->lg->chunk_tops) st->lg->chunk_tops[chunk] = xpl_grp_resolve_pending(st);
+    if (st->lg->chunk_tops) st->lg->chunk_tops[chunk] = grp_resolve_pending(st);
     return XPL_OK;
 }

@@ -55,9 +55,6 @@ uint32_t xpl_grp_new_node(struct line_state *st, uint64_t at, uint32_t parent, u
 uint32_t xpl_grp_node_flags(const struct scan_stats *ss, uint32_t role);
 // NODE_* of an EagerExecute: whether its contents run eagerly.
 uint32_t xpl_grp_eager_flags(const struct line_state *st, const struct xpl_raw_event *raw);
-// Makes nodes of all pending events; returns the innermost (+ 1), 0 when no node encloses the
-// position.
-uint32_t xpl_grp_resolve_pending(struct line_state *st);
 // An event that is not plain.  Returns the scope it is in: itself when it becomes a node.
 uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                                uint32_t mask, uint32_t role);

@@ -38,9 +38,6 @@ static inline uint32_t xpl_hlo_memory_find(const struct memory_reader *r, int64_
     return r->m->buffers[i].allocation == UINT32_MAX ? UINT32_MAX : i;
 }
 
-// Bytes of a value without the padding of layouts; false when the shape is invalid.
-bool xpl_hlo_memory_shape_size(xpl_bytes_t shape, int64_t *ret) XPL_NODISCARD;
-
 #define XPL_RETURN_MALFORMED(err)                                                                  \
     XPL_RETURN_ERROR((err), XPL_DATA_LOSS, "malformed buffer assignment")
 

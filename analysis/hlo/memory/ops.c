@@ -86,7 +86,8 @@ static bool first_part(const struct xpl_hlo_shape *s, xpl_bytes_t *ret) {
     return s->n_parts && xpl_hlo_each_next(&e, ret);
 }
 
-bool xpl_hlo_memory_shape_size(xpl_bytes_t shape, int64_t *ret) {
+// Bytes of a value without the padding of layouts; false when the shape is invalid.
+static bool hlo_memory_shape_size(xpl_bytes_t shape, int64_t *ret) {
     struct xpl_hlo_shape s;
     xpl_hlo_shape_read(shape, &s);
     // The type inside a buffer type has the size.
@@ -143,7 +144,7 @@ static xpl_status_t give_shape(struct hlo_buffer *b, const struct shapes *shapes
     const bool is_part = any && last >= 0 && (uint64_t)last < shapes->n - 1;
     struct sized *const s = &shapes->v[is_part ? (size_t)last + 1 : 0];
     if (s->state == NOT_SIZED)
-        s->state = xpl_hlo_memory_shape_size(s->shape, &s->unpadded) ? SIZED : CANNOT_BE;
+        s->state = hlo_memory_shape_size(s->shape, &s->unpadded) ? SIZED : CANNOT_BE;
     if (!ok || s->state == CANNOT_BE)
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
                          "buffer assignment: buffer %" PRId64 " has no shape that can be", b->id);

@@ -5,9 +5,9 @@
 
 #include "analysis/ireeprof/reports/impl.h"
 
-void xpl_iree_dispatch_of_device(const struct xpl_iree_record *r,
-                                 const struct xpl_iree_dispatch_event *e,
-                                 struct xpl_iree_dispatch *ret) {
+static void iree_dispatch_of_device(const struct xpl_iree_record *r,
+                                    const struct xpl_iree_dispatch_event *e,
+                                    struct xpl_iree_dispatch *ret) {
     const bool valid = xpl_iree_ticks_valid(e->start_tick, e->end_tick);
     *ret = (struct xpl_iree_dispatch){.valid = valid,
                                       .physical_device_ordinal = r->physical_device_ordinal,
@@ -27,7 +27,8 @@ void xpl_iree_dispatch_of_device(const struct xpl_iree_record *r,
     memcpy(ret->workgroup_size, e->workgroup_size, sizeof e->workgroup_size);
 }
 
-void xpl_iree_dispatch_of_host(const struct xpl_iree_host_event *e, struct xpl_iree_dispatch *ret) {
+static void iree_dispatch_of_host(const struct xpl_iree_host_event *e,
+                                  struct xpl_iree_dispatch *ret) {
     const bool valid = xpl_iree_host_valid(e->start_host_time_ns, e->end_host_time_ns);
     *ret = (struct xpl_iree_dispatch){
         .host = true,
@@ -61,14 +62,14 @@ bool xpl_iree_next_dispatch(const struct xpl_iree_record *r, struct xpl_iree_ite
         if (r->chunk == XPL_IREE_DISPATCH_EVENTS) {
             struct xpl_iree_dispatch_event e;
             xpl_iree_copy(&item, &e);
-            xpl_iree_dispatch_of_device(r, &e, ret);
+            iree_dispatch_of_device(r, &e, ret);
             return true;
         }
         struct xpl_iree_host_event e;
         memcpy(&e.type, item.p + offsetof(struct xpl_iree_host_event, type), sizeof e.type);
         if (e.type != XPL_IREE_OP_DISPATCH) continue;
         xpl_iree_copy(&item, &e);
-        xpl_iree_dispatch_of_host(&e, ret);
+        iree_dispatch_of_host(&e, ret);
         return true;
     }
     return false;

@@ -19,10 +19,6 @@ struct xpl_iree_dispatch {
     uint64_t tile_count;
     int64_t tile_duration_sum_ns;
 };
-void xpl_iree_dispatch_of_device(const struct xpl_iree_record *r,
-                                 const struct xpl_iree_dispatch_event *e,
-                                 struct xpl_iree_dispatch *ret);
-void xpl_iree_dispatch_of_host(const struct xpl_iree_host_event *e, struct xpl_iree_dispatch *ret);
 // Reads the next one of a chunk of dispatches or host events; other host events are passed over.
 bool xpl_iree_next_dispatch(const struct xpl_iree_record *r, struct xpl_iree_items *items,
                             struct xpl_iree_dispatch *ret);

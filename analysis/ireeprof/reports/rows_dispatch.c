@@ -23,7 +23,7 @@ void xpl_iree_row_queue(struct xpl_iree_rows *r, uint32_t device, uint32_t queue
     xpl_row_u64(r, "stream_id", stream);
 }
 
-void xpl_iree_row_dispatch(void *ctx, const struct xpl_iree_dispatch *e, xpl_str_t key) {
+static void iree_row_dispatch(void *ctx, const struct xpl_iree_dispatch *e, xpl_str_t key) {
     const struct xpl_iree_dispatches *const d = ctx;
     struct xpl_iree_rows *const r = d->run->rows;
     xpl_row_begin(r, "type", e->host ? "host_dispatch_event" : "dispatch_event");
@@ -215,7 +215,7 @@ xpl_status_t xpl_iree_projection(struct xpl_iree_run *run, enum xpl_iree_subject
         d.keep = XPL_IREE_KEEPS_EXECUTIONS | XPL_IREE_KEEPS_SUBMISSIONS;
     if (run->options.dispatch_events) {
         d.keep = 0;
-        d.on_match = xpl_iree_row_dispatch;
+        d.on_match = iree_row_dispatch;
         d.ctx = &d;
     }
     xpl_status_t st = xpl_iree_model_load(&model, run, err);

@@ -264,10 +264,6 @@ bool xpl_iree_timeline_warn(struct xpl_iree_timeline *t);
 bool xpl_iree_timeline_lanes(struct xpl_iree_timeline *t);
 bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t);
 
-// Adds a flow to an endpoint.
-bool xpl_iree_timeline_flow(struct xpl_iree_timeline *t, const struct xpl_iree_endpoint_key *key,
-                            uint64_t id);
-
 // ---- output ----
 
 // A member of a row that an argument of another name shows.  Ends with NULL.

@@ -248,8 +248,9 @@ bool xpl_iree_timeline_described(struct xpl_iree_timeline *t) {
 
 // ---- relationships ----
 
-bool xpl_iree_timeline_flow(struct xpl_iree_timeline *t, const struct xpl_iree_endpoint_key *key,
-                            uint64_t id) {
+// Adds a flow to an endpoint.
+static bool iree_timeline_flow(struct xpl_iree_timeline *t, const struct xpl_iree_endpoint_key *key,
+                               uint64_t id) {
     bool is_new;
     struct xpl_iree_endpoint *const e = xpl_iree_table_put(&t->endpoints, key, &is_new);
     struct xpl_iree_flow *const f = e ? xpl_iree_list_push(&t->flows) : NULL;
@@ -285,7 +286,7 @@ static bool add_relationship(struct xpl_iree_timeline *t, const struct xpl_iree_
     id = xpl_pf_mix(xpl_pf_mix(id, target.type), target.id);
     if (source.session) id = xpl_pf_mix(id, source.session);
     id |= 1;
-    return xpl_iree_timeline_flow(t, &target, id) && xpl_iree_timeline_flow(t, &source, id);
+    return iree_timeline_flow(t, &target, id) && iree_timeline_flow(t, &source, id);
 }
 
 // ---- records ----

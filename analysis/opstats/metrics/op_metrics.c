@@ -144,8 +144,8 @@ static bool fill_str(enum xpl_op_metrics_strings how, struct xpl_arena *a, xpl_s
     return dst->len || src.len == 0 || copy_str(how, a, src, dst);
 }
 
-bool xpl_op_metrics_copy_metadata(const struct xpl_op_metrics *src, struct xpl_op_metrics *dst,
-                                  enum xpl_op_metrics_strings strings, struct xpl_arena *arena) {
+static bool op_metrics_copy_metadata(const struct xpl_op_metrics *src, struct xpl_op_metrics *dst,
+                                     enum xpl_op_metrics_strings strings, struct xpl_arena *arena) {
     if (!fill_str(strings, arena, src->long_name, &dst->long_name) ||
         !fill_str(strings, arena, src->category, &dst->category) ||
         !fill_str(strings, arena, src->provenance, &dst->provenance) ||
@@ -200,8 +200,8 @@ bool xpl_op_metrics_add_breakdown(const struct xpl_memory_accessed *src, size_t 
     return true;
 }
 
-bool xpl_op_metrics_add(const struct xpl_op_metrics *src, struct xpl_op_metrics *dst,
-                        bool update_num_cores, struct xpl_arena *arena) {
+static bool op_metrics_add(const struct xpl_op_metrics *src, struct xpl_op_metrics *dst,
+                           bool update_num_cores, struct xpl_arena *arena) {
     if (dst->occurrences == 0 || src->min_time_ps < dst->min_time_ps)
         dst->min_time_ps = src->min_time_ps;
     dst->is_eager |= src->is_eager;
@@ -244,8 +244,8 @@ bool xpl_op_metrics_combine(struct xpl_op_metrics_builder *b, const struct xpl_o
     for (size_t i = 0; i < src->metrics_db.n; i++) {
         const struct xpl_op_metrics *s = &src->metrics_db.v[i];
         struct xpl_op_metrics *d = xpl_op_metrics_put(b, s->hlo_module_id, s->name);
-        if (!d || !xpl_op_metrics_copy_metadata(s, d, b->strings, b->arena) ||
-            !xpl_op_metrics_add(s, d, update_num_cores, b->arena))
+        if (!d || !op_metrics_copy_metadata(s, d, b->strings, b->arena) ||
+            !op_metrics_add(s, d, update_num_cores, b->arena))
             return false;
     }
     return true;

@@ -56,11 +56,6 @@ bool xpl_op_metrics_combine(struct xpl_op_metrics_builder *b, const struct xpl_o
                             bool update_num_cores) XPL_NODISCARD;
 
 // The two halves of merging one entry into another, and the memory breakdown's own merge.
-bool xpl_op_metrics_copy_metadata(const struct xpl_op_metrics *src, struct xpl_op_metrics *dst,
-                                  enum xpl_op_metrics_strings strings, struct xpl_arena *arena)
-    XPL_NODISCARD;
-bool xpl_op_metrics_add(const struct xpl_op_metrics *src, struct xpl_op_metrics *dst,
-                        bool update_num_cores, struct xpl_arena *arena) XPL_NODISCARD;
 bool xpl_op_metrics_add_breakdown(const struct xpl_memory_accessed *src, size_t n,
                                   struct xpl_op_metrics *dst, struct xpl_arena *arena)
     XPL_NODISCARD;

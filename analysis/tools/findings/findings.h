@@ -107,8 +107,6 @@ const char *xpl_finding_title(enum xpl_finding_kind kind);
 // ($train.py:3 load)".  `n` bytes of *ret.
 void xpl_survey_say_why(const struct xpl_survey_host *h, enum xpl_time_cause c, char *ret,
                         size_t n);
-// How much more of its time a device spends on a cause than the others do on average.
-double xpl_survey_more(const struct xpl_survey *s, size_t device, enum xpl_time_cause c);
 // The cause on which a device spends more than the others, of all but collectives.
 enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s, size_t device);
 // What a host was at for most of the idle time of a cause; NULL: not known.

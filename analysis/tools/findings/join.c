@@ -8,7 +8,8 @@
 // From this part of its time on, a finding is the late device's.
 static const double kMostly = 0.7;
 
-double xpl_survey_more(const struct xpl_survey *s, size_t device, enum xpl_time_cause c) {
+// How much more of its time a device spends on a cause than the others do on average.
+static double survey_more(const struct xpl_survey *s, size_t device, enum xpl_time_cause c) {
     double others = 0, wall = 0;
     for (size_t i = 0; i < s->n_devices; i++) {
         if (i == device) continue;
@@ -23,7 +24,7 @@ enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s, size_t dev
     int best = XPL_TIME_COMPUTE;
     double most = 0;
     for (int c = 0; c < XPL_TIME_CAUSES; c++) {
-        const double more = xpl_survey_more(s, device, (enum xpl_time_cause)c);
+        const double more = survey_more(s, device, (enum xpl_time_cause)c);
         if (c == XPL_TIME_COLLECTIVES || c == XPL_TIME_OVERLAPPED || more <= most) continue;
         best = c, most = more;
     }

@@ -111,7 +111,7 @@ static inline double xpl_tpu_step_time(const struct xpl_tpu_step *t) {
 // "TPU" and so on, as HardwareType's names.
 const char *xpl_input_pipeline_hardware_name(enum xpl_hardware h);
 
-// Their columns for those who show them, of TPUs and of all others.
+// Columns of the step table: of TPUs the second.
 extern const struct xpl_column xpl_step_columns[], xpl_tpu_step_columns[];
 // The step table (the overview's second, this tool's second).
 void xpl_input_pipeline_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,

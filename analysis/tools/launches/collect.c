@@ -15,7 +15,7 @@ static uint64_t add(uint64_t a, uint64_t b) {
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-void xpl_launch_sum_add(struct xpl_launch_sum *s, uint64_t ps) {
+static void launch_sum_add(struct xpl_launch_sum *s, uint64_t ps) {
     if (!s->n || ps < s->min_ps) s->min_ps = ps;
     if (ps > s->max_ps) s->max_ps = ps;
     s->total_ps = add(s->total_ps, ps);
@@ -145,7 +145,7 @@ static bool read_op(struct host *h, struct xpl_launch_stream *stream, const stru
     struct xpl_launch_times *const k = &h->l->kernels.v[h->kernel_of[ev->md]].here;
     const uint64_t ps = span.end - span.begin;
     const struct launch *const launch = launch_of(h, ev);
-    xpl_launch_sum_add(&k->op, ps);
+    launch_sum_add(&k->op, ps);
     stream->n_ops++;
     widen(h, span);
     if (!launch) return true;
@@ -153,8 +153,8 @@ static bool read_op(struct host *h, struct xpl_launch_stream *stream, const stru
     const uint64_t launch_ps = launch->at.end - launch->at.begin;
     stream->n_launched++;
     k->n_short += ps < launch_ps / launch->n_ops; // of a graph each has a part of it
-    xpl_launch_sum_add(&k->launch, launch_ps);
-    xpl_launch_sum_add(&k->delay, span.begin > launch->at.end ? span.begin - launch->at.end : 0);
+    launch_sum_add(&k->launch, launch_ps);
+    launch_sum_add(&k->delay, span.begin > launch->at.end ? span.begin - launch->at.end : 0);
     if (span.begin <= launch->at.begin) return true; // clocks differ
     struct xpl_launch_wait *const w = xpl_vec_push(h->l->arena, &stream->waits);
     // Counted from the window's begin as soon as that is known.

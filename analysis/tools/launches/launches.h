@@ -20,7 +20,6 @@
 struct xpl_launch_sum {
     uint64_t n, total_ps, min_ps, max_ps;
 };
-void xpl_launch_sum_add(struct xpl_launch_sum *s, uint64_t ps);
 // The mean in ps; NAN without any.
 double xpl_launch_sum_mean(const struct xpl_launch_sum *s);
 

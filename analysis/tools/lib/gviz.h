@@ -16,8 +16,8 @@
 
 struct xpl_arena;
 
-// A column.  Only this row says what its numbers are: XProf's labels do not always, and its JSON
-// has no place for it, so that who shows a table asks the row of the tool (xpl_tool_unit).
+// A column.  Only this row has the unit of its numbers: XProf's labels are not always right, and
+// its JSON has no member for it.  xpl_tool_unit finds it for code that prints a table.
 struct xpl_column {
     const char *id, *type, *label;
     const char *unit; // "ps", "us", "ms", "bytes", "%", XPL_FRACTION, or as people write it, such

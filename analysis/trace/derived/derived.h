@@ -127,6 +127,5 @@ bool xpl_derived_stats_next(struct xpl_derived_stats *it, struct xpl_stat *ret);
 
 // Events and statistics that viewers do not show (tsl IsInternalEvent, IsInternalStat).
 bool xpl_derived_is_internal_event(enum xpl_event_type type);
-bool xpl_derived_is_internal_stat(enum xpl_stat_type type);
 
 #endif

@@ -25,7 +25,7 @@ bool xpl_derived_is_internal_event(enum xpl_event_type type) {
 #pragma GCC diagnostic pop
 }
 
-bool xpl_derived_is_internal_stat(enum xpl_stat_type type) {
+static bool derived_is_internal_stat(enum xpl_stat_type type) {
     return type == XPL_STAT_PRODUCER_TYPE || type == XPL_STAT_PRODUCER_ID ||
            type == XPL_STAT_CONSUMER_TYPE || type == XPL_STAT_CONSUMER_ID ||
            type == XPL_STAT_IS_ROOT || type == XPL_STAT_FLOPS || type == XPL_STAT_PROGRAM_ID ||
@@ -110,7 +110,7 @@ bool xpl_derived_stats_next(struct xpl_derived_stats *it, struct xpl_stat *ret) 
             if (it->phase == PHASE_OWN) it->recorded = it->ev->stats;
             continue;
         }
-        if (ret->kind == XPL_VALUE_NONE || xpl_derived_is_internal_stat(ret->md->type)) continue;
+        if (ret->kind == XPL_VALUE_NONE || derived_is_internal_stat(ret->md->type)) continue;
         if (it->phase == PHASE_MD || amend_stat(it, ret)) return true;
     }
     return next_of_preprocessing(it, ret);

@@ -8,7 +8,8 @@
 
 enum { CANCEL_EVERY = 4096 };
 
-bool xpl_export_flush(struct xpl_exporter *x) {
+// Writes x->out to the sink and empties it.
+static bool export_flush(struct xpl_exporter *x) {
     const bool ok =
         !x->out.failed && (x->out.n == 0 || x->e->sink.write(x->e->sink.ctx, x->out.p, x->out.n));
     x->out.n = 0;
@@ -17,8 +18,7 @@ bool xpl_export_flush(struct xpl_exporter *x) {
 
 static xpl_status_t flush(struct xpl_exporter *x) {
     if (x->out.failed) XPL_RETURN_OOM(x->err, "export");
-    if (!xpl_export_flush(x))
-        XPL_RETURN_ERROR(x->err, XPL_ABORTED, "the output could not be written");
+    if (!export_flush(x)) XPL_RETURN_ERROR(x->err, XPL_ABORTED, "the output could not be written");
     return XPL_OK;
 }
 

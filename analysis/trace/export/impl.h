@@ -38,7 +38,4 @@ struct xpl_export_writer {
 };
 extern const struct xpl_export_writer xpl_export_perfetto, xpl_export_chrome;
 
-// Writes x->out to the sink and empties it.
-bool xpl_export_flush(struct xpl_exporter *x);
-
 #endif

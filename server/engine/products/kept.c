@@ -295,8 +295,9 @@ void xpl_product_write_new_rows(struct xpl_product_manager *m, const struct xpl_
     if (h->has_rows) xpl_store_writer_put_rows(m->parts.writer, &w, &p);
 }
 
-void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
-                            struct xpl_product_handle *h) {
+// Hands the rows that people query of a stored product to the store's writer, if they are missing.
+static void product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                               struct xpl_product_handle *h) {
     struct xpl_profile_id id;
     const enum xpl_rows_kind kind = is_breakdown(h) ? XPL_ROWS_MEMORY : XPL_ROWS_OPS;
     if (h->has_rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
@@ -310,7 +311,7 @@ void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_
     const struct xpl_store_writer_key w = writer_key(r, h, buf);
     const struct xpl_store_writer_product p = writer_product(h);
     if (h->from_store)
-        xpl_product_write_rows(m, r, h);
+        product_write_rows(m, r, h);
     else
         xpl_store_writer_put_product(m->parts.writer, &w, &p);
 }

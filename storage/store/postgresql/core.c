@@ -26,7 +26,10 @@ enum xpl_pg_rc xpl_pg_read_clock(struct xpl_pg_store *s, struct xpl_pg_conn *c) 
     return rc;
 }
 
-int64_t xpl_pg_shift_ms(struct xpl_pg_store *s) {
+// Times that daemons share are the database's, as clocks of machines may be hours apart: what is
+// added to our wall clock for that, milliseconds.  0 up to a second, so that it does not change
+// all the time; it follows a clock that is set.
+static int64_t pg_shift_ms(struct xpl_pg_store *s) {
     const int64_t since_boot = atomic_load(&s->since_boot_ms);
     const int64_t held = atomic_load(&s->shift_ms);
     if (!since_boot) return held; // it was never there
@@ -37,15 +40,15 @@ int64_t xpl_pg_shift_ms(struct xpl_pg_store *s) {
 }
 
 int64_t xpl_pg_shared_ms(struct xpl_pg_store *s, int64_t ours_ms) {
-    return ours_ms ? ours_ms + xpl_pg_shift_ms(s) : 0;
+    return ours_ms ? ours_ms + pg_shift_ms(s) : 0;
 }
 
 int64_t xpl_pg_our_ms(struct xpl_pg_store *s, int64_t shared_ms) {
-    return shared_ms ? shared_ms - xpl_pg_shift_ms(s) : 0;
+    return shared_ms ? shared_ms - pg_shift_ms(s) : 0;
 }
 
 int64_t xpl_pg_now_ms(struct xpl_pg_store *s) {
-    return clock_ms(CLOCK_REALTIME) + xpl_pg_shift_ms(s);
+    return clock_ms(CLOCK_REALTIME) + pg_shift_ms(s);
 }
 
 void xpl_pg_notice(struct xpl_pg_store *s, const char *fmt, ...) {

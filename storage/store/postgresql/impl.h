@@ -91,10 +91,6 @@ static inline struct xpl_pg_store *xpl_pg_of(struct xpl_store *base) {
 
 // ---- core.c ----
 
-// Times that daemons share are the database's, as clocks of machines may be hours apart: what is
-// added to our wall clock for that, milliseconds.  0 up to a second, so that it does not change
-// all the time; it follows a clock that is set.
-int64_t xpl_pg_shift_ms(struct xpl_pg_store *s);
 // Our times as the database's, and back; 0, which means no time, stays 0.
 int64_t xpl_pg_shared_ms(struct xpl_pg_store *s, int64_t ours_ms);
 int64_t xpl_pg_our_ms(struct xpl_pg_store *s, int64_t shared_ms);
@@ -253,11 +249,6 @@ typedef enum xpl_pg_rc xpl_pg_rows_fn(struct xpl_pg_conn *c, const PGresult *r, 
 // Runs one statement on a reader's connection.  `read` gets its rows; NULL: there are none.
 xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
                               xpl_pg_rows_fn *read, void *arg, struct xpl_error *err);
-// The same between `begin` (BEGIN and settings) and a commit that follows the rows.  Nothing is
-// changed if this process stops waiting for the rows.
-xpl_status_t xpl_pg_job_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
-                           const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg,
-                           struct xpl_error *err);
 // Files as an array of text: size, time, host.  False without memory.
 bool xpl_pg_put_files(struct xpl_buf *ret, const struct xpl_job_file *files, size_t n);
 // Those of a column with slashes between them.

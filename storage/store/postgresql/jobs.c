@@ -31,9 +31,11 @@ static enum xpl_pg_rc query_in_tx(struct xpl_pg_conn *c, const char *begin, cons
     return rc == XPL_PG_AWAY || xpl_pg_exec(c, "ROLLBACK") == XPL_PG_OK ? rc : XPL_PG_AWAY;
 }
 
-xpl_status_t xpl_pg_job_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
-                           const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg,
-                           struct xpl_error *err) {
+// The same between `begin` (BEGIN and settings) and a commit that follows the rows.  Nothing is
+// changed if this process stops waiting for the rows.
+static xpl_status_t pg_job_tx(struct xpl_pg_store *s, const char *begin, const char *sql,
+                              const struct xpl_pg_args *a, xpl_pg_rows_fn *read, void *arg,
+                              struct xpl_error *err) {
     if (atomic_load(&s->role) != XPL_STORE_WRITER)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not written by this process now",
                          s->name);
@@ -48,7 +50,7 @@ xpl_status_t xpl_pg_job_tx(struct xpl_pg_store *s, const char *begin, const char
 
 xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
                               xpl_pg_rows_fn *read, void *arg, struct xpl_error *err) {
-    return xpl_pg_job_tx(s, NULL, sql, a, read, arg, err);
+    return pg_job_tx(s, NULL, sql, a, read, arg, err);
 }
 
 // ---- requests ----
@@ -127,7 +129,7 @@ static xpl_status_t insert_batches(struct xpl_pg_store *s, const struct xpl_job_
     xpl_pg_arg_text(&a, r->traceparent);
     for (int k = 0; k < N_COLUMNS; k++)
         xpl_pg_arg_array(&a, column_types[k], &columns[k]);
-    return xpl_pg_job_tx(
+    return pg_job_tx(
         s, begin,
         "INSERT INTO jobs(request, session, trace, products, variants, files, rank)"
         " SELECT $1,$2,$3,$4,$5,($6::text[])[b:e],i FROM unnest($7,$8) WITH ORDINALITY u(b,e,i)"

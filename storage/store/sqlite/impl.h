@@ -97,7 +97,6 @@ int xpl_sqlite_open_reader(struct xpl_sqlite_store *s, struct xpl_db **ret,
 // A connection of the pool, or NULL when none can be had; to be given back with what happened to
 // it.
 struct xpl_db *xpl_sqlite_reader(struct xpl_sqlite_store *s);
-void xpl_sqlite_reader_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc);
 // The same after a read that ended with `rc`, whatever that is; counts a failure.
 void xpl_sqlite_read_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc);
 // Counts a failed read; damage is left to the writer to repair.

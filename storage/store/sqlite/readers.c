@@ -61,7 +61,7 @@ int xpl_sqlite_open_reader(struct xpl_sqlite_store *s, struct xpl_db **ret,
     return rc;
 }
 
-void xpl_sqlite_reader_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc) {
+static void sqlite_reader_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc) {
     pthread_mutex_lock(&s->mu);
     const bool keep = rc == SQLITE_OK && db->epoch == s->epoch;
     if (keep) {
@@ -79,7 +79,7 @@ void xpl_sqlite_read_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc)
     const bool usual =
         rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_TOOBIG;
     if (!usual && rc != SQLITE_NOMEM) xpl_sqlite_read_failed(s, db, rc);
-    xpl_sqlite_reader_done(s, db, usual ? SQLITE_OK : rc);
+    sqlite_reader_done(s, db, usual ? SQLITE_OK : rc);
 }
 
 // An idle connection, or leave to open one (*ret_open, counted already); neither when OFF.
@@ -108,7 +108,7 @@ struct xpl_db *xpl_sqlite_reader(struct xpl_sqlite_store *s) {
         if (!db && !open) return NULL;
         if (db && !xpl_db_moved(db)) return db;
         if (db) { // the file was replaced (by its writer) or deleted
-            xpl_sqlite_reader_done(s, db, SQLITE_ABORT);
+            sqlite_reader_done(s, db, SQLITE_ABORT);
             if (atomic_load(&s->role) != XPL_STORE_WRITER) continue;
             atomic_store(&s->lost, true);
             return NULL;
