@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of the hardware units of TPUs (analysis/tools/counters/units_*.c) against the installed XProf.
+"""The tables of the hardware units of TPUs (analysis/tools/counters/units_*.txt) against the installed XProf.
 
     counter_units.py [--write]
 
@@ -11,7 +11,6 @@ Says which of the tables differ; --write writes them.
 import collections
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -113,26 +112,13 @@ def runs_of(parts):
     return out
 
 
-def table_c(model, rows):
-    out = ["// SPDX-License-Identifier: Apache-2.0",
-           f"// The units of {MODELS[model]}: which counters feed which, as XProf 2.24.2 answers when it is asked counter by",
-           "// counter.  Written by tests/parity/counter_units.py.",
-           '#include "analysis/tools/counters/units.h"', "", "// clang-format off",
-           "static const struct xpl_tpu_unit_run kRuns[] = {"]
-    known = {}
-    body = []
+def table(model, rows):
+    out = [f"# The units of {MODELS[model]}: the counters of each, as XProf 2.24.2 answers when it is asked counter by counter.",
+           "# Written by tests/parity/counter_units.py; units.py explains the lines."]
     for row in rows:
-        runs = tuple(runs_of(row["parts"]))
-        if runs not in known:
-            known[runs] = sum(len(r) for r in known)
-            out += ["    " + " ".join(f"{{{i}u, {step}, {n}, {weight}}}," for i, step, n, weight in runs[k:k + 3]) for k in range(0, len(runs), 3)]
         kind, factor, of = peak_of(row, rows)
-        where = f".whole = {of}" if kind == "WHOLE" else f".cycles = {of}u"
-        more = f", .factor = {factor}" if factor else ""
-        body.append(f'    {{"{row["name"]}", {row["node"]}, XPL_UNIT_{row["unit"].upper()}, XPL_UNIT_{row["when"]}, XPL_PEAK_{kind}, '
-                    f"{known[runs]}, {len(runs)}, {where}{more}}},")
-    out += ["};", "", "static const struct xpl_tpu_unit_row kRows[] = {", *body, "};", "// clang-format on", "",
-            f"const struct xpl_tpu_unit_rows xpl_tpu_unit_rows_{model} = {{kRuns, kRows, sizeof kRows / sizeof *kRows}};"]
+        out.append(f"unit {row['node']} {row['unit'].upper()} {row['when']} {kind} {of} {factor} {row['name']}")
+        out += [" ".join(map(str, run)) for run in runs_of(row["parts"])]
     return "\n".join(out) + "\n"
 
 
@@ -142,16 +128,15 @@ def main():
         for model, device_type in MODELS.items():
             ids = sorted({c["val"] for c in counter_extractor.get_all_counters(model)})
             rows = derive(Asked(xprof, scratch, device_type), ids)
-            path = os.path.join(TOP, FOLDER, f"units_{model}.c")
-            text = subprocess.run(["clang-format-14", f"--assume-filename={path}"], input=table_c(model, rows), capture_output=True, text=True,
-                                  check=True).stdout
+            path = os.path.join(TOP, FOLDER, f"units_{model}.txt")
+            text = table(model, rows)
             print(f"{device_type}: {len(ids)} counters, {len(rows)} rows, {sum(len(r['parts']) for r in rows)} parts")
             if "--write" in sys.argv:
                 with open(path, "w") as f:
                     f.write(text)
             with open(path) as f:
                 if f.read() != text:
-                    print(f"DIFFERENT {FOLDER}/units_{model}.c: tests/parity/counter_units.py --write")
+                    print(f"DIFFERENT {FOLDER}/units_{model}.txt: tests/parity/counter_units.py --write")
                     different += 1
     print(f"{len(MODELS) - different} passed, {different} failed")
     sys.exit(different != 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of HLO's messages: numbers, names and types of their fields.  The tables (messages.c,
-// enums.c) come from XProf's own descriptors; tests/parity/hlo_schema.py writes and compares them.
+// The schema of HLO's messages: numbers, names and types of their fields.  At build tables.py makes
+// the tables from schema.txt, which tests/parity/hlo_schema.py writes from XProf's descriptors.
 #ifndef XPL_ANALYSIS_HLO_PROTO_SCHEMA_H_
 #define XPL_ANALYSIS_HLO_PROTO_SCHEMA_H_
 
