@@ -13,10 +13,7 @@ enum { MAX_NUMBERS = 2 + 2 * XPL_TIME_CAUSES };
 
 static void put(struct xpl_writer *w, uint32_t num, const uint64_t *v, size_t n, xpl_str_t name) {
     const struct xpl_writer_mark m = xpl_writer_open(w, num);
-    const struct xpl_writer_mark p = xpl_writer_open(w, PACKED);
-    for (size_t i = 0; i < n; i++)
-        xpl_writer_raw_varint(w, v[i]);
-    xpl_writer_close(w, p);
+    xpl_writer_packed(w, PACKED, v, n);
     if (name.len) xpl_writer_bytes(w, NAME, name.ptr, name.len);
     xpl_writer_close(w, m);
 }
@@ -102,14 +99,7 @@ static bool read_part(xpl_bytes_t bytes, struct part *ret) {
             ret->name = (xpl_str_t){(const char *)f.len.ptr, f.len.len};
             continue;
         }
-        const uint8_t *p = f.len.ptr, *const end = f.len.ptr + f.len.len;
-        while (p != end && ret->n < MAX_NUMBERS) {
-            const struct xpl_varint v = xpl_varint_read(p, end);
-            if (!v.p) return false;
-            ret->v[ret->n++] = v.v;
-            p = v.p;
-        }
-        if (p != end) return false;
+        if (!xpl_wire_packed(f.len, ret->v, MAX_NUMBERS, &ret->n)) return false;
     }
     return r == XPL_WIRE_END;
 }

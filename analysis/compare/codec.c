@@ -26,16 +26,9 @@ struct texts {
     xpl_str_t v[MAX_TEXTS];
 };
 
-static void put_packed(struct xpl_writer *w, uint32_t num, const uint64_t *v, size_t n) {
-    const struct xpl_writer_mark p = xpl_writer_open(w, num);
-    for (size_t i = 0; i < n; i++)
-        xpl_writer_raw_varint(w, v[i]);
-    xpl_writer_close(w, p);
-}
-
 static void put(struct xpl_writer *w, uint32_t num, const uint64_t *v, size_t n, struct texts t) {
     const struct xpl_writer_mark m = xpl_writer_open(w, num);
-    put_packed(w, PACKED, v, n);
+    xpl_writer_packed(w, PACKED, v, n);
     for (uint32_t i = 0; i < MAX_TEXTS; i++)
         if (t.v[i].len) xpl_writer_bytes(w, NAME + i, t.v[i].ptr, t.v[i].len);
     xpl_writer_close(w, m);
@@ -64,7 +57,7 @@ static void put_all(struct xpl_writer *w, const struct xpl_run_summary *s) {
                           s->bf16_flops_per_second,
                           s->peak_flops_per_second};
     put(w, NUMBERS, v, sizeof v / sizeof *v, (struct texts){0});
-    put_packed(w, STEPS, s->steps.v, s->steps.n);
+    xpl_writer_packed(w, STEPS, s->steps.v, s->steps.n);
     for (size_t i = 0; i < s->times.n; i++)
         put(w, TIME, &s->times.v[i].ps, 1, (struct texts){{s->times.v[i].cause}});
     put_rows(w, OP, &s->ops);
@@ -99,17 +92,6 @@ struct part {
     xpl_str_t text[MAX_TEXTS];
 };
 
-static bool read_packed(xpl_bytes_t bytes, struct part *ret) {
-    const uint8_t *p = bytes.ptr, *const end = bytes.ptr + bytes.len;
-    for (size_t n = 0; bytes.len && p != end; n++) {
-        const struct xpl_varint v = xpl_varint_read(p, end);
-        if (!v.p) return false;
-        if (n < MAX_NUMBERS) ret->v[n] = v.v;
-        p = v.p;
-    }
-    return true;
-}
-
 static enum got read_part(xpl_bytes_t bytes, struct xpl_arena *arena, struct part *ret) {
     struct xpl_wire w = xpl_wire_begin(bytes);
     struct xpl_field f;
@@ -118,7 +100,8 @@ static enum got read_part(xpl_bytes_t bytes, struct xpl_arena *arena, struct par
     while ((r = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
         if (f.type != XPL_WIRE_LEN) continue;
         if (f.num == PACKED) {
-            if (!read_packed(f.len, ret)) return BAD;
+            size_t n = 0;
+            if (!xpl_wire_packed(f.len, ret->v, MAX_NUMBERS, &n)) return BAD;
         } else if (f.num >= NAME && f.num < NAME + MAX_TEXTS) {
             if (!xpl_arena_str(arena, xpl_wire_str(&f), &ret->text[f.num - NAME])) return FULL;
         }

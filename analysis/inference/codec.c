@@ -12,13 +12,6 @@ enum { MAX_NUMBERS = REQUEST_NUMBERS };
 
 // ---- writing ----
 
-static void put_packed(struct xpl_writer *w, uint32_t num, const uint64_t *v, size_t n) {
-    const struct xpl_writer_mark p = xpl_writer_open(w, num);
-    for (size_t i = 0; i < n; i++)
-        xpl_writer_raw_varint(w, v[i]);
-    xpl_writer_close(w, p);
-}
-
 static uint64_t signed_number(int64_t v) {
     return (uint64_t)v << 1 ^ (uint64_t)(v >> 63);
 }
@@ -44,7 +37,7 @@ static void put_request(struct xpl_writer *w, const struct xpl_inference *v,
         r->tensor_ps,
     };
     const struct xpl_writer_mark m = xpl_writer_open(w, REQUEST);
-    put_packed(w, NUMBERS, n, REQUEST_NUMBERS);
+    xpl_writer_packed(w, NUMBERS, n, REQUEST_NUMBERS);
     if (r->n_batches) {
         const struct xpl_writer_mark p = xpl_writer_open(w, LIST);
         for (uint32_t i = 0; i < r->n_batches; i++)
@@ -69,8 +62,8 @@ static void put_batch(struct xpl_writer *w, const struct xpl_inference *v,
         b->tensor_ps,
     };
     const struct xpl_writer_mark m = xpl_writer_open(w, BATCH);
-    put_packed(w, NUMBERS, n, BATCH_NUMBERS);
-    if (b->n_programs) put_packed(w, LIST, &v->programs.v[b->first_program], b->n_programs);
+    xpl_writer_packed(w, NUMBERS, n, BATCH_NUMBERS);
+    if (b->n_programs) xpl_writer_packed(w, LIST, &v->programs.v[b->first_program], b->n_programs);
     xpl_writer_close(w, m);
 }
 
@@ -79,7 +72,7 @@ static void put_model(struct xpl_writer *w, const struct xpl_infer_model *v) {
         v->has_params, signed_number(v->batch_threads), signed_number(v->timeout_us),
         signed_number(v->max_batch_size), signed_number(v->max_enqueued)};
     const struct xpl_writer_mark m = xpl_writer_open(w, MODEL);
-    put_packed(w, NUMBERS, n, MODEL_NUMBERS);
+    xpl_writer_packed(w, NUMBERS, n, MODEL_NUMBERS);
     xpl_writer_bytes(w, NAME, v->name.ptr, v->name.len);
     xpl_writer_bytes(w, LIST, v->allowed_sizes.ptr, v->allowed_sizes.len);
     xpl_writer_close(w, m);
@@ -118,17 +111,6 @@ struct part {
 // What a part says is checked, so that whoever reads the value can rely on it.
 enum got { GOOD, BAD, FULL };
 
-static bool read_packed(xpl_bytes_t bytes, struct part *ret) {
-    const uint8_t *p = bytes.ptr, *const end = bytes.ptr + bytes.len;
-    while (p != end && ret->n < MAX_NUMBERS) {
-        const struct xpl_varint v = xpl_varint_read(p, end);
-        if (!v.p) return false;
-        ret->v[ret->n++] = v.v;
-        p = v.p;
-    }
-    return p == end;
-}
-
 static bool read_part(xpl_bytes_t bytes, struct part *ret) {
     struct xpl_wire w = xpl_wire_begin(bytes);
     struct xpl_field f;
@@ -140,7 +122,7 @@ static bool read_part(xpl_bytes_t bytes, struct part *ret) {
             ret->name = (xpl_str_t){(const char *)f.len.ptr, f.len.len};
         else if (f.num == LIST)
             ret->list = f.len;
-        else if (f.num != NUMBERS || !read_packed(f.len, ret))
+        else if (f.num != NUMBERS || !xpl_wire_packed(f.len, ret->v, MAX_NUMBERS, &ret->n))
             return false;
     }
     return r == XPL_WIRE_END;

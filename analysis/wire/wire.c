@@ -34,3 +34,14 @@ struct xpl_varint xpl_varint_slow(const uint8_t *p, const uint8_t *end) {
     }
     return (struct xpl_varint){NULL, 0};
 }
+
+bool xpl_wire_packed(xpl_bytes_t bytes, uint64_t *v, size_t most, size_t *n) {
+    const uint8_t *p = bytes.ptr;
+    for (const uint8_t *const end = p + bytes.len; bytes.len && p != end; ++*n) {
+        const struct xpl_varint number = xpl_varint_read(p, end);
+        if (!number.p) return false;
+        if (*n < most) v[*n] = number.v;
+        p = number.p;
+    }
+    return true;
+}

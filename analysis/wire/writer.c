@@ -125,3 +125,10 @@ void xpl_writer_close(struct xpl_writer *w, struct xpl_writer_mark m) {
     w->sizes[m.index] = w->n - m.start;
     w->n += xpl_varint_size(w->n - m.start);
 }
+
+void xpl_writer_packed(struct xpl_writer *w, uint32_t num, const uint64_t *v, size_t n) {
+    const struct xpl_writer_mark m = xpl_writer_open(w, num);
+    for (size_t i = 0; i < n; i++)
+        xpl_writer_raw_varint(w, v[i]);
+    xpl_writer_close(w, m);
+}

@@ -64,6 +64,7 @@ void xpl_writer_bytes(struct xpl_writer *w, uint32_t num, const void *p, size_t 
 // A submessage, or a packed field, between open and close; they nest.
 struct xpl_writer_mark xpl_writer_open(struct xpl_writer *w, uint32_t num);
 void xpl_writer_close(struct xpl_writer *w, struct xpl_writer_mark m);
+void xpl_writer_packed(struct xpl_writer *w, uint32_t num, const uint64_t *v, size_t n);
 // Untagged values, for packed fields.
 void xpl_writer_raw32(struct xpl_writer *w, uint32_t v);
 void xpl_writer_raw64(struct xpl_writer *w, uint64_t v);
