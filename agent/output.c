@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/formats/format.h"
+#include "base/std_fds.h"
 
 static xpl_status_t check_name(const char *what, const char *name, struct xpl_error *err) {
     if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200)
@@ -31,16 +32,6 @@ static xpl_status_t make_directories(char *path, struct xpl_error *err) {
     }
 }
 
-static bool write_all(int fd, xpl_bytes_t b) {
-    for (size_t at = 0; at < b.len;) {
-        const ssize_t n = write(fd, b.ptr + at, b.len - at);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        at += (size_t)n;
-    }
-    return fsync(fd) == 0;
-}
-
 xpl_status_t xpl_agent_write_file(const char *root, const char *session, const char *host,
                                   xpl_bytes_t xspace, struct xpl_error *err) {
     char dir[PATH_MAX], aside[PATH_MAX + 300], path[PATH_MAX + 300], name[256];
@@ -58,7 +49,7 @@ xpl_status_t xpl_agent_write_file(const char *root, const char *session, const c
     const int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)
         XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: cannot be written: %s", dir, strerror(errno));
-    const bool ok = write_all(fd, xspace);
+    const bool ok = xpl_write_all(fd, xspace.ptr, xspace.len) && fsync(fd) == 0;
     int failed = ok ? 0 : errno;
     if (close(fd) != 0 && !failed) failed = errno;
     if (!failed && rename(aside, path) != 0) failed = errno;

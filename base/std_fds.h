@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Descriptors of a program: standard input, output and error if it was started without one of them,
-// errors of writing to output, and the limit on open files.
+// errors of writing to output, the limit on open files; writing.
 #ifndef XPL_BASE_STD_FDS_H_
 #define XPL_BASE_STD_FDS_H_
 
@@ -20,6 +20,18 @@ static inline void xpl_std_fds_open(void) {
         fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) (void)close(fd);
+}
+
+// Writes all bytes.  False with errno: it cannot.
+static inline bool xpl_write_all(int fd, const void *p, size_t n) {
+    for (size_t at = 0; at < n;) {
+        const ssize_t done = write(fd, (const char *)p + at, n - at);
+        if (done < 0 && errno == EINTR) continue;
+        if (done == 0) errno = ENOSPC;
+        if (done <= 0) return false;
+        at += (size_t)done;
+    }
+    return true;
 }
 
 // Raises the soft limit on open descriptors to the hard one, at most to 65,536.  Systems start

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/std_fds.h"
 #include "base/text/utf8.h"
 
 // TAIL: the longest begin of a character, behind a carriage return.
@@ -18,17 +19,6 @@ struct terminal {
     size_t n_tail;
     char tail[TAIL]; // written when its end is known
 };
-
-static bool write_all(int fd, const char *p, size_t n) {
-    while (n) {
-        const ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return false;
-        p += done;
-        n -= (size_t)done;
-    }
-    return true;
-}
 
 // The length of the prefix of `s` that can be filtered without the bytes after it.
 static size_t complete_length(xpl_str_t s) {
@@ -52,7 +42,7 @@ static bool write_filtered(int fd, xpl_str_t s) {
         memcpy(out + n, shown.ptr, shown.len);
         n += shown.len;
     }
-    return write_all(fd, out, n);
+    return xpl_write_all(fd, out, n);
 }
 
 static ssize_t write_to(void *cookie, const char *p, size_t n) {
@@ -125,5 +115,5 @@ void xpl_terminal_text(xpl_str_t s, size_t max, FILE *out) {
 void xpl_terminal_clear_line(void) {
     static const char clear[] = "\r\033[K";
     (void)fflush(stderr);
-    (void)write_all(STDERR_FILENO, clear, sizeof clear - 1);
+    (void)xpl_write_all(STDERR_FILENO, clear, sizeof clear - 1);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/std_fds.h"
 #include "storage/sessions/layout.h"
 
 // TRIES: against other processes that remove the directory that we are about to use.
@@ -338,17 +339,10 @@ xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
 
 xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_bytes_t bytes,
                                       struct xpl_error *err) {
-    const uint8_t *p = bytes.ptr;
-    size_t n = bytes.len;
-    if (s->remote) XPL_TRY(s->remote->take_room(s->remote, n, err));
-    s->held += n;
-    while (n > 0) {
-        const ssize_t w = write(fd, p, n);
-        if (w < 0 && errno == EINTR) continue;
-        if (w <= 0) return fail_errno(err, w < 0 ? errno : ENOSPC, "writing to", s->path);
-        p += w, n -= (size_t)w;
-    }
-    return XPL_OK;
+    if (s->remote) XPL_TRY(s->remote->take_room(s->remote, bytes.len, err));
+    s->held += bytes.len;
+    if (xpl_write_all(fd, bytes.ptr, bytes.len)) return XPL_OK;
+    return fail_errno(err, errno, "writing to", s->path);
 }
 
 // Renames a file to an unused name.  Returns errno, 0 when done.
