@@ -98,10 +98,6 @@ const char *xpl_profile_writer_get_notice(const struct xpl_profile_writer *in) {
     return in->check.notice;
 }
 
-uint64_t xpl_profile_writer_get_bytes(const struct xpl_profile_writer *in) {
-    return in->taken;
-}
-
 xpl_status_t xpl_profile_writer_put_fd(struct xpl_profile_writer *in, int fd,
                                        struct xpl_error *err) {
     for (;;) {

@@ -9,7 +9,6 @@
 #ifndef XPL_CAPTURE_PROFILE_WRITER_H_
 #define XPL_CAPTURE_PROFILE_WRITER_H_
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/formats/format.h"
@@ -61,8 +60,6 @@ xpl_status_t xpl_profile_writer_put(struct xpl_profile_writer *in, xpl_bytes_t p
 // The next bytes of the XSpace that a file of another format holds, in pieces of any size.
 xpl_status_t xpl_profile_writer_check(struct xpl_profile_writer *in, xpl_bytes_t piece,
                                       struct xpl_error *err) XPL_NODISCARD;
-// Bytes put so far.
-uint64_t xpl_profile_writer_get_bytes(const struct xpl_profile_writer *in);
 
 struct xpl_profile_writer_file {
     char name[XPL_SESSION_WRITER_NAME_SIZE]; // of the host, as its file says it

@@ -71,14 +71,6 @@ bool xpl_rpc_call_try_hold(struct xpl_rpc_call *c) {
 
 // ---- requests ----
 
-static int64_t to_ns(gpr_timespec t) {
-    if (gpr_time_cmp(t, gpr_inf_future(t.clock_type)) == 0) return INT64_MAX;
-    t = gpr_convert_clock_type(t, GPR_CLOCK_MONOTONIC);
-    if (t.tv_sec < 0) return 0;
-    if (t.tv_sec > INT64_MAX / 1000000000 - 1) return INT64_MAX;
-    return t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 // The payload's bytes in one piece; they live as long as the call, or the next message.
 static bool join_payload(struct xpl_rpc_call *c, xpl_bytes_t *ret) {
     const size_t len = grpc_byte_buffer_length(c->payload);
@@ -234,7 +226,6 @@ static void dispatch(struct xpl_rpc_call *c) {
     atomic_fetch_add_explicit(&s->calls, 1, memory_order_relaxed);
     c->start_ns = (int64_t)xpl_clock_ns();
     xpl_rpc_limits_begin(c);
-    c->deadline_ns = to_ns(c->entry->handle ? c->deadline : c->details.deadline);
     const bool may_ask = check_token(c);
     if (!c->entry->handle) {
         atomic_fetch_add(&s->unimplemented, 1);
@@ -310,14 +301,8 @@ bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c) {
 bool xpl_rpc_call_finished(const struct xpl_rpc_call *c) {
     return atomic_load_explicit(&c->finished, memory_order_relaxed);
 }
-int64_t xpl_rpc_call_get_deadline_ns(const struct xpl_rpc_call *c) {
-    return c->deadline_ns;
-}
 int64_t xpl_rpc_call_get_start_ns(const struct xpl_rpc_call *c) {
     return c->start_ns;
-}
-const char *xpl_rpc_call_get_path(const struct xpl_rpc_call *c) {
-    return c->entry->m.path;
 }
 
 bool xpl_rpc_call_get_metadata(const struct xpl_rpc_call *c, const char *key, xpl_str_t *ret) {
@@ -329,10 +314,4 @@ bool xpl_rpc_call_get_metadata(const struct xpl_rpc_call *c, const char *key, xp
         return true;
     }
     return false;
-}
-
-void xpl_rpc_call_get_peer(struct xpl_rpc_call *c, char *buf, size_t size) {
-    char *const peer = grpc_call_get_peer(c->call);
-    xpl_rpc_status_text(buf, size, xpl_str_from(peer ? peer : ""));
-    gpr_free(peer);
 }

@@ -71,17 +71,11 @@ void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c);
 bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c);
 // True once the call was finished, by any thread.
 bool xpl_rpc_call_finished(const struct xpl_rpc_call *c);
-// CLOCK_MONOTONIC nanoseconds; INT64_MAX without a deadline.  A handler that watches the clock
-// itself answers DEADLINE_EXCEEDED when time runs out, never OK for work left undone.
-int64_t xpl_rpc_call_get_deadline_ns(const struct xpl_rpc_call *c);
 // When the request reached the handler, CLOCK_MONOTONIC nanoseconds.
 int64_t xpl_rpc_call_get_start_ns(const struct xpl_rpc_call *c);
-const char *xpl_rpc_call_get_path(const struct xpl_rpc_call *c);
 // First value of a metadata key (lower case).  False when there is none.  Valid as long as the
 // call.
 bool xpl_rpc_call_get_metadata(const struct xpl_rpc_call *c, const char *key, xpl_str_t *ret);
-// "ipv4:127.0.0.1:4711", "unix:".  Truncated to `size`, always terminated.
-void xpl_rpc_call_get_peer(struct xpl_rpc_call *c, char *buf, size_t size);
 
 // ---- answers: any thread that holds a reference ----
 

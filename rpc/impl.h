@@ -131,7 +131,7 @@ struct xpl_rpc_call {
     grpc_metadata_array metadata;
     grpc_call_details details; // unknown methods only
     gpr_timespec deadline;
-    int64_t deadline_ns, start_ns;
+    int64_t start_ns;
     grpc_byte_buffer *payload;
     uint8_t *joined; // a request that came in several slices, put together
     grpc_slice request;

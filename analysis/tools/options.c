@@ -260,11 +260,6 @@ xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xp
     return XPL_OK;
 }
 
-xpl_status_t xpl_tool_options_default(const struct xpl_tool *tool, struct xpl_arena *arena,
-                                      void **ret, struct xpl_error *err) {
-    return xpl_tool_options_parse(tool, NULL, 0, true, arena, ret, err);
-}
-
 // ---- texts ----
 
 static void put_quoted(struct xpl_buf *out, xpl_str_t s) {

@@ -216,9 +216,6 @@ bool xpl_tool_option_shapes(const struct xpl_tool *tool, size_t i);
 xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xpl_option *options,
                                     size_t n, bool strict, struct xpl_arena *arena, void **ret,
                                     struct xpl_error *err) XPL_NODISCARD;
-// The defaults of strict clients.
-xpl_status_t xpl_tool_options_default(const struct xpl_tool *tool, struct xpl_arena *arena,
-                                      void **ret, struct xpl_error *err) XPL_NODISCARD;
 // Appends what tells answers apart: every option that shapes an answer or a product, as
 // "key=value" separated by blanks, in the order of the rows; texts quoted so that two different
 // option structs never give the same bytes.

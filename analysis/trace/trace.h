@@ -71,8 +71,6 @@ void xpl_trace_build_free(struct xpl_trace_build *t);
 // when they are read.
 xpl_status_t xpl_trace_open(xpl_bytes_t index, struct xpl_arena *arena, struct xpl_trace **ret,
                             struct xpl_error *err) XPL_NODISCARD;
-// Events of the profile that the viewer can show.
-uint64_t xpl_trace_n_events(const struct xpl_trace *t);
 
 // An index in memory, for callers that store none: only for the answer to `o`, or for all (NULL).
 struct xpl_trace_memory {

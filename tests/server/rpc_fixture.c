@@ -131,17 +131,12 @@ static void count_cancelled(struct xpl_rpc_call *c, void *service) {
 }
 
 static void meta(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    char buf[512], peer[128];
     xpl_str_t agent = {0};
     (void)request, (void)service;
     CHECK(xpl_rpc_call_get_metadata(c, "user-agent", &agent));
     CHECK(!xpl_rpc_call_get_metadata(c, "no-such-key", &agent));
-    xpl_rpc_call_get_peer(c, peer, sizeof peer);
     CHECK(xpl_rpc_call_get_start_ns(c) > 0);
-    const int64_t deadline = xpl_rpc_call_get_deadline_ns(c);
-    snprintf(buf, sizeof buf, "%s|%.*s|%s|%s", xpl_rpc_call_get_path(c), XPL_STR_FMT(agent), peer,
-             deadline == INT64_MAX ? "no deadline" : "deadline");
-    xpl_rpc_finish(c, text_bytes(buf), NULL);
+    xpl_rpc_finish(c, (xpl_bytes_t){(const uint8_t *)agent.ptr, agent.len}, NULL);
 }
 
 static void fill_methods(struct fixture *f) {

@@ -14,7 +14,6 @@
 
 #include "base/buf.h"
 #include "proto/grpc/health/v1/health.pb-c.h"
-#include "rpc/message.h"
 #include "rpc/unix.h"
 #include "tests/server/rpc_fixture.h"
 
@@ -47,9 +46,8 @@ static void test_unary(void) {
     CHECK_EQ(r.bytes.len, 0);
     CHECK_STATUS(call(ch, "/t.T/NoSuch", "x", &r, &err), XPL_UNIMPLEMENTED, &err);
     CHECK_OK(call(ch, "/t.T/Meta", "x", &r, &err), &err);
-    CHECK(r.bytes.len > 30);
-    CHECK_BYTES(r.bytes.ptr, 17, "/t.T/Meta|fixture", 17);
-    CHECK(xpl_str_has((xpl_str_t){(const char *)r.bytes.ptr, r.bytes.len}, XPL_STR("|deadline")));
+    CHECK(r.bytes.len > 7);
+    CHECK_BYTES(r.bytes.ptr, 7, "fixture", 7);
     struct xpl_rpc_server_stats st;
     xpl_rpc_server_get_stats(f->server, &st);
     CHECK_EQ(st.calls, 7);

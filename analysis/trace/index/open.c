@@ -122,10 +122,6 @@ xpl_status_t xpl_trace_open(xpl_bytes_t index, struct xpl_arena *arena, struct x
     return XPL_OK;
 }
 
-uint64_t xpl_trace_n_events(const struct xpl_trace *t) {
-    return t->footer->n_events;
-}
-
 // ---- blocks ----
 
 static xpl_status_t broken_block(const struct trc_block_ref *ref, struct xpl_error *err) {

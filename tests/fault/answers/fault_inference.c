@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of a model server, their encoding and two hosts together, with every allocation failing
 // once.
-#include "analysis/inference/combine.h"
 #include "analysis/products/product.h"
-#include "analysis/products/values.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "tests/check.h"
@@ -23,7 +21,7 @@ static xpl_status_t render(const void *value, const void *copy, struct xpl_buf *
     const struct xpl_tool_host hosts[] = {{.name = XPL_STR("a"), .products = products[0]},
                                           {.name = XPL_STR("b"), .products = products[1]}};
     xpl_arena_init(&arena, LIMIT);
-    xpl_status_t st = xpl_tool_options_default(tool, &arena, &options, err);
+    xpl_status_t st = xpl_tool_options_parse(tool, NULL, 0, true, &arena, &options, err);
     if (st == XPL_OK) {
         const struct xpl_tool_input in = {
             .hosts = hosts, .n_hosts = 2, .options = options, .exec = &exec, .limit = LIMIT};

@@ -93,7 +93,8 @@ static xpl_status_t resolve_from(struct scripted *s, const char *script, bool by
     void *options;
     xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(&out, LIMIT);
-    CHECK_EQ(xpl_tool_options_default(named_tool(s->tool), &arena, &options, err), XPL_OK);
+    CHECK_EQ(xpl_tool_options_parse(named_tool(s->tool), NULL, 0, true, &arena, &options, err),
+             XPL_OK);
     const struct xpl_resolving r = {.tool = named_tool(s->tool),
                                     .options = options,
                                     .hosts = g_results,
@@ -204,7 +205,8 @@ static xpl_status_t resolve(const char *tool, const struct xpl_resolve_host *hos
     *err = (struct xpl_error){0};
     out->n = 0;
     g_warnings[0] = 0;
-    CHECK_EQ(xpl_tool_options_default(named_tool(tool), &arena, &options, err), XPL_OK);
+    CHECK_EQ(xpl_tool_options_parse(named_tool(tool), NULL, 0, true, &arena, &options, err),
+             XPL_OK);
     const struct xpl_resolve r = {.tool = named_tool(tool),
                                   .options = options,
                                   .hosts = hosts,
