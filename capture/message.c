@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/wire/wire.h"
-#include "base/arena.h"
 #include "proto/tensorflow/profiler_request.pb-c.h"
 #include "rpc/message.h"
 

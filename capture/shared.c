@@ -2,7 +2,6 @@
 // Servers older than emit_xspace write the profile themselves.  If their disk is ours, too, it is
 // in a hidden directory of the session afterwards, and is checked and copied like any other bytes.
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

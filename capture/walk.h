@@ -5,7 +5,6 @@
 #define XPL_CAPTURE_WALK_H_
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"

@@ -7,13 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/status.h"
 #include "base/std_fds.h"
 #include "base/text/parse.h"
 #include "base/text/terminal.h"

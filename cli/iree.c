@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analysis/formats/format.h"
-#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "analysis/ireeprof/reports/report.h"
 #include "base/text/near.h"
 #include "cli/args.h"

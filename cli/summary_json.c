@@ -6,7 +6,6 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
-#include "cli/document/document.h"
 #include "cli/summary_json.h"
 
 uint64_t xpl_summary_ps(double ps) {

@@ -6,8 +6,6 @@
 #ifndef XPL_RPC_CREDENTIALS_H_
 #define XPL_RPC_CREDENTIALS_H_
 
-#include <stdbool.h>
-
 #include "base/status.h"
 #include "base/str.h"
 

@@ -4,7 +4,6 @@
 #ifndef XPL_RPC_FIELD_H_
 #define XPL_RPC_FIELD_H_
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"

@@ -5,7 +5,6 @@
 #define XPL_RPC_UNIX_H_
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/status.h"

@@ -3,7 +3,6 @@
 // prefetch.
 #include <limits.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "analysis/formats/format.h"
 #include "analysis/xplane/captured.h"

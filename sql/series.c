@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sql/series.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/compare/series.h"
-#include "base/arena.h"
 
 // The values of a window, in its order; values that are not numbers are left out.
 struct values {

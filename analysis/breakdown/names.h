@@ -5,7 +5,6 @@
 #define XPL_ANALYSIS_BREAKDOWN_NAMES_H_
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/str.h"
 

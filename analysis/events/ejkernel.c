@@ -6,7 +6,6 @@
 #include "analysis/events/events.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/text/regex.h"

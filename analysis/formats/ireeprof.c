@@ -2,7 +2,6 @@
 // NAME.ireeprof: a profile bundle of IREE.  Its own tools read the bytes (analysis/ireeprof),
 // whether the bundle is complete or not; the others read its import.
 #include "analysis/formats/format.h"
-#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "analysis/ireeprof/reader.h"
 #include "analysis/ireeprof/timeline/timeline.h"
 

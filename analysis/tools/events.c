@@ -6,11 +6,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "analysis/products/values.h"
 #include "analysis/tools/lib/spaces.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/text/parse.h"
 #include "base/text/regex.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "analysis/inference/combine.h"
-#include "analysis/products/values.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/lib/inference_tool.h"
 #include "analysis/tools/tool.h"

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "cli/csv/csv.h"
 #include "cli/remote.h"
-#include "cli/runs/runs.h"
 #include "cli/table.h"
 
 // ---- lists ----

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rpc/listen/guard.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"

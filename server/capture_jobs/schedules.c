@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <dirent.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

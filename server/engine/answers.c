@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/formats/format.h"
-#include "analysis/products/values.h"
 #include "base/cleanup.h"
 #include "server/engine/gather.h"
 #include "server/engine/writer.h"

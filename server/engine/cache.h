@@ -5,7 +5,6 @@
 #define XPL_SERVER_ENGINE_CACHE_H_
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/opstats_rows.h"
 
-#include <math.h>
-
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"

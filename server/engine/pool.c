@@ -2,8 +2,6 @@
 #include "server/engine/pool.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"

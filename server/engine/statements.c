@@ -8,7 +8,6 @@
 
 #include "analysis/compare/compare.h"
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/vec.h"
 #include "server/engine/engine.h"
 #include "server/engine/writer.h"

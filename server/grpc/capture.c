@@ -7,7 +7,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
 #include "server/capture_jobs/schedules.h"
 #include "server/engine/pool.h"

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proto/xplaned/v1/session.pb-c.h"
-#include "rpc/message.h"
 #include "server/engine/pool.h"
 #include "server/grpc/services.h"
 #include "server/labels/labels.h"

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "proto/xplaned/v1/session.pb-c.h"
-#include "rpc/message.h"
 #include "server/engine/pool.h"
 #include "server/engine/request.h"
 #include "server/grpc/services.h"

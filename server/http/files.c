@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "server/http/gateway.h"
 #include "server/http/known.h"
 #include "server/http/reply.h"

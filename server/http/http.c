@@ -2,16 +2,13 @@
 // The gateway's life: libmicrohttpd on the loop, connections, start and stop.
 #include "server/http/http.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "server/http/access.h"
 #include "server/http/engine.h"
 #include "server/http/listen.h"

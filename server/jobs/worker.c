@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/cond.h"
-#include "base/log.h"
 #include "server/engine/pool.h"
 #include "server/jobs/job.h"
 

@@ -4,7 +4,6 @@
 #define XPL_SERVER_MONITOR_TABLE_H_
 
 #include <stddef.h>
-#include <stdint.h>
 
 enum xpl_metric_type { XPL_METRIC_COUNTER, XPL_METRIC_GAUGE, XPL_METRIC_HISTOGRAM };
 enum xpl_metric_source {

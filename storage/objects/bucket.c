@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/objects/bucket.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 

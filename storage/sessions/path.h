@@ -4,8 +4,6 @@
 #define XPL_STORAGE_SESSIONS_PATH_H_
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
 #include "base/status.h"

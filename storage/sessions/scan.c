@@ -2,7 +2,6 @@
 // Walks LOGDIR: reads directories whose times changed, and checks the profiles of the others.
 #include "storage/sessions/scan.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

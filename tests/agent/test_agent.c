@@ -19,9 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/record.h"
 #include "analysis/wire/wire.h"
-#include "base/arena.h"
 #include "proto/tensorflow/profiler_request.pb-c.h"
 #include "rpc/client.h"
 #include "tests/check.h"

@@ -10,11 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analysis/products/product.h"
-#include "base/arena.h"
 #include "base/clock.h"
 #include "storage/sessions/identity.h"
 #include "storage/store/store.h"

@@ -9,7 +9,6 @@
 
 #include "analysis/wire/wire.h"
 #include "analysis/wire/writer.h"
-#include "base/arena.h"
 #include "base/buf.h"
 
 enum {

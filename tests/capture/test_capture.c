@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "capture/capture.h"
 #include "rpc/queue.h"
 #include "tests/capture/fake_profiler.h"

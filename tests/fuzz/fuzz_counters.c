@@ -9,7 +9,6 @@
 #include "analysis/products/values.h"
 #include "analysis/tools/megascale/perfetto.h"
 #include "analysis/tools/tool.h"
-#include "base/arena.h"
 #include "base/exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comparison that the golden tests stand on: what it forgives and what it must not.
-#include <stdio.h>
 
 #include "base/arena.h"
 #include "tests/check.h"

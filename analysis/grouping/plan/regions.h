@@ -6,7 +6,6 @@
 #define XPL_ANALYSIS_GROUPING_PLAN_REGIONS_H_
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "analysis/grouping/plan/plan.h"

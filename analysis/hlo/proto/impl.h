@@ -3,8 +3,6 @@
 #ifndef XPL_ANALYSIS_HLO_PROTO_IMPL_H_
 #define XPL_ANALYSIS_HLO_PROTO_IMPL_H_
 
-#include <stdbool.h>
-
 #include "analysis/hlo/proto/schema.h"
 #include "analysis/wire/wire.h"
 #include "base/buf.h"

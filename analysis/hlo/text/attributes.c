@@ -3,7 +3,6 @@
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/opcodes.h"
 #include "analysis/hlo/text/attributes_impl.h"
-#include "analysis/hlo/types.h"
 
 // ---- the rows ----
 

@@ -2,7 +2,6 @@
 // Attributes of dots, convolutions, windows, and of custom calls, which have those of all.
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/text/attributes_impl.h"
-#include "base/arena.h"
 
 // ---- precision ----
 

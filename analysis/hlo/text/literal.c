@@ -4,7 +4,6 @@
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/module/shape.h"
 #include "analysis/hlo/text/number.h"
-#include "analysis/hlo/types.h"
 
 // MAX_EMPTY: rows of an array without elements.  A few bytes of a shape can state any number.
 enum { MAX_RANK = 128, SMALL = 10, MAX_EMPTY = 1 << 20 };

@@ -2,8 +2,6 @@
 // The order of computations and instructions in the text.  Walks keep their own stacks: a program
 // may be as deep as it is long.
 #include "analysis/hlo/module/order.h"
-#include "analysis/hlo/fields.h"
-#include "analysis/hlo/opcodes.h"
 #include "analysis/hlo/text/impl.h"
 
 // ---- computations: callees before callers ----

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "analysis/ireeprof/reports/impl.h"
-
 static void iree_dispatch_of_device(const struct xpl_iree_record *r,
                                     const struct xpl_iree_dispatch_event *e,
                                     struct xpl_iree_dispatch *ret) {

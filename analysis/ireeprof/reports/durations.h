@@ -6,7 +6,6 @@
 #ifndef XPL_ANALYSIS_IREEPROF_REPORTS_DURATIONS_H_
 #define XPL_ANALYSIS_IREEPROF_REPORTS_DURATIONS_H_
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

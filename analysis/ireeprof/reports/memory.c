@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/ireeprof/reports/memory.h"
 
-#include "analysis/ireeprof/reports/impl.h"
-
 const struct xpl_iree_memory_rule xpl_iree_memory_rules[XPL_IREE_N_MEMORY_TYPES] = {
     [XPL_IREE_SLAB_ACQUIRE] = {XPL_IREE_MEMORY_SLAB, 1, true},
     [XPL_IREE_SLAB_RELEASE] = {XPL_IREE_MEMORY_SLAB, -1, true},

@@ -2,8 +2,6 @@
 // Rows about dispatches that several reports write.
 #include "analysis/ireeprof/reports/rows_dispatch.h"
 
-#include "analysis/ireeprof/reports/impl.h"
-
 static void put_three(struct xpl_iree_rows *r, const char *name, const uint32_t v[3]) {
     xpl_row_open(r, name, '[');
     for (size_t i = 0; i < 3; i++)

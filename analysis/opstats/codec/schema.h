@@ -6,7 +6,6 @@
 #define XPL_ANALYSIS_OPSTATS_CODEC_SCHEMA_H_
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum xpl_codec_kind {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "analysis/opstats/combine/merge.h"
-#include "base/arena.h"
 
 // ---- environment ----
 

@@ -2,7 +2,6 @@
 // What a device can do at most, and what it is called.  Rules: XProf's utils/{device_caps_utils,
 // cuda_type_utils,rocm_type_utils,hardware_type_utils}.cc and GetPerfEnvFromXPlane.  Rates per core
 // and cycle are those of the makers' white papers, as XProf takes them.
-#include <math.h>
 #include <string.h>
 
 #include "analysis/opstats/device/perf_env.h"

@@ -8,8 +8,6 @@
 #include "analysis/products/values.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/tool.h"
-#include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/json.h"
 
 struct writer {

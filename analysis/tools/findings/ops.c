@@ -7,7 +7,6 @@
 #include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/findings/findings.h"
-#include "base/arena.h"
 
 // The part of the wall time in which devices run ops, so that times of ops become shares of it.
 static double busy_share(const struct xpl_survey *s) {

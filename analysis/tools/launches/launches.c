@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/products/values.h"
 #include "analysis/tools/launches/launches.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/lib/spaces.h"

@@ -6,7 +6,6 @@
 
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/memory_viewer/impl.h"
-#include "base/hash.h"
 #include "base/intern.h"
 #include "base/map.h"
 

@@ -8,7 +8,6 @@
 #include "analysis/grouping/flows.h"
 #include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/json.h"
 #include "base/map.h"

@@ -3,7 +3,6 @@
 #include "analysis/trace/index/impl.h"
 #include "analysis/trace/index/read.h"
 #include "analysis/xplane/xspace.h"
-#include "base/cleanup.h"
 
 enum { MOST_LEVELS_OF_PART = 8 }; // more levels cost as much as the whole
 

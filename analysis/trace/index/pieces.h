@@ -3,8 +3,6 @@
 #ifndef XPL_ANALYSIS_TRACE_INDEX_PIECES_H_
 #define XPL_ANALYSIS_TRACE_INDEX_PIECES_H_
 
-#include <stddef.h>
-
 #include "analysis/trace/index/format.h"
 
 enum { PIECE_SLOTS = 4 * TRC_PIECE_SUMS };

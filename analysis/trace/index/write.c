@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An index as bytes: blocks level by level, encoded in parallel and written in order; then tables.
 // The names in a block are found while it is encoded, and inverted into the blocks of each name.
-#include <stdatomic.h>
 #include <string.h>
 
 #include "analysis/trace/index/impl.h"

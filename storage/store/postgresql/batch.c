@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "storage/hash.h"
 #include "storage/store/encoding.h"
 #include "storage/store/postgresql/impl.h"
 

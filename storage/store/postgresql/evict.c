@@ -4,7 +4,6 @@
 // The limit is of bytes before compression, so the database has less.  Each daemon adds what it
 // puts to a sum that it reads again with each maintenance: between two, daemons do not see what
 // others put.
-#include "base/arena.h"
 #include "storage/store/postgresql/impl.h"
 
 enum { OVERHEAD = 512, ROW_BYTES = 192 };

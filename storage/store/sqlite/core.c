@@ -2,7 +2,6 @@
 // What every file of the store needs: notices, the meaning of SQLite's codes, small statements.
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -9,7 +9,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "storage/hash.h"
 #include "storage/sessions/path.h"
 #include "storage/store/sqlite/impl.h"
 

@@ -2,7 +2,6 @@
 // A time breakdown and its encoding, with every allocation failing once.
 #include "analysis/products/product.h"
 #include "analysis/products/values.h"
-#include "base/arena.h"
 #include "tests/check.h"
 #include "tests/fault/answers/each.h"
 #include "tests/unit/breakdown/slow_profiles.h"

@@ -3,7 +3,6 @@
 // bundle of IREE, with every allocation failing once.
 #include "analysis/compare/compare.h"
 #include "analysis/compare/series.h"
-#include "tests/check.h"
 #include "tests/data_file.h"
 #include "tests/fault/answers/each.h"
 #include "tests/unit/breakdown/findings_render.h"

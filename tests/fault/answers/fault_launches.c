@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of two hosts, with every allocation failing once.
-#include "tests/check.h"
 #include "tests/fault/answers/each.h"
 #include "tests/unit/tools/launches_render.h"
 

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "analysis/compare/compare.h"
-#include "analysis/compare/series.h"
 #include "base/arena.h"
 #include "tests/check.h"
 

@@ -3,7 +3,6 @@
 // is listed again.
 #include <time.h>
 
-#include "base/arena.h"
 #include "storage/sessions/catalogue.h"
 #include "tests/unit/storage/fake_objects.h"
 

@@ -4,7 +4,6 @@
 #include "storage/sessions/identity.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <time.h>
 
 #include "storage/sessions/source.h"

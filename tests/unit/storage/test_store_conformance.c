@@ -3,7 +3,6 @@
 // versions, eviction, large values; threads, two daemons, kills, full disks, damage.  It knows
 // nothing of how a store keeps what it has, but for what a row of `stores` says: how it is opened,
 // and how its disk is filled and its bytes are damaged.  Another implementation is one more row.
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

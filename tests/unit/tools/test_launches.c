@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches and queues of profiles of which both are known.
 #include <jansson.h>
-#include <math.h>
 #include <string.h>
 
 #include "analysis/tools/launches/launches.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool megascale_stats: what a transfer took, of one host and of several.
-#include <stdio.h>
 
 #include "tests/megascale_fixture.h"
 #include "tests/unit/tools/ask_tool.h"
