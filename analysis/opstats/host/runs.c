@@ -11,13 +11,19 @@ bool xpl_is_host_launch(xpl_str_t name) {
            xpl_str_has(name, XPL_STR("LoadedExecutable::Execute ("));
 }
 
-// JAX calls the module of `f` "jit_f", and replaces what is no letter, digit, '_', '.' or '-'.
+static bool is_kept(unsigned char c) {
+    return c >= 0x80 || isalnum(c) || c == '.' || c == '-';
+}
+
+// JAX calls the module of `f` "jit_f", and replaces what is no letter, digit, '_', '.' or '-'. Some
+// of its releases leave out those at the end: "jit__lambda" is of `<lambda>`.
 static uint64_t hash_of(const char *p, size_t n) {
     uint64_t h = UINT64_C(0xcbf29ce484222325); // FNV-1a
+    while (n && !is_kept((unsigned char)p[n - 1]))
+        n--;
     for (size_t i = 0; i < n; i++) {
         const unsigned char c = (unsigned char)p[i];
-        const bool kept = c >= 0x80 || isalnum(c) || c == '.' || c == '-';
-        h = (h ^ (kept ? c : '_')) * UINT64_C(0x100000001b3);
+        h = (h ^ (is_kept(c) ? c : '_')) * UINT64_C(0x100000001b3);
     }
     return h ? h : 1;
 }
@@ -85,6 +91,11 @@ static int by_time(const void *pa, const void *pb) {
 static int by_function(const void *pa, const void *pb) {
     const struct xpl_host_run *const a = pa, *const b = pb;
     return a->function != b->function ? compare(a->function, b->function) : by_time(pa, pb);
+}
+
+static int by_caller(const void *pa, const void *pb) {
+    const struct xpl_host_run *const a = pa, *const b = pb;
+    return a->caller != b->caller ? compare(a->caller, b->caller) : by_time(pa, pb);
 }
 
 // Of those at the same time the one with an id encloses the others.
@@ -191,17 +202,36 @@ static void match_sequence(struct xpl_host_run *runs, size_t n_runs,
     }
 }
 
+// Whatever no launch or no execution has the name of loses it, for matching.  Both are sorted by
+// function, launches from `first` on.
+static void set_callers(struct xpl_host_runs *r, size_t first) {
+    size_t i = first, k = 0;
+    while (i < r->launches.n || k < r->runs.n) {
+        const uint64_t launched = i < r->launches.n ? r->launches.v[i].function : UINT64_MAX;
+        const uint64_t run = k < r->runs.n ? r->runs.v[k].function : UINT64_MAX;
+        const uint64_t function = launched < run ? launched : run;
+        const uint64_t name = launched == run ? function : 0;
+        for (; i < r->launches.n && r->launches.v[i].function == function; i++)
+            r->launches.v[i].function = name;
+        for (; k < r->runs.n && r->runs.v[k].function == function; k++)
+            r->runs.v[k].caller = name;
+    }
+}
+
 static void match_functions(struct xpl_host_runs *r, size_t first) {
     const size_t n = r->launches.n;
-    const bool named = n > first && r->launches.v[n - 1].function; // the greatest
-    if (r->runs.n) qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, named ? by_function : by_time);
+    if (!r->runs.n || n == first) return;
+    qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_function);
+    set_callers(r, first);
+    qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_caller);
+    qsort(r->launches.v + first, n - first, sizeof *r->launches.v, launches_by_function);
     for (size_t i = first, k = 0, end, last; i < n && k < r->runs.n; i = end, k = last) {
         const uint64_t function = r->launches.v[i].function;
         for (end = i; end < n && r->launches.v[end].function == function;)
             end++;
-        while (named && k < r->runs.n && r->runs.v[k].function < function)
+        while (k < r->runs.n && r->runs.v[k].caller < function)
             k++;
-        for (last = k; last < r->runs.n && (!named || r->runs.v[last].function == function);)
+        for (last = k; last < r->runs.n && r->runs.v[last].caller == function;)
             last++;
         match_sequence(&r->runs.v[k], last - k, &r->launches.v[i], end - i);
     }

@@ -20,6 +20,7 @@ struct xpl_host_run {
     xpl_str_t module;          // its program; aliases the profile
     uint64_t begin_ps, end_ps; // from its first op to the end of its last one
     int64_t group;             // what launched it, after xpl_host_runs_match; -1: not known
+    uint64_t caller;           // for xpl_host_runs_match: the function of its launches
 };
 // An event of the client that launches an execution.
 struct xpl_host_launch {
@@ -65,9 +66,10 @@ bool xpl_host_runs_join(const struct xpl_host_runs *src, struct xpl_host_runs *d
 // `calls` around each, and empties `calls`.
 void xpl_host_runs_name_launches(struct xpl_host_runs *r, size_t first);
 // Lists each execution once and finds what launched it.  A launch with an id names its execution.
-// Else the launches of a function and the executions of its module are in the same order, the first
-// launch belongs to the first execution or, where there are more executions than launches, the last
-// to the last, and no execution begins before its launch.
+// Else the launches of a function and the executions of its module are in the same order.  Those
+// without a counterpart by name are, too: no event calls a program compiled ahead of time. The
+// first launch belongs to the first execution or, where there are more executions than launches,
+// the last to the last, and no execution begins before its launch.
 void xpl_host_runs_match(struct xpl_host_runs *r);
 
 #endif

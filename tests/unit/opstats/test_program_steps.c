@@ -20,13 +20,27 @@ struct launch {
     const char *function;
     int64_t at; // of the thread; below 0: no event
     int64_t id, begin, end;
-    // NAMES: says which execution it launches; TRACES: the call compiles, which calls another one.
-    enum { PLAIN, NAMES, TRACES } kind;
+    // NAMES: says which execution it launches; TRACES: the call compiles, which calls another one;
+    // AHEAD: of a program that is compiled ahead of time, which no event calls.
+    enum { PLAIN, NAMES, TRACES, AHEAD } kind;
 };
+static const struct {
+    const char *name, *call, *module;
+    int id;
+} kFunctions[] = {{"f", "PjitFunction(f)", "jit_f", 6},
+                  {"g", "PjitFunction(g)", "jit_g", 7},
+                  {"<lambda>", "PjitFunction(<lambda>)", "jit__lambda", 8},
+                  {"other", "PjitFunction(call)", "jit_other", 9}};
+
+static size_t function_of(const struct launch *l) {
+    size_t i = 0;
+    while (strcmp(l->function, kFunctions[i].name) != 0)
+        i++;
+    return i;
+}
 
 static void add_launch(struct mk_plane *p, struct xpl_buf *line, const struct launch *l) {
-    const bool is_f = strcmp(l->function, "f") == 0; // the plane keeps names by pointer
-    mk_plain(p, line, is_f ? "PjitFunction(f)" : "PjitFunction(g)", l->at * kUs, 5 * kUs);
+    if (l->kind != AHEAD) mk_plain(p, line, kFunctions[function_of(l)].call, l->at * kUs, 5 * kUs);
     if (l->kind == TRACES) mk_plain(p, line, "PjitFunction(add)", l->at * kUs + 1, 1);
     if (l->kind != NAMES) {
         mk_plain(p, line, "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice",
@@ -40,11 +54,11 @@ static void add_launch(struct mk_plane *p, struct xpl_buf *line, const struct la
 }
 
 static void add_op(struct mk_plane *p, struct xpl_buf *line, const struct launch *l) {
-    const bool is_f = strcmp(l->function, "f") == 0;
+    const size_t f = function_of(l);
     struct xpl_buf ev = mk_event(p, "dot.1", l->begin * kUs, (l->end - l->begin) * kUs);
     mk_stat_ref(p, &ev, "hlo_op", "dot.1");
-    mk_stat_ref(p, &ev, "hlo_module", is_f ? "jit_f" : "jit_g");
-    mk_stat_int(p, &ev, "program_id", is_f ? 6 : 7);
+    mk_stat_ref(p, &ev, "hlo_module", kFunctions[f].module);
+    mk_stat_int(p, &ev, "program_id", kFunctions[f].id);
     mk_stat_int(p, &ev, "run_id", l->id);
     mk_event_end(line, &ev);
 }
@@ -128,6 +142,18 @@ static const struct loop kLoops[] = {
      {{"train", 0, 0, 10}, {"eval", 0, 10, 20}, {"train", 1, 20, 30}},
      {{"f", 0, 7, 5, 100, PLAIN}, {"g", 10, 3, 105, 400, PLAIN}, {"f", 20, 8, 410, 500, PLAIN}},
      {{"train 0", 0, 105}, {"eval 0", 105, 410}, {"train 1", 410, 500}}},
+    {"calls a function without a name, of whose module JAX cuts the end",
+     {{"train", 0, 0, 20}, {"train", 1, 20, 40}},
+     {{"<lambda>", 0, 7, 10, 100, PLAIN}, {"<lambda>", 20, 8, 105, 200, PLAIN}},
+     {{"train 0", 0, 105}, {"train 1", 105, 200}}},
+    {"runs a program compiled ahead of time beside a function",
+     {{"train", 0, 0, 10}, {"train", 1, 10, 20}, {"train", 2, 20, 30}},
+     {{"g", 0, 7, 5, 100, AHEAD}, {"f", 10, 8, 110, 200, PLAIN}, {"g", 20, 9, 210, 300, AHEAD}},
+     {{"train 0", 0, 110}, {"train 1", 110, 210}, {"train 2", 210, 300}}},
+    {"calls a program by another name",
+     {{"train", 0, 0, 10}, {"train", 1, 10, 20}},
+     {{"other", 0, 7, 5, 100, PLAIN}, {"other", 10, 8, 110, 200, PLAIN}},
+     {{"train 0", 0, 110}, {"train 1", 110, 200}}},
     {"steps whose ops come out of order last a moment",
      {{"train", 0, 0, 10}, {"train", 1, 10, 20}, {"train", 2, 20, 30}},
      {{"f", 0, 7, 5, 100, NAMES}, {"f", 10, 8, 110, 200, NAMES}, {"g", 20, 9, 50, 150, NAMES}},
