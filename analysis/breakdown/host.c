@@ -18,6 +18,8 @@ struct name {
     uint8_t takes, puts; // from a queue, into one
     uint8_t program;     // a function of the program, or an annotation
     uint8_t jitted;      // a call of a jitted function
+    uint8_t awaits;      // ends when the device has a result
+    uint8_t adapter;     // of a module that takes input from the program's own functions
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
 };
@@ -63,6 +65,8 @@ static bool read_names(struct reader *r) {
             .puts = xpl_puts_into_queue(name),
             .program = xpl_is_program_function(name) || xpl_host_is_annotation(name),
             .jitted = xpl_str_starts(name, XPL_STR("PjitFunction")),
+            .adapter = xpl_adapts_input(name),
+            .awaits = xpl_str_ends(name, XPL_STR("Buffer::Await")),
         };
     }
     for (uint32_t i = 1; i < p->n_stat_md; i++) {
@@ -240,8 +244,10 @@ struct main_event {
     struct xpl_span span;
     enum xpl_host_work work;
     uint32_t md;
-    uint64_t compiled; // of a call of a jitted function: where the last compilation in it ends; 0
-    bool takes;        // from a queue
+    // Where its first part ends: of a call of a jitted function the last compilation in it, of a
+    // fetch its wait for the device; 0: it is whole.
+    uint64_t part_end;
+    bool takes; // from a queue
 };
 
 struct main_pass {
@@ -386,26 +392,35 @@ static struct main_event inside(const struct reader *r, const struct main_event 
     if (e.work == XPL_WORK_COMPILE && outer->work == XPL_WORK_LAUNCH)
         e.md = outer->md; // the function that is compiled
     else if (e.work < outer->work || (e.work == outer->work && e.work != XPL_WORK_OTHER)) {
+        const bool called = r->names[outer->md].adapter && !r->names[e.md].adapter &&
+                            xpl_is_program_function(r->plane->event_md[e.md].name);
         e.work = outer->work;
-        e.md = outer->md;
+        if (!called) e.md = outer->md;
         e.takes = outer->takes;
     } else if (outer->work == XPL_WORK_OTHER && has_no_name(r, &e) && r->names[outer->md].program)
         e.md = outer->md;
     return e;
 }
 
+static bool has_part(const struct reader *r, const struct main_event *outer,
+                     const struct main_event *e) {
+    return r->names[outer->md].jitted ? e->work == XPL_WORK_COMPILE : r->names[e->md].awaits;
+}
+
 // A call of a jitted function that compiles it traces and lowers it first, in Python: all of that
-// is compiling.
-static bool find_compiling_calls(struct reader *r, struct main_pass *m) {
+// is compiling.  A fetch waits for the device until the runtime says that the result is there.
+static bool find_parts(struct reader *r, struct main_pass *m) {
     XPL_VEC(size_t) open = {0};
     for (size_t i = 0; i < m->v.n; i++) {
         const struct main_event *const e = &m->v.v[i];
         while (open.n && m->v.v[open.v[open.n - 1]].span.end <= e->span.begin)
             open.n--;
-        for (size_t k = open.n; e->work == XPL_WORK_COMPILE && k > 0; k--)
-            if (m->v.v[open.v[k - 1]].compiled < e->span.end)
-                m->v.v[open.v[k - 1]].compiled = e->span.end;
-        if (!r->names[e->md].jitted) continue;
+        for (size_t k = open.n; k > 0; k--) {
+            struct main_event *const outer = &m->v.v[open.v[k - 1]];
+            if (has_part(r, outer, e) && outer->part_end < e->span.end)
+                outer->part_end = e->span.end;
+        }
+        if (!r->names[e->md].jitted && e->work != XPL_WORK_FETCH) continue;
         size_t *const slot = xpl_vec_push(r->k->scratch, &open);
         if (!slot) return false;
         *slot = i;
@@ -422,7 +437,7 @@ static bool open_event(struct reader *r, struct main_stack *s, struct main_event
 static bool flatten(struct reader *r, struct main_pass *m) {
     struct main_stack s = {.at = 0};
     if (m->unordered) qsort(m->v.v, m->v.n, sizeof *m->v.v, outer_first);
-    if (!find_compiling_calls(r, m)) return false;
+    if (!find_parts(r, m)) return false;
     for (size_t i = 0; i < m->v.n; i++) {
         struct main_event e = m->v.v[i];
         if (!close_until(r, &s, e.span.begin)) return false;
@@ -432,9 +447,10 @@ static bool flatten(struct reader *r, struct main_pass *m) {
             return false;
         if (outer) e = inside(r, outer, e);
         if (!open_event(r, &s, e)) return false;
-        if (!e.compiled) continue;
-        if (e.compiled < e.span.end) e.span.end = e.compiled;
-        e.work = XPL_WORK_COMPILE;
+        const bool jitted = r->names[m->v.v[i].md].jitted;
+        if (!e.part_end || (!jitted && e.work != XPL_WORK_FETCH)) continue;
+        if (e.part_end < e.span.end) e.span.end = e.part_end;
+        e.work = jitted ? XPL_WORK_COMPILE : XPL_WORK_READY;
         if (!open_event(r, &s, e)) return false;
     }
     return end_launch_run(r, &s.launches) && close_until(r, &s, UINT64_MAX >> 1);

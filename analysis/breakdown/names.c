@@ -136,8 +136,10 @@ static bool is_one_of(const char *word, const char *const *list, size_t n) {
 }
 
 static const char *const kLoaders[] = {"loader", "dataloader", "dataloading", "infeed"};
-static const char *const kVerbs[] = {"load", "loading", "next",    "get",     "fetch",
-                                     "read", "wait",    "waiting", "prepare", "prefetch"};
+static const char *const kVerbs[] = {"load",  "loading",  "next",    "get",     "fetch",
+                                     "read",  "wait",     "waiting", "prepare", "prefetch",
+                                     "make",  "collate",  "produce", "iter",    "iterate",
+                                     "yield", "iterator", "stream",  "gen",     "generator"};
 static const char *const kData[] = {"batch",  "batches", "data",     "dataset", "datasets", "input",
                                     "inputs", "example", "examples", "sample",  "samples"};
 
@@ -285,6 +287,17 @@ static bool is_checkpoint_module(xpl_str_t file) {
     return checkpoint && role;
 }
 
+bool xpl_adapts_input(xpl_str_t name) {
+    if (!name.len || name.ptr[0] != '$') return false;
+    const struct words w = words_of(xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0)));
+    bool adapter = false, data = false;
+    for (size_t i = 0; i < w.n; i++) {
+        adapter |= strcasecmp(w.v[i], "adapter") == 0;
+        data |= is_one_of(w.v[i], kData, COUNT(kData));
+    }
+    return adapter && data;
+}
+
 static enum xpl_host_work python_work(xpl_str_t name) {
     static const char *const kWaits[] = {"$queue.py:", "$threading.py:"};
     // Through which JAX calls a function of the program, on whatever thread.
@@ -306,7 +319,7 @@ static enum xpl_host_work python_work(xpl_str_t name) {
     // Files, too: loaders are iterators, whose function is __next__.
     if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(file) : is_input_name(function))
         return XPL_WORK_INPUT;
-    return XPL_WORK_OTHER;
+    return xpl_adapts_input(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
 }
 
 bool xpl_waits_for_input(xpl_str_t name) {

@@ -52,6 +52,10 @@ bool xpl_puts_into_queue(xpl_str_t name);
 // A Python function of a file, other than those of the interpreter's threads and queues.
 bool xpl_is_program_function(xpl_str_t name);
 
+// A Python function of a module like Keras' adapters, which ask a program's own functions for
+// batches.
+bool xpl_adapts_input(xpl_str_t name);
+
 // Input of TensorFlow for which an op waits, on whatever thread.
 bool xpl_waits_for_input(xpl_str_t name);
 // XLA waits on a thread of a CPU for the ops of a program, which it handed to pools of threads; not
