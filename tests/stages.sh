@@ -283,6 +283,10 @@ stage_programs() {
     check "programs: environment of JAX" tests/capture/setup.sh
     run_and_collect programs 1800 tests/programs/drift.py "$build/release" "$capture_venv/bin/python"
     run_and_collect programs 3600 tests/programs/run_slow.sh "$build/release"
+    local libraries
+    libraries=$(tests/capture/setup.sh libraries) || libraries=-
+    run_and_collect programs 3600 "$parity_venv/bin/python" tests/programs/battery.py "$build/release" \
+        "$capture_venv/bin/python" "$libraries"
 }
 stage_coverage() {
     check "coverage: analysis/" timeout 7200 tests/coverage.sh 0

@@ -3,6 +3,7 @@
 # Makes the Python environment whose programs are captured, from PyPI.  Prints the path of its python.
 #   tests/capture/setup.sh           JAX for the CPU, in $XPL_CAPTURE_VENV or capture-venv
 #   tests/capture/setup.sh slow      TensorFlow and Keras, in $XPL_CAPTURE_SLOW_VENV or capture-slow-venv
+#   tests/capture/setup.sh libraries JAX's libraries and TensorFlow, in $XPL_CAPTURE_LIBRARIES_VENV or capture-libraries-venv
 #   tests/capture/setup.sh torch     PyTorch/XLA, in $XPL_CAPTURE_TORCH_VENV or capture-torch-venv
 # below $XPL_BUILD (default build/).  Does nothing when it is there already.
 set -eu
@@ -12,6 +13,10 @@ case ${1:-} in
     slow)
         venv=${XPL_CAPTURE_SLOW_VENV:-$build/capture-slow-venv}
         wanted=$here/requirements-slow.txt
+        ;;
+    libraries)
+        venv=${XPL_CAPTURE_LIBRARIES_VENV:-$build/capture-libraries-venv}
+        wanted=$here/requirements-libraries.txt
         ;;
     torch)
         venv=${XPL_CAPTURE_TORCH_VENV:-$build/capture-torch-venv}
