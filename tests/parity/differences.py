@@ -362,7 +362,12 @@ def older_gemms(told):
     return bool(gemms) and min(gemms) > 0
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, older_gemms]
+def no_hlo(told):
+    """XProf drops ops whose program the profile does not have; ours have the category "no HLO"."""
+    return told.tool in OF_COSTS + ("pod_viewer", "smart_suggestion") and b'"no HLO"' in (told.ask("op_list", told.paths) or b"")
+
+
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, older_gemms, no_hlo]
 
 
 def deliberate(told):

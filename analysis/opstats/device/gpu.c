@@ -2,6 +2,8 @@
 // All GPU planes together, and the kernels of all.
 #include "analysis/opstats/device/gpu.h"
 
+#include <stdlib.h>
+
 #include "analysis/opstats/device/gpu_plane.h"
 #include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
@@ -15,6 +17,8 @@ struct gpu_run {
     const struct xpl_convert *c;
     struct xpl_arena *scratch;
     bool kernels_only;
+    struct xpl_opstats *s;
+    struct xpl_map programs; // ids of programs that have a name
     struct xpl_op_metrics_builder builder;
     XPL_VEC(struct xpl_kernel_report) kernels; // of all planes so far, strings in scratch
     struct gpu_plane batch[BATCH];
@@ -33,6 +37,34 @@ static bool push_kernels(struct gpu_run *r, const struct gpu_plane *g) {
     return true;
 }
 
+static bool note_program(struct gpu_run *r, uint64_t id, bool *ret_new) {
+    return xpl_map_put(r->scratch, &r->programs, id, 0, ret_new);
+}
+
+// Names of programs that the profile does not have, as events say.
+static bool push_programs(struct gpu_run *r, const struct gpu_plane *g) {
+    for (size_t i = 0; i < g->xla_ops.n; i++) {
+        const struct xla_op *const op = &g->xla_ops.v[i];
+        bool is_new;
+        if (op->module == UINT32_MAX) continue;
+        if (!note_program(r, op->program_id, &is_new)) return false;
+        if (!is_new) continue;
+        struct xpl_program_name *const p =
+            xpl_vec_push(r->c->result, &r->s->program_id_to_name_map);
+        if (!p) return false;
+        p->program_id = op->program_id;
+        if (!xpl_arena_str(r->c->result, xpl_intern_get(g->strings, (xpl_strid_t){op->module}),
+                           &p->name))
+            return false;
+    }
+    return true;
+}
+
+static int by_program(const void *pa, const void *pb) {
+    const struct xpl_program_name *const a = pa, *const b = pb;
+    return (a->program_id > b->program_id) - (a->program_id < b->program_id);
+}
+
 static xpl_status_t merge_plane(struct gpu_run *r, const struct gpu_plane *g,
                                 struct xpl_error *err) {
     if (g->piece.status != XPL_OK) {
@@ -41,6 +73,8 @@ static xpl_status_t merge_plane(struct gpu_run *r, const struct gpu_plane *g,
     }
     if (!r->kernels_only && !xpl_op_metrics_combine(&r->builder, &g->db, true))
         XPL_RETURN_OOM(err, "GPU op metrics");
+    if (!r->kernels_only && !r->c->opt->xprof_exact && !push_programs(r, g))
+        XPL_RETURN_OOM(err, "GPU programs");
     if (!push_kernels(r, g)) XPL_RETURN_OOM(err, "GPU kernels");
     return XPL_OK;
 }
@@ -90,12 +124,20 @@ static xpl_status_t run_planes(const struct xpl_convert *c, bool kernels_only,
     xpl_arena_init(&scratch, c->scratch_limit);
     struct gpu_run *const r = xpl_arena_zalloc(&scratch, sizeof *r);
     if (!r) XPL_RETURN_OOM(err, "GPU planes");
-    r->c = c, r->scratch = &scratch, r->kernels_only = kernels_only;
+    r->c = c, r->scratch = &scratch, r->kernels_only = kernels_only, r->s = s;
+    for (size_t i = 0; i < s->program_id_to_name_map.n; i++) {
+        bool is_new;
+        if (!note_program(r, s->program_id_to_name_map.v[i].program_id, &is_new))
+            XPL_RETURN_OOM(err, "GPU programs");
+    }
     if (!kernels_only)
         xpl_op_metrics_begin(&r->builder, &s->device_op_metrics_db, XPL_OP_METRICS_COPY, c->result,
                              &scratch);
     for (size_t i = 0; i < n; i += BATCH)
         XPL_TRY(run_batch(r, planes + i, n - i < BATCH ? n - i : BATCH, err));
+    if (s->program_id_to_name_map.n)
+        qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
+              sizeof *s->program_id_to_name_map.v, by_program);
     return finish_kernels(r, s, err);
 }
 

@@ -16,7 +16,7 @@ enum { CANCEL_EVERY = 4096 };
 
 struct gpu_event {
     // Strings by their number in the plane's pool; NONE when the statistic is absent.
-    uint32_t tf_op, hlo_op, equation, kernel_details;
+    uint32_t tf_op, hlo_op, hlo_module, equation, kernel_details;
     uint64_t program_id;
     bool has_program_id, has_group, is_eager, has_flops, has_bytes;
     bool in_graph; // of a CUDA graph, or the run of a whole one
@@ -51,8 +51,11 @@ static xpl_str_t text(const struct gpu_plane *g, uint32_t id) {
 }
 
 static bool read_event(struct gpu_plane *g, const struct xpl_event *ev, struct gpu_event *ret) {
-    *ret =
-        (struct gpu_event){.tf_op = NONE, .hlo_op = NONE, .equation = NONE, .kernel_details = NONE};
+    *ret = (struct gpu_event){.tf_op = NONE,
+                              .hlo_op = NONE,
+                              .hlo_module = NONE,
+                              .equation = NONE,
+                              .kernel_details = NONE};
     struct xpl_stats stats = ev->stats;
     struct xpl_stat s;
     bool ok = true;
@@ -61,6 +64,7 @@ static bool read_event(struct gpu_plane *g, const struct xpl_event *ev, struct g
             case XPL_STAT_TF_OP: ok = string_id(g, &s, &ret->tf_op); break;
             case XPL_STAT_EQUATION: ok = string_id(g, &s, &ret->equation); break;
             case XPL_STAT_HLO_OP: ok = string_id(g, &s, &ret->hlo_op); break;
+            case XPL_STAT_HLO_MODULE: ok = string_id(g, &s, &ret->hlo_module); break;
             case XPL_STAT_KERNEL_DETAILS: ok = string_id(g, &s, &ret->kernel_details); break;
             case XPL_STAT_PROGRAM_ID:
                 ret->program_id = xpl_stat_int_or_uint(&s);
@@ -109,12 +113,15 @@ static xpl_status_t find_xla_op(struct gpu_plane *g, const struct gpu_event *e, 
     struct xla_op *const op = xpl_vec_push(&g->arena, &g->xla_ops);
     xpl_strid_t id;
     if (!op) return out_of_memory(g);
-    *op = (struct xla_op){.program_id = e->program_id, .entry = NONE};
+    *op = (struct xla_op){.program_id = e->program_id, .entry = NONE, .module = NONE};
     if (!xpl_intern_put(g->strings, innermost(text(g, e->hlo_op)), &id)) return out_of_memory(g);
     op->innermost = id.v;
+    // Unless the program says so; XLA writes XlaModule where it knows none.
+    if (!xpl_str_starts(text(g, e->tf_op), XPL_STR("XlaModule"))) op->framework = text(g, e->tf_op);
     if (!e->has_program_id) return XPL_OK;
     XPL_TRY(xpl_hlo_map_find(g->c->hlo, e->program_id, text(g, op->innermost), &op->instruction,
                              &op->found, &g->piece.error));
+    if (!op->found) op->module = e->hlo_module;
     if (op->found && !xpl_hlo_tf_op_name(&op->instruction, &g->arena, &op->framework))
         return out_of_memory(g);
     return XPL_OK;
@@ -204,14 +211,25 @@ static bool describe_xla_op(struct gpu_plane *g, const struct xla_op *op, bool i
     return true;
 }
 
+// Of an op whose program the profile does not have, all is known that its events say.
+static void describe_unknown_op(struct gpu_plane *g, const struct xla_op *op, bool is_eager) {
+    struct xpl_op_metrics *const m = &g->db.metrics_db.v[op->entry];
+    m->category = XPL_CATEGORY_NO_HLO;
+    m->provenance = op->framework;
+    m->is_eager |= is_eager;
+    m->has_source_info = true;
+    m->source_info.line_number = -1;
+}
+
 static xpl_status_t enter_xla_op(struct gpu_plane *g, struct xla_op *op, bool is_eager) {
     bool is_new;
     if (op->found)
         XPL_TRY(
             xpl_hlo_map_cost(g->c->hlo, &op->instruction, g->c->exec, &op->cost, &g->piece.error));
     if (!put_entry(g, op->program_id, text(g, op->innermost), &op->entry, &is_new) ||
-        (is_new && !op->is_graph && !describe_xla_op(g, op, is_eager)))
+        (is_new && op->found && !describe_xla_op(g, op, is_eager)))
         return out_of_memory(g);
+    if (is_new && !op->found && !op->is_graph) describe_unknown_op(g, op, is_eager);
     if (is_new && op->is_graph) xpl_gpu_graph_describe(&g->db.metrics_db.v[op->entry]);
     return XPL_OK;
 }
@@ -284,7 +302,7 @@ static xpl_status_t flush(struct gpu_plane *g, struct op_run *run) {
 static xpl_status_t add_to_run(struct gpu_plane *g, struct op_run *run, uint32_t op_id,
                                const struct xpl_event *ev, const struct gpu_event *e) {
     const struct xla_op *const op = &g->xla_ops.v[op_id];
-    if (!op->found && !op->is_graph) return XPL_OK;
+    if (!op->found && !op->is_graph && (g->c->opt->xprof_exact || !op->innermost)) return XPL_OK;
     // An event without a group is never of the same group as the one before.
     if (run->op != NONE && (op->innermost != run->innermost || !e->has_group ||
                             (uint64_t)e->group_id != run->group_id))

@@ -24,6 +24,7 @@
 struct xla_op {
     bool found;         // the instruction is known
     bool is_graph;      // it stands for kernels of a CUDA graph whose ops are not known
+    uint32_t module;    // of an op that is not known: the program's name, as events say; or NONE
     uint32_t innermost; // last part of the path
     uint64_t program_id;
     uint32_t entry;      // in the database; NONE until it is entered

@@ -22,6 +22,8 @@ struct xpl_arena;
 
 // Name and category of the op that stands for idle time.
 #define XPL_IDLE_OP XPL_STR("IDLE")
+// Category of ops of programs that the profile does not have.
+#define XPL_CATEGORY_NO_HLO XPL_STR("no HLO")
 
 // How deep OpMetrics.children may nest in what we build; deeper levels are left out.
 enum { XPL_OP_METRICS_MAX_DEPTH = 32 };

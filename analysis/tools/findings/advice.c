@@ -218,8 +218,8 @@ static const struct kind_row {
     [XPL_FINDING_MISSING_HLO] =
         {"missing_hlo",
          "Programs without HLO",
-         {{"Begin the capture before these programs run for the first time, "
-           "or read kernels instead of ops: no table of ops has them.",
+         {{"Begin the capture before these programs run for the first time: "
+           "tables of ops have their names and times only, without costs.",
            NULL}}},
     [XPL_FINDING_PROFILE_PROBLEMS] = {"profile_problems",
                                       "Problems of the profiler",

@@ -64,6 +64,7 @@ struct xpl_survey {
     const struct xpl_opstats *stats;     // of all hosts
     double kernel_ps;                    // of the kernels of GPUs
     double busy_op_ps;                   // self times of the devices' ops
+    double no_hlo_ps;                    // of ops and kernels whose programs the profile lacks
 };
 
 // Fills *ret, which refers to the input.  RESOURCE_EXHAUSTED.

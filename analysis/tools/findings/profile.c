@@ -38,10 +38,11 @@ static void find_problems(const struct xpl_survey *s, struct xpl_findings *out) 
 static const double kMuch = 0.1;
 
 static void find_missing_hlo(const struct xpl_survey *s, struct xpl_findings *out) {
-    const double missing = s->kernel_ps > 0 ? 1 - s->busy_op_ps / s->kernel_ps : 0;
-    if (!(s->busy_op_ps > 0) || !(missing >= kMuch)) return;
-    struct xpl_finding *const f = xpl_finding_add(
-        out, XPL_FINDING_MISSING_HLO, xpl_finding_op_share(s, s->kernel_ps - s->busy_op_ps), 0);
+    const double all = s->kernel_ps > s->busy_op_ps ? s->kernel_ps : s->busy_op_ps;
+    const double missing = all > 0 ? s->no_hlo_ps / all : 0;
+    if (!(missing >= kMuch)) return;
+    struct xpl_finding *const f =
+        xpl_finding_add(out, XPL_FINDING_MISSING_HLO, xpl_finding_op_share(s, s->no_hlo_ps), 0);
     if (f)
         (void)snprintf(f->text, sizeof f->text,
                        "%.1f%% of kernel time belongs to programs whose HLO the profile does not "

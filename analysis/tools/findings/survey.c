@@ -126,11 +126,16 @@ static bool join_steps(struct xpl_survey *s) {
 
 static void sum_ops(struct xpl_survey *s) {
     const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
-    for (size_t i = 0; i < db->metrics_db.n; i++)
-        if (!xpl_op_metrics_is_idle(&db->metrics_db.v[i]))
-            s->busy_op_ps += (double)db->metrics_db.v[i].self_time_ps;
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (xpl_op_metrics_is_idle(m)) continue;
+        s->busy_op_ps += (double)m->self_time_ps;
+        if (xpl_str_eq(m->category, XPL_CATEGORY_NO_HLO)) s->no_hlo_ps += (double)m->self_time_ps;
+    }
     for (size_t i = 0; i < s->stats->kernel_reports.n; i++)
         s->kernel_ps += (double)s->stats->kernel_reports.v[i].total_duration_ns * 1e3;
+    if (s->busy_op_ps > 0 && s->kernel_ps > s->busy_op_ps)
+        s->no_hlo_ps += s->kernel_ps - s->busy_op_ps;
 }
 
 xpl_status_t xpl_survey_make(const struct xpl_tool_input *in, const struct xpl_opstats *stats,

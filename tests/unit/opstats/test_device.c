@@ -167,7 +167,7 @@ static void gpu(void) {
     struct converted c = convert(mk_gpu_device(2));
     const struct xpl_opstats *const s = c.s;
     const struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
-    CHECK_EQ(db->metrics_db.n, 4); // what the program does not know is no op
+    CHECK_EQ(db->metrics_db.n, 5);
     const struct xpl_op_metrics *m = find(db, "fusion.1");
     CHECK_EQ(m->time_ps, 12000);
     CHECK_EQ(m->self_time_ps, 12000);
@@ -187,9 +187,13 @@ static void gpu(void) {
     CHECK_EQ(m->time_ps, 7000);
     CHECK_STR(m->category, "MatMul");
     CHECK_EQ(m->hlo_module_id, 0);
-    CHECK_EQ(find(db, "IDLE")->time_ps, 59000);
+    m = find(db, "no-such-op"); // as its events name it
+    CHECK_EQ(m->time_ps, 2000);
+    CHECK_STR(m->category, "no HLO");
+    CHECK_EQ(m->hlo_module_id, 7);
+    CHECK_EQ(find(db, "IDLE")->time_ps, 57000);
     CHECK_EQ(db->total_time_ps, 100000);
-    CHECK_EQ(db->total_op_time_ps, 41000);
+    CHECK_EQ(db->total_op_time_ps, 43000);
     CHECK_EQ(s->kernel_reports.n, 4);
     const struct xpl_kernel_report *const k = s->kernel_reports.v;
     CHECK_STR(k[0].name, "h884gemm");
@@ -419,8 +423,8 @@ static void graph_kernels(void) {
         CHECK_EQ(events_of(db, 5, "loop_add_fusion.1"), exact ? 0 : 1 << 1);
         CHECK_EQ(events_of(db, 55, "loop_add_fusion.1"), exact ? 0 : 1 << 2);
         // A library's kernel, one that two fusions could have, a graph that ran as a whole, those
-        // of programs that the profile has not or does not name; none of what is in no graph.
-        CHECK_EQ(events_of(db, 5, "command_buffer_1"), exact ? 0 : 1 << 3 | 1 << 4);
+        // of programs that the profile has not or does not name, and one that is in no graph.
+        CHECK_EQ(events_of(db, 5, "command_buffer_1"), exact ? 0 : 1 << 3 | 1 << 4 | 1 << 5);
         CHECK_EQ(events_of(db, 5, "command_buffer_2"), exact ? 0 : 1 << 8);
         CHECK_EQ(events_of(db, 777, "command_buffer_1"), exact ? 0 : 1 << 9);
         CHECK_EQ(events_of(db, 0, "command_buffer_1"), exact ? 0 : 1 << 10);
