@@ -2,6 +2,7 @@
 // `xplanectl export`: a session's trace for other viewers, straight from files.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,13 @@ static xpl_status_t begin_output(struct job *j, struct xpl_error *err) {
     return xpl_export_begin(&j->e, err);
 }
 
+static void warn_of_early(xpl_str_t host, uint64_t n) {
+    char text[96];
+    (void)snprintf(text, sizeof text, "%" PRIu64 " events begin before 0 and are shown from 0 on",
+                   n);
+    if (n) xpl_warn_of_host(host, xpl_str_from(text));
+}
+
 static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *path,
                                   struct xpl_source *src, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -65,6 +73,7 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
     const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = j->exec};
     struct xpl_xspace *xs;
     struct xpl_error why = {0};
+    const uint64_t early = j->e.n_early;
     xpl_arena_init(&arena, LIMIT);
     xpl_status_t st = xpl_profile_open_as(XPL_FORM_XSPACE, xpl_str_from(path),
                                           xpl_source_bytes(src), &limits, &profile, &why);
@@ -72,6 +81,7 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
     if (st == XPL_OK) st = begin_output(j, &why);
     if (st == XPL_OK) st = xpl_export_host(&j->e, xs, name, j->exec, LIMIT, &why);
     j->n++;
+    warn_of_early(name, j->e.n_early - early);
     XPL_TRY(xpl_source_verify(src, err));
     if (profile.partial)
         xpl_warn_of_view(name, path, xpl_source_bytes(src), profile.bytes, j->exec);

@@ -67,6 +67,16 @@ static xpl_status_t is_in_order(struct xpl_exporter *x, struct xpl_arena *arena,
     return XPL_OK;
 }
 
+// Times further away are of profiles that count from elsewhere, and wrap.
+static void keep_from_zero(struct xpl_exporter *x, struct xpl_derived_event *ev) {
+    const int64_t farthest = INT64_C(1) << 60;
+    if (ev->begin_ps >= 0 || ev->begin_ps < -farthest) return;
+    if (ev->duration_ps > 0)
+        ev->duration_ps = ev->duration_ps > -ev->begin_ps ? ev->duration_ps + ev->begin_ps : 0;
+    ev->begin_ps = 0;
+    x->e->n_early++;
+}
+
 static xpl_status_t write_events(struct xpl_exporter *x, const struct xpl_export_writer *f, void *w,
                                  struct xpl_derived_cursor *c) {
     struct xpl_derived_event ev;
@@ -77,6 +87,7 @@ static xpl_status_t write_events(struct xpl_exporter *x, const struct xpl_export
         if ((++n & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(x->exec))
             XPL_RETURN_ERROR(x->err, XPL_CANCELLED, "cancelled");
         if (xpl_derived_is_internal_event(md.type)) continue;
+        keep_from_zero(x, &ev);
         if (!f->event(w, &ev, &md)) return failed(x, c, r);
         if (x->out.n >= XPL_EXPORT_CHUNK) XPL_TRY(flush(x));
     }

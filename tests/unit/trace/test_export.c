@@ -12,6 +12,7 @@
 struct sink {
     struct xpl_buf all;
     size_t calls, most, fail_at; // fail_at: call that fails, 0: none
+    uint64_t early;
 };
 
 static bool sink_write(void *ctx, const void *bytes, size_t n) {
@@ -36,6 +37,7 @@ static xpl_status_t run(const struct xpl_buf *space, enum xpl_export_format form
     if (st == XPL_OK) st = xpl_export_host(&e, xs, xpl_str_from(host), &exec, 64 << 20, &err);
     if (st == XPL_OK) st = xpl_export_end(&e, &err);
     CHECK_EQ(st, err.code);
+    s->early = e.n_early;
     xpl_arena_fini(&a);
     return st;
 }
@@ -62,6 +64,27 @@ static void test_chrome(void) {
 }
 
 // Every write may be the one that fails.
+// A device whose clock is early: one event ends before 0, one begins there, one is in sight.
+static void test_early(void) {
+    for (int f = XPL_EXPORT_PERFETTO; f <= XPL_EXPORT_CHROME; f++) {
+        struct xpl_buf space = mk_open(), line = mk_line(1, "thread");
+        struct sink s = {.fail_at = 0};
+        struct mk_plane p;
+        mk_plane_begin(&p, 1, "/host:CPU");
+        mk_plain(&p, &line, "before", -9000000, 2000000);
+        mk_plain(&p, &line, "across", -4000000, 6000000);
+        mk_plain(&p, &line, "after", 3000000, 1000000);
+        mk_line_end(&p, &line);
+        mk_plane_end(&p, &space);
+        CHECK_OK(run(&space, f, "box", &s), NULL);
+        CHECK_EQ(s.early, 2);
+        CHECK(f != XPL_EXPORT_CHROME || has(&s, "\"ts\":0.0,\"dur\":2.0,"));
+        CHECK(!has(&s, "1844674"));
+        xpl_buf_fini(&s.all);
+        xpl_buf_fini(&space);
+    }
+}
+
 static void test_sink_fails(void) {
     struct xpl_buf space = trace_fixture();
     for (int format = 0; format < 2; format++) {
@@ -102,6 +125,7 @@ static void test_pieces(void) {
 
 int main(void) {
     test_chrome();
+    test_early();
     test_sink_fails();
     test_pieces();
     return 0;
