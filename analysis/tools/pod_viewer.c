@@ -242,7 +242,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_pod_viewer = {
     .name = "pod_viewer",
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,

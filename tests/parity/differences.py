@@ -367,7 +367,12 @@ def no_hlo(told):
     return told.tool in OF_COSTS + ("pod_viewer", "smart_suggestion") and b'"no HLO"' in (told.ask("op_list", told.paths) or b"")
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, older_gemms, no_hlo]
+def host_names(told):
+    """Cores of several hosts have the names of the session's hosts."""
+    return told.tool == "pod_viewer" and len(told.paths) > 1
+
+
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, older_gemms, no_hlo, host_names]
 
 
 def deliberate(told):

@@ -156,6 +156,8 @@ static bool add_details(const struct xpl_merge *m, size_t host, const struct xpl
         if (!d) return false;
         *d = s->core_id_to_details.v[k];
         d->core_id = xpl_merge_core_id(host, d->core_id);
+        // Of several hosts the names that profiles say may be the same.
+        if (!m->exact) d->hostname = m->h->v.v[host].host->host;
         if (!xpl_merge_text(m, &d->hostname)) return false;
     }
     return true;

@@ -91,6 +91,8 @@ static void check_plain(void) {
     CHECK_EQ(s->run_environment.host_count, 2);
     CHECK_EQ(s->core_id_to_details.n, 2);
     CHECK_EQ(s->core_id_to_details.v[1].core_id, 1001);
+    CHECK_STR(s->core_id_to_details.v[1].hostname, "host1");
+    CHECK_STR(combine(v, 2, true)->core_id_to_details.v[1].hostname, "x");
     CHECK_EQ(combine(v, 1, false)->step_db.step_sequence.v[0].step_num, 50); // one host: as it is
 }
 
