@@ -34,8 +34,7 @@ struct xpl_export {
     struct xpl_export_sink sink;
     uint32_t n_hosts; // written so far
     bool any;         // Chrome: an element was written
-    // Events that begin before 0, as where a device's clock is early: formats have no such times,
-    // and show what is left of them from 0 on.
+    // Events that begin before 0, as where a device's clock is early: they are shown from 0 on.
     uint64_t n_early;
 };
 
