@@ -122,8 +122,9 @@ static const char *const kFunctions[] = {"->",
 // Of the store (storage/store/sqlite/schema.c).  Others are the secret of profile ids, and bytes
 // that mean nothing here.
 static const char *const kTables[] = {
-    "hlo_instructions", "hosts", "kernel_rows",   "kernels",  "memory",   "memory_rows", "names",
-    "op_rows",          "ops",   "profile_files", "profiles", "sessions", "step_rows",   "steps"};
+    "hlo_instructions", "hosts",    "kernel_rows", "kernels",   "memory",
+    "memory_rows",      "names",    "op_rows",     "ops",       "ops_with_idle",
+    "profile_files",    "profiles", "sessions",    "step_rows", "steps"};
 
 static int compare(const void *name, const void *entry) {
     return sqlite3_stricmp(name, *(const char *const *)entry);

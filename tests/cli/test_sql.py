@@ -242,10 +242,11 @@ class Sql(Case):
             with self.subTest(run=name):
                 self.assertEqual(self.ask("summary", name)[0], 0)
                 query = ("SELECT count(*), sum(min_time_ps > 0), sum(min_time_ps = 0), sum(name = 'IDLE'),"
-                         f" sum(name = 'IDLE' AND (module IS NOT NULL OR min_time_ps IS NOT NULL)) FROM ops WHERE session = '{name}'")
+                         f" sum(name = 'IDLE' AND (module IS NOT NULL OR min_time_ps IS NOT NULL)) FROM ops_with_idle WHERE session = '{name}'")
                 n, known, zero, idle, wrong = wait_until("rows", lambda: next((r for r in self.sql(query)["rows"] if r[0]), None))
                 self.assertEqual((zero or 0, wrong), (0, 0))
                 self.assertGreater(idle, 0)
+                self.assertEqual(self.sql(f"SELECT count(*) AS n FROM ops WHERE session = '{name}'")["rows"], [[n - idle]])
                 self.assertEqual(bool(known), name != "mi300_jax_gemm")  # XProf keeps none of GPUs
 
     def test_gone(self):

@@ -90,27 +90,30 @@ static const char v1_rows[] =
 #define OF_HOST "s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host"
 
 // `create` and `more`, columns behind the others, differ between versions.
+#define OPS(more)                                                                                  \
+    " SELECT " OF_HOST ","                                                                         \
+    " r.on_device, m.text AS module, n.text AS name, c.text AS category,"                          \
+    " f.text AS framework_op, o.text AS source,"                                                   \
+    " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"           \
+    " r.bytes_accessed, r.num_cores" more                                                          \
+    " FROM op_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                                    \
+    " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"               \
+    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON "                           \
+    "o.id=r.source_id"
 #define VIEWS(create, more)                                                                        \
-    create " VIEW ops AS SELECT " OF_HOST ","                                                      \
-           " r.on_device, m.text AS module, n.text AS name, c.text AS category,"                   \
-           " f.text AS framework_op, o.text AS source,"                                            \
-           " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"    \
-           " r.bytes_accessed, r.num_cores" more                                                   \
-           " FROM op_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                             \
-           " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"        \
-           " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON "                    \
-           "o.id=r.source_id;" create " VIEW kernels AS SELECT " OF_HOST                           \
-           ", n.text AS name, o.text AS op_name,"                                                  \
-           " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"               \
-           " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"        \
-           " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"               \
-           " r.tensor_core_eligible" more                                                          \
-           " FROM kernel_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                         \
-           " LEFT JOIN names o ON o.id=r.op_name_id;" create " VIEW steps AS SELECT " OF_HOST      \
-           ", r.step_num, r.core_id, n.text AS name, r.begin_ps,"                                  \
-           " r.duration_ps, r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps," \
-           " r.host_ps, r.idle_ps, r.other_ps" more " FROM step_rows r" FROM_HOSTS                 \
-           " LEFT JOIN names n ON n.id=r.name_id;"
+    create " VIEW ops AS" OPS(                                                                     \
+        more) ";" create " VIEW kernels AS SELECT " OF_HOST ", n.text AS name, o.text AS op_name," \
+              " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"            \
+              " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"     \
+              " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"            \
+              " r.tensor_core_eligible" more                                                       \
+              " FROM kernel_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                      \
+              " LEFT JOIN names o ON o.id=r.op_name_id;" create " VIEW steps AS SELECT " OF_HOST   \
+              ", r.step_num, r.core_id, n.text AS name, r.begin_ps,"                               \
+              " r.duration_ps, r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, "           \
+              "r.compile_ps,"                                                                      \
+              " r.host_ps, r.idle_ps, r.other_ps" more " FROM step_rows r" FROM_HOSTS              \
+              " LEFT JOIN names n ON n.id=r.name_id;"
 
 static const char v1_views[] = VIEWS("CREATE", "");
 #define INSTRUCTIONS(create, more)                                                                 \
@@ -212,6 +215,15 @@ static const char v8_batches[] =
     "CREATE INDEX jobs_aside ON jobs(session) WHERE aside_at IS NOT NULL;"
     "ALTER TABLE daemons ADD COLUMN n_threads bigint NOT NULL DEFAULT 0;";
 
+// Idle time is no op, so that sums are of ops alone.
+static const char v9_ops[] =
+    "CREATE VIEW ops_with_idle AS" OPS(", coalesce(s.captured_ns, s.mtime_ns) AS "
+                                       "session_captured_ns") ";"
+                                                              "CREATE OR REPLACE VIEW ops AS "
+                                                              "SELECT * FROM ops_with_idle"
+                                                              " WHERE NOT (name='IDLE' AND "
+                                                              "coalesce(category,'')='IDLE');";
+
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,
                                      v1_views,     v1_instructions, NULL};
@@ -222,8 +234,9 @@ static const char *const step_5[] = {v5_captures, v5_schedules, NULL};
 static const char *const step_6[] = {v6_listings, NULL};
 static const char *const step_7[] = {v7_memory, NULL};
 static const char *const step_8[] = {v8_batches, NULL};
-static const char *const *const steps[] = {step_1, step_2, step_3, step_4,
-                                           step_5, step_6, step_7, step_8};
+static const char *const step_9[] = {v9_ops, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5,
+                                           step_6, step_7, step_8, step_9};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static enum xpl_pg_rc version_of(struct xpl_pg_conn *c, const char *sql, int64_t *ret) {

@@ -159,8 +159,8 @@ static const char v2_results[] =
     "CREATE INDEX result_profiles_by_result ON result_profiles(result_id);";
 
 // What people query; `more` are columns behind the others.
-#define VIEWS(more)                                                                                \
-    "CREATE VIEW ops AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host," \
+#define OPS(more)                                                                                  \
+    " SELECT s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host,"                   \
     " r.on_device, m.text AS module, n.text AS name, c.text AS category,"                          \
     " f.text AS framework_op, o.text AS source,"                                                   \
     " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"           \
@@ -169,24 +169,27 @@ static const char v2_results[] =
     "p.profile_id=r.profile_id"                                                                    \
     " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"            \
     " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"               \
-    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON o.id=r.source_id;"          \
-    "CREATE VIEW kernels AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"             \
-    " h.name AS host, n.text AS name, o.text AS op_name,"                                          \
-    " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"                      \
-    " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"               \
-    " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"                      \
-    " r.tensor_core_eligible" more                                                                 \
-    " FROM kernel_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "                  \
-    "p.profile_id=r.profile_id"                                                                    \
-    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"            \
-    " LEFT JOIN names o ON o.id=r.op_name_id;"                                                     \
-    "CREATE VIEW steps AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"               \
-    " h.name AS host, r.step_num, r.core_id, n.text AS name, r.begin_ps, r.duration_ps,"           \
-    " r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps, r.host_ps,"            \
-    " r.idle_ps, r.other_ps" more                                                                  \
-    " FROM step_rows r JOIN profile_files p ON p.profile_id=r.profile_id"                          \
-    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"            \
-    " LEFT JOIN names n ON n.id=r.name_id;"
+    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON o.id=r.source_id"
+#define VIEWS(more)                                                                                \
+    "CREATE VIEW ops AS" OPS(                                                                      \
+        more) ";"                                                                                  \
+              "CREATE VIEW kernels AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"   \
+              " h.name AS host, n.text AS name, o.text AS op_name,"                                \
+              " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"            \
+              " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"     \
+              " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"            \
+              " r.tensor_core_eligible" more                                                       \
+              " FROM kernel_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "        \
+              "p.profile_id=r.profile_id"                                                          \
+              " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"  \
+              " LEFT JOIN names o ON o.id=r.op_name_id;"                                           \
+              "CREATE VIEW steps AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"     \
+              " h.name AS host, r.step_num, r.core_id, n.text AS name, r.begin_ps, r.duration_ps," \
+              " r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps, r.host_ps,"  \
+              " r.idle_ps, r.other_ps" more                                                        \
+              " FROM step_rows r JOIN profile_files p ON p.profile_id=r.profile_id"                \
+              " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"  \
+              " LEFT JOIN names n ON n.id=r.name_id;"
 
 static const char v2_views[] = VIEWS("");
 
@@ -225,13 +228,24 @@ static const char v5_memory[] =
     "p.profile_id=r.profile_id"
     " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id;";
 
+// Version 6: idle time is no op, so that sums are of ops alone.  Other views find `ops` by its
+// name.
+static const char v6_ops[] =
+    "DROP VIEW ops;"
+    "CREATE VIEW ops_with_idle AS" OPS(", coalesce(s.captured_ns, s.mtime_ns) AS "
+                                       "session_captured_ns") ";CREATE VIEW ops AS SELECT * FROM "
+                                                              "ops_with_idle"
+                                                              " WHERE NOT (name='IDLE' AND "
+                                                              "coalesce(category,'')='IDLE');";
+
 // steps[v] brings a database of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results, rows_tables, v1_views, NULL};
 static const char *const step_2[] = {v2_drop, v2_profiles, v2_results, rows_tables, v2_views, NULL};
 static const char *const step_3[] = {v3_views, NULL};
 static const char *const step_4[] = {v4_captured, v4_views, NULL};
 static const char *const step_5[] = {v5_memory, NULL};
-static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5};
+static const char *const step_6[] = {v6_ops, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5, step_6};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 #define SQL_TEXT(name, text) text,

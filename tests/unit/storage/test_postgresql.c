@@ -61,7 +61,7 @@ static void test_migrations_at_once(void) {
         CHECK(get_n(s[i], (i + 1) % DAEMONS, 100));
         xpl_store_close(s[i]);
     }
-    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=8");
+    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=9");
 }
 
 static void test_other_schemas(void) {
@@ -79,11 +79,12 @@ static void test_other_schemas(void) {
     pg_sql(database, "DROP TABLE jobs; CREATE TABLE jobs(digest bytea); ALTER TABLE daemons"
                      " DROP COLUMN n_threads; DROP TABLE captures, capture_hosts,"
                      " capture_targets, schedules, schedule_sessions, listings, memory_rows"
-                     " CASCADE; ALTER TABLE profiles DROP COLUMN memory_version;"
+                     " CASCADE; DROP VIEW ops_with_idle CASCADE;"
+                     " ALTER TABLE profiles DROP COLUMN memory_version;"
                      " UPDATE xplaned_schema SET version=3");
     expect_role(s, XPL_STORE_WRITER);
     CHECK(get_n(s, 1, 100));
-    expect_sql("SELECT version=8 AND NOT EXISTS (SELECT files FROM jobs) AND NOT EXISTS"
+    expect_sql("SELECT version=9 AND NOT EXISTS (SELECT files FROM jobs) AND NOT EXISTS"
                " (SELECT 1 FROM schedules) AND NOT EXISTS (SELECT peak_bytes FROM memory)"
                " FROM xplaned_schema");
     xpl_store_close(s);

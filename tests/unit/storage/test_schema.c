@@ -73,7 +73,11 @@ static void put_host(struct xpl_store *s, int session, int host) {
          .self_time_ps = 9 * MS,
          .flops = session == OTHER ? 0 : 3000000,
          .bytes_accessed = 1 << 20},
-        {.name = XPL_STR("fusion.1"), .occurrences = 1, .self_time_ps = MS}};
+        {.name = XPL_STR("fusion.1"), .occurrences = 1, .self_time_ps = MS},
+        {.on_device = true,
+         .name = XPL_STR("IDLE"),
+         .category = XPL_STR("IDLE"),
+         .self_time_ps = 100 * MS}};
     const struct xpl_kernel_row kernels[] = {{.name = XPL_STR("gemm"),
                                               .op_name = XPL_STR("dot.2"),
                                               .occurrences = 4,
@@ -95,7 +99,7 @@ static void put_host(struct xpl_store *s, int session, int host) {
                                   .idle_ps = XPL_ROW_NULL,
                                   .input_ps = host ? XPL_ROW_NULL : MS};
     const struct xpl_rows rows = {.ops = ops,
-                                  .n_ops = 3,
+                                  .n_ops = 4,
                                   .steps = steps,
                                   .n_steps = STEPS,
                                   .kernels = kernels,
@@ -296,6 +300,9 @@ static int64_t ask(const char *sql) {
 static void test_values(void) {
     CHECK_EQ(ask("SELECT flops FROM ops WHERE name='fusion.1' AND on_device LIMIT 1"), -1);
     CHECK_EQ(ask("SELECT flops FROM ops WHERE name='dot.2' LIMIT 1"), 3000000);
+    CHECK_EQ(ask("SELECT count(*) FROM ops WHERE name='IDLE'"), 0);
+    CHECK_EQ(ask("SELECT count(*) FROM ops_with_idle WHERE name='IDLE'"),
+             ask("SELECT count(*)/3 FROM ops"));
     // Of 10 ms; without costs there are no rates; ops on host threads are no instructions.
     CHECK_EQ(ask("SELECT gflops_per_s = 0.3 FROM hlo_instructions WHERE name='dot.2' LIMIT 1"), 1);
     CHECK_EQ(ask("SELECT gib_per_s IS NULL FROM hlo_instructions WHERE name='fusion.1' LIMIT 1"),
@@ -306,7 +313,7 @@ static void test_values(void) {
     CHECK_EQ(ask("SELECT count(*) FROM memory"), 7);
     CHECK_EQ(ask("SELECT peak_bytes FROM memory WHERE name='host' AND host='h1'"), 1 << 29);
     CHECK_EQ(ask("SELECT capacity_bytes FROM memory WHERE name='host' LIMIT 1"), -1);
-    CHECK_EQ(ask("SELECT count(*) FROM names"), 15); // each text once
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 16); // each text once
     CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 8);
 }
 

@@ -169,7 +169,7 @@ static void test_versions(void) {
         struct xpl_store *other = open_store(0);
         CHECK_EQ(xpl_store_role(other), XPL_STORE_OFF);
         xpl_store_close(other);
-        do_sql("PRAGMA user_version=5");
+        do_sql("PRAGMA user_version=6");
         xpl_store_close(s);
     }
     remove_databases();
@@ -532,7 +532,7 @@ static void test_migration(void) {
     struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
     expect_quiet(s);
-    CHECK_EQ(ask("PRAGMA user_version"), 5);
+    CHECK_EQ(ask("PRAGMA user_version"), 6);
     CHECK_EQ(ask("SELECT count(*) FROM steps WHERE session_captured_ns > 0"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM hlo_instructions"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM results"), 0);
@@ -556,11 +556,12 @@ static void test_migration_of_rows(void) {
     struct xpl_store *s = open_store(0);
     put_row(s, 1, "kept");
     xpl_store_close(s);
-    do_sql("DROP VIEW memory; DROP TABLE memory_rows;"
+    do_sql("DROP VIEW hlo_instructions; DROP VIEW ops_with_idle; DROP VIEW ops;"
+           "CREATE VIEW ops AS SELECT 1; DROP VIEW memory; DROP TABLE memory_rows;"
            "ALTER TABLE profiles DROP COLUMN memory_version; PRAGMA user_version=4");
     s = open_store(0);
     expect_quiet(s);
-    CHECK_EQ(ask("PRAGMA user_version"), 5);
+    CHECK_EQ(ask("PRAGMA user_version"), 6);
     CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_OPS, 7));
     CHECK(!xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_MEMORY, 7));
     put_memory(s, 1, "bfc");
