@@ -129,13 +129,12 @@ def rows(place):
 def verdicts(place):
     four, idle, empty = (place.client.session(n).verdict() for n in (HOSTS, "cpu/jax_sparse_45s", "cpu/jax_empty"))
     assert (four.kind, four.hosts, four.steps, four.saving_percent) == ("exposed_collectives", 4, 20, 86.728), four
-    assert four.text.startswith("86.7% of the time devices communicate and compute nothing;") and not four.reason
+    assert four.text.startswith("Each step spends 32.8 ms of 37.8 ms on communication") and not four.reason, four
     assert abs(four.step_time_ps - place.client.compare(HOSTS, HOSTS).a["mean_step_ps"]) < 1, four
-    assert (idle.kind, idle.reason, empty.kind, empty.reason) == ("cannot_tell", "idle_unknown", "cannot_tell", "no_device_activity"), (idle, empty)
-    assert empty.step_time_ps is None and empty.text.startswith("Cannot tell: no device")
+    assert (idle.kind, empty.kind, empty.reason) == ("idle_unknown", "cannot_tell", "no_device_events"), (idle, empty)
+    assert "the profile does not show why" in idle.text and empty.step_time_ps is None
     found = place.client.session(HOSTS).tool("findings").json()
-    none = xplaned.rows.verdict({**found, "findings": []}, {"hosts": [{"steps": {"step": [1, 1], "wall_ps": [3, 5]}}, {}]})
-    assert (none.kind, none.step_time_ps) == ("ok", 4) and "6.5%" in none.text, none
+    assert xplaned.rows.verdict({**found, "findings": []}).kind == "ok"
 
 
 def events(place):

@@ -163,17 +163,17 @@ class Tools:
 
     def verdict(self, session: RunName, host: HostName = "") -> Dict[str, Any]:
         """Start here: why a run is slow, in one sentence, with step time, share of compute, and the greatest possible saving."""
-        found, times = self._ask(session, "findings", host), self._ask(session, "time_breakdown", host, view="steps")
-        v = rows.verdict(found.json(), times.json())
+        found = self._ask(session, "findings", host)
+        v = rows.verdict(found.json())
         answer = {"session": session, **{name: getattr(v, name) for name in v.__dataclass_fields__ if name != "reason"}}
-        return {**_plain(answer), **(_cannot_tell(v.reason, v.text) if v.reason else {}), **_warned(found, times)}
+        return {**_plain(answer), **(_cannot_tell(v.reason, v.text) if v.reason else {}), **_warned(found)}
 
     def findings(self, session: RunName, host: HostName = "") -> Dict[str, Any]:
         """What costs time, greatest saving first: id, kind, sentence, advice, hosts, steps, ops, and the window of the trace that shows it."""
         answer = self._ask(session, "findings", host)
         found = answer.json()
         if not found["devices"] and not found["findings"]:
-            return {**_cannot_tell("no_device_activity", "no device did anything in this profile"), **_warned(answer)}
+            return {**_cannot_tell(found["verdict"]["cannot_tell"], found["verdict"]["text"]), **_warned(answer)}
         return {"session": printable(session), "devices": found["devices"], "wall_ms": _plain(found["wall_ps"], "wall_ps"),
                 **_table([{"id": finding_id(session, f), **{k: v for k, v in f.items() if k != "link"}} for f in found["findings"]], MAX_ROWS),
                 **_warned(answer)}
@@ -186,7 +186,8 @@ class Tools:
                     **{c: 100.0 * d[c.replace(_CAUSE, "_ps")] / d["wall_ps"] for c in shares}}
                    for h in times.json()["hosts"] for d in h.get("devices", ()) if d["wall_ps"]]
         if not devices:
-            return {**_cannot_tell("no_device_activity", "no device did anything in this profile"), **_warned(found)}
+            said = found.json()["verdict"]
+            return {**_cannot_tell(said["cannot_tell"], said["text"]), **_warned(found)}
         return {"session": printable(session), "all_devices": _plain(shares), "by_device": _table(devices, limit), **_warned(found, times)}
 
     def top_ops(self, session: RunName, host: HostName = "", category: str = "", name_contains: str = "",

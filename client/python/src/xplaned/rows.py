@@ -144,9 +144,9 @@ class Finding(Record):
 class Verdict(Record):
     """A run in one sentence.
 
-    kind: that of the finding which could save most; "ok" if none could save anything; "cannot_tell" if the profile does not say, and
-    then `reason` is "no_device_activity" or "idle_unknown".  step_time_ps: mean over the steps of their slowest host; None without
-    steps.  saving_percent: of that finding.  compute_percent: share of the time in which devices compute.
+    kind: that of the first finding, which could save most; "ok" without findings; "cannot_tell" if the profile does not show what
+    limits the program, and then `reason` says why (docs/findings.md).  step_time_ps: mean over the steps of the kind with the most;
+    None without steps.  saving_percent: of that finding.  compute_percent: share of the time in which devices compute.
     """
 
     kind: str = ""
@@ -164,35 +164,14 @@ class Verdict(Record):
         return show.verdict(self)
 
 
-def verdict(found: Mapping[str, Any], times: Mapping[str, Any]) -> Verdict:
-    """Of the answers of findings, and of time_breakdown with view=steps."""
-    shares = found["times"]
-    compute = shares["compute_percent"] + shares["overlapped_collectives_percent"]
-    idle = shares["unknown_percent"]
-    first = next((f for f in found["findings"] if f["saving_percent"] > 0), None)
-    kind, reason, saving = first["kind"] if first else "ok", "", first["saving_percent"] if first else 0.0
-    if not found["devices"]:
-        kind, reason, text = "cannot_tell", "no_device_activity", "Cannot tell: no device did anything in this profile"
-    elif idle >= 50.0 and saving < idle:
-        kind, reason, saving = "cannot_tell", "idle_unknown", 0.0
-        text = f"Cannot tell: devices are idle in {idle:.1f}% of the time, and the profile does not show why"
-    elif first:
-        text = f"{first['text']}; at most {saving:.1f}% can be saved"
-    else:
-        text = f"No known cause costs 1% of the time; devices compute in {compute:.1f}% of it"
-    return Verdict(kind, text, reason, found["framework"], found["hosts"], found["devices"], found["steps"], _step_time(times["hosts"]), compute,
-                   saving)
-
-
-# Mean over the steps of their slowest host.  If a host repeats numbers, its steps are joined with others' by their places.
-def _step_time(hosts: Iterable[Mapping[str, Any]]) -> Optional[float]:
-    columns = [host["steps"] for host in hosts if host.get("steps")]
-    by_place = any(len(set(c["step"])) < len(c["step"]) for c in columns)
-    slowest: Dict[int, int] = {}
-    for c in columns:
-        for step, wall in zip(range(len(c["step"])) if by_place else c["step"], c["wall_ps"]):
-            slowest[step] = max(wall, slowest.get(step, 0))
-    return sum(slowest.values()) / len(slowest) if slowest else None
+def verdict(found: Mapping[str, Any]) -> Verdict:
+    """Of an answer of findings."""
+    said = found["verdict"]
+    reason = said["cannot_tell"] or ""
+    first = found["findings"][0] if found["findings"] else None
+    kind = "cannot_tell" if reason else first["kind"] if first else "ok"
+    return Verdict(kind, said["text"], reason, found["framework"], found["hosts"], found["devices"], found["steps"], said["step_ps"] or None,
+                   said["busy_percent"], first["saving_percent"] if first else 0.0)
 
 
 @dataclasses.dataclass(frozen=True)

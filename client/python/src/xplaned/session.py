@@ -95,7 +95,8 @@ class Session:
 
     def _repr_html_(self) -> str:
         try:
-            return f"<p>{html.escape(show.printable(self.name))}</p>" + show.verdict(self.verdict()) + show.findings(self.findings())
+            found = self.findings()
+            return f"<p>{html.escape(show.printable(self.name))}</p>" + show.verdict(self.verdict()) + (show.findings(found) if found else "")
         except Error as e:
             return f"<p>{html.escape(show.printable(f'{self.name}: {e.message}', 1000))}</p>"
 
@@ -132,8 +133,7 @@ class Session:
 
     def verdict(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Verdict:
         """The run in one sentence, with its key figures."""
-        return rows.verdict(self._told("findings", hosts, options).json(),
-                            self.tool("time_breakdown", hosts, view="steps", **options).json())
+        return rows.verdict(self._told("findings", hosts, options).json())
 
     def findings(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Finding]:
         """Why the run is slow: what costs time, the greatest saving first."""
