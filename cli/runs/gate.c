@@ -67,13 +67,15 @@ static bool is_among(const char *run, const struct names *n) {
     return false;
 }
 
-// The label's newest sessions, without those that are judged.
+// The label's newest sessions, without those that are judged or that cannot be read.
 static int add_sessions(const struct xpl_args *a, const json_t *all, const struct names *judged,
                         struct names *n) {
     const json_t *const list = json_object_get(all, "sessions");
     for (size_t i = json_array_size(list); i-- > 0 && n->v.n < last_of(a);) {
-        const xpl_str_t name = xpl_document_text(json_array_get(list, i), "session");
+        const json_t *const session = json_array_get(list, i);
+        const xpl_str_t name = xpl_document_text(session, "session");
         xpl_str_t copy;
+        if (xpl_document_text(session, "error").len) continue;
         if (!xpl_arena_printf(n->arena, &copy, "%.*s%c", XPL_STR_FMT(name), 0))
             return XPL_EXIT_FAILED;
         if (!is_among(copy.ptr, judged) && !add(n, copy.ptr)) return XPL_EXIT_FAILED;

@@ -65,11 +65,14 @@ class Gate(Case):
             self.assertIn(text, err)
 
     def test_label(self):
-        """The baseline is the label's newest sessions, without those that are judged."""
+        """The baseline is the label's newest sessions, without those that are judged or that cannot be read."""
         self.make_runs(".", 20, 6, n=5)
         new = self.make_runs("new", 24, 10)
+        damaged = self.logdir / "plugins" / "profile" / "run5" / "h.xplane.pb"
+        damaged.parent.mkdir()
+        damaged.write_bytes(b"\xff" * 100)
         daemon = self.daemon()
-        for i in range(5):
+        for i in range(6):
             self.assertEqual(self.ask("label", f"run{i}", "main")[0], 0)
         status, out, err = self.gate(new, "--label", "main", "--last", "4")
         self.assertEqual(status, 4, err)
