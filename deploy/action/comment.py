@@ -5,8 +5,9 @@
 usage: comment.py REPORT
 
 Environment, as Actions sets it: GITHUB_API_URL, GITHUB_REPOSITORY, GITHUB_EVENT_PATH (the event, which
-names the pull request), GITHUB_WORKFLOW and GITHUB_JOB (each job has a comment of its own), and the
-token in GATE_TOKEN.  Without a pull request nothing is written.
+names the pull request), GITHUB_WORKFLOW, GITHUB_JOB and GATE_JOB_INDEX (each job has a comment of its
+own, those of a matrix too), the token in GATE_TOKEN, and its user in GATE_AUTHOR: comments of others
+stay as they are.  Without a pull request nothing is written.
 """
 import json
 import os
@@ -30,7 +31,8 @@ def main():
         number = json.load(file).get("pull_request", {}).get("number")
     if not number:
         return
-    mark = f"<!-- xplaned gate: {os.environ.get('GITHUB_WORKFLOW', '')}/{os.environ.get('GITHUB_JOB', '')} -->"
+    job = "/".join(os.environ.get(name, "") for name in ("GITHUB_WORKFLOW", "GITHUB_JOB", "GATE_JOB_INDEX"))
+    mark = f"<!-- xplaned gate: {job} -->"
     with open(sys.argv[1], encoding="utf-8", errors="replace") as file:
         body = mark + "\n" + file.read()[:MOST]
     comments = f"/repos/{os.environ['GITHUB_REPOSITORY']}/issues/{int(number)}/comments"
@@ -38,7 +40,7 @@ def main():
     while True:
         found = ask("GET", f"{comments}?per_page=100&page={page}")
         for comment in found:
-            if comment["body"].startswith(mark):
+            if comment["body"].startswith(mark) and comment["user"]["login"] == os.environ["GATE_AUTHOR"]:
                 ask("PATCH", f"/repos/{os.environ['GITHUB_REPOSITORY']}/issues/comments/{int(comment['id'])}", {"body": body})
                 return
         if len(found) < 100:

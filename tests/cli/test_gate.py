@@ -107,7 +107,8 @@ class Gate(Case):
                    "GITHUB_EVENT_PATH": files["event.json"], "GITHUB_REPOSITORY": "o/r", "GITHUB_WORKFLOW": "ci",
                    "GITHUB_JOB": "gate", "GITHUB_RUN_ID": "5", "GITHUB_ACTION_PATH": ACTION, "RUNNER_TEMP": self.logdir,
                    "GITHUB_API_URL": comments or "http://127.0.0.1:1", "GATE_RUNS": f"{new}\n\n", "GATE_BASE": f"{old}\n",
-                   "GATE_LAST": "10", "GATE_FAIL_IF": "step_time>5%", "GATE_TOKEN": "secret", "GATE_XPLANECTL": Programs.xplanectl}
+                   "GATE_LAST": "10", "GATE_FAIL_IF": "step_time>5%", "GATE_TOKEN": "secret",
+                   "GATE_AUTHOR": "github-actions[bot]", "GATE_JOB_INDEX": "0", "GATE_XPLANECTL": Programs.xplanectl}
         environ.update(inputs)
         run = re.search(r"run: '(.*)'", (ACTION / "action.yml").read_text()).group(1)
         done = subprocess.run(["bash", "-c", run], env={k: str(v) for k, v in environ.items()}, capture_output=True, text=True,
@@ -147,18 +148,20 @@ class Gate(Case):
             self.assertIn("GATE_" + name.upper().replace("-", "_"), script)
 
     def test_comment(self):
-        """The first report is a new comment, the next one replaces it; without a server the gate still judges."""
-        comments, asked = [], []
+        """The first report is a new comment, the next one replaces it, and not another's, nor another job's; without a server the gate
+        still judges."""
+        mark = "<!-- xplaned gate: ci/gate/0 -->"
+        comments, asked = [{"id": 10, "body": mark, "user": {"login": "somebody"}}], []
 
         class Api(http.server.BaseHTTPRequestHandler):
             def answer(self):
                 body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
                 asked.append((self.command, self.path.split("?")[0], self.headers["Authorization"]))
                 if self.command == "POST":
-                    comments.append({"id": 11, "body": body["body"]})
+                    comments.append({"id": 10 + len(comments), "body": body["body"], "user": {"login": "github-actions[bot]"}})
                 elif self.command == "PATCH":
-                    comments[0]["body"] = body["body"]
-                text = json.dumps(comments if self.command == "GET" else comments[0]).encode()
+                    comments[int(self.path.split("/")[-1]) - 10]["body"] = body["body"]
+                text = json.dumps(comments if self.command == "GET" else comments[-1]).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
@@ -172,14 +175,16 @@ class Gate(Case):
             threading.Thread(target=server.serve_forever, daemon=True).start()
             api = f"http://127.0.0.1:{server.server_port}"
             self.assertEqual(self.act(new, old, api, GATE_COMMENT="true")[0], 4)
-            self.assertIn("### Performance gate: failed", comments[0]["body"])
+            self.assertTrue(comments[1]["body"].startswith(f"{mark}\n### Performance gate: failed"))
             self.assertEqual(self.act(old, old, api, GATE_COMMENT="true")[0], 0)
+            self.assertEqual(self.act(new, old, api, GATE_COMMENT="true", GATE_JOB_INDEX="1")[0], 4)
             server.shutdown()
         self.assertEqual(asked, [(method, path, "Bearer secret") for method, path in (
             ("GET", "/repos/o/r/issues/7/comments"), ("POST", "/repos/o/r/issues/7/comments"),
-            ("GET", "/repos/o/r/issues/7/comments"), ("PATCH", "/repos/o/r/issues/comments/11"))])
-        self.assertEqual(len(comments), 1)
-        self.assertIn("### Performance gate: passed", comments[0]["body"])
+            ("GET", "/repos/o/r/issues/7/comments"), ("PATCH", "/repos/o/r/issues/comments/11"),
+            ("GET", "/repos/o/r/issues/7/comments"), ("POST", "/repos/o/r/issues/7/comments"))])
+        self.assertEqual([c["body"].split("\n")[:2] for c in comments], [
+            [mark], [mark, "### Performance gate: passed"], ["<!-- xplaned gate: ci/gate/1 -->", "### Performance gate: failed"]])
         status, out, _, _ = self.act(new, old, GATE_COMMENT="true")
         self.assertEqual(status, 4)
         self.assertIn("::warning::the report could not be written as a comment", out)
