@@ -63,10 +63,9 @@ static void test_chrome(void) {
     xpl_buf_fini(&space);
 }
 
-// Every write may be the one that fails.
 // A device whose clock is early: one event ends before 0, one begins there, one is in sight.
 static void test_early(void) {
-    for (int f = XPL_EXPORT_PERFETTO; f <= XPL_EXPORT_CHROME; f++) {
+    for (enum xpl_export_format f = XPL_EXPORT_PERFETTO; f <= XPL_EXPORT_CHROME; f++) {
         struct xpl_buf space = mk_open(), line = mk_line(1, "thread");
         struct sink s = {.fail_at = 0};
         struct mk_plane p;
@@ -85,6 +84,7 @@ static void test_early(void) {
     }
 }
 
+// Every write may be the one that fails.
 static void test_sink_fails(void) {
     struct xpl_buf space = trace_fixture();
     for (int format = 0; format < 2; format++) {
