@@ -621,7 +621,7 @@ class Words(Case):
         self.assertIn("--text is", self.says(2, "hlo", four, "10", "--memory", "ops", "--text", "short"))
         rows = self.ask("hlo", four, "10", "--memory", "lines")[1].splitlines()
         self.assertEqual(rows[0].split(), ["SOURCE", "BYTES", "SHARE", "BUFFERS", "LARGEST"])
-        self.assertEqual(rows[1].split()[:2], ["/home/user/scripts/d_multi.py:16", "2097156"])
+        self.assertEqual(rows[1].split()[:3], ["/home/user/scripts/d_multi.py:16", "2.00", "MiB"])
         table = json.loads(self.ask("hlo", four, "jit_step(10)", "--memory", "ops", "--json")[1])
         self.assertEqual(sum(r["c"][3]["v"] for r in table["rows"]), float(table["p"]["bytes"]))
         both = json.loads(self.ask("hlo", four, "10", "--memory", "lines", "--other", "jit__normal(4)", "--json")[1])
