@@ -151,7 +151,7 @@ def overview_verdict(tab):
     tab.page.focus(".findings summary")
     tab.page.keyboard.press("Enter")
     found = tab.texts(".findings li strong")
-    assert found == [f["kind"].replace("_", " ") for f in truth], found
+    assert found == [f["title"] for f in truth], found
     assert f"{truth[0]['saving_percent']:.1f} %" in tab.texts(".findings li")[0]
     bars = tab.page.locator(".bars tbody tr")
     hosts = tool_answer(tab, HOSTS, "time_breakdown", "&view=steps")["hosts"]

@@ -21,7 +21,6 @@ const PARTS = [
   ['Host', ['host_ps']], ['Idle, not known why', ['unknown_ps']]
 ];
 
-const words = (kind) => String(kind).replaceAll('_', ' ');
 const many = (n, what) => `${format.count(n)} ${what}${n === 1 ? '' : 's'}`;
 
 export function traceLink(ctx, host, beginPs, ps) {
@@ -39,7 +38,7 @@ function finding(ctx, f, several) {
   const hosts = f.hosts.map((x) => `${x.host} (${format.fraction(x.share_percent / 100)})`).join(', ');
   const w = f.window, href = /^https?:\/\//.test(f.link) ? f.link : null;
   const fact = (name, value) => (value.length ? h('div', {}, h('dt', {}, name), ' ', h('dd', {}, value)) : '');
-  return h('li', {}, h('p', {}, h('strong', {}, words(f.kind)),
+  return h('li', {}, h('p', {}, h('strong', {}, f.title),
              f.saving_percent > 0 ? ` – could save ${format.fraction(f.saving_percent / 100)}` : '', `. ${f.text}.`),
       h('dl', {class: 'run-in'}, fact('Hosts', several ? hosts : ''), fact('Steps', steps), fact('Where', ops),
           w ? fact('See', [h('a', {href: traceLink(ctx, w.host, w.begin_ps, w.duration_ps)},

@@ -127,6 +127,7 @@ class Finding(Record):
     """Something that costs time, the greatest saving first (docs/findings.md)."""
 
     kind: str = ""
+    title: str = ""
     text: str = ""
     advice: str = ""
     link: str = ""

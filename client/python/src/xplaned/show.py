@@ -63,14 +63,14 @@ def verdict(v: Any) -> str:
 
 
 def findings(found: Iterable[Any]) -> str:
-    """A list: the kind, the sentence, the evidence and the advice of each."""
+    """A list: the title, the sentence, the evidence and the advice of each."""
     items = []
     for f in found:
         evidence = [f"{_text(op['name'])} {duration(op['time_ps'])}" for op in f.ops[:3]]
         evidence += [f"{_text(h['host'])} {h['share_percent']:.1f}%" for h in f.hosts[:3]]
         where = f"<br>{', '.join(evidence)}" if evidence else ""
         saving = f" (could save {f.saving_percent:.1f}%)" if f.saving_percent else ""
-        items.append(f"<li><strong>{_text(f.kind)}</strong>{saving}: {_text(f.text)}{where}<br><em>{_text(f.advice)}</em></li>")
+        items.append(f"<li><strong>{_text(f.title)}</strong>{saving}: {_text(f.text)}{where}<br><em>{_text(f.advice)}</em></li>")
     return f"<ol>{''.join(items)}</ol>" if items else "<p>No known cause costs 1% of the time.</p>"
 
 
