@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/std_fds.h"
 #include "storage/aged_files.h"
 #include "storage/hash.h"
 #include "storage/sessions/path.h"
-#include "storage/store/write_file.h"
 
 // PART_MAX_S: what is older was left by a crash; another daemon may be writing what is younger.
 enum { NAME_MAX_LEN = XPL_AGED_NAME, PART_MAX_S = 600, ID_DIGITS = 32 };
@@ -189,8 +189,7 @@ xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_sto
     const int fd = mkostemps(part, sizeof ".part" - 1, O_CLOEXEC);
     if (fd < 0) return fail_write(path, errno, err);
     const struct head head = head_of(key, bytes.len);
-    bool ok = xpl_write_file(fd, (xpl_bytes_t){(const uint8_t *)&head, sizeof head}) &&
-              xpl_write_file(fd, bytes);
+    bool ok = xpl_write_all(fd, &head, sizeof head) && xpl_write_all(fd, bytes.ptr, bytes.len);
     int os = ok ? 0 : errno;
     if (close(fd) != 0 && ok) ok = false, os = errno;
     if (ok && rename(part, path) != 0) ok = false, os = errno;

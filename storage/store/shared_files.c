@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/std_fds.h"
 #include "storage/sessions/beneath.h"
 #include "storage/sessions/path.h"
-#include "storage/store/write_file.h"
 
 struct xpl_shared_files {
     char dir[PATH_MAX];
@@ -125,7 +125,7 @@ xpl_status_t xpl_shared_files_put(struct xpl_shared_files *f, const char *name, 
     const int fd =
         openat(f->dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, has_group(f) ? 0640 : 0600);
     if (fd < 0) return fail_write(f, errno, err);
-    bool ok = xpl_write_file(fd, bytes);
+    bool ok = xpl_write_all(fd, bytes.ptr, bytes.len);
     if (ok && has_group(f)) ok = fchown(fd, (uid_t)-1, f->group) == 0 && fchmod(fd, 0640) == 0;
     int os = ok ? 0 : errno;
     if (close(fd) != 0 && ok) ok = false, os = errno;
