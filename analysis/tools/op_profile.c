@@ -118,18 +118,13 @@ static uint32_t get_named(struct tree *t, enum node_kind kind, uint32_t parent, 
     return xpl_intern_put(t->names, name, &id) ? get_node(t, kind, parent, id.v, name) : 0;
 }
 
-static int by_program_id(const void *a, const void *b) {
-    const struct xpl_program_name *const x = a, *const y = b;
-    return (x->program_id > y->program_id) - (x->program_id < y->program_id);
-}
-
 static uint32_t get_program(struct tree *t, uint64_t id) {
     const uint64_t *const known = xpl_map_get(&t->by_key, (uint64_t)PROGRAM << 32, id);
     if (known) return (uint32_t)*known;
     const struct xpl_program_name key = {.program_id = id}, *p = NULL;
     if (t->s->program_id_to_name_map.n)
         p = bsearch(&key, t->s->program_id_to_name_map.v, t->s->program_id_to_name_map.n,
-                    sizeof key, by_program_id);
+                    sizeof key, xpl_program_name_by_id);
     xpl_str_t name = XPL_STR("main"), suffix;
     if (p && (!xpl_arena_printf(t->arena, &suffix, "(%" PRIu64 ")", id) ||
               !join(t, p->name, suffix, &name)))

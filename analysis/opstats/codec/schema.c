@@ -368,7 +368,6 @@ static const struct xpl_codec_field diagnostics_fields[] = {
 };
 static MESSAGE(diagnostics_message, diagnostics_fields, true);
 
-BY_NUMBER(by_program, xpl_program_name, program_id)
 static const struct xpl_codec_field program_entry_fields[] = {
     [1] = KEY(U64, xpl_program_name, program_id),
     [2] = KEY(STR, xpl_program_name, name),
@@ -406,7 +405,7 @@ static const struct xpl_codec_field opstats_fields[] = {
     [9] = INLINE(diagnostics_message, xpl_opstats, diagnostics),
     [10] = INLINE_IF(op_metrics_db, xpl_opstats, hlo_metrics_db_complete_steps_only),
     [11] = VEC(MAP, core_details_entry, xpl_opstats, core_id_to_details, by_details_core),
-    [12] = VEC(MAP, program_entry, xpl_opstats, program_id_to_name_map, by_program),
+    [12] = VEC(MAP, program_entry, xpl_opstats, program_id_to_name_map, xpl_program_name_by_id),
     [13] = FLAT_IF(counters, xpl_opstats, has_performance_counter_result),
     [15] = FLAT_IF(serving, xpl_opstats, has_disaggregated_serving_latency),
 };

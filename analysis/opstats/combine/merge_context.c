@@ -131,11 +131,6 @@ static void add_serving(struct xpl_opstats *dst, const struct xpl_opstats *src) 
 
 // ---- names and details ----
 
-static int by_program(const void *pa, const void *pb) {
-    const struct xpl_program_name *a = pa, *b = pb;
-    return (a->program_id > b->program_id) - (a->program_id < b->program_id);
-}
-
 static bool add_programs(struct xpl_merge *m, const struct xpl_opstats *s) {
     for (size_t k = 0; k < s->program_id_to_name_map.n; k++) {
         bool is_new;
@@ -199,7 +194,7 @@ bool xpl_merge_context_finish(struct xpl_merge *m) {
     finish_counters(m);
     if (s->program_id_to_name_map.n)
         qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
-              sizeof *s->program_id_to_name_map.v, by_program);
+              sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
     return xpl_merge_unique_by_core(s->core_id_to_details.v, &s->core_id_to_details.n,
                                     sizeof *s->core_id_to_details.v, m->scratch);
 }

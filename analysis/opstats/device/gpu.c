@@ -60,11 +60,6 @@ static bool push_programs(struct gpu_run *r, const struct gpu_plane *g) {
     return true;
 }
 
-static int by_program(const void *pa, const void *pb) {
-    const struct xpl_program_name *const a = pa, *const b = pb;
-    return (a->program_id > b->program_id) - (a->program_id < b->program_id);
-}
-
 static xpl_status_t merge_plane(struct gpu_run *r, const struct gpu_plane *g,
                                 struct xpl_error *err) {
     if (g->piece.status != XPL_OK) {
@@ -125,7 +120,8 @@ static xpl_status_t run_planes(const struct xpl_convert *c, bool kernels_only,
     struct gpu_run *const r = xpl_arena_zalloc(&scratch, sizeof *r);
     if (!r) XPL_RETURN_OOM(err, "GPU planes");
     r->c = c, r->scratch = &scratch, r->kernels_only = kernels_only, r->s = s;
-    for (size_t i = 0; i < s->program_id_to_name_map.n; i++) {
+    const size_t known = s->program_id_to_name_map.n;
+    for (size_t i = 0; i < known; i++) {
         bool is_new;
         if (!note_program(r, s->program_id_to_name_map.v[i].program_id, &is_new))
             XPL_RETURN_OOM(err, "GPU programs");
@@ -135,9 +131,9 @@ static xpl_status_t run_planes(const struct xpl_convert *c, bool kernels_only,
                              &scratch);
     for (size_t i = 0; i < n; i += BATCH)
         XPL_TRY(run_batch(r, planes + i, n - i < BATCH ? n - i : BATCH, err));
-    if (s->program_id_to_name_map.n)
+    if (s->program_id_to_name_map.n > known)
         qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
-              sizeof *s->program_id_to_name_map.v, by_program);
+              sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
     return finish_kernels(r, s, err);
 }
 

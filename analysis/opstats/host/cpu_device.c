@@ -156,18 +156,14 @@ static xpl_status_t add_piece(struct cpu_device *d, const struct xpl_cpu_line *l
     return XPL_OK;
 }
 
-static int by_program(const void *pa, const void *pb) {
-    const struct xpl_program_name *a = pa, *b = pb;
-    return (a->program_id > b->program_id) - (a->program_id < b->program_id);
-}
-
 // Names of modules without an HLO proto, beside those that have one.
 static bool add_programs(struct cpu_device *d) {
     struct xpl_opstats *s = d->s;
     const size_t known = s->program_id_to_name_map.n;
     for (size_t i = 0; i < d->programs.n; i++) {
         const struct xpl_program_name *p = &d->programs.v[i];
-        if (known && bsearch(p, s->program_id_to_name_map.v, known, sizeof *p, by_program))
+        if (known &&
+            bsearch(p, s->program_id_to_name_map.v, known, sizeof *p, xpl_program_name_by_id))
             continue;
         struct xpl_program_name *slot = xpl_vec_push(d->c->result, &s->program_id_to_name_map);
         if (!slot) return false;
@@ -177,7 +173,7 @@ static bool add_programs(struct cpu_device *d) {
     }
     if (s->program_id_to_name_map.n > known)
         qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
-              sizeof *s->program_id_to_name_map.v, by_program);
+              sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
     return true;
 }
 
