@@ -415,7 +415,8 @@ static bool find_parts(struct reader *r, struct main_pass *m) {
         const struct main_event *const e = &m->v.v[i];
         while (open.n && m->v.v[open.v[open.n - 1]].span.end <= e->span.begin)
             open.n--;
-        for (size_t k = open.n; k > 0; k--) {
+        const bool ends_part = e->work == XPL_WORK_COMPILE || r->names[e->md].awaits;
+        for (size_t k = open.n; ends_part && k > 0; k--) {
             struct main_event *const outer = &m->v.v[open.v[k - 1]];
             if (has_part(r, outer, e) && outer->part_end < e->span.end)
                 outer->part_end = e->span.end;
