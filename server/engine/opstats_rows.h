@@ -14,7 +14,8 @@ enum { XPL_ROWS_VERSION = 2 };
 // to the answers that people see by default.
 bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant);
 
-// The same as struct xpl_store_writer_product has it: `opstats` is a struct xpl_opstats, or NULL,
+// Fills *ret with views of the stats and arrays in `arena`, as struct xpl_store_writer_product has
+// it: `opstats` is a struct xpl_opstats, or NULL,
 // and `encoded` is it encoded.
 xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
                                    struct xpl_arena *arena, struct xpl_rows *ret,

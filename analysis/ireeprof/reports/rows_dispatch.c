@@ -21,6 +21,7 @@ void xpl_iree_row_queue(struct xpl_iree_rows *r, uint32_t device, uint32_t queue
     xpl_row_u64(r, "stream_id", stream);
 }
 
+// dispatch_event or host_dispatch_event; ctx is a struct xpl_iree_dispatches (xpl_iree_match_fn).
 static void iree_row_dispatch(void *ctx, const struct xpl_iree_dispatch *e, xpl_str_t key) {
     const struct xpl_iree_dispatches *const d = ctx;
     struct xpl_iree_rows *const r = d->run->rows;

@@ -18,7 +18,6 @@ void xpl_iree_row_sides(const struct xpl_iree_dispatches *d);
 
 // --- Rows ---
 
-// dispatch_event or host_dispatch_event; ctx is a struct xpl_iree_dispatches (xpl_iree_match_fn).
 void xpl_iree_row_group(const struct xpl_iree_dispatches *d, const struct xpl_iree_group *g,
                         bool host, bool in_executable);
 void xpl_iree_row_dispatch_summary(const struct xpl_iree_dispatches *d);

@@ -57,7 +57,7 @@ struct xpl_op_metrics *xpl_op_metrics_put(struct xpl_op_metrics_builder *b, uint
 bool xpl_op_metrics_combine(struct xpl_op_metrics_builder *b, const struct xpl_op_metrics_db *src,
                             bool update_num_cores) XPL_NODISCARD;
 
-// The two halves of merging one entry into another, and the memory breakdown's own merge.
+// Adds the memory that `src` accessed to an entry's.
 bool xpl_op_metrics_add_breakdown(const struct xpl_memory_accessed *src, size_t n,
                                   struct xpl_op_metrics *dst, struct xpl_arena *arena)
     XPL_NODISCARD;

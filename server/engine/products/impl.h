@@ -87,7 +87,8 @@ enum { XPL_PRODUCT_OPTIONS_TEXT = 128 };
 struct xpl_store_key xpl_product_store_key(const struct xpl_product *p, unsigned variant,
                                            const struct xpl_format *format,
                                            const struct xpl_profile_id *id, char *buf);
-// The same without asking whether they are missing.
+// Hands the rows that people query of a stored product to the store's writer, whether or not they
+// are missing.
 void xpl_product_write_new_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
                                 struct xpl_product_handle *h);
 // Hands a product, and the rows that people query, to the store's writer.

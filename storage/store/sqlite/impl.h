@@ -94,10 +94,9 @@ int xpl_sqlite_open_to_read(struct xpl_sqlite_store *s, struct xpl_db **ret, cha
 // Opens one outside of the pool, and says whose the database is.
 int xpl_sqlite_open_reader(struct xpl_sqlite_store *s, struct xpl_db **ret,
                            enum xpl_db_kind *ret_kind);
-// A connection of the pool, or NULL when none can be had; to be given back with what happened to
-// it.
+// A connection of the pool, or NULL when none can be had.  xpl_sqlite_read_done gives it back.
 struct xpl_db *xpl_sqlite_reader(struct xpl_sqlite_store *s);
-// The same after a read that ended with `rc`, whatever that is; counts a failure.
+// Gives a connection back after a read that ended with `rc`, whatever that is; counts a failure.
 void xpl_sqlite_read_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc);
 // Counts a failed read; damage is left to the writer to repair.
 void xpl_sqlite_read_failed(struct xpl_sqlite_store *s, struct xpl_db *db, int rc);
