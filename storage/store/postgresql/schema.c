@@ -142,10 +142,10 @@ static const char v2_jobs[] =
     " WITH (fillfactor=60);";
 
 // When sessions were captured, by which histories are ordered.
+#define CAPTURED ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns"
 static const char v3_captured[] = "ALTER TABLE sessions ADD COLUMN captured_ns bigint;";
 static const char v3_views[] =
-    VIEWS("CREATE OR REPLACE", ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns")
-        INSTRUCTIONS("CREATE OR REPLACE", ", session_captured_ns");
+    VIEWS("CREATE OR REPLACE", CAPTURED) INSTRUCTIONS("CREATE OR REPLACE", ", session_captured_ns");
 
 // Whose request asked for a job first: its traceparent.
 static const char v4_trace[] = "ALTER TABLE jobs ADD COLUMN trace text NOT NULL DEFAULT '';";
@@ -215,14 +215,11 @@ static const char v8_batches[] =
     "CREATE INDEX jobs_aside ON jobs(session) WHERE aside_at IS NOT NULL;"
     "ALTER TABLE daemons ADD COLUMN n_threads bigint NOT NULL DEFAULT 0;";
 
-// Idle time is no op, so that sums are of ops alone.
-static const char v9_ops[] =
-    "CREATE VIEW ops_with_idle AS" OPS(", coalesce(s.captured_ns, s.mtime_ns) AS "
-                                       "session_captured_ns") ";"
-                                                              "CREATE OR REPLACE VIEW ops AS "
-                                                              "SELECT * FROM ops_with_idle"
-                                                              " WHERE NOT (name='IDLE' AND "
-                                                              "coalesce(category,'')='IDLE');";
+// The view `ops` leaves out idle time, so that a sum over it is the time of ops.
+static const char v9_ops[] = "CREATE VIEW ops_with_idle AS" OPS(
+    CAPTURED) ";"
+              "CREATE OR REPLACE VIEW ops AS SELECT * FROM ops_with_idle"
+              " WHERE NOT (name='IDLE' AND coalesce(category,'')='IDLE');";
 
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,

@@ -207,11 +207,11 @@ static const char v3_views[] = INSTRUCTIONS("");
 
 // Version 4: when sessions were captured, by which histories are ordered.  Sessions are written
 // again because their digest counts it.
+#define CAPTURED ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns"
 static const char v4_captured[] = "DROP VIEW hlo_instructions;"
                                   "DROP VIEW ops; DROP VIEW kernels; DROP VIEW steps;"
                                   "ALTER TABLE sessions ADD COLUMN captured_ns INTEGER;";
-static const char v4_views[] = VIEWS(", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns")
-    INSTRUCTIONS(", session_captured_ns");
+static const char v4_views[] = VIEWS(CAPTURED) INSTRUCTIONS(", session_captured_ns");
 
 // Version 5: the memory of allocators.  It has a version of its own, as it is made of another
 // product than the other rows.
@@ -228,15 +228,14 @@ static const char v5_memory[] =
     "p.profile_id=r.profile_id"
     " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id;";
 
-// Version 6: idle time is no op, so that sums are of ops alone.  Other views find `ops` by its
-// name.
+// Version 6: the view `ops` leaves out idle time, so that a sum over it is the time of ops.  Other
+// views refer to `ops` by name and need no change.
 static const char v6_ops[] =
     "DROP VIEW ops;"
-    "CREATE VIEW ops_with_idle AS" OPS(", coalesce(s.captured_ns, s.mtime_ns) AS "
-                                       "session_captured_ns") ";CREATE VIEW ops AS SELECT * FROM "
-                                                              "ops_with_idle"
-                                                              " WHERE NOT (name='IDLE' AND "
-                                                              "coalesce(category,'')='IDLE');";
+    "CREATE VIEW ops_with_idle AS" OPS(
+        CAPTURED) ";"
+                  "CREATE VIEW ops AS SELECT * FROM ops_with_idle"
+                  " WHERE NOT (name='IDLE' AND coalesce(category,'')='IDLE');";
 
 // steps[v] brings a database of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results, rows_tables, v1_views, NULL};
