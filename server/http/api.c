@@ -187,7 +187,7 @@ static void put_option(struct xpl_buf *b, const struct xpl_tool_option *o, bool 
 }
 
 static void put_tool(struct xpl_buf *b, const struct xpl_tool *t, bool first) {
-    bool first_option = true;
+    bool first_option = true, first_unit = true;
     xpl_buf_printf(b,
                    "%s{\"name\":\"%s\",\"alias\":\"%s\",\"content_type\":\"%s\","
                    "\"one_host\":%s,\"options\":[",
@@ -197,10 +197,11 @@ static void put_tool(struct xpl_buf *b, const struct xpl_tool *t, bool first) {
         put_option(b, xpl_tool_option_at(t, k), &first_option);
     xpl_buf_str(b, XPL_STR("],\"units\":{"));
     for (size_t i = 0; i < XPL_TOOL_MAX_TABLES && t->columns[i]; i++)
-        for (const struct xpl_column *c = t->columns[i]; c->id; c++)
-            if (c->unit)
-                xpl_buf_printf(b, "%s\"%s\":\"%s\"", b->p[b->n - 1] == '{' ? "" : ",", c->id,
-                               c->unit);
+        for (const struct xpl_column *c = t->columns[i]; c->id; c++) {
+            if (!c->unit) continue;
+            xpl_buf_printf(b, "%s\"%s\":\"%s\"", first_unit ? "" : ",", c->id, c->unit);
+            first_unit = false;
+        }
     xpl_buf_str(b, XPL_STR("}}"));
 }
 
