@@ -15,6 +15,7 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+#include "storage/hash.h"
 #include "tests/check.h"
 
 enum { SQLITE_STACKS = 1 << 14, SQLITE_DEPTH = 48 }; // a power of two; frames
@@ -27,11 +28,9 @@ static unsigned sqlite_n_stacks;
 // Adds the hash of the caller's stack; false when it is there.
 static bool sqlite_add_stack(void) {
     void *frames[SQLITE_DEPTH];
-    uint64_t hash = 14695981039346656037u; // FNV-1a
-    const int n = backtrace(frames, SQLITE_DEPTH);
-    for (int i = 0; i < n; i++)
-        hash = (hash ^ (uintptr_t)frames[i]) * 1099511628211u;
-    uint64_t at = hash >> 17;
+    const size_t n = (size_t)backtrace(frames, SQLITE_DEPTH);
+    const uint64_t hash = xpl_digest64((xpl_bytes_t){(uint8_t *)frames, n * sizeof *frames}, 0);
+    uint64_t at = hash;
     while (sqlite_stacks[at %= SQLITE_STACKS] && sqlite_stacks[at] != hash)
         at++;
     if (sqlite_stacks[at]) return false;
