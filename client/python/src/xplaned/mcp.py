@@ -18,7 +18,7 @@ import statistics
 import sys
 import threading
 import warnings
-from typing import Annotated, Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Annotated, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 try:
     from mcp.server import MCPServer
@@ -107,6 +107,11 @@ def _cannot_tell(reason: str, text: str) -> Dict[str, Any]:
     return {"cannot_tell": {"reason": reason, "text": text}}
 
 
+# Of an answer of findings without a device: its verdict says what is missing.
+def _no_device(found: Mapping[str, Any]) -> Dict[str, Any]:
+    return _cannot_tell(found["verdict"]["cannot_tell"], found["verdict"]["text"])
+
+
 def _tool(method: Callable[..., Dict[str, Any]]) -> Callable[..., CallToolResult]:
     """What the SDK calls: METHOD, with its answer as text and its errors typed."""
     @functools.wraps(method)
@@ -173,7 +178,7 @@ class Tools:
         answer = self._ask(session, "findings", host)
         found = answer.json()
         if not found["devices"] and not found["findings"]:
-            return {**_cannot_tell(found["verdict"]["cannot_tell"], found["verdict"]["text"]), **_warned(answer)}
+            return {**_no_device(found), **_warned(answer)}
         return {"session": printable(session), "devices": found["devices"], "wall_ms": _plain(found["wall_ps"], "wall_ps"),
                 **_table([{"id": finding_id(session, f), **{k: v for k, v in f.items() if k != "link"}} for f in found["findings"]], MAX_ROWS),
                 **_warned(answer)}
@@ -186,8 +191,7 @@ class Tools:
                     **{c: 100.0 * d[c.replace(_CAUSE, "_ps")] / d["wall_ps"] for c in shares}}
                    for h in times.json()["hosts"] for d in h.get("devices", ()) if d["wall_ps"]]
         if not devices:
-            said = found.json()["verdict"]
-            return {**_cannot_tell(said["cannot_tell"], said["text"]), **_warned(found)}
+            return {**_no_device(found.json()), **_warned(found)}
         return {"session": printable(session), "all_devices": _plain(shares), "by_device": _table(devices, limit), **_warned(found, times)}
 
     def top_ops(self, session: RunName, host: HostName = "", category: str = "", name_contains: str = "",

@@ -165,8 +165,13 @@ class Verdict(Record):
         return show.verdict(self)
 
 
-def verdict(found: Mapping[str, Any]) -> Verdict:
+def findings(found: Mapping[str, Any]) -> Rows[Finding]:
     """Of an answer of findings."""
+    return rows_of(Finding, (read(Finding, f) for f in found["findings"]))
+
+
+def verdict(found: Mapping[str, Any]) -> Verdict:
+    """Of the same answer."""
     said = found["verdict"]
     reason = said["cannot_tell"] or ""
     first = found["findings"][0] if found["findings"] else None

@@ -95,8 +95,9 @@ class Session:
 
     def _repr_html_(self) -> str:
         try:
-            found = self.findings()
-            return f"<p>{html.escape(show.printable(self.name))}</p>" + show.verdict(self.verdict()) + (show.findings(found) if found else "")
+            answer = self._told("findings", (), {}).json()
+            found = rows.findings(answer)
+            return f"<p>{html.escape(show.printable(self.name))}</p>" + show.verdict(rows.verdict(answer)) + (show.findings(found) if found else "")
         except Error as e:
             return f"<p>{html.escape(show.printable(f'{self.name}: {e.message}', 1000))}</p>"
 
@@ -137,8 +138,7 @@ class Session:
 
     def findings(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Finding]:
         """Why the run is slow: what costs time, the greatest saving first."""
-        answer = self._told("findings", hosts, options).json()
-        return rows.rows_of(rows.Finding, (rows.read(rows.Finding, f) for f in answer["findings"]))
+        return rows.findings(self._told("findings", hosts, options).json())
 
     def ops(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Rows[rows.Op]:
         """The ops that ran on devices, with category, source line and times; the greatest self time first."""
