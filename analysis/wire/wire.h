@@ -146,8 +146,8 @@ XPL_INLINE xpl_str_t xpl_wire_str(const struct xpl_field *f) {
     return (xpl_str_t){(const char *)f->len.ptr, f->len.len};
 }
 
-// The numbers of a packed field, behind the *n that are at `v`.  Counts all of them, also those for
-// which there is no room: *n may be more than `most`.  False: malformed.
+// Appends the numbers of a packed field to the *n numbers in `v`, which holds at most `most`.  Adds
+// all of them to *n, so that *n > `most` says that some did not fit.  False: malformed.
 bool xpl_wire_packed(xpl_bytes_t bytes, uint64_t *v, size_t most, size_t *n);
 
 #endif

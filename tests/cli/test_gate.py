@@ -151,12 +151,12 @@ class Gate(Case):
         """The first report is a new comment, the next one replaces it, and not another's, nor another job's; without a server the gate
         still judges."""
         mark = "<!-- xplaned gate: ci/gate/0 -->"
-        comments, asked = [{"id": 10, "body": mark, "user": {"login": "somebody"}}], []
+        comments, requests = [{"id": 10, "body": mark, "user": {"login": "somebody"}}], []
 
         class Api(http.server.BaseHTTPRequestHandler):
             def answer(self):
                 body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
-                asked.append((self.command, self.path.split("?")[0], self.headers["Authorization"]))
+                requests.append((self.command, self.path.split("?")[0], self.headers["Authorization"]))
                 if self.command == "POST":
                     comments.append({"id": 10 + len(comments), "body": body["body"], "user": {"login": "github-actions[bot]"}})
                 elif self.command == "PATCH":
@@ -179,7 +179,7 @@ class Gate(Case):
             self.assertEqual(self.act(old, old, api, GATE_COMMENT="true")[0], 0)
             self.assertEqual(self.act(new, old, api, GATE_COMMENT="true", GATE_JOB_INDEX="1")[0], 4)
             server.shutdown()
-        self.assertEqual(asked, [(method, path, "Bearer secret") for method, path in (
+        self.assertEqual(requests, [(method, path, "Bearer secret") for method, path in (
             ("GET", "/repos/o/r/issues/7/comments"), ("POST", "/repos/o/r/issues/7/comments"),
             ("GET", "/repos/o/r/issues/7/comments"), ("PATCH", "/repos/o/r/issues/comments/11"),
             ("GET", "/repos/o/r/issues/7/comments"), ("POST", "/repos/o/r/issues/7/comments"))])

@@ -113,7 +113,7 @@ def runs_of(parts):
 
 
 def table(model, rows):
-    out = [f"# The units of {MODELS[model]}: the counters of each, as XProf 2.24.2 answers when it is asked counter by counter.",
+    out = [f"# The units of {MODELS[model]}: the counters of each.  XProf 2.24.2 gave them, one counter at a time.",
            "# Written by tests/parity/counter_units.py; units.py explains the lines."]
     for row in rows:
         kind, factor, of = peak_of(row, rows)

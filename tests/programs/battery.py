@@ -42,7 +42,7 @@ def step_times(build, directory):
 
 
 def judge(build, directory, m):
-    """What is said of a program, beside what it measured."""
+    """Compares our findings on a program with what the program measured itself."""
     answer, times = ask(build, "findings", directory, "--format", "json"), step_times(build, directory)
     found, lost, measured = answer["findings"], 100 * m["lost_ms"] / m["wall_ms"], m["wall_ms"] / m["steps"]
     cause = m["cause"] if lost >= FALSE_FROM else None
@@ -54,7 +54,7 @@ def judge(build, directory, m):
         "case": m["case"], "cause": cause, "false": [] if cause else false,
         "right": first["kind"] == cause if cause else not false,
         "share_error": abs(share - lost) if cause else None,
-        # One call of a library is no step: we count the executions in it.
+        # A call of a library that runs several programs is not one step for us: then the counts differ.
         "step_error": 100 * abs(statistics.fmean(times) / measured - 1) if len(times) == m["steps"] else None,
         "said": f"{m['case']}: {cause} {lost:.1f}%, {len(times)} steps of {statistics.fmean(times or [0]):.2f} ms; measured {m['steps']} of "
                 f"{measured:.2f} ms; findings { {f['kind']: round(f['share_percent'], 1) for f in found} }",
@@ -63,7 +63,8 @@ def judge(build, directory, m):
 
 
 def is_good(j):
-    """Where a compiler runs, part of its time is no compiling, as its program cannot know."""
+    """Whether our findings are near enough.  A program cannot measure which part of a slow call is compiling, launching or a callback, so
+    that these shares are not compared."""
     limit = STEP_ERROR[j["steps"] < 10]
     share = j["share_error"] is None or j["share_error"] <= SHARE_ERROR or j["cause"] in ("recompilation", "launch_bound", "host_callback")
     return j["right"] and share and (j["step_error"] is None or j["step_error"] <= limit)

@@ -63,7 +63,8 @@ static void test_chrome(void) {
     xpl_buf_fini(&space);
 }
 
-// A device whose clock is early: one event ends before 0, one begins there, one is in sight.
+// The device's clock is early: one event ends before 0, one begins before 0 and ends after it, and
+// one begins after 0.
 static void test_early(void) {
     for (enum xpl_export_format f = XPL_EXPORT_PERFETTO; f <= XPL_EXPORT_CHROME; f++) {
         struct xpl_buf space = mk_open(), line = mk_line(1, "thread");
