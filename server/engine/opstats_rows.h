@@ -14,9 +14,8 @@ enum { XPL_ROWS_VERSION = 2 };
 // to the answers that people see by default.
 bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant);
 
-// Fills *ret with views of the stats and arrays in `arena`, as struct xpl_store_writer_product has
-// it: `opstats` is a struct xpl_opstats, or NULL,
-// and `encoded` is it encoded.
+// Fills *ret with views of the stats and with arrays in `arena`.  `opstats` is a struct xpl_opstats
+// or NULL, and `encoded` holds the same, encoded (struct xpl_store_writer_product).
 xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
                                    struct xpl_arena *arena, struct xpl_rows *ret,
                                    struct xpl_error *err) XPL_NODISCARD;

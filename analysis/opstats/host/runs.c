@@ -15,10 +15,9 @@ static bool is_kept(unsigned char c) {
     return c >= 0x80 || isalnum(c) || c == '.' || c == '-';
 }
 
-// JAX names the module of a function `f` "jit_f".  It keeps letters, digits, '.' and '-', and
-// writes
-// '_' for each other character.  Some releases drop such characters at the end of the name: the
-// module of `<lambda>` is "jit__lambda".
+// JAX names the module of a function `f` "jit_f".  It keeps letters, digits, '.' and '-'; each
+// other character becomes '_'.  Some releases drop such characters at the end: the module of
+// `<lambda>` is "jit__lambda" then.
 static uint64_t hash_of(const char *p, size_t n) {
     uint64_t h = UINT64_C(0xcbf29ce484222325); // FNV-1a
     while (n && !is_kept((unsigned char)p[n - 1]))
