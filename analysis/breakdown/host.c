@@ -435,12 +435,27 @@ static bool open_event(struct reader *r, struct main_stack *s, struct main_event
     return slot != NULL;
 }
 
+// Waiting for the device is two short events of the runtime, where it begins and where it ends; the
+// method of an array that waits is no function of Python, so that no other event shows it.
+static bool add_await(struct reader *r, struct main_stack *s, const struct main_event *first,
+                      const struct main_event *last) {
+    if (!r->names[first->md].awaits || !r->names[last->md].awaits) return true;
+    if (!close_until(r, s, first->span.end)) return false;
+    const struct main_event *const outer = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
+    struct main_event e = {
+        {first->span.end, last->span.begin}, XPL_WORK_READY, first->md, 0, false};
+    if (e.span.begin >= e.span.end || (outer && outer->span.end <= last->span.begin)) return true;
+    if (outer) e = inside(r, outer, e);
+    return open_event(r, s, e);
+}
+
 static bool flatten(struct reader *r, struct main_pass *m) {
     struct main_stack s = {.at = 0};
     if (m->unordered) qsort(m->v.v, m->v.n, sizeof *m->v.v, outer_first);
     if (!find_parts(r, m)) return false;
     for (size_t i = 0; i < m->v.n; i++) {
         struct main_event e = m->v.v[i];
+        if (i && !add_await(r, &s, &m->v.v[i - 1], &e)) return false;
         if (!close_until(r, &s, e.span.begin)) return false;
         const struct main_event *const outer = s.v.n ? &s.v.v[s.v.n - 1] : NULL;
         if (e.work == XPL_WORK_LAUNCH && (!outer || outer->work < XPL_WORK_LAUNCH) &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One walk over the time of each device: what it did, or, where it did nothing, why.
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/breakdown/impl.h"
 
@@ -14,6 +15,11 @@ struct evidence {
     enum xpl_time_cause cause;
     uint32_t md;
     uint64_t ps, count;
+};
+
+// The longest stretch of a cause, and all of its time.
+struct longest {
+    uint64_t begin, ps, sum;
 };
 
 struct sweep {
@@ -32,6 +38,8 @@ struct sweep {
     size_t main_at, launch_at, part_at;
     enum xpl_time_cause run; // what goes on since run_begin
     uint64_t run_begin, run_end;
+    bool run_idle, idle; // the device does nothing during that, from here on
+    struct longest longest[2][XPL_TIME_CAUSES]; // of ops, of idle time
     bool detailed;
 };
 
@@ -39,17 +47,29 @@ struct sweep {
 
 static void end_run(struct sweep *s) {
     const uint64_t ps = s->run_end - s->run_begin;
-    if (ps > s->out->longest_ps[s->run]) {
-        s->out->longest_ps[s->run] = ps;
-        s->out->begin_ps[s->run] = s->run_begin;
+    struct longest *const l = &s->longest[s->run_idle][s->run];
+    l->sum += ps;
+    if (ps <= l->ps) return;
+    l->ps = ps;
+    l->begin = s->run_begin;
+}
+
+// A cause is seen where most of it is: where ops of the device are it, or where it makes idle time.
+static void end_device(struct sweep *s) {
+    end_run(s);
+    for (size_t c = 0; c < XPL_TIME_CAUSES; c++) {
+        const struct longest *const l = &s->longest[s->longest[1][c].sum > s->longest[0][c].sum][c];
+        s->out->begin_ps[c] = l->begin;
+        s->out->longest_ps[c] = l->ps;
     }
 }
 
 static void add(struct sweep *s, uint64_t begin, uint64_t end, enum xpl_time_cause cause) {
     if (begin >= end) return;
-    if (s->run != cause || s->run_end != begin) {
+    if (s->run != cause || s->run_end != begin || s->run_idle != s->idle) {
         end_run(s);
         s->run = cause;
+        s->run_idle = s->idle;
         s->run_begin = begin;
     }
     s->run_end = end;
@@ -227,13 +247,14 @@ static xpl_status_t walk_device(struct sweep *s, struct xpl_error *err) {
         for (size_t i = 0; i < XPL_LAYERS; i++)
             any |= layer[i] = xpl_spans_at(&s->d->layers[i], &s->layers[i], t, &next);
         const bool waits = any && cpu_waits(s, t, &next);
+        s->idle = !any || waits;
         if (any && !waits)
             add(s, t, next, cause_of(layer));
         else if (!(waits ? add_wait(s, t, next) : add_idle(s, t, next)))
             XPL_RETURN_OOM(err, "time breakdown");
         t = next;
     }
-    end_run(s);
+    end_device(s);
     return XPL_OK;
 }
 
@@ -256,6 +277,8 @@ static xpl_status_t begin_device(struct sweep *s, size_t i, size_t n_rows, struc
     s->main_at = s->launch_at = s->part_at = 0;
     s->run = XPL_TIME_COMPUTE;
     s->run_begin = s->run_end = b->begin_ps;
+    s->run_idle = s->idle = false;
+    memset(s->longest, 0, sizeof s->longest);
     uint64_t spans = s->k->host.main.n + 1;
     for (size_t k = 0; k < XPL_HOST_LAYERS; k++)
         spans += s->k->host.layers[k].v.n;

@@ -858,6 +858,54 @@ static void test_witness(void) {
     }
 }
 
+// The method of an array that waits for the device is no function of Python: of it the profile has
+// two short events of the runtime.
+static void test_await(void) {
+    static const struct {
+        const char *between;
+        uint64_t unknown_us, host_us;
+    } cases[] = {{NULL, 3980, 2020}, {"$metrics.py:2 write", 0, 6000}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slow_cpu s;
+        struct xpl_arena arena;
+        slow_begin(&s);
+        for (int k = 0; k < SLOW_STEPS; k++) {
+            slow_step(&s, k, SLOW_STEP_US);
+            slow_host(&s, "$train.py:9 main", k, 0, SLOW_STEP_US);
+            slow_host(&s, "PjitFunction(step)", k, 0, 10);
+            slow_op(&s, "fusion.1", k, 0, 4000);
+            slow_host(&s, "CommonPjRtBuffer::Await", k, 10, 10);
+            if (cases[i].between) slow_host(&s, cases[i].between, k, 100, 100);
+            slow_host(&s, "CommonPjRtBuffer::Await", k, 7980, 10);
+        }
+        struct xpl_buf space = slow_end(&s);
+        const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+        CHECK_EQ(us_of(b, 0, XPL_TIME_UNKNOWN), SLOW_STEPS * cases[i].unknown_us);
+        CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), SLOW_STEPS * cases[i].host_us);
+        done(&space, &arena);
+    }
+}
+
+// A cause that ops of the device and idle time have is seen where most of it is.
+static void test_window(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int k = 0; k < SLOW_STEPS; k++) {
+        slow_step(&s, k, SLOW_STEP_US);
+        if (k == 0) slow_host(&s, "TransferToDevice", k, 0, 5000);
+        slow_host(&s, "PjitFunction(step)", k, 5000, 100);
+        slow_op(&s, "outfeed.1", k, 5100, 3000 + 10 * k);
+        slow_op(&s, "fusion.1", k, 8200, 1800);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->devices.v[0].longest_ps[XPL_TIME_HOST_COPIES], (uint64_t)(3090 * kUs));
+    CHECK_EQ(b->devices.v[0].begin_ps[XPL_TIME_HOST_COPIES] - b->begin_ps,
+             (uint64_t)slow_at(9, 5100));
+    done(&space, &arena);
+}
+
 int main(void) {
     test_causes();
     test_evidence();
@@ -871,6 +919,8 @@ int main(void) {
     test_queue();
     test_tracing();
     test_witness();
+    test_await();
+    test_window();
     test_checkpoint_modules();
     test_early_loader();
     test_unrecorded_ops();
