@@ -54,6 +54,8 @@ struct xpl_time_step {
     xpl_str_t name;
     uint64_t begin_ps, end_ps; // steps do not overlap
     uint64_t n_compiles;       // begun in it
+    // Of a CPU: how long its ops take if each takes as long as on average; 0: not measured.
+    uint64_t work_ps;
 };
 
 struct xpl_time_device {

@@ -50,8 +50,9 @@ static void put_all(struct xpl_writer *w, const struct xpl_time_breakdown *b) {
     put(w, NUMBERS, v, sizeof v / sizeof *v, XPL_STR(""));
     for (size_t i = 0; i < b->steps.n; i++) {
         const struct xpl_time_step *const s = &b->steps.v[i];
-        const uint64_t n[] = {(uint64_t)s->number, s->begin_ps, s->end_ps, s->n_compiles};
-        put(w, STEP, n, 4, s->name);
+        const uint64_t n[] = {(uint64_t)s->number, s->begin_ps, s->end_ps, s->n_compiles,
+                              s->work_ps};
+        put(w, STEP, n, sizeof n / sizeof *n, s->name);
     }
     for (size_t i = 0; i < b->devices.n; i++)
         put_device(w, &b->devices.v[i]);
@@ -125,10 +126,10 @@ static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b)
 }
 
 static enum got read_step(const struct part *p, struct xpl_time_breakdown *b, struct xpl_arena *a) {
-    if (p->n != 4 || p->v[1] > p->v[2]) return BAD;
+    if (p->n != 5 || p->v[1] > p->v[2]) return BAD;
     struct xpl_time_step *const s = xpl_vec_push(a, &b->steps);
     if (!s) return FULL;
-    *s = (struct xpl_time_step){(int64_t)p->v[0], {0}, p->v[1], p->v[2], p->v[3]};
+    *s = (struct xpl_time_step){(int64_t)p->v[0], {0}, p->v[1], p->v[2], p->v[3], p->v[4]};
     return xpl_arena_str(a, p->name, &s->name) ? GOOD : FULL;
 }
 

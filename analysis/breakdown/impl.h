@@ -100,5 +100,7 @@ xpl_status_t xpl_breaking_read_device(struct xpl_breaking *k, struct xpl_device_
                                       struct xpl_error *err) XPL_NODISCARD;
 // Adds rows, devices and evidence to the breakdown, whose steps and window are known.
 xpl_status_t xpl_breaking_sweep(struct xpl_breaking *k, struct xpl_error *err) XPL_NODISCARD;
+// Sets work_ps of the steps, if some take longer than others.
+xpl_status_t xpl_breaking_measure_work(struct xpl_breaking *k, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -254,7 +254,8 @@ static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {
     find_framework(k);
     find_python(k);
     k->b->base_ps = k->base;
-    return xpl_breaking_sweep(k, err);
+    XPL_TRY(xpl_breaking_sweep(k, err));
+    return xpl_breaking_measure_work(k, err);
 }
 
 xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs,

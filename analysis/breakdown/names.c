@@ -298,6 +298,21 @@ bool xpl_adapts_input(xpl_str_t name) {
     return adapter && data;
 }
 
+// What a loop iterates over is its input: a class of any name, and results of a pool of threads or
+// processes.
+static bool is_iteration(xpl_str_t file, xpl_str_t function) {
+    static const struct {
+        const char *file, *function;
+    } kPools[] = {{"$pool.py", "next"},
+                  {"$_base.py", "result_iterator"},
+                  {"$process.py", "_chain_from_iterable_of_lists"}};
+    for (size_t i = 0; i < COUNT(kPools); i++)
+        if (xpl_str_eq(file, xpl_str_from(kPools[i].file)) &&
+            xpl_str_eq(function, xpl_str_from(kPools[i].function)))
+            return true;
+    return xpl_str_eq(function, XPL_STR("__next__"));
+}
+
 static enum xpl_host_work python_work(xpl_str_t name) {
     static const char *const kWaits[] = {"$queue.py:", "$threading.py:"};
     // Through which JAX calls a function of the program, on whatever thread.
@@ -316,9 +331,7 @@ static enum xpl_host_work python_work(xpl_str_t name) {
     if (xpl_str_eq(function, XPL_STR("device_put"))) return XPL_WORK_COPY;
     if (xpl_str_eq(function, XPL_STR("device_get"))) return XPL_WORK_FETCH;
     if (is_checkpoint_name(function) || is_checkpoint_module(file)) return XPL_WORK_CHECKPOINT;
-    // Files, too: loaders are iterators, whose function is __next__.
-    if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(file) : is_input_name(function))
-        return XPL_WORK_INPUT;
+    if (is_iteration(file, function) || is_input_name(function)) return XPL_WORK_INPUT;
     return xpl_adapts_input(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
 }
 
@@ -365,8 +378,7 @@ static enum xpl_host_work torch_frame_work(xpl_str_t name) {
         return next && is_input_name(file) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
     }
     if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
-    if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(file) : is_input_name(function))
-        return XPL_WORK_INPUT;
+    if (xpl_str_eq(function, XPL_STR("__next__")) || is_input_name(function)) return XPL_WORK_INPUT;
     return XPL_WORK_OTHER;
 }
 

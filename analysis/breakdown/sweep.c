@@ -38,7 +38,7 @@ struct sweep {
     size_t main_at, launch_at, part_at;
     enum xpl_time_cause run; // what goes on since run_begin
     uint64_t run_begin, run_end;
-    bool run_idle, idle; // the device does nothing during that, from here on
+    bool run_idle, idle;                        // the device does nothing during that, from here on
     struct longest longest[2][XPL_TIME_CAUSES]; // of ops, of idle time
     bool detailed;
 };

@@ -210,6 +210,11 @@ static const struct kind_row {
                                   {{"Give work to all devices (a mesh of all of them, a batch for "
                                     "each), or leave those out that the program does not need.",
                                     NULL}}},
+    [XPL_FINDING_BUSY_MACHINE] = {"busy_machine",
+                                  "Ops of uneven times",
+                                  {{"Profile on cores that nothing else uses, or compare several "
+                                    "profiles: times of single steps say little here.",
+                                    NULL}}},
     [XPL_FINDING_IMPOSSIBLE_TIMES] = {"impossible_times",
                                       "Impossible times",
                                       {{"Trust sums of other events only; a newer driver or "

@@ -180,7 +180,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 12,
+    .version = 13,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .ignores = XPL_IGNORES_XPROF_EXACT,

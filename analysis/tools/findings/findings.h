@@ -36,6 +36,7 @@ struct xpl_survey_step {
     uint32_t series; // steps of different annotations have different ones: they do not compare
     size_t n_devices;
     double wall_ps; // of the device on which it took longest
+    double work_ps; // of that device: how long its ops take on average; 0: not known
     // Time outside of exposed collectives: of the device with most, and of all; the device.
     double most_own_ps, own_ps;
     uint32_t last;
@@ -95,6 +96,7 @@ enum xpl_finding_kind {
     XPL_FINDING_UNKNOWN_COST,
     XPL_FINDING_MEMORY,
     XPL_FINDING_IDLE_DEVICES,
+    XPL_FINDING_BUSY_MACHINE,
     XPL_FINDING_MISSING_HLO,
     XPL_FINDING_PROFILE_PROBLEMS,
     XPL_FINDING_IMPOSSIBLE_TIMES,

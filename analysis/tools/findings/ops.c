@@ -70,17 +70,34 @@ static bool moves_data(const struct xpl_op_metrics *m) {
            moved_by_name(m->name) != MOVES_NOTHING;
 }
 
+// Models transpose here and there: on a CPU, less is no finding.
+static const double kManyLayouts = 0.2;
+
 struct op_sum {
     double ps, saved_ps;
 };
 
 typedef bool (*op_fn)(const struct xpl_survey *, const struct xpl_op_metrics *, double *saved_ps);
 
-// Loops on CPUs copy what they carry, whatever its layout.
+// What the program calls an op, without the scopes that it is in.
+static xpl_str_t last_part(xpl_str_t name) {
+    size_t at = name.len;
+    while (at && name.ptr[at - 1] != '/')
+        at--;
+    return xpl_str_sub(name, at, name.len - at);
+}
+
+// Loops on CPUs copy what they carry, and XLA changes layouts there to run an op at all, as the
+// gradient of a convolution: only what the program asks for counts.  Where the profile has no HLO,
+// nobody knows.
 static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m,
                       double *saved_ps) {
     *saved_ps = (double)m->self_time_ps;
-    return moves_data(m) && !(s->is_cpu && moved_by_name(m->name) == MOVES_COPIES);
+    if (!s->is_cpu) return moves_data(m);
+    if (!m->provenance.len && !xpl_str_eq(m->category, XPL_STR("unknown"))) return false;
+    const enum moved by_name = moved_by_name(m->name);
+    return moves_data(m) &&
+           (by_name != MOVES_COPIES || moved_by_name(last_part(m->provenance)) == MOVES_LAYOUT);
 }
 
 // ---- the roofline ----
@@ -97,14 +114,6 @@ static bool has_word(xpl_str_t s, xpl_str_t word) {
     for (size_t at = xpl_str_find(s, word, 0); at < s.len; at = xpl_str_find(s, word, at + 1))
         if (!at || strchr("_-./", s.ptr[at - 1])) return true;
     return false;
-}
-
-// What the program calls an op, without the scopes that it is in.
-static xpl_str_t last_part(xpl_str_t name) {
-    size_t at = name.len;
-    while (at && name.ptr[at - 1] != '/')
-        at--;
-    return xpl_str_sub(name, at, name.len - at);
 }
 
 // Reads or writes numbers here and there, by the name of the instruction or of what the program
@@ -178,6 +187,7 @@ static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_
     }
     if (!(s->busy_op_ps > 0)) return;
     const double share = xpl_finding_op_share(s, sum.ps);
+    if (s->is_cpu && kind == XPL_FINDING_LAYOUT_COPIES && share < kManyLayouts) return;
     struct xpl_finding *const f =
         xpl_finding_add(out, kind, share, xpl_finding_op_share(s, sum.saved_ps));
     if (!f) return;

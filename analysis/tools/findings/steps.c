@@ -58,11 +58,13 @@ static void find_compiles(const struct xpl_survey *s, struct xpl_findings *out) 
 enum { LEAST_STEPS = 5 };
 static const double kOutlier = 1.5; // times the median
 static const double kNoise = 0.1;   // of the time
+// Times the usual work: what a step does more is not what makes it longer.
+static const double kSameWork = 1.25;
 
 // A series: what is usual in it.  Of one with few steps nothing is.
 struct usual {
     size_t first, n; // of the steps by series
-    double wall_ps, ps[XPL_TIME_CAUSES];
+    double wall_ps, work_ps, ps[XPL_TIME_CAUSES];
 };
 
 static int by_series(const void *a, const void *b) {
@@ -76,6 +78,9 @@ static void find_medians(const struct xpl_survey_step *const *steps, struct usua
     for (size_t i = 0; i < u->n; i++)
         v[i] = steps[u->first + i]->wall_ps;
     u->wall_ps = median(v, u->n);
+    for (size_t i = 0; i < u->n; i++)
+        v[i] = steps[u->first + i]->work_ps;
+    u->work_ps = median(v, u->n);
     for (int c = 0; c < XPL_TIME_CAUSES; c++) {
         for (size_t i = 0; i < u->n; i++)
             v[i] = steps[u->first + i]->ps[c];
@@ -117,7 +122,15 @@ static bool is_told(enum xpl_time_cause c) {
 struct outliers {
     double excess_ps, more[XPL_TIME_CAUSES];
     size_t n;
+    double slow_ps; // of steps with the usual work
+    size_t n_slow;
 };
+
+// Ops of a CPU that take longer than they do in other steps share its cores with other programs.
+static bool is_slow_machine(const struct xpl_survey_step *step, const struct usual *u,
+                            enum xpl_time_cause more) {
+    return more == XPL_TIME_COMPUTE && u->work_ps > 0 && step->work_ps <= kSameWork * u->work_ps;
+}
 
 static bool add_outlier(const struct xpl_survey_step *step, const struct usual *u,
                         struct outliers *o) {
@@ -128,6 +141,11 @@ static bool add_outlier(const struct xpl_survey_step *step, const struct usual *
     for (int c = 0; c < XPL_TIME_CAUSES; c++)
         more[c] = step->ps[c] - u->ps[c];
     if (is_told(greatest(more))) return false;
+    if (is_slow_machine(step, u, greatest(more))) {
+        o->n_slow++;
+        o->slow_ps += step->wall_ps - u->wall_ps;
+        return false;
+    }
     o->n++;
     o->excess_ps += step->wall_ps - u->wall_ps;
     for (int c = 0; c < XPL_TIME_CAUSES; c++)
@@ -144,6 +162,18 @@ static const char *in_words(enum xpl_time_cause c, char buf[32]) {
     return buf;
 }
 
+static void find_busy_machine(const struct xpl_survey *s, const struct outliers *o, size_t n_steps,
+                              struct xpl_findings *out) {
+    const double share = o->slow_ps * (double)s->n_devices / s->wall_ps;
+    struct xpl_finding *const f =
+        share >= kNoise ? xpl_finding_add_fact(out, XPL_FINDING_BUSY_MACHINE) : NULL;
+    if (f)
+        (void)snprintf(f->text, sizeof f->text,
+                       "%zu of %zu steps take more than %.1f times the median for the same ops, "
+                       "which other programs on these cores may cause",
+                       o->n_slow, n_steps, kOutlier);
+}
+
 bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *out) {
     struct outliers o = {0};
     size_t n_series = 0, n_steps = 0; // that have a usual time
@@ -154,6 +184,7 @@ bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *out)
         if (u[i].n >= LEAST_STEPS) n_series++, n_steps += u[i].n;
     for (size_t i = 0; i < s->steps.n; i++)
         (void)add_outlier(&s->steps.v[i], &u[s->steps.v[i].series], &o);
+    find_busy_machine(s, &o, n_steps, out);
     const double share = o.excess_ps * (double)s->n_devices / s->wall_ps;
     // Other processes take a CPU's cores from time to time: computing longer is not worth a word.
     const enum xpl_time_cause more = greatest(o.more);

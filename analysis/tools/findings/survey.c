@@ -51,9 +51,12 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
 }
 
 static void add_row(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,
-                    uint64_t n_compiles) {
+                    const struct xpl_time_step *of) {
     const double wall = (double)r->wall_ps, collectives = (double)r->ps[XPL_TIME_COLLECTIVES];
-    if (wall > step->wall_ps) step->wall_ps = wall;
+    if (wall > step->wall_ps) {
+        step->wall_ps = wall;
+        step->work_ps = (double)of->work_ps;
+    }
     if (!step->n_devices || collectives < step->least_collectives_ps)
         step->least_collectives_ps = collectives;
     if (wall - collectives > step->most_own_ps) {
@@ -64,7 +67,7 @@ static void add_row(struct xpl_survey_step *step, uint32_t device, const struct 
     step->n_devices++;
     for (int c = 0; c < XPL_TIME_CAUSES; c++)
         step->ps[c] += (double)r->ps[c];
-    if (n_compiles > step->n_compiles) step->n_compiles = n_compiles;
+    if (of->n_compiles > step->n_compiles) step->n_compiles = of->n_compiles;
 }
 
 struct joining {
@@ -115,7 +118,7 @@ static bool join_steps(struct xpl_survey *s) {
             const struct xpl_time_step *const step = &b->steps.v[r->step];
             struct xpl_survey_step *const to = step_of(&j, &seen, step);
             if (!to) return false;
-            add_row(to, i, r, step->n_compiles);
+            add_row(to, i, r, step);
         }
     }
     for (size_t i = 0; i < s->steps.n; i++)

@@ -44,12 +44,19 @@ static inline void slow_host(struct slow_cpu *s, const char *name, int step, int
     mk_plain(&s->p, &s->python, name, slow_at(step, us), n * kUs);
 }
 
-static inline void slow_op(struct slow_cpu *s, const char *op, int step, int64_t us, int64_t n) {
+// `called`: what the program calls it; NULL: not known.
+static inline void slow_called_op(struct slow_cpu *s, const char *op, const char *called, int step,
+                                  int64_t us, int64_t n) {
     struct xpl_buf ev = mk_event(&s->p, op, slow_at(step, us), n * kUs);
     mk_stat_ref(&s->p, &ev, "hlo_op", op);
     mk_stat_ref(&s->p, &ev, "hlo_module", "jit_step");
     mk_stat_int(&s->p, &ev, "program_id", 6);
+    if (called) mk_stat_ref(&s->p, &ev, "tf_op", called);
     mk_event_end(&s->pool, &ev);
+}
+
+static inline void slow_op(struct slow_cpu *s, const char *op, int step, int64_t us, int64_t n) {
+    slow_called_op(s, op, NULL, step, us, n);
 }
 
 static inline struct xpl_buf slow_end(struct slow_cpu *s) {

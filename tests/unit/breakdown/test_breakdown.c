@@ -103,6 +103,9 @@ static void test_causes(void) {
         {"load_batch", NULL, XPL_TIME_INPUT},
         {"DataLoader", NULL, XPL_TIME_INPUT},
         {"$loader.py:12 __next__", NULL, XPL_TIME_INPUT},
+        {"$corpus.py:12 __next__", NULL, XPL_TIME_INPUT}, // what a loop iterates over
+        {"$pool.py:873 next", NULL, XPL_TIME_INPUT},
+        {"$tree.py:12 next", NULL, XPL_TIME_HOST},
         {"$py_dataset_adapter.py:257 _finite_generator", NULL, XPL_TIME_INPUT},
         {"$train.py:12 batch_generator", NULL, XPL_TIME_INPUT},
         {"$train.py:12 text_generator", NULL, XPL_TIME_HOST},
