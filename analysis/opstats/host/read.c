@@ -252,8 +252,11 @@ XPL_INLINE bool is_same_run(xpl_bytes_t a, xpl_bytes_t b) {
 __attribute__((noinline)) static bool begin_run(struct reader *r, const struct host_event_stats *w,
                                                 uint64_t begin_ps, uint64_t end_ps) {
     const uint64_t function = r->module.len ? xpl_host_function_of_module(r->module) : 0;
-    struct xpl_host_run op = {
-        .function = function, .module = r->module, .begin_ps = begin_ps, .end_ps = end_ps};
+    struct xpl_host_run op = {.function = function,
+                              .module = r->module,
+                              .begin_ps = begin_ps,
+                              .end_ps = end_ps,
+                              .n_ops = 1};
     if (!run_of(w, &op.id)) return true;
     r->run = w->run, r->run_module = r->module.ptr;
     return xpl_host_runs_add_op(&r->out->runs, &op, r->arena);
@@ -267,7 +270,7 @@ static bool add_to_run(struct reader *r, const struct host_event_stats *w, uint6
     struct xpl_host_run *const last = r->run.len ? &runs->runs.v[runs->runs.n - 1] : NULL;
     if (!last || r->run_module != r->module.ptr || !is_same_run(r->run, w->run))
         return begin_run(r, w, begin_ps, end_ps);
-    xpl_host_run_extend(last, begin_ps, end_ps);
+    xpl_host_run_extend(last, begin_ps, end_ps, 1);
     return true;
 }
 

@@ -49,7 +49,7 @@ bool xpl_host_runs_add_op(struct xpl_host_runs *r, const struct xpl_host_run *op
                           struct xpl_arena *arena) {
     struct xpl_host_run *run = r->runs.n ? &r->runs.v[r->runs.n - 1] : NULL;
     if (run && is_same(run, op)) {
-        xpl_host_run_extend(run, op->begin_ps, op->end_ps);
+        xpl_host_run_extend(run, op->begin_ps, op->end_ps, op->n_ops);
         return true;
     }
     if (!(run = xpl_vec_push(arena, &r->runs))) return false;
@@ -157,7 +157,7 @@ static void join_equal_runs(struct xpl_host_runs *r) {
         struct xpl_host_run run = r->runs.v[i];
         run.group = -1;
         if (n && is_same(&r->runs.v[n - 1], &run))
-            xpl_host_run_extend(&r->runs.v[n - 1], run.begin_ps, run.end_ps);
+            xpl_host_run_extend(&r->runs.v[n - 1], run.begin_ps, run.end_ps, run.n_ops);
         else
             r->runs.v[n++] = run;
     }
@@ -194,6 +194,7 @@ static void match_sequence(struct xpl_host_run *runs, size_t n_runs,
     for (size_t i = 0, begun = 0; i < n_runs; i++) {
         while (begun < n_launches && launches[begun].begin_ps <= runs[i].begin_ps)
             begun++;
+        if (runs[i].is_early) begun = 0;
         if ((int64_t)begun - 1 - (int64_t)i < shift) shift = (int64_t)begun - 1 - (int64_t)i;
     }
     for (size_t i = 0; i < n_runs; i++) {
@@ -238,9 +239,26 @@ static void match_functions(struct xpl_host_runs *r, size_t first) {
     }
 }
 
+bool xpl_host_runs_cut(const struct xpl_host_runs *r, bool at_end, size_t *ret) {
+    size_t first = 0, last = 0, others = 0;
+    for (size_t i = 1; i < r->runs.n; i++) {
+        if (r->runs.v[i].begin_ps < r->runs.v[first].begin_ps) first = i;
+        if (r->runs.v[i].begin_ps > r->runs.v[last].begin_ps) last = i;
+    }
+    *ret = at_end ? last : first;
+    for (size_t i = 0; i < r->runs.n; i++) {
+        // The other end may be cut, too.
+        if (i == first || i == last || r->runs.v[i].function != r->runs.v[*ret].function) continue;
+        if (r->runs.v[i].n_ops <= r->runs.v[*ret].n_ops) return false;
+        others++;
+    }
+    return others > 1;
+}
+
 void xpl_host_runs_match(struct xpl_host_runs *r) {
-    size_t n_ids = 0;
+    size_t n_ids = 0, first;
     join_equal_runs(r);
+    if (xpl_host_runs_cut(r, false, &first)) r->runs.v[first].is_early = true;
     drop_inner_launches(r);
     if (r->launches.n)
         qsort(r->launches.v, r->launches.n, sizeof *r->launches.v, launches_by_function);

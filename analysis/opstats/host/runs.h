@@ -21,6 +21,8 @@ struct xpl_host_run {
     uint64_t begin_ps, end_ps; // from its first op to the end of its last one
     int64_t group;             // what launched it, after xpl_host_runs_match; -1: not known
     uint64_t caller;           // for xpl_host_runs_match: the function of its launches
+    uint64_t n_ops;
+    bool is_early; // for xpl_host_runs_match: it was launched before the profile
 };
 // An event of the client that launches an execution.
 struct xpl_host_launch {
@@ -48,10 +50,12 @@ bool xpl_is_host_launch(xpl_str_t name);
 uint64_t xpl_host_function_called(xpl_str_t name);
 uint64_t xpl_host_function_of_module(xpl_str_t module);
 
-static inline void xpl_host_run_extend(struct xpl_host_run *run, uint64_t begin_ps,
-                                       uint64_t end_ps) {
+// Adds ops of the same execution.
+static inline void xpl_host_run_extend(struct xpl_host_run *run, uint64_t begin_ps, uint64_t end_ps,
+                                       uint64_t n_ops) {
     if (begin_ps < run->begin_ps) run->begin_ps = begin_ps;
     if (end_ps > run->end_ps) run->end_ps = end_ps;
+    run->n_ops += n_ops;
 }
 
 // These functions report false at the arena's limit.
@@ -71,5 +75,9 @@ void xpl_host_runs_name_launches(struct xpl_host_runs *r, size_t first);
 // first launch belongs to the first execution or, where there are more executions than launches,
 // the last to the last, and no execution begins before its launch.
 void xpl_host_runs_match(struct xpl_host_runs *r);
+// Whether the profile ends within its last execution, or, `at_end` false, begins within its first
+// one, which *ret is then: it has fewer ops than each of the others of its function, of which there
+// are at least two.  The executions are matched.
+bool xpl_host_runs_cut(const struct xpl_host_runs *r, bool at_end, size_t *ret);
 
 #endif

@@ -57,6 +57,7 @@ struct xpl_step {
     int64_t id; // group id
     struct xpl_timespan host_marker, device_marker;
     struct xpl_timespan work;    // of a host as a device: from its first op to the end of its last
+    bool is_cut;                 // the profile ends within that
     xpl_str_t name;              // aliases the profile until it is copied into a step database
     uint64_t input_ps;           // time in HOST_WAIT_INPUT and HOST_TO_DEVICE, overlaps not removed
     struct xpl_span_list *spans; // one list per kind of work and per line

@@ -194,13 +194,16 @@ bool xpl_steps_add_runs(struct xpl_steps *steps, const struct xpl_host_runs *run
         if (steps->v.v[i].id >= id && steps->v.v[i].id < INT32_MAX) id = steps->v.v[i].id + 1;
     }
     struct xpl_host_run *const v = xpl_arena_array(scratch, runs->runs.n, sizeof *v);
+    size_t n = 0, first, last;
     if (!v) return false;
+    const bool no_first = xpl_host_runs_cut(runs, false, &first),
+               no_last = xpl_host_runs_cut(runs, true, &last);
     for (size_t i = 0; i < runs->runs.n; i++)
-        v[i] = runs->runs.v[i];
-    if (runs->runs.n) qsort(v, runs->runs.n, sizeof *v, runs_by_function);
-    for (size_t i = 0, end; i < runs->runs.n; i = end) {
+        if (!(no_first && i == first) && !(no_last && i == last)) v[n++] = runs->runs.v[i];
+    if (n) qsort(v, n, sizeof *v, runs_by_function);
+    for (size_t i = 0, end; i < n; i = end) {
         uint64_t ps = 0;
-        for (end = i; end < runs->runs.n && v[end].function == v[i].function; end++)
+        for (end = i; end < n && v[end].function == v[i].function; end++)
             ps += v[end].end_ps - v[end].begin_ps;
         if (end - i > 1 && v[i].module.len && ps > most) best = i, n_best = end - i, most = ps;
     }

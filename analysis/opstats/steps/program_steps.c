@@ -6,12 +6,14 @@
 #include "base/arena.h"
 
 static void give_runs(struct xpl_steps *steps, const struct xpl_host_runs *r) {
+    size_t last;
+    const bool cut = xpl_host_runs_cut(r, true, &last);
     for (size_t i = 0; i < r->runs.n; i++) {
         const struct xpl_host_run *const run = &r->runs.v[i];
         struct xpl_step *const st = run->group >= 0 ? xpl_steps_find(steps, run->group) : NULL;
-        if (st)
-            xpl_step_add_work(st,
-                              (struct xpl_timespan){run->begin_ps, run->end_ps - run->begin_ps});
+        if (!st) continue;
+        xpl_step_add_work(st, (struct xpl_timespan){run->begin_ps, run->end_ps - run->begin_ps});
+        if (cut && i == last) st->is_cut = true;
     }
 }
 
@@ -49,6 +51,45 @@ static size_t choose(struct xpl_steps *steps, struct xpl_step **ret) {
     return kept;
 }
 
+// Of a loop that runs ahead the profile may end before its last steps begin, or within one: these
+// are left out.  Returns how many steps stay.
+static size_t drop_unfinished(struct xpl_step **v, size_t n) {
+    size_t with_work = n, kept = n;
+    uint64_t end = 0;
+    while (with_work && !v[with_work - 1]->work.duration_ps)
+        with_work--;
+    if (!with_work) return n;
+    for (size_t i = 0; i < with_work; i++) {
+        const uint64_t last = xpl_timespan_end(v[i]->work);
+        if (v[i]->work.duration_ps && (!end || xpl_time_is_before(end, last))) end = last;
+    }
+    while (kept > with_work && xpl_time_is_before(xpl_timespan_end(v[kept - 1]->host_marker), end))
+        v[--kept]->host_marker = (struct xpl_timespan){0};
+    if (kept == with_work && kept > 1 && v[kept - 1]->is_cut)
+        v[--kept]->host_marker = (struct xpl_timespan){0};
+    return kept;
+}
+
+// Work that was launched before the profile or outside of annotations, and that the device has as
+// the first step begins: *ret_end is when it ends.  False if there is none, or if what the step
+// does afterwards until its first op, such as compiling, takes longer than that work.
+static bool find_loose(const struct xpl_host_runs *r, const struct xpl_step *first,
+                       uint64_t *ret_end) {
+    bool any = false;
+    for (size_t i = 0; r && i < r->runs.n; i++) {
+        const struct xpl_host_run *const run = &r->runs.v[i];
+        if (run->group >= 0 || !first->work.duration_ps ||
+            !xpl_time_is_before(run->begin_ps, first->work.begin_ps))
+            continue;
+        if (!any || xpl_time_is_before(*ret_end, run->end_ps)) *ret_end = run->end_ps;
+        any = true;
+    }
+    const uint64_t marked = first->host_marker.begin_ps;
+    return any && xpl_time_is_before(marked, *ret_end) &&
+           (!xpl_time_is_before(*ret_end, first->work.begin_ps) ||
+            first->work.begin_ps - *ret_end <= *ret_end - marked);
+}
+
 // A loop runs ahead when the device still has work of earlier steps as an annotation begins: then
 // the step begins with its first op, or, without one, when that work ends.
 static uint64_t begin_of(const struct xpl_step *st, uint64_t earlier_end_ps) {
@@ -57,16 +98,19 @@ static uint64_t begin_of(const struct xpl_step *st, uint64_t earlier_end_ps) {
     return st->work.duration_ps ? st->work.begin_ps : earlier_end_ps;
 }
 
-static bool set_times(struct xpl_steps *steps, struct xpl_arena *scratch) {
+// `runs`: of a host as a device; else NULL.
+static bool set_times(struct xpl_steps *steps, const struct xpl_host_runs *runs,
+                      struct xpl_arena *scratch) {
     struct xpl_step **const v = xpl_arena_array(scratch, steps->v.n, sizeof *v);
     uint64_t *const begins = xpl_arena_array(scratch, steps->v.n, sizeof *begins);
     uint64_t work_end = 0, end = 0;
     if (!v || !begins) return false;
-    const size_t n = choose(steps, v);
+    const size_t n = drop_unfinished(v, choose(steps, v));
+    const bool has_loose = n && find_loose(runs, v[0], &work_end);
     for (size_t i = 0; i < n; i++) {
         const uint64_t marked_end = xpl_timespan_end(v[i]->host_marker);
         const uint64_t last = xpl_timespan_end(v[i]->work);
-        begins[i] = i ? begin_of(v[i], work_end) : v[i]->host_marker.begin_ps;
+        begins[i] = i || has_loose ? begin_of(v[i], work_end) : v[i]->host_marker.begin_ps;
         // A step takes some time: views leave out steps of none.
         if (i && !xpl_time_is_before(begins[i - 1], begins[i])) begins[i] = begins[i - 1] + 1;
         if (!i) work_end = begins[0];
@@ -84,7 +128,7 @@ static bool set_times(struct xpl_steps *steps, struct xpl_arena *scratch) {
 bool xpl_program_steps_set(struct xpl_steps *steps, const struct xpl_host_runs *runs,
                            struct xpl_arena *scratch) {
     give_runs(steps, runs);
-    return set_times(steps, scratch);
+    return set_times(steps, runs, scratch);
 }
 
 // ---- devices ----
@@ -132,7 +176,7 @@ bool xpl_device_steps_set(const struct xpl_convert *c, struct xpl_steps *steps) 
         struct xpl_step *const st = &steps->v.v[i];
         st->host_marker = apart ? st->work : annotation_of(st);
     }
-    if (!set_times(steps, steps->arena)) return false;
+    if (!set_times(steps, NULL, steps->arena)) return false;
     for (size_t i = 0; i < steps->v.n; i++)
         steps->v.v[i].device_marker = steps->v.v[i].host_marker;
     return true;

@@ -64,6 +64,31 @@ static xpl_status_t convert_gpu(const struct xpl_convert *c, struct xpl_opstats 
     return XPL_OK;
 }
 
+// Of TensorFlow, whose executions have no number, calls of functions say when one runs.
+static bool add_calls(const struct xpl_host_scan *host, struct xpl_arena *scratch,
+                      struct xpl_host_runs *ret) {
+    for (size_t i = 0; i < host->n_pieces; i++) {
+        const struct xpl_tf_calls *const calls = host->pieces[i].calls;
+        for (size_t k = 0; calls && k < calls->v.n; k++) {
+            const struct xpl_tf_call *const c = &calls->v.v[k];
+            struct xpl_host_run *const slot = xpl_vec_push(scratch, &ret->runs);
+            if (!slot) return false;
+            *slot = (struct xpl_host_run){.function = xpl_host_function_of_module(c->name),
+                                          .module = c->name,
+                                          .begin_ps = c->span.begin_ps,
+                                          .end_ps = xpl_timespan_end(c->span),
+                                          .n_ops = 1};
+        }
+    }
+    return true;
+}
+
+static bool add_executions(struct xpl_host_scan *host, struct xpl_arena *scratch) {
+    struct xpl_host_runs calls = {0};
+    if (host->runs.runs.n) return xpl_steps_add_runs(&host->steps, &host->runs, scratch);
+    return add_calls(host, scratch, &calls) && xpl_steps_add_runs(&host->steps, &calls, scratch);
+}
+
 static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_scan *host,
                                 struct xpl_opstats *s, struct xpl_error *err) {
     const bool program = c->opt->cpu_as_device;
@@ -75,7 +100,7 @@ static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_sca
     struct xpl_precision_ps precision;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     xpl_arena_init(&scratch, c->scratch_limit);
-    if (program && (!xpl_steps_add_runs(&host->steps, &host->runs, &scratch) ||
+    if (program && (!add_executions(host, &scratch) ||
                     !xpl_program_steps_set(&host->steps, &host->runs, &scratch)))
         XPL_RETURN_OOM(err, "steps");
     XPL_TRY(xpl_steps_to_db(c, &host->steps, &rules, &s->step_db, &precision, err));

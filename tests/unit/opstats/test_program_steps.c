@@ -21,8 +21,9 @@ struct launch {
     int64_t at; // of the thread; below 0: no event
     int64_t id, begin, end;
     // NAMES: says which execution it launches; TRACES: the call compiles, which calls another one;
-    // AHEAD: of a program that is compiled ahead of time, which no event calls.
-    enum { PLAIN, NAMES, TRACES, AHEAD } kind;
+    // AHEAD: of a program that is compiled ahead of time, which no event calls; CUT: the profile
+    // has one of its two ops.
+    enum { PLAIN, NAMES, TRACES, AHEAD, CUT } kind;
 };
 static const struct {
     const char *name, *call, *module;
@@ -53,14 +54,17 @@ static void add_launch(struct mk_plane *p, struct xpl_buf *line, const struct la
     mk_event_end(line, &ev);
 }
 
-static void add_op(struct mk_plane *p, struct xpl_buf *line, const struct launch *l) {
+static void add_ops(struct mk_plane *p, struct xpl_buf *line, const struct launch *l) {
     const size_t f = function_of(l);
-    struct xpl_buf ev = mk_event(p, "dot.1", l->begin * kUs, (l->end - l->begin) * kUs);
-    mk_stat_ref(p, &ev, "hlo_op", "dot.1");
-    mk_stat_ref(p, &ev, "hlo_module", kFunctions[f].module);
-    mk_stat_int(p, &ev, "program_id", kFunctions[f].id);
-    mk_stat_int(p, &ev, "run_id", l->id);
-    mk_event_end(line, &ev);
+    const int64_t n = l->kind == CUT ? 1 : 2, each = (l->end - l->begin) * kUs / n;
+    for (int64_t i = 0; i < n; i++) {
+        struct xpl_buf ev = mk_event(p, "dot.1", l->begin * kUs + i * each, each);
+        mk_stat_ref(p, &ev, "hlo_op", "dot.1");
+        mk_stat_ref(p, &ev, "hlo_module", kFunctions[f].module);
+        mk_stat_int(p, &ev, "program_id", kFunctions[f].id);
+        mk_stat_int(p, &ev, "run_id", l->id);
+        mk_event_end(line, &ev);
+    }
 }
 
 struct expected {
@@ -98,7 +102,7 @@ static struct xpl_buf make(const struct loop *l) {
             if (mark_of(l, l->launches[k].at) == i) add_launch(&p, &python, &l->launches[k]);
     }
     for (int k = 0; k < MOST && l->launches[k].function; k++)
-        if (l->launches[k].end) add_op(&p, &pool, &l->launches[k]);
+        if (l->launches[k].end) add_ops(&p, &pool, &l->launches[k]);
     mk_line_end(&p, &python);
     mk_line_end(&p, &pool);
     mk_plane_end(&p, &space);
@@ -129,7 +133,33 @@ static const struct loop kLoops[] = {
     {"an execution is launched before the profile begins",
      {{"train", 4, 10, 20}, {"train", 5, 30, 40}},
      {{"f", -1, 6, 0, 50, PLAIN}, {"f", 12, 7, 60, 100, PLAIN}, {"f", 32, 8, 110, 150, PLAIN}},
-     {{"train 4", 10, 110}, {"train 5", 110, 150}}},
+     {{"train 4", 60, 110}, {"train 5", 110, 150}}},
+    {"an execution is launched, and begins, before the profile begins",
+     {{"train", 4, 0, 20}, {"train", 5, 30, 40}, {"train", 6, 50, 60}},
+     {{"f", -1, 6, 10, 50, CUT},
+      {"f", 2, 7, 60, 100, PLAIN},
+      {"f", 32, 8, 110, 150, PLAIN},
+      {"f", 52, 9, 160, 200, PLAIN}},
+     {{"train 4", 60, 110}, {"train 5", 110, 160}, {"train 6", 160, 200}}},
+    {"the profile ends before the last steps begin",
+     {{"train", 0, 0, 10}, {"train", 1, 10, 20}, {"train", 2, 20, 30}, {"train", 3, 30, 40}},
+     {{"f", 0, 7, 5, 100, PLAIN},
+      {"f", 10, 8, 110, 200, PLAIN},
+      {"f", 20, 9, 0, 0, PLAIN},
+      {"f", 30, 10, 0, 0, PLAIN}},
+     {{"train 0", 0, 110}, {"train 1", 110, 200}}},
+    {"the profile ends within the last step",
+     {{"train", 0, 0, 10},
+      {"train", 1, 10, 20},
+      {"train", 2, 20, 30},
+      {"train", 3, 30, 40},
+      {"train", 4, 40, 50}},
+     {{"f", 0, 7, 5, 100, PLAIN},
+      {"f", 10, 8, 110, 200, PLAIN},
+      {"f", 20, 9, 210, 300, PLAIN},
+      {"f", 30, 10, 310, 400, PLAIN},
+      {"f", 40, 11, 410, 420, CUT}},
+     {{"train 0", 0, 110}, {"train 1", 110, 210}, {"train 2", 210, 310}, {"train 3", 310, 400}}},
     {"the last execution is cut off",
      {{"train", 0, 0, 10}, {"train", 1, 10, 20}, {"train", 2, 20, 300}},
      {{"f", 0, 7, 5, 100, PLAIN}, {"f", 10, 8, 110, 200, PLAIN}, {"f", 20, 9, 0, 0, PLAIN}},
@@ -205,6 +235,49 @@ static void check_loop(const struct loop *l) {
     xpl_buf_fini(&space);
 }
 
+// TensorFlow does not number executions: where nothing marks steps, calls of the function that
+// takes most time are.
+static void check_functions(void) {
+    static const struct {
+        const char *function;
+        int64_t begin, end;
+    } calls[] = {{"train_step", 0, 40}, {"log", 42, 44},          {"train_step", 50, 90},
+                 {"log", 92, 94},       {"train_step", 100, 140}, {"build", 150, 400}};
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    struct xpl_xspace *xs;
+    struct xpl_opstats *s;
+    struct xpl_error err = {0};
+    const struct xpl_convert_options opt = {.cpu_as_device = true};
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf python = mk_line(1, "python"), pool = mk_line(2, "tf_Compute/7");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const int64_t ps = (calls[i].end - calls[i].begin) * kUs;
+        struct xpl_buf ev = mk_event(&p, calls[i].function, calls[i].begin * kUs, ps);
+        mk_stat_str(&p, &ev, "tf_function_call", "notTraced-nonXla");
+        mk_event_end(&python, &ev);
+        mk_plain(&p, &pool, "dense/MatMul:MatMul", (calls[i].begin + 1) * kUs, ps - 2 * kUs);
+    }
+    mk_line_end(&p, &python);
+    mk_line_end(&p, &pool);
+    mk_plane_end(&p, &space);
+    xpl_arena_init(&arena, 1 << 24);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
+    CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, &arena, 1 << 24, &s, &err), &err);
+    CHECK_EQ(s->step_db.step_sequence.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct xpl_step_info *const c = s->step_db.step_sequence.v[i].step_info_per_core.v;
+        char name[64];
+        (void)snprintf(name, sizeof name, "execution of train_step %zu", i);
+        CHECK_STR(c->step_name, name);
+        CHECK(is_near(c->duration_ps, (uint64_t)((i < 2 ? 50 : 40) * kUs)));
+    }
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
 // A loop that runs ahead, whose calls have many events each.
 static struct xpl_buf make_long(void) {
     enum { STEPS = 1500, EVENTS = 60 };
@@ -223,7 +296,7 @@ static struct xpl_buf make_long(void) {
             mk_plain(&p, &python, "work", (l.at + 1 + k) * kUs, kUs);
         mk_plain(&p, &python, "CommonPjRtLoadedExecutable::ExecuteHelperOnSingleDevice",
                  (l.at + 80) * kUs, kUs);
-        add_op(&p, &pool, &l);
+        add_ops(&p, &pool, &l);
     }
     mk_line_end(&p, &python);
     mk_line_end(&p, &pool);
@@ -285,6 +358,7 @@ static void check_names(void) {
 int main(void) {
     for (size_t i = 0; i < sizeof kLoops / sizeof *kLoops; i++)
         check_loop(&kLoops[i]);
+    check_functions();
     check_pieces();
     check_names();
     return 0;
