@@ -88,8 +88,8 @@ function related(session) {
 }
 
 function drawTop(at, session) {
-  const items = [h('a', {class: 'brand', href: router.link(null, 'sessions')},
-      h('img', {src: 'icon.svg', alt: '', width: '26', height: '26'}), 'xplaned')];
+  const items = [h('a', {class: 'brand', href: router.link(null, 'sessions'), 'aria-label': 'xplaned, all sessions'},
+      h('img', {src: 'icon.svg', alt: '', width: '26', height: '26'}), h('span', {class: 'brand-name'}, 'xplaned'))];
   if (at.session !== null) {
     items.push(h('span', {class: 'crumb', 'aria-hidden': 'true'}, '/'),
         h('span', {class: 'session-name', title: at.session}, at.session));

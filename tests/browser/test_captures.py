@@ -38,8 +38,17 @@ def capture(tab):
         tab.page.keyboard.press("Tab")
         tab.page.keyboard.press("Control+a")
         tab.page.keyboard.type("0.3")
+        tab.page.select_option("[name=python]", "1")
+        seen = []
+
+        def look(route):  # while it runs there is a bar
+            seen.append((route.request.url, tab.page.is_visible("progress")))
+            route.continue_()
+
+        tab.page.route("**/capture_profile?*", look)
         tab.page.keyboard.press("Enter")
         wait_until("it ended", lambda: said(tab).startswith("Capture profile successfully"))
+        assert "python_tracer_level=1" in seen[0][0] and seen[0][1] and tab.page.is_hidden("progress"), seen
     wait_until("it is listed", lambda: any("\tdone\t" in r for r in tab.texts("[aria-label=Captures] tbody tr")))
     tab.page.locator("[aria-label=Captures] tbody a").first.click()
     tab.page.wait_for_selector("h1 >> text=Overview")
@@ -53,6 +62,7 @@ def nobody_there(tab):
     tab.page.focus("button[type=submit]")
     tab.page.keyboard.press("Enter")
     wait_until("why not", lambda: address in said(tab))
+    assert tab.page.locator(".said.failed").count() == 1 and not tab.page.is_visible("progress")
     assert tab.page.is_enabled("button[type=submit]")
     wait_until("it is listed", lambda: any("\tfailed\t" in r for r in tab.texts("[aria-label=Captures] tbody tr")))
 
@@ -80,7 +90,7 @@ def lost_hosts(tab):
         name = row.locator("a").inner_text()
         wait_until("so is its session", lambda: name in [s["name"] for s in tab.page.request.get(there).json()["sessions"]])
         tab.open("sessions")
-        row = tab.page.locator(".sessions tbody tr", has=tab.page.locator(f"th >> text='{name}'"))
+        row = tab.page.locator(f".sessions tr[data-session='{name}']")
         assert row.locator(".state").inner_text() == text and row.locator(".state-partial").count() == 1, row.inner_text()
         why = row.locator(".error-text").get_attribute("title").split("\n")
         assert sorted(x.split(": ")[0] for x in why) == sorted(lost) and all(x.split(": ", 1)[1] for x in why), why

@@ -244,7 +244,7 @@ def input_verdicts_agree(tab):
         "share_percent": 28.8,
         "advice": "Load the next batch early.",
     }
-    for page, place in (("overview", ".next .lead"), ("input", ".verdict p")):
+    for page, place in (("overview", ".next .lead"), ("input", ".next .said p")):
         tab.answer("findings", lambda q: answer)
         tab.session(session, page)
         unfold(tab)
@@ -260,15 +260,17 @@ def input_verdicts_agree(tab):
     held = []
     tab.page.route(re.compile("/api/v1/tool[?].*tool=findings(&|$)"), lambda route: held.append(route))
     tab.session(session, "input")
-    assert "NOT input-bound" in tab.page.inner_text(".verdict p")
+    unfold(tab)
+    assert "NOT input-bound" in tab.page.inner_text(".next .said p")
     wait_until("findings are asked for", lambda: held)
     held[0].fulfill(json={**answer, "findings": [wait]})
-    wait_until("what is waited for", lambda: tab.page.inner_text(".verdict p") == said)
+    wait_until("what is waited for", lambda: tab.page.inner_text(".next .said p") == said)
 
 
 def whose_verdict(tab):
     """XProf's verdict on input is called XProf's, with the reason, where findings say otherwise, and only there."""
-    for page, place in (("overview", ".next .said"), ("input", ".verdict")):
+    place = ".next .said"
+    for page in ("overview", "input"):
         def shown(session):
             tab.session(session, page)
             tab.page.wait_for_load_state("networkidle")  # findings may come behind the page
@@ -297,7 +299,11 @@ def overview_without_steps(tab):
     """Without annotations the executions of the main program are the steps."""
     tab.session(GPU, "overview")
     assert "No steps in this profile" not in tab.page.inner_text("main")
-    assert "gfx942" in tab.page.inner_text(".tiles")
+    tiles = lambda: tab.page.inner_text(".tiles")
+    assert "gfx942" in tiles()
+    of = tool_answer(tab, GPU, "findings")["verdict"]  # the figures and the verdict above them are the same
+    rate = f"{of['peak_percent']:.1f} %\n\n{of['flops_per_second'] / 1e12:.1f} TFLOP/s for each device"
+    wait_until("the rate against the peak", lambda: rate in tiles())
 
 
 def overview_steps_of_some(tab):
@@ -311,7 +317,8 @@ def overview_steps_of_some(tab):
     wait_until("whose steps are rated", lambda: said in tab.page.inner_text(".next .lead"))
     assert "No step" not in tab.page.inner_text("main"), tab.page.inner_text("main")
     tab.session("made/mixed", "input")
-    wait_until("whose steps are rated", lambda: said in tab.page.inner_text(".verdict p"))
+    unfold(tab)
+    wait_until("whose steps are rated", lambda: said in tab.page.inner_text(".next .said p"))
     text = tab.page.inner_text("main")
     assert "No steps on hosts with a device" in text and "No step" not in text.replace("No steps on", ""), text
 
@@ -344,7 +351,7 @@ def sessions_facts(tab):
     assert row.locator(".device").inner_text() == "4 CPU"
     assert f"{sum(slowest) / len(slowest) / 1e9:.1f} ms" in row.locator(".step").inner_text()
     assert row.locator(".says").get_attribute("title") == found["verdict"]["text"]
-    assert row.locator(".says").inner_text() == f"{first['kind'].replace('_', ' ')} {first['share_percent']:.1f} %"
+    assert row.locator(".says").inner_text() == f"{first['title']} {first['share_percent']:.1f} %"
     tab.open("sessions")
     for name in (HOSTS, TF):
         tab.page.check(f"[aria-label='Compare {name}']")
@@ -859,8 +866,12 @@ memory_of_another_host.allow = ["Failed to load resource"]
 
 
 def input_page(tab):
+    """The share of the time comes first; XProf's sentences and advice are folded under its name."""
     tab.session(TF, "input")
-    assert "input-bound" in tab.page.inner_text(".verdict")
+    wait_until("our own verdict", lambda: "Devices wait for input in " in tab.page.inner_text(".headline"))
+    assert "input-bound" not in tab.page.inner_text("main")
+    unfold(tab)
+    assert "input-bound" in tab.page.inner_text(".next .said") and "What can be done" in tab.page.inner_text(".next")
     assert tab.page.locator("table.data").count() == 2
 
 
@@ -1269,6 +1280,8 @@ def server_page(tab):
     counts = [v for k, v in rows.items() if "from memory" in k]
     assert counts and all(v.replace(",", "").isdigit() for v in counts), rows  # answers, and no bytes
     assert any(re.fullmatch(r"[\d.]+ MiB", v) for k, v in rows.items() if "resident bytes" in k), rows
+    heads = tab.texts(".sections h2")
+    assert heads[0] == "Server" and {"Answers", "Memory", "Store"} < set(heads) and "requests" in rows, (heads, rows)
     assert any(v[:3] == "202" for k, v in rows.items() if k == "started"), rows
 
 

@@ -8,7 +8,7 @@ import statistics
 
 import synthetic
 from harness import fetch, wait_until
-from test_pages import FUSED, GPU, HOSTS, KERAS, TF, tool_answer
+from test_pages import FUSED, GPU, HOSTS, KERAS, TF, tool_answer, unfold
 from test_trace import open_small, point
 
 RPC_WORDS = re.compile(r"\b[A-Z]{2,}_[A-Z_]+\b|\bRPC|gRPC|\bOK\b|protobuf|INTERNAL|UNAVAILABLE")
@@ -35,7 +35,7 @@ def exports_name_units(tab):
         (FUSED, "kernels"): ["Total time (us)", "Longest (us)", "Shared memory (bytes)", "Occupancy (%)"],
         (KERAS, "ops"): ["Total time (us)", "Self time (us)", "Device share (fraction of 1)"],
         (GPU, "hlo_ops"): ["Self time (us)", "Share (%)"],
-        (GPU, "roofline"): ["Total self time (us)"],
+        (GPU, "roofline"): ["Self time (us)"],
         (GPU, "memory"): ["Allocated (bytes)", "Requested (bytes)"],
         (HOSTS, "tool:collectives"): ["Size (bytes)", "Total time (us)"],
     }
@@ -74,6 +74,7 @@ def advice_fits_the_framework(tab):
     assert tool_answer(tab, HOSTS, "findings")["framework"] == "jax"
     tab.session(HOSTS, "input")
     wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
+    unfold(tab)
     # Advice for anybody stays where one line beside it is TensorFlow's.
     assert [x.split(":")[0] for x in tab.texts("main li") if ":" in x] == ["Enqueuing data"], tab.texts("main li")
     tab.session(HOSTS, "overview")
@@ -84,6 +85,7 @@ def advice_fits_the_framework(tab):
     tab.session("cpu/jax_empty", "overview")  # of which programs alone are known
     wait_until("the advice is gone", lambda: not any(x in tab.page.inner_text("main") for x in told))
     tab.session(TF, "input")
+    unfold(tab)
     assert "tf.data API" in tab.page.inner_text("main")
     assert len([x for x in tab.texts("main li") if "data" in x and ":" in x]) == 5, tab.texts("main li")
     answer = tool_answer(tab, HOSTS, "input_pipeline_analyzer")
@@ -97,7 +99,8 @@ def advice_fits_the_framework(tab):
     tab.page.set_viewport_size({"width": 400, "height": 860})
     tab.answer("findings", lambda q: (503, {"error": {"code": "UNAVAILABLE", "message": "later"}}))
     tab.session(HOSTS, "input")
-    said = tab.page.inner_text(".verdict")
+    unfold(tab)
+    said = tab.page.inner_text(".next .said")
     assert "the tf.data API" in said and "<a" not in said and "href" not in said, said
     assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
 
@@ -198,7 +201,7 @@ def first_columns(tab):
         (KERAS, "ops", ["Op", "Type", "Where", "Count", "Total time", "Self time"]),
         (FUSED, "kernels", ["Kernel", "Total time", "Count", "Avg. time"]),
         (GPU, "hlo_ops", ["Op", "Category", "Program", "Count", "Self time", "Share"]),
-        (GPU, "roofline", ["Operation", "Category"]),
+        (GPU, "roofline", ["Op", "Category"]),
         (GPU, "memory", ["Op", "Allocated"]),
     ):
         tab.session(session, page)

@@ -75,6 +75,9 @@ export function plain(text) {
   return {text: words, href};
 }
 
+// A name that breaks behind its separators alone, where it must.
+export const breaking = (name) => name.split(/(?<=[/_.-])/).flatMap((part, i) => [i ? document.createElement('wbr') : '', part]);
+
 // Offers TEXT as a download.
 export function download(name, type, parts) {
   const url = URL.createObjectURL(new Blob(parts, {type}));

@@ -65,6 +65,14 @@ export function bytes(n) {
   return `${three(n / 1024 ** 4)} TiB`;
 }
 
+// Floating-point operations per second.
+export function flops(perSecond) {
+  const v = perSecond / 1e9;
+  if (v >= 1e6) return `${number(v / 1e6)} PFLOP/s`;
+  if (v >= 1e3) return `${number(v / 1e3)} TFLOP/s`;
+  return v >= 1 || !(v > 0) ? `${number(v)} GFLOP/s` : `${number(v * 1e3)} MFLOP/s`;
+}
+
 export function fraction(x) {
   if (!Number.isFinite(x)) return '–';
   const p = x * 100;

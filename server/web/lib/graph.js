@@ -7,7 +7,7 @@ import {short} from './format.js';
 
 const LEAST = 0.001, MOST = 4;
 const READABLE = 0.38;  // scale from which on texts are painted
-const STEP = 1.25;
+const STEP = 1.25, COMFORTABLE = 0.8;  // scale of a first look
 
 export class Graph {
   /* drawing: of lib/drawing.js; label: in words; onOpen(box): Enter or a click on a node or cluster;
@@ -103,10 +103,10 @@ export class Graph {
     else if (all >= READABLE || !this.d.nodes.length)
       this.fit();
     else {
-      this.scale = READABLE + 0.05;
+      this.scale = COMFORTABLE;
       const used = this.d.nodes.filter((n) => (this.edgesOf.get(n.op) || []).some((e) => e.from === n.op));
       const first = (used.length ? used : this.d.nodes).reduce((a, b) => (b.y < a.y || (b.y === a.y && b.x < a.x) ? b : a));
-      this.move(first.x - 40 / this.scale, first.y - 60 / this.scale);
+      this.move(first.x + first.w / 2 - this.width / this.scale / 2, first.y - 60 / this.scale);
     }
   }
 

@@ -30,9 +30,9 @@ function place(points, roofs) {
   return {x0, x1, y0, y1};
 }
 
-/* points [{x, y, size (0 to 1), color, text}], the largest first; roofs [{label, slope, top, color}];
- * onOpen(i): Enter or a click on a point. */
-export function roofline({label, points, roofs, formatX, formatY, onOpen, height = 380}) {
+/* points [{x, y, size (0 to 1), color, text}], the largest first; groups [{label, color}] of them, for the legend;
+ * roofs [{label, slope, top, color}]; onOpen(i): Enter or a click on a point. */
+export function roofline({label, points, groups, roofs, formatX, formatY, onOpen, height = 380}) {
   const {x0, x1, y0, y1} = place(points, roofs);
   const readout = h('p', {class: 'readout muted', 'aria-hidden': 'true'},
       'Point at an op, or focus the chart and use the arrow keys, to read it; Enter shows it in full.');
@@ -120,6 +120,6 @@ export function roofline({label, points, roofs, formatX, formatY, onOpen, height
   new ResizeObserver(draw).observe(svg);
   return h('figure', {class: 'figure'}, svg,
       h('ul', {class: 'legend'},
-          roofs.map((r) => h('li', {}, h('i', {class: `swatch series-${r.color}`}), r.label))),
+          [...roofs, ...groups].map((r) => h('li', {}, h('i', {class: `swatch series-${r.color}`}), r.label))),
       readout);
 }

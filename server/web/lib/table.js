@@ -193,7 +193,8 @@ export class DataTable {
   }
 
   width(c) {
-    return c.width || Math.max(72, Math.min(c.type !== 'number' && c === this.columns[0] ? 400 : 240, this.whole(c)));
+    const least = c.type === 'number' ? Math.min(240, this.whole(c)) : 72;  // numbers are never cut
+    return Math.max(c.width || 72, least, c.width ? 0 : Math.min(c === this.columns[0] && c.type !== 'number' ? 400 : 240, this.whole(c)));
   }
 
   order(c) {

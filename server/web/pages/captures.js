@@ -51,6 +51,8 @@ function form(ctx, enabled, changed) {
   const targets = h('input', {type: 'text', name: 'targets', required: true, size: '34', spellcheck: 'false',
     placeholder: 'localhost:9012, host2:9012', value: ctx.params.get('targets') || ''});
   const seconds = h('input', {type: 'number', name: 'seconds', min: '0.1', max: String(LONGEST_S), step: 'any', value: '2'});
+  const python = h('select', {name: 'python'}, h('option', {value: '0'}, 'not recorded'), h('option', {value: '1'}, 'recorded, slower'));
+  const done = h('progress', {hidden: true, max: '1', 'aria-label': 'Progress of the capture'});
   const button = h('button', {type: 'submit', disabled: !enabled}, 'Capture');
   const said = h('p', {class: 'muted said', role: 'status'},
       enabled ? 'The programs have to run a profiler server.' : 'This server does not capture (--capture false).');
@@ -58,8 +60,19 @@ function form(ctx, enabled, changed) {
     e.preventDefault();
     button.disabled = true;
     said.textContent = 'Capturing …';
+    said.classList.remove('failed');
+    const begin = performance.now(), whole = Number(seconds.value) * 1000;
+    done.hidden = false;
+    // Behind the end the files are fetched, which takes a time that nobody knows.
+    const tick = setInterval(() => {
+      const part = (performance.now() - begin) / whole;
+      if (part < 1)
+        done.value = part;
+      else
+        done.removeAttribute('value');
+    }, 100);
     ctx.update({targets: targets.value});
-    const query = [['service_addr', targets.value], ['duration', String(Math.round(Number(seconds.value) * 1000))]];
+    const query = [['service_addr', targets.value], ['duration', String(Math.round(whole))], ['python_tracer_level', python.value]];
     try {
       const running = api.capture(query, ctx.signal);
       setTimeout(changed, 300);
@@ -67,14 +80,19 @@ function form(ctx, enabled, changed) {
     } catch (error) {
       if (error.name === 'AbortError') return;
       said.textContent = error.message;
+      said.classList.add('failed');
+    } finally {
+      clearInterval(tick);
+      done.hidden = true;
     }
     announce(said.textContent);
     button.disabled = false;
     changed();
   };
   return h('form', {class: 'card', onsubmit: submit}, h('h2', {}, 'Capture running programs'),
-      h('div', {class: 'bar'}, h('label', {class: 'check'}, 'Programs ', targets), h('label', {class: 'check'}, 'Seconds ', seconds), button),
-      said);
+      h('div', {class: 'bar'}, h('label', {class: 'check'}, 'Programs ', targets), h('label', {class: 'check'}, 'Seconds ', seconds),
+          h('label', {class: 'check'}, 'Python calls ', python), button),
+      said, done);
 }
 
 export default {

@@ -9,7 +9,7 @@ import {columns, column} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty, diagnostics} from '../lib/notes.js';
 import {steps} from './overview.js';
-import {aboutInput, anySteps, dropDenial, dropForeign, remark, traceLink} from './verdict.js';
+import {aboutInput, anySteps, dropDenial, dropForeign, remark, traceLink, xprofsAdvice} from './verdict.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts} from '../lib/detail.js';
 
@@ -32,13 +32,15 @@ export default {
     const step = all.find((t) => column(t, 'stepnum')), host = all.find((t) => column(t, 'opName'));
     const advice = all.find((t) => t.columns.length === 1 && t.columns[0].id === 'link');
     const has = step?.length ? Promise.resolve(true) : anySteps(ctx);  // on some host
+    const theirs = [];  // what XProf says
     ctx.root.append(h('h1', {}, 'Input pipeline'));
     if (step && step.props.input_conclusion) {
       const said = h('p', {}, step.props.input_conclusion);
       const what = step.length ? step.props.summary_nextstep || '' : '';
       const todo = what ? h('p', {class: 'muted'}, plain(what).text) : '';
       const lead = h('p', {class: 'headline', hidden: true});
-      ctx.root.append(lead, h('section', {class: 'card verdict'}, said, todo));
+      ctx.root.append(lead);
+      theirs.push(said, todo);
       found.then((f) => {
         lead.hidden = !f?.devices || !f.times;
         if (!lead.hidden) lead.textContent = `Devices wait for input in ${format.fraction(f.times.input_percent / 100)} of the time.`;
@@ -95,10 +97,11 @@ export default {
     }
     if (advice && advice.length && step && step.length) {
       const items = advice.columns[0].values.map((v) => ({said: v, element: h('li', {}, plain(v).text)}));
-      const card = h('section', {class: 'card'}, h('h2', {}, 'What can be done'), h('ul', {}, items.map((x) => x.element)));
-      ctx.root.append(card);
+      const card = h('div', {}, h('h3', {}, 'What can be done'), h('ul', {}, items.map((x) => x.element)));
+      theirs.push(card);
       found.then((f) => dropForeign(card, items, f));
     }
+    if (theirs.length) ctx.root.append(xprofsAdvice(theirs));
     const d = diagnostics(all.find((t) => column(t, 'severity')));
     if (d) {
       ctx.root.append(d);

@@ -7,7 +7,7 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
-import {aboutInput, computing, dropDenial, dropForeign, remark, traceLink, verdict} from './verdict.js';
+import {aboutInput, computing, dropDenial, dropForeign, remark, traceLink, verdict, xprofsAdvice} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -72,8 +72,17 @@ function tile(label, value, note) {
       note ? h('dd', {class: 'muted small'}, note) : '');
 }
 
-// BUSY: the share in which devices compute; NaN: not known.
-function tiles(analysis, step, environment, busy) {
+// The rate of all devices against their peak: as the verdict has it, else as XProf's page has it.
+function rate(analysis, found) {
+  const of = found?.verdict, known = (id) => ![undefined, '', 'unknown', '0.0%'].includes(analysis[id]);
+  if (of?.peak_percent) return [format.fraction(of.peak_percent / 100), `${format.flops(of.flops_per_second)} for each device`];
+  const peak = [['mxu_utilization_percent', 'matrix unit'], ['flop_rate_utilization_relative_to_roofline', 'floating-point operations'],
+    ['hbm_utilization_percent', 'bandwidth of the memory']].find(([id]) => known(id));
+  return peak ? [analysis[peak[0]], peak[1]] : ['–', 'costs of ops or the peak are not known'];
+}
+
+// FOUND: the answer of findings; null: not known.
+function tiles(analysis, step, environment, found) {
   const a = analysis.props, s = step.props, e = environment.props;
   const out = [];
   if (step.length) {
@@ -89,16 +98,13 @@ function tiles(analysis, step, environment, busy) {
         several ? `${format.ms(Number(s.steptime_ms_minimum))} to ${format.ms(Number(s.steptime_ms_maximum))}, ${count}` :
             all ? `${format.ms(all.least)} to ${format.ms(all.greatest)}, ${count}` : count));
   }
-  const known = (id) => a[id] !== undefined && !['', 'unknown', '0.0%'].includes(a[id]);
-  out.push(tile('Computing', Number.isFinite(busy) ? format.fraction(busy) : '–', 'share of the time of all devices'));
-  const peak = [['mxu_utilization_percent', 'matrix unit'], ['flop_rate_utilization_relative_to_roofline', 'floating-point operations'],
-    ['hbm_utilization_percent', 'bandwidth of the memory']].find(([id]) => known(id));
-  out.push(tile('Rate against the peak', peak ? a[peak[0]] : '–', peak ? peak[1] : 'costs of ops or the peak are not known'));
+  out.push(tile('Computing', format.fraction(computing(found)), 'share of the time of all devices'));
+  out.push(tile('Rate against the peak', ...rate(a, found)));
   if (e.device_type)
     out.push(tile('Device', e.device_type,
         `${e.device_core_count} core${e.device_core_count === '1' ? '' : 's'}, ${e.host_count} host${
             e.host_count === '1' ? '' : 's'}${
-            known('device_duty_cycle_percent') ? `; busy ${a.device_duty_cycle_percent}: with ops on the device, also copies and waits` : ''}`));
+            parseFloat(a.device_duty_cycle_percent) > 0 ? `; busy ${a.device_duty_cycle_percent}: with ops on the device, also copies and waits` : ''}`));
   return h('dl', {class: 'tiles'}, out);
 }
 
@@ -172,9 +178,7 @@ function next(ctx, recommendation, done) {
     remark(lead, said[0] || '', found);
     for (const {items, element} of tips) dropForeign(element, items, found);
   });
-  return h('details', {class: 'card next'}, h('summary', {}, 'XProf’s own advice'),
-      h('p', {class: 'muted'}, 'These sentences are XProf’s, word for word. Where they differ from the findings above, the findings are measured.'),
-      h('div', {class: 'said'}, said.length ? lead : '', said.slice(1).map((x) => h('p', {}, x)), tips.map((x) => x.element)));
+  return xprofsAdvice(said.length ? lead : '', said.slice(1).map((x) => h('p', {}, x)), tips.map((x) => x.element));
 }
 
 function environment(table, session) {
@@ -202,9 +206,9 @@ export default {
     await Promise.race([done, new Promise((later) => setTimeout(later, PATIENCE_MS))]);
     const [analysis, step, env, recommendation] = all;
     const warn = diagnostics(all.find((t) => column(t, 'severity')));
-    const figures = h('div', {}, tiles(analysis, step, env, NaN));
+    const figures = h('div', {}, tiles(analysis, step, env, null));
     ctx.root.append(h('h1', {}, 'Overview'), lead, figures, first);
-    done.then((found) => figures.replaceChildren(tiles(analysis, step, env, computing(found))));
+    done.then((found) => figures.replaceChildren(tiles(analysis, step, env, found)));
     const none = empty('No steps in this profile',
         'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.');
     // Hosts without a device have steps, too, which the step table lacks beside a host that has one.

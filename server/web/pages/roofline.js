@@ -12,7 +12,7 @@ import {roofline} from '../lib/scatter.js';
 import {detail, facts, tableState} from '../lib/detail.js';
 import {opLinks, plainSource} from '../lib/programs.js';
 
-const MOST_POINTS = 300;
+const MOST_POINTS = 300, COLORS = 6;
 const GIBI = 2 ** 30 / 1e9;
 const ROOFS = [
   ['HBM', 'peak_hbm_bw', 'hbm_ridge_point', 0],
@@ -24,13 +24,21 @@ const SHOWN = [
   'hbm_bw', 'operational_intensity', 'bound_by', 'roofline_efficiency', 'compute_efficiency',
   'max_mem_bw_utilization'
 ];
+const LABELS = {
+  operation: 'Op',
+  occurrences: 'Count',
+  total_self_time: 'Self time',
+  total_self_time_percent: 'Share',
+  measured_flop_rate: 'GFLOP/s',
+  hbm_bw: 'GiB/s',
+  operational_intensity: 'FLOP/byte',
+  bound_by: 'Bound by',
+  roofline_efficiency: 'Of the roof',
+  compute_efficiency: 'Of peak FLOP/s',
+  max_mem_bw_utilization: 'Of peak bandwidth'
+};
 
-// Of GFLOP/s.
-function gflops(v) {
-  if (v >= 1e6) return `${format.number(v / 1e6)} PFLOP/s`;
-  if (v >= 1e3) return `${format.number(v / 1e3)} TFLOP/s`;
-  return v >= 1 || !(v > 0) ? `${format.number(v)} GFLOP/s` : `${format.number(v * 1e3)} MFLOP/s`;
-}
+const gflops = (v) => format.flops(v * 1e9);
 const gib = (v) => (v >= 1024 ? `${format.number(v / 1024)} TiB/s` : `${format.number(v)} GiB/s`);
 
 // Rows of TABLE for the whole profile, without what waits for input and output.
@@ -106,7 +114,7 @@ export default {
       x: value('operational_intensity', r),
       y: value('measured_flop_rate', r),
       size: time > 0 ? value('total_self_time', r) / time : 0,
-      color: 3 + categories.indexOf(value('category', r)) % 6,
+      color: 3 + categories.indexOf(value('category', r)) % COLORS,
       text: `${value('operation', r)} (${value('category', r)}): ${gflops(value('measured_flop_rate', r))}, ${
           format.number(value('operational_intensity', r))} operations for each byte, ${
           format.us(value('total_self_time', r))}, limited by ${value('bound_by', r)}`
@@ -117,6 +125,7 @@ export default {
             drawn.length ? roofline({
               label: `Roofline of ${drawn.length} ops`,
               points,
+              groups: categories.slice(0, COLORS).map((label, i) => ({label, color: 3 + i})),
               roofs: roofsOf(table.props),
               formatX: format.number,
               formatY: gflops,
@@ -131,6 +140,7 @@ export default {
       columns: cols.map((c) => ({
         ...c,
         title: c.label,
+        label: LABELS[c.id] || c.label,
         values: c.type === 'number' ? Float64Array.from(rows, (r) => c.values[r]) : rows.map((r) => c.values[r]),
         hidden: !SHOWN.includes(c.id)
       })),

@@ -17,18 +17,26 @@ function show(key, value) {
   return String(value);
 }
 
-// The unit is with the value.
-const words = (key) => key.replace(/_(unix_ns|unix_ms|ms|us)$/, '').replace(/^rpc /, 'connections ').replaceAll('_', ' ').replace(/\b(\w+) \1\b/g, '$1');
+const SECTIONS = {
+  cache: 'Answers',
+  queue: 'Work',
+  memory: 'Memory',
+  store: 'Store',
+  catalogue: 'Log directory',
+  rpc: 'Connections',
+  history: 'Histories'
+};
 
-function rows(prefix, object, out) {
-  for (const [key, value] of Object.entries(object || {})) {
-    if (Array.isArray(value)) continue;
-    if (value && typeof value === 'object')
-      rows(`${prefix}${key} `, value, out);
-    else
-      out.push(h('tr', {}, h('th', {scope: 'row'}, words(`${prefix}${key}`)), h('td', {class: 'num'}, show(key, value))));
-  }
-  return out;
+// The unit is with the value.
+const words = (key) => key.replace(/_(unix_ns|unix_ms|ms|us)$/, '').replaceAll('_', ' ');
+
+// What OBJECT has of itself, as one table; '': nothing.
+function section(title, object) {
+  const own = Object.entries(object).filter(([, v]) => v !== '' && (typeof v !== 'object' || v === null));
+  if (!own.length) return '';
+  return h('section', {class: 'card flush', 'aria-label': title}, h('h2', {class: 'pad'}, title),
+      h('table', {class: 'plain', 'aria-label': `Counters: ${title}`},
+          h('tbody', {}, own.map(([k, v]) => h('tr', {}, h('th', {scope: 'row'}, words(k)), h('td', {class: 'num'}, show(k, v)))))));
 }
 
 // How requests end, for people.
@@ -64,9 +72,8 @@ export default {
   async render(ctx) {
     const {data} = await api.server(ctx.signal);
     ctx.root.append(h('h1', {}, 'Server'),
-        h('div', {class: 'card flush'},
-            h('table', {class: 'plain narrow', 'aria-label': 'Counters of the server'},
-                h('tbody', {}, rows('', data, [])))),
+        h('div', {class: 'sections'}, section('Server', {...data, requests: data.requests?.total}),
+            Object.entries(data).map(([k, v]) => (k !== 'requests' && v && typeof v === 'object' ? section(SECTIONS[k] || words(k), v) : ''))),
         h('section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Requests'), outcomes(data.requests?.outcomes || [])));
   },
 };

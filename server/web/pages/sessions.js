@@ -2,7 +2,7 @@
 // All sessions: when, which hosts and devices, how long their steps last, what limits them.  What is known of a
 // session without converting it is shown as soon as its row is in sight.
 
-import {h, s, announce, debounce} from '../lib/dom.js';
+import {h, s, announce, breaking, debounce} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
@@ -39,7 +39,7 @@ async function askFacts(session, signal) {
   return {
     device: kinds.length ? `${found.devices} ${kinds.join(', ')}` : '–',
     step: slowest.length ? slowest.reduce((a, b) => a + b, 0) / slowest.length : NaN,
-    verdict: first ? `${first.kind.replaceAll('_', ' ')} ${format.fraction(first.share_percent / 100)}` :
+    verdict: first ? `${first.title} ${format.fraction(first.share_percent / 100)}` :
         found.devices ? 'nothing stands out' : 'no device',
     text: found.verdict.text
   };
@@ -80,13 +80,13 @@ function problems(session) {
 function problem(list) {
   const lines = list.map((x) => `${x.name}: ${x.why}`);
   const whys = [...new Set(list.map((x) => x.why))];
-  return h('span', {class: 'error-text', title: lines.join('\n')}, ` ${format.few(list.map((x) => x.name))}: ${whys.join('; ')}`);
+  return h('span', {class: 'error-text', title: lines.join('\n')}, `${format.few(list.map((x) => x.name))}: ${whys.join('; ')}`);
 }
 
 function links(session) {
   const link = (page, text) =>
       h('a', {href: router.link(session.name, page), 'aria-label': `${text} of ${session.name}`}, text);
-  return [session.kind === 'iree' ? [link('tool:iree_explain', 'Report'), ' '] : '', link('trace', 'Trace'), ' ', link('op_profile', 'Op profile')];
+  return [session.kind === 'iree' ? [link('tool:iree_explain', 'Report'), ' '] : '', link('trace', 'Trace')];
 }
 
 function row(session, ticks) {
@@ -101,15 +101,15 @@ function row(session, ticks) {
   });
   return h('tr', {'data-session': session.name},
       h('td', {class: 'tick-cell'}, session.kind === 'xspace' ? tick : ''),
-      h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, session.name)),
-      h('td', {class: 'device'}, session.kind === 'iree' ? KINDS.iree : '–'), h('td', {class: 'num step'}, '–'), h('td', {class: 'says'}, '–'),
+      h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, breaking(session.name)),
+          wrong.length ? problem(wrong) : ''),
+      h('td', {class: 'device minor'}, session.kind === 'iree' ? KINDS.iree : '–'), h('td', {class: 'num step'}, '–'), h('td', {class: 'says'}, '–'),
       h('td', {class: 'when', title: format.ago(session.captured_unix_ms)}, format.date(session.captured_unix_ms), ' ',
           h('span', {class: 'muted ago'}, format.ago(session.captured_unix_ms))),
-      h('td', {title: names.slice(0, 50).join('\n')},
+      h('td', {class: 'minor', title: names.slice(0, 50).join('\n')},
           names.length === 1 ? names[0] : `${names.length} hosts`),
-      h('td', {class: 'num'}, format.bytes(session.bytes)),
-      h('td', {}, now.name === 'stored' ? '' : h('span', {class: `state state-${now.name}`}, now.text),
-          wrong.length ? problem(wrong) : ''),
+      h('td', {class: 'num minor'}, format.bytes(session.bytes)),
+      h('td', {}, now.name === 'stored' ? '' : h('span', {class: `state state-${now.name}`}, now.text)),
       h('td', {class: 'go'}, links(session)));
 }
 
@@ -248,8 +248,8 @@ export default {
       sight.disconnect();
       const rows = list.filter(match).sort((a, b) => (down ? -1 : 1) * SORTS[by](a, b) || SORTS.name(a, b));
       const plain = (label, cls) => h('th', {scope: 'col', class: cls}, label);
-      heads.replaceChildren(plain(h('span', {class: 'sr'}, 'Compare')), head('name', 'Session'), plain('Device'), plain('Step', 'num'), plain('Limited by'), head('captured', 'Captured'), head('hosts', 'Hosts'),
-          head('size', 'Size', 'num'), head('state', 'State'), plain('Open'));
+      heads.replaceChildren(plain(h('span', {class: 'sr'}, 'Compare')), head('name', 'Session'), plain('Device', 'minor'), plain('Step', 'num'), plain('Limited by'), head('captured', 'Captured'), head('hosts', 'Hosts', 'minor'),
+          head('size', 'Size', 'num minor'), head('state', 'State'), plain('Open'));
       body.replaceChildren(...rows.slice(0, all ? Infinity : MOST).map((x) => row(x, ticks)));
       for (const tr of body.children) sight.observe(tr);
       more.hidden = all || rows.length <= MOST;

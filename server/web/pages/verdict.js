@@ -280,6 +280,13 @@ export function dropForeign(whole, items, found) {
   for (const {element} of foreign) element.remove();
 }
 
+// A fold for what XProf's pages say in the same place.
+export function xprofsAdvice(...content) {
+  return h('details', {class: 'card next'}, h('summary', {}, 'XProf’s own advice'),
+      h('p', {class: 'muted'}, 'These sentences are XProf’s, word for word. Where they differ from the findings, the findings are measured.'),
+      h('div', {class: 'said'}, content));
+}
+
 // Starts to ask; {lead, first, rest, done}: the verdict's sentence, two places, which fill when the answers are there, and what findings answered
 // once it did, with `stepped`, whether a host has steps, and `hostSteps`, the hosts that have some; or null.
 export function verdict(ctx) {
