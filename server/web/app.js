@@ -87,6 +87,12 @@ function related(session) {
   return session.labels?.length ? {label: session.labels[0]} : cut > 0 ? {directory: session.name.slice(0, cut)} : {};
 }
 
+// What the page Compare is to begin with, from the page of a session.
+function sidesOf(at) {
+  const base = at.params.get('base');
+  return at.session === null ? {} : base ? {a: base, b: at.session} : {a: at.session};
+}
+
 function drawTop(at, session) {
   const items = [h('a', {class: 'brand', href: router.link(null, 'sessions'), 'aria-label': 'xplaned, all sessions'},
       h('img', {src: 'icon.svg', alt: '', width: '26', height: '26'}), h('span', {class: 'brand-name'}, 'xplaned'))];
@@ -110,7 +116,7 @@ function drawTop(at, session) {
       items.push(h('span', {class: 'muted one-host'}, hosts[0]));
   }
   items.push(h('span', {class: 'grow'}),
-      h('a', {class: 'quiet', href: router.link(null, 'compare', at.session === null ? {} : {a: at.session})}, 'Compare'),
+      h('a', {class: 'quiet', href: router.link(null, 'compare', sidesOf(at))}, 'Compare'),
       h('a', {class: 'quiet', href: router.link(null, 'history', related(session))}, 'History'),
       h('a', {class: 'quiet', href: router.link(null, 'captures')}, 'Capture'),
       h('a', {class: 'quiet', href: router.link(null, 'server')}, 'Server'), theme.button());
@@ -138,8 +144,31 @@ function drawNav(at, tools) {
   const has = (list) => list.filter((x) => !folded.includes(x));
   const list = (entries) => h('ul', {}, entries.map(([name, title]) => entry(name, title)));
   const few = folded.some(([name]) => name === at.page);
-  nav.replaceChildren(list(has(all.slice(0, pages.length))), has(tables).length ? h('h2', {}, 'Tables') : '', list(has(tables)),
+  nav.replaceChildren(baseChoice(at), list(has(all.slice(0, pages.length))), has(tables).length ? h('h2', {}, 'Tables') : '', list(has(tables)),
       folded.length ? h('details', {open: few}, h('summary', {}, `${folded.length} without data here`), list(folded)) : '');
+}
+
+// The session to which the pages show differences.  Names are offered once the reader goes there: there may be thousands.
+function baseChoice(at) {
+  const names = h('datalist', {id: 'bases'});
+  const input = h('input', {
+    type: 'text',
+    id: 'base-choice',
+    list: 'bases',
+    value: at.params.get('base') || '',
+    placeholder: 'Compare with …',
+    title: at.params.get('base') || '',
+    'aria-label': 'Base session: pages show differences to it',
+    spellcheck: 'false',
+    autocomplete: 'off',
+    onfocus: async () => {
+      if (names.childElementCount) return;
+      const list = (await api.sessions().catch(() => ({data: {}}))).data.sessions || [];
+      names.replaceChildren(...list.filter((s) => s.name !== at.session).map((s) => h('option', {value: s.name})));
+    },
+    onchange: () => router.update({base: input.value.trim()}, true),
+  });
+  return h('div', {class: 'base-choice'}, input, names);
 }
 
 // Folds what the session's devices cannot have, once it is known which it has.
@@ -251,6 +280,7 @@ async function draw() {
       root: body,
       params: at.params,
       hosts: at.params.getAll('host'),
+      base: at.params.get('base') || null,
       update: router.update,
       oneHost: (preset = session.hosts[0].name) => oneHost(session, at.params.getAll('host'), preset),
       // One tool's answer; its warnings go to the head of the page.

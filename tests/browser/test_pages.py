@@ -616,6 +616,74 @@ def compare_page(tab):
 compare_page.allow = ["Failed to load resource"]
 
 
+def exported(tab, n=0):
+    """Rows of the page's N-th table, by their column's names, as its export has them."""
+    with tab.page.expect_download() as save:
+        tab.page.get_by_role("button", name="Export CSV").nth(n).click()
+    with open(save.value.path(), encoding="utf-8", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def base_session(tab):
+    """?base= stays in links, and pages show by how much they differ from it: totals for as many steps, whatever one side lacks."""
+    both = json.loads(fetch(tab.base, f"/api/v1/compare?a={FUSED}&b={GPU}")[2])
+    scale = both["b"]["steps"] / both["a"]["steps"]
+    assert scale != 1
+    tab.session(GPU, "overview", f"base={FUSED}")
+    tab.page.wait_for_selector("#against")
+    assert f"base {both['a']['mean_step_ps'] / 1e9:.2f} ms" in tab.page.inner_text(".tiles")
+    interval = [f"{x / 1e9:.2f} ms".replace("-", "−") for x in both["step_time"]["interval_ps"]]
+    assert f"between {interval[0]} and +{interval[1]}" in tab.page.inner_text("section[aria-labelledby=against]")
+    tab.page.wait_for_selector(".base-bar + .parts")
+    causes = {r["Cause"]: r for r in exported(tab)}
+    assert float(causes["compute"]["Difference (ps)"]) == next(x for x in both["times"] if x["cause"] == "compute")["difference_ps"]
+    keys = {"hlo_ops": ("Self time (us)", "Op", "hlo_stats", "hlo_op_name", "total_self_time"),
+            "kernels": ("Total time (us)", "Kernel", "kernel_stats", "kernel_name", "total_duration_us"),
+            "ops": ("Self time (us)", "Op", "framework_op_stats", "operation", "total_self_time")}
+    for page, (column, name, tool, key, value) in keys.items():
+        tab.page.click(f"#nav a[href*='/{page}?']")
+        tab.page.wait_for_selector(".base-note")
+        assert tab.params()["base"] == FUSED and f"as many as here; it has {both['a']['steps']}" in tab.page.inner_text(".base-note")
+        rows = exported(tab)
+        answer = tool_answer(tab, FUSED, tool)
+        table = answer if isinstance(answer, dict) else answer[-1]
+        at = {c["id"]: i for i, c in enumerate(table["cols"])}
+        sums = {}
+        for r in table["rows"]:
+            sums.setdefault(r["c"][at[key]]["v"], []).append(r["c"][at[value]]["v"] * scale)
+        for r in rows:
+            now, then = float(r[column]), float(r["Base (us)"])
+            assert abs(now - then - float(r["Difference (us)"])) < 1e-6 and (then == 0) == (r["In"] == "here alone"), r
+            assert r["In"] != "base alone" or (now == 0 and any(abs(x - then) < 1e-6 for x in sums[r[name]])), r
+        assert {"here alone", "base alone"} <= {r["In"] for r in rows}, page
+        assert abs(sum(float(r["Base (us)"]) for r in rows) - sum(sum(x) for x in sums.values())) < 1e-3, page
+        differences = [float(r["Difference (us)"]) for r in rows]
+        assert differences == sorted(differences, reverse=True), page
+    tab.session(GPU, "op_profile", f"base={FUSED}")
+    assert "Base" in tab.texts(".op-detail dt") and "not in the base" in tab.page.inner_text(".op-detail")
+    assert re.search(r", [+−][\d.]+ ms", tab.page.get_attribute("[role=treeitem]", "aria-label"))
+    tab.session(GPU, "memory", f"base={FUSED}")
+    assert "; base " in tab.page.inner_text(".tiles") and tab.page.locator("section[aria-label='At the peak, against the base']").count() == 1
+    # A session differs in nothing from itself; of a base that is not there the page says so, and shows the session.
+    tab.session(GPU, "hlo_ops", f"base={GPU}")
+    assert all(float(r["Difference (us)"]) == 0 and r["In"] == "both" for r in exported(tab))
+    tab.page.fill("#base-choice", HOSTILE)
+    tab.page.press("#base-choice", "Enter")
+    tab.page.wait_for_selector(".note")
+    assert HOSTILE in tab.page.inner_text(".note") and tab.page.locator("table.data").count() == 1
+    not_hacked(tab)
+    # From the list: two that are ticked, the older as the base.
+    tab.open("sessions?q=run0")
+    for name in ("nightly/run00", "nightly/run07"):
+        tab.page.check(f"[aria-label='Compare {name}']")
+    tab.page.click("a:text-is('Open the newer, the older as its base')")
+    tab.page.wait_for_selector("#against")
+    assert tab.hash() == "#/s/nightly%2Frun07/overview?base=nightly%2Frun00"
+
+
+base_session.allow = ["Failed to load resource"]
+
+
 def compare_bundles(tab):
     """Bundles of IREE are offered as other sessions are, and compared by their functions."""
     tab.open("compare")
@@ -1396,6 +1464,7 @@ TESTS = [
     op_profile_widths,
     kernels_page,
     compare_page,
+    base_session,
     compare_bundles,
     bundles_have_pages,
     launch_queue,

@@ -18,9 +18,11 @@ export function parse() {
   return {session: null, page: path[0] || 'sessions', params};
 }
 
+// Links within a session keep its base session.
 export function link(session, page, params) {
-  const query = new URLSearchParams();
-  for (const [key, value] of Object.entries(params || {})) {
+  const query = new URLSearchParams(), now = session === null ? null : parse();
+  const base = now?.session === session ? now.params.get('base') : null;
+  for (const [key, value] of Object.entries({...params, ...(base && !params?.base ? {base} : {})})) {
     for (const v of [value].flat())
       if (v !== undefined && v !== null && v !== '') query.append(key, v);
   }

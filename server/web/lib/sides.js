@@ -17,7 +17,7 @@ export const times = (p) =>
     (p === null ? '' : p > 300 ? `×${format.number(1 + p / 100)}` : signed((v) => `${v.toFixed(v < 10 ? 2 : 1)} %`)(p));
 
 // Columns of what both sides have of each row of LIST, in the unit that SHOW writes.
-export function sides(list, [a, b, difference], show) {
+export function sides(list, [a, b, difference], show, [ofA, ofB] = ['A', 'B']) {
   const unit = a.slice(a.lastIndexOf('_') + 1);
   const column = (id, label, key, f) => ({
     id,
@@ -29,7 +29,7 @@ export function sides(list, [a, b, difference], show) {
     width: 120
   });
   return [
-    column('a', 'A', a, show), column('b', 'B', b, show),
+    column('a', ofA, a, show), column('b', ofB, b, show),
     column('difference', 'Difference', difference, signed(show))
   ];
 }
@@ -39,9 +39,9 @@ export const text = (list, id, label, key, width) =>
     ({id, label, type: 'string', values: list.map((r) => String(r[key])), width});
 export const state = (list) =>
     ({id: 'state', label: 'State', type: 'string', values: list.map((r) => STATES[r.state] || ''), width: 90});
-export const percent = (list) => ({
+export const percent = (list, label = 'Of A') => ({
   id: 'percent',
-  label: 'Of A',
+  label,
   type: 'number',
   values: Float64Array.from(list, (r) => (r.difference_percent === null ? NaN : r.difference_percent)),
   format: (v) => (Number.isFinite(v) ? times(v) : ''),
@@ -58,7 +58,7 @@ export const counts = (list) => [['a_count', 'Count A'], ['b_count', 'Count B']]
 }));
 
 // A table with its heading; FILE begins the name of its export.
-export function section(file, title, list, columns, total, facets) {
+export function section(file, title, list, columns, total, facets, [ofA, ofB] = ['A', 'B']) {
   if (!list.length) return '';
   const data = new DataTable({
     columns,
@@ -69,7 +69,7 @@ export function section(file, title, list, columns, total, facets) {
   });
   return h('section', {class: 'card flush', 'aria-label': title}, h('h2', {class: 'pad'}, title),
       total ? h('p', {class: 'muted pad total'},
-          `All rows: ${format.ps(total.a_ps)} in A, ${format.ps(total.b_ps)} in B, ${signed(format.ps)(total.difference_ps)}`) :
+          `All rows: ${format.ps(total.a_ps)} in ${ofA}, ${format.ps(total.b_ps)} in ${ofB}, ${signed(format.ps)(total.difference_ps)}`) :
               '',
       data.element);
 }

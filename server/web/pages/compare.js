@@ -51,13 +51,13 @@ function picker(ctx, side, names) {
 
 // ---- the verdict ----
 
-function sentence(d) {
+export function sentence(d, [ofA, ofB] = ['A', 'B']) {
   const step = d.step_time, ends = step.interval_ps;
   if (!d.a.steps || !d.b.steps)
-    return `${d.a.steps ? 'B' : d.b.steps ? 'A' : 'Neither side'} has ${
+    return `${d.a.steps ? ofB : d.b.steps ? ofA : 'Neither side'} has ${
         d.a.steps || d.b.steps ? 'no steps' : 'steps'}, so that step times cannot be compared.`;
   const how = step.difference_ps > 0 ? 'longer' : 'shorter';
-  const much = `Steps of B are ${format.ps(Math.abs(step.difference_ps))} ${how} (${times(step.difference_percent)})`;
+  const much = `Steps of ${ofB} are ${format.ps(Math.abs(step.difference_ps))} ${how} (${times(step.difference_percent)})`;
   if (!ends)
     return `${much}. Fewer than ${
         step.least_steps} steps on a side: too few to exclude chance.`;
@@ -69,7 +69,7 @@ function sentence(d) {
 }
 
 // Where the noise comes from, and which difference would have been seen.
-function noise(d) {
+export function noise(d) {
   const {noise: from, detectable_ps: least, detectable_percent: part} = d.step_time;
   if (from === 'steps')
     return 'This interval only has the noise within one run a side. Runs of one program can differ by more: ' +
@@ -106,13 +106,18 @@ const interval = (list) => text(list.map((c) => ({
   interval: c.interval_ps ? c.interval_ps.map(signed(format.ps)).join(' to ') : ''
 })), 'interval', '95 % interval', 'interval', 190);
 
-function tables(d) {
+// Time of a step by its causes.
+export function causesOfStep(d, names = ['A', 'B'], of = 'Of A', called = names) {
   const causes = d.times.filter((t) => t.a_ps > 0 || t.b_ps > 0);
+  return section('compare', 'Time of a step', causes,
+      [text(causes.map((t) => ({...t, cause: t.cause.replaceAll('_', ' ')})), 'cause', 'Cause', 'cause', 220),
+       ...sides(causes, PS, format.ps, names), percent(causes, of), interval(causes)],
+      d.times_total, [], called);
+}
+
+function tables(d) {
   return [
-    section('compare', 'Time of a step', causes,
-        [text(causes.map((t) => ({...t, cause: t.cause.replaceAll('_', ' ')})), 'cause', 'Cause', 'cause', 220),
-         ...sides(causes, PS, format.ps), percent(causes), interval(causes)],
-        d.times_total),
+    causesOfStep(d),
     opsSection('compare', 'Ops of a step', d.ops, d.ops_total),
     kernelsSection('compare', 'Kernels of a step', d.kernels, d.kernels_total),
     section('compare', 'Peak memory', d.memory,

@@ -9,11 +9,12 @@ import {withoutImpossible, withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
+import {DIFFERENCES, joinBase, sortOf, withSigns} from '../lib/base.js';
 import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
 import {opLinks, plainSource} from '../lib/programs.js';
 
 const ORDER = [
-  'hlo_op_name', 'category', 'program_id', 'occurrences', 'total_self_time', 'total_self_time_percent',
+  'hlo_op_name', 'category', 'program_id', 'occurrences', 'total_self_time', ...DIFFERENCES, 'total_self_time_percent',
   'model_flop_rate', 'measured_memory_bw', 'operational_intensity', 'bound_by', 'tf_op_name'
 ];
 const LABELS = {
@@ -56,9 +57,11 @@ export default {
     if (isCpu(table)) ctx.root.append(peaksForm(ctx));
     const chart = whereTimeGoes(table);
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time by category'), chart));
-    const cols = inOrder(withUnits(table.columns, ctx, 'hlo_stats').map(plainSource), ORDER);
+    const [joined, note] = await joinBase(ctx, 'hlo_stats', peaks(ctx), table, ['hlo_op_name', 'category', 'tf_op_name'], 'total_self_time',
+        (a) => withoutImpossible(columns(Array.isArray(a) ? a[0] : a)));
+    const cols = withSigns(inOrder(withUnits(joined.columns, ctx, 'hlo_stats').map(plainSource), ORDER));
     const side = detail('Op');
-    const name = column(table, 'hlo_op_name').values, program = column(table, 'program_id');
+    const name = column(joined, 'hlo_op_name').values, program = column(joined, 'program_id');
     const data = new DataTable({
       columns: cols.map((c) => ({
         ...c,
@@ -68,16 +71,16 @@ export default {
         bar: false,
         width: c.id === 'hlo_op_name' ? 260 : undefined
       })),
-      length: table.length,
+      length: joined.length,
       caption: 'HLO ops',
       csv: `hlo_stats_${ctx.session.name.replace(/[^\w.-]+/g, '_')}.csv`,
-      facetColumns: ['category', 'bound_by', 'program_id'],
-      ...tableState(ctx, {id: 'total_self_time', down: true}),
+      facetColumns: ['category', 'bound_by', 'program_id', 'where'],
+      ...tableState(ctx, sortOf(ctx, 'total_self_time')),
       onOpen: (row) => side.show(name[row], [
         ...facts(cols, row),
         ['See also', opLinks(ctx, {program: program ? program.values[row] : '', op: name[row]}, 'hlo_ops')]
       ]),
     });
-    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element);
+    ctx.root.append(note, h('section', {class: 'card flush'}, data.element), side.element);
   },
 };

@@ -10,6 +10,7 @@ import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
+import {DIFFERENCES, joinBase, sortOf, withSigns} from '../lib/base.js';
 import {launchQueue} from './launch_queue.js';
 
 const LABELS = {
@@ -29,7 +30,7 @@ const LABELS = {
   max_duration_us: 'Longest',
 };
 const ORDER = [
-  'kernel_name', 'total_duration_us', 'occurrences', 'avg_duration_us', 'min_duration_us', 'max_duration_us',
+  'kernel_name', 'total_duration_us', ...DIFFERENCES, 'occurrences', 'avg_duration_us', 'min_duration_us', 'max_duration_us',
   'op_name', 'is_kernel_using_tensor_core', 'occupancy_pct'
 ];
 
@@ -69,8 +70,11 @@ export default {
     if (rest > 0) items.push({label: 'other', value: rest, color: 8});
     const chart = parts({label: 'Kernel time', items, format: format.us});
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Where kernel time goes'), chart));
-    const all = withUnits(table.columns, ctx, 'kernel_stats').map((c) => (c.id === 'occupancy_pct' ? {...c, format: occupancy} : c));
-    const cols = inOrder(all, ORDER).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
+    const [joined, note] = await joinBase(ctx, 'kernel_stats', {}, table, ['kernel_name', 'block_dim', 'grid_dim'], 'total_duration_us',
+        (a) => columns(Array.isArray(a) ? a[0] : a));
+    const named = column(joined, 'kernel_name').values;
+    const all = withUnits(joined.columns, ctx, 'kernel_stats').map((c) => (c.id === 'occupancy_pct' ? {...c, format: occupancy} : c));
+    const cols = withSigns(inOrder(all, ORDER)).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
     const side = detail('Kernel');
     const data = new DataTable({
       columns: cols.map((c) => ({
@@ -78,17 +82,17 @@ export default {
         hidden: c.id === 'rank',
         width: c.id === 'kernel_name' ? 380 : undefined
       })),
-      length: table.length,
+      length: joined.length,
       caption: 'Kernels',
       csv: `kernel_stats_${ctx.session.name.replace(/[^\w.-]+/g, '_')}.csv`,
-      facetColumns: ['is_kernel_using_tensor_core', 'is_op_tensor_core_eligible'],
-      ...tableState(ctx, {id: 'total_duration_us', down: true}),
-      onOpen: (row) => side.show(name[row], [
+      facetColumns: ['is_kernel_using_tensor_core', 'is_op_tensor_core_eligible', 'where'],
+      ...tableState(ctx, sortOf(ctx, 'total_duration_us')),
+      onOpen: (row) => side.show(named[row], [
         ...facts(cols, row),
-        ['See also', h('a', {href: router.link(ctx.session.name, 'trace', {host: ctx.hosts, q: name[row]})}, 'Trace')]
+        ['See also', h('a', {href: router.link(ctx.session.name, 'trace', {host: ctx.hosts, q: named[row]})}, 'Trace')]
       ]),
     });
-    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element,
+    ctx.root.append(note, h('section', {class: 'card flush'}, data.element), side.element,
         ctx.tools.some((t) => t.name === 'launches') ? launchQueue(ctx) : '');  // bundles of IREE have no launches
   },
 };

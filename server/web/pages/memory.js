@@ -7,6 +7,9 @@ import {DataTable} from '../lib/table.js';
 import {empty} from '../lib/notes.js';
 import {levels, byteTicks, parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
+import * as api from '../lib/api.js';
+import {answerOf} from '../lib/base.js';
+import {percent, section, sides, signed, text} from '../lib/sides.js';
 
 const SHOWN = 8;  // ops of the picture
 const MOST_ASKED = 32;  // hosts of which one is searched that has memory
@@ -104,6 +107,23 @@ function peakTable(ctx, a, csv, side) {
   });
 }
 
+async function baseOf(ctx, host) {
+  const all = (await api.sessions(ctx.signal)).data.sessions || [], hosts = all.find((s) => s.name === ctx.base)?.hosts.map((x) => x.name) || [];
+  return answerOf(ctx, 'memory_profile', {}, hosts.length ? [hosts.includes(host) ? host : hosts[0]] : []);
+}
+
+// What each op holds at the peak, here and in the base.
+function baseTable(here, there) {
+  const sums = (rows) => rows.reduce((m, r) => m.set(r.tfOpName || '(not named)', (m.get(r.tfOpName || '(not named)') || 0) + num(r.allocationBytes) * r.n), new Map());
+  const now = sums(here), before = sums(there);
+  const list = [...new Set([...now.keys(), ...before.keys()])].map((op) => {
+    const a = before.get(op) || 0, b = now.get(op) || 0;
+    return {op, a_bytes: a, b_bytes: b, difference_bytes: b - a, difference_percent: a > 0 ? (b - a) / a * 100 : null};
+  }).sort((x, y) => Math.abs(y.difference_bytes) - Math.abs(x.difference_bytes));
+  return section('memory', 'At the peak, against the base', list,
+      [text(list, 'op', 'Op', 'op', 320), ...sides(list, ['a_bytes', 'b_bytes', 'difference_bytes'], format.bytes, ['Base', 'Here']), percent(list, 'Of base')]);
+}
+
 // {data, host} of the chosen host, or else of the first that has threads of the host, where allocators report; data is
 // null where none has: the tool has no answer then, as XProf has none, and of a page that is no error.
 async function ask(ctx) {
@@ -156,16 +176,20 @@ export default {
     const tile = (label, value, note) => h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value),
         note ? h('dd', {class: 'muted small'}, note) : '');
     const capacity = num(p.memoryCapacity), used = num(peak.peakBytesInUse);
+    // The base's peak, of its host of this name or else its first, in the same allocator.
+    const base = ctx.base ? await baseOf(ctx, host) : null, before = base?.memoryProfilePerAllocator?.[id]?.profileSummary?.peakStats;
+    const differs = (v, key) => (before ? `; base ${format.bytes(num(before[key]))}, ${signed(format.bytes)(v - num(before[key]))}` : '');
     ctx.root.append(h('dl', {class: 'tiles'},
         tile('Peak in this profile', format.bytes(used),
-            capacity ? `${format.fraction(used / capacity)} of ${format.bytes(capacity)}` : ''),
+            (capacity ? `${format.fraction(used / capacity)} of ${format.bytes(capacity)}` : '') + differs(used, 'peakBytesInUse')),
         tile('Peak of the heap since start', format.bytes(num(p.peakBytesUsageLifetime))),
         tile('Heap at the peak', format.bytes(num(peak.heapAllocatedBytes)),
-            `stack ${format.bytes(num(peak.stackReservedBytes))}, free ${
-                format.bytes(num(peak.freeMemoryBytes))}`),
+            `stack ${format.bytes(num(peak.stackReservedBytes))}, free ${format.bytes(num(peak.freeMemoryBytes))}${
+                differs(num(peak.heapAllocatedBytes), 'heapAllocatedBytes')}`),
         tile('Fragmentation at the peak', format.fraction(num(peak.fragmentation))),
         tile('Time of the peak', format.ps(num(p.peakStatsTimePs)))));
     const side = detail('Allocation'), picture = peakPicture(a);
+    if (before) ctx.root.append(baseTable(peakRows(a), peakRows(base.memoryProfilePerAllocator[id])));
     ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Memory over time'), timeline(id, a)),
         picture ? h('section', {class: 'card'}, h('h2', {}, 'What fills it at the peak'), picture) : '',
         h('section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Allocations at the peak'),

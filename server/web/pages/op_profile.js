@@ -7,6 +7,8 @@ import {Flame, hash, others} from '../lib/flame.js';
 import {empty} from '../lib/notes.js';
 import {reach} from '../lib/detail.js';
 import {opLinks} from '../lib/programs.js';
+import {about, answerOf, compared, scaleOf} from '../lib/base.js';
+import {signed, times} from '../lib/sides.js';
 
 const GROUPS = {
   program: ['byProgram', 'Program'],
@@ -44,6 +46,24 @@ function tree(raw) {
     if (sum > node.value) node.value = sum;  // never draw a child outside its parent
   }
   return root;
+}
+
+// Gives each node below NODE the time that its like below BASE took, times SCALE: of nodes with one name in one place
+// (programs without their ids) the greatest is like the greatest.  null: the base has none.
+function join(node, base, scale) {
+  const plain = (name) => name.replace(/\(\d+\)$/, ''), waiting = [[node, base]];
+  while (waiting.length) {
+    const [here, there] = waiting.pop(), likes = new Map();
+    here.before = there ? there.value * scale : 0;
+    for (const c of there?.children || []) likes.set(plain(c.name), [...(likes.get(plain(c.name)) || []), c]);
+    for (const c of here.children) waiting.push([c, likes.get(plain(c.name))?.shift() || null]);
+  }
+}
+
+// By how much a node took longer than its like in the base, in words; '' without a base.
+function change(node) {
+  if (node.before === undefined) return '';
+  return node.before > 0 ? `${signed(format.ps)(node.value - node.before)} (${times((node.value / node.before - 1) * 100)})` : 'not in the base';
 }
 
 function pathOf(node) {
@@ -91,6 +111,7 @@ function facts(ctx, node, total) {
   const bandwidth = m.bandwidthUtils || [];
   const out =
       [['Time', `${format.ps(node.value)} (${format.fraction(total ? node.value / total : NaN)} of all)`]];
+  if (node.before !== undefined) out.push(['Base', format.ps(node.before)], ['Difference', change(node)]);
   if (node.parent) out.push(['Of its parent', format.fraction(node.value / node.parent.value)]);
   if (m.occurrences)
     out.push(['Count', `${format.count(m.occurrences)}, ${format.ps(Number(m.avgTimePs))} each`]);
@@ -122,7 +143,7 @@ function details(ctx, node, total, enter) {
         h('table', {class: 'plain', 'aria-label': `Parts of ${node.name}`},
             h('thead', {},
                 h('tr', {}, h('th', {scope: 'col', class: 'num'}, 'Share'),
-                    h('th', {scope: 'col'}, 'Largest parts'))),
+                    h('th', {scope: 'col'}, 'Largest parts'), node.before === undefined ? '' : h('th', {scope: 'col', class: 'num'}, 'Difference to the base'))),
             h('tbody', {},
                 node.children.slice(0, 12).map(
                     (c) => h('tr', {},
@@ -130,7 +151,8 @@ function details(ctx, node, total, enter) {
                             format.fraction(c.value / node.value)),
                         h('td', {class: 'clip'},
                             h('button', {type: 'button', class: 'link', onclick: () => enter(c)},
-                                c.name || '(no name)')))))) :
+                                c.name || '(no name)')),
+                        c.before === undefined ? '' : h('td', {class: 'num'}, change(c)))))) :
         '',
     inner.length ? h('details', {},
                        h('summary', {}, `${inner.length} fused instruction${inner.length === 1 ? '' : 's'}`),
@@ -145,10 +167,11 @@ export default {
   async render(ctx) {
     const group = GROUPS[ctx.params.get('group')] ? ctx.params.get('group') : 'program';
     const idle = ctx.params.get('idle') === '1';
-    const heat = ctx.params.get('color') === 'flops';
-    const data = await ctx.load('op_profile', {group_by: group});
+    const heat = ctx.params.get('color') === 'flops', changes = ctx.base && !ctx.params.get('color');
+    const [data, both, base] = await Promise.all([ctx.load('op_profile', {group_by: group}), compared(ctx), answerOf(ctx, 'op_profile', {group_by: group})]);
     const [key] = GROUPS[group];
-    const raw = data && (idle ? data[key] : data[`${key}ExcludeIdle`] || data[key]);
+    const rawOf = (answer) => answer && (idle ? answer[key] : answer[`${key}ExcludeIdle`] || answer[key]);
+    const raw = rawOf(data);
     const choose = (id, label, name, options, value) => {
       const select = h('select', {id, onchange: () => ctx.update({[name]: select.value, node: ''}, true)},
           options.map(([v, text]) => h('option', {value: v}, text)));
@@ -157,8 +180,9 @@ export default {
     };
     ctx.root.append(h('div', {class: 'title'}, h('h1', {}, 'Op profile'),
         choose('group', 'Group by', 'group', Object.entries(GROUPS).map(([v, [, text]]) => [v, text]), group),
-        choose('color', 'Colour', 'color', [['', 'Category'], ['flops', 'FLOPS utilization']],
-            heat ? 'flops' : ''),
+        choose('color', 'Colour', 'color',
+            [...(ctx.base ? [['', 'Difference'], ['category', 'Category']] : [['', 'Category']]), ['flops', 'FLOPS utilization']],
+            ctx.params.get('color') || ''),
         h('label', {class: 'check'}, h('input', {
           type: 'checkbox',
           id: 'idle',
@@ -174,6 +198,7 @@ export default {
       return;
     }
     root.name = 'All';
+    if (base) join(root, tree(rawOf(base) || {}), scaleOf(both));
     const total = root.value;
     const crumbs = h('nav', {class: 'crumbs', 'aria-label': 'Path in the op profile'});
     const panel = h('section', {class: 'card op-detail', 'aria-label': 'Details of the op'});
@@ -202,12 +227,13 @@ export default {
             heat: Math.max(0, Math.min(1, (n.raw.metrics?.flops || 0) * (n.value ? total / n.value : 0)))
           };
         if (n.others) return 14;
+        if (changes && n.before !== undefined) return {heat: Math.max(0, Math.min(1, n.before > 0 ? n.value / n.before - 1 : 1))};
         if (n.name === 'IDLE') return 15;
         return n.depth === 0 ? 14 : hash(category(n)) % 12;
       },
       text: (n) => ({
         title: n.name || '(no name)',
-        detail: `${format.ps(n.value)}, ${format.fraction(n.value / total)}`
+        detail: [`${format.ps(n.value)}, ${format.fraction(n.value / total)}`, change(n)].filter(Boolean).join(', ')
       }),
       onZoom: (n) => {
         path(n);
@@ -222,6 +248,6 @@ export default {
     flame.show(start);
     path(start);
     describe(start);
-    ctx.root.append(crumbs, h('div', {class: 'card flame-card'}, flame.element), panel);
+    ctx.root.append(base ? about(ctx, both) : '', crumbs, h('div', {class: 'card flame-card'}, flame.element), panel);
   },
 };

@@ -10,6 +10,7 @@ import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
+import {DIFFERENCES, joinBase, sortOf, withSigns} from '../lib/base.js';
 
 const SHARES = /percent$|utilization$/;
 const RARE = [
@@ -74,8 +75,11 @@ export default {
     const chart = parts({label: 'Self time on the device by type', items, format: format.us});
     if (chart)
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time on the device by type'), chart));
-    const order = ['operation', 'type', 'host_or_device', 'occurrences', 'total_time', 'total_self_time'];
-    const cols = inOrder(withUnits(table.columns, ctx, 'framework_op_stats'), order).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
+    const [joined, note] = await joinBase(ctx, 'framework_op_stats', {}, table, ['operation', 'host_or_device'], 'total_self_time',
+        (a) => a.map(columns)[idle || a.length < 2 ? 0 : 1]);
+    const times = ['occurrences', 'total_time'], own = ['total_self_time', ...DIFFERENCES];
+    const order = ['operation', 'type', 'host_or_device', ...(ctx.base ? [...own, ...times] : [...times, ...own])];
+    const cols = withSigns(inOrder(withUnits(joined.columns, ctx, 'framework_op_stats'), order)).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
     const side = detail('Op');
     const data = new DataTable({
       columns: cols.map((c) => ({
@@ -83,17 +87,17 @@ export default {
         hidden: RARE.includes(c.id),
         bar: SHARES.test(c.id) && !/cumulative/.test(c.id),
       })),
-      length: table.length,
+      length: joined.length,
       caption: 'Framework ops',
       csv: `framework_op_stats_${ctx.session.name.replace(/[^\w.-]+/g, '_')}.csv`,
-      facetColumns: ['host_or_device', 'type', 'bound_by'],
-      ...tableState(ctx, {id: 'total_self_time', down: true}),
+      facetColumns: ['host_or_device', 'type', 'bound_by', 'where'],
+      ...tableState(ctx, sortOf(ctx, 'total_self_time')),
       onOpen: (row) =>
-          side.show(column(table, 'operation').values[row], [
+          side.show(column(joined, 'operation').values[row], [
         ...facts(cols, row),
-        ['See also', occurrences(ctx, column(table, 'operation').values[row])]
+        ['See also', occurrences(ctx, column(joined, 'operation').values[row])]
       ]),
     });
-    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element);
+    ctx.root.append(note, h('section', {class: 'card flush'}, data.element), side.element);
   },
 };

@@ -7,6 +7,9 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
+import {about, answerOf, compared} from '../lib/base.js';
+import {signed} from '../lib/sides.js';
+import {causesOfStep, noise, sentence} from './compare.js';
 import {aboutInput, computing, dropDenial, dropForeign, remark, traceLink, verdict, xprofsAdvice} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
@@ -67,9 +70,9 @@ function openStep(ctx, found, names) {
   if (best) location.hash = traceLink(ctx, best.host, best.begin, best.ps);
 }
 
-function tile(label, value, note) {
+function tile(label, value, note, more) {
   return h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value),
-      note ? h('dd', {class: 'muted small'}, note) : '');
+      note ? h('dd', {class: 'muted small'}, note) : '', more || '');
 }
 
 // The rate of all devices against their peak: as the verdict has it, else as XProf's page has it.
@@ -81,8 +84,14 @@ function rate(analysis, found) {
   return peak ? [analysis[peak[0]], peak[1]] : ['–', 'costs of ops or the peak are not known'];
 }
 
-// FOUND: the answer of findings; null: not known.
-function tiles(analysis, step, environment, found) {
+// The base's figure W, and by how much V differs from it; '': not known.
+function differs(v, w, show, by = show) {
+  return Number.isFinite(v) && Number.isFinite(w) ? h('dd', {class: 'muted small differs'}, `base ${show(w)}, ${signed(by)(v - w)}`) : '';
+}
+const points = (x) => `${(x * 100).toFixed(1)} points`;
+
+// FOUND: the answer of findings; null: not known.  BASE: {found, both} of the base session, or null.
+function tiles(analysis, step, environment, found, base) {
   const a = analysis.props, s = step.props, e = environment.props;
   const out = [];
   if (step.length) {
@@ -96,10 +105,13 @@ function tiles(analysis, step, environment, found) {
     const average = several || !sums ? Number(s.steptime_ms_average) : sums.reduce((x, y) => x + y, 0) / sums.length;
     out.push(tile(several ? 'Average step time, slowest host' : 'Average step time', format.ms(average),
         several ? `${format.ms(Number(s.steptime_ms_minimum))} to ${format.ms(Number(s.steptime_ms_maximum))}, ${count}` :
-            all ? `${format.ms(all.least)} to ${format.ms(all.greatest)}, ${count}` : count));
+            all ? `${format.ms(all.least)} to ${format.ms(all.greatest)}, ${count}` : count,
+        differs(base?.both?.b.mean_step_ps ?? NaN, base?.both?.a.mean_step_ps ?? NaN, format.ps)));
   }
-  out.push(tile('Computing', format.fraction(computing(found)), 'share of the time of all devices'));
-  out.push(tile('Rate against the peak', ...rate(a, found)));
+  out.push(tile('Computing', format.fraction(computing(found)), 'share of the time of all devices',
+      differs(computing(found), computing(base?.found), format.fraction, points)));
+  out.push(tile('Rate against the peak', ...rate(a, found),
+      differs(found?.verdict.peak_percent / 100, base?.found?.verdict.peak_percent / 100, format.fraction, points)));
   if (e.device_type)
     out.push(tile('Device', e.device_type,
         `${e.device_core_count} core${e.device_core_count === '1' ? '' : 's'}, ${e.host_count} host${
@@ -197,18 +209,35 @@ function environment(table, session) {
       h('dl', {class: 'facts'}, rows.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])));
 }
 
+// Whether steps changed, by how much, and which causes did it.
+function againstBase(ctx, both) {
+  const names = ['the base', 'this session'], text = sentence(both, names);
+  return [
+    h('section', {class: 'card', 'aria-labelledby': 'against'}, h('h2', {id: 'against'}, 'Against the base'), about(ctx),
+        h('p', {class: 'verdict'}, text[0].toUpperCase() + text.slice(1)), h('p', {class: 'muted noise'}, noise(both), Math.max(both.a.steps, both.b.steps) < both.step_time.least_steps ? '' :
+            ' The first and the last step of a run are left out here, for the capture may have truncated them.'),
+        h('p', {}, h('a', {href: router.link(null, 'compare', {a: ctx.base, b: ctx.session.name})}, 'Compare both in full'))),
+    causesOfStep(both, ['Base', 'Here'], 'Of base', names)
+  ];
+}
+
 export default {
   title: 'Overview',
   tool: 'overview_page',
   async render(ctx) {
-    const {lead, first, rest, done} = verdict(ctx);
+    const both = compared(ctx), before = ctx.base ? answerOf(ctx, 'findings', {}) : null;
+    const {lead, first, rest, done} = verdict(ctx, before);
     const all = (await ctx.load('overview_page')).map(columns);
     await Promise.race([done, new Promise((later) => setTimeout(later, PATIENCE_MS))]);
     const [analysis, step, env, recommendation] = all;
     const warn = diagnostics(all.find((t) => column(t, 'severity')));
-    const figures = h('div', {}, tiles(analysis, step, env, null));
-    ctx.root.append(h('h1', {}, 'Overview'), lead, figures, first);
-    done.then((found) => figures.replaceChildren(tiles(analysis, step, env, found)));
+    const figures = h('div', {}, tiles(analysis, step, env, null, null));
+    const differences = h('div', {class: 'stack'});
+    ctx.root.append(h('h1', {}, 'Overview'), lead, figures, differences, first);
+    Promise.all([done, both, before]).then(([found, d, was]) => {
+      figures.replaceChildren(tiles(analysis, step, env, found, {found: was, both: d}));
+      if (d) differences.append(...againstBase(ctx, d));
+    }, () => {});  // the page has gone
     const none = empty('No steps in this profile',
         'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.');
     // Hosts without a device have steps, too, which the step table lacks beside a host that has one.

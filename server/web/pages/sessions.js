@@ -177,6 +177,7 @@ export default {
             h('span', {class: 'arrow', 'aria-hidden': 'true'}, by === key ? (down ? '▼' : '▲') : '')));
     const chosen = new Set();
     const pair = h('a', {class: 'button', hidden: true}, 'Compare the two');
+    const withBase = h('a', {class: 'button', hidden: true}, 'Open the newer, the older as its base');
     const ticks = {
       chosen,
       change: (name, on) => {
@@ -185,8 +186,12 @@ export default {
         else
           chosen.delete(name);
         const [a, b] = chosen;
-        pair.hidden = chosen.size !== 2;
+        pair.hidden = withBase.hidden = chosen.size !== 2;
         pair.setAttribute('href', router.link(null, 'compare', {a, b}));
+        if (!withBase.hidden) {
+          const [older, newer] = list.filter((x) => chosen.has(x.name)).sort((x, y) => x.captured_unix_ms - y.captured_unix_ms || SORTS.name(x, y));
+          withBase.setAttribute('href', router.link(newer.name, 'overview', {base: older.name}));
+        }
         announce(chosen.size === 2 ? `${a} and ${b} can be compared` : `${chosen.size} chosen`);
       }
     };
@@ -266,7 +271,7 @@ export default {
           'The server searches for *.xplane.pb files below its --logdir and shows new ones within a second or two.',
           'From JAX: jax.profiler.trace("LOGDIR"); from TensorFlow: tf.profiler.experimental.start("LOGDIR"). Or copy plugins/profile/RUN/ there.'));
     } else {
-      ctx.root.append(h('div', {class: 'bar'}, input, counter, h('span', {class: 'grow'}), pair),
+      ctx.root.append(h('div', {class: 'bar'}, input, counter, h('span', {class: 'grow'}), withBase, pair),
           h('div', {class: 'card flush scroll-x'}, table, none), more);
       draw();
     }

@@ -81,7 +81,7 @@ function bar(device, whole = device.wall_ps, unit = 'ps') {
 }
 
 // The mean of all devices, and each of several below it on demand.
-function devices(hosts, times) {
+function devices(hosts, times, base) {
   const all = hosts.flatMap((x) => (x.devices || []).map((d) => ({host: x.host, ...d}))).filter((d) => d.wall_ps > 0);
   if (!all.length) return '';
   const seen = PARTS.map(([label, keys], color) => [label, color, keys])
@@ -98,6 +98,7 @@ function devices(hosts, times) {
   const part = ([, , keys]) => (mean ? ` ${format.fraction(share(times, keys, 'percent') / 100)}` : '');
   return h('section', {class: 'card', 'aria-labelledby': 'time-goes'},
       h('h2', {id: 'time-goes'}, 'Where the time goes'), mean ? bar(times, 100, 'percent') : each,
+      mean && base ? [h('p', {class: 'muted base-bar'}, 'The base:'), bar(base, 100, 'percent')] : '',
       h('ul', {class: 'legend'},
           seen.filter(([, , keys]) => !mean || share(times, keys, 'percent') > 0).map((x) => h('li', {}, h('i', {class: `swatch series-${x[1]}`}), `${x[0]}${part(x)}`))),
       mean && all.length > 1 ? h('details', {class: 'each'}, h('summary', {}, `Each of ${many(all.length, 'device')}`), each) : '');
@@ -289,13 +290,14 @@ export function xprofsAdvice(...content) {
 
 // Starts to ask; {lead, first, rest, done}: the verdict's sentence, two places, which fill when the answers are there, and what findings answered
 // once it did, with `stepped`, whether a host has steps, and `hostSteps`, the hosts that have some; or null.
-export function verdict(ctx) {
+// BASE: resolves to what findings answered for the base session, or to null.
+export function verdict(ctx, base) {
   const lead = h('p', {class: 'headline'}, '…'), first = h('div', {class: 'stack'}), rest = h('div', {class: 'stack'});
   const ask = (tool, options) => api.tool(ctx.session.name, tool, ctx.hosts, options, ctx.signal);
-  const done = Promise.all([ask('findings'), ask('time_breakdown', {view: 'steps'})])
-                   .then(([found, times]) => {
+  const done = Promise.all([ask('findings'), ask('time_breakdown', {view: 'steps'}), base])
+                   .then(([found, times, before]) => {
                      lead.textContent = `${found.data.verdict.text}.`;
-                     first.append(devices(times.data.hosts, found.data.times), findings(ctx, found.data));
+                     first.append(devices(times.data.hosts, found.data.times, before?.times), findings(ctx, found.data));
                      rest.append(steps(ctx, times.data.hosts));
                      const hostSteps = times.data.hosts.filter((x) => x.steps?.step.length);
                      return {...found.data, stepped: stepped(times.data.hosts), hostSteps};
