@@ -13,7 +13,7 @@ struct big_event {
     uint64_t ts, dur; // ps
     uint64_t flow;    // id << 2 | direction as in XSpace, 0: none
     unsigned line;
-    bool async; // a row of its own, with all others that have its name
+    bool async; // a separate row, shared with all others of its name
 };
 
 static inline uint64_t big_random(uint64_t *s) {

@@ -56,7 +56,7 @@ TOLERATED_CIRCLES = []
 TOLERATED_PRIVATE = set()
 # Callbacks of libraries, which have the parameters that the library says.
 FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
-# Names of libraries that rpc/listen/hooks.c has for the program: who uses them means the libraries'.
+# Names of libraries that rpc/listen/hooks.c interposes: every use means the library's function.
 REPLACED_NAMES = {"close", "recvmsg", "sendmsg", "SSL_read", "SSL_write"}
 # Names that others call: the C runtime, CUDA, and what rpc/listen/hooks.c replaces.
 NAMES_FOR_OTHERS = {"main", "InitializeInjection"} | REPLACED_NAMES
@@ -71,7 +71,7 @@ HANDLES_FILES = {
 }
 # Number of functions with more than PARAMETER_LIMIT parameters.
 TOLERATED_PARAMETERS = 0
-# Documents that name files which somebody is to write.
+# Documents that name files for the reader to write.
 FUTURE_PATHS = {"docs/adding-a-format.md", "docs/adding-a-tool.md"}
 # Documents with longer lines.
 TOLERATED_MARKDOWN = set()
@@ -577,7 +577,7 @@ def check_topics(tree):
 # ---- words ----
 
 # Words of ours that have a usual name in the field, as whole words and as parts of identifiers.
-# Those that plain English needs (look, fresh, sound) are no names; held and print are left to
+# Those that plain English needs (look, fresh, sound) are not names; held and print are left to
 # reviewers.
 OLD_WORDS = {"want": "expected, or needs", "question": "request", "peek": "lookup",
              "torn": "truncated", "tally": "metrics", "errand": "task", "wish": "pending mark",
@@ -585,7 +585,7 @@ OLD_WORDS = {"want": "expected, or needs", "question": "request", "peek": "looku
              "outlook": "precheck", "forest": "graph", "flights": "calls", "turnaway": "reject",
              "land": "complete", "heard": "events received",
              "settle": "join, or what it does", "settles": "what it does", "xpl_fail": "XPL_RETURN_ERROR"}
-# Words of plain English that are no names.
+# Words of plain English that are not names.
 OLD_NAMES = {"spread": "propagate", "look": "scan, inspect or check", "looks": "checks",
              "looked": "inspected", "account": "report", "fresh": "is_new, or bypass_cache",
              "settled": "stable", "sound": "valid"}
@@ -624,7 +624,7 @@ def check_words(tree):
         ours = not name.startswith(("proto/", "tests/data/")) or name.startswith("proto/xplaned/")
         if not ours or name in ABOUT_WORDS or not name.endswith((".c", ".h", ".py", ".js", ".proto", ".md")):
             continue
-        code = name.endswith((".c", ".h", ".js"))  # Python's documentation is no comment
+        code = name.endswith((".c", ".h", ".js"))  # docstrings are not comments
         for number, line in enumerate(tree.text(name).split("\n"), 1):
             found = [*old_words(line), *(old_names(line) if code else ())]
             bad += [f"{name}:{number}: \"{word}\": say {instead}" for word, instead in found]
@@ -694,7 +694,7 @@ def check_markdown(tree, tolerated=None):
 WRAP_MARGIN = 10
 LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)]|[a-z]\))\s")
 COMMENT_LINE = re.compile(r"(\s*//) \S")
-# Columns within a line, and what stands between the sentences of a comment.
+# Columns within a line, and the space between the sentences of a comment.
 ALIGNED, SENTENCES = re.compile(r"\S {2,}\S"), re.compile(r"(?<=[.:!?])  ")
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this is a build with AddressSanitizer or ThreadSanitizer, which have a malloc of their
-// own and take several times as long.
+// Whether this is a build with AddressSanitizer or ThreadSanitizer, which replace malloc and take
+// several times as long.
 #ifndef XPL_TESTS_SANITIZED_H_
 #define XPL_TESTS_SANITIZED_H_
 

@@ -825,7 +825,7 @@ class Versions(Planted):
         self.plant(tests__golden__versions_dot_txt="")
         self.assertIn("c/kernel_stats.json.gz changed", self.run_versions("--update")[1])
         shutil.rmtree(os.path.join(self.root, ".git"))
-        self.assertEqual(self.run_versions("--update"), (0, ""))  # what nobody can tell
+        self.assertEqual(self.run_versions("--update"), (0, ""))  # cannot be told apart
 
     def test_record_that_was_rewritten_and_committed(self):
         self.commit()
@@ -839,7 +839,7 @@ class Versions(Planted):
             self.assertIn("c/kernel_stats.json.gz changed", self.run_versions()[1])
             self.plant(later=str(later))
         self.git("branch", "-f", "main")
-        self.assertEqual(self.run_versions(), (0, ""))  # what was reviewed
+        self.assertEqual(self.run_versions(), (0, ""))  # the reviewed state
 
 
 class Waits(Planted):

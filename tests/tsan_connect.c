@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// connect() of the programs that the TSan stage runs (LD_PRELOAD).  gRPC 1.51 allocates between
-// connect() and its use of errno, and ThreadSanitizer's allocator changes errno: what was
-// EINPROGRESS is then an error.  Here a connection to this machine is made at once, so that there
-// is no errno to use.
+// connect() of the programs that the TSan stage runs (LD_PRELOAD). gRPC 1.51 allocates between
+// connect() and its use of errno, and ThreadSanitizer's allocator changes errno: EINPROGRESS then
+// becomes an error. Here a connection to this machine is made at once, so that there is no errno to
+// use.
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>

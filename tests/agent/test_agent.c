@@ -337,7 +337,7 @@ static void check_preload(void) {
     stop_program(&p);
 }
 
-// The older way: a file in the repository, and names that are no paths.
+// The older way: a file in the repository, and names that are not paths.
 static void check_file(void) {
     struct request q = {.duration_ms = 200, .root = dir, .session = "run", .host = "host:1"};
     struct xpl_rpc_reply reply = {0};
@@ -516,7 +516,7 @@ static void check_impostor(void) {
     close(fd);
 }
 
-// ---- who only connects, and who sends what is no HTTP/2 ----
+// ---- clients that only connect, and clients that do not speak HTTP/2 ----
 
 static int connect_tcp(void) {
     struct sockaddr_in to = {.sin_family = AF_INET,

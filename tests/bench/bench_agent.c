@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libxplaned-agent.so costs a CUDA program that launches small kernels in a loop, beside no
-// library and beside CUPTI's activity API alone.  The driver and CUPTI are those of
+// What libxplaned-agent.so costs a CUDA program that launches small kernels in a loop, compared
+// with no library and with only CUPTI's activity API. The driver and CUPTI are those of
 // tests/agent/fake: their launch and their records cost almost nothing, so what is added shows, and
-// ratios are larger than on a GPU.  Usage: bench_agent [ROUNDS [LAUNCHES]]; the paths come in the
+// ratios are larger than on a GPU. Usage: bench_agent [ROUNDS [LAUNCHES]]; the paths come in the
 // environment.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "tests/agent/fake/fake.h"
 #include "tests/check.h"
 
-// The first launches are not measured: they are more than two buffers full, so that CUPTI alone has
-// its memory.  The others come in bursts with pauses, a million in a second, which is more than a
+// The first launches are not measured: they fill more than two buffers, after which CUPTI has all
+// of its memory. The others come in bursts with pauses, a million in a second, which is more than a
 // GPU takes.
 enum {
     ROUNDS = 15,
@@ -47,7 +47,7 @@ static void sleep_us(long us) {
     nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
 }
 
-// ---- the program, a process of its own: bench_agent launch WAY N ----
+// ---- the program, a separate process: bench_agent launch WAY N ----
 
 static void buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records) {
     *buffer = malloc(XPL_AGENT_BUFFER_BYTES);

@@ -23,7 +23,7 @@ static struct xpl_exec serial;
 static struct xpl_trace_host host;
 static const struct xpl_xspace *space;
 static uint64_t found, scanned;
-static const char *words; // what is looked for
+static const char *words; // the text to search for
 
 static xpl_bytes_t make(uint32_t events) {
     struct xpl_buf space_bytes;

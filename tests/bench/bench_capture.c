@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a capture costs beside what gRPC costs anyway: the same bytes from the same server, as a
+// The cost of a capture compared with gRPC's own cost: the same bytes from the same server, as a
 // plain byte stream, as one message that is received and dropped, and as a capture into a
-// directory.  Each way runs in a process of its own, whose peak memory is told. Usage:
+// directory. Each way runs in a separate process, whose peak memory is printed. Usage:
 // bench_capture BYTES LOGDIR [ROUNDS]
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 enum { CHUNK = 256 << 10 };
 
-// ---- the server, a process of its own ----
+// ---- the server, a separate process ----
 
 static void on_stream(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     (void)request;

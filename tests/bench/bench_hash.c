@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashing a profile for its id, beside the bare library on the same bytes: GB/s, and their
+// Hashing a profile for its id, compared with the bare library on the same bytes: GB/s, and their
 // quotient. Usage: bench_hash FILE [ROUNDS]
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tools of a session with thousands of hosts, from stored products: the daemon's time, processor
-// time and peak memory ($XPLANED; the peak is that of a fresh daemon for each tool).  Every host
-// has a file of its own of some bytes, and what the store has of it is made of XPLANE.
-// Usage: bench_hosts XPLANE N [TOOL...]; without TOOL overview_page.
+// time and peak memory ($XPLANED; the peak is that of a fresh daemon for each tool). Every host has
+// a separate file of a few bytes, for which the store has the products of XPLANE. Usage:
+// bench_hosts XPLANE N [TOOL...]; without TOOL overview_page.
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

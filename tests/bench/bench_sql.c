@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements over a profile beside SQLite on an ordinary table of the same rows, and a window of
-// it; timings by name beside the walk.  Usage: bench_sql [FILE]; without one, ten million events.
-// Prints ratios of the best of three, and processor time of what is short: on a busy machine the
-// clock on the wall says little of it.
+// Statements over a profile compared with SQLite on an ordinary table of the same rows, and over a
+// window of it; timings by name compared with the walk. Usage: bench_sql [FILE]; without one, ten
+// million events. Prints ratios of the best of three, and processor time for short runs: on a busy
+// machine their wall time says little.
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data/logdir"
 ACCEL, CPU = DATA / "accel/plugins/profile", DATA / "cpu/plugins/profile"
-REAL = {  # name: (profile, what it is)
+REAL = {  # name: (profile, description)
     "tpu": (ACCEL / "tpu_inference_a/tpu_inference_a.xplane.pb", "TPU inference, 4 chips"),
     "nvidia": (ACCEL / "gpu_multi_worker/gpu_multi_worker.xplane.pb", "TensorFlow on NVIDIA GPUs"),
     "amd": (ACCEL / "mi300_jax_te_fused_attn/mi300_jax_te_fused_attn.xplane.pb",

@@ -35,7 +35,7 @@ class Bench:
         self.tools = tool_table.pages(bins / "cli/xplanectl")
         self.files, self.quick = files, quick
         self.ten_million = ten_million  # makes the profiles of 10 million events
-        self.until = math.inf  # of the section at hand: what comes later is measured less often
+        self.until = math.inf  # of the current section: later rows are measured less often
         self.startup = {"xplaned": [], "xprof-rs": [], "xprof": []}
 
     def late(self):
@@ -94,7 +94,7 @@ def tools_of(b, file):
     return b.tools if file.size < 200 * MB else MAIN_TOOLS
 
 
-ENOUGH_MS = 4000  # time for one server's rounds of a row; slow ones are asked less often
+ENOUGH_MS = 4000  # time for one server's rounds of a row; slow servers get fewer requests
 
 
 def _servers(b, file, tool):
@@ -204,7 +204,7 @@ def _restarted(b, logdir, filled, tool, rounds):
 def _fill(b, logdir, tools):
     """A state directory in which the answers of these tools are stored."""
     state = tempfile.mkdtemp(prefix="filled-", dir=b.work)
-    for tool in tools:  # one start each: what is stored is what a user's day leaves behind
+    for tool in tools:  # one start each: the store then holds what a user's day leaves behind
         server = b.xplaned(logdir, state)
         try:
             server.ask(tool)
@@ -408,7 +408,7 @@ def doubled(b, report):
                      ["file", "MB", "twice MB", "ms", "twice ms", "ratio (goal ≤ 2.1)"])
     for file in [f for f in b.files if f.kind != "1000"]:
         twice = Path(b.work) / "twice.pb"
-        # From the same real profile: repeating what is repeated would give ids twice.
+        # From the same real profile: repeating a repeated profile would duplicate ids.
         source = REAL[file.name.split()[0]][0] if file.kind == "60" else file.path
         repeat(b.bins, source, twice, 2 * file.size)
         one, two = _best_cold(b, [file.path, twice], "framework_op_stats",

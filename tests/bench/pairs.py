@@ -207,7 +207,7 @@ def timed(old, new, profile, pairs):
         states = {}
         for build in (old, new):
             states[build] = tempfile.mkdtemp(dir=work)
-            answer_us(build, logdir, states[build])  # cold: what it makes is stored
+            answer_us(build, logdir, states[build])  # cold: the server stores the products
         us = {old: [], new: []}
         for i in range(pairs):
             for build in (old, new) if i % 2 else (new, old):

@@ -352,7 +352,7 @@ class Sampler:
         return self
 
     def __exit__(self, *_):
-        time.sleep(0.3)  # what is stored after the answer belongs to it
+        time.sleep(0.3)  # writes that follow the answer belong to it
         out, _ = self.process.communicate()
         _running.pop(self.process.pid, None)
         self.result = json.loads(out) if out else None

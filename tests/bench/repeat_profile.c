@@ -41,7 +41,7 @@ struct job {
     uint64_t repeats;
     int64_t span_ps;
     uint64_t stride;               // from one repetition's linking ids to the next's
-    uint64_t linking[MAX_LINKING]; // stat metadata ids of the plane at hand
+    uint64_t linking[MAX_LINKING]; // stat metadata ids of the current plane
     size_t n_linking;
 };
 

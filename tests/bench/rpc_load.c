@@ -133,7 +133,7 @@ static double run(struct load *l, int inflight, double warm_s, double seconds) {
     return (last - first) / 1e6;
 }
 
-// The time that opening a channel takes is no request's.
+// No request includes the time that opening a channel takes.
 static bool wait_connected(struct load *l) {
     const gpr_timespec deadline =
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(30, GPR_TIMESPAN));

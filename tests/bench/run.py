@@ -16,8 +16,8 @@ import measure
 from peers import Failure
 from report import Report, write_between
 
-MINUTES = {True: 6, False: 20}        # what it should take: sections that take longer do less
-MOST_MINUTES = {True: 12, False: 25}  # what is not measured by then is left out
+MINUTES = {True: 6, False: 20}        # the target: sections that take longer do less
+MOST_MINUTES = {True: 12, False: 25}  # later measurements are left out
 
 
 class OutOfTime(Exception):
@@ -110,7 +110,7 @@ def main():
     except OutOfTime:
         inputs.note("out of time: the rest is left out")
         report.figure("measured within its time", "", 0, False, "the rest is left out")
-    finally:  # what was measured before an error is kept
+    finally:  # keeps the measurements made before an error
         signal.alarm(0)
         shutil.rmtree(work, ignore_errors=True)
         text = report.markdown(SECTIONS)

@@ -169,7 +169,7 @@ def _questions(b, wires, span):
     zooms = windows(span, n, 0)
     asked, bodies = _ask_all(wires, {k: zooms for k in wires})
     yield "zoom", asked
-    # Each server is asked about what it showed itself: their uids differ.
+    # Each server gets the uids of its own answer: their uids differ.
     events = {k: _events(v) for k, v in bodies.items()}
     search = _searches(events["xplaned"], n // 2)
     yield "search", _ask_all(wires, {k: search for k in wires})[0]

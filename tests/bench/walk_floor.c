@@ -6,8 +6,8 @@
 //
 //   walk_floor FILE [WIDTH] [RUNS]
 //
-// Prints one line of JSON: best and median time in milliseconds and what was found; the sums show
-// that every number was read.
+// Prints one line of JSON: best and median time in milliseconds and the sums, which show that every
+// number was read.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ struct sums {
     bool broken;
 };
 
-struct slot { // of one piece; on a line of its own, two threads may work side by side
+struct slot { // of one piece; on a separate cache line, so that two threads do not share one
     _Alignas(64) struct sums s;
 };
 
@@ -159,7 +159,7 @@ static void walk(const uint8_t *p, const uint8_t *end, enum kind kind, struct su
 
 // ---- cutting it up ----
 
-// Chunks of a line, which skip over what is in its events.
+// Cuts a line into chunks, without decoding its events.
 static bool cut_line(const uint8_t *p, const uint8_t *end) {
     const uint8_t *begin = p;
     size_t n = 0;

@@ -32,7 +32,7 @@ PAGES = (
     ("made/serving", "inference", ""),
     (HOSTS, "tool:pod_viewer", ""),
 )
-# Pages whose first paint is not measured: those that ask for something, of tools without a page, of what went wrong.
+# Pages whose first paint is not measured: forms, tools without a page, and errors.
 MORE = (
     (None, "history", ""),
     (None, "compare", ""),
@@ -69,7 +69,7 @@ MORE = (
 )
 AXE = pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js"
 FAULTS = "async () => (await axe.run()).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`)"
-# What can be used of a card, and is not within it, nor can be scrolled to.
+# Controls of a card that are outside of it and cannot be scrolled to.
 OUTSIDE = """() => [...document.querySelectorAll('main .card :is(input, select, button)')]
   .filter((e) => e.offsetParent && !e.closest('.scroll-x, .datatable') && e.getBoundingClientRect().right > e.closest('.card').getBoundingClientRect().right)
   .map((e) => e.outerHTML.slice(0, 120))"""
@@ -108,7 +108,7 @@ def axe(tab):
     faultless(tab, PAGES + MORE, script, "dark", 400)
 
 
-axe.allow = ["Failed to load resource"]  # of pages of what is not there
+axe.allow = ["Failed to load resource"]  # from the pages of missing sessions
 
 
 def axe_of_what_opens(tab):

@@ -66,7 +66,7 @@ def regression(tab):
     assert tab.texts("section[aria-label='Runs of B'] .chosen a") == RUNS[7:]
 
 
-regression.allow = ["Failed to load resource"]  # of all sessions there is no history
+regression.allow = ["Failed to load resource"]  # all sessions together have no history
 
 
 def choices(tab):

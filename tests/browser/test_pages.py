@@ -256,7 +256,7 @@ def input_verdicts_agree(tab):
         wait_until("what is waited for", lambda: tab.page.inner_text(place) == said)
         shown = tab.page.inner_text("main")
         assert "NOT input-bound" not in shown and "skip the rest" not in shown, shown
-    # Findings of a profile that nobody asked about take long: the page is there before.
+    # The first findings of a profile take long: the page appears before them.
     held = []
     tab.page.route(re.compile("/api/v1/tool[?].*tool=findings(&|$)"), lambda route: held.append(route))
     tab.session(session, "input")
@@ -333,7 +333,7 @@ def overview_without_ops(tab):
     assert "Kernels what ran on a GPU" in tab.page.inner_text(".empty")
     tab.session(TPU, "overview")
     assert "with ops on the device, also copies and waits" in tab.page.inner_text(".tiles")
-    tab.session(TPU, "memory")  # what the allocator had since the start is the heap alone
+    tab.session(TPU, "memory")  # only the heap counts the allocator's memory since the start
     assert "Peak of the heap since start" in tab.page.inner_text(".tiles")
 
 
@@ -418,7 +418,7 @@ def ops_table(tab):
         tab.page.click("text=Export CSV")
     table = list(csv.reader(io.StringIO(open(save.value.path(), encoding="utf-8").read())))
     assert len(table) == kept + 1 and len(table[0]) >= 19, (len(table), kept, table[0])
-    # the address alone brings the same view back
+    # the address is enough to restore the view
     address = tab.hash()
     again = rows()
     tab.page.reload()
@@ -712,7 +712,7 @@ def bundles_have_pages(tab):
     tab.page.wait_for_selector("h1 >> text=iree explain")
     tab.page.go_back()  # not back to where it came from by itself
     tab.page.wait_for_selector("h1 >> text=Sessions")
-    tab.session("iree/vk", "kernels")  # and no part that says what it has not
+    tab.session("iree/vk", "kernels")  # and no section for missing data
     tab.page.wait_for_selector("table.data")
     assert "does not work" not in tab.page.inner_text("main") and tab.page.locator(".launch-queue").count() == 0
 
@@ -844,7 +844,7 @@ def peaks_of_a_cpu(tab):
     legend = tab.page.inner_text(".legend")
     assert legend.startswith("Main memory: 4.19 GiB/s") and "ridge at 11.1 " in legend, legend  # 50 / 4.5
     assert "Unknown" not in tab.page.inner_text(".tiles")
-    # What is no number is said at the field, and not asked for.
+    # The field reports an invalid number, and the page does not request it.
     tab.page.fill("#cpu_core_gflops", "fast")
     tab.page.keyboard.press("Enter")
     assert tab.page.get_attribute("#cpu_core_gflops", "aria-invalid") == "true"
@@ -862,7 +862,7 @@ def peaks_of_a_cpu(tab):
     wait_until("the peak is gone", lambda: "cpu_core_gflops" not in tab.params())
     tab.ready()
     wait_until("nothing is limited by compute", lambda: "Compute" not in tab.page.inner_text("table.data"))
-    # What is no number in the address does not count, and stands in the field that mends it.
+    # The page ignores an invalid number of the address, and shows it in its field for correction.
     for page in ("roofline", "hlo_ops"):
         tab.session("cpu/jax_matmul_nopy", page, "cpu_core_gflops=fast&cpu_core_gb_s=4.5")
         assert tab.page.input_value("#cpu_core_gflops") == "fast", page
@@ -976,7 +976,7 @@ def one_host_at_a_time(tab):
     tab.ready()
     assert tab.page.input_value("#host-choice") == "host-0.cluster.local" and all("host=" in url for url in asked), asked
     assert tab.page.locator(".problem").count() == 0
-    # Tools that combine hosts are asked for all of them, and so is one of a session of one host.
+    # The page requests tools that combine hosts for all hosts, also in a session of one host.
     tab.session(HOSTS, "tool:pod_viewer")
     assert "host" not in tab.params() and tab.page.input_value("#host-choice") == ""
     tab.session(GPU, "tool:kernel_utilization")
@@ -1138,7 +1138,8 @@ def deep_links(tab):
     assert tab.page.inner_text(".problem .message") == 'There is no page “comapre”; did you mean "compare"?'
     tab.page.click(".problem a.meant")
     tab.page.wait_for_selector(f"button[aria-label='Remove {HOSTS} from A']")
-    # As base/text/near.h: what begins so may be nearer than what is mistyped; of long names the end counts.
+    # As base/text/near.h: a name with this beginning may be nearer than a mistyped one; in long
+    # names the end counts.
     many = ["x" * 80 + end for end in ("_run_b9", "_run_a1_longer", "_run_a2")]
     for given, names, near in (
         ("abcdef", ["abcdxy", "abcdefg"], "abcdefg"),

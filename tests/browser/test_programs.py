@@ -164,7 +164,7 @@ def graph(tab):
     assert tab.page.inner_text(".detail h2") == "xor.73.1"
     tab.page.wait_for_selector(f"dd >> text='{text['xor.73.1']}'")
     assert "generate_attention_trace.py:75" in tab.page.inner_text(".detail")
-    # An operand, then what is around it.
+    # An operand, then its neighbours.
     tab.page.click(".detail button.link >> text=xor.72.3")
     wait_until("the operand is shown", lambda: tab.page.inner_text(".detail h2") == "xor.72.3")
     tab.page.fill("#find", "erf_inv.60.3")

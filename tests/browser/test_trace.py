@@ -279,7 +279,7 @@ def zoom_levels(tab):
         tab.page.keyboard.press("w")
     wait_until("a closer view was requested", lambda: asked)
 
-    def covered():  # by what was asked for last; the address follows a moment later
+    def covered():  # from the last request; the address follows a moment later
         a, b = window(tab) or (-math.inf, math.inf)
         last = asked[-1]
         return last["start_time_ms"] <= a and last["end_time_ms"] >= b and last["resolution"] >= 1000

@@ -211,7 +211,7 @@ static void answer(struct pending *p) {
     xpl_buf_fini(&b);
 }
 
-// Moves what is due; returns when the next is.  s->mu is held.
+// Sends what is due; returns when the next message is. s->mu is held.
 static int64_t sweep(struct fake_set *s) {
     int64_t next = INT64_MAX;
     for (size_t i = 0; i < s->n_pending;) {

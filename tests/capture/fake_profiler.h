@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ProfilerService of the project's own, for tests and benchmarks of capture/: as good or as bad
-// as it is told to be.
+// A ProfilerService for tests and benchmarks of capture/, which fails in the ways that a test
+// chooses.
 #ifndef XPL_TESTS_CAPTURE_FAKE_PROFILER_H_
 #define XPL_TESTS_CAPTURE_FAKE_PROFILER_H_
 
@@ -24,8 +24,8 @@ enum fake_mode {
     FAKE_TRUNCATED, // an XSpace that ends in the middle of an event
     FAKE_NONSENSE,  // an answer that is no ProfileResponse
     FAKE_HOSTILE,   // calls itself by names full of dots, slashes and control characters
-    FAKE_OLD,       // ignores emit_xspace and writes where it is told to
-    FAKE_ELSEWHERE, // likewise, on a disk that nobody else sees
+    FAKE_OLD,       // ignores emit_xspace and writes where the request says
+    FAKE_ELSEWHERE, // likewise, on a disk that only it sees
     FAKE_TOOL_DATA, // brings the XSpace as tool data
     FAKE_TRICKLE,   // begins its answer and never ends it
     FAKE_UNIMPLEMENTED,
@@ -56,7 +56,7 @@ unsigned fake_cancels(const struct fake_set *s, int i);
 void fake_hold(struct fake_set *s, int i, bool hold);
 // Whether it profiles continuously.
 bool fake_records(const struct fake_set *s, int i);
-// Of the last call: the start it was asked for (0: at once), and when its capture began; Unix time.
+// Of the last call: the requested start (0: at once) and the begin of its capture, Unix time.
 int64_t fake_wanted_ns(const struct fake_set *s, int i);
 int64_t fake_began_ns(const struct fake_set *s, int i);
 

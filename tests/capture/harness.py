@@ -155,7 +155,7 @@ class Place:
             program.end()
 
 
-# ---- servers that are not what they should be ----
+# ---- servers that misbehave ----
 
 class Silent:
     """Accepts connections and never says a word."""

@@ -129,7 +129,7 @@ static void *plain_main(void *arg) {
     return NULL;
 }
 
-// An address at which nobody listens, and no other program meanwhile.
+// An address without a listener, which no other program takes meanwhile.
 static void plain_take_address(struct plain *p) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof a;
@@ -191,7 +191,7 @@ static void test_bad(void) {
     CHECK_EQ(o.n_stored, 2);
     CHECK_EQ(entries(o.path), 3);
     xpl_capture_outcome_fini(&o);
-    // Each of them alone: no session, the host's own code.
+    // Each of them by itself: no session, the host's own code.
     for (int i = 0; i < N_BAD; i++) {
         if (bad[i].state == XPL_CAPTURE_STORED || bad[i].code == XPL_DEADLINE_EXCEEDED) continue;
         p.targets = &targets[i];

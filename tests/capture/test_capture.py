@@ -185,7 +185,7 @@ def wrong_usage(way, jobs):
 def profiled_already(way, jobs):
     """Somebody else profiles the program: his profile is unharmed, ours fails with that reason; with retries it comes."""
     job = jobs[1]
-    for ms in (4000, 20000):  # on a busy machine ours may come when a short one is over
+    for ms in (4000, 20000):  # on a busy machine ours may start after a short one has ended
         before, theirs = sessions(way.logdir), occupy(job.address, ms)
         said = way.capture([job.address], *SHORT)
         if not theirs.done():
@@ -232,7 +232,7 @@ def cancelled(way, jobs):
 def twice_the_same(way, jobs):
     """A program that is being captured: a second capture says so, and has the others."""
     busy, other = jobs[0].address, jobs[1].address
-    for duration in ("6s", "30s"):  # on a busy machine both may come when a short one is over
+    for duration in ("6s", "30s"):  # on a busy machine both may start after a short one has ended
         first = way.start([busy], "--duration", duration)
         first.says(f"{busy}: collecting")
         alone, both = way.capture([busy], *SHORT), way.capture([busy, other], *SHORT)
@@ -243,7 +243,8 @@ def twice_the_same(way, jobs):
     assert meanwhile, "the first capture ended too early for this test"
     assert alone.code == 1 and not alone.out and busy in alone.err, alone
     check_profiles(way, name_said(both, PARTLY), 1)
-    # Without a daemon the program itself says so; a daemon knows of its own captures and names the one that holds it.
+    # Without a daemon the program itself reports it; a daemon names which of its captures holds the
+    # host.
     for said in (alone, both):
         assert busy in said.err and ("another profile" in said.err or "is being captured by capture " in said.err), said
 
@@ -310,7 +311,7 @@ def handed_over(way, jobs):
         assert f"schedule {number} records it all the time, and hands it over" in said.err, said
         check_profiles(way, name_said(said), 1)
         schedule, = json.loads(way.ctl("schedules", "--json").out)
-        assert schedule["sessions"] == 1, schedule  # what was recorded until then
+        assert schedule["sessions"] == 1, schedule  # recorded up to then
         wait_until("it is recorded again", lambda: starts() == 3)
     finally:
         way.ctl("unschedule", number)

@@ -101,7 +101,7 @@ class Skill(Case):
         config = json.loads(next(line for line in out.splitlines() if line.startswith("{")))
         self.assertEqual(config["mcpServers"]["xplaned"], {"command": "xplaned-mcp", "args": ["--server", "unix:/nonexistent/xplaned"]})
         self.assertIn("already current: ", install()[1])
-        # An older version is replaced, what others wrote is not.
+        # Replaces an older version, but nothing that others wrote.
         (home / PLACES[0]).write_text(skill.replace("Traps", "Snares"))
         (home / PLACES[1]).write_text("---\nname: xplaned\n---\nmine\n")
         code, out, err = install()

@@ -400,7 +400,7 @@ class Words(Case):
                           self.says(2, "capture", "127.0.0.1:1", f"--retries={value}"))
         # 0 needs no unit: the capture fails later, because nothing listens there.
         self.says(1, "capture", "127.0.0.1:1", "--direct", "--logdir", self.logdir, "--delay", "0")
-        # What is less than the smallest unit is not 0, which is another thing.
+        # A value below the smallest unit is not 0, which has another meaning.
         for flag, value, least in (("duration", "0.0004s", "1ms"), ("keep-bytes", "0.5B", "1B")):
             self.assertIn(f"--{flag} {value}: less than {least}\n",
                           self.says(2, "capture", "127.0.0.1:1", "--every", "1m", f"--{flag}", value))
@@ -591,7 +591,7 @@ class Words(Case):
         name, module = sorted(modules.items())[0]
         near = name.replace(module["program_id"], "98")
         self.assertIn(f'no HLO module "{near}"; did you mean', self.says(1, "hlo", PROFILE, near))
-        # Also of the name alone.
+        # Also from the name only.
         four = PROFILE.parent.parent / "jax_4hosts"
         for given in ("jit_stp", "JIT_STEP(11)"):
             self.assertIn(f'no HLO module "{given}"; did you mean "jit_step(10)"?', self.says(1, "hlo", four, given))
@@ -903,7 +903,7 @@ class Captures(Case):
                     self.assertEqual(err.count("idle: the program did nothing"), len(targets) - 1,
                                      err)
                     self.assertTrue(err.endswith("\nxplanectl: no profile was taken\n"), err)
-            # What is wrong with the request itself is said as it is.
+            # Errors of the request itself are reported unchanged.
             code, _, err = self.ask("capture", "grpc://x:1", *flags)
             self.assertEqual(code, 2)
             self.assertEqual(err.count("write HOST:PORT"), 1, err)
@@ -984,7 +984,7 @@ class Captures(Case):
                 daemon = None if way == "direct" else self.daemon()
                 flags = [] if daemon else ["--direct", "--logdir", self.logdir]
                 capture = self.start("capture", hang.address, *flags)
-                for line in capture.stderr:  # what it says after the directory is there
+                for line in capture.stderr:  # its output once the directory exists
                     if line == f"{hang.address}: collecting\n":
                         break
                 self.assertEqual(len(self.sessions()), 1)

@@ -123,7 +123,7 @@ class Csv(Case):
                     seen += len(rows) > 0
         self.assertGreater(seen, 20)
         self.assertIn("'=1+1", [row[0] for row in self.read("sessions")[1]])
-        # The first section is what it is without --section.
+        # Without --section it is the first section.
         self.assertEqual(self.read("compare", "four", "gpu"), self.read("compare", "four", "gpu", "--section", "ops"))
 
     def rows_of(self, command, section, answer):
@@ -154,7 +154,7 @@ class Csv(Case):
         self.assertIn("total_duration_us", head)
         kernels = json.loads(self.ask("analyze", "kernel_stats", GPU)[1])["rows"]
         self.equal(rows, [[c.get("v") for c in r["c"]] for r in kernels], "kernel_stats")
-        # A cell of 1 that is all is no percent, whatever the label says.
+        # A cell of 1 that means everything is not a percentage, whatever the label says.
         head, rows = self.read("analyze", "overview_page", FOUR)
         self.assertEqual(head[:2], ["selfTimePercent (fraction of 1)", "cumulativeTimePercent (fraction of 1)"])
         self.assertLessEqual(max(float(r[1]) for r in rows), 1.000001)

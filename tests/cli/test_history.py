@@ -203,10 +203,10 @@ class History(Sessions):
         for b, status in (("run10", 4), ("run03", 0)):
             self.assertEqual(self.ask("compare", "run00", b, "--fail-if", "step_time>5%")[0], status)
         self.assertEqual(self.ask("compare", "run00", "run02", "--fail-if", "step_time>0.5%")[0], 5)
-        # Groups have noise of their own.
+        # Each group has its own noise.
         three = self.json("compare", "run00,run01,run02", "run08,run09,run10")
         self.assertEqual((three["history"], three["step_time"]["noise"]), (None, "runs"))
-        # What cannot be read is no part of the history.
+        # The history leaves out unreadable sessions.
         place = self.logdir / "plugins" / "profile" / "broken"
         place.mkdir()
         (place / "h.xplane.pb").write_bytes(b"\x0a\xff")
@@ -354,7 +354,7 @@ class History(Sessions):
         self.daemon()
         query = "SELECT metric, unit, better, session, value FROM session_metrics WHERE session_captured_ns > 0"
         found = {}
-        for metric, *row in self.json("sql", query)["rows"]:  # nobody asked for anything before
+        for metric, *row in self.json("sql", query)["rows"]:  # no request came before
             found.setdefault(metric, []).append(row)
         metrics = sorted(metric for metric in found if not metric.startswith(("core_", "longest_core", "op_total:", "kernel_total:")))
         kinds = {metric.split(":")[0] for metric in metrics}

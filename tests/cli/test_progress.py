@@ -126,7 +126,7 @@ class Progress(Case):
                 line = started.seen.rsplit(CLEAR, 1)[1]
                 self.assertIn("has not answered", line)
                 self.assertNotIn(" s\r", line)
-            # No line for what is quick, with --quiet, or without a terminal.
+            # No line for short work, with --quiet, or without a terminal.
             for command in (["tool", "op_profile", "x", "--timeout-ms", "50"], ["tool", "op_profile", "x", "--quiet", "--timeout-ms", "1500"]):
                 started = self.on_terminal(*command)
                 self.assertEqual(started.end(), (1, b""))

@@ -42,7 +42,7 @@ class Report(Case):
         text = file.read_text()
         self.assertLess(len(text), 2000000)
         page = Page(text)
-        # No network, no script: whoever opens it asks nobody.
+        # No network, no script: opening the file sends no request.
         self.assertNotIn("script", page.tags)
         self.assertFalse([a for a in page.attributes if a[0] in ("src", "href", "srcset") or a[0].startswith("on")])
         self.assertIn(("content", "default-src 'none'; style-src 'unsafe-inline'"), page.attributes)

@@ -33,7 +33,7 @@ class Runs(Case):
         profiles = self.logdir / "plugins" / "profile"
         for place in (profiles / "my_run", self.logdir / "sub" / "plugins" / "profile" / "run"):
             shutil.copytree(PROFILE.parent, place)
-        # What lies here under the names of sessions is another profile.
+        # The local directories with sessions' names hold another profile.
         self.here = self.place / "here"
         for name in ("my_run", "sub/run", "mine", "sub/mine"):
             shutil.copytree(DATA / "jax_8dev_shardmap", self.here / name)
@@ -142,7 +142,7 @@ class Runs(Case):
             self.assertIn("vm", out)
             self.assertIn("warning: mine is taken for a path: ", err)
             self.assertIn("has not answered in 2000 ms", err)
-            # One that is not there is asked for as a session, and that takes as long as it may.
+            # A missing path is requested as a session, which takes until the timeout.
             self.assertIn("has not answered in 2500 ms",
                           self.ask("hosts", "none/such", "--timeout-ms", "2500", cwd=self.here)[2])
 

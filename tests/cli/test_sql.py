@@ -213,7 +213,7 @@ class Sql(Case):
         one = f"SELECT peak_bytes FROM memory WHERE session = '{expected[0][0]}' AND name = '{expected[0][2]}'"
         self.assertEqual(self.sql(one, *runs.values())["rows"], [expected[0][3:4]])
         self.daemon()
-        self.assertEqual(self.sql(query)["rows"], [])  # rows come once a tool was asked for
+        self.assertEqual(self.sql(query)["rows"], [])  # rows appear after a request for a tool
         for name in runs:
             self.assertEqual(self.ask("findings", name)[0], 0)
         self.assertEqual(self.sql(query)["rows"], expected)

@@ -63,7 +63,7 @@ class Terminal:
         self.side, theirs = pty.openpty()
         self.arguments, self.got = arguments, b""
         try:
-            tty.setraw(theirs, termios.TCSANOW)  # what is written arrives as it is
+            tty.setraw(theirs, termios.TCSANOW)  # written bytes arrive unchanged
             path = os.ttyname(theirs)
             self.process = subprocess.Popen([program, *(str(a).replace("TERMINAL", path) for a in arguments)],
                                             stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment())

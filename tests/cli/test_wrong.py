@@ -13,7 +13,8 @@ import unittest
 from harness import DATA, Case, Programs, wait_until
 from test_cli import wire
 
-# Wrong whatever the run: 2.  "RUN" stands for the session's name or the path; words are in what is said.
+# Wrong whatever the run: 2. "RUN" stands for the session's name or the path; words are in the
+# message.
 USAGE = (
     ('unknown tool "overview_pag"; did you mean "overview_page"?', "tool overview_pag RUN"),
     ("overview_page has no option 'nosuch'", "tool overview_page RUN --option nosuch=1"),
@@ -57,7 +58,7 @@ FAILED = (
 # Without the run: 1, whatever else is right.
 ABSENT = ("hosts RUN", "tools RUN", "tool overview_page RUN", "summary RUN", "findings RUN", "compare RUN RUN", "aggregate RUN",
           "events RUN", "sql RUN SELECT\0" + "1", "hlo RUN")
-# A daemon's alone.
+# Only for a daemon.
 DAEMONS = (
     (2, 'label "a b", character 2:', "label RUN a\0b"), (2, 'label "a b", character 2:', "label RUN --remove a\0b"),
     (2, 'label "a b", character 2:', "history --label a\0b"), (2, "byte 1 is not UTF-8", "history --label \udcff"),

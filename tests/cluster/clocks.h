@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Daemons whose wall clock is wrong: libfaketime (Debian package faketime) in their processes
-// alone.
+// Daemons whose wall clock is wrong: libfaketime (Debian package faketime) in their processes only.
 #ifndef XPL_TESTS_CLUSTER_CLOCKS_H_
 #define XPL_TESTS_CLUSTER_CLOCKS_H_
 
@@ -29,8 +28,8 @@ static inline void need_clocks(void) {
     globfree(&g);
 }
 
-// Daemons that are started from here on are so many hours ahead, or behind; with 0, right.  Time
-// that passes, and times of files, stay what they are.
+// The clocks of daemons started from here on are so many hours ahead, or behind; 0 means correct.
+// Time that passes, and times of files, stay what they are.
 static inline void shift_clock(int hours) {
     char shift[16];
     (void)snprintf(shift, sizeof shift, "%+dh", hours);

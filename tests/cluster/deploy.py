@@ -83,7 +83,7 @@ def check_kubernetes():
                     "json.load(open(sys.argv[2])))", path, schema)
             else:
                 run(strict, "--strict", path)
-        # The checks find what is wrong.
+        # The checks find errors.
         for what, old, new in [("a field", "replicas:", "replica:"),
                                ("a type", "replicas: 2", "replicas: two"),
                                ("a field of KEDA", "pollingInterval:", "pollInterval:")]:
@@ -320,7 +320,7 @@ def check_demo(xplaned, xplanectl):
                   env={**os.environ, "XPL_BIN": work, "XPLANED_FAULT_JOBS": "delay_ms=400"})
     workers = [list(map(int, w)) for w in re.findall(r"^worker\d +(\d+) +(\d+) +(\d+)", out, re.M)]
     made, _, fetched = zip(*workers) if len(workers) == 4 else ([], [], [])
-    # The one that is killed may have published what it does not log.
+    # The killed worker may have published jobs that it did not log.
     if sum(made) < 79 or not 40 <= sum(fetched) <= 84 or "products: 80, jobs left: 0" not in out or \
             "before: 4 workers and 1 front" not in out or not out.endswith("equal, byte for byte\n"):
         fail(out)

@@ -91,7 +91,7 @@ static void use_catalogue(struct xpl_store *s) {
     (void)ok(xpl_store_maintain(s, &m, NULL, &err), &err);
 }
 
-// A job from its beginning to its end, of a host of its own each time.
+// A job from its beginning to its end, of a separate host each time.
 static void use_jobs(struct xpl_store *s) {
     static const struct xpl_store_version makes = {XPL_STORE_PRODUCT, {"op_stats", 8}, 7};
     static int n_used;
@@ -200,7 +200,7 @@ static void use_listings(struct xpl_store *s) {
     xpl_arena_fini(&arena);
 }
 
-// Whatever fails, what is not found is not said to be there.
+// Whatever fails, a missing entry is never reported as present.
 static void use_many(struct xpl_store *s) {
     struct test_key k[2];
     const struct xpl_store_key keys[] = {*key_of(6, &k[0]), *key_of(77777, &k[1])};

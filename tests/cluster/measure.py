@@ -153,7 +153,7 @@ class Fleet:
 def measure_idle(o, db):
     """By the server's own count, of each statement."""
     db.sql("CREATE EXTENSION pg_stat_statements")
-    time.sleep(45)  # what is done once at the start is over
+    time.sleep(45)  # the work done once at the start has finished
     db.sql("SELECT pg_stat_statements_reset()")
     began = time.monotonic()
     time.sleep(o.idle)
@@ -228,7 +228,7 @@ def measure_store(o, fleet):
     fleet.start("all", "pg", *flags)
     fleet.start("all", "lite", *flags, "--store=")
     sides = [http.client.HTTPConnection(fleet.address(name, "http")) for name in ("pg", "lite")]
-    time.sleep(3)  # the sessions are in both catalogues, and what is done once is over
+    time.sleep(3)  # the sessions are in both catalogues, and the start's work has finished
     backends = fleet.db.sql("SELECT pid FROM pg_stat_activity WHERE application_name='xplaned'").split()
     watched = [[fleet.processes[0].pid, *map(int, backends)], [fleet.processes[1].pid]]
     for what, path, n in (
@@ -236,7 +236,7 @@ def measure_store(o, fleet):
             ("warm", lambda i: "/api/v1/tool?session=run0&tool=overview_page", 100 * o.store)):
         before = [processor_ms(pids) for pids in watched]
         pg, lite = in_turns(sides, path, n)
-        time.sleep(1)  # for what is written behind answers
+        time.sleep(1)  # for the writes that follow answers
         used = [(processor_ms(pids) - ms) / n for pids, ms in zip(watched, before)]
         more = [a - b for a, b in zip(pg, lite)]
         print(f"{what}, {n} each, medians: {statistics.median(pg):.3f} ms on PostgreSQL, {statistics.median(lite):.3f} ms"
@@ -284,7 +284,7 @@ def measure_table(o, work, db):
             address = fleet.address(name, "grpc")
             if side == "fleet":
                 fleet.wait_workers()
-            time.sleep(1)  # what is done once at the start is over
+            time.sleep(1)  # the work done once at the start has finished
             before = server_ms(db)
             cells.append(f"{ask(o, address, n, f'{work}/answer'):.2f} s")
             if side != "lite":

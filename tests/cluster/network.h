@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two network namespaces with a link between them (veth, by `ip` of Debian's iproute2): the
-// database's and a worker's.  They have no names: the kernel removes them, and the link, when the
-// test and what it started are gone, whatever way that ends.
+// database's and a worker's. They have no names: the kernel removes them and the link once the test
+// and its children have ended, in whatever way.
 #ifndef XPL_TESTS_CLUSTER_NETWORK_H_
 #define XPL_TESTS_CLUSTER_NETWORK_H_
 
@@ -21,7 +21,7 @@
 #define WORKER_ADDRESS   "192.0.2.2"
 
 static struct network {
-    int own, database, worker; // namespaces; nobody's children inherit them
+    int own, database, worker; // namespaces; no child inherits them
 } net;
 
 static inline void skip_network(const char *why, int os) {

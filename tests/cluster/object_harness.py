@@ -15,7 +15,7 @@ LOGDIR = ROOT / "tests" / "data" / "logdir"
 ACCESS, SECRET = "AKIDOBJECTSTEST", "sEcReT/with+signs=and~more"
 # Every byte that signatures and URLs disagree about, and letters beyond ASCII.
 ODD = "run +=:@()*,%~&'!$;[]{}^` \u00e4\U0001f600"
-# What is compared between file, s3 and gs: of one host and of several, of all formats.
+# The answers compared between file, s3 and gs: of one host and of several, of all formats.
 ANSWERS = (("overview_page", "cpu/jax_4hosts"), ("op_profile", "accel/mi300_jax_gemm"),
            ("kernel_stats", "accel/gpu_multi_worker"), ("trace_viewer", "cpu/jax_matmul_nopy"),
            ("framework_op_stats", "cpu/jax_odd_names"), ("memory_profile", "cpu/tf_bfc_memory"))

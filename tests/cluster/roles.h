@@ -11,8 +11,8 @@
 
 enum { HOSTS = 6 };
 
-// Hosts of other bytes each: vm0, vm1, ...; written long ago, so that nobody has to wait until
-// their time stamps tell them apart.  Runs of other names have other bytes, too.
+// Hosts with different bytes: vm0, vm1, ...; written long ago, so that no test waits until their
+// time stamps differ. Runs of other names have other bytes, too.
 static inline void add_hosts(const char *dir, const char *run, int n) {
     for (int i = 0; i < n; i++) {
         char host[16], path[PATH_MAX], name[64];

@@ -108,7 +108,7 @@ class Pull:
         if host is None:
             if self.lost:  # asks again, once a second at least
                 heapq.heappush(self.free, (min(max(self.lost[0][0], now + CLAIM_S), now + 1), i))
-            else:  # what others have may yet be lost
+            else:  # other workers' jobs may still be lost
                 heapq.heappush(self.free, (now + 1, i))
             return
         end = now + CLAIM_S + self.work[host] / w.speed
@@ -130,7 +130,7 @@ class Pull:
 def push(work, workers, killers):
     """Killers are answered by an error here: what they cost is not what is compared."""
     out = Outcome(len(work))
-    at = [0.0] * len(workers)  # when each is done with what it has
+    at = [0.0] * len(workers)  # when each has finished its jobs
     waiting = [(0.0, host) for host in range(len(work)) if host not in killers]
     for host in killers:
         out.set_aside(host, 0.0)

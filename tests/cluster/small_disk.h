@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small file system below the current directory, which becomes the current one: what a server
-// begins there has a disk that a test can fill.  It is of this process and its children alone, and
-// is gone with the last of them.
+// A small file system below the current directory, which becomes the current one: a server started
+// there has a disk that a test can fill. Only this process and its children see it, and it ends
+// with the last of them.
 #ifndef XPL_TESTS_CLUSTER_SMALL_DISK_H_
 #define XPL_TESTS_CLUSTER_SMALL_DISK_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Daemons that share a database of PostgreSQL: what one made the other has, and when the database
-// goes nobody notices but the other.
+// Daemons that share a database of PostgreSQL: each has the other's products, and when the database
+// goes no client notices.
 #include <limits.h>
 #include <stdatomic.h>
 
@@ -133,13 +133,13 @@ static void expect_answers(long ms) {
     wait_for_answers(before + 20);
 }
 
-// What is made from now on is shared.
+// Products made from now on are shared.
 static void expect_shared(long ms) {
-    pg_sql("postgres", "DELETE FROM results"); // what comes now is new
+    pg_sql("postgres", "DELETE FROM results"); // later rows are new
     CHECK_EQ(count_of("results", 1, ms), 1);
 }
 
-// Killed under requests: none fails, and what is made after its return is shared within 5 s.
+// Killed under requests: none fails, and products made after its return are shared within 5 s.
 static void scenario_away(void) {
     begin_asking(make_sessions(), flags()[1]);
     for (int round = 0; round < 2; round++) {
@@ -199,8 +199,8 @@ static void lose_places(void) {
     pg_sql("postgres", "ALTER ROLE plain CONNECTION LIMIT -1");
 }
 
-// A server with few connections, which others hold: what a daemon has it uses, what it lacks it
-// does without, and it shares again when there is room; so does one that came too late.
+// A server with few connections, which others hold: a daemon uses the connections that it has,
+// works without the others, and shares again when there is room; so does one that started too late.
 static void scenario_crowded(void) {
     const char *const dir = make_sessions();
     char store[300];
@@ -237,15 +237,15 @@ static void scenario_crowded(void) {
 
 // ---- the disk of the server is full ----
 
-// Until it has no room for its log either, and ends as in a crash.  Nothing but the log grows: for
-// lack of room elsewhere a statement alone would fail.
+// Until it has no room for its log either, and ends as in a crash. Only the log grows: without room
+// elsewhere just a statement would fail.
 static void use_up_log(void) {
     for (int i = 0; pg_try("postgres", "SELECT pg_logical_emit_message(false, 'log', 'grows');"
                                        "SELECT pg_switch_wal()") == 0;)
         CHECK(i++ < 20);
 }
 
-// A server that could not begin again is begun by somebody.
+// Starts a server that could not restart by itself.
 static void revive(void) {
     for (int i = 0; pg_try("postgres", "SELECT 1") != 0; i++) {
         CHECK(i < 600);
@@ -259,7 +259,7 @@ static void revive(void) {
 static void scenario_full(void) {
     begin_asking(make_sessions(), flags()[1]);
     small_disk_fill();
-    pg_sql("postgres", "DELETE FROM results"); // what comes now is new
+    pg_sql("postgres", "DELETE FROM results"); // later rows are new
     expect_answers(2000);
     CHECK(log_has(&asked_daemon, "No space left on device"));
     small_disk_empty();
@@ -275,8 +275,8 @@ static void scenario_full(void) {
     CHECK_EQ(stop_daemon(&asked_daemon), 0);
 }
 
-// A daemon that starts while there is no server answers, and shares when there is one: what was
-// made before, too.
+// A daemon that starts while there is no server answers, and shares once there is one, including
+// earlier products.
 static void scenario_late(void) {
     const char *const dir = make_sessions();
     pg_stop(SIGQUIT);

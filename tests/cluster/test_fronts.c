@@ -48,7 +48,7 @@ static void expect_right(const char *dir, struct daemon_proc *front, const char 
     CHECK_EQ(stop_daemon(&single), 0);
 }
 
-// Tools that are asked on a thread of their own.
+// Requests for tools on a separate thread.
 struct asking {
     struct daemon_proc *front;
     const char *run;
@@ -355,7 +355,7 @@ static void scenario_counts(void) {
     expect_metric(&w, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 1");
     end_asking(&q);
     expect_metric(&w, "xplaned_fleet_leases{on=\"catalogue\"} 1");
-    // The database is away: nothing is said of others.
+    // The database is away: the answer does not mention others.
     pg_stop(SIGQUIT);
     expect_metric(&front, "xplaned_store_writable 0");
     expect_no_metric(&front, "\nxplaned_fleet_");
@@ -390,8 +390,8 @@ static void scenario_alone(void) {
     kill_daemon(&w, SIGKILL);
 }
 
-// The disk of the database is full when workers publish: nobody's file is to blame, and the answer
-// is whole.  When there is room again workers make the products.
+// The disk of the database is full when workers publish: no file is blamed, and the answer is
+// complete. When there is room again workers make the products.
 static void scenario_full(void) {
     const char *const dir = make_dir();
     struct asking q;
@@ -455,7 +455,7 @@ static void add_new_hosts(const char *dir, const char *run, int n) {
 }
 
 // A worker so many hours ahead has jobs until it is killed, one as far behind makes the rest, and
-// the front is wrong, too: a lease that is renewed is not stolen, and one that is over is taken.
+// the front is wrong, too: a renewed lease is not stolen, and an expired one is taken.
 static void lose_shifted(const char *dir, const char *const state_dirs[2], const char *run,
                          int hours) {
     struct asking q;
@@ -470,7 +470,7 @@ static void lose_shifted(const char *dir, const char *const state_dirs[2], const
     begin_asking(&q, &front, run);
     wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
     struct daemon_proc b = start_shifted_worker(dir, state_dirs[1], NULL, -hours);
-    wait_for("SELECT count(*)=2 FROM jobs", 20000); // what nobody had
+    wait_for("SELECT count(*)=2 FROM jobs", 20000); // unclaimed jobs
     pg_pause_ms(3000);                              // longer than the lease
     wait_for("SELECT count(*)=2 FROM jobs WHERE cardinality(attempts)=1", 0);
     CHECK(!atomic_load(&q.done));
@@ -510,8 +510,8 @@ static struct daemon_proc start_remote_worker(const char *dir, const char *fault
     return w;
 }
 
-// The link goes down while the worker has jobs: another one makes them when the lease is over.
-// When the link is back nothing of the first one's is taken, and it works again.
+// The link goes down while the worker has jobs: another one does them when the lease has expired.
+// When the link is back, results of the first one are rejected, and it works again.
 static void cut_link(const int *ns, const char *down, const char *up) {
     const char *const dir = make_dir();
     struct asking q;
@@ -557,8 +557,8 @@ static void scenario_cut_far(void) {
     cut_link(&net.database, "link set database down", "link set database up");
 }
 
-// Workers are killed, frozen and ended at random moments, and begin again.  $XPL_MOMENTS: how many
-// moments there are, each with a session of its own and its part of the time that all may take.
+// Workers are killed, frozen and ended at random moments, and begin again. $XPL_MOMENTS: how many
+// moments there are, each with a separate session and its part of the total time.
 enum { MOMENTS = 10, N_WORKERS = 3, SECONDS_BESIDE = 120, SECONDS_EACH = 12 };
 
 static unsigned seed;

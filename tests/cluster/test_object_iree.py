@@ -25,7 +25,7 @@ class Growing(OfStub):
         capture = self.start_of(daemon, "iree", "capture", "--host-names", "here", "--session", "one",
                                 "--flush_interval", "10ms", "--", tool, "grows", "--device=local-sync",
                                 f"--until={until}")
-        late = threading.Timer(60, until.touch)  # if nothing is said
+        late = threading.Timer(60, until.touch)  # without a message
         late.start()
         self.addCleanup(late.cancel)
         said = next((line for line in capture.stderr if "at the end" in line), "")

@@ -38,7 +38,7 @@ class Stub(OfStub):
                          self.answer(plain, "hlo_stats", "cpu/jax_4hosts")[0])
         self.assertEqual(self.bucket.count("get"), fetched)
         objects.end()
-        # The next one knows them by what was listed, and asks for no object.
+        # The next daemon knows them from the listing, and requests no object.
         again = self.started(prefix="logs/deep")
         self.assertEqual(self.answer(again, "overview_page", "cpu/jax_4hosts")[1],
                          self.answer(plain, "overview_page", "cpu/jax_4hosts")[1])
@@ -78,7 +78,7 @@ class Stub(OfStub):
         self.put_run(ODD)
         self.put_run("bad/../up")
         self.bucket.put("logs/plugins/profile/b//vm.xplane.pb", b"")
-        self.bucket.put("logs/plugins/profile/", b"")  # what stands for a directory
+        self.bucket.put("logs/plugins/profile/", b"")  # an object that represents a directory
         daemon = self.started()
         code, _, err = self.answer(daemon, "overview_page", ODD)
         self.assertEqual(code, 0, err)
@@ -133,7 +133,7 @@ class Stub(OfStub):
                                                 ("bucket", "other", "other", "other"), ("a", "a", "b", "b")):
             server.name = bucket
             server.objects = {f"{prefix}/plugins/profile/run/vm.xplane.pb": (data, '"same"')}
-            for _ in range(2):  # by what was fetched, and by what is stored
+            for _ in range(2):  # from the fetched object, then from the store
                 daemon = self.daemon_on(f"s3://{bucket}/{prefix}", "objects", "--object-endpoint", server.endpoint)
                 self.wait_listed(daemon)
                 code, answer, err = self.answer(daemon, "overview_page", "run")

@@ -68,7 +68,7 @@ static void scenario_work(void) {
     xpl_store_close(s);
 }
 
-// What it had is done by another one when the lease is over: each product once.
+// Another worker does its jobs once the lease has expired: each product once.
 static void scenario_killed(void) {
     const char *const dir = make_dir();
     struct xpl_store *const s = open_store();
@@ -77,7 +77,7 @@ static void scenario_killed(void) {
     ask_jobs(s, dir, "run", HOSTS);
     wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
     struct daemon_proc b = start_worker(dir, NULL);
-    wait_for("SELECT count(*)=2 FROM jobs", 20000); // what nobody had
+    wait_for("SELECT count(*)=2 FROM jobs", 20000); // unclaimed jobs
     wait_for("SELECT count(*)=2 FROM jobs WHERE cardinality(attempts)=1", 0);
     kill_daemon(&a, SIGKILL);
     wait_done(HOSTS, 12000);
@@ -85,7 +85,7 @@ static void scenario_killed(void) {
     xpl_store_close(s);
 }
 
-// It comes back when its jobs are done by another one: nothing of its own is taken.
+// It returns after another worker did its jobs: its own results are rejected.
 static void scenario_frozen(void) {
     const char *const dir = make_dir();
     struct xpl_store *const s = open_store();
@@ -98,7 +98,7 @@ static void scenario_frozen(void) {
     wait_done(2, 15000);
     pg_sql("postgres", "UPDATE results SET used_at_ms=0; DELETE FROM result_profiles");
     CHECK_EQ(kill(a.pid, SIGCONT), 0);
-    // What it publishes, or, where it hears of the loss first, would have published.
+    // Products that it publishes or, if it learns of the loss first, would have published.
     expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 2");
     expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"published\"} 0");
     wait_done(2, 1000);
@@ -108,7 +108,7 @@ static void scenario_frozen(void) {
     xpl_store_close(s);
 }
 
-// A worker that ends gives back what it has, and no attempt counts.
+// A worker that ends returns its jobs, and no attempt counts.
 static void scenario_drained(void) {
     const char *const dir = make_dir();
     struct xpl_store *const s = open_store();
@@ -127,8 +127,8 @@ static void scenario_drained(void) {
     xpl_store_close(s);
 }
 
-// The file of vm1 kills workers, which somebody starts again: the others are done, whatever they
-// were begun with.
+// The file of vm1 kills workers, which are restarted: the others are done, whatever batch they were
+// in.
 static void scenario_poison(void) {
     const char *const dir = make_dir();
     struct xpl_store *const s = open_store();
@@ -148,7 +148,7 @@ static void scenario_poison(void) {
     xpl_store_close(s);
 }
 
-// Files that are not there, or not as whoever asks sees them, are left to him.
+// Files that are missing here, or differ from the caller's, are left to the caller.
 static void scenario_unknown(void) {
     const char *const dir = make_dir();
     struct xpl_store *const s = open_store();

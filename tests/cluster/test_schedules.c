@@ -114,7 +114,7 @@ static void scenario_once(void) {
     const unsigned calls = fake_calls(set, good);
     char sql[120];
     (void)snprintf(sql, sizeof sql, "SELECT count(*)=%u FROM captures WHERE state<>1", calls);
-    wait_for(sql, SOON_MS); // nobody asked the program but for these
+    wait_for(sql, SOON_MS); // the program received no requests but these
     sleep_ms(2500);
     CHECK_EQ(fake_calls(set, good), calls);
     stop_fleet(&f);
@@ -147,7 +147,7 @@ static void scenario_killed(void) {
     fake_set_free(set);
 }
 
-// It comes back when the schedule is another's: what it captured is not stored.
+// It returns when another daemon owns the schedule: its capture is not stored.
 static void scenario_frozen(void) {
     struct fleet f = start_fleet(2);
     struct fake_set *const set = fake_set_new();
@@ -180,7 +180,7 @@ static void lose_daemon(struct fleet *f, int i) {
 }
 
 // Turns go on, at their times, when the schedule comes to a daemon whose clock is hours behind, and
-// then to one that is ahead: what is due in an hour does not run.
+// then to one that is ahead: captures that are due in an hour do not run.
 static void scenario_clocks(void) {
     static const int hours[] = {0, -3, 3};
     need_clocks();
@@ -232,7 +232,7 @@ static void scenario_drained(void) {
     (void)schedule(&f, 0, &target, 1, 2000, false);
     wait_for_done(1, SOON_MS);
     stop_one(&f, 0);
-    wait_for_owner("fence=2", 7000); // who has seen no schedules inspects them every 5 s
+    wait_for_owner("fence=2", 7000); // a daemon that has seen no schedules looks for them every 5 s
     wait_for_done(3, SOON_MS);
     expect_apart();
     stop_fleet(&f);
@@ -266,7 +266,7 @@ static void scenario_outage(void) {
     sleep_ms(2000);
     CHECK_EQ(fake_calls(set, 0), calls); // it pauses
     pg_start();
-    wait_for_owner("fence=1", SOON_MS); // nobody has taken it from who had it
+    wait_for_owner("fence=1", SOON_MS); // it still has its first owner
     wait_for("SELECT count(*)=2 FROM captures WHERE schedule_id=0 AND state=2", SOON_MS);
     char sql[100];
     (void)snprintf(sql, sizeof sql, "SELECT count(*)>%u FROM captures WHERE schedule_id=1", calls);
@@ -328,7 +328,7 @@ static void scenario_recorded(void) {
     if (code) fprintf(stderr, "%s\n", r.message);
     CHECK_EQ(code, 0);
     CHECK_EQ(v.n_stored, 1);
-    wait_for("SELECT count(*)=1 FROM schedule_sessions", 0); // what it had is not lost
+    wait_for("SELECT count(*)=1 FROM schedule_sessions", 0); // its sessions are not lost
     // It records again, and goes on elsewhere.
     wait_for("SELECT count(*)=1 FROM capture_targets WHERE capture_id=0 AND records", SOON_MS);
     lose_client(&f, 0);

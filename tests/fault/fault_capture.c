@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each allocation of a capture fails once: the capture fails cleanly, or goes on without what was
-// to be allocated; nothing is left in memory, and in LOGDIR a whole session or nothing. Usage:
-// fault_capture FAKE_PROFILER
+// Each allocation of a capture fails once: the capture fails cleanly, or continues without the
+// allocation; nothing leaks, and LOGDIR has a complete session or nothing. Usage: fault_capture
+// FAKE_PROFILER
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct program {
     char address[64];
 };
 
-// The servers are processes of their own: only the capture's allocations are to fail.
+// The servers are separate processes: only the capture's allocations shall fail.
 static struct program start(const char *path, const char *mode) {
     int in[2], out[2];
     struct program p = {0};

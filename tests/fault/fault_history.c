@@ -130,7 +130,7 @@ static bool set(struct xpl_labels *l, const struct xpl_snapshot *snap, bool add)
     const struct xpl_labels_change c = {
         .session = XPL_STR("one"), .add = &label, .remove = &label, .n_add = add, .n_remove = !add};
     const xpl_status_t st = xpl_labels_set(l, snap, &c, &err);
-    // Of a list that could not be read there is no label to remove.
+    // A list that could not be read has no label to remove.
     return ok(!add && st == XPL_NOT_FOUND ? XPL_RESOURCE_EXHAUSTED : st);
 }
 

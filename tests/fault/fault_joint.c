@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that are made of several sessions, a comparison and a history, with every allocation
-// of who asks failing once: he is called back once, with the answer or a clean error, or not at all
+// Answers that are made of several sessions, a comparison and a history, with every allocation of
+// the caller failing once: it is called back once, with the answer or a clean error, or not at all
 // where nothing was begun; nothing stays reserved, and with memory back the answer is the same. The
-// sessions' own answers are in memory: what fails is what joins them.  Allocations are counted by
-// thread, and another one frees: what is leaked the leak sanitizer tells.  What workers make of the
-// answers is tried by fault_compare.
+// sessions' own answers are in memory: only joining them fails. Allocations are counted by thread,
+// and another one frees: the leak sanitizer reports leaks. fault_compare tries the workers' part.
 #include <time.h>
 
 #include "analysis/formats/format.h"
@@ -44,7 +43,8 @@ static void start(void) {
           mkdir(in_dir("logs/b"), 0700) == 0);
     write_session("logs/a/h.xplane.pb", 3000);
     write_session("logs/b/h.xplane.pb", 6000);
-    (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); // what is younger is not kept
+    (void)nanosleep(&(struct timespec){.tv_nsec = 20000000},
+                    NULL); // younger entries are not cached
     const struct xpl_catalogue_options c = {
         .size = sizeof c, .logdir = in_dir("logs"), .match = xpl_format_match};
     CHECK_OK(xpl_catalogue_new(&c, &parts.catalogue, &err), &err);

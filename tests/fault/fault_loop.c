@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation that libuv and the loop's own code make on the loop's thread fails once, while
-// directories are watched: the loop always ends, and what was not watched is found by scans.
+// directories are watched: the loop always ends, and scans find the directories that are not
+// watched.
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 enum { INTERVAL_MS = 20, RUN_MS = 90 };
 
-// libuv's allocations: those of any thread count.  What it reallocates is the table of watched
+// libuv's allocations: those of any thread count. It reallocates only the table of watched
 // descriptors, without which it aborts.
 static atomic_long seen, fail_at = -1;
 static void *f_malloc(size_t n) {

@@ -168,7 +168,7 @@ int main(void) {
                                megascale_fixture(2, true),
                                barriers_fixture("h", 4, BR_STEP_PS / 5)};
     for (size_t i = 0; i < n; i++) {
-        // Bundles of IREE have a test of their own.
+        // Another test covers bundles of IREE.
         if (tools[i]->needs[0] == &xpl_product_iree_bundle) continue;
         // memory_profile has no answer without a plane of the host.
         const bool host = tools[i]->needs[0] == &xpl_product_memory_profile;

@@ -192,7 +192,7 @@ static struct xpl_catalogue *use_catalogue(void) {
     return c;
 }
 
-// --- What is swept: with a store that is opened each time, or one that stays open ---
+// --- The sweep: with a store that is opened each time, or one that stays open ---
 
 static struct xpl_store *open_one;
 static struct xpl_snapshot *open_snap;
@@ -233,7 +233,7 @@ static void checking(void) {
     (void)ok(xpl_store_check(open_one, NULL, NULL, &err), &err);
 }
 
-// What a run must leave behind: `live` allocations, and no file set aside, for no memory is no
+// What a run must leave behind: `live` allocations, and no file set aside: lack of memory is not
 // damage.
 static void check_left(int64_t live) {
     if (!open_one) {

@@ -11,7 +11,7 @@
 #include "tests/check.h"
 #include "tests/trace_fixture.h"
 
-enum { LIMIT = 16 << 20, VIEWER = 2 }; // what is made: an export format, or the tool's answer
+enum { LIMIT = 16 << 20, VIEWER = 2 }; // the output: an export format, or the tool's answer
 
 static bool to_buf(void *ctx, const void *bytes, size_t n) {
     xpl_buf_put(ctx, bytes, n);

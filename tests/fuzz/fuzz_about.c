@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes of captures (storage/sessions/about.h): whatever they hold, what is kept is text, and each
-// host is there once.
+// Notes of captures (storage/sessions/about.h): whatever they hold, the reader keeps only text, and
+// each host once.
 #include "base/text/utf8.h"
 #include "storage/sessions/about.h"
 

@@ -59,7 +59,7 @@ static void check_sums(const struct xpl_time_breakdown *b) {
     require(!b->rows.n || wall == b->end_ps - b->begin_ps);
 }
 
-// The tools that show it: what comes out ends as JSON does.
+// The tools that show it: their output ends as JSON does.
 static void check_tool(const char *name, const char *view, struct xpl_time_breakdown *b) {
     const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(name));
     const struct xpl_option option = {XPL_STR("view"), xpl_str_from(view ? view : "")};

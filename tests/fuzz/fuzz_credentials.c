@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What services and files say of credentials: what is taken has keys or a token that a header may
-// have, and an end; what is refused says a sentence that repeats nothing of it.
+// Answers of services and files with credentials: accepted ones have keys or a token that a header
+// may have, and an end; the error for others repeats none of the input.
 #include "storage/objects/credentials/answers.h"
 #include "storage/objects/credentials/assertion.h"
 #include "storage/objects/credentials/issuer.h"
@@ -53,7 +53,7 @@ static void check_url(xpl_str_t text) {
     CHECK(is_plain(url) && !strchr(url, '\\') && !strchr(url, '#'));
 }
 
-// A token that an account's key signs has what stands in a form.
+// A token that an account's key signs has only characters of a form.
 static void check_key_file(const struct xpl_answer_google *of, xpl_str_t text) {
     struct xpl_buf jwt;
     struct xpl_error why = {0};

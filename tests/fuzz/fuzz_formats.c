@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens any bytes under the names of every format.  What must hold: offsets of errors lie in the
-// input, limits are kept, two passes agree, what is not decoded is the file's own bytes, and no
-// format is opened that is not read.
+// Opens any bytes under the names of every format. What must hold: offsets of errors lie in the
+// input, limits are kept, two passes agree, without a decoder the bytes are the file's own, and
+// only formats that we read are opened.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as an HloModuleProto: every instruction of what is accepted can be described.
+// Arbitrary bytes as an HloModuleProto: every instruction of an accepted program can be described.
 #include <stdlib.h>
 
 #include "analysis/hlo/hlo_module.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as an HloProto: the memory of the program is read or refused, in every memory
-// space, and what is read is within its tables.  All answers of memory_viewer end, keep to their
+// space, and the values are within its tables. All answers of memory_viewer end, keep to their
 // limit, and are the same twice.
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as an HloModuleProto: its text in every form ends, keeps to its limit, and is the
-// same twice; an op's text is the same however the module was read.  What its instructions cost is
-// found, is the same in whatever order they are asked, and never negative.  Likewise the program by
-// its fields, and the neighbours of instructions.
+// same twice; an op's text is the same however the module was read. The cost of each instruction is
+// the same in any order of requests, and never negative. Likewise the program by its fields, and
+// the neighbours of instructions.
 #include <stdlib.h>
 #include <string.h>
 

@@ -42,7 +42,7 @@ static void check_encoding(const struct xpl_inference *v) {
     xpl_arena_fini(&arena);
 }
 
-// What comes out ends as JSON does, whatever the columns are.
+// The output ends as JSON does, whatever the columns are.
 static void check_tool(struct xpl_inference *v, const char *column) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("inference_profile"));
     const struct xpl_inference_value value = {.inference = v};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every report on any bytes, which may also be rows of ireeperf-jsonl, and the summary of a run.
 // What must hold: a bundle is opened or refused, records lie in the bytes, every report succeeds on
-// what was opened, two passes agree, damage has offsets in the file, a summary can be read.
+// an opened bundle, two passes agree, damage has offsets in the file, a summary can be read.
 #include <string.h>
 
 #include "analysis/compare/compare.h"
@@ -59,7 +59,7 @@ static void trace(xpl_bytes_t file, enum xpl_iree_trace_format format) {
     xpl_buf_fini(&x.out);
 }
 
-// What is exported of a bundle that was made of rows becomes the same bundle again.
+// The export of a bundle made from rows becomes the same bundle again.
 static void again(xpl_bytes_t made) {
     struct iree_run x = {.run.options = {.id = -1}}, y = x;
     struct xpl_error err = {0};
@@ -91,7 +91,7 @@ static int rows(xpl_bytes_t file) {
     return 0;
 }
 
-// What is compared of a bundle can be read, and there is one of whatever is opened.
+// Every opened bundle has a run summary, which can be read.
 static void summarize(xpl_bytes_t file) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("iree_run_summary"));
     struct xpl_exec serial = xpl_exec_serial();

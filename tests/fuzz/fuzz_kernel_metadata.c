@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as an instruction: what comes out is JSON that reads and writes the same.
+// Arbitrary bytes as an instruction: the output is JSON that reads and writes the same.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

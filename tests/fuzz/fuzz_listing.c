@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings of object stores, whole and in two pieces: the same comes of both.  Its texts as keys
-// and endpoints: what is taken makes URLs of plain characters only.
+// Listings of object stores, in one piece and in two: the results are equal. Its texts as keys and
+// endpoints: accepted ones make URLs of plain characters only.
 #include "base/buf.h"
 #include "storage/hash.h"
 #include "storage/objects/listing.h"

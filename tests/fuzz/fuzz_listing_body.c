@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listings as daemons hand them to each other: names are parts of paths, and what is read is
-// written again as it was.
+// Listings as daemons hand them to each other: names are parts of paths, and writing an accepted
+// listing gives the same bytes.
 #include "storage/store/listing_body.h"
 
 #include "base/buf.h"

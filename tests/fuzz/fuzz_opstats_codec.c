@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as OpStats: what can be read can be written, and then reads and writes the same.
+// Arbitrary bytes as OpStats: readable input can be written, and then reads and writes the same.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -20,8 +20,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// Whatever the scan lets through, protobuf-c decodes within the arena, and what it packs again
-// decodes again.
+// Whatever the scan lets through, protobuf-c decodes within the arena, and packed again it decodes
+// again.
 static void unpack(const ProtobufCMessageDescriptor *type, xpl_bytes_t in) {
     struct xpl_arena a, b;
     struct xpl_buf packed;

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// A checker of JSON, just strict enough: p advances past what was well-formed.
+// A checker of JSON, just strict enough: p advances past the well-formed part.
 struct json {
     const uint8_t *p, *end;
 };

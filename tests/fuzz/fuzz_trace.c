@@ -69,7 +69,7 @@ static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
     xpl_arena_fini(&a);
 }
 
-// Checksums as they should be, so that what they protect is reached.
+// Correct checksums, so that the fuzzer reaches the data behind them.
 static void mend(uint8_t *p, size_t n) {
     struct trc_footer f;
     if (n < sizeof f + sizeof(struct trc_header)) return;
@@ -155,7 +155,7 @@ static void profile(const uint8_t *data, size_t size) {
         struct xpl_arena a;
         struct xpl_trace *t;
         xpl_arena_init(&a, LIMIT);
-        // What was built can be opened.
+        // The built index can be opened.
         if (xpl_trace_open((xpl_bytes_t){index.p, index.n}, &a, &t, NULL) != XPL_OK) abort();
         xpl_arena_fini(&a);
         ask_all((xpl_bytes_t){index.p, index.n}, bytes);

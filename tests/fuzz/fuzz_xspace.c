@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens any bytes as an XSpace, groups it and reads everything back.  What must hold: offsets of
-// errors lie in the input, two passes agree, cursors that start at a chunk agree with one that does
-// not, and the number of threads changes nothing.
+// Opens any bytes as an XSpace, groups it and reads everything back. Invariants: offsets of errors
+// lie in the input, two passes agree, cursors that start at a chunk agree with one that does not,
+// and the number of threads changes nothing.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes say what is written; the reader must give back the same.  Ids of metadata are
-// declared once in a plane, as a map has them; events and statistics may use any.
+// Arbitrary bytes choose the fields to write; the reader must give back the same. Ids of metadata
+// are declared once in a plane, as a map has them; events and statistics may use any.
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ static xpl_str_t next_text(struct script *s, char buf[64]) {
     return (xpl_str_t){buf, n};
 }
 
-// ---- what was written ----
+// ---- the written profile ----
 
 struct expected_stat {
     int64_t md;

@@ -56,7 +56,7 @@ static bool read_field(const uint8_t *p, size_t n, size_t at, struct field *ret)
     return true;
 }
 
-// One of the message's fields by chance, each alike; false when it is no message.
+// One of the message's fields by chance, each alike; false if it is not a message.
 static bool choose_field(const uint8_t *p, size_t n, uint32_t *random, struct field *ret) {
     struct field f;
     size_t seen = 0;
@@ -86,7 +86,7 @@ static size_t change_number(const uint8_t *p, const struct field *f, uint32_t *r
     return n;
 }
 
-// `old` bytes at `at` become `p[0..n)`.  Returns the new size, or 0 when there is no room.
+// `old` bytes at `at` become `p[0..n)`. Returns the new size, or 0 without room.
 static size_t replace(uint8_t *data, size_t size, size_t max, size_t at, size_t old,
                       const uint8_t *p, size_t n) {
     if (size - old + n > max) return 0;

@@ -93,12 +93,12 @@ static bool same(struct cmp *c, const struct value *a, const struct value *b) {
     return true;
 }
 
-// ---- rows that may stand in any order ----
+// ---- rows whose order may differ ----
 
 typedef bool (*row_fn)(struct cmp *c, const struct value *a, const struct value *b,
                        const void *ctx);
 
-// Finds for each of n rows a partner of its own; `used` has room for n.
+// Finds for each of n rows a separate partner; `used` has room for n.
 static bool match_run(struct cmp *c, const struct value *a, const struct value *b, size_t n,
                       row_fn fn, const void *ctx, bool *used) {
     char *const why = c->why;
@@ -223,7 +223,8 @@ static bool same_table(struct cmp *c, const struct value *a, const struct value 
 
 static bool same_node(struct cmp *c, const struct value *a, const struct value *b, const void *ctx);
 
-// XProf sorts what a fusion contains by flops, all else by time; a group of fusions is no fusion.
+// XProf sorts what a fusion contains by flops, everything otherwise by time; a group of fusions is
+// not a fusion.
 static bool is_fusion(const struct value *node) {
     const struct value *const category = value_get(value_get(node, "xla"), "category");
     const struct value *const name = value_get(node, "name");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two answers of one tool are equal in every way a user could see.  What XProf itself does
+// Whether two answers of one tool are equal in every way a user could see. What XProf itself does
 // not keep from one process to the next is not compared: the order of keys, of rows that tie in
-// every column a sort uses (with rank and running totals inside the tie), and which of several like
-// allocations stands for a row of the memory profile.  Numbers agree within 1e-9 of their size.
-// The same meaning as tests/parity/compare.py.
+// every column a sort uses (with rank and running totals inside the tie), and which of several
+// equal allocations a row of the memory profile shows. Numbers agree within 1e-9 of their size. The
+// same meaning as tests/parity/compare.py.
 #ifndef XPL_TESTS_GOLDEN_CANONICAL_H_
 #define XPL_TESTS_GOLDEN_CANONICAL_H_
 

@@ -271,7 +271,7 @@ bool packets_of_fractions(xpl_bytes_t results, struct xpl_buf *ret) {
         xpl_str_t word;
         struct xpl_wire maps = xpl_wire_begin(read_pair(f.len, &word));
         xpl_buf_init(&lists[n], LIMIT);
-        xpl_buf_str(&lists[n], word); // also one of which nothing is said
+        xpl_buf_str(&lists[n], word); // also one without details
         xpl_buf_putc(&lists[n++], '\n');
         while (xpl_wire_next(&maps, &entry) == XPL_WIRE_FIELD && n < MAX_LISTS) {
             xpl_buf_init(&lists[n], LIMIT);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparison that the golden tests stand on: what it forgives and what it must not.
+// The comparison that the golden tests rely on: the differences that it forgives, and those that it
+// must not.
 
 #include "base/arena.h"
 #include "tests/check.h"

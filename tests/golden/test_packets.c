@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparison of answers that are protobuf: what it forgives and what it must not.
+// The comparison of answers that are protobuf: the differences that it forgives, and those that it
+// must not.
 #include "tests/golden/packets.h"
 
 #include "tests/wire_text.h"

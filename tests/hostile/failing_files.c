@@ -85,7 +85,7 @@ static int failure(void) {
     return -1;
 }
 
-// What is left of a write of n bytes that `fails` let fail: the bytes that it still writes, or 0.
+// How many of n bytes a write that `fails` selects still writes, or 0.
 static size_t left_of(size_t n) {
     if (errno != 0) return 0;
     return n > 1 ? n / 2 : n;

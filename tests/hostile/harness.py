@@ -29,11 +29,11 @@ MIB = 1 << 20
 DEFAULTS = {"memory-limit": "256MiB", "memory-total": "512MiB", "answer-cache": "64MiB", "grace": "2s"}
 # Resident anonymous memory stays below --memory-total and this.
 MEMORY_SLACK = 128 * MIB
-# What it may have when all is over, beyond the answers that it keeps and the jobs that run, and for how long it may
+# What it may still have after a test, beyond the answers that it keeps and the jobs that run, and for how long it may
 # have more; descriptors beyond those of its start (of the store, of results that are mapped, of watched directories).
 LEFT_OVER, LEFT_SECONDS, LEFT_FDS = 64 * MIB, 60, 32
-# What comes at once on a machine at rest is waited for so long: less than the 30 s after which the daemon ends of itself
-# what is half open.
+# The limit for events that are immediate on an idle machine: less than the 30 s after which the daemon ends half-open
+# connections by itself.
 PATIENCE = 25
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
@@ -104,7 +104,7 @@ class Daemon:
                 settings[name[2:]] = value
         self.memory_total, self.answer_cache = size_of(settings["memory-total"]), size_of(settings["answer-cache"])
         self.check_memory = True  # a test that measures something else may say no
-        self.expect_exit = 0  # of a daemon that nobody killed
+        self.expect_exit = 0  # of a daemon that was not killed
         self.peak = 0  # RssAnon, bytes, as sampled; tests set it to 0
         self.highest = 0  # since the start
         self.killed = False

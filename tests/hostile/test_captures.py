@@ -100,7 +100,7 @@ def after_kills(d, targets, profiles, kills):
     equal(done.returncode, 0, f"unschedule: {done.stderr.decode()}")
     done = d.ctl("capture", "--duration", "50ms", "--session", "last", ",".join(targets[:2]))
     equal(done.returncode, 0, f"a capture after all kills: {done.stderr.decode()}")
-    # The schedule's last one is told to end, and does when its client is free.
+    # The schedule's last capture receives the request to end, and does when its client is free.
     wait_for(lambda: not listing(d, "schedules") and all(c["state"] != "running" for c in listing(d, "captures")), 30, "the end")
     equal({p.name: left_of(p) for p in profiles.iterdir() if left_of(p)}, {}, "what was broken off")
     for p in profiles.iterdir():

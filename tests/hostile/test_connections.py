@@ -138,7 +138,7 @@ def test_connections_in_all(run):
             equal(used[-1].call(STATS, b"")[0], 0, "a call of each")
         with d.http2() as more:
             equal(more.call(STATS, b"")[0], 0, "the 41st connection is served")
-        while first.sock.recv(4096):  # until its end: the oldest of those whose calls are over
+        while first.sock.recv(4096):  # until its end: the oldest of those whose calls have ended
             pass
         for h in (watcher, *used):
             equal(h.call(STATS, b"")[0], 0, "the others stay")

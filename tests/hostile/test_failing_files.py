@@ -120,7 +120,7 @@ class Scenario:
         d = self.d
         self.number += 1
         imported, captured = f"import{self.number}", f"capture{self.number}"
-        # A profile with a field that nobody knows is another profile.
+        # An unknown field makes another profile.
         self.file.write_bytes(self.profile + b"\xc0\x3e" + bytes([self.number & 127 | 128, self.number >> 7]))
         self.step(d.ctl("import", "--session", imported, "--retries", "0", self.file), "import", text, needed)
         directory = d.logdir / "plugins/profile" / imported

@@ -6,7 +6,7 @@ import re
 
 from harness import ROOT, answer_url, check, equal
 
-# Of the gRPC services: their names are said to who calls them, and to nobody else.
+# Of the gRPC services: only their callers see these names.
 RPC_NAMES = ("ListSessions", "GetSession", "ListTools", "ListCaptures", "ListSchedules", "StreamToolData", "GetToolData", "DeleteSession",
              "ImportSession", "CreateSchedule", "ProfileResponse")
 SECOND = b"GET /version HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"

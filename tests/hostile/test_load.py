@@ -307,7 +307,7 @@ def test_mixed_load(run):
     load = Load(d, expected, run)
     try:
         begin = time.monotonic()
-        # What it does in a minute at least, also where others have the processors: caches are full then.
+        # At least what it does in a minute on a busy machine: caches are full then.
         rounds = 20 if run.short else 1500
         wait_for(lambda: time.monotonic() - begin > min(60, seconds / 3) and sum(load.counts.values()) >= rounds, 900, "the load begins", every=0.5)
         first = figures(d, load, run)
@@ -319,7 +319,7 @@ def test_mixed_load(run):
         load.end()
     check(set(load.counts) >= EVERY, f"every kind ran: {load.counts}")
     for what, (memory, fds), (memory_after, fds_after), part in zip(("under load", "in pauses"), first, last, (5, 20)):
-        # 5% of all that it has under load, of which what is kept in pauses is a part.
+        # 5% of its memory under load, which includes the memory kept in pauses.
         kept_free = 32 * MIB if what == "under load" else 0
         slack = (32 * MIB, 64) if run.short else (max(first[0][0] / part, kept_free), max(2, fds / part))
         check(memory_after <= memory + slack[0], f"memory grew from {memory // 1024} to {memory_after // 1024} KiB {what}")

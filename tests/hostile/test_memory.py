@@ -85,7 +85,7 @@ def test_length_prefix(run):
 
     more = growth(d, attack)
     check(more < 32 * MIB, f"{more // MIB} MiB for a length")
-    with d.http2() as h:  # not so far beyond the limit, whoever sends all of it is told so
+    with d.http2() as h:  # not so far beyond the limit: a client that sends all of it gets the error
         stream = h.request(HEALTH)
         read = threading.Thread(target=lambda: answers.append(h.result(stream)[0]), daemon=True)
         answers = []
@@ -155,7 +155,7 @@ def test_watched_daemon_rests(run):
         d.status()
         time.sleep(0.2)
         watched = min(watched, d.rss_anon())
-    time.sleep(8)  # without anybody who asks
+    time.sleep(8)  # without a request
     check(watched <= d.rss_anon() + 6 * MIB, f"{watched // MIB} MiB while it is watched, {d.rss_anon() // MIB} MiB while it is not")
 
 

@@ -114,7 +114,7 @@ def test_links_inside(run):
 
 def test_worker_directory(run):
     """What others may have put at /tmp/xplaned-UID is not used; here below a directory of the same kind."""
-    top = run.make_dir("tmp")  # below /tmp, in which everybody may write
+    top = run.make_dir("tmp")  # below /tmp, in which all users may write
     d = run.start(f"--xprof-worker=unix:{top}/socket", f"--worker-dir={top}/mine/worker", logdir=run.logdir("jax_matmul_nopy"))
     equal(d.stop(), 0, "exit status with directories of our own")
     (top / "link").symlink_to(top / "mine")

@@ -217,7 +217,8 @@ def test_metrics_of_grpc_connections(run):
         with contextlib.suppress(OSError):
             for _ in range(1000):
                 h.send(SETTINGS, 0, 0)
-        # Closed here before the daemon has read them, it would be reset: nobody would have seen many settings.
+        # Closed here before the daemon has read them, it would be reset: the daemon would not have
+        # seen many settings.
         wait_for(lambda: grpc_figures(d)['xplaned_connections_closed_total{"settings"}'] == 1, 10, "many settings")
     wait_for(lambda: grpc_figures(d)['xplaned_connections_closed_total{"preface"}'] == 1, 10, "no HTTP/2")
 
@@ -234,7 +235,7 @@ def test_metrics_of_unix_connections(run):
     equal(grpc_figures(d)["xplaned_connections{}"], 5, "open ones")
     for s in idle:
         s.close()
-    # gRPC closes its side on a thread of its own; until then there is no place.
+    # gRPC closes its side on a separate thread; until then the connection counts.
     wait_for(lambda: grpc_figures(d)["xplaned_connections{}"] == 0, 10, "closed ones")
     d.answers()
 

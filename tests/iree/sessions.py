@@ -127,7 +127,7 @@ def after_each_other(late=False):
     steps = []
     for s, kinds in ((one, (7,)), (two, (7, 8))):
         events = [s.clocks, s.events, lambda b, s=s, kinds=kinds: s.memory(b, kinds)]
-        # A long record: what follows it is read in another way.
+        # A long record: the data that follows it is read in another way.
         gap = [lambda b, s=s: s.record(b, 2, b"something-new", bytes(70000))]
         steps += [s.begin, s.devices]
         steps += (events + [s.metadata] if late else [s.metadata] + events) + gap + [s.end]
@@ -226,7 +226,7 @@ def check_trace(x):
     slices = {name for _, kind, _, name, _, _ in t.events if kind == BEGIN}
     assert {function("one"), function("two"), f"execute cb#1: {function('one')}",
             f"execute cb#1: {function('two')}"} <= slices, slices
-    # Each of its own: device with UUID, clock, command buffer, operation.
+    # Separate for each: device with UUID, clock, command buffer, operation.
     for tag, rate, at in (("one", 1, SECOND), ("two", 2, 9 * SECOND)):
         uuid = f"uuid of {tag} ......"[:16].encode().hex()
         mine = [e for e in t.events if uuid in e[2]]

@@ -181,7 +181,7 @@ def many_workers(count, build, session, addresses, target):
         ask_all(f"of {len(workers)} workers")
         wait_until("the log of every worker", lambda: all(w.answered() for w in workers))
         if "," in worker:
-            return  # XProf gives the hosts of an address to nobody else
+            return  # XProf gives the hosts of an address to no other test
         workers[0].process.terminate()
         workers[0].process.wait(30)
         before = workers[1].answered()

@@ -82,7 +82,7 @@ def have_processor():
     try:
         from perfetto.trace_processor import TraceProcessor
         TraceProcessor().close()
-    except Exception as e:  # no network, no program for this machine: whatever it is, it is no trace's fault
+    except Exception as e:  # no network, no program for this machine: in any case the trace is not the cause
         print(f"no trace processor ({type(e).__name__}); decoded by protos")
         return False
     return True

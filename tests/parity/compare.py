@@ -167,7 +167,7 @@ def allocator(a):
         if not 0 <= i < len(snapshots):
             what = row.get("specialIndex")
         elif int(n or 1) <= 1:
-            what = snapshots[i]             # only one allocation can stand for this row
+            what = snapshots[i]             # this row can show only one allocation
         else:
             md = snapshots[i].get("activityMetadata", {})
             what = {k: md.get(k) for k in ALIKE}

@@ -303,7 +303,7 @@ def windows(p, c, pool, _):
         i.opcode, source = "select-and-scatter", p.add(c, "constant", resized(x, [max(1, d // 2) for d in dims]))
         i.operand_ids[:] = [x.id, source.id, zero.id]
         i.called_computation_ids.append(p.combiner(x.shape.element_type))
-        # Operands stand before their users.
+        # Operands precede their users.
         del c.instructions[-2:]
         c.instructions.add().CopyFrom(source)
         c.instructions.add().CopyFrom(i)

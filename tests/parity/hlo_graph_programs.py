@@ -33,12 +33,12 @@ class GraphProgram(hlo_programs.Program):
         if self.r.random() < 0.5:
             self.frames()
 
-    # -- a computation: parameters, then instructions that use what stands before them --
+    # -- a computation: parameters, then instructions that use earlier ones --
 
     def body(self, name, fused):
         r = self.r
         made = []                        # [(instruction, shape)]
-        # what it calls stands before it: fusions' insides are made first
+        # called computations precede it: fusions' bodies are made first
         inner = [self.inside(f"{name}.fused.{k}") for k in range(r.randint(0, 2))]
         c = self.computation(name)
         for k in range(r.randint(1, 3)):

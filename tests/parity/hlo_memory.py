@@ -25,7 +25,7 @@ from xprof_worker import XProf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POINTS = 4096.0
-AGAIN = 64                    # how often XProf is asked again
+AGAIN = 64                    # how often XProf gets the request again
 
 
 def profile_of(data):

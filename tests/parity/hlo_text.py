@@ -26,7 +26,7 @@ from xprof_worker import XProf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORMS = {"short": ("short_txt", 0), "long": ("long_txt", 0), "metadata": ("long_txt", 1), "pbtxt": ("pbtxt", 0)}
-NODES = 4                     # instructions of a program whose neighbours are asked for
+NODES = 4                     # instructions of a program whose neighbours the test requests
 
 
 class Ours:

@@ -27,8 +27,8 @@ from xprof.convert import csv_writer  # noqa: E402
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "logdir"
 TYPES = ("content-type", "content-security-policy", "x-content-type-options", "content-encoding", "content-disposition")
 
-# Without their options, or of hosts that have nothing for them, XProf fails on these in ways of its own; hlo_graph.py, counters.py and
-# megascale.py ask them as pages do.
+# Without their options, or for hosts without their data, XProf fails on these in its own ways; hlo_graph.py,
+# counters.py and megascale.py request them as pages do.
 WITH_CHOICES = {"graph_viewer", "kernel_utilization", "megascale_stats", "perf_counters"}
 
 
@@ -114,7 +114,8 @@ def same_json(a, b):
 # Where docs/http.md lets us differ: (path, what of the two replies is still compared).
 def expected_body(path, theirs, ours):
     route = path.replace("/data/plugin/profile", "").split("?")[0]
-    if route == "/run_tools":  # without the tools that we do not have; a broken profile's show when they are asked
+    # Without the tools that we do not have; a broken profile's tools are listed and fail when requested.
+    if route == "/run_tools":
         return "broken" in path or [t for t in json.loads(theirs.body) if t in json.loads(ours.body)] == json.loads(ours.body)
     if route == "/config":
         a, b = json.loads(theirs.body), json.loads(ours.body)
@@ -142,7 +143,8 @@ def compare(path, theirs, ours, count):
     if path.startswith("/data_csv?run=nope"):  # XProf tells that apart from /data: 500
         theirs.status = 404
     if "run=broken&tag=smart_suggestion&" in path and theirs.status != 404:
-        # XProf has no suggestions for a file that cannot be read; ours say what is wrong with it (broken_hosts).
+        # XProf has no suggestions for a file that cannot be read; ours report the error
+        # (broken_hosts).
         count.check(f"{name} is refused", ours.status == 404 and b"truncated or corrupt" in ours.body, f"{ours.status} {ours.body[:90]}")
         return
     count.check(f"{name} status", theirs.status == ours.status, f"{theirs.status} here {ours.status} {ours.body[:90]}")
@@ -152,7 +154,7 @@ def compare(path, theirs, ours, count):
         a, b = theirs.headers.get(header), ours.headers.get(header)
         if theirs.body == b"Not Found":  # XProf's own server, not its plugin
             continue
-        if header == "content-security-policy" and a:  # ours are shown in frames of our own pages only
+        if header == "content-security-policy" and a:  # only our own pages may frame ours
             a += ";frame-ancestors 'self'"
         count.check(f"{name} {header}", a == b, f"{a} here {b}")
     count.check(f"{name} body", expected_body(path, theirs, ours), f"{theirs.body[:160]} here {ours.body[:160]}")

@@ -15,7 +15,7 @@ import tool_table
 EXACT = {"cpu_as_device": "false", "xprof_exact": "true"}
 PLAIN = {"cpu_as_device": "false"}
 PATIENCE_S = 60
-# What is said of a profile that cannot be read, alone or as the only one.
+# Messages for a profile that cannot be read, by itself or as the only one.
 UNREADABLE = re.compile(rb"corrupt|truncated|not a profile|can be read")
 
 
@@ -69,7 +69,8 @@ class Judge:
         if ours in ("crash", "timeout"):
             return Verdict("our crash", tool, [": " + got.decode("utf-8", "replace")[-2000:]], answer=expected)
         if ours == "none":
-            # Of a file that cannot be read, these of XProf's tools say nothing; ours say what is wrong (broken_hosts).
+            # These of XProf's tools do not report an unreadable file; ours report the error
+            # (broken_hosts).
             if not expected or UNREADABLE.search(got) and says_nothing(tool, expected):
                 return Verdict("equal", tool, answer=expected)
             return Verdict("different", tool, [": we refuse: " + got.decode("utf-8", "replace").strip()], answer=expected)

@@ -223,7 +223,7 @@ class Counts:
     def compare(self, case, xprof, exact, mine):
         xprof, exact, mine = map(trace_of, (xprof, exact, mine))
         mine, ends = without_recv_done(mine)
-        # What is taken away of ours is nowhere in XProf's, but where a profile brings it along.
+        # The fields removed from ours are not in XProf's, but where a profile contains them.
         theirs, _ = without_recv_done(copy.deepcopy(xprof))
         pairs = [(comparable(xprof), comparable(exact), "xprof_exact"), (comparable(theirs), comparable(mine), "ours")]
         for t, m, what in pairs:

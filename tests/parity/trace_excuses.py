@@ -38,7 +38,7 @@ LATE, EARLY, MIDDLE, SEARCHED = event("late", 30), event("early", 10), event("mi
 STATS = event("Launch Stats for step 1", 21)
 WINDOW = {"start_time_ms": "15", "end_time_ms": "25"}
 
-# what is asked, XProf's events, ours, the predicate, ours that must be reported
+# the request, XProf's events, ours, the predicate, ours that must be reported
 CASES = {
     "outside shown": (WINDOW, [MIDDLE, LATE], [MIDDLE], "trace_rows", {
         "one in the window is missing": [], "another length": [event("middle", 20, 1)], "another row": [event("middle", 20, 2, 8)],

@@ -25,7 +25,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 Field = descriptor_pb2.FieldDescriptorProto
-# The files of google.protobuf that a package need not bring in a module of its own.
+# The files of google.protobuf that a package need not bring in a separate module.
 MODULES = ["google.protobuf.any_pb2", "google.protobuf.duration_pb2", "google.rpc.status_pb2",
            "google.rpc.error_details_pb2", "grpc_health.v1.health_pb2",
            "grpc_reflection.v1alpha.reflection_pb2"]
@@ -105,7 +105,7 @@ def reference_files():
         yield from from_library(path)
 
 
-# ---- what is compared ----
+# ---- the compared parts ----
 
 class Names:
     """Messages, enumerations and services by full name."""

@@ -48,7 +48,7 @@ def judge(build, directory, m):
     cause = m["cause"] if lost >= FALSE_FROM else None
     share = next((f["share_percent"] for f in found if f["kind"] == cause), 0)
     false = [f["kind"] for f in found if f["saving_percent"] >= FALSE_FROM and f["kind"] not in allowed(m["case"])]
-    # What the profile cannot show offers nothing to save, and stands behind what does.
+    # A finding that the profile cannot quantify saves nothing, and follows those that do.
     first = max(found, key=lambda f: f["share_percent"] if cause == "idle_unknown" else f["saving_percent"], default={"kind": None})
     return {
         "case": m["case"], "cause": cause, "false": [] if cause else false,

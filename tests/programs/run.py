@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE.parent / "capture"))
 from harness import Results, Skip, scratch  # noqa: E402
 
 BOUND = {"python": True, "ops": True, "parallel": True, "interleave": True, "prefetch": False}
-POINTS = 10  # percent of the steps' time by which our share may be beside the measured one
+POINTS = 10  # percent of the steps' time by which our share may differ from the measured one
 TIMEOUT_S = 300
 # Program and case; the framework and the kind that findings must tell first, None: no finding of 5% or more; by how many
 # points its share may be beside what the program measured, None: it is at least a third of the time.

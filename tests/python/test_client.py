@@ -324,7 +324,8 @@ def imports(place):
         assert run.tool("iree_counter", filter="none").json()[0]["matched_samples"] == 0
         assert run.tool("iree_att").json()[1:] == []
         run.delete()
-    # What is no bundle is refused as one, in IREE's words, and not taken for a profile.
+    # A file that is not a bundle is refused as a bundle, with IREE's message, and not read as a
+    # profile.
     wrong = place.scratch / "wrong.ireeprof"
     wrong.write_bytes((source / "vm.xplane.pb").read_bytes())
     refused(xplaned.Error, "invalid IREE HAL profile file magic", place.client.add, wrong)
@@ -416,7 +417,7 @@ def private_daemons(place):
             raise AssertionError("a directory that is not there was served")
         except FileNotFoundError as e:
             assert e.filename == str(typo) and not pathlib.Path(typo).exists()
-    # A bucket is no directory here: the daemon says what is wrong with it.
+    # A bucket is not a directory here: the daemon reports the error.
     refused(xplaned.Unavailable, "", xplaned.start, "s3://", xplaned=place.xplaned, args=place.state("bucket"))
     refused(xplaned.Unavailable, "no-such-setting", xplaned.start, place.logdir, xplaned=place.xplaned, args=["--no-such-setting"])
     refused(xplaned.Unavailable, "nothing", xplaned.start, place.logdir, xplaned=place.scratch / "nothing")

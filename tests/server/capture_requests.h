@@ -75,7 +75,7 @@ static inline bool becomes(xpl_client *c, const char *state) {
     return false;
 }
 
-// The newest capture's host `i` comes to this state, as the history has it.
+// The newest capture's host `i` reaches this state in the history.
 static inline bool host_becomes(xpl_client *c, size_t i, const char *state, char session[256]) {
     for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         xpl_captures *list = NULL;
@@ -103,7 +103,7 @@ static inline xpl_status_t call(struct xpl_rpc_channel *ch, const char *path,
     return st;
 }
 
-// Somebody who waits on a thread of his own for a capture that never ends by itself.
+// A client that waits on a separate thread for a capture that never ends by itself.
 struct waiter {
     struct daemon_proc *d;
     const char *const *targets;

@@ -34,7 +34,7 @@ static inline char *all_answers(xpl_client *c, const char *session, const char *
         xpl_answer *a = NULL;
         xpl_result r;
         if (tools[i]->keeps_no_answer) continue;
-        if (strcmp(tools[i]->name, "memory_viewer") == 0) continue;   // it is asked for a program
+        if (strcmp(tools[i]->name, "memory_viewer") == 0) continue;   // it needs a program
         if (tools[i]->needs[0] == &xpl_product_iree_bundle) continue; // of other files
         const int code = ask_tool(c, session, tools[i]->name, host, &a, &r);
         if (code) fprintf(stderr, "%s: %s\n", tools[i]->name, r.message);

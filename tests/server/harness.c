@@ -67,7 +67,7 @@ static void exec_daemon(const char *log, const char *logdir, const char *state_d
                                   "--listen",
                                   "127.0.0.1:0",
                                   "--http",
-                                  "off"}; // of what is given twice the last counts
+                                  "off"}; // of an option given twice the last counts
     size_t n = 9;
     for (size_t i = 0; more && more[i] && n < MAX_ARGS - 1; i++)
         args[n++] = more[i];

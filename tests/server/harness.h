@@ -18,7 +18,7 @@ struct daemon_proc {
     char address[128];        // of gRPC
     char worker_address[256]; // of the XProf worker, "" without one
     char http_address[128];   // with --http, "" without
-    char log_path[256];       // what it wrote to stderr
+    char log_path[256];       // its stderr
 };
 
 // A fresh directory below /tmp, removed at exit.  Returns a static path per call (at most 8).
@@ -26,7 +26,7 @@ const char *make_dir(void);
 // Starts xplaned (the program named by $XPLANED) with these arguments, a free port, and waits until
 // it listens.  The list ends with NULL.
 struct daemon_proc start_daemon(const char *logdir, const char *state_dir, const char *const *more);
-// A daemon that must not start: its exit status; what it said is in its log.
+// A daemon that must not start: its exit status; its messages are in its log.
 int run_refused_daemon(const char *logdir, const char *state_dir, const char *const *more,
                        struct daemon_proc *ret);
 // SIGTERM, and waits; returns the exit status.
@@ -46,7 +46,7 @@ xpl_client *open_client(const struct daemon_proc *d, long timeout_ms);
 // Asks; *ret may be NULL.  Returns the code.
 int ask_tool(xpl_client *c, const char *session, const char *tool, const char *host,
              xpl_answer **ret, xpl_result *r);
-// True when `text` stands in the daemon's log now.
+// True if the daemon's log contains `text` now.
 bool log_says(const struct daemon_proc *d, const char *text);
 // True once it does; false when it does not come.
 bool log_has(const struct daemon_proc *d, const char *text);

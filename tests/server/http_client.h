@@ -26,7 +26,7 @@ void reply_free(struct reply *r);
 // True when the server closes the connection within `ms`.
 bool http_closes(int fd, int ms);
 
-// One request on a connection of its own: "GET", path, and further header lines ("A: b\r\n").
+// One request on a separate connection: "GET", path, and further header lines ("A: b\r\n").
 struct reply http_ask(const char *address, const char *method, const char *path,
                       const char *headers);
 // GET without further headers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the HTTP gateway share: a daemon with one session, and what it has to answer.
+// What the tests of the HTTP gateway share: a daemon with one session, and its expected answers.
 #ifndef XPL_TESTS_SERVER_HTTP_FIXTURE_H_
 #define XPL_TESTS_SERVER_HTTP_FIXTURE_H_
 

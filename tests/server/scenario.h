@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test program of several scenarios, each run by its name in a process of its own.
+// A test program of several scenarios, each run by its name in a separate process.
 #ifndef XPL_TESTS_SERVER_SCENARIO_H_
 #define XPL_TESTS_SERVER_SCENARIO_H_
 

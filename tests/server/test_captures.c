@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures by a real daemon, from profiler servers of our own.  Usage: test_captures SCENARIO
+// Captures by a real daemon, from the tests' profiler servers. Usage: test_captures SCENARIO
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void scenario_cancel(void) {
     CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_CANCELLED, NULL);
     CHECK(becomes(c, "cancelled"));
     CHECK(has_sessions(c, 1)); // of the one that was done
-    // A daemon that is killed tells the next one what was running.
+    // After a kill the next daemon knows which captures were running.
     w = (struct waiter){.d = &d, .targets = targets};
     CHECK_EQ(pthread_create(&t, NULL, wait_for_capture, &w), 0);
     CHECK(becomes(c, "running"));

@@ -45,7 +45,7 @@ static void scenario_killed(void) {
     for (int round = 0; round < 3; round++) {
         struct daemon_proc d = start_daemon(dir, state, plain);
         xpl_client *c = open_client(&d, 60000);
-        // Nothing stored; a profile stored; somebody else's directory of that name.
+        // Nothing stored; a profile stored; another program's directory of that name.
         struct waiter w = {.d = &d, .targets = round == 1 ? targets : targets + 1};
         w.n = round == 1 ? 2 : 1;
         char name[256], path[400], aside[420], file[500];
@@ -66,7 +66,7 @@ static void scenario_killed(void) {
             CHECK_EQ(mkdir(path, 0700), 0);
             leave_parts(path);
         }
-        // What somebody writes at this moment is his.
+        // Files that another program writes at this moment are kept.
         (void)snprintf(file, sizeof file, "%s/.xplaned-89.part", path);
         const int fd = round == 1 ? open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
         if (round == 1) CHECK(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
@@ -85,7 +85,7 @@ static void scenario_killed(void) {
     fake_set_free(set);
 }
 
-// No space: a host whose profile cannot be written fails alone, and nothing of it is left.
+// No space: a host whose profile cannot be written is the only one to fail, and leaves nothing.
 static void scenario_full(void) {
     const char *dir = make_dir(), *state = make_dir();
     struct fake_set *set = fake_set_new();
@@ -136,7 +136,7 @@ static void cannot_write(const char *logdir, int code, const char *part) {
     const xpl_capture_request q = request(&target, 1, &v);
     CHECK_EQ(xpl_client_capture(c, &q, &r), code);
     CHECK(strstr(r.message, part) && strstr(v.hosts[0].reason, part));
-    CHECK_EQ(fake_calls(set, good), 0); // nobody is profiled in vain
+    CHECK_EQ(fake_calls(set, good), 0); // no host is profiled in vain
     xpl_captures *list = NULL;
     CHECK_EQ(xpl_client_captures(c, 0, &list, &r), 0); // readable, however the path was cut
     CHECK_STR(xpl_captures_get(list, 0)->state, "failed");

@@ -37,7 +37,7 @@ static void scenario_schedule(void) {
     CHECK_EQ(xpl_client_schedule(c, &s, &id, &r), 0);
     CHECK_EQ(id, 1);
     wait_for_turns(c, 3);
-    // A session that somebody added a profile to is no longer the schedule's to remove.
+    // A schedule does not remove a session to which another client added a profile.
     char shared[256];
     CHECK(host_becomes(c, 0, "stored", shared));
     const xpl_import_file mine = {.path = profile(TRAIN), .host = "mine"};
@@ -86,7 +86,7 @@ static bool shows(xpl_client *c, bool schedule, size_t captures) {
     return ok;
 }
 
-// A daemon that starts while another has state.db takes it when that one ends, with what it held.
+// A daemon that starts while another has state.db takes it with its contents when the other ends.
 static void scenario_handover(void) {
     const char *dir = make_dir(), *state = make_dir();
     struct fake_set *set = fake_set_new();
@@ -121,7 +121,7 @@ static void scenario_handover(void) {
     fake_set_free(set);
 }
 
-// The servers record all the time, and are asked for what they have.
+// The servers record all the time, and get requests for their recordings.
 static void scenario_continuous(void) {
     const char *dir = make_dir(), *state = make_dir();
     struct fake_set *set = fake_set_new();
@@ -195,7 +195,7 @@ static void scenario_retries(void) {
     fake_set_free(set);
 }
 
-// Who is refused a host is told which schedule captures it.
+// A refused capture names the schedule that captures the host.
 static void scenario_refused(void) {
     const char *dir = make_dir(), *state = make_dir();
     struct fake_set *set = fake_set_new();
@@ -227,7 +227,7 @@ static unsigned sessions_of_schedule(xpl_client *c) {
     return n;
 }
 
-// The newest capture is a turn of the schedule, which is over, and both servers record.
+// The newest capture is one of the schedule and has ended, and both servers record.
 static bool records_again(xpl_client *c, const struct fake_set *set, int one, int two) {
     for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         xpl_captures *list = NULL;
@@ -241,8 +241,8 @@ static bool records_again(xpl_client *c, const struct fake_set *set, int one, in
     return false;
 }
 
-// A host that a schedule records all the time can be captured: the schedule stores what it has,
-// hands the host over, and goes on later.
+// A host that a schedule records all the time can be captured: the schedule stores its recording,
+// releases the host, and continues later.
 static void scenario_recorded(void) {
     const char *dir = make_dir(), *state = make_dir();
     struct fake_set *set = fake_set_new();
@@ -265,7 +265,7 @@ static void scenario_recorded(void) {
     CHECK_EQ(xpl_client_capture(c, &q, &r), 0);
     CHECK_EQ(v.n_stored, 2);
     CHECK_EQ(fake_calls(set, two), 1);
-    CHECK_EQ(sessions_of_schedule(c), 1); // what it had recorded until then is not lost
+    CHECK_EQ(sessions_of_schedule(c), 1); // the earlier recording is not lost
     // It records again, and hands over again.
     for (int i = 0; i < 2; i++) {
         v = (struct seen){0};

@@ -73,7 +73,7 @@ static void scenario_errors(void) {
     CHECK(strstr(r.message, "category"));
     CHECK_EQ(ask_tool(c, "two", "memory_profile", NULL, NULL, &r), XPL_INVALID_ARGUMENT);
     CHECK(strstr(r.message, "a, b"));
-    // A broken host is left out and named, unless it was asked for by name.
+    // A broken host is left out and named, unless the request names it.
     CHECK_EQ(ask_tool(c, "two", "overview_page", NULL, &a, &r), 0);
     CHECK(xpl_answer_warning(a, 0) && strstr(xpl_answer_warning(a, 0), "broken"));
     xpl_answer_free(a);
@@ -253,14 +253,14 @@ static void scenario_storm(void) {
         }
         for (size_t i = 0; i < 64; i++)
             pthread_join(crowd[i].thread, NULL);
-        // Without memory, a request that begins when the conversion is over, and the store has not
-        // got it yet, starts over: how many do depends on the machine, but not all of them.
+        // Without memory, a request that begins after the conversion, but before the store has the
+        // result, starts over: how many do depends on the machine, but not all of them.
         CHECK(round ? conversions(&d) < 2 * 64 : conversions(&d) == 2);
         CHECK_EQ(stop_daemon(&d), 0);
     }
 }
 
-// A program that writes all the time does not hide what else happens in LOGDIR.
+// A program that writes all the time does not hide other changes in LOGDIR.
 static atomic_bool scribbled_enough;
 
 static void *scribble(void *arg) {

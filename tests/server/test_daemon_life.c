@@ -47,7 +47,7 @@ static void *asking(void *arg) {
     return NULL;
 }
 
-// SIGTERM under load: what is under way is answered, later calls are UNAVAILABLE, status 0.
+// SIGTERM under load: running calls are answered, later calls are UNAVAILABLE, status 0.
 static void scenario_drain(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", profile(TPU));
@@ -71,7 +71,7 @@ static void scenario_drain(void) {
     CHECK(log_has(&d, "msg=stopped"));
 }
 
-// Clients of a process of its own: each has asked, and stays connected.
+// Clients in a separate process: each has made a request, and stays connected.
 static pid_t start_idle_clients(const struct daemon_proc *d) {
     int told[2];
     char c = 0;
@@ -94,7 +94,7 @@ static pid_t start_idle_clients(const struct daemon_proc *d) {
 }
 
 // Clients that are connected and do nothing, not even read from their connections, hold nothing up:
-// they are stopped, so that they end no connection by themselves, and there is no other end.
+// they are stopped, so that they end no connection by themselves, and nothing else ends it.
 static void scenario_idle_clients(void) {
     const char *dir = make_dir(), *state = make_dir();
     const char *const args[] = {"--no-prefetch", "--grace", "1h", NULL};
@@ -317,7 +317,7 @@ static void scenario_unix(void) {
 }
 
 // A component that cannot start: the daemon says why, takes down what runs already, and exits 1.
-// The sanitizers see what is left behind.
+// The sanitizers see leaks.
 static void scenario_unwind(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", any_profile());
@@ -347,7 +347,7 @@ static void scenario_unwind(void) {
         CHECK(log_has(&d, cases[i].why));
         CHECK(access(path, F_OK) != 0); // the socket that was bound before
     }
-    // Nothing that is left stands in the way of the next one.
+    // No leftover prevents the next start.
     struct daemon_proc d = start_daemon(dir, state, NULL);
     CHECK_EQ(ask_at(d.address, NULL), 0);
     CHECK_EQ(stop_daemon(&d), 0);

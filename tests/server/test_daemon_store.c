@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon keeps: restarts, copies, rows, crashes, two daemons on one store, changing files,
-// formats, what it converts ahead.  Usage: test_daemon_store SCENARIO
+// The daemon's store: restarts, copies, rows, crashes, two daemons on one store, changing files,
+// formats, conversion ahead of requests. Usage: test_daemon_store SCENARIO
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -124,8 +124,8 @@ static int64_t query(const char *state, const char *sql) {
     return n;
 }
 
-// Rows are written when nothing else is waiting, and then those of all hosts at once: nobody who
-// reads as often as he can sees some of them.
+// Rows are written when nothing else is waiting, and then those of all hosts at once: a client that
+// reads as often as it can never sees some of them.
 static void check_rows_at_once(const char *state, int64_t hosts) {
     char path[PATH_MAX];
     sqlite3 *db = NULL;
@@ -146,7 +146,8 @@ static void check_rows_at_once(const char *state, int64_t hosts) {
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);
 }
 
-// Of other bytes than its like, so that it is a profile of its own: it gets a further host's name.
+// With other bytes than the first one, so that it is a separate profile: it gets a further host's
+// name.
 static void add_another(const char *dir, const char *session, int i) {
     char host[8], path[PATH_MAX];
     (void)snprintf(host, sizeof host, "h%d", i);
@@ -157,7 +158,7 @@ static void add_another(const char *dir, const char *session, int i) {
     CHECK_EQ(fclose(f), 0);
 }
 
-// Who has an answer finds the rows of all hosts that it is of, at once.
+// Once a client has an answer, it finds the rows of all of its hosts.
 static void scenario_statement(void) {
     enum { SESSIONS = 6 };
     const char *dir = make_dir(), *state = make_dir();
@@ -220,7 +221,7 @@ static void scenario_left_out(void) {
         (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/b.xplane.pb", dir, runs[i]);
         write_file(path, "\x0a\xff\xff\x03zz", 6);
     }
-    for (size_t i = 0; i < 2; i++) { // each in a daemon of its own, so that the store is asked
+    for (size_t i = 0; i < 2; i++) { // each in a separate daemon, so that it reads the store
         struct daemon_proc d = start_daemon(dir, state, no_prefetch);
         xpl_client *c = open_client(&d, 60000);
         xpl_answer *a = NULL;
@@ -283,7 +284,7 @@ static void scenario_copies(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
-// Killed at odd moments, again and again: what comes out afterwards is the same as ever.
+// Killed at odd moments, again and again: the answers afterwards are the same.
 static void scenario_kill(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", any_profile());
@@ -318,7 +319,7 @@ static void scenario_two_daemons(void) {
     CHECK_EQ(stop_daemon(&two), 0);
 }
 
-// The session's overview comes to differ from `old` (or to fail with `code`).
+// The session's overview becomes different from `old` (or to fail with `code`).
 static void wait_for_change(xpl_client *c, const char *old, int code) {
     for (int waited = 0; waited < PATIENCE_MS; waited += 50) {
         xpl_answer *a = NULL;
@@ -397,7 +398,7 @@ static void scenario_prefetch(void) {
     CHECK(stored);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
-    // All rows are there: of ops, and of memory, which come of another product.
+    // All rows are there: of ops, and of memory, which another product makes.
     CHECK_EQ(query(state, "SELECT count(*) FROM profiles"), 1);
     CHECK_EQ(query(state, "SELECT count(*) FROM profiles WHERE rows_version > 0 AND "
                           "memory_version > 0"),
@@ -452,8 +453,8 @@ static char *all_hosts(const char *dir, const char *state, const char *tool,
     return text;
 }
 
-// Of many hosts products are read in turn: the session may be larger than --memory-limit.  What is
-// read, given back and read again makes the same answer.
+// Products of many hosts are read one at a time: the session may be larger than --memory-limit.
+// Products that are read, evicted and read again make the same answer.
 static void scenario_in_turn(void) {
     static const char *const little[] = {"--no-prefetch", "--memory-limit", "20MiB", NULL};
     static const char *const tools[] = {"overview_page", "op_profile", "findings"};

@@ -60,9 +60,9 @@ static void scenario_access(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
-// With --token-file: who has the token, as Bearer or Basic; SIGHUP reads it again.
-// Whether work of seconds is begun for a page of another site; the same before and after the answer
-// is known.
+// With --token-file: clients with the token, as Bearer or Basic; SIGHUP reads it again. Whether
+// work of seconds is begun for a page of another site; the same before and after the answer is
+// known.
 static void scenario_elsewhere(void) {
     const char *dir = one_session();
     struct daemon_proc d = start_http(dir, NULL);
@@ -113,7 +113,7 @@ static void scenario_elsewhere(void) {
                  "Content-Length: 0\r\nUser-Agent: Mozilla/5.0 (old)\r\n");
     CHECK_EQ(r.status, 403);
     reply_free(&r);
-    // The pages themselves are for everybody who follows a link, and for nobody's frame.
+    // The pages themselves open for every client that follows a link, and in no frame.
     for (int i = 0; i < 2; i++) {
         r = http_ask(d.http_address, "GET", "/ui/", "User-Agent: Mozilla/5.0 (X11)\r\n");
         CHECK_EQ(r.status, 200);
@@ -195,7 +195,7 @@ static void scenario_listen(void) {
     CHECK_EQ(r.status, 200);
     reply_free(&r);
     CHECK_EQ(stop_daemon(&d), 0);
-    // Longer than a name may be: no resolver is asked.
+    // Longer than a name may be: no resolver gets it.
     static const char no_name[] =
         "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn.invalid:1";
     static const char *const bad[] = {"0.0.0.0:0", "nonsense", "127.0.0.1:http", "127.0.0.1:99999",

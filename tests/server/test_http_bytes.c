@@ -8,7 +8,7 @@
 
 #include "tests/server/http_fixture.h"
 
-// What is malformed or too large; the daemon goes on.
+// Malformed or too large requests; the daemon continues.
 static void scenario_malformed(void) {
     const char *dir = one_session();
     const char *const args[] = {"--http-idle", "1s", NULL};
@@ -63,7 +63,7 @@ static void scenario_malformed(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
-// Where there is no other header, and what Host may be: one answer, one head.
+// Without other headers, and with each allowed Host: one answer, one head.
 static void check_bare_heads(const char *address) {
     static const struct {
         const char *text;

@@ -105,8 +105,8 @@ static void replace(const char *path, const char *with) {
     CHECK_EQ(rename(aside, path), 0);
 }
 
-// A file that the catalogue does not see change: what was made of other bytes than it saw is not
-// remembered.
+// A file that the catalogue does not see change: products of other bytes than it saw are not
+// cached.
 static void scenario_replaced(void) {
     static const char *const paths[] = {DATA, "/run_tools?run=run", "/module_list?run=run"};
     const char *dir = make_dir(), *elsewhere = make_dir();

@@ -28,7 +28,7 @@ static void scenario_slow(void) {
     reply_free(&r);
     bool closed = false;
     for (int waited = 0; waited < PATIENCE_MS && !closed; waited += 50) {
-        http_send(fd[0], "A", 1); // a byte now and then is no excuse
+        http_send(fd[0], "A", 1); // a byte now and then does not extend the time
         closed = http_closes(fd[0], 50);
     }
     CHECK(closed);
@@ -140,7 +140,7 @@ static void scenario_storm(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
-// SIGTERM: what is under way is answered, idle connections are closed, status 0.
+// SIGTERM: running requests are answered, idle connections are closed, status 0.
 static void scenario_drain(void) {
     const char *dir = make_dir();
     add_session(dir, "run", "vm", profile(TPU));

@@ -38,7 +38,7 @@ static void scenario_import(void) {
     (void)snprintf(path, sizeof path, "%s/plugins/profile/run/vm.xplane.pb", dir);
     CHECK(same_files(path, profile(TRAIN)));
     CHECK_STATUS(xpl_client_import(c, &q, session, sizeof session, &r), XPL_ALREADY_EXISTS, NULL);
-    // One that is no profile: nothing of the session is there.
+    // A file that is not a profile: it leaves nothing of the session.
     (void)snprintf(garbage, sizeof garbage, "%s/bad.xplane.pb", mine);
     write_file(garbage, "\x0a\xff\xff\x03zz", 6);
     const xpl_import_file mixed[] = {{.path = profile(TRAIN)}, {.path = garbage}};
@@ -51,7 +51,7 @@ static void scenario_import(void) {
     CHECK_STATUS(xpl_client_import(c, &q, session, sizeof session, &r), XPL_DATA_LOSS, NULL);
     CHECK(access(path, F_OK) != 0);
     CHECK_EQ(unlink(garbage), 0);
-    CHECK_EQ(mkfifo(garbage, 0600), 0); // nobody writes to it
+    CHECK_EQ(mkfifo(garbage, 0600), 0); // no process writes to it
     CHECK_STATUS(xpl_client_import(c, &q, session, sizeof session, &r), XPL_INVALID_ARGUMENT, NULL);
     q.files = two;
     q.session = "../up";
@@ -180,7 +180,7 @@ static void scenario_resume(void) {
     CHECK_EQ(send_part(ch, p, n, n / 2, crc, true, &st), 0);
     CHECK_STATUS(st, XPL_INVALID_ARGUMENT, NULL); // it ended too early
     xpl_rpc_channel_close(ch);
-    kill_daemon(&d, SIGKILL); // what came is kept by the disk
+    kill_daemon(&d, SIGKILL); // the disk keeps the received bytes
     d = start_daemon(dir, state, plain);
     ch = open_channel(d.address);
     CHECK_EQ(send_part(ch, p, n, n, crc, true, &st), n / 2);
@@ -264,7 +264,7 @@ static void scenario_idle(void) {
         struct xpl_buf b;
         xpl_buf_init(&b, 1000);
         xpl_rpc_message_put(&b, &m.base);
-        if (!xpl_rpc_stream_send(s[0], (xpl_bytes_t){b.p, b.n})) i = 9; // it is over
+        if (!xpl_rpc_stream_send(s[0], (xpl_bytes_t){b.p, b.n})) i = 9; // it has ended
         xpl_buf_fini(&b);
         sleep_ms(700);
     }
@@ -313,7 +313,7 @@ static void scenario_descriptors(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
-// Parts that nobody goes on with make room for others.
+// Abandoned parts make room for others.
 static void scenario_limit(void) {
     const char *dir = make_dir(), *state = make_dir();
     static const char *const limit[] = {"--no-prefetch", "--import-limit", "1MiB", NULL};
@@ -323,7 +323,8 @@ static void scenario_limit(void) {
     uint8_t *const p = calloc(1, n);
     CHECK(p);
     xpl_status_t st = XPL_OK;
-    // Broken ones, of which one fits.  Many: who has read a status may send the next at once.
+    // Broken ones, of which one fits. Many: a client that has read a status may send the next at
+    // once.
     for (uint32_t crc = 1; crc <= 60; crc++) {
         CHECK_EQ(send_part(ch, p, n, n - 1, crc, true, &st), 0);
         CHECK_STATUS(st, XPL_INVALID_ARGUMENT, NULL);
@@ -338,8 +339,8 @@ static void scenario_limit(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
-// Bundles of IREE: imported, found anywhere in LOGDIR, and asked for reports of their own.
-// Tools of XSpaces answer for the bundle as one: a trace, its details, and sums of ops.
+// Bundles of IREE: imported, found anywhere in LOGDIR, and asked for their own reports. Tools of
+// XSpaces answer for the bundle as one: a trace, its details, and sums of ops.
 static void check_views(xpl_client *c, const char *session) {
     static const struct {
         const char *tool, *key, *value, *expected;
@@ -363,7 +364,7 @@ static void check_views(xpl_client *c, const char *session) {
     }
 }
 
-// A bundle that is cut: tools of all kinds say where and why, beside the answer.
+// A bundle that is cut: tools of all kinds say where and why, in addition to the answer.
 static void check_warnings(xpl_client *c, const char *session, bool is_cut) {
     static const char *const tools[] = {"iree_summary", "trace_viewer@", "trace_viewer",
                                         "op_profile"};
@@ -428,7 +429,7 @@ static void scenario_grows(void) {
     check_warnings(c, "run", false);
     CHECK(same_files(path, profile("iree/task-mlp-all.ireeprof")));
     CHECK(has_sessions(c, 1));
-    // While somebody else stores one there, who knows what would be replaced.
+    // While another client stores one there, nobody can know which files would be replaced.
     (void)snprintf(path, sizeof path, "%s/plugins/profile/run", dir);
     const int held = open(path, O_RDONLY | O_DIRECTORY);
     CHECK(held >= 0 && flock(held, LOCK_EX | LOCK_NB) == 0);

@@ -259,7 +259,7 @@ int lost_connect(int fd, const struct sockaddr *address, socklen_t len) {
     return st;
 }
 
-// A connection that was none for gRPC alone is tried again; others fail at once.
+// A connection that only gRPC took for failed is tried again; others fail at once.
 static void test_lost_errno(void) {
     struct fixture *const f = fixture_new(NULL);
     struct xpl_rpc_reply r = {0};
@@ -434,8 +434,8 @@ static void *accept_main(void *arg) {
     return NULL;
 }
 
-// Without descriptors who waits is disconnected: else the listener would stay readable, and keep
-// the loop busy with nothing.
+// Without descriptors a waiting client is disconnected: otherwise the listener would stay readable,
+// and keep the loop busy for nothing.
 static void test_unix_exhausted(void) {
     struct fixture *const f = fixture_new(NULL);
     char dir[] = "/tmp/xpl_rpc_XXXXXX", path[40], rest[1];

@@ -141,8 +141,8 @@ static void test_deaf_streams(void) {
     fixture_free(f);
 }
 
-// Strangers whose calls never come to anything, opened a moment ago: who has the token does not
-// wait for them to become old.
+// Clients without the token, whose calls never finish, opened a moment ago: a client with the token
+// does not wait until they are old.
 static void test_strangers(void) {
     const struct xpl_rpc_server_options opt = {
         .size = sizeof opt, .max_calls = 8, .token = XPL_STR("secret")};
@@ -157,8 +157,9 @@ static void test_strangers(void) {
     CHECK(wait_open(f, 2)); // an eighth: the others were ended for those after them
     for (int i = 0; i < 20; i++)
         CHECK_OK(call(ours, "/t.T/Echo", "x", &r, &err), &err);
-    CHECK_OK(call(ours, "/t.T/Open", "x", &r, &err), &err);   // needs no token, but shows it
-    CHECK_OK(call(others, "/t.T/Open", "x", &r, &err), &err); // of their own, the oldest goes
+    CHECK_OK(call(ours, "/t.T/Open", "x", &r, &err), &err); // needs no token, but shows it
+    CHECK_OK(call(others, "/t.T/Open", "x", &r, &err),
+             &err); // of their calls, the oldest is cancelled
     for (int i = 0; i < 8; i++)
         close(deaf[i]);
     xpl_rpc_reply_fini(&r);

@@ -98,7 +98,7 @@ static void test_unpack(void) {
 static void test_scan(void) {
     CHECK_OK(scan("", 0), NULL);
     CHECK_OK(scan("\n\3run", 5), NULL);
-    CHECK_STATUS(scan("\n\4run", 5), XPL_INVALID_ARGUMENT, NULL);  // longer than what is there
+    CHECK_STATUS(scan("\n\4run", 5), XPL_INVALID_ARGUMENT, NULL);  // longer than the message
     CHECK_STATUS(scan("\n\3r\0n", 5), XPL_INVALID_ARGUMENT, NULL); // protobuf-c would cut it
     CHECK_STATUS(scan("\n\3r\xffn", 5), XPL_INVALID_ARGUMENT, NULL);
     CHECK_OK(scan("\x7a\3r\xffn", 5), NULL);                   // an unknown field may hold anything

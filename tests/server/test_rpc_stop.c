@@ -16,7 +16,7 @@ static void test_idle(void) {
     }
 }
 
-// A server that was never started, and one that nobody listens for.
+// A server that was never started, and one without a listener.
 static void test_unstarted(void) {
     struct xpl_rpc_queue *q = NULL;
     struct xpl_rpc_server *s = NULL;
@@ -49,7 +49,7 @@ static void *call_main(void *arg) {
     return NULL;
 }
 
-// Calls under way go on; when patience is over they are cancelled, and the server comes down.
+// Running calls continue; after the grace time they are cancelled, and the server stops.
 static void test_outstanding(void) {
     struct fixture *const f = fixture_new(NULL);
     struct caller callers[8];
@@ -61,7 +61,7 @@ static void test_outstanding(void) {
     fixture_stop(f);
     struct caller late = {.f = f, .path = "/t.T/Echo"};
     call_main(&late);
-    CHECK_STATUS(late.status, XPL_UNAVAILABLE, NULL); // nobody listens any more
+    CHECK_STATUS(late.status, XPL_UNAVAILABLE, NULL); // the listener is closed
     (void)nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     CHECK(sem_trywait(&f->down) != 0); // the calls keep it up
     CHECK_EQ(atomic_load(&f->hanging), 8);

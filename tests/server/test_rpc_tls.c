@@ -99,7 +99,7 @@ static void stop(struct secure *x) {
     xpl_rpc_connections_get_stats(x->connections, &st);
     CHECK(st.accepted > 0);
     xpl_rpc_server_free(x->s);
-    // gRPC closes them on a thread of its own, the last ones after the server has gone.
+    // gRPC closes them on a separate thread, the last ones after the server has gone.
     for (int i = 0; i < 60000 && st.open; i++) {
         usleep(1000);
         xpl_rpc_connections_sweep(x->connections);
@@ -212,7 +212,7 @@ static void test_errors(void) {
     struct xpl_error err = {0};
     CHECK_STATUS(xpl_rpc_tls_new(&opt, &t, &err), XPL_NOT_FOUND, &err);
     CHECK(strstr(err.msg, "/nonexistent"));
-    opt.cert_path = in(certs, "first.key"); // a key is no certificate
+    opt.cert_path = in(certs, "first.key"); // a key is not a certificate
     err = (struct xpl_error){0};
     CHECK_STATUS(xpl_rpc_tls_new(&opt, &t, &err), XPL_INVALID_ARGUMENT, &err);
     opt.cert_path = NULL;
@@ -221,7 +221,7 @@ static void test_errors(void) {
     xpl_rpc_tls_free(NULL);
 }
 
-// A certificate that belongs to another key, and sockets that nobody can serve.
+// A certificate that belongs to another key, and sockets that cannot be served.
 static void test_no_tls(void) {
     const struct xpl_rpc_method m = {.path = "/t.T/Echo", .on_request = echo};
     const struct xpl_rpc_server_options opt = {.size = sizeof opt};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace indexes as the daemon keeps them: written beside the store, asked from there, and of no
-// harm when they are cut, overwritten, half written or half built.
+// The daemon's trace indexes: written next to the store, read from there, and harmless when they
+// are truncated, overwritten, half written or half built.
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -97,7 +97,7 @@ static bool has_part(const char *state, const char *name) {
     return access(path, F_OK) == 0;
 }
 
-// Hosts have their numbers by name, in whatever order they are asked for.
+// Hosts have their numbers by name, in any order of requests.
 static void check_hosts(const struct daemon_proc *d) {
     static const char *const orders[] = {"a,b", "b,a"};
     struct reply first = {0};
@@ -159,7 +159,7 @@ static void add_big(const char *dir) {
     free(v);
 }
 
-// The profile becomes another while its index is built: nobody gets the old one for long.
+// The profile becomes another while its index is built: the old one is not served for long.
 static void check_replaced(const struct daemon_proc *d, const char *dir, const struct reply *old) {
     char path[300];
     struct reply r = ask_big(d, "");
@@ -176,8 +176,8 @@ static void check_replaced(const struct daemon_proc *d, const char *dir, const s
     reply_free(&r);
 }
 
-// Little memory: whoever waits for each answer is not refused for what goes on after it, and an
-// answer that does not fit leaves the index behind.
+// Little memory: a client that waits for each answer is not refused because of work that follows
+// it, and an answer that does not fit leaves the index behind.
 static void check_little_memory(const char *dir, const struct reply *first, const char *zoom,
                                 const struct reply *near) {
     const char *const state = make_dir();
@@ -233,7 +233,7 @@ static void test_first_answer(void) {
     reply_free(&near);
 }
 
-// Damage that is found while rendering, where memory has no room for what is mapped.
+// Damage that is found while rendering, where memory has no room for the mapping.
 static void test_damage_without_memory(void) {
     const char *const no_cache[] = {"--no-prefetch",  "--http", "127.0.0.1:0",
                                     "--answer-cache", "0",      NULL};
@@ -264,8 +264,8 @@ int main(void) {
     expect_same(&d, "&host=a", "store", &one);
     // A host whose index is new, and one whose index is damaged.
     CHECK_EQ(each_index(state, cut), 1);
-    // The hosts' profiles have the same bytes: what is made for one may be stored when the other
-    // asks.
+    // The hosts' profiles have the same bytes: products of one may be stored when the request for
+    // the other comes.
     struct reply both = ask(&d, "", NULL);
     expect_same(&d, "", "store", &both);
     CHECK_EQ(each_index(state, NULL), 1); // the hosts' profiles have the same bytes

@@ -28,7 +28,7 @@ static inline void fault_each(const struct fault_scenario *s) {
     struct xpl_buf expected, got;
     xpl_fault_reset();
     CHECK_OK(s->run(s->input, &expected), NULL);
-    const int64_t live = xpl_fault_live(); // with `expected`, and what is made once for all
+    const int64_t live = xpl_fault_live(); // with `expected` and allocations made once
     xpl_fault_reset();
     fault_same_answer(s, &expected);
     const uint64_t n = xpl_fault_count();

@@ -8,7 +8,7 @@
 
 #define LIMIT ((size_t)1 << 26)
 
-// Makes, encodes and decodes; the encoding of what came of it goes to `out`.
+// Makes, encodes and decodes; the encoding of the result goes to `out`.
 static xpl_status_t run(const void *input, struct xpl_buf *out) {
     const struct xpl_buf *const space = input;
     const struct xpl_product *const p = &xpl_product_time_breakdown;

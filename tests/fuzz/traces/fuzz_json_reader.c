@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as JSON: whole and from a source the tokens are the same, offsets never go back, what
-// strict reading accepts lenient reading accepts, too, and texts lie in the input.
+// Any bytes as JSON: from memory and from a source the tokens are the same, offsets never go back,
+// lenient reading accepts all that strict reading does, and texts are within the input.
 #include <string.h>
 
 #include "base/text/json_reader.h"

@@ -101,7 +101,7 @@ static void test_no_descriptors(void) {
     CHECK_EQ(xpl_accept(&r, l, &fd, &from, &n), XPL_ACCEPTED);
     CHECK_EQ(from.ss_family, AF_INET);
     CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    // No descriptor is left: the second one is disconnected, and then nobody waits.
+    // No descriptor is left: the second one is disconnected, and then none waits.
     CHECK_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
     few = (struct rlimit){.rlim_cur = (rlim_t)fd + 1, .rlim_max = old.rlim_max};
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);

@@ -85,7 +85,7 @@ static void test_overflow(void) {
     xpl_arena_fini(&a);
 }
 
-// The sum of all blocks stays under the limit; what is refused leaves the arena usable.
+// The sum of all blocks stays under the limit; the arena stays usable after a refusal.
 static void test_limit(void) {
     for (size_t limit = 4096; limit < 200000; limit += 12345) {
         struct xpl_arena a;
@@ -165,7 +165,7 @@ static void test_text(void) {
     CHECK_EQ(copy.len, 5000);
     CHECK_EQ(copy.ptr[4999], '1');
     CHECK_EQ(copy.ptr[5000], 0);
-    // Over the limit: the output keeps what it had.
+    // Over the limit: the output is unchanged.
     const xpl_str_t before = copy;
     static char big[1 << 20];
     CHECK(!xpl_arena_str(&a, (xpl_str_t){big, sizeof big}, &copy));
@@ -184,14 +184,14 @@ static void test_poison(void) {
         char *const p = xpl_arena_alloc(&a, n), *const q = xpl_arena_alloc(&a, 1);
         CHECK(p && q);
         CHECK(!n || !__asan_region_is_poisoned(p, n));
-        // q may be in another block; then the rest of p's 16 bytes is what can be checked.
+        // q may be in another block; then the rest of p's 16 bytes can be checked.
         const char *const padded = p + (n + 15) / 16 * 16;
         const char *const end = q > p && q <= padded + 64 ? q : padded;
         for (const char *at = p + n; at < end; at++)
             CHECK(__asan_address_is_poisoned(at));
         CHECK(!__asan_address_is_poisoned(q) && __asan_address_is_poisoned(q + 1));
     }
-    char *const large = xpl_arena_alloc(&a, 3 << 20); // a block of its own
+    char *const large = xpl_arena_alloc(&a, 3 << 20); // a separate block
     CHECK(large && !__asan_region_is_poisoned(large, 3 << 20));
     CHECK(__asan_address_is_poisoned(large + (3 << 20)));
     xpl_arena_fini(&a);
@@ -218,7 +218,7 @@ static void test_heap(void) {
     xpl_sys_free(made);
 }
 
-// A hint: whatever it is given, the memory keeps what it has.
+// A hint: whatever its arguments, the memory's contents stay.
 static void test_populate(void) {
     const size_t n = 1 << 20;
     char *const p = xpl_sys_alloc(n);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// base/buf: the maximum to the byte, the first failure sticks, what is taken, printf at the edges.
+// base/buf: the maximum to the byte, the first failure sticks, ownership, printf at the edges.
 #include "base/buf.h"
 
 #include "base/arena.h"
 #include "tests/check.h"
 
-// What is in a buffer that did not fail.
+// The contents of a buffer that did not fail.
 static xpl_str_t text_of(const struct xpl_buf *b) {
     CHECK(!b->failed);
     return (xpl_str_t){(const char *)b->p, b->n};

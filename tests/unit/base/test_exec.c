@@ -90,7 +90,7 @@ static void test_widths(void) {
     xpl_exec_pool_free(NULL);
 }
 
-// Many short rounds: a thread that wakes late must not join a round that is over.
+// Many short rounds: a thread that wakes late must not join a finished round.
 static void test_rounds(void) {
     struct xpl_exec_pool *const p = xpl_exec_pool_new(4);
     CHECK(p);
@@ -115,8 +115,8 @@ static void meet(void *ctx, size_t i) {
     atomic_fetch_add(&m->over, 1);
 }
 
-// As many pieces as the width wait for one another: they do run at once, or this never ends.  Those
-// of other threads are over later than the caller's, and are waited for.
+// As many pieces as the width wait for one another: they do run at once, or this never ends. The
+// other threads' pieces end after the caller's, which waits for them.
 static void test_at_once(void) {
     enum { WIDTH = 4 };
     struct xpl_exec_pool *const p = xpl_exec_pool_new(WIDTH);

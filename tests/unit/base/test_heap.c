@@ -60,7 +60,7 @@ static void test_budget(void) {
     xpl_sys_free(q);
     xpl_sys_free(p);
     xpl_sys_free(small);
-    CHECK_EQ(xpl_heap_in_use(), before); // what was refused was not counted
+    CHECK_EQ(xpl_heap_in_use(), before); // the refused block was not counted
     xpl_heap_set_budget(0);
     CHECK(!xpl_sys_alloc(MIB));
     CHECK((p = xpl_sys_alloc(1000)));
@@ -107,7 +107,7 @@ static void test_trim(void) {
         xpl_sys_free(blocks[i]);
 }
 
-// What cannot go back, as each page of it has a block in use, is not tried again and again at rest.
+// Memory whose pages all have a block in use is not trimmed again and again while idle.
 static void test_trim_rest(void) {
     enum { SMALL_BLOCKS = 1 << 16, SMALL = 240, OF_A_PAGE = 12 };
     static void *blocks[SMALL_BLOCKS];
@@ -195,7 +195,7 @@ static void test_refused_beside(void) {
 }
 
 int main(void) {
-    (void)mallopt(M_PERTURB, 0); // what is not written is not to be resident
+    (void)mallopt(M_PERTURB, 0); // unwritten pages must not be resident
     test_counting();
     test_budget();
     test_threads();

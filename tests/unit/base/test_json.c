@@ -289,7 +289,7 @@ static void test_strings(void) {
     CHECK_TEXT(string_n(NULL, 0, false), "\"\"");
 }
 
-// One U+FFFD per ill-formed part: alone, cut short, overlong, surrogate, above U+10FFFF.
+// One U+FFFD per ill-formed part: isolated, cut short, overlong, surrogate, above U+10FFFF.
 static void test_broken_utf8(void) {
     CHECK_TEXT(string("\xff\xfe"), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
     CHECK_TEXT(string("\x80x"), "\"\xef\xbf\xbdx\"");

@@ -80,7 +80,7 @@ static void say_keys(void) {
     xpl_log_int(&l, "max", INT64_MAX);
     xpl_log_end(&l);
 }
-// What ends a value is no reason to leave out the blank before the next key.
+// A value's last character does not remove the blank before the next key.
 static void say_angle(void) {
     struct xpl_log_line l;
     xpl_log_begin(&l, XPL_LOG_ERROR, "http", "list<int>");
@@ -168,7 +168,7 @@ static void say_keys_text_again(void) {
     say_angle();
 }
 
-// One string of the line at `p`, of bytes that JSON allows; returns what follows it.
+// One string of the line at `p`, of bytes that JSON allows; returns the position after it.
 static const char *skip_string(const char *p) {
     CHECK_EQ(*p++, '"');
     for (; *p != '"'; p++) {
@@ -438,7 +438,7 @@ static void flood(void) {
     xpl_log_stop();
 }
 
-// A stderr that nobody reads does not stop those who log; what was dropped is counted.
+// A stderr without a reader does not block logging threads; dropped lines are counted.
 static void test_dropped(void) {
     const char *at = logged_by(flood, true);
     long lines = 0, dropped = 0;

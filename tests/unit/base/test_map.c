@@ -88,7 +88,7 @@ static void test_limit(void) {
     for (uint64_t i = 0; i < n; i++) {
         CHECK(xpl_map_get(&m, i, 5));
         CHECK_EQ(*xpl_map_get(&m, i, 5), i);
-        CHECK(xpl_map_put(&a, &m, i, 5, NULL)); // no room is needed for what is there
+        CHECK(xpl_map_put(&a, &m, i, 5, NULL)); // an existing key needs no room
     }
     xpl_arena_fini(&a);
     struct xpl_arena none = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// base/text/near: what is proposed for a mistyped name, and what is not.
+// base/text/near: the proposals for a mistyped name, and names without one.
 #include "base/text/near.h"
 
 #include "tests/check.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// base/text/parse: whole numbers at the edges of their ranges; what is refused leaves the output
-// alone.
+// base/text/parse: whole numbers at the edges of their ranges; a refusal leaves the output
+// unchanged.
 #include "base/text/parse.h"
 
 #include "tests/check.h"
@@ -117,7 +117,7 @@ static void test_strip(void) {
     CHECK_STR(xpl_str_strip(XPL_STR(" \t\r\n\v\f ")), "");
     CHECK_STR(xpl_str_strip(XPL_STR("  a b\t")), "a b");
     CHECK_STR(xpl_str_strip(XPL_STR("a")), "a");
-    CHECK_STR(xpl_str_strip(XPL_STR("\x08 a \x0e")), "\x08 a \x0e"); // beside the blanks
+    CHECK_STR(xpl_str_strip(XPL_STR("\x08 a \x0e")), "\x08 a \x0e"); // next to the blanks
     CHECK_STR(xpl_str_strip(XPL_STR("\xa0")), "\xa0");
 }
 

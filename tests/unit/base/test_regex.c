@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions: what is found, what is refused and where, and that none takes forever.
+// Regular expressions: matches, refusals with their position, and none takes forever.
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static void many_states(void) {
     text[sizeof text - 1] = 0;
     struct xpl_regex *const r = good("(?:[ab]?){90}[xy]");
     CHECK_STATUS(xpl_regex_search(r, xpl_str_from(text), &found, &err), XPL_INVALID_ARGUMENT, &err);
-    text[200] = 0; // the next search has steps of its own
+    text[200] = 0; // the next search has its own steps
     CHECK_OK(xpl_regex_search(r, xpl_str_from(text), &found, &err), &err);
     CHECK(!found);
     xpl_regex_free(r);

@@ -51,7 +51,7 @@ static void test_cutting(void) {
             else
                 CHECK_EQ(err.msg[got - 1], 'x');
         }
-        // A character that ends exactly where the text does is no reason to cut.
+        // A character that ends exactly where the text does causes no cut.
         const struct xpl_error err = set_long((int)(FITS - len), characters[i]);
         CHECK_EQ(strlen(err.msg), FITS);
     }

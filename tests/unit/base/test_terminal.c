@@ -10,7 +10,7 @@
 #include "tests/check.h"
 
 // The escape to clear a line, a window's title ended by BEL, DEL, CSI as a C1 control, a line
-// separator, directions of text, ill-formed bytes, a carriage return alone and two ends of lines.
+// separator, directions of text, ill-formed bytes, a single carriage return and two ends of lines.
 #define HOSTILE                                                                                    \
     "a\x1b[2J\x1b]0;t\x07\x7f\xc2\x9b"                                                             \
     "31m\xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa7\xe2\x80\x8f\xd8\x9c\xff\xe2\x82\xc3*\rb\r\nc\td\n"    \
@@ -61,7 +61,7 @@ static void test_pieces(void) {
     }
 }
 
-// Longer than what is filtered at once, with a character at every place.
+// Longer than the filter's chunk, with a character at every place.
 static void test_long(void) {
     static char text[9000];
     for (size_t i = 0; i + 3 <= sizeof text; i += 3)
@@ -121,7 +121,7 @@ static void test_text(void) {
     free(text);
 }
 
-// The streams of the program itself; what is ours goes past the filter.
+// The streams of the program itself; our own escapes go past the filter.
 static void test_guard(void) {
     int side, fd;
     open_raw(&side, &fd);

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "tests/check.h"
 
-// The bytes of a code point, by arithmetic alone.  Returns how many.
+// The bytes of a code point, by arithmetic only. Returns how many.
 static size_t encode(uint32_t c, char out[4]) {
     const size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -35,8 +35,8 @@ static void test_code_points(void) {
     }
 }
 
-// All pairs of bytes, and all third bytes after those that begin a character of three: what is
-// accepted encodes to itself.
+// All pairs of bytes, and all third bytes after those that begin a character of three: accepted
+// ones encode to themselves.
 static void test_bytes(void) {
     char text[3], again[4];
     for (uint32_t v = 0; v < 1 << 24; v += (v >> 16) < 0xe0 ? 0x100 : 1) {
@@ -77,7 +77,7 @@ static void test_cut(void) {
               got.len + xpl_utf8_next(xpl_str_sub(text, got.len, SIZE_MAX)) > max);
         CHECK_EQ(xpl_utf8_whole(xpl_str_sub(text, 0, max)).len, got.len);
     }
-    CHECK_EQ(xpl_utf8_whole(XPL_STR("ab\x80\x80\x80\x80")).len, 6); // what is none stays
+    CHECK_EQ(xpl_utf8_whole(XPL_STR("ab\x80\x80\x80\x80")).len, 6); // bytes that begin none stay
     CHECK_EQ(xpl_utf8_whole(XPL_STR("\x80")).len, 1);
     CHECK_EQ(xpl_utf8_whole((xpl_str_t){NULL, 0}).len, 0);
     CHECK(xpl_utf8_inside('\x80') && xpl_utf8_inside('\xbf'));

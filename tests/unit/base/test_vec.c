@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// base/vec: pushes keep what is there, room that was reserved cannot fail, failures change nothing.
+// base/vec: pushes keep the elements, pushes into reserved room cannot fail, failures change
+// nothing.
 #include "base/vec.h"
 
 #include "base/arena.h"
@@ -56,7 +57,7 @@ static void test_reserve(void) {
     for (int i = 0; i < 1000; i++)
         CHECK_EQ(v.v[i], i);
     const size_t cap = v.cap;
-    CHECK(xpl_vec_reserve(&a, &v, cap - v.n)); // exactly what is there
+    CHECK(xpl_vec_reserve(&a, &v, cap - v.n)); // exactly the existing room
     CHECK_EQ(v.cap, cap);
     CHECK(xpl_vec_reserve(&a, &v, cap - v.n + 1));
     CHECK(v.cap > cap);

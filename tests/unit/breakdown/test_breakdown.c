@@ -42,7 +42,7 @@ static void check_known(const struct xpl_xspace *xs, const struct xpl_time_break
     CHECK_BYTES(x.p, x.n, y.p, y.n);
     xpl_buf_fini(&x);
     xpl_buf_fini(&y);
-    // Steps that are known are not searched for again; of what was decoded they are.
+    // Steps that are known are not searched for again; decoded ones are.
     stats->step_db.n_all_steps = 0;
     CHECK_OK(xpl_time_breakdown_make(xs,
                                      &(struct xpl_time_breakdown_options){true, &stats->step_db},
@@ -184,7 +184,7 @@ static void test_keras(void) {
     done(&space, &arena);
 }
 
-// A loader on a thread of its own counts while the program waits for it, and not while it works.
+// A loader on a separate thread counts while the program waits for it, and not while it works.
 static void test_loader_apart(void) {
     struct slow_cpu s;
     struct xpl_arena arena;
@@ -206,7 +206,7 @@ static void test_loader_apart(void) {
 }
 
 // Keras' step, a function, asks for its input on a thread of tf.data, while the program's own
-// thread runs the function; what else those threads do is ahead of the step.
+// thread runs the function; the other work of those threads is ahead of the step.
 static void test_keras_input(void) {
     struct slow_cpu s;
     struct xpl_arena arena;
@@ -226,16 +226,16 @@ static void test_keras_input(void) {
     done(&space, &arena);
 }
 
-// An event between launches: when it begins, of the launch's begin, and what lies inside it.
+// An event between launches: its begin, relative to the launch's, and its inner event.
 struct between {
     const char *name;
     int64_t from_us, us;
     const char *inside;
-    const char *host; // what the device waits for most; NULL: what it waits for is launches
+    const char *host; // the device's main wait; NULL: it waits for launches
 };
 
 // Steps of launches, `apart_us` from one to the next, each with a short op, and a longer op at the
-// end.  NULL: no event stands between them.
+// end. NULL: no event between them.
 enum { LAUNCH_US = 40, OP_US = 10 };
 static struct xpl_buf launching(int launches, int64_t apart_us, const struct between *c) {
     struct slow_cpu s;
@@ -358,8 +358,8 @@ static void test_input_adapter(void) {
     done(&space, &arena);
 }
 
-// Who waits for the device has started what it shall run: a loader that goes on beside that is
-// early, and holds nothing up.
+// A thread that waits for the device has started its work: a loader that runs at the same time is
+// early, and delays nothing.
 static void test_early_loader(void) {
     struct slow_cpu s;
     struct xpl_arena arena;
@@ -407,8 +407,8 @@ static void test_unrecorded_ops(void) {
     done(&space, &arena);
 }
 
-// tf.data makes input on many threads, and its ops are no device's: what counts is that the step
-// waits for the iterator, 600 of 900 ns.
+// tf.data makes input on many threads, and its ops are not a device's: the step's wait for the
+// iterator counts, 600 of 900 ns.
 static void test_tf_data(void) {
     struct xpl_buf space = mk_input_profile(SLOW_STEPS);
     struct xpl_arena arena;
@@ -482,9 +482,10 @@ static void test_gpu(void) {
     slow_kernel(&s, &s.compute, "gemm", 0, 10, 90);    // 10..100
     slow_kernel(&s, &s.compute, "gemm", 20, 130, 70);  // queued: 100..130; ..200
     slow_kernel(&s, &s.compute, "gemm", 250, 260, 40); // late: 200..250, launch 250..260; ..300
-    slow_kernel(&s, &s.comm, "ncclAllReduce", 30, 280, 70); // beside: 280..300, alone: 300..350
-    slow_kernel(&s, &s.comm, "MemcpyH2D", 40, 350, 50);     // 350..400
-    slow_kernel(&s, &s.comm, "MemcpyD2D", 41, 400, 20);     // 400..420
+    slow_kernel(&s, &s.comm, "ncclAllReduce", 30, 280,
+                70);                                    // overlapped: 280..300, exposed: 300..350
+    slow_kernel(&s, &s.comm, "MemcpyH2D", 40, 350, 50); // 350..400
+    slow_kernel(&s, &s.comm, "MemcpyD2D", 41, 400, 20); // 400..420
     mk_plain(&s.host, &s.python, "next_batch", 205 * kUs, 40 * kUs);
     struct xpl_buf space = slow_gpu_end(&s);
     const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
@@ -593,7 +594,7 @@ static void test_hostile(void) {
     done(&space, &arena);
 }
 
-// A plane of nothing that counts, whose times begin elsewhere, stands in front.
+// An irrelevant plane, whose times begin elsewhere, comes first.
 static void test_other_clock(void) {
     struct xpl_buf space = mk_open(), slow = slow_profile("load_batch", NULL, 6000);
     struct xpl_buf line = mk_line(1, "w");
@@ -749,8 +750,8 @@ static void test_views(void) {
     done(&space, &arena);
 }
 
-// Another thread puts into the queue from which the main line takes; without one nobody knows what
-// for.
+// Another thread puts into the queue from which the main line takes; without one the reason of the
+// wait is unknown.
 static void test_queue(void) {
     for (int fed = 0; fed < 2; fed++) {
         struct slow_cpu s;

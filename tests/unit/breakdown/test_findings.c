@@ -109,7 +109,7 @@ static bool advises(json_t *all, const char *kind, const char *what) {
     return strstr(json_string_value(json_object_get(finding(all, kind), "advice")), what);
 }
 
-// What is unknown although the Python tracer was on is nothing that it would tell.
+// An unknown cause that remains with the Python tracer on gets no advice to turn it on.
 static void test_advice_with_python(void) {
     for (int python = 0; python < 2; python++) {
         struct slow_cpu s;
@@ -139,7 +139,7 @@ static void test_advice_of_copies(void) {
     }
 }
 
-// What is loaded on another thread already is not to be loaded on another thread.
+// No advice to load on another thread where the loader already does.
 static void test_advice_of_queues(void) {
     struct slow_cpu s;
     slow_begin(&s);
@@ -185,7 +185,7 @@ static void test_idle_devices(void) {
     json_decref(all);
 }
 
-// Fusions are named after what is in them: of a CPU those count that change a layout.
+// Fusions are named after their ops: on a CPU those that change a layout count.
 static void test_layouts(void) {
     static const struct {
         const char *op, *called;
@@ -225,7 +225,7 @@ static void test_layouts(void) {
     }
 }
 
-// Also with a loop that copies what it carries.
+// Also with a loop that copies its carried values.
 static void test_healthy(void) {
     struct xpl_buf spaces[] = {slow_profile(NULL, NULL, 0), slow_profile(NULL, "copy.3", 1000)};
     for (size_t i = 0; i < 2; i++) {
@@ -310,9 +310,9 @@ static const char *verdict_of(json_t *all, const char *key) {
     return json_string_value(json_object_get(json_object_get(all, "verdict"), key));
 }
 
-// The second of two hosts is late because its host works 3 of 10 ms first: that is said where the
-// other one waits for it, and is no finding of its own.  One step of the first host takes longer,
-// as it waits longer: that is saved once.
+// The second of two hosts is late because its host works 3 of 10 ms first: the finding of the other
+// one's wait says so, and it is not a separate finding. One step of the first host takes longer, as
+// it waits longer: the saving counts once.
 static void test_late_host(void) {
     struct xpl_buf spaces[2];
     for (int h = 0; h < 2; h++) {
@@ -340,7 +340,7 @@ static void test_late_host(void) {
     json_decref(all);
 }
 
-// Steps that take longer because they wait for input save nothing beside the wait.
+// Steps that take longer because they wait for input save nothing in addition to the wait.
 static void test_overlap(void) {
     struct slow_cpu s;
     slow_begin(&s);
@@ -400,7 +400,7 @@ static void test_verdicts(void) {
     }
 }
 
-// Loops of training and of evaluation count their steps alike: these are no steps of one another.
+// Loops of training and of evaluation number their steps alike: they are different series.
 static void test_same_numbers(void) {
     struct xpl_buf spaces[2];
     for (int h = 0; h < 2; h++) {
@@ -425,7 +425,7 @@ static void test_same_numbers(void) {
     json_decref(all);
 }
 
-// A GPU between whose kernels there is nothing, whose copies are alone, and whose memory is full.
+// A GPU with gaps between its kernels, copies that nothing overlaps, and full memory.
 static void test_gpu(void) {
     struct slow_gpu s;
     slow_gpu_begin(&s);
@@ -737,7 +737,7 @@ static void test_irregular_and_small(void) {
     }
 }
 
-// Of forty kernels one has a time that cannot be: the others are judged, and it is told.
+// Of forty kernels one has an impossible time: the others are judged, and a warning reports it.
 static void test_impossible(void) {
     static const int64_t durations[] = {-5, INT64_MIN, INT64_MAX, INT64_C(1) << 62};
     for (size_t i = 0; i < sizeof durations / sizeof *durations; i++) {

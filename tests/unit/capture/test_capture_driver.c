@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture through a driver of our own: the run knows no protocol.
+// A capture through the test's driver: the run knows no protocol.
 #include "capture/driver.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tests/check.h"
 #include "tests/xspace_maker.h"
 
-// ---- the driver: hosts are called after what they do ----
+// ---- the driver: hosts are named after their behaviour ----
 
 struct xpl_capture_connection {
     struct xpl_capture_connections *set;
@@ -124,7 +124,7 @@ static void toy_cancel(struct xpl_capture_connection *c) {
     c->pending = XPL_CAPTURE_EVENT_NONE;
 }
 
-// The next one that has something to say; answers are complete when nobody has anything else.
+// The next connection with a message; answers are complete when no connection has another.
 static struct xpl_capture_connection *toy_next(struct xpl_capture_connections *set) {
     struct xpl_capture_connection *answered = NULL;
     for (struct xpl_capture_connection *c = set->first; c; c = c->next) {
@@ -221,7 +221,7 @@ static void test_run(void) {
     xpl_capture_outcome_fini(&o);
 }
 
-// Answers in memory at once, with a budget of so many; what was taken is given back.
+// Answers in memory at once, with a budget of so many; reservations are released.
 static unsigned most_with_budget(uint64_t limit) {
     static const char *const targets[] = {"a:1", "b:1", "c:1", "d:1", "busy:1", "garbage:1"};
     struct xpl_capture_budget budget = {0};
@@ -250,8 +250,8 @@ static void test_budget(void) {
     CHECK_EQ(most_with_budget(0), 4); // none: the plan's number
     CHECK_EQ(most_with_budget(3999), 3);
     CHECK_EQ(most_with_budget(2000), 2);
-    CHECK_EQ(most_with_budget(1), 1); // who is alone may
-    announced = 500;                  // each takes what it says, which is known a little later
+    CHECK_EQ(most_with_budget(1), 1); // a single one may
+    announced = 500; // each takes its announced size, which is known a little later
     silent_for = 3;
     CHECK_EQ(most_with_budget(1999), 3);
     CHECK_EQ(silent_for, 0);
@@ -312,8 +312,8 @@ static void test_too_large(void) {
     announced = UINT64_MAX;
 }
 
-// An answer whose length is long in coming does not hold up those of other hosts: here it comes
-// when they are stored, before the time is over that it may take.
+// An answer whose length arrives late does not delay those of other hosts: here it arrives after
+// they are stored, before its timeout.
 static void test_length_that_is_slow(void) {
     static const char *const targets[] = {"silent:1", "a:1", "b:1"};
     struct xpl_capture_budget budget = {0};
@@ -358,8 +358,8 @@ static void test_shared_budget(void) {
     CHECK(!xpl_capture_budget_take(&b, 60 * MIB, false)); // others have it
     CHECK_EQ(xpl_heap_in_use(), others);
     CHECK_EQ(atomic_load(&b.used), 0);
-    CHECK(xpl_capture_budget_take(&b, 60 * MIB, true));  // who has waited, and is alone
-    CHECK(!xpl_capture_budget_take(&b, 30 * MIB, true)); // not alone
+    CHECK(xpl_capture_budget_take(&b, 60 * MIB, true));  // a waiter that has become the only one
+    CHECK(!xpl_capture_budget_take(&b, 30 * MIB, true)); // not the only one
     xpl_capture_budget_give(&b, 60 * MIB);
     xpl_sys_free(large);
     xpl_heap_set_budget(SIZE_MAX);

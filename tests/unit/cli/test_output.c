@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where answers go: what is not whole leaves no file.  What a full disk does is in
-// tests/cli/test_cli.py.
+// Where answers go: an incomplete answer leaves no file. tests/cli/test_cli.py tests full disks.
 #include "cli/output.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs beside each other: names that compilations keep, the encoding, groups, sums and intervals.
+// Comparison of runs: names that compilations keep, the encoding, groups, sums and intervals.
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -116,7 +116,7 @@ static void test_codec(void) {
     check_text(again->ops.v[1].text[XPL_RUN_SHAPE], "f32[2]");
     CHECK_OK(xpl_run_summary_encode(again, &twice, &err), &err);
     CHECK_BYTES(once.p, once.n, twice.p, twice.n);
-    // A prefix is none, or ends where a field does; what is no message is none.
+    // A prefix is refused, or ends where a field does; other bytes are refused.
     size_t bad = 0;
     for (size_t n = 0; n < once.n; n++) {
         struct xpl_arena small;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intervals of a difference over simulated runs of known variance, within and between them: how
-// many of 10,000 cover the truth, how many alarms are false, and what is missed (docs/compare.md).
+// many of 10,000 cover the truth, how many alarms are false, and how many differences are missed
+// (docs/compare.md).
 #include <math.h>
 
 #include "analysis/compare/compare.h"

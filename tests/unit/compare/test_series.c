@@ -50,7 +50,7 @@ static void test_known(void) {
     expect_changes(tiny, 7, NULL, 0);
     expect_changes(zeros, 8, NULL, 0);
     expect_changes(few, 5, NULL, 0);
-    // One value alone is no level: with a neighbour it is a stretch of its own, at most.
+    // A single value is not a level: with a neighbour it is a separate stretch at most.
     size_t got[10], n;
     CHECK_EQ(xpl_series_changes(outlier, 10, got, &n, NULL), XPL_OK);
     CHECK(n <= 2);
@@ -86,7 +86,7 @@ static void test_best(void) {
     CHECK(found > 150);
 }
 
-// What docs/history.md says of noise alone, and of a change of four times the noise.
+// The rates that docs/history.md states for pure noise, and for a change of four times the noise.
 static void test_rates(void) {
     uint64_t state = 1;
     static const struct {
@@ -233,7 +233,7 @@ static void expect_refused(struct xpl_series_request *q, const char *metric, xpl
     CHECK(!document(q, st, says));
 }
 
-// Names in profiles that no run has are not there, which is no wrong usage.
+// Names in profiles that no run has are not found, which is not an error of usage.
 static void test_names(struct xpl_series_request *q, struct xpl_run_summary *made) {
     char longest[300] = "op:";
     memset(longest + 3, 'x', sizeof longest - 4);
@@ -368,7 +368,7 @@ static void test_document(void) {
     CHECK_STR(json_string_value(json_object_get(memory, "unit")), "bytes");
     CHECK_EQ(json_array_size(json_object_get(memory, "changes")), 0);
     json_decref(j);
-    // More is better: less is the regression, and ops are told that grew.
+    // More is better: less is the regression, and ops that grew are reported.
     for (size_t i = 0; i < N; i++)
         if (names[i][0] > 'e') made[i].model_flops = 20;
     const xpl_str_t rate = XPL_STR("model_rate");

@@ -174,14 +174,14 @@ static void test_contents(void) {
     recognized("h.xplane.pb.gz", xspace, "xspace", ".xplane.pb");
     recognized("h.xplane.pb.zstd", bytes_of(&z), "xspace", ".xplane.pb.zstd");
     recognized("h.xplane.pb", empty, "xspace", ".xplane.pb"); // of an idle host
-    recognized("h.xplane.pb", text, "xspace", ".xplane.pb");  // its reader says what is wrong
+    recognized("h.xplane.pb", text, "xspace", ".xplane.pb");  // its reader reports the error
     recognized("h.ireeprof", xspace, "ireeprof", ".ireeprof");
     fails_with("profile", text, &roomy, XPL_DATA_LOSS, "not a profile of a known format");
     fails_with("profile", empty, &roomy, XPL_DATA_LOSS, "not a profile of a known format");
     xpl_buf_fini(&g), xpl_buf_fini(&z);
 }
 
-// Whoever uploads a file may name it as a trace of PyTorch: what it decodes to is any bytes.
+// A client may upload any bytes under the name of a PyTorch trace.
 static void test_uploads(void) {
     static const char *const texts[] = {"\xfd\x37zXZ", "BZh9", "PK\3\4", "\x1f\x8b"};
     const struct xpl_format *const f = xpl_format_of_name(XPL_STR("h.pt.trace.json"), NULL);
@@ -195,7 +195,7 @@ static void test_uploads(void) {
     }
 }
 
-// What is known and not read is refused with what to do.
+// Known formats that we do not read are refused with advice.
 static void test_unread(void) {
     static const struct {
         const char *name, *bytes, *words;
@@ -229,7 +229,7 @@ static void test_plain(void) {
     static const uint8_t xspace[] = {0x22, 1, 'h'};
     const xpl_bytes_t file = {xspace, sizeof xspace};
     struct xpl_profile p = {0};
-    // Nothing is copied, and no limit is asked: the bytes are the file's.
+    // Nothing is copied, and no limit applies: the bytes are the file's.
     const struct xpl_format_limits none = {0};
     CHECK_EQ(xpl_profile_open(XPL_STR("h.xplane.pb"), file, &none, &p, NULL), XPL_OK);
     CHECK(p.bytes.ptr == xspace && p.bytes.len == sizeof xspace && !p.owned);
@@ -294,7 +294,7 @@ static void test_expect(void) {
     CHECK_EQ(expected("h.xplane.pb.gz", &g, 17), XPL_FORMAT_USUAL_RATIO * 17);
     CHECK_EQ(expected("h.xplane.pb.zst", &z, 5), XPL_FORMAT_USUAL_RATIO * 5);
     CHECK_EQ(expected("h.xplane.pb.zst", &z, 0), 0);
-    // More than any profile becomes: what is decompressed before that is noticed.
+    // A larger size than any profile: the error comes before decompression.
     memset(g.p + g.n - 4, 0xff, 4);
     CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), XPL_FORMAT_MAX_RATIO * g.n);
     memset(g.p + 96, 0xff, 4);
@@ -422,7 +422,7 @@ static void sweep(const char *name, struct xpl_buf *b, const uint8_t *content, s
         b->p[at] ^= 0x10;
         const xpl_status_t st = xpl_profile_open(xpl_str_from(name), bytes_of(b), &roomy, &p, &err);
         b->p[at] ^= 0x10;
-        // What is not noticed must not matter (gzip's time and flags of its writer).
+        // Undetected damage must not matter (gzip's time and flags of its writer).
         if (st == XPL_OK) CHECK(p.bytes.len == n && memcmp(p.bytes.ptr, content, n) == 0);
         if (st == XPL_DATA_LOSS) CHECK(err.offset <= b->n);
         CHECK(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_RESOURCE_EXHAUSTED);

@@ -83,7 +83,7 @@ static void check_profile(const char *name, struct counts *changed) {
     for (uint32_t i = 0; i < xs->n_planes; i++)
         check_plane(&xs->planes[i], &arena, &real, changed);
     CHECK(real.any > 0);
-    CHECK(real.quick > real.events / 20); // few have ids of one byte alone
+    CHECK(real.quick > real.events / 20); // few have ids of just one byte
     xpl_arena_fini(&arena);
     xpl_buf_fini(&b);
 }

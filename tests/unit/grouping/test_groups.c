@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouping by nesting, links and thread pools, scenario by scenario.  What is expected was observed
-// of XProf 2.24.2 where its sources leave room.
+// Grouping by nesting, links and thread pools, scenario by scenario. Expected values come from
+// XProf 2.24.2 where its sources leave room.
 #include "tests/unit/grouping/groups_fixture.h"
 
 // ---- within a line ----
@@ -15,7 +15,7 @@ static void test_nesting(void) {
     event(&s, "overlaps", 45, 55, ""); // closes train
     event(&s, "late", 46, 47, "");
     event(&s, "train", 60, 90, "_r=1");
-    event(&s, "train", 70, 80, "_r=1"); // same level, inside: no group of its own
+    event(&s, "train", 70, 80, "_r=1"); // same level, inside: no separate group
     event(&s, "other", 75, 76, "_r=2"); // another level: its own
     event(&s, "x", 75, 76, "");
     event(&s, "async root", 85, 86, "_r=1 _a=1");
@@ -58,7 +58,7 @@ static void test_names(void) {
     begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "outer", 0, 9, "graph_type='eval' iter_num=5 step_num=4");
     event(&s, "root", 1, 8, "_r=1 step_num=3");
-    event(&s, "FunctionRun", 10, 19, "_r=1"); // implicit: a number alone, and no step name
+    event(&s, "FunctionRun", 10, 19, "_r=1"); // implicit: only a number, and no step name
     event(&s, "FunctionRun", 20, 29, "_r=1 graph_type='train'");
     event(&s, "TraceContext", 30, 39, "");
     event(&s, "BatchingSessionRun", 40, 49, "_r=9"); // level 1 whatever it says
@@ -72,7 +72,7 @@ static void test_names(void) {
 }
 
 // Keras' TensorBoard callback records each batch: with a number as TensorFlow's annotations have
-// it, or in the name.  To XProf these are no steps.
+// it, or in the name. XProf does not take these for steps.
 static void test_batches(void) {
     struct xpl_exec exec = xpl_exec_serial();
     struct space s;
@@ -80,7 +80,7 @@ static void test_batches(void) {
     event(&s, "Profiled batch", 0, 9, "step_num=7");
     event(&s, "in", 1, 8, "");
     event(&s, "Profiled batch 12", 10, 19, "");
-    event(&s, "train", 11, 18, "_r=1 step_num=3"); // within another step: no group of its own
+    event(&s, "train", 11, 18, "_r=1 step_num=3"); // within another step: no separate group
     event(&s, "in", 12, 13, "");
     event(&s, "train", 20, 39, "_r=1 step_num=4");
     event(&s, "Profiled batch 13", 21, 29, "");
@@ -256,7 +256,8 @@ static void test_regions(void) {
     event(&s, "ThreadpoolListener::StartRegion", 50, 50, ""); // no id: no region
     event(&s, "ThreadpoolListener::StopRegion", 60, 60, "");
     end_line(&s);
-    begin_line(&s, 4, "closes"); // a region that overlaps closes what it is not inside of
+    begin_line(&s, 4,
+               "closes"); // a region that overlaps closes the region that does not contain it
     event(&s, "train", 0, 25, "_r=1");
     event(&s, "ThreadpoolListener::StartRegion", 20, 20, "_ct=15 _c=1");
     event(&s, "work", 22, 24, "");
@@ -269,7 +270,7 @@ static void test_regions(void) {
     close_it(&b);
 }
 
-// A line with regions is sorted first, which may change what lies in what.
+// A line with regions is sorted first, which may change the nesting.
 static void test_unsorted(void) {
     for (int regions = 0; regions < 2; regions++) {
         struct space s;
@@ -292,7 +293,7 @@ static void test_unsorted(void) {
     }
 }
 
-// Whoever needs upstream's order of a line's events gets their ranks.
+// A caller that needs upstream's order of a line's events gets their ranks.
 static void test_sorted_lines(void) {
     struct space s;
     begin(&s);
@@ -521,7 +522,7 @@ static void test_failures(void) {
     CHECK_STATUS(xpl_groups_build(xs, &a, &exec, &g, &err), XPL_CANCELLED, &err);
     CHECK(g == NULL);
     exec.cancelled = NULL;
-    struct xpl_arena small; // the limit holds for what is temporary, too
+    struct xpl_arena small; // the limit holds for temporary memory, too
     for (size_t limit = 64; limit < 1 << 16; limit *= 2) {
         xpl_arena_init(&small, limit);
         const xpl_status_t st = xpl_groups_build(xs, &small, &exec, &g, &err);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouping of what TensorFlow, GPUs and TPUs record, and of profiles that bring groups.  What is
-// expected was observed of XProf 2.24.2 where its sources leave room.
+// Grouping of events of TensorFlow, GPUs and TPUs, and of profiles that contain groups. Expected
+// values come from XProf 2.24.2 where its sources leave room.
 #include "tests/unit/grouping/groups_fixture.h"
 
 // ---- TensorFlow ----
@@ -164,7 +164,7 @@ static void test_gpu(void) {
     event(&s, "first", 100, 101, "");
     event(&s, "k", 110, 120, "correlation_id=1");
     event(&s, "in", 111, 112, "");
-    event(&s, "copy", 130, 131, ""); // gets the group of what came before it
+    event(&s, "copy", 130, 131, ""); // gets the group of its predecessor
     event(&s, "k", 150, 160, "correlation_id=3");
     event(&s, "k", 170, 180, "correlation_id=1"); // a third run
     end_line(&s);

@@ -394,7 +394,7 @@ static void gradients(void) {
         {"a/gradients_1/mul", "Mul", true},
         {"gradient_tape/model/MatMul", "MatMul", true},
         {"my_gradient_tape/MatMul", "MatMul", false},
-        {"a/gradients", "Mul", false}, // the op itself is no scope
+        {"a/gradients", "Mul", false}, // the op itself is not a scope
         {"jit(f)/transpose(jvp(g))/dot_general", "", true},
         {"transpose(f)/mul", "", true},
         {"jit(f)/mytranspose(g)/mul", "", false},

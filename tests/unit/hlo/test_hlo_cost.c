@@ -30,7 +30,7 @@ static void test_elementwise(void) {
     end(&c, &module);
 }
 
-// What is used twice is read once; what half of is used is read by half.
+// A value used twice is read once; one of which half is used is read by half.
 static void test_fusion(void) {
     static const char *const texts[] = {
         "1:\"fused\" 5:1 6:15 2:{1:\"f.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
@@ -196,8 +196,8 @@ static void test_empty_arrays(void) {
     end(&c, &module);
 }
 
-// A gather stands for a custom fusion that has an operand less: what it reads of the other counts
-// for that operand of whoever calls.
+// A gather replaces a custom fusion that has one operand less: its reads of the other count for
+// that operand of the caller.
 static void test_custom_fusion(void) {
     static const char *const texts[] = {
         "1:\"fused\" 5:1 6:13 2:{1:\"f.x\" 2:\"parameter\" 35:11 3:{2:11 3:[16,4]}} "
@@ -242,7 +242,7 @@ static void check_nested(const char *op, int64_t bytes, int64_t read) {
     end(&c, &module);
 }
 
-// All operands of an elementwise fusion are read; of others what they use.
+// An elementwise fusion reads all of its operands; others read only the used parts.
 static void test_elementwise_fusions(void) {
     check_nested("\"copy\" 35:13 36:[11]", 384, 256);
     check_nested("\"bitcast\" 35:13 36:[11]", 256, 128);
@@ -462,7 +462,7 @@ static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit
     return st;
 }
 
-// Long work ends when nobody waits for it: a window of 2^20 positions, 70,000 custom fusions.
+// Long work ends when no request waits for it: a window of 2^20 positions, 70,000 custom fusions.
 static void test_cancelling(void) {
     struct xpl_exec exec = xpl_exec_serial();
     exec.cancelled = always;
@@ -552,7 +552,7 @@ static void test_same_answers(void) {
 }
 
 // A gather of f32[8,4] into f32[16,4] passes 256 / n bytes on for each of n ranks, 3n - 1 times;
-// how many take part is said in five ways.
+// the number of ranks is given in five ways.
 static void test_ranks(void) {
 #define GATHER(id, name, groups)                                                                   \
     "2:{1:\"" name "\" 2:\"all-gather\" 35:" id " 36:[1] " groups " 3:{2:11 3:[16,4]}} "
@@ -563,7 +563,7 @@ static void test_ranks(void) {
                     GATHER("6", "part", "93:{1:{1:{2:8}} 2:{2:{1:1 2:2}}}")
                         GATHER("7", "no_axis", "93:{1:{1:{2:8}} 2:{1:9}}")
                             GATHER("8", "no_list", "93:{1:{1:{2:8}}}")
-        // The half that starts one has what is gathered and, second, into what.
+        // The half that starts one has the gathered value and, second, the destination.
         "2:{1:\"start\" 2:\"all-gather-start\" 35:10 36:[1] 49:{1:[0,1]} "
         "3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[16,4]}}} "
         "2:{1:\"scatter\" 2:\"reduce-scatter\" 35:11 36:[1] 38:[1] 49:{1:[0,1]} "
@@ -600,7 +600,7 @@ static void test_single_rules(void) {
     check_cost(&c, "fft", 8 * 4 * 64, 8 * 4 * 64, 1024, 512, 512); // 8 n log2(16)
     check_cost(&c, "fft2", 8 * 2 * 4 * 64, 8 * 2 * 4 * 64, 1024, 512, 512);
     check_cost(&c, "cholesky", 8 * 192 / 3, 8 * 192 / 3, 768, 384, 384); // half of each
-    // XLA notes what is read of the second operand at the first: both are then 128.
+    // XLA records the bytes read of the second operand at the first: both are then 128.
     check_cost(&c, "solve", 2 * 8 * 32, 2 * 8 * 32, 128 + 128 + 128, 256, 128);
     end(&c, &module);
 }
@@ -618,14 +618,14 @@ static void test_branches(void) {
     struct xpl_buf module = module_of(texts, 3, 9);
     struct costs c;
     begin(&c, &module);
-    // Bytes: 256 of the negation; 128 of the slice and 128 of what follows it.
+    // Bytes: 256 of the negation; 128 of the slice and 128 of its successor.
     check_cost(&c, "branch", 86 * 16, 86 * 16, 256, 128, 128);
     end(&c, &module);
 }
 
 #define F32_1 " 3:{2:11 3:[1]}"
 
-// 2^24 + 1 is no float, so the order of a sum shows: an operand comes before what is waited for,
+// 2^24 + 1 is not a float, so the order of a sum shows: an operand precedes control predecessors,
 // code that is not needed before the root.
 static void test_order_of_sums(void) {
     static const char *const texts[] = {
@@ -694,15 +694,15 @@ static void test_tuples_of_fusions(void) {
     begin(&c, &module);
     // All of the first part and half of the second; both outputs.
     check_cost(&c, "parts.f", 96, 96, 128 + 64 + 128 + 64, 192, 192);
-    // What is updated in place is neither read nor written but for the update.
+    // Of a buffer updated in place only the update is read and written.
     check_cost(&c, "update.f", 0, 0, 32 + 32, 32, 32);
     check_cost(&c, "updates.f", 24, 24, 32 + 32 + 32, 32, 64);
     end(&c, &module);
 #undef PAIR
 }
 
-// Many fusions of one large computation: what is known of the computation is kept once, not with
-// each of them, which need less than EACH bytes for an instruction inside.
+// Many fusions of one large computation: facts of the computation are kept once, not with each of
+// them, which need less than EACH bytes for an instruction inside.
 static void test_fused_often(void) {
     enum { N = 1000, FUSIONS = 1000, EACH = 32 };
     struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:1 6:1000");

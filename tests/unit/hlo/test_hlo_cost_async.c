@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What async operations cost, and what they start.
+// Costs of async operations, and of the ops that they start.
 #include "tests/hlo_cost_fixture.h"
 
 #define START(id, operand, sub, shape)                                                             \
     " 2:{1:\"s" id "\" 2:\"async-start\" 35:" id " 36:[" operand "] 38:[" sub "] "                 \
     "3:{2:13 4:{2:13 4:{2:11 3:[8,4]}} 4:{" shape "} 4:{2:4}}} "
 
-// What an async op starts is as if it stood beside it, where a call adds up; the start itself has
-// nothing, but of a reduce-scatter flops and bytes.
+// An op started asynchronously counts like a neighbour, where a call adds up; the start itself
+// costs nothing, except flops and bytes of a reduce-scatter.
 static void test_started(void) {
     static const char *const texts[] = {
         ADD,
@@ -34,8 +34,8 @@ static void test_started(void) {
     end(&c, &module);
 }
 
-// Of what is started within what is started that counts which a root needs or waits for; what
-// unneeded code calls has no costs.
+// Of nested asynchronous ops those count that a root needs or waits for; calls in unneeded code
+// have no costs.
 static void test_started_code(void) {
     static const char *const texts[] = {
         "1:\"called\" 5:1 6:12 2:{1:\"a.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
@@ -64,7 +64,7 @@ static void test_started_code(void) {
     end(&c, &module);
 }
 
-// What is started again is not visited again: that start keeps bytes of its operand and result.
+// An op started again is not visited again: that start keeps bytes of its operand and result.
 static void test_started_again(void) {
     static const char *const texts[] = {
         "1:\"root\" 5:4 6:12 2:{1:\"r.p\" 2:\"parameter\" 35:11" F32_8_4 "} "

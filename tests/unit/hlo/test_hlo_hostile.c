@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs made to take long: a text takes time in proportion to the program and to the text, else
-// the suite's time limit ends the test; rings are refused; what is long can be cancelled.
+// the suite's time limit ends the test; rings are refused; long work can be cancelled.
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/text/text.h"
 #include "tests/hlo_maker.h"
@@ -58,7 +58,7 @@ static void test_async_chain(void) {
 
 // ---- long messages that others refer to ----
 
-// An operand of a megabyte, which is no part of the text, before each of its users.
+// An operand of a megabyte, which is not part of the text, before each of its users.
 static void test_large_operand(void) {
     enum { N = 20000, JUNK = 1 << 19 };
     struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, N), in, out;

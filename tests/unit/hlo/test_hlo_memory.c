@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of HLO programs: which trace is replayed, what is there at the peak, when buffers live,
-// and assignments that cannot be.  What XProf answers to all that can be is compared by
-// tests/parity/hlo_memory.py.
+// Memory of HLO programs: the replayed trace, the buffers at the peak, the lifetimes of buffers,
+// and impossible assignments. tests/parity/hlo_memory.py compares valid programs with XProf.
 #include <string.h>
 
 #include "analysis/hlo/memory/memory.h"
@@ -37,7 +36,7 @@ static struct xpl_exec g_exec;
 static struct xpl_hlo_memory *read_color(const char *text, int64_t color, xpl_status_t expected) {
     struct xpl_hlo_memory *m = NULL;
     struct xpl_buf proto = wt_message(text);
-    // What is read aliases the bytes: they stay in the arena.
+    // The result aliases the bytes: they stay in the arena.
     uint8_t *const bytes = xpl_arena_alloc(&g_arena, proto.n);
     CHECK(bytes);
     if (proto.n) memcpy(bytes, proto.p, proto.n);
@@ -371,7 +370,7 @@ static void test_twins(void) {
     xpl_buf_fini(&out);
 }
 
-// The largest configuration of memory space 1 counts; what cannot be read does not.
+// The largest configuration of memory space 1 counts; unreadable ones do not.
 static void test_scoped(void) {
     static const char text[] =
         "1:{1:\"m\" 3:{2:{1:\"x\" 43:\"{\\042used_scoped_memory_configs\\042:[{"
@@ -408,7 +407,7 @@ static void test_timeline(void) {
     const char *const *const timeline = OPTIONS("view_memory_allocation_timeline", "true");
     struct xpl_buf out;
     answers(MODULE ASSIGNMENT(TAKEN), timeline, LIMIT, XPL_OK, &out);
-    // Addresses go up: what is at offset 0 is at the bottom of the picture.
+    // Addresses go up: offset 0 is at the bottom of the picture.
     CHECK(has(&out, "<g><rect x=\"0.000\" y=\"2730.667\" width=\"2730.667\" height=\"1365.333\" "
                     "fill=\"#2196f3\"/><title>buffer_id:1\nhlo_op:a\n"));
     CHECK(has(&out, "font-size=\"14.0\">a</text></g>\n"));
@@ -416,7 +415,7 @@ static void test_timeline(void) {
     answers(MODULE ASSIGNMENT(""), timeline, LIMIT, XPL_OK, &out);
     CHECK(has(&out, "m: no allocation of memory space 0 has a timeline.</p>"));
     xpl_buf_fini(&out);
-    // Names are cut between characters, and are no markup.
+    // Names are cut between characters, and are not markup.
     answers("1:{1:\"<b>\" 3:{2:{1:\"<i>&\\042aaaa\\303\\251\\303\\251\\303\\251\\303\\251\" 35:1 "
             "3:{2:11}}}} 3:{1:{1:1 2:9 3:{4:1}} 3:{2:9 9:{1:1}} "
             "4:{1:{2:1} 1:{1:1 2:1} 1:{2:77} 1:{2:77}}}",

@@ -84,7 +84,7 @@ static void test_json(void) {
            "\"isStable\":true,\"crossProgramPrefetchIndex\":0}]}]}}\n");
 }
 
-// Numbers that are no integers, from their bytes: as many digits as read back.
+// Numbers that are not integers, from their bytes: as many digits as read back.
 static void test_reals(void) {
     static const float v[] = {0.1f,     1e10f,  16777216.0f, 123456.7f, -0.0f,
                               1.0f / 3, 1e-40f, FLT_MAX,     -FLT_MAX};

@@ -337,7 +337,7 @@ static void texts_of_ops_are_cut(void) {
     xpl_buf_fini(&m);
 }
 
-// An op whose literal XLA would refuse has no text, and is no error.
+// An op whose literal XLA would refuse has no text, and is not an error.
 static void ops_without_text(void) {
     struct xpl_buf m = literal_module("2:4 3:[3] 5:{1:[0]}", "4:[1,2]");
     struct xpl_arena a;
@@ -349,7 +349,7 @@ static void ops_without_text(void) {
     CHECK(xpl_hlo_expression(&in, &cache, &a, &text));
     CHECK_EQ(text.len, 0);
     xpl_arena_fini(&a);
-    // At the arena's limit there is no answer.
+    // At the arena's limit the answer fails.
     xpl_arena_init(&a, 8192);
     cache = NULL;
     xpl_hlo_module_get(read_module(&m, &a, false), 0, &in);
@@ -417,7 +417,7 @@ static void rings_of_frames_end(void) {
     xpl_buf_fini(&m);
 }
 
-// Attributes of single opcodes, and what stands in layouts, in XLA's order.
+// Attributes of single opcodes, and the contents of layouts, in XLA's order.
 static void single_opcodes(void) {
 #define F32_4_4 " 3:{2:11 3:[4,4] 5:{1:[1,0]}}"
     static const char *const rows[][2] = {

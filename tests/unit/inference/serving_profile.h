@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles of a model server, with what each request and batch must come to.
+// Profiles of a model server, with the expected values of each request and batch.
 #ifndef XPL_TESTS_UNIT_INFERENCE_SERVING_PROFILE_H_
 #define XPL_TESTS_UNIT_INFERENCE_SERVING_PROFILE_H_
 

@@ -124,7 +124,7 @@ static void test_own_roots(void) {
     }
 }
 
-// Profiles that are none of servers are told by their names.
+// The names of events tell profiles without a server.
 static void test_possible(void) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -291,7 +291,7 @@ static void test_ties(void) {
     xpl_arena_fini(&arena);
 }
 
-// ---- what is shown ----
+// ---- the answer ----
 
 static void test_samples(void) {
     struct xpl_infer_sample s[XPL_INFER_SAMPLES];
@@ -443,7 +443,7 @@ static void test_encoding(void) {
     xpl_arena_fini(&arena);
 }
 
-// Every request names a model of its own, and a counter speaks of all of them as often.
+// Every request names a separate model, and a counter mentions all of them as often.
 static void test_many_models(void) {
     enum { N = 20000 };
     struct mk_plane p, counters;

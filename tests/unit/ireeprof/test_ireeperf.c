@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of ireeperf-jsonl that nobody exported: what is left out, and what bounds it.
+// Rows of ireeperf-jsonl that no exporter writes: omissions, and limits.
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +128,7 @@ static void test_values(void) {
             "\"name\":\"\xef\xbf\xbd-\"", NULL);
     becomes(SCHEMA ROW("counter_set", 0) ",\"name\":\"\xff\"}\n", 1, "\"name\":\"\xef\xbf\xbd\"",
             NULL);
-    // As IREE's export writes a value that is no number.
+    // As IREE's export writes a value that is not a number.
     becomes(SCHEMA ROW("device_metric_sample", 0) ",\"values\":[{\"metric_id\":5,\"value\":nan,"
                                                   "\"value_bits\":18446744073709551615}]}\n",
             1, "\"metric_id\":5", NULL);

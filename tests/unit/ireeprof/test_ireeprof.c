@@ -168,7 +168,7 @@ static void test_damaged_events(void) {
     xpl_buf_fini(&b);
 }
 
-// Of a bundle larger than what is given back at once all is, in pieces.
+// All pages of a large bundle are released, a piece at a time.
 static void test_pages(void) {
     enum { COPIES = 40000 };
     struct xpl_buf b = load("task-mlp-all");
@@ -260,7 +260,7 @@ static void test_options(void) {
         CHECK(strcmp(x.err.msg, wrong[i].why) == 0);
         xpl_buf_fini(&x.out);
     }
-    // An empty filter is another one than none: it matches everything, and stands in the rows.
+    // An empty filter differs from none: it matches everything, and appears in the rows.
     struct iree_run all = {.run.options.id = -1}, empty = all;
     empty.run.options.filter = XPL_STR("");
     CHECK_OK(iree_report(&all, view(&b), "queue", XPL_IREE_JSONL), &all.err);
@@ -296,7 +296,7 @@ static void test_reports(void) {
 }
 
 // An execution's time without its dispatches, which were summed up from the golden export by hand;
-// executions of other submissions, and spans that overlap, are told apart.
+// executions of other submissions, and spans that overlap, are distinguished.
 static void test_self(void) {
     struct xpl_buf b = load("task-mlp-all");
     struct iree_run x = {.run.options = {.id = -1, .filter = XPL_STR("execute")}};

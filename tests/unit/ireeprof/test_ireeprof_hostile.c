@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles that nobody writes: many of everything, numbers at their ends, bytes that change while
-// they are read, work that is not needed any more.
+// Bundles that no program writes: many of everything, extreme numbers, bytes that change while they
+// are read, work that is cancelled.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static double cpu_seconds(void) {
     CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
-enum { SECONDS = 12 }; // many times what it takes, and less than a walk over all for each
+enum { SECONDS = 12 }; // many times the expected time, and less than a walk over all for each
 
 static uint64_t count_lines(const struct xpl_buf *b) {
     uint64_t n = 0;
@@ -487,7 +487,7 @@ static void test_iterations(void) {
         CHECK_EQ(count_text(&x.out, "\"type\":\"iteration\""), cases[i].rows);
         xpl_buf_fini(&x.out);
     }
-    // Each lasts to the next one; how long the last one took nobody knows.
+    // Each lasts to the next one; the length of the last one is unknown.
     struct iree_run x = {0};
     ask_iterations("xyabcabcabc", &x);
     CHECK_EQ(
@@ -500,7 +500,7 @@ static void test_iterations(void) {
     xpl_buf_fini(&x.out);
 }
 
-// A reader of members is told where rows begin and end, and of what type they are.
+// A reader of members learns where rows begin and end, and their types.
 struct told {
     size_t begun, iterations, ended, members;
 };
@@ -586,7 +586,7 @@ static void test_flows_ask(void) {
 }
 
 // An op of a function that is called like the dispatches of no module, whose name is cut within a
-// character: what it is called stays text with a sum of the whole name, and nothing behind it is
+// character: its name stays text with a checksum of the full name, and nothing behind it is
 // written.
 static void test_long_names(void) {
     struct xpl_buf b;

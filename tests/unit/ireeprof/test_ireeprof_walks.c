@@ -12,7 +12,7 @@ static xpl_bytes_t view(const struct xpl_buf *b) {
     return (xpl_bytes_t){b->p, b->n};
 }
 
-// A copy whose records of type `chunk` stand there `copies` times.
+// A copy whose records of type `chunk` appear `copies` times.
 static struct xpl_buf repeated(const struct xpl_buf *b, enum xpl_iree_chunk chunk, size_t copies) {
     struct xpl_iree_bundle bundle;
     struct xpl_iree_record r;
@@ -94,7 +94,7 @@ static void test_headers_from_file(void) {
     static const struct xpl_iree_mapping broken = {.read = read_nothing};
     struct xpl_buf b = load();
     struct xpl_buf many = repeated(&b, XPL_IREE_MEMORY_EVENTS, 3);
-    // The chunk gets so many events that what follows it is far.
+    // The chunk gets so many events that its successor is far away.
     struct xpl_buf large = swollen(&many, XPL_IREE_MEMORY_EVENTS, 80000);
     file = view(&large), n_read = 0;
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
@@ -176,7 +176,7 @@ static void test_overlooked(void) {
         enum xpl_iree_chunk chunk;
         size_t member;
         const char *report;
-        unsigned more; // than stands there
+        unsigned more; // than are there
         bool noted;
     } cases[] = {
         {XPL_IREE_FUNCTIONS, offsetof(struct xpl_iree_function, name_length), "summary", 1, true},

@@ -95,7 +95,7 @@ static int64_t stat_of(const struct xpl_event *ev, enum xpl_stat_type type) {
     return -1;
 }
 
-// Allocations and their ends with what is in use after each, as XLA's allocators tell of them: of
+// Allocations and their ends with the bytes in use after each, as XLA's allocators report them: of
 // a pool's reservations and of a queue two are opened, and the larger one is closed.
 static void test_allocators(void) {
     struct opened o;
@@ -122,7 +122,7 @@ static void test_allocators(void) {
     close_bundle(&o);
 }
 
-// What a device timed is on a plane of its own.
+// Events timed by a device are on a separate plane.
 static void test_device(void) {
     struct opened o;
     open_bundle(&o, "vk-mlp-all");

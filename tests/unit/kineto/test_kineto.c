@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small traces of our own writing, as XSpaces.
+// Small traces written for these tests, as XSpaces.
 #include "analysis/kineto/kineto.h"
 
 #include <inttypes.h>
@@ -83,7 +83,7 @@ static int64_t int_stat(const struct xpl_event *e, enum xpl_stat_type type) {
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts        \
     ",\"dur\":" dur ",\"args\":{\"device\":0,\"stream\":7," args "}}"
 
-// The base stands behind the events; times are decimals of 1 ns; External ids lead to a wrong op.
+// The base time follows the events; times are decimals of 1 ns; External ids lead to a wrong op.
 static const char kTrace[] =
     "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA H100\","
     "\"totalGlobalMem\":1000,\"computeMajor\":9,\"computeMinor\":0,\"numSms\":132}],"
@@ -156,7 +156,7 @@ static void test_host(void) {
     close(&i);
 }
 
-// Every prefix gives what is closed in it, and the whole of it when only the end is missing.
+// Every prefix gives its closed events, and all of them when only the end is missing.
 static void test_prefixes(void) {
     unsigned most = 0;
     for (size_t n = 1; n < sizeof kTrace - 1; n++) {
@@ -179,7 +179,7 @@ static void test_prefixes(void) {
     close(&whole);
 }
 
-// A trace of three events whose second is `text`; how many are read, and what was lost.
+// A trace of three events whose second is `text`; how many are read, and how many are lost.
 static void expect_damage(const char *text, unsigned events, bool partial) {
     struct xpl_buf b;
     xpl_buf_init(&b, 1 << 16);

@@ -137,7 +137,7 @@ static void set_mode(enum service_mode mode, int status) {
     pthread_mutex_unlock(&service.mu);
 }
 
-// Forgets what was seen, and all answers.
+// Forgets the requests seen, and all answers.
 static void clear_service(void) {
     set_mode(GOOD, 200);
     pthread_mutex_lock(&service.mu);

@@ -41,7 +41,7 @@ static void set_url(const char *name, const char *scheme, const char *path) {
     set(name, url);
 }
 
-// Without what tests set before, and without what is set outside.
+// Clears the settings of earlier tests and of the environment.
 static void clear(void) {
     static const char *const names[] = {"AWS_ACCESS_KEY_ID",
                                         "AWS_SECRET_ACCESS_KEY",
@@ -418,7 +418,7 @@ static const char *pem_of(EVP_PKEY *key, const char *password) {
     return pem;
 }
 
-// Bytes of base64 as it stands in URLs, up to the end of the text or what is no letter of it.
+// Bytes of base64 as URLs have it, up to the end of the text or to another character.
 static size_t decode(const char *text, uint8_t *ret, size_t size) {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -434,7 +434,7 @@ static size_t decode(const char *text, uint8_t *ret, size_t size) {
     return n;
 }
 
-// What was sent, up to the end of the form.
+// The sent assertion, up to the end of the form.
 static const char *assertion_seen(void) {
     static char text[8 << 10];
     pthread_mutex_lock(&service.mu);
@@ -488,7 +488,7 @@ static void check_key_file(EVP_PKEY *key, const char *more, const char *head) {
     xpl_credentials_free(c);
 }
 
-// Files that are none, and what they are told.
+// Files that are not key files, and their errors.
 static void check_bad_key_files(EVP_PKEY *key) {
 #define FILE_IS "the file of GOOGLE_APPLICATION_CREDENTIALS: "
 #define NO_KEY  FILE_IS "private_key is not an RSA key"
@@ -514,7 +514,7 @@ static void check_bad_key_files(EVP_PKEY *key) {
     check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "private_key is invalid");
     put_key_file(pem_of(key, NULL), "\"private_key_id\": \"two words\",");
     check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is invalid");
-    CHECK_EQ(atomic_load(&service.requests), 0); // nobody was asked
+    CHECK_EQ(atomic_load(&service.requests), 0); // no request was made
     put_file("key.json", "{\"type\": \"service_account\", \"private_key\": \"" SECRET "\"}");
     check_once(XPL_OBJECTS_GCS, XPL_DATA_LOSS, FILE_IS "client_email or private_key_id is invalid");
     put_file("key.json", "{\"type\": \"service_account\", \"token_uri\": \"http://192.0.2.1/\","

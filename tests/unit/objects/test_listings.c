@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings that one daemon makes for others, with a server of PostgreSQL: the lease of the scanner
-// and its fence, what is handed on, and catalogues that list nothing while another one does.
+// and its fence, the records that it passes on, and catalogues that list nothing while another one
+// does.
 #include <stdlib.h>
 #include <time.h>
 
@@ -99,8 +100,8 @@ static void test_lease(void) {
     xpl_store_close(a);
 }
 
-// A listing that is as it was is noted as new, and not written: large bodies lie in a table of
-// their own, which would grow by each.
+// An unchanged listing is marked as new, and not written: large bodies are in a separate table,
+// which each write would grow.
 static void test_unchanged(void) {
     enum { LEN = 300000, TIMES = 20 };
     static char much[LEN + 1];
@@ -152,7 +153,7 @@ static void test_changed(void) {
     expect(b, "y", "two");
     CHECK_EQ(expect_changed(b, newest, "x . "), newest + 1); // else numbers would come again
     put(a, ".", "top");
-    expect(b, "x", NULL); // nobody has listed it for a day
+    expect(b, "x", NULL); // no daemon has listed it for a day
     put(a, "x", "again");
     CHECK_EQ(expect_changed(b, newest + 1, ". x "), newest + 2);
     pg_sql(database, "UPDATE listings SET body='x'");
@@ -240,7 +241,7 @@ static void test_catalogues(void) {
     CHECK(!scan_lists(b));
     CHECK_EQ(hosts_of(a, "job/one"), 1);
     CHECK_EQ(hosts_of(b, "job/one"), 1);
-    // What is new comes by the scanner, and what is gone goes so.
+    // The scanner adds new objects and removes missing ones.
     put_objects(3);
     CHECK(!scan_lists(b));
     CHECK_EQ(hosts_of(b, "job/one"), 1);
@@ -357,7 +358,7 @@ static void test_bodies(void) {
         CHECK(!xpl_listing_body_read((xpl_bytes_t){b.p, i}, &list));
     xpl_buf_putc(&b, 0);
     CHECK(!xpl_listing_body_read((xpl_bytes_t){b.p, b.n}, &list));
-    // Names that are no part of a path, and versions that no header may have.
+    // Names that cannot be part of a path, and versions that no header may have.
     static const char *const names[] = {"..", ".", "a/b", ""};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         b.n = 0;

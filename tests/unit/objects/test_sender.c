@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that are there already: whether they are what was to be sent, by a request whose answer
-// was lost, or another's.
+// Objects that exist already: either sent by an earlier request whose answer was lost, or another
+// program's.
 #include "storage/objects/sender.h"
 
 #include <stdlib.h>

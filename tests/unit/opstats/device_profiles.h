@@ -38,7 +38,7 @@ enum { MK_PLANE_STATS = 6, MK_MD_STATS = 5, MK_EVENT_STATS = 4 }; // fields that
 
 // ---- TPU ----
 
-// Event metadata of an op, under an id of its own (from 1000 on, out of the way of mk_event).
+// Event metadata of an op, under a separate id (from 1000 on, out of the way of mk_event).
 struct mk_op {
     int64_t id, program, symbol, flops, bytes, child;
     const char *name, *display, *category, *tf_op, *source;
@@ -81,7 +81,7 @@ enum {
     MK_INFEED,
     MK_CUSTOM,
     MK_NAMELESS, // no symbol: counts nowhere
-    MK_INNER,    // child of MK_FUSION by metadata alone
+    MK_INNER,    // child of MK_FUSION by metadata only
     MK_MODULE,
     MK_LOOKUP, // on the SparseCore
 };

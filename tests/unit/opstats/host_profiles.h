@@ -171,8 +171,8 @@ static inline struct xpl_buf mk_tpu_profile(int steps, int cores) {
     return space;
 }
 
-// Appends a SparseCore that is at work for 3 ps in every 10, in file order or not, with `marks`
-// steps of its own.
+// Appends a SparseCore that is at work for 3 ps in every 10, in file order or not, with its own
+// `marks` steps.
 static inline void mk_sparse_core(struct xpl_buf *space, int64_t id, int marks, int ops,
                                   bool ordered) {
     struct mk_plane p;

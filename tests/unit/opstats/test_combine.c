@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Combination of hosts: who takes part, how cores and steps are numbered, what is summed.
+// Combination of hosts: the participating hosts, how cores and steps are numbered, the sums.
 #include "analysis/opstats/combine/combine.h"
 
 #include <string.h>
@@ -115,7 +115,7 @@ static void check_idle(void) {
     CHECK_EQ(s->step_db.step_sequence.n, 4);
     CHECK_EQ(s->host_op_metrics_db.metrics_db.n, 1);
     CHECK(warned(s, "Host host1 has no steps"));
-    // Nobody did anything: nobody is left out.
+    // No host did anything: none is left out.
     v[0] = v[1] = v[2] = host("CPU", 0, 1);
     CHECK_EQ(combine(v, 3, false)->diagnostics.warnings.n, 0);
     // A coordinator beside accelerators is expected to look idle, and has no part in the steps.
@@ -141,7 +141,7 @@ static void check_broken(void) {
 }
 
 static void check_stragglers(void) {
-    // The chief has steps 100..130; one host lies beside its first, two beside its last.
+    // The chief has steps 100..130; one host overlaps its first, two its last.
     const struct xpl_opstats *v[] = {host("CPU", 3, 100), host("CPU", 8, 30), host("CPU", 8, 120),
                                      host("CPU", 8, 120)};
     const struct xpl_opstats *s = combine(v, 4, true);

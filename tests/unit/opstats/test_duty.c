@@ -18,7 +18,7 @@ static void unions(void) {
     CHECK_EQ(length(&a, NULL, 0), 0);
     const struct xpl_duty_interval ordered[] = {{1, 5}, {3, 4}, {5, 7}, {9, 9}, {10, 12}};
     CHECK_EQ(length(&a, ordered, 5), 8);
-    CHECK_EQ(length(NULL, ordered, 5), 8); // a sum alone will do
+    CHECK_EQ(length(NULL, ordered, 5), 8); // a sum is enough
     const struct xpl_duty_interval mixed[] = {{10, 12}, {1, 5}, {11, 20}, {0, 2}, {4, 4}};
     CHECK_EQ(length(&a, mixed, 5), 15);
     const struct xpl_duty_interval wide[] = {{0, UINT64_MAX}, {5, 6}};

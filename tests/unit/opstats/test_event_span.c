@@ -156,7 +156,7 @@ static void check_joining(void) {
     CHECK_EQ(st->transfers[1].bytes_transferred, 10);
     CHECK(st->transfers[1].time_us > 3.99 && st->transfers[1].time_us < 4.01);
     CHECK(st->ops && st->ops->next && !st->ops->next->next);
-    // Nothing in common leaves nothing; and what comes next starts afresh.
+    // Nothing in common leaves nothing; and the next one starts afresh.
     fill(&b, 20, 22, &arena, "b");
     CHECK(xpl_steps_intersect(&b, &a));
     CHECK_EQ(a.v.n, 0);

@@ -80,7 +80,7 @@ static void check_cpu(void) {
     CHECK_EQ(s->run_environment.device_core_count, 1);
     CHECK_EQ(s->device_op_metrics_db.total_time_ps, (2000 + 795 - 310) * MK_NS);
     CHECK_EQ(s->device_op_metrics_db.total_op_time_ps, 3 * 465 * MK_NS);
-    CHECK_EQ(s->program_id_to_name_map.n, 2); // program 6, and one known by its name alone
+    CHECK_EQ(s->program_id_to_name_map.n, 2); // program 6, and one known only by its name
     xpl_arena_fini(&arena);
     xpl_buf_fini(&space);
 }

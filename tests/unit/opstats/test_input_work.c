@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of tf.data on a host that stands for a device: it is input, wherever it runs.
+// Work of tf.data on a host that counts as a device: it is input, wherever it runs.
 #include "analysis/opstats/convert.h"
 #include "analysis/opstats/host/input_work.h"
 #include "base/arena.h"
@@ -40,11 +40,11 @@ static bool has_op(const struct xpl_opstats *s, const char *name) {
 static void check_step(const struct xpl_buf *space) {
     enum { COMPUTE = 140, WAIT = 110, HOST = 10 };
     struct stats r = convert(space, true);
-    // Of 900 ns the program waits 600, and what computes for input hides none of it; of the model's
-    // op, 100 ns lie in the wait.
+    // Of 900 ns the program waits 600, and input's computation hides none of it; the model's op
+    // overlaps the wait by 100 ns.
     CHECK_EQ(time_of(r.s, WAIT), 600);
     CHECK_EQ(time_of(r.s, COMPUTE), 150);
-    CHECK_EQ(time_of(r.s, HOST), 110); // running the function, and what is done ahead beside it
+    CHECK_EQ(time_of(r.s, HOST), 110); // running the function, and the work ahead that overlaps it
     CHECK(has_op(r.s, "model/MatMul"));
     CHECK(has_op(r.s, "metrics/Add")); // before the iterator on its line
     static const char *const input[] = {
@@ -70,7 +70,7 @@ static bool runs_for(const struct xpl_input_work *w, const struct xpl_event *ev)
            xpl_map_get(&w->contexts, xpl_stat_int_or_uint(&type), xpl_stat_int_or_uint(&id));
 }
 
-// What grouping shows is what a pass of its own finds.
+// Grouping shows the same as a separate pass.
 static void check_watch(const struct xpl_buf *space) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};

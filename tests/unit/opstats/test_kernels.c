@@ -30,7 +30,7 @@ static void launch_parameters(void) {
     CHECK_EQ(k.grid_dim[0], 1);
     CHECK_EQ(k.block_dim[2], 1);
     CHECK_EQ(k.registers_per_thread, 0);
-    // What cannot be read is skipped: too large, too few, too many, not a number, two colons.
+    // Unreadable values are skipped: too large, too few, too many, not a number, two colons.
     k = parse("regs:4294967296 grid:1,2 block:1,2,3,4 occ_pct:x static_shared:1:2 regs regs:-1 "
               "what:ever dynamic_shared: :");
     CHECK_EQ(k.registers_per_thread, 0);

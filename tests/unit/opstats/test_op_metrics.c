@@ -31,7 +31,7 @@ static void entries_by_module_and_name(void) {
     xpl_arena_fini(&a);
 }
 
-// What the second of two equal ops adds, and what it cannot change.
+// The values that the second of two equal ops adds, and those that it cannot change.
 static void merging(void) {
     struct xpl_arena a;
     xpl_arena_init(&a, 1 << 24);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices can do and what they are called, from the statistics of their planes.
+// Capabilities and names of devices, from the statistics of their planes.
 #include <math.h>
 
 #include "analysis/opstats/device/perf_env.h"

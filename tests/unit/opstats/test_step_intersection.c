@@ -64,7 +64,7 @@ int main(void) {
     r = of(steps(9, 0, 10, 9), steps(9, 0, 10, 9), NULL, 4);
     CHECK_EQ(r.n_steps, 4);
     CHECK_EQ(r.dropped, 5);
-    // A host without steps is the shortest: nothing in common, and that is no conflict.
+    // A host without steps is the shortest: nothing in common, and that is not a conflict.
     r = of(steps(5, 0, 10, 9), steps(0, 0, 0, 0), NULL, 100);
     CHECK_EQ(r.n_steps, 0);
     CHECK(!r.empty);
@@ -92,7 +92,7 @@ int main(void) {
     CHECK_EQ(r.n_steps, 4);
     r = of(keyed(steps(5, 0, 10, 9), 3), keyed(steps(5, 10, 10, 9), 90), NULL, 100);
     CHECK_EQ(r.n_steps, 4);
-    // One host alone keeps all.
+    // A single host keeps all.
     r = of(steps(7, 5, 10, 9), NULL, NULL, 100);
     CHECK_EQ(r.n_steps, 7);
     xpl_arena_fini(&arena);

@@ -93,7 +93,7 @@ static void check_unmarked(void) {
     xpl_arena_fini(&arena);
 }
 
-// With markers it has steps of its own; work that no op accounts for is named by the line.
+// With markers it has its own steps; work that no op accounts for is named by the line.
 static void check_marked(void) {
     static const struct op ops[] = {
         {100, 200, "x"}, {600, 300, "y"}, {1000, 100, "infeed"}, {1200, 50, "x"}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of tf.functions: modes, compilers, tracing, and time without what they called.
+// Calls of tf.functions: modes, compilers, tracing, and self time.
 #include "analysis/opstats/host/tf_functions.h"
 
 #include "base/arena.h"

@@ -169,7 +169,7 @@ static size_t count_below(const struct xpl_op_metrics *m) {
     return n;
 }
 
-// An op that says to be both of its own children: the tree ends.
+// An op that claims to be both of its children: the tree ends.
 static void children_without_end(void) {
     struct mk_plane p = begin();
     struct xpl_buf md = mk_open(), entry = mk_open(), line = mk_line(1, "XLA Ops");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of products: each makes a value, encodes and decodes it where it is kept encoded, and
-// refuses what is broken.
+// refuses broken encodings.
 #include "analysis/products/product.h"
 
 #include <string.h>
@@ -147,7 +147,7 @@ static void check_devices(const char *path, bool accelerator, bool gpu) {
     xpl_buf_fini(&b);
 }
 
-// A plane with this name; what follows it is no message, and is not read.
+// A plane with this name; the bytes after it are not a message, and are not read.
 #define PLANE(name) "\x0a\x0f\x12\x0d/device:" name ":0"
 
 static void test_devices_stop(void) {
@@ -164,7 +164,7 @@ static void check_shown(xpl_bytes_t profile, bool counters, bool megascale) {
     xpl_product_devices.free(value);
 }
 
-// A kind of event of the host, which no event is of; and readings on events of a TPU alone.
+// A kind of event of the host, which no event has; and readings on events of only a TPU.
 static void test_what_is_shown(void) {
     struct xpl_buf space = counters_fixture(), other = mk_open();
     check_shown((xpl_bytes_t){space.p, space.n}, true, false);

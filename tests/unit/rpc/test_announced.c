@@ -77,10 +77,10 @@ static void test_lengths(void) {
     put_frame(&b, RESET, 0, 1, "\0\0\0\1", 4);
     put_frame(&b, HEADERS, 4, 3, "abc", 3); // the next call
     CHECK_EQ(length_of(&b), 0);
-    put_message(&b, 1, 77, 10, 0); // what is left of the one before
+    put_message(&b, 1, 77, 10, 0); // the rest of the previous one
     put_frame(&b, HEADERS, 5, 1, "abc", 3);
     CHECK_EQ(length_of(&b), 0);
-    put_message(&b, 3, 20, 20, 9); // complete, and the padding is no prefix
+    put_message(&b, 3, 20, 20, 9); // complete, and the padding is not a prefix
     CHECK_EQ(length_of(&b), 20);
     CHECK_EQ(length_of(&b), 20);
     put_message(&b, 3, 30, 2, 0); // a second message

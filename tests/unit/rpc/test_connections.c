@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rpc/listen/connections: limits in all and per address, and sockets that somebody else closes.
+// rpc/listen/connections: limits in all and per address, and sockets that other code closes.
 #include "rpc/listen/connections.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void test_limits(void) {
     CHECK(!xpl_rpc_connections_admit(c, &a)); // the fourth of one address
     fds[n++] = add(c, &b);
     for (; n < 14; n++)
-        fds[n] = add(c, &here); // loopback has no limit of its own
+        fds[n] = add(c, &here); // loopback has no separate limit
     const struct xpl_peer d = peer(3, false);
     CHECK(!xpl_rpc_connections_admit(c, &d)); // 14 of 16: the rest is this machine's
     for (; n < 16; n++)
@@ -103,7 +103,7 @@ static void send_end(int fd) {
     xpl_rpc_guarded_sent(fd, &m, (ssize_t)v.iov_len);
 }
 
-// A new connection ends the one that its client uses least: no call yet, calls that are over, calls
+// A new connection ends the one that its client uses least: no call yet, finished calls, calls
 // without a message; never one whose call waits for its answer.
 static void test_unused(void) {
     static const char CALL[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -125,7 +125,7 @@ static void test_unused(void) {
     }
     receive(pairs[0][0], MESSAGE, sizeof MESSAGE - 1); // waits for its answer
     receive(pairs[2][0], MESSAGE, sizeof MESSAGE - 1);
-    send_end(pairs[2][0]); // its call is over
+    send_end(pairs[2][0]); // its call has ended
     for (size_t i = 0; i < 3; i++) {
         CHECK_EQ(recv(pairs[order[i]][1], data, 1, MSG_DONTWAIT), -1); // open
         others[i] = add(c, &here);                                     // not guarded: never ended

@@ -24,7 +24,7 @@ enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4, PADDED = 8 };
 
 static const uint64_t SECOND = 1000000000;
 
-struct client { // one connection, and what it has sent
+struct client { // one connection, and the bytes that it has sent
     struct xpl_rpc_guard g;
     struct xpl_rpc_guard_shared shared;
     uint64_t now_ns;
@@ -106,7 +106,7 @@ static enum xpl_rpc_guard_verdict begin_message(struct client *c, uint32_t id, s
     return frame(c, DATA, 0, id, message, sizeof message - missing);
 }
 
-// What is held of messages that do not end, until they do, or their calls or the connection.
+// Bytes held of incomplete messages, until they end, or their calls or the connection do.
 static void test_held(void) {
     struct client *const c = connected();
     uint32_t id = 1;
@@ -142,11 +142,12 @@ static size_t held_at_end(size_t others, unsigned most) {
 
 static void test_held_by_all(void) {
     CHECK_EQ(held_at_end(0, 400), 0);
-    CHECK_EQ(held_at_end(XPL_RPC_GUARD_ALL_BYTES, 400), 0); // 400 KB are no more than the others'
+    CHECK_EQ(held_at_end(XPL_RPC_GUARD_ALL_BYTES, 400),
+             0); // 400 KB do not exceed the others' share
     CHECK_EQ(held_at_end(XPL_RPC_GUARD_CROWDED_BYTES - 1000000, 400), 0);
     const size_t few = held_at_end(XPL_RPC_GUARD_CROWDED_BYTES, 400);
     CHECK(few > XPL_RPC_GUARD_FEW_BYTES && few <= XPL_RPC_GUARD_FEW_BYTES + 900);
-    // One message of 3 MiB: its connection alone may have that, and no other beside 32 MiB.
+    // One message of 3 MiB: only its connection may have that, and none may in addition to 32 MiB.
     for (int crowded = 0; crowded < 2; crowded++) {
         struct client *const c = connected();
         static const uint8_t head[5] = {0, 0, 48, 0, 0}, zeros[4000];
@@ -229,7 +230,7 @@ static void expect_full(struct xpl_rpc_guard *g, struct client *c) {
     xpl_rpc_guard_fini(g, &c->shared);
 }
 
-// Where there is no room, those go that began first, and not who sends.
+// Without room the oldest are closed, and not the sender.
 static void test_oldest_go(void) {
     struct client *const c = connected();
     struct xpl_rpc_guard g[4];
@@ -416,7 +417,7 @@ static void test_headers(void) {
     CHECK_EQ(v, XPL_RPC_GUARD_HEADERS);
     CHECK_EQ(n, XPL_RPC_GUARD_HEADER_FRAMES + 1);
     end_client(c);
-    c = connected(); // the head alone says enough
+    c = connected(); // the head is enough
     static const uint8_t head[9] = {0xff, 0xff, 0xff, HEADERS, END_HEADERS, 0, 0, 0, 1};
     CHECK_EQ(feed(c, head, sizeof head), XPL_RPC_GUARD_HEADERS);
     end_client(c);
@@ -450,7 +451,7 @@ static void test_floods(void) {
     check_flood(PRIORITY, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
     check_flood(99, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
     check_flood(WINDOW_UPDATE, 0, false, 199000, 201000, XPL_RPC_GUARD_CONTROL);
-    // At a rate that is allowed there is no end.
+    // At an allowed rate the connection stays open.
     struct client *const c = connected();
     for (uint32_t i = 0; i < 20000; i++) {
         c->now_ns += SECOND / 900;
@@ -489,7 +490,7 @@ static void test_shared(void) {
     CHECK_EQ(n, XPL_RPC_GUARD_FEW_RESETS + 1);
     for (int i = 0; i < 9; i++)
         xpl_rpc_guard_fini(&others[i], &c->shared);
-    // Calls that are not over: of too many in all, only who has many is closed.
+    // Unfinished calls: of too many in all, only a connection with many is closed.
     atomic_store(&c->shared.calls, XPL_RPC_GUARD_ALL_CALLS);
     v = XPL_RPC_GUARD_FINE;
     for (n = 0; v == XPL_RPC_GUARD_FINE && n < 100; n++)

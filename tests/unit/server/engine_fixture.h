@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Private to the tests of the engine: an engine over one profile, a tool that stops where a test
-// inspects a job, and askers that note what they get.
+// inspects a job, and callers that record their answers.
 #ifndef XPL_TESTS_UNIT_SERVER_ENGINE_FIXTURE_H_
 #define XPL_TESTS_UNIT_SERVER_ENGINE_FIXTURE_H_
 
@@ -184,7 +184,7 @@ static const struct xpl_engine_options usual = {.memory_limit = (size_t)1 << 30,
                                                 .memory_total = (size_t)4 << 30,
                                                 .request_timeout_ns = HOUR_NS};
 
-// Changes are told apart by times that differ; what is younger than a clock's tick is not kept.
+// Different times distinguish changes; entries younger than a clock's tick are not cached.
 static void let_time_pass(void) {
     (void)nanosleep(&(struct timespec){.tv_nsec = 20 * (long)MS}, NULL);
 }

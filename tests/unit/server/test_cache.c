@@ -45,7 +45,7 @@ static void put(struct xpl_cache *c, uint64_t k, uint64_t value, size_t bytes) {
     xpl_object_unref(o);
 }
 
-// What is under the key, or UINT64_MAX.
+// The value of the key, or UINT64_MAX.
 static uint64_t get(struct xpl_cache *c, uint64_t k) {
     struct xpl_object *const o = xpl_cache_get(c, key_of(&k));
     const uint64_t value = o ? ((struct thing *)o)->value : UINT64_MAX;
@@ -203,7 +203,7 @@ static void test_parts(void) {
     CHECK_EQ(xpl_cache_get_stats(c).bytes, cost);
     struct xpl_object *const o = new_thing(5, 2 * small + 1);
     o->part = whole;
-    xpl_cache_put(c, key_of(&keys[1]), o); // with its part it is over the limit
+    xpl_cache_put(c, key_of(&keys[1]), o); // with its part it exceeds the limit
     CHECK_EQ(get(c, 2), NOTHING);
     xpl_object_unref(o);
     xpl_object_unref(whole);
@@ -211,7 +211,7 @@ static void test_parts(void) {
     CHECK_EQ(atomic_load(&alive), 0);
 }
 
-// An object that alone is over the limit changes nothing, not even what is under its key.
+// An object larger than the limit changes nothing, not even the entry of its key.
 static void test_too_large(void) {
     const size_t cost = cost_of(1000);
     struct xpl_cache *const c = xpl_cache_new(cost);
@@ -265,7 +265,7 @@ static void test_set_limit(void) {
     xpl_cache_free(c);
 }
 
-// Who has an object keeps it, whatever happens to the cache.
+// A reference keeps its object, whatever happens to the cache.
 static void test_references(void) {
     struct xpl_cache *const c = xpl_cache_new(1 << 20);
     CHECK(c);

@@ -218,7 +218,7 @@ static void check_numbers(void) {
         expect_usage(ARGUMENTS(bad[i][0], bad[i][1]));
 }
 
-// What is said of arguments that are refused.
+// The error for refused arguments.
 static void usage_text(const char *const *more, char *said, size_t size) {
     struct xpl_config c;
     FILE *const f = tmpfile();
@@ -233,7 +233,7 @@ static void usage_text(const char *const *more, char *said, size_t size) {
     CHECK_EQ(r, XPL_CONFIG_USAGE);
 }
 
-// A URL with a password is refused where everybody can read it, without being shown; one that is
+// A URL with a password is refused where every user can read it, without being shown; one that is
 // read from the file or the environment is taken.
 static void check_store(void) {
     static const char *const bad[] = {
@@ -280,7 +280,7 @@ static void check_store(void) {
     write_config("");
 }
 
-// What is refused says what to write instead.
+// The error says what to write instead.
 static void check_texts(void) {
     static const struct {
         const char *flag, *value, *line, *expected; // value, or line of the file
@@ -329,7 +329,7 @@ static void check_reload(void) {
     CHECK_EQ(c.workers, 0);     // not while running
     CHECK(strcmp(c.listen, "127.0.0.1:50551") == 0 && !c.insecure);
     CHECK(strcmp(left.restart, "--listen, --insecure, --workers") == 0);
-    // An error leaves everything as it is, also what comes before it.
+    // An error leaves everything as it is, also the lines before it.
     write_config("log = warn\nmemory-limit = 5GiB\nanswer-cache = much\n");
     CHECK_EQ(xpl_config_reload(&c, 5, args, &left, &err), XPL_INVALID_ARGUMENT);
     CHECK(strstr(err.msg, "answer-cache") && strstr(err.msg, ":3"));
@@ -341,7 +341,7 @@ static void check_reload(void) {
     CHECK(strcmp(c.log, "info") == 0 && c.prefetch);
     CHECK_EQ(c.memory_limit, 2LL << 30);
     CHECK(strcmp(left.restart, "") == 0);
-    // What the daemon lowered to what the machine allows is no change.
+    // A value that the daemon lowered to the machine's limit is not a change.
     c.grpc_connections = 77;
     write_config("token-file = /other\nhttp-idle = 5s\n");
     CHECK_EQ(xpl_config_reload(&c, 5, args, &left, &err), XPL_OK);
@@ -392,7 +392,7 @@ static void check_faults(void) {
 
 int main(void) {
     extern char **environ;
-    for (char **e = environ; *e;) { // the settings of whoever runs the test
+    for (char **e = environ; *e;) { // the settings of the test's user
         char name[128];
         (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(*e, "="), *e);
         if (strncmp(name, "XPLANED_", 8) == 0 && unsetenv(name) == 0)

@@ -20,7 +20,7 @@ static void test_sources(void) {
     CHECK(!in_memory(&f, "1", true));
     ask(&f, "1", &a);
     check_answer(&f, &a, "1", "computed");
-    // The key says the options; a request that bypasses what is kept finds nothing.
+    // The key contains the options; a request that bypasses the cache finds nothing.
     CHECK(in_memory(&f, "1", true) && !in_memory(&f, "2", true) && !in_memory(&f, "1", false));
     ask(&f, "1", &a);
     check_answer(&f, &a, "1", "memory");
@@ -83,7 +83,7 @@ static void test_changed_file(void) {
     end(&f);
 }
 
-// A failure is told to who waits, and not kept.
+// Waiters get a failure, which is not cached.
 static void test_failure(void) {
     struct fixture f;
     struct asker a;
@@ -114,7 +114,7 @@ static void test_changing_file(void) {
     }
 }
 
-// What is read to know whether the session has a device is part of the stages.
+// The stages include reading the profile to learn whether it has a device.
 static void test_stages_of_devices(void) {
     struct fixture f;
     struct asker a;
@@ -154,7 +154,7 @@ static void view_bundle(struct fixture *f, size_t i) {
     CHECK_OK(a.code, NULL);
 }
 
-// Tools that are asked for at the same time share one import of the bundle.
+// Simultaneous requests for tools share one import of the bundle.
 static void test_one_import(void) {
     struct fixture f;
     struct asker a[N_VIEWERS];

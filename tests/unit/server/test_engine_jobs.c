@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// server/engine/engine: equal requests share a job, and different ones the products of a host; what
-// is refused, cancelled and given up, and that each who asked is called back once.
+// server/engine/engine: equal requests share a job, and different ones the products of a host;
+// refusals, cancellation, abandoned requests, and one callback for each request.
 #include "tests/unit/server/engine_fixture.h"
 
 // ---- the barrier ----
@@ -54,7 +54,8 @@ static void test_joining(void) {
     end(&f);
 }
 
-// Once a job has an outcome nobody joins or cancels it, although its waiters are still called back.
+// Once a job has an outcome no request joins or cancels it, although its waiters are still called
+// back.
 static void test_delivered(void) {
     struct fixture f;
     struct asker first, last, later;
@@ -156,10 +157,10 @@ static void test_cancel(void) {
     ask(&f, "1", &joined);
     ask(&f, "2", &queued);
     cancel(&queued);
-    cancel(&running); // somebody else still waits for the job
+    cancel(&running); // another request still waits for the job
     CHECK_EQ(joined.calls, 0);
     cancel(&joined);
-    ask(&f, "1", &again); // does not join what nobody waits for
+    ask(&f, "1", &again); // does not join an abandoned job
     wait_stopped(1);
     wait_inside(1);
     set_barrier(false);
@@ -187,7 +188,8 @@ static void test_cancel_one(void) {
     end(&f);
 }
 
-// Each has a limit of his own, whoever began the job.  False when the machine was too slow to tell.
+// Each request has its own limit, whichever began the job. False when the machine was too slow to
+// tell.
 static bool check_deadlines(void) {
     struct fixture f;
     struct asker early, late;
@@ -226,7 +228,7 @@ static void test_deadline(void) {
     int tries = 1;
     while (!check_deadlines())
         CHECK(tries++ < 20);
-    // With nobody left the work stops.
+    // Without requests the work stops.
     struct fixture f;
     struct asker a;
     struct xpl_engine_options o = usual;
@@ -264,7 +266,7 @@ static void test_earlier_beginning(void) {
     end(&f);
 }
 
-// What is kept between jobs counts, and a job that has the daemon for itself runs all the same.
+// Memory kept between jobs counts, and a job that is the only one runs anyway.
 static void test_held_memory(void) {
     struct fixture f;
     struct asker a;

@@ -137,7 +137,7 @@ static void test_changes(void) {
     stop(&f);
 }
 
-// Whoever sends a hundred thousand labels is refused at once.
+// A request with a hundred thousand labels is refused at once.
 static void test_too_many(void) {
     enum { MANY = 100000 };
     static char text[MANY][8];
@@ -161,7 +161,8 @@ static void test_too_many(void) {
     stop(&f);
 }
 
-// What is gone loses its labels, and what comes back has none; an empty directory is not mounted.
+// A removed session loses its labels, and has none when it returns; an empty directory counts as
+// not mounted.
 static void test_sweep(void) {
     struct fixture f = start();
     struct xpl_catalogue *const whole = f.catalogue;

@@ -54,7 +54,7 @@ static void test_order(void) {
     xpl_loop_free(l.loop);
 }
 
-// Closing runs what was posted before, in order, and refuses what comes later.
+// Closing runs earlier posts in order, and refuses later ones.
 static void test_close(void) {
     struct log l = begin();
     struct note a = {&l, 1}, b = {&l, 2};

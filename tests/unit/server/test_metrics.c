@@ -68,7 +68,7 @@ static void test_rows(void) {
     xpl_metrics_free(NULL);
 }
 
-// Every tool has a row of its own, under its name, also when asked for by its alias; by tool.
+// Every tool has a separate row, under its name, also for requests by its alias; by tool.
 static void test_every_tool(void) {
     struct xpl_metrics *const m = xpl_metrics_new();
     CHECK(m);
@@ -169,7 +169,7 @@ static void test_log(void) {
     l.n_hosts = 3;
     l.code = XPL_INTERNAL; // ours to repair
     CHECK(strstr(logged(&l), "level=error ") && strstr(logged(&l), " hosts=3 "));
-    l.code = XPL_CANCELLED; // nobody's fault
+    l.code = XPL_CANCELLED; // not an error
     CHECK(strstr(logged(&l), "level=info "));
     l.code = (xpl_status_t)99;
     CHECK(strstr(logged(&l), "level=warn ") && strstr(logged(&l), "status=UNKNOWN"));
@@ -188,7 +188,7 @@ static void test_log(void) {
 int main(void) {
     alarm(60);
     (void)unsetenv("JOURNAL_STREAM");
-    CHECK(xpl_log_configure("error")); // counts alone
+    CHECK(xpl_log_configure("error")); // only counts
     test_rows();
     test_every_tool();
     test_threads();

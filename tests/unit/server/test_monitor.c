@@ -28,7 +28,7 @@ static void test_table(void) {
         if (m->source != XPL_METRIC_FIGURE && m->source != XPL_METRIC_FLEET) continue;
         CHECK(m->width == 4 || m->width == 8);
         CHECK(m->offset + m->width <= sizeof(struct xpl_figures) && m->per > 0);
-        for (size_t k = 0; k < i; k++) // every row reads something of its own
+        for (size_t k = 0; k < i; k++) // every row reads a separate value
             if (xpl_metric_table[k].source == m->source)
                 CHECK(xpl_metric_table[k].offset != m->offset);
     }
@@ -48,7 +48,7 @@ static void expect(const char *text, const char *lines) {
     FAIL_TEST("text");
 }
 
-// While the database is away nobody knows what daemons do: old figures would be a lie.
+// While the database is away the state of daemons is unknown: old figures would be wrong.
 static void test_fleet(void) {
     struct xpl_metrics *const m = xpl_metrics_new();
     struct xpl_figures f = {.knows_fleet = true,
@@ -102,7 +102,7 @@ static void test_figures(void) {
     expect(text, "\nxplaned_connections{protocol=\"grpc\"} 5\n");
     expect(text, "\nxplaned_refusals_total{protocol=\"grpc\",cause=\"address\"} 6\n");
     expect(text, "\nxplaned_connections_closed_total{protocol=\"grpc\",cause=\"resets\"} 8\n");
-    CHECK(!strstr(text, "_bucket")); // nothing was asked for
+    CHECK(!strstr(text, "_bucket")); // no requests yet
     xpl_metrics_free(m);
 }
 
@@ -123,7 +123,7 @@ static void test_histograms(void) {
     request(m, "op_profile", XPL_OK, 10, NULL); // a bound belongs to its bucket
     request(m, "op_profile", XPL_OK, 11, NULL);
     request(m, "op_profile", XPL_NOT_FOUND, 400000011, stages);
-    request(m, "\"}\n", XPL_INVALID_ARGUMENT, 1, NULL); // names of clients are no labels
+    request(m, "\"}\n", XPL_INVALID_ARGUMENT, 1, NULL); // names of clients are not labels
     struct xpl_figures f = {0};
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     const char *const text = text_of(&b, &f, m);
@@ -144,7 +144,7 @@ static void test_histograms(void) {
     xpl_metrics_free(m);
 }
 
-// Labels: what is not known is left out; numbers keep their digits.
+// Labels: unknown ones are left out; numbers keep their digits.
 static void test_labels(void) {
     struct xpl_metrics *const m = xpl_metrics_new();
     CHECK(m);

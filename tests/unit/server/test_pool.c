@@ -61,7 +61,7 @@ static void test_bound(void) {
     CHECK(p);
     for (int i = 0; i < WORKERS; i++) {
         CHECK(xpl_pool_submit(p, block, &b));
-        wait_for(&b.began); // it runs: waiting jobs alone count
+        wait_for(&b.began); // it runs: only waiting jobs count
     }
     for (int i = 0; i < QUEUED; i++)
         CHECK(xpl_pool_submit(p, add_one, &ran));
@@ -82,7 +82,7 @@ static void test_bound(void) {
     for (int i = 0; i < WORKERS; i++)
         CHECK_EQ(sem_post(&b.go), 0);
     s = wait_idle(p);
-    CHECK_EQ(atomic_load(&ran), QUEUED + 1); // what was refused never ran
+    CHECK_EQ(atomic_load(&ran), QUEUED + 1); // the refused job never ran
     CHECK_EQ(s.busy, 0);
     CHECK_EQ(s.queued, 0);
     CHECK(xpl_pool_submit(p, add_one, &ran)); // there is room again
@@ -104,7 +104,7 @@ static void check_turn(void *arg) {
     CHECK_EQ(s->of->next++, s->number);
 }
 
-// One worker: jobs run in the order in which they came; free runs what is queued.
+// One worker: jobs run in the order in which they came; free runs queued jobs.
 static void test_order_and_stop(void) {
     static struct sequence q;
     struct blocker b;
@@ -147,7 +147,7 @@ static void *free_pool(void *arg) {
     return NULL;
 }
 
-// A job that submits while the pool stops is refused; what was taken before that still runs.
+// A job that submits while the pool stops is refused; jobs accepted before that still run.
 static void test_submit_while_stopping(void) {
     struct late l = {0};
     blocker_init(&l.b);
@@ -214,7 +214,7 @@ static void *send_jobs(void *arg) {
     return NULL;
 }
 
-// From many threads into a short queue: what was taken ran once, what was refused did not.
+// From many threads into a short queue: accepted jobs ran once, refused ones did not.
 static void test_senders(void) {
     struct sender senders[SENDERS];
     pthread_t threads[SENDERS];
@@ -422,7 +422,7 @@ static void test_cancelled(void) {
     xpl_pool_free(p);
 }
 
-// ---- what cannot be had ----
+// ---- failures to start ----
 
 static void test_no_threads(void) {
     pthread_attr_t before, huge;

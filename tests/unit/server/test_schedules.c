@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules: what can be scheduled, turns that were missed, restarts, deleting, and which sessions
-// stay.  Captures go to a socket that is not there, so each is over soon.
+// Schedules: what can be scheduled, missed captures, restarts, deletion, and which sessions stay.
+// Captures go to a missing socket, so each ends soon.
 #include "server/capture_jobs/schedules.h"
 
 #include <inttypes.h>
@@ -153,7 +153,7 @@ static size_t count_schedules(struct fixture *f) {
     return r.n_schedules;
 }
 
-// Ticks until the schedule's capture number `capture_id`, or a later one, is over.
+// Ticks until the schedule's capture number `capture_id`, or a later one, has ended.
 static Xplaned__V1__Schedule run_turn(struct fixture *f, uint64_t id, uint64_t capture_id) {
     Xplaned__V1__Schedule s;
     const uint64_t end = xpl_clock_ns() + (uint64_t)PATIENCE_MS * 1000000;
@@ -248,8 +248,8 @@ static uint64_t add_row(struct fixture *f, const struct plan *p, int64_t ago_ms)
     return id;
 }
 
-// The first turn comes at once, the next at its time; what was missed while no daemon ran is left
-// out; a restart keeps the times.
+// The first capture comes at once, the next at its time; captures missed while no daemon ran are
+// left out; a restart keeps the times.
 static void check_turns(void) {
     struct fixture f;
     struct plan p;
@@ -392,7 +392,7 @@ static void check_limits(void) {
     check_kept(&p, "c");
 }
 
-// What is not the schedule's own stays: another directory of that name, profiles of others.
+// The schedule keeps what it did not make: another directory of that name, others' profiles.
 static void check_others(void) {
     struct fixture f;
     struct plan p;
@@ -407,7 +407,8 @@ static void check_others(void) {
     add_session(&f, id, "gone", 2LL * HOUR_MS, 1);
     add_session(&f, id, "old", 1LL * HOUR_MS, 1);
     add_session(&f, id, "new", 0, 1);
-    // A bucket's, from before this daemon had a directory; what has the name here is a copy of it.
+    // A bucket's session, from before this daemon had a directory; the one of that name here is a
+    // copy.
     add_session(&f, id, "copied", 1LL * HOUR_MS, 1);
     const struct xpl_history_session of_bucket = {
         .name = XPL_STR("copied"), .bytes = 1, .made_ms = now_ms() - HOUR_MS, .n_hosts = 1};
@@ -455,7 +456,7 @@ static void make_session(const struct fixture *f, const char *name, bool has_pro
 }
 
 // The sessions of captures that a killed daemon did not end are the schedule's when they have
-// profiles, those of nobody's and of other directories are not.
+// profiles, those without an owner and of other directories are not.
 static void check_killed(void) {
     struct fixture f;
     struct plan p;
@@ -715,7 +716,7 @@ static void check_begun_meanwhile(void) {
     CHECK_EQ(xpl_capture_jobs_renew(f.jobs, &arena, &kept, &asked_ns, NULL), XPL_OK);
     xpl_arena_fini(&arena);
     reach(4);
-    await_done(&done); // and its end is no cancellation
+    await_done(&done); // and its end is not a cancellation
     CHECK_EQ(database.put, 1);
     init_plan(&p);
     CHECK_EQ(create(&f, &p), 1);
@@ -740,7 +741,7 @@ static void check_lost_number(void) {
     await_done(&first);
     CHECK(xpl_capture_jobs_has_leases(f.jobs));
     database.loses_answer = false;
-    database.away = true; // what it came to is not known there, and its number is this daemon's
+    database.away = true; // its outcome is unknown there, and its number is this daemon's
     start_capture(&f, &second);
     await_done(&second);
     xpl_arena_init(&arena, 1 << 20);
@@ -776,7 +777,7 @@ static void check_strays(void) {
     remove_dirs(&f);
 }
 
-// When the database is back whoever has a schedule has a lease's time to renew that.
+// When the database is back the owner of a schedule has a lease's time to renew it.
 static void check_back_again(void) {
     struct fixture f;
     start_shared(&f);

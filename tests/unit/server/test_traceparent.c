@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// server/traceparent: what the standard calls valid, and what it tells to ignore.
+// server/traceparent: headers that the standard calls valid, and those to ignore.
 #include "server/traceparent.h"
 
 #include "tests/check.h"

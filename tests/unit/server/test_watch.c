@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watching LOGDIR: notifications, scans that are asked for, the timer for what nothing notifies,
-// and closing at any moment.
+// Watching LOGDIR: notifications, requested scans, the timer for changes without notification, and
+// closing at any moment.
 #include "server/watch.h"
 
 #include <fcntl.h>
@@ -108,7 +108,7 @@ static void on_poll(uv_timer_t *t) {
     if (f->reached || xpl_clock_ns() > f->deadline_ns) uv_stop(xpl_loop_uv(f->loop));
 }
 
-// Runs the loop until the catalogue holds that; false when it does not come to it.
+// Runs the loop until the catalogue holds that; false if that does not happen.
 static bool run_until(struct fixture *f, unsigned n_sessions, uint64_t bytes, uint64_t ms) {
     f->expected_sessions = n_sessions;
     f->expected_bytes = bytes;
@@ -148,7 +148,7 @@ static void check_notifications(void) {
     CHECK_EQ(unlink(path), 0);
     CHECK(run_until(&f, 2, 20, PATIENCE_MS)); // an empty run is a session
     const unsigned calls = f.calls;
-    CHECK(!run_until(&f, 0, 0, 300)); // nothing happens: nobody is called
+    CHECK(!run_until(&f, 0, 0, 300)); // nothing happens: no callback runs
     CHECK_EQ(f.calls, calls);
     end(&f);
     remove_logdir();
@@ -178,7 +178,7 @@ static void check_timer(void) {
     remove_logdir();
 }
 
-// A scan that is asked for comes at once, also while another one runs.
+// A requested scan begins at once, also while another one runs.
 static void check_scan(void) {
     struct fixture f;
     make_logdir();
@@ -221,7 +221,7 @@ static void check_busy_writer(void) {
     remove_logdir();
 }
 
-// The second listing takes long, and misses what is there from then on.
+// The second listing takes long, and misses later objects.
 static xpl_status_t list_slowly(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
                                 struct xpl_error *err) {
     const xpl_status_t st = fake_list(o, dir, list, err);
@@ -248,7 +248,7 @@ static void check_bucket(void) {
     remove_logdir();
 }
 
-// Closed before the first scan, while one runs, and right after one was asked for.
+// Closed before the first scan, while one runs, and right after a request for one.
 static void check_close(void) {
     make_logdir();
     for (int i = 0; i < 200; i++) {

@@ -103,7 +103,7 @@ static bool has_answer(const struct fixture *f, const struct xpl_profile_id *id)
     return true;
 }
 
-// Changes are told apart by times that differ.
+// Different times distinguish changes.
 static void let_time_pass(void) {
     (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 }
@@ -127,7 +127,7 @@ static void test_kept(void) {
     CHECK_EQ(st.hashed_bytes, 5000);
     CHECK(xpl_identity_lookup(f.identity, &f.host->fingerprint, &id) && has_answer(&f, &id));
     end(&f);
-    // The next start knows the file, and what was made from it, without hashing.
+    // The next start knows the file and its products without hashing.
     start(&f);
     put_answer(&f);
     CHECK_EQ(stop_writer(&f).hashed_bytes, 0);
@@ -152,8 +152,8 @@ static xpl_status_t put_files(struct xpl_store *s, const struct xpl_job_put *put
     return XPL_OK;
 }
 
-// A store that others share loses its connection and has another one at once: what it was given is
-// written then; not for ever.
+// A shared store loses its connection and has another one at once: it then writes the pending rows;
+// not for ever.
 static void test_lost(int lost, bool is_kept) {
     static const struct xpl_job_ops shared = {.put = put_files};
     struct fixture f;
@@ -232,7 +232,7 @@ static void write_host(const char *path, char fill) {
 
 struct rows_of {
     struct fixture *f;
-    const struct xpl_host *before; // whose rows were put before; NULL: nobody's
+    const struct xpl_host *before; // whose rows were put before; NULL: none
     bool parted;                   // those are to be read, and these are not there yet
 };
 
@@ -305,8 +305,8 @@ static bool has_rows(const struct fixture *f, const struct xpl_host *h) {
            xpl_store_has_rows(f->store, &id, XPL_ROWS_OPS, 0);
 }
 
-// Who flushes finds what was put before, though a request runs all the time: neither hashes nor
-// rows wait for a quiet moment then.  Nobody is kept waiting for what comes later, or for nothing.
+// After a flush earlier puts can be read, though a request runs all the time: neither hashes nor
+// rows wait for an idle moment then. No flush waits for later puts, or for nothing.
 static void test_flush(void) {
     enum { LONG_MS = 8000 }; // less than rows wait without it
     struct fixture f;

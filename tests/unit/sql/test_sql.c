@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements: their limits, the store beside profiles, profiles that stay open.  What they answer
-// is compared with SQLite's own tables by tests/cli/test_sql.py.
+// Statements: their limits, the store together with profiles, profiles that stay open.
+// tests/cli/test_sql.py compares their answers with SQLite's own tables.
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ static void windows(void) {
     answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[0]],\"cut\":false}");
 }
 
-// What reaches beyond values, and what nobody needs of what takes long.
+// Functions with effects beyond values, and slow ones that no statement needs.
 static void refused_functions(void) {
     static const char *const all[] = {
         "SELECT load_extension('x')",         "SELECT fts3_tokenizer('simple')",
@@ -203,7 +203,7 @@ static void cut(void) {
     g_profile = before;
 }
 
-// Instructions of programs, what was measured of them, and what SQLite need not look at.
+// Instructions of programs, their measurements, and rows that SQLite need not read.
 static void instructions(void) {
     struct sql_profile before = g_profile;
     make_profile(1);
@@ -249,7 +249,7 @@ static void instructions(void) {
                    " ON i.name = s.value WHERE s.name = 'hlo_op' GROUP BY 1");
     answers(&q, "{\"columns\":[\"value\",\"opcode\",\"n\"],\"rows\":[[\"copy.9\",null,1],"
                 "[\"fusion.1\",\"fusion\",3]],\"cut\":false}");
-    // The memory of what is read is bounded, and so is that of later statements.
+    // The memory of rows read is bounded, and so is that of later statements.
     q = request_of("SELECT count(*) FROM hlo_instructions");
     q.limit = 3000;
     fails(&q, XPL_RESOURCE_EXHAUSTED, "");
@@ -322,7 +322,7 @@ static void store(void) {
         "SELECT * FROM of_a_later_schema", "SELECT (SELECT count(*) FROM Of_A_Later_Schema)",
         "SELECT (SELECT value FROM Settings)", "DELETE FROM op_rows", "UPDATE op_rows SET x = 8",
         "DROP VIEW ops",
-        // SQLite asks nobody about a column of two.
+        // SQLite does not ask the authorizer about a column of two.
         "SELECT value FROM (SELECT 1 AS value WHERE 0)"
         " FULL JOIN main.settings USING (value)",
         "SELECT sql FROM (SELECT 1 AS sql WHERE 0)"
@@ -453,7 +453,7 @@ static void series(void) {
          "[null],[1],[1.5]"},
         {SERIES(20) "SELECT level_starts(i % 2 + 100 * (i > 8) - 50 * (i > 14)) FROM s",
          "[\"[9,15]\"]"},
-        // What is no number is left out, and not counted.
+        // Values that are not numbers are left out, and not counted.
         {SERIES(21) "SELECT level_starts(CASE i WHEN 1 THEN NULL WHEN 9 THEN 'x' ELSE"
                     " i % 2 + 100 * (i > 11) END) FROM s",
          "[\"[10]\"]"},
@@ -589,7 +589,7 @@ static void metrics(void) {
                 "[\"a\",1,7,\"op:dot\",\"ps\",7.5,\"less\"],"
                 "[\"a\",1,7,\"op:tan\",\"ps\",7.5,\"less\"]],\"cut\":false}");
     CHECK_EQ(g_summaries, 1);
-    // A session that cannot be read is left out; a number is no name.
+    // A session that cannot be read is left out; a number is not a name.
     q.statement = XPL_STR("SELECT session, value FROM run_metrics WHERE metric = 'op:dot'");
     answers(&q, "{\"columns\":[\"session\",\"value\"],\"rows\":[[\"a\",7.5],[\"c\",7.5]],"
                 "\"cut\":false}");
@@ -597,14 +597,14 @@ static void metrics(void) {
     q.statement = XPL_STR("SELECT count(*) AS n FROM run_metrics WHERE metric IN ('none', 5)"
                           " OR session = 6");
     answers(&q, "{\"columns\":[\"n\"],\"rows\":[[0]],\"cut\":false}");
-    // Nothing is equal to NULL: no session is asked for.
+    // Nothing is equal to NULL: no session is read.
     g_summaries = 0;
     q.statement = XPL_STR("SELECT (SELECT count(*) FROM run_metrics WHERE session = x) AS a,"
                           " (SELECT count(*) FROM run_metrics WHERE metric = x) AS b"
                           " FROM (SELECT NULL AS x UNION ALL SELECT x'61')");
     answers(&q, "{\"columns\":[\"a\",\"b\"],\"rows\":[[0,0],[0,0]],\"cut\":false}");
     CHECK_EQ(g_summaries, 0);
-    // What is not the session's fault ends the statement.
+    // An error that the session did not cause ends the statement.
     q.statement = XPL_STR("SELECT count(*) AS n FROM run_metrics");
     codes[1] = XPL_RESOURCE_EXHAUSTED;
     fails(&q, XPL_RESOURCE_EXHAUSTED, "session 1 fails");

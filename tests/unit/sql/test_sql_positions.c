@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that are refused: what is said of each, and at which character.
+// Statements that are refused: the error of each, and its character.
 #include <string.h>
 #include <unistd.h>
 
@@ -104,7 +104,7 @@ static void test_wrong(void) {
         {" /* é", "character 6: a statement is missing"},
         {" ;", "character 2: a statement is missing"},
         {"SELECT e.* FROM events", "character 8: no such table: e"},
-        // The table, and not what is called like it.
+        // The table, and not the column of that name.
         {"SELECT y.x, y AS y FROM y", "character 25: no such table: y"},
         {"SELECT y FROM events e, main.y WHERE y", "character 30: no such table: main.y"},
         {"SELECT 1 FROM \"é y\"", "character 15: no such table: é y"},

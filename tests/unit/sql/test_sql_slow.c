@@ -170,7 +170,7 @@ static void functions(void) {
     CHECK(refused > 10);
 }
 
-// ---- what is slow without functions ----
+// ---- slow statements without functions ----
 
 #define SERIES "WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s) "
 
@@ -250,14 +250,14 @@ static void repeat(const char *first, const char *part, int n, const char *last)
     (void)repeat_for(LIMIT_MS, first, part, n, last);
 }
 
-// What is large before it runs: SQLite prepares a statement without a look at the clock.
+// Statements that are large before they run: SQLite does not check the clock while it prepares one.
 static void texts(void) {
     repeat("WITH t0 AS (SELECT 1 AS x LIMIT 1)", ", t@ AS (SELECT l.x FROM t# l, t# r LIMIT 1)",
            MOST_LEVELS, " SELECT * FROM t40");
     repeat("WITH t0 AS (SELECT i AS x FROM steps)",
            ", t@ AS (SELECT x FROM t# UNION ALL SELECT x FROM t#)", MOST_LEVELS,
            " SELECT * FROM t40");
-    // A name of an expression stands for a copy of it, of which no limit of calls knows.
+    // An alias of an expression is a copy of it, to which no limit of calls applies.
     repeat("SELECT trim(a, s) AS x FROM names WHERE 1", " AND x <> '#'", 90, "");
     repeat("SELECT 1", ", x || '#' || x || x || x || x || x", 190,
            " FROM (SELECT trim(a, s) AS x FROM names)");

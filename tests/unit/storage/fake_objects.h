@@ -19,7 +19,7 @@ struct fake_put {
 static struct fake_bucket {
     struct xpl_objects base;
     struct fake_object v[8]; // by path; up to the first without one
-    struct fake_put put[8];  // what was written, which listings do not have
+    struct fake_put put[8];  // written objects, which listings do not have
     size_t n_put;
     unsigned lists, fetches;
     unsigned max_names;       // of a listing; 0: all

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes of captures as they are written, cut at every byte, and of somebody else; names with times.
+// Notes of captures as they are written, cut at every byte, and of another program; names with
+// times.
 #include "storage/sessions/about.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buckets that are opened, before anything is asked of them: which objects are one, and what is
-// refused.
+// Buckets that are opened, before any request: which objects are one, and which are refused.
 #include "storage/objects/objects.h"
 
 #include <arpa/inet.h>
@@ -76,7 +75,7 @@ static bool take_folder(void *arg, xpl_str_t name) {
     return true;
 }
 
-// What goes to this machine, a token over http:// among it, goes to no proxy.
+// Requests to this machine, a token over http:// included, use no proxy.
 static void test_proxy(void) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;

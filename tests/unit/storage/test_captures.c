@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What storage/store/captures.h promises, with a server of PostgreSQL: leases on captures, targets
-// and schedules, fences, what is lost and what is moved.
+// The promises of storage/store/captures.h, with a server of PostgreSQL: leases on captures,
+// targets and schedules, fences, losses and moves.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static void renew(struct xpl_store *s, size_t captures, size_t schedules) {
     CHECK_EQ(kept.n_schedules, schedules);
 }
 
-// Of two daemons one has a schedule, until its lease is over; then its fence is refused.
+// Of two daemons one has a schedule, until its lease expires; then its fence is refused.
 static void test_claims(void) {
     struct xpl_store *const a = open_pg(), *const b = open_pg();
     const uint64_t one = add_schedule(a), two = add_schedule(a);
@@ -101,14 +101,14 @@ static void test_claims(void) {
     const struct xpl_schedule_state *l = inspect(a, 2, false);
     CHECK(l[0].is_ours && !l[0].is_free && !l[1].is_ours && l[1].claim.fence == 1);
     renew(a, 0, 1);
-    // A turn of it begins for its owner alone.
+    // A turn of it begins for its owner only.
     const struct xpl_history_capture turn = {.state = XPL_HISTORY_RUNNING, .schedule_id = one};
     const struct xpl_schedule_claim fence = {one, 1};
     uint64_t id = 0, refused = 77;
     CHECK_OK(ops(a)->begin(a, &turn, &fence, LONG_MS, &id, &err), &err);
     CHECK_EQ(ops(b)->begin(b, &turn, &fence, LONG_MS, &refused, NULL), XPL_ABORTED);
     CHECK_EQ(refused, 77);
-    // Its lease is over, and nobody has taken it: it goes on.
+    // Its lease has expired, and no daemon has taken it: it continues.
     pg_sql(database, "UPDATE schedules SET expires_at=clock_timestamp()-interval '1 s' WHERE id=1");
     CHECK_EQ(ops(a)->begin(a, &turn, &fence, LONG_MS, &refused, NULL), XPL_ABORTED);
     renew(a, 1, 1);
@@ -124,7 +124,7 @@ static void test_claims(void) {
     size_t n = 77;
     CHECK_OK(ops(a)->sessions(a, one, &arena, &sessions, &n, &err), &err);
     CHECK_EQ(n, 0);
-    // Handed back, it is free at once; by who has it not, it is not.
+    // Handed back, it is free at once; released by another daemon, it is not.
     const struct xpl_schedule_claim stale = {one, 1}, mine = {one, 2};
     CHECK_OK(ops(b)->give_back(b, &stale, 1, &err), &err);
     (void)claim(a, 9, LONG_MS, 0);
@@ -168,7 +168,7 @@ static void test_reaping(void) {
     CHECK_EQ(n, 0);
     CHECK_EQ(finish(a, gone, 0, false), XPL_ABORTED);
     CHECK_OK(finish(a, alive, 0, false), &err);
-    CHECK_EQ(finish(a, alive, 0, false), XPL_ABORTED); // it is over
+    CHECK_EQ(finish(a, alive, 0, false), XPL_ABORTED); // it has ended
     CHECK_OK(ops(a)->withdraw(a, alive, &err), &err);  // too late
     CHECK_OK(ops(a)->withdraw(a, begin(a, 0, LONG_MS), &err), &err);
     CHECK_OK(ops(b)->list(b, 0, 9, &arena, &list, &n, &err), &err);
@@ -185,7 +185,7 @@ static void take_targets(struct xpl_store *s, const struct xpl_target_taker *who
     CHECK_OK(ops(s)->claim_targets(s, who, targets, two ? 2 : 1, &arena, ret, &err), &err);
 }
 
-// A target is one capture's; what a schedule records is handed over to who asks, not to schedules.
+// A target is one capture's; a schedule releases its recording to a capture, not to schedules.
 static void test_targets(void) {
     struct xpl_store *const a = open_pg(), *const b = open_pg();
     struct xpl_target_holder h[2];
@@ -203,7 +203,7 @@ static void test_targets(void) {
     CHECK(xpl_str_eq(h[0].daemon, me.name) && !h[1].capture_id);
     CHECK(!inspect(a, 1, false)->is_wanted);
     CHECK_EQ(inspect(a, 1, false)->daemon.len, me.name.len);
-    // It is over, and its servers record: that is handed over.
+    // It has ended, and its servers record: it releases them.
     CHECK_OK(finish(a, turn.capture_id, schedule, true), &err);
     take_targets(b, &other, "y:1", NULL, h);
     CHECK(!h[0].capture_id && h[0].schedule_id == schedule && h[0].records);
@@ -226,7 +226,8 @@ static void test_targets(void) {
     xpl_store_close(b);
 }
 
-// What a daemon had when it was alone, and captured by itself since, is moved, and only once.
+// The captures of a daemon from before it shared a database, and those made without it since, are
+// moved, and only once.
 static void test_moving(void) {
     struct xpl_store *const s = open_pg();
     struct xpl_history *h = NULL;
@@ -291,7 +292,7 @@ static void test_pruning(void) {
     xpl_store_close(s);
 }
 
-// Without the database calls fail, and say so; the list has what is this daemon's own.
+// Without the database calls fail, and say so; the list has this daemon's own.
 static void test_away(void) {
     struct xpl_store *const s = open_pg();
     struct xpl_history *h = NULL;

@@ -378,7 +378,7 @@ static void test_links(void) {
 // Of the directory entries that scans looked at: all, and after how many a stop comes.
 static struct {
     size_t n, stop_at;
-    struct xpl_catalogue *c; // to stop; NULL: it is asked
+    struct xpl_catalogue *c; // to stop; NULL: it answers
 } entries;
 
 static bool count_entry(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
@@ -427,7 +427,7 @@ static void test_stopped(void) {
     remove_top();
 }
 
-// Links that multiply: 2^n paths to one directory.  The limit ends it, and what lies near survives.
+// Links that multiply: 2^n paths to one directory. The limit ends it, and nearby sessions survive.
 static void test_explosion(void) {
     make_top();
     put("near/h.xplane.pb", 1);
@@ -495,7 +495,7 @@ static void test_rescan(void) {
     CHECK_EQ(first->n_sessions, 2); // old snapshots stay as they were
     CHECK_EQ(xpl_snapshot_find(first, XPL_STR("a"))->n_hosts, 1);
     xpl_snapshot_unref(first);
-    // Watched directories are left alone unless marked.
+    // Watched directories are not scanned unless marked.
     for (size_t i = 0; i < s->n_dirs; i++)
         xpl_catalogue_set_watched(c, s->dirs[i].path, true);
     xpl_snapshot_unref(s);
@@ -535,7 +535,7 @@ static void test_logdir_moves(void) {
     sh("mv logs away");
     struct xpl_error err = {0};
     CHECK_STATUS(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, &err), XPL_NOT_FOUND, &err);
-    check_shown(c, "a=h"); // what was known stays
+    check_shown(c, "a=h"); // known entries stay
     put("logs/b/h.xplane.pb", 1);
     CHECK(scan(c, XPL_SCAN_ALL));
     check_shown(c, "b=h");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue of a bucket: its sessions, objects that are replaced, what is left out, and when it
-// is listed again.
+// The catalogue of a bucket: its sessions, objects that are replaced, omissions, and when it is
+// listed again.
 #include <time.h>
 
 #include "storage/sessions/catalogue.h"
@@ -124,7 +124,7 @@ static void test_sessions(void) {
     end(c);
 }
 
-// Until a scan was whole it is not known what is there.
+// Until a complete scan the contents are unknown.
 static void test_later(void) {
     struct xpl_catalogue *const c = begin_as(1, true);
     struct xpl_error err = {0};
@@ -171,7 +171,7 @@ static void test_replaced(void) {
     struct fake_object now[] = {THREE[0], THREE[1], THREE[3]};
     now[0].version = "\"9\"", now[0].bytes = "zzz";
     put_objects(now, 3);
-    CHECK(!scan(c)); // nobody knows yet
+    CHECK(!scan(c)); // not known yet
     const unsigned lists = fake.lists;
     CHECK_EQ(open_host(c, "job/one", 0, NULL), XPL_ABORTED);
     // Also when the store was away meanwhile.
@@ -206,7 +206,7 @@ static void test_due(void) {
     end(c);
 }
 
-// What is old is listed seldom, and so is a run whose profiles did not come.
+// Old runs are listed seldom, and so is a run whose profiles did not appear.
 static void test_seldom(void) {
     const uint64_t every_ns = 1000000000;
     struct xpl_catalogue *const c = begin(every_ns);
@@ -253,7 +253,7 @@ static void test_left_out(void) {
     check_sessions(c, "job/one:a job/three:");
     CHECK_STR(first_problem(c, text),
               "1 " RUNS "three: the object store does not allow listing it");
-    // When the store is away what was found stays.
+    // When the store is away the known sessions stay.
     struct xpl_error err = {0};
     fake.failure = XPL_UNAVAILABLE;
     fake.only_failing = NULL;
@@ -285,7 +285,7 @@ static void test_no_listing(void) {
     check_sessions(c, "job/one:a job/three: job/zwo:d");
     CHECK_STR(first_problem(c, text), "1 " RUNS "three: its listing cannot be read");
     check_partial(c, true);
-    fake.only_failing = RUNS "one"; // what was listed there stays
+    fake.only_failing = RUNS "one"; // its known objects stay
     CHECK(scan(c));
     check_sessions(c, "job/one:a job/three:c job/zwo:d");
     check_partial(c, true);

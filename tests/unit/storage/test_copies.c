@@ -64,7 +64,7 @@ static bool is_written(struct xpl_copies *c, uint64_t i, uint64_t size) {
     CHECK_EQ(pread(fd, &first, 1, 0), size ? 1 : 0);
     CHECK(!size || first == (char)i);
     CHECK_EQ(close(fd), 0);
-    (void)usleep(2000); // uses are told apart by times of files
+    (void)usleep(2000); // times of files distinguish uses
     return atomic_load(&fills) != before;
 }
 
@@ -252,7 +252,7 @@ static void *get_stuck(void *arg) {
     return NULL;
 }
 
-// Whoever waits for another request's fetch gives up some day, and says why.
+// A request that waits for another's fetch gives up in the end, and says why.
 static void test_patience(void) {
     struct xpl_copies *c = NULL;
     struct xpl_error err = {0};

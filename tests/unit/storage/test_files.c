@@ -102,7 +102,7 @@ static void test_content(void) {
     remove_dir();
 }
 
-// Whoever has a file mapped keeps its bytes, whatever happens to the name.
+// A mapping keeps the file's bytes, whatever happens to the name.
 static void test_mapped(void) {
     new_dir();
     struct xpl_store_files *f = open_files(0);
@@ -128,7 +128,7 @@ static void pause_ms(long ms) {
     (void)nanosleep(&t, NULL);
 }
 
-// A use changes the file's times, which nobody has to wait for: 1,000 uses take no 10 s.
+// A use changes the file's times, for which no caller waits: 1,000 uses take less than 10 s.
 static void test_used_often(void) {
     new_dir();
     struct xpl_store_files *f = open_files(0);
@@ -169,7 +169,7 @@ static void touch(const char *name, time_t age_s) {
     CHECK(futimens(fd, (struct timespec[]){t, t}) == 0 && close(fd) == 0);
 }
 
-// What crashes leave goes; what is not ours stays.
+// Leftovers of crashes are removed; files that are not ours stay.
 static void test_leftovers(void) {
     new_dir();
     touch("young.part", 10);

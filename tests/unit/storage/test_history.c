@@ -73,7 +73,7 @@ static void test_captures(void) {
     xpl_arena_fini(&a);
 }
 
-// Without its log, as in a copy of state.db alone, a new database has its tables.
+// Without its log, as in a copy of only state.db, a new database has its tables.
 static void test_main_file(void) {
     char cmd[3 * sizeof dir + 64], copy[sizeof dir + 16];
     sqlite3 *db = NULL;
@@ -123,7 +123,7 @@ static void test_schedules(void) {
     CHECK_EQ(xpl_history_forget_session(h, id, XPL_STR("y"), NULL), XPL_OK);
     CHECK_EQ(xpl_history_sessions(h, id, &a, &sessions, &n, NULL), XPL_OK);
     CHECK_EQ(n, 1);
-    // What its turn made comes with the capture's end, in place of what was known of that session.
+    // The capture's end brings its session, in place of the earlier row of it.
     struct xpl_history_capture turn = {.id = 9, .state = 1, .schedule_id = id};
     CHECK_EQ(xpl_history_put(h, &turn, NULL), XPL_OK);
     const struct xpl_history_session made = {.name = XPL_STR("x"), .ino = 9, .made_ms = 4};
@@ -186,7 +186,7 @@ static void test_damage(void) {
         put(h, 1, 2);
         xpl_history_close(h);
     }
-    // Another program's is left alone.
+    // Another program's is kept.
     char cmd[300];
     (void)snprintf(cmd, sizeof cmd, "rm %s/state.db*", dir);
     CHECK_EQ(system(cmd), 0);

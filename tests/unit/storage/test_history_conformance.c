@@ -14,7 +14,7 @@
 
 static struct xpl_error err;
 static struct xpl_arena arena;
-static struct xpl_store *store; // NULL: alone
+static struct xpl_store *store; // NULL: not shared
 static char dir[64];
 
 static struct xpl_history *open_history(void) {

@@ -69,7 +69,7 @@ static void test_content(void) {
     remove_dir();
 }
 
-// What was stored for one path is found for another, and after a restart, without a conversion.
+// Products stored for one path are found for another, and after a restart, without a conversion.
 static void test_other_path(void) {
     struct xpl_profile_id id, found;
     struct test_key k;
@@ -141,7 +141,7 @@ static void test_changed(void) {
     xpl_source_free(before);
     xpl_identity_save(i);
     CHECK(find(i, "f", &found) && !xpl_profile_id_eq(&id, &found));
-    // Truncated while it is hashed: no id comes of the zeros.
+    // Truncated while it is hashed: the zeros get no id.
     before = open_file("f");
     CHECK_EQ(truncate(in_dir("f"), 10), 0);
     CHECK_STATUS(xpl_identity_hash(i, before, NULL, NULL, &found, NULL), XPL_ABORTED, NULL);
@@ -195,7 +195,7 @@ static void test_cancelled(void) {
     remove_dir();
 }
 
-// Without a database the process has ids of its own.
+// Without a database the process has its own ids.
 static void test_no_store(void) {
     struct xpl_profile_id id, found;
     new_dir();
@@ -318,7 +318,7 @@ static void remember_files(struct xpl_store *s, uint64_t n) {
     xpl_identity_free(i);
 }
 
-// After a start nothing has to be asked of the store; and what is learnt is not undone.
+// After a start the store need not be read; and the learned ids stay.
 static void test_preload(void) {
     enum { N = 1000 };
     struct xpl_profile_id id;

@@ -203,7 +203,7 @@ static void test_fence(void) {
     xpl_store_close(b);
 }
 
-// A daemon that lost its connection, and the job to nobody, keeps the job.
+// A daemon that lost its connection, but whose job no worker took, keeps the job.
 static void test_reconnect(void) {
     struct xpl_store *const s = open_pg();
     struct xpl_error e = {0};
@@ -340,7 +340,7 @@ static void test_claim_too_late(void) {
     xpl_store_close(c);
 }
 
-// What is left of a job is the queue's again, and no attempt is noted.
+// The rest of a job returns to the queue, and no attempt counts.
 static void test_rest(void) {
     struct xpl_store *const s = open_pg();
     const struct xpl_job_digest d = ask_in(s, "run", 3, 3);
@@ -398,8 +398,8 @@ static void test_claim_unknown(void) {
 
 // ---- suspects ----
 
-// A file that ends its worker is found by division, and set aside once it was alone; all others are
-// made.
+// A file that ends its worker is found by division, and set aside once it was the only one; all
+// others are made.
 static void find_killer(size_t n, size_t each, size_t killer, int expected) {
     struct xpl_store *s = open_pg();
     char name[16];
@@ -443,13 +443,13 @@ static void find_killer(size_t n, size_t each, size_t killer, int expected) {
 }
 
 static void test_killer(void) {
-    find_killer(64, 64, 37, 4); // of 64, 16, 4, and alone
+    find_killer(64, 64, 37, 4); // of 64, 16, 4, and by itself
 }
 static void test_killer_of_few(void) {
     find_killer(4, 1, 2, XPL_JOB_ATTEMPTS);
 }
 
-// A worker that is lost may be lost for reasons of its own.
+// A lost worker may have its own reasons.
 static void test_divided(void) {
     struct xpl_store *s = open_pg();
     size_t n = 0, files = 0;
@@ -659,7 +659,7 @@ static void expect_counts(struct xpl_store *s, const int64_t leases[XPL_JOB_LEAS
     }
 }
 
-// Who has a schedule, a capture, a bucket to list and the tables of sessions.
+// The owners of a schedule, a capture, a bucket to list and the tables of sessions.
 static void test_leases(void) {
     struct xpl_store *const a = open_pg(), *const b = open_pg();
     const struct xpl_job_daemon na = {XPL_STR("a"), XPL_STR("all"), XPL_STR("1"), 0, 0},
@@ -681,14 +681,14 @@ static void test_leases(void) {
     expect_counts(b, (const int64_t[]){1, 1, 1, 0}, (const int64_t[]){0, 1, 1, 0});
     CHECK_OK(xpl_store_put_catalogue(a, &none, NULL, &err), &err);
     expect_counts(a, (const int64_t[]){1, 1, 1, 1}, (const int64_t[]){1, 0, 0, 1});
-    // What is over is nobody's; a schedule is there all the same.
+    // An ended one has no owner; a schedule is listed anyway.
     pg_sql(database, "UPDATE schedules SET expires_at='-infinity';"
                      "UPDATE captures SET expires_at=clock_timestamp()-interval '1 s'; DELETE FROM"
                      " leases WHERE name='catalogue'");
     expect_leases(a, "scanner ab020000000000000000000000000000 b\nschedule 1 \n");
     CHECK_EQ(stats(a).schedules, 1);
     expect_counts(b, (const int64_t[]){0, 0, 1, 0}, (const int64_t[]){0, 0, 1, 0});
-    xpl_store_close(b); // gives back what it has
+    xpl_store_close(b); // returns its job
     expect_leases(a, "schedule 1 \n");
     xpl_store_close(a);
 }
@@ -712,7 +712,7 @@ static void test_database_away(void) {
         CHECK(i < 6000);
         pg_pause_ms(10);
     }
-    CHECK_EQ(conclude(s, j), XPL_OK); // nobody took it meanwhile
+    CHECK_EQ(conclude(s, j), XPL_OK); // no worker took it meanwhile
     xpl_store_close(s);
 }
 

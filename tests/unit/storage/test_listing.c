@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of listings: as servers write them, cut at every byte, and of somebody else.
+// Pages of listings: as servers write them, cut at every byte, and of other programs.
 #include "storage/objects/listing.h"
 
 #include "tests/check.h"
@@ -93,7 +93,7 @@ static void test_odd(void) {
         CHECK_STR(s.text, "");
     }
     struct seen s = {.text = ""};
-    // A token without IsTruncated is none; what is nested deeper is no key.
+    // A token without IsTruncated is ignored; a more deeply nested element is not a key.
     CHECK_EQ(read_page(XPL_STR("<ListBucketResult><NextContinuationToken>t</NextContinuationToken>"
                                "<Contents><Key>a<b>c</b></Key><Size>1</Size>"
                                "<LastModified>yesterday</LastModified></Contents>"

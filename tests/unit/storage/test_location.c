@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// URLs of objects: what is configured, which keys there are, and what stands in a request.
+// URLs of objects: the configuration, the keys, and the request's text.
 #include "storage/objects/location.h"
 
 #include "base/buf.h"

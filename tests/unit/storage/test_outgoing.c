@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions that go to a bucket: what is sent and when, names that are taken there, what is given
-// up, and the room that files have until they are sent.
+// Sessions that go to a bucket: what is sent and when, names that exist there, abandoned uploads,
+// and the room that files have until they are sent.
 #include "storage/sessions/outgoing.h"
 
 #include <stdlib.h>
@@ -96,7 +96,7 @@ static void test_taken(void) {
     CHECK_STATUS(write_file(s, "a", "other", false, true, &err), XPL_ALREADY_EXISTS, &err);
     CHECK_OK(write_file(s, "a", "other", true, true, &err), &err);
     check_put(2, RUN "a_2.pb", "other");
-    // What is removed, or undone, goes there, too; what another wrote stays.
+    // Removal and rollback apply there, too; objects of other writers stay.
     xpl_session_writer_remove(s, "a", ".pb");
     CHECK_EQ(fake.n_put, 3);
     xpl_session_writer_remove(s, "a_2", ".pb");

@@ -25,7 +25,7 @@ static struct xpl_store *open_pg(void) {
 // For what takes a second or two; a busy machine may need more.
 #define PATIENCE_NS (UINT64_C(60) * 1000000000)
 
-// The store comes to have the role.
+// The store gets the role.
 static void expect_role(struct xpl_store *s, enum xpl_store_role role) {
     const uint64_t begin = xpl_clock_ns();
     while (xpl_store_role(s) != role) {
@@ -166,7 +166,7 @@ static void test_damaged_chunks(void) {
         const uint64_t errors = stats_of(s).read_errors;
         if (get_n(s, 1, LEN)) fprintf(stderr, "%s\n", damage[i]);
         CHECK(stats_of(s).read_errors > errors);
-        CHECK_EQ(maintain(s, 0, NULL), XPL_OK); // what was found damaged goes
+        CHECK_EQ(maintain(s, 0, NULL), XPL_OK); // damaged rows are removed
         expect_sql("SELECT count(*)=0 FROM results");
     }
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER); // no fault of the connection
@@ -305,7 +305,7 @@ static void test_lease(void) {
 }
 
 // A round that finds nothing to do is one statement, whatever the number of tools; one that finds
-// what is old removes it.
+// old rows removes them.
 static void test_quiet_maintenance(void) {
     enum { VERSIONS = 60 };
     static char names[VERSIONS][16];
@@ -323,7 +323,7 @@ static void test_quiet_maintenance(void) {
         .current = current, .n_current = VERSIONS + 1, .gone_s = 3600};
     CHECK_EQ(xpl_store_put_catalogue(holder, &none, NULL, NULL), XPL_OK);
     CHECK_EQ(put_n(holder, 1, 100, NULL), XPL_OK);
-    for (int i = 0; i < 2; i++) { // the first also does what is done each ten minutes
+    for (int i = 0; i < 2; i++) { // the first also does the work of each ten minutes
         const uint64_t before = stats_of(other).statements;
         CHECK_EQ(xpl_store_maintain(other, &m, NULL, NULL), XPL_OK);
         CHECK_EQ(xpl_store_maintain(holder, &m, NULL, NULL), XPL_OK);
@@ -509,8 +509,8 @@ static void test_started_without_server(void) {
     xpl_store_close(s);
 }
 
-// There is no place for more connections than one: what there are stay in use, lookups miss without
-// waiting, and nothing is said over and over.
+// The server has room for only one connection: the existing ones stay in use, lookups miss without
+// waiting, and no message repeats.
 static void expect_use_of_one(struct xpl_store *s) {
     char text[400];
     int n_notices = 0;
@@ -590,7 +590,7 @@ static void test_ended_transaction(void) {
     xpl_store_close(s);
 }
 
-// Somebody else who has the table for twice the patience, unless he is ended.
+// Another client that locks the table for twice the timeout, unless it is ended.
 static pid_t lock_table(const char *table) {
     char lock[120], held[200];
     (void)snprintf(lock, sizeof lock,
@@ -613,7 +613,7 @@ static void end_lock(pid_t pid) {
     CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
-// A lock of somebody else's: no answer, neither to lookups nor to puts.
+// Another client's lock: no answer, neither to lookups nor to puts.
 static void test_time_limits(void) {
     struct xpl_store *s = open_pg();
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);

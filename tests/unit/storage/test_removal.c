@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removing sessions and uploads: what is named goes, everything else stays.
+// Removing sessions and uploads: the named ones go, all others stay.
 #include "storage/sessions/removal.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ static void test_run_directory(void) {
          "a.trace.json.gz m.hlo_proto.pb .xplaned-1.part .xplaned-2.part && "
          "cd ../mine && touch a.xplane.pb thesis.tex .hlo_proto.pb && ln -s ../run m.hlo_proto.pb");
     const int fd = open(in_dir("a/plugins/profile/run/.xplaned-2.part"), O_RDONLY);
-    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0); // somebody writes it
+    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0); // a writer has it
     CHECK_EQ(xpl_session_count_files(store_dir, "a/plugins/profile/run", match, NULL), 4);
     CHECK_EQ(remove_it("a/plugins/profile/run", 0, 0), XPL_OK);
     CHECK(is_there("a/plugins/profile/run/.xplaned-2.part"));
@@ -89,11 +89,11 @@ static void test_run_directory(void) {
     CHECK(!is_there("a/plugins/profile/mine/a.xplane.pb"));
     CHECK(is_there("a/plugins/profile/mine/thesis.tex"));
     CHECK(is_there("a/plugins/profile/mine/.hlo_proto.pb"));   // a tail without a name
-    CHECK(!is_there("a/plugins/profile/mine/m.hlo_proto.pb")); // the link, not what it leads to
+    CHECK(!is_there("a/plugins/profile/mine/m.hlo_proto.pb")); // the link, not its target
     remove_dir();
 }
 
-// "myplugins/profile/thesis" is no run directory, and none lies below one.
+// "myplugins/profile/thesis" is not a run directory, and contains none.
 static void test_whole_components(void) {
     static const char *const others[] = {"myplugins/profile/thesis", "plugins/profile/run/deep",
                                          "plugins/profiles/x", "plugins/myprofile/y"};
@@ -185,7 +185,7 @@ static void test_leftovers(void) {
     make("mkdir -p s/.xplaned-dir && touch s/.xplaned-1.part s/.xplaned-2.part s/.xplaned-dir/x");
     CHECK(stat(in_dir("s"), &sb) == 0);
     const int fd = open(in_dir("s/.xplaned-2.part"), O_RDONLY);
-    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0); // somebody writes it
+    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0); // a writer has it
     xpl_session_clean(in_dir("s"), sb.st_dev, sb.st_ino + 1);
     CHECK(is_there("s/.xplaned-1.part"));
     xpl_session_clean(in_dir("s"), sb.st_dev, sb.st_ino);
@@ -262,7 +262,7 @@ static void test_uploads(void) {
     remove_dir();
 }
 
-// All together stay within the limit: what broke off goes, oldest first; what is under way stays.
+// All together stay within the limit: interrupted ones go, oldest first; running ones stay.
 static void test_uploads_limit(void) {
     struct xpl_error err = {0};
     new_dir();

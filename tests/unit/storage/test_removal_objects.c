@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removing sessions from a bucket: what goes, in which order, and what is left alone.
+// Removing sessions from a bucket: the removed objects, their order, and the kept ones.
 #include <stdlib.h>
 
 #include "storage/sessions/removal.h"
@@ -52,7 +52,7 @@ static void test_what_goes(void) {
     CHECK(has(RUN "notes.txt") && has(RUN "below/vm.xplane.pb") && has("a/plugins/other.pb"));
     check("a/plugins/profile/run", NULL, XPL_NOT_FOUND, "nothing of a session is there");
     check("a/plugins/profile/none", NULL, XPL_NOT_FOUND, "nothing of a session is there");
-    // Not a run of XProf's: what stands beside profiles there may be somebody's.
+    // Not a run of XProf's: files next to profiles there may belong to a user.
     fill(flat);
     check("b", NULL, XPL_OK, "");
     CHECK_EQ(fake.n_put, 3);
@@ -76,7 +76,7 @@ static void test_failures(void) {
 static void test_made(void) {
     static const char *const run[] = {RUN "one.xplane.pb", RUN "two.xplane.pb", NULL};
     static const struct fake_object later[] = {{RUN "one.xplane.pb", "\"1\"", ""}};
-    const int64_t written_ms = INT64_C(1700000000000); // of what is in fake.v
+    const int64_t written_ms = INT64_C(1700000000000); // of the objects in fake.v
     const struct xpl_session_made fewer = {1, written_ms}, right = {2, written_ms},
                                   earlier = {1, written_ms - 16 * 60 * 1000},
                                   same = {1, written_ms - 14 * 60 * 1000};

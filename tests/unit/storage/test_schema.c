@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/schema.md is true: it describes every table, view and column there is, and its queries give
-// what they should on rows that went in through the store.
+// docs/schema.md is true: it describes every table, view and column, and its queries give the
+// expected rows after writes through the store.
 #include <math.h>
 #include <sqlite3.h>
 
@@ -24,7 +24,7 @@ static void read_doc(void) {
     CHECK_EQ(fclose(f), 0);
 }
 
-// --- What goes in: three sessions, a month apart; the last is slow on one of its two hosts. Before
+// --- The input: three sessions, a month apart; the last is slow on one of its two hosts. Before
 // it another program was captured, which has the name of theirs ---
 
 enum { SESSIONS = 4, OTHER = 3, HOSTS = 2, STEPS = 3 };
@@ -59,7 +59,7 @@ static void put_host(struct xpl_store *s, int session, int host) {
          .module = session == 1 ? XPL_STR("jit_eval") : XPL_STR("jit_step"),
          .name = session == OTHER ? XPL_STR("sine.1") : XPL_STR("fusion.1"),
          .category = XPL_STR("loop fusion"),
-         // A compilation names the instruction anew; what it was made of stays.
+         // A compilation names the instruction anew; its source op stays.
          .framework_op = session == OTHER ? XPL_STR("jit(step)/sin") : XPL_STR("jit(step)/add"),
          .occurrences = 10,
          .self_time_ps = (uint64_t)(session + 1) * slow * 3 * MS,
@@ -303,7 +303,7 @@ static void test_values(void) {
     CHECK_EQ(ask("SELECT count(*) FROM ops WHERE name='IDLE'"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM ops_with_idle WHERE name='IDLE'"),
              ask("SELECT count(*)/3 FROM ops"));
-    // Of 10 ms; without costs there are no rates; ops on host threads are no instructions.
+    // Of 10 ms; without costs there are no rates; ops on host threads are not instructions.
     CHECK_EQ(ask("SELECT gflops_per_s = 0.3 FROM hlo_instructions WHERE name='dot.2' LIMIT 1"), 1);
     CHECK_EQ(ask("SELECT gib_per_s IS NULL FROM hlo_instructions WHERE name='fusion.1' LIMIT 1"),
              1);
@@ -317,7 +317,7 @@ static void test_values(void) {
     CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 8);
 }
 
-// Names from a profile are whatever it says; what is stored is text.
+// Names from a profile are any bytes; the stored ones are text.
 static void test_odd_names(void) {
     static char longest[10000];
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);

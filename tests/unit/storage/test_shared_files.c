@@ -44,7 +44,7 @@ static void test_put(void) {
     const int fd = open(in_dir("a/b/files/x" SUFFIX), O_RDONLY);
     CHECK(fd >= 0);
     CHECK_EQ(put(f, "x" SUFFIX, "second"), XPL_OK);
-    check_text(fd, "first"); // whoever reads it keeps what it was told of
+    check_text(fd, "first"); // a reader keeps the file that it opened
     CHECK_EQ(close(fd), 0);
     const int again = open(in_dir("a/b/files/x" SUFFIX), O_RDONLY);
     check_text(again, "second");
@@ -90,7 +90,7 @@ static void make_old(const char *path) {
     CHECK_EQ(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-// What is old and ours goes; what is new, or not ours, stays.
+// Old files of ours go; new ones, and files that are not ours, stay.
 static void test_sweep(void) {
     new_dir();
     struct xpl_shared_files *f = open_files(in_dir("files"), nobody_else);
@@ -153,7 +153,7 @@ static void test_refusals(void) {
     remove_dir();
 }
 
-// Below a directory in which everybody may write, as ours is, others may have made every component
+// Below a directory in which all users may write, as ours is, others may have made every component
 // before us.
 static void test_components(void) {
     new_dir();
@@ -179,7 +179,7 @@ static void test_components(void) {
     xpl_shared_files_free(open_files(in_dir("mine/worker"), nobody_else));
     xpl_shared_files_free(open_files(in_dir("new/worker"), nobody_else));
     CHECK_EQ(mode_of(in_dir("new")) & 022, 0);
-    // "." is no further component.
+    // "." is not a further component.
     char path[300];
     const char *const slash = strrchr(store_dir, '/');
     (void)snprintf(path, sizeof path, "%.*s/./%s/mine/./worker/.", (int)(slash - store_dir),

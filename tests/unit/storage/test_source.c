@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a host: mapping, truncated files, fingerprints, and what the SIGBUS handler leaves
-// alone.
+// The bytes of a host: mapping, truncated files, fingerprints, and faults that the SIGBUS handler
+// passes on.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -79,7 +79,7 @@ static void test_plain(void) {
     xpl_source_free(s);
 }
 
-// Read past the mapping; only what is the reader's.
+// Read past the mapping; only by the reader.
 static void test_read(void) {
     uint8_t got[8] = {0};
     write_file("r", 5000, 7);
@@ -132,7 +132,7 @@ static void test_inside(void) {
                  &err);
 }
 
-// Each page of what is left keeps its bytes; the rest reads as zeros.
+// Each remaining page keeps its bytes; the rest reads as zeros.
 static void test_truncated(void) {
     static const off_t to[] = {0, 1, 4095, 4096, 4097, 50000, 99999};
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {

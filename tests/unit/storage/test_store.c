@@ -182,7 +182,7 @@ static void test_versions(void) {
     struct xpl_store *s = open_store(0);
     CHECK_EQ(put_n(s, 1, 10, NULL), XPL_OK);
     xpl_store_close(s);
-    // Tables that are not what they should be: begun anew.
+    // Tables with other columns: created anew.
     do_sql("DROP TABLE result_data");
     s = open_store(0);
     expect_notice(s, "no such table: result_data");
@@ -208,7 +208,7 @@ static void test_eviction(void) {
     CHECK(!get_n(s, 1, LEN));
     CHECK(stats_of(s).evicted > N / 2);
     struct xpl_error err = {0};
-    CHECK_EQ(put_n(s, 999, LIMIT / 2 + 1, &err), XPL_RESOURCE_EXHAUSTED); // not for one alone
+    CHECK_EQ(put_n(s, 999, LIMIT / 2 + 1, &err), XPL_RESOURCE_EXHAUSTED); // not for a single one
     CHECK(get_n(s, N - 1, LEN));
     CHECK_EQ(ask("SELECT count(*) FROM result_profiles f LEFT JOIN results r ON r.id=f.result_id "
                  "WHERE r.id IS NULL"),
@@ -352,7 +352,7 @@ static void test_maintenance(void) {
     remove_dir();
 }
 
-// A new version of one tool leaves what others made.
+// A new version of one tool keeps the results of others.
 static void test_current_versions(void) {
     new_dir();
     struct xpl_store *s = open_store(0);

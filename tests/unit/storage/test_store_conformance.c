@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What storage/store/store.h promises, of every implementation: results, keys, transactions, files,
-// versions, eviction, large values; threads, two daemons, kills, full disks, damage.  It knows
-// nothing of how a store keeps what it has, but for what a row of `stores` says: how it is opened,
-// and how its disk is filled and its bytes are damaged.  Another implementation is one more row.
+// The promises of storage/store/store.h, for every implementation: results, keys, transactions,
+// files, versions, eviction, large values; threads, two daemons, kills, full disks, damage. It
+// knows nothing of a store's files, except what a row of `stores` says: how to open it, to fill its
+// disk and to damage its bytes. Another implementation is one more row.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static const struct store_row {
     open_fn *open;
     void (*prepare)(void);         // an empty store
     void (*fill_disk)(bool full);  // or give its space back
-    void (*damage)(uint32_t seed); // what it keeps
+    void (*damage)(uint32_t seed); // its files
     bool shared;                   // many daemons write it
 } * row;
 
@@ -45,7 +45,7 @@ static void pause_ms(long ms) {
     (void)nanosleep(&t, NULL);
 }
 
-// ---- what goes in comes out ----
+// ---- reads return the writes ----
 
 static void test_results(void) {
     static const size_t lens[] = {0, 1, 4095, 4096, 100000, 5000000};
@@ -74,7 +74,7 @@ static void test_results(void) {
     xpl_store_close(s);
 }
 
-// Many at once are what they are one by one.
+// Many at once give the same as one by one.
 static void test_many(void) {
     enum { N = 40 };
     static struct test_key k[N];
@@ -205,7 +205,7 @@ static bool add_listed(void *arg, const struct xpl_fingerprint *file,
     return ++l->n != l->stop_at;
 }
 
-// Every file with its profile, the newest profiles first, and no more than were asked for.
+// Every file with its profile, the newest profiles first, and not more than requested.
 static void test_list_files(void) {
     struct test_key k[LISTED];
     struct listed all = {0}, some = {0}, none = {0}, stopped = {.stop_at = 3};
@@ -229,7 +229,7 @@ static void test_list_files(void) {
     CHECK(xpl_fingerprint_eq(&some.files[0], &all.files[0]));
     CHECK(xpl_store_list_files(s, 100, add_listed, &stopped));
     CHECK_EQ(stopped.n, 3);
-    // A file that holds another profile now is told once.
+    // A file that holds another profile now is reported once.
     CHECK_EQ(xpl_store_put_file(s, &k[0].files[0], &k[5].profiles[0], NULL), XPL_OK);
     all.n = 0;
     CHECK(xpl_store_list_files(s, 100, add_listed, &all));
@@ -246,7 +246,7 @@ static void put_op(struct xpl_store *s, const struct xpl_profile_id *id, uint32_
     CHECK_EQ(xpl_store_put_rows(s, id, version, &rows, NULL), XPL_OK);
 }
 
-// Rows of memory and the others take the place of those of their kind alone.
+// Rows of memory, and the others, replace only those of their kind.
 static void test_kinds_of_rows(void) {
     struct test_key k;
     struct xpl_store *s = open_limited(0);
@@ -268,7 +268,7 @@ static void test_kinds_of_rows(void) {
     xpl_store_close(s);
 }
 
-// What is gone goes, what is in another version goes, the rest stays.
+// Rows of missing files go, rows of other versions go, the rest stays.
 static void test_maintenance(void) {
     struct test_key k[6];
     struct xpl_store *s = open_limited(0);
@@ -425,7 +425,7 @@ static void test_killed(void) {
         if (row->shared && round % 2) CHECK(poll(&told_of, 1, 30000) == 1);
         pause_ms(2 + round * 2);
         CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
-        if (row->shared) pause_ms(50); // the server may be committing what it was told
+        if (row->shared) pause_ms(50); // the server may still be committing
         uint64_t tx, told = next;
         while (read(fds[0], &tx, sizeof tx) == (ssize_t)sizeof tx)
             told = tx + 1;
@@ -527,7 +527,7 @@ static xpl_status_t open_pg(const struct xpl_store_options *o, struct xpl_store 
     return xpl_store_open(&with_url, ret, err);
 }
 
-// A server's disk is not ours to fill: it says what it says when it is full.
+// We cannot fill a server's disk: the server gives the error of a full one.
 static void fill_server(bool full) {
     pg_sql(database,
            full ? "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
@@ -594,7 +594,7 @@ int main(void) {
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
         row = &stores[i];
         if (!can_run()) continue;
-        // The first is one of the others: what it is made by is only opened.
+        // The first is one of the others: its writer is only opened.
         const size_t n = i == 0 ? 1 : sizeof tests / sizeof *tests;
         for (size_t t = 0; t < n; t++)
             run(tests[t]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store in bad weather: killed at any moment, full disks, read-only directories, damage.
-// Whatever happens, what comes back is right, and the store works again as soon as it can.
+// Whatever happens, answers are right, and the store works again as soon as it can.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -75,7 +75,7 @@ static uint64_t check_all(struct xpl_store *s, uint64_t from, uint64_t told) {
     return next;
 }
 
-// A second process beside the writer: it sees what was committed, and never writes.
+// A second process next to the writer: it sees committed rows, and never writes.
 static uint64_t read_beside(int told) {
     uint64_t tx = 0;
     CHECK(read(told, &tx, sizeof tx) == (ssize_t)sizeof tx); // now the writer has the lock

@@ -98,7 +98,7 @@ static void write_all(void) {
     }
 }
 
-// It works to the end: what fails in the crowd succeeds soon.
+// The store works to the end: a write that failed under load succeeds soon.
 static void write_at_last(void) {
     struct xpl_error err = {0};
     for (int waited_ms = 0; put_n(store, 1, len_of(1), &err) != XPL_OK; waited_ms += 10) {

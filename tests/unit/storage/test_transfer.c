@@ -155,7 +155,7 @@ static void test_tries(void) {
     const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
     struct xpl_buf answer;
     xpl_buf_init(&answer, 100);
-    struct xpl_transfer v = {.url = "http://127.0.0.1:1/", // nobody listens there
+    struct xpl_transfer v = {.url = "http://127.0.0.1:1/", // nothing listens there
                              .shown = "object",
                              .method = "PUT",
                              .from = "x",

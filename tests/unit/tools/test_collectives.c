@@ -51,7 +51,7 @@ static void test_forms(void) {
     check_all(all, sizeof all / sizeof *all);
 }
 
-// Without a text the category says what it is; names of operands are none.
+// Without a text the category decides; names of operands do not count.
 static void test_categories(void) {
     struct xpl_collective_text t;
     CHECK(xpl_collective_read(XPL_STR(""), XPL_STR("all-reduce"), &t));
@@ -66,7 +66,7 @@ static void test_categories(void) {
 
 static void test_damage(void) {
     static const struct expected all[] = {
-        // sizes that nobody knows, or beyond 64 bits
+        // unknown sizes, or beyond 64 bits
         {"a = f32[?] all-reduce(f32[?] %x), replica_groups={{0,1}}", "all-reduce", 0, 2, 1, false,
          false},
         {"a = f32[] all-reduce(f32[4294967296,4294967296,8] %x)", "all-reduce", 0, 0, 0, false,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools of hardware counters: perf_counters, utilization_viewer, kernel_utilization.  Equality with
-// XProf is shown by tests/parity/counters.py; here is where we differ, and what is broken.
+// Tools of hardware counters: perf_counters, utilization_viewer, kernel_utilization.
+// tests/parity/counters.py shows equality with XProf; these tests show differences, and broken
+// input.
 #include <string.h>
 
 #include "analysis/tools/counters/units.h"

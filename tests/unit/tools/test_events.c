@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tool events: what is counted of lines that are known, by our rules and by ejKernel's
-// (docs/events.md), the names of both, and options that are refused.
+// Tool events: counts of known lines, by our rules and by ejKernel's (docs/events.md), the names of
+// both, and options that are refused.
 #include "tests/unit/tools/ask_tool.h"
 #include "tests/xspace_maker.h"
 
@@ -39,8 +39,8 @@ static void refuses(const struct xpl_buf *space, struct asked a, xpl_status_t st
     xpl_buf_fini(&out);
 }
 
-// Line 1: a 0 to 100 with b 10 to 30 and another a 40 to 60 inside; b 90 to 120 goes on after it.
-// Line 2: a 0 to 50.  A plane without events beside it.
+// Line 1: a 0 to 100 with b 10 to 30 and another a 40 to 60 inside; b 90 to 120 continues after it.
+// Line 2: a 0 to 50. Another plane without events.
 static struct xpl_buf nested_profile(void) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -71,7 +71,7 @@ static struct xpl_buf nested_profile(void) {
 
 static void test_own(void) {
     struct xpl_buf space = nested_profile();
-    // The inner a is part of the outer one; of 0 to 120 b has what it lasts, a the rest.
+    // The inner a is part of the outer one; of 0 to 120 b has its own time, a the rest.
     answers(&space, 1, (struct asked){{{"plane", "gPu"}}},
             HEAD("5", "false") ROW("a", "2", "150", "120", "75", "25", "50", "50", "100") "," B
                                                                                           "]}");
@@ -79,7 +79,7 @@ static void test_own(void) {
             HEAD("5", "false") B "]}");
     answers(&space, 1, (struct asked){{{"plane", "gpu"}, {"match", "^[^a]$"}}},
             HEAD("5", "false") B "]}");
-    // Without what is shorter than 30, the outer a lasts alone until 90.
+    // Without events shorter than 30, only the outer a lasts until 90.
     answers(&space, 1, (struct asked){{{"plane", "gpu"}, {"min_duration", "0.03ns"}}},
             HEAD("3", "false") ROW("a", "2", "150", "140", "75", "25", "50", "50", "100") "," ROW(
                 "b", "1", "30", "30", "30", "0", "30", "30", "30") "]}");
@@ -97,7 +97,7 @@ static void test_own(void) {
 }
 
 // Of events that begin together the longer one is the outer one, however they are recorded; those
-// that stand for occurrences have no time of their own.
+// that stand for occurrences have no separate time.
 static void test_order(void) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -137,7 +137,7 @@ static void stat_uint(struct mk_plane *p, struct xpl_buf *ev, const char *name, 
     mk_close(ev, 4, &s);
 }
 
-// By rules=ejkernel, the one name of an event "jit_e" with a program id that is no whole number.
+// By rules=ejkernel, the one name of an event "jit_e" with a program id that is not a whole number.
 static void shows_real(double v, const char *text) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -179,7 +179,7 @@ static void test_reals(void) {
     shows_real(-__builtin_inf(), "-inf");
 }
 
-// By names of ejKernel's: module, program or else run, scope, and None for what has no value.
+// By names of ejKernel's: module, program or else run, scope, and None without a value.
 static void test_names(void) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -233,8 +233,8 @@ static void test_names(void) {
     "\"rows\":["
 #define US INT64_C(1000000)
 
-// jit_x twice, the second from 100 us on for 50; what runs beside it on another line: c 105 to 115,
-// d 110 to 125 and 140 to 145, c 148 to 160 (which does not lie within), short ones.
+// jit_x twice, the second from 100 us on for 50; events at the same time on another line: c 105 to
+// 115, d 110 to 125 and 140 to 145, c 148 to 160 (which is not within), short ones.
 static struct xpl_buf tuned_profile(void) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -325,7 +325,7 @@ static void test_ejkernel(void) {
     xpl_buf_fini(&space);
 }
 
-// ---- what is refused ----
+// ---- refusals ----
 
 static void test_refused(void) {
     struct xpl_buf space = nested_profile();
@@ -354,7 +354,7 @@ static void add_plane(struct xpl_buf *space, const char *name) {
     mk_plane_end(&p, space);
 }
 
-// Of several hosts each name is told once, in one order, and a long list is cut.
+// The message lists each name of several hosts once, in one order, and a long list is cut.
 static void test_no_plane(void) {
     static const char *const rules[] = {"own", "ejkernel"};
     struct xpl_buf spaces[] = {mk_open(), mk_open(), mk_open()};
@@ -413,7 +413,7 @@ static void test_many_ids(void) {
 
 struct cancelling {
     struct xpl_exec exec; // first: is_cancelled gets its address
-    unsigned n, at;       // times that were asked; the one that says yes
+    unsigned n, at;       // calls; the one that returns true
 };
 
 static bool is_cancelled(struct xpl_exec *e) {

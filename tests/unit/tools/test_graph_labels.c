@@ -50,7 +50,7 @@ static struct xpl_buf graph_of_main(const char *instructions, const char *key, c
 #define S32 " 3:{2:4} "
 #define P   "2:{1:\"p\" 2:\"parameter\" 35:1" F32 "} "
 
-// A combiner of two scalars is a word; another has a cluster of its own.
+// A combiner of two scalars is a word; another has a separate cluster.
 static void test_combiners(void) {
     static const char *const rows[][3] = {
         {"add", "", "add"},
@@ -144,7 +144,8 @@ static void test_tuples(void) {
     xpl_buf_fini(&out);
 }
 
-// A parameter of what is called once: whence its argument comes, through calls, copies, tuples.
+// A parameter of a computation called once: the origin of its argument, through calls, copies,
+// tuples.
 static void test_origins(void) {
     const char *const texts[] = {
         "1:\"made\" 5:1 6:12 2:{1:\"m.p\" 2:\"parameter\" 35:11" F32 "} "
@@ -187,7 +188,7 @@ static void test_attributes(void) {
     xpl_buf_fini(&out);
 }
 
-// What infeeds and outfeeds are told is no part of a label, unlike of the text.
+// The configuration of infeeds and outfeeds is not part of a label, but is of the text.
 static void test_feeds(void) {
     struct xpl_buf out = graph_of_main(
         P "2:{1:\"t\" 2:\"after-all\" 35:2 3:{2:17}} "
@@ -199,7 +200,7 @@ static void test_feeds(void) {
     xpl_buf_fini(&out);
 }
 
-// Async ops have the color of what they wrap.
+// Async ops have the color of their wrapped op.
 static void test_async(void) {
     static const char *const texts[] = {
         "1:\"side\" 5:1 6:12 2:{1:\"s.p\" 2:\"parameter\" 35:11" F32 "} "
@@ -236,7 +237,8 @@ static void test_libraries(void) {
          "<br/><br/>alpha=2<br/>beta=0.5<br/>lhs_batch_dims={0}<br/>lhs_contracting_dims={2}<br/>"
          "rhs_contracting_dims={1,3}<br/>algorithm=13<br/>epilogue=BIAS>",
          "false"},
-        // The names as JSON has them; what is as ever is not said, and one property stands alone.
+        // The names as JSON has them; default values are omitted, and a single property has no
+        // list.
         {CALL("__cublas$lt$matmul$f8", "{" Q "gemmBackendConfig" Q ":{" Q "alphaReal" Q ":1," Q
                                        "beta" Q ":1," Q "epilogue" Q ":" Q "DEFAULT" Q "}}"),
          "f32[]<br/>lhs_contracting_dims={}<br/>rhs_contracting_dims={}>", "false"},
@@ -256,7 +258,7 @@ static void test_libraries(void) {
         {CALL("__cublas$lt$matmul",
               "{" Q "gemm_backend_config" Q ":{" Q "of_tomorrow" Q ":1," Q "beta" Q ":0.5}}"),
          "<br/>f32[]>", "false"},
-        // Of others the configuration as it is, when it is asked for.
+        // Of others the configuration as it is, on request.
         {CALL("other", "some text"), "<br/>backend_config=\"some text\">", "true"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -161,7 +161,7 @@ static void test_types(void) {
     xpl_buf_fini(&out);
 }
 
-// Custom calls with a program of their own, MLIR, and with another configuration.
+// Custom calls with their own program, MLIR, and with another configuration.
 static void test_custom_call(void) {
     struct xpl_buf module = wt_message(
         "1:\"c\" 4:\"\" 6:1 3:{1:\"main\" 5:1 6:2 "

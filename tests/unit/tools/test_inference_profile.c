@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tool inference_profile: the tables of profiles that are known, in the order of each column, and
-// the names of models.  What requests and batches come to is checked by test_inference.c.
+// Tool inference_profile: the tables of known profiles, in the order of each column, and the names
+// of models. test_inference.c checks the sums of requests and batches.
 #include <jansson.h>
 #include <stdio.h>
 
@@ -79,7 +79,7 @@ static void test_tables(void) {
         CHECK_REAL(number(requests, row, "host_postprocess"), 10.0, 1e-9);
     }
     CHECK_STR(property(requests, "averageLatencyMs"), "29.500");
-    // Batches of 20 ms, of which 7, 6 and 5 eighths are no padding; parameters of the server.
+    // Batches of 20 ms, of which 7, 6 and 5 eighths are not padding; parameters of the server.
     CHECK_EQ(rows_of(batches), 5);
     CHECK_REAL(number(batches, 0, "latency"), 20.0, 1e-9);
     CHECK_STR(text(batches, 0, "program_id"), "7");

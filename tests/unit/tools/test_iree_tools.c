@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools of IREE's bundles: ids, what follows the stated end, the bytes of executable traces, and
-// what is said of a bundle that is not whole.
+// Tools of IREE's bundles: ids, bytes after the stated end, the bytes of executable traces, and
+// warnings for an incomplete bundle.
 #include <string.h>
 
 #include "analysis/formats/format.h"
@@ -100,7 +100,7 @@ static void test_raw(const struct xpl_buf *bundle) {
     const char *type;
     CHECK_OK(ask_with("iree_att", bundle, raw, 2, &type, &out, &err), &err);
     CHECK_EQ(out.n, 512);
-    CHECK(memmem(bundle->p, bundle->n, out.p, out.n)); // as they lie in the bundle
+    CHECK(memmem(bundle->p, bundle->n, out.p, out.n)); // as the bundle has them
     CHECK_STR(xpl_str_from(type), "application/octet-stream");
     xpl_buf_fini(&out);
 }
@@ -149,8 +149,8 @@ static void test_exports(const struct xpl_buf *bundle) {
     }
 }
 
-// Bytes behind the stated end are named, and read when they are asked for; the warning of an export
-// is a row of its schema.
+// Bytes after the stated end are reported, and read on request; the warning of an export is a row
+// of its schema.
 static void test_unfinished(struct xpl_buf *bundle) {
     static const char *const tools[] = {"iree_cat", "iree_export"};
     static const char *const rows[] = {"\"type\":\"warning\"", "\"record_type\":\"diagnostic\""};

@@ -60,7 +60,7 @@ static void test_kernels(void) {
               (const double[]){4, 18, 4.5, 4, 6, 4, 2, 2, 9.5, 11, 0, 2, 5, 4});
     CHECK_STR(json_string_value(cell(all, KERNELS, 0, "slowest_host")), "h1");
     CHECK_STR(json_string_value(cell(all, KERNELS, 0, "fastest_host")), "h0");
-    // b is over before its launch is, and waits for the slower a.
+    // b ends before its launch does, and waits for the slower a.
     check_row(all, KERNELS, 1, "occurrences shorter_than_launch avg_delay max_delay",
               (const double[]){2, 2, 15, 16});
     json_decref(all);

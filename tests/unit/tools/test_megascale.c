@@ -35,7 +35,7 @@ static void rows_are(const char *exact, size_t n_hosts, const char *rows) {
     "{\"v\":" recv "},{\"v\":0.05},{\"v\":0.065},{\"v\":" total "},{\"v\":" n "},"                 \
     "{\"f\":\"6.0K\",\"v\":6144.0},{\"v\":0.28086857142857147}]}]}]"
 
-// What it says is shown by test_megascale_perfetto.c.
+// test_megascale_perfetto.c shows its contents.
 static void test_perfetto(void) {
     struct xpl_buf out;
     CHECK_STATUS(ask("perfetto", "true", 2, 1 << 24, &out), XPL_FAILED_PRECONDITION, &err);

@@ -232,7 +232,7 @@ static void test_tiny(const struct xpl_buf *space) {
 }
 
 // Devices of the host's plane are dealt to those of the profile, by number. Of two planes with one
-// number each gets one, and the device has both; of what is left over nothing is shown.
+// number each gets one, and the device has both; the remaining ones are not shown.
 static void test_devices(void) {
     static const char *const keys[] = {"device_9_gid_c_1$^i0", "device_10_gid_d_1$^i0",
                                        "device_8_gid_b_1$^i1", "device_7_gid_a_1$^i0",

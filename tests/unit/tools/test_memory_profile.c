@@ -72,7 +72,7 @@ static void put_event(struct xpl_buf *line, unsigned kind, uint64_t at, const ch
     put_child(line, 4, &e);
 }
 
-// n events whose use rises and falls; what is shown of each box of neighbours is its greatest.
+// n events whose use rises and falls; each box of neighbours shows its greatest.
 static void test_sampling(size_t n) {
     static uint64_t used[5000];
     struct xpl_buf line = new_line(1), out;

@@ -326,8 +326,8 @@ static void test_hlo_flags(void) {
     xpl_arena_fini(&a);
 }
 
-// Times and bytes that 64 bits do not hold together stay at the most; what is left out of a time
-// leaves nothing, not what wraps around.
+// Sums of times and bytes beyond 64 bits stay at the maximum; a subtraction below zero gives zero,
+// without wrapping.
 static void test_roofline_limits(void) {
     struct xpl_arena a;
     struct xpl_buf out;
@@ -395,7 +395,8 @@ static void test_roofline_rows(void) {
     xpl_arena_fini(&a);
 }
 
-// A CPU has no roofline in XProf; where it counts as a device, what is known of its ops is shown.
+// A CPU has no roofline in XProf; where it counts as a device, the known figures of its ops are
+// shown.
 static void test_roofline_of_cpu(void) {
     struct xpl_arena a;
     struct xpl_buf out;
@@ -430,8 +431,8 @@ static const char *render_with(const char *tool, const struct xpl_opstats *s,
     return (const char *)out->p;
 }
 
-// Peaks that are given for a CPU: what bounds an op, and how near it is.  They are those of the
-// request alone, and of devices the profile's stand.
+// Peaks that are given for a CPU: what bounds an op, and how near it is. They count only for the
+// request, and devices keep the profile's.
 static void test_cpu_peaks(void) {
     static const char *const tools[] = {"roofline_model", "framework_op_stats", "hlo_stats"};
     static const char *const compute[] = {"cpu_core_gflops", "8", NULL},

@@ -149,10 +149,10 @@ static void free_sessions(void) {
             xpl_buf_fini(&g_sessions[i].bytes[k]);
 }
 
-// ---- what is asked ----
+// ---- the requests ----
 
-// Options beside the one at hand, "key", "value", ..., for those that mean something only then.
-// The second column is for texts, of which a test cannot know what is in a profile.
+// Further options, "key", "value", ..., without which the tested one has no effect. The second
+// column is for texts, because a test cannot know a profile's texts.
 static const struct context {
     const char *tool, *options[MAX_OPTIONS];
 } contexts[] = {

@@ -121,7 +121,7 @@ static void test_rates(void) {
                "cpu_core_gflops=0 cpu_core_gb_s=0 cpu_as_device=false xprof_exact=false");
 }
 
-// XProf's clients: what it does not know it passes over, and our own options are not theirs.
+// XProf's clients: unknown options are ignored, and our own options are not theirs.
 static void test_lenient(void) {
     struct xpl_error e;
     void *o;
@@ -199,7 +199,7 @@ static void test_trace_text(void) {
               "search_metadata=false search_prefix=\"\" start_time_ms=0 unique_id=0");
 }
 
-// What a tool ignores it does not see, whatever was given; what cannot be read is refused still.
+// A tool does not see the options that it ignores; unreadable ones are still refused.
 static void test_ignored(void) {
     struct xpl_error e = {0};
     void *o;

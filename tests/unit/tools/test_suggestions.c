@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools smart_suggestion and event_time_fraction_analyzer: when they speak, and what they say. That
-// the figures are XProf's is shown by tests/parity/suggestions.py.
+// Tools smart_suggestion and event_time_fraction_analyzer: when they give suggestions, and their
+// texts. tests/parity/suggestions.py compares the figures with XProf's.
 #include <stdio.h>
 
 #include "analysis/products/event_fractions.h"
@@ -121,7 +121,7 @@ static void fractions_are(struct xpl_buf space, const char *word, size_t n_plane
     xpl_buf_fini(&space);
 }
 
-// The first and the last of several steps may be cut off; of 0 and 1250 ps nobody waits.
+// The first and the last of several steps may be cut off; 0 and 1250 ps are no waits.
 static void test_steps(void) {
     fractions_are(barriers_fixture("h", 5, BR_STEP_PS / 4), "barrier-cores", 2, 3, 0.25f);
     fractions_are(barriers_fixture("h", 3, BR_STEP_PS / 4), "barrier-cores", 2, 1, 0.25f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tracks trace_sums and trace_search are asked for: processes and their threads.
+// Which tracks trace_sums and trace_search mean: processes and their threads.
 #include "tests/unit/tools/ask_tool.h"
 #include "tests/xspace_maker.h"
 

@@ -192,7 +192,7 @@ static void test_limit(void) {
     xpl_buf_fini(&space);
 }
 
-// A statistic of an unsigned number: correlation ids are read from such alone.
+// A statistic of an unsigned number: correlation ids are read only from such.
 static void put_uint(struct mk_plane *p, struct xpl_buf *ev, const char *name, uint64_t v) {
     struct xpl_buf s = mk_open();
     mk_int(&s, 1, mk_name(p->stats, &p->n_stats, name));

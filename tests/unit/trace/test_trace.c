@@ -204,7 +204,7 @@ static void test_detail_and_search(void) {
     CHECK(contains(&b, "inner") && !contains(&b, "launch") &&
           contains(&b, "\"returnedEventsSize\":1,"));
     xpl_buf_fini(&b);
-    // Arguments come from the profile: another one is no profile of this index.
+    // Arguments come from the profile: another one does not match this index.
     o.search_metadata = true;
     xpl_buf_init(&b, LIMIT);
     CHECK_STATUS(answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b),
@@ -340,7 +340,7 @@ static void test_pipeline(void) {
 
 // ---- damage ----
 
-// A copy of its own size, so that a byte read too far is seen.
+// A copy of the exact size, so that the sanitizer sees a read beyond it.
 static xpl_status_t answer_copy(const struct made *m, size_t n, size_t flip, uint8_t bits) {
     struct xpl_trace_options o;
     struct xpl_buf out;
@@ -362,7 +362,7 @@ static void test_damage(void) {
     for (size_t n = 0; n < m.index.n; n++)
         CHECK_STATUS(answer_copy(&m, n, SIZE_MAX, 0), XPL_DATA_LOSS, NULL);
     // Every bit is covered by a checksum, but for the padding between tables; the blocks of names
-    // are read by searches alone, and sums by trace_sums (test_trace_sums.c).
+    // only searches read, and sums by trace_sums (test_trace_sums.c).
     struct trc_footer f;
     struct trc_piece piece;
     memcpy(&f, m.index.p + m.index.n - sizeof f, sizeof f);

@@ -169,7 +169,8 @@ static struct xpl_buf index_of(xpl_bytes_t profile, struct xpl_exec *exec) {
     return index;
 }
 
-// Who does what shows nowhere: lines in order and out of it, flows, counters, names of their own.
+// The division among threads shows nowhere: lines in order and out of it, flows, counters, separate
+// names.
 static void test_threads(void) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -347,7 +348,7 @@ static void test_instants(void) {
 
 // ---- rows ----
 
-// A line that is recorded out of order: a window shows what lies in it.
+// A line that is recorded out of order: a window shows its events.
 static void test_rows(void) {
     struct lone_line l;
     lone_line_begin(&l, "/host:CPU", "t");

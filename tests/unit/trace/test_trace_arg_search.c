@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words in the arguments of events, against the arguments as an answer shows them, of every event
-// of real profiles; what is told of those found; bounds.
+// of real profiles; the fields of matches; bounds.
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -82,7 +82,7 @@ static const struct xpl_trace_sum *named(const struct xpl_trace_sums *s, const c
     return NULL;
 }
 
-// Counts and times by name of what lies in [begin, end) on the lines of the mask.
+// Counts and times by name of the events in [begin, end) on the lines of the mask.
 static void check_window(const struct xpl_trace_sums *s, uint64_t begin, uint64_t end,
                          unsigned lines, unsigned names) {
     uint64_t count[NAMES] = {0}, total[NAMES] = {0}, all = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire reader: every length of varint at every distance from the end, lengths around what is
-// left, and every prefix of a good message.
+// The wire reader: every length of varint at every distance from the end, lengths around the
+// remaining size, and every prefix of a good message.
 #include <stdlib.h>
 #include <string.h>
 

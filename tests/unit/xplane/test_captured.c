@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a profile was taken: what it says of itself, in any order, and what says nothing.
+// When a profile was taken: its own statements, in any order, and profiles without one.
 #include "analysis/xplane/captured.h"
 
 #include "tests/wire_text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view of an XSpace: what is read, in whatever order it is written, what broken bytes give, and
-// that size and ids of a hostile profile cost no more than their bytes.
+// The view of an XSpace: fields in any order, results for broken bytes, and that size and ids of a
+// hostile profile cost no more than their bytes.
 #include "analysis/xplane/xspace.h"
 
 #include <stdlib.h>
@@ -336,7 +336,7 @@ static void test_flipped_bytes(void) {
     xpl_buf_fini(&b);
 }
 
-// The framing is checked on opening; what is inside an event, when it is read.
+// The framing is checked on opening; the inside of an event, when it is read.
 static void test_broken_event(void) {
     struct xpl_buf space = mk_open(), plane = mk_open(), line = mk_open();
     mk_text(&plane, 2, "a plane");
@@ -386,7 +386,7 @@ static void test_odd_order(void) {
     struct xpl_buf space = mk_open(), plane = mk_open(), line = mk_open(), ev_buf = mk_open();
     add_md(&plane, 5, 1, "old name");
     add_md(&plane, 4, 5, "old event");
-    add_stat(&ev_buf, 4, 1, 4, 3); // stats before all else
+    add_stat(&ev_buf, 4, 1, 4, 3); // stats before the other fields
     mk_int(&ev_buf, 3, 1);
     mk_int(&ev_buf, 5, 4);
     mk_int(&ev_buf, 2, 10); // the oneof's last wins
