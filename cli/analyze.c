@@ -151,7 +151,7 @@ static xpl_status_t open_hosts(struct analysis *a, struct xpl_error *err) {
     return XPL_OK;
 }
 
-// Whether hosts were chosen: ALL_HOSTS is no choice.
+// Whether hosts were chosen: ALL_HOSTS is not a choice.
 static bool by_name(const struct xpl_args *args) {
     for (size_t i = 0; i < args->n_hosts; i++)
         if (strcmp(args->hosts[i], "ALL_HOSTS") != 0) return true;

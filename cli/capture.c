@@ -154,7 +154,7 @@ static void on_progress(void *arg, const xpl_capture_status *s) {
 static int finish(const struct xpl_args *a, struct watcher *w, int code, const xpl_result *r) {
     const bool as_json = a->json && w->json.n && !w->json.failed;
     const bool written = !as_json || xpl_write_out(a, w->json.p, w->json.n);
-    if (code && w->n_hosts) { // what became of each host is said already
+    if (code && w->n_hosts) { // each host's outcome is printed already
         (void)fputs("xplanectl: no profile was taken\n", stderr);
         return XPL_EXIT_FAILED;
     }
@@ -246,7 +246,7 @@ static int with_names(const struct xpl_args *a, const struct names *targets,
     return status;
 }
 
-// As the daemon does: a missing directory is made, and that is said.
+// As the daemon does: a missing directory is made, with a message.
 static bool make_logdir(const char *logdir) {
     if (xpl_objects_is_url(logdir)) {
         (void)fputs("xplanectl: --direct writes to a directory, not to an object store: leave it "
@@ -255,7 +255,7 @@ static bool make_logdir(const char *logdir) {
         return false;
     }
     struct stat st;
-    if (stat(logdir, &st) == 0 || errno != ENOENT) return true; // what is wrong is said later
+    if (stat(logdir, &st) == 0 || errno != ENOENT) return true; // the error is reported later
     if (!xpl_make_dirs(logdir, 0777)) {
         xpl_say("--logdir %s is missing and cannot be made: %s", logdir, strerror(errno));
         return false;

@@ -84,7 +84,7 @@ static const char *heading(struct printer *p, const struct xpl_column *c) {
                : NULL;
 }
 
-// A text without the tags of HTML that some cells have; what is escaped in them stays so.
+// A text without the tags of HTML that some cells have; escapes in them stay.
 static void put_text(struct printer *p, struct xpl_table *t, const json_t *v) {
     const char *s = json_string_value(v);
     size_t n = json_string_length(v), kept = 0;

@@ -21,10 +21,10 @@
 
 struct output {
     struct xpl_output file;
-    bool begun;     // `file` is open, and has what comes before the first host
+    bool begun;     // `file` is open, and has the text before the first host
     int error;      // errno of the first write that failed
     uint64_t bytes; // written
-    bool said;      // why the file cannot be written stands on stderr
+    bool said;      // stderr has the reason why the file cannot be written
 };
 
 static bool write_out(void *ctx, const void *bytes, size_t n) {
@@ -48,8 +48,8 @@ struct job {
     bool partial; // a bundle lacks what its file lost
 };
 
-// Opens the output when the first profile is known to be one: what fails before leaves nothing
-// behind, neither a file nor the beginning of a document on standard output.
+// Opens the output once the first file is known to be a profile: an earlier failure leaves nothing,
+// neither a file nor the beginning of a document on standard output.
 static xpl_status_t begin_output(struct job *j, struct xpl_error *err) {
     struct output *const o = j->out;
     if (o->begun) return XPL_OK;
@@ -131,7 +131,7 @@ static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
     return st;
 }
 
-// What is no path may be meant as a session, which other commands ask a daemon for.
+// An argument that is not a path may mean a session, which other commands request from a daemon.
 static xpl_status_t export_named(struct job *j, struct xpl_error *err) {
     struct xpl_error why = {0};
     if (j->args->logdir) return export_session(j, err);

@@ -61,7 +61,7 @@ static void print_window(const json_t *f, FILE *out) {
     (void)fprintf(out, ", from %s on\n", begin);
 }
 
-// Of some kinds nobody knows whether there is anything to save.
+// The saving of some kinds is unknown.
 static void print_saving(const json_t *f, FILE *out) {
     const double saving = json_number_value(json_object_get(f, "saving_percent"));
     if (saving > 0)

@@ -22,7 +22,7 @@ static const char *type_of(const char *text) {
     return NULL;
 }
 
-// A module's name never is a number alone: its program id follows in parentheses.
+// A module's name is never just a number: its program id follows in parentheses.
 static bool is_number(const char *s) {
     return *s && s[strspn(s, "0123456789")] == 0;
 }
@@ -57,7 +57,7 @@ static void add(struct hlo_request *q, const char *key, const char *value) {
     q->more[q->n++][1] = value;
 }
 
-// Says the rule, and which word of the list ("a|b") is near to what was given (NULL: nothing).
+// Prints the rule, and the word of the list ("a|b") nearest to the given one (NULL: nothing).
 static void refuse(const char *rule, const char *given, const char *list) {
     char hint[XPL_NEAR_TEXT];
     (void)fprintf(stderr, "xplanectl: %s%s\n", rule, xpl_near_of(given ? given : "", list, hint));

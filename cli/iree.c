@@ -38,7 +38,7 @@ static bool write_out(void *ctx, const void *p, size_t n) {
     return false;
 }
 
-// A person who sees nothing asks whether something went wrong; a program counts rows.
+// A user without output wonders whether something went wrong; a program counts rows.
 static void say_no_rows(const struct xpl_args *args, const char *report) {
     const bool is_text = !args->format || strcmp(args->format, "text") == 0;
     const bool chosen = args->filter || args->id;
@@ -121,12 +121,12 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
         return XPL_EXIT_USAGE;
     xpl_buf_init(&buf, MAX_ROW);
     xpl_status_t st = xpl_iree_report_run(report, &run, &err);
-    // Rows that are exchanged keep what damage there is.  Of bundles that IREE's tools read,
-    // finished or not, they are equal to theirs; a trace has diagnostics of its own.
+    // Exported rows keep the damage. Of bundles that IREE's tools read, finished or not, they are
+    // equal to theirs; a trace has its own diagnostics.
     if (st == XPL_OK && strcmp(report->name, "export") == 0 && !run.options.trace &&
         xpl_iree_is_damaged(&run)) {
         xpl_iree_report_warn(report, &run);
-        (void)xpl_iree_rows_flush(&rows); // what fails is noted in *o
+        (void)xpl_iree_rows_flush(&rows); // *o records a failure
     }
     xpl_buf_fini(&buf);
     if (o->error) return xpl_failed(XPL_ABORTED, strerror(o->error));
@@ -280,7 +280,7 @@ static int unknown_report(const char *name) {
     return XPL_EXIT_USAGE;
 }
 
-// --rocm_library_path, which is an option of att alone.
+// --rocm_library_path, which is an option of att only.
 static int no_decoder(const char *report) {
     if (strcmp(report, "att") == 0)
         return xpl_failed(

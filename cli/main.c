@@ -103,7 +103,7 @@ static bool choose_format(const struct xpl_command *c, struct xpl_args *a) {
     if (a->table && !table) return contradicts("table", a->format);
     a->json = json;
     a->csv = strcmp(a->format, "csv") == 0;
-    a->table = table && strncmp(c->formats, "table", 5) != 0; // what the preset is, is no choice
+    a->table = table && strncmp(c->formats, "table", 5) != 0; // the default is not a choice
     return true;
 }
 

@@ -13,7 +13,7 @@
 #include "base/text/terminal.h"
 #include "storage/places.h"
 
-// NAME_ROOM: for what is added to a name.  MAX_TEMP: names that are tried.
+// NAME_ROOM: for suffixes of a name. MAX_TEMP: names that are tried.
 enum { NAME_ROOM = 48, MAX_TEMP = 1000 };
 
 static bool fail(const struct xpl_output *o, int errnum) {
@@ -30,7 +30,7 @@ static void on_signal(int number) {
     (void)raise(number);
 }
 
-// What is ignored stays so (nohup, or a shell's job in the background).
+// Ignored signals stay ignored (nohup, or a shell's job in the background).
 static void set_signals(const char *temp) {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction old;
@@ -44,7 +44,7 @@ static void set_signals(const char *temp) {
 static void set_temp_name(char *temp, size_t size, const char *target, int number) {
     const char *const slash = strrchr(target, '/');
     const int folder = slash ? (int)(slash - target) + 1 : 0;
-    // A long name is cut, so that what is added does not make it too long.
+    // A long name is cut, so that the suffix does not make it too long.
     (void)snprintf(temp, size, "%.*s.%.200s.%ld.%d.part", folder, target, target + folder,
                    (long)getpid(), number);
 }

@@ -58,7 +58,7 @@ static int by_self_time(const void *a, const void *b) {
     return xpl_str_cmp((*x)->name, (*y)->name);
 }
 
-// Columns of device ops alone, of which the profile may have costs.
+// Columns of only device ops, of which the profile may have costs.
 static void rate_cells(struct xpl_table *t, const struct xpl_opstats *s,
                        const struct xpl_op_metrics *m) {
     struct xpl_op_record r;
@@ -204,7 +204,7 @@ static void add_step(struct step_sums *sums, const struct xpl_summary_step *time
     if (time->mean_ps < sums->least || sums->n == 1) sums->least = time->mean_ps;
 }
 
-// Steps of several series, such as training and evaluation: each has an average of its own.
+// Steps of several series, such as training and evaluation: each has a separate average.
 static bool print_series(const struct xpl_step_db *db, FILE *out) {
     static const char *const columns[] = {"SERIES", ">STEPS", ">AVERAGE", ">SHORTEST", ">LONGEST"};
     struct series {
@@ -308,8 +308,8 @@ static void memory_rows(struct xpl_table *t, const char *host, const json_t *ans
     }
 }
 
-// What an entry of activeAllocations stands for: the event that allocated it, or a part that has
-// none, such as the stack.
+// The allocation of an entry of activeAllocations: the event that allocated it, or a part without
+// one, such as the stack.
 static const json_t *allocation_of(const json_t *allocator, const json_t *active) {
     const json_t *const special = json_object_get(allocator, "specialAllocations");
     const json_t *const events = json_object_get(allocator, "memoryProfileSnapshots");
@@ -433,7 +433,7 @@ static void add_memory(json_t *memory, const char *host, json_t *answer) {
 
 static void print_hosts(const struct xpl_args *a, const xpl_session_info *s, FILE *out) {
     char size[32];
-    if (a->n_hosts) { // what follows is of these alone
+    if (a->n_hosts) { // the rest is only of these
         (void)fprintf(out, "Hosts    %zu of %zu:", a->n_hosts, s->n_hosts);
         for (size_t i = 0; i < a->n_hosts; i++)
             foreign_text(" ", xpl_str_from(a->hosts[i]), "", out);

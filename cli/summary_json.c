@@ -26,7 +26,7 @@ struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p)
     return t;
 }
 
-// A text of a profile; what is not UTF-8 in it is shown as one character.
+// A text of a profile; each invalid part is shown as one character.
 static json_t *text(xpl_str_t s) {
     json_t *const whole = json_stringn(s.ptr ? s.ptr : "", s.len);
     return whole ? whole : json_string("\xef\xbf\xbd");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of hosts without a device, beside hosts that have one and no steps: the OpStats of all
-// together have steps of hosts with a device alone, as XProf's.
+// Steps of hosts without a device, next to hosts that have one and no steps: the combined OpStats
+// only have steps of hosts with a device, as XProf's.
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"

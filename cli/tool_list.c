@@ -124,7 +124,7 @@ static void put_products(struct xpl_buf *b) {
     xpl_buf_str(b, XPL_STR("]"));
 }
 
-// Those that have a version: what is made of the others' files is as their bytes say.
+// Those that have a version: products of the other formats depend only on the bytes.
 static void put_formats(struct xpl_buf *b) {
     size_t n;
     const struct xpl_format *const *const formats = xpl_formats(&n);

@@ -161,7 +161,7 @@ static bool parse_count(const char *z, uint64_t *ret) {
     return true;
 }
 
-// Sets *ret_units to what is wrong with the unit of a time or size.
+// Sets *ret_units to the error in the unit of a time or size.
 static bool parse_number(const struct setting *s, const char *z, uint64_t *ret,
                          enum xpl_unit_result *ret_units) {
     uint64_t v = 0;
@@ -234,7 +234,7 @@ static const struct setting *find_setting(const char *name, size_t len) {
     return NULL;
 }
 
-// The setting that is nearest to a name that is no setting's.
+// The setting that is nearest to a name that is not a setting.
 static struct xpl_near near_setting(xpl_str_t name) {
     struct xpl_near near = xpl_near_begin(name);
     for (size_t i = 0; i < N_SETTINGS; i++)
@@ -344,7 +344,7 @@ static xpl_status_t set_flag_value(struct xpl_config *c, const struct setting *s
     return set_value(c, s, value, strlen(value), arg, err);
 }
 
-// One flag: --name=value, --name value, --flag, --no-flag.  *at moves past what was used.
+// One flag: --name=value, --name value, --flag, --no-flag. *at moves past the used arguments.
 static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *at,
                               struct xpl_error *err) {
     const char *const arg = argv[(*at)++];
@@ -403,7 +403,7 @@ static bool is_given(const struct xpl_config *c, const char *name) {
     return c->given >> (find_setting(name, strlen(name)) - settings) & 1;
 }
 
-// A worker listens only where it is told to.
+// A worker listens only where the configuration says.
 static xpl_status_t apply_role(struct xpl_config *c, struct xpl_error *err) {
     static const char *const off[][2] = {{"listen", ""}, {"http", "off"}};
     const bool worker = xpl_config_has_role(c, "worker");

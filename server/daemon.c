@@ -65,7 +65,7 @@ static void close_handle(uv_handle_t *h) {
     if (!uv_is_closing(h)) uv_close(h, NULL);
 }
 
-// The last stop is over: closes what is left on the loop, so that uv_run returns.
+// The last stop has ended: closes the remaining handles of the loop, so that uv_run returns.
 static void on_ended(void *arg) {
     struct xpl_daemon *const d = arg;
     struct process *const p = process_of(d);
@@ -77,7 +77,7 @@ static void on_ended(void *arg) {
     xpl_loop_close(d->loop);
 }
 
-// Until the grace time is over: waits for calls, but not for clients that only stay connected.
+// Until the grace time ends: waits for calls, but not for clients that only stay connected.
 static void on_grace(uv_timer_t *t) {
     struct process *const p = t->data;
     struct xpl_daemon *const d = &p->d;
@@ -115,8 +115,8 @@ static void on_reload_signal(struct process *p) {
     xpl_notify("RELOADING=1");
     struct xpl_error err = {0};
     struct xpl_config_reloaded left;
-    // Settings are all checked before the first is taken over; certificates and the token stand for
-    // themselves and are read last.
+    // Settings are all checked before the first is taken over; certificates and the token are
+    // independent and are read last.
     xpl_status_t st = xpl_config_reload(d->config, p->argc, p->argv, &left, &err);
     if (st == XPL_OK) {
         (void)xpl_log_configure(d->config->log);
@@ -155,11 +155,11 @@ static void note_processor_time(struct process *p, uint64_t now) {
     p->seen_cpu_ns = cpu_ns;
 }
 
-// What a trim under load left is freed while it runs and after it, and counts as what lies in pages
-// that are in use: at rest all goes back once, so that what an idle daemon has does not depend on
-// what was asked last.  The trim itself ends soon, and is no work to rest from.  A daemon whose
-// counters are asked for every second does nothing else: that is rest, too, in which memory goes
-// back again when there is more of it.
+// Memory that a trim under load left is freed while it runs and after it, and counts as what lies
+// in pages that are in use: at rest all goes back once, so that what an idle daemon has does not
+// depend on what was asked last. The trim itself ends soon, and is no work to rest from. A daemon
+// whose counters are asked for every second does nothing else: that is rest, too, in which memory
+// goes back again when there is more of it.
 static bool is_rest_due(const struct process *p, uint64_t idle_since, uint64_t now) {
     if (!idle_since) return false;
     const uint64_t light_since = p->light_since_ns;
@@ -171,10 +171,10 @@ static bool is_rest_due(const struct process *p, uint64_t idle_since, uint64_t n
            xpl_heap_may_trim_idle(REST_TRIM_BYTES);
 }
 
-// Answers leave after the jobs that made them, and what slow clients held leaves later still: when
-// nothing is done, what malloc keeps of it goes back.  Under load that lasts there is no such
-// moment, and malloc gives back nothing but the top of an arena: memory would grow for hours.  A
-// trim keeps other threads from allocating for milliseconds, so that it is rare then.
+// Answers leave after the jobs that made them, and what slow clients held leaves later still: while
+// idle, malloc's free memory is returned. Under load that lasts there is no such moment, and malloc
+// gives back nothing but the top of an arena: memory would grow for hours. A trim keeps other
+// threads from allocating for milliseconds, so that it is rare then.
 static void trim_when_due(struct process *p) {
     struct xpl_pool *const pool = p->d.pool;
     const uint64_t since = xpl_pool_get_state(pool).idle_since_ns, now = xpl_clock_ns();
@@ -400,8 +400,8 @@ static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err)
     // A client that goes away, or a quota on the cache, must not end the daemon.
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
-    // Arenas of our own do the small allocations, so that threads do not wait for malloc's. It
-    // gives back the free end of its main arena alone: each other one keeps up to 64 MiB at rest.
+    // Our arenas do the small allocations, so that threads do not wait for malloc's. It returns
+    // only the free end of its main arena: each other one keeps up to 64 MiB while idle.
     (void)mallopt(M_ARENA_MAX, 1);
     if (!xpl_log_configure(c->log))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--log %s: not LEVEL[,TOPIC:LEVEL]", c->log);

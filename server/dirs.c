@@ -15,7 +15,7 @@
 
 xpl_status_t xpl_daemon_make_logdir(const char *logdir, struct xpl_error *err) {
     struct stat st;
-    // What is called like a profile was to be one.
+    // A path named like a profile was meant as one.
     if (stat(logdir, &st) == 0 || errno != ENOENT || xpl_format_of_name(xpl_str_from(logdir), NULL))
         return XPL_OK;
     if (xpl_make_dirs(logdir, 0777)) {
@@ -36,7 +36,7 @@ xpl_status_t xpl_daemon_make_logdir(const char *logdir, struct xpl_error *err) {
         logdir, strerror(errno));
 }
 
-struct own_dir {          // NULL and "" for what is not set
+struct own_dir {          // NULL and "" if not set
     const char *given[2]; // the directory itself, the first that is set
     const char *xdg;      // the directory of all programs
     const char *home;

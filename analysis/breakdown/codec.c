@@ -105,7 +105,7 @@ static bool read_part(xpl_bytes_t bytes, struct part *ret) {
     return r == XPL_WIRE_END;
 }
 
-// What a part says is checked, so that whoever reads the value can rely on it.
+// Each field is checked, so that readers of the value can rely on it.
 enum got { GOOD, BAD, FULL };
 
 static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b) {

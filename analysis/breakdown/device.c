@@ -39,7 +39,7 @@ static enum xpl_op_layer layer_of(const struct xpl_device_time *d, const struct 
 
 struct op_line {
     const struct xpl_line *line;
-    bool async; // runs beside the ops: of its collectives alone is anything known
+    bool async; // runs at the same time as the ops: only its collectives are known
 };
 
 static xpl_status_t read_line(struct xpl_breaking *k, struct xpl_device_time *d,

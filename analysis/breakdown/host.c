@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a host are at, in two passes: all lines for what counts on any thread, then
-// the main line, which starts most work, for what it is at each instant.
+// The work of a host's threads, in two passes: all lines for work that counts on any thread, then
+// the main line, which starts most work, for its work at each instant.
 #include <stdlib.h>
 
 #include "analysis/breakdown/impl.h"
@@ -193,7 +193,7 @@ static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_
     if (r->ops && !l->is_input && !read_op(r, ev, span, &l->stack, &is_op)) return false;
     if (r->ops && n->runs && !add_layer(r, XPL_HOST_RUNS, ev->md, span)) return false;
     if (r->has_correlation && !is_op && !read_launch(r, ev, span.begin)) return false;
-    // What the main line does is read later; its input and copies are no other thread's.
+    // The main line's work is read later; its input and copies belong to no other thread.
     return is_op || n->work <= XPL_WORK_COPY || n->work == XPL_WORK_INPUT ||
            read_work(r, ev->md, span, false);
 }
@@ -282,8 +282,8 @@ static int outer_first(const void *a, const void *b) {
 
 // ---- one launch after the other ----
 
-// What is between launches is part of starting work where there are many of them, close together,
-// but for work of the program that it has named.
+// Where many launches are close together, the time between them is part of starting work, except
+// work that the program has named.
 enum { MANY_LAUNCHES = 16 };
 static const uint64_t kLaunchesApart = 1000000000; // ps: 1 ms
 // Runtimes have short events with such names, too, in starting work: "Wait for usage holds" of JAX,
@@ -316,7 +316,7 @@ static bool end_launch_run(struct reader *r, struct launch_run *run) {
 }
 
 // Notes an event of the main line that ends: between two launches it may be what the device waits
-// for.  One that holds launches is what they are part of.
+// for. One that contains launches is their parent.
 static bool add_own_work(struct reader *r, struct launch_run *run, const struct main_event *e) {
     if (!run->n || e->work != XPL_WORK_OTHER || !r->names[e->md].annotation ||
         e->span.end - e->span.begin < kOwnWork || run->last >= e->span.begin)
@@ -347,7 +347,7 @@ static bool add_to_launch_run(struct reader *r, struct launch_run *run,
 // Events that are open, the innermost last.
 struct main_stack {
     XPL_VEC(struct main_event) v;
-    uint64_t at; // what lies before is written
+    uint64_t at; // earlier spans are written
     struct launch_run launches;
 };
 

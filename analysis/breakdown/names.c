@@ -61,7 +61,7 @@ bool xpl_op_is_collective(xpl_str_t name) {
 
 enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
     if (name.len && name.ptr[0] == '%') name = xpl_str_sub(name, 1, name.len - 1);
-    // TPUs write the whole instruction: what comes before " = " is its name.
+    // TPUs write the whole instruction: its name precedes " = ".
     const xpl_str_t whole = name;
     const size_t equal = xpl_str_find(name, XPL_STR(" = "), 0);
     if (equal < name.len) name = xpl_str_sub(name, 0, equal);
@@ -246,7 +246,7 @@ static const char *const kLaunches[] = {
 
 // ---- functions of Python, which its tracer records: "$queue.py:154 get" ----
 
-// What follows the file and the line.
+// The part after the file and the line.
 static xpl_str_t function_of(xpl_str_t name) {
     const size_t space = xpl_str_find(name, XPL_STR(" "), 0);
     return space < name.len ? xpl_str_sub(name, space + 1, name.len - space - 1) : name;
@@ -272,7 +272,7 @@ bool xpl_is_program_function(xpl_str_t name) {
            !xpl_str_starts_any(name, kInterpreter, COUNT(kInterpreter));
 }
 
-// A module that writes checkpoints: what its functions call is part of that.  The word alone may be
+// A module that writes checkpoints: its functions' callees are part of that. Just the word may be
 // in the name of any program.
 static bool is_checkpoint_module(xpl_str_t file) {
     static const char *const kRoles[] = {"manager", "handler", "saver", "writer", "utils"};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One walk over the time of each device: what it did, or, where it did nothing, why.
+// One walk over the time of each device: its work, or the cause of its idle time.
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/breakdown/impl.h"
 
-// Of all steps, the times between them, and what comes before and after.
+// Of all steps, the times between them, and the times before and after.
 struct part {
     uint64_t begin, end;
     uint32_t row; // of the device
@@ -36,7 +36,7 @@ struct sweep {
     struct xpl_time_row *rows;
     struct xpl_span_place layers[XPL_LAYERS], host[XPL_HOST_LAYERS];
     size_t main_at, launch_at, part_at;
-    enum xpl_time_cause run; // what goes on since run_begin
+    enum xpl_time_cause run; // the cause since run_begin
     uint64_t run_begin, run_end;
     bool run_idle, idle;                        // the device does nothing during that, from here on
     struct longest longest[2][XPL_TIME_CAUSES]; // of ops, of idle time
@@ -108,8 +108,8 @@ struct reason {
     bool has_md;
 };
 
-// What the main line copies, or waits for to be copied: of results it waits until the device has
-// them, so that a fetch that goes on when the next op begins, at `end`, is no copy yet.
+// Whether the main line copies, or waits for a copy. It waits for results until the device has
+// them, so a fetch that continues when the next op begins, at `end`, is not a copy yet.
 static bool copies(const struct xpl_main_span *main, uint64_t end) {
     return main &&
            (main->work == XPL_WORK_COPY || (main->work == XPL_WORK_FETCH && main->end <= end));
@@ -121,7 +121,7 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     const struct xpl_host_time *const h = &s->k->host;
     const enum xpl_host_work work = main ? main->work : XPL_WORK_NONE;
     const uint32_t md = main ? main->md : 0;
-    // The main line does nothing that is recorded, or waits: other threads' work is what it is for.
+    // The main line has no recorded work, or waits: the cause is the other threads' work.
     const bool rests = work == XPL_WORK_NONE || work == XPL_WORK_WAIT;
     if (layer[XPL_HOST_RUNS] && !layer[XPL_HOST_CALLBACKS])
         return (struct reason){.cause = XPL_TIME_COMPUTE}; // a CPU that is not idle at all
@@ -190,7 +190,7 @@ static bool ask_host(struct sweep *s, uint64_t t, uint64_t end) {
     return true;
 }
 
-// The device is idle until `end`, where its next op begins or its time is over.
+// The device is idle until `end`, where its next op begins or its window ends.
 static bool add_idle(struct sweep *s, uint64_t begin, uint64_t end) {
     const struct xpl_device_time *const d = s->d;
     while (s->launch_at < d->launches.n && d->launches.v[s->launch_at].begin < end)
@@ -221,8 +221,8 @@ static enum xpl_time_cause cause_of(const bool *layer) {
     return XPL_TIME_COMPUTE; // a container
 }
 
-// Input is made on the cores that stand for the device: a program that waits for it waits, whatever
-// else they compute.  *next is lowered to where that changes.
+// The cores that count as the device make the input: a program that waits for it waits, whatever
+// they compute meanwhile. *next is lowered to where that changes.
 static bool cpu_waits(struct sweep *s, uint64_t t, uint64_t *next) {
     return s->d->kind == XPL_DEVICE_CPU && s->detailed &&
            xpl_spans_at(&s->k->host.layers[XPL_HOST_INPUT_WAIT], &s->host[XPL_HOST_INPUT_WAIT], t,
@@ -289,7 +289,7 @@ static xpl_status_t begin_device(struct sweep *s, size_t i, size_t n_rows, struc
 
 // ---- parts and evidence ----
 
-// The window, cut at the steps: steps that have rows are rows 0..n-1, all else is row n.
+// The window, cut at the steps: steps that have rows are rows 0..n-1, the rest is row n.
 static const struct part *make_parts(struct xpl_breaking *k, size_t n_steps) {
     const struct xpl_time_breakdown *const b = k->b;
     struct part *const p = xpl_arena_array(k->scratch, 2 * n_steps + 1, sizeof *p);

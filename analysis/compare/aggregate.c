@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What repeats of a run come to, as JSON (docs/cli-json.md): the numbers that Reactant's @timed
-// prints of its repeats.
+// Statistics over the repeats of a run, as JSON (docs/cli-json.md): the numbers that Reactant's
+// @timed prints of its repeats.
 #include <inttypes.h>
 
 #include "analysis/compare/impl.h"

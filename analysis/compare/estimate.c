@@ -84,7 +84,7 @@ struct noise {
     double level;             // the mean of the runs that it is of
 };
 
-// Noise grows with what is noisy: the estimate of other runs, for a run of this level.
+// Noise grows with the level: the estimate of other runs, for a run of this level.
 static double variance_at(const struct noise *n, double level) {
     const double ratio = n->level > 0 && level > n->level ? level / n->level : 1;
     return n->variance * ratio * ratio;
@@ -96,7 +96,7 @@ static struct noise noise_of_runs(const struct xpl_compare_values *v) {
                           mean_of(v->v, v->n)};
 }
 
-// Levels of the history have means of their own: a change is not noise.  The noise of each is taken
+// Levels of the history have different means: a change is not noise. The noise of each is taken
 // relative to its mean, where they have one, and is then that of the newest level.
 static xpl_status_t noise_of_history(const struct xpl_compare_values *v, struct xpl_arena *arena,
                                      struct noise *ret, struct xpl_error *err) {

@@ -388,7 +388,7 @@ xpl_status_t xpl_compare_json(struct xpl_run_group *a, struct xpl_run_group *b,
     return XPL_OK;
 }
 
-// ---- what is behind a change ----
+// ---- the causes of a change ----
 
 // Causes in which ops run: by as much as they grow, ops do.
 static bool is_of_ops(xpl_str_t cause) {

@@ -31,7 +31,7 @@ static const unsigned kernel_rounds[] = {
     LEAF | ONLY_PATH,   // the kernel of a renamed layer's op
 };
 
-// Cuts the first "jit(main)/" out of a path: what is before and behind it.
+// Cuts the first "jit(main)/" out of a path: the parts before and after it.
 struct origin {
     xpl_str_t head, tail;
 };

@@ -13,7 +13,7 @@
 
 // Runs of a side that are compared for the ops behind a change: those next to it.
 enum { MOST_OF_SIDE = 16 };
-// Of a name in an error, so that the name that was meant has room beside it.
+// Of a name in an error, so that the proposed name has room, too.
 enum { MAX_SHOWN = 80 };
 
 // A metric of the runs that have it.
@@ -56,8 +56,7 @@ static int by_time(const void *a, const void *b) {
     return xpl_str_cmp(x->session, y->session);
 }
 
-// Of a name that some run has the time alone is unknown, as where it has no steps: that is no
-// error.
+// Of a name that some run has only the time is unknown, as without steps: that is not an error.
 static xpl_status_t check_name(const struct xpl_series_request *q,
                                const struct xpl_series_part *part, xpl_str_t name,
                                struct xpl_error *err) {
@@ -126,7 +125,7 @@ static xpl_status_t read_series(const struct writing *w, xpl_str_t metric, struc
         ret->v[ret->n] = v.v;
         ret->of[ret->n++] = run;
     }
-    // Profiles may lack steps, a rate, or a use of memory; other metrics come from profiles alone.
+    // Profiles may lack steps, a rate, or a use of memory; other metrics come only from profiles.
     if (n_read && !ret->n && !is_fixed(metric)) XPL_TRY(check_metric(w->q, metric, err));
     return xpl_series_changes(ret->v, ret->n, ret->changes, &ret->n_changes, err);
 }

@@ -114,7 +114,7 @@ static bool add_block(struct reading *r, struct xpl_timings_group *g) {
     return true;
 }
 
-// An event inside another of its name is no occurrence of its own.
+// An event inside another of its name is not a separate occurrence.
 static bool count_time(struct reading *r, struct xpl_timings_group *g, int64_t begin, int64_t end) {
     const uint64_t ps = (uint64_t)end - (uint64_t)begin;
     if (g->n && begin < g->covered) {
@@ -189,7 +189,7 @@ static xpl_status_t read_events(struct reading *r, bool *ret_done) {
     return !stop && got == XPL_WIRE_MALFORMED ? xpl_events_error(&c, r->err) : XPL_OK;
 }
 
-// What begins first, and of these what ends last; so what lies inside another comes behind it.
+// By begin, then the longest first; so an inner event follows the outer one.
 static int outer_first(const void *a, const void *b) {
     const struct occurrence *const x = a, *const y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -197,7 +197,7 @@ static int outer_first(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-// What was counted up to the event that is out of order.
+// Drops the counts up to the event that is out of order.
 static void forget(struct reading *r) {
     for (size_t i = 0; i < r->groups.n; i++)
         r->groups.v[i] =

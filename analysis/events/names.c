@@ -87,7 +87,7 @@ xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n
 
 // ---- names ----
 
-// What is 0 or empty is no value to ejKernel.
+// ejKernel takes 0 and empty texts for missing values.
 static bool has_value(const struct xpl_stat *s) {
     switch (s->kind) {
         case XPL_VALUE_DOUBLE: return s->d != 0;

@@ -28,7 +28,7 @@ struct summing {
     size_t n;
     struct batch *batches;
     size_t n_batches;
-    struct xpl_arena_budget budget; // of all batches, and of what is made of them
+    struct xpl_arena_budget budget; // of all batches and their results
 };
 
 static void read_batch(void *ctx, size_t i) {
@@ -337,7 +337,7 @@ static xpl_status_t name_planes(const struct xpl_plane *const *planes, size_t n,
     return XPL_OK;
 }
 
-// Each damaged profile once, with what is wrong with its first such line.
+// Each damaged profile once, with the error of its first such line.
 static xpl_status_t list_broken(const struct summing *s, struct xpl_arena *arena,
                                 struct xpl_timings_rows *ret, struct xpl_error *err) {
     XPL_VEC(struct xpl_timings_broken) list = {0};

@@ -63,7 +63,7 @@ struct xpl_unpacker *xpl_gzip_begin(xpl_bytes_t file) {
     if (!g) return NULL;
     *g = (struct gzip){.unpacker = {.step = gzip_step, .file = file},
                        .z = {.zalloc = zlib_alloc, .zfree = zlib_free}};
-    if (inflateInit2(&g->z, MAX_WBITS + 16) == Z_OK) return &g->unpacker; // 16: gzip alone
+    if (inflateInit2(&g->z, MAX_WBITS + 16) == Z_OK) return &g->unpacker; // 16: gzip only
     xpl_sys_free(g);
     return NULL;
 }

@@ -5,7 +5,7 @@
 
 #include "analysis/formats/impl.h"
 
-// Rows are some three times as long as what they tell of.
+// Rows are some three times as long as their records.
 uint64_t xpl_jsonl_stated(xpl_bytes_t file) {
     return file.len;
 }

@@ -68,7 +68,7 @@ static xpl_status_t import_encoded(const struct xpl_decoder *d, xpl_bytes_t file
                        .exec = limits->exec,
                        .left = xpl_unpack_bound(file.len)};
     const struct xpl_json_source source = {.read = read_piece, .ctx = &p};
-    struct xpl_error why = {0}; // what was read in front of an error is the trace
+    struct xpl_error why = {0}; // the events before an error are the trace
     struct xpl_json_reader r = {0};
     if (!p.unpacker) XPL_RETURN_OOM(err, "XSpace of a trace");
     xpl_status_t st = xpl_json_reader_open(&r, &source, XPL_JSON_LENIENT, &why);

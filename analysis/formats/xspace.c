@@ -2,7 +2,7 @@
 // HOST.xplane.pb: an XSpace.  The bytes of the file are those of the profile.
 #include "analysis/formats/format.h"
 
-// An XSpace begins with a field of its own, all of which are length-delimited.
+// An XSpace begins with one of its fields, all of which are length-delimited.
 static unsigned xspace_sniff(xpl_bytes_t head) {
     enum { FIRST_TAG = 1 << 3 | 2, LAST_TAG = 4 << 3 | 2, LENGTH_MAX = 10 };
     if (head.len < 2 || head.ptr[0] < FIRST_TAG || head.ptr[0] > LAST_TAG || (head.ptr[0] & 7) != 2)

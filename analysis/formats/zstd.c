@@ -51,7 +51,7 @@ static xpl_status_t zstd_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
     *in = (xpl_bytes_t){in->ptr + i.pos, in->len - i.pos};
     *ret_n = o.pos;
     if (ZSTD_isError(r)) return fail_zstd(r, u->file.len - in->len, err);
-    *ret_end = r == 0 && in->len == 0; // 0: a frame is over, and all of it written
+    *ret_end = r == 0 && in->len == 0; // 0: a frame has ended, and all of it written
     return XPL_OK;
 }
 

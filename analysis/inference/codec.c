@@ -108,7 +108,7 @@ struct part {
     xpl_bytes_t list;
 };
 
-// What a part says is checked, so that whoever reads the value can rely on it.
+// Each field is checked, so that readers of the value can rely on it.
 enum got { GOOD, BAD, FULL };
 
 static bool read_part(xpl_bytes_t bytes, struct part *ret) {
@@ -166,7 +166,7 @@ static enum got read_pattern(xpl_bytes_t bytes, struct xpl_inference *v, struct 
     return xpl_arena_str(a, (xpl_str_t){(const char *)bytes.ptr, bytes.len}, s) ? GOOD : FULL;
 }
 
-// Index 0 stands for the first model also where there is none: requests without any.
+// Index 0 means the first model also where there is none: requests without any.
 static bool read_model_index(uint64_t v, const struct xpl_inference *all, int32_t *ret) {
     return read_index(v, all->models.n ? all->models.n : 1, ret);
 }

@@ -36,7 +36,7 @@ struct transfer {
     const struct xpl_infer_mark *issue, *done;
 };
 
-// Transfers whose beginning and end are two events, joined by what they consume.
+// Transfers whose beginning and end are two events, joined by their consumer ids.
 static bool pair_transfers(struct xpl_inferring *k, enum xpl_infer_kind issue,
                            enum xpl_infer_kind done, enum xpl_span_type type) {
     struct xpl_map known = {0};

@@ -74,8 +74,8 @@ static bool counted_name(xpl_str_t model, xpl_str_t *ret) {
            is_number((xpl_str_t){model.ptr + colon + 1, model.len - colon - 1});
 }
 
-// Models that counters may name, by that name.  The first of those that share one has what was read
-// so far; which model a counter names is found once, so that no profile makes this quadratic.
+// Models that counters may name, by that name. The first of those that share one has the values
+// read so far; the model of a counter is found once, so that no profile makes this quadratic.
 struct named {
     xpl_str_t name;
     struct xpl_infer_model *model;
@@ -91,7 +91,7 @@ enum { PARAM_BITS = 4 }; // known: the param, and above it the place in `v`, plu
 static int by_name(const void *a, const void *b) {
     const struct named *const x = a, *const y = b;
     const int c = xpl_str_cmp(x->name, y->name);
-    return c ? c : (x->model > y->model) - (x->model < y->model); // they stand in one array
+    return c ? c : (x->model > y->model) - (x->model < y->model); // they are in one array
 }
 
 static bool list_models(struct params *p) {

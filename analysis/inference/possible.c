@@ -34,7 +34,7 @@ static bool read_pair(const uint8_t **p, const uint8_t *end, xpl_bytes_t *ret) {
     return true;
 }
 
-// Moves behind what is bytes, but no name.
+// Skips byte fields other than the name.
 static const uint8_t *skip_others(const uint8_t *p, const uint8_t *end) {
     while (p != end && *p != TAG_TEXT && *p < 0x80 && (*p & 7) == XPL_WIRE_LEN) {
         const struct xpl_varint n = xpl_varint_read(p + 1, end);
@@ -65,7 +65,7 @@ static xpl_str_t name_of(xpl_bytes_t entry) {
     return name;
 }
 
-// Names of the events that begin requests, which are few: most others differ in length alone.
+// Names of the events that begin requests, which are few: most others differ in their length.
 struct served {
     xpl_str_t names[XPL_INFER_KINDS];
     unsigned n;

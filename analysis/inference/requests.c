@@ -72,7 +72,7 @@ static bool model_of_children(struct xpl_inferring *k, const struct xpl_infer_gr
 
 enum request_kind { PLAIN, BATCHING, DECLARED };
 
-// Where upstream does not come to set a model its index is 0.
+// Where upstream sets no model its index is 0.
 static bool find_model(struct xpl_inferring *k, const struct xpl_infer_group *g,
                        enum request_kind kind, int32_t *ret) {
     *ret = 0;

@@ -105,7 +105,7 @@ static bool add_function(struct xpl_iree_model *m, struct xpl_iree_run *run,
     if (!xpl_iree_model_describe(m, XPL_IREE_SCOPE_FUNCTION, f.executable_id, f.function_ordinal))
         return false;
     row->record = f;
-    // Shorter than what follows the record where the caller lets that be (statistics).
+    // May be shorter than the data after the record if the caller allows it (statistics).
     row->name =
         xpl_str_sub((xpl_str_t){(const char *)item->tail.ptr, item->tail.len}, 0, f.name_length);
     row->old_name = old_name;
@@ -177,7 +177,7 @@ static void count_operation(struct xpl_iree_model *m, struct xpl_iree_run *run,
 
 static bool add_item(struct xpl_iree_model *m, struct xpl_iree_run *run,
                      const struct xpl_iree_record *r, const struct xpl_iree_item *item) {
-    // Only metadata is asked for here; events have no case.
+    // Callers only need metadata here; events have no case.
     if (r->chunk == XPL_IREE_DEVICES) return add_uuid(m, item);
     if (r->chunk == XPL_IREE_QUEUES) return add_queue(m, item);
     if (r->chunk == XPL_IREE_EXECUTABLES) return add_executable(m, item);

@@ -85,7 +85,7 @@ static const char *read_record(const struct xpl_iree_bundle *b, uint64_t at, uin
     if (header < XPL_IREE_RECORD_HEADER || header > r->record_length)
         return "profile record header length is invalid";
     if (u16(p + 102) != 0) return "profile record reserved flags must be zero";
-    // The three lengths of 32 bits cannot overflow, the fourth is compared with what is left.
+    // The three lengths of 32 bits cannot overflow, the fourth is compared with the rest.
     const uint64_t front = (uint64_t)header + type + name;
     if (front > r->record_length || r->payload_length != r->record_length - front)
         return "profile record data lengths do not match";
@@ -115,7 +115,7 @@ bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret) {
 
 // ---- typed records ----
 
-// Reads what is left, or as much of it as the window holds.
+// Reads the rest, or as much of it as the window holds.
 static bool fill_window(struct xpl_iree_items *it) {
     const struct xpl_iree_bundle *const b = it->reading->bundle;
     struct xpl_iree_window *const w = it->reading->window;
@@ -163,7 +163,7 @@ struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r) {
                                 .left_out = (r->chunk_flags & XPL_IREE_CHUNK_LEFT_OUT) != 0,
                                 .fixed = t->tail == XPL_IREE_TAIL_ANY ? t->size : UINT64_MAX,
                                 .reading = r->reading};
-    if (!it.in_file) set_stop(&it); // else not before somebody wants the first one
+    if (!it.in_file) set_stop(&it); // otherwise when the first one is read
     return it;
 }
 
@@ -329,7 +329,8 @@ static void note_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record *
     b->n_places++;
 }
 
-// Walks the records up to the end of the file or of what is good, which becomes the bundle's end.
+// Walks the records up to the end of the file or of the intact part, which becomes the bundle's
+// end.
 static void find_end(struct xpl_iree_bundle *b) {
     struct xpl_iree_record r;
     uint8_t head[HEAD];

@@ -111,13 +111,13 @@ static inline uint8_t *write_name(uint8_t *p, const char *name, size_t n) {
     return p + n;
 }
 
-// Hands a member over to who writes it in another way.
+// Passes a member to a writer of another form.
 static __attribute__((noinline, cold)) void hand(struct xpl_iree_rows *r,
                                                  struct xpl_iree_member m) {
     r->member(r->member_ctx, &m);
 }
 
-// Writes what stands before a value and leaves room for `more` bytes of it; NULL once failed. Names
+// Writes the text before a value and leaves room for `more` bytes of it; NULL once failed. Names
 // are ours and need no escapes.
 static inline uint8_t *begin_value(struct xpl_iree_rows *r, const char *name, size_t length,
                                    size_t more) {

@@ -199,7 +199,7 @@ static bool bundle_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret
     return false;
 }
 
-// What a form lacks is no damage.
+// Data that a form cannot show is not damage.
 static bool form_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret, size_t size) {
     if (!b->from_rows || (*i)-- != 0) return false;
     (void)snprintf(ret, size,

@@ -8,14 +8,13 @@
 #include "base/intern.h"
 #include "base/map.h"
 
-// A bundle may hold a session in every two records: what is looked for is found without a walk over
-// all of them.
+// A bundle may hold a session in every two records: lookups do not walk over all of them.
 struct session {
     uint64_t index; // the key
     uint64_t id;
     uint32_t name; // xpl_strid_t
     bool ended;
-    uint64_t before_plus_1;     // what was the newest open one when it began; 0: none
+    uint64_t before_plus_1;     // the newest open one when it began; 0: none
     uint64_t next_alike_plus_1; // the session that began next with its id and name; 0: none
 };
 struct owner { // of a device: the session that described it last
@@ -138,7 +137,8 @@ static bool own(struct xpl_iree_sessions *x, const struct xpl_iree_record *r) {
     return true;
 }
 
-// A session writes what it has at once: what names no device is of the one that wrote before.
+// A session writes its records together: a record that names no device belongs to the previous
+// writer.
 static void note_writer(struct xpl_iree_sessions *x, const struct xpl_iree_record *r) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
@@ -168,7 +168,8 @@ xpl_str_t xpl_iree_sessions_name(const struct xpl_iree_sessions *x, uint32_t ses
     return xpl_intern_get(x->names, (xpl_strid_t){session_at(x, session)->name});
 }
 
-// The open session that the header names; NULL: none.  What is not interned yet is no session's.
+// The open session that the header names; NULL: none. A name that is not interned yet has no
+// session.
 static struct session *named(struct xpl_iree_sessions *x, const struct xpl_iree_record *r) {
     struct session *const s = writer(x);
     if (!s || (s->id == r->session_id &&
@@ -301,7 +302,7 @@ uint32_t xpl_iree_scopes_find(const struct xpl_iree_scopes *s, struct xpl_iree_s
         else
             hi = mid;
     }
-    // One of the same id stands before it, or the id's first one is the next.
+    // One of the same id precedes it, or the id's first one is the next.
     const struct xpl_iree_scope_key *const k = lo ? &s->v[lo - 1].key : NULL;
     const bool before = k && k->kind == key.kind && k->a == key.a && k->b == key.b;
     return (uint32_t)s->v[before ? lo - 1 : lo].session;

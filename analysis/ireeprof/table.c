@@ -30,7 +30,7 @@ static inline bool is_key(const struct xpl_iree_table *t, size_t i, const void *
 
 // Ids are mostly given one after the other: slots of eight that differ in the last bits of the
 // key's first word are one line of the cache, so that most are found without waiting for memory. At
-// most eight keys that somebody chose can be of one group; where it is, the seed says.
+// most eight hostile keys can share a group; the seed decides its position.
 enum { GROUP_BITS = 3, GROUP = 1 << GROUP_BITS, MOST_KEY = 64 };
 
 static uint32_t hash_of(const struct xpl_iree_table *t, const void *key) {

@@ -149,7 +149,7 @@ static bool put_number(struct trace *t, uint32_t key, xpl_str_t text) {
 static void note(struct args *a, uint32_t key, xpl_str_t v) {
     int64_t n = 0;
     const bool is_int = read_int(v, &n);
-    switch ((int)key) { // most texts are no keys
+    switch ((int)key) { // most texts are not keys
         case TEXT_CORRELATION: a->correlation = (uint64_t)n; break;
         case TEXT_EXTERNAL_ID:
         case TEXT_LAST_KEY: a->external = (uint64_t)n; break;
@@ -291,7 +291,7 @@ struct raw {
     struct used_texts used;
 };
 
-// The category's text, 0 where there is none, and what it is.
+// The category's text, 0 where there is none, and its meaning.
 static bool read_category(struct trace *t, xpl_str_t cat, uint32_t *ret, enum category *ret_is) {
     *ret = 0;
     *ret_is = CAT_OTHER;

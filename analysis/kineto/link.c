@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which op of the host, and which modules, a device's op is of: by the correlation of its launch,
-// and by what is open on the launch's thread at that time.  The id that events carry for it leads
-// to wrong ops in traces of 2022 and 2023, and counts only where time says nothing.
+// The host's op and the modules of a device's op: by the correlation of its launch, and by the open
+// events of the launch's thread at that time. The id that events carry for it leads to wrong ops in
+// traces of 2022 and 2023, and counts only where time says nothing.
 #include <stdlib.h>
 #include <string.h>
 

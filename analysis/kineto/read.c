@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace from its begin to its end: what stands beside the events, and going on after damage.
+// The trace from its begin to its end: the members other than events, and recovery after damage.
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum {
     MAX_PROPERTIES = 64,
     MAX_DEVICES = 1024,
     MAX_REREAD = 256 << 20, // bytes that are read again behind damaged events, all together
-    RESYNC_KEEP = 64, // bytes at the end of what is here that may belong to the next event's begin
+    RESYNC_KEEP = 64, // bytes at the end of the buffer that may belong to the next event's begin
 };
 
 // ---- going on after damage ----
@@ -69,8 +69,8 @@ static bool ends_events(const char *bracket, const char *end) {
     return *p == ',' && has_key(skip_blanks(p + 1, end), end, keys, sizeof keys / sizeof *keys);
 }
 
-// The next place behind `from` where an event begins, or the array of them ends; NULL: none of what
-// is here.
+// The next place behind `from` where an event begins, or the array of them ends; NULL: none in the
+// buffer.
 static const char *find_next(const char *from, const char *end) {
     for (const char *p = from + 1; p < end; p++) {
         if (*p == '{' && begins_event(p, from, end)) return p;
@@ -163,7 +163,7 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
     return XPL_OK;
 }
 
-// ---- what stands beside them ----
+// ---- the other members ----
 
 static bool copy_text(struct trace *t, xpl_str_t text, bool plain, xpl_str_t *ret) {
     if (!plain) {
@@ -317,7 +317,7 @@ static bool read_top_member(struct trace *t, void *ctx, xpl_str_t key, bool *ret
     return read_property(t, key, at, ret_oom);
 }
 
-// After damage beside the events: the next member of the outermost object that is known.
+// After damage outside the events: the next known member of the outermost object.
 static bool resync_top(struct trace *t) {
     static const char *const keys[] = {"traceEvents",      "traceName",       "baseTimeNanoseconds",
                                        "deviceProperties", "distributedInfo", "displayTimeUnit",

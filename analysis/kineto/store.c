@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a trace: numbered texts, events, and their stats as an XSpace has them.
+// The stored parts of a trace: numbered texts, events, and their stats as an XSpace has them.
 #include <string.h>
 
 #include "analysis/kineto/impl.h"

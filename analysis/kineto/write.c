@@ -108,7 +108,7 @@ struct place {
     size_t step;       // as of xpl_kineto_step_at
 };
 
-// The step in which an outermost event of another thread begins: what it starts is of the step.
+// The step in which an outermost event of another thread begins: its launches belong to the step.
 static const struct step *step_at(const struct trace *t, const struct event *e, uint32_t row) {
     size_t low = 0, high = t->steps.n;
     while (low < high) { // the first one that ends later
@@ -122,8 +122,8 @@ static const struct step *step_at(const struct trace *t, const struct event *e, 
     return s && s->begin <= e->begin && s->row != row ? s : NULL;
 }
 
-// Where no device says what it did, steps are what grouping finds: the annotation, and what begins
-// in it on other threads.
+// Without device events grouping defines steps: the annotation, and the events that begin in it on
+// other threads.
 static void put_step(struct writer *w, int64_t number, const struct step *consumer) {
     if (consumer) {
         put_int(w, TEXT_CONSUMER_TYPE, ROW_HOST, XPL_CONTEXT_GENERIC);

@@ -30,7 +30,7 @@ static xpl_str_t text_of(xpl_bytes_t b) {
     return (xpl_str_t){(const char *)b.ptr, b.len};
 }
 
-// The next field `num` of bytes; false at the end, and at what is malformed.
+// The next field `num` of bytes; false at the end, and at malformed bytes.
 static bool next_bytes(struct xpl_wire *w, uint32_t num, xpl_bytes_t *ret) {
     struct xpl_field f;
     while (xpl_wire_next(w, &f) == XPL_WIRE_FIELD)

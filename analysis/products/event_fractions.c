@@ -20,7 +20,7 @@ struct share {
 struct reader {
     const struct xpl_xspace *xs;
     xpl_str_t word;
-    bool barriers; // the word is the one whose events may stand for no wait
+    bool barriers; // the word is the one whose events may be no wait
     struct xpl_exec *exec;
     struct xpl_arena scratch;
     struct xpl_groups *groups;
@@ -29,7 +29,7 @@ struct reader {
     XPL_VEC(struct share) shares;
     struct xpl_map by_step_and_plane;
     struct xpl_map durations; // of steps, as the last plane with such an event has them
-    // Of the plane at hand:
+    // Of the current plane:
     struct xpl_map own; // durations of its steps
     uint8_t *wanted;    // by event metadata: its name has the word
     xpl_strid_t name;
@@ -65,7 +65,7 @@ static bool add_event(struct reader *r, const struct xpl_event *ev, int64_t grou
     return add(r, group, xpl_stat_uint(&s));
 }
 
-// Of neighbours with one group the first stands for all.
+// The first of neighbours with one group represents all.
 static bool add_step(struct reader *r, const struct xpl_step_event *s) {
     return s->is_merged && s->has_device_time ? add(r, s->group_id, (uint64_t)s->device_duration_ps)
                                               : add_event(r, &s->ev, s->group_id);
@@ -113,7 +113,7 @@ static bool begin_plane(struct reader *r, const struct xpl_plane *p) {
     return xpl_intern_put(r->planes, p->name, &r->name);
 }
 
-// Each kind of core has a line of its own; that of a GPU is derived, also where it was recorded.
+// Each kind of core has a separate line; that of a GPU is derived, also where it was recorded.
 static bool counts(const struct xpl_plane *p, const struct xpl_step_event *s) {
     if (p->kind == XPL_PLANE_GPU)
         return s->has_group && (!s->line || s->line->id == XPL_LINE_ID_STEPS);

@@ -68,7 +68,7 @@ static void value_free(void *value) {
 
 const struct xpl_product xpl_product_imported_xspace = {
     .name = "imported_xspace",
-    .version = 1, // of the file; what is in it has the version of the format
+    .version = 1, // of the file; its contents have the version of the format
     .residency = XPL_RESIDENCY_FILE,
     .form = XPL_FORM_FILE,
     .make = make,

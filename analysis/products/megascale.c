@@ -206,7 +206,7 @@ static uint64_t group_size(const struct xpl_line *l, const struct xpl_event *ev)
     return n;
 }
 
-// What goes over the network, of what is received.
+// The bytes sent over the network, from the received ones.
 static uint64_t sent_bytes(int64_t received, uint64_t group, xpl_str_t type) {
     const double g = (double)group, b = (double)received;
     double sent = 0;

@@ -31,7 +31,7 @@ struct reader {
     struct spans executions, actions;
 };
 
-// Times are any 64 bits: what lies between two of them may only fit without a sign.
+// Times are any 64 bits: their difference may only fit without a sign.
 static uint64_t between(int64_t from_ps, int64_t to_ps) {
     return (uint64_t)to_ps - (uint64_t)from_ps;
 }
@@ -139,7 +139,7 @@ static xpl_status_t read_line(struct reader *r, const struct xpl_line *l, struct
     return got == XPL_WIRE_END ? XPL_OK : xpl_events_error(&c, err);
 }
 
-// ---- what is left of executions ----
+// ---- unfinished executions ----
 
 static int by_graph(const void *a, const void *b) {
     const struct span *const x = a, *const y = b;

@@ -28,7 +28,7 @@ struct reader {
     XPL_VEC(struct xpl_counter) counters;
     unsigned since_check; // events
     struct xpl_arena *scratch;
-    // Of the plane at hand:
+    // Of the current plane:
     XPL_VEC(struct kind) kinds; // of events that were met
     struct xpl_map by_md;       // number of a kind
 };

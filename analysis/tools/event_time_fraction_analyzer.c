@@ -88,7 +88,7 @@ static xpl_status_t read_host(const struct xpl_tool_input *in, size_t host, xpl_
     return st == XPL_OK ? st : xpl_error_of_profile(&why, in->hosts[host].path, err);
 }
 
-// Appends what is to be said of one name.
+// Appends the sentence for one name.
 static xpl_status_t write_word(const struct xpl_tool_input *in, xpl_str_t word, struct xpl_buf *out,
                                struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -142,7 +142,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     return XPL_OK;
 }
 
-// The devices are asked for because a tool needs something: it reads the profiles by itself.
+// The tool requests devices because it has to request a product: it reads the profiles by itself.
 static const struct xpl_product *const kNeeds[] = {&xpl_product_devices, NULL};
 
 const struct xpl_tool xpl_tool_event_time_fraction_analyzer = {

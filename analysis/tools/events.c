@@ -240,8 +240,8 @@ static xpl_status_t list_spaces(struct work *w, const struct xpl_xspace *const *
     return XPL_OK;
 }
 
-// Sums up the hosts that are not left out; those that turn out to be damaged then are, and there
-// are no rows.
+// Sums up the hosts that are not left out; those that turn out to be damaged then are, and it
+// returns no rows.
 static xpl_status_t try_sum_up(struct work *w, struct xpl_timings_rows *rows,
                                struct xpl_error *err) {
     const struct xpl_xspace *const *read;

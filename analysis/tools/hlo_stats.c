@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo_stats: one table of device ops, those with the most time of their own first; ops of sparse
-// cores stand below the op that waits for them (XProf: op_stats_to_hlo_stats.cc).
+// hlo_stats: one table of device ops, those with the most self time first; ops of sparse cores
+// follow the op that waits for them (XProf: op_stats_to_hlo_stats.cc).
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -18,7 +18,7 @@ struct table {
     struct xpl_arena *arena;
 };
 
-// Where a row stands in the order of ops.  Those of sparse cores have no place: all zero.
+// The position of a row in the order of ops. Those of sparse cores have no place: all zero.
 struct place {
     uint32_t rank;
     double fraction, cumulative;
@@ -63,7 +63,7 @@ static xpl_str_t name_in(xpl_str_t text) {
     return xpl_str_starts(name, XPL_STR("%")) ? xpl_str_sub(name, 1, SIZE_MAX) : name;
 }
 
-// Whether the op computes again what was not kept: XLA says so in its name, JAX in a scope.
+// Whether the op recomputes a value that was not kept: XLA says so in its name, JAX in a scope.
 static bool is_rematerialized(const struct xpl_op_metrics *m) {
     const xpl_str_t name =
         xpl_str_sub(m->long_name, 0, xpl_str_find(m->long_name, XPL_STR("="), 0));

@@ -298,7 +298,7 @@ static const struct xpl_column kModelColumns[] = {
     {0},
 };
 
-// (XProf always says that there is no pattern, also where a table of them follows.)
+// (XProf always reports no pattern, also where a table of them follows.)
 static void put_models(const struct xpl_inferences *all,
                        struct xpl_infer_model_stats *const *models, struct xpl_arena *scratch,
                        struct xpl_buf *out) {

@@ -132,7 +132,7 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
     }
     XPL_TRY(xpl_iree_report_run(report, &run, err));
     warn_partial(in, &run);
-    if (!o->trace) xpl_iree_report_warn(report, &run); // a trace has diagnostics of its own
+    if (!o->trace) xpl_iree_report_warn(report, &run); // a trace has its own diagnostics
     if (out->failed) XPL_RETURN_OOM(err, "report");
     return XPL_OK;
 }

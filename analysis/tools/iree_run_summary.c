@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tool iree_run_summary: what is compared of bundles of IREE, as run_summary of an XSpace.
-// Functions of dispatches with their geometry take the place of ops, repeated submissions that of
-// steps: the members of the reports functions and iterations.
+// Tool iree_run_summary: the summary of an IREE bundle for comparisons, as run_summary is of an
+// XSpace. Functions of dispatches with their geometry take the place of ops, repeated submissions
+// that of steps: the members of the reports functions and iterations.
 #include <stdio.h>
 #include <string.h>
 

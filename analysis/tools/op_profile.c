@@ -2,8 +2,8 @@
 // op_profile: device time as a tree of program (or provenance), category, group of duplicates, op
 // (XProf: op_stats_to_op_profile.cc, op_profile_builder.cc), once with idle time and once without.
 //
-// Nodes stand in one array, parents before children, so that the passes over the tree are loops:
-// how deep names like "a/a/a/..." nest is the profile's choice, not ours.
+// Nodes are in one array, parents before children, so that the passes over the tree are loops: how
+// deep names like "a/a/a/..." nest is the profile's choice, not ours.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static const struct xpl_tool_option kOptions[] = {
     XPL_CPU_PEAK_OPTIONS,
 };
 
-// What a node stands for under its parent: two of the same name but not of the same kind are two.
+// The meaning of a node under its parent: two of the same name but not of the same kind are two.
 enum node_kind { ROOT, PROGRAM, CATEGORY, PATH_CATEGORY, PATH, DUPLICATES, LEAF };
 
 struct sums {
@@ -57,7 +57,7 @@ struct node {
     xpl_str_t name;
     const struct xpl_op_metrics *op; // what the node shows of an instruction; NULL: nothing
     uint32_t parent, depth;
-    uint32_t n_children, total_children; // what is shown; before the cut
+    uint32_t n_children, total_children; // the shown ones; before the cut
     uint32_t *children;                  // after sorting
     bool is_group;                       // shows `op` as the first of its duplicates
     struct sums sums;
@@ -225,7 +225,7 @@ static bool add_grouped(struct tree *t, uint32_t program, const struct xpl_op_me
 
 static bool add_op(struct tree *t, const struct xpl_op_metrics *m) {
     const bool idle = xpl_op_metrics_is_idle(m);
-    uint32_t program = 0; // by category: the root stands for all programs
+    uint32_t program = 0; // by category: the root represents all programs
     add_upwards(m, &t->nodes.v[0].sums);
     if (!idle && t->opt->group_by != BY_CATEGORY) {
         program = get_program(t, m->hlo_module_id);
@@ -258,7 +258,7 @@ static bool is_fusion(const struct xpl_op_metrics *m) {
 // Which children of a node come first.
 struct child_order {
     const struct node *nodes;
-    bool by_flops; // instructions of a fusion have no times of their own
+    bool by_flops; // instructions of a fusion have no separate times
 };
 static bool comes_before(const void *ctx, const void *a, const void *b) {
     const struct child_order *const o = ctx;

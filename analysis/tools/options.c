@@ -106,7 +106,7 @@ static bool parse_double(xpl_str_t v, double *ret) {
     return true;
 }
 
-// A whole number, or what is left of another one.
+// A whole number, or the rest of another one.
 static bool parse_count(xpl_str_t v, uint64_t *ret) {
     int64_t n;
     double d;

@@ -28,7 +28,7 @@ static enum xpl_hardware hardware_of(const struct xpl_run_environment *e) {
     return XPL_HW_UNKNOWN;
 }
 
-// A share as "12.3%"; what is no share (negative, not a number) is unknown.
+// A share as "12.3%"; an invalid share (negative, not a number) is unknown.
 static void prop_percent(struct xpl_gviz_props *p, const char *name, double percent) {
     if (percent >= 0)
         xpl_gviz_prop_printf(p, name, "%.1f%%", percent);

@@ -77,8 +77,8 @@ static enum event event_of_type(int32_t type) {
     return 0;
 }
 
-// Steps of TPUs have times by categories of ops; those that are not named here compute.  With a
-// SparseCoreV0 infeed that took time, its parts are no input (XProf: profile_time_breakdown.cc).
+// Steps of TPUs have times by categories of ops; those that are not named here compute. With a
+// SparseCoreV0 infeed that took time, its parts are not input (XProf: profile_time_breakdown.cc).
 static enum event event_of_category(xpl_str_t category, bool has_infeed_of_scv0) {
     static const struct {
         const char *category;

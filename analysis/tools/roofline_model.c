@@ -38,7 +38,7 @@ struct row {
     xpl_str_t step;
     uint32_t rank;
     uint64_t whole_ps;           // that its time is a share of
-    double fraction, cumulative; // of the time of its own, among the ops
+    double fraction, cumulative; // of the self time, among the ops
     const uint32_t *n_steps;     // that its times are divided by; NULL: they are not
 };
 
@@ -128,7 +128,7 @@ static void prop_number(struct xpl_gviz_props *p, const char *name, double v) {
     xpl_gviz_prop_printf(p, name, "%g", v);
 }
 
-// A peak, and the intensity from which on the memory is no longer what limits.
+// A peak, and the intensity from which on the memory is not the limit.
 static void prop_memory(const struct table *t, struct xpl_gviz_props *p, enum xpl_memory memory,
                         const char *peak, const char *ridge) {
     const double bandwidth = t->peaks.bandwidths[memory];
@@ -162,7 +162,7 @@ static void put_properties(struct table *t) {
 
 // ---- rows ----
 
-// The greater one; of what is no number, XProf's, which is how std::max leaves it.
+// The greater one; of a NaN, XProf's, which is how std::max leaves it.
 static double greater(double a, double b) {
     return a < b ? b : a;
 }
@@ -279,7 +279,7 @@ static bool is_transfer(const struct xpl_op_metrics *m) {
     return means_transfer(category_of(m));
 }
 
-// What only contains others is counted by them, and sparse cores have peaks of their own.
+// Ops that only contain others are counted there, and sparse cores have separate peaks.
 static bool is_not_summed(const struct xpl_op_metrics *m) {
     const xpl_str_t category = category_of(m);
     return m->core_type == XPL_CORE_SPARSE || xpl_str_eq(category, XPL_STR("call")) ||
@@ -392,8 +392,8 @@ static bool put_rows(struct table *t) {
     return true;
 }
 
-// XProf knows no roofline of a CPU.  Where the CPU counts as a device we show what is known of its
-// ops.
+// XProf knows no roofline of a CPU. Where the CPU counts as a device we show the known figures of
+// its ops.
 static bool shows_rows(const struct xpl_opstats *s, const struct xpl_common_options *o) {
     const enum xpl_hardware hardware = s->run_environment.hardware_type;
     return hardware == XPL_HW_GPU || hardware == XPL_HW_TPU ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tool run_summary: what is compared of a run, as the message of analysis/compare.  Ours; XProf has
-// none.
+// Tool run_summary: the summary of a run for comparisons, as the message of analysis/compare. Ours;
+// XProf has none.
 #include <stdlib.h>
 
 #include "analysis/breakdown/breakdown.h"

@@ -45,7 +45,7 @@ static size_t here(const struct xpl_json_reader *r) {
     return (size_t)(r->end - r->p);
 }
 
-// Moves what is not read yet to the front, and fills the buffer.
+// Moves unread bytes to the front, and fills the buffer.
 static void refill(struct xpl_json_reader *r) {
     size_t n = here(r);
     r->base += (uint64_t)(r->p - r->begin);
@@ -133,15 +133,15 @@ static inline const char *next_quote(const char *p, const char *end, struct seen
     return p;
 }
 
-// Whether a quote at the end of what is before `p` can be the end of a string.
+// Whether a quote just before `p` can end a string.
 static inline bool ends_string(const char *p, const char *end) {
     if (p < end && (*p == ',' || *p == ':')) return true; // nearly always
     p = blanks(p, end);
     return p == end || *p == ',' || *p == ':' || *p == '}' || *p == ']';
 }
 
-// Reads from behind the opening quote.  Returns what is behind the closing one, or NULL when there
-// is none.
+// Reads from after the opening quote. Returns the position after the closing one, or NULL when
+// there is none.
 static inline const char *string(const char *p, const char *end, bool lenient, struct seen *seen) {
     for (;; p++) {
         p = next_quote(p, end, seen);

@@ -23,11 +23,11 @@ struct request {
     const struct xpl_command *command;
     const char *arguments[MOST_WORDS]; // of the command
     size_t n_arguments;
-    bool help;                   // "help": what follows is a command
+    bool help;                   // "help": a command follows
     bool dashes;                 // after "--"
     const struct xpl_flag *flag; // the word is its value
     char prefix[PREFIX];         // of the word, which each candidate gets
-    const char *word;            // what follows it
+    const char *word;            // the text after it
 };
 
 // ---- candidates ----
@@ -47,7 +47,7 @@ static void offer_files(void) {
     (void)puts("\tfiles");
 }
 
-// Each of "a|b|c" that stands for itself: of "SESSION|--all" the second.
+// Each literal of "a|b|c": of "SESSION|--all" the second.
 static void offer_list(const struct request *q, const char *list) {
     char one[64];
     while (*list) {
@@ -58,7 +58,7 @@ static void offer_list(const struct request *q, const char *list) {
     }
 }
 
-// Moves what stands before and at the last `mark` of the word into the prefix.
+// Moves the text up to the last `mark` of the word into the prefix.
 static void split_word(struct request *q, char mark) {
     const char *const at = strrchr(q->word, mark);
     const size_t n = strlen(q->prefix);
@@ -220,7 +220,7 @@ static void offer_arguments(struct request *q) {
     if (strstr(usage, "PATH") || strstr(usage, "FILE") || strstr(usage, "DIR") ||
         strstr(usage, "RUN") || strstr(usage, "PROGRAM"))
         offer_files();
-    // A path is no session's name.
+    // A path is not a session's name.
     if ((strstr(usage, "SESSION") || strstr(usage, "RUN")) && !strchr(q->word, '/'))
         offer_sessions(q);
 }
@@ -281,13 +281,13 @@ static size_t cut_line(char *line, const char **words) {
                 *to++ = *p == '\\' && quote != '\'' && p[1] ? *++p : *p;
         }
         const bool more = *p;
-        if (more) p++; // before what is written over it
+        if (more) p++; // before it is overwritten
         *to++ = 0;
         if (!more) return n;
     }
 }
 
-// What is said of a command line that is not complete yet would disturb it.
+// Messages about an incomplete command line would disturb it.
 static bool silence_stderr(void) {
     const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     const bool done = null >= 0 && dup2(null, STDERR_FILENO) >= 0;
@@ -312,7 +312,7 @@ int xpl_commands_complete(const struct xpl_args *a, struct xpl_commands all) {
             q.words[q.n_words++] = words[i];
         }
         q.word = words[n - 1];
-        if (q.flag) q.n_words--; // without its value it is no line
+        if (q.flag) q.n_words--; // without its value the line is incomplete
         complete(&q);
     }
     free(line);

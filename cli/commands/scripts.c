@@ -7,7 +7,7 @@
 #include "base/text/near.h"
 #include "cli/args.h"
 
-// bash cuts words at COMP_WORDBREAKS: what stands before the last of these is there already.
+// bash cuts words at COMP_WORDBREAKS: the text before the last of these is typed already.
 static const char BASH[] =
     "# bash completion of xplanectl; by `xplanectl completion bash`.\n"
     "_xplanectl() {\n"

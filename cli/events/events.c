@@ -15,7 +15,7 @@
 
 enum { NAME_WIDTH = 60, MOST_FLAGS = 8 };
 
-// The tool's options that the flags stand for, beside those of --option.
+// The tool's options that the flags set, in addition to those of --option.
 static size_t add_flags(const struct xpl_args *a, const char **options) {
     const struct {
         const char *key, *value;
@@ -108,8 +108,8 @@ static int add_run(const struct xpl_args *a, const char *run, json_t *runs, json
     return ok ? status : XPL_EXIT_FAILED;
 }
 
-// *ret is {"runs": [...]}, with "ids" where they are asked for.  Says why there is none on stderr;
-// returns the exit status.
+// *ret is {"runs": [...]}, with "ids" where they are requested. Reports an error on stderr; returns
+// the exit status.
 static int ask_all(const struct xpl_args *a, json_t **ret) {
     json_t *all = NULL, *const runs = json_array(), *const ids = json_object();
     int status = runs && ids ? XPL_EXIT_OK : XPL_EXIT_FAILED;
@@ -216,7 +216,7 @@ static void csv_rows(const char *run, const json_t *rows, FILE *out) {
     }
 }
 
-// One table: of ids where they are asked for, else of rows.
+// One table: of ids where they are requested, otherwise of rows.
 static bool print_csv(const void *all, FILE *out) {
     const json_t *const ids = json_object_get(all, "ids"), *const runs =
                                                                json_object_get(all, "runs");

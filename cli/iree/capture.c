@@ -28,7 +28,7 @@ static int usage(const char *text) {
     return XPL_EXIT_USAGE;
 }
 
-// ---- what is asked for ----
+// ---- the request ----
 
 static bool check_number(const char *flag, const char *text, int64_t least) {
     int64_t v;
@@ -102,7 +102,7 @@ struct run {
     struct xpl_send send;
 };
 
-// What is flushed is shown: by its name in a log directory, or by sending it.
+// Publishes flushed data: by its name in a log directory, or by sending it.
 static void on_tick(void *arg) {
     struct run *const run = arg;
     struct xpl_outlet *const p = run->outlet;

@@ -71,7 +71,7 @@ uint64_t xpl_outlet_bytes(const struct xpl_outlet *p) {
     return stat(p->path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 }
 
-// Whoever writes the file goes on writing it: only its name changes.
+// The writer continues to write the file: only its name changes.
 static bool publish(struct xpl_outlet *p) {
     struct xpl_error err = {0};
     char file[XPL_SESSION_WRITER_NAME_SIZE + sizeof SUFFIX];
@@ -95,7 +95,7 @@ static bool keep_in_logdir(struct xpl_outlet *p) {
     return puts(xpl_session_writer_get_name(p->writer)) >= 0;
 }
 
-// The session's name is known when the daemon has given it: what is sent later belongs there.
+// The session's name is known once the daemon has given it: later data belongs there.
 int xpl_outlet_send(struct xpl_outlet *p, unsigned retries, xpl_result *ret) {
     const xpl_import_file file = {.path = p->path, .host = p->host};
     const xpl_import_request q = {.size = sizeof q,

@@ -14,7 +14,7 @@
 #include "cli/commands/command.h"
 #include "cli/table.h"
 
-#define FIRST_NS UINT64_C(1000000000) // what is quicker is not worth a line
+#define FIRST_NS UINT64_C(1000000000) // faster work needs no line
 #define EACH_NS  UINT64_C(250000000)
 
 static struct {
@@ -96,7 +96,7 @@ void xpl_progress_begin(const struct xpl_args *a) {
 }
 
 void xpl_progress_end(void) {
-    if (!state.what) return; // changed by this thread alone
+    if (!state.what) return; // changed only by this thread
     (void)pthread_mutex_lock(&state.mu);
     state.what = NULL;
     hide();

@@ -19,7 +19,7 @@ static bool add_hosts(struct xpl_arena *arena, const struct xpl_inputs *in, xpl_
         struct stat file;
         // Nothing is stored of a file.
         hosts[i] = (xpl_host_info){.name = in->hosts[i].name.ptr, .state = "new", .error = ""};
-        if (stat(in->hosts[i].path, &file) != 0) continue; // who opens it says what is wrong
+        if (stat(in->hosts[i].path, &file) != 0) continue; // opening it reports the error
         hosts[i].bytes = (uint64_t)file.st_size;
         hosts[i].modified_unix_ms =
             (int64_t)file.st_mtim.tv_sec * 1000 + file.st_mtim.tv_nsec / 1000000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `xplanectl aggregate`: what repeats of a run come to.
+// `xplanectl aggregate`: statistics over the repeats of a run.
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void print_runtime(const json_t *all, FILE *out) {
         print_time(out, r, "min_ps", "minimum");
         print_time(out, r, "max_ps", "maximum");
         print_time(out, r, "std_ps", "standard deviation");
-    } else { // no device did anything; of bundles without iterations there is no window
+    } else { // no device did anything; bundles without iterations have no window
         const double runs = xpl_document_real(all, "runs");
         (void)fprintf(out, "Runtime of %.0f run%s: none, no step and no device's time is known\n",
                       runs, runs == 1 ? "" : "s");

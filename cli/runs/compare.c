@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `xplanectl compare`: two runs, or groups of runs, beside each other, by a daemon or without one.
+// `xplanectl compare`: compares two runs, or groups of runs, with a daemon or without one.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static int compare_there(const struct xpl_args *args, const struct xpl_run_names
     return status;
 }
 
-// The daemon compares sessions; with --host and --option its tools are asked one by one.
+// The daemon compares sessions; with --host and --option its tools are requested one by one.
 static bool are_sessions(const struct xpl_args *a, const struct xpl_run_names *o) {
     for (size_t i = 0; i < o->n; i++)
         if (xpl_run_place(a, o->runs[i]) == XPL_RUN_PATH) return false;
@@ -266,7 +266,7 @@ static bool print_times(const json_t *all, FILE *out) {
     return xpl_table_finish(t, out);
 }
 
-// The first rows of a table, and what the others come to.
+// The first rows of a table, and the sum of the others.
 static bool print_rows(const json_t *rows, const char *const *columns, size_t n_columns,
                        void (*put_name)(struct xpl_table *t, const json_t *row), FILE *out) {
     if (!json_array_size(rows)) return true;

@@ -25,7 +25,7 @@ static int newest_first(const void *a, const void *b) {
     return -xpl_str_cmp(x->name, y->name);
 }
 
-// Sessions with a directory of their own are runs.
+// Sessions with separate directories are runs.
 static bool list(struct listing *l, const char *dir, const struct xpl_session *s) {
     char path[4096];
     xpl_str_t copy;

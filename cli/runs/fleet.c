@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `xplanectl fleet`: the daemons that share a database, who works on what, and who has which lease.
+// `xplanectl fleet`: the daemons that share a database, their work and their leases.
 #include <stdio.h>
 #include <string.h>
 

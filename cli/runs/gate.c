@@ -38,7 +38,7 @@ static size_t last_of(const struct xpl_args *a) {
     return a->last ? (size_t)a->last : LAST;
 }
 
-// Whether the path is a directory without profiles of its own, such as a log directory.
+// Whether the path is a directory without profiles directly in it, such as a log directory.
 static bool has_runs(const char *path) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_inputs in;

@@ -24,7 +24,7 @@ static void json_host(struct xpl_buf *b, const xpl_host_info *h, const char *kin
     xpl_buf_putc(b, '}');
 }
 
-// Lost hosts stand behind the others, by the names that the capture was told.
+// Lost hosts follow the others, by the names given to the capture.
 static int print_hosts_json(const struct xpl_args *a, const xpl_session_info *s) {
     struct xpl_buf b;
     xpl_buf_init(&b, (size_t)1 << 30);

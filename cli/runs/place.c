@@ -13,9 +13,9 @@
 #include "cli/remote.h"
 #include "storage/sessions/source.h"
 
-enum { PATIENCE_MS = 2000 }; // for a daemon that is asked about a path
+enum { PATIENCE_MS = 2000 }; // for a daemon that gets a request for a path
 
-// What was found out, for commands that ask about a run several times.
+// Earlier results, for commands that ask about a run several times.
 struct known {
     struct known *next;
     const char *run; // of the command line
@@ -41,7 +41,7 @@ static bool is_there(const char *run) {
 static enum xpl_run_place place_of_failure(const char *run, const xpl_result *r) {
     const bool is_away = r->code == XPL_UNAVAILABLE, there = is_there(run);
     asked.no_daemon |= is_away;
-    if (!there && !is_away) return XPL_RUN_SESSION; // asking again says what is wrong
+    if (!there && !is_away) return XPL_RUN_SESSION; // another request reports the error
     if (r->code == XPL_NOT_FOUND || (there && is_away)) return XPL_RUN_PATH;
     xpl_say("warning: %s is taken for a path: %s", run, r->message);
     return XPL_RUN_PATH;
@@ -64,7 +64,7 @@ static enum xpl_run_place ask_daemon(const struct xpl_args *args, const char *ru
 
 static void note(const char *run, enum xpl_run_place place, bool has_session) {
     struct known *const k = xpl_sys_alloc(sizeof *k);
-    if (!k) return; // it is asked again
+    if (!k) return; // the next call asks again
     *k = (struct known){asked.first, run, place, has_session};
     asked.first = k;
 }
@@ -114,7 +114,7 @@ const char *xpl_run_beginning(xpl_client *c, const char *run) {
     const size_t length = strlen(run);
     const char *first = NULL, *name = NULL;
     size_t n = 0;
-    bool is_whole = false; // then what is not there is a host, a plane or a program of it
+    bool is_whole = false; // then the missing part is a host, a plane or a program of it
     if (!length || xpl_client_sessions(c, &list, &r) != 0) return NULL;
     for (size_t i = 0; i < xpl_sessions_count(list); i++) {
         const char *const s = xpl_sessions_get(list, i)->name;
@@ -130,7 +130,7 @@ const char *xpl_run_beginning(xpl_client *c, const char *run) {
 
 void xpl_run_no_session(const char *run) {
     const struct known *const k = find_note(run);
-    if (k && k->has_session) return; // what is not there is a host, a plane or a program of it
+    if (k && k->has_session) return; // the missing part is a host, a plane or a program of it
     if (!is_there(run) && (strchr(run, '/') || xpl_format_of_name(xpl_str_from(run), NULL)))
         xpl_say("no file %s exists: it was taken for a session", run);
 }

@@ -163,8 +163,8 @@ static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const cha
     return XPL_OK;
 }
 
-// The runs are the statement's arguments, in their order.  Why one has none is told as it is found,
-// once: a join asks again.
+// The runs are the statement's arguments, in their order. A missing summary is reported once, when
+// it is found: a join asks again.
 static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
                               const struct xpl_run_summary **ret, struct xpl_error *err) {
     struct files *const f = arg;

@@ -30,7 +30,7 @@ static iree_status_t capture_begin(capture_t *capture, iree_hal_device_t *device
     iree_hal_profile_sink_t *sink = NULL;
     capture->device = device;
     (void)snprintf(capture->part, sizeof capture->part, "%s/incoming", logdir);
-    (void)mkdir(capture->part, 0777); // one that exists is fine; else the file says what is wrong
+    (void)mkdir(capture->part, 0777); // an existing one is fine; otherwise opening the file fails
     const int a =
         snprintf(capture->part, sizeof capture->part, "%s/incoming/%s.part", logdir, name);
     const int b = snprintf(capture->name, sizeof capture->name, "%s/%s.ireeprof", logdir, name);
@@ -45,8 +45,8 @@ static iree_status_t capture_begin(capture_t *capture, iree_hal_device_t *device
     iree_io_file_handle_release(file); // the sink has it
 
     if (iree_status_is_ok(status)) {
-        // What drivers of CPUs record; Vulkan takes DISPATCH_EVENTS and DEVICE_QUEUE_EVENTS in
-        // place of HOST_EXECUTION_EVENTS.  A driver refuses what it cannot record.
+        // The data of CPU drivers; Vulkan takes DISPATCH_EVENTS and DEVICE_QUEUE_EVENTS in place of
+        // HOST_EXECUTION_EVENTS. A driver refuses data that it cannot record.
         const iree_hal_device_profiling_options_t options = {
             .data_families = IREE_HAL_DEVICE_PROFILING_DATA_QUEUE_EVENTS |
                              IREE_HAL_DEVICE_PROFILING_DATA_HOST_EXECUTION_EVENTS |
@@ -62,7 +62,7 @@ static iree_status_t capture_begin(capture_t *capture, iree_hal_device_t *device
     return status;
 }
 
-// Hands what was recorded so far to the file: for long captures, whose rings would overflow.  Work
+// Passes the data recorded so far to the file: for long captures, whose rings would overflow. Work
 // may be under way.
 static iree_status_t capture_flush(capture_t *capture) {
     return iree_hal_device_profiling_flush(capture->device);
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
                                         &device);
     if (iree_status_is_ok(status)) status = capture_begin(&capture, device, argv[2], argv[3]);
     if (iree_status_is_ok(status)) {
-        // Your work: invoke functions of the module, and wait for what they signal.
+        // Your work: invoke functions of the module, and wait for their signals.
         status = capture_flush(&capture);
         status = iree_status_join(status, capture_end(&capture));
     }

@@ -101,8 +101,8 @@ static void unlink_job(struct xpl_capture_jobs *c, struct job *j) {
     free_job(j);
 }
 
-// Joins and frees the jobs that are over, or all; those whose ends are not sent stay.  The caller
-// holds the mutex, which is released in between.
+// Joins and frees the finished jobs, or all; those whose ends are not sent stay. The caller holds
+// the mutex, which is released in between.
 static void join_jobs(struct xpl_capture_jobs *c, bool all) {
     for (struct job *j = c->jobs; j;) {
         if (j->joined || (!all && (j->state != JOB_OVER || j->unsent))) {
@@ -419,7 +419,7 @@ static void *run(void *arg) {
     if (r.code == XPL_OK && o.session[0])
         await_session(c, &o);
     else
-        c->o.scan(c->o.arg, XPL_SESSIONS_DIR); // a scan may have found what is gone again
+        c->o.scan(c->o.arg, XPL_SESSIONS_DIR); // a scan may have found a removed one
     note_end(j, &r, &record);
     r.record = &record;
     log_end(&r);
@@ -465,7 +465,7 @@ static enum xpl_capture_turn take_target(void *arg, size_t i,
     struct xpl_capture_jobs *const c = j->captures;
     const char *const target = j->plan.targets[i];
     enum xpl_capture_turn turn = XPL_CAPTURE_TURN_NOW;
-    // What was free at the start, or here, may be another daemon's.
+    // A target that was free at the start, or here, may be another daemon's.
     if (j->holds[i]) return xpl_capture_job_take_shared(j, i, reason);
     const uint64_t schedule = ask_recorder(j, target);
     pthread_mutex_lock(&c->mu);
@@ -476,7 +476,7 @@ static enum xpl_capture_turn take_target(void *arg, size_t i,
         turn = XPL_CAPTURE_TURN_SOON;
     } else if (holder) {
         explain_holder(holder, reason);
-        // It ends by itself: whoever has retries waits, and keeps them for what comes then.
+        // It ends by itself: a capture with retries waits, and keeps them for later failures.
         turn = j->plan.retries ? XPL_CAPTURE_TURN_SOON : XPL_CAPTURE_TURN_BUSY;
     } else {
         j->holds[i] = true;
@@ -489,8 +489,8 @@ static bool may_store(void *arg) {
     return xpl_capture_job_may_store(arg);
 }
 
-// Takes what is free, so that a capture without any target ends here.  Where others are left, it
-// goes on with those.  The caller holds the mutex.
+// Takes the free targets; a capture without any target ends here, and otherwise continues with
+// them. The caller holds the mutex.
 static xpl_status_t take_free_targets(struct job *j, const bool *handed_over,
                                       struct xpl_error *err) {
     const struct xpl_capture_plan *const p = &j->plan;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capture jobs of a fleet: numbers, leases and targets, which the daemons share (captures.h of the
-// store).  What the database does not answer stands in no capture's way.
+// store). Requests that the database does not answer block no capture.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ bool xpl_capture_job_init_shared(struct job *j) {
 
 // ---- targets ----
 
-// Its servers record, or are just being told to stop: whoever wants one waits a moment.
+// Its servers record, or are just being stopped: a capture of one waits a moment.
 static bool is_recorder(const struct job *j) {
     return j->of.id && j->plan.call != XPL_CAPTURE_PROFILE;
 }
@@ -144,7 +144,7 @@ static void set_number(struct job *j, uint64_t id, uint64_t leased_ns) {
     pthread_mutex_unlock(&j->captures->mu);
 }
 
-// While one is being numbered nobody knows which numbers are known.
+// While a capture gets its number the set of known numbers is uncertain.
 static void set_beginning(struct xpl_capture_jobs *c, bool begins, bool unsure) {
     pthread_mutex_lock(&c->mu);
     c->beginning += begins ? 1 : -1u;
@@ -213,8 +213,8 @@ static bool is_known(const struct xpl_capture_jobs *c, uint64_t id) {
     return j != NULL;
 }
 
-// Leaves in `l` the captures that nobody does: the answer that numbered them was lost, and they go
-// on by themselves or begin again.  The caller holds the mutex.
+// Leaves in `l` the captures without a job: the answer with their number was lost, and they
+// continue by themselves or begin again. The caller holds the mutex.
 static void keep_strays(struct xpl_capture_jobs *c, struct xpl_kept_leases *l) {
     size_t n = 0;
     for (size_t i = 0; !c->beginning && i < l->n_captures; i++)
@@ -355,7 +355,7 @@ static xpl_status_t send_end(struct job *j, const struct xpl_history_capture *h)
     if (st == XPL_ABORTED) {
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": its outcome was refused: %s", h->id,
                 err.msg);
-        // What it stored all the same is one of those that the schedule keeps some of.
+        // A session that it stored anyway counts among those that the schedule keeps.
         if (h->made) st = ops->add_session(j->captures->o.shared, h->schedule_id, h->made, NULL);
     }
     return st == XPL_FAILED_PRECONDITION ? XPL_UNAVAILABLE : st;

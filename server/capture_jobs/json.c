@@ -17,7 +17,7 @@ static void put_text(struct xpl_buf *b, const char *key, xpl_str_t text) {
     xpl_json_str(b, text, false);
 }
 
-// The hosts that a capture which is over has no profile of, as the list of sessions has them.
+// The hosts of a finished capture without a profile, as the list of sessions has them.
 static void put_lost(struct xpl_buf *b, const struct xpl_history_capture *c) {
     size_t n = 0;
     xpl_buf_str(b, XPL_STR(",\"lost\":["));

@@ -45,7 +45,7 @@ static uint64_t ns_of(uint64_t ms) {
     return ms * 1000000u;
 }
 
-// ---- what is done ----
+// ---- the actions ----
 
 static xpl_status_t renew(struct xpl_capture_keeper *k, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -83,7 +83,7 @@ static xpl_status_t reap(struct xpl_capture_keeper *k, struct xpl_arena *arena,
     return XPL_OK;
 }
 
-// Another daemon may have been away with the database: it has time to renew what it has.
+// Another daemon may have been away with the database: it gets time to renew its leases.
 static bool may_take_over(const struct xpl_capture_keeper *k) {
     return xpl_clock_ns() >= k->steady_ns;
 }
@@ -95,8 +95,8 @@ static bool was_stray(const struct xpl_capture_keeper *k, const struct xpl_sched
     return i < k->n_strays;
 }
 
-// What this daemon has and does not know of is handed back, else nobody would have its turns: that
-// of two inspections, as one of this moment may be just being created.
+// Leases that this daemon has and does not know are released, as otherwise no daemon would run
+// them: those seen in two inspections, as one of this moment may be just being created.
 static xpl_status_t give_back_strays(struct xpl_capture_keeper *k,
                                      const struct xpl_schedule_state *states, size_t n,
                                      struct xpl_error *err) {

@@ -77,7 +77,7 @@ xpl_status_t xpl_capture_plan_of(const Xplaned__V1__CaptureRequest *r, struct xp
     return XPL_OK;
 }
 
-// Reasons quote servers and paths, cut to size: what is no UTF-8 would make the message unreadable.
+// Reasons quote servers and paths, cut to size: invalid UTF-8 would make the message unreadable.
 static char *text(struct xpl_arena *arena, xpl_str_t s, bool *ok) {
     char *const copy = xpl_arena_alloc(arena, s.len + 1);
     if (copy)

@@ -34,7 +34,7 @@ typedef Xplaned__V1__CreateScheduleRequest request_msg;
 enum schedule_state {
     SCHEDULE_WAITING,   // for its turn
     SCHEDULE_CAPTURING, // its capture runs
-    SCHEDULE_DELETED,   // goes when its capture is over
+    SCHEDULE_DELETED,   // removed when its capture has ended
     SCHEDULE_LOST,      // likewise; another daemon has it
 };
 
@@ -49,7 +49,7 @@ struct schedule {
     enum schedule_state state;
     uint64_t capture_id; // of the capture that runs
     bool recording;      // continuous: its servers record
-    bool hand_over;      // it stops recording, because somebody captures one of its hosts
+    bool hand_over;      // it stops recording, because a capture needs one of its hosts
     uint64_t leased_ns;  // where daemons share schedules: when the lease began that this one has
     uint64_t added_ns;   // when it came into the list
 };
@@ -66,7 +66,7 @@ struct xpl_schedules {
     size_t n;
     size_t n_others; // of other daemons, as far as is known
     bool stopping;   // none begins a turn
-    // Of those that are shared the latest that cannot be read: no daemon is asked to try again.
+    // The latest shared ones that cannot be read: no daemon tries again.
     uint64_t left_out[XPL_SCHEDULES_MAX];
     size_t n_left_out;
 };
@@ -192,8 +192,8 @@ static bool has_target(const struct schedule *s, const char *target) {
     return false;
 }
 
-// The continuous schedule that records the target, or begins to; 0: none.  What it has recorded is
-// fetched and its servers are stopped; its next turn begins them again.
+// The continuous schedule that records the target, or begins to; 0: none. Its recording is fetched
+// and its servers are stopped; its next capture starts them again.
 static uint64_t hand_over(void *arg, const char *target) {
     struct xpl_schedules *const all = arg;
     uint64_t id = 0;
@@ -267,7 +267,7 @@ static uint64_t device_of(const struct xpl_schedules *all, const struct xpl_hist
 }
 
 // Whether it was made where sessions are now: a bucket's has the bucket in place of a device, and
-// no inode.  What has its name elsewhere is another one.
+// no inode. A session of its name elsewhere is another one.
 static bool is_of_this_place(const struct xpl_schedules *all,
                              const struct xpl_history_session *one) {
     if (!all->objects) return one->ino != 0;
@@ -301,7 +301,7 @@ static void remove_session(struct xpl_schedules *all, const struct schedule *s,
                 s->row.id);
     else if (st != XPL_NOT_FOUND)
         xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", s->row.id, err.msg);
-    // What cannot be removed for now is tried again.
+    // Sessions that cannot be removed now are tried again.
     if (st == XPL_OK || st == XPL_NOT_FOUND || st == XPL_FAILED_PRECONDITION)
         if (xpl_history_forget_session(all->history, s->row.id, one->name, &err) != XPL_OK)
             xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
@@ -389,7 +389,7 @@ static void stop_for_good(struct xpl_schedules *all, const struct schedule *s) {
     (void)stop_recording(all, s, &l);
 }
 
-// A turn is over, or the stop behind it.  The caller holds the mutex.
+// A capture has ended, or the stop after it. The caller holds the mutex.
 static void end_turn(struct xpl_schedules *all, struct schedule *s) {
     if (s->state >= SCHEDULE_DELETED) {
         if (s->request->continuous && s->state == SCHEDULE_DELETED) stop_for_good(all, s);
@@ -445,7 +445,7 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
     if (!deleted && xpl_history_set_schedule(all->history, &row, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", row.id, err.msg);
     pthread_mutex_lock(&all->mu);
-    // What was recorded until now is stored; then the servers are stopped.
+    // The recording is stored; then the servers are stopped.
     const struct xpl_capture_listener l = {.done = handed_over, .arg = s};
     const bool stops = s->hand_over && s->state < SCHEDULE_DELETED;
     if (stops) s->try_ms = now_ms() + BUSY_RETRY_MS; // should it not work
@@ -679,7 +679,7 @@ xpl_status_t xpl_schedules_list(struct xpl_schedules *all, uint64_t id, struct x
 
 // ---- where daemons share schedules ----
 
-// Of those the caller's list may not have yet what was added since `asked_ns`.
+// The caller's list may lack those added since `asked_ns`.
 static bool is_newer(const struct schedule *s, uint64_t asked_ns) {
     return s->added_ns > asked_ns;
 }
@@ -722,7 +722,8 @@ void xpl_schedules_renewed(struct xpl_schedules *all, const struct xpl_kept_leas
         next = s->next;
         if (s->state >= SCHEDULE_DELETED || is_newer(s, asked_ns)) continue;
         if (is_kept(kept, s)) s->leased_ns = asked_ns;
-        // What is not kept is another's, or deleted: xpl_schedules_inspected tells these apart.
+        // A schedule that is not kept is another daemon's, or deleted: xpl_schedules_inspected
+        // tells these apart.
     }
     pthread_mutex_unlock(&all->mu);
 }

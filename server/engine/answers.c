@@ -160,7 +160,7 @@ static void add_warning(void *arg, xpl_str_t host, xpl_str_t text) {
     xpl_warnings_add(&((struct attempt *)arg)->m->warnings, host, text);
 }
 
-// *ret_damaged: a product that was mapped does not hold what it should.
+// *ret_damaged: a mapped product is damaged.
 static xpl_status_t resolve_once(struct making *m, struct xpl_gathering *g, bool *ret_damaged,
                                  struct xpl_error *err) {
     const struct xpl_request *const q = m->q;
@@ -189,7 +189,7 @@ static xpl_status_t resolve_once(struct making *m, struct xpl_gathering *g, bool
     return st;
 }
 
-// Has workers make what is missing.  A tool that reads profiles opens them here anyway.
+// Has workers make missing products. A tool that reads profiles opens them here anyway.
 static xpl_status_t ask_workers(struct making *m, struct xpl_gathering *g, struct xpl_arena *arena,
                                 struct xpl_error *err) {
     const struct xpl_tool *const tool = m->q->tool;
@@ -236,7 +236,7 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
         m->keep = xpl_gather_is_current(&g) && !device_is_open(m);
         m->left_out = xpl_gather_left_out(&g);
         m->from_store = xpl_gather_is_from_store(&g);
-        // What was read is not in vain when only the answer did not fit.
+        // The products are useful even if the answer did not fit.
         if (st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED)
             (void)xpl_gather_take_partial(&g, &m->partial, &m->partial_profile);
         xpl_gather_release(&g);
@@ -248,7 +248,7 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
     return st;
 }
 
-// The product is made for this answer alone: render takes its bytes.
+// The product is made only for this answer: render takes its bytes.
 static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *err) {
     const struct xpl_product *const p = m->q->tool->needs[0];
     const struct xpl_product_request r = {
@@ -269,8 +269,8 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
     return st;
 }
 
-// A tool answers for the import of a damaged file with what can be read of it: what is lost, and
-// where, is in the warnings.
+// A tool answers for the import of a damaged file from its readable part: the warnings say what is
+// lost, and where.
 static void warn_of_import(struct making *m, const struct xpl_host *host) {
     const struct xpl_format *const f = xpl_format_of_name(host->path, NULL);
     const struct xpl_product *const p = xpl_products_inspecting(f);

@@ -70,7 +70,7 @@ static size_t discharge(struct xpl_object *o) {
     return (--o->entries ? 0 : o->bytes) + (o->part ? discharge(o->part) : 0);
 }
 
-// Whether the limit leaves room for `e` alone; of sizes that would wrap around, none does.
+// Whether the limit leaves room for `e` by itself; sizes that would wrap around never fit.
 static bool fits(const struct xpl_cache *c, const struct entry *e) {
     size_t bytes = 0;
     return !__builtin_add_overflow(e->object->bytes, own_cost(e), &bytes) &&

@@ -117,7 +117,7 @@ struct job {
     struct xpl_ticket *waiters; // under the engine's mutex, as `listed` and `state`
     bool listed;                // others can join it
     enum job_state state;
-    atomic_bool unwanted; // nobody waits
+    atomic_bool unwanted; // no waiter is left
     uint64_t queued_ns;
     size_t reserved; // of memory_total
 };
@@ -169,7 +169,7 @@ static void count_answer(struct xpl_engine *e, const struct xpl_outcome *o) {
     if (o->joined) atomic_fetch_add(&e->joined, 1);
 }
 
-// Calls every waiter back, once.  From then on nobody joins the job, or cancels it.
+// Calls every waiter back, once. From then on no request joins or cancels the job.
 static void job_deliver(void *arg, struct xpl_outcome *o) {
     struct job *const j = arg;
     struct xpl_engine *e = j->engine;
@@ -194,7 +194,7 @@ static void job_deliver(void *arg, struct xpl_outcome *o) {
     }
 }
 
-// Ends the job: what was not delivered is, then it is freed.
+// Ends the job: delivers the outcome if that was not done, then frees the job.
 static void job_finish(struct job *j, struct xpl_outcome *o) {
     job_deliver(j, o);
     if (o->answer) xpl_object_unref(&o->answer->object);
@@ -213,7 +213,7 @@ bool xpl_engine_hold(struct xpl_engine *e, size_t bytes) {
     const bool ok = atomic_load(&e->in_flight) + bytes <= atomic_load(&e->memory_total);
     if (ok) {
         atomic_fetch_add(&e->in_flight, bytes);
-        atomic_fetch_add(&e->delivered, bytes); // a job that runs beside it still runs alone
+        atomic_fetch_add(&e->delivered, bytes); // a concurrent job still counts as the only one
     }
     pthread_mutex_unlock(&e->mu);
     if (!ok) atomic_fetch_add(&e->refused, 1);
@@ -227,7 +227,8 @@ void xpl_engine_release(struct xpl_engine *e, size_t bytes) {
     pthread_mutex_unlock(&e->mu);
 }
 
-// Reserves what the job may need of --memory-total: the hosts' files stand for their conversion.
+// Reserves what the job may need of --memory-total: the sizes of the hosts' files stand in for
+// their conversion.
 static bool job_reserve(void *arg) {
     struct job *j = arg;
     struct xpl_engine *e = j->engine;
@@ -242,7 +243,7 @@ static bool job_reserve(void *arg) {
     pthread_mutex_lock(&e->mu);
     const size_t before = atomic_fetch_add(&e->in_flight, need);
     j->reserved = need;
-    // A job that runs alone may exceed the limit.  Jobs whose waiters are answered do not count.
+    // The only running job may exceed the limit. Jobs whose waiters are answered do not count.
     const bool ok = before <= atomic_load(&e->delivered) || before + need <= total;
     pthread_mutex_unlock(&e->mu);
     if (!ok) atomic_fetch_add(&e->refused, 1);
@@ -405,8 +406,8 @@ void xpl_engine_cancel(struct xpl_ticket *t) {
     xpl_ticket_unref(t);
 }
 
-// Moves the waiters whose time is over to `late`: each has its own limit, whoever began the job.
-// The caller holds e->mu.
+// Moves the waiters whose time has ended to `late`: each has its own limit, whichever began the
+// job. The caller holds e->mu.
 static struct xpl_ticket *remove_late_waiters(struct xpl_engine *e, struct job *j, uint64_t now,
                                               uint64_t limit, struct xpl_ticket *late) {
     for (struct xpl_ticket **at = &j->waiters; *at;) {
@@ -451,8 +452,7 @@ void xpl_engine_stop_background(struct xpl_engine *e) {
     atomic_store(&e->stopping, true);
 }
 
-// Of a host whose statistics of ops are there: rows of memory come of it, and what the overview
-// shows first.
+// Of a host whose OpStats exist: rows of memory and the overview's first part need it.
 static void prefetch_breakdown(struct xpl_engine *e, const struct xpl_product_request *ops,
                                struct xpl_product_handle *used,
                                const struct xpl_build_context *ctx) {

@@ -76,8 +76,8 @@ static xpl_status_t get_product(struct xpl_gathering *g, size_t i, size_t k, boo
     return XPL_OK;
 }
 
-// What product `k` uses comes before it: it is then in memory when `k` is made.  What is wrong with
-// it is told in its turn.
+// The products that `k` uses precede it, and are in memory when `k` is made. Their errors are
+// reported in their turn.
 static xpl_status_t get_used(struct xpl_gathering *g, size_t i, size_t k, struct xpl_exec *exec,
                              struct xpl_error *err) {
     const size_t used = xpl_tool_need_used(g->q->tool, k);
@@ -214,7 +214,7 @@ const struct xpl_tool_turns *xpl_gather_turns(const struct xpl_gathering *g) {
     return g->in_turn ? &g->turns : NULL;
 }
 
-// Gets again what was given back.  It must be what it was: the outline is of that.
+// Gets an evicted product again. It must be the same: the outline describes it.
 static xpl_status_t get_again(struct xpl_gathering *g, size_t i, size_t need,
                               struct xpl_error *err) {
     struct xpl_gathered_product *const p = &g->hosts[i].products[need];

@@ -73,7 +73,7 @@ size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const stru
         xpl_profile_expect_unread(form, host->path, (size_t)host->fingerprint.size);
     // A plain file takes nothing.
     if (unread == 0 || snapshot->in_bucket) return unread;
-    // What cannot be opened takes nothing.
+    // A file that cannot be opened takes no memory.
     if (xpl_snapshot_open(snapshot, host, 0, &source, NULL) != XPL_OK) return 0;
     const size_t n = xpl_profile_expect(form, host->path, xpl_source_bytes(source));
     xpl_source_free(source);

@@ -52,8 +52,8 @@ static void convert(struct xpl_prefetch *p, struct xpl_snapshot *snap, const str
     xpl_log_end(&l);
 }
 
-// What only this process would know, or would push out what was converted a moment ago, is not
-// worth making ahead.
+// Products that only this process would have, or that would evict recent ones, are not worth making
+// ahead.
 static bool has_room(const struct xpl_prefetch *p) {
     struct xpl_store_stats s;
     xpl_store_get_stats(p->store, &s);

@@ -23,7 +23,7 @@ void xpl_request_free(struct xpl_request *q) {
     xpl_sys_free(q);
 }
 
-// ---- what is not there ----
+// ---- missing sessions and hosts ----
 
 xpl_status_t xpl_request_need_scan(const struct xpl_snapshot *snapshot, struct xpl_error *err) {
     if (!snapshot->unscanned) return XPL_OK;
@@ -142,7 +142,7 @@ static void put_part(struct xpl_buf *b, xpl_str_t s) {
     xpl_buf_str(b, s);
 }
 
-// Session and its generation stand for the files: a change of any file is a new generation.
+// Session and generation identify the files: a change of any file is a new generation.
 static xpl_status_t make_key(struct xpl_request *q, struct xpl_error *err) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REQUEST_BYTES);

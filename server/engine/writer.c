@@ -37,7 +37,7 @@ enum { ROWS_IDLE_MS = 10000, ROWS_POLL_MS = 20 };
 // their makers do not wait.
 #define MAX_BYTES ((size_t)128 << 20)
 
-// What is kept while a store that daemons share is away; of more the oldest is dropped.
+// The limit of writes kept while a shared store is away; beyond it the oldest is dropped.
 enum { MAX_AWAY = 1024 };
 #define MAX_AWAY_BYTES ((size_t)64 << 20)
 
@@ -72,13 +72,13 @@ struct xpl_store_writer {
     pthread_mutex_t mu;
     pthread_cond_t work, room, flushed;
     struct queue first, rows;  // rows have time
-    struct queue away;         // what was made while a shared store is away
+    struct queue away;         // writes kept while a shared store is away
     uint64_t numbers, running; // the last number; of the task, or the first of those, being written
-    uint64_t flush_to;         // somebody waits for the tasks up to this one; 0: nobody
-    unsigned flushing;         // who wait so
+    uint64_t flush_to;         // flushes wait for the tasks up to this one; 0: none
+    unsigned flushing;         // threads in a flush
     struct xpl_store_writer_stats stats;
     struct xpl_snapshot *newest; // of the catalogue
-    unsigned waiting;            // who wait for room
+    unsigned waiting;            // threads that wait for room
     bool stop, abandon;
     uint64_t stop_at_ns, rows_end_ns;
     pthread_t thread;
@@ -105,7 +105,7 @@ static bool stopping(void *arg) {
     return late;
 }
 
-// Waits until no request is running.  Whoever waits for room in the queue is not kept waiting.
+// Waits until no request is running. Returns at once if a thread waits for room in the queue.
 static void wait_idle(struct xpl_store_writer *w, const struct task *t) {
     const uint64_t end = t->queued_ns + (uint64_t)IDLE_MS * 1000000u;
     pthread_mutex_lock(&w->mu);
@@ -174,7 +174,7 @@ static xpl_status_t write_result(struct xpl_store_writer *w, const struct task *
     return xpl_store_put(w->o.store, &t->key, t->data, t->meta, err);
 }
 
-// The files are noted together with what was made from them: a crash does not part them.
+// The files are recorded together with their products: a crash does not separate them.
 static xpl_status_t put_task(struct xpl_store_writer *w, const struct task *t,
                              struct xpl_error *err) {
     for (size_t i = 0; i < t->key.n_profiles; i++)
@@ -190,7 +190,7 @@ static bool rows_are_late(void *arg) {
     return late;
 }
 
-// Of a large catalogue what is not written when the daemon ends is written by the next one.
+// The next daemon writes the rest of a large catalogue if this one ends before.
 static xpl_status_t put_catalogue(struct xpl_store_writer *w, const struct xpl_snapshot *snapshot,
                                   struct xpl_error *err) {
     const struct xpl_cancel cancel = {.is_cancelled = rows_are_late, .arg = w};
@@ -206,8 +206,8 @@ static xpl_status_t write_task(struct xpl_store_writer *w, struct task *t, struc
     return st != XPL_OK ? st : committed;
 }
 
-// Writes the rows of all tasks of the list at once: whoever reads them sees those of all hosts of a
-// session, or of none.
+// Writes the rows of all tasks of the list at once: a reader sees those of all hosts of a session,
+// or of none.
 static xpl_status_t write_rows_together(struct xpl_store_writer *w, struct task *list,
                                         struct xpl_error *err) {
     XPL_TRY(xpl_store_begin(w->o.store, err));
@@ -238,19 +238,19 @@ static void count_task(struct xpl_store_writer *w, xpl_status_t st, const struct
         (void)snprintf(w->stats.error, sizeof w->stats.error, "%s", err->msg);
     }
     pthread_mutex_unlock(&w->mu);
-    // The same trouble over and over (a full disk) is said once.
+    // The same trouble over and over (a full disk) is logged once.
     if (news) xpl_log(XPL_LOG_WARN, "store", "not stored: %s", err->msg);
 }
 
-// Whether what is made now is written when the store is back: it is one that others share.
+// Whether writes wait until the store is back: only those of a shared store do.
 static bool is_away(struct xpl_store_writer *w) {
     return xpl_store_jobs(w->o.store) && xpl_store_role(w->o.store) == XPL_STORE_OFF;
 }
 
 static void keep_for_later(struct xpl_store_writer *w, struct task *t);
 
-// Whether a store that others share failed as it was away for a moment.  It may be back by now, or
-// not be known to be away yet: so what fails once in that way is tried again.
+// Whether a shared store failed because it was away for a moment. It may be back by now, or its
+// absence not yet known: so such a write is tried once more.
 static bool was_away(struct xpl_store_writer *w, const struct task *t, xpl_status_t st) {
     if (is_away(w)) return true;
     return !t->again && xpl_store_jobs(w->o.store) &&
@@ -291,7 +291,7 @@ static struct task *identify_rows(struct xpl_store_writer *w, struct task *list)
     return kept;
 }
 
-// What cannot be written together is written one by one: the rows of one may be too many.
+// Rows that cannot be written together are written one by one: the rows of one may be too many.
 static void run_rows(struct xpl_store_writer *w, struct task *list) {
     struct xpl_error err = {0};
     list = identify_rows(w, list);
@@ -368,7 +368,7 @@ static void keep_for_later(struct xpl_store_writer *w, struct task *t) {
         w->stats.dropped++;
     }
     const bool room = !w->stop && q->bytes + task_bytes(t) <= MAX_AWAY_BYTES;
-    t->number = 0; // nobody waits for it
+    t->number = 0; // nothing waits for it
     if (room)
         enqueue(w, q, t);
     else
@@ -385,7 +385,7 @@ static void keep_for_later(struct xpl_store_writer *w, struct task *t) {
 static void write_kept(struct xpl_store_writer *w) {
     pthread_mutex_lock(&w->mu);
     for (struct task *t; (t = dequeue(w, &w->away));) {
-        t->number = 0; // in order behind what is queued
+        t->number = 0; // in order after the queued ones
         enqueue(w, &w->first, t);
     }
     pthread_mutex_unlock(&w->mu);
@@ -401,7 +401,7 @@ static bool has_room(const struct queue *q, const struct task *t) {
     return q->n < MAX_QUEUED * more && (!q->head || q->bytes + task_bytes(t) <= MAX_BYTES * more);
 }
 
-// Whether somebody waits for rows, and for nothing that is queued before them.
+// True if a flush is waiting only for rows.
 static bool rows_are_flushed(const struct xpl_store_writer *w) {
     return w->rows.oldest <= w->flush_to && w->first.oldest > w->flush_to;
 }
@@ -473,7 +473,7 @@ static void trim(struct xpl_store_writer *w, size_t *done_bytes) {
     *done_bytes = 0;
 }
 
-// What was taken is written, or will not be.
+// The task is written, or will not be.
 static void end_task(struct xpl_store_writer *w) {
     pthread_mutex_lock(&w->mu);
     w->running = NONE;
@@ -489,7 +489,7 @@ static void write_catalogue(struct xpl_store_writer *w) {
     pthread_mutex_lock(&w->mu);
     struct xpl_snapshot *newest = w->newest ? xpl_snapshot_ref(w->newest) : NULL;
     pthread_mutex_unlock(&w->mu);
-    // What fails is tried again when there is something else to write.
+    // A failed write is tried again with the next write.
     if (newest && put_catalogue(w, newest, NULL) != XPL_OK) log_notices(w);
     xpl_snapshot_unref(newest);
 }
@@ -514,7 +514,7 @@ static void *writer_main(void *arg) {
     struct xpl_store_writer *w = arg;
     uint64_t maintained = xpl_clock_ns();
     size_t done_bytes = 0;
-    // Who waits for an answer comes first.
+    // Requests have precedence.
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
     xpl_identity_preload(w->o.identity);
     for (bool stop = false; !stop;) {

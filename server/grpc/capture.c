@@ -157,7 +157,7 @@ static void capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) 
 static void capture_cancelled(struct xpl_rpc_call *c, void *service) {
     struct xpl_svc_capture *const svc = service;
     const struct stream *const s = xpl_rpc_call_get_user(c);
-    // NOT_FOUND: it is over.
+    // NOT_FOUND: it has ended.
     if (s && s->id && !s->detach && xpl_capture_jobs_cancel(svc->captures, s->id, NULL) != XPL_OK)
         return;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods of AnalysisService whose answers are made of several sessions: CompareSessions, two
-// groups beside each other, and GetHistory, metrics over sessions.
+// Methods of AnalysisService that join several sessions: CompareSessions, for two groups, and
+// GetHistory, metrics over sessions.
 #include "server/engine/joint/compare.h"
 
 #include <stdatomic.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SessionService's ImportSession: what clients write to LOGDIR.
 //
-// An upload is kept in a file of its own below incoming/, named by what the client says of it, so
-// that a later call goes on where a broken one ended.  When all files of a call are whole, they go
-// through capture/profile_writer.h into the session.
+// An upload is kept in a separate file below incoming/, named after the client's description, so
+// that a later call continues where an interrupted one ended. When all files of a call are
+// complete, they go through capture/profile_writer.h into the session.
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ enum {
     MAX_IMPORTS = 32,   // calls at once; each holds one descriptor
     KEEP_S = 86400,     // parts that no call goes on with
     PIECE = 1 << 18,    // when a part is read again
-    PROGRESS = 1 << 16, // bytes; less is no progress to wait for
+    PROGRESS = 1 << 16, // bytes; less does not count as progress
 };
 #define MAX_FILE_BYTES ((uint64_t)16 << 30)
 
@@ -106,7 +106,7 @@ static xpl_status_t read_again(struct part *p, struct xpl_error *err) {
     xpl_sys_free(piece);
     if (n < 0) return os_fail("import", err);
     if (p->got <= p->bytes) return XPL_OK;
-    p->got = p->crc_now = 0; // not what it should be
+    p->got = p->crc_now = 0; // a wrong checksum
     return ftruncate(p->fd, 0) == 0 ? XPL_OK : os_fail("import", err);
 }
 
@@ -229,8 +229,8 @@ static xpl_status_t add_data(struct import *m, xpl_bytes_t data, struct xpl_erro
     return XPL_OK;
 }
 
-// Lets others have the parts' files.  Before the call is finished: whoever reads its status may
-// send the next import at once, and that may need the room, or the same file.
+// Lets others have the parts' files. Before the call is finished: a client that reads its status
+// may send the next import at once, and that may need the room, or the same file.
 static void release_parts(struct import *m) {
     for (size_t i = 0; i < m->n_parts; i++) {
         struct part *const p = m->parts[i];

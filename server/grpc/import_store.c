@@ -28,7 +28,7 @@ xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_e
         "no profile's name ends in \"%.40s\"; uncompressed ones end in " XPL_FORMAT_SUFFIX, given);
 }
 
-struct whole { // an upload, with what it is
+struct whole { // an upload, with its description
     const struct xpl_upload *upload;
     struct xpl_file_format is;
     xpl_bytes_t bytes;
@@ -87,7 +87,7 @@ static xpl_status_t check_decoded(struct xpl_profile_writer *in, const struct xp
                                   xpl_bytes_t bytes, struct xpl_error *err) {
     if (!f->check) return xpl_profile_writer_check(in, bytes, err);
     const xpl_status_t st = f->check(bytes, err);
-    // What is wrong is the file, not the request.
+    // The error is in the file, not in the request.
     return st == XPL_INVALID_ARGUMENT ? XPL_DATA_LOSS : st;
 }
 
@@ -135,7 +135,7 @@ static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload 
     if (u->grows && (w.is.decoder || !w.is.format->length_end))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s does not grow",
                          w.is.decoder ? w.is.decoder->label : w.is.format->label);
-    // What is compared with the new file must be what the new file replaces.
+    // The file compared with the new file must be the one that it replaces.
     if (u->grows) XPL_TRY(xpl_session_writer_hold(s, err));
     xpl_status_t st = check_new(s, &w, err);
     if (st == XPL_OK) st = put(s, &w, ret, err);

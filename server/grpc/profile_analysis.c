@@ -60,7 +60,7 @@ static int64_t delay_of(const Tensorflow__ProfileOptions *o) {
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     if (!o || o->start_timestamp_ns <= now) return 0;
     const uint64_t ms = (o->start_timestamp_ns - now) / 1000000;
-    return ms < INT32_MAX ? (int64_t)ms : INT32_MAX; // the plan's check says what is too much
+    return ms < INT32_MAX ? (int64_t)ms : INT32_MAX; // the plan's check reports excessive values
 }
 
 static int level(uint32_t v) {
@@ -145,7 +145,7 @@ static void new_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
 static void new_session_cancelled(struct xpl_rpc_call *c, void *service) {
     struct xpl_svc_profile_analysis *const s = service;
     const struct capture *const k = xpl_rpc_call_get_user(c);
-    // NOT_FOUND: it is over.
+    // NOT_FOUND: it has ended.
     if (k && k->id && xpl_capture_jobs_cancel(s->captures, k->id, NULL) != XPL_OK) return;
 }
 

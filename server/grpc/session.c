@@ -27,7 +27,7 @@ struct watch { // a call's user data
     struct watch *next;
     struct xpl_rpc_call *call;
     bool listed, only_changes;
-    bool waits;     // until LOGDIR was listed for the first time: what is there then was before
+    bool waits;     // until LOGDIR was listed for the first time: sessions found then are old
     size_t backlog; // events that may wait to be read
     char prefix[];  // NUL-terminated
 };
@@ -251,7 +251,7 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     xpl_snapshot_unref(snap);
 }
 
-// Lists and sessions are answered on a thread of their own, in the order asked: gRPC's has others
+// Lists and sessions are answered on a separate thread, in the order of requests: gRPC's has others
 // to serve.
 static void listing_later(struct xpl_svc_session *s, struct xpl_rpc_call *c, xpl_bytes_t request,
                           xpl_svc_answer_fn answer) {
@@ -316,7 +316,7 @@ static bool remove_watch(struct xpl_svc_session *s, struct watch *w) {
     return was;
 }
 
-// Sends what is there and lists w, under one lock: a change meanwhile is sent afterwards.
+// Sends the existing sessions and lists w, under one lock: a change meanwhile is sent afterwards.
 static bool add_watch(struct xpl_svc_session *s, struct watch *w, bool only_changes) {
     pthread_mutex_lock(&s->mu);
     const bool room = !s->stopping && s->n_watches < MAX_WATCHERS;
@@ -388,7 +388,7 @@ static void send_to_watches(struct xpl_svc_session *s, Xplaned__V1__SessionEvent
     pthread_mutex_unlock(&s->mu);
 }
 
-// What they wait for comes all at once, as what is there comes to a watch that begins later.
+// They receive all sessions at once, as a watch that begins later does.
 static void make_room(struct xpl_svc_session *s, size_t n_sessions) {
     pthread_mutex_lock(&s->mu);
     for (struct watch *w = s->watches; w; w = w->next)
@@ -396,7 +396,7 @@ static void make_room(struct xpl_svc_session *s, size_t n_sessions) {
     pthread_mutex_unlock(&s->mu);
 }
 
-// What was there when they began is known now, and was sent.
+// The sessions of their start are known now, and were sent.
 static void end_waits(struct xpl_svc_session *s) {
     pthread_mutex_lock(&s->mu);
     for (struct watch *w = s->watches; w; w = w->next) {

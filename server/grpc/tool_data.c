@@ -9,7 +9,7 @@ enum { STAGE_NAME = 1, STAGE_MICROS = 2 };
 enum { WARNING_HOST = 1, WARNING_TEXT = 2 };
 enum { CHUNK = 256 << 10 }; // of a stream's data
 
-// Appends a message that stands in `field`.
+// Appends a message as `field`.
 static void put_message(struct xpl_buf *b, uint32_t field, const struct xpl_buf *message) {
     b->failed = b->failed || message->failed;
     xpl_rpc_put_len(b, field, message->n);

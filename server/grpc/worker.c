@@ -148,7 +148,7 @@ gid_t xpl_svc_worker_group(const struct xpl_svc_worker *w) {
 
 // ---- the file named in a request ----
 
-// What follows "LOGDIR/" in `path`, or "".
+// The part after "LOGDIR/" in `path`, or "".
 static xpl_str_t path_below(const char *logdir, xpl_str_t path) {
     xpl_str_t dir = xpl_str_from(logdir);
     if (xpl_str_eq(dir, XPL_STR("/"))) dir.len = 0;
@@ -189,7 +189,7 @@ struct worker_call { // the call's user data
     struct xpl_svc_worker *w;
     struct xpl_rpc_call *call;
     struct xpl_ticket *ticket;
-    struct xpl_rpc_cancel *cancel; // of what is forwarded
+    struct xpl_rpc_cancel *cancel; // of the forwarded call
     char name[128];                // of the answer's file; "": the answer itself is sent
     struct xpl_arena arena;        // holds what follows
     xpl_bytes_t request;           // for the fallback
@@ -229,7 +229,7 @@ static void count_request(const struct worker_call *a, xpl_status_t code,
                                            .error = code == XPL_OK ? NULL : error});
 }
 
-// Codes as the worker contract has them: a client must not retry what is permanent.
+// Codes as the worker contract has them: a client must not retry permanent errors.
 static xpl_status_t contract_code(xpl_status_t code) {
     switch ((int)code) {
         case XPL_DATA_LOSS: return XPL_OUT_OF_RANGE;
@@ -278,7 +278,7 @@ static void on_cancel(struct xpl_rpc_call *c, void *service) {
     if (a && a->cancel) xpl_rpc_cancel_fire(a->cancel);
 }
 
-// On a thread of its own: calls the real worker and passes its answer on.
+// On a separate thread: calls the real worker and passes its answer on.
 static void forward(void *arg) {
     struct worker_call *a = arg;
     struct xpl_rpc_reply reply = {0};

@@ -67,7 +67,7 @@ static bool origin_allowed(const struct xpl_http *h, xpl_str_t page, xpl_str_t h
     return is_listed(h, h->n_proxies, text);
 }
 
-// ---- who asks ----
+// ---- the client ----
 
 // Browsers send a page's request wherever the page sends it.  They say where it comes from:
 // by Origin (not for GET from images and links), by Sec-Fetch-Site (not to plain HTTP under a name

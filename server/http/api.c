@@ -145,7 +145,7 @@ static enum MHD_Result reply_labels(struct xpl_http_request *r) {
     return xpl_http_reply_api_error(r, &l->err, -1);
 }
 
-// POST alone: who follows a link changes nothing.
+// Only POST: following a link changes nothing.
 static enum MHD_Result label(struct xpl_http_request *r) {
     struct labeling *const l = xpl_arena_zalloc(&r->arena, sizeof *l);
     xpl_str_t *const add = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *add);
@@ -365,7 +365,7 @@ static enum MHD_Result sql(struct xpl_http_request *r) {
 
 // ---- all of them ----
 
-// An empty list would say that there is no session, or no tool for it.
+// An empty list would mean no session, or no tool for it.
 static enum MHD_Result list(struct xpl_http_request *r, void (*work)(struct xpl_http_request *r)) {
     struct xpl_error err = {0};
     struct xpl_snapshot *const s = xpl_catalogue_get(r->http->parts.catalogue);

@@ -189,8 +189,8 @@ struct xpl_http_body *xpl_http_body_from_buf(struct xpl_buf *buf,
 // All headers of a reply should fit into 4 KiB: proxies take no more.
 enum { MAX_WARNINGS = XPL_HTTP_WARNINGS - 1, WARNING_BYTES = 240 };
 
-// Percent-encoded where it is not plain ASCII, and commas: they stand between warnings where a
-// client joins them.  Ends with a whole character.
+// Percent-encoded where it is not plain ASCII, and commas: they separate warnings where a client
+// joins them. Ends with a whole character.
 static void put_encoded(struct xpl_buf *b, xpl_str_t s) {
     enum { CHARACTER = 4 * 3 };
     for (size_t i = 0; i < s.len; i++) {

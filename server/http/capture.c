@@ -64,7 +64,7 @@ static void on_done(void *arg, const struct xpl_capture_result *c) {
 }
 
 static void cancel_capture(struct xpl_http_request *r) {
-    // NOT_FOUND: it is over.
+    // NOT_FOUND: it has ended.
     if (r->capture_id &&
         xpl_capture_jobs_cancel(r->http->parts.captures, r->capture_id, NULL) != XPL_OK)
         r->capture_id = 0;
@@ -110,7 +110,7 @@ static xpl_str_t port_of(xpl_str_t addresses) {
     return (xpl_str_t){0};
 }
 
-// NULL, or what is wrong.
+// NULL, or the error.
 static const char *plan_of(struct xpl_http_request *r, struct xpl_capture_plan *p) {
     const xpl_str_t address = xpl_http_arg(r, "service_addr"),
                     workers = xpl_http_arg(r, "worker_list"),

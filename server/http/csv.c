@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // As XProf's convert/csv_writer.py writes it: every cell quoted, numbers and truth values as Python
-// prints them.  Who asks for other bytes is told which cells are fractions.
+// prints them. With other bytes an answer says which cells are fractions.
 #include "server/http/csv.h"
 
 #include <string.h>

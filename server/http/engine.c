@@ -112,7 +112,7 @@ static bool is_same(const struct xpl_http_file_state *a, const struct xpl_http_f
     return same;
 }
 
-// What is under way is answered, with the certificate that it began with.
+// Running requests are answered, with their first certificate.
 static void retire(struct xpl_http_engine *e) {
     struct xpl_http *const h = e->http;
     const uint64_t end = xpl_http_now_ms(h) + RETIRED_MS;
@@ -148,8 +148,8 @@ xpl_status_t xpl_http_renew_certificate(struct xpl_http *h, struct xpl_error *er
 
 enum { CHECKS_OF_BAD = 12 };
 
-// Files are replaced one after the other, so it may be too early; said once.  What failed may have
-// failed for a passing reason, such as no descriptor: it is tried again now and then.
+// Files are replaced one after the other, so it may be too early; logged once. The cause may be
+// temporary, such as no descriptor: it is tried again now and then.
 static void check_certificate_files(struct xpl_http *h) {
     struct xpl_http_file_state now[XPL_HTTP_PEM_FILES];
     struct xpl_error err = {0};

@@ -84,10 +84,9 @@ static struct xpl_http_connection *connection_of(struct MHD_Connection *m) {
     return i ? i->socket_context : NULL;
 }
 
-// Arguments are ours to read (request.c), as often as a client likes.  libmicrohttpd would read
-// them as well, into memory of the connection, and 0.9.75 never answers when that runs out; so it
-// is shown an empty query.  What it calls back with is its own copy of the line, which it then cuts
-// up.
+// Arguments are ours to read (request.c), as often as a client likes. libmicrohttpd would read them
+// as well, into memory of the connection, and 0.9.75 never answers when that runs out; so it is
+// shown an empty query. Its callback has its own copy of the line, which it then cuts up.
 static void end_query(const char *uri) {
     char *const mark = strchr((char *)(uintptr_t)uri, '?');
     if (mark && mark[1]) mark[1] = 0;
@@ -138,7 +137,7 @@ static enum MHD_Result check_body(struct xpl_http_request *r, const char *method
     return MHD_YES;
 }
 
-// Arguments in a body are kept, so whoever sends them must be allowed to ask before they come.
+// Arguments in a body are kept, so the client must be authorized before they come.
 static enum MHD_Result prepare_form(struct xpl_http_request *r, const char *method,
                                     const char *version) {
     const enum xpl_http_access access = xpl_http_check_access(r, method, version);
@@ -147,7 +146,7 @@ static enum MHD_Result prepare_form(struct xpl_http_request *r, const char *meth
     return xpl_http_reject(r, access);
 }
 
-// Room for what has come, not for what was announced: twice as much at a time.
+// Room for the received bytes, not for the announced ones: twice as much at a time.
 static bool grow_form(struct xpl_http_request *r, size_t n) {
     size_t room = r->form_room ? r->form_room : FIRST_FORM;
     while (room < n)
@@ -162,7 +161,7 @@ static bool grow_form(struct xpl_http_request *r, size_t n) {
 }
 
 static void take_body(struct xpl_http_request *r, const char *data, size_t n) {
-    // There is no more than was announced.
+    // The body is not longer than announced.
     if (r->refused || r->no_room || n > r->form_size - r->n_form) return;
     if (n > r->form_room - r->n_form && !grow_form(r, r->n_form + n)) {
         r->no_room = true;
@@ -302,7 +301,7 @@ static void on_connection(void *arg, struct MHD_Connection *m, void **context,
                       MHD_get_connection_info(m, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 }
 
-// Accepts one who waits.  False when the listener has to pause.
+// Accepts one waiting connection. False when the listener has to pause.
 static bool accept_one(struct xpl_http_listener *l, bool *ret_more) {
     struct xpl_http *const h = l->http;
     struct sockaddr_storage from;
@@ -423,7 +422,7 @@ static void stop_listening(struct xpl_http *h) {
     h->n_listeners = 0;
 }
 
-// All requests are answered: closes what is left.
+// All requests are answered: closes the rest.
 static void finish_stop(struct xpl_http *h) {
     h->stopped = true;
     xpl_http_engines_stop(h);

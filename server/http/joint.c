@@ -109,7 +109,7 @@ enum MHD_Result xpl_http_compare(struct xpl_http_request *r) {
 
 // ---- /api/v1/history ----
 
-struct history { // r->data; first it is what is pending
+struct history { // r->data; first it is the pending request
     struct pending pending;
     struct xpl_follow_query query;
     struct xpl_follow_request request;

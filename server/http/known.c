@@ -10,7 +10,7 @@ static struct xpl_cache_key cache_key(const struct xpl_http_request *r) {
 }
 
 void xpl_http_remember(struct xpl_http_request *r, struct xpl_http_body *b) {
-    if (r->n_form) return; // the URI alone does not say what was asked
+    if (r->n_form) return; // the URI is not the complete request
     if (r->n_uri <= MAX_URI) xpl_cache_put(r->http->parts.cache, cache_key(r), &b->object);
 }
 

@@ -87,7 +87,7 @@ bool xpl_http_certified(struct xpl_http_request *r) {
     const union MHD_ConnectionInfo *const i =
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     unsigned status = 0;
-    // libmicrohttpd asks for a certificate, and serves those, too, who have none.
+    // libmicrohttpd asks for a certificate, and also serves clients without one.
     r->connection->certified =
         i && gnutls_certificate_verify_peers2(i->tls_session, &status) == 0 && status == 0;
     return r->connection->certified;
@@ -145,7 +145,7 @@ static void add_name(struct xpl_http *h, const char *name) {
 
 static xpl_status_t check_access(const struct xpl_http *h, const struct sockaddr *a,
                                  const char *text, bool *ret_tls, struct xpl_error *err) {
-    // A client's certificate is demanded of all or none: loopback is no way round it.
+    // A client's certificate is demanded from all or none: loopback does not bypass it.
     *ret_tls = h->options.tls_cert[0] && (!is_loopback(a) || h->options.client_ca[0]);
     if (is_loopback(a)) return XPL_OK;
     if (!*ret_tls && !h->options.insecure)
@@ -157,7 +157,7 @@ static xpl_status_t check_access(const struct xpl_http *h, const struct sockaddr
     return XPL_OK;
 }
 
-// One address of what HOST:PORT stands for.
+// One of the addresses of HOST:PORT.
 static xpl_status_t listen_one(struct xpl_http *h, const struct addrinfo *a, const char *text,
                                struct xpl_error *err) {
     bool tls;

@@ -165,7 +165,7 @@ unsigned xpl_http_status_of(xpl_status_t code) {
         case XPL_ALREADY_EXISTS:
         case XPL_FAILED_PRECONDITION: return 409;
         case XPL_DATA_LOSS: return 422; // the profile is broken
-        case XPL_CANCELLED: return 499; // nobody reads it
+        case XPL_CANCELLED: return 499; // not read
         case XPL_UNIMPLEMENTED: return 501;
         case XPL_RESOURCE_EXHAUSTED:
         case XPL_ABORTED:

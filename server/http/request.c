@@ -143,9 +143,9 @@ static bool is_folded(const char *key, size_t n_key, const char *value) {
     return at != value;
 }
 
-// RFC 9110, 5.5: a NUL or a CR makes a field wrong.  libmicrohttpd before 0.9.77 ends the value at
-// a NUL, and the line at a CR or LF alone, so that a header is cut or made.  It writes zeros for
-// the end of a line: two for CR and LF.  Behind the last header at least the empty line is there.
+// RFC 9110, 5.5: a NUL or a CR makes a field wrong. libmicrohttpd before 0.9.77 ends the value at a
+// NUL, and the line at a single CR or LF, so that a header is cut or made. It writes zeros for the
+// end of a line: two for CR and LF. At least the empty line follows the last header.
 static bool is_cut(const char *value, size_t n) {
     if (!value) return false;
     if (memchr(value, '\r', n) || memchr(value, 0, n)) return true;
@@ -188,8 +188,8 @@ static bool is_host(xpl_str_t s) {
 }
 
 // libmicrohttpd before 0.9.77 takes a line without a name (": x") for the end of the headers, and
-// what follows it for another request.  Between the last value and the end are the line's end and
-// the empty line.
+// the rest for another request. Between the last value and the end are the line's end and the empty
+// line.
 static bool ends_early(const struct headers *h, const char *method) {
     const union MHD_ConnectionInfo *const i =
         MHD_get_connection_info(h->request->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which route answers; and what was answered before under the same URI.
+// Which route answers; and earlier answers for the same URI.
 #include "base/clock.h"
 #include "server/http/access.h"
 #include "server/http/gateway.h"
@@ -31,7 +31,7 @@ static void count(const struct xpl_http_request *r, const struct xpl_http_body *
 
 enum MHD_Result xpl_http_route(struct xpl_http_request *r) {
     struct xpl_http_body *b = xpl_http_find_known(r);
-    // As for the first request for it; pages are for everybody who follows a link.
+    // As for the first request for it; pages are open to every client that follows a link.
     if (b && b->policy != XPL_POLICY_WEB && !xpl_http_may_compute(r)) {
         xpl_object_unref(&b->object);
         return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);

@@ -30,7 +30,7 @@ struct pending { // r->data
     int64_t retry_ms;
     const char *source;
     uint64_t stage_us[XPL_N_STAGES];
-    struct xpl_http_body *warm; // what is kept under the URI: it says "memory"
+    struct xpl_http_body *warm; // the cached answer of the URI: it says "memory"
 };
 
 // ---- headers ----

@@ -50,7 +50,7 @@ bool xpl_http_is_over(const struct xpl_http_connection *c) {
     return ioctl(c->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-// libmicrohttpd has mostly read what came before the end; else the tick finds the connection.
+// libmicrohttpd has mostly read the bytes before the end; otherwise the tick finds the connection.
 static void on_peer(uv_poll_t *p, int status, int events) {
     (void)status, (void)events;
     struct xpl_http_connection *c = p->data;

@@ -18,7 +18,7 @@ static size_t count_jobs(const struct xpl_job_fleet *f, xpl_str_t id) {
     return n;
 }
 
-// Empty: nobody's, or that of a daemon that reports no more.
+// Empty: no owner, or the owner no longer reports.
 static xpl_str_t name_of(const struct xpl_job_fleet *f, xpl_str_t owner) {
     for (size_t i = 0; owner.len && i < f->n_members; i++)
         if (xpl_str_eq(f->members[i].id, owner)) return f->members[i].name;

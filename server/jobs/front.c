@@ -15,8 +15,8 @@
 // How often jobs are inspected: less and less, and never less than that often; cancelling is
 // noticed sooner.  How often workers are counted, and how long lost jobs wait for one.
 enum { MIN_MS = 4, MAX_MS = 200, SLICE_MS = 25, COUNT_MS = 1000, ALONE_MS = 30000 };
-// Batches get smaller toward the end of a request: a share of what is left for each thread, so that
-// all of them end at once.
+// Batches get smaller toward the end of a request: a share of the rest for each thread, so that all
+// of them end at once.
 enum { BATCH_BYTES = 16 << 20, SHARES = 2 };
 
 static uint64_t ns_of(uint64_t ms) {
@@ -42,7 +42,7 @@ static bool is_cancelled(const struct xpl_front_request *f) {
     return f->owner.is_cancelled && f->owner.is_cancelled(f->owner.arg);
 }
 
-// ---- what is missing ----
+// ---- missing products ----
 
 static bool is_in_memory(const struct xpl_front_request *f, const struct xpl_product *p,
                          unsigned variant, const struct xpl_host *h) {

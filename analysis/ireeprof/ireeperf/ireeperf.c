@@ -124,7 +124,7 @@ xpl_status_t xpl_ireeperf_check(xpl_bytes_t file, struct xpl_error *err) {
     return read_schema(&r, err);
 }
 
-// ---- rows that are no typed record ----
+// ---- rows that are not typed records ----
 
 struct other {
     xpl_str_t event, category, severity, content_type, message;
@@ -194,8 +194,8 @@ static enum xpl_iree_chunk chunk_of_type(xpl_str_t content_type) {
     return XPL_IREE_UNKNOWN_CHUNK;
 }
 
-// A diagnostic about a record makes it; one about the whole bundle, which our export writes of what
-// is damaged, is passed on.
+// A diagnostic about a record makes it; one about the whole bundle, which our export writes for
+// damage, is passed on.
 static const char *put_diagnostic(struct reader *r, const struct other *o, uint64_t index,
                                   size_t at) {
     const bool truncated = xpl_str_eq(o->category, XPL_STR("truncated_chunk"));

@@ -76,7 +76,7 @@ static bool put_hash(const struct xpl_ireeperf_token *t, bool bytes, uint8_t *to
 
 // Members of an object of the row: fields[from, to).
 struct level {
-    const struct xpl_iree_field *from, *to, *next; // next: what is expected
+    const struct xpl_iree_field *from, *to, *next; // next: the expected one
 };
 
 // Behind the end of the object that begins at f.
@@ -90,7 +90,7 @@ static const struct xpl_iree_field *past(const struct xpl_iree_field *f,
     return f;
 }
 
-// Rows that nobody changed have their members in the order of the table.
+// Unedited rows have their members in the order of the table.
 static const struct xpl_iree_field *find(struct level *l, xpl_str_t name) {
     if (l->next < l->to && is_named(l->next, name)) {
         const struct xpl_iree_field *const f = l->next;
@@ -105,7 +105,7 @@ static const struct xpl_iree_field *find(struct level *l, xpl_str_t name) {
     return NULL;
 }
 
-// A member of the record.  What is not the record's own, but said of it, is passed.
+// A member of the record. Members about the record, such as its position, are skipped.
 static bool store(struct xpl_ireeperf_row *row, struct xpl_ireeperf_line *l,
                   const struct xpl_iree_field *f, const struct xpl_ireeperf_token *t) {
     uint8_t *const to = row->record + f->offset;
@@ -208,7 +208,7 @@ const char *xpl_ireeperf_row_read(xpl_str_t line, struct xpl_ireeperf_row *row) 
     return l.bad;
 }
 
-// ---- what follows the record ----
+// ---- the fields after the record ----
 
 static const char *put_metric_value(struct xpl_ireeperf_line *l, struct xpl_buf *out) {
     static const struct xpl_iree_field fields[] = {

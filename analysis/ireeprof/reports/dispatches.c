@@ -193,7 +193,7 @@ static void count_missing(struct xpl_iree_dispatches *d, const struct xpl_iree_d
         d->run->missing[XPL_IREE_MISSING_COMMAND_BUFFER]++;
 }
 
-// What is known of a dispatch's function: looked up when it is not among those of lately.
+// The facts of a dispatch's function: looked up unless it is among the recent ones.
 static struct xpl_iree_lately *function_of(struct xpl_iree_dispatches *d,
                                            const struct xpl_iree_dispatch *e,
                                            struct xpl_iree_key_text *text) {

@@ -98,13 +98,13 @@ static struct xpl_iree_small_balance small_balance(const struct xpl_iree_balance
                                            .total_close_bytes = b->total_close_bytes};
 }
 
-// One event, with what is known of it.
+// One event, with its known facts.
 struct event {
     const struct xpl_iree_memory_event *e;
     struct xpl_iree_memory_rule rule;
     bool known;             // of a type that has a rule
     bool reservation;       // of a reservation of a pool
-    bool ends_materialized; // a release of what was materialized
+    bool ends_materialized; // a release of a materialized one
     uint64_t pool_id;       // also where the event leaves it out
 };
 

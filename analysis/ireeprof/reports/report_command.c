@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report command: command buffers, what is recorded in them, and their executions.
+// Report command: command buffers, their recorded commands, and their executions.
 #include "analysis/ireeprof/fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/rows_dispatch.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report functions, of our own: the time of functions by their names and geometries, over all
-// executables, devices and sessions, ranked in nanoseconds.  Replays make their executables anew in
-// every iteration, and ticks of two devices cannot be compared: IREE's report dispatch has a group
-// for each.
+// Report functions, which IREE does not have: the time of functions by their names and geometries,
+// over all executables, devices and sessions, ranked in nanoseconds. Replays make their executables
+// anew in every iteration, and ticks of two devices cannot be compared: IREE's report dispatch has
+// a group for each.
 #include <stdlib.h>
 #include <string.h>
 

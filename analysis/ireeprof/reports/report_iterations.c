@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report iterations, of our own: where what is submitted to a queue repeats, as in benchmarks and
-// replays, how long each repetition took.  An iteration begins with its first submission and lasts
-// to that of the next one.  Operations are alike by kind, count and bytes; ids change from one
-// iteration to the next.  Sessions of a bundle have iterations of their own: between two of them is
-// no repetition.
+// Report iterations, which IREE does not have: where the submissions to a queue repeat, as in
+// benchmarks and replays, how long each repetition took. An iteration begins with its first
+// submission and lasts to that of the next one. Operations are alike by kind, count and bytes; ids
+// change from one iteration to the next. Sessions of a bundle have separate iterations: none spans
+// two sessions.
 #include <stdlib.h>
 
 #include "analysis/ireeprof/reports/durations.h"
@@ -82,8 +82,8 @@ static int by_queue(const void *pa, const void *pb) {
 }
 
 // How many of the last steps repeat, as many as possible and at least twice, and after how many.
-// What comes before, which makes things ready, is none of them.  Borders of the reversed steps, by
-// Knuth, Morris and Pratt.
+// Earlier ones, which prepare the run, are not iterations. Borders of the reversed steps, by Knuth,
+// Morris and Pratt.
 static size_t find_period(const struct step *v, size_t n, uint32_t *borders, size_t *ret_period) {
     const struct step *const last = v + n - 1;
     size_t best = 0;

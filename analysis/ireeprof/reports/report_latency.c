@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report latency, of our own: for each queue and kind of operation how long submissions waited for
-// others (submit to ready), in the queue (ready to start), and how long they ran (start to end).
-// Start and end are those of host spans of the same submission, or of operations and dispatches of
-// the device, mapped to host time by the brackets of its clock correlations.
+// Report latency, which IREE does not have: for each queue and kind of operation how long
+// submissions waited for others (submit to ready), in the queue (ready to start), and how long they
+// ran (start to end). Start and end are those of host spans of the same submission, or of
+// operations and dispatches of the device, mapped to host time by the brackets of its clock
+// correlations.
 #include "analysis/ireeprof/model.h"
 #include "analysis/ireeprof/reports/durations.h"
 #include "analysis/ireeprof/reports/impl.h"

@@ -333,7 +333,7 @@ static void write_rows(const struct report *p) {
         write_device(r, xpl_iree_table_at(&m->devices, i));
     for (size_t i = 0; i < m->pools.n; i++)
         write_pool(r, xpl_iree_table_at(&m->pools, i));
-    // For a person, allocations one by one only when one was asked for.
+    // For a person, allocations one by one only on request.
     const bool all = r->format == XPL_IREE_JSONL || p->run->options.id >= 0;
     for (size_t i = 0; all && i < m->allocations.n; i++)
         write_allocation(p, xpl_iree_table_at(&m->allocations, i));

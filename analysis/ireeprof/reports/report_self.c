@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report self, of our own: the time of host spans without what ran within them.  The span of an
-// execution encloses those of its submission's operations, which IREE's reports sum up beside it:
-// here each nanosecond of a submission counts once.  With the workers that regions tell of, also
-// how busy these were.
+// Report self, which IREE does not have: the self time of host spans. The span of an execution
+// encloses those of its submission's operations, which IREE's reports add to it: here each
+// nanosecond of a submission counts once. If regions name workers, also how busy these were.
 #include <stdlib.h>
 
 #include "analysis/ireeprof/model.h"
@@ -164,8 +163,8 @@ static void add_self(struct report *x, const struct span *s, uint64_t within_ns)
     xpl_iree_add(&g->self_ns, ns - (within_ns < ns ? within_ns : ns));
 }
 
-// Nanoseconds of `at` that lie in disjoint spans v[0..n) up to it; sums[i] is the length of those
-// before i.
+// Nanoseconds of `at` within disjoint spans v[0..n) up to it; sums[i] is the length of those before
+// i.
 static uint64_t covered_before(const struct span *v, const uint64_t *sums, size_t n, int64_t at) {
     size_t lo = 0, hi = n; // the first that starts at `at` or later
     while (lo < hi) {

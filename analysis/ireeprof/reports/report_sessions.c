@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report sessions, of our own: the sessions of a bundle told apart, as sessions.h has it.
+// Report sessions, which IREE does not have: the sessions of a bundle, separated, as sessions.h has
+// it.
 #include "analysis/ireeprof/clock.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/sessions.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report statistics: events summed up by what they are of, as IREE's programs print at their end
-// with --print_device_statistics.
+// Report statistics: events summed up by their subject, as IREE's programs print at their end with
+// --print_device_statistics.
 #include <string.h>
 
 #include "analysis/ireeprof/model.h"
@@ -54,7 +54,7 @@ struct row {
 // the end.
 enum { MOST_ROWS = 4, LATELY = 256 };
 struct kind {
-    struct row_key key; // of its events: what any of the rows is told by
+    struct row_key key; // of its events: the key of any of the rows
     struct sums sums;
     uint32_t n_rows, rows[MOST_ROWS]; // in the table of rows
 };
@@ -78,7 +78,7 @@ static void init_sums(struct sums *s) {
     s->first_start = s->min = UINT64_MAX;
 }
 
-// Adds the row of a key to those that events of a kind count for.  Rows stand in the order in which
+// Adds the row of a key to those that events of a kind count for. Rows are in the order in which
 // their first events do.
 static bool add_row(struct statistics *s, struct kind *kind, const struct row_key *key) {
     bool is_new;
@@ -226,7 +226,7 @@ static inline struct row_key key_of(enum row_type type, uint32_t device, uint32_
                             .command_index = XPL_IREE_NONE};
 }
 
-// An end of 0 is no reason here to call ticks invalid: it is before any start.
+// An end of 0 does not make ticks invalid here: it is before any start.
 static struct sample sample_of_ticks(uint64_t start, uint64_t end) {
     return (struct sample){.timed = start != 0 && end >= start, .start = start, .end = end};
 }
@@ -292,7 +292,7 @@ static bool add_memory(struct statistics *s, const struct xpl_iree_item *item) {
     return add(s, &key, &v);
 }
 
-// Adds the events of a chunk, of whose types each has a loop of its own; false on OOM.
+// Adds the events of a chunk, with a separate loop for each type; false on OOM.
 static bool add_items(struct statistics *s, const struct xpl_iree_record *r,
                       struct xpl_iree_items *items) {
     struct xpl_iree_item item;
@@ -425,7 +425,7 @@ xpl_status_t xpl_iree_report_statistics(struct xpl_iree_run *run, struct xpl_err
     memcpy(missing, run->missing, sizeof missing);
     xpl_iree_model_init(&s.model);
     const xpl_status_t st = xpl_iree_walk(run, add_record, &s, err);
-    memcpy(run->missing, missing, sizeof missing); // functions stand alone in this report's model
+    memcpy(run->missing, missing, sizeof missing); // this report's model has only functions
     if (st == XPL_OK) {
         sum_up_rows(&s);
         xpl_row_begin(run->rows, "type", "statistics_summary");

@@ -99,7 +99,7 @@ static bool add_item(struct xpl_iree_summary *s, const struct xpl_iree_record *r
     return true;
 }
 
-// Nearly all records are events, so that each kind of them has a loop of its own.  These return how
+// Nearly all records are events, so that each kind of them has a separate loop. These return how
 // many there are.
 
 static uint64_t add_dispatches(struct xpl_iree_summary_device *d, struct xpl_iree_items *items) {

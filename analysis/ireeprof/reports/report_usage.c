@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report usage, of our own: memory in use over time on each device, with its peak, what is open at
-// the end, and allocations that failed, which use nothing.
+// Report usage, which IREE does not have: memory in use over time on each device, with its peak,
+// the open allocations at the end, and allocations that failed, which use nothing.
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/usage.h"
 #include "analysis/ireeprof/sessions.h"
@@ -28,7 +28,7 @@ static size_t slice_of(const struct report *x, int64_t ns) {
     return at >= POINTS ? POINTS - 1 : at > 0 ? (size_t)at : 0;
 }
 
-// What is in use when slices begin that nothing happened in, up to and with slice `last`.
+// Sets the use at the begin of slices without events, up to and with slice `last`.
 static void reach_slice(struct usage *u, size_t last) {
     while (u->n_points <= last)
         u->points[u->n_points++] = u->u.bytes;

@@ -209,7 +209,7 @@ xpl_status_t xpl_iree_projection(struct xpl_iree_run *run, enum xpl_iree_subject
     xpl_iree_model_init(&model);
     xpl_iree_dispatches_init(&d, run, &model, subject);
     if (subject == XPL_IREE_BY_COMMAND_BUFFER) d.keep = XPL_IREE_KEEPS_EXECUTIONS;
-    // Queues are told with the number of executions of command buffers.
+    // Queues have the number of executions of command buffers.
     if (subject == XPL_IREE_BY_SUBMISSION)
         d.keep = XPL_IREE_KEEPS_EXECUTIONS | XPL_IREE_KEEPS_SUBMISSIONS;
     if (run->options.dispatch_events) {

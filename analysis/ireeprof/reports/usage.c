@@ -60,7 +60,7 @@ static bool open_allocation(struct xpl_iree_usages *x, struct xpl_iree_usage *u,
     return true;
 }
 
-// What was opened before the capture is closed without having been counted.  Returns the bytes.
+// An allocation from before the capture is closed without having been counted. Returns the bytes.
 static uint64_t close_allocation(struct xpl_iree_usages *x, struct xpl_iree_usage *u,
                                  const struct xpl_iree_memory_event *e) {
     const struct xpl_iree_open_key key = open_of(e, u->key.kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline in Chrome's JSON trace format: devices are processes, tracks are threads, slices
-// begin and end by elements of their own.  Counters have no arguments: each would be a series.
+// begin and end as separate elements. Counters have no arguments: each would be a series.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -97,7 +97,7 @@ static void put_event(struct xpl_iree_sink *s, const struct xpl_iree_event *e, u
     s->json.comma = false;
 }
 
-// Flows stand behind their event, which is not ended yet: their ids wait.
+// Flows follow their event, which is not ended yet: their ids wait.
 static void put_flow(struct xpl_iree_sink *s, uint64_t id) {
     uint64_t *const slot = xpl_iree_list_push(&s->waiting);
     if (slot)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: where on the timeline each record stands.  What they are called and their arguments are
-// read again when they are written.
+// Events: the position of each record on the timeline. Names and arguments are read again when they
+// are written.
 #include "analysis/ireeprof/timeline/impl.h"
 
 // A span becomes a slice; one without a length lasts a nanosecond, one that ends before it starts

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices that overlap get tracks of their own, the first one that is free; and the sums of what
-// queues have allocated.
+// Slices that overlap get separate tracks, the first free one; and the sums of queues' allocations.
 #include <stdlib.h>
 
 #include "analysis/ireeprof/timeline/impl.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What events refer to, and the tracks that the bundle describes.  Of several descriptions of an id
-// in one session the last one counts, as in IREE's renderer; the ids of sessions are told apart.
+// The objects that events refer to, and the tracks that the bundle describes. Of several
+// descriptions of an id in one session the last one counts, as in IREE's renderer; ids of different
+// sessions are distinct.
 #include <stdlib.h>
 
 #include "analysis/ireeprof/timeline/impl.h"
@@ -209,8 +210,8 @@ static void find_sets(struct xpl_iree_timeline *t) {
     }
 }
 
-// Marks what was described before, also with other counters between: each flush of a session, and
-// each session of a set that it does not describe itself, may do so.
+// Marks earlier descriptions, also with other counters between: each flush of a session, and each
+// session of a set that it does not describe itself, may do so.
 static void find_again(struct xpl_iree_timeline *t) {
     struct xpl_iree_timeline_counter *const c = t->counters.v;
     if (t->counters.n) qsort(c, t->counters.n, sizeof *c, by_counter);
@@ -339,7 +340,7 @@ static bool add_item(struct xpl_iree_timeline *t, const struct xpl_iree_record *
     return !adds[h->chunk] || adds[h->chunk](t, item);
 }
 
-// While devices are described, the one of a queue is that of its session, if it stands before it.
+// While devices are described, the one of a queue is that of its session, if that precedes it.
 static void enter_item(struct xpl_iree_timeline *t, const struct xpl_iree_record *h,
                        const struct xpl_iree_item *item) {
     if (!t->x.model.by_session) return;

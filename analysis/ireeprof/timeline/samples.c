@@ -26,7 +26,7 @@ bool xpl_iree_timeline_sample(struct xpl_iree_timeline *t, const struct xpl_iree
         return true;
     const bool range = s.scope == XPL_IREE_SCOPE_RANGE;
     const int64_t ns = xpl_iree_midpoint(start, end > start ? end : end + (end < INT64_MAX));
-    // There are no more counters than values.
+    // Counters do not outnumber values.
     for (uint32_t i = set->first; i < set->first + set->n; i++) {
         const struct xpl_iree_timeline_counter *const c =
             (const struct xpl_iree_timeline_counter *)t->counters.v + i;

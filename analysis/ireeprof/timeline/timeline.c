@@ -134,7 +134,7 @@ static xpl_status_t write_all(struct xpl_iree_sink *s, struct xpl_error *err) {
 static xpl_status_t write_trace(struct xpl_iree_timeline *t, struct xpl_error *err) {
     struct xpl_buf *const out = t->run->rows->out;
     const bool chrome = t->run->options.trace == XPL_IREE_CHROME;
-    struct xpl_iree_run members = *t->run; // what is missing is counted where it is written
+    struct xpl_iree_run members = *t->run; // the writer counts missing names
     struct xpl_iree_sink s = {.t = t,
                               .writer =
                                   chrome ? &xpl_iree_chrome_writer : &xpl_iree_perfetto_writer,

@@ -2,12 +2,12 @@
 // The timeline as an XSpace: what other tools make of a profile is then made of a bundle, too.
 //
 // A device whose dispatches were timed by itself is a plane "/device:GPU:N"; everything that the
-// host timed is on the plane "/host:CPU".  Tracks are lines, called by their path, counters are
-// events of a plane's line for counters.  Times count from the first event, as those of XLA do;
-// arguments have the machine's monotonic clock.  A dispatch is an op:
-// its function is the op's name, the module that the function's name begins with its component,
-// and what stands behind the number of the dispatch its type.  A line of allocators has each
-// allocation and its end once more, as XLA's allocators tell of them: memory_profile reads these.
+// host timed is on the plane "/host:CPU". Tracks are lines, called by their path, counters are
+// events of a plane's line for counters. Times count from the first event, as those of XLA do;
+// arguments have the machine's monotonic clock. A dispatch is an op: its function is the op's name,
+// the module that the function's name begins with its component, and the text after the number of
+// the dispatch is its type. A line of allocators has each allocation and its end once more, as
+// XLA's allocators record them: memory_profile reads these.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "base/text/utf8.h"
 
 enum { FIRST_LINE = 1, CANCEL_EVERY = 4096, FLOW_BITS = 56, SHOWN = 512, OP_MAX = 200 };
-// Ids of lines that are no track's.
+// Ids of lines without a track.
 enum { LINE_COUNTERS = INT32_MAX, LINE_ALLOCATORS = INT32_MAX - 1 };
 enum direction { FLOW_IN = 1, FLOW_OUT, FLOW_INOUT }; // as in a stat "flow"
 
@@ -64,7 +64,7 @@ static int64_t id_of(struct xpl_iree_xspace *x, struct xpl_intern *pool, uint32_
     xpl_strid_t id = {0};
     if (!pool || !xpl_intern_put(pool, name, &id)) x->failed = true;
     if (id.v > *n) *n = id.v;
-    return (int64_t)id.v + 1; // "" has the id 0, which stands for none
+    return (int64_t)id.v + 1; // "" has the id 0, which means none
 }
 
 // Names of members are few and mostly literals: found by their addresses, then compared.
@@ -178,8 +178,8 @@ static int put_part(char *ret, xpl_str_t part) {
     return (int)part.len;
 }
 
-// A name that is too long ends with a sum of all of it: names that begin alike stay apart.  The sum
-// begins with a digit, as shapes do: it is no part of the type.
+// A name that is too long ends with a sum of all of it: names that begin alike stay apart. The sum
+// begins with a digit, as shapes do: it is not part of the type.
 static xpl_str_t short_name(xpl_str_t name, char text[OP_MAX + 1]) {
     const size_t sum = sizeof "_1234567890" - 1;
     if (name.len <= OP_MAX) return name;
@@ -240,7 +240,8 @@ static int64_t ps_between(int64_t a, int64_t b) {
     return ps;
 }
 
-// The name of what is no op, without colons: readers see the type of one behind it.
+// The name of an event that is not an op, without colons: readers take the text after a colon for
+// an op's type.
 static xpl_str_t plain(xpl_str_t name, char text[SHOWN]) {
     size_t n = 0;
     name = xpl_str_sub(name, 0, SHOWN);
@@ -292,7 +293,7 @@ static void put_member(struct xpl_iree_sink *s, const char *name, const struct x
     }
 }
 
-// Of a counter the value alone: each argument would be a series.
+// Only the value of a counter: each argument would be a series.
 static void put_argument(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
     if (!xpl_iree_track_at(s->t, s->event->track)->counter) put_member(s, m->name, m);
 }
@@ -388,7 +389,7 @@ static int by_place(const void *pa, const void *pb) {
     return (a->index > b->index) - (a->index < b->index); // events are by time
 }
 
-// Brings the events of each line together, by time.  What that takes beside the events counts for
+// Brings the events of each line together, by time. Its memory in addition to the events counts for
 // the limit: the order, and as much again that sorting may take.
 static struct order *group(const struct xpl_iree_timeline *t, const struct xpl_iree_xspace *x) {
     const struct xpl_iree_event *const events = t->events.v;
@@ -469,7 +470,7 @@ static void put_allocator(struct xpl_iree_xspace *x, const struct xpl_iree_usage
                            u->key.physical_device_ordinal, xpl_iree_memory_kind_names[u->key.kind]);
     put_str_stat(x, "allocator_name", (xpl_str_t){text, (size_t)n});
     const size_t n_stats = sizeof stats / sizeof *stats - !(e->flags & XPL_IREE_MEMORY_POOL_STATS);
-    // Readers of XLA's take signed numbers alone.
+    // Readers of XLA's take only signed numbers.
     for (size_t i = 0; i < n_stats; i++)
         xpl_xspace_writer_int(&x->w, stat_id(x, stats[i].name),
                               stats[i].value < INT64_MAX ? (int64_t)stats[i].value : INT64_MAX);

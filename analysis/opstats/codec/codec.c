@@ -15,7 +15,7 @@ struct vec {
     size_t n, cap;
 };
 
-// How an Any names what it holds.
+// The type names in an Any.
 static const struct {
     const char *url;
     enum xpl_breakdown kind;
@@ -285,7 +285,7 @@ static bool by_key_then_place(const void *ctx, const void *a, const void *b) {
     return c ? c < 0 : x->elem < y->elem;
 }
 
-// A map is what remains when later entries replace earlier ones of the same key.
+// In a map later entries replace earlier ones of the same key.
 static xpl_status_t finish_map(struct decoder *d, const struct xpl_codec_field *f, struct vec *v) {
     uint8_t *const old = v->v;
     bool sorted = true;

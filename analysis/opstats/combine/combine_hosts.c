@@ -12,7 +12,7 @@ static bool warn(struct xpl_combine_hosts *h, struct xpl_arena *arena, const cha
                                  reason.len ? ": " : "", XPL_STR_FMT(reason));
 }
 
-// ---- who takes part at all ----
+// ---- the participating hosts ----
 
 static bool add_host(struct xpl_combine_hosts *h, const struct xpl_host_opstats *host, size_t at,
                      struct xpl_arena *arena) {

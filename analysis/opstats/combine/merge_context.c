@@ -81,7 +81,7 @@ static bool add_environment(const struct xpl_merge *m, const struct xpl_run_envi
         return false;
     dst->task_count = add_i32(dst->task_count, src->task_count);
     dst->host_trace_level = src->host_trace_level;
-    // Upstream believes the last host alone.
+    // Upstream takes the last host's value.
     dst->is_training = src->is_training || (!m->exact && dst->is_training);
     return true;
 }

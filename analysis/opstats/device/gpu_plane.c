@@ -240,7 +240,7 @@ static xpl_status_t find_op(struct gpu_plane *g, const struct xpl_event *ev,
                             uint32_t *ret) {
     XPL_TRY(find_xla_op(g, e, ret));
     if (!e->in_graph || g->xla_ops.v[*ret].found || g->c->opt->xprof_exact) return XPL_OK;
-    // A program is found by its id alone.
+    // A program is found only by its id.
     const xpl_str_t kernel = e->has_program_id ? md->name : (xpl_str_t){"", 0};
     return xpl_gpu_graph_op(g, ev->md, kernel, ret);
 }

@@ -157,7 +157,7 @@ static bool fill_core_details(const struct xpl_convert *c, const struct xpl_plan
     xpl_str_t host;
     if (!xpl_arena_str(c->result, hostname(c->xs), &host)) return false;
     for (size_t i = 0; i < n + !c->is_tpu; i++) {
-        // Without a TPU the host comes first, under an id of its own.
+        // Without a TPU the host comes first, under a separate id.
         const bool own = i == 0 && !c->is_tpu;
         const struct xpl_plane_details *const d = own ? NULL : &details[i - !c->is_tpu];
         if (d && !d->present) continue;

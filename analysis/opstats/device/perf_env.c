@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device can do at most, and what it is called.  Rules: XProf's utils/{device_caps_utils,
-// cuda_type_utils,rocm_type_utils,hardware_type_utils}.cc and GetPerfEnvFromXPlane.  Rates per core
+// Peak rates and names of devices. Rules: XProf's utils/{device_caps_utils,
+// cuda_type_utils,rocm_type_utils,hardware_type_utils}.cc and GetPerfEnvFromXPlane. Rates per core
 // and cycle are those of the makers' white papers, as XProf takes them.
 #include <string.h>
 

@@ -176,7 +176,7 @@ static xpl_status_t run_batch(struct tpu_run *r, const size_t *ids, size_t n,
     return st;
 }
 
-// SparseCores first: ops of TensorCores take over what they had run there.
+// SparseCores first: ops of TensorCores include the ops that they had run there.
 static xpl_status_t run_kind(struct tpu_run *r, bool sparse, struct xpl_error *err) {
     size_t ids[BATCH], n = 0;
     for (size_t i = 0; i < r->n; i++) {

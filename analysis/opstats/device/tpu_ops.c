@@ -133,7 +133,7 @@ static void add_child(void *ctx, const struct xpl_event_md *child) {
         c->failed = true;
         return;
     }
-    // Reading the child may move nothing of ours: its own children go to a database of their own.
+    // Reading the child may move nothing of ours: its own children go to a separate database.
     *op = (struct xpl_op_metrics){.occurrences = 1};
     c->failed = !read_md(c->tp, child, c->level + 1, c->budget, op);
 }

@@ -270,8 +270,8 @@ static xpl_status_t walk_op_line(struct tpu_plane *t, const struct xpl_line *lin
     XPL_TRY(walk_as_it_stands(&w));
     const bool sort = t->sorted && !w.ordered;
     if (!sort && !has_gaps(&t->duty.busy) && !has_gaps(&t->duty.confident)) return XPL_OK;
-    // Once more, in order where that is what was missing, and keeping intervals, which may then
-    // come in any order.
+    // Once more, in order if that was the problem, and keeping intervals, which may then come in
+    // any order.
     undo(t, &u);
     t->duty.busy.arena = t->duty.confident.arena = &t->arena;
     begin_walk(&w, t, line);
@@ -290,7 +290,7 @@ static void track_steps(struct tpu_plane *t) {
                      : (struct xpl_timespan){(uint64_t)v[i].begin_ps, (uint64_t)v[i].duration_ps});
 }
 
-// Lines that are no op lines: steps and modules, and framework ops wherever they are.
+// Lines that are not op lines: steps and modules, and framework ops wherever they are.
 static xpl_status_t walk_other_line(struct tpu_plane *t, const struct xpl_line *line) {
     const bool modules = is_module_line(line);
     const bool replaced = xpl_groups_replaces_line(t->c->groups, line);

@@ -59,7 +59,7 @@ static bool note_program(struct cpu_device *d, uint64_t id, const struct xpl_cpu
 
 // ---- what an op is called, and costs ----
 
-// What runs in these has events of its own, and would be counted twice.
+// The ops inside these have their own events, and would be counted twice.
 static bool only_contains(const struct xpl_hlo_instruction *in) {
     return xpl_str_eq(in->opcode, XPL_STR("while")) || xpl_str_eq(in->opcode, XPL_STR("call")) ||
            xpl_str_eq(in->opcode, XPL_STR("conditional"));
@@ -169,7 +169,7 @@ static bool add_programs(struct cpu_device *d) {
         if (!slot) return false;
         slot->program_id = p->program_id;
         if (!xpl_arena_str(d->c->result, p->name, &slot->name)) return false;
-        // Sorted only at the end: the search above uses what was known before.
+        // Sorted only at the end: the search above uses the earlier entries.
     }
     if (s->program_id_to_name_map.n > known)
         qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
@@ -179,7 +179,7 @@ static bool add_programs(struct cpu_device *d) {
 
 static xpl_status_t add_totals(struct cpu_device *d) {
     struct xpl_op_metrics_db *db = d->ops.db;
-    // Every thread that ran an op stands for a core, and all of them are there for as long as any.
+    // Every thread that ran an op counts as a core, and all of them for the whole time of any.
     xpl_op_metrics_set_total_time(db, (uint64_t)d->n_lines * (d->end_ps - d->begin_ps));
     db->busy_time_ps = db->total_op_time_ps;
     db->idle_time_ps = xpl_op_metrics_idle_time(db);

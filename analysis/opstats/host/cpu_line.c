@@ -12,9 +12,8 @@ struct xpl_cpu_open {
     uint32_t op;
 };
 
-// Keys that were seen last, and the ops they mean; by position of the metadata, as most ops have
-// one of their own.  Ops of the framework are among them, under where they are: no metadata has
-// their position.
+// Keys that were seen last, and their ops; by position of the metadata, as most ops have separate
+// metadata. Ops of the framework are among them, by their address: no metadata has that position.
 enum { RECENT = 1024 };
 static const uint32_t FRAMEWORK_OP = UINT32_MAX;
 struct xpl_cpu_recent {

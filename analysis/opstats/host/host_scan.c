@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 
-// A piece is worth a turn of its own from so many events on; and this many turns per thread even
-// out what they take.
+// A piece is a separate turn from so many events on; this many turns per thread balance their
+// times.
 enum { MIN_PIECE_EVENTS = 1 << 14, TURNS_PER_THREAD = 8 };
 
 struct shard {

@@ -29,7 +29,7 @@ bool xpl_input_stack_next(struct xpl_input_stack *s, struct xpl_timespan span, b
 
 // ---- functions of tf.data ----
 
-// What one event hands to another: of executors of TensorFlow alone, which count without repeats.
+// The links between events: only of TensorFlow's executors, which count without repeats.
 struct context {
     uint64_t type, id;
 };
@@ -132,7 +132,7 @@ struct line_search {
     bool whole;    // all of it was read
     struct xpl_input_stack input;
     XPL_VEC(struct consumer) consumers;
-    XPL_VEC(struct context) produced; // by what is input
+    XPL_VEC(struct context) produced; // by input
     XPL_VEC(struct call) calls;
 };
 
@@ -224,7 +224,7 @@ static void end_line(void *ctx, const struct xpl_line *line) {
     s->lines[line->index].whole = true;
 }
 
-// ---- lines that are read for this alone ----
+// ---- lines that only this reads ----
 
 enum { CANCEL_EVERY = 4096 }; // events
 

@@ -7,8 +7,8 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/cleanup.h"
 
-// One line's ops as a database of its own, idle time included: XProf makes one per line and adds
-// them up.  `db` is used again for the next line.
+// One line's ops as a separate database, idle time included: XProf makes one per line and adds them
+// up. `db` is used again for the next line.
 static bool line_db(const struct xpl_op_line *ops, struct xpl_arena *scratch,
                     struct xpl_op_metrics_db *db) {
     struct xpl_op_metrics_db out = {0};

@@ -56,8 +56,8 @@ static bool read_md(struct xpl_host_plan *p, struct xpl_arena *arena, uint32_t i
     if (p->cpu && xpl_host_function_called(name)) md->flags |= XPL_HOST_CALL;
     *inputs |= md->span == XPL_SPAN_HOST_TO_DEVICE || md->span == XPL_SPAN_HOST_WAIT_INPUT;
     if (op.category == XPL_TF_OP_UNKNOWN || name.len == 0) return true;
-    // "name:" alone may be any annotation; only "name:Type" is surely an op of the framework.
-    // One that waits for input computes nothing.
+    // Just "name:" may be any annotation; only "name:Type" is surely an op of the framework. One
+    // that waits for input computes nothing.
     if (op.category == XPL_TF_OP_TENSORFLOW && name.ptr[name.len - 1] != ':' &&
         md->span != XPL_SPAN_HOST_WAIT_INPUT)
         md->flags |= XPL_HOST_FRAMEWORK;

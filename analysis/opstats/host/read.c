@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the events of a host line and sorts what they say to where it belongs.
-// Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfActivities),
-// convert/xplane_to_step_events.cc (ConvertHostThreadsXLineToStepEvents) and
-// convert/xplane_to_tf_functions.cc; docs/cpu-as-device.md.
+// Reads the events of a host line and passes their facts to the right consumers. Rules: XProf's
+// convert/xplane_to_op_metrics_db.cc (CollectTfActivities), convert/xplane_to_step_events.cc
+// (ConvertHostThreadsXLineToStepEvents) and convert/xplane_to_tf_functions.cc;
+// docs/cpu-as-device.md.
 #include "analysis/opstats/host/read.h"
 #include "analysis/hlo/hlo_map.h"
 #include "analysis/opstats/host/event_stats.h"

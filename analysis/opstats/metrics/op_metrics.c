@@ -80,8 +80,8 @@ static bool copy_bytes(enum xpl_op_metrics_strings how, struct xpl_arena *a, xpl
     return true;
 }
 
-// Levels that may still be copied limit the recursion: what comes from outside is bounded when it
-// is read, this is the second fence.
+// Levels that may still be copied limit the recursion: foreign input is bounded when it is read,
+// this is the second check.
 static bool copy_db(const struct xpl_op_metrics_db *src, struct xpl_arena *a, unsigned levels,
                     struct xpl_op_metrics_db *ret);
 

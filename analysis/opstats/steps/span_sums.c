@@ -18,9 +18,9 @@ struct boundary {
 };
 enum { KEY_BEGIN = 32 };
 
-// Who of several owns an instant: the greatest rank.  XProf's ranks are the numbers of the kinds.
-// Beside them ours, of a host that stands for a device: its ops run on the same cores as those that
-// wait for input, so that they hide no wait.
+// Of several spans the one with the greatest rank owns an instant. XProf's ranks are the numbers of
+// the kinds. In addition ours, of a host that counts as a device: its ops run on the same cores as
+// those that wait for input, so that they hide no wait.
 enum { INPUT = XPL_SPAN_HOST_WAIT_INPUT / 10, LAST_COMPUTE = XPL_SPAN_DEVICE_COMPUTE_16 / 10 };
 static uint32_t rank_of(uint32_t kind, bool input_first) {
     if (!input_first || kind < INPUT || kind > LAST_COMPUTE) return kind;
@@ -104,9 +104,9 @@ static const struct boundary *sort_boundaries(struct boundary *v, struct boundar
     return v;
 }
 
-// The rank that owns what follows boundary `b`.  An instant ends before it begins, so its count
-// ends at 0 while its kind has become the current one and stays so until something of at least
-// that kind ends: upstream does the same (PriorityTracker).
+// The rank that owns the time after boundary `b`. An instant ends before it begins, so its count
+// ends at 0 while its kind has become the current one and stays so until something of at least that
+// kind ends: upstream does the same (PriorityTracker).
 static uint32_t track(const struct boundary *b, int64_t count[XPL_SPAN_TYPES], uint32_t current) {
     const bool begins = b->key >= KEY_BEGIN;
     const uint32_t rank = XPL_SPAN_TYPES - 1 - (begins ? b->key - KEY_BEGIN : b->key);

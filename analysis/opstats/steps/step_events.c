@@ -73,8 +73,8 @@ static bool add_task(struct job *j, const struct xpl_plane *plane, const struct 
     return true;
 }
 
-// The lines of a plane that count: all streams, or of a core the last line of ops.  A SparseCore
-// has a say in what is a step by its markers alone.
+// The lines of a plane that count: all streams, or of a core the last line of ops. Only a
+// SparseCore's markers define steps.
 static bool add_lines(struct job *j, const struct xpl_plane *p, struct xpl_steps *markers) {
     const struct xpl_line *ops = NULL;
     bool marks = false;

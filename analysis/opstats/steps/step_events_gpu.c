@@ -8,8 +8,8 @@
 
 enum { CANCEL_EVERY = 8192 };
 
-// Decided once per metadata entry; compute kernels without tensor shapes are recognized by name
-// alone.
+// Decided once per metadata entry; compute kernels without tensor shapes are recognized only by
+// name.
 struct gpu_md {
     uint8_t kind; // enum xpl_span_type
     bool compute; // statistic `shape` may change the precision

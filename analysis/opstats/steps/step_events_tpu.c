@@ -14,7 +14,7 @@ struct open_event {
     struct xpl_timespan span;
     uint64_t children_ps;
     int64_t group;
-    bool marked; // in a step; others matter to what encloses them alone
+    bool marked; // in a step; others matter only to their enclosing event
 };
 
 struct core_reader {
@@ -248,7 +248,7 @@ xpl_status_t xpl_core_line_steps(const struct xpl_convert *c, const struct xpl_l
 
 bool xpl_core_steps_finish(struct xpl_core_steps *core, struct xpl_steps *steps,
                            struct xpl_arena *result) {
-    // What was decoded while lines were read in parallel is decoded again, to where it can stay.
+    // Metadata decoded while lines were read in parallel is decoded again, into memory that stays.
     for (uint32_t i = 0; core->v.n && i < core->plane.plane->n_event_md; i++)
         core->plane.md[i].op = NULL;
     core->plane.arena = result;

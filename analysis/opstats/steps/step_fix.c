@@ -36,8 +36,8 @@ static void add_core(struct across *a, const struct xpl_step_info *info) {
     const uint64_t host =
         category_ps(info, XPL_STR("host send")) + category_ps(info, XPL_STR("host send-done")) +
         category_ps(info, XPL_STR("host recv")) + category_ps(info, XPL_STR("host recv-done"));
-    // A SparseCoreV0 infeed waits for as long as it takes longer than the outfeed; without one
-    // (and the caller made sure of that on the whole) the wait has a category of its own.
+    // A SparseCoreV0 infeed waits for as long as it takes longer than the outfeed; without one (and
+    // the caller made sure of that on the whole) the wait has a separate category.
     const uint64_t scv0 = category_ps(info, XPL_STR("sparsecorev0 infeed"));
     const uint64_t scv0_out = category_ps(info, XPL_STR("sparsecorev0 outfeed"));
     const uint64_t wait = scv0 ? scv0 - (scv0 < scv0_out ? scv0 : scv0_out)

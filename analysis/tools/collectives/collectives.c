@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tool collectives: what programs exchange between devices, by kind, size and group, with the time
-// it takes and the rate that comes of it.  Ours; XProf has none.  docs/findings.md defines the
-// columns.
+// Tool collectives: data exchanged between devices, by kind, size and group, with its time and
+// rate. Ours; XProf has none. docs/findings.md defines the columns.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

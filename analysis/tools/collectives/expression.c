@@ -93,7 +93,7 @@ static bool read_extents(xpl_str_t s, size_t *at, uint64_t *ret) {
                 __builtin_add_overflow(v, (uint64_t)(s.ptr[*at] - '0'), &v))
                 return false;
         if (*at > begin && __builtin_mul_overflow(all, v, &all)) return false;
-        if (*at == begin) { // "<=", ",", or "?" of a size that nobody knows
+        if (*at == begin) { // "<=", ",", or "?" of an unknown size
             if (s.ptr[*at] != '<' && s.ptr[*at] != '=' && s.ptr[*at] != ',') return false;
             ++*at;
         }

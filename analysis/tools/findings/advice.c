@@ -2,7 +2,7 @@
 // What kinds of findings are called, and what to do about them in each framework.
 #include "analysis/tools/findings/findings.h"
 
-// of[XPL_FRAMEWORK_UNKNOWN] is for all frameworks that have none of their own.
+// of[XPL_FRAMEWORK_UNKNOWN] is for all frameworks without their own.
 static const struct kind_row {
     const char *name, *title;
     struct xpl_advice of[XPL_FRAMEWORKS];

@@ -6,7 +6,7 @@
 
 static const struct cause_row {
     enum xpl_finding_kind kind;
-    enum xpl_time_cause cause, other; // the same: one alone
+    enum xpl_time_cause cause, other; // the same: only one
     enum xpl_op_layer ops;            // of devices, that show it; COMPUTE: none
     const char *text;                 // behind "X% of the time "
 } kRows[] = {
@@ -83,7 +83,7 @@ void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out
     for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
         const double graph = kRows[i].other == XPL_TIME_QUEUED ? s->graph_ps : 0,
                      share = (of_row(s->ps, &kRows[i]) - graph) / s->wall_ps;
-        // What nobody knows may be needed.
+        // Unknown work may be needed.
         const double saving = kRows[i].cause == XPL_TIME_UNKNOWN ? 0 : share;
         struct xpl_finding *const f = xpl_finding_add(out, kRows[i].kind, share, saving);
         if (!f) continue;

@@ -2,8 +2,8 @@
 // Exposed collectives, in two: communicating, and waiting for the last device to arrive.
 //
 // In a step of all devices, the one with the least time in exposed collectives is the last to
-// arrive: it waits for nobody, so what it spends is communication.  What others spend beyond that
-// they wait.
+// arrive: it waits for no other, so its time is communication. The others' time beyond that is
+// waiting.
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of the profile itself: what it says went wrong, and what a host did where no device did
-// anything.
+// Findings of the profile itself: recorded errors, and the host's work where no device worked.
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings that steps beside each other show: steps that differ, and compilations.
+// Findings from comparing steps: steps that differ, and compilations.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static const double kNoise = 0.1;   // of the time
 // Times the usual work: what a step does more is not what makes it longer.
 static const double kSameWork = 1.25;
 
-// A series: what is usual in it.  Of one with few steps nothing is.
+// A series: its typical values. Of one with few steps nothing is.
 struct usual {
     size_t first, n; // of the steps by series
     double wall_ps, work_ps, ps[XPL_TIME_CAUSES];
@@ -114,7 +114,7 @@ static enum xpl_time_cause greatest(const double *more) {
     return (enum xpl_time_cause)best;
 }
 
-// What is compiled or written is a finding of its own.
+// Compilation and writing have separate findings.
 static bool is_told(enum xpl_time_cause c) {
     return c == XPL_TIME_COMPILE || c == XPL_TIME_CHECKPOINT;
 }

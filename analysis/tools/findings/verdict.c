@@ -51,7 +51,7 @@ static void append_time(struct xpl_verdict *v, double ps) {
     append(v, "%.*f %s", ps < 10 ? 2 : ps < 100 ? 1 : 0, ps, units[u]);
 }
 
-// ---- what is known ----
+// ---- the known facts ----
 
 // The series with most steps, and their mean time.  Returns how many series there are.
 static size_t find_step(const struct xpl_survey *s, struct xpl_verdict *v) {

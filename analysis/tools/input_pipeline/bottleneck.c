@@ -96,7 +96,7 @@ bool xpl_bottleneck_generic(const struct xpl_input_pipeline *ip, struct xpl_aren
         collectives += g->device_collectives;
         unknown += g->unknown;
     }
-    // A TPU's steps are not generic ones: then there is no sentence at all.
+    // A TPU's steps are not generic ones: then the sentence is empty.
     if (ip->tpu_steps.n) {
         *ret = b;
         return true;

@@ -23,7 +23,7 @@ enum event_type {
     EV_DEVICE_WAIT_HOST = 170,
 };
 
-// The core of steps that have no cores of their own.
+// The core of steps without cores.
 enum { GENERIC_CORE_ID = 1 };
 
 static double type_ms(const struct xpl_step_info *info, enum event_type type) {

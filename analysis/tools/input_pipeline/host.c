@@ -82,8 +82,8 @@ static double host_to_device_ratio(const struct xpl_op_metrics_db *host,
     return xpl_safe_divide(xpl_samples_summary(&host_to_device).average, ip->step_time.average);
 }
 
-// Times on parallel threads do not add up to waiting time.  The enqueuing is what it is; the rest
-// is scaled so that enqueuing has the share of the whole that it has in the steps.
+// Times on parallel threads do not add up to waiting time. The enqueuing is kept; the rest is
+// scaled so that enqueuing has the same share of the sum as in the steps.
 static void scale_times(const double us[N_KINDS], double ratio, struct xpl_input_time *ret) {
     const double total = us[KIND_DEMANDED_READ] + us[KIND_ADVANCED_READ] + us[KIND_PREPROCESSING];
     if (!(ratio < 1.0)) ratio = 1.0;

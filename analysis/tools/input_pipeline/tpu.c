@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps on TPUs: every core has a breakdown of its own, by HLO category; a step's row has the
-// maximum, minimum or average over the cores, field by field.
-// XProf: ComputeTpuPerStepDataAcrossCores, and convert/profile_time_breakdown.{h,cc}.
+// Steps on TPUs: every core has a separate breakdown, by HLO category; a step's row has the
+// maximum, minimum or average over the cores, field by field. XProf:
+// ComputeTpuPerStepDataAcrossCores, and convert/profile_time_breakdown.{h,cc}.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,7 +157,7 @@ static bool is_off_duty(xpl_str_t category) {
     return false;
 }
 
-// Computing is what remains of the step, or what the categories add up to if that is more.
+// Computing is the rest of the step, or the sum of the categories if that is more.
 static struct xpl_sparse_core_step_breakdown
 sparse_from_categories(const struct xpl_step_info *info) {
     const uint64_t step = info->duration_ps;

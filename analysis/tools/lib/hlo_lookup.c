@@ -17,7 +17,7 @@ bool xpl_programs_next(struct xpl_programs *w) {
         const struct xpl_hlo_modules_value *const v = w->from->products[0];
         while (w->next < v->n) {
             w->entry = &v->v[w->next++];
-            // Of a file that has become shorter what is left is shown.
+            // The remaining part of a truncated file is shown.
             if (w->entry->offset > w->from->profile.len ||
                 w->entry->length > w->from->profile.len - w->entry->offset)
                 continue;

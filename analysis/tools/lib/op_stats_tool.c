@@ -61,7 +61,7 @@ static bool set_peaks(const struct xpl_cpu_peak_options *o, struct xpl_opstats *
     const enum xpl_hardware hardware = s->run_environment.hardware_type;
     if (!o->common.cpu_as_device || hardware == XPL_HW_GPU || hardware == XPL_HW_TPU) return true;
     if (o->gflops > 0) env->peak_tera_flops_per_second = o->gflops / 1e3;
-    if (o->gb_s > 0) { // what is there may be the host's, which others read
+    if (o->gb_s > 0) { // the present value may be the host's, which others read
         double *const v = xpl_arena_array(arena, 1, sizeof *v);
         if (!v) return false;
         v[XPL_BW_HBM_RW] = o->gb_s;

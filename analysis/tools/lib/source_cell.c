@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 
-// What stands for a character of HTML; NULL: itself.
+// The escape of a character in HTML; NULL: itself.
 static const char *escape(char c) {
     switch (c) {
         case '&': return "&amp;";

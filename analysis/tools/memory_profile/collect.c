@@ -152,7 +152,7 @@ static xpl_status_t add_event(struct piece *p, const struct xpl_event *ev, const
         e.has_step = true;
         e.step = group->group_id;
     }
-    // XProf's -1 is no step.
+    // XProf's -1 is not a step.
     if (e.has_step && e.step != -1) XPL_TRY(get_step(&p->c, e.step, &step, &p->err));
     if (e.is_numbered)
         e.allocator =

@@ -49,7 +49,7 @@ static void set_member(const struct xpl_stat *s, struct xpl_memory_event *e) {
 
 // Which readers need a stat, and the member for its value if that is a plain integer.
 struct stat_use {
-    uint8_t details; // enum xpl_memory_detail, 0: nobody needs it
+    uint8_t details; // enum xpl_memory_detail, 0: not needed
     bool is_int;
     size_t offset; // of the member, where is_int
 };

@@ -189,7 +189,7 @@ static xpl_status_t sweep_events(const struct profile *p, struct xpl_memory_allo
     return XPL_OK;
 }
 
-// ---- what is allocated at the peak ----
+// ---- allocations at the peak ----
 
 static bool copy_active(const struct profile *p, const struct xpl_memory_record *r,
                         struct xpl_intern *texts, struct xpl_arena *arena,
@@ -349,7 +349,7 @@ static void put_module(const struct xpl_line *line, const struct xpl_event *ev, 
     xpl_buf_putc(out, '}');
 }
 
-// Runs of programs on TPUs, as a scale beside the memory's timeline (GenerateHloModules).
+// Runs of programs on TPUs, as a scale next to the memory's timeline (GenerateHloModules).
 static xpl_status_t put_modules(const struct profile *p, const struct xpl_line *line, int64_t *id,
                                 struct xpl_buf *out) {
     struct xpl_event_cursor c;

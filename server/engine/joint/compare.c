@@ -113,7 +113,7 @@ static xpl_status_t select_history(const struct xpl_comparison_request *q, struc
                                    struct xpl_arena *arena, xpl_str_t *ret, struct xpl_error *err) {
     const bool enough = q->n_a >= XPL_COMPARE_LEAST_RUNS && q->n_b >= XPL_COMPARE_LEAST_RUNS;
     struct xpl_follow_session *list;
-    struct xpl_error none = {0}; // that there is no such session is no failure
+    struct xpl_error none = {0}; // a missing session is not a failure
     xpl_str_t label = {"", 0};
     size_t n;
     if (enough || !q->from || !q->from->labels) return XPL_OK;

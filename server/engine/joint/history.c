@@ -43,7 +43,7 @@ static bool was_made(const struct selection *s, xpl_str_t session) {
     return s->n_made && bsearch(&one, s->made, s->n_made, sizeof one, by_name) != NULL;
 }
 
-// Whether the path is the directory's or lies below it.
+// Whether the path is the directory's or is below it.
 static bool is_below(xpl_str_t path, xpl_str_t directory) {
     while (directory.len && directory.ptr[directory.len - 1] == '/')
         directory.len--;
@@ -67,7 +67,7 @@ static int newest_first(const void *a, const void *b) {
     return -xpl_str_cmp(x->name, y->name);
 }
 
-// No session lies below the directory: one with a name like it is proposed.
+// The directory contains no session: one with a name like it is proposed.
 static xpl_status_t no_directory(const struct selection *s, const struct xpl_snapshot *snap,
                                  struct xpl_error *err) {
     struct xpl_near near = xpl_near_begin(s->q->directory);

@@ -77,7 +77,7 @@ static void add_warnings(struct xpl_joint *j, const struct part *p) {
     }
 }
 
-// Nothing is under way: nobody else has the joint but its asker.
+// Nothing is running: only the caller has the joint.
 static void finish(struct xpl_joint *j) {
     struct xpl_buf out;
     xpl_buf_init(&out, j->request.limit);
@@ -91,7 +91,7 @@ static void finish(struct xpl_joint *j) {
     xpl_engine_release(j->engine, j->held);
 }
 
-// Whether it is the session that fails, and not the daemon, or who waits.
+// Whether the session is the cause of the error, and not the daemon or the caller.
 static bool is_of_session(xpl_status_t code) {
     return code == XPL_NOT_FOUND || code == XPL_INVALID_ARGUMENT || code == XPL_DATA_LOSS ||
            code == XPL_FAILED_PRECONDITION || code == XPL_ABORTED || code == XPL_UNIMPLEMENTED;
@@ -121,8 +121,8 @@ static void note_excess(struct xpl_joint *j, const char *what, int64_t retry_ms)
                                     UINT64_MAX, "%s", what);
 }
 
-// Answers stay until the whole is made of them: together they may take what the whole may.  They
-// count to --memory-total twice, as they are and as what is decoded of them.
+// Answers stay until they are joined: together they may take as much as the result. They count to
+// --memory-total twice, encoded and decoded.
 static void note_answer(struct xpl_joint *j, struct part *p, struct xpl_tool_data *a) {
     const size_t n = xpl_rpc_blob_get(a->blob).len;
     p->answer = a;
@@ -168,7 +168,7 @@ static void on_answer(void *arg, const struct xpl_outcome *o) {
     j->finished |= last;
     pthread_mutex_unlock(&j->mu);
     if (more) begin_next(j);
-    if (in_vain) xpl_joint_cancel(j); // nobody waits for a conversion that the answer cannot use
+    if (in_vain) xpl_joint_cancel(j); // the answer cannot use the conversions that still run
     if (last) finish(j);
     xpl_joint_unref(j);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of products: in memory, in the store, in files.
+// Stored products: in memory, in the store, in files.
 #include "server/engine/products/impl.h"
 
 #include <assert.h>
@@ -127,7 +127,7 @@ bool xpl_product_is_stored(struct xpl_product_manager *m, const struct xpl_produ
     return xpl_store_has(m->parts.store, &k);
 }
 
-// What is known of the profiles of `refs`.
+// The known facts of the profiles of `refs`.
 struct known_profiles {
     const struct xpl_fingerprint **files;
     struct xpl_profile_id *ids;
@@ -320,7 +320,7 @@ void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_
 static void saved(void *manager, void *build, bool ok) {
     struct xpl_product_manager *const m = manager;
     struct xpl_product_build *const b = build;
-    xpl_source_free(b->handle->profile); // nobody else uses it
+    xpl_source_free(b->handle->profile); // it has no other user
     b->handle->profile = NULL;
     if (!ok) xpl_product_keep_in_memory(m, b->handle);
     pthread_mutex_lock(&m->mu);

@@ -17,7 +17,7 @@ static bool build_is_unwanted(void *arg) {
     return o->ctx->owner.is_cancelled && o->ctx->owner.is_cancelled(o->ctx->owner.arg);
 }
 
-// Whether the caller has what is used, of this very file.
+// Whether the caller has the used products, of this very file.
 static bool has_used(const struct xpl_product_request *r, const struct xpl_fingerprint *file) {
     return r->used && r->used->value && xpl_fingerprint_eq(&r->used->fingerprint, file);
 }
@@ -81,7 +81,7 @@ static xpl_status_t make_broken(const struct xpl_product_request *r,
     return XPL_OK;
 }
 
-// The XSpace of a file of another format: the product's bytes, beside the file's source.
+// The XSpace of a file of another format: the product's bytes, next to the file's source.
 static xpl_status_t open_import(struct xpl_product_manager *m, const struct xpl_product_request *r,
                                 const struct xpl_build_context *ctx, struct xpl_stage_times *times,
                                 struct xpl_opened_profile *o, struct xpl_error *err) {

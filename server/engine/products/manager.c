@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manager of products: who gets which, and who makes it.
+// The manager of products: lookups, and builds that waiters share.
 #include "server/engine/products/impl.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "server/engine/index_files.h"
 #include "storage/sessions/identity.h"
 
-enum { CANCEL_POLL_NS = 50000000 }; // how soon one who waits notices that he is cancelled
+enum { CANCEL_POLL_NS = 50000000 }; // how soon a waiter notices its cancellation
 
 // ---- one build at a time for each product ----
 
@@ -52,7 +52,7 @@ static xpl_status_t claim_build(struct xpl_product_manager *m, const struct xpl_
     struct xpl_product_build *const slow =
         b ? NULL : xpl_product_build_find(m, r->product, r->variant, fingerprint, true);
     if (slow) atomic_store(&slow->give_way, true);
-    if (b && b->unsaved && ctx->bypass_cache) { // made anew beside it
+    if (b && b->unsaved && ctx->bypass_cache) { // made anew separately
         xpl_product_build_unlist(m, b);
         b = NULL;
     }
@@ -74,8 +74,8 @@ static xpl_status_t claim_build(struct xpl_product_manager *m, const struct xpl_
     XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
 }
 
-// The build has its outcome: tells all who wait, and keeps the product.  `known`: the store has it,
-// or somebody else sees to that.
+// The build has its outcome: wakes all waiters, and keeps the product. `known`: the store has it,
+// or another thread stores it.
 static void conclude_build(struct xpl_product_manager *m, const struct xpl_product_request *r,
                            struct xpl_product_build *b, xpl_status_t st, bool known,
                            bool for_memory) {
@@ -101,8 +101,8 @@ static void conclude_build(struct xpl_product_manager *m, const struct xpl_produ
         xpl_product_write_to_store(m, r, h);
 }
 
-// What is in memory, unless the file from which its bytes are mapped was truncated: then it is
-// forgotten.
+// The product in memory, unless the file from which its bytes are mapped was truncated: then it is
+// dropped.
 static struct xpl_product_handle *lookup_intact(struct xpl_product_manager *m,
                                                 const struct xpl_product *product, unsigned variant,
                                                 const struct xpl_fingerprint *fingerprint) {
@@ -239,7 +239,7 @@ void xpl_product_finish(struct xpl_product_manager *m, struct xpl_product_handle
         xpl_log(XPL_LOG_WARN, "products", "a %s could not be finished: %s", h->product->name,
                 err.msg);
     h->build = NULL;
-    // Those who wait make it themselves: what failed here was work for later requests.
+    // Waiters make it themselves: the failure was in work for later requests.
     conclude_build(m, NULL, b, st == XPL_OK ? st : XPL_CANCELLED, false, true);
     pthread_mutex_lock(&m->mu);
     xpl_product_build_unref(b);
@@ -252,7 +252,7 @@ void xpl_product_give_up(struct xpl_product_manager *m, struct xpl_product_handl
     assert(b && b->state == BUILD_PARTIAL);
     h->build = NULL;
     pthread_mutex_lock(&m->mu);
-    b->status = XPL_CANCELLED; // those who wait make it themselves
+    b->status = XPL_CANCELLED; // waiters make it themselves
     xpl_product_build_unlist(m, b);
     xpl_product_build_set_state(m, b, BUILD_FAILED);
     xpl_product_build_unref(b);
@@ -269,7 +269,7 @@ bool xpl_product_is_truncated(const struct xpl_product_handle *h) {
 void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_product_handle *h) {
     struct xpl_product_handle *const now =
         xpl_product_lookup(m, h->product, h->variant, &h->fingerprint);
-    // Else somebody found it out before, and the file is another.
+    // Otherwise another thread noticed it before, and the file is another.
     if (h->file && (!now || now == h)) {
         xpl_product_forget_in_memory(m, h);
         struct xpl_profile_id id;

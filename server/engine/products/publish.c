@@ -33,7 +33,7 @@ void xpl_product_hash_file(struct xpl_product_manager *m, struct xpl_snapshot *s
     if (xpl_identity_recall(m->parts.identity, &host->fingerprint, &id) ||
         xpl_snapshot_open(snapshot, host, 0, &src, NULL) != XPL_OK || !xpl_source_is_stable(src))
         return;
-    // What fails here fails again, and says why, when the product is made.
+    // A failure here repeats, and says why, when the product is made.
     const xpl_status_t st =
         xpl_identity_hash(m->parts.identity, src, owner.is_cancelled, owner.arg, &id, NULL);
     (void)st;
@@ -85,7 +85,7 @@ static xpl_status_t put_all(struct xpl_product_manager *m, const struct xpl_prod
     return st;
 }
 
-// The job's row is the last that is touched: who waits for it does not wait for the products.
+// The job's row is touched last: its waiters do not wait for the products.
 xpl_status_t xpl_product_publish(struct xpl_product_manager *m,
                                  const struct xpl_product_publication *p, size_t n,
                                  const struct xpl_job_end *end, struct xpl_error *err) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run_tools, module_list and generate_cache: routes that say what is in profiles, without a tool.
+// run_tools, module_list and generate_cache: routes that list contents of profiles, without a tool.
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,7 +216,7 @@ enum MHD_Result xpl_http_module_list(struct xpl_http_request *r) {
 
 // ---- generate_cache ----
 
-struct task { // a request without anybody who waits
+struct task { // a request without a client
     struct xpl_ticket *ticket;
 };
 

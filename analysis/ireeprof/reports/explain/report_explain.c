@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report explain: what took the time, and what is odd about the bundle.
+// Report explain: the largest times, and oddities of the bundle.
 #include <stdlib.h>
 
 #include "analysis/ireeprof/reports/explain/explain.h"
@@ -7,8 +7,8 @@
 #include "analysis/ireeprof/reports/rows_dispatch.h"
 #include "base/arena.h"
 
-// What the submissions and groups of a device come to, and the submissions of a queue: a bundle may
-// have as many devices and queues as it has submissions.
+// Sums over the submissions and groups of a device, and over the submissions of a queue: a bundle
+// may have as many devices and queues as it has submissions.
 struct device_sum {
     uint64_t physical_device_ordinal; // the key
     struct xpl_iree_spans spans;      // of submissions with a valid dispatch
@@ -161,7 +161,7 @@ struct busy {
     double ticks, gap_ticks, max_gap;
 };
 
-// Merges intervals that overlap or touch, and sums up what lies between them.
+// Merges intervals that overlap or touch, and sums up the gaps.
 static void merge(struct interval *v, size_t n, struct busy *b) {
     if (n == 0) return;
     qsort(v, n, sizeof *v, by_start);

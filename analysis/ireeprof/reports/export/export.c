@@ -61,7 +61,7 @@ static void put_key(const struct xpl_iree_export *x, uint32_t device, uint64_t e
     xpl_row_str(x->run->rows, "key", xpl_iree_dispatch_key(&x->model, x->run, device, key, &text));
 }
 
-// ---- what stands in the middle of a row, where it is split ----
+// ---- the middle of a row, where it is split ----
 
 static void put_middle(const struct xpl_iree_export *x, const struct xpl_iree_record *h,
                        const struct xpl_iree_item *item) {
@@ -101,7 +101,7 @@ static void put_middle(const struct xpl_iree_export *x, const struct xpl_iree_re
     }
 }
 
-// ---- what stands at the end of a row ----
+// ---- the end of a row ----
 
 static void put_uuid(struct xpl_iree_rows *r, const struct xpl_iree_item *item) {
     struct xpl_iree_device d;

@@ -39,7 +39,7 @@ static void write_schema(const struct xpl_iree_run *run) {
 void xpl_iree_export_begin_warning(struct xpl_iree_run *run) {
     // Behind the last record: it is about the whole bundle.
     xpl_iree_export_begin(run->rows, "diagnostic", run->bundle->n_records);
-    // Who reads the rows learns from an error that the bundle was not whole (ireeperf/).
+    // An error tells readers of the rows that the bundle was incomplete (ireeperf/).
     xpl_row_text(run->rows, "severity", xpl_iree_is_partial(run) ? "error" : "warning");
     xpl_row_text(run->rows, "category", "bundle");
     xpl_row_text(run->rows, "content_type", "");

@@ -107,7 +107,7 @@ def _cannot_tell(reason: str, text: str) -> Dict[str, Any]:
     return {"cannot_tell": {"reason": reason, "text": text}}
 
 
-# Of an answer of findings without a device: its verdict says what is missing.
+# Of an answer of findings without a device: its verdict names the missing part.
 def _no_device(found: Mapping[str, Any]) -> Dict[str, Any]:
     return _cannot_tell(found["verdict"]["cannot_tell"], found["verdict"]["text"])
 

@@ -125,7 +125,7 @@ class Session:
                       analysis_pb2.ToolData.Source.Name(head.source).lower(),
                       [Warning(w.host, w.text) for w in head.warnings], {s.name: s.micros for s in head.stages})
 
-    # The same for people: what it leaves out is a warning.
+    # The same for people: omissions are warnings.
     def _told(self, tool: str, hosts: Union[str, Sequence[str]], options: Dict[str, Option]) -> Answer:
         answer = self.tool(tool, hosts, **options)
         for w in answer.warnings:
