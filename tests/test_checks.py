@@ -169,7 +169,9 @@ class Wording(Planted):
              "headers": {"base__a_dot_h": "int a; // who asks\n"},
              "change log": {"CHANGELOG_dot_md": "* Who asks is told.\n"},
              "docs": {"docs__a_dot_md": "What is left lies below it.\n"},
-             "folder READMEs": {"base__README_dot_md": "A thing of its own.\n"}}
+             "folder READMEs": {"base__README_dot_md": "A thing of its own.\n"},
+             "comments": {},  # of base/a.c above
+             "comments of tests": {"tests__a_dot_c": "int a; // who asks\n"}}
 
     def test_each_area(self):
         for files in self.AREAS.values():

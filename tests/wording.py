@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain English in messages, documents and headers: patterns, and a limit for each area.
+"""Plain English in messages, documents and comments: patterns, and a limit for each area.
 
 A mark is a place to look at, not an error: some are right. So the number of marks in an area is
 limited, and the limits may only fall. check_structure.py --only words checks them;
@@ -25,24 +25,30 @@ PATTERNS = [(re.compile(pattern), instead) for pattern, instead in (
     (r"\bcomes? (?:of|to)\b|\b(?:is|are) over\b", "results from, amounts to, has finished, exceeds"),
 )]
 # Marks of each area at most.
-LIMITS = {"messages": 0, "docs": 82, "change log": 0, "folder READMEs": 32, "headers": 378}
+LIMITS = {"messages": 0, "docs": 82, "change log": 0, "folder READMEs": 32, "headers": 378, "comments": 100,
+          "comments of tests": 40}
 SHORTEST_MESSAGE = 20
 STRING = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 COMMENT = re.compile(r"//(.*)")
+COMMENT_OF_TESTS = re.compile(r"(?://|#) (.*)")
 
 
 def lines_of(area, tree):
     """(file, number, text) of all lines of an area."""
     texts = {"messages": lambda line: [s for s in STRING.findall(COMMENT.sub("", line)) if len(s) >= SHORTEST_MESSAGE],
-             "headers": lambda line: COMMENT.findall(line)}.get(area, lambda line: [line])
+             "headers": COMMENT.findall, "comments": COMMENT.findall,
+             "comments of tests": COMMENT_OF_TESTS.findall}.get(area, lambda line: [line])
     for name in files_of(area, tree):
         for number, line in enumerate(tree.text(name).split("\n"), 1):
             yield from ((name, number, text) for text in texts(line))
 
 
 def files_of(area, tree):
-    if area in ("messages", "headers"):
-        return tree.product(".c" if area == "messages" else ".h")
+    if area in ("messages", "headers", "comments"):
+        return tree.product(".h" if area == "headers" else ".c")
+    if area == "comments of tests":
+        return [f for f in tree.files if f.startswith("tests/") and f.endswith((".c", ".h", ".py", ".js"))
+                and f != "tests/wording.py"]
     if area == "change log":
         return [f for f in tree.files if f == "CHANGELOG.md"]
     pages = [f for f in tree.files if f.endswith((".md", ".in")) and f != "CHANGELOG.md" and not f.startswith("proto/")]
