@@ -170,7 +170,7 @@ class Wording(Planted):
              "change log": {"CHANGELOG_dot_md": "* Who asks is told.\n"},
              "docs": {"docs__a_dot_md": "What is left lies below it.\n"},
              "folder READMEs": {"base__README_dot_md": "A thing of its own.\n"},
-             "comments": {},  # of base/a.c above
+             "comments": {},  # those of the file planted for messages
              "comments of tests": {"tests__a_dot_c": "int a; // who asks\n"}}
 
     def test_each_area(self):

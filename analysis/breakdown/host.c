@@ -435,8 +435,8 @@ static bool open_event(struct reader *r, struct main_stack *s, struct main_event
     return slot != NULL;
 }
 
-// Waiting for the device is two short events of the runtime, where it begins and where it ends; the
-// method of an array that waits is no function of Python, so that no other event shows it.
+// Waiting for the device is two short events of the runtime, where it begins and where it ends; an
+// array's method that waits is not a Python function, so no other event shows it.
 static bool add_await(struct reader *r, struct main_stack *s, const struct main_event *first,
                       const struct main_event *last) {
     if (!r->names[first->md].awaits || !r->names[last->md].awaits) return true;

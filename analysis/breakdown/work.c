@@ -10,7 +10,7 @@
 
 enum { CANCEL_EVERY = 8192, LEAST_STEPS = 5 };
 
-// An event by its name.  Containers have the time of what is in them, and collectives wait.
+// An event by its name. Containers have the time of their contents, and collectives wait.
 enum kind { OTHER, OP_OF_XLA, OP_OF_FRAMEWORK };
 
 struct op_time {

@@ -190,7 +190,7 @@ function choose(at) {
 }
 
 // Whom to ask for a tool that answers for one host at a time: the chosen host, or else PRESET, which the address and
-// the choice in the head then name.  Of a session of one host nobody needs to choose.
+// the choice in the head then name. A session of one host needs no choice.
 function oneHost(session, chosen, preset) {
   if (chosen.length === 1 || (!chosen.length && session.hosts.length < 2)) return chosen;
   const host = chosen[0] || preset;
@@ -210,7 +210,8 @@ function noPage(at, tools) {
   return missing('page', at.page, names, 'NO_PAGE');
 }
 
-// PARAMS with NAME wherever GIVEN stands, alone or behind a colon ("op:NAME"); null when it stands nowhere.
+// PARAMS with NAME in place of each GIVEN, by itself or after a colon ("op:NAME"); null without
+// one.
 function mended(params, given, name) {
   let found = false;
   const one = (value) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of the ops themselves: what they move about, and what they leave unused of the device.
+// Findings of the ops themselves: data movement, and unused capacity of the device.
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static double busy_share(const struct xpl_survey *s) {
     return ps / s->wall_ps;
 }
 
-// Kernels of programs whose HLO is not in the profile are no ops, and take their part all the same.
+// Kernels of programs whose HLO is not in the profile are not ops, and use the device anyway.
 double xpl_finding_op_share(const struct xpl_survey *s, double ps) {
     const double all = s->kernel_ps > s->busy_op_ps ? s->kernel_ps : s->busy_op_ps;
     return all > 0 ? ps / all * busy_share(s) : 0;
@@ -24,8 +24,7 @@ double xpl_finding_op_share(const struct xpl_survey *s, double ps) {
 
 // ---- padding and changes of layout ----
 
-// What the words of an op's name say: XLA names fusions after what is in them,
-// "transpose_copy_fusion".
+// The meaning of words in an op's name: XLA names fusions after their ops, "transpose_copy_fusion".
 enum moved { MOVES_NOTHING, MOVES_COPIES, MOVES_LAYOUT };
 
 static enum moved moved_by_word(xpl_str_t word) {
@@ -70,7 +69,7 @@ static bool moves_data(const struct xpl_op_metrics *m) {
            moved_by_name(m->name) != MOVES_NOTHING;
 }
 
-// Models transpose here and there: on a CPU, less is no finding.
+// Models transpose here and there: on a CPU, less is not a finding.
 static const double kManyLayouts = 0.2;
 
 struct op_sum {
@@ -87,9 +86,9 @@ static xpl_str_t last_part(xpl_str_t name) {
     return xpl_str_sub(name, at, name.len - at);
 }
 
-// Loops on CPUs copy what they carry, and XLA changes layouts there to run an op at all, as the
-// gradient of a convolution: only what the program asks for counts.  Where the profile has no HLO,
-// nobody knows.
+// Loops on CPUs copy their carried values, and XLA changes layouts there to run an op at all, as
+// the gradient of a convolution: only what the program asks for counts. Without HLO in the profile
+// it is unknown.
 static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m,
                       double *saved_ps) {
     *saved_ps = (double)m->self_time_ps;
@@ -116,8 +115,8 @@ static bool has_word(xpl_str_t s, xpl_str_t word) {
     return false;
 }
 
-// Reads or writes numbers here and there, by the name of the instruction or of what the program
-// calls it: a fusion is named after what is in it.  The gradient of a maximum over windows has to.
+// Reads or writes numbers here and there, by the name of the instruction or of its framework op: a
+// fusion is named after its ops. The gradient of a maximum over windows has to.
 static bool is_irregular(const struct xpl_op_metrics *m) {
     static const char *const kWords[] = {"gather", "scatter", "Gather", "Scatter"};
     const xpl_str_t last = last_part(m->provenance);
@@ -164,7 +163,7 @@ static bool is_known_on_cpu(const struct xpl_op_metrics *m) {
     return (double)m->self_time_ps >= kCpuRunPs * m->occurrences && is_irregular(m);
 }
 
-// Copies, collectives and waits for input are told by themselves.
+// Copies, collectives and waits for input have separate findings.
 static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
     double unknown;
     const double least = is_unknown_call(s, m, &unknown) ? 0 : least_ps(s, m),

@@ -110,7 +110,7 @@ export const tools = (session, signal) => get(address('tools', [['session', sess
 export const captures = (signal) => get(address('captures'), signal);
 export const server = (signal) => get(address('server'), signal);
 
-// Begins a capture and waits for its end; what was captured, in words.
+// Begins a capture and waits for its end; describes the captured profiles.
 export async function capture(query, signal) {
   const url = address('../../capture_profile', query);
   const response = await fetch(url, {method: 'POST', signal, headers: {'Xplaned-Request': '1'}});

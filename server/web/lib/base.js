@@ -101,7 +101,8 @@ export async function joinBase(ctx, tool, options, table, keys, value, part) {
   return answer ? [against(table, part(answer), keys, value, scaleOf(both)), about(ctx, both)] : [table, ''];
 }
 
-// COLUMNS of a table that against() made, once they have formats: differences with signs, in the unit of what they are of.
+// COLUMNS of a table that against() made, once they have formats: differences with signs, in the
+// unit of their columns.
 export function withSigns(columns) {
   return columns.map((c) => {
     if (c.id === 'change') return {...c, format: (v) => (Number.isFinite(v) ? times(v) : '–')};
