@@ -21,6 +21,7 @@
 #include "base/exec.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "base/text/profile_file.h"
 
 // The suffix of the files that this project writes: HOST.xplane.pb.
 #define XPL_FORMAT_SUFFIX ".xplane.pb"
@@ -69,6 +70,9 @@ struct xpl_format {
     // Suffixes of file names, NULL-terminated, the best first: of several files of one host in a
     // directory the best counts.  XPL_FORMAT_SUFFIXES lists one with those of decoders.
     const char *const *suffixes;
+    // Suffixes that files of other programs have, too, NULL-terminated, or NULL: directories list
+    // such a file only if `identify` says that it is a profile.
+    const char *const *doubtful_suffixes;
     // Directories do not list such files: they are recognized when their path is given.
     bool is_unlisted;
     // Files of grouping 0 in a directory are the hosts of one session; of another number, each is a
@@ -95,6 +99,8 @@ struct xpl_format {
     // The bytes of an uncompressed file that hold its length: its writer changes them when it
     // appends, and changes nothing else.  Both 0: files of this format do not grow.
     unsigned length_at, length_end;
+    // Of which process a file is, as struct xpl_profile_file says; NULL: files do not say it.
+    bool (*identify)(xpl_str_t path, xpl_bytes_t file, struct xpl_profile_identity *ret);
     // Why files of this format are not read, and what to do instead; NULL: they are read.
     const char *refusal;
 };
@@ -125,10 +131,9 @@ const struct xpl_format *const *xpl_formats(size_t *ret_n);
 // suffix and is not empty; NULL when directories do not list such a name.  ret_host may be NULL.
 const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host);
 // The same for storage/sessions, which knows no formats (xpl_profile_match_fn): a rank by format
-// and suffix, and NULL or the reason why such files are not read.
+// and suffix.
 enum { XPL_FORMAT_RANKS = 64, XPL_FORMAT_RANKS_OF_FORMAT = 8 };
-bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                      const char **ret_refusal);
+bool xpl_format_match(xpl_str_t file, struct xpl_profile_file *ret);
 // The format's version as keys spell it, "ireeprof=1"; "" where it is 0, and for NULL.  `ret` has
 // XPL_FORMAT_VERSION_TEXT bytes; returns the length.
 enum { XPL_FORMAT_VERSION_TEXT = 32 };

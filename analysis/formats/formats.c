@@ -56,40 +56,56 @@ static xpl_str_t last_part(xpl_str_t path) {
     return slash ? xpl_str_sub(path, (size_t)(slash - path.ptr) + 1, SIZE_MAX) : path;
 }
 
-// The format whose suffix the name has after something, and the suffix's position in its list.
-static const struct xpl_format *find_suffix(xpl_str_t file, bool unlisted, size_t *ret_format,
-                                            size_t *ret_suffix) {
-    for (size_t i = 0; i < N_FORMATS; i++)
-        for (size_t k = 0; kFormats[i]->suffixes[k]; k++) {
-            const xpl_str_t suffix = xpl_str_from(kFormats[i]->suffixes[k]);
-            if (kFormats[i]->is_unlisted > unlisted || file.len <= suffix.len ||
-                !xpl_str_ends(file, suffix))
-                continue;
-            *ret_format = i;
-            *ret_suffix = k;
-            return kFormats[i];
+// A suffix that a name has after something.
+struct suffix {
+    const struct xpl_format *format; // NULL: none of a format
+    const char *text;
+    unsigned rank;
+    bool is_doubtful;
+};
+
+static bool has_suffix(xpl_str_t file, const char *suffix) {
+    return file.len > strlen(suffix) && xpl_str_ends(file, xpl_str_from(suffix));
+}
+
+static struct suffix find_suffix_of(xpl_str_t file, bool doubtful, bool unlisted) {
+    for (unsigned i = 0; i < N_FORMATS; i++) {
+        const struct xpl_format *const f = kFormats[i];
+        const char *const *const list = doubtful ? f->doubtful_suffixes : f->suffixes;
+        unsigned before = 0;
+        while (doubtful && f->suffixes[before])
+            before++;
+        for (unsigned k = 0; list && f->is_unlisted <= unlisted && list[k]; k++) {
+            const unsigned rank = i * XPL_FORMAT_RANKS_OF_FORMAT + before + k;
+            assert(before + k < XPL_FORMAT_RANKS_OF_FORMAT && rank < XPL_FORMAT_RANKS);
+            if (has_suffix(file, list[k])) return (struct suffix){f, list[k], rank, doubtful};
         }
-    return NULL;
+    }
+    return (struct suffix){0};
+}
+
+// One that is not doubtful, if there is one.
+static struct suffix find_suffix(xpl_str_t file, bool unlisted) {
+    const struct suffix s = find_suffix_of(file, false, unlisted);
+    return s.format ? s : find_suffix_of(file, true, unlisted);
 }
 
 const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host) {
-    size_t i, k;
     file = last_part(file);
-    const struct xpl_format *const f = find_suffix(file, false, &i, &k);
-    if (f && ret_host) *ret_host = xpl_str_sub(file, 0, file.len - strlen(f->suffixes[k]));
-    return f;
+    const struct suffix s = find_suffix(file, false);
+    if (s.format && ret_host) *ret_host = xpl_str_sub(file, 0, file.len - strlen(s.text));
+    return s.format;
 }
 
-bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                      const char **ret_refusal) {
-    size_t i, k;
+bool xpl_format_match(xpl_str_t file, struct xpl_profile_file *ret) {
     file = last_part(file);
-    const struct xpl_format *const f = find_suffix(file, false, &i, &k);
-    if (!f) return false;
-    assert(k < XPL_FORMAT_RANKS_OF_FORMAT && i < XPL_FORMAT_RANKS / XPL_FORMAT_RANKS_OF_FORMAT);
-    *ret_host = xpl_str_sub(file, 0, file.len - strlen(f->suffixes[k]));
-    *ret_rank = f->grouping * XPL_FORMAT_RANKS + (unsigned)(i * XPL_FORMAT_RANKS_OF_FORMAT + k);
-    *ret_refusal = f->refusal;
+    const struct suffix s = find_suffix(file, false);
+    if (!s.format) return false;
+    *ret = (struct xpl_profile_file){.host = xpl_str_sub(file, 0, file.len - strlen(s.text)),
+                                     .rank = s.format->grouping * XPL_FORMAT_RANKS + s.rank,
+                                     .refusal = s.format->refusal,
+                                     .is_doubtful = s.is_doubtful,
+                                     .identify = s.format->identify};
     return true;
 }
 
@@ -108,8 +124,7 @@ void xpl_profile_close(struct xpl_profile *p) {
     *p = (struct xpl_profile){0};
 }
 
-// The decoder whose suffix the name has.
-static const struct xpl_decoder *named_decoder(xpl_str_t name) {
+const struct xpl_decoder *xpl_decoder_named(xpl_str_t name) {
     size_t n;
     const struct xpl_decoder *const d = xpl_decoders(&n);
     for (size_t i = 0; i < n; i++)
@@ -144,10 +159,9 @@ static const struct xpl_format *format_called(const char *name) {
 static xpl_status_t recognize_head(xpl_str_t name, xpl_bytes_t head,
                                    const struct xpl_decoder *decoder, const struct xpl_format **ret,
                                    struct xpl_error *err) {
-    size_t i, k;
     unsigned score;
-    const struct xpl_format *const named = find_suffix(name, true, &i, &k);
-    const struct xpl_decoder *const promised = decoder ? NULL : named_decoder(name);
+    const struct xpl_format *const named = find_suffix(name, true).format;
+    const struct xpl_decoder *const promised = decoder ? NULL : xpl_decoder_named(name);
     const struct xpl_format *const f = choose(head, named, &score);
     if (promised && !score)
         XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
@@ -165,9 +179,9 @@ static xpl_status_t recognize_head(xpl_str_t name, xpl_bytes_t head,
 // The suffix that the name has, if it is right, else the format's for files encoded like this one.
 static const char *suffix_of(xpl_str_t name, const struct xpl_format *f,
                              const struct xpl_decoder *d) {
-    size_t i, k;
-    if (named_decoder(name) == d && find_suffix(name, true, &i, &k) == f) return f->suffixes[k];
-    for (k = 0; d && f->suffixes[k]; k++)
+    const struct suffix named = find_suffix(name, true);
+    if (xpl_decoder_named(name) == d && named.format == f && !named.is_doubtful) return named.text;
+    for (size_t k = 0; d && f->suffixes[k]; k++)
         if (xpl_str_ends(xpl_str_from(f->suffixes[k]), xpl_str_from(d->suffix)))
             return f->suffixes[k];
     return f->suffixes[0];

@@ -18,6 +18,8 @@ static inline bool xpl_bytes_begin(xpl_bytes_t file, const void *magic, size_t n
 const struct xpl_decoder *xpl_decoders(size_t *ret_n);
 // The decoder of an encoded file; NULL: it is not encoded.
 const struct xpl_decoder *xpl_decoder_of(xpl_bytes_t file);
+// The decoder whose suffix the name has; NULL: none.
+const struct xpl_decoder *xpl_decoder_named(xpl_str_t name);
 
 bool xpl_gzip_sniff(xpl_bytes_t file);
 xpl_status_t xpl_gzip_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,

@@ -4,7 +4,7 @@
 #include "analysis/formats/impl.h"
 
 // Of the XSpaces (analysis/kineto/).
-enum { IMPORT_VERSION = 2 };
+enum { IMPORT_VERSION = 3 };
 
 // ---- the text, decoded piece by piece ----
 
@@ -120,12 +120,32 @@ static unsigned kineto_sniff(xpl_bytes_t head) {
     return 0;
 }
 
+// The path alone says enough where the name is one of torch.profiler's.
+static bool kineto_identify(xpl_str_t path, xpl_bytes_t file, struct xpl_profile_identity *ret) {
+    const struct xpl_format_limits limits = {.max_bytes = SIZE_MAX};
+    const struct xpl_decoder *const d = decoder_of(file);
+    struct xpl_profile head = {.bytes = file};
+    struct xpl_profile_file name = {0};
+    if (d && d->decode(file, XPL_KINETO_HEAD, &limits, &head, NULL) != XPL_OK) head.bytes.len = 0;
+    if (head.bytes.len > XPL_KINETO_HEAD) head.bytes.len = XPL_KINETO_HEAD;
+    const bool is = head.bytes.len && xpl_kineto_sniff(head.bytes) == XPL_KINETO_SURE;
+    const bool can_be = xpl_format_match(path, &name) && (is || !name.is_doubtful);
+    const size_t dir_len = can_be ? (size_t)(name.host.ptr - path.ptr) : 0;
+    if (can_be)
+        xpl_kineto_identify(xpl_str_sub(path, 0, dir_len ? dir_len - 1 : 0), name.host, head.bytes,
+                            ret);
+    xpl_profile_close(&head);
+    return can_be;
+}
+
 const struct xpl_format xpl_format_kineto = {
     .name = "kineto",
     .label = "a trace of PyTorch's profiler",
     .family = "kineto",
     .version = IMPORT_VERSION,
     .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".pt.trace.json"), NULL},
+    .doubtful_suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".json"), NULL},
+    .identify = kineto_identify,
     .facts = XPL_FACT_EVENTS | XPL_FACT_DEVICE_OPS | XPL_FACT_KERNELS | XPL_FACT_MEMORY |
              XPL_FACT_STEPS | XPL_FACT_LAUNCHES | XPL_FACT_COLLECTIVES,
     .sniff = kineto_sniff,

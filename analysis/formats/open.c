@@ -82,6 +82,5 @@ size_t xpl_profile_expect(enum xpl_form form, xpl_str_t name, xpl_bytes_t file) 
 
 size_t xpl_profile_expect_unread(enum xpl_form form, xpl_str_t name, size_t len) {
     const struct xpl_format *const f = xpl_format_of_name(name, NULL);
-    const bool is_encoded = f && !xpl_str_ends(name, xpl_str_from(f->suffixes[0]));
-    return expect(form, f, len, is_encoded ? expect_decoded(len, 0) : 0);
+    return expect(form, f, len, xpl_decoder_named(name) ? expect_decoded(len, 0) : 0);
 }

@@ -78,7 +78,9 @@
     X(CAP_MAJOR, "compute_cap_major")                                                              \
     X(CAP_MINOR, "compute_cap_minor")                                                              \
     X(START_TIME, "profile_start_time")                                                            \
-    X(FRAMEWORK, "framework")
+    X(FRAMEWORK, "framework")                                                                      \
+    X(RANK, "rank")                                                                                \
+    X(WORLD_SIZE, "world_size")
 
 enum text {
     TEXT_NONE,

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "base/text/json_reader.h"
+#include "base/text/profile_file.h"
 
 enum { XPL_KINETO_HEAD = 64 << 10 }; // bytes at the front that decide whether a text is a trace
 
@@ -27,6 +28,11 @@ enum xpl_kineto_sniffed {
     XPL_KINETO_SURE,  // with what only PyTorch writes
 };
 enum xpl_kineto_sniffed xpl_kineto_sniff(xpl_bytes_t head);
+
+// Of which process the trace is that begins with `head` (as above; empty: not read), in the file
+// DIR/STEM.SUFFIX.  What neither says is -1 or 0 in *ret.
+void xpl_kineto_identify(xpl_str_t dir, xpl_str_t stem, xpl_bytes_t head,
+                         struct xpl_profile_identity *ret);
 
 // Reads the trace of a lenient reader that is at its begin, and appends the XSpace to `out`, an
 // empty buffer.  *ret_partial: something was lost; the XSpace's warnings say what.  Fails with

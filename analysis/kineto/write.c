@@ -437,6 +437,11 @@ static size_t put_plane(struct writer *w, size_t first, int64_t id) {
     return n - first;
 }
 
+static void put_fact_md(struct writer *w, enum text text) {
+    xpl_xspace_writer_stat_md(&w->w, (int64_t)text + 1, xpl_kineto_text_of(w->t, text),
+                              XPL_STR(""));
+}
+
 static void put_environment(struct writer *w, int64_t id) {
     const struct trace *const t = w->t;
     uint32_t last = TEXT_NONE;
@@ -444,13 +449,15 @@ static void put_environment(struct writer *w, int64_t id) {
     if (t->n_events)
         xpl_xspace_writer_uint(&w->w, TEXT_START_TIME + 1, (uint64_t)(t->base_ns + t->first_ns));
     xpl_xspace_writer_str(&w->w, TEXT_FRAMEWORK + 1, XPL_STR("pytorch"));
+    if (t->rank >= 0) xpl_xspace_writer_int(&w->w, TEXT_RANK + 1, t->rank);
+    if (t->world_size > 0) xpl_xspace_writer_int(&w->w, TEXT_WORLD_SIZE + 1, t->world_size);
     for (size_t i = 0; i < t->properties.n; i++)
         xpl_xspace_writer_str(&w->w, (int64_t)t->properties.v[i].key + 1,
                               valid(w, t->properties.v[i].text));
-    xpl_xspace_writer_stat_md(&w->w, TEXT_START_TIME + 1, xpl_kineto_text_of(t, TEXT_START_TIME),
-                              XPL_STR(""));
-    xpl_xspace_writer_stat_md(&w->w, TEXT_FRAMEWORK + 1, xpl_kineto_text_of(t, TEXT_FRAMEWORK),
-                              XPL_STR(""));
+    put_fact_md(w, TEXT_START_TIME);
+    put_fact_md(w, TEXT_FRAMEWORK);
+    put_fact_md(w, TEXT_RANK);
+    put_fact_md(w, TEXT_WORLD_SIZE);
     for (size_t i = 0; i < t->properties.n; i++) {
         const uint32_t key = t->properties.v[i].key;
         if (key == last) continue;

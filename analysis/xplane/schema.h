@@ -242,7 +242,8 @@ static inline bool xpl_is_derived_line_id(int64_t id) {
     X(USES_ICI, "uses_ici")                                                                        \
     X(USES_MEGACORE, "uses_megacore")                                                              \
     X(VDD_CORE_ENERGY, "vdd_core_energy_nj")                                                       \
-    X(VDD_CORE_POWER_EVENTS, "vdd_core_power_events")
+    X(VDD_CORE_POWER_EVENTS, "vdd_core_power_events")                                              \
+    X(WORLD_SIZE, "world_size")
 
 // ---- events on host threads: enum suffix, metadata name; sorted bytewise by name ----
 

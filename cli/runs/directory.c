@@ -29,7 +29,8 @@ static int newest_first(const void *a, const void *b) {
 static bool list(struct listing *l, const char *dir, const struct xpl_session *s) {
     char path[4096];
     xpl_str_t copy;
-    if (!s->n_hosts || !xpl_place_join(dir, s->path, path, sizeof path) || access(path, R_OK) != 0)
+    if (!s->n_hosts || !xpl_place_join(dir, s->path, path, sizeof path) ||
+        !xpl_inputs_are_there(path))
         return true;
     struct xpl_run_below *const run = xpl_vec_push(l->arena, &l->runs);
     if (!run || !xpl_arena_str(l->arena, s->name, &run->name) ||

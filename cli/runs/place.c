@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "cli/commands/command.h"
 #include "cli/remote.h"
-#include "storage/sessions/source.h"
+#include "storage/sessions/catalogue.h"
 
 enum { PATIENCE_MS = 2000 }; // for a daemon that gets a request for a path
 
@@ -35,7 +35,7 @@ static bool is_only_path(const char *run) {
 }
 
 static bool is_there(const char *run) {
-    return access(run, F_OK) == 0;
+    return access(run, F_OK) == 0 || xpl_inputs_are_there(run);
 }
 
 static enum xpl_run_place place_of_failure(const char *run, const xpl_result *r) {

@@ -50,6 +50,25 @@ static void run_removal(void *arg) {
     removal_free(r);
 }
 
+// Whether a removal finds all files of the session, and no other's.
+static xpl_status_t check_files(const struct xpl_session *one, struct xpl_error *err) {
+    struct xpl_profile_file file;
+    const bool top = xpl_str_eq(one->path, XPL_STR("."));
+    for (size_t i = 0; i < one->n_hosts; i++) {
+        const xpl_str_t path = one->hosts[i].path;
+        if (xpl_format_match(path, &file) && file.is_doubtful)
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                             "%.80s is not deleted: its name does not say that it is a profile",
+                             path.ptr);
+        const bool is_file = xpl_str_eq(path, one->path);
+        if (!top && !is_file &&
+            !(xpl_str_starts(path, one->path) && path.ptr[one->path.len] == '/'))
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                             "the session is not deleted: others are in its directory");
+    }
+    return XPL_OK;
+}
+
 static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct xpl_error *err) {
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__delete_session_request__descriptor, request,
@@ -63,7 +82,7 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     const bool copied = one &&
                         xpl_arena_printf(&r->arena, &r->path, "%.*s", XPL_STR_FMT(one->path)) &&
                         xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
-    const xpl_status_t st = one ? XPL_OK : xpl_request_no_session(snap, name, err);
+    const xpl_status_t st = one ? check_files(one, err) : xpl_request_no_session(snap, name, err);
     xpl_snapshot_unref(snap);
     XPL_TRY(st);
     if (!copied) XPL_RETURN_OOM(err, "delete");

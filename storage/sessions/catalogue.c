@@ -200,9 +200,8 @@ static xpl_status_t set_base(struct xpl_catalogue *c, const char *logdir, struct
         return XPL_OK;
     }
     const char *const file = slash ? slash + 1 : logdir;
-    struct xpl_profile_kind kind;
-    const xpl_str_t host = xpl_root_profile_name(c->o.match, file, &kind);
-    if (!S_ISREG(st.st_mode) || host.len == 0 || kind.refusal)
+    struct xpl_profile_file name;
+    if (!S_ISREG(st.st_mode) || !xpl_root_match(c->o.match, file, &name) || name.refusal)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "%s: neither a directory nor a profile that is read",
                          xpl_path_shown(logdir, &(struct xpl_path_text){0}));
@@ -210,7 +209,7 @@ static xpl_status_t set_base(struct xpl_catalogue *c, const char *logdir, struct
               : slash == logdir ? xpl_scan_copy_text("/", 1)
                                 : xpl_scan_copy_text(logdir, (size_t)(slash - logdir));
     c->single = xpl_scan_copy_text(file, strlen(file));
-    c->logdir_name = xpl_scan_copy_text(host.ptr, host.len);
+    c->logdir_name = xpl_scan_copy_text(name.host.ptr, name.host.len);
     if (!c->base || !c->single || !c->logdir_name) XPL_RETURN_OOM(err, "catalogue");
     return XPL_OK;
 }

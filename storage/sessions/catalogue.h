@@ -10,7 +10,9 @@
 //   LOGDIR itself                the last part of its path
 //   any other directory          its path relative to LOGDIR
 //   LOGDIR that is a file        its host's name, with that one host
-// These rules hold for the first kind of profiles (xpl_profile_match_fn).  Of another kind, each
+// If the files of a directory are of several captures (processes.h), the first is named as above,
+// the k-th NAME#k, and one whose process has no other file there NAME/STEM.
+// These rules hold for the first kind of profiles (xpl_profile_file.rank).  Of another kind, each
 // file is a separate session, named by its path without the suffix; below plugins/profile, all
 // files of a directory are one session, named like the directory, with the suffix appended if the
 // directory has profiles of the first kind as well.
@@ -29,6 +31,7 @@
 #ifndef XPL_STORAGE_SESSIONS_CATALOGUE_H_
 #define XPL_STORAGE_SESSIONS_CATALOGUE_H_
 
+#include "base/text/profile_file.h"
 #include "storage/sessions/source.h"
 
 struct xpl_arena;
@@ -36,17 +39,12 @@ struct xpl_cancel;
 struct xpl_objects;
 struct xpl_store;
 
-// Whether a file of this name is a profile: of which host, and of which format.  *ret_rank: 0 is
-// the best of the formats, of several files of one host the best counts; each XPL_RANKS_OF_KIND of
-// them are a kind of profiles.  *ret_refusal: NULL, or why files of this format are not read.
-// The outputs are set only for profiles.  Any thread.
-typedef bool (*xpl_profile_match_fn)(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                                     const char **ret_refusal);
-
 enum { XPL_RANKS_OF_KIND = 64 };
 
 struct xpl_host {
-    xpl_str_t name;                     // file name without its format's suffix; valid UTF-8
+    // The file's name without its format's suffix, or that of its process (processes.h); valid
+    // UTF-8.
+    xpl_str_t name;
     xpl_str_t path;                     // relative to LOGDIR, bytes as on disk, NUL-terminated
     xpl_str_t version;                  // of an object, NUL-terminated; empty: a file
     struct xpl_fingerprint fingerprint; // at the time of the scan
@@ -60,7 +58,8 @@ struct xpl_lost_host {
 struct xpl_session {
     xpl_str_t name; // valid UTF-8
     // Path of its directory, relative to LOGDIR, bytes as on disk; "." is LOGDIR itself.  A session
-    // of another kind that shares a directory has its file's path or "DIR/*.SUFFIX" instead.
+    // of another kind that shares a directory has its file's path or "DIR/*.SUFFIX" instead,
+    // one of several captures in a directory "DIR#2".
     xpl_str_t path;
     const struct xpl_host *hosts; // by name; 0 hosts only below plugins/profile
     size_t n_hosts;
@@ -206,13 +205,15 @@ struct xpl_inputs {
     const char *const *left_out;
     size_t n_left_out;
 };
-// Each path is a profile file (a host named by its file), a run directory, or a log directory with
-// one run.  Equal names of hosts of different directories get the directory's name in front.
-// INVALID_ARGUMENT is wrong usage: two equal host names, a log directory with several runs, a
-// format that is not read.  NOT_FOUND: no such file, or a directory without profiles.  Everything
-// in *ret lives in `arena`.
+// Each path is a profile file (a host named by its file), a run directory, DIR#2 for the second of
+// several captures in a directory, or a log directory with one run.  Equal names of hosts of
+// different directories get the directory's name in front. INVALID_ARGUMENT is wrong usage: two
+// equal host names, a log directory with several runs, a format that is not read.  NOT_FOUND: no
+// such file, or a directory without profiles.  Everything in *ret lives in `arena`.
 xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profile_match_fn match,
                                    struct xpl_arena *arena, struct xpl_inputs *ret,
                                    struct xpl_error *err) XPL_NODISCARD;
+// Whether such a path can be read: is it there?  Blocks.
+bool xpl_inputs_are_there(const char *path);
 
 #endif

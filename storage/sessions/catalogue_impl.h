@@ -83,14 +83,13 @@ void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why)
 void xpl_scan_forget_problems(struct xpl_dir *d);
 void xpl_scan_note_problem_in(struct xpl_dir *d, const char *name, const char *why);
 // False on OOM.
-bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name, xpl_str_t host,
-                       const struct xpl_profile_kind *kind, bool link,
+bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name,
+                       const struct xpl_profile_file *file, bool link,
                        const struct xpl_fingerprint *fingerprint);
 bool xpl_scan_add_child(struct xpl_scan_listing *l, struct xpl_dir *d, const char *name);
 void xpl_scan_listing_free(struct xpl_scan_listing *l);
-// Of several files of one host only that of the best format stays in the list.
-void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l);
-// Replaces the directory's contents by the listing, which it takes over.
+// Replaces the directory's contents by the listing, which it takes over.  Of several files of one
+// host only that of the best format stays.
 void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l);
 // Empties the directory until it can be read again.
 void xpl_scan_drop_contents(struct xpl_catalogue *c, struct xpl_dir *d);
@@ -107,7 +106,7 @@ bool xpl_scan_pull(struct xpl_catalogue *c, struct xpl_dir *d,
 void xpl_scan_offer(struct xpl_catalogue *c, struct xpl_dir *d, const struct xpl_buf *body,
                     uint64_t began_ns);
 
-// ---- scan_objects.c, scan_time.c, scan.c ----
+// ---- scan_objects.c, scan_files.c, scan.c ----
 
 // Lists a directory of a bucket, when it is time.
 xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
@@ -115,6 +114,9 @@ xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
 
 // Reads the time of capture from the session's first profile, unless that profile was read last.
 void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d);
+// Finds out of which processes the listed files are; removes those that are not profiles.  False:
+// there were too many to look into all.
+bool xpl_scan_identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l);
 // Walks breadth first, so that limits drop deep directories and not late ones.
 xpl_status_t xpl_scan_walk(struct xpl_catalogue *c, enum xpl_scan what, struct xpl_error *err);
 

@@ -2,25 +2,32 @@
 // Profiles given by path on a command line.
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/text/parse.h"
 #include "base/vec.h"
+#include "storage/processes.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
 
 struct file {
     struct xpl_input input;
-    unsigned rank; // of its format
-    size_t from;   // the path that it was found by
+    struct xpl_profile_file kind;          // its host is a part of input.path
+    struct xpl_profile_identity *identity; // NULL: the file does not say it
+    size_t from;                           // the path that it was found by
 };
 
 struct list {
     size_t from; // of the next file
     XPL_VEC(struct file) files;
+    XPL_VEC(const char *) left_out;
     xpl_profile_match_fn match;
 };
 
@@ -28,8 +35,9 @@ static int by_name(const void *pa, const void *pb) {
     const struct file *a = pa, *b = pb;
     const int c = xpl_str_cmp(a->input.name, b->input.name);
     if (c) return c;
-    return a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
-                              : strcmp(a->input.path, b->input.path);
+    return a->kind.rank != b->kind.rank
+               ? (a->kind.rank > b->kind.rank) - (a->kind.rank < b->kind.rank)
+               : strcmp(a->input.path, b->input.path);
 }
 
 static xpl_status_t refuse_input(const char *path, const char *why, struct xpl_error *err) {
@@ -37,40 +45,148 @@ static xpl_status_t refuse_input(const char *path, const char *why, struct xpl_e
                      xpl_path_shown(path, &(struct xpl_path_text){0}), why);
 }
 
-// `name` is the raw host name; it and `path` are copied.
-static xpl_status_t add_input(struct list *l, struct xpl_arena *a, xpl_str_t name, unsigned rank,
-                              const char *path, struct xpl_error *err) {
+static const char *file_name(const struct file *f) {
+    const char *const slash = strrchr(f->input.path, '/');
+    return slash ? slash + 1 : f->input.path;
+}
+
+// Adds a file and reads its identity.  *kind and `path` are copied.
+static xpl_status_t add_input(struct list *l, struct xpl_arena *a,
+                              const struct xpl_profile_file *kind, const char *path,
+                              struct xpl_error *err) {
     struct file *f = xpl_vec_push(a, &l->files);
+    struct xpl_source *source = NULL;
+    struct xpl_profile_identity identity;
     xpl_str_t copy;
-    if (!f || !xpl_name_escape(a, name, &f->input.name) ||
-        !xpl_arena_str(a, xpl_str_from(path), &copy))
+    if (!f || !xpl_arena_str(a, xpl_str_from(path), &copy) ||
+        !xpl_name_escape(a, kind->host, &f->input.name))
         XPL_RETURN_OOM(err, "list of profiles");
     f->input.path = copy.ptr;
     f->from = l->from;
-    f->rank = rank;
+    f->kind = *kind;
+    f->kind.host.ptr = file_name(f);
+    f->identity = NULL;
+    if (!kind->identify || xpl_source_open(AT_FDCWD, path, 0, &source, NULL) != XPL_OK)
+        return XPL_OK; // who reads it says why it cannot be read
+    const bool is = kind->identify(copy, xpl_source_bytes(source), &identity);
+    xpl_source_free(source);
+    if (!is) return XPL_OK;
+    f->identity = xpl_arena_alloc(a, sizeof *f->identity);
+    if (!f->identity) XPL_RETURN_OOM(err, "list of profiles");
+    *f->identity = identity;
     return XPL_OK;
+}
+
+// ---- processes of one job ----
+
+static xpl_status_t check_group(size_t group, size_t n_groups, const char *dir,
+                                struct xpl_error *err) {
+    struct xpl_path_text text;
+    if (group > n_groups)
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "%s has %zu captures", xpl_path_shown(dir, &text),
+                         n_groups);
+    if (group || n_groups == 1) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                     "%zu captures of different times are in this directory; choose one, such as "
+                     "%s#%zu, or files",
+                     n_groups, xpl_path_shown(dir, &text), n_groups);
+}
+
+// Of the files from `first` on, which are of one directory, those of capture `group` (from 1; 0:
+// the only one) stay, with the names of their processes.
+static xpl_status_t keep_group(struct list *l, struct xpl_arena *a, size_t first, const char *dir,
+                               size_t group, struct xpl_error *err) {
+    struct file *const files = l->files.v + first;
+    const size_t n = l->files.n - first;
+    struct xpl_process_file *const v = xpl_arena_array(a, n, sizeof *v);
+    if (!v) XPL_RETURN_OOM(err, "list of profiles");
+    for (size_t i = 0; i < n; i++)
+        v[i] =
+            (struct xpl_process_file){.identity = files[i].identity, .name = file_name(&files[i])};
+    const size_t n_groups = xpl_processes_group(v, n);
+    XPL_TRY(check_group(group, n_groups, dir, err));
+    const uint32_t kept = group ? (uint32_t)group - 1 : 0;
+    const struct xpl_process_group g = xpl_processes_of_group(v, n, kept);
+    l->files.n = first;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].group != kept) continue;
+        if (v[i].identity &&
+            !xpl_process_host(&v[i], &g, files[i].kind.host, a, &files[i].input.name))
+            XPL_RETURN_OOM(err, "list of profiles");
+        l->files.v[l->files.n++] = files[i];
+    }
+    return XPL_OK;
+}
+
+// Whether the directory has a file of a better format of the same host.
+static bool has_better(const struct list *l, size_t first, const struct file *f) {
+    for (size_t i = first; i < l->files.n; i++) {
+        const struct file *const other = &l->files.v[i];
+        if (other->kind.rank < f->kind.rank && xpl_str_eq(other->kind.host, f->kind.host))
+            return true;
+    }
+    return false;
+}
+
+// Of the files of a directory leaves out those whose host has a better one.
+static xpl_status_t drop_twins(struct list *l, struct xpl_arena *a, size_t first,
+                               struct xpl_error *err) {
+    const size_t n = l->files.n;
+    bool *const drop = xpl_arena_array(a, n, sizeof *drop);
+    if (!drop) XPL_RETURN_OOM(err, "list of profiles");
+    for (size_t i = first; i < n; i++)
+        drop[i] = has_better(l, first, &l->files.v[i]);
+    l->files.n = first;
+    for (size_t i = first; i < n; i++) {
+        const char **const slot = drop[i] ? xpl_vec_push(a, &l->left_out) : NULL;
+        if (drop[i] && !slot) XPL_RETURN_OOM(err, "list of profiles");
+        if (drop[i])
+            *slot = l->files.v[i].input.path;
+        else
+            l->files.v[l->files.n++] = l->files.v[i];
+    }
+    return XPL_OK;
+}
+
+// Drops files of a directory that are no profiles, and those that belong to another file's.
+static void drop_others(struct list *l, size_t first) {
+    bool has_sure = false, has_whole = false;
+    for (size_t i = first; i < l->files.n; i++) {
+        has_sure |= !l->files.v[i].kind.identify;
+        has_whole |= l->files.v[i].identity && !l->files.v[i].identity->is_part;
+    }
+    size_t n = first;
+    for (size_t i = first; i < l->files.n; i++) {
+        const struct file *const f = &l->files.v[i];
+        if (f->kind.is_doubtful && (has_sure || !f->identity)) continue;
+        if (f->identity && f->identity->is_part && (has_sure || has_whole)) continue;
+        l->files.v[n++] = *f;
+    }
+    l->files.n = n;
 }
 
 // Any name will do for a file that is given by its name.
 static xpl_status_t add_file(struct list *l, struct xpl_arena *a, const char *path,
                              struct xpl_error *err) {
-    xpl_str_t name = xpl_path_last(path), host;
-    struct xpl_profile_kind kind = {0};
-    if (l->match(name, &host, &kind.rank, &kind.refusal)) name = host;
+    const size_t first = l->files.n;
+    struct xpl_profile_file kind;
+    if (!l->match(xpl_path_last(path), &kind))
+        kind = (struct xpl_profile_file){.host = xpl_path_last(path)};
     if (kind.refusal) return refuse_input(path, kind.refusal, err);
-    return add_input(l, a, name, kind.rank, path, err);
+    XPL_TRY(add_input(l, a, &kind, path, err));
+    return keep_group(l, a, first, path, 0, err);
 }
 
 // Adds the profiles of a directory.  `*refusal`: why one does not count.
 static xpl_status_t add_profiles(struct list *l, struct xpl_arena *a, const char *path,
-                                 const char **refusal, struct xpl_error *err) {
+                                 size_t group, const char **refusal, struct xpl_error *err) {
+    const size_t first = l->files.n;
     DIR *dir = opendir(path);
     if (!dir) return xpl_path_fail(errno, "read", path, err);
     xpl_status_t st = XPL_OK;
     for (const struct dirent *e; st == XPL_OK && (e = readdir(dir));) {
-        struct xpl_profile_kind kind;
-        const xpl_str_t name = xpl_root_profile_name(l->match, e->d_name, &kind);
-        if (!name.len) continue;
+        struct xpl_profile_file kind;
+        if (!xpl_root_match(l->match, e->d_name, &kind)) continue;
         if (kind.refusal) *refusal = kind.refusal;
         if (kind.refusal) continue;
         xpl_str_t full;
@@ -79,10 +195,13 @@ static xpl_status_t add_profiles(struct list *l, struct xpl_arena *a, const char
             st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                "list of profiles: out of memory");
         else if (stat(full.ptr, &sb) != 0 || !S_ISDIR(sb.st_mode))
-            st = add_input(l, a, name, kind.rank, full.ptr, err);
+            st = add_input(l, a, &kind, full.ptr, err);
     }
     (void)closedir(dir);
-    return st;
+    if (st != XPL_OK) return st;
+    drop_others(l, first);
+    XPL_TRY(drop_twins(l, a, first, err));
+    return l->files.n > first ? keep_group(l, a, first, path, group, err) : XPL_OK;
 }
 
 // The runs of a log directory: DIR/plugins/profile/RUN.  `*ret`: one of them, or "".
@@ -105,17 +224,17 @@ static size_t count_runs(const char *logdir, struct xpl_arena *a, xpl_str_t *ret
     return n;
 }
 
-static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *path,
+static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *path, size_t group,
                             struct xpl_error *err) {
     const char *refusal = NULL;
     const size_t before = l->files.n;
     struct xpl_path_text text;
     xpl_str_t run;
-    XPL_TRY(add_profiles(l, a, path, &refusal, err));
+    XPL_TRY(add_profiles(l, a, path, group, &refusal, err));
     if (l->files.n > before) return XPL_OK;
     if (refusal) return refuse_input(path, refusal, err);
     const size_t runs = count_runs(path, a, &run);
-    if (runs == 1) XPL_TRY(add_profiles(l, a, run.ptr, &refusal, err));
+    if (runs == 1) XPL_TRY(add_profiles(l, a, run.ptr, group, &refusal, err));
     if (l->files.n > before) return XPL_OK;
     if (runs > 1)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
@@ -162,27 +281,43 @@ static xpl_status_t tell_apart(struct list *l, struct xpl_arena *a, struct xpl_e
     return XPL_OK;
 }
 
-// Makes the list of hosts.  Of a directory's files of one host and of different formats the best
-// counts.
-static xpl_status_t list_hosts(const struct list *l, bool dir, struct xpl_arena *a,
-                               struct xpl_inputs *ret, struct xpl_error *err) {
+// Makes the list of hosts.
+static xpl_status_t list_hosts(const struct list *l, struct xpl_arena *a, struct xpl_inputs *ret,
+                               struct xpl_error *err) {
     struct xpl_input *const hosts = xpl_arena_array(a, l->files.n, sizeof *hosts);
-    const char **const left_out = xpl_arena_array(a, l->files.n, sizeof *left_out);
-    if (!hosts || !left_out) XPL_RETURN_OOM(err, "list of profiles");
-    *ret = (struct xpl_inputs){.hosts = hosts, .left_out = left_out};
-    unsigned rank = 0;
+    if (!hosts) XPL_RETURN_OOM(err, "list of profiles");
+    *ret =
+        (struct xpl_inputs){.hosts = hosts, .left_out = l->left_out.v, .n_left_out = l->left_out.n};
     for (size_t i = 0; i < l->files.n; i++) {
-        const struct file *const f = &l->files.v[i];
-        const bool twin = ret->n_hosts && xpl_str_eq(hosts[ret->n_hosts - 1].name, f->input.name);
-        if (twin && (!dir || f->rank == rank)) return refuse_twin(&f->input, err);
-        rank = f->rank;
-        if (twin)
-            left_out[ret->n_left_out++] = f->input.path;
-        else
-            hosts[ret->n_hosts++] = f->input;
+        const struct xpl_input *const in = &l->files.v[i].input;
+        if (i && xpl_str_eq(hosts[i - 1].name, in->name)) return refuse_twin(in, err);
+        hosts[ret->n_hosts++] = *in;
     }
     ret->session = hosts[0].name;
     return XPL_OK;
+}
+
+// DIR#2 is the second capture of a directory.
+static bool is_capture(const char *path, xpl_str_t *ret_dir, size_t *ret_group) {
+    const xpl_str_t s = xpl_str_from(path);
+    const char *const mark = s.len ? memrchr(path, '#', s.len) : NULL;
+    int64_t v;
+    if (!mark || mark == path) return false;
+    *ret_dir = (xpl_str_t){path, (size_t)(mark - path)};
+    if (!xpl_parse_int(xpl_str_from(mark + 1), 1, INT32_MAX, &v)) return false;
+    *ret_group = (size_t)v;
+    return true;
+}
+
+bool xpl_inputs_are_there(const char *path) {
+    char dir[PATH_MAX];
+    struct stat sb;
+    xpl_str_t whole;
+    size_t group;
+    if (access(path, R_OK) == 0) return true;
+    return is_capture(path, &whole, &group) && whole.len < sizeof dir &&
+           snprintf(dir, sizeof dir, "%.*s", XPL_STR_FMT(whole)) > 0 && stat(dir, &sb) == 0 &&
+           S_ISDIR(sb.st_mode);
 }
 
 xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profile_match_fn match,
@@ -194,18 +329,28 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profi
     if (n == 0) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no profile given");
     for (size_t i = 0; i < n; i++) {
         struct stat sb;
-        if (stat(paths[i], &sb) != 0) return xpl_path_fail_near(errno, paths[i], err);
+        const char *path = paths[i];
+        size_t group = 0;
+        if (stat(path, &sb) != 0) {
+            const int errnum = errno;
+            xpl_str_t whole;
+            if (!is_capture(path, &whole, &group) || !xpl_arena_str(arena, whole, &whole) ||
+                stat(whole.ptr, &sb) != 0)
+                return xpl_path_fail_near(errnum, path, err);
+            path = whole.ptr;
+        }
         const bool is_dir = S_ISDIR(sb.st_mode);
         dir |= is_dir;
         l.from = i;
-        XPL_TRY(is_dir ? add_dir(&l, arena, paths[i], err) : add_file(&l, arena, paths[i], err));
+        XPL_TRY(is_dir ? add_dir(&l, arena, path, group, err) : add_file(&l, arena, path, err));
     }
     qsort(l.files.v, l.files.n, sizeof *l.files.v, by_name);
     XPL_TRY(tell_apart(&l, arena, err));
-    XPL_TRY(list_hosts(&l, dir, arena, &out, err));
+    XPL_TRY(list_hosts(&l, arena, &out, err));
     char real[PATH_MAX];
-    if (dir && n == 1 && realpath(paths[0], real) &&
-        !xpl_name_escape(arena, xpl_path_last(real), &out.session))
+    if (dir && n == 1 &&
+        !xpl_name_escape(arena, xpl_path_last(realpath(paths[0], real) ? real : paths[0]),
+                         &out.session))
         XPL_RETURN_OOM(err, "list of profiles");
     *ret = out;
     return XPL_OK;

@@ -68,10 +68,8 @@ static bool is_companion(xpl_str_t name) {
 // Whether the file is removed with its session: profiles that can be read, and our notes; in one of
 // XProf's run directories (`run`) also other profiles, and XProf's files next to profiles.
 static bool session_owns_file(xpl_str_t name, xpl_profile_match_fn match, bool run) {
-    xpl_str_t host;
-    unsigned rank;
-    const char *refusal = NULL;
-    if (match(name, &host, &rank, &refusal)) return run || !refusal;
+    struct xpl_profile_file file;
+    if (match(name, &file) && !file.is_doubtful) return run || !file.refusal;
     if (xpl_about_is_note(name)) return true;
     return run && is_companion(name);
 }
@@ -140,10 +138,9 @@ uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profi
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         const xpl_str_t name = xpl_str_from(e->d_name);
         struct stat sb;
-        xpl_str_t host;
-        unsigned rank;
-        const char *refusal;
-        if (!match(name, &host, &rank, &refusal) && !xpl_str_ends(name, XPL_STR(".part"))) continue;
+        struct xpl_profile_file file;
+        const bool is_profile = match(name, &file) && !file.is_doubtful;
+        if (!is_profile && !xpl_str_ends(name, XPL_STR(".part"))) continue;
         n++;
         if (ret_bytes && fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) == 0)
             bytes += (uint64_t)sb.st_size;
@@ -177,12 +174,10 @@ struct listed {
 
 static bool on_object(void *arg, const struct xpl_stored_object *o) {
     struct listed *const l = arg;
-    xpl_str_t host;
-    unsigned rank;
-    const char *refusal = NULL;
+    struct xpl_profile_file file;
     if (!session_owns_file(o->path, l->match, l->run)) return true;
     const bool top = xpl_str_eq(l->dir, XPL_STR("."));
-    const bool profile = l->match(o->path, &host, &rank, &refusal);
+    const bool profile = l->match(o->path, &file) && !file.is_doubtful;
     struct name *const n = xpl_arena_alloc(&l->arena, sizeof *n);
     if (!n || !xpl_arena_printf(&l->arena, &n->path, "%.*s%s%.*s", top ? 0 : (int)l->dir.len,
                                 l->dir.ptr, top ? "" : "/", XPL_STR_FMT(o->path)))

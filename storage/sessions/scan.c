@@ -55,20 +55,20 @@ static bool is_transient(int errnum) {
 // Keeps an entry whose status cannot be had: as it was known, and a new profile without times, so
 // that a session never loses a host for an error that passes.  Opening the profile says why it
 // cannot be read.  False on OOM only.
-static bool keep_entry(struct xpl_dir *d, const struct dirent *e, xpl_str_t host,
-                       const struct xpl_profile_kind *kind, struct xpl_scan_listing *l) {
+static bool keep_entry(struct xpl_dir *d, const struct dirent *e,
+                       const struct xpl_profile_file *file, struct xpl_scan_listing *l) {
     l->incomplete = true;
     xpl_scan_note_problem_in(d, e->d_name, "its status cannot be read");
     for (size_t i = 0; i < d->n_children; i++)
         if (strcmp(d->children[i]->path + d->children[i]->name_at, e->d_name) == 0)
             return xpl_scan_add_child(l, d, e->d_name);
-    if (!host.len) return true;
+    if (!file->host.len) return true;
     for (size_t i = 0; i < d->n_files; i++)
         if (strcmp(d->files[i].name, e->d_name) == 0)
-            return xpl_scan_add_file(l, e->d_name, host, kind, d->files[i].link,
+            return xpl_scan_add_file(l, e->d_name, file, d->files[i].link,
                                      &d->files[i].fingerprint);
     if (e->d_type != DT_REG) return true;
-    return xpl_scan_add_file(l, e->d_name, host, kind, false, &(struct xpl_fingerprint){0});
+    return xpl_scan_add_file(l, e->d_name, file, false, &(struct xpl_fingerprint){0});
 }
 
 // Sorts one directory entry in.  False on OOM only.
@@ -76,46 +76,46 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
                        struct xpl_scan_listing *l) {
     const char *const name = e->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return true;
-    struct xpl_profile_kind kind;
-    const xpl_str_t host = xpl_root_profile_name(c->o.match, name, &kind);
+    struct xpl_profile_file file;
+    const bool is_profile = xpl_root_match(c->o.match, name, &file);
     if (e->d_type == DT_DIR) return xpl_scan_add_child(l, d, name);
     if (xpl_about_is_note(xpl_str_from(name))) xpl_about_add_file(&l->about, fd, name);
     const bool maybe_link = e->d_type == DT_LNK || e->d_type == DT_UNKNOWN;
-    if (!host.len && !maybe_link) return true;
+    if (!is_profile && !maybe_link) return true;
     struct stat st;
     bool link = false;
     if (maybe_link) {
         if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            return !is_transient(errno) || keep_entry(d, e, host, &kind, l); // or gone meanwhile
+            return !is_transient(errno) || keep_entry(d, e, &file, l); // or gone meanwhile
         link = S_ISLNK(st.st_mode);
     }
     if (fstatat(fd, name, &st, 0) != 0) {
-        if (is_transient(errno)) return keep_entry(d, e, host, &kind, l);
-        if (host.len && errno != ENOENT) xpl_scan_note_problem_in(d, name, "cannot be followed");
-        if (host.len && errno == ENOENT && link)
+        if (is_transient(errno)) return keep_entry(d, e, &file, l);
+        if (is_profile && errno != ENOENT) xpl_scan_note_problem_in(d, name, "cannot be followed");
+        if (is_profile && errno == ENOENT && link)
             xpl_scan_note_problem_in(d, name, "link to nowhere");
         return true;
     }
-    if (link && (S_ISDIR(st.st_mode) || host.len) && !link_allowed(c, fd, name)) {
+    if (link && (S_ISDIR(st.st_mode) || is_profile) && !link_allowed(c, fd, name)) {
         xpl_scan_note_problem_in(d, name, "link that leads out of the log directory");
         return true;
     }
     if (S_ISDIR(st.st_mode)) return xpl_scan_add_child(l, d, name);
-    if (!host.len) return true;
+    if (!is_profile) return true;
     const struct xpl_fingerprint fingerprint = xpl_fingerprint_of(&st);
-    if (S_ISREG(st.st_mode)) return xpl_scan_add_file(l, name, host, &kind, link, &fingerprint);
+    if (S_ISREG(st.st_mode)) return xpl_scan_add_file(l, name, &file, link, &fingerprint);
     xpl_scan_note_problem_in(d, name, "not a regular file");
     return true;
 }
 
 static bool list_single(struct xpl_catalogue *c, int fd, struct xpl_scan_listing *l) {
     struct stat st;
-    struct xpl_profile_kind kind;
-    const xpl_str_t host = xpl_root_profile_name(c->o.match, c->single, &kind);
+    struct xpl_profile_file file;
+    if (!xpl_root_match(c->o.match, c->single, &file)) return true;
     if (fstatat(fd, c->single, &st, 0) != 0 || !S_ISREG(st.st_mode)) return true;
     // As a link: checked every time.
     const struct xpl_fingerprint fingerprint = xpl_fingerprint_of(&st);
-    return xpl_scan_add_file(l, c->single, host, &kind, true, &fingerprint);
+    return xpl_scan_add_file(l, c->single, &file, true, &fingerprint);
 }
 
 static int open_dir(struct xpl_catalogue *c, const struct xpl_dir *d) {
@@ -188,7 +188,6 @@ static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct 
     int errnum = 0;
     xpl_scan_forget_problems(d);
     if (list_dir(c, d, &l, &errnum)) {
-        xpl_scan_drop_twins(d, &l);
         xpl_scan_take_listing(c, d, &l);
         xpl_scan_set_unread(c, d, l.incomplete);
         return XPL_OK;
@@ -222,6 +221,7 @@ static void stat_files(struct xpl_catalogue *c, struct xpl_dir *d) {
         d->files[i].fingerprint = now;
         d->changed = c->generation + 1;
         c->changed = true;
+        d->marked |= d->files[i].identify != NULL; // it may be of another process now
     }
     xpl_scan_read_time(c, d);
 }

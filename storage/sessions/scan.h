@@ -25,11 +25,19 @@ struct xpl_dir_file {
     size_t len;   // without suffix: the host's name
     bool riegeli; // of a format that is not read
     bool link;
-    uint8_t rank;  // of its format
-    uint8_t kind;  // the same for all XSpaces: see XPL_RANKS_OF_KIND
+    bool doubtful;  // its name says little
+    uint8_t rank;   // of its format
+    uint8_t kind;   // the same for all XSpaces: see XPL_RANKS_OF_KIND
+    uint32_t group; // as struct xpl_process_file, and the next two
+    bool is_twin, is_alone;
     char *version; // of an object, or NULL
     struct xpl_fingerprint fingerprint;
+    // As struct xpl_profile_file; and its result, NULL: none.
+    bool (*identify)(xpl_str_t path, xpl_bytes_t file, struct xpl_profile_identity *ret);
+    struct xpl_profile_identity *identity;
 };
+void xpl_dir_file_fini(struct xpl_dir_file *f);
+struct xpl_process_file;
 
 struct xpl_dir {
     struct xpl_dir *parent, **children; // children by name
@@ -37,7 +45,7 @@ struct xpl_dir {
     char *path; // relative to LOGDIR; "." is LOGDIR
     size_t path_len, name_at;
     struct xpl_dir_file *files; // by name
-    size_t n_files;
+    size_t n_files, n_groups;
     uint64_t dev, ino;
     int64_t mtime_ns, ctime_ns; // of a bucket: mtime_ns is that of its newest object that counts
     struct xpl_about *about;    // NULL: no notes
@@ -59,14 +67,13 @@ struct xpl_dir {
 
 enum { XPL_PROBLEMS_KEPT = 32 };
 
-// The format of a profile, by its name.
-struct xpl_profile_kind {
-    unsigned rank;
-    const char *refusal; // NULL when it is read
-};
-// The host's name in the name of a profile, or an empty view when the file is none.
-xpl_str_t xpl_root_profile_name(xpl_profile_match_fn match, const char *file,
-                                struct xpl_profile_kind *ret);
+// Sorts the directory's files into sessions (processes.h).
+void xpl_dir_group(struct xpl_dir *d);
+// What that made of its files; *ret has room for all.
+void xpl_dir_processes(const struct xpl_dir *d, struct xpl_process_file *ret);
+
+// Whether a file can be a profile, by its name; *ret has no host when it is none.
+bool xpl_root_match(xpl_profile_match_fn match, const char *file, struct xpl_profile_file *ret);
 
 struct xpl_snapshot_spec {
     struct xpl_root *root;

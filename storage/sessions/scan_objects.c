@@ -61,14 +61,13 @@ static void plan(const struct xpl_catalogue *c, struct xpl_dir *d) {
 
 static bool on_object(void *arg, const struct xpl_stored_object *o) {
     struct reading *const r = arg;
-    struct xpl_profile_kind kind;
+    struct xpl_profile_file file;
     char name[NAME_MAX + 1], *version;
     const bool is_newest = o->mtime_ns > r->newest_ns;
     if (is_newest && r->of_run) r->newest_ns = o->mtime_ns;
     if (o->path.len > NAME_MAX) return true; // no profile's name
     (void)snprintf(name, sizeof name, "%.*s", XPL_STR_FMT(o->path));
-    const xpl_str_t host = xpl_root_profile_name(r->c->o.match, name, &kind);
-    if (!host.len) return true;
+    if (!xpl_root_match(r->c->o.match, name, &file)) return true;
     if (is_newest) r->newest_ns = o->mtime_ns;
     if (r->body) xpl_listing_body_put_object(r->body, o);
     struct xpl_stored_object whole = *o;
@@ -84,7 +83,7 @@ static bool on_object(void *arg, const struct xpl_stored_object *o) {
                                                 .mtime_ns = o->mtime_ns,
                                                 .ctime_ns = o->mtime_ns};
     version = xpl_scan_copy_text(o->version.ptr, o->version.len);
-    if (!version || !xpl_scan_add_file(&r->l, name, host, &kind, false, &fingerprint)) {
+    if (!version || !xpl_scan_add_file(&r->l, name, &file, false, &fingerprint)) {
         xpl_sys_free(version);
         return false;
     }
@@ -137,7 +136,6 @@ static void begin_reading(struct reading *r, struct xpl_object_list *list) {
 // Replaces the directory's contents by the listing.
 static void end_reading(struct reading *r, const struct xpl_object_list *list) {
     note_left_out(r->d, list);
-    xpl_scan_drop_twins(r->d, &r->l);
     xpl_scan_take_listing(r->c, r->d, &r->l);
     xpl_scan_set_unread(r->c, r->d, list->cut);
     r->d->mtime_ns = r->newest_ns;

@@ -38,7 +38,7 @@ void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why)
 
 static void files_free(struct xpl_dir_file *files, size_t n) {
     for (size_t i = 0; i < n; i++)
-        xpl_sys_free(files[i].name), xpl_sys_free(files[i].version);
+        xpl_dir_file_fini(&files[i]);
     xpl_sys_free(files);
 }
 
@@ -133,8 +133,8 @@ void xpl_scan_listing_free(struct xpl_scan_listing *l) {
     xpl_about_free(l->about);
 }
 
-bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name, xpl_str_t host,
-                       const struct xpl_profile_kind *kind, bool link,
+bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name,
+                       const struct xpl_profile_file *file, bool link,
                        const struct xpl_fingerprint *fingerprint) {
     struct xpl_dir_file *files = xpl_scan_grow(l->files, l->n_files, &l->cap_files, sizeof *files);
     if (!files) return false;
@@ -142,11 +142,13 @@ bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name, xpl_str_t h
     char *copy = xpl_scan_copy_text(name, strlen(name));
     if (!copy) return false;
     files[l->n_files++] = (struct xpl_dir_file){.name = copy,
-                                                .len = host.len,
-                                                .riegeli = kind->refusal != NULL,
-                                                .rank = (uint8_t)kind->rank,
-                                                .kind = (uint8_t)(kind->rank / XPL_RANKS_OF_KIND),
+                                                .len = file->host.len,
+                                                .riegeli = file->refusal != NULL,
+                                                .rank = (uint8_t)file->rank,
+                                                .kind = (uint8_t)(file->rank / XPL_RANKS_OF_KIND),
+                                                .doubtful = file->is_doubtful,
                                                 .link = link,
+                                                .identify = file->identify,
                                                 .fingerprint = *fingerprint};
     return true;
 }
@@ -179,7 +181,7 @@ static int twin_cmp(const void *pa, const void *pb) {
 }
 
 // Of several files of one host only that of the best format stays in the list.
-void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l) {
+static void drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l) {
     bool several = false;
     size_t n = 0;
     for (size_t i = 0; i < l->n_files; i++)
@@ -196,8 +198,7 @@ void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l) {
         }
         if (!f->riegeli)
             xpl_scan_note_problem_in(d, f->name, "left out: its host has another file here");
-        xpl_sys_free(f->name);
-        xpl_sys_free(f->version);
+        xpl_dir_file_fini(f);
     }
     l->n_files = n;
 }
@@ -244,6 +245,9 @@ static void *shrunk(void *p, size_t bytes) {
 }
 
 void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l) {
+    if (!xpl_scan_identify(c, d, l))
+        xpl_scan_note_problem(d, d->path, "of very many .json files some were not looked at");
+    drop_twins(d, l);
     l->files = shrunk(l->files, l->n_files * sizeof *l->files);
     l->children = shrunk(l->children, l->n_children * sizeof(struct xpl_dir *));
     if (l->n_files) qsort(l->files, l->n_files, sizeof *l->files, file_cmp);
@@ -258,6 +262,7 @@ void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xp
     d->about = l->about;
     d->files = l->files;
     d->n_files = l->n_files;
+    xpl_dir_group(d);
     xpl_scan_read_time(c, d);
     d->links = false;
     for (size_t i = 0; i < d->n_files; i++)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/map.h"
 #include "storage/hash.h"
 #include "storage/objects/objects.h"
+#include "storage/processes.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
 
@@ -46,12 +48,9 @@ void xpl_snapshot_unref(struct xpl_snapshot *s) {
     xpl_sys_free(in);
 }
 
-xpl_str_t xpl_root_profile_name(xpl_profile_match_fn match, const char *file,
-                                struct xpl_profile_kind *ret) {
-    xpl_str_t host;
-    *ret = (struct xpl_profile_kind){0};
-    if (file[0] != '.' && match(xpl_str_from(file), &host, &ret->rank, &ret->refusal)) return host;
-    return (xpl_str_t){file, 0};
+bool xpl_root_match(xpl_profile_match_fn match, const char *file, struct xpl_profile_file *ret) {
+    *ret = (struct xpl_profile_file){.host = {file, 0}};
+    return file[0] != '.' && match(xpl_str_from(file), ret);
 }
 
 // --- Names ---
@@ -62,6 +61,7 @@ struct draft {
     struct xpl_dir *dir;
     unsigned kind;                   // of its profiles
     const struct xpl_dir_file *file; // not NULL: only that file
+    uint32_t group;                  // of the files of kind 0
     xpl_str_t path;                  // see struct xpl_session
     xpl_str_t name;
     enum claim claim;
@@ -119,6 +119,41 @@ static bool draft_file(struct xpl_dir *d, const struct xpl_dir_file *f, struct x
            xpl_arena_printf(scratch, &stem, "%s%s%.*s", top ? "" : d->path, top ? "" : "/",
                             (int)f->len, f->name) &&
            xpl_name_escape(a, stem, &ret->name);
+}
+
+// One of several sessions of a directory's files of the first kind: DIR, DIR#2 and so on in the
+// order of time, or DIR/STEM where a process has only that file.
+static bool draft_group(struct xpl_dir *d, uint32_t group, const struct draft *whole,
+                        struct xpl_arena *a, struct xpl_arena *scratch, struct draft *ret) {
+    const struct xpl_dir_file *first = NULL;
+    size_t n = 0;
+    xpl_str_t stem;
+    for (size_t i = 0; i < d->n_files; i++) {
+        if (d->files[i].kind != 0 || d->files[i].group != group) continue;
+        first = n++ ? first : &d->files[i];
+    }
+    *ret = *whole;
+    ret->group = group;
+    if (n == 1 && first->is_alone) {
+        const bool ok = draft_file(d, first, a, scratch, ret) &&
+                        xpl_name_escape(scratch, (xpl_str_t){first->name, first->len}, &stem);
+        ret->group = group;
+        return ok && (!d->parent || xpl_arena_printf(a, &ret->name, "%.*s/%.*s",
+                                                     XPL_STR_FMT(whole->name), XPL_STR_FMT(stem)));
+    }
+    return xpl_arena_printf(scratch, &ret->path, "%s#%u", d->path, group + 1) &&
+           (!group ||
+            xpl_arena_printf(a, &ret->name, "%.*s#%u", XPL_STR_FMT(whole->name), group + 1));
+}
+
+// Replaces the draft of a directory by one for each session of its files.
+static bool draft_groups(struct xpl_dir *d, struct xpl_arena *a, struct xpl_arena *scratch,
+                         struct draft *drafts, size_t *n) {
+    if (d->n_groups < 2) return true;
+    const struct draft whole = drafts[--*n];
+    for (uint32_t i = 0; i < d->n_groups; i++)
+        if (!draft_group(d, i, &whole, a, scratch, &drafts[(*n)++])) return false;
+    return true;
 }
 
 // The files of another kind in a run's directory, by the first of them.
@@ -230,48 +265,72 @@ static bool make_hosts_unique(struct xpl_arena *a, struct xpl_host *h, size_t n)
     return true;
 }
 
-static bool fill_lost(struct xpl_arena *a, const struct xpl_about *about, struct xpl_session *s) {
-    if (!about || !about->asked.n) return true;
-    struct xpl_lost_host *const lost = xpl_arena_array(a, about->asked.n, sizeof *lost);
+static bool fill_lost(struct xpl_arena *a, const struct xpl_about *about,
+                      const struct xpl_process_group *g, struct xpl_session *s) {
+    const size_t asked = about ? about->asked.n : 0;
+    const int64_t missing = g->n_ranks ? g->world_size - g->n_ranks : 0;
+    if (!asked && missing <= 0) return true;
+    struct xpl_lost_host *const lost = xpl_arena_array(a, asked + 1, sizeof *lost);
     s->lost = lost;
-    for (size_t i = 0; lost && i < about->asked.n; i++, s->n_lost++)
+    for (size_t i = 0; lost && i < asked; i++, s->n_lost++)
         if (!xpl_arena_str(a, about->asked.v[i].target, &lost[i].target) ||
             !xpl_arena_str(a, about->asked.v[i].reason, &lost[i].reason))
             return false;
-    return lost != NULL;
+    if (!lost || missing <= 0) return lost != NULL;
+    struct xpl_lost_host *const h = &lost[s->n_lost++];
+    return xpl_arena_printf(a, &h->target, "%" PRId64 " of %" PRId64 " ranks", missing,
+                            g->world_size) &&
+           xpl_arena_str(a, XPL_STR("their files are not here"), &h->reason);
+}
+
+// Whether the file is the session's.
+static bool is_of(const struct draft *d, const struct xpl_dir_file *f) {
+    return d->file ? f == d->file : f->kind == d->kind && (f->kind != 0 || f->group == d->group);
 }
 
 static void fill_time(const struct draft *d, struct xpl_session *s) {
     s->captured_ns = d->kind == 0 && s->n_hosts ? d->dir->captured_ns : 0;
+    for (size_t i = 0, known = s->captured_ns != 0; !known && i < d->dir->n_files; i++) {
+        const struct xpl_dir_file *const f = &d->dir->files[i];
+        const int64_t ns = f->identity && is_of(d, f) ? f->identity->begin_ns : 0;
+        if (ns && (!s->captured_ns || ns < s->captured_ns)) s->captured_ns = ns;
+    }
     if (!s->captured_ns && s->n_hosts) s->captured_ns = xpl_about_time_of_name(s->name);
     for (size_t i = 0, named = s->captured_ns != 0; !named && i < s->n_hosts; i++)
         if (!s->captured_ns || s->hosts[i].fingerprint.mtime_ns < s->captured_ns)
             s->captured_ns = s->hosts[i].fingerprint.mtime_ns;
 }
 
-static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_session *s) {
+static bool fill_session(struct xpl_arena *a, struct xpl_arena *scratch, const struct draft *d,
+                         struct xpl_session *s) {
     const struct xpl_dir *dir = d->dir;
-    const struct xpl_dir_file *const files = d->file ? d->file : dir->files;
-    const size_t n_files = d->file ? 1 : dir->n_files;
-    size_t n_riegeli = 0;
-    for (size_t i = 0; i < n_files; i++)
-        n_riegeli += files[i].riegeli;
-    struct xpl_host *hosts = xpl_arena_array(a, n_files - n_riegeli, sizeof *hosts);
+    const struct xpl_dir_file *const files = dir->files;
+    size_t n = 0, n_riegeli = 0;
+    for (size_t i = 0; i < dir->n_files; i++) {
+        n += is_of(d, &files[i]) && !files[i].riegeli;
+        n_riegeli += is_of(d, &files[i]) && files[i].riegeli;
+    }
+    struct xpl_host *hosts = xpl_arena_array(a, n, sizeof *hosts);
     xpl_str_t *riegeli = xpl_arena_array(a, n_riegeli, sizeof *riegeli);
+    struct xpl_process_file *const processes =
+        xpl_arena_array(scratch, dir->n_files, sizeof *processes);
     *s = (struct xpl_session){
         .name = d->name, .changed = dir->changed, .hosts = hosts, .riegeli = riegeli};
-    if (!hosts || !riegeli || !xpl_arena_str(a, d->path, &s->path)) return false;
-    for (size_t i = 0; i < n_files; i++) {
+    if (!hosts || !riegeli || !processes || !xpl_arena_str(a, d->path, &s->path)) return false;
+    xpl_dir_processes(dir, processes);
+    const struct xpl_process_group g = xpl_processes_of_group(processes, dir->n_files, d->group);
+    for (size_t i = 0; i < dir->n_files; i++) {
         const struct xpl_dir_file *f = &files[i];
         const xpl_str_t raw = {f->name, f->len};
-        if (f->kind != d->kind) continue;
+        if (!is_of(d, f)) continue;
         if (f->riegeli) {
             if (!xpl_name_escape(a, raw, &riegeli[s->n_riegeli++])) return false;
             continue;
         }
         struct xpl_host *h = &hosts[s->n_hosts++];
         h->fingerprint = f->fingerprint;
-        if (!xpl_name_escape(a, raw, &h->name) || !host_path(a, dir, f->name, &h->path) ||
+        if (!xpl_process_host(&processes[i], &g, raw, a, &h->name) ||
+            !host_path(a, dir, f->name, &h->path) ||
             (f->version && !xpl_arena_str(a, xpl_str_from(f->version), &h->version)))
             return false;
         s->bytes += f->fingerprint.size;
@@ -279,7 +338,8 @@ static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_
             s->mtime_ns = f->fingerprint.mtime_ns;
     }
     fill_time(d, s);
-    return make_hosts_unique(a, hosts, s->n_hosts) && (d->kind != 0 || fill_lost(a, dir->about, s));
+    return make_hosts_unique(a, hosts, s->n_hosts) &&
+           (d->kind != 0 || fill_lost(a, dir->about, &g, s));
 }
 
 static uint64_t name_hash(xpl_str_t name) {
@@ -308,13 +368,14 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
     struct xpl_arena *a = &in->arena;
     size_t n = 0, room = spec->n_dirs;
     for (size_t i = 0; i < spec->n_dirs; i++)
-        room += spec->dirs[i]->n_files - count_kind(spec->dirs[i], 0);
+        room += spec->dirs[i]->n_files - count_kind(spec->dirs[i], 0) + spec->dirs[i]->n_groups;
     struct draft *drafts = xpl_arena_array(scratch, room, sizeof *drafts);
     if (!drafts) return false;
     for (size_t i = 0; i < spec->n_dirs; i++) {
         bool is;
         if (!draft_name(spec, spec->dirs[i], a, scratch, &drafts[n], &is)) return false;
         n += is;
+        if (is && !draft_groups(spec->dirs[i], a, scratch, drafts, &n)) return false;
         if (!draft_others(spec->dirs[i], a, scratch, drafts, &n)) return false;
     }
     if (!make_names_unique(a, drafts, n)) return false;
@@ -327,7 +388,7 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
         kept += was != NULL;
         if (!was || !xpl_str_eq(was->path, drafts[i].path))
             drafts[i].dir->changed = spec->generation;
-        if (!fill_session(a, &drafts[i], &sessions[i])) return false;
+        if (!fill_session(a, scratch, &drafts[i], &sessions[i])) return false;
     }
     in->snap.sessions = sessions;
     in->snap.n_sessions = n;

@@ -13,6 +13,7 @@ import re
 import sys
 import unittest
 
+import kineto_ranks as ranks
 from harness import ROOT, Case, Programs
 
 EXAMPLE = ROOT / "tests" / "data" / "pytorch" / "train.pt.trace.json"
@@ -72,6 +73,66 @@ class Documented(Case):
         status, served, err = self.ask("tool", "framework_op_stats", "run1")
         self.assertEqual(status, 0, err)
         self.assertEqual(json.loads(served), json.loads(ours))
+
+
+class Ranks(Case):
+    """Which files of a directory are one session, by its path and in a daemon's LOGDIR."""
+
+    def layouts(self):
+        """{directory: [(session, hosts)]}, written below LOGDIR."""
+        put, trace = lambda name, what: ranks.write(self.logdir / name, what), ranks.ddp
+        for rank in range(2):
+            stamp = ranks.at_s(4) + rank
+            put(f"tb/plugins/profile/run7/node_{rank}.{stamp}.pt.trace.json.gz", trace(rank, 2))
+            put(f"few/rank{rank}.json", trace(rank, 128))
+            put(f"named/trace_rank_{rank}.json.gz", trace(rank, 2, said=False))
+            put(f"server/1736844554.64-TP-{rank}.trace.json.gz", trace(rank, 2, said=False))
+            for k in range(2):
+                put(f"spans/node_{rank}.{ranks.at_s(60 * k + 4) + rank}.pt.trace.json", trace(rank, 2, 60 * k))
+            put(f"before_after/{['before', 'after'][rank]}.json", trace(0, 1, 50 * rank, said=False))
+        put("few/capture_traces/bs_1_rank0.json.gz", trace(0, 128))
+        (self.logdir / "few" / "config.json").write_text('{"rank": 7}')
+        two = ["rank 0", "rank 1"]
+        return {"tb/plugins/profile/run7": [("tb/run7", two)], "few": [("few", ["rank 000", "rank 001"])],
+                "named": [("named", two)], "server": [("server", two)],
+                "spans": [("spans", two), ("spans#2", two)],
+                "before_after": [("before_after/before", ["before"]), ("before_after/after", ["after"])]}
+
+    def hosts(self, run):
+        status, out, err = self.ask("hosts", run, "--json")
+        self.assertEqual(status, 0, (run, err))
+        return [h["name"] for h in json.loads(out)]
+
+    def test_layouts(self):
+        layouts = self.layouts()
+        for directory, sessions in layouts.items():
+            path = self.logdir / directory
+            if len(sessions) == 1:
+                self.assertEqual(self.hosts(path), sessions[0][1])
+                continue
+            status, _, err = self.ask("hosts", path)
+            self.assertNotEqual(status, 0)
+            self.assertIn(f"2 captures of different times are in this directory; choose one, such as {path}#2", err)
+            for k, (_, names) in enumerate(sessions):
+                self.assertEqual(self.hosts(f"{path}#{k + 1}"), names)
+        missing = "2 of 128 ranks: the others have no profile here"
+        self.assertIn(missing, self.ask("summary", self.logdir / "few")[1])
+        self.assertNotIn("128 ranks", self.ask("summary", self.logdir / "few", "--host", "rank 000")[1])
+        self.daemon("--allow-delete")
+        _, out, _ = self.ask("sessions", "--json")
+        expected = {name: hosts for sessions in layouts.values() for name, hosts in sessions}
+        self.assertEqual(sorted(s["name"] for s in json.loads(out)), sorted(expected))
+        expected["few"].append("126 of 128 ranks")  # lost
+        for name, hosts in expected.items():
+            self.assertEqual(self.hosts(name), hosts)
+        self.assertIn(missing, self.ask("findings", "few")[1])
+        # Files of others stay.
+        for name, why in {"few": "its name does not say that it is a profile", "spans": "others are in its directory",
+                          "before_after/after": "its name does not say"}.items():
+            status, _, err = self.ask("delete", name)
+            self.assertNotEqual(status, 0)
+            self.assertIn(why, err)
+            self.assertEqual(self.hosts(name), expected[name])
 
 
 @unittest.skipUnless(CORPUS.is_dir(), "../shared/corpus/kineto is not here")

@@ -26,11 +26,8 @@ static bool ok(xpl_status_t st, const struct xpl_error *err) {
     return false;
 }
 
-static bool match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                  const char **ret_refusal) {
-    *ret_host = xpl_str_sub(file, 0, file.len - 1);
-    *ret_rank = 0;
-    *ret_refusal = NULL;
+static bool match(xpl_str_t file, struct xpl_profile_file *ret) {
+    *ret = (struct xpl_profile_file){.host = xpl_str_sub(file, 0, file.len - 1)};
     return file.len > 1;
 }
 

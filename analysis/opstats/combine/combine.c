@@ -184,6 +184,15 @@ static bool add_warnings(const struct xpl_merge *m) {
            append_texts(m->result, &d->warnings, &m->h->warnings);
 }
 
+static bool warn_of_missing(const struct xpl_combine_input *in, const struct xpl_opstats *out,
+                            struct xpl_arena *arena, struct xpl_combine_hosts *h) {
+    const int32_t all = out->run_environment.replica_count;
+    if (in->by_name || in->xprof_exact || all <= 0 || (size_t)all <= in->n) return true;
+    xpl_str_t *const text = xpl_vec_push(arena, &h->warnings);
+    return text && xpl_arena_printf(arena, text, "%zu of %d ranks: the others have no profile here",
+                                    in->n, all);
+}
+
 static xpl_status_t copy_only_host(const struct xpl_combine_input *in,
                                    const struct xpl_combine_host *c, struct xpl_opstats *out,
                                    struct xpl_error *err) {
@@ -207,7 +216,8 @@ xpl_status_t xpl_opstats_combine(const struct xpl_combine_input *in, struct xpl_
         XPL_TRY(copy_only_host(in, &h.v.v[0], out, err));
     else
         XPL_TRY(combine_all(&m, in->source, err));
-    if (!add_warnings(&m)) XPL_RETURN_OOM(err, "combining hosts");
+    if (!warn_of_missing(in, out, arena, &h) || !add_warnings(&m))
+        XPL_RETURN_OOM(err, "combining hosts");
     *ret = out;
     return XPL_OK;
 }

@@ -26,12 +26,14 @@ struct xpl_combine_input {
     const struct xpl_host_opstats *hosts;
     size_t n;
     bool xprof_exact;                        // idle hosts take part as in XProf
+    bool by_name;                            // there may be more hosts, which were not asked for
     const struct xpl_combine_source *source; // NULL: all have their OpStats
 };
 
-// Combines hosts in the order given.  With one host the result is that host's OpStats, not
-// renumbered.  Idle, broken and straggling hosts are named in the diagnostics and idle and broken
-// ones left out; with xprof_exact idle ones take part (and may empty the tables).
+// Combines hosts in the order given.  If their job has more processes than there are hosts, a
+// warning says so.  With one host the result is that host's OpStats, not renumbered.  Idle, broken
+// and straggling hosts are named in the diagnostics and idle and broken ones left out; with
+// xprof_exact idle ones take part (and may empty the tables).
 // Without a source `*ret` lives in `arena` but may share strings and arrays with the hosts, which
 // must outlive it.  With one each host is got when its turn is near and released after it: as many
 // are there at once as take 128 MiB or an eighth of the arena's limit together, two at least.

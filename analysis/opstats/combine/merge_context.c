@@ -79,6 +79,8 @@ static bool add_environment(const struct xpl_merge *m, const struct xpl_run_envi
     struct xpl_run_environment *const dst = &m->out->run_environment;
     if (!add_hostnames(m, src, dst) || !add_device(m, src, dst) || !add_job_infos(m, src, dst))
         return false;
+    if (!m->exact && src->replica_count > dst->replica_count)
+        dst->replica_count = src->replica_count;
     dst->task_count = add_i32(dst->task_count, src->task_count);
     dst->host_trace_level = src->host_trace_level;
     // Upstream takes the last host's value.

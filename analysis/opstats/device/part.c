@@ -102,12 +102,22 @@ static bool fill_device_type(const struct xpl_convert *c, struct xpl_run_environ
     return true;
 }
 
+// The number of processes of the job, where the profile says it; 0: it does not.
+static int32_t find_world_size(const struct xpl_xspace *xs) {
+    const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
+    struct xpl_stat s;
+    if (!p || !xpl_stats_get(p->stats, XPL_STAT_WORLD_SIZE, &s)) return 0;
+    const int64_t n = xpl_stat_int(&s);
+    return n > 0 && n <= INT32_MAX ? (int32_t)n : 0;
+}
+
 static xpl_status_t fill_environment(const struct xpl_convert *c, struct xpl_opstats *s,
                                      struct xpl_error *err) {
     struct xpl_run_environment *const env = &s->run_environment;
     s->has_run_environment = true;
     env->host_count = 1;
     env->task_count = 1;
+    if (!c->opt->xprof_exact) env->replica_count = find_world_size(c->xs);
     xpl_str_t *const name = xpl_vec_push(c->result, &env->hostnames);
     if (!name || !xpl_arena_str(c->result, hostname(c->xs), name) || !fill_device_type(c, env))
         XPL_RETURN_OOM(err, "run environment");

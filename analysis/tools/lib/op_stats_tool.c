@@ -50,6 +50,7 @@ xpl_status_t xpl_op_stats_combine(const struct xpl_tool_input *in, size_t produc
     const struct xpl_combine_input all = {.hosts = list,
                                           .n = in->n_hosts,
                                           .xprof_exact = o->xprof_exact,
+                                          .by_name = in->by_name,
                                           .source = in->turns ? &source : NULL};
     return xpl_opstats_combine(&all, arena, ret, err);
 }

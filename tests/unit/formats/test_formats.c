@@ -81,16 +81,15 @@ static struct xpl_error fails_with(const char *name, xpl_bytes_t file,
 // ---- names ----
 
 static void name_is(const char *file, const char *host, unsigned rank, bool refused) {
-    xpl_str_t got;
-    unsigned at = 99;
-    const char *refusal = "";
-    const bool is = xpl_format_match(xpl_str_from(file), &got, &at, &refusal);
+    struct xpl_profile_file got = {.rank = 99, .refusal = ""};
+    const bool is = xpl_format_match(xpl_str_from(file), &got);
     CHECK(is == (host != NULL));
     CHECK(is == (xpl_format_of_name(xpl_str_from(file), NULL) != NULL));
     if (!is) return;
-    CHECK(xpl_str_eq(got, xpl_str_from(host)));
-    CHECK_EQ(at, rank);
-    CHECK((refusal != NULL) == refused);
+    CHECK(xpl_str_eq(got.host, xpl_str_from(host)));
+    CHECK_EQ(got.rank, rank);
+    CHECK((got.refusal != NULL) == refused);
+    CHECK(got.is_doubtful == (strstr(file, ".json") && !strstr(file, ".pt.trace.json")));
 }
 
 static void test_names(void) {
@@ -108,7 +107,10 @@ static void test_names(void) {
     name_is("h.xplane.pb/", NULL, 0, false);
     name_is("b.ireeprof", "b", 64 + 16, false);
     name_is("b.ireeprof.zst", "b", 64 + 18, false);
-    name_is("h.trace.json.gz", NULL, 0, false); // next to each profile of XProf
+    name_is("h.trace.json.gz", "h.trace", 24 + 5, false); // next to each profile of XProf, too
+    name_is("h.1.pt.trace.json.gz", "h.1", 24 + 1, false);
+    name_is("rank0.json", "rank0", 24 + 4, false);
+    name_is(".json", NULL, 0, false);
     name_is("h.nsys-rep", NULL, 0, false);
     name_is("", NULL, 0, false);
     size_t n;

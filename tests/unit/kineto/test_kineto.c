@@ -411,6 +411,58 @@ static void test_limit(void) {
     xpl_buf_fini(&out);
 }
 
+// rank, world_size, begin_ns, written_ns
+typedef int64_t numbers_t[4];
+
+static void identity_is(const char *dir, const char *stem, const char *head,
+                        const numbers_t expected, const char *worker) {
+    const xpl_bytes_t bytes = {(const uint8_t *)head, strlen(head)};
+    struct xpl_profile_identity id;
+    xpl_kineto_identify(xpl_str_from(dir), xpl_str_from(stem), bytes, &id);
+    CHECK_EQ(id.rank, expected[0]);
+    CHECK_EQ(id.world_size, expected[1]);
+    CHECK_EQ(id.begin_ns, expected[2]);
+    CHECK_EQ(id.written_ns, expected[3]);
+    CHECK_EQ(id.worker_len, strlen(worker));
+    CHECK(!id.is_part);
+}
+
+static void test_identity(void) {
+    enum { NONE = -1 };
+    const int64_t begin = 1700000000000000000;
+    // The trace says it: members of objects within others do not count, nor does the name then.
+    const char *const whole =
+        "{\"schemaVersion\": 1,\n \"distributedInfo\": {\"pg_config\": [{\"rank\": 9, "
+        "\"x\": \"}\\\"\"}], \"rank\": 3,\n \"world_size\":128},\n"
+        "\"baseTimeNanoseconds\": 1700000000000000000,\"traceEvents\": [{\"ph\": \"X\", "
+        "\"ts\": 12.5, \"dur\": 1}, {\"ts\": 99}]}";
+    identity_is("run", "host_7.1700000005000000000", whole,
+                (numbers_t){3, 128, begin + 12500, begin + 5000000000}, "host_7");
+    identity_is("run", "rank9", whole, (numbers_t){3, 128, begin + 12500, 0}, "rank9");
+    identity_is(
+        "", "a",
+        "{\"distributedInfo\": {\"rank\": 0},\"traceEvents\":[{\"ts\": \"1700000000000000\"}",
+        (numbers_t){0, NONE, begin, 0}, "a");
+    // Without a base times count from an instant that nobody knows.
+    identity_is("", "a", "{\"traceEvents\":[{\"ts\": 99}", (numbers_t){NONE, NONE, 0, 0}, "a");
+    // Names: of torch, of servers, and of people.
+    identity_is("", "worker0.1623143089861", "", (numbers_t){NONE, NONE, 0, 1623143089861000000},
+                "worker0");
+    identity_is("", "sampled_rank-1", "", (numbers_t){1, NONE, 0, 0}, "sampled_rank-1");
+    identity_is("", "trace_rank0_step5", "", (numbers_t){0, NONE, 0, 0}, "trace_rank0_step5");
+    identity_is("", "Rank 12", "", (numbers_t){12, NONE, 0, 0}, "Rank 12");
+    identity_is("", "1736844554.64-TP-3.trace", "", (numbers_t){3, NONE, 0, 0},
+                "1736844554.64-TP-3.trace");
+    identity_is("", "http-3", "", (numbers_t){NONE, NONE, 0, 0}, "http-3");
+    identity_is("", "rank", "", (numbers_t){NONE, NONE, 0, 0}, "rank");
+    identity_is("log/rank_2", "trace", "", (numbers_t){2, NONE, 0, 0}, "trace");
+    struct xpl_profile_identity id;
+    xpl_kineto_identify(XPL_STR("run/capture_traces"), XPL_STR("bs_32"), (xpl_bytes_t){0}, &id);
+    CHECK(id.is_part);
+    xpl_kineto_identify(XPL_STR("run"), XPL_STR("graph_capture_rank_0"), (xpl_bytes_t){0}, &id);
+    CHECK(id.is_part && id.rank == 0);
+}
+
 int main(void) {
     test_links();
     test_host();
@@ -426,5 +478,6 @@ int main(void) {
     test_other_traces();
     test_sniff();
     test_limit();
+    test_identity();
     return 0;
 }

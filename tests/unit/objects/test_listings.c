@@ -166,12 +166,9 @@ static void test_changed(void) {
 
 // ---- catalogues ----
 
-static bool match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                  const char **ret_refusal) {
+static bool match(xpl_str_t file, struct xpl_profile_file *ret) {
     if (!xpl_str_ends(file, XPL_STR(".pb"))) return false;
-    *ret_host = xpl_str_sub(file, 0, file.len - 3);
-    *ret_rank = 0;
-    *ret_refusal = NULL;
+    *ret = (struct xpl_profile_file){.host = xpl_str_sub(file, 0, file.len - 3)};
     return true;
 }
 

@@ -381,10 +381,9 @@ static struct {
     struct xpl_catalogue *c; // to stop; NULL: it answers
 } entries;
 
-static bool count_entry(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                        const char **ret_refusal) {
+static bool count_entry(xpl_str_t file, struct xpl_profile_file *ret) {
     if (++entries.n == entries.stop_at && entries.c) xpl_catalogue_stop(entries.c);
-    return xpl_format_match(file, ret_host, ret_rank, ret_refusal);
+    return xpl_format_match(file, ret);
 }
 
 static bool is_stop_due(void *arg) {

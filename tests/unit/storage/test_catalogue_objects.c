@@ -12,12 +12,9 @@
 static char dir[] = "/tmp/xplaned-test-XXXXXX";
 static size_t places; // each test has one, and finds no copies of the others
 
-static bool match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                  const char **ret_refusal) {
+static bool match(xpl_str_t file, struct xpl_profile_file *ret) {
     if (!xpl_str_ends(file, XPL_STR(SUFFIX)) || file.len == strlen(SUFFIX)) return false;
-    *ret_host = xpl_str_sub(file, 0, file.len - strlen(SUFFIX));
-    *ret_rank = 0;
-    *ret_refusal = NULL;
+    *ret = (struct xpl_profile_file){.host = xpl_str_sub(file, 0, file.len - strlen(SUFFIX))};
     return true;
 }
 

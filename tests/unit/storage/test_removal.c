@@ -11,13 +11,12 @@
 #include "storage/sessions/uploads.h"
 #include "tests/unit/storage/store_helpers.h"
 
-static bool match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
-                  const char **ret_refusal) {
+static bool match(xpl_str_t file, struct xpl_profile_file *ret) {
     const bool other = xpl_str_ends(file, XPL_STR(".xplane.old"));
     if (!other && !xpl_str_ends(file, XPL_STR(".xplane.pb"))) return false;
-    *ret_host = xpl_str_sub(file, 0, file.len - 10);
-    *ret_rank = other;
-    *ret_refusal = other ? "not read" : NULL;
+    *ret = (struct xpl_profile_file){.host = xpl_str_sub(file, 0, file.len - 10),
+                                     .rank = other,
+                                     .refusal = other ? "not read" : NULL};
     return true;
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/processes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "storage/sessions/path.h"
+
+// How far apart files of one session begin, if nothing is known of how long they are: ranks wait
+// for each other, other processes do not.  TWINS: the same of processes of one rank, as of several
+// servers of a model.
+static const int64_t kSecond = 1000000000;
+enum { RANKS_S = 600, OTHERS_S = 10, LEAST_RANKS_S = 60, TWINS_S = 2 };
+
+static int64_t when(const struct xpl_profile_identity *i) {
+    return i->begin_ns ? i->begin_ns : i->written_ns;
+}
+
+static xpl_str_t worker_of(const struct xpl_process_file *f) {
+    return (xpl_str_t){f->name, f->identity->worker_len};
+}
+
+static bool is_same_worker(const struct xpl_process_file *a, const struct xpl_process_file *b) {
+    return xpl_str_eq(worker_of(a), worker_of(b));
+}
+
+static bool is_same_process(const struct xpl_process_file *a, const struct xpl_process_file *b) {
+    if (a->identity->rank != b->identity->rank) return false;
+    return a->identity->rank >= 0 || is_same_worker(a, b);
+}
+
+static int64_t distance(const struct xpl_profile_identity *a,
+                        const struct xpl_profile_identity *b) {
+    const int64_t x = when(a), y = when(b);
+    return !x || !y ? 0 : x > y ? x - y : y - x;
+}
+
+static int64_t window_of(const struct xpl_profile_identity *i) {
+    const int64_t least = (i->rank >= 0 ? LEAST_RANKS_S : 0) * kSecond;
+    if (!i->begin_ns || i->written_ns <= i->begin_ns)
+        return (i->rank >= 0 ? RANKS_S : OTHERS_S) * kSecond;
+    const int64_t window = i->written_ns - i->begin_ns;
+    return window > least ? window : least;
+}
+
+// Whether the two can be of one session, as far as their times say.
+static bool is_near(const struct xpl_profile_identity *a, const struct xpl_profile_identity *b) {
+    const int64_t x = window_of(a), y = window_of(b);
+    if (!when(a) || !when(b)) return a->rank >= 0 && b->rank >= 0;
+    return distance(a, b) <= (x > y ? x : y);
+}
+
+// Processes of one rank that run at the same time are of different jobs, which belong together.
+static bool are_twins(const struct xpl_process_file *a, const struct xpl_process_file *b) {
+    return a->identity->begin_ns && b->identity->begin_ns && a->identity->written_ns &&
+           b->identity->written_ns && !is_same_worker(a, b) &&
+           distance(a->identity, b->identity) <= TWINS_S * kSecond;
+}
+
+static int by_time(const void *pa, const void *pb) {
+    const struct xpl_process_file *const a = *(struct xpl_process_file *const *)pa,
+                                         *const b = *(struct xpl_process_file *const *)pb;
+    const int64_t x = when(a->identity), y = when(b->identity);
+    return x != y ? (x > y) - (x < y) : strcmp(a->name, b->name);
+}
+
+struct group {
+    const struct xpl_process_file *first;
+    size_t last; // position in `order`
+};
+
+struct grouping {
+    struct xpl_process_file **order;
+    size_t *before; // of the same group, plus 1; 0: none
+    struct group *groups;
+    size_t n_groups;
+};
+
+static bool may_join(const struct grouping *g, size_t group, const struct xpl_process_file *f) {
+    const struct xpl_profile_identity *const first = g->groups[group].first->identity;
+    if (!is_near(first, f->identity)) return false;
+    for (size_t at = g->groups[group].last + 1; at; at = g->before[at - 1]) {
+        const struct xpl_process_file *const other = g->order[at - 1];
+        const int64_t size = other->identity->world_size, own = f->identity->world_size;
+        if (size > 0 && own > 0 && size != own) return false;
+        if (is_same_process(other, f) && !are_twins(other, f)) return false;
+    }
+    return true;
+}
+
+// Adds the next file in time to the group that it is nearest to, or to a new one.
+static void place(struct grouping *g, size_t at) {
+    struct xpl_process_file *const f = g->order[at];
+    size_t best = g->n_groups;
+    for (size_t i = 0; i < g->n_groups; i++) {
+        const bool is_nearer =
+            best == g->n_groups || distance(g->groups[i].first->identity, f->identity) <
+                                       distance(g->groups[best].first->identity, f->identity);
+        if (is_nearer && may_join(g, i, f)) best = i;
+    }
+    const bool is_new = best == g->n_groups;
+    if (is_new) g->groups[g->n_groups++] = (struct group){.first = f};
+    g->before[at] = is_new ? 0 : g->groups[best].last + 1;
+    g->groups[best].last = at;
+    f->group = (uint32_t)best;
+}
+
+// Notes which files the rank, or the worker, does not tell from others.
+static void compare_all(struct grouping *g, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_process_file *const f = g->order[i];
+        f->is_alone = f->identity->rank < 0;
+        for (size_t k = 0; k < n; k++) {
+            const bool is_same = k != i && is_same_process(f, g->order[k]);
+            f->is_alone &= !is_same;
+            f->is_twin |= is_same && f->group == g->order[k]->group;
+        }
+    }
+}
+
+size_t xpl_processes_group(struct xpl_process_file *v, size_t n) {
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i].group = 0;
+        v[i].is_twin = v[i].is_alone = false;
+        known += v[i].identity != NULL;
+    }
+    if (known < 2) return 1;
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, SIZE_MAX / 2);
+    struct grouping g = {.order = xpl_arena_array(&arena, known, sizeof(struct xpl_process_file *)),
+                         .before = xpl_arena_array(&arena, known, sizeof *g.before),
+                         .groups = xpl_arena_array(&arena, known, sizeof *g.groups)};
+    if (g.order && g.before && g.groups) {
+        for (size_t i = 0, k = 0; i < n; i++)
+            if (v[i].identity) g.order[k++] = &v[i];
+        qsort(g.order, known, sizeof(struct xpl_process_file *), by_time);
+        for (size_t i = 0; i < known; i++)
+            place(&g, i);
+        compare_all(&g, known);
+    }
+    xpl_arena_fini(&arena);
+    return g.n_groups ? g.n_groups : 1;
+}
+
+// ---- names ----
+
+static int digits_of(int64_t v) {
+    int n = 1;
+    while (v >= 10)
+        v /= 10, n++;
+    return n;
+}
+
+struct xpl_process_group xpl_processes_of_group(const struct xpl_process_file *v, size_t n,
+                                                uint32_t group) {
+    struct xpl_process_group g = {.world_size = -1, .width = 1};
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_profile_identity *const id = v[i].identity;
+        if (!id || v[i].group != group || id->rank < 0) continue;
+        const int width = digits_of(id->rank);
+        g.n_ranks += !v[i].is_twin;
+        if (id->world_size > g.world_size) g.world_size = id->world_size;
+        if (width > g.width) g.width = width;
+    }
+    if (g.world_size > 0 && digits_of(g.world_size) > g.width) g.width = digits_of(g.world_size);
+    return g;
+}
+
+bool xpl_process_host(const struct xpl_process_file *f, const struct xpl_process_group *g,
+                      xpl_str_t stem, struct xpl_arena *arena, xpl_str_t *ret) {
+    if (f->identity && f->identity->rank >= 0 && !f->is_twin)
+        return xpl_arena_printf(arena, ret, "rank %0*" PRId64, g->width, f->identity->rank);
+    const size_t len = f->identity ? f->identity->worker_len : 0;
+    return xpl_name_escape(arena, len && len < stem.len ? xpl_str_sub(stem, 0, len) : stem, ret);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scan reads of files: when profiles were captured, of which processes they are, and which
+// of them belong together.
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "storage/processes.h"
+#include "storage/sessions/catalogue_impl.h"
+
+void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
+    size_t i = 0;
+    while (i < d->n_files && d->files[i].rank) // of another format: compressed, or of another kind
+        i++;
+    const struct xpl_dir_file *const f = i < d->n_files ? &d->files[i] : NULL;
+    if (!f) { // a file that comes back, unchanged, is read again
+        d->captured_ns = 0;
+        d->captured_of = (struct xpl_fingerprint){0};
+    }
+    if (!f || !c->o.captured_ns || c->root->objects ||
+        xpl_fingerprint_eq(&f->fingerprint, &d->captured_of))
+        return;
+    char path[PATH_MAX];
+    struct xpl_source *source = NULL;
+    const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",
+                           d->parent ? "/" : "", f->name);
+    d->captured_ns = 0;
+    d->captured_of = f->fingerprint;
+    if (n < 0 || (size_t)n >= sizeof path ||
+        xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0, &source, NULL) != XPL_OK)
+        return;
+    const int64_t ns = c->o.captured_ns(xpl_source_bytes(source));
+    if (xpl_source_verify(source, NULL) == XPL_OK) d->captured_ns = ns;
+    xpl_source_free(source);
+}
+
+// ---- processes ----
+
+// Files whose names say little: of more in one directory the content is not read.
+enum { MAX_DOUBTFUL = 4096 };
+
+static const struct xpl_dir_file *known_file(const struct xpl_dir *d,
+                                             const struct xpl_dir_file *f) {
+    size_t lo = 0, hi = d->n_files;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        const int order = strcmp(d->files[mid].name, f->name);
+        if (order == 0)
+            return xpl_fingerprint_eq(&d->files[mid].fingerprint, &f->fingerprint) ? &d->files[mid]
+                                                                                   : NULL;
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+static bool read_identity(struct xpl_catalogue *c, const struct xpl_dir *d,
+                          const struct xpl_dir_file *f, struct xpl_profile_identity *ret) {
+    char path[PATH_MAX];
+    struct xpl_source *source = NULL;
+    const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",
+                           d->parent ? "/" : "", f->name);
+    if (n < 0 || (size_t)n >= sizeof path) return false;
+    if (!c->root->objects &&
+        xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0, &source, NULL) != XPL_OK)
+        source = NULL;
+    const xpl_bytes_t bytes = source ? xpl_source_bytes(source) : (xpl_bytes_t){0};
+    const bool is = f->identify(xpl_str_from(path), bytes, ret);
+    xpl_source_free(source);
+    return is;
+}
+
+// False when the file is no profile.
+static bool identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_dir_file *f) {
+    const struct xpl_dir_file *const known = known_file(d, f);
+    struct xpl_profile_identity id;
+    if (known && known->identity)
+        id = *known->identity;
+    else if (!read_identity(c, d, f, &id))
+        return !f->doubtful;
+    // What is of another file's profile is looked at where nothing else is.
+    if (id.is_part && d->parent) return false;
+    f->identity = xpl_sys_alloc(sizeof *f->identity);
+    if (f->identity) *f->identity = id;
+    return f->identity || !f->doubtful;
+}
+
+void xpl_dir_file_fini(struct xpl_dir_file *f) {
+    xpl_sys_free(f->name);
+    xpl_sys_free(f->version);
+    xpl_sys_free(f->identity);
+}
+
+bool xpl_scan_identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l) {
+    size_t n = 0, n_doubtful = 0;
+    bool has_sure = false; // files of formats that say nothing of processes, as XSpaces
+    for (size_t i = 0; i < l->n_files; i++)
+        has_sure |= !l->files[i].identify;
+    for (size_t i = 0; i < l->n_files; i++) {
+        struct xpl_dir_file *const f = &l->files[i];
+        n_doubtful += f->doubtful;
+        const bool skip = f->doubtful && (has_sure || n_doubtful > MAX_DOUBTFUL);
+        if (!f->identify || (!skip && identify(c, d, f)))
+            l->files[n++] = *f;
+        else
+            xpl_dir_file_fini(f);
+    }
+    l->n_files = n;
+    return has_sure || n_doubtful <= MAX_DOUBTFUL;
+}
+
+void xpl_dir_processes(const struct xpl_dir *d, struct xpl_process_file *ret) {
+    for (size_t i = 0; i < d->n_files; i++)
+        ret[i] = (struct xpl_process_file){.identity = d->files[i].identity,
+                                           .name = d->files[i].name,
+                                           .group = d->files[i].group,
+                                           .is_twin = d->files[i].is_twin,
+                                           .is_alone = d->files[i].is_alone};
+}
+
+void xpl_dir_group(struct xpl_dir *d) {
+    bool any = false;
+    for (size_t i = 0; i < d->n_files; i++)
+        any |= d->files[i].identity != NULL;
+    d->n_groups = 1;
+    struct xpl_process_file *const v = any ? xpl_sys_alloc(d->n_files * sizeof *v) : NULL;
+    if (!v) return;
+    xpl_dir_processes(d, v);
+    d->n_groups = xpl_processes_group(v, d->n_files);
+    for (size_t i = 0; i < d->n_files; i++) {
+        d->files[i].group = v[i].group;
+        d->files[i].is_twin = v[i].is_twin;
+        d->files[i].is_alone = v[i].is_alone;
+    }
+    xpl_sys_free(v);
+}
