@@ -197,8 +197,8 @@ static xpl_status_t claim(struct xpl_store *base, const struct xpl_job_offer *o,
 
 // ---- keeping and ending ----
 
-// NONE: another daemon has the job.  A session that took the place of a lost one locks it again,
-// but once: the end of the job unlocks it once.
+// NONE: another daemon has the job, or has ended it.  A session that took the place of a lost one
+// locks it again, but once: the end of the job unlocks it once.
 static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_claim *c) {
     struct xpl_pg_args a = {0};
     int64_t held = c->session == s->session;
@@ -206,7 +206,8 @@ static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_cla
     const enum xpl_pg_rc rc =
         held ? XPL_PG_OK
              : xpl_pg_ask(s->w,
-                          "SELECT (CASE WHEN EXISTS (SELECT FROM pg_locks WHERE"
+                          "SELECT (CASE WHEN NOT EXISTS (SELECT FROM jobs WHERE id=$1) THEN false"
+                          " WHEN EXISTS (SELECT FROM pg_locks WHERE"
                           " locktype='advisory' AND pid=pg_backend_pid() AND objsubid=2 AND"
                           " classid='jobs'::regclass::oid AND objid::bigint=$1%2147483648)"
                           " THEN true ELSE " LOCK("try_advisory_lock", "$1") " END)::int::bigint",
