@@ -425,6 +425,7 @@ static xpl_status_t start_http(struct xpl_daemon *d, struct xpl_error *err) {
                                      .metrics = d->metrics,
                                      .statements = d->statements,
                                      .store = d->store,
+                                     .needs_store = xpl_config_has_role(c, "worker"),
                                      .captures = d->captures,
                                      .schedules = d->schedules,
                                      .stats = &d->stats};

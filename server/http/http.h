@@ -44,6 +44,7 @@ struct xpl_http_parts { // borrowed
     struct xpl_schedules *schedules;
     struct xpl_statements *statements;
     struct xpl_store *store;
+    bool needs_store; // what this daemon does is in vain while `store` takes nothing
     const struct xpl_server_parts *stats;
 };
 

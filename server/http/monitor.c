@@ -8,6 +8,7 @@
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/monitor/text.h"
+#include "storage/store/jobs.h"
 
 enum { MAX_TEXT = 4 << 20 };
 
@@ -69,7 +70,8 @@ static enum MHD_Result reply_metrics(struct xpl_http_request *r) {
                           (xpl_str_t){(const char *)b.p, b.n}, 0);
 }
 
-// Ready: the catalogue was read once, and the daemon is not about to end.
+// Ready: the catalogue was read once, the daemon is not about to end, and what it makes can be
+// stored. Without its database one that answers clients goes on, and says so.
 static enum MHD_Result reply_ready(struct xpl_http_request *r) {
     struct xpl_http *const h = r->http;
     struct xpl_snapshot *const s = xpl_catalogue_get(h->parts.catalogue);
@@ -77,7 +79,10 @@ static enum MHD_Result reply_ready(struct xpl_http_request *r) {
     xpl_snapshot_unref(s);
     if (h->stopping || (h->was_ready && !h->ready)) return reply_plain(r, 503, "stopping\n");
     if (!h->ready || !scanned) return reply_plain(r, 503, "starting\n");
-    return reply_plain(r, 200, "ready\n");
+    if (!xpl_store_jobs(h->parts.store) || xpl_store_role(h->parts.store) == XPL_STORE_WRITER)
+        return reply_plain(r, 200, "ready\n");
+    return h->parts.needs_store ? reply_plain(r, 503, "the store takes nothing\n")
+                                : reply_plain(r, 200, "ready, degraded: the store takes nothing\n");
 }
 
 bool xpl_http_route_monitor(struct xpl_http_request *r, enum MHD_Result *ret) {

@@ -190,7 +190,7 @@ static void count_workers(struct waiting *w, uint64_t now) {
     w->count_ns = now + ns_of(COUNT_MS);
     const bool known = xpl_store_jobs(s)->get_stats(s, &stats, NULL) == XPL_OK;
     if (known) w->n_threads = stats.threads;
-    if (!known || stats.workers > 0)
+    if (!known || stats.peers > 0) // those of other versions may not make our products
         w->alone_since_ns = 0;
     else if (!w->alone_since_ns)
         w->alone_since_ns = now;

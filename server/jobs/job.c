@@ -228,7 +228,7 @@ static void drop_job(struct xpl_job_slot *s, const struct xpl_error *why) {
 // A database that is away may be back before the lease is over.
 static void publish(struct batch *b) {
     struct xpl_job_slot *const s = b->s;
-    const uint64_t until = xpl_clock_ns() + s->parts->lease_ms * 1000000u;
+    const uint64_t began = xpl_clock_ns(), until = began + s->parts->lease_ms * 1000000u;
     const struct xpl_job_end end = {.claim = s->job.claim,
                                     .rest = b->rest,
                                     .n_rest = b->n_rest,
@@ -241,6 +241,7 @@ static void publish(struct batch *b) {
         if (st != XPL_UNAVAILABLE && st != XPL_FAILED_PRECONDITION) break;
         pause_ms(PUBLISH_PAUSE_MS);
     } while (xpl_clock_ns() < until && !atomic_load(&s->cancelled));
+    atomic_fetch_add(&s->counts->publish_ns, xpl_clock_ns() - began);
     if (st == XPL_OK && b->n_made) log_line(s, XPL_LOG_INFO, "published", NULL, b->n_made, NULL);
     if (st == XPL_NOT_FOUND) {
         log_job(s, XPL_LOG_WARN, "refused: the lease was over, and is another's", NULL, NULL);

@@ -14,6 +14,7 @@ struct xpl_job_counts {
 };
 
 // A place for one job that is under way.  The worker's thread fills it; `lost` and `cancelled` may
+    atomic_ullong publish_ns; // of all that published or tried to
 // be set meanwhile, everything else belongs to the thread that does the job.
 struct xpl_job_slot {
     const struct xpl_job_worker_options *parts;

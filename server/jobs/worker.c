@@ -36,7 +36,7 @@ struct xpl_job_worker {
     uint64_t ask_ns, ask_pause_ms, renew_ns;
     unsigned seed;
     uint64_t count_ns, watched_ns; // the next count of all jobs; until when it is made
-    uint64_t n_claimed;
+    uint64_t n_claimed, queued_ms, claim_ns;
     bool knows_fleet; // the last count did not fail
     struct xpl_job_stats fleet;
     void (*ended)(void *arg);
@@ -95,6 +95,7 @@ static bool claim_job(struct xpl_job_worker *w) {
     xpl_arena_init(&s->arena, SLOT_BYTES);
     atomic_store(&s->lost, false);
     atomic_store(&s->cancelled, false);
+    const uint64_t began = xpl_clock_ns();
     // What fails is tried again: the store says when it is away.
     const xpl_status_t st =
         xpl_store_jobs(w->o.store)->claim(w->o.store, &offer, &s->arena, &job, NULL);
@@ -102,6 +103,8 @@ static bool claim_job(struct xpl_job_worker *w) {
         pthread_mutex_lock(&w->mu);
         s->job = *job;
         w->n_claimed++;
+        w->queued_ms += (uint64_t)(job->queued_ms > 0 ? job->queued_ms : 0);
+        w->claim_ns += xpl_clock_ns() - began;
         pthread_mutex_unlock(&w->mu);
         if (xpl_pool_submit(w->o.pool, run_slot, s)) return true;
         xpl_job_slot_give_back(s, ASK_MAX_MS);
@@ -304,6 +307,9 @@ void xpl_job_worker_get_stats(struct xpl_job_worker *w, struct xpl_job_worker_st
                                          .given_back = atomic_load(&w->counts.given_back),
                                          .dropped = atomic_load(&w->counts.dropped),
                                          .lost = atomic_load(&w->counts.lost),
+                                         .queued_ms = w->queued_ms,
+                                         .claim_us = w->claim_ns / 1000,
+                                         .publish_us = atomic_load(&w->counts.publish_ns) / 1000,
                                          .leases = w->n_running,
                                          .knows_fleet = w->knows_fleet && is_recent,
                                          .fleet = w->fleet};

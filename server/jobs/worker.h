@@ -30,6 +30,8 @@ struct xpl_job_worker_options {
 struct xpl_job_worker_stats {
     uint64_t claimed;                              // attempts begun
     uint64_t published, given_back, dropped, lost; // what became of them
+    uint64_t queued_ms;                            // of those begun, from request to claim
+    uint64_t claim_us, publish_us;                 // spent on claiming them and on publishing
     uint64_t leases;                               // held now
     bool knows_fleet;                              // else the database is away, or nobody counted
     struct xpl_job_stats fleet;                    // as of some seconds ago

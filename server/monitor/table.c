@@ -32,6 +32,12 @@ const char *const xpl_metric_type_names[] = {"counter", "gauge", "histogram"};
             offsetof(struct xpl_figures, jobs.fleet.field), WIDTH(jobs.fleet.field), 1             \
     }
 
+#define OLDEST(name, help)                                                                         \
+    {                                                                                              \
+        name, XPL_METRIC_GAUGE, help, NULL, XPL_METRIC_FLEET,                                      \
+            offsetof(struct xpl_figures, jobs.fleet.oldest_ms), WIDTH(jobs.fleet.oldest_ms), 1e3   \
+    }
+
 #define LABELED(name, help, labels, which)                                                         \
     { name, XPL_METRIC_GAUGE, help, labels, XPL_METRIC_LABELS, XPL_LABEL_##which, 0, 1 }
 
@@ -188,6 +194,8 @@ const struct xpl_metric xpl_metric_table[] = {
           "state=\"queued\"", queued),
     FLEET("xplaned_fleet_jobs", NULL, "state=\"running\"", running),
     FLEET("xplaned_fleet_jobs", NULL, "state=\"set_aside\"", set_aside),
+    OLDEST("xplaned_fleet_oldest_job_seconds",
+           "Time since the request of the oldest job that is not set aside, as of some seconds ago"),
     FLEET("xplaned_fleet_workers", "Daemons that take jobs, as of some seconds ago", NULL, workers),
     FLEET("xplaned_fleet_schedules", "Schedules of all daemons, as of some seconds ago", NULL,
           schedules),
@@ -209,6 +217,12 @@ const struct xpl_metric xpl_metric_table[] = {
     MORE("xplaned_job_attempts_ended_total", "outcome=\"given_back\"", jobs.given_back),
     MORE("xplaned_job_attempts_ended_total", "outcome=\"left_to_client\"", jobs.dropped),
     MORE("xplaned_job_attempts_ended_total", "outcome=\"lease_lost\"", jobs.lost),
+    SCALED("xplaned_job_seconds_total", COUNTER,
+           "Time that the jobs that this daemon began waited for it, and that it took to claim and "
+           "to publish them",
+           "stage=\"queued\"", jobs.queued_ms, 1e3),
+    SCALED("xplaned_job_seconds_total", COUNTER, NULL, "stage=\"claim\"", jobs.claim_us, 1e6),
+    SCALED("xplaned_job_seconds_total", COUNTER, NULL, "stage=\"publish\"", jobs.publish_us, 1e6),
 
     // ---- a bucket (docs/objects.md) ----
     FIGURE("xplaned_object_calls_total", COUNTER,

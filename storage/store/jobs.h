@@ -130,7 +130,9 @@ enum xpl_job_lease_kind {
 
 struct xpl_job_stats {
     int64_t queued, running, set_aside;  // jobs
-    int64_t workers, threads;            // of all workers
+    int64_t workers;                     // of all versions
+    int64_t peers, threads;              // workers of this daemon's version, and their threads
+    int64_t oldest_ms;                   // since the request of the oldest job; 0: none
     int64_t schedules;                   // also unclaimed ones
     int64_t leases[XPL_JOB_LEASE_KINDS]; // of all daemons
     int64_t held[XPL_JOB_LEASE_KINDS];   // those of this one

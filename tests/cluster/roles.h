@@ -57,6 +57,18 @@ static inline struct daemon_proc start_killable(const char *dir) {
     return w;
 }
 
+// Within 30 s what a daemon's /readyz says, with this status.
+static inline void expect_ready(const struct daemon_proc *d, int status, const char *text) {
+    for (long waited = 0;; waited += 100) {
+        struct reply r = http_get(d->http_address, "/readyz");
+        const bool found = r.status == status && strcmp(r.body, text) == 0;
+        reply_free(&r);
+        if (found) return;
+        CHECK(waited <= 30000);
+        pg_pause_ms(100);
+    }
+}
+
 // Within 30 s a line of a daemon's /metrics.
 static inline void expect_metric(const struct daemon_proc *d, const char *line) {
     for (long waited = 0;; waited += 200) {

@@ -344,7 +344,11 @@ static void scenario_counts(void) {
     expect_metric(&front, "xplaned_fleet_jobs{state=\"running\"} 2");
     expect_metric(&front, "xplaned_fleet_jobs{state=\"queued\"} 2");
     expect_metric(&front, "xplaned_fleet_workers 1");
+    expect_no_metric(&front, "\nxplaned_fleet_oldest_job_seconds 0\n");
     end_asking(&q);
+    expect_metric(&front, "xplaned_fleet_oldest_job_seconds 0");
+    expect_no_metric(&w, "\nxplaned_job_seconds_total{stage=\"claim\"} 0\n");
+    expect_no_metric(&w, "\nxplaned_job_seconds_total{stage=\"publish\"} 0\n");
     expect_metric(&w, "xplaned_job_leases 0");
     expect_metric(&w, "xplaned_job_attempts_total 4");
     expect_metric(&w, "xplaned_job_attempts_ended_total{outcome=\"published\"} 4");
@@ -359,6 +363,7 @@ static void scenario_counts(void) {
     pg_stop(SIGQUIT);
     expect_metric(&front, "xplaned_store_writable 0");
     expect_no_metric(&front, "\nxplaned_fleet_");
+    expect_ready(&front, 200, "ready, degraded: the store takes nothing\n");
     expect_metric(&w, "xplaned_store_writable 0");
     expect_no_metric(&w, "\nxplaned_fleet_");
     pg_start();

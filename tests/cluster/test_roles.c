@@ -172,12 +172,14 @@ static void scenario_outage(void) {
     struct xpl_store *s = open_store();
     add_hosts(dir, "run", 2);
     struct daemon_proc w = start_worker(dir, "delay_ms=1500");
+    expect_ready(&w, 200, "ready\n");
     ask_jobs(s, dir, "run", 2);
     wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
     xpl_store_close(s);
     pg_stop(SIGQUIT);
-    pg_pause_ms(1000);
+    expect_ready(&w, 503, "the store takes nothing\n");
     pg_start();
+    expect_ready(&w, 200, "ready\n");
     wait_done(2, 15000);
     CHECK_EQ(stop_daemon(&w), 0);
 }

@@ -281,15 +281,17 @@ xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_d
 
 static enum xpl_pg_rc read_stats(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
     struct xpl_job_stats *const ret = arg;
-    enum { FIRST_LEASE = 6 };
+    enum { FIRST_LEASE = 8 };
     if (c->pq->ntuples(r) != 1) return XPL_PG_OTHER;
     *ret = (struct xpl_job_stats){
         .queued = xpl_pg_get_i64(c, r, 0, 0),
         .running = xpl_pg_get_i64(c, r, 0, 1),
         .set_aside = xpl_pg_get_i64(c, r, 0, 2),
         .workers = xpl_pg_get_i64(c, r, 0, 3),
-        .threads = xpl_pg_get_i64(c, r, 0, 4),
-        .schedules = xpl_pg_get_i64(c, r, 0, 5),
+        .peers = xpl_pg_get_i64(c, r, 0, 4),
+        .threads = xpl_pg_get_i64(c, r, 0, 5),
+        .oldest_ms = xpl_pg_get_i64(c, r, 0, 6),
+        .schedules = xpl_pg_get_i64(c, r, 0, 7),
     };
     for (int i = 0; i < XPL_JOB_LEASE_KINDS; i++) {
         ret->leases[i] = xpl_pg_get_i64(c, r, 0, FIRST_LEASE + 2 * i);
@@ -311,14 +313,20 @@ xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *
     return xpl_pg_job_query(
         s,
         "WITH held AS (SELECT * FROM " XPL_PG_LEASES " l WHERE expires_at>=clock_timestamp()),"
-        " workers AS (SELECT count(*) AS n, coalesce(sum(n_threads),0)::bigint AS threads"
-        " FROM daemons WHERE role='worker' AND expires_at>clock_timestamp())"
+        // Until this daemon has reported, its version is not known: all are alike.
+        " ours AS (SELECT version FROM daemons WHERE id=$1),"
+        " workers AS (SELECT count(*) AS n, count(*) FILTER (WHERE alike) AS peers,"
+        " coalesce(sum(n_threads) FILTER (WHERE alike),0)::bigint AS threads"
+        " FROM (SELECT n_threads, version=coalesce((SELECT version FROM ours),version) AS alike"
+        " FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()) w)"
         " SELECT count(*) FILTER (WHERE aside_at IS NULL AND NOT held),"
         " count(*) FILTER (WHERE aside_at IS NULL AND held),"
         " count(*) FILTER (WHERE aside_at IS NOT NULL), (SELECT n FROM workers),"
-        " (SELECT threads FROM workers), (SELECT count(*) FROM schedules)" HELD("schedule")
-            HELD("capture") HELD("scanner")
-                HELD("catalogue") " FROM (SELECT aside_at, " XPL_PG_JOB_HELD
-                                  " AS held FROM jobs) j",
+        " (SELECT peers FROM workers), (SELECT threads FROM workers),"
+        " coalesce(max(age) FILTER (WHERE aside_at IS NULL),0),"
+        " (SELECT count(*) FROM schedules)" HELD("schedule") HELD("capture") HELD("scanner")
+            HELD("catalogue") " FROM (SELECT aside_at, (extract(epoch FROM"
+                              " clock_timestamp()-queued_at)*1000)::bigint AS age,"
+                              " " XPL_PG_JOB_HELD " AS held FROM jobs) j",
         &a, read_stats, ret, err);
 }

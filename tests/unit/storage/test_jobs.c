@@ -599,17 +599,26 @@ static void test_put(void) {
 // ---- daemons ----
 
 static void test_reports(void) {
-    struct xpl_store *const a = open_pg(), *const b = open_pg();
+    struct xpl_store *const a = open_pg(), *const b = open_pg(), *const newer = open_pg();
     const struct xpl_job_daemon worker = {XPL_STR("w"), XPL_STR("worker"), XPL_STR("1"), 3, 8};
     const struct xpl_job_daemon front = {XPL_STR("f"), XPL_STR("front"), XPL_STR("1"), 0, 0};
+    const struct xpl_job_daemon other = {XPL_STR("g"), XPL_STR("front"), XPL_STR("2"), 0, 0};
     CHECK_EQ(stats(a).workers, 0);
     CHECK_OK(xpl_store_jobs(a)->report(a, &worker, 60000, &err), &err);
     CHECK_OK(xpl_store_jobs(a)->report(a, &worker, 60000, &err), &err);
     CHECK_OK(xpl_store_jobs(b)->report(b, &front, 60000, &err), &err);
     CHECK_EQ(stats(b).workers, 1);
+    CHECK_EQ(stats(b).peers, 1);
     CHECK_EQ(stats(b).threads, 8);
+    // A worker of another version may not make what this daemon asks for.
+    CHECK_EQ(stats(newer).peers, 1); // its version is not known yet
+    CHECK_OK(xpl_store_jobs(newer)->report(newer, &other, 60000, &err), &err);
+    CHECK_EQ(stats(newer).workers, 1);
+    CHECK_EQ(stats(newer).peers, 0);
+    CHECK_EQ(stats(newer).threads, 0);
     CHECK_OK(xpl_store_jobs(a)->report(a, &worker, 0, &err), &err);
     CHECK_EQ(stats(b).workers, 0);
+    xpl_store_close(newer);
     xpl_store_close(a);
     xpl_store_close(b);
 }
