@@ -74,13 +74,21 @@ static void close_file(struct file *f) {
     xpl_source_free(f->source);
 }
 
+// What cannot be opened is as good as broken.  That there is no memory says nothing about a file.
+static xpl_status_t leave_or_fail(const struct file *f, xpl_status_t st, struct xpl_error *err) {
+    if (st != XPL_RESOURCE_EXHAUSTED && xpl_resolve_is_of_file(st)) return XPL_OK;
+    *err = f->broken;
+    return st;
+}
+
 // A file that is broken is noted in *f: others may answer without it.
 static xpl_status_t open_file(const struct analysis *a, const char *path, struct file *f,
                               struct xpl_error *err) {
     const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = a->exec};
     struct xpl_error why = {0};
     *f = (struct file){0};
-    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &f->source, err));
+    const xpl_status_t opened = xpl_source_open(AT_FDCWD, path, 0, &f->source, &f->broken);
+    if (opened != XPL_OK) return leave_or_fail(f, opened, err);
     const xpl_status_t st =
         xpl_profile_open_as(xpl_tool_form(a->tool), xpl_str_from(path), xpl_source_bytes(f->source),
                             &limits, &f->profile, &why);
@@ -159,7 +167,8 @@ static bool by_name(const struct xpl_args *args) {
 }
 
 static xpl_status_t verify(void *arg, size_t host, struct xpl_error *err) {
-    return xpl_source_verify(((const struct analysis *)arg)->files[host].source, err);
+    const struct xpl_source *const s = ((const struct analysis *)arg)->files[host].source;
+    return s ? xpl_source_verify(s, err) : XPL_OK;
 }
 
 // A tool that clients may ask for, or the OpStats, which the summary is made of.

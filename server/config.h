@@ -34,7 +34,10 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     uint64_t import_idle_ms, import_limit; // bytes
     uint64_t job_lease_ms;
     uint64_t object_cache; // bytes
-    uint64_t object_interval_ms;
+    uint64_t object_interval_ms, host_patience_ms;
+    const char **runs; // sessions of role convert, from argv; the array is owned
+    size_t n_runs;
+    uint64_t shard_index, n_shards;
     uint64_t given; // settings that were made, a bit each in the order of the table
 };
 

@@ -55,6 +55,7 @@ static xpl_status_t open_objects(struct xpl_daemon *d, struct xpl_error *err) {
                                           .anonymous = c->object_anonymous,
                                           .cache_dir = dir,
                                           .cache_limit = c->object_cache,
+                                          .patience_ns = c->host_patience_ms * 1000000u,
                                           .warn = warn_objects};
     XPL_TRY(xpl_objects_open(&o, &d->objects, err));
     (void)xpl_place_join(cache, XPL_STR("outgoing"), dir, sizeof dir);

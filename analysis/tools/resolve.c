@@ -14,10 +14,10 @@ static bool combines_hosts(const struct xpl_tool *tool) {
     return tool->needs[0] == &xpl_product_op_stats;
 }
 
-static bool may_leave_out(const struct xpl_tool *tool, xpl_status_t why) {
-    const bool cannot_be_opened =
-        why == XPL_NOT_FOUND || why == XPL_PERMISSION_DENIED || why == XPL_FAILED_PRECONDITION;
-    return why == XPL_DATA_LOSS || (combines_hosts(tool) && cannot_be_opened);
+bool xpl_resolve_is_of_file(xpl_status_t why) {
+    return why == XPL_DATA_LOSS || why == XPL_NOT_FOUND || why == XPL_PERMISSION_DENIED ||
+           why == XPL_FAILED_PRECONDITION || why == XPL_UNAVAILABLE || why == XPL_ABORTED ||
+           why == XPL_RESOURCE_EXHAUSTED;
 }
 
 // ---- the products of all hosts ----
@@ -112,7 +112,7 @@ static xpl_status_t choose_hosts(const struct xpl_resolving *r, struct xpl_tool_
             shown++;
             if (h->empty && combines_hosts(r->tool))
                 r->source.warn(r->source.arg, h->name, XPL_STR("the profile is empty (0 bytes)"));
-        } else if (r->by_name || r->n_hosts == 1 || !may_leave_out(r->tool, h->status)) {
+        } else if (r->by_name || r->n_hosts == 1 || !xpl_resolve_is_of_file(h->status)) {
             if (err) *err = h->err;
             return h->status;
         } else {
@@ -221,7 +221,10 @@ static xpl_status_t make_host(void *arg, size_t i, const unsigned *variants, str
     else
         (void)xpl_error_set(&ret->err, ret->status, __FILE__, __LINE__, why.offset, "%s: %s",
                             host->path, why.msg);
-    if (may_leave_out(d->r->tool, ret->status)) return XPL_OK;
+    // A product for which there is no memory says nothing about its file.
+    if (host->broken ||
+        (ret->status != XPL_RESOURCE_EXHAUSTED && xpl_resolve_is_of_file(ret->status)))
+        return XPL_OK;
     if (err) *err = ret->err;
     return ret->status;
 }

@@ -10,6 +10,10 @@
 
 // --- Answers ---
 
+// Whether a failure is of one host's file, so that the others can be answered without it: it is
+// broken, cannot be opened or fetched, keeps changing, or takes more memory than one request may.
+bool xpl_resolve_is_of_file(xpl_status_t why);
+
 // Called for each host that is left out, and for each that is shown in spite of something.
 typedef void xpl_host_warn_fn(void *arg, xpl_str_t host, xpl_str_t text);
 

@@ -141,6 +141,14 @@ static bool found_changed(struct xpl_gathering *g, size_t i) {
     return atomic_fetch_add(&g->changes[i], 1) + 1 < XPL_OPEN_ATTEMPTS;
 }
 
+// As broken as if its product were.
+static xpl_status_t leave_out(struct xpl_gathering *g, size_t i, xpl_status_t st,
+                              const struct xpl_error *why) {
+    g->results[i].status = st;
+    g->results[i].err = *why;
+    return XPL_OK;
+}
+
 // Opens the profile for a tool that reads it, and gets the products of those very bytes.
 static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const unsigned *variants,
                                      struct xpl_exec *exec, struct xpl_error *err) {
@@ -157,16 +165,17 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const un
                                       &g->times, &h->opened, &last);
         g->decompressed_bytes += xpl_opened_profile_memory(&h->opened);
         if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
-            st == XPL_DATA_LOSS) {
-            g->results[i].status = st; // as broken as if its product were
-            g->results[i].err = last;
-            return XPL_OK;
-        }
+            st == XPL_DATA_LOSS || st == XPL_UNAVAILABLE)
+            return leave_out(g, i, st, &last);
         if (g->decompressed_bytes > g->ctx->limit)
             st = xpl_error_set(&last, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                "the hosts together exceed --memory-limit; request fewer");
         if (st == XPL_OK) st = get_products(g, i, variants, exec, &last);
     } while (st == XPL_ABORTED && found_changed(g, i));
+    if (st == XPL_ABORTED) {
+        release_host(g, i);
+        return leave_out(g, i, st, &last);
+    }
     if (st != XPL_OK) *err = last;
     return st;
 }

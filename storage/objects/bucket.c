@@ -29,6 +29,7 @@ struct bucket {
     struct xpl_location location;
     struct xpl_credentials *credentials;
     struct xpl_transfers *transfers;
+    uint64_t patience_ns; // of fetches
 };
 
 static struct bucket *bucket_of(struct xpl_objects *o) {
@@ -242,6 +243,7 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
                                    .n_headers = is_weak(of->version) ? 0 : 1,
                                    .whole = of->size,
                                    .version = version,
+                                   .patience_ns = r->patience_ns,
                                    .packed = r->location.service == XPL_OBJECTS_GCS,
                                    .fd = fd};
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
@@ -295,6 +297,7 @@ static const struct xpl_objects_ops ops = {.list = bucket_list,
 static xpl_status_t open_parts(struct bucket *r, const struct xpl_objects_options *o,
                                struct xpl_error *err) {
     char place[sizeof r->location];
+    r->patience_ns = o->patience_ns;
     XPL_TRY(xpl_location_parse(o->url, o->endpoint, o->region, &r->location, err));
     const struct xpl_transfers_options t = {.parallel = PARALLEL,
                                             .first_retry_ns =

@@ -91,6 +91,7 @@ struct xpl_objects_options {
     const char *cache_dir;   // made when it is missing
     uint64_t cache_limit;    // bytes
     uint64_t first_retry_ns; // 0: 200 ms; doubled for each further one
+    uint64_t patience_ns;    // a fetch is not tried again later than this; 0: five tries
     // Receives problems that have no visible effect yet; no secrets.  Any thread; NULL is fine.
     void (*warn)(void *arg, const char *text);
     void *warn_arg;

@@ -136,12 +136,13 @@ struct request {
     struct xpl_transfer *v;
     CURL *easy; // while it runs
     struct curl_slist *headers;
-    uint64_t got;    // bytes of it that were written
-    uint64_t sent;   // by this try
-    uint64_t from;   // in the object, where this try began
-    uint64_t due_ns; // when it may begin
-    unsigned tries;  // by this call
-    int os;          // error of the file system
+    uint64_t got;      // bytes of it that were written
+    uint64_t sent;     // by this try
+    uint64_t from;     // in the object, where this try began
+    uint64_t due_ns;   // when it may begin
+    uint64_t began_ns; // the first try
+    unsigned tries;    // by this call
+    int os;            // error of the file system
     bool done, no_memory;
     bool other;    // the answer is of another object
     bool no_range; // it is not the range that was requested
@@ -393,7 +394,8 @@ static bool may_try_again(const struct request *r, CURLcode rc) {
     return status >= 200 && status < 300 && r->got < r->v->n; // a short body
 }
 
-static void plan_retry(struct request *r) {
+// False: that would be later than anybody waits.
+static bool plan_retry(struct request *r) {
     static atomic_ulong drawn;
     curl_off_t after_s = 0;
     (void)r->t->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &after_s);
@@ -403,6 +405,7 @@ static void plan_retry(struct request *r) {
     const curl_off_t max_s = r->t->max_wait_s;
     if (after_s > 0) wait += (uint64_t)(after_s < max_s ? after_s : max_s) * 1000000000u;
     r->due_ns = now + wait;
+    return !r->v->patience_ns || r->due_ns - r->began_ns <= r->v->patience_ns;
 }
 
 static xpl_status_t status_of(const struct xpl_transfer *v) {
@@ -460,6 +463,7 @@ struct call {
 static xpl_status_t start_request(struct call *k, struct request *r, unsigned handle,
                                   struct xpl_error *err) {
     r->easy = k->lane->easy[handle];
+    if (!r->tries) r->began_ns = xpl_clock_ns();
     r->tries++, r->v->tries++;
     r->n_error = 0;
     r->checked = r->no_range = false;
@@ -522,8 +526,7 @@ static xpl_status_t finish_request(struct call *k, struct request *r, CURLcode r
         k->left--;
         return XPL_OK;
     }
-    if (!may_try_again(r, rc)) return report(r, rc, err);
-    plan_retry(r);
+    if (!may_try_again(r, rc) || !plan_retry(r)) return report(r, rc, err);
     detach(k, r);
     return XPL_OK;
 }

@@ -39,8 +39,9 @@ struct xpl_transfer {
     uint64_t whole;      // bytes of the object; with n 0 set by a Content-Range
     const char *version; // its ETag; an answer with a different one is of another object
     struct xpl_buf *answer;
-    bool ends_early; // see xpl_transfers_stop
-    bool is_last;    // a request that cleans up: runs also after a stop, and is tried once
+    bool ends_early;      // see xpl_transfers_stop
+    uint64_t patience_ns; // after the first try no further one begins later than this; 0: any
+    bool is_last;         // a request that cleans up: runs also after a stop, and is tried once
     const struct xpl_cancel *cancel; // CANCELLED, soon; may be NULL.  That of the first counts
     // Set.
     long status;    // of HTTP; 0: there was none

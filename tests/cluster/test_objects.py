@@ -553,6 +553,55 @@ class Stub(OfStub):
         self.assertLess(time.monotonic() - begin, 15)
 
 
+class Missing(OfStub):
+    """Objects that cannot be had leave their hosts out."""
+    HOSTS = "abcd"
+
+    def setUp(self):
+        super().setUp()
+        run = self.place / "logs/plugins/profile/run"
+        run.mkdir(parents=True)
+        for host in self.HOSTS:
+            data = with_host(PROFILE.read_bytes(), ord(host))
+            (run / f"{host}.xplane.pb").write_bytes(data)
+            self.put_run("run", data, host)
+
+    def test_left_out(self):
+        """The answer has the others, and the warning says why; when the object is there again nothing remembers it."""
+        plain = self.daemon_on(self.place / "logs", "plain")
+        answers = ((503, "SlowDown"), (412, "PreconditionFailed"), (403, "AccessDenied"), (404, "NoSuchKey"), ("another version", ""))
+        for i, (status, code) in enumerate(answers):
+            def fault(handler, kind, key, status=status, code=code):
+                if kind != "get" or not key.endswith("/c.xplane.pb"):
+                    return False
+                if code:
+                    handler.fail(status, code)
+                else:
+                    handler.answer(206, self.bucket.objects[key][0], [("ETag", '"another"')])
+                return True
+            self.bucket.faults[:] = [fault]
+            daemon = self.started("--host-patience", "300ms", "--no-prefetch", name=f"missing{i}")
+            for tool in ("overview_page", "framework_op_stats", "findings"):
+                status_of, got, err = self.answer(daemon, tool, "run")
+                self.assertEqual(status_of, 0, err)
+                self.assertRegex(err, rf"c: .*{code or 'changed while it was read'}", (status, tool))
+                self.assertEqual(err.count("warning"), 1, err)
+            self.assertNotEqual(self.answer(daemon, "overview_page", "run", "--host", "c")[0], 0)
+            self.bucket.faults.clear()
+            wait_until("the object is there", lambda: self.answer(daemon, "overview_page", "run")[2] == "")
+            self.assertEqual(self.answer(daemon, "overview_page", "run")[1], self.answer(plain, "overview_page", "run")[1])
+            daemon.end()
+
+    def test_patience(self):
+        """A store that asks to wait longer than anybody has patience is not asked again."""
+        self.bucket.faults.append(lambda handler, kind, key: kind == "get" and key.endswith("/c.xplane.pb") and
+                                  (handler.fail(503, "SlowDown", [("Retry-After", "30")]) or True))
+        daemon = self.started("--host-patience", "2s", "--no-prefetch")
+        code, _, err = self.answer(daemon, "framework_op_stats", "run")
+        self.assertEqual((code, "503 SlowDown" in err), (0, True), err)
+        self.assertLess(self.bucket.count("get", 503), 5)
+
+
 class Writes(OfStub):
     """Imports, captures and schedules, which write to the bucket."""
 

@@ -65,6 +65,14 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
     return XPL_OK;
 }
 
+// Whether the profile alone is more than a request may use: then others are answered without it.
+static bool is_too_large(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                         xpl_status_t st) {
+    return st == XPL_RESOURCE_EXHAUSTED && !r->opened &&
+           xpl_opened_profile_expect(r->snapshot, r->host, r->product->form) >
+               atomic_load(&m->limit);
+}
+
 // A profile that cannot be decompressed is broken, and remembered as any other.
 static xpl_status_t make_broken(const struct xpl_product_request *r,
                                 const struct xpl_opened_profile *opened,
@@ -228,8 +236,11 @@ xpl_status_t xpl_product_make_for_build(struct xpl_product_manager *m,
     const struct xpl_work_owner work = {build_is_unwanted, &owner};
     xpl_status_t st = xpl_product_make_with_retries(m, r, ctx, work, times, &b->handle, &b->err);
     count_made(m, r, st, b->handle);
-    if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION) {
-        // A file that cannot be opened is left out of a combination as a broken one is.
+    // Who has it open opens it anew.
+    const bool may_pass = (st == XPL_ABORTED || st == XPL_UNAVAILABLE) && !r->opened;
+    if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
+        may_pass || is_too_large(m, r, st)) {
+        // A file that cannot be had is left out of a combination as a broken one is.
         b->handle = xpl_product_handle_new(r->product, r->variant);
         if (b->handle) {
             b->handle->status = st;

@@ -153,7 +153,9 @@ static void test_broken_are_errors(void) {
 static void test_others(void) {
     struct xpl_error err;
     CHECK_EQ(choose("kernel_stats", "on", false, &err), XPL_OK);
-    CHECK_EQ(choose("trace_viewer@", "on", false, &err), XPL_NOT_FOUND);
+    CHECK_EQ(choose("trace_viewer@", "on", false, &err), XPL_OK);
+    CHECK(strcmp(g_warnings, "h1: why 1\n") == 0);
+    CHECK_EQ(choose("trace_viewer@", "on", true, &err), XPL_NOT_FOUND);
     CHECK_EQ(choose("kernel_stats", "om", false, &err), XPL_RESOURCE_EXHAUSTED);
     CHECK(strcmp(err.msg, "why 1") == 0);
 }
