@@ -195,6 +195,7 @@ static xpl_status_t run(struct analysis *a, const char *tool, struct xpl_error *
                                   .session_has_device = a->has_device,
                                   .exec = a->exec,
                                   .limit = LIMIT,
+                                  .release = xpl_source_release,
                                   .verify = verify,
                                   .warn = warn,
                                   .arg = a};

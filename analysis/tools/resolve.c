@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "analysis/products/values.h"
+#include "analysis/tools/shelf.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 
@@ -171,8 +172,15 @@ xpl_status_t xpl_resolve_from(const struct xpl_resolving *r, struct xpl_buf *out
 struct direct {
     const struct xpl_resolve *r;
     struct xpl_resolved_host *hosts;
-    void *(*owned)[XPL_TOOL_MAX_NEEDS]; // the products of each, to be freed
+    void *(*owned)[XPL_TOOL_MAX_NEEDS];              // the products of each, to be freed
+    struct xpl_shelved (*shelf)[XPL_TOOL_MAX_NEEDS]; // those that are got in turn, between uses
+    bool in_turn;
+    struct xpl_tool_turns turns;
 };
+
+static bool is_in_turn(const struct direct *d, size_t k) {
+    return d->in_turn && d->r->tool->needs[k]->outline;
+}
 
 // Product `k` of host `i`, unless it was made; `used`: a need that it uses, or XPL_TOOL_MAX_NEEDS.
 static xpl_status_t make_product(const struct direct *d, size_t i, size_t k, size_t used,
@@ -190,8 +198,28 @@ static xpl_status_t make_product(const struct direct *d, size_t i, size_t k, siz
     };
     if (d->owned[i][k]) return XPL_OK;
     XPL_TRY(r->tool->needs[k]->make(&in, &d->owned[i][k], err));
-    d->hosts[i].products[k] = d->owned[i][k];
+    if (!is_in_turn(d, k)) d->hosts[i].products[k] = d->owned[i][k];
     return XPL_OK;
+}
+
+static xpl_status_t get_in_turn(void *arg, size_t i, size_t k, const void **ret,
+                                struct xpl_error *err) {
+    const struct direct *const d = arg;
+    const struct xpl_product *const p = d->r->tool->needs[k];
+    if (!d->owned[i][k])
+        XPL_TRY(xpl_shelf_get(&d->shelf[i][k], p, d->r->limit, &d->owned[i][k], err));
+    *ret = d->owned[i][k];
+    return XPL_OK;
+}
+
+// One that cannot be shelved stays as it is.
+static void release_in_turn(void *arg, size_t i, size_t k) {
+    const struct direct *const d = arg;
+    const struct xpl_product *const p = d->r->tool->needs[k];
+    struct xpl_shelved *const s = &d->shelf[i][k];
+    if (!s->frame && xpl_shelf_put(s, p, d->owned[i][k], d->r->limit, NULL) != XPL_OK) return;
+    p->free(d->owned[i][k]);
+    d->owned[i][k] = NULL;
 }
 
 static xpl_status_t make_products(const struct direct *d, size_t i, const unsigned *variants,
@@ -215,6 +243,8 @@ static xpl_status_t make_host(void *arg, size_t i, const unsigned *variants, str
     ret->path = host->path;
     ret->empty = host->profile.len == 0;
     ret->status = host->broken ? host->broken->code : make_products(d, i, variants, exec, &why);
+    if (d->in_turn && d->r->release && host->profile.len)
+        d->r->release(host->profile.ptr, host->profile.len);
     if (ret->status == XPL_OK) return XPL_OK;
     if (host->broken)
         ret->err = *host->broken;
@@ -245,28 +275,42 @@ static void free_products(const struct direct *d) {
     for (size_t i = 0; i < d->r->n_hosts; i++)
         for (size_t k = 0; d->r->tool->needs[k]; k++)
             d->r->tool->needs[k]->free(d->owned[i][k]);
+    for (size_t i = 0; d->in_turn && i < d->r->n_hosts; i++)
+        for (size_t k = 0; d->r->tool->needs[k]; k++)
+            xpl_shelf_drop(&d->shelf[i][k]);
+}
+
+static bool has_outlines(const struct xpl_tool *tool) {
+    for (size_t k = 0; tool->needs[k]; k++)
+        if (tool->needs[k]->outline) return true;
+    return false;
 }
 
 xpl_status_t xpl_resolve(const struct xpl_resolve *r, struct xpl_buf *out, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    struct direct d = {.r = r};
+    struct direct d = {.r = r, .turns = {get_in_turn, release_in_turn, &d}};
     xpl_arena_init(&arena, r->limit);
+    d.in_turn = r->n_hosts >= XPL_RESOLVE_MANY && !r->tool->reads_profile && has_outlines(r->tool);
     d.hosts = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.hosts);
     d.owned = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.owned);
-    if (!d.hosts || !d.owned) XPL_RETURN_OOM(err, "hosts");
+    d.shelf = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.shelf);
+    if (!d.hosts || !d.owned || !d.shelf) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < r->n_hosts; i++)
         d.hosts[i].name = r->hosts[i].name;
-    const struct xpl_resolving all = {
-        .tool = r->tool,
-        .options = r->options,
-        .hosts = d.hosts,
-        .n_hosts = r->n_hosts,
-        .by_name = r->by_name,
-        .one_by_one = true,
-        .session_has_device = r->session_has_device,
-        .exec = r->exec,
-        .limit = r->limit,
-        .source = {.get = make_host, .verify = verify_hosts, .warn = warn, .arg = &d}};
+    const struct xpl_resolving all = {.tool = r->tool,
+                                      .options = r->options,
+                                      .hosts = d.hosts,
+                                      .n_hosts = r->n_hosts,
+                                      .by_name = r->by_name,
+                                      .one_by_one = true,
+                                      .session_has_device = r->session_has_device,
+                                      .exec = r->exec,
+                                      .limit = r->limit,
+                                      .source = {.get = make_host,
+                                                 .turns = d.in_turn ? &d.turns : NULL,
+                                                 .verify = verify_hosts,
+                                                 .warn = warn,
+                                                 .arg = &d}};
     const xpl_status_t st = xpl_resolve_from(&all, out, err);
     free_products(&d);
     return st;

@@ -90,14 +90,18 @@ struct xpl_resolve {
     bool session_has_device; // xpl_resolve_has_device over all hosts of the session
     struct xpl_exec *exec;
     size_t limit; // bytes of each arena and buffer
+    // Called for profiles that are not read again soon: their pages may go; or NULL.
+    void (*release)(const void *p, size_t n);
     // Called for each host after the last read; fails when its bytes may have changed meanwhile.
     xpl_status_t (*verify)(void *arg, size_t host, struct xpl_error *err);
     xpl_host_warn_fn *warn;
     void *arg; // of both
 };
 
-// xpl_resolve_from with products that are made for this answer, one host after another.  Errors
-// about a host begin with its path.
+// xpl_resolve_from with products that are made for this answer, one host after another.  Of
+// XPL_RESOLVE_MANY hosts or more those with an outline are packed until render asks for them in
+// turn.  Errors about a host begin with its path.
+enum { XPL_RESOLVE_MANY = 9 };
 xpl_status_t xpl_resolve(const struct xpl_resolve *r, struct xpl_buf *out, struct xpl_error *err)
     XPL_NODISCARD;
 
