@@ -64,10 +64,11 @@ struct xpl_args {
     const char **counters; // --counter, in order
     size_t n_counters;
     long flush_interval_ms, repeat;
-    bool table;        // tool and analyze: tables as text
-    bool json, csv;    // what --format says, too
-    const char *base;  // of gate
-    bool allow_single; // of compare and gate
+    bool table;                // tool and analyze: tables as text
+    bool json, csv;            // what --format says, too
+    const char *base;          // of gate
+    const char *store, *shard; // of convert
+    bool allow_single;         // of compare and gate
     bool all, help, help_man, version, agents_md, dry_run;
 };
 
@@ -88,6 +89,7 @@ int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
 int xpl_runs_label(const struct xpl_args *a);
 int xpl_runs_fleet(const struct xpl_args *a);
+int xpl_runs_convert(const struct xpl_args *a);
 int xpl_runs_history(const struct xpl_args *a);
 int xpl_runs_compare(const struct xpl_args *a);
 int xpl_runs_gate(const struct xpl_args *a);

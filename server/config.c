@@ -94,7 +94,10 @@ static const struct setting settings[] = {
      "of in cache.db; put a password into the configuration file, XPLANED_STORE or ~/.pgpass"},
     {"role", TEXT, 0, AT(role), "all", 0, 0, "ROLE",
      "all: answer and convert; front: answer, and let workers convert; worker: convert for fronts "
-     "through --store, and listen only on addresses that are set explicitly"},
+     "through --store, and listen only on addresses that are set explicitly; convert RUN...: store "
+     "the products of these sessions in --store, print the hosts that are left, and exit"},
+    {"shard", TEXT, 0, AT(shard), "0/1", 0, 0, "I/N",
+     "with --role convert: only the I-th of N parts of the hosts, from 0"},
     {"job-lease", TIME, 0, AT(job_lease_ms), "30s", 500, DAY_MS, "TIME",
      "lease time of a worker's jobs and a daemon's schedules without a heartbeat"},
     {"config", TEXT, 0, AT(config), "", 0, 0, "FILE",
@@ -347,12 +350,20 @@ static xpl_status_t set_flag_value(struct xpl_config *c, const struct setting *s
     return set_value(c, s, value, strlen(value), arg, err);
 }
 
-// One flag: --name=value, --name value, --flag, --no-flag. *at moves past the used arguments.
+// An argument without a flag: a session to convert, else apply_role refuses it.
+static xpl_status_t add_run(struct xpl_config *c, int argc, const char *arg,
+                            struct xpl_error *err) {
+    if (!c->runs) c->runs = xpl_sys_alloc((size_t)argc * sizeof *c->runs);
+    if (!c->runs) XPL_RETURN_OOM(err, "settings");
+    c->runs[c->n_runs++] = arg;
+    return XPL_OK;
+}
+
+// One flag: --name=value, --name value, --flag, --no-flag.  *at moves past the used arguments.
 static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *at,
                               struct xpl_error *err) {
     const char *const arg = argv[(*at)++];
-    if (strncmp(arg, "--", 2) != 0)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unexpected argument \"%s\"", arg);
+    if (strncmp(arg, "--", 2) != 0) return add_run(c, argc, arg, err);
     const char *const name = arg + 2, *const eq = strchr(name, '=');
     const size_t len = eq ? (size_t)(eq - name) : strlen(name);
     const struct setting *s = find_setting(name, len);
@@ -406,27 +417,48 @@ static bool is_given(const struct xpl_config *c, const char *name) {
     return c->given >> (find_setting(name, strlen(name)) - settings) & 1;
 }
 
+// "I/N", with I below N.
+static xpl_status_t read_shard(struct xpl_config *c, struct xpl_error *err) {
+    const xpl_str_t text = xpl_str_from(c->shard);
+    const size_t slash = xpl_str_find(text, XPL_STR("/"), 0);
+    int64_t i, n;
+    if (slash == SIZE_MAX ||
+        !xpl_parse_int(xpl_str_sub(text, slash + 1, SIZE_MAX), 1, INT64_MAX, &n) ||
+        !xpl_parse_int(xpl_str_sub(text, 0, slash), 0, n - 1, &i))
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "bad value \"%.40s\" for shard (I/N, as in 0/8: I is less than N)",
+                         c->shard);
+    c->shard_index = (uint64_t)i;
+    c->n_shards = (uint64_t)n;
+    return XPL_OK;
+}
+
 // A worker listens only where the configuration says.
 static xpl_status_t apply_role(struct xpl_config *c, struct xpl_error *err) {
     static const char *const off[][2] = {{"listen", ""}, {"http", "off"}};
-    const bool worker = xpl_config_has_role(c, "worker");
+    const bool worker = xpl_config_has_role(c, "worker"),
+               converts = xpl_config_has_role(c, "convert");
+    if (c->n_runs && !converts)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unexpected argument \"%s\"", c->runs[0]);
     if (xpl_config_has_role(c, "all")) return XPL_OK;
-    if (!worker && !xpl_config_has_role(c, "front")) {
+    if (!worker && !converts && !xpl_config_has_role(c, "front")) {
         char hint[XPL_NEAR_TEXT];
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "bad value \"%s\" for role%s (all, front or worker)", c->role,
-                         xpl_near_of(c->role, "all|front|worker", hint));
+                         "bad value \"%s\" for role%s (all, front, worker or convert)", c->role,
+                         xpl_near_of(c->role, "all|front|worker|convert", hint));
     }
     if (!c->store[0])
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--role %s needs --store postgresql://USER@HOST:PORT/DATABASE: daemons "
                          "share their work there",
                          c->role);
+    if (converts && !c->n_runs)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--role convert needs a session: RUN...");
     for (size_t i = 0; worker && i < sizeof off / sizeof *off; i++)
         if (!is_given(c, off[i][0]))
             XPL_TRY(set_value(c, find_setting(off[i][0], strlen(off[i][0])), off[i][1],
                               strlen(off[i][1]), "default", err));
-    return XPL_OK;
+    return read_shard(c, err);
 }
 
 static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
@@ -550,6 +582,8 @@ void xpl_config_fini(struct xpl_config *c) {
         xpl_sys_free(*text);
         *text = NULL;
     }
+    xpl_sys_free(c->runs);
+    c->runs = NULL;
 }
 
 void xpl_config_print_man(FILE *out) {

@@ -18,7 +18,8 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *http_host, *http_prefix, *ui_dir, *src_prefix;
     char *state_dir;
     char *store; // URL of a database; may have a password in it: never shown
-    char *role;  // all, front, worker
+    char *role;  // all, front, worker, convert
+    char *shard; // of role convert: "I/N"
     char *object_endpoint, *object_region;
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
     char *log, *log_format;

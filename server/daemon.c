@@ -9,16 +9,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/net/accept.h"
+#include "base/std_fds.h"
 #include "server/capture_jobs/captures.h"
 #include "server/capture_jobs/schedules.h"
 #include "server/daemon_parts.h"
 #include "server/engine/pool.h"
 #include "server/engine/writer.h"
 #include "server/http/http.h"
+#include "server/jobs/conversion.h"
 #include "server/notify.h"
 #include "server/process.h"
 #include "server/watch.h"
@@ -36,12 +40,15 @@ enum { REST_TRIM_BYTES = 1 << 20, LIGHT_SHARE = 20 };
 // A daemon that stops checks its servers so often; they are drained when they were so that many
 // times in a row.
 enum { DRAIN_CHECK_MS = 50, DRAIN_CHECKS = 3 };
+enum { CONVERT_TEXT = 256 << 20 };
 
 struct process {
     struct xpl_daemon d; // first: it is what components and their callbacks get
     int argc;
     char **argv;
-    size_t n_started; // components; the last one's start may have failed
+    const struct xpl_component *const *components; // in the order of start
+    size_t n_components;
+    size_t n_started; // the last one's start may have failed
     int signal_fd;
     uv_poll_t signals;
     uv_timer_t tick, grace;
@@ -335,12 +342,23 @@ static const struct xpl_component *const components[] = { // in the order of sta
     &xpl_objects_component, // behind all whose threads wait for it, prefetching among them
     &ready_component,
 };
+
+static const struct xpl_component *const converting[] = { // of --role convert: no services
+    &xpl_catalogue_component,
+    &xpl_cache_component,
+    &xpl_store_component,
+    &xpl_index_files_component,
+    &xpl_writer_component,
+    &xpl_workers_component,
+    &xpl_engine_component,
+    &xpl_threads_component,
+    &xpl_objects_component,
+};
 // clang-format on
-enum { N_COMPONENTS = sizeof components / sizeof *components };
 
 static xpl_status_t start_components(struct process *p, struct xpl_error *err) {
-    while (p->n_started < N_COMPONENTS) {
-        const struct xpl_component *const c = components[p->n_started++];
+    while (p->n_started < p->n_components) {
+        const struct xpl_component *const c = p->components[p->n_started++];
         if (is_end_pending(NULL))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "a signal came before %s", c->name);
         if (c->start) XPL_TRY(c->start(&p->d, err));
@@ -352,13 +370,13 @@ static void stop_components(struct process *p) {
     p->d.stopping = true;
     p->d.n_ending = 1; // this function
     for (size_t i = p->n_started; i > 0; i--)
-        if (components[i - 1]->stop) components[i - 1]->stop(&p->d);
+        if (p->components[i - 1]->stop) p->components[i - 1]->stop(&p->d);
     on_ended(&p->d);
 }
 
 static void free_components(struct process *p) {
     for (size_t i = p->n_started; i > 0; i--)
-        if (components[i - 1]->free) components[i - 1]->free(&p->d);
+        if (p->components[i - 1]->free) p->components[i - 1]->free(&p->d);
 }
 
 // ---- the process ----
@@ -412,12 +430,52 @@ static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err)
     return st == XPL_OK ? check_threads(c, err) : st;
 }
 
+static xpl_status_t convert(struct xpl_daemon *d, struct xpl_buf *ret, bool *ret_complete,
+                            struct xpl_error *err) {
+    const struct xpl_job_worker_options parts = {.store = d->store,
+                                                 .catalogue = d->catalogue,
+                                                 .products = xpl_engine_get_products(d->engine),
+                                                 .pool = d->pool,
+                                                 .lease_ms = d->config->job_lease_ms};
+    const struct xpl_conversion_request q = {.runs = d->config->runs,
+                                             .n_runs = d->config->n_runs,
+                                             .shard = d->config->shard_index,
+                                             .n_shards = d->config->n_shards,
+                                             .cancel = &d->starting};
+    return xpl_conversion_run(&parts, &q, ret, ret_complete, err);
+}
+
+// 0: all is stored; 3: not all; 1: nothing is known.
+static int run_conversion(struct xpl_config *config) {
+    struct process p = {.d = {.config = config, .starting = {.is_cancelled = is_end_pending}},
+                        .components = converting,
+                        .n_components = sizeof converting / sizeof *converting};
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    struct xpl_error err = {0};
+    bool complete = false;
+    xpl_buf_init(&out, CONVERT_TEXT);
+    hold_signals(&p); // they stay pending: is_end_pending
+    xpl_status_t st = prepare_process(config, &err);
+    if (st == XPL_OK) st = start_components(&p, &err);
+    if (st == XPL_OK) st = convert(&p.d, &out, &complete, &err);
+    if (st == XPL_OK) (void)printf("%.*s\n", (int)out.n, (const char *)out.p);
+    free_components(&p);
+    if (p.signal_fd >= 0) (void)close(p.signal_fd);
+    xpl_log_stop();
+    if (st != XPL_OK) (void)fprintf(stderr, "xplaned: nothing converted: %s\n", err.msg);
+    const int status = st != XPL_OK ? 1 : complete ? 0 : 3;
+    return xpl_std_out_end("xplaned", status, false);
+}
+
 int xpl_daemon_run(struct xpl_config *config, int argc, char **argv) {
     struct process p = {
         .d = {.config = config, .starting = {.is_cancelled = is_end_pending}, .ended = on_ended},
         .argc = argc,
-        .argv = argv};
+        .argv = argv,
+        .components = components,
+        .n_components = sizeof components / sizeof *components};
     struct xpl_error err = {0};
+    if (xpl_config_has_role(config, "convert")) return run_conversion(config);
     hold_signals(&p); // before there are threads
     xpl_status_t st = prepare_process(config, &err);
     if (st == XPL_OK) st = start_components(&p, &err);

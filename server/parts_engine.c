@@ -58,6 +58,7 @@ static xpl_status_t open_objects(struct xpl_daemon *d, struct xpl_error *err) {
                                           .patience_ns = c->host_patience_ms * 1000000u,
                                           .warn = warn_objects};
     XPL_TRY(xpl_objects_open(&o, &d->objects, err));
+    if (xpl_config_has_role(c, "convert")) return XPL_OK; // another daemon may send what is there
     (void)xpl_place_join(cache, XPL_STR("outgoing"), dir, sizeof dir);
     return xpl_outgoing_new(d->objects, dir, c->object_cache, &d->outgoing, err);
 }

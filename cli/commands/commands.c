@@ -18,6 +18,8 @@ static const struct xpl_section fleet_tables[] = {
     {"work", "work", "state|daemon|session|host|files|attempt|queued_ms"},
     {"leases", "leases", "kind|name|daemon|expires_ms"},
     {NULL, NULL, NULL}};
+static const struct xpl_section convert_tables[] = {{"left", "left", "session|host|why"},
+                                                    {NULL, NULL, NULL}};
 static const struct xpl_section hosts_tables[] = {
     {"hosts", "", "name|kind|bytes|modified_unix_ms|state|error"}, {NULL, NULL, NULL}};
 static const struct xpl_section tools_tables[] = {
@@ -110,6 +112,21 @@ const struct xpl_command xpl_command_rows[] = {
      .formats = "table|csv|json",
      .sections = fleet_tables,
      .examples = "xplanectl fleet\nxplanectl fleet --section work --format csv\n"},
+    {.name = "convert",
+     .run = xpl_runs_convert,
+     .min = 1,
+     .max = 4096,
+     .arguments = "RUN...",
+     .help = "convert the hosts of sessions for daemons that share a database, as a batch job",
+     .about = "Runs xplaned (next to xplanectl, or of $PATH) on this machine, which makes the "
+              "products of each host that tools read, and stores them in --store. Stored products "
+              "are not made again: an interrupted run can be repeated. Lists hosts that are left, "
+              "with status 3. docs/scale.md has jobs of Kubernetes and Slurm.",
+     .formats = "table|csv|json",
+     .sections = convert_tables,
+     .examples =
+         "xplanectl convert my_run --logdir /shared/logs --store postgresql://xplaned@db/xplaned\n"
+         "xplanectl convert my_run --shard $SLURM_ARRAY_TASK_ID/16\n"},
     {.name = "hosts",
      .run = xpl_runs_hosts,
      .min = 1,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/text/parse.h"
@@ -132,7 +133,8 @@ static int run_in(struct command *c, struct xpl_outlet *p, bool *ret_interrupted
     c->n = c->output;
     add(c, "output", p->path);
     c->argv[c->n] = NULL;
-    const bool ran = !c->failed && xpl_program_run(c->argv, on_tick, &run, &end);
+    // Standard output has only our own lines.
+    const bool ran = !c->failed && xpl_program_run(c->argv, STDERR_FILENO, on_tick, &run, &end);
     xpl_send_stop(&run.send);
     if (!ran) return XPL_EXIT_FAILED;
     const bool some = xpl_outlet_bytes(p) > LEAST_BYTES, whole = end.exit_code == 0;

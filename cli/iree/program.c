@@ -21,7 +21,7 @@ static void on_signal(int number) {
 }
 
 // Starts it with the signals as they were before; an errno.
-static int start(const char *const *argv, const sigset_t *before, pid_t *ret) {
+static int start(const char *const *argv, int out, const sigset_t *before, pid_t *ret) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     sigset_t ours;
@@ -35,7 +35,7 @@ static int start(const char *const *argv, const sigset_t *before, pid_t *ret) {
         (void)posix_spawn_file_actions_destroy(&files);
         return e;
     }
-    e = posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+    e = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     if (!e) e = posix_spawnattr_setpgroup(&how, 0);
     if (!e) e = posix_spawnattr_setsigdefault(&how, &ours);
     if (!e) e = posix_spawnattr_setsigmask(&how, before);
@@ -58,7 +58,7 @@ static void wait_a_moment(pid_t group, int *passed_on) {
     (void)kill(-group, n > 1 ? SIGKILL : last_signal);
 }
 
-bool xpl_program_run(const char *const *argv, void (*tick)(void *arg), void *arg,
+bool xpl_program_run(const char *const *argv, int out, void (*tick)(void *arg), void *arg,
                      struct xpl_program_end *ret) {
     const struct sigaction act = {.sa_handler = on_signal};
     struct sigaction was_int, was_term;
@@ -69,9 +69,9 @@ bool xpl_program_run(const char *const *argv, void (*tick)(void *arg), void *arg
     (void)sigprocmask(SIG_SETMASK, NULL, &mask);
     (void)sigaction(SIGINT, &act, &was_int);
     (void)sigaction(SIGTERM, &act, &was_term);
-    const int e = start(argv, &mask, &child);
+    const int e = start(argv, out, &mask, &child);
     while (!e && (ended = waitpid(child, &status, WNOHANG)) == 0) {
-        tick(arg);
+        if (tick) tick(arg);
         wait_a_moment(child, &passed_on);
     }
     // Programs that are started by a script may have left the one that matters behind.

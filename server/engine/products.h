@@ -110,9 +110,9 @@ void xpl_product_hash_file(struct xpl_product_manager *m, struct xpl_snapshot *s
 // CANCELLED; else as the source says.
 xpl_status_t xpl_product_identify(struct xpl_product_manager *m, struct xpl_product_publication *p,
                                   struct xpl_work_owner owner, struct xpl_error *err) XPL_NODISCARD;
-// Stores products for the requester of a job, those of one file in a row, and ends the job, in one
-// transaction.  On the calling thread.  NOT_FOUND: the job is another's by now, nothing was stored;
-// else as the store says.
+// Stores products for the requester of a job, those of one file in a row, and ends the job (NULL:
+// none was queued), in one transaction.  On the calling thread.  NOT_FOUND: the job is another's
+// by now, nothing was stored; else as the store says.
 xpl_status_t xpl_product_publish(struct xpl_product_manager *m,
                                  const struct xpl_product_publication *p, size_t n,
                                  const struct xpl_job_end *end, struct xpl_error *err)

@@ -9,15 +9,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "server/engine/request.h"
+#include "server/jobs/job.h"
 #include "storage/hash.h"
 #include "storage/store/jobs.h"
 
 // How often jobs are inspected: less and less, and never less than that often; cancelling is
 // noticed sooner.  How often workers are counted, and how long lost jobs wait for one.
 enum { MIN_MS = 4, MAX_MS = 200, SLICE_MS = 25, COUNT_MS = 1000, ALONE_MS = 30000 };
-// Batches get smaller toward the end of a request: a share of the rest for each thread, so that all
-// of them end at once.
-enum { BATCH_BYTES = 16 << 20, SHARES = 2 };
 
 static uint64_t ns_of(uint64_t ms) {
     return ms * 1000000u;
@@ -82,11 +80,6 @@ static void list_refs(struct waiting *w) {
     }
 }
 
-static struct xpl_job_file file_of(const struct xpl_host *h) {
-    return (struct xpl_job_file){
-        .host = h->name, .size_bytes = h->fingerprint.size, .mtime_ns = h->fingerprint.mtime_ns};
-}
-
 // Equal for all who request these products of these files, whatever is stored already.
 static bool digest_request(struct waiting *w) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
@@ -97,7 +90,7 @@ static bool digest_request(struct waiting *w) {
         xpl_buf_printf(&b, "/%.*s %u %u", XPL_STR_FMT(w->products[k].name), w->products[k].version,
                        w->products[k].variant);
     for (size_t i = 0; i < q->n_hosts; i++) {
-        const struct xpl_job_file f = file_of(q->hosts[i]);
+        const struct xpl_job_file f = xpl_job_file_of(q->hosts[i]);
         xpl_buf_printf(&b, "/%llu %lld %.*s", (unsigned long long)f.size_bytes,
                        (long long)f.mtime_ns, XPL_STR_FMT(f.host));
     }
@@ -117,7 +110,7 @@ static xpl_status_t list_missing(struct waiting *w, struct xpl_arena *arena,
     for (size_t i = 0, last = SIZE_MAX; i < w->n_refs; i++) {
         if (w->refs[i].stored || w->hosts[i] == last) continue;
         last = w->hosts[i];
-        w->files[w->r.n_files++] = file_of(q->hosts[last]);
+        w->files[w->r.n_files++] = xpl_job_file_of(q->hosts[last]);
     }
     for (size_t k = 0; q->tool->needs[k]; k++)
         if (q->tool->needs[k]->residency == XPL_RESIDENCY_STORE)
@@ -144,7 +137,7 @@ static void mark_hosts(const struct waiting *w, const struct xpl_job_progress *p
     memset(ret, 0, q->n_hosts * sizeof *ret);
     for (size_t k = 0; k < p->n_lost; k++)
         for (size_t i = 0; i < q->n_hosts; i++) {
-            const struct xpl_job_file f = file_of(q->hosts[i]);
+            const struct xpl_job_file f = xpl_job_file_of(q->hosts[i]);
             if (is_same(&f, &p->lost[k])) ret[i] = true;
         }
 }
@@ -170,13 +163,7 @@ static xpl_status_t leave_out_aside(struct waiting *w, struct xpl_arena *arena,
 static void divide(struct waiting *w) {
     const size_t threads = w->n_threads > 0 ? (size_t)w->n_threads : 1;
     for (size_t at = 0; at < w->r.n_files;) {
-        const size_t share = (w->r.n_files - at) / (SHARES * threads);
-        const size_t end = at + (share < 1                   ? 1
-                                 : share < XPL_JOB_MAX_FILES ? share
-                                                             : XPL_JOB_MAX_FILES);
-        uint64_t bytes = w->files[at++].size_bytes;
-        while (at < end && (bytes += w->files[at].size_bytes) <= BATCH_BYTES)
-            at++;
+        at += xpl_job_next_batch(w->files + at, w->r.n_files - at, threads);
         w->ends[w->r.n_batches++] = at;
     }
 }

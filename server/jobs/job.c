@@ -15,6 +15,8 @@
 // A file that is not as the requester sees it: this daemon may not have seen it yet.  After
 // PATIENCE_MS it is left to the requester.
 enum { NOT_YET_MS = 300, PATIENCE_MS = 10000, PUBLISH_PAUSE_MS = 200 };
+// Of a batch, and how many of them each thread gets at least.
+enum { BATCH_BYTES = 16 << 20, SHARES = 2 };
 
 static bool is_over(void *arg) {
     const struct xpl_job_slot *const s = arg;
@@ -61,8 +63,6 @@ struct batch {
     struct xpl_product_ref *refs;  // of each file each product
     struct xpl_product_publication *made;
     size_t n_made;
-    struct xpl_job_file *rest;
-    size_t n_rest;
     bool postponed; // some files of the rest are not here yet
 };
 
@@ -85,6 +85,16 @@ static void log_line(const struct xpl_job_slot *s, enum xpl_log_level level, con
 static void log_job(const struct xpl_job_slot *s, enum xpl_log_level level, const char *text,
                     const struct xpl_job_file *file, const struct xpl_error *err) {
     log_line(s, level, text, file, 0, err);
+}
+
+// What is not made or not stored is for the requester to make, who then has the error's own words.
+// `file` NULL: the whole job.
+static void leave(const struct xpl_job_slot *s, const struct xpl_job_file *file,
+                  const struct xpl_error *why) {
+    log_job(s, XPL_LOG_INFO, s->left ? "not stored" : "left to the client", file, why);
+    atomic_fetch_add(&s->counts->dropped, 1);
+    for (size_t i = 0; s->left && i < (file ? 1 : s->job.n_files); i++)
+        s->left(s->left_arg, file ? file : &s->job.files[i], why);
 }
 
 static const struct xpl_product *find_product(const struct xpl_job_product *spec) {
@@ -190,8 +200,7 @@ static xpl_status_t make_file(struct batch *b, size_t i, struct xpl_error *err) 
             *err = why;
             return st;
         }
-        log_job(b->s, XPL_LOG_INFO, "left to the client", &job->files[i], &why);
-        atomic_fetch_add(&b->s->counts->dropped, 1);
+        leave(b->s, &job->files[i], &why);
     }
     return XPL_OK;
 }
@@ -205,23 +214,20 @@ static void make_all(struct batch *b) {
         if (st == XPL_OK) continue;
         drop_made(b, n);
         if (st == XPL_ABORTED && job->queued_ms > PATIENCE_MS) {
-            log_job(b->s, XPL_LOG_INFO, "left to the client", &job->files[i], &err);
-            atomic_fetch_add(&b->s->counts->dropped, 1);
+            leave(b->s, &job->files[i], &err);
             continue;
         }
         b->postponed |= st == XPL_ABORTED;
-        b->rest[b->n_rest++] = job->files[i];
+        b->s->rest[b->s->n_rest++] = job->files[i];
     }
 }
 
-// The requester makes the products itself then, and reports why that fails.
 static void drop_job(struct xpl_job_slot *s, const struct xpl_error *why) {
     struct xpl_store *const store = s->parts->store;
     const struct xpl_job_end end = {.claim = s->job.claim};
     struct xpl_error err = {0};
-    log_job(s, XPL_LOG_INFO, "left to the client", NULL, why);
-    atomic_fetch_add(&s->counts->dropped, 1);
-    if (xpl_store_jobs(store)->conclude(store, &end, &err) != XPL_OK)
+    leave(s, NULL, why);
+    if (s->job.claim.id && xpl_store_jobs(store)->conclude(store, &end, &err) != XPL_OK)
         log_job(s, XPL_LOG_WARN, "not dropped: its lock ends with the connection", NULL, &err);
 }
 
@@ -230,25 +236,27 @@ static void publish(struct batch *b) {
     struct xpl_job_slot *const s = b->s;
     const uint64_t began = xpl_clock_ns(), until = began + s->parts->lease_ms * 1000000u;
     const struct xpl_job_end end = {.claim = s->job.claim,
-                                    .rest = b->rest,
-                                    .n_rest = b->n_rest,
+                                    .rest = s->rest,
+                                    .n_rest = s->n_rest,
                                     .pause_ms = b->postponed ? NOT_YET_MS : 0};
     struct xpl_error err;
     xpl_status_t st;
     do {
         err = (struct xpl_error){0};
-        st = xpl_product_publish(s->parts->products, b->made, b->n_made, &end, &err);
+        st = xpl_product_publish(s->parts->products, b->made, b->n_made,
+                                 s->job.claim.id ? &end : NULL, &err);
         if (st != XPL_UNAVAILABLE && st != XPL_FAILED_PRECONDITION) break;
         pause_ms(PUBLISH_PAUSE_MS);
     } while (xpl_clock_ns() < until && !atomic_load(&s->cancelled));
     atomic_fetch_add(&s->counts->publish_ns, xpl_clock_ns() - began);
+    if (st == XPL_OK) s->n_stored = b->n_made;
     if (st == XPL_OK && b->n_made) log_line(s, XPL_LOG_INFO, "published", NULL, b->n_made, NULL);
     if (st == XPL_NOT_FOUND) {
         log_job(s, XPL_LOG_WARN, "refused: the lease was over, and is another's", NULL, NULL);
         atomic_fetch_add(&s->counts->lost, 1);
     } else if (st != XPL_OK) {
         drop_job(s, &err);
-    } else if (b->n_rest) {
+    } else if (s->n_rest) {
         atomic_fetch_add(&s->counts->given_back, 1);
     } else if (b->n_made) {
         atomic_fetch_add(&s->counts->published, 1);
@@ -259,10 +267,11 @@ void xpl_job_slot_run(struct xpl_job_slot *s) {
     const struct xpl_job *const job = &s->job;
     struct batch b = {.s = s, .snap = xpl_catalogue_get(s->parts->catalogue)};
     b.made = xpl_arena_array(&s->arena, job->n_files * job->n_products, sizeof *b.made);
-    b.rest = xpl_arena_array(&s->arena, job->n_files, sizeof *b.rest);
+    s->rest = xpl_arena_array(&s->arena, job->n_files, sizeof *s->rest);
+    s->n_rest = s->n_stored = 0;
     b.hosts = xpl_arena_array(&s->arena, job->n_files, sizeof *b.hosts);
     b.refs = xpl_arena_array(&s->arena, job->n_files * job->n_products, sizeof *b.refs);
-    if (b.made && b.rest && b.hosts && b.refs && find_stored(&b) == XPL_OK) {
+    if (b.made && s->rest && b.hosts && b.refs && find_stored(&b) == XPL_OK) {
         make_all(&b);
         publish(&b);
         drop_made(&b, 0);
@@ -270,6 +279,21 @@ void xpl_job_slot_run(struct xpl_job_slot *s) {
         drop_job(s, NULL);
     }
     xpl_snapshot_unref(b.snap);
+}
+
+struct xpl_job_file xpl_job_file_of(const struct xpl_host *h) {
+    return (struct xpl_job_file){
+        .host = h->name, .size_bytes = h->fingerprint.size, .mtime_ns = h->fingerprint.mtime_ns};
+}
+
+size_t xpl_job_next_batch(const struct xpl_job_file *files, size_t n, size_t n_threads) {
+    const size_t share = n / (SHARES * (n_threads ? n_threads : 1));
+    const size_t most = share < 1 ? 1 : share < XPL_JOB_MAX_FILES ? share : XPL_JOB_MAX_FILES;
+    uint64_t bytes = files[0].size_bytes;
+    size_t ret = 1;
+    while (ret < most && (bytes += files[ret].size_bytes) <= BATCH_BYTES)
+        ret++;
+    return ret;
 }
 
 void xpl_job_slot_give_back(struct xpl_job_slot *s, uint64_t ms) {

@@ -24,8 +24,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 90
 
 
+sys.path.append(str(ROOT / "tests" / "cluster"))
 # Modules of tests, and the package without which they are skipped.
-MODULES = {"test_client": "grpc", "test_mcp": "mcp", "test_evaluation": "mcp", "test_notebooks": "grpc", "test_programs": "keras", "test_tensorboard": "tensorboard"}
+MODULES = {"test_client": "grpc", "test_batch": "grpc", "test_mcp": "mcp", "test_evaluation": "mcp", "test_notebooks": "grpc", "test_programs": "keras", "test_tensorboard": "tensorboard"}
 
 
 class Skip(Exception):
@@ -43,6 +44,10 @@ class Place:
         shutil.copytree(self.data, self.logdir)
         self.pandas = importlib.util.find_spec("pandas") is not None
         self.client = self.address = None
+
+    @staticmethod
+    def skip(why):
+        raise Skip(why)
 
     def state(self, name):
         return ["--state-dir", str(self.scratch / f"state-{name}")]

@@ -92,7 +92,7 @@ xpl_status_t xpl_product_publish(struct xpl_product_manager *m,
     struct xpl_store *const store = m->parts.store;
     XPL_TRY(xpl_store_begin(store, err));
     xpl_status_t st = put_all(m, p, n, err);
-    if (st == XPL_OK) st = xpl_store_jobs(store)->conclude(store, end, err);
+    if (st == XPL_OK && end) st = xpl_store_jobs(store)->conclude(store, end, err);
     if (st != XPL_OK) {
         xpl_store_rollback(store);
         return st;

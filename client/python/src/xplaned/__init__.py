@@ -11,6 +11,7 @@
 
 `xplaned.v1` has the messages and calls of gRPC, for what is not here.
 """
+from .batch import Conversion, Left, convert
 from .capture import Capture, CapturedHost, CaptureRecord
 from .client import Client, Event, Option, Tool, connect
 from .errors import Error, InvalidArgument, NotFound, Unavailable
@@ -20,7 +21,7 @@ from .rows import Column, Comparison, Finding, Fleet, Op, Rows, Step, Table, Tim
 from .session import Answer, Host, Session, Warning
 
 __all__ = [
-    "Answer", "Capture", "CaptureRecord", "CapturedHost", "Client", "Column", "Comparison", "Error", "Event", "Finding", "Fleet", "Host",
-    "InvalidArgument", "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Verdict", "Warning",
-    "connect", "load_ipython_extension", "start", "watch",
+    "Answer", "Capture", "CaptureRecord", "CapturedHost", "Client", "Column", "Comparison", "Conversion", "Error", "Event", "Finding", "Fleet", "Host",
+    "InvalidArgument", "Left", "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Verdict", "Warning",
+    "connect", "convert", "load_ipython_extension", "start", "watch",
 ]

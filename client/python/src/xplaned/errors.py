@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import Iterator
+from typing import Iterator, Tuple
 
 import grpc
 
@@ -16,6 +16,9 @@ class Error(Exception):
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+
+    def __reduce__(self) -> Tuple[type, Tuple[str, str]]:
+        return type(self), (self.code, self.message)  # for other processes: args has one text of both
 
 
 class NotFound(Error):
