@@ -12,9 +12,9 @@ struct xpl_program_end {
 };
 
 // Runs argv (NULL-terminated, argv[0] is searched in PATH) to its end.  Its standard output goes to
-// the descriptor `out`.  It has a separate process group, which SIGINT and SIGTERM are passed on to;
-// from the second one on SIGKILL is, as a program may ignore them.  `tick`, or NULL, is called some
-// times a second.  False after saying why it cannot be started.
+// the descriptor `out`.  It has a separate process group, which SIGINT and SIGTERM are passed on
+// to; from the second one on SIGKILL is, as a program may ignore them.  `tick`, or NULL, is called
+// some times a second.  False after saying why it cannot be started.
 bool xpl_program_run(const char *const *argv, int out, void (*tick)(void *arg), void *arg,
                      struct xpl_program_end *ret);
 

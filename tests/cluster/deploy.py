@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what deploy/ has for many machines.  Usage: deploy.py CHECK [XPLANED [XPLANECTL]]
 
-CHECK: kubernetes, kustomize, flags, queue, haproxy, proxy, systemd, slurm, demo.  Ends with 77 where a tool
+CHECK: kubernetes, kustomize, flags, monitoring, queue, haproxy, proxy, systemd, slurm, demo.  Ends with 77 where a tool
 that the check needs is not there, and says which.  What PyPI has (kubernetes-validate, kubectl) is
 taken from $XPL_CLUSTER_VENV, the environment of tests/cluster/setup.sh.
 """
@@ -22,6 +22,7 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 BASE = DEPLOY / "kubernetes/base"
+CONVERT = DEPLOY / "kubernetes/convert.yaml"
 KEDA = "keda.sh/v1alpha1"
 
 
@@ -62,7 +63,7 @@ def in_venv(module):
 
 def documents():
     """(file, document) of all manifests, as text."""
-    for path in sorted(BASE.glob("*.yaml")):
+    for path in [*sorted(BASE.glob("*.yaml")), CONVERT]:
         if path.name == "kustomization.yaml":
             continue
         for text in path.read_text(encoding="utf-8").split("\n---\n"):
@@ -103,12 +104,19 @@ def check_kustomize():
     kubectl = need("kubectl")
     out = run(kubectl, "kustomize", BASE)
     kinds = sorted(re.findall(r"^kind: (\w+)$", out, re.M))
-    expected = ["Deployment", "Deployment", "PersistentVolumeClaim", "PodDisruptionBudget",
+    expected = ["Deployment", "Deployment", "NetworkPolicy", "NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget",
                 "PodDisruptionBudget", "ScaledObject", "Service", "TriggerAuthentication"]
     if kinds != expected:
         fail(f"kinds: {kinds}")
     if out.count("app.kubernetes.io/part-of: xplaned") < len(expected):
         fail("not all have the common label")
+    # Pods have no account in the cluster; fronts ask for the token, and connect to nobody for clients.
+    for name, text in documents():
+        if "containers:" in text and "automountServiceAccountToken: false" not in text:
+            fail(f"{name}: pods have the account's token")
+    front = (BASE / "front.yaml").read_text(encoding="utf-8")
+    if "- --no-capture\n" not in front or "secretName: xplaned-token" not in front or "- --token-file=/etc/xplaned/token\n" not in front:
+        fail("front.yaml: captures, or no token")
 
 
 def deploy_flags():
@@ -125,7 +133,12 @@ def deploy_flags():
                 yield path.name, flag
 
 
-def check_flags(xplaned):
+def check_flags(xplaned, xplanectl):
+    known = set(re.findall(r"(--[a-z-]+)", run(xplanectl, "convert", "--help")))
+    for path in [CONVERT, DEPLOY / "slurm/xplaned-convert.sbatch"]:
+        flags = re.findall(r"(?<![\w-])(--[a-z]+)(?=[ =]\S)", re.sub(r"(?m)^#.*", "", path.read_text(encoding="utf-8")))
+        if len(flags) < 2 or not known.issuperset(flags):
+            fail(f"{path.name}: flags {flags}, known {known}")
     known = set()
     for flag in re.findall(r"^  --(\S+)", run(xplaned, "--help"), re.M):
         known |= {f"--{flag.replace('[no-]', '')}", f"--{flag.replace('[no-]', 'no-')}"}
@@ -137,8 +150,33 @@ def check_flags(xplaned):
         fail(f"flags that xplaned does not have: {wrong}")
     for name, text in documents():
         for port in re.findall(r"(?:containerPort|port): (\d+)", text):
-            if port not in ("50551", "8795"):
+            if port not in ("50551", "8795", "53", "5432", "443"):
                 fail(f"{name}: port {port}")
+
+
+def check_monitoring(xplaned, _):
+    """Each metric of the dashboard and of the rules is there, and has the labels and values that they name."""
+    table = dict(re.findall(r"^\| `(\w+)` \| \w+ \| (.*?) \|", run(xplaned, "--help-metrics"), re.M))
+    folder = DEPLOY / "monitoring"
+    dashboard = json.loads((folder / "grafana-dashboard.json").read_text(encoding="utf-8"))
+    rules = (folder / "prometheus-rules.yaml").read_text(encoding="utf-8")
+    said = [t["expr"] for p in dashboard["panels"] for t in p["targets"]] + re.findall(r"^ +expr: (.+)$", rules, re.M)
+    if len(dashboard["panels"]) < 12 or len(said) < 20:
+        fail(f"only {len(said)} expressions found")
+    for text in said:
+        names = re.findall(r"\b((?:xplaned|process)_\w+?)(?:_bucket|_sum|_count)?\b(?:\{(.*?)\})?", text)
+        if not names:
+            fail(f"no metric in {text}")
+        for name, selector in names:
+            labels = table.get(name)
+            if labels is None:
+                fail(f"no metric {name}, in {text}")
+            if selector and selector not in labels:
+                fail(f"{name} has {labels}, not {selector}")
+    # Prometheus' own check, where it is.
+    promtool = shutil.which("promtool")
+    if promtool:
+        run(promtool, "check", "rules", folder / "prometheus-rules.yaml")
 
 
 def scaler_query():
@@ -147,7 +185,7 @@ def scaler_query():
     return " ".join(found[1].split()) if found else fail("autoscaling.yaml: no query")
 
 
-def check_queue(xplaned):
+def check_queue(xplaned, _):
     """The scaler's query on a database that a daemon has made: set aside jobs do not count."""
     sys.path.insert(0, str(ROOT / "tests/cluster"))
     import measure  # pylint: disable=import-outside-toplevel
@@ -307,6 +345,14 @@ def check_slurm():
             fail(f"exit status {code}, {said}")
         if list(pathlib.Path(work).glob("xplaned-worker.*")):
             fail("its state is left behind")
+        # That of conversions hands the task's number on, and the exit status back.
+        stub = pathlib.Path(work, "xplanectl")
+        stub.write_text('#!/bin/bash\necho "$@"; exit 3\n', encoding="utf-8")
+        stub.chmod(0o755)
+        r = subprocess.run(["bash", DEPLOY / "slurm/xplaned-convert.sbatch", "a", "b"], check=False, stdout=subprocess.PIPE, text=True,
+                           env={**env, "XPLANED_STORE": "x", "XPLANED_LOGDIR": "/l", "SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "8"})
+        if (r.returncode, r.stdout) != (3, "convert a b --shard 2/8 --jobs 3\n"):
+            fail(f"conversion: {r}")
 
 
 def check_demo(xplaned, xplanectl):
@@ -329,7 +375,7 @@ def check_demo(xplaned, xplanectl):
 def main():
     checks = {"kubernetes": check_kubernetes, "kustomize": check_kustomize, "flags": check_flags,
               "queue": check_queue, "haproxy": check_haproxy, "systemd": check_systemd,
-              "slurm": check_slurm, "proxy": check_proxy, "demo": check_demo}
+              "slurm": check_slurm, "monitoring": check_monitoring, "proxy": check_proxy, "demo": check_demo}
     if len(sys.argv) < 2 or sys.argv[1] not in checks:
         sys.exit(f"usage: deploy.py {'|'.join(checks)} [XPLANED [XPLANECTL]]")
     json.loads((DEPLOY / "kubernetes/keda.schema.json").read_text(encoding="utf-8"))
