@@ -74,7 +74,7 @@ static void close_file(struct file *f) {
     xpl_source_free(f->source);
 }
 
-// What cannot be opened is as good as broken.  That there is no memory says nothing about a file.
+// A file that cannot be opened counts as broken.  Without memory it may still be good.
 static xpl_status_t leave_or_fail(const struct file *f, xpl_status_t st, struct xpl_error *err) {
     if (st != XPL_RESOURCE_EXHAUSTED && xpl_resolve_is_of_file(st)) return XPL_OK;
     *err = f->broken;

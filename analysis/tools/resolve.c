@@ -251,7 +251,7 @@ static xpl_status_t make_host(void *arg, size_t i, const unsigned *variants, str
     else
         (void)xpl_error_set(&ret->err, ret->status, __FILE__, __LINE__, why.offset, "%s: %s",
                             host->path, why.msg);
-    // A product for which there is no memory says nothing about its file.
+    // Without memory for a product its file may still be good.
     if (host->broken ||
         (ret->status != XPL_RESOURCE_EXHAUSTED && xpl_resolve_is_of_file(ret->status)))
         return XPL_OK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl convert`: runs `xplaned --role convert`, which has the code that makes and stores
-// products, and shows what it tells.
+// products, and shows its result.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static int run(const struct xpl_args *a, const char *const *argv, int fd) {
     xpl_buf_init(&text, LIMIT);
     if (!xpl_program_run(argv, fd, NULL, NULL, &end)) return XPL_EXIT_FAILED;
     if (end.signal) xpl_say("xplaned was ended by signal %d; stored products stay", end.signal);
-    // A failure is said by the program itself.
+    // The program reports a failure itself.
     if (end.exit_code != XPL_EXIT_OK && end.exit_code != XPL_EXIT_PARTLY)
         return end.exit_code == XPL_EXIT_USAGE ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
     if (!read_all(fd, &text)) {

@@ -70,7 +70,7 @@ static enum MHD_Result reply_metrics(struct xpl_http_request *r) {
                           (xpl_str_t){(const char *)b.p, b.n}, 0);
 }
 
-// Ready: the catalogue was read once, the daemon is not about to end, and what it makes can be
+// Ready: the catalogue was read once, the daemon is not about to end, and its results can be
 // stored. Without its database one that answers clients goes on, and says so.
 static enum MHD_Result reply_ready(struct xpl_http_request *r) {
     struct xpl_http *const h = r->http;

@@ -87,7 +87,7 @@ static void log_job(const struct xpl_job_slot *s, enum xpl_log_level level, cons
     log_line(s, level, text, file, 0, err);
 }
 
-// What is not made or not stored is for the requester to make, who then has the error's own words.
+// The requester makes a product that is not stored, and then has the error's own words.
 // `file` NULL: the whole job.
 static void leave(const struct xpl_job_slot *s, const struct xpl_job_file *file,
                   const struct xpl_error *why) {

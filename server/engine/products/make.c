@@ -65,7 +65,7 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
     return XPL_OK;
 }
 
-// Whether the profile alone is more than a request may use: then others are answered without it.
+// Whether one profile is more than a request may use: then others are answered without it.
 static bool is_too_large(struct xpl_product_manager *m, const struct xpl_product_request *r,
                          xpl_status_t st) {
     return st == XPL_RESOURCE_EXHAUSTED && !r->opened &&
@@ -236,7 +236,7 @@ xpl_status_t xpl_product_make_for_build(struct xpl_product_manager *m,
     const struct xpl_work_owner work = {build_is_unwanted, &owner};
     xpl_status_t st = xpl_product_make_with_retries(m, r, ctx, work, times, &b->handle, &b->err);
     count_made(m, r, st, b->handle);
-    // Who has it open opens it anew.
+    // A caller that has it open opens it anew.
     const bool may_pass = (st == XPL_ABORTED || st == XPL_UNAVAILABLE) && !r->opened;
     if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
         may_pass || is_too_large(m, r, st)) {
