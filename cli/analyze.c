@@ -220,6 +220,7 @@ int xpl_analyze(const struct xpl_args *args, const char *tool, const char *const
     xpl_arena_fini(&a.arena);
     *out = a.out;
     if (st != XPL_OK) return xpl_failed(st, err.msg);
+    if (args->strict && (a.warned || a.partial)) return xpl_refuse_partial();
     return a.partial ? XPL_EXIT_PARTLY : xpl_answered(a.tool->name, a.warned);
 }
 

@@ -64,6 +64,11 @@ int xpl_answered(const char *tool, bool warned) {
     return warned && t && xpl_tool_form(t) != XPL_FORM_XSPACE ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
+int xpl_refuse_partial(void) {
+    xpl_say("no answer: --strict accepts none with warnings");
+    return XPL_EXIT_FAILED;
+}
+
 int xpl_both_answered(int first, int second) {
     return second == XPL_EXIT_OK ? first : second;
 }

@@ -65,6 +65,7 @@ struct xpl_args {
     size_t n_counters;
     long flush_interval_ms, repeat;
     bool table;                // tool and analyze: tables as text
+    bool strict;               // an answer with warnings is a failure
     bool json, csv;            // what --format says, too
     const char *base;          // of gate
     const char *store, *shard; // of convert
@@ -125,6 +126,8 @@ int xpl_failed(xpl_status_t code, const char *message);
 // The exit status of an answer, with or without warnings beside it: a bundle of IREE that is
 // damaged gives XPL_EXIT_PARTLY, as `iree` does.
 int xpl_answered(const char *tool, bool warned);
+// Says that an answer with warnings is none for --strict.  Returns the exit status.
+int xpl_refuse_partial(void);
 // The exit status of two answers, of which the first is there.
 int xpl_both_answered(int first, int second);
 // Whether a status comes with an answer, be it of what a damaged file still has.

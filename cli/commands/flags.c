@@ -71,6 +71,8 @@ const struct xpl_flag xpl_flag_rows[] = {
      "the database of the daemons that are to answer: postgresql://USER@HOST:PORT/DATABASE"},
     {"shard", 0, XPL_FLAG_TEXT, AT(shard), 0, 0, "convert", "I/N", NULL, "0/1",
      "only the I-th of N parts of the hosts, from 0"},
+    {"strict", 0, XPL_FLAG_SWITCH, AT(strict), 0, 0, "tool summary findings analyze", NULL, NULL,
+     NULL, "fail if the answer lacks a host or has another warning"},
     {"table", 0, XPL_FLAG_SWITCH, AT(table), 0, 0, "tool analyze", NULL, NULL, NULL,
      NULL}, // the older form of --format table
     {"all", 0, XPL_FLAG_SWITCH, AT(all), 0, 0, "tools", NULL, NULL, NULL,

@@ -55,9 +55,11 @@ static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const 
     }
     xpl_progress_end();
     if (code == 0) {
+        const bool warned = xpl_answer_warning(ret->got, 0) != NULL;
         xpl_remote_warn(ret->got);
+        if (a->strict && warned) return xpl_refuse_partial();
         ret->p = xpl_answer_data(ret->got, &ret->n);
-        return answered(c, tool, session, xpl_answer_warning(ret->got, 0) != NULL);
+        return answered(c, tool, session, warned);
     }
     const int status = xpl_remote_failed(&r);
     if (r.code == XPL_FAILED_PRECONDITION)

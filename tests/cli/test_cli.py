@@ -546,6 +546,11 @@ class Words(Case):
         code, out, err = self.ask("analyze", "overview_page", profiles / "xla")
         self.assertEqual(code, 0, err)
         self.assertIn("warning: b: ", err)
+        code, out, err = self.ask("analyze", "overview_page", profiles / "xla", "--strict")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("warning: b: ", err)
+        shutil.copy(PROFILE, profiles / "xla" / "b.xplane.pb")
+        self.assertEqual(self.ask("analyze", "overview_page", profiles / "xla", "--strict")[0], 0)
 
     def test_table(self):
         tpu = DATA.parents[2] / "accel/plugins/profile/tpu_inference_a"

@@ -587,9 +587,10 @@ class Missing(OfStub):
                 self.assertRegex(err, rf"c: .*{code or 'changed while it was read'}", (status, tool))
                 self.assertEqual(err.count("warning"), 1, err)
             self.assertNotEqual(self.answer(daemon, "overview_page", "run", "--host", "c")[0], 0)
+            self.assertEqual(self.answer(daemon, "overview_page", "run", "--strict")[0], 1)
             self.bucket.faults.clear()
             wait_until("the object is there", lambda: self.answer(daemon, "overview_page", "run")[2] == "")
-            self.assertEqual(self.answer(daemon, "overview_page", "run")[1], self.answer(plain, "overview_page", "run")[1])
+            self.assertEqual(self.answer(daemon, "overview_page", "run", "--strict")[1], self.answer(plain, "overview_page", "run")[1])
             daemon.end()
 
     def test_patience(self):
