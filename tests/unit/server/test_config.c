@@ -62,6 +62,28 @@ static void check_defaults(void) {
     xpl_config_fini(&c);
 }
 
+// Sessions and the part of their hosts, of role convert only.
+static void check_conversion(void) {
+    static const char *const role = "--role=convert", *const store = "--store=postgresql://u@h/d";
+    static const char *const bad[] = {"3/3", "-1/2", "1", "x/2", "1/x", "0/0", ""};
+    struct xpl_config c;
+    CHECK_EQ(load(ARGUMENTS(role, "a", store, "--shard", "2/3", "b"), &c), XPL_CONFIG_RUN);
+    CHECK_EQ(c.n_runs, 2);
+    CHECK(strcmp(c.runs[0], "a") == 0 && strcmp(c.runs[1], "b") == 0);
+    CHECK_EQ(c.shard_index, 2);
+    CHECK_EQ(c.n_shards, 3);
+    xpl_config_fini(&c);
+    CHECK_EQ(load(ARGUMENTS(role, store, "a"), &c), XPL_CONFIG_RUN);
+    CHECK_EQ(c.shard_index, 0);
+    CHECK_EQ(c.n_shards, 1);
+    xpl_config_fini(&c);
+    expect_usage(ARGUMENTS(role, store));
+    expect_usage(ARGUMENTS(role, "a"));
+    expect_usage(ARGUMENTS("--role=front", store, "a"));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect_usage(ARGUMENTS(role, store, "a", "--shard", bad[i]));
+}
+
 static void check_required(void) {
     struct xpl_config c;
     const char *argv[] = {"xplaned"};
@@ -408,6 +430,7 @@ int main(void) {
 #endif
     check_defaults();
     check_required();
+    check_conversion();
     check_strength();
     check_file();
     check_flags();
