@@ -64,6 +64,30 @@ static void test_migrations_at_once(void) {
     expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=9");
 }
 
+// Databases of the first schema and of a later one: their results are found after the migration,
+// and new ones are stored.
+static void test_older_schemas(void) {
+    static const char *const dumps[] = {XPL_TEST_DATA "/postgresql_v1.sql",
+                                        XPL_TEST_DATA "/postgresql_v9.sql"};
+    for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++) {
+        char *sql = NULL;
+        size_t n = 0;
+        FILE *const f = fopen(dumps[i], "rb");
+        CHECK(f && getdelim(&sql, &n, 0, f) > 0);
+        CHECK_EQ(fclose(f), 0);
+        make_database();
+        pg_sql(database, sql);
+        free(sql);
+        struct xpl_store *const s = open_pg();
+        expect_role(s, XPL_STORE_WRITER);
+        CHECK(get_n(s, 1, 100) && get_n(s, 2, 3000));
+        CHECK_EQ(put_n(s, 3, 100, NULL), XPL_OK);
+        CHECK(get_n(s, 3, 100));
+        xpl_store_close(s);
+        expect_sql("SELECT count(*)=1 FROM xplaned_schema WHERE version=9");
+    }
+}
+
 static void test_other_schemas(void) {
     struct xpl_store *s = open_pg();
     struct xpl_error err = {0};
@@ -641,6 +665,7 @@ static void test_time_to_close(void) {
 
 int main(void) {
     static void (*const tests[])(void) = {test_migrations_at_once,
+                                          test_older_schemas,
                                           test_other_schemas,
                                           test_dropped_tables,
                                           test_read_only,
