@@ -119,6 +119,8 @@ enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c);
 // Makes the tables or brings them up to date, under a lock.  *ret_newer: a newer xplaned did.
 // TAKEN: tables of these names are another program's.
 enum xpl_pg_rc xpl_pg_migrate(struct xpl_pg_conn *c, bool read_only, bool *ret_newer);
+// Whether tables of this version are a newer xplaned's.
+bool xpl_pg_is_newer(int64_t version);
 // Makes the partition of this week.
 enum xpl_pg_rc xpl_pg_make_week(struct xpl_pg_conn *c, int64_t week);
 int64_t xpl_pg_this_week(struct xpl_pg_store *s);

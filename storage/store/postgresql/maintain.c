@@ -179,13 +179,14 @@ static void sweep_rarely(struct xpl_pg_store *s) {
 
 struct found {
     int64_t used, old, taken;
+    bool newer; // the tables are a newer xplaned's
 };
 
 static enum xpl_pg_rc read_found(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
     struct found *const f = arg;
     if (c->pq->ntuples(r) != 1) return XPL_PG_OTHER;
     *f = (struct found){xpl_pg_get_i64(c, r, 0, 0), xpl_pg_get_i64(c, r, 0, 1),
-                        xpl_pg_get_i64(c, r, 0, 2)};
+                        xpl_pg_get_i64(c, r, 0, 2), xpl_pg_is_newer(xpl_pg_get_i64(c, r, 0, 3))};
     return XPL_PG_OK;
 }
 
@@ -213,7 +214,7 @@ static xpl_status_t ask_versions(struct xpl_pg_store *s, const struct xpl_store_
         " LATERAL (SELECT 1 FROM results r WHERE r.kind=v.kind AND r.name=v.name AND"
         " r.version<v.version LIMIT 1) o)::int::bigint,"
         " EXISTS (SELECT 1 FROM leases WHERE name='catalogue' AND owner<>$4 AND"
-        " expires_at>=clock_timestamp())::int::bigint",
+        " expires_at>=clock_timestamp())::int::bigint, (SELECT version FROM xplaned_schema)",
         &a, read_found, ret, NULL);
 }
 
@@ -234,7 +235,7 @@ static bool inspect(struct xpl_pg_store *s, const struct xpl_store_maintenance *
 
 // What the holder of the lease searches for was not looked for.
 static bool is_clean(struct xpl_pg_store *s, const struct found *f) {
-    if (f->old || atomic_load(&s->tx.catalogue_known) || xpl_pg_has_notes(s) ||
+    if (f->newer || f->old || atomic_load(&s->tx.catalogue_known) || xpl_pg_has_notes(s) ||
         (s->limit_bytes && (uint64_t)f->used > s->limit_bytes))
         return false;
     atomic_store(&s->used_bytes, f->used); // what others have put counts
@@ -252,8 +253,11 @@ xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_main
         sweep_rarely(s);
         return XPL_OK;
     }
-    XPL_TRY(xpl_tx_begin(base, err));              // nothing is dropped when there is no writer
-    enum xpl_pg_rc rc = xpl_pg_read_used(s, s->w); // what others have put counts
+    XPL_TRY(xpl_tx_begin(base, err)); // nothing is dropped when there is no writer
+    // A newer daemon migrated the tables while this one was connected: it is refused from now on.
+    if (found.newer)
+        (void)snprintf(s->w->why, sizeof s->w->why, "a newer xplaned migrated its tables");
+    enum xpl_pg_rc rc = found.newer ? XPL_PG_AWAY : xpl_pg_read_used(s, s->w); // others' count, too
     if (rc == XPL_PG_OK) rc = sweep(s, m, found.old != 0, &budget);
     XPL_TRY(xpl_pg_leave(s, true, rc, err));
     sweep_rarely(s);

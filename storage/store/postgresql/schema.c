@@ -236,6 +236,10 @@ static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_
                                            step_6, step_7, step_8, step_9};
 enum { VERSION = sizeof steps / sizeof *steps };
 
+bool xpl_pg_is_newer(int64_t version) {
+    return version > VERSION;
+}
+
 static enum xpl_pg_rc version_of(struct xpl_pg_conn *c, const char *sql, int64_t *ret) {
     return xpl_pg_ask(c, sql, NULL, ret);
 }
@@ -245,7 +249,7 @@ static enum xpl_pg_rc migrate_locked(struct xpl_pg_conn *c, bool *ret_newer) {
     int64_t version = 0;
     char text[80];
     enum xpl_pg_rc rc = version_of(c, "SELECT version FROM xplaned_schema FOR UPDATE", &version);
-    *ret_newer = rc == XPL_PG_OK && version > VERSION;
+    *ret_newer = rc == XPL_PG_OK && xpl_pg_is_newer(version);
     for (int64_t v = version; rc == XPL_PG_OK && v >= 0 && v < VERSION; v++)
         for (const char *const *sql = steps[v]; rc == XPL_PG_OK && *sql; sql++)
             rc = xpl_pg_exec(c, *sql);
@@ -263,7 +267,7 @@ static enum xpl_pg_rc make_version(struct xpl_pg_conn *c) {
 enum xpl_pg_rc xpl_pg_migrate(struct xpl_pg_conn *c, bool read_only, bool *ret_newer) {
     int64_t version = 0;
     enum xpl_pg_rc rc = version_of(c, "SELECT version FROM xplaned_schema", &version);
-    *ret_newer = rc == XPL_PG_OK && version > VERSION;
+    *ret_newer = rc == XPL_PG_OK && xpl_pg_is_newer(version);
     if (rc == XPL_PG_OK && version >= VERSION) return rc;
     if (rc != XPL_PG_OK && rc != XPL_PG_SCHEMA && rc != XPL_PG_NONE) return rc;
     if (read_only) return XPL_PG_SCHEMA;

@@ -89,11 +89,18 @@ static void test_older_schemas(void) {
 }
 
 static void test_other_schemas(void) {
+    const struct xpl_store_version v = {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 7};
+    const struct xpl_store_maintenance m = {.current = &v, .n_current = 1, .gone_s = 3600};
     struct xpl_store *s = open_pg();
     struct xpl_error err = {0};
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
-    xpl_store_close(s);
+    // A daemon that is connected finds out at its next maintenance.
     pg_sql(database, "UPDATE xplaned_schema SET version=99");
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
+    CHECK_STATUS(xpl_store_maintain(s, &m, NULL, NULL), XPL_UNAVAILABLE, NULL);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
+    expect_notice(s, "newer xplaned");
+    xpl_store_close(s);
     s = open_pg();
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
     expect_notice(s, "newer xplaned");
