@@ -20,6 +20,7 @@ struct name {
     uint8_t jitted;      // a call of a jitted function
     uint8_t awaits;      // ends when the device has a result
     uint8_t adapter;     // of a module that takes input from the program's own functions
+    uint8_t by_module;   // input because of its module
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
 };
@@ -31,6 +32,7 @@ struct reader {
     struct xpl_device_time *ops;
     struct xpl_input_work input;
     bool has_hlo, has_correlation;
+    bool has_modules;               // named after the data that they have
     XPL_VEC(uint64_t) inner, outer; // compilations
 };
 
@@ -66,8 +68,10 @@ static bool read_names(struct reader *r) {
             .program = xpl_is_program_function(name) || xpl_host_is_annotation(name),
             .jitted = xpl_str_starts(name, XPL_STR("PjitFunction")),
             .adapter = xpl_adapts_input(name),
+            .by_module = xpl_is_of_input_module(name),
             .awaits = xpl_str_ends(name, XPL_STR("Buffer::Await")),
         };
+        r->has_modules |= r->names[i].by_module;
     }
     for (uint32_t i = 1; i < p->n_stat_md; i++) {
         r->has_hlo |= p->stat_md[i].type == XPL_STAT_HLO_OP;
@@ -408,20 +412,24 @@ static bool has_part(const struct reader *r, const struct main_event *outer,
 }
 
 // A call of a jitted function that compiles it traces and lowers it first, in Python: all of that
-// is compiling.  A fetch waits for the device until the runtime says that the result is there.
+// is compiling.  A fetch waits for the device until the runtime says that the result is there.  A
+// module named after its data may have all of the program, which starts its work within.
 static bool find_parts(struct reader *r, struct main_pass *m) {
     XPL_VEC(size_t) open = {0};
     for (size_t i = 0; i < m->v.n; i++) {
         const struct main_event *const e = &m->v.v[i];
         while (open.n && m->v.v[open.v[open.n - 1]].span.end <= e->span.begin)
             open.n--;
-        const bool ends_part = e->work == XPL_WORK_COMPILE || r->names[e->md].awaits;
-        for (size_t k = open.n; ends_part && k > 0; k--) {
+        const bool ends_part = e->work == XPL_WORK_COMPILE || r->names[e->md].awaits,
+                   launches = r->has_modules && e->work == XPL_WORK_LAUNCH;
+        for (size_t k = open.n; (ends_part || launches) && k > 0; k--) {
             struct main_event *const outer = &m->v.v[open.v[k - 1]];
-            if (has_part(r, outer, e) && outer->part_end < e->span.end)
+            if (ends_part && has_part(r, outer, e) && outer->part_end < e->span.end)
                 outer->part_end = e->span.end;
+            if (launches && r->names[outer->md].by_module) outer->work = XPL_WORK_OTHER;
         }
-        if (!r->names[e->md].jitted && e->work != XPL_WORK_FETCH) continue;
+        if (!r->names[e->md].jitted && !r->names[e->md].by_module && e->work != XPL_WORK_FETCH)
+            continue;
         size_t *const slot = xpl_vec_push(r->k->scratch, &open);
         if (!slot) return false;
         *slot = i;

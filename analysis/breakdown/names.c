@@ -135,26 +135,42 @@ static bool is_one_of(const char *word, const char *const *list, size_t n) {
     return false;
 }
 
-static const char *const kLoaders[] = {"loader", "dataloader", "dataloading", "infeed"};
-static const char *const kVerbs[] = {"load",  "loading",  "next",    "get",     "fetch",
-                                     "read",  "wait",     "waiting", "prepare", "prefetch",
-                                     "make",  "collate",  "produce", "iter",    "iterate",
-                                     "yield", "iterator", "stream",  "gen",     "generator"};
-static const char *const kData[] = {"batch",  "batches", "data",     "dataset", "datasets", "input",
-                                    "inputs", "example", "examples", "sample",  "samples"};
+static const char *const kLoaders[] = {"loader",      "loaders",    "dataloader", "dataloaders",
+                                       "dataloading", "datamodule", "infeed"};
+static const char *const kVerbs[] = {"load",   "loading",  "fetch",   "read",     "prefetch",
+                                     "stream", // these say that what they get exists
+                                     "next",   "get",      "wait",    "waiting",  "prepare",
+                                     "make",   "collate",  "produce", "iter",     "iterate",
+                                     "yield",  "iterator", "gen",     "generator"};
+enum { READING_VERBS = 6 };
+static const char *const kData[] = {"batch",    "batches",  "minibatch", "minibatches", "data",
+                                    "dataset",  "datasets", "input",     "inputs",      "example",
+                                    "examples", "sample",   "samples",   "shard",       "shards",
+                                    "record",   "records"};
+// Programs may make these, too.
+static const char *const kContents[] = {"image", "images", "tokens", "text",
+                                        "texts", "corpus", "audio",  "video"};
 
 // Iterators of PyTorch's DataLoader, whose names have brackets.
 static const char *const kInputs[] = {"enumerate(DataLoader)", "enumerate(DataPipe)"};
 
 static bool is_input_name(xpl_str_t name) {
     const struct words w = words_of(name);
-    bool verb = false, data = false;
+    bool verb = false, data = false, reads = false, contents = false;
     for (size_t i = 0; i < w.n; i++) {
         if (is_one_of(w.v[i], kLoaders, COUNT(kLoaders))) return true;
         verb |= is_one_of(w.v[i], kVerbs, COUNT(kVerbs));
+        reads |= is_one_of(w.v[i], kVerbs, READING_VERBS);
         data |= is_one_of(w.v[i], kData, COUNT(kData));
+        contents |= is_one_of(w.v[i], kContents, COUNT(kContents));
     }
+    if (reads && contents) return true;
     return data && (verb || w.n == 1 || (w.n == 2 && strcasecmp(w.v[1], "pipeline") == 0));
+}
+
+// A module of the program that makes input: "data.py", "input_pipeline.py", "my_loader.py".
+static bool is_input_module(xpl_str_t file) {
+    return xpl_str_ends(file, XPL_STR(".py")) && is_input_name(xpl_str_sub(file, 0, file.len - 3));
 }
 
 static bool is_checkpoint_name(xpl_str_t name) {
@@ -313,6 +329,12 @@ static bool is_iteration(xpl_str_t file, xpl_str_t function) {
     return xpl_str_eq(function, XPL_STR("__next__"));
 }
 
+bool xpl_is_of_input_module(xpl_str_t name) {
+    const xpl_str_t file = xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0));
+    return name.len && name.ptr[0] == '$' && is_input_module(file) &&
+           !is_iteration(file, function_of(name)) && !is_input_name(function_of(name));
+}
+
 static enum xpl_host_work python_work(xpl_str_t name) {
     static const char *const kWaits[] = {"$queue.py:", "$threading.py:"};
     // Through which JAX calls a function of the program, on whatever thread.
@@ -331,7 +353,8 @@ static enum xpl_host_work python_work(xpl_str_t name) {
     if (xpl_str_eq(function, XPL_STR("device_put"))) return XPL_WORK_COPY;
     if (xpl_str_eq(function, XPL_STR("device_get"))) return XPL_WORK_FETCH;
     if (is_checkpoint_name(function) || is_checkpoint_module(file)) return XPL_WORK_CHECKPOINT;
-    if (is_iteration(file, function) || is_input_name(function)) return XPL_WORK_INPUT;
+    if (is_iteration(file, function) || is_input_name(function) || is_input_module(file))
+        return XPL_WORK_INPUT;
     return xpl_adapts_input(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
 }
 

@@ -52,7 +52,7 @@ static enum moved moved_by_name(xpl_str_t name) {
     enum moved most = MOVES_NOTHING;
     size_t at = name.len && name.ptr[0] == '%', end = at;
     for (; end <= name.len; end++) {
-        const bool over = end == name.len || name.ptr[end] == '.' || name.ptr[end] == ' ';
+        const bool over = end == name.len || strchr(". :", name.ptr[end]);
         if (!over && name.ptr[end] != '_') continue;
         const xpl_str_t word = xpl_str_sub(name, at, end - at);
         const enum moved m = moved_by_word(word);

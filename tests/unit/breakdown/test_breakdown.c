@@ -106,6 +106,12 @@ static void test_causes(void) {
         {"$corpus.py:12 __next__", NULL, XPL_TIME_INPUT}, // what a loop iterates over
         {"$pool.py:873 next", NULL, XPL_TIME_INPUT},
         {"$tree.py:12 next", NULL, XPL_TIME_HOST},
+        {"$train.py:12 read_shard", NULL, XPL_TIME_INPUT},
+        {"$train.py:12 load_images", NULL, XPL_TIME_INPUT},
+        {"$train.py:12 make_images", NULL, XPL_TIME_HOST},
+        {"$data.py:12 shuffle", NULL, XPL_TIME_INPUT}, // of a module of data
+        {"$input_pipeline.py:12 tokenize", NULL, XPL_TIME_INPUT},
+        {"$metadata.py:12 tokenize", NULL, XPL_TIME_HOST},
         {"$py_dataset_adapter.py:257 _finite_generator", NULL, XPL_TIME_INPUT},
         {"$train.py:12 batch_generator", NULL, XPL_TIME_INPUT},
         {"$train.py:12 text_generator", NULL, XPL_TIME_HOST},
@@ -764,7 +770,7 @@ static void test_queue(void) {
             slow_host(&s, "PjitFunction(step)", i, 6000, 100);
             slow_op(&s, "fusion.1", i, 6000, 4000);
             mk_plain(&s.p, &s.other, "$threading.py:971 run", slow_at(i, 0), 9000 * kUs);
-            mk_plain(&s.p, &s.other, "$job.py:4 read_shard", slow_at(i, 0), 8000 * kUs);
+            mk_plain(&s.p, &s.other, "$job.py:4 build_part", slow_at(i, 0), 8000 * kUs);
             if (fed) mk_plain(&s.p, &s.other, "$queue.py:122 put", slow_at(i, 8100), 100 * kUs);
         }
         struct xpl_buf space = slow_end(&s);
@@ -772,7 +778,7 @@ static void test_queue(void) {
         CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), fed ? 60000 : 0);
         CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), fed ? 0 : 60000);
         CHECK_EQ(b->queue_ps, fed ? 60000 * kUs : 0);
-        if (fed) CHECK_STR(first_evidence(b, XPL_TIME_INPUT), "$job.py:4 read_shard");
+        if (fed) CHECK_STR(first_evidence(b, XPL_TIME_INPUT), "$job.py:4 build_part");
         done(&space, &arena);
     }
 }
@@ -890,6 +896,26 @@ static void test_await(void) {
     }
 }
 
+// A program may be one module with a loader's name: what starts work is no input.
+static void test_modules(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int k = 0; k < SLOW_STEPS; k++) {
+        slow_step(&s, k, SLOW_STEP_US);
+        slow_host(&s, "$my_loader.py:40 main", k, 0, SLOW_STEP_US);
+        slow_host(&s, "$my_loader.py:9 shuffle", k, 0, 3000);
+        slow_host(&s, "PjitFunction(step)", k, 3000, 1000);
+        slow_op(&s, "fusion.1", k, 4000, 5000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), SLOW_STEPS * 3000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), SLOW_STEPS * 1000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), SLOW_STEPS * 1000);
+    done(&space, &arena);
+}
+
 // A cause that ops of the device and idle time have is seen where most of it is.
 static void test_window(void) {
     struct slow_cpu s;
@@ -925,6 +951,7 @@ int main(void) {
     test_witness();
     test_await();
     test_window();
+    test_modules();
     test_checkpoint_modules();
     test_early_loader();
     test_unrecorded_ops();
