@@ -204,8 +204,9 @@ static void add_step(struct step_sums *sums, const struct xpl_summary_step *time
     if (time->mean_ps < sums->least || sums->n == 1) sums->least = time->mean_ps;
 }
 
-// Steps of several series, such as training and evaluation: each has a separate average.
-static bool print_series(const struct xpl_step_db *db, FILE *out) {
+// Steps of several series, such as training and evaluation: each has a separate average; that of all
+// steps would be the time of none.  *ret_any: whether there are several.
+static bool print_series(const struct xpl_step_db *db, FILE *out, bool *ret_any) {
     static const char *const columns[] = {"SERIES", ">STEPS", ">AVERAGE", ">SHORTEST", ">LONGEST"};
     struct series {
         xpl_str_t name;
@@ -221,6 +222,7 @@ static bool print_series(const struct xpl_step_db *db, FILE *out) {
         if (at == n) v[n++].name = name;
         add_step(&v[at].sums, &time);
     }
+    *ret_any = n > 1;
     if (n < 2) return true;
     struct xpl_table *const t = xpl_table_new(columns, 5);
     for (size_t i = 0; i < n; i++) {
@@ -279,8 +281,9 @@ static bool print_steps(const struct xpl_opstats *s, const json_t *of, size_t n_
     if (n && xpl_step_is_execution(xpl_summary_step(&db->step_sequence.v[0]).name))
         (void)fprintf(out, "  nothing marks steps in this profile: executions of the program that "
                            "takes most time are the steps\n");
-    if (n) print_step_sums(&sums, several, out);
-    ok &= print_series(db, out);
+    bool has_series;
+    ok &= print_series(db, out, &has_series);
+    if (n && !has_series) print_step_sums(&sums, several, out);
     return ok;
 }
 

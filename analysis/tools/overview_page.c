@@ -389,12 +389,12 @@ static bool diagnostics(const struct xpl_opstats *s, struct xpl_arena *scratch,
     return true;
 }
 
-static xpl_status_t write_answer(const struct xpl_opstats *stats,
+static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
                                  const struct xpl_inferences *inferences, struct xpl_arena *scratch,
                                  struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_input_pipeline ip;
     struct xpl_bottleneck bottleneck;
-    XPL_TRY(xpl_input_pipeline_analyze(stats, scratch, &ip, err));
+    XPL_TRY(xpl_input_pipeline_analyze(stats, options, scratch, &ip, err));
     if (!xpl_bottleneck_generic(&ip, scratch, &bottleneck)) XPL_RETURN_OOM(err, "overview_page");
     xpl_buf_putc(out, '[');
     if (!analysis_table(stats, &ip, scratch, out)) XPL_RETURN_OOM(err, "overview_page");
@@ -423,7 +423,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     xpl_arena_init(&scratch, in->limit);
     XPL_TRY(xpl_op_stats_combine(in, OP_STATS, &scratch, &stats, err));
     XPL_TRY(xpl_inference_of_hosts(in, INFERENCE, &scratch, &inferences, err));
-    return write_answer(stats, inferences, &scratch, out, err);
+    return write_answer(stats, in->options, inferences, &scratch, out, err);
 }
 
 static const struct xpl_product *const kNeeds[] = {
@@ -435,7 +435,7 @@ static unsigned variant(const void *options, size_t i, bool session_has_device) 
 
 const struct xpl_tool xpl_tool_overview_page = {
     .name = "overview_page",
-    .version = 2,
+    .version = 3,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis that input_pipeline_analyzer and overview_page show: steps, input ops, bottleneck.
+#include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/input_pipeline/impl.h"
+#include "analysis/tools/tool.h"
+#include "base/arena.h"
 
 const char *xpl_input_pipeline_hardware_name(enum xpl_hardware h) {
     switch (h) {
@@ -12,31 +15,77 @@ const char *xpl_input_pipeline_hardware_name(enum xpl_hardware h) {
     return "";
 }
 
+// ---- step times ----
+
+// Series beyond these count as the last one.
+enum { MAX_SERIES = 8 };
+
+struct series {
+    xpl_str_t name;
+    struct xpl_samples samples;
+    size_t n;
+    double ms;
+};
+
 // A step takes as long as its slowest core.
-static struct xpl_step_summary step_times(const struct xpl_step_db *db) {
-    struct xpl_samples samples = XPL_SAMPLES_INIT;
-    for (size_t i = 0; i < db->step_sequence.n; i++) {
-        const struct xpl_per_core_step_info *const step = &db->step_sequence.v[i];
-        uint64_t longest_ps = 0;
-        for (size_t c = 0; c < step->step_info_per_core.n; c++) {
-            const struct xpl_step_info *const info = &step->step_info_per_core.v[c];
-            if (info->core_id < XPL_INPUT_SPARSE_CORE_START && info->duration_ps > longest_ps)
-                longest_ps = info->duration_ps;
-        }
-        xpl_samples_add(&samples, xpl_ps_to_ms(longest_ps));
+static double step_ms(const struct xpl_per_core_step_info *step, xpl_str_t *ret_name) {
+    uint64_t longest_ps = 0;
+    *ret_name = XPL_STR("");
+    for (size_t c = 0; c < step->step_info_per_core.n; c++) {
+        const struct xpl_step_info *const info = &step->step_info_per_core.v[c];
+        if (info->core_id < XPL_INPUT_SPARSE_CORE_START && info->duration_ps > longest_ps)
+            longest_ps = info->duration_ps;
+        if (!ret_name->len) *ret_name = info->step_name;
     }
-    return xpl_samples_summary(&samples);
+    return xpl_ps_to_ms(longest_ps);
 }
 
-xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, struct xpl_arena *arena,
-                                        struct xpl_input_pipeline *ret, struct xpl_error *err) {
+static bool say_series(const struct series *v, size_t n, struct xpl_arena *arena, xpl_str_t *ret) {
+    for (size_t i = 0; i < n; i++)
+        if (!xpl_arena_printf(arena, ret, "%.*s%s%.*s: %zu of %.2f ms", XPL_STR_FMT(*ret),
+                              i ? ", " : "", XPL_STR_FMT(v[i].name), v[i].n,
+                              v[i].ms / (double)v[i].n))
+            return false;
+    return true;
+}
+
+// XProf averages all steps; others are those of the series with most steps, or with most time.
+static bool find_step_times(const struct xpl_step_db *db, bool as_xprof, struct xpl_arena *arena,
+                            struct xpl_input_pipeline *ip) {
+    struct series v[MAX_SERIES];
+    size_t n = 0, best = 0;
+    for (size_t i = 0; i < db->step_sequence.n; i++) {
+        xpl_str_t name;
+        const double ms = step_ms(&db->step_sequence.v[i], &name);
+        const xpl_str_t series = as_xprof ? XPL_STR("") : xpl_step_series(name);
+        size_t at = 0;
+        while (at < n && !xpl_str_eq(v[at].name, series))
+            at++;
+        if (at == MAX_SERIES) at--;
+        if (at == n) v[n++] = (struct series){.name = series, .samples = XPL_SAMPLES_INIT};
+        xpl_samples_add(&v[at].samples, ms);
+        v[at].n++;
+        v[at].ms += ms;
+    }
+    for (size_t i = 1; i < n; i++)
+        if (v[i].n > v[best].n || (v[i].n == v[best].n && v[i].ms > v[best].ms)) best = i;
+    const struct xpl_samples none = XPL_SAMPLES_INIT;
+    ip->step_time = xpl_samples_summary(n ? &v[best].samples : &none);
+    ip->series = XPL_STR("");
+    return n < 2 || say_series(v, n, arena, &ip->series);
+}
+
+xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, const void *options,
+                                        struct xpl_arena *arena, struct xpl_input_pipeline *ret,
+                                        struct xpl_error *err) {
+    const struct xpl_common_options *const common = options;
     const enum xpl_hardware hardware = s->run_environment.hardware_type;
     struct xpl_input_pipeline ip = {
         .is_tpu = hardware == XPL_HW_TPU,
         .hardware_type = xpl_input_pipeline_hardware_name(hardware),
-        .step_time = step_times(&s->step_db),
     };
-    const bool ok = (ip.is_tpu ? xpl_input_pipeline_tpu_steps(s, arena, &ip)
+    const bool ok = find_step_times(&s->step_db, common->xprof_exact, arena, &ip) &&
+                    (ip.is_tpu ? xpl_input_pipeline_tpu_steps(s, arena, &ip)
                                : xpl_generic_steps(s, arena, &ip)) &&
                     xpl_input_pipeline_host_ops(&s->host_op_metrics_db, arena, &ip) &&
                     (ip.is_tpu ? xpl_bottleneck_tpu(&ip, arena, &ip.bottleneck)

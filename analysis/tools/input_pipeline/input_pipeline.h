@@ -81,6 +81,9 @@ struct xpl_input_pipeline {
     bool has_sparse_core;      // some core is a SparseCore: columns and averages of that
     const char *hardware_type; // "TPU", "GPU", "CPU_ONLY", "UNKNOWN_HARDWARE"
     struct xpl_step_summary step_time, input_percent;
+    // What steps of each series take, where there are several: step_time is of the one with most
+    // steps then.
+    xpl_str_t series;
     double tpu_averages[XPL_TPU_AVERAGES]; // ms, 0 without steps
     XPL_VEC(struct xpl_generic_step) generic_steps;
     XPL_VEC(struct xpl_tpu_step) tpu_steps;
@@ -91,9 +94,10 @@ struct xpl_input_pipeline {
     const char *next_step; // HTML
 };
 
-xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, struct xpl_arena *arena,
-                                        struct xpl_input_pipeline *ret, struct xpl_error *err)
-    XPL_NODISCARD;
+// `options`: of the tool, which begin with those that all tools have.
+xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, const void *options,
+                                        struct xpl_arena *arena, struct xpl_input_pipeline *ret,
+                                        struct xpl_error *err) XPL_NODISCARD;
 
 // ComputeBottleneckAnalysis over the generic steps; the overview page shows this even for a TPU,
 // where it is empty once there are steps.

@@ -118,9 +118,8 @@ static void recommendation_table(struct xpl_buf *out) {
 static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
                                  struct xpl_arena *scratch, struct xpl_buf *out,
                                  struct xpl_error *err) {
-    (void)options;
     struct xpl_input_pipeline ip;
-    XPL_TRY(xpl_input_pipeline_analyze(stats, scratch, &ip, err));
+    XPL_TRY(xpl_input_pipeline_analyze(stats, options, scratch, &ip, err));
     xpl_buf_putc(out, '[');
     max_infeed_core_table(&ip, out);
     xpl_buf_putc(out, ',');
@@ -146,7 +145,7 @@ static const char *const kAliases[] = {"input_pipeline", NULL};
 const struct xpl_tool xpl_tool_input_pipeline_analyzer = {
     .name = "input_pipeline_analyzer",
     .aliases = kAliases,
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_EACH_OR_ALL,

@@ -18,6 +18,7 @@ static void props_of_steps(struct xpl_gviz_props *p, const struct xpl_input_pipe
     prop_digits(p, "steptime_ms_standard_deviation", ip->step_time.standard_deviation, decimals);
     prop_digits(p, "steptime_ms_minimum", ip->step_time.minimum, decimals);
     prop_digits(p, "steptime_ms_maximum", ip->step_time.maximum, decimals);
+    if (ip->series.len) xpl_gviz_prop(p, "steptime_series", ip->series);
     xpl_gviz_prop(p, "input_conclusion", ip->bottleneck.input);
     xpl_gviz_prop(p, "summary_nextstep", xpl_str_from(ip->next_step));
 }

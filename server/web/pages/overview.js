@@ -102,8 +102,9 @@ function tiles(analysis, step, environment, found, base) {
     // the slowest core of each step.
     const several = Number(e.host_count) > 1;
     const all = sums && !several ? extremes(sums, 0, sums.length) : null;
-    const average = several || !sums ? Number(s.steptime_ms_average) : sums.reduce((x, y) => x + y, 0) / sums.length;
+    const average = several || !sums || s.steptime_series ? Number(s.steptime_ms_average) : sums.reduce((x, y) => x + y, 0) / sums.length;
     out.push(tile(several ? 'Average step time, slowest host' : 'Average step time', format.ms(average),
+        s.steptime_series ? s.steptime_series :
         several ? `${format.ms(Number(s.steptime_ms_minimum))} to ${format.ms(Number(s.steptime_ms_maximum))}, ${count}` :
             all ? `${format.ms(all.least)} to ${format.ms(all.greatest)}, ${count}` : count,
         differs(base?.both?.b.mean_step_ps ?? NaN, base?.both?.a.mean_step_ps ?? NaN, format.ps)));

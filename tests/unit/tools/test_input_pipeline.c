@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool input_pipeline_analyzer.  Expected texts were read off XProf's answers to the same OpStats.
+#include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/tool.h"
 #include "tests/unit/opstats/opstats_fixture.h"
 
 static struct xpl_arena g_arena;
@@ -32,6 +34,26 @@ static void test_no_steps(void) {
     CHECK_HAS(answer(&s), "Incomplete step observed");
     s.step_db.num_steps_dropped = 7;
     CHECK_HAS(answer(&s), "\"7 steps dropped. This might");
+}
+
+// The average is of the series with most steps; each has its own.
+static void test_series(void) {
+    static const char *const names[] = {"train 0", "train 1", "eval 1", "train 2"};
+    struct xpl_opstats s = gpu();
+    for (size_t i = 0; i < 4; i++) {
+        struct xpl_step_info *const info =
+            add_core(&g_arena, add_step(&g_arena, &s, (uint32_t)i), 1,
+                     (names[i][0] == 'e' ? 129 : 10 + i) * kMs, XPL_BREAKDOWN_GENERIC);
+        info->step_name = xpl_str_from(names[i]);
+    }
+    for (int exact = 0; exact < 2; exact++) {
+        const struct xpl_common_options options = {.xprof_exact = exact};
+        struct xpl_input_pipeline ip;
+        struct xpl_error err = {0};
+        CHECK_OK(xpl_input_pipeline_analyze(&s, &options, &g_arena, &ip, &err), &err);
+        CHECK_REAL(ip.step_time.average, exact ? 163.0 / 4 : 34.0 / 3, 1e-9);
+        CHECK_STR(ip.series, exact ? "" : "train: 3 of 11.33 ms, eval: 1 of 129.00 ms");
+    }
 }
 
 // One step of zeros but for computing: a deviation of 0/0 shows as XProf's does.
@@ -223,6 +245,7 @@ int main(void) {
     xpl_buf_init(&g_out, 1 << 20);
     test_no_steps();
     test_generic_step();
+    test_series();
     test_bottlenecks();
     test_unreadable_generic_step();
     test_host_ops();
