@@ -314,12 +314,15 @@ bool xpl_adapts_input(xpl_str_t name) {
     return adapter && data;
 }
 
-// What a loop iterates over is its input: a class of any name, and results of a pool of threads or
-// processes.
+// What a loop iterates over is its input: a class of any name, results of a pool of threads or
+// processes, and what another process sends.
 static bool is_iteration(xpl_str_t file, xpl_str_t function) {
     static const struct {
         const char *file, *function;
     } kPools[] = {{"$pool.py", "next"},
+                  {"$queues.py", "get"}, // of multiprocessing
+                  {"$connection.py", "recv"},
+                  {"$connection.py", "recv_bytes"},
                   {"$_base.py", "result_iterator"},
                   {"$process.py", "_chain_from_iterable_of_lists"}};
     for (size_t i = 0; i < COUNT(kPools); i++)

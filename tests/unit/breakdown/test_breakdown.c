@@ -105,6 +105,8 @@ static void test_causes(void) {
         {"$loader.py:12 __next__", NULL, XPL_TIME_INPUT},
         {"$corpus.py:12 __next__", NULL, XPL_TIME_INPUT}, // what a loop iterates over
         {"$pool.py:873 next", NULL, XPL_TIME_INPUT},
+        {"$queues.py:103 get", NULL, XPL_TIME_INPUT},
+        {"$connection.py:250 recv", NULL, XPL_TIME_INPUT},
         {"$tree.py:12 next", NULL, XPL_TIME_HOST},
         {"$train.py:12 read_shard", NULL, XPL_TIME_INPUT},
         {"$train.py:12 load_images", NULL, XPL_TIME_INPUT},
