@@ -228,7 +228,13 @@ static void environment_table(const struct xpl_run_environment *e, struct xpl_ar
         (void)snprintf(more, sizeof more,
                        " (Replica count = %" PRId32 ", num cores per replica = %" PRId32 ")",
                        e->replica_count, e->num_cores_per_replica);
-    prop_count(&p, "device_core_count", e->device_core_count, more);
+    // A CPU that counts as a device has as many as threads ran its ops: no profile has its cores.
+    if (e->hardware_type == XPL_HW_CPU_ONLY && e->device_core_count > 0) {
+        (void)snprintf(more, sizeof more, " (recorded threads: %" PRId32 ")", e->device_core_count);
+        prop_count(&p, "device_core_count", -1, more);
+    } else {
+        prop_count(&p, "device_core_count", e->device_core_count, more);
+    }
     xpl_gviz_prop(&p, "is_training", e->is_training ? XPL_STR("true") : XPL_STR("false"));
     xpl_gviz_put_props(&g, &p);
     xpl_gviz_end(&g); // a row per host would need job information that no profile carries

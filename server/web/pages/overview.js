@@ -90,6 +90,12 @@ function differs(v, w, show, by = show) {
 }
 const points = (x) => `${(x * 100).toFixed(1)} points`;
 
+// Of a CPU only the threads are known that ran its ops.
+function cores(count) {
+  const threads = /recorded threads: (\d+)/.exec(count)?.[1];
+  return threads ? `${threads} recorded thread${threads === '1' ? '' : 's'}` : `${count} core${count === '1' ? '' : 's'}`;
+}
+
 // FOUND: the answer of findings; null: not known.  BASE: {found, both} of the base session, or null.
 function tiles(analysis, step, environment, found, base) {
   const a = analysis.props, s = step.props, e = environment.props;
@@ -115,7 +121,7 @@ function tiles(analysis, step, environment, found, base) {
       differs(found?.verdict.peak_percent / 100, base?.found?.verdict.peak_percent / 100, format.fraction, points)));
   if (e.device_type)
     out.push(tile('Device', e.device_type,
-        `${e.device_core_count} core${e.device_core_count === '1' ? '' : 's'}, ${e.host_count} host${
+        `${cores(e.device_core_count)}, ${e.host_count} host${
             e.host_count === '1' ? '' : 's'}${
             parseFloat(a.device_duty_cycle_percent) > 0 ? `; busy ${a.device_duty_cycle_percent}: with ops on the device, also copies and waits` : ''}`));
   return h('dl', {class: 'tiles'}, out);
