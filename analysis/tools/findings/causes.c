@@ -32,6 +32,14 @@ static double of_row(const double *ps, const struct cause_row *r) {
     return ps[r->cause] + (r->other != r->cause ? ps[r->other] : 0);
 }
 
+// How much of what is queued lies within graphs is known of all steps together only.
+static struct cause_row without_graphs(const struct xpl_survey *s, const struct cause_row *r) {
+    struct cause_row ret = *r;
+    if (r->other == XPL_TIME_QUEUED && s->graph_ps > s->ps[XPL_TIME_QUEUED] / 2)
+        ret.other = ret.cause;
+    return ret;
+}
+
 static void add_hosts(const struct xpl_survey *s, const struct cause_row *r,
                       struct xpl_finding *f) {
     for (size_t i = 0; i < s->n_devices;) { // devices lie together by host
@@ -89,7 +97,8 @@ void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out
         if (!f) continue;
         (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time %s", 100 * share,
                        kRows[i].text);
-        add_evidence(s, &kRows[i], f);
+        const struct cause_row shown = without_graphs(s, &kRows[i]);
+        add_evidence(s, &shown, f);
     }
     find_graph_gaps(s, out);
 }
