@@ -204,8 +204,8 @@ static void add_step(struct step_sums *sums, const struct xpl_summary_step *time
     if (time->mean_ps < sums->least || sums->n == 1) sums->least = time->mean_ps;
 }
 
-// Steps of several series, such as training and evaluation: each has a separate average; that of all
-// steps would be the time of none.  *ret_any: whether there are several.
+// Steps of several series, such as training and evaluation: each has a separate average; that of
+// all steps would be the time of none.  *ret_any: whether there are several.
 static bool print_series(const struct xpl_step_db *db, FILE *out, bool *ret_any) {
     static const char *const columns[] = {"SERIES", ">STEPS", ">AVERAGE", ">SHORTEST", ">LONGEST"};
     struct series {

@@ -95,6 +95,8 @@ struct xpl_time_breakdown {
     uint64_t compile_ps;       // in which some thread compiled, in all of the profile
     uint64_t devices_left_out; // of a profile with very many
     uint64_t n_impossible;     // events whose times cannot be, which are left out
+    // Of all devices, in which ops run; of that, outside of every step.
+    uint64_t op_ps, outside_ps;
     uint64_t graph_ps; // of queued time of all devices: between two ops of one launch, a graph
     uint64_t queue_ps; // of input of all devices: waiting for a thread that fills a queue
     bool has_python;   // the Python tracer recorded functions

@@ -46,7 +46,9 @@ static void put_all(struct xpl_writer *w, const struct xpl_time_breakdown *b) {
                           b->queue_ps,
                           b->has_python,
                           b->graph_ps,
-                          b->n_impossible};
+                          b->n_impossible,
+                          b->op_ps,
+                          b->outside_ps};
     put(w, NUMBERS, v, sizeof v / sizeof *v, XPL_STR(""));
     for (size_t i = 0; i < b->steps.n; i++) {
         const struct xpl_time_step *const s = &b->steps.v[i];
@@ -109,7 +111,7 @@ static bool read_part(xpl_bytes_t bytes, struct part *ret) {
 enum got { GOOD, BAD, FULL };
 
 static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b) {
-    if (p->n != 12 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
+    if (p->n != 14 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
     b->framework = (enum xpl_framework)p->v[0];
     b->base_ps = p->v[1];
     b->begin_ps = p->v[2];
@@ -122,6 +124,8 @@ static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b)
     b->has_python = p->v[9];
     b->graph_ps = p->v[10];
     b->n_impossible = p->v[11];
+    b->op_ps = p->v[12];
+    b->outside_ps = p->v[13];
     return GOOD;
 }
 

@@ -195,6 +195,24 @@ static void set_window(struct xpl_breaking *k) {
     }
 }
 
+// Steps may be few in a profile: what runs outside of them is part of no step's time.
+static void find_outside(struct xpl_time_breakdown *b, const struct xpl_spans *ops) {
+    size_t at = 0;
+    for (size_t i = 0; i < ops->v.n; i++) {
+        const struct xpl_span op = ops->v.v[i];
+        uint64_t inside = 0;
+        while (at < b->steps.n && b->steps.v[at].end_ps <= op.begin)
+            at++;
+        for (size_t k = at; k < b->steps.n && b->steps.v[k].begin_ps < op.end; k++) {
+            const struct xpl_time_step *const s = &b->steps.v[k];
+            inside += (op.end < s->end_ps ? op.end : s->end_ps) -
+                      (op.begin > s->begin_ps ? op.begin : s->begin_ps);
+        }
+        b->op_ps += op.end - op.begin;
+        b->outside_ps += op.end - op.begin - inside;
+    }
+}
+
 // ---- frameworks ----
 
 static enum xpl_framework framework_of(xpl_str_t name) {
@@ -251,6 +269,9 @@ static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {
     XPL_TRY(read_all(k, err));
     XPL_TRY(read_steps(k, err));
     set_window(k);
+    for (size_t i = 0; k->b->steps.n && i < k->n_devices; i++)
+        for (size_t l = 0; l < XPL_LAYER_CONTAINER; l++)
+            find_outside(k->b, &k->devices[i].layers[l]);
     find_framework(k);
     find_python(k);
     k->b->base_ps = k->base;

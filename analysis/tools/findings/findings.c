@@ -120,6 +120,8 @@ static void put_all(const struct xpl_survey *s, const struct xpl_findings *f, st
     xpl_buf_printf(out, ",\"hosts\":%zu,\"devices\":%zu,\"steps\":%zu,", s->n_hosts, s->n_devices,
                    s->steps.n);
     put_ps(out, "wall", s->n_devices ? s->wall_ps / (double)s->n_devices : 0);
+    xpl_buf_putc(out, ',');
+    put_percent(out, "outside_steps", s->op_ps > 0 ? s->outside_ps / s->op_ps : 0);
     xpl_buf_str(out, XPL_STR(",\"times\":{"));
     for (int c = 0; c < XPL_TIME_CAUSES; c++) {
         if (c) xpl_buf_putc(out, ',');
@@ -180,7 +182,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 13,
+    .version = 14,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .ignores = XPL_IGNORES_XPROF_EXACT,

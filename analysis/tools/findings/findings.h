@@ -60,6 +60,7 @@ struct xpl_survey {
     bool has_python;                     // a host's Python tracer was on
     double graph_ps;                     // of queued: between ops of one graph
     double queue_ps;                     // of input: waiting for threads that fill queues
+    double op_ps, outside_ps;            // in which ops run; of that, outside of every step
     size_t n_idle_devices;               // that have ops, none in the window; not among `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
     const struct xpl_opstats *stats;     // of all hosts

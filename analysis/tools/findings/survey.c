@@ -48,6 +48,8 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
     s->has_python |= b->has_python;
     s->graph_ps += (double)b->graph_ps;
     s->queue_ps += (double)b->queue_ps;
+    s->op_ps += (double)b->op_ps;
+    s->outside_ps += (double)b->outside_ps;
 }
 
 static void add_row(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,

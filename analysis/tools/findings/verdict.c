@@ -161,6 +161,12 @@ static void say_busy(const struct xpl_survey *s, struct xpl_verdict *v) {
     append_time(v, v->step_ps);
 }
 
+// Ops outside of steps are in no time of a step.
+static void say_outside(const struct xpl_survey *s, struct xpl_verdict *v) {
+    const double share = s->op_ps > 0 ? s->outside_ps / s->op_ps : 0;
+    if (share >= kMuch) append(v, "; %.1f%% of the ops' time is outside of steps", 100 * share);
+}
+
 static void say_rate(const struct xpl_findings *f, struct xpl_verdict *v) {
     if (v->flops_per_s > 0 && knows_costs(f))
         append(v, "; %.3g TFLOP/s for each device, %.1f%% of its peak for 16-bit matrices",
@@ -183,6 +189,7 @@ void xpl_verdict_make(const struct xpl_survey *s, const struct xpl_findings *f,
     else
         say_busy(s, ret);
     say_rate(f, ret);
+    say_outside(s, ret);
     if (xpl_step_is_execution(ret->series.len ? s->steps.v[0].name : XPL_STR("")))
         append(ret, "; nothing marks steps, executions are counted");
 }

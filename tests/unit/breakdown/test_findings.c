@@ -362,6 +362,23 @@ static void test_overlap(void) {
     json_decref(all);
 }
 
+static void test_outside(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, 9000);
+        slow_host(&s, "PjitFunction(step)", i, 0, 10);
+        slow_op(&s, "fusion.1", i, 0, 8000);
+        slow_op(&s, "fusion.2", i, SLOW_STEP_US * SLOW_STEPS, 2000); // after the last step
+    }
+    struct xpl_buf space = slow_end(&s);
+    json_t *const all = found(&space, 1);
+    CHECK_REAL(number(all, "outside_steps_percent"), 20, 0.01);
+    CHECK(strstr(json_string_value(json_object_get(json_object_get(all, "verdict"), "text")),
+                 "% of the ops' time is outside of steps"));
+    json_decref(all);
+}
+
 static void test_verdicts(void) {
     struct slow_cpu only;
     slow_begin(&only);
@@ -854,6 +871,7 @@ int main(void) {
     test_stragglers();
     test_late_host();
     test_overlap();
+    test_outside();
     test_verdicts();
     test_same_numbers();
     test_gpu();
