@@ -52,8 +52,8 @@ bool xpl_puts_into_queue(xpl_str_t name);
 // A Python function of a file, other than those of the interpreter's threads and queues.
 bool xpl_is_program_function(xpl_str_t name);
 
-// A Python function that is input because of its module alone: not if the program starts its work
-// within.
+// A Python function that is input only because of its module, and only if the program starts no
+// work within it.
 bool xpl_is_of_input_module(xpl_str_t name);
 // A Python function of a module like Keras' adapters, which ask a program's own functions for
 // batches.

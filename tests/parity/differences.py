@@ -351,6 +351,11 @@ def step_numbers(told):
     return len(hosts) > 1 and numbered and set(told.steps) == set.intersection(*map(set, hosts))
 
 
+def step_series(told):
+    """XProf averages steps of all annotations; ours those of the series with most."""
+    return told.tool in ("input_pipeline_analyzer", "overview_page") and len({re.sub(" ?-?[0-9]+$", "", name) for name in told.steps}) > 1
+
+
 def older_gemms(told):
     """XProf knows no costs of __cublas$gemm; ours has flops of each."""
     if told.tool not in OF_COSTS:
@@ -372,7 +377,7 @@ def host_names(told):
     return told.tool == "pod_viewer" and len(told.paths) > 1
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, older_gemms, no_hlo, host_names]
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, step_series, older_gemms, no_hlo, host_names]
 
 
 def deliberate(told):
