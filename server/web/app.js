@@ -25,6 +25,7 @@ import tables from './pages/tables.js';
 import server from './pages/server.js';
 import captures from './pages/captures.js';
 import compare from './pages/compare.js';
+import sql from './pages/sql.js';
 import historyPage from './pages/history.js';
 
 // Pages of one session, in the order of the navigation.
@@ -118,6 +119,7 @@ function drawTop(at, session) {
   items.push(h('span', {class: 'grow'}),
       h('a', {class: 'quiet', href: router.link(null, 'compare', sidesOf(at))}, 'Compare'),
       h('a', {class: 'quiet', href: router.link(null, 'history', related(session))}, 'History'),
+      h('a', {class: 'quiet', href: router.link(null, 'sql', {session: at.session ?? at.params.get('session')})}, 'SQL'),
       h('a', {class: 'quiet', href: router.link(null, 'captures')}, 'Capture'),
       h('a', {class: 'quiet', href: router.link(null, 'server')}, 'Server'), theme.button());
   top.replaceChildren(...items);
@@ -184,7 +186,7 @@ async function foldNav(at, tools, signal) {
 }
 
 function choose(at) {
-  if (at.session === null) return {sessions: sessionsPage, server, captures, compare, history: historyPage}[at.page] || null;
+  if (at.session === null) return {sessions: sessionsPage, server, captures, compare, history: historyPage, sql}[at.page] || null;
   if (at.page.startsWith('tool:')) return tables;
   return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
 }
@@ -205,7 +207,7 @@ function missing(what, name, names, code = 'NOT_FOUND') {
 }
 
 function noPage(at, tools) {
-  const names = at.session === null ? ['sessions', 'compare', 'history', 'captures', 'server'] :
+  const names = at.session === null ? ['sessions', 'compare', 'history', 'sql', 'captures', 'server'] :
                                       [...PAGES.map(([name]) => name), ...tools.map((t) => `tool:${t.name}`)];
   return missing('page', at.page, names, 'NO_PAGE');
 }

@@ -16,6 +16,7 @@ import test_captures
 import test_history
 import test_pages
 import test_programs
+import test_sql
 import test_tools
 import test_trace
 import test_words
@@ -24,7 +25,7 @@ from harness import ROOT, Daemon, Prefix, Results, Skip, Tab, environment_path, 
 # One of each kind of page, for every change.
 SMOKE = (
     "pages: sessions_list", "pages: overview_verdict", "pages: ops_table", "pages: kernels_page", "pages: compare_page",
-    "pages: bundles_have_pages", "pages: memory_page", "pages: hostile_names", "history: regression", "access: soon",
+    "pages: bundles_have_pages", "sql: result_and_link", "pages: memory_page", "pages: hostile_names", "history: regression", "access: soon",
     "trace: select_shows_details", "tools: flows",
 )
 
@@ -83,6 +84,8 @@ def main():
                 run("history", test, base)
             for test in test_captures.TESTS:
                 run("captures", test, base)
+            for test in test_sql.TESTS:
+                run("sql", test, base)
             for test in test_words.TESTS:
                 run("words", test, base)
             for test in test_access.TESTS:

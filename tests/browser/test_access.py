@@ -35,6 +35,7 @@ PAGES = (
 # Pages whose first paint is not measured: forms, tools without a page, and errors.
 MORE = (
     (None, "history", ""),
+    (None, "sql", "q=SELECT name, sum(self_time_ps) AS self_time_ps FROM ops GROUP BY 1&chart=self_time_ps"),
     (None, "compare", ""),
     (None, "compare", f"a={HOSTS}&b=cpu/jax_8dev_shardmap"),
     (None, "compare", f"a={GPU}&b={FUSED}"),

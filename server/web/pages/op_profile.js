@@ -143,7 +143,7 @@ function details(ctx, node, total, enter) {
         h('table', {class: 'plain', 'aria-label': `Parts of ${node.name}`},
             h('thead', {},
                 h('tr', {}, h('th', {scope: 'col', class: 'num'}, 'Share'),
-                    h('th', {scope: 'col'}, 'Largest parts'), node.before === undefined ? '' : h('th', {scope: 'col', class: 'num'}, 'Difference to the base'))),
+                    h('th', {scope: 'col'}, 'Largest parts'), node.before === undefined ? '' : h('th', {scope: 'col', class: 'num'}, 'To the base'))),
             h('tbody', {},
                 node.children.slice(0, 12).map(
                     (c) => h('tr', {},
