@@ -8,7 +8,7 @@ import urllib.parse
 
 import synthetic
 from harness import wait_until
-from test_pages import GPU
+from test_pages import GPU, not_hacked
 from test_trace import open_small, point, window
 
 
@@ -167,6 +167,57 @@ def pin_and_hide(tab):
 def hidden_is_not_summed(tab):
     open_small(tab, "r=2~4&hide=1701/7&hide=1001/2")
     tab.page.wait_for_selector("text=3 events, 2.80 ms in all")
+
+
+def same_name(tab):
+    """[ and ], or the buttons beside the name, go from an event to the ones of its name on its track, and stop at the last."""
+    open_small(tab)
+    tab.page.mouse.click(*point(tab, 4.4, "Stream #1"))
+    tab.page.wait_for_selector(".trace-detail h2 >> text=matmul_kernel")
+    at = lambda ms: wait_until(f"{ms} ms", lambda: [x.split("~")[2] for x in many(tab, "e")] == [f"{ms * 1000:g}"])
+    at(4.2)
+    tab.page.keyboard.press("]")
+    at(5.2)
+    tab.page.keyboard.press("[")
+    tab.page.keyboard.press("[")
+    at(3.2)
+    tab.page.click("[aria-label='Next event of this name on its track']")
+    at(4.2)
+    for _ in range(7):
+        tab.page.focus(".trace-canvas")
+        tab.page.keyboard.press("]")
+    at(9.2)
+    assert tab.page.is_disabled("[aria-label='Next event of this name on its track']")
+    tab.page.focus(".trace-canvas")
+    tab.page.keyboard.press("]")
+    assert "No later matmul_kernel" in tab.page.inner_text("#live")
+
+
+def bookmarks(tab):
+    """B keeps the window under a name; it is in the address, is drawn, leads back, and can be removed."""
+    open_small(tab)
+    before = tab.page.evaluate("document.querySelector('.ruler').toDataURL()")
+    tab.page.mouse.click(*point(tab, 7.6, "python"))
+    tab.page.wait_for_selector(".trace-detail h2 >> text=step 7")
+    tab.page.keyboard.press("f")
+    wait_until("close", lambda: window(tab) and window(tab)[1] - window(tab)[0] < 4)
+    close = window(tab)
+    tab.page.keyboard.press("b")
+    wait_until("in the address", lambda: [x.split("~")[2] for x in many(tab, "b")] == ["step 7"])
+    tab.page.keyboard.press("0")
+    wait_until("all of it", lambda: window(tab) is None)
+    wait_until("a flag", lambda: tab.page.evaluate("document.querySelector('.ruler').toDataURL()") != before)
+    tab.page.keyboard.press("Escape")
+    tab.page.reload()
+    tab.page.wait_for_selector(".bookmark")
+    tab.page.click(".bookmark button:text-is('step 7')")
+    wait_until("back", lambda: window(tab) and abs(window(tab)[0] - close[0]) < 1e-3 and abs(window(tab)[1] - close[1]) < 1e-3)
+    tab.page.click("[aria-label='Remove the bookmark step 7']")
+    wait_until("gone", lambda: not many(tab, "b") and tab.page.is_hidden(".bookmarks"))
+    hostile = "<img src=x onerror=window.pwned=1>~"
+    open_small(tab, "b=" + urllib.parse.quote(f"1~2~{hostile}") + "&b=nonsense")
+    assert tab.texts(".bookmark button:first-child") == [hostile]
+    not_hacked(tab)
 
 
 def back_through_zooms(tab):
@@ -330,6 +381,8 @@ TESTS = [
     fold_threads,
     pin_and_hide,
     hidden_is_not_summed,
+    same_name,
+    bookmarks,
     back_through_zooms,
     time_at_the_pointer,
     escape_leaves_the_search,

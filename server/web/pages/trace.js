@@ -19,6 +19,7 @@ const KEYS = [
   ['↑ ↓ ← →', 'go to the neighbours of the selected event, or move the window'],
   ...TOOLS.map(([, name, about], i) => [String(i + 1), `tool ${name}: ${about}`]),
   ['Enter', 'select the event in the middle'], ['Ctrl + click', 'select one more event'],
+  ['[ and ]', 'the event of the same name before or behind the selected one, on its track'], ['B', 'bookmark the window'],
   ['F', 'zoom to the selected event'], ['M', 'mark the selected event’s time'],
   ['Shift + drag', 'mark a stretch of time and sum it up'], ['0', 'show everything'],
   ['Backspace', 'back to the zoom before, as the browser’s Back'], ['V', 'arrows of all flows in sight, or none'],
@@ -181,6 +182,20 @@ export default {
       onclick: () => view.showFlows(!view.flowsShown)
     },
         'Flows');
+    const marks = h('div', {class: 'bar bookmarks', role: 'group', 'aria-label': 'Bookmarks', hidden: true});
+    const addMark = () => {
+      if (!view.base) return;
+      const {selected} = view;
+      view.bookmark(selected && selected.ts < view.t1 && selected.ts + selected.dur > view.t0 ? format.short(selected.name, 40) :
+                                                                                               format.us((view.t0 + view.t1) / 2));
+      announce(`Bookmark ${view.bookmarks.at(-1).label}`);
+    };
+    const showMarks = () => {
+      marks.hidden = !view.bookmarks.length;
+      marks.replaceChildren(...view.bookmarks.map((b) => h('span', {class: 'bookmark'},
+          h('button', {type: 'button', title: `${format.us(b.t1 - b.t0)} from ${format.us(b.t0)}`, onclick: () => view.setWindow(b.t0, b.t1)}, b.label || 'Bookmark'),
+          h('button', {type: 'button', class: 'act act-hidden', 'aria-label': `Remove the bookmark ${b.label}`, onclick: () => view.forget(b)}))));
+    };
     const unhide = h('button', {type: 'button', hidden: true, onclick: () => view.showHidden()});
     const elsewhere = h('button', {
       type: 'button',
@@ -194,6 +209,7 @@ export default {
       flows.setAttribute('aria-pressed', String(view.flowsShown));
       unhide.hidden = !view.state.hidden.size;
       unhide.textContent = `Show ${view.state.hidden.size} hidden`;
+      showMarks();
     };
     pressed();
     const place = h('div', {class: 'trace-place'}, loading('Loading the trace …'));
@@ -203,8 +219,8 @@ export default {
             button('Zoom out', '−', () => view.zoom(1.6)), button('Zoom in', '+', () => view.zoom(1 / 1.6)),
             button('Show everything', 'Fit', () => view.fit()), button('Copy a link to this view', 'Link', () => copyLink()), button('Keys', '?', () => help.showModal())),
         h('div', {class: 'bar tools', role: 'toolbar', 'aria-label': 'What the pointer does'}, tools, flows, unhide,
-            h('span', {class: 'grow'}), elsewhere),
-        place, help);
+            h('span', {class: 'grow'}), button('Bookmark this window (key B)', 'Bookmark', addMark), elsewhere),
+        marks, place, help);
 
     let matches = null, at = -1, searching = null, counting = null, exact = null;
     let awaited = null;  // a match that is shown once the closer view of its time is there
@@ -351,6 +367,8 @@ export default {
         box.select();
       } else if (e.key === '?')
         help.showModal();
+      else if (e.key === 'b')
+        addMark();
       else if (e.key === 'n' || e.key === 'N')
         step(e.key === 'N' ? -1 : 1);
       else if (e.key === 'Backspace') {
@@ -398,6 +416,7 @@ export default {
         r: view.range ? `${digits(view.range[0], span)}~${digits(view.range[1], span)}` : '',
         rt: view.rangeTracks || [],
         flows: view.flowsShown ? '1' : '',
+        b: view.bookmarks.map((b) => `${digits(b.t0, b.t1 - b.t0)}~${digits(b.t1, b.t1 - b.t0)}~${b.label}`),
         y: String(Math.round(view.scroller.scrollTop) || ''),
       };
       if (sameZoom()) changes.t = windowText();
@@ -470,6 +489,10 @@ export default {
       for (const [name, set] of [['fold', 'folded'], ['pin', 'pinned'], ['hide', 'hidden']])
         for (const key of ctx.params.getAll(name)) view.state[set].add(key);
       view.flowsShown = ctx.params.get('flows') === '1';
+      view.bookmarks = ctx.params.getAll('b').flatMap((text) => {
+        const [, times, label] = /^([^~]*~[^~]*)~(.*)$/s.exec(text) || [], at = windowOf(times);
+        return at ? [{t0: at[0], t1: at[1], label}] : [];
+      });
       place.replaceChildren(view.element, panel);
       view.setBase(answer.model);
       const wanted = windowOf(ctx.params.get('t'));

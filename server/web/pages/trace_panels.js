@@ -65,6 +65,11 @@ export function eventPanel(ctx, view, panel) {
       panel.replaceChildren(...pickedTable(view));
       return;
     }
+    // Of a trace that was thinned out: among the events that are drawn.
+    const same = (text, by) => {
+      const next = view.sameName(e, by), label = `${by > 0 ? 'Next' : 'Previous'} event of this name on its track`;
+      return h('button', {type: 'button', 'aria-label': label, title: label, disabled: !next, onclick: () => view.goToSameName(by)}, text);
+    };
     const facts = [
       ['Duration', format.us(e.dur)], ['Start', format.axisUs(e.ts, 0.001)],
       ['Track', `${e.process} › ${e.thread}`]
@@ -73,7 +78,7 @@ export function eventPanel(ctx, view, panel) {
         h('dl', {class: 'facts wide args'}, h('dt', {}, 'Details'), h('dd', {class: 'muted'}, 'loading …'));
     panel.replaceChildren(h('div', {class: 'title'}, h('h2', {class: 'breakable'}, e.name || '(no name)'),
                               h('button', {type: 'button', onclick: () => view.focusOn(e)}, 'Zoom to it'),
-                              h('button', {
+                              same('‹', -1), same('›', 1), h('button', {
                                 type: 'button',
                                 onclick: () => {
                                   ctx.searchFor(e.name);

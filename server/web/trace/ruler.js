@@ -26,6 +26,18 @@ export function drawRuler(view) {
     c.fillText(format.axisUs(t, step, Math.max(Math.abs(view.t0), Math.abs(view.t1))), x + 4, 16);
   }
   c.stroke();
+  c.fillStyle = css.accent;
+  for (const {t0, t1} of view.bookmarks) flag(c, view.xAt((t0 + t1) / 2));
+}
+
+// A bookmark's: at the middle of its window.
+function flag(c, x) {
+  c.fillRect(x, 0, 1.5, 24);
+  c.beginPath();
+  c.moveTo(x, 0);
+  c.lineTo(x + 9, 4);
+  c.lineTo(x, 8);
+  c.fill();
 }
 
 // A picture of the whole trace, made once: per column the share of time covered by top-level events.

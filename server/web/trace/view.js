@@ -36,6 +36,7 @@ export class TraceView {
     this.selected = null;
     this.picked = [];  // the selected event, and those that were chosen beside it
     this.range = this.rangeTracks = null;
+    this.bookmarks = [];  // [{t0, t1, label}]: windows to which the reader returns
     this.version = 0;  // of items
     this.t0 = 0;
     this.t1 = 1;
@@ -482,6 +483,42 @@ export class TraceView {
     return null;
   }
 
+  // The event of the same name before E (by -1) or behind it (by 1) on its track; null: there is none among those that are
+  // loaded.
+  sameName(e, by) {
+    const m = this.current(), t = m.tracks.get(e.key), name = t ? m.model.names.indexOf(e.name) : -1;
+    let best = null;
+    for (let d = 0; name >= 0 && d < t.rows; d++) {
+      const first = t.rowStart[d], behind = t.rowStart[d + 1];
+      let i = by > 0 ? above(t.ts, first, behind, e.ts) : above(t.ts, first, behind, e.ts - 1e-9) - 1;
+      while (i >= first && i < behind && (t.name[i] !== name || t.ts[i] === e.ts)) i += by;
+      if (i >= first && i < behind && (!best || (t.ts[i] - best.ts) * by < 0)) best = {d, i, ts: t.ts[i]};
+    }
+    return best && this.eventOf(m, e.key, best.d, best.i);
+  }
+
+  // Selects that event; its name is said when there is none.
+  goToSameName(by) {
+    const next = this.selected && this.sameName(this.selected, by);
+    if (next)
+      this.select(next, true);
+    else if (this.selected)
+      announce(`No ${by > 0 ? 'later' : 'earlier'} ${this.selected.name} on this track`);
+  }
+
+  // Adds a bookmark of the present window.
+  bookmark(label) {
+    this.bookmarks = [...this.bookmarks, {t0: this.t0, t1: this.t1, label}];
+    this.invalidate();
+    this.emit('tool');
+  }
+
+  forget(bookmark) {
+    this.bookmarks = this.bookmarks.filter((x) => x !== bookmark);
+    this.invalidate();
+    this.emit('tool');
+  }
+
   // Events of M that the search matches, at most MOST, by start: [{m, key, row, i, ts}].
   matching(m, most) {
     const out = [];
@@ -671,6 +708,8 @@ export class TraceView {
     else if ('cph'.includes(k)) {
       const track = this.selected ? this.selected.key : this.trackAtPointer();
       if (track) this.toggle({c: 'folded', p: 'pinned', h: 'hidden'}[k], track);
+    } else if (e.key === '[' || e.key === ']') {
+      this.goToSameName(e.key === ']' ? 1 : -1);
     } else if (k === 'm') {
       if (this.selected) this.setRange([this.selected.ts, this.selected.ts + this.selected.dur]);
     } else
