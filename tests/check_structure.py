@@ -847,12 +847,47 @@ def check_doc_paths(tree):
     return bad
 
 
+# A link of a document and the anchors of its headings, as GitHub and the documents' site make them.
+LINK, HEADING = re.compile(r"\]\(([^)\s]+)\)"), re.compile(r"^#+ (.*)$", re.M)
+
+
+def prose(text):
+    """A document without its code."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.S | re.M))
+
+
+def anchors(text):
+    titles = HEADING.findall(re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.S | re.M))
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title.strip().lower()) for title in titles)
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in plain}
+
+
+def check_links(tree):
+    """Links of documents lead to files and headings that are there; those to other places are not followed."""
+    bad, places = [], set(tree.files)
+    for name in tree.files:
+        while name := os.path.dirname(name):
+            places.add(name)
+    for name in (f for f in tree.files if f.endswith(".md")):
+        for link in LINK.findall(prose(tree.text(name))):
+            path, _, anchor = link.partition("#")
+            place = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+            if re.match(r"[a-z]+:", link):
+                continue
+            if place not in places:
+                bad.append(f"{name}: {link} is not there")
+            elif anchor and place.endswith(".md") and anchor not in anchors(tree.text(place)):
+                bad.append(f"{name}: {link}: no such heading")
+    return bad
+
+
 CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
           "folders": check_folders, "names": check_names, "unused": check_unused,
           "prefixes": check_prefixes, "parameters": check_parameters, "paths": check_paths,
           "waits": check_waits, "topics": check_topics,
           "words": lambda tree: check_words(tree) + wording.check(tree), "macros": check_macros,
-          "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown, "wraps": check_wraps}
+          "readmes": check_readmes, "doc-paths": check_doc_paths, "links": check_links,
+          "markdown": check_markdown, "wraps": check_wraps}
 
 
 def main():

@@ -4,7 +4,7 @@
 # results.sh. Stages with a short and a long form run the long one when $whole is set, which slow.sh does.
 every_change=(setup static+environments build_gcc gcc+build_asan asan+build_tsan tsan+smoke roots+hostile)
 release=(setup static environments build_gcc gcc long asan sanitizers tsan analyzers release roots packages fuzz parity
-    capture python browser hostile differential oracle iree tensorflow programs coverage store cluster smoke bench chance)
+    capture python site browser hostile differential oracle iree tensorflow programs coverage store cluster smoke bench chance)
 whole=${whole:-}
 corpus=()
 [ -z "${XPL_CORPUS:-}" ] || corpus=(--corpus "$XPL_CORPUS")
@@ -100,7 +100,7 @@ stage_static() {
         'git ls-files "*.c" "*.h" | xargs clang-format-14 --dry-run -Werror'
     check "static: layers" tests/check_layers.sh
     local part
-    for part in folders names unused prefixes parameters paths waits topics words macros readmes doc-paths markdown wraps; do
+    for part in folders names unused prefixes parameters paths waits topics words macros readmes doc-paths links markdown wraps; do
         check "static: $part" tests/check_structure.py --only "$part"
     done
     check "static: licences" tests/check_spdx.py
@@ -240,6 +240,12 @@ stage_python() {
     check "python: wheel and environments" tests/python/setup.sh
     run_and_collect python 600 "$build/python-venv/bin/python" tests/python/run.py "$build/gcc"
     run_and_collect python 600 "$build/python-oldest-venv/bin/python" tests/python/run.py "$build/gcc"
+}
+# The documents as a site, whose links lead somewhere and which loads nothing from elsewhere.
+stage_site() {
+    check "site: environment" deploy/site/build.sh "$build/site"
+    check "site: without network" unshare -rn deploy/site/build.sh "$build/site"
+    check "site: loads its own files alone" bash -c '! grep -rnE "(src=|<link [^>]*href=|@import |url\()[\"'"'"']?(https?:)?//" '"$build/site"' --include="*.html" --include="*.css"'
 }
 # Our pages and XProf's interface in chromium; screenshots in build/browser.
 stage_browser() {

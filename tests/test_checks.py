@@ -909,6 +909,16 @@ class Documents(Planted):
                           "base/b.py:1: base/d.py is not there"])
 
 
+class Links(Planted):
+    def test_found(self):
+        self.plant(docs__a_dot_md="# A `b`: c\n[x](b.md) [x](b.md#the-end) [x](b.md#gone) [x](gone.md) [x](#a-b-c) [x](#no)\n"
+                                  "[x](https://x.y/z) [x](../docs) `[x](code)`\n```\n[x](fence)\n# No\n```\n",
+                   docs__b_dot_md="## The end\n")
+        self.assertEqual(self.found(check_structure.check_links),
+                         ["docs/a.md: b.md#gone: no such heading", "docs/a.md: gone.md is not there",
+                          "docs/a.md: #no: no such heading"])
+
+
 class Image(unittest.TestCase):
     """The Dockerfile as it is, and with one thing wrong each."""
 
