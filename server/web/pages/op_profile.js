@@ -6,6 +6,7 @@ import * as format from '../lib/format.js';
 import {Flame, hash, others} from '../lib/flame.js';
 import {empty} from '../lib/notes.js';
 import {reach} from '../lib/detail.js';
+import * as router from '../lib/router.js';
 import {opLinks} from '../lib/programs.js';
 import {about, answerOf, compared, scaleOf} from '../lib/base.js';
 import {signed, times} from '../lib/sides.js';
@@ -248,6 +249,7 @@ export default {
     flame.show(start);
     path(start);
     describe(start);
-    ctx.root.append(base ? about(ctx, both) : '', crumbs, h('div', {class: 'card flame-card'}, flame.element), panel);
+    ctx.root.append(base ? about(ctx, both) : '', crumbs, h('div', {class: 'card flame-card'}, flame.element), panel,
+        h('p', {}, h('a', {href: router.link(ctx.session.name, 'hlo_ops', {host: ctx.hosts})}, 'All ops in a table')));
   },
 };

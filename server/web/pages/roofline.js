@@ -103,7 +103,7 @@ export default {
     const all = withUnits(table.columns, ctx, 'roofline_model')
                     .filter((c) => !['step', 'rank', 'include_infeed_outfeed'].includes(c.id))
                     .map(plainSource);
-    const cols = inOrder(all, SHOWN);
+    const cols = inOrder(all, SHOWN).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
     const program = column(table, 'hlo_module_id');
     const open = (row) => side.show(value('operation', row), [
       ...facts(cols, row),
@@ -139,8 +139,6 @@ export default {
     const data = new DataTable({
       columns: cols.map((c) => ({
         ...c,
-        title: c.label,
-        label: LABELS[c.id] || c.label,
         values: c.type === 'number' ? Float64Array.from(rows, (r) => c.values[r]) : rows.map((r) => c.values[r]),
         hidden: !SHOWN.includes(c.id)
       })),
