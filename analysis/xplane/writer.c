@@ -13,11 +13,16 @@ enum {
     LARGE = OUT / 4, // longer texts go past the buffer
     MAP_KEY = 1,     // of a map's entry
     MAP_VALUE = 2,
+    HEADER_MAX = 40, // bytes before a message: at most three tags and three varints
 };
 
 void xpl_xspace_writer_init(struct xpl_xspace_writer *w, const struct xpl_xspace_sink *sink) {
     *w = (struct xpl_xspace_writer){.sink = *sink};
     xpl_buf_init(&w->event, SIZE_MAX / 2);
+}
+
+void xpl_xspace_writer_init_whole(struct xpl_xspace_writer *w, struct xpl_buf *whole) {
+    *w = (struct xpl_xspace_writer){.whole = whole, .writing = true};
 }
 
 bool xpl_xspace_writer_measured(struct xpl_xspace_writer *w) {
@@ -41,9 +46,9 @@ static void flush(struct xpl_xspace_writer *w) {
 }
 
 bool xpl_xspace_writer_fini(struct xpl_xspace_writer *w) {
-    if (w->writing) flush(w);
-    const bool whole = w->writing && w->level == XPL_XSPACE_IN_SPACE && w->n == w->total;
-    const bool ok = !w->failed && whole;
+    if (w->writing && !w->whole) flush(w);
+    const bool complete = w->writing && w->level == XPL_XSPACE_IN_SPACE && w->n == w->total;
+    const bool ok = !w->failed && complete;
     xpl_sys_free(w->sizes);
     xpl_sys_free(w->out);
     xpl_buf_fini(&w->event);
@@ -53,20 +58,23 @@ bool xpl_xspace_writer_fini(struct xpl_xspace_writer *w) {
 
 // ---- bytes ----
 
+static inline uint8_t *append(struct xpl_xspace_writer *w, struct xpl_buf *b, size_t n) {
+    if ((b->failed || b->cap - b->n < n) && !xpl_buf_room(b, n)) {
+        w->failed = true;
+        return NULL;
+    }
+    b->n += n;
+    return b->p + b->n - n;
+}
+
 // Room for a few bytes; NULL while measuring, when they are only counted, and after a failure.
 static uint8_t *reserve(struct xpl_xspace_writer *w, size_t n) {
     if (w->failed) return NULL;
+    if (w->whole) return append(w, w->whole, n);
     if (w->level == XPL_XSPACE_IN_EVENT) {
-        if (!w->writing) {
-            w->event_size += n;
-            return NULL;
-        }
-        if (!xpl_buf_room(&w->event, n)) {
-            w->failed = true;
-            return NULL;
-        }
-        w->event.n += n;
-        return w->event.p + w->event.n - n;
+        if (w->writing) return append(w, &w->event, n);
+        w->event_size += n;
+        return NULL;
     }
     w->n += n;
     if (!w->writing) return NULL;
@@ -77,7 +85,7 @@ static uint8_t *reserve(struct xpl_xspace_writer *w, size_t n) {
 }
 
 static void put_bytes(struct xpl_xspace_writer *w, const void *p, size_t n) {
-    if (w->writing && n >= LARGE && w->level != XPL_XSPACE_IN_EVENT) {
+    if (w->writing && !w->whole && n >= LARGE && w->level != XPL_XSPACE_IN_EVENT) {
         flush(w);
         w->n += n;
         if (!w->failed && !w->sink.put(w->sink.ctx, (xpl_bytes_t){p, n})) w->failed = true;
@@ -111,7 +119,7 @@ static void put_text(struct xpl_xspace_writer *w, uint32_t field, const void *p,
     put_bytes(w, p, n);
 }
 
-// ---- planes, lines, event metadata: sizes are remembered ----
+// ---- messages, whose length stands before them ----
 
 static bool push_size(struct xpl_xspace_writer *w) {
     if (w->n_sizes == w->cap) {
@@ -127,40 +135,76 @@ static bool push_size(struct xpl_xspace_writer *w) {
 }
 
 static struct xpl_xspace_writer_open *innermost(struct xpl_xspace_writer *w) {
-    return &w->open[w->level == XPL_XSPACE_IN_PLANE ? 0 : 1];
+    static const uint8_t depths[] = {[XPL_XSPACE_IN_PLANE] = 0,
+                                     [XPL_XSPACE_IN_LINE] = 1,
+                                     [XPL_XSPACE_IN_EVENT_MD] = 1,
+                                     [XPL_XSPACE_IN_EVENT] = 2};
+    return &w->open[depths[w->level]];
 }
 
-// The size of a map's entry whose value is a message of `size` bytes.
-static uint64_t entry_size(uint64_t id, uint64_t size) {
-    return 1 + xpl_varint_size(id) + 1 + xpl_varint_size(size) + size;
+// The entry of a map, up to its value, a message of `size` bytes.
+static uint8_t *put_entry(uint8_t *p, uint32_t field, uint64_t id, uint64_t size) {
+    *p = tag(field, XPL_WIRE_LEN);
+    p = xpl_varint_put(p + 1, 1 + xpl_varint_size(id) + 1 + xpl_varint_size(size) + size);
+    *p = tag(MAP_KEY, XPL_WIRE_VARINT);
+    p = xpl_varint_put(p + 1, id);
+    *p = tag(MAP_VALUE, XPL_WIRE_LEN);
+    return xpl_varint_put(p + 1, size);
 }
 
-static void put_entry(struct xpl_xspace_writer *w, uint32_t field, uint64_t id, uint64_t size) {
-    put_length(w, field, entry_size(id, size));
-    put_varint(w, MAP_KEY, id);
-    put_length(w, MAP_VALUE, size);
+// What stands before a message of `size` bytes; returns its length.
+static size_t put_header(uint8_t ret[HEADER_MAX], enum xpl_xspace_writer_level level, uint64_t id,
+                         uint64_t size) {
+    static const uint32_t fields[] = {[XPL_XSPACE_IN_PLANE] = XSPACE_PLANES,
+                                      [XPL_XSPACE_IN_LINE] = XPLANE_LINES,
+                                      [XPL_XSPACE_IN_EVENT] = XLINE_EVENTS};
+    if (level == XPL_XSPACE_IN_EVENT_MD)
+        return (size_t)(put_entry(ret, XPLANE_EVENT_MD, id, size) - ret);
+    *ret = tag(fields[level], XPL_WIRE_LEN);
+    return (size_t)(xpl_varint_put(ret + 1, size) - ret);
 }
 
-// Opens a message of field `field`; that of a map's entry of key `id` for event metadata.
+// Opens a message; id: the key of event metadata.
 static void open_message(struct xpl_xspace_writer *w, enum xpl_xspace_writer_level level,
-                         uint32_t field, uint64_t id) {
-    uint64_t size = 0;
-    size_t index = 0;
+                         uint64_t id) {
+    // Where all is kept: so long a header is left room for that most messages need not be moved.
+    static const uint64_t usual[] = {[XPL_XSPACE_IN_PLANE] = 1 << 21,
+                                     [XPL_XSPACE_IN_LINE] = 1 << 21,
+                                     [XPL_XSPACE_IN_EVENT] = 1 << 7,
+                                     [XPL_XSPACE_IN_EVENT_MD] = 0};
+    uint8_t header[HEADER_MAX];
+    struct xpl_xspace_writer_open o = {.id = id};
     if (w->failed) return;
-    if (!w->writing) {
+    if (w->whole) {
+        o.start = w->whole->n;
+        o.index = put_header(header, level, id, usual[level]);
+        put_bytes(w, header, o.index);
+    } else if (!w->writing) {
         if (!push_size(w)) w->failed = true;
-        index = w->n_sizes - 1; // its header is counted at the end
+        o.index = w->n_sizes - 1; // its header is counted at the end
+        o.start = w->n;
     } else {
-        index = w->next++;
-        if (index >= w->n_sizes) w->failed = true;
-        size = w->failed ? 0 : w->sizes[index];
-        if (level == XPL_XSPACE_IN_EVENT_MD)
-            put_entry(w, field, id, size);
+        o.index = w->next++;
+        if (o.index >= w->n_sizes)
+            w->failed = true;
         else
-            put_length(w, field, size);
+            put_bytes(w, header, put_header(header, level, id, w->sizes[o.index]));
+        o.start = w->n;
     }
     w->level = level;
-    *innermost(w) = (struct xpl_xspace_writer_open){.index = index, .start = w->n, .id = id};
+    *innermost(w) = o;
+}
+
+// Puts the header in place, where all is kept.
+static void close_whole(struct xpl_xspace_writer *w, const struct xpl_xspace_writer_open *o) {
+    struct xpl_buf *const b = w->whole;
+    uint8_t header[HEADER_MAX];
+    const size_t from = (size_t)o->start + o->index, size = b->n - from;
+    const size_t n = put_header(header, w->level, o->id, size);
+    if (n > o->index && !append(w, b, n - o->index)) return;
+    if (n != o->index) memmove(b->p + o->start + n, b->p + from, size);
+    memcpy(b->p + o->start, header, n);
+    b->n = (size_t)o->start + n + size;
 }
 
 static void close_message(struct xpl_xspace_writer *w, enum xpl_xspace_writer_level level) {
@@ -168,14 +212,18 @@ static void close_message(struct xpl_xspace_writer *w, enum xpl_xspace_writer_le
     assert(w->level == level);
     const struct xpl_xspace_writer_open *const o = innermost(w);
     const uint64_t size = w->n - o->start;
-    if (w->writing) {
+    uint8_t header[HEADER_MAX];
+    if (w->whole) {
+        close_whole(w, o);
+    } else if (w->writing) {
         if (size != w->sizes[o->index]) w->failed = true;
     } else {
         w->sizes[o->index] = size;
-        const uint64_t inner = level == XPL_XSPACE_IN_EVENT_MD ? entry_size(o->id, size) : size;
-        w->n += 1 + xpl_varint_size(inner) + inner - size;
+        w->n += put_header(header, level, o->id, size);
     }
-    w->level = level == XPL_XSPACE_IN_PLANE ? XPL_XSPACE_IN_SPACE : XPL_XSPACE_IN_PLANE;
+    w->level = level == XPL_XSPACE_IN_PLANE   ? XPL_XSPACE_IN_SPACE
+               : level == XPL_XSPACE_IN_EVENT ? XPL_XSPACE_IN_LINE
+                                              : XPL_XSPACE_IN_PLANE;
 }
 
 // After a failure nothing is known of the level any more.
@@ -201,7 +249,7 @@ void xpl_xspace_writer_hostname(struct xpl_xspace_writer *w, xpl_str_t name) {
 
 void xpl_xspace_writer_begin_plane(struct xpl_xspace_writer *w, int64_t id, xpl_str_t name) {
     check_level(w, XPL_XSPACE_IN_SPACE);
-    open_message(w, XPL_XSPACE_IN_PLANE, XSPACE_PLANES, 0);
+    open_message(w, XPL_XSPACE_IN_PLANE, 0);
     put_varint(w, XPLANE_ID, (uint64_t)id);
     put_text(w, XPLANE_NAME, name.ptr, name.len);
 }
@@ -213,7 +261,7 @@ void xpl_xspace_writer_end_plane(struct xpl_xspace_writer *w) {
 void xpl_xspace_writer_begin_line(struct xpl_xspace_writer *w,
                                   const struct xpl_xspace_writer_line *line) {
     check_level(w, XPL_XSPACE_IN_PLANE);
-    open_message(w, XPL_XSPACE_IN_LINE, XPLANE_LINES, 0);
+    open_message(w, XPL_XSPACE_IN_LINE, 0);
     put_varint(w, XLINE_ID, (uint64_t)line->id);
     put_text(w, XLINE_NAME, line->name.ptr, line->name.len);
     put_varint(w, XLINE_TIMESTAMP_NS, (uint64_t)line->timestamp_ns);
@@ -230,7 +278,7 @@ void xpl_xspace_writer_end_line(struct xpl_xspace_writer *w) {
 void xpl_xspace_writer_begin_event_md(struct xpl_xspace_writer *w, int64_t id, xpl_str_t name,
                                       xpl_str_t display_name) {
     check_level(w, XPL_XSPACE_IN_PLANE);
-    open_message(w, XPL_XSPACE_IN_EVENT_MD, XPLANE_EVENT_MD, (uint64_t)id);
+    open_message(w, XPL_XSPACE_IN_EVENT_MD, (uint64_t)id);
     put_varint(w, XEVENT_MD_ID, (uint64_t)id);
     put_text(w, XEVENT_MD_NAME, name.ptr, name.len);
     if (display_name.len) put_text(w, XEVENT_MD_DISPLAY_NAME, display_name.ptr, display_name.len);
@@ -259,7 +307,8 @@ void xpl_xspace_writer_stat_md(struct xpl_xspace_writer *w, int64_t id, xpl_str_
     check_level(w, XPL_XSPACE_IN_PLANE);
     const uint64_t size = 1 + xpl_varint_size((uint64_t)id) + text_size(name.len) +
                           (description.len ? text_size(description.len) : 0);
-    put_entry(w, XPLANE_STAT_MD, (uint64_t)id, size);
+    uint8_t entry[HEADER_MAX];
+    put_bytes(w, entry, (size_t)(put_entry(entry, XPLANE_STAT_MD, (uint64_t)id, size) - entry));
     put_varint(w, XSTAT_MD_ID, (uint64_t)id);
     put_text(w, XSTAT_MD_NAME, name.ptr, name.len);
     if (description.len) put_text(w, XSTAT_MD_DESCRIPTION, description.ptr, description.len);
@@ -271,6 +320,7 @@ static void begin_event(struct xpl_xspace_writer *w, int64_t md, uint32_t field,
                         int64_t duration_ps) {
     check_level(w, XPL_XSPACE_IN_LINE);
     if (w->failed) return;
+    if (w->whole) open_message(w, XPL_XSPACE_IN_EVENT, 0);
     w->level = XPL_XSPACE_IN_EVENT;
     w->event.n = 0;
     w->event_size = 0;
@@ -291,43 +341,53 @@ void xpl_xspace_writer_begin_counted(struct xpl_xspace_writer *w, int64_t md, in
 
 void xpl_xspace_writer_end_event(struct xpl_xspace_writer *w) {
     check_level(w, XPL_XSPACE_IN_EVENT);
-    if (w->failed) return;
-    w->level = XPL_XSPACE_IN_LINE;
-    if (!w->writing) {
-        w->n += text_size((size_t)w->event_size);
+    if (w->whole) {
+        close_message(w, XPL_XSPACE_IN_EVENT);
         return;
     }
-    put_text(w, XLINE_EVENTS, w->event.p, w->event.n);
+    if (w->failed) return;
+    w->level = XPL_XSPACE_IN_LINE;
+    if (!w->writing)
+        w->n += text_size((size_t)w->event_size);
+    else
+        put_text(w, XLINE_EVENTS, w->event.p, w->event.n);
 }
 
 // ---- statistics ----
 
-// Begins an XStat with `value` bytes after its metadata's id.
-static void put_stat(struct xpl_xspace_writer *w, int64_t md, uint64_t value) {
-    static const uint32_t fields[] = {[XPL_XSPACE_IN_PLANE] = XPLANE_STATS,
-                                      [XPL_XSPACE_IN_EVENT] = XEVENT_STATS,
-                                      [XPL_XSPACE_IN_EVENT_MD] = XEVENT_MD_STATS};
-    if (w->failed) return;
-    const uint32_t field = fields[w->level];
-    assert(field);
-    put_length(w, field, 1 + xpl_varint_size((uint64_t)md) + value);
-    put_varint(w, XSTAT_MD_ID, (uint64_t)md);
+// Begins an XStat with `value` bytes after its metadata's id; returns where the first `here` of
+// them belong.
+static uint8_t *put_stat(struct xpl_xspace_writer *w, int64_t md, uint64_t value, size_t here) {
+    static const uint8_t tags[] = {[XPL_XSPACE_IN_PLANE] = XPLANE_STATS << 3 | XPL_WIRE_LEN,
+                                   [XPL_XSPACE_IN_EVENT] = XEVENT_STATS << 3 | XPL_WIRE_LEN,
+                                   [XPL_XSPACE_IN_EVENT_MD] = XEVENT_MD_STATS << 3 | XPL_WIRE_LEN};
+    const uint64_t size = 1 + xpl_varint_size((uint64_t)md) + value;
+    if (w->failed) return NULL;
+    assert(tags[w->level]);
+    uint8_t *p = reserve(w, (size_t)(1 + xpl_varint_size(size) + size - value) + here);
+    if (!p) return NULL;
+    *p = tags[w->level];
+    p = xpl_varint_put(p + 1, size);
+    *p = tag(XSTAT_MD_ID, XPL_WIRE_VARINT);
+    return xpl_varint_put(p + 1, (uint64_t)md);
 }
 
 static void put_stat_varint(struct xpl_xspace_writer *w, int64_t md, uint32_t field, uint64_t v) {
-    put_stat(w, md, 1 + xpl_varint_size(v));
-    put_varint(w, field, v);
+    const size_t size = 1 + xpl_varint_size(v);
+    uint8_t *const p = put_stat(w, md, size, size);
+    if (!p) return;
+    *p = tag(field, XPL_WIRE_VARINT);
+    xpl_varint_put(p + 1, v);
 }
 
 static void put_stat_text(struct xpl_xspace_writer *w, int64_t md, uint32_t field, const void *p,
                           size_t n) {
-    put_stat(w, md, text_size(n));
+    (void)put_stat(w, md, text_size(n), 0);
     put_text(w, field, p, n);
 }
 
 void xpl_xspace_writer_double(struct xpl_xspace_writer *w, int64_t md, double v) {
-    put_stat(w, md, 1 + sizeof v);
-    uint8_t *const p = reserve(w, 1 + sizeof v);
+    uint8_t *const p = put_stat(w, md, 1 + sizeof v, 1 + sizeof v);
     if (!p) return;
     *p = tag(XSTAT_DOUBLE, XPL_WIRE_I64);
     memcpy(p + 1, &v, sizeof v);

@@ -12,6 +12,12 @@
 //   if (xpl_xspace_writer_measured(&w)) emit(&w, source);       // the same calls again: writes
 //   ok = xpl_xspace_writer_fini(&w);
 //
+// A caller that keeps all of it in memory writes in one pass; the bytes are the same:
+//
+//   xpl_xspace_writer_init_whole(&w, &buf);
+//   emit(&w, source);
+//   ok = xpl_xspace_writer_fini(&w);
+//
 // Calls nest as the messages do, which is asserted:
 //   XSpace          plane, error, warning, hostname
 //     plane         line, event metadata, stat metadata, statistics of the plane
@@ -49,14 +55,15 @@ enum xpl_xspace_writer_level {
 
 struct xpl_xspace_writer { // private; the caller's memory
     struct xpl_xspace_sink sink;
+    struct xpl_buf *whole; // gets all of it in one pass; NULL: two passes
     uint64_t *sizes; // of planes, lines and event metadata, in the order in which they are opened
     size_t n_sizes, cap, next;
     uint64_t n, total; // bytes of this pass so far; of the first pass
     enum xpl_xspace_writer_level level;
     struct xpl_xspace_writer_open {
-        size_t index; // into sizes
+        size_t index; // into sizes; in one pass, the bytes left for its header
         uint64_t start, id;
-    } open[2];            // a plane, and a line or event metadata in it
+    } open[3];            // a plane, a line or event metadata in it, an event
     struct xpl_buf event; // the open event
     uint64_t event_size;  // the same, while measuring
     uint8_t *out;         // bytes for the sink
@@ -66,12 +73,14 @@ struct xpl_xspace_writer { // private; the caller's memory
 
 // Prepares the measuring pass; allocates nothing.  `sink` is copied.
 void xpl_xspace_writer_init(struct xpl_xspace_writer *w, const struct xpl_xspace_sink *sink);
+// Prepares the only pass, which appends to `whole`; that is borrowed until the end.
+void xpl_xspace_writer_init_whole(struct xpl_xspace_writer *w, struct xpl_buf *whole);
 // Ends the measuring pass.  False without memory: then there must not be a second pass.
 bool xpl_xspace_writer_measured(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
 // Bytes of the whole XSpace, once measured.
 uint64_t xpl_xspace_writer_size(const struct xpl_xspace_writer *w);
 // Hands the last bytes to the sink and frees the writer's memory.  False when anything failed
-// (memory, the sink, or passes that differ): the sink's bytes are then not an XSpace.
+// (memory, the sink, passes that differ): the bytes are then not an XSpace.
 bool xpl_xspace_writer_fini(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
 
 // ---- XSpace ----

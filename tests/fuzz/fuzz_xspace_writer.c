@@ -283,6 +283,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     write_all(&w, script, &m);
     CHECK_EQ(xpl_xspace_writer_size(&w), out.n + w.n_out);
     CHECK(xpl_xspace_writer_fini(&w));
+    xpl_arena_fini(&m.arena);
+    struct xpl_buf whole; // in one pass
+    xpl_buf_init(&whole, 16 << 20);
+    xpl_xspace_writer_init_whole(&w, &whole);
+    write_all(&w, script, &m);
+    CHECK(xpl_xspace_writer_fini(&w));
+    CHECK(whole.n == out.n && (!out.n || memcmp(whole.p, out.p, out.n) == 0));
+    xpl_buf_fini(&whole);
     struct xpl_arena a;
     struct xpl_error err = {0};
     struct xpl_exec serial = xpl_exec_serial();

@@ -23,6 +23,20 @@ static bool put(void *ctx, xpl_bytes_t bytes) {
     return !o->b.failed;
 }
 
+// One pass gives the same bytes.
+static void check_whole(void (*emit)(struct xpl_xspace_writer *w), const struct xpl_buf *expected) {
+    struct xpl_xspace_writer w;
+    struct xpl_buf whole;
+    xpl_buf_init(&whole, (size_t)1 << 28);
+    xpl_buf_str(&whole, XPL_STR("before"));
+    xpl_xspace_writer_init_whole(&w, &whole);
+    emit(&w);
+    CHECK(xpl_xspace_writer_fini(&w));
+    CHECK_EQ(whole.n, expected->n + 6);
+    CHECK(memcmp(whole.p + 6, expected->p, expected->n) == 0);
+    xpl_buf_fini(&whole);
+}
+
 static bool write_twice(void (*emit)(struct xpl_xspace_writer *w), struct out *o, size_t fail_at) {
     struct xpl_xspace_writer w;
     const struct xpl_xspace_sink sink = {put, o};
@@ -36,6 +50,7 @@ static bool write_twice(void (*emit)(struct xpl_xspace_writer *w), struct out *o
     const uint64_t size = xpl_xspace_writer_size(&w);
     ok = xpl_xspace_writer_fini(&w);
     CHECK(!ok || o->b.n == size);
+    if (ok) check_whole(emit, &o->b);
     return ok;
 }
 
