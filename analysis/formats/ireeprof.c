@@ -6,7 +6,7 @@
 #include "analysis/ireeprof/timeline/timeline.h"
 
 // Of the XSpaces (analysis/ireeprof/timeline/), and of reading rows.
-enum { IMPORT_VERSION = 1 };
+enum { IMPORT_VERSION = 2 };
 
 static unsigned ireeprof_sniff(xpl_bytes_t head) {
     return xpl_iree_sniff(head) ? XPL_SURE : 0;

@@ -34,7 +34,7 @@ static inline uint8_t *room(struct xpl_iree_rows *r, size_t n) {
     return b->p + b->n;
 }
 
-enum { DIGITS = 20 }; // of the largest number
+enum { DIGITS = XPL_IREE_DIGITS };
 
 static inline size_t count_digits(uint64_t v) {
     static const uint64_t first[DIGITS] = {
@@ -95,6 +95,10 @@ static inline uint8_t *write_u64(uint8_t *p, uint64_t v) {
     else
         d[-1] = (uint8_t)('0' + v);
     return end;
+}
+
+uint8_t *xpl_iree_digits(uint8_t *p, uint64_t v) {
+    return write_u64(p, v);
 }
 
 // Copies a name, which is short: without a call for each.
@@ -335,6 +339,7 @@ static void put_own(struct xpl_iree_rows *r, const struct xpl_iree_field *f, con
 }
 
 static void put_field(struct xpl_iree_rows *r, const struct xpl_iree_field *f, const uint8_t *p) {
+    if (r->field && r->field(r->member_ctx, f, p)) return;
     const size_t n = f->name_length ? f->name_length : f->name ? strlen(f->name) : 0;
     switch (f->kind) {
         case XPL_IREE_U32: xpl_row_number(r, f->name, n, u32_at(p)); break;

@@ -42,15 +42,19 @@ struct xpl_iree_member {
     };
 };
 
+struct xpl_iree_field;
 struct xpl_iree_rows {
     enum xpl_iree_rows_format format;
     // Gets the members of rows in place of `out`; the format does not count.  NULL: rows are
     // written.
     void (*member)(void *ctx, const struct xpl_iree_member *m);
+    // With `member`: gets a member by its table and the bytes of its value; false: `member` gets
+    // it. NULL: `member` gets all.
+    bool (*field)(void *ctx, const struct xpl_iree_field *f, const uint8_t *value);
     // With `member`: where a row begins, with its type, and where it ends.  NULL: not said.
     void (*begin)(void *ctx, const char *type);
     void (*end)(void *ctx);
-    void *member_ctx; // of all three
+    void *member_ctx; // of all four
     struct xpl_buf *out;
     // Takes what is in `out`, which is then empty, and returns false to end the report.  NULL: all
     // stays in `out`.
@@ -114,6 +118,9 @@ struct xpl_iree_field {
 };
 void xpl_row_fields(struct xpl_iree_rows *r, const struct xpl_iree_field *fields, size_t n,
                     const void *record);
+// Writes a number as text, at most XPL_IREE_DIGITS bytes, and returns its end.
+enum { XPL_IREE_DIGITS = 20 };
+uint8_t *xpl_iree_digits(uint8_t *p, uint64_t v);
 // With the length of the name.
 void xpl_row_number(struct xpl_iree_rows *r, const char *name, size_t length, uint64_t v);
 void xpl_row_signed(struct xpl_iree_rows *r, const char *name, size_t length, int64_t v);

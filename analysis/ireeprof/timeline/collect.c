@@ -15,7 +15,6 @@ static bool add_slice(struct xpl_iree_timeline *t, const struct xpl_iree_slice *
     s->end_ns += s->end_ns == s->start_ns;
     s->at = (uint64_t)(item->p - t->run->bundle->bytes.ptr);
     s->chunk = (uint32_t)t->chunks.n - 1;
-    s->sequence = (uint32_t)t->slices.n;
     s->session = t->x.model.session;
     s->variant = t->variant;
     return true;

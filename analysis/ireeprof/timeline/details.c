@@ -21,7 +21,8 @@ static bool is_left_out(const char *name) {
 // Arrays are of whole numbers; they become a text.
 static void put_element(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
     if (s->list.n > 1) xpl_buf_str(&s->list, XPL_STR(", "));
-    if (m->kind == XPL_IREE_MEMBER_U64) xpl_buf_printf(&s->list, "%" PRIu64, m->u64);
+    if (m->kind == XPL_IREE_MEMBER_U64 && xpl_buf_room(&s->list, XPL_IREE_DIGITS))
+        s->list.n = (size_t)(xpl_iree_digits(s->list.p + s->list.n, m->u64) - s->list.p);
 }
 
 void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m) {
@@ -51,6 +52,11 @@ void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m) {
         break;
     }
     s->writer->argument(s, &shown);
+}
+
+bool xpl_iree_timeline_field(void *ctx, const struct xpl_iree_field *f, const uint8_t *value) {
+    struct xpl_iree_sink *const s = ctx;
+    return s->writer->field && !s->renamed && !s->depth && s->writer->field(s, f, value);
 }
 
 static void put_text(struct xpl_iree_sink *s, const char *name, xpl_str_t text) {
@@ -88,8 +94,9 @@ static void put_row(struct xpl_iree_sink *s, uint32_t chunk, uint64_t at,
 
 // ---- names ----
 
+enum { MOST_PREFIX = 80, MOST_NAME = 320 };
 struct name {
-    char text[400];
+    char text[MOST_PREFIX + MOST_NAME];
     xpl_str_t shown;
 };
 
@@ -125,9 +132,11 @@ static xpl_str_t operation_name(struct xpl_iree_sink *s,
 
 // "PREFIX NAME", NAME cut where it is long.
 static void join(struct name *n, const char *prefix, xpl_str_t name) {
-    const xpl_str_t cut = xpl_str_sub(name, 0, sizeof n->text - 80);
-    const int len = snprintf(n->text, sizeof n->text, "%s%.*s", prefix, (int)cut.len, cut.ptr);
-    n->shown = (xpl_str_t){n->text, strnlen(n->text, len > 0 ? (size_t)len : 0)};
+    const size_t before = strnlen(prefix, MOST_PREFIX);
+    const size_t len = strnlen(name.ptr, name.len < MOST_NAME ? name.len : MOST_NAME);
+    memcpy(n->text, prefix, before);
+    memcpy(n->text + before, name.ptr, len);
+    n->shown = (xpl_str_t){n->text, before + len};
 }
 
 static void name_execution(struct xpl_iree_sink *s, const struct xpl_iree_host_event *e,
@@ -136,7 +145,7 @@ static void name_execution(struct xpl_iree_sink *s, const struct xpl_iree_host_e
         buffer_of(s, XPL_IREE_SCOPE_OPERATIONS, e->command_buffer_id);
     struct xpl_iree_command_operation op;
     struct xpl_iree_key_text text;
-    char prefix[80];
+    char prefix[MOST_PREFIX];
     if (e->type != XPL_IREE_OP_EXECUTE || !b || b->operations == 0) {
         join(n, "host:", xpl_str_from(xpl_iree_name(XPL_IREE_NAMES_OP, e->type)));
     } else if (b->dispatches == 1) {
@@ -311,7 +320,7 @@ static void put_operation(struct xpl_iree_sink *s, const struct xpl_iree_event *
     struct xpl_iree_command_operation op;
     struct xpl_iree_key_text text;
     struct name n;
-    char prefix[80];
+    char prefix[MOST_PREFIX];
     record_at(s, e->at, &op, sizeof op);
     (void)snprintf(prefix, sizeof prefix, "cb#%" PRIu64 " op%" PRIu32 " %s ", op.command_buffer_id,
                    op.command_index, xpl_iree_name(XPL_IREE_NAMES_COMMAND, op.type));

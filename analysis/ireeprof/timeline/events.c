@@ -24,7 +24,6 @@ struct xpl_iree_event *xpl_iree_timeline_add(struct xpl_iree_timeline *t,
                                  .track = track,
                                  .chunk = (uint32_t)t->chunks.n - 1,
                                  .at = at ? (uint64_t)(at - t->run->bundle->bytes.ptr) : 0,
-                                 .session = t->x.model.session,
-                                 .sequence = (uint32_t)t->events.n};
+                                 .session = t->x.model.session};
     return e;
 }

@@ -78,14 +78,14 @@ struct xpl_iree_event {
     int64_t ns;
     uint64_t at;    // of its typed record, in the bundle
     uint64_t value; // of ALLOCATED; of OPERATION the typed record of the host event
-    uint32_t sequence, track, chunk, extra;
+    uint32_t track, chunk, extra;
     uint32_t session;
     uint8_t kind;
 };
 struct xpl_iree_slice {
     int64_t start_ns, end_ns;
     uint64_t at;
-    uint32_t sequence, chunk, device, queue, session;
+    uint32_t chunk, device, queue, session;
     uint16_t kind;    // of its tracks
     uint16_t variant; // of its device
 };
@@ -260,6 +260,16 @@ bool xpl_iree_timeline_metrics(struct xpl_iree_timeline *t, const struct xpl_ire
 // The warnings about the bundle, as diagnostics.
 bool xpl_iree_timeline_warn(struct xpl_iree_timeline *t);
 
+// The order of n things by their keys, the first of which decides, then the next ones, at last
+// their place; free with xpl_sys_free.  order.c; NULL on OOM.
+typedef uint64_t xpl_iree_order_key_fn(const void *ctx, size_t i, unsigned key);
+uint32_t *xpl_iree_timeline_order(size_t n, unsigned n_keys, xpl_iree_order_key_fn *key,
+                                  const void *ctx);
+// A number with a sign, as a key.
+static inline uint64_t xpl_iree_order_of(int64_t v) {
+    return (uint64_t)v ^ UINT64_C(1) << 63;
+}
+
 // Slices to their lanes, and the sums of allocations.  lanes.c; false on OOM.
 bool xpl_iree_timeline_lanes(struct xpl_iree_timeline *t);
 bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t);
@@ -301,6 +311,9 @@ struct xpl_iree_trace_writer {
     void (*flow)(struct xpl_iree_sink *s, uint64_t id);
     // No array; of a counter behind its value.
     void (*argument)(struct xpl_iree_sink *s, const struct xpl_iree_member *m);
+    // A member of a row by its table, and the bytes of its value; false: `argument` gets it.  NULL:
+    // `argument` gets all.
+    bool (*field)(struct xpl_iree_sink *s, const struct xpl_iree_field *f, const uint8_t *value);
     // Of a counter: `m` is a whole number or one with a fraction.
     void (*value)(struct xpl_iree_sink *s, const struct xpl_iree_member *m);
     void (*event_end)(struct xpl_iree_sink *s, uint64_t ns);
@@ -317,8 +330,9 @@ xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *er
 void xpl_iree_timeline_put(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns);
 // For loops within an event: whether what is still to come is lost or not needed.
 bool xpl_iree_timeline_put_stopped(struct xpl_iree_sink *s);
-// The member of a row, for xpl_iree_rows.member; ctx is the sink.
+// Members of a row, for xpl_iree_rows.member and .field; ctx is the sink.
 void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m);
+bool xpl_iree_timeline_field(void *ctx, const struct xpl_iree_field *f, const uint8_t *value);
 
 static inline const struct xpl_iree_track *xpl_iree_track_at(const struct xpl_iree_timeline *t,
                                                              uint32_t index) {

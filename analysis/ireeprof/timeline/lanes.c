@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices that overlap get separate tracks, the first free one; and the sums of queues' allocations.
-#include <stdlib.h>
-
 #include "analysis/ireeprof/timeline/impl.h"
 
 // Lanes by when they become free (`busy`), and by number (`idle`): binary heaps, the least first.
@@ -37,20 +35,13 @@ static struct lane pop(struct heap *h) {
     return top;
 }
 
-static int compare_groups(const struct xpl_iree_slice *a, const struct xpl_iree_slice *b) {
-    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-    if (a->device != b->device) return a->device < b->device ? -1 : 1;
-    if (a->variant != b->variant) return a->variant < b->variant ? -1 : 1;
-    return (a->queue > b->queue) - (a->queue < b->queue);
-}
-
-static int by_start(const void *pa, const void *pb) {
-    const struct xpl_iree_slice *const a = pa, *const b = pb;
-    const int group = compare_groups(a, b);
-    if (group) return group;
-    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
-    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
-    return a->sequence < b->sequence ? -1 : 1;
+// Groups, and within them by time.
+enum { SLICE_KEYS = 4 };
+static uint64_t slice_key(const void *ctx, size_t i, unsigned key) {
+    const struct xpl_iree_slice *const s = (const struct xpl_iree_slice *)ctx + i;
+    if (key < 2)
+        return key ? (uint64_t)s->variant << 32 | s->queue : (uint64_t)s->kind << 32 | s->device;
+    return xpl_iree_order_of(key == 2 ? s->start_ns : s->end_ns);
 }
 
 static bool add_slice(struct xpl_iree_timeline *t, const struct xpl_iree_slice *s, uint32_t lane) {
@@ -68,21 +59,27 @@ static bool add_slice(struct xpl_iree_timeline *t, const struct xpl_iree_slice *
 }
 
 bool xpl_iree_timeline_lanes(struct xpl_iree_timeline *t) {
-    struct xpl_iree_slice *const v = t->slices.v;
+    const struct xpl_iree_slice *const v = t->slices.v;
+    const struct xpl_iree_slice *last = NULL;
     const size_t n = t->slices.n;
     struct heap busy = {.v = xpl_sys_alloc((n + 1) * sizeof(struct lane))};
     struct heap idle = {.v = xpl_sys_alloc((n + 1) * sizeof(struct lane))};
+    uint32_t *const order = xpl_iree_timeline_order(n, SLICE_KEYS, slice_key, v);
     uint32_t lanes = 0;
-    bool ok = busy.v && idle.v;
-    if (ok && n) qsort(v, n, sizeof *v, by_start);
+    bool ok = busy.v && idle.v && order;
     for (size_t i = 0; ok && i < n; i++) {
-        if (i == 0 || compare_groups(&v[i - 1], &v[i]) != 0) busy.n = idle.n = lanes = 0;
-        while (busy.n && busy.v[0].until_ns <= v[i].start_ns)
+        const struct xpl_iree_slice *const s = &v[order[i]];
+        if (!last || slice_key(last, 0, 0) != slice_key(s, 0, 0) ||
+            slice_key(last, 0, 1) != slice_key(s, 0, 1))
+            busy.n = idle.n = lanes = 0;
+        last = s;
+        while (busy.n && busy.v[0].until_ns <= s->start_ns)
             push(&idle, (struct lane){0, pop(&busy).lane});
         const uint32_t lane = idle.n ? pop(&idle).lane : lanes++;
-        push(&busy, (struct lane){v[i].end_ns, lane});
-        ok = add_slice(t, &v[i], lane);
+        push(&busy, (struct lane){s->end_ns, lane});
+        ok = add_slice(t, s, lane);
     }
+    xpl_sys_free(order);
     xpl_sys_free(busy.v);
     xpl_sys_free(idle.v);
     return ok;
@@ -98,11 +95,14 @@ struct sum {
     struct sum_key key;
     uint64_t bytes;
 };
+struct allocation {
+    int64_t ns;
+    struct xpl_iree_place place;
+};
 
-static int by_time(const void *pa, const void *pb) {
-    const struct xpl_iree_event *const *const a = pa, *const *const b = pb;
-    if ((*a)->ns != (*b)->ns) return (*a)->ns < (*b)->ns ? -1 : 1;
-    return (*a)->sequence < (*b)->sequence ? -1 : 1;
+static uint64_t time_of(const void *ctx, size_t i, unsigned key) {
+    (void)key;
+    return xpl_iree_order_of(((const struct allocation *)ctx)[i].ns);
 }
 
 static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums,
@@ -135,19 +135,17 @@ bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t) {
                                   .key_size = sizeof(struct sum_key)};
     size_t n = 0;
     const struct xpl_iree_event *const events = t->events.v;
-    struct xpl_iree_place *const places = xpl_sys_alloc((t->events.n + 1) * sizeof *places);
-    const struct xpl_iree_event **const order =
-        xpl_sys_alloc((t->events.n + 1) * sizeof(const struct xpl_iree_event *));
-    bool ok = places && order;
-    for (size_t i = 0; ok && i < t->events.n; i++)
-        if (events[i].kind == XPL_IREE_EVENT_MEMORY) order[n++] = &events[i];
-    if (ok) qsort(order, n, sizeof(const struct xpl_iree_event *), by_time);
-    for (size_t i = 0; ok && i < n; i++) // events move when others are added
-        places[i] = (struct xpl_iree_place){order[i]->at, order[i]->chunk, order[i]->session};
+    struct allocation *const v = xpl_sys_alloc((t->events.n + 1) * sizeof *v);
+    for (size_t i = 0; v && i < t->events.n; i++) // events move when others are added
+        if (events[i].kind == XPL_IREE_EVENT_MEMORY)
+            v[n++] = (struct allocation){events[i].ns,
+                                         {events[i].at, events[i].chunk, events[i].session}};
+    uint32_t *const order = v ? xpl_iree_timeline_order(n, 1, time_of, v) : NULL;
+    bool ok = order != NULL;
     for (size_t i = 0; ok && i < n; i++)
-        ok = add_sum(t, &sums, &places[i]);
-    xpl_sys_free((void *)(uintptr_t)order);
-    xpl_sys_free(places);
+        ok = add_sum(t, &sums, &v[order[i]].place);
+    xpl_sys_free(order);
+    xpl_sys_free(v);
     xpl_iree_table_fini(&sums);
     return ok;
 }

@@ -32,7 +32,8 @@ static void init(struct xpl_iree_timeline *t, struct xpl_iree_run *run) {
         .flows = LIST(xpl_iree_flow)};
 #undef TABLE
 #undef LIST
-    t->members = (struct xpl_iree_rows){.member = xpl_iree_timeline_member};
+    t->members = (struct xpl_iree_rows){.member = xpl_iree_timeline_member,
+                                        .field = xpl_iree_timeline_field};
     xpl_iree_model_init(&t->x.model);
     xpl_iree_model_by_session(&t->x.model, run->bundle);
     xpl_arena_init(&t->arena, run->limit ? run->limit : SIZE_MAX);
@@ -75,11 +76,24 @@ static xpl_status_t collect(void *ctx, const struct xpl_iree_record *h, struct x
     return check_stopped(t, err);
 }
 
-static int by_time(const void *pa, const void *pb) {
-    const struct xpl_iree_event *const a = pa, *const b = pb;
-    if (a->ns != b->ns) return a->ns < b->ns ? -1 : 1;
-    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+static uint64_t time_of(const void *ctx, size_t i, unsigned key) {
+    const struct xpl_iree_event *const e = (const struct xpl_iree_event *)ctx + i;
+    return key ? e->kind : xpl_iree_order_of(e->ns);
+}
+
+// Brings the events in the order of time; false on OOM.
+static bool sort_events(struct xpl_iree_timeline *t) {
+    struct xpl_iree_list *const l = &t->events;
+    const struct xpl_iree_event *const events = l->v;
+    uint32_t *const order = xpl_iree_timeline_order(l->n, 2, time_of, events);
+    struct xpl_iree_event *const sorted = order ? xpl_sys_alloc((l->n + 1) * sizeof *sorted) : NULL;
+    for (size_t i = 0; sorted && i < l->n; i++)
+        sorted[i] = events[order[i]];
+    xpl_sys_free(order);
+    if (!sorted) return false;
+    xpl_sys_free(l->v);
+    l->v = sorted, l->cap = l->n;
+    return true;
 }
 
 // Diagnostics have no time: they stand where the trace begins, but not below 0.
@@ -106,7 +120,7 @@ static xpl_status_t collect_all(struct xpl_iree_timeline *t, struct xpl_error *e
         !xpl_iree_timeline_allocated(t))
         XPL_RETURN_OOM(err, "timeline of the bundle");
     place_diagnostics(t);
-    if (t->events.n) qsort(t->events.v, t->events.n, sizeof(struct xpl_iree_event), by_time);
+    if (!sort_events(t)) XPL_RETURN_OOM(err, "timeline of the bundle");
     return XPL_OK;
 }
 

@@ -35,6 +35,12 @@ static uint32_t index_of(const struct xpl_iree_timeline *t, const struct xpl_ire
              : FAILED;
 }
 
+// The index of a track that was defined before, as are those above it; FAILED: it was not.
+static uint32_t known(const struct xpl_iree_timeline *t, struct xpl_iree_track_key key) {
+    key.variant |= t->variant;
+    return index_of(t, xpl_iree_table_get(&t->tracks, &key));
+}
+
 // A track with a name that is constant.
 static uint32_t named(struct xpl_iree_timeline *t, struct xpl_iree_track_key key, uint32_t parent,
                       uint32_t rank, const char *name) {
@@ -66,6 +72,8 @@ uint32_t xpl_iree_track_device(struct xpl_iree_timeline *t, uint32_t device, con
     const struct xpl_iree_track_key key = {.kind = XPL_IREE_TRACK_DEVICE, .device = device};
     char text[80];
     bool is_new;
+    const uint32_t at = known(t, key);
+    if (at != FAILED) return at;
     struct xpl_iree_track *const r = put(t, key, xpl_iree_track_root(t), device, &is_new);
     if (!r || !is_new) return index_of(t, r);
     int n = snprintf(text, sizeof text, "device[%" PRIu32 "]%s", device, uuid ? " " : "");
@@ -79,6 +87,8 @@ uint32_t xpl_iree_track_queue(struct xpl_iree_timeline *t, uint32_t device, uint
     const bool none = queue == XPL_IREE_NO_QUEUE;
     const struct xpl_iree_track_key key = {
         .kind = XPL_IREE_TRACK_QUEUE, .device = device, .queue = queue};
+    const uint32_t at = known(t, key);
+    if (at != FAILED) return at;
     const uint32_t parent = xpl_iree_track_device(t, device, NULL);
     char text[80];
     bool is_new;
@@ -111,6 +121,8 @@ uint32_t xpl_iree_track_of_queue(struct xpl_iree_timeline *t, enum xpl_iree_trac
                  [XPL_IREE_TRACK_QUEUE_DEVICE] = {"device queue ops", 1000}};
     const struct xpl_iree_track_key key = {
         .kind = (uint32_t)kind, .device = device, .queue = queue, .a = lane};
+    const uint32_t at = known(t, key);
+    if (at != FAILED) return at;
     const uint32_t parent = xpl_iree_track_queue(t, device, queue, NULL);
     char text[80];
     bool is_new;

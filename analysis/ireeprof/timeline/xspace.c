@@ -10,7 +10,6 @@
 // XLA's allocators record them: memory_profile reads these.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/ireeprof/reports/usage.h"
 #include "analysis/ireeprof/timeline/impl.h"
@@ -31,24 +30,29 @@ struct place {
     uint32_t line;
 };
 
-enum { KNOWN_STATS = 128 };
+enum { KNOWN_STATS = 128, KNOWN_FIELDS = 512 };
 struct known_stat { // of the open plane
     const char *name;
     int64_t id;
     char text[40];
 };
+struct known_field { // the same, for members by table
+    const struct xpl_iree_field *field;
+    int64_t id;
+};
 
 struct xpl_iree_xspace {
     struct known_stat known_stats[KNOWN_STATS];
+    struct known_field known_fields[KNOWN_FIELDS];
     struct xpl_xspace_writer w;
     struct place *places;     // by track
     struct xpl_arena arena;   // of what follows, which is a plane's
     struct xpl_intern *names; // of events: ids of metadata
     struct xpl_intern *stats;
     uint32_t n_names, n_stats;
-    struct order *order; // of the events
-    int64_t first_ns;    // of the line
-    int64_t next_ns;     // of the event behind the current one
+    uint32_t *order;  // of the events, by line
+    int64_t first_ns; // of the line
+    int64_t next_ns;  // of the event behind the current one
     struct xpl_buf text;
     bool failed, open; // open: an event
 };
@@ -81,6 +85,12 @@ static int64_t stat_id(struct xpl_iree_xspace *x, const char *name) {
     return id;
 }
 
+static int64_t field_id(struct xpl_iree_xspace *x, const struct xpl_iree_field *f) {
+    struct known_field *const k = &x->known_fields[(uintptr_t)f / sizeof *f % KNOWN_FIELDS];
+    if (k->field != f) *k = (struct known_field){f, stat_id(x, f->name)};
+    return k->id;
+}
+
 static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
     xpl_arena_fini(&x->arena);
     xpl_arena_init(&x->arena, limit);
@@ -88,6 +98,7 @@ static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
     x->stats = xpl_intern_new(&x->arena, 2);
     x->n_names = x->n_stats = 0;
     memset(x->known_stats, 0, sizeof x->known_stats);
+    memset(x->known_fields, 0, sizeof x->known_fields);
     x->failed |= !x->names || !x->stats;
 }
 
@@ -207,17 +218,31 @@ static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
     put_str_stat(x, "tf_op", (xpl_str_t){full, (size_t)n});
 }
 
+// Three numbers, and what stands before and between them.
+enum { MOST_TRIPLE = 3 * XPL_IREE_DIGITS + 16 };
+static uint8_t *put_triple(uint8_t *p, const char *before, const uint8_t *numbers,
+                           const char *between) {
+    for (size_t i = 0; i < 3; i++) {
+        const char *const front = i ? between : before;
+        const size_t length = strlen(front);
+        uint32_t v;
+        memcpy(&v, numbers + i * sizeof v, sizeof v);
+        memcpy(p, front, length);
+        p = xpl_iree_digits(p + length, v);
+    }
+    return p;
+}
+
 // What the table of kernels shows of a dispatch: how large it was.
 static void put_kernel(struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
-    struct xpl_iree_dispatch_event d;
-    char text[160];
-    memcpy(&d, s->t->run->bundle->bytes.ptr + e->at, sizeof d);
-    const int n =
-        snprintf(text, sizeof text,
-                 "grid:%" PRIu32 ",%" PRIu32 ",%" PRIu32 " block:%" PRIu32 ",%" PRIu32 ",%" PRIu32,
-                 d.workgroup_count[0], d.workgroup_count[1], d.workgroup_count[2],
-                 d.workgroup_size[0], d.workgroup_size[1], d.workgroup_size[2]);
-    put_str_stat(state_of(s), "kernel_details", (xpl_str_t){text, (size_t)n});
+    const uint8_t *const d = s->t->run->bundle->bytes.ptr + e->at;
+    uint8_t text[2 * MOST_TRIPLE];
+    const uint8_t *end = put_triple(
+        text, "grid:", d + offsetof(struct xpl_iree_dispatch_event, workgroup_count), ",");
+    end = put_triple(text + (end - text),
+                     " block:", d + offsetof(struct xpl_iree_dispatch_event, workgroup_size), ",");
+    put_str_stat(state_of(s), "kernel_details",
+                 (xpl_str_t){(const char *)text, (size_t)(end - text)});
 }
 
 static bool is_dispatch(const struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
@@ -298,6 +323,37 @@ static void put_argument(struct xpl_iree_sink *s, const struct xpl_iree_member *
     if (!xpl_iree_track_at(s->t, s->event->track)->counter) put_member(s, m->name, m);
 }
 
+// Most members of most events.
+static bool put_field(struct xpl_iree_sink *s, const struct xpl_iree_field *f, const uint8_t *p) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const bool is_text = f->kind == XPL_IREE_ENUM || f->kind == XPL_IREE_CONST;
+    uint8_t list[MOST_TRIPLE];
+    uint64_t u64 = 0;
+    uint32_t u32;
+    if (f->kind > XPL_IREE_CONST || f->kind == XPL_IREE_8U32 ||
+        xpl_iree_track_at(s->t, s->event->track)->counter)
+        return false;
+    const int64_t md = field_id(x, f);
+    memcpy(&u32, p, sizeof u32);
+    if (f->kind == XPL_IREE_U64 || f->kind == XPL_IREE_I64) memcpy(&u64, p, sizeof u64);
+    if (f->kind == XPL_IREE_U32 || f->kind == XPL_IREE_U64) {
+        xpl_xspace_writer_uint(&x->w, md, f->kind == XPL_IREE_U32 ? u32 : u64);
+    } else if (is_text) { // of ours, and few: names of statistics are the values
+        const char *const text = f->kind == XPL_IREE_CONST ? f->text : xpl_iree_name(f->names, u32);
+        xpl_xspace_writer_ref(&x->w, md, (uint64_t)stat_id(x, text));
+    } else if (f->kind == XPL_IREE_3U32) {
+        uint8_t *const end = put_triple(list, "[", p, ", ");
+        *end = ']';
+        xpl_xspace_writer_str(&x->w, md, (xpl_str_t){(const char *)list, (size_t)(end + 1 - list)});
+    } else {
+        xpl_xspace_writer_int(&x->w, md,
+                              f->kind == XPL_IREE_I64   ? (int64_t)u64
+                              : f->kind == XPL_IREE_I32 ? (int32_t)u32
+                                                        : (u32 & f->bit) != 0);
+    }
+    return true;
+}
+
 static void put_value(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
     put_member(s, "value", m);
 }
@@ -313,6 +369,7 @@ static const struct xpl_iree_trace_writer xspace_writer = {
     .event = put_event,
     .flow = put_flow,
     .argument = put_argument,
+    .field = put_field,
     .value = put_value,
     .event_end = end_event,
 };
@@ -370,37 +427,27 @@ static bool place_tracks(struct xpl_iree_timeline *t, struct xpl_iree_xspace *x)
         ok = number_device(&others, k, first, &device);
         if (!ok) break;
         x->places[i].plane = is_timed(k) ? device + 1 : 0;
-        x->places[i].line = k->counter ? UINT32_MAX : i + FIRST_LINE;
+        x->places[i].line = FIRST_LINE + (k->counter ? (uint32_t)t->tracks.n : i); // behind all
     }
     xpl_iree_table_fini(&others);
     return ok;
 }
 
-// For sorting: an event and where it stands.
-struct order {
-    struct place place;
-    uint32_t index; // of the event
-};
-
-static int by_place(const void *pa, const void *pb) {
-    const struct order *const a = pa, *const b = pb;
-    if (a->place.plane != b->place.plane) return a->place.plane < b->place.plane ? -1 : 1;
-    if (a->place.line != b->place.line) return a->place.line < b->place.line ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index); // events are by time
+static uint64_t place_key(const void *ctx, size_t i, unsigned key) {
+    const struct xpl_iree_sink *const s = ctx;
+    const struct xpl_iree_event *const events = s->t->events.v;
+    const struct place p = state_of(s)->places[events[i].track];
+    (void)key;
+    return (uint64_t)p.plane << 32 | p.line;
 }
 
 // Brings the events of each line together, by time. Its memory in addition to the events counts for
-// the limit: the order, and as much again that sorting may take.
-static struct order *group(const struct xpl_iree_timeline *t, const struct xpl_iree_xspace *x) {
-    const struct xpl_iree_event *const events = t->events.v;
-    const size_t n = t->events.n, limit = t->run->limit;
-    const size_t each = 2 * sizeof(struct order) + sizeof *events;
-    if (n > UINT32_MAX || (limit && n > limit / each)) return NULL;
-    struct order *const order = xpl_sys_alloc((n + 1) * sizeof *order);
-    for (size_t i = 0; order && i < n; i++)
-        order[i] = (struct order){x->places[events[i].track], (uint32_t)i};
-    if (order && n) qsort(order, n, sizeof *order, by_place);
-    return order;
+// the limit.
+static uint32_t *group(const struct xpl_iree_sink *s) {
+    enum { EACH = 36 }; // bytes of an event in xpl_iree_timeline_order
+    const size_t n = s->t->events.n, limit = s->t->run->limit;
+    if (limit && n > limit / (EACH + sizeof(struct xpl_iree_event))) return NULL;
+    return xpl_iree_timeline_order(n, 1, place_key, s);
 }
 
 // The names of a track and of those above it, devices and queues among them.
@@ -450,9 +497,15 @@ static xpl_status_t check(struct xpl_iree_sink *s, struct xpl_error *err) {
 
 // ---- allocators ----
 
+struct allocator {
+    struct xpl_iree_usage usage;
+    char name[64];
+};
+
 // What an allocator did and the state that this left it in.
-static void put_allocator(struct xpl_iree_xspace *x, const struct xpl_iree_usage *u,
+static void put_allocator(struct xpl_iree_xspace *x, struct allocator *a,
                           const struct xpl_iree_memory_event *e, int64_t bytes) {
+    const struct xpl_iree_usage *const u = &a->usage;
     const struct {
         const char *name;
         uint64_t value;
@@ -463,12 +516,12 @@ static void put_allocator(struct xpl_iree_xspace *x, const struct xpl_iree_usage
                  {"addr", e->allocation_id},
                  {"bytes_available", e->pool_bytes_free}}; // last: where a pool says so
     const xpl_str_t name = xpl_str_from(bytes < 0 ? "MemoryDeallocation" : "MemoryAllocation");
-    char text[64];
+    if (!a->name[0])
+        (void)snprintf(a->name, sizeof a->name, "device %" PRIu32 " %s",
+                       u->key.physical_device_ordinal, xpl_iree_memory_kind_names[u->key.kind]);
     xpl_xspace_writer_begin_event(&x->w, id_of(x, x->names, &x->n_names, name),
                                   ps_between(x->first_ns, e->host_time_ns), 0);
-    const int n = snprintf(text, sizeof text, "device %" PRIu32 " %s",
-                           u->key.physical_device_ordinal, xpl_iree_memory_kind_names[u->key.kind]);
-    put_str_stat(x, "allocator_name", (xpl_str_t){text, (size_t)n});
+    put_str_stat(x, "allocator_name", xpl_str_from(a->name));
     const size_t n_stats = sizeof stats / sizeof *stats - !(e->flags & XPL_IREE_MEMORY_POOL_STATS);
     // Readers of XLA's take only signed numbers.
     for (size_t i = 0; i < n_stats; i++)
@@ -499,7 +552,7 @@ static bool add_allocation(struct xpl_iree_sink *s, struct xpl_iree_usages *usag
     if (bytes == 0) return true;
     if (!*begun) begin_allocators(s, event->ns);
     *begun = true;
-    put_allocator(state_of(s), usage, &e, bytes);
+    put_allocator(state_of(s), (struct allocator *)usage, &e, bytes);
     return true;
 }
 
@@ -508,7 +561,7 @@ static xpl_status_t put_allocators(struct xpl_iree_sink *s, struct xpl_error *er
     struct xpl_iree_usages usages;
     xpl_status_t st = XPL_OK;
     bool begun = false;
-    xpl_iree_usages_init(&usages, sizeof(struct xpl_iree_usage));
+    xpl_iree_usages_init(&usages, sizeof(struct allocator));
     for (size_t i = 0; st == XPL_OK && i < s->t->events.n; i++) {
         if (events[i].kind != XPL_IREE_EVENT_MEMORY) continue;
         if (!add_allocation(s, &usages, &events[i], &begun)) state_of(s)->failed = true;
@@ -536,7 +589,7 @@ static void put_bare_host(struct xpl_iree_sink *s) {
     xpl_xspace_writer_end_plane(&state_of(s)->w);
 }
 
-// One pass: everything, in the order of planes and lines.
+// Everything, in the order of planes and lines.
 static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
     struct xpl_iree_xspace *const x = state_of(s);
     const struct xpl_iree_event *const events = s->t->events.v;
@@ -545,9 +598,9 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
     char text[320];
     for (size_t i = 0; xpl_iree_warning(s->t->run, i, text, sizeof text); i++)
         xpl_xspace_writer_warning(&x->w, xpl_str_from(text));
-    if (!n || x->places[events[x->order[0].index].track].plane) put_bare_host(s);
+    if (!n || x->places[events[x->order[0]].track].plane) put_bare_host(s);
     for (size_t i = 0; i < n; i++) {
-        const struct xpl_iree_event *const e = &events[x->order[i].index];
+        const struct xpl_iree_event *const e = &events[x->order[i]];
         const struct place *const at = &x->places[e->track];
         const bool new_plane = !last || last->plane != at->plane;
         const bool new_line = new_plane || last->line != at->line;
@@ -558,7 +611,7 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
         if (new_plane) begin_plane(s, at->plane);
         if (new_line) begin_line(s, e);
         last = at;
-        x->next_ns = i + 1 < n ? events[x->order[i + 1].index].ns : e->ns;
+        x->next_ns = i + 1 < n ? events[x->order[i + 1]].ns : e->ns;
         if (e->kind != XPL_IREE_EVENT_END) xpl_iree_timeline_put(s, e, (uint64_t)e->ns);
         if (i % CANCEL_EVERY == 0) XPL_TRY(check(s, err));
     }
@@ -566,36 +619,22 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
     return check(s, err);
 }
 
-static bool put_bytes(void *ctx, xpl_bytes_t bytes) {
-    struct xpl_iree_rows *const rows = ctx;
-    xpl_buf_put(rows->out, bytes.ptr, bytes.len);
-    xpl_iree_rows_flush_large(rows);
-    return !rows->failed && !rows->out->failed;
-}
-
 xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *err) {
     struct xpl_iree_xspace x = {0};
-    const struct xpl_xspace_sink sink = {.put = put_bytes, .ctx = s->t->run->rows};
     const struct xpl_iree_event *const events = s->t->events.v;
-    uint64_t missing[XPL_IREE_N_MISSING];
+    struct xpl_buf *const out = s->t->run->rows->out;
     s->writer = &xspace_writer;
     s->xspace = &x;
     s->base = s->t->events.n ? events[0].ns : 0; // they are by time, still
     xpl_buf_init(&x.text, (size_t)1 << 30);
-    xpl_xspace_writer_init(&x.w, &sink);
-    memcpy(missing, s->t->x.run->missing, sizeof missing);
-    const bool placed = place_tracks(s->t, &x) && (x.order = group(s->t, &x));
-    xpl_status_t st = placed ? emit(s, err) : XPL_RESOURCE_EXHAUSTED;
-    memcpy(s->t->x.run->missing, missing, sizeof missing); // each pass counts anew
-    const bool measured = st == XPL_OK && xpl_xspace_writer_measured(&x.w);
-    if (measured) st = emit(s, err);
-    const bool written = xpl_xspace_writer_fini(&x.w);
+    xpl_xspace_writer_init_whole(&x.w, out);
+    const bool placed = place_tracks(s->t, &x) && (x.order = group(s));
+    const xpl_status_t st = placed ? emit(s, err) : XPL_OK;
+    const bool written = xpl_xspace_writer_fini(&x.w) && placed;
     xpl_sys_free(x.order);
     xpl_sys_free(x.places);
     xpl_arena_fini(&x.arena);
     xpl_buf_fini(&x.text);
-    if (st != XPL_OK && placed) return st;
-    if (!placed || !measured || (!written && !s->t->run->rows->failed))
-        XPL_RETURN_OOM(err, "timeline of the bundle");
-    return XPL_OK;
+    if (st == XPL_OK && !written && !out->failed) XPL_RETURN_OOM(err, "timeline of the bundle");
+    return st;
 }
