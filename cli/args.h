@@ -26,7 +26,7 @@ struct xpl_args {
     const char *server, *token_file, *tls_roots, *tls_cert, *tls_key, *tls_name;
     const char *out;                                      // -o; NULL or "-": standard output
     const char *logdir;                                   // --logdir, for export and capture
-    const char *format, *filter, *id, *rocm_library_path; // of iree
+    const char *format, *filter, *id, *rocm_library_path; // of reports
     const char *text, *memory, *other;                    // of hlo
     const char *fail_if, *fail_if_possible;               // of compare and gate
     const char **removed;                                 // --remove of label, in order
@@ -57,8 +57,8 @@ struct xpl_args {
     bool direct, continuous, detach, quiet;
     long jobs; // -j; 0: all processors
     long timeout_ms;
-    bool dispatch_events, counter_samples, unfinished; // of iree
-    // Of iree capture.
+    bool dispatch_events, counter_samples, unfinished; // of reports
+    // Of captures by reports' programs.
     const char *mode, *filter_function, *filter_command_buffer, *filter_command_index;
     const char *filter_physical_device, *filter_queue;
     const char **counters; // --counter, in order
@@ -99,7 +99,6 @@ int xpl_cmd_findings(const struct xpl_args *a);
 int xpl_named_events(const struct xpl_args *a);
 int xpl_statement_run(const struct xpl_args *a);
 int xpl_cmd_export(const struct xpl_args *a);
-int xpl_cmd_iree(const struct xpl_args *a);
 int xpl_cmd_hlo(const struct xpl_args *a);
 int xpl_cmd_capture(const struct xpl_args *a);
 int xpl_cmd_captures(const struct xpl_args *a);
@@ -123,8 +122,8 @@ void xpl_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 // kind.  Returns the exit status: XPL_EXIT_USAGE where what was asked is wrong whatever there is,
 // XPL_EXIT_FAILED otherwise; the same of a daemon's refusal and of this program's.
 int xpl_failed(xpl_status_t code, const char *message);
-// The exit status of an answer, with or without warnings beside it: a bundle of IREE that is
-// damaged gives XPL_EXIT_PARTLY, as `iree` does.
+// The exit status of an answer, with or without warnings beside it: a damaged file that a report
+// reads gives XPL_EXIT_PARTLY.
 int xpl_answered(const char *tool, bool warned);
 // Says that an answer with warnings is none for --strict.  Returns the exit status.
 int xpl_refuse_partial(void);

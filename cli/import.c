@@ -34,7 +34,10 @@ int xpl_cmd_import(const struct xpl_args *a) {
         xpl_str_t name;
         if (!xpl_arena_printf(&arena, &name, "%.*s", XPL_STR_FMT(in.hosts[i].name)))
             return XPL_EXIT_FAILED;
-        files[i] = (xpl_import_file){.path = in.hosts[i].path, .host = name.ptr};
+        // A format's suffix tells the daemon what the file should be; it removes the suffix.
+        const bool has_suffix = xpl_format_of_name(xpl_str_from(in.hosts[i].path), NULL) != NULL;
+        files[i] =
+            (xpl_import_file){.path = in.hosts[i].path, .host = has_suffix ? NULL : name.ptr};
     }
     xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;

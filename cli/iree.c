@@ -11,6 +11,7 @@
 #include "base/text/near.h"
 #include "cli/args.h"
 #include "cli/iree/capture.h"
+#include "cli/iree/command.h"
 #include "cli/logdir.h"
 #include "cli/output.h"
 #include "cli/runs/answer.h"
@@ -289,6 +290,14 @@ static int no_decoder(const char *report) {
             "and comgr; `iree att FILE --id N -o OUT` gives the bytes of one");
     (void)fprintf(stderr, "xplanectl: command '%s' does not support --rocm_library_path\n", report);
     return XPL_EXIT_USAGE;
+}
+
+const char *xpl_cmd_iree_report(size_t i, const char **ret_help) {
+    size_t n;
+    const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
+    if (i >= n) return NULL;
+    *ret_help = reports[i].help;
+    return reports[i].name;
 }
 
 int xpl_cmd_iree(const struct xpl_args *args) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "base/text/terminal.h"
 #include "cli/document/document.h"
 #include "cli/remote.h"
@@ -13,7 +14,8 @@ enum { FIRST = 3, NAME_WIDTH = 80, TEXT_WIDTH = 400 };
 
 struct newest {
     const xpl_session_info *session;
-    const json_t *findings; // NULL: a bundle of IREE, or no answer
+    const char *instead;    // the tool to propose in place of findings; NULL: findings
+    const json_t *findings; // NULL: no answer
     size_t n_sessions;
 };
 
@@ -41,11 +43,19 @@ static bool print_newest(const void *what, FILE *out) {
     (void)fprintf(out, "Captured %s; %zu session%s in all\n", when, n->n_sessions,
                   n->n_sessions == 1 ? "" : "s");
     if (n->findings) print_verdict(n->findings, out);
-    (void)fprintf(out, "\nNext: xplanectl %s ",
-                  strcmp(n->session->kind, "iree") == 0 ? "iree summary" : "summary");
+    (void)fprintf(out, "\nNext: xplanectl %s%s ", n->instead ? "tool " : "",
+                  n->instead ? n->instead : "summary");
     xpl_terminal_text(xpl_str_from(n->session->name), NAME_WIDTH, out);
     (void)fputs(", xplanectl sessions, xplanectl --help\n", out);
     return true;
+}
+
+static const char *find_instead(const char *kind) {
+    size_t n;
+    const struct xpl_format *const *const formats = xpl_formats(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(formats[i]->family, kind) == 0) return formats[i]->instead;
+    return NULL;
 }
 
 static int show(const struct xpl_args *a, const xpl_sessions *list) {
@@ -56,8 +66,8 @@ static int show(const struct xpl_args *a, const xpl_sessions *list) {
         return XPL_EXIT_OK;
     }
     n.session = xpl_sessions_get(list, 0);
-    json_t *const findings =
-        strcmp(n.session->kind, "iree") == 0 ? NULL : xpl_summary_findings(a, n.session->name);
+    n.instead = find_instead(n.session->kind);
+    json_t *const findings = n.instead ? NULL : xpl_summary_findings(a, n.session->name);
     n.findings = findings;
     const int status = xpl_write_text(a, print_newest, &n);
     json_decref(findings);

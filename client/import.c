@@ -23,7 +23,7 @@ struct file {
     uint64_t bytes;
     uint32_t crc;
     const char *host;
-    const char *suffix; // of a compressed profile or a bundle of IREE, or ""
+    const char *suffix; // of a compressed profile, or ""
     char name[256];
 };
 
@@ -39,24 +39,19 @@ struct upload {
 
 // ---- files ----
 
-// The file's name without its directory and its suffix, that of profiles or ".pb"; and the suffix
-// of a compressed file or of a bundle of IREE, which the daemon recognizes as a format and refuses
-// with an explanation.  The daemon detects other formats itself.
+// The file's name without its directory and the suffix of profiles or ".pb"; and the suffix of a
+// compressed profile, which the daemon refuses with an explanation where it is of another format.
+// The daemon finds the suffixes of other formats itself.
 static void name_file(struct file *f, const char *path) {
-    static const char *const iree[] = {".ireeprof", ".ireeperf.jsonl"};
     const char *const slash = strrchr(path, '/');
     xpl_str_t s = xpl_str_from(slash ? slash + 1 : path);
     const xpl_str_t suffix = XPL_STR(XPL_PROFILE_WRITER_SUFFIX);
     const size_t dot = xpl_str_find(s, XPL_STR(XPL_PROFILE_WRITER_SUFFIX "."), 0);
     const size_t more = dot == SIZE_MAX ? 0 : s.len - dot - suffix.len;
     f->suffix = "";
-    for (size_t i = 0; i < sizeof iree / sizeof *iree; i++)
-        if (xpl_str_ends(s, xpl_str_from(iree[i]))) f->suffix = iree[i];
     if (more > 1 && more < MAX_SUFFIX) {
         f->suffix = s.ptr + dot;
         s.len = dot;
-    } else if (f->suffix[0]) {
-        s.len -= strlen(f->suffix);
     } else if (xpl_str_ends(s, suffix)) {
         s.len -= suffix.len;
     } else if (xpl_str_ends(s, XPL_STR(".pb"))) {

@@ -73,7 +73,7 @@ typedef struct xpl_session_info {
     const xpl_host_info *hosts; /* filled by xpl_client_session; NULL in a listing */
     size_t n_tools;
     const char *const *tools; /* likewise */
-    const char *kind;         /* "xspace", "iree"; "" from a daemon that does not say */
+    const char *kind; /* of its files' format: "xspace"; "" from a daemon that does not say */
     int64_t captured_unix_ms; /* as the profile says, its name, or the oldest file, in this order */
     size_t n_lost;            /* hosts that were asked for and gave no profile */
     const xpl_lost_info *lost;
@@ -292,7 +292,8 @@ typedef struct xpl_import_request {
     void (*progress)(void *arg, uint64_t sent_bytes, uint64_t all_bytes); /* may be NULL */
     void *arg;
     /* For a single file that is still being written, or was during an earlier import: it replaces
-     * the host's file in the session if that is its prefix.  Only for bundles of IREE. */
+     * the host's file in the session if that is its prefix.  Only for formats that say where they
+     * keep their length. */
     int grows;
 } xpl_import_request;
 

@@ -499,9 +499,13 @@ static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
 }
 
 static void print_help(FILE *out) {
-    (void)fprintf(out, "Usage: xplaned --logdir DIR [options]\n\n"
-                       "Serves profiles (*" XPL_FORMAT_SUFFIX
-                       ") and bundles of IREE below DIR over gRPC and HTTP.\n\nOptions:\n");
+    size_t n;
+    const struct xpl_format *const *const formats = xpl_formats(&n);
+    (void)fputs("Usage: xplaned --logdir DIR [options]\n\nServes profiles (", out);
+    for (size_t i = 0; i < n; i++)
+        if (!formats[i]->refusal && !formats[i]->is_unlisted)
+            (void)fprintf(out, "%s*%s", i ? ", " : "", formats[i]->suffixes[0]);
+    (void)fputs(") below DIR over gRPC and HTTP.\n\nOptions:\n", out);
     for (size_t i = 0; i < N_SETTINGS; i++) {
         const struct setting *s = &settings[i];
         char left[80];

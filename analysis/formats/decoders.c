@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "analysis/formats/impl.h"
-#include "analysis/ireeprof/ireeperf/ireeperf.h"
 
 static bool xz_sniff(xpl_bytes_t file) {
     return xpl_bytes_begin(file, "\xfd\x37zXZ", 6);
@@ -18,52 +17,49 @@ static bool zip_sniff(xpl_bytes_t file) {
     return xpl_bytes_begin(file, "PK\3\4", 4);
 }
 
-const struct xpl_decoder *xpl_decoders(size_t *ret_n) {
-    static const struct xpl_decoder decoders[] = {
-        {.label = "gzip-compressed",
-         .suffix = ".gz",
-         .sniff = xpl_gzip_sniff,
-         .decode = xpl_gzip_decode,
-         .begin = xpl_gzip_begin,
-         .end = xpl_gzip_end,
-         .stated = xpl_gzip_stated},
-        {.label = "zstd-compressed",
-         .suffix = ".zst",
-         .also_suffix = ".zstd",
-         .sniff = xpl_zstd_sniff,
-         .decode = xpl_zstd_decode,
-         .begin = xpl_zstd_begin,
-         .end = xpl_zstd_end,
-         .stated = xpl_zstd_stated},
-        {.label = "rows of a profile bundle of IREE (ireeperf-jsonl)",
-         .suffix = ".ireeperf.jsonl",
-         .yields = "ireeprof",
-         .sniff = xpl_ireeperf_sniff,
-         .decode = xpl_jsonl_decode,
-         .stated = xpl_jsonl_stated},
-        {.label = "xz-compressed",
-         .suffix = ".xz",
-         .sniff = xz_sniff,
-         .refusal = "xz files are not read; decompress it (xz -d), or compress it with gzip or "
-                    "zstd"},
-        {.label = "bzip2-compressed",
-         .suffix = ".bz2",
-         .sniff = bzip2_sniff,
-         .refusal = "bzip2 files are not read; decompress it (bzip2 -d), or compress it with gzip "
-                    "or zstd"},
-        {.label = "a zip archive",
-         .suffix = ".zip",
-         .sniff = zip_sniff,
-         .refusal = "zip archives are not read; extract the profile (unzip)"},
-    };
+static const struct xpl_decoder *const decoders[] = {
+    &(const struct xpl_decoder){.label = "gzip-compressed",
+                                .suffix = ".gz",
+                                .sniff = xpl_gzip_sniff,
+                                .decode = xpl_gzip_decode,
+                                .begin = xpl_gzip_begin,
+                                .end = xpl_gzip_end,
+                                .stated = xpl_gzip_stated},
+    &(const struct xpl_decoder){.label = "zstd-compressed",
+                                .suffix = ".zst",
+                                .also_suffix = ".zstd",
+                                .sniff = xpl_zstd_sniff,
+                                .decode = xpl_zstd_decode,
+                                .begin = xpl_zstd_begin,
+                                .end = xpl_zstd_end,
+                                .stated = xpl_zstd_stated},
+    &xpl_decoder_rows,
+    &(const struct xpl_decoder){
+        .label = "xz-compressed",
+        .suffix = ".xz",
+        .sniff = xz_sniff,
+        .refusal = "xz files are not read; decompress it (xz -d), or compress it with gzip or "
+                   "zstd"},
+    &(const struct xpl_decoder){
+        .label = "bzip2-compressed",
+        .suffix = ".bz2",
+        .sniff = bzip2_sniff,
+        .refusal = "bzip2 files are not read; decompress it (bzip2 -d), or compress it with gzip "
+                   "or zstd"},
+    &(const struct xpl_decoder){.label = "a zip archive",
+                                .suffix = ".zip",
+                                .sniff = zip_sniff,
+                                .refusal =
+                                    "zip archives are not read; extract the profile (unzip)"},
+};
+
+const struct xpl_decoder *const *xpl_decoders(size_t *ret_n) {
     *ret_n = sizeof decoders / sizeof *decoders;
     return decoders;
 }
 
 const struct xpl_decoder *xpl_decoder_of(xpl_bytes_t file) {
-    size_t n;
-    const struct xpl_decoder *const d = xpl_decoders(&n);
-    for (size_t i = 0; i < n; i++)
-        if (d[i].sniff(file)) return &d[i];
+    for (size_t i = 0; i < sizeof decoders / sizeof *decoders; i++)
+        if (decoders[i]->sniff(file)) return decoders[i];
     return NULL;
 }

@@ -22,7 +22,7 @@ enum {
     XPL_FACT_COLLECTIVES = 1 << 9,
     XPL_FACT_MEGASCALE = 1 << 10,
     XPL_FACT_REQUESTS = 1 << 11, // of a model server
-    XPL_FACT_BUNDLE = 1 << 12,   // a profile bundle of IREE
+    XPL_FACT_BUNDLE = 1 << 12,   // a file of the format whose tools read it themselves
     XPL_N_FACTS = 13,
     // Those that only some profiles of a format have: lists offer a tool that needs one if the
     // products devices and hlo_modules find it.

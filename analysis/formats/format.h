@@ -2,7 +2,7 @@
 // The files that hold profiles: decoders, which undo compression, composed with formats, each of
 // which imports what a decoder gives.
 //
-//   file -> decoder (none, gzip, zstd, ...) -> format (xspace, ireeprof, ...) -> XSpace
+//   file -> decoder (none, gzip, zstd, ...) -> format (xspace, kineto, ...) -> XSpace
 //
 // A format is one row.  The content of a file decides its format, and its name is a hint: it
 // decides only where the content does not say enough.  Suffixes of names are only in this table.
@@ -60,8 +60,8 @@ enum {
 };
 
 struct xpl_format {
-    const char *name;   // in keys and listings: "ireeprof"
-    const char *label;  // in sentences: "a profile bundle of IREE"
+    const char *name;   // in keys and listings: "kineto"
+    const char *label;  // in sentences: "a trace of PyTorch"
     const char *family; // the kind of its sessions in listings and the API
     // Changes whenever `import` (or a decoder that yields only this format) could give another
     // XSpace for the same bytes than an earlier build gave.  It is part of the key of every result
@@ -134,7 +134,7 @@ const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host)
 // and suffix.
 enum { XPL_FORMAT_RANKS = 64, XPL_FORMAT_RANKS_OF_FORMAT = 8 };
 bool xpl_format_match(xpl_str_t file, struct xpl_profile_file *ret);
-// The format's version as keys spell it, "ireeprof=1"; "" where it is 0, and for NULL.  `ret` has
+// The format's version as keys spell it, "kineto=1"; "" where it is 0, and for NULL.  `ret` has
 // XPL_FORMAT_VERSION_TEXT bytes; returns the length.
 enum { XPL_FORMAT_VERSION_TEXT = 32 };
 size_t xpl_format_version_text(const struct xpl_format *f, char *ret);

@@ -28,25 +28,18 @@ const struct xpl_format *const *xpl_formats(size_t *ret_n) {
 }
 
 const char *xpl_fact_name(unsigned facts) {
-    static const char *const names[XPL_N_FACTS] = {
-        "a timeline",
-        "device ops",
-        "kernels of GPUs",
-        "memory events",
-        "steps",
-        "ops of XLA",
-        "HLO programs",
-        "hardware counters",
-        "launches",
-        "collectives",
-        "transfers of MegaScale",
-        "requests of a model server",
-        "a profile bundle of IREE",
+    static const char *const names[] = {
+        "a timeline", "device ops",  "kernels of GPUs",        "memory events",
+        "steps",      "ops of XLA",  "HLO programs",           "hardware counters",
+        "launches",   "collectives", "transfers of MegaScale", "requests of a model server",
     };
     unsigned i = 0;
     while (i + 1 < XPL_N_FACTS && !(facts >> i & 1))
         i++;
-    return names[i];
+    if (1u << i != XPL_FACT_BUNDLE) return names[i];
+    for (i = 0; i + 1 < N_FORMATS && !(kFormats[i]->facts & XPL_FACT_BUNDLE);)
+        i++;
+    return kFormats[i]->label;
 }
 
 // ---- names ----
@@ -126,11 +119,11 @@ void xpl_profile_close(struct xpl_profile *p) {
 
 const struct xpl_decoder *xpl_decoder_named(xpl_str_t name) {
     size_t n;
-    const struct xpl_decoder *const d = xpl_decoders(&n);
+    const struct xpl_decoder *const *const d = xpl_decoders(&n);
     for (size_t i = 0; i < n; i++)
-        if (xpl_str_ends(name, xpl_str_from(d[i].suffix)) ||
-            (d[i].also_suffix && xpl_str_ends(name, xpl_str_from(d[i].also_suffix))))
-            return &d[i];
+        if (xpl_str_ends(name, xpl_str_from(d[i]->suffix)) ||
+            (d[i]->also_suffix && xpl_str_ends(name, xpl_str_from(d[i]->also_suffix))))
+            return d[i];
     return NULL;
 }
 

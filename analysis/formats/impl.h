@@ -15,7 +15,7 @@ static inline bool xpl_bytes_begin(xpl_bytes_t file, const void *magic, size_t n
 
 // ---- decoders ----
 
-const struct xpl_decoder *xpl_decoders(size_t *ret_n);
+const struct xpl_decoder *const *xpl_decoders(size_t *ret_n);
 // The decoder of an encoded file; NULL: it is not encoded.
 const struct xpl_decoder *xpl_decoder_of(xpl_bytes_t file);
 // The decoder whose suffix the name has; NULL: none.
@@ -33,10 +33,7 @@ xpl_status_t xpl_zstd_decode(xpl_bytes_t file, size_t head, const struct xpl_for
                              struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 struct xpl_unpacker *xpl_zstd_begin(xpl_bytes_t file);
 void xpl_zstd_end(struct xpl_unpacker *u);
-// Rows of ireeperf-jsonl become the bundle that they were exported of.
-xpl_status_t xpl_jsonl_decode(xpl_bytes_t file, size_t head, const struct xpl_format_limits *limits,
-                              struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
-uint64_t xpl_jsonl_stated(xpl_bytes_t file);
+extern const struct xpl_decoder xpl_decoder_rows; // in the file of the format that it yields
 
 // The most that a file of this length may become.
 size_t xpl_unpack_bound(size_t file);

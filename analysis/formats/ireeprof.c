@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NAME.ireeprof: a profile bundle of IREE.  Its own tools read the bytes (analysis/ireeprof),
 // whether the bundle is complete or not; the others read its import.
-#include "analysis/formats/format.h"
+#include "analysis/formats/impl.h"
+#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "analysis/ireeprof/reader.h"
 #include "analysis/ireeprof/timeline/timeline.h"
 
@@ -72,3 +73,34 @@ const struct xpl_format xpl_format_ireeprof = {
     .length_at = XPL_IREE_FILE_LENGTH_AT,
     .length_end = XPL_IREE_FILE_LENGTH_AT + sizeof(uint64_t),
 };
+
+// ---- NAME.ireeperf.jsonl: the rows that `export` writes of a bundle; opened, it is one again ----
+
+// Rows are some three times as long as their records.
+static uint64_t rows_stated(xpl_bytes_t file) {
+    return file.len;
+}
+
+static xpl_status_t rows_decode(xpl_bytes_t file, size_t head,
+                                const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                                struct xpl_error *err) {
+    struct xpl_buf out;
+    size_t n = 0;
+    (void)head; // rows tell a format by themselves
+    xpl_buf_init(&out, limits->max_bytes);
+    const xpl_status_t st = xpl_ireeperf_bundle(file, limits->exec, &out, err);
+    uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(&out, &n) : NULL;
+    xpl_buf_fini(&out);
+    if (st != XPL_OK) return st;
+    if (!bytes) XPL_RETURN_OOM(err, "bundle of rows");
+    *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes};
+    return XPL_OK;
+}
+
+const struct xpl_decoder xpl_decoder_rows = {
+    .label = "rows of a profile bundle of IREE (ireeperf-jsonl)",
+    .suffix = ".ireeperf.jsonl",
+    .yields = "ireeprof",
+    .sniff = xpl_ireeperf_sniff,
+    .decode = rows_decode,
+    .stated = rows_stated};

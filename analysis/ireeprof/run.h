@@ -102,4 +102,12 @@ static inline void xpl_iree_addi(int64_t *sum, int64_t v) {
 // not the root yet.
 double xpl_iree_root(double v);
 
+// How complete a bundle is. The warnings say where it is damaged and why; a complete one has none.
+enum { XPL_IREE_BUNDLE_WARNINGS = 4, XPL_IREE_BUNDLE_WARNING_SIZE = 320 };
+struct xpl_iree_bundle_value {
+    uint64_t n_records;
+    size_t n_warnings;
+    char warnings[XPL_IREE_BUNDLE_WARNINGS][XPL_IREE_BUNDLE_WARNING_SIZE]; // the first ones
+};
+
 #endif

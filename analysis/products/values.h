@@ -65,15 +65,6 @@ struct xpl_devices_value {
 // Bits of variants of the devices.
 enum { XPL_DEVICES_SHOWN = 1 };
 
-// A profile bundle of IREE, and how whole it is.  The warnings say where it is damaged and why; of
-// a bundle that is whole there are none.
-enum { XPL_IREE_BUNDLE_WARNINGS = 4, XPL_IREE_BUNDLE_WARNING_SIZE = 320 };
-struct xpl_iree_bundle_value {
-    uint64_t n_records;
-    size_t n_warnings;
-    char warnings[XPL_IREE_BUNDLE_WARNINGS][XPL_IREE_BUNDLE_WARNING_SIZE]; // the first ones
-};
-
 // A file of another format as an XSpace.
 struct xpl_imported_xspace_value {
     xpl_bytes_t xspace;

@@ -14,23 +14,23 @@ enum { MAX_SHOWN = 40 }; // bytes of a wrong name, or the tools would not fit
 #define XPL_TOOL_ROW(id)            extern const struct xpl_tool xpl_tool_##id;
 #define XPL_TOOL_ROW_IN(folder, id) XPL_TOOL_ROW(id)
 #define XPL_HIDDEN_TOOL_ROW(id)     // tool.h declares them
-#define XPL_IREE_TOOL_ROW(name)     XPL_TOOL_ROW(iree_##name)
+#define XPL_TOOL_ROW_OF(file, id)   XPL_TOOL_ROW(id)
 #include "analysis/tools/rows.h"
 #undef XPL_TOOL_ROW
 #undef XPL_TOOL_ROW_IN
 #undef XPL_HIDDEN_TOOL_ROW
-#undef XPL_IREE_TOOL_ROW
+#undef XPL_TOOL_ROW_OF
 
 static const struct xpl_tool *const kTools[] = {
 #define XPL_TOOL_ROW(id)            &xpl_tool_##id,
 #define XPL_TOOL_ROW_IN(folder, id) XPL_TOOL_ROW(id)
 #define XPL_HIDDEN_TOOL_ROW(id)
-#define XPL_IREE_TOOL_ROW(name) XPL_TOOL_ROW(iree_##name)
+#define XPL_TOOL_ROW_OF(file, id) XPL_TOOL_ROW(id)
 #include "analysis/tools/rows.h"
 #undef XPL_TOOL_ROW
 #undef XPL_TOOL_ROW_IN
 #undef XPL_HIDDEN_TOOL_ROW
-#undef XPL_IREE_TOOL_ROW
+#undef XPL_TOOL_ROW_OF
 };
 
 static_assert(sizeof kTools / sizeof *kTools <= XPL_TOOLS_MAX, "XPL_TOOLS_MAX is too small");

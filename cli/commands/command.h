@@ -29,6 +29,8 @@ struct xpl_command {
     const char *formats; // of --format, the preset first; NULL: there is none
     const struct xpl_section *sections;
     const char *examples; // lines
+    // Its REPORT of number i and a line of help; NULL: the end. NULL: it has none.
+    const char *(*report)(size_t i, const char **ret_help);
 };
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli/commands/commands.h"
 
 #include "cli/args.h"
+#include "cli/iree/command.h"
 
 // ---- tables of their answers ----
 
@@ -373,6 +374,7 @@ const struct xpl_command xpl_command_rows[] = {
                  "xplanectl hlo my_run 10 --memory lines\n"},
     {.name = "iree",
      .run = xpl_cmd_iree,
+     .report = xpl_cmd_iree_report,
      .max = 4096,
      .arguments = "REPORT RUN or capture -- PROGRAM...",
      .help = "a report on a profile bundle of IREE (*.ireeprof), or a capture of one",

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/ireeprof/reports/report.h"
 #include "analysis/tools/tool.h"
 #include "base/text/utf8.h"
 #include "cli/commands/flags.h"
@@ -191,10 +190,9 @@ static void offer_commands(const struct request *q) {
 }
 
 static void offer_reports(const struct request *q) {
-    size_t n;
-    const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
-    for (size_t i = 0; i < n; i++)
-        offer(q, reports[i].name, reports[i].help);
+    const char *name, *help;
+    for (size_t i = 0; (name = q->command->report(i, &help)); i++)
+        offer(q, name, help);
     offer(q, "capture", "run a program and capture it");
 }
 
@@ -216,7 +214,7 @@ static void offer_arguments(struct request *q) {
     if (strchr(usage, ',')) split_word(q, ',');
     offer_list(q, usage);
     if (strstr(usage, "TOOL")) offer_tools(q);
-    if (strstr(usage, "REPORT")) offer_reports(q);
+    if (q->command->report && strstr(usage, "REPORT")) offer_reports(q);
     if (strstr(usage, "PATH") || strstr(usage, "FILE") || strstr(usage, "DIR") ||
         strstr(usage, "RUN") || strstr(usage, "PROGRAM"))
         offer_files();

@@ -16,7 +16,7 @@
 #define AT(field) offsetof(struct xpl_args, field)
 
 #define OF_RUNS                                                                                    \
-    "tool summary findings report compare gate aggregate events sql analyze export hlo iree"
+    "tool summary findings report compare gate aggregate events sql analyze export hlo reports"
 #define OF_TOOLS  "tool summary findings report compare gate aggregate events analyze hlo"
 #define OF_PATHS  OF_TOOLS " sql export"
 #define OF_EVENTS "events"
@@ -24,6 +24,7 @@
 #define OF_FORMATS  "+formats"
 #define OF_JSON     "+json"
 #define OF_SECTIONS "+sections"
+#define OF_REPORTS  "reports" // of the command that has some
 
 // In the order of help.
 const struct xpl_flag xpl_flag_rows[] = {
@@ -63,7 +64,7 @@ const struct xpl_flag xpl_flag_rows[] = {
      "option of the tool; may be given several times"},
     {"jobs", 'j', XPL_FLAG_NUMBER, AT(jobs), 0, 1024, OF_PATHS " history convert", "N", NULL,
      "one per processor", "number of threads when no daemon is used"},
-    {"logdir", 0, XPL_FLAG_TEXT, AT(logdir), 0, 0, "export iree", "DIR", NULL, NULL,
+    {"logdir", 0, XPL_FLAG_TEXT, AT(logdir), 0, 0, "export reports", "DIR", NULL, NULL,
      "log directory of the session, if a session is named instead of paths"},
     {"logdir", 0, XPL_FLAG_TEXT, AT(logdir), 0, 0, "convert", "DIR", NULL, "$XPLANED_LOGDIR",
      "log directory or bucket of the sessions"},
@@ -86,7 +87,7 @@ const struct xpl_flag xpl_flag_rows[] = {
      "TIME", NULL, "1s", "how long to record, at most one hour"},
     {"delay", 0, XPL_FLAG_TIME, AT(delay_ms), 0, XPL_CAPTURE_MAX_DURATION_MS, "capture", "TIME",
      NULL, "0s", "wait this long before recording"},
-    {"session", 0, XPL_FLAG_TEXT, AT(session), 0, 0, "capture import iree", "NAME", NULL,
+    {"session", 0, XPL_FLAG_TEXT, AT(session), 0, 0, "capture import reports", "NAME", NULL,
      "the time", "session name; a capture appends a number if the name is taken"},
     {"host-names", 0, XPL_FLAG_TEXT, AT(host_names), 0, 0, "capture", "A,B", NULL,
      "the targets, with _ for the colon", "names for the hosts' files, one per target"},
@@ -177,44 +178,44 @@ const struct xpl_flag xpl_flag_rows[] = {
      "there are more than two"},
     {"rules", 0, XPL_FLAG_TEXT, AT(rules), 0, 0, OF_EVENTS, "RULES", "own|ejkernel", "own",
      "ejkernel: count exactly as ejKernel's profiler does"},
-    // Of bundles of IREE.
-    {"filter", 0, XPL_FLAG_TEXT, AT(filter), 0, 0, "iree", "GLOB", NULL, NULL,
+    // Of reports on files of one format, and of captures of these.
+    {"filter", 0, XPL_FLAG_TEXT, AT(filter), 0, 0, OF_REPORTS, "GLOB", NULL, NULL,
      "only functions, operations or kinds of events whose names match; * and ? are wildcards"},
-    {"id", 0, XPL_FLAG_TEXT, AT(id), 0, 0, "iree", "N", NULL, NULL,
+    {"id", 0, XPL_FLAG_TEXT, AT(id), 0, 0, OF_REPORTS, "N", NULL, NULL,
      "only that dispatch event, executable, command buffer, submission, memory event, allocation "
      "or counter sample"},
-    {"dispatch_events", 0, XPL_FLAG_SWITCH, AT(dispatch_events), 0, 0, "iree", NULL, NULL, NULL,
+    {"dispatch_events", 0, XPL_FLAG_SWITCH, AT(dispatch_events), 0, 0, OF_REPORTS, NULL, NULL, NULL,
      "list each dispatch instead of totals; needs --format jsonl"},
-    {"counter_samples", 0, XPL_FLAG_SWITCH, AT(counter_samples), 0, 0, "iree", NULL, NULL, NULL,
+    {"counter_samples", 0, XPL_FLAG_SWITCH, AT(counter_samples), 0, 0, OF_REPORTS, NULL, NULL, NULL,
      "list each counter sample in addition to the totals; needs --format jsonl"},
-    {"unfinished", 0, XPL_FLAG_SWITCH, AT(unfinished), 0, 0, "iree", NULL, NULL, NULL,
+    {"unfinished", 0, XPL_FLAG_SWITCH, AT(unfinished), 0, 0, OF_REPORTS, NULL, NULL, NULL,
      "also read data after the end that the file's header states"},
-    {"rocm_library_path", 0, XPL_FLAG_TEXT, AT(rocm_library_path), 0, 0, "iree", "PATH", NULL, NULL,
-     NULL},
-    // As iree-profile calls it.
-    {"agents_md", 0, XPL_FLAG_SWITCH, AT(agents_md), 0, 0, "iree", NULL, NULL, NULL, NULL},
-    {"mode", 0, XPL_FLAG_TEXT, AT(mode), 0, 0, "iree", "MODE,...", NULL,
+    {"rocm_library_path", 0, XPL_FLAG_TEXT, AT(rocm_library_path), 0, 0, OF_REPORTS, "PATH", NULL,
+     NULL, NULL},
+    // As the format's own program calls it.
+    {"agents_md", 0, XPL_FLAG_SWITCH, AT(agents_md), 0, 0, OF_REPORTS, NULL, NULL, NULL, NULL},
+    {"mode", 0, XPL_FLAG_TEXT, AT(mode), 0, 0, OF_REPORTS, "MODE,...", NULL,
      "all that the driver of the program's --device can record",
-     "capture: data to record, by IREE's names"},
-    {"host-names", 0, XPL_FLAG_TEXT, AT(host_names), 0, 0, "iree", "NAME", NULL,
+     "capture: data to record, by the runtime's names"},
+    {"host-names", 0, XPL_FLAG_TEXT, AT(host_names), 0, 0, OF_REPORTS, "NAME", NULL,
      "this machine's name", "capture: name of the session's host"},
-    {"counter", 0, XPL_FLAG_COUNTER, 0, 0, 0, "iree", "NAME", NULL, NULL,
+    {"counter", 0, XPL_FLAG_COUNTER, 0, 0, 0, OF_REPORTS, "NAME", NULL, NULL,
      "capture: a hardware counter, for the mode counters or counter-ranges; may be given several "
      "times"},
-    {"filter_function", 0, XPL_FLAG_TEXT, AT(filter_function), 0, 0, "iree", "GLOB", NULL, NULL,
+    {"filter_function", 0, XPL_FLAG_TEXT, AT(filter_function), 0, 0, OF_REPORTS, "GLOB", NULL, NULL,
      "capture: record details only of these functions, if the driver supports it"},
-    {"filter_command_buffer", 0, XPL_FLAG_TEXT, AT(filter_command_buffer), 0, 0, "iree", "ID", NULL,
-     NULL, "capture: the same for a command buffer"},
-    {"filter_command_index", 0, XPL_FLAG_TEXT, AT(filter_command_index), 0, 0, "iree", "N", NULL,
-     NULL, "capture: the same for a command of its buffer"},
-    {"filter_physical_device", 0, XPL_FLAG_TEXT, AT(filter_physical_device), 0, 0, "iree", "N",
+    {"filter_command_buffer", 0, XPL_FLAG_TEXT, AT(filter_command_buffer), 0, 0, OF_REPORTS, "ID",
+     NULL, NULL, "capture: the same for a command buffer"},
+    {"filter_command_index", 0, XPL_FLAG_TEXT, AT(filter_command_index), 0, 0, OF_REPORTS, "N",
+     NULL, NULL, "capture: the same for a command of its buffer"},
+    {"filter_physical_device", 0, XPL_FLAG_TEXT, AT(filter_physical_device), 0, 0, OF_REPORTS, "N",
      NULL, NULL, "capture: the same for a device"},
-    {"filter_queue", 0, XPL_FLAG_TEXT, AT(filter_queue), 0, 0, "iree", "N", NULL, NULL,
+    {"filter_queue", 0, XPL_FLAG_TEXT, AT(filter_queue), 0, 0, OF_REPORTS, "N", NULL, NULL,
      "capture: the same for a queue"},
-    {"flush_interval", 0, XPL_FLAG_TIME, AT(flush_interval_ms), 1, DAY_MS, "iree", "TIME", NULL,
+    {"flush_interval", 0, XPL_FLAG_TIME, AT(flush_interval_ms), 1, DAY_MS, OF_REPORTS, "TIME", NULL,
      NULL,
      "capture: how often the program writes its data; a session of --logdir shows it at once"},
-    {"repeat", 0, XPL_FLAG_NUMBER, AT(repeat), 1, 100000, "iree", "N", NULL, NULL,
+    {"repeat", 0, XPL_FLAG_NUMBER, AT(repeat), 1, 100000, OF_REPORTS, "N", NULL, NULL,
      "capture: run the program N times, as sessions NAME_1, NAME_2 and so on of --session NAME"},
 };
 const size_t xpl_n_flags = sizeof xpl_flag_rows / sizeof *xpl_flag_rows;
@@ -228,13 +229,17 @@ static bool has_word(const char *list, const char *word) {
     return false;
 }
 
+static bool is_named(const struct xpl_flag *f, const struct xpl_command *c) {
+    return has_word(f->commands, c->name) || (c->report && has_word(f->commands, OF_REPORTS));
+}
+
 bool xpl_flag_is_for(const struct xpl_flag *f, const struct xpl_command *c) {
     if (!f->commands || !f->help) return false;
     if (strcmp(f->commands, OF_FORMATS) == 0) return c->formats;
     if (strcmp(f->commands, OF_JSON) == 0) return c->formats && has_word(c->formats, "json");
     if (strcmp(f->commands, OF_SECTIONS) == 0)
         return c->sections && (c->sections[1].name || !c->sections[0].keys);
-    return has_word(f->commands, c->name);
+    return is_named(f, c);
 }
 
 const char *xpl_flag_values(const struct xpl_flag *f, const struct xpl_command *c,
@@ -249,7 +254,7 @@ const char *xpl_flag_values(const struct xpl_flag *f, const struct xpl_command *
 
 // Those that are not for users are for commands, too.
 static bool is_taken(const struct xpl_flag *f, const struct xpl_command *c) {
-    return !f->commands || xpl_flag_is_for(f, c) || (!f->help && has_word(f->commands, c->name));
+    return !f->commands || xpl_flag_is_for(f, c) || (!f->help && is_named(f, c));
 }
 
 // The parser takes the first row of a name: another one may be the command's.

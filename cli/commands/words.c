@@ -13,7 +13,7 @@ const char *const xpl_exit_meanings[XPL_N_EXITS] = {
     ("2 wrong usage: a command, tool, option, value, label or statement that is invalid for every "
      "run; the same through a daemon and by path"),
     ("3 partly done: a capture whose session lacks some hosts, or an answer from a damaged or "
-     "unfinished bundle of IREE"),
+     "unfinished file"),
     "4 a threshold is met (compare --fail-if)",
     "5 whether a threshold is met cannot be told from noise (compare --fail-if)"};
 

@@ -258,7 +258,7 @@ static bool print_times(const json_t *all, FILE *out) {
         put_time(t, xpl_document_real(c, "b_ps"));
         put_difference(t, c);
     }
-    if (!n) { // of bundles of IREE no causes are known
+    if (!n) { // of files whose tools read them no causes are known
         xpl_table_free(t);
         return true;
     }

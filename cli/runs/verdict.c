@@ -93,7 +93,7 @@ int xpl_threshold_parse(const char *flag, const char *text, struct xpl_threshold
 
 // ---- judging ----
 
-// The metric's member of the comparison; NULL: such runs, bundles of IREE, have no such cause.
+// The metric's member of the comparison; NULL: such runs have no such cause.
 static const json_t *find_metric(const json_t *all, const char *metric) {
     size_t i;
     json_t *t;

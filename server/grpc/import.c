@@ -189,9 +189,9 @@ static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessio
     if (f->bytes > MAX_FILE_BYTES)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%.100s: longer than 16 GiB", f->host);
     struct part *p = xpl_arena_zalloc(&m->arena, sizeof *p);
-    if (!p || !xpl_arena_str(&m->arena, xpl_str_from(f->host), &p->host))
-        XPL_RETURN_OOM(err, "import");
-    XPL_TRY(xpl_import_suffix(f->suffix, &p->suffix, err));
+    if (!p) XPL_RETURN_OOM(err, "import");
+    XPL_TRY(xpl_import_name(f->host, f->suffix, &p->host, &p->suffix, err));
+    if (!xpl_arena_str(&m->arena, p->host, &p->host)) XPL_RETURN_OOM(err, "import");
     XPL_TRY(check_growing(m, f, err));
     p->grows = f->grows;
     p->bytes = f->bytes;

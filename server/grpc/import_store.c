@@ -10,17 +10,25 @@
 
 #include "base/arena.h"
 
-xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err) {
+xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret_host,
+                             const char **ret_suffix, struct xpl_error *err) {
     size_t n;
     const struct xpl_format *const *const formats = xpl_formats(&n);
-    *ret = NULL;
-    if (!given[0]) return XPL_OK;
+    *ret_host = xpl_str_from(name);
+    *ret_suffix = NULL;
+    if (!given[0]) {
+        xpl_str_t host;
+        const struct xpl_format *const f = xpl_format_of_name(*ret_host, &host);
+        if (!f || f->refusal) return XPL_OK;
+        *ret_host = host;
+        given = name + host.len;
+    }
     for (size_t i = 0; i < n; i++)
         for (const char *const *t = formats[i]->suffixes; *t; t++) {
             if (strcmp(*t, given) != 0) continue;
             if (formats[i]->refusal)
                 XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s", formats[i]->refusal);
-            *ret = *t;
+            *ret_suffix = *t;
             return XPL_OK;
         }
     XPL_RETURN_ERROR(

@@ -9,7 +9,7 @@
 
 struct xpl_upload {
     xpl_str_t host;     // as the client says it
-    const char *suffix; // of xpl_import_suffix, a hint; NULL: none
+    const char *suffix; // of xpl_import_name, a hint; NULL: none
     int fd;
     uint64_t bytes;
     bool grows;                     // the host's file is its beginning, if there is one
@@ -17,10 +17,11 @@ struct xpl_upload {
     pthread_mutex_t *decompressing; // held meanwhile: one at a time
 };
 
-// The suffix of the formats' table that a client gives, or NULL for "" in *ret.  INVALID_ARGUMENT
-// for any other, and for formats that are not read.
-xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err)
-    XPL_NODISCARD;
+// The host of an import's file and the suffix of the formats' table: the `given` one, or, if that
+// is "", the one that the name ends with, which the host then lacks; NULL: none.  ret_host points
+// into `name`. INVALID_ARGUMENT for another suffix, and for formats that are not read.
+xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret_host,
+                             const char **ret_suffix, struct xpl_error *err) XPL_NODISCARD;
 // Checks the upload by its format, and stores its bytes as they are, under the suffix of their
 // format.  DATA_LOSS, RESOURCE_EXHAUSTED (too large, full disk), INVALID_ARGUMENT: files of its
 // format do not grow.  ALREADY_EXISTS: the session has such a host, in whatever format, and that is

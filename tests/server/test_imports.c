@@ -472,6 +472,13 @@ static void scenario_bundles(void) {
     CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), 0);
     (void)snprintf(path, sizeof path, "%s/plugins/profile/run/b.ireeprof", dir);
     CHECK(same_files(path, profile("iree/sync-mlp-all.ireeprof")));
+    // The daemon knows the suffixes of formats: the host's name lacks them.
+    const xpl_import_file unnamed = {.path = file.path};
+    const xpl_import_request own = {
+        .size = sizeof own, .files = &unnamed, .n_files = 1, .session = "own"};
+    CHECK_EQ(xpl_client_import(c, &own, session, sizeof session, &r), 0);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/own/sync-mlp-all.ireeprof", dir);
+    CHECK(same_files(path, file.path));
     static const char *const names[] = {"run", "plain"};
     for (size_t i = 0; i < 2; i++) {
         xpl_answer *a = NULL;

@@ -311,7 +311,7 @@ struct xpl_iree_trace_writer {
     void (*flow)(struct xpl_iree_sink *s, uint64_t id);
     // No array; of a counter behind its value.
     void (*argument)(struct xpl_iree_sink *s, const struct xpl_iree_member *m);
-    // A member of a row by its table, and the bytes of its value; false: `argument` gets it.  NULL:
+    // A member of a row by its table, and the bytes of its value; false: `argument` gets it. NULL:
     // `argument` gets all.
     bool (*field)(struct xpl_iree_sink *s, const struct xpl_iree_field *f, const uint8_t *value);
     // Of a counter: `m` is a whole number or one with a fraction.

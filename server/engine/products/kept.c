@@ -85,7 +85,7 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
 }
 
 // The variant's names, the version of the product that this one is made from, and the format's:
-// "a b op_stats=17 ireeprof=1"; "" without any.
+// "a b op_stats=17 kineto=1"; "" without any.
 static xpl_str_t options_text(const struct xpl_product *p, unsigned variant,
                               const struct xpl_format *format, char *buf) {
     char version[XPL_FORMAT_VERSION_TEXT];
