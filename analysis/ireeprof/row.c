@@ -339,7 +339,6 @@ static void put_own(struct xpl_iree_rows *r, const struct xpl_iree_field *f, con
 }
 
 static void put_field(struct xpl_iree_rows *r, const struct xpl_iree_field *f, const uint8_t *p) {
-    if (r->field && r->field(r->member_ctx, f, p)) return;
     const size_t n = f->name_length ? f->name_length : f->name ? strlen(f->name) : 0;
     switch (f->kind) {
         case XPL_IREE_U32: xpl_row_number(r, f->name, n, u32_at(p)); break;
@@ -437,6 +436,7 @@ void xpl_row_fields(struct xpl_iree_rows *r, const struct xpl_iree_field *fields
     const bool quick = !r->member && r->format == XPL_IREE_JSONL;
     for (size_t i = 0; i < n; i++) {
         if (quick) i += write_members(r, fields + i, n - i, record);
+        if (r->fields) i += r->fields(r->member_ctx, fields + i, n - i, record);
         if (i < n) put_field(r, &fields[i], (const uint8_t *)record + fields[i].offset);
     }
 }

@@ -48,9 +48,10 @@ struct xpl_iree_rows {
     // Gets the members of rows in place of `out`; the format does not count.  NULL: rows are
     // written.
     void (*member)(void *ctx, const struct xpl_iree_member *m);
-    // With `member`: gets a member by its table and the bytes of its value; false: `member` gets
-    // it. NULL: `member` gets all.
-    bool (*field)(void *ctx, const struct xpl_iree_field *f, const uint8_t *value);
+    // With `member`: gets members of a record by their table, from the first on, and returns how
+    // many it took; `member` gets the next one. NULL: `member` gets all.
+    size_t (*fields)(void *ctx, const struct xpl_iree_field *fields, size_t n,
+                     const uint8_t *record);
     // With `member`: where a row begins, with its type, and where it ends.  NULL: not said.
     void (*begin)(void *ctx, const char *type);
     void (*end)(void *ctx);

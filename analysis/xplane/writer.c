@@ -417,3 +417,31 @@ void xpl_xspace_writer_stats(struct xpl_xspace_writer *w, xpl_bytes_t fields) {
     check_level(w, XPL_XSPACE_IN_EVENT);
     put_bytes(w, fields.ptr, fields.len);
 }
+
+uint8_t *xpl_xspace_writer_stats_room(struct xpl_xspace_writer *w, size_t n) {
+    check_level(w, XPL_XSPACE_IN_EVENT);
+    assert(w->whole);
+    uint8_t *const p = w->failed ? NULL : append(w, w->whole, n);
+    if (p) w->whole->n -= n;
+    return p;
+}
+
+void xpl_xspace_stat_init(struct xpl_xspace_stat *ret, int64_t md, enum xpl_xspace_stat_kind kind) {
+    static const uint8_t tags[] = {[XPL_XSPACE_STAT_UINT] = XSTAT_UINT << 3 | XPL_WIRE_VARINT,
+                                   [XPL_XSPACE_STAT_INT] = XSTAT_INT << 3 | XPL_WIRE_VARINT,
+                                   [XPL_XSPACE_STAT_STR] = XSTAT_STR << 3 | XPL_WIRE_LEN,
+                                   [XPL_XSPACE_STAT_REF] = XSTAT_REF << 3 | XPL_WIRE_VARINT};
+    *ret = (struct xpl_xspace_stat){
+        .before = {tag(XEVENT_STATS, XPL_WIRE_LEN), 0, tag(XSTAT_MD_ID, XPL_WIRE_VARINT)}};
+    uint8_t *const end = xpl_varint_put(ret->before + 3, (uint64_t)md);
+    *end = tags[kind];
+    ret->n = (uint8_t)(end + 1 - ret->before);
+}
+
+uint8_t *xpl_xspace_stat_text(const struct xpl_xspace_stat *s, uint8_t *p, xpl_str_t v) {
+    assert(v.len <= XPL_XSPACE_STAT_TEXT);
+    uint8_t *const at = xpl_xspace_stat_number(s, p, v.len);
+    memcpy(at, v.ptr, v.len);
+    p[1] = (uint8_t)(p[1] + v.len);
+    return at + v.len;
+}

@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/wire/writer.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -139,5 +140,34 @@ void xpl_xspace_writer_bytes(struct xpl_xspace_writer *w, int64_t md, xpl_bytes_
 void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t other);
 // Statistics of the open event that are serialized already, as fields of an XEvent.
 void xpl_xspace_writer_stats(struct xpl_xspace_writer *w, xpl_bytes_t fields);
+// The same, in the only pass, written in place: room for n bytes, NULL after a failure; then the
+// end of what was written there.
+uint8_t *xpl_xspace_writer_stats_room(struct xpl_xspace_writer *w, size_t n);
+static inline void xpl_xspace_writer_stats_end(struct xpl_xspace_writer *w, const uint8_t *end) {
+    w->whole->n = (size_t)(end - w->whole->p);
+}
+
+// A statistic of many events, for that room: the bytes up to its value.
+struct xpl_xspace_stat {
+    uint8_t n, before[15];
+};
+enum xpl_xspace_stat_kind {
+    XPL_XSPACE_STAT_UINT,
+    XPL_XSPACE_STAT_INT,
+    XPL_XSPACE_STAT_STR,
+    XPL_XSPACE_STAT_REF,
+};
+// Bytes of room for one, and of a text.
+enum { XPL_XSPACE_STAT_ROOM = 128, XPL_XSPACE_STAT_TEXT = 100 };
+void xpl_xspace_stat_init(struct xpl_xspace_stat *ret, int64_t md, enum xpl_xspace_stat_kind kind);
+// Both return the end. The value of an INT is cast.
+static inline uint8_t *xpl_xspace_stat_number(const struct xpl_xspace_stat *s, uint8_t *p,
+                                              uint64_t v) {
+    memcpy(p, s->before, sizeof s->before);
+    uint8_t *const end = xpl_varint_put(p + s->n, v);
+    p[1] = (uint8_t)(end - p - 2); // of all that follows
+    return end;
+}
+uint8_t *xpl_xspace_stat_text(const struct xpl_xspace_stat *s, uint8_t *p, xpl_str_t v);
 
 #endif

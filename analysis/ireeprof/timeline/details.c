@@ -54,9 +54,11 @@ void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m) {
     s->writer->argument(s, &shown);
 }
 
-bool xpl_iree_timeline_field(void *ctx, const struct xpl_iree_field *f, const uint8_t *value) {
+size_t xpl_iree_timeline_fields(void *ctx, const struct xpl_iree_field *fields, size_t n,
+                                const uint8_t *record) {
     struct xpl_iree_sink *const s = ctx;
-    return s->writer->field && !s->renamed && !s->depth && s->writer->field(s, f, value);
+    return s->writer->fields && !s->renamed && !s->depth ? s->writer->fields(s, fields, n, record)
+                                                         : 0;
 }
 
 static void put_text(struct xpl_iree_sink *s, const char *name, xpl_str_t text) {

@@ -261,7 +261,7 @@ bool xpl_iree_timeline_metrics(struct xpl_iree_timeline *t, const struct xpl_ire
 bool xpl_iree_timeline_warn(struct xpl_iree_timeline *t);
 
 // The order of n things by their keys, the first of which decides, then the next ones, at last
-// their place; free with xpl_sys_free.  order.c; NULL on OOM.
+// their place; free with xpl_sys_free. order.c; NULL on OOM.
 typedef uint64_t xpl_iree_order_key_fn(const void *ctx, size_t i, unsigned key);
 uint32_t *xpl_iree_timeline_order(size_t n, unsigned n_keys, xpl_iree_order_key_fn *key,
                                   const void *ctx);
@@ -311,9 +311,9 @@ struct xpl_iree_trace_writer {
     void (*flow)(struct xpl_iree_sink *s, uint64_t id);
     // No array; of a counter behind its value.
     void (*argument)(struct xpl_iree_sink *s, const struct xpl_iree_member *m);
-    // A member of a row by its table, and the bytes of its value; false: `argument` gets it. NULL:
-    // `argument` gets all.
-    bool (*field)(struct xpl_iree_sink *s, const struct xpl_iree_field *f, const uint8_t *value);
+    // Members of a row by their table, as xpl_iree_rows.fields. NULL: `argument` gets all.
+    size_t (*fields)(struct xpl_iree_sink *s, const struct xpl_iree_field *fields, size_t n,
+                     const uint8_t *record);
     // Of a counter: `m` is a whole number or one with a fraction.
     void (*value)(struct xpl_iree_sink *s, const struct xpl_iree_member *m);
     void (*event_end)(struct xpl_iree_sink *s, uint64_t ns);
@@ -330,9 +330,10 @@ xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *er
 void xpl_iree_timeline_put(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns);
 // For loops within an event: whether what is still to come is lost or not needed.
 bool xpl_iree_timeline_put_stopped(struct xpl_iree_sink *s);
-// Members of a row, for xpl_iree_rows.member and .field; ctx is the sink.
+// Members of a row, for xpl_iree_rows.member and .fields; ctx is the sink.
 void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m);
-bool xpl_iree_timeline_field(void *ctx, const struct xpl_iree_field *f, const uint8_t *value);
+size_t xpl_iree_timeline_fields(void *ctx, const struct xpl_iree_field *fields, size_t n,
+                                const uint8_t *record);
 
 static inline const struct xpl_iree_track *xpl_iree_track_at(const struct xpl_iree_timeline *t,
                                                              uint32_t index) {

@@ -33,7 +33,7 @@ static void init(struct xpl_iree_timeline *t, struct xpl_iree_run *run) {
 #undef TABLE
 #undef LIST
     t->members = (struct xpl_iree_rows){.member = xpl_iree_timeline_member,
-                                        .field = xpl_iree_timeline_field};
+                                        .fields = xpl_iree_timeline_fields};
     xpl_iree_model_init(&t->x.model);
     xpl_iree_model_by_session(&t->x.model, run->bundle);
     xpl_arena_init(&t->arena, run->limit ? run->limit : SIZE_MAX);
@@ -81,19 +81,19 @@ static uint64_t time_of(const void *ctx, size_t i, unsigned key) {
     return key ? e->kind : xpl_iree_order_of(e->ns);
 }
 
-// Brings the events in the order of time; false on OOM.
+// Brings the events in the order of time, where they are; false on OOM.
 static bool sort_events(struct xpl_iree_timeline *t) {
-    struct xpl_iree_list *const l = &t->events;
-    const struct xpl_iree_event *const events = l->v;
-    uint32_t *const order = xpl_iree_timeline_order(l->n, 2, time_of, events);
-    struct xpl_iree_event *const sorted = order ? xpl_sys_alloc((l->n + 1) * sizeof *sorted) : NULL;
-    for (size_t i = 0; sorted && i < l->n; i++)
-        sorted[i] = events[order[i]];
-    xpl_sys_free(order);
-    if (!sorted) return false;
-    xpl_sys_free(l->v);
-    l->v = sorted, l->cap = l->n;
-    return true;
+    struct xpl_iree_event *const v = t->events.v;
+    uint32_t *const from = xpl_iree_timeline_order(t->events.n, 2, time_of, v);
+    for (uint32_t i = 0; from && i < t->events.n; i++) {
+        const struct xpl_iree_event first = v[i];
+        uint32_t at = i;
+        for (uint32_t next; (next = from[at]) != i; at = next)
+            v[at] = v[next], from[at] = at;
+        v[at] = first, from[at] = at;
+    }
+    xpl_sys_free(from);
+    return from != NULL;
 }
 
 // Diagnostics have no time: they stand where the trace begins, but not below 0.

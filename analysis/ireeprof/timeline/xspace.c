@@ -38,7 +38,7 @@ struct known_stat { // of the open plane
 };
 struct known_field { // the same, for members by table
     const struct xpl_iree_field *field;
-    int64_t id;
+    struct xpl_xspace_stat stat;
 };
 
 struct xpl_iree_xspace {
@@ -83,12 +83,6 @@ static int64_t stat_id(struct xpl_iree_xspace *x, const char *name) {
         memcpy(k->text, name, text.len + 1);
     }
     return id;
-}
-
-static int64_t field_id(struct xpl_iree_xspace *x, const struct xpl_iree_field *f) {
-    struct known_field *const k = &x->known_fields[(uintptr_t)f / sizeof *f % KNOWN_FIELDS];
-    if (k->field != f) *k = (struct known_field){f, stat_id(x, f->name)};
-    return k->id;
 }
 
 static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
@@ -323,35 +317,65 @@ static void put_argument(struct xpl_iree_sink *s, const struct xpl_iree_member *
     if (!xpl_iree_track_at(s->t, s->event->track)->counter) put_member(s, m->name, m);
 }
 
-// Most members of most events.
-static bool put_field(struct xpl_iree_sink *s, const struct xpl_iree_field *f, const uint8_t *p) {
-    struct xpl_iree_xspace *const x = state_of(s);
-    const bool is_text = f->kind == XPL_IREE_ENUM || f->kind == XPL_IREE_CONST;
-    uint8_t list[MOST_TRIPLE];
-    uint64_t u64 = 0;
+// ---- members by table: most of most events ----
+
+// NULL: it is no member that is written here.
+static const struct known_field *known_field(struct xpl_iree_xspace *x,
+                                             const struct xpl_iree_field *f) {
+    enum { OTHER, UINT, INT, STR, REF };
+    static const uint8_t kinds[] = {
+        [XPL_IREE_U32] = UINT, [XPL_IREE_U64] = UINT,  [XPL_IREE_I32] = INT,
+        [XPL_IREE_I64] = INT,  [XPL_IREE_BIT] = INT,   [XPL_IREE_3U32] = STR,
+        [XPL_IREE_ENUM] = REF, [XPL_IREE_CONST] = REF, // texts of ours are few
+    };
+    struct known_field *const k = &x->known_fields[(uintptr_t)f / sizeof *f % KNOWN_FIELDS];
+    if (k->field == f) return k;
+    if (f->kind >= sizeof kinds || kinds[f->kind] == OTHER) return NULL;
+    k->field = f;
+    xpl_xspace_stat_init(&k->stat, stat_id(x, f->name),
+                         (enum xpl_xspace_stat_kind)(kinds[f->kind] - UINT));
+    return k;
+}
+
+// The value of a member that is a number, also of a text: its name's.
+static uint64_t number_of(struct xpl_iree_xspace *x, const struct xpl_iree_field *f,
+                          const uint8_t *p) {
+    uint64_t u64;
     uint32_t u32;
-    if (f->kind > XPL_IREE_CONST || f->kind == XPL_IREE_8U32 ||
-        xpl_iree_track_at(s->t, s->event->track)->counter)
-        return false;
-    const int64_t md = field_id(x, f);
-    memcpy(&u32, p, sizeof u32);
-    if (f->kind == XPL_IREE_U64 || f->kind == XPL_IREE_I64) memcpy(&u64, p, sizeof u64);
-    if (f->kind == XPL_IREE_U32 || f->kind == XPL_IREE_U64) {
-        xpl_xspace_writer_uint(&x->w, md, f->kind == XPL_IREE_U32 ? u32 : u64);
-    } else if (is_text) { // of ours, and few: names of statistics are the values
-        const char *const text = f->kind == XPL_IREE_CONST ? f->text : xpl_iree_name(f->names, u32);
-        xpl_xspace_writer_ref(&x->w, md, (uint64_t)stat_id(x, text));
-    } else if (f->kind == XPL_IREE_3U32) {
-        uint8_t *const end = put_triple(list, "[", p, ", ");
-        *end = ']';
-        xpl_xspace_writer_str(&x->w, md, (xpl_str_t){(const char *)list, (size_t)(end + 1 - list)});
-    } else {
-        xpl_xspace_writer_int(&x->w, md,
-                              f->kind == XPL_IREE_I64   ? (int64_t)u64
-                              : f->kind == XPL_IREE_I32 ? (int32_t)u32
-                                                        : (u32 & f->bit) != 0);
+    if (f->kind == XPL_IREE_CONST) return (uint64_t)stat_id(x, f->text);
+    if (f->kind == XPL_IREE_U64 || f->kind == XPL_IREE_I64) {
+        memcpy(&u64, p, sizeof u64);
+        return u64;
     }
-    return true;
+    memcpy(&u32, p, sizeof u32);
+    if (f->kind == XPL_IREE_ENUM) return (uint64_t)stat_id(x, xpl_iree_name(f->names, u32));
+    if (f->kind == XPL_IREE_I32) return (uint64_t)(int32_t)u32;
+    return f->kind == XPL_IREE_BIT ? (u32 & f->bit) != 0 : u32;
+}
+
+static uint8_t *put_list(const struct xpl_xspace_stat *stat, uint8_t *p, const uint8_t *numbers) {
+    uint8_t list[MOST_TRIPLE];
+    uint8_t *const end = put_triple(list, "[", numbers, ", ");
+    *end = ']';
+    return xpl_xspace_stat_text(stat, p, (xpl_str_t){(const char *)list, (size_t)(end + 1 - list)});
+}
+
+static size_t put_fields(struct xpl_iree_sink *s, const struct xpl_iree_field *fields, size_t n,
+                         const uint8_t *record) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const struct known_field *k;
+    size_t i = 0;
+    if (xpl_iree_track_at(s->t, s->event->track)->counter) return n; // none is shown
+    uint8_t *p = xpl_xspace_writer_stats_room(&x->w, n * XPL_XSPACE_STAT_ROOM);
+    if (!p) return n;
+    for (; i < n && (k = known_field(x, &fields[i])); i++) {
+        const uint8_t *const value = record + fields[i].offset;
+        p = fields[i].kind == XPL_IREE_3U32
+                ? put_list(&k->stat, p, value)
+                : xpl_xspace_stat_number(&k->stat, p, number_of(x, &fields[i], value));
+    }
+    xpl_xspace_writer_stats_end(&x->w, p);
+    return i;
 }
 
 static void put_value(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
@@ -369,7 +393,7 @@ static const struct xpl_iree_trace_writer xspace_writer = {
     .event = put_event,
     .flow = put_flow,
     .argument = put_argument,
-    .field = put_field,
+    .fields = put_fields,
     .value = put_value,
     .event_end = end_event,
 };

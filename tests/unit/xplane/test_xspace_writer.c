@@ -288,6 +288,54 @@ static void test_passes_differ(void) {
     }
 }
 
+// Statistics that are put in place are those of the calls.
+static void emit_same(struct xpl_xspace_writer *w, bool in_place) {
+    static const int64_t mds[] = {1, 127, 128, INT64_MAX, -1};
+    static const uint64_t values[] = {0, 127, 128, UINT64_MAX};
+    const struct xpl_xspace_writer_line line = {.id = 1};
+    const char text[XPL_XSPACE_STAT_TEXT] = "text";
+    struct xpl_xspace_stat s;
+    xpl_xspace_writer_begin_plane(w, 1, XPL_STR("p"));
+    xpl_xspace_writer_begin_line(w, &line);
+    xpl_xspace_writer_begin_event(w, 1, 2, 3);
+    for (size_t i = 0; i < sizeof mds / sizeof *mds * 4; i++) {
+        const int64_t md = mds[i / 4];
+        const uint64_t v = values[i % 4];
+        const xpl_str_t str = {text, v < sizeof text ? (size_t)v : sizeof text};
+        uint8_t *p = in_place ? xpl_xspace_writer_stats_room(w, 4 * XPL_XSPACE_STAT_ROOM) : NULL;
+        if (!p) {
+            xpl_xspace_writer_uint(w, md, v);
+            xpl_xspace_writer_int(w, md, (int64_t)v);
+            xpl_xspace_writer_str(w, md, str);
+            xpl_xspace_writer_ref(w, md, v);
+            continue;
+        }
+        for (int kind = XPL_XSPACE_STAT_UINT; kind <= XPL_XSPACE_STAT_REF; kind++) {
+            xpl_xspace_stat_init(&s, md, (enum xpl_xspace_stat_kind)kind);
+            p = kind == XPL_XSPACE_STAT_STR ? xpl_xspace_stat_text(&s, p, str)
+                                            : xpl_xspace_stat_number(&s, p, v);
+        }
+        xpl_xspace_writer_stats_end(w, p);
+    }
+    xpl_xspace_writer_end_event(w);
+    xpl_xspace_writer_end_line(w);
+    xpl_xspace_writer_end_plane(w);
+}
+
+static void test_stats_in_place(void) {
+    struct xpl_xspace_writer w;
+    struct xpl_buf out[2];
+    for (int i = 0; i < 2; i++) {
+        xpl_buf_init(&out[i], 1 << 20);
+        xpl_xspace_writer_init_whole(&w, &out[i]);
+        emit_same(&w, i);
+        CHECK(xpl_xspace_writer_fini(&w));
+    }
+    CHECK_BYTES(out[1].p, out[1].n, out[0].p, out[0].n);
+    xpl_buf_fini(&out[0]);
+    xpl_buf_fini(&out[1]);
+}
+
 int main(void) {
     test_bytes();
     test_nothing();
@@ -295,5 +343,6 @@ int main(void) {
     test_many();
     test_sink_fails();
     test_passes_differ();
+    test_stats_in_place();
     return 0;
 }
