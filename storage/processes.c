@@ -13,6 +13,8 @@
 // servers of a model.
 static const int64_t kSecond = 1000000000;
 enum { RANKS_S = 600, OTHERS_S = 10, LEAST_RANKS_S = 60, TWINS_S = 2 };
+// Sessions that the next file in time may still belong to.
+enum { MAX_OPEN = 256 };
 
 static int64_t when(const struct xpl_profile_identity *i) {
     return i->begin_ns ? i->begin_ns : i->written_ns;
@@ -94,7 +96,7 @@ static bool may_join(const struct grouping *g, size_t group, const struct xpl_pr
 static void place(struct grouping *g, size_t at) {
     struct xpl_process_file *const f = g->order[at];
     size_t best = g->n_groups;
-    for (size_t i = 0; i < g->n_groups; i++) {
+    for (size_t i = g->n_groups > MAX_OPEN ? g->n_groups - MAX_OPEN : 0; i < g->n_groups; i++) {
         const bool is_nearer =
             best == g->n_groups || distance(g->groups[i].first->identity, f->identity) <
                                        distance(g->groups[best].first->identity, f->identity);
@@ -107,16 +109,26 @@ static void place(struct grouping *g, size_t at) {
     f->group = (uint32_t)best;
 }
 
+// Files of one process side by side, those of one group first.
+static int by_process(const void *pa, const void *pb) {
+    const struct xpl_process_file *const a = *(struct xpl_process_file *const *)pa,
+                                         *const b = *(struct xpl_process_file *const *)pb;
+    const int64_t x = a->identity->rank, y = b->identity->rank;
+    if (x != y) return (x > y) - (x < y);
+    const int c = x < 0 ? xpl_str_cmp(worker_of(a), worker_of(b)) : 0;
+    return c ? c : (a->group > b->group) - (a->group < b->group);
+}
+
 // Notes which files the rank, or the worker, does not tell from others.
 static void compare_all(struct grouping *g, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        struct xpl_process_file *const f = g->order[i];
-        f->is_alone = f->identity->rank < 0;
-        for (size_t k = 0; k < n; k++) {
-            const bool is_same = k != i && is_same_process(f, g->order[k]);
-            f->is_alone &= !is_same;
-            f->is_twin |= is_same && f->group == g->order[k]->group;
-        }
+    qsort(g->order, n, sizeof(struct xpl_process_file *), by_process);
+    for (size_t i = 0; i < n; i++)
+        g->order[i]->is_alone = g->order[i]->identity->rank < 0;
+    for (size_t i = 1; i < n; i++) {
+        struct xpl_process_file *const a = g->order[i - 1], *const b = g->order[i];
+        if (!is_same_process(a, b)) continue;
+        a->is_alone = b->is_alone = false;
+        if (a->group == b->group) a->is_twin = b->is_twin = true;
     }
 }
 

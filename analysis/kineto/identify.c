@@ -15,7 +15,7 @@ static char lower(char c) {
 
 // ---- the begin of the text ----
 
-// What follows a key and its colon; empty: the key is not there.
+// The text behind a key and its colon; empty: the key is not there.
 static xpl_str_t value_of(xpl_str_t s, const char *key) {
     const size_t at = xpl_str_find(s, xpl_str_from(key), 0);
     if (at == SIZE_MAX) return XPL_STR("");
@@ -68,14 +68,15 @@ static int64_t time_at(xpl_str_t s) {
     for (; decimals < 3; decimals++) {
         const size_t i = at + 1 + decimals;
         const bool more = has_decimals && i < s.len && is_digit(s.ptr[i]);
-        if (__builtin_mul_overflow(ns, 10, &ns)) return 0;
-        ns += more ? s.ptr[i] - '0' : 0;
+        if (__builtin_mul_overflow(ns, 10, &ns) ||
+            __builtin_add_overflow(ns, more ? s.ptr[i] - '0' : 0, &ns))
+            return 0;
     }
     return ns;
 }
 
 static void read_head(xpl_str_t head, struct xpl_profile_identity *ret) {
-    enum { LEAST_S = 946684800 }; // 2000: what is earlier counts from another instant
+    enum { LEAST_S = 946684800 }; // 2000: an earlier time counts from another instant
     const xpl_str_t info = value_of(head, "\"distributedInfo\"");
     if (info.len && info.ptr[0] == '{') read_distributed(info, ret);
     const int64_t base = number_at(value_of(head, "\"baseTimeNanoseconds\""), 0);

@@ -67,7 +67,7 @@ static xpl_status_t add_input(struct list *l, struct xpl_arena *a,
     f->kind.host.ptr = file_name(f);
     f->identity = NULL;
     if (!kind->identify || xpl_source_open(AT_FDCWD, path, 0, &source, NULL) != XPL_OK)
-        return XPL_OK; // who reads it says why it cannot be read
+        return XPL_OK; // the reader says why it cannot be read
     const bool is = kind->identify(copy, xpl_source_bytes(source), &identity);
     xpl_source_free(source);
     if (!is) return XPL_OK;
@@ -148,7 +148,7 @@ static xpl_status_t drop_twins(struct list *l, struct xpl_arena *a, size_t first
     return XPL_OK;
 }
 
-// Drops files of a directory that are no profiles, and those that belong to another file's.
+// Drops files of a directory that are not profiles, and those that belong to another file's.
 static void drop_others(struct list *l, size_t first) {
     bool has_sure = false, has_whole = false;
     for (size_t i = first; i < l->files.n; i++) {

@@ -72,7 +72,7 @@ static bool read_identity(struct xpl_catalogue *c, const struct xpl_dir *d,
     return is;
 }
 
-// False when the file is no profile.
+// False when the file is not a profile.
 static bool identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_dir_file *f) {
     const struct xpl_dir_file *const known = known_file(d, f);
     struct xpl_profile_identity id;
@@ -80,7 +80,7 @@ static bool identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_dir_
         id = *known->identity;
     else if (!read_identity(c, d, f, &id))
         return !f->doubtful;
-    // What is of another file's profile is looked at where nothing else is.
+    // A part of another file's profile is only listed of LOGDIR itself.
     if (id.is_part && d->parent) return false;
     f->identity = xpl_sys_alloc(sizeof *f->identity);
     if (f->identity) *f->identity = id;

@@ -44,13 +44,24 @@ static void open_as(const char *suffix, xpl_bytes_t file) {
     xpl_profile_close(&q);
 }
 
+static void identify(const struct xpl_format *f, xpl_bytes_t file) {
+    char text[64];
+    struct xpl_profile_identity id;
+    (void)snprintf(text, sizeof text, "rank_1/h.1700000000%s", f->suffixes[0]);
+    CHECK(f->identify(xpl_str_from(text), file, &id)); // the name is one of the format
+    CHECK(id.rank >= 0 && id.world_size >= -1 && id.begin_ns >= 0);
+    CHECK_EQ(id.worker_len, 1);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const xpl_bytes_t file = {data, size};
     size_t n;
     const struct xpl_format *const *const formats = xpl_formats(&n);
     open_as("", file);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; formats[i]->suffixes[k]; k++)
             open_as(formats[i]->suffixes[k], file);
+        if (formats[i]->identify) identify(formats[i], file);
+    }
     return 0;
 }
