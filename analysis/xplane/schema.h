@@ -63,15 +63,25 @@ static inline bool xpl_is_derived_line_id(int64_t id) {
 // ---- stats: enum suffix, metadata name; sorted bytewise by name ----
 
 #define XPL_SCHEMA_STATS(X)                                                                        \
+    X(COLLECTIVE_NAME, "Collective name")                                                          \
     X(EDGE_TPU_MLIR, "EdgeTPU MLIR")                                                               \
     X(EDGE_TPU_MODEL_PROFILE_INFO, "EdgeTPU Model Profile information")                            \
     X(EDGE_TPU_MODEL_INFO, "EdgeTPU Model information")                                            \
+    X(COLLECTIVE_GROUP_SIZE, "Group size")                                                         \
     X(HLO_PROTO, "Hlo Proto")                                                                      \
+    X(COLLECTIVE_IN_NELEMS, "In msg nelems")                                                       \
+    X(COLLECTIVE_IN_SPLIT, "In split size")                                                        \
+    X(INPUT_DIMS, "Input Dims")                                                                    \
+    X(INPUT_TYPE, "Input type")                                                                    \
     X(MEM_FREE_DETAILS, "MemFree_details")                                                         \
     X(MEMORY_RESIDENCY_DETAILS, "MemoryResidency_details")                                         \
     X(MEMSET_DETAILS, "Memset_details")                                                            \
+    X(COLLECTIVE_OUT_NELEMS, "Out msg nelems")                                                     \
+    X(PROCESS_GROUP_NAME, "Process Group Name")                                                    \
+    X(PROCESS_GROUP_RANKS, "Process Group Ranks")                                                  \
     X(RAW_VALUE, "Raw Value")                                                                      \
     X(SCALED_VALUE, "Scaled Value")                                                                \
+    X(COLLECTIVE_SEQ, "Seq")                                                                       \
     X(THREAD_ID, "Thread Id")                                                                      \
     X(TIME_SCALE_MULTIPLIER, "Time Scale Multiplier")                                              \
     X(IS_ASYNC, "_a")                                                                              \
@@ -138,6 +148,7 @@ static inline bool xpl_is_derived_line_id(int64_t id) {
     X(DEV_VENDOR, "device_vendor")                                                                 \
     X(DMA_STALL_DURATION_PS, "dma_stall_duration_ps")                                              \
     X(DROPPED_TRACES, "dropped_traces")                                                            \
+    X(COLLECTIVE_DTYPE, "dtype")                                                                   \
     X(DURATION, "duration_us")                                                                     \
     X(ELEMENT_ID, "element_id")                                                                    \
     X(EQUATION, "equation")                                                                        \

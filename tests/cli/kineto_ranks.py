@@ -12,10 +12,11 @@ def at_s(seconds):
     return BASE_NS + int(seconds * 1e9)
 
 
-def ddp(rank, world, begin_s=0.0, late_us=0, steps=3, ahead_us=0, said=True, seq=False):
+def ddp(rank, world, begin_s=0.0, late_us=0, steps=3, ahead_us=0, said=True, seq=False, members=None):
     """Each step computes 100 us, a late rank longer, and reduces twice: until 410 us after the step's begin, and from
     420 us on for 100 us.  The second kernels of all ranks begin together."""
     events, base_us = [], begin_s * 1e6 + ahead_us
+    members = members or list(range(world))
 
     def add(cat, name, tid, ts, dur, **args):
         pid = rank if cat == "kernel" else 100 + rank
@@ -37,9 +38,9 @@ def ddp(rank, world, begin_s=0.0, late_us=0, steps=3, ahead_us=0, said=True, seq
             more = {"Seq": 2 * step + k} if seq else {}
             add("kernel", RING, 20, begin + spans[k - 1][0], spans[k - 1][1] - spans[k - 1][0],
                 **{"device": rank, "stream": 20, "correlation": correlation, "Collective name": "allreduce",
-                   "In msg nelems": LENGTH, "Out msg nelems": LENGTH, "Group size": world, "dtype": "Float",
+                   "In msg nelems": LENGTH, "Out msg nelems": LENGTH, "Group size": len(members), "dtype": "Float",
                    "In split size": "[]", "Process Group Name": "0",
-                   "Process Group Ranks": str(list(range(world)))}, **more)
+                   "Process Group Ranks": str(members)}, **more)
     about = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world}} if said else {}
     return {"schemaVersion": 1, "deviceProperties": [{"id": rank, "name": "NVIDIA H100"}], **about,
             "host_name": f"node{rank}", "baseTimeNanoseconds": BASE_NS, "traceEvents": events}

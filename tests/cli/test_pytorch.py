@@ -135,6 +135,89 @@ class Ranks(Case):
             self.assertEqual(self.hosts(name), expected[name])
 
 
+class Collectives(Case):
+    """The tool on traces of several ranks; the numbers are counted by hand from kineto_ranks.ddp."""
+
+    def tables(self, *arguments):
+        status, out, err = self.ask("analyze", "collectives", *arguments)
+        self.assertEqual(status, 0, err)
+        return [rows(t) for t in json.loads(out)]
+
+    def check(self, traces, offsets):
+        """Four ranks of which the third is late by 200 us in each of 3 steps: the first all-reduce takes 300 us, of the
+        late rank 100, the second 100 us."""
+        run = self.logdir / "run"
+        for rank, trace in enumerate(traces):
+            ranks.write(run / f"rank{rank}.json", trace)
+        alike, ops, groups, hosts = self.tables(run)
+        self.assertEqual(ops, [])
+        self.assertEqual([(r["kind"], r["size_bytes"], r["group_size"], r["occurrences"], r["total_time"], r["min_time"],
+                           r["communication_time"]) for r in alike],
+                         [("all-reduce", 4e6, 4, 24, 4200, 100, 2400)])
+        self.assertEqual(len(groups), 1)
+        expected = {"kind": "all-reduce", "size_bytes": 4e6, "process_group": "0 [0, 1, 2, 3]", "group_size": 4, "hosts": 4,
+                    "collectives": 6, "total_time": 4200, "communication_time": 2400, "waiting_time": 1800,
+                    "avg_skew": 100, "max_skew": 200, "algorithm_bandwidth": 40, "bus_bandwidth": 60,
+                    "last_host": "rank 2", "last_times": 3}
+        self.assertEqual(groups[0], expected)
+        self.assertEqual([(h["host"], h["collectives"], h["total_time"], h["waiting_time"], h["last_times"],
+                           h["clock_offset"]) for h in hosts],
+                         [(f"rank {r}", 6, 600 if r == 2 else 1200, 0 if r == 2 else 600, 3 if r == 2 else 0, offsets[r])
+                          for r in range(4)])
+
+    def test_late_rank(self):
+        self.check([ranks.ddp(r, 4, late_us=200 * (r == 2)) for r in range(4)], [0] * 4)
+        _, out, _ = self.ask("findings", self.logdir / "run")
+        self.assertIn("15.0% of the time devices wait in collectives for the last one to arrive, which is /device:GPU:2 "
+                      "of rank 2 in 3 of 3 steps: it computes longer", out)
+
+    def test_clocks(self):
+        # Of a machine whose clock is ahead by more than collectives take.
+        ahead = [0, 0, 5000.5, -7000]
+        self.check([ranks.ddp(r, 4, 1, late_us=200 * (r == 2), ahead_us=ahead[r]) for r in range(4)], ahead)
+
+    def test_groups(self):
+        # Two groups that do not exchange with each other: their clocks are not compared.
+        for rank, ahead in enumerate([0, 3000, 90000, 92000]):
+            members = [0, 1] if rank < 2 else [2, 3]
+            ranks.write(self.logdir / "groups" / f"rank{rank}.json", ranks.ddp(rank, 4, 1, ahead_us=ahead, members=members))
+        _, _, groups, hosts = self.tables(self.logdir / "groups")
+        self.assertEqual([(g["process_group"], g["group_size"], g["collectives"], g["max_skew"]) for g in groups],
+                         [("0 [0, 1]", 2, 6, 0), ("0 [2, 3]", 2, 6, 0)])
+        self.assertEqual([h["clock_offset"] for h in hosts], [0, 3000, 0, 2000])
+
+    def test_order(self):
+        # One rank began to record later: the program's count, or the step, says which collectives are one.
+        for seq in [True, False]:
+            traces = [ranks.ddp(r, 2, seq=seq) for r in range(2)]
+            first = 1300 if seq else 1000
+            traces[1]["traceEvents"] = [e for e in traces[1]["traceEvents"] if e["ts"] >= first]
+            run = self.logdir / f"run{seq}"
+            for rank, trace in enumerate(traces):
+                ranks.write(run / f"rank{rank}.json", trace)
+            _, _, groups, hosts = self.tables(run)
+            self.assertEqual([(g["collectives"], g["max_skew"]) for g in groups], [(3 if seq else 4, 0)])
+            self.assertEqual([h["last_times"] for h in hosts], [0, 0])
+
+    def test_one_host(self):
+        ranks.write(self.logdir / "rank0.json", ranks.ddp(0, 4))
+        alike, _, groups, hosts = self.tables(self.logdir / "rank0.json")
+        self.assertEqual([(r["kind"], r["occurrences"]) for r in alike], [("all-reduce", 6)])
+        self.assertEqual((groups, hosts), ([], []))
+
+    def test_gloo(self):
+        for rank in range(2):
+            begin = 100 * rank
+            ranks.write(self.logdir / "cpu" / f"rank{rank}.json", {
+                "schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2},
+                "baseTimeNanoseconds": ranks.BASE_NS, "traceEvents": [
+                    {"ph": "X", "cat": "user_annotation", "name": "gloo:all_reduce", "pid": 1, "tid": 2,
+                     "ts": begin, "dur": 500 - begin, "args": {"Input Dims": [[10, 25], []], "Input type": ["float", ""]}}]})
+        _, _, groups, _ = self.tables(self.logdir / "cpu")
+        self.assertEqual([(g["kind"], g["size_bytes"], g["total_time"], g["waiting_time"], g["last_host"])
+                          for g in groups], [("all-reduce", 1000, 900, 100, "rank 1")])
+
+
 @unittest.skipUnless(CORPUS.is_dir(), "../shared/corpus/kineto is not here")
 class Tables(Case):
     def tool(self, name, path):

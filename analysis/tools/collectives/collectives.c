@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool collectives: data exchanged between devices, by kind, size and group, with its time and
-// rate. Ours; XProf has none. docs/findings.md defines the columns.
+// rate; and, where profiles of several hosts say which of their collectives are one, how long hosts
+// wait for each other.  Ours; XProf has none.  docs/findings.md defines the columns.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,16 +9,19 @@
 
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/collectives/expression.h"
+#include "analysis/tools/collectives/ranks.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/lib/op_record.h"
 #include "analysis/tools/lib/op_stats_tool.h"
+#include "analysis/tools/lib/spaces.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 
 enum { OP_COLUMNS = 3 }; // that only the table of ops has
 
 // An op, or all ops that are alike.
 struct row {
-    const struct xpl_op_metrics *op; // the first
+    const struct xpl_op_metrics *op; // the first; NULL: a call of the host
     struct xpl_collective_text text;
     uint64_t n_ops, occurrences, time_ps;
     uint64_t min_ps;         // of the fastest
@@ -102,6 +106,10 @@ static bool join_alike(const struct list *ops, struct xpl_arena *arena, struct l
         else
             ret->v[ret->n++] = ops->v[i];
     }
+    // Calls have no op: all that are alike are as one.
+    for (size_t i = 0; ret->v && i < ret->n; i++)
+        if (!ret->v[i].op)
+            ret->v[i].communication_ps = (double)ret->v[i].min_ps * (double)ret->v[i].occurrences;
     return ret->v != NULL;
 }
 
@@ -158,7 +166,7 @@ static void put_row(struct xpl_gviz *g, const struct row *r, bool of_ops) {
     xpl_gviz_number(g, known(r->text.bytes));
     xpl_gviz_number(g, known(r->text.group_size));
     xpl_gviz_number(g, known(r->text.n_groups));
-    xpl_gviz_number(g, (double)r->n_ops);
+    xpl_gviz_number(g, r->op ? (double)r->n_ops : (double)NAN);
     xpl_gviz_number(g, (double)r->occurrences);
     xpl_gviz_number(g, xpl_pico_to_micro(r->time_ps));
     xpl_gviz_number(g, xpl_pico_to_micro(r->time_ps) / (double)r->occurrences);
@@ -177,41 +185,174 @@ static void put_table(const struct list *l, bool of_ops, struct xpl_buf *out) {
     xpl_gviz_end(&g);
 }
 
-static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
-                                 struct xpl_arena *scratch, struct xpl_buf *out,
-                                 struct xpl_error *err) {
+// The ops of instructions.
+static bool list_ops(const struct xpl_opstats *stats, struct xpl_arena *scratch, struct list *ret) {
     const struct xpl_op_metrics_db *const db = &stats->device_op_metrics_db;
-    struct list ops = {xpl_arena_array(scratch, db->metrics_db.n, sizeof *ops.v), 0}, alike;
-    (void)options;
-    for (size_t i = 0; ops.v && i < db->metrics_db.n; i++)
-        ops.n += read_row(stats, &db->metrics_db.v[i], &ops.v[ops.n]);
-    if (ops.n) qsort(ops.v, ops.n, sizeof *ops.v, by_alike_and_place);
-    if (!ops.v || !join_alike(&ops, scratch, &alike)) XPL_RETURN_OOM(err, "collectives");
-    if (ops.n) qsort(ops.v, ops.n, sizeof *ops.v, by_time);
+    *ret = (struct list){xpl_arena_array(scratch, db->metrics_db.n, sizeof *ret->v), 0};
+    for (size_t i = 0; ret->v && i < db->metrics_db.n; i++)
+        ret->n += read_row(stats, &db->metrics_db.v[i], &ret->v[ret->n]);
+    return ret->v != NULL;
+}
+
+static xpl_status_t put_ops(struct list *ops, struct xpl_arena *scratch, struct xpl_buf *out,
+                            struct xpl_error *err) {
+    struct list alike;
+    if (ops->n) qsort(ops->v, ops->n, sizeof *ops->v, by_alike_and_place);
+    if (!join_alike(ops, scratch, &alike)) XPL_RETURN_OOM(err, "collectives");
     if (alike.n) qsort(alike.v, alike.n, sizeof *alike.v, by_time);
-    xpl_buf_putc(out, '[');
     put_table(&alike, false, out);
     xpl_buf_putc(out, ',');
-    put_table(&ops, true, out);
-    xpl_buf_putc(out, ']');
+    if (ops->n && !ops->v[0].op) ops->n = 0; // calls have no names
+    if (ops->n) qsort(ops->v, ops->n, sizeof *ops->v, by_time);
+    put_table(ops, true, out);
     return XPL_OK;
+}
+
+// ---- several hosts ----
+
+static const struct xpl_column kRankColumns[] = {
+    XPL_TEXTS("kind", "Kind"),
+    XPL_NUMBERS("size_bytes", "Size (bytes)", "bytes"),
+    XPL_TEXTS("process_group", "Process group"),
+    XPL_NUMBERS("group_size", "Group size", NULL),
+    XPL_NUMBERS("hosts", "#Hosts", NULL),
+    XPL_NUMBERS("collectives", "#Collectives", NULL),
+    XPL_NUMBERS("total_time", "Total time (us)", "us"),
+    XPL_NUMBERS("communication_time", "Communication (us)", "us"),
+    XPL_NUMBERS("waiting_time", "Waiting (us)", "us"),
+    XPL_NUMBERS("avg_skew", "Avg. skew (us)", "us"),
+    XPL_NUMBERS("max_skew", "Max. skew (us)", "us"),
+    XPL_NUMBERS("algorithm_bandwidth", "Algorithm bandwidth (GB/s)", "GB/s"),
+    XPL_NUMBERS("bus_bandwidth", "Bus bandwidth (GB/s)", "GB/s"),
+    XPL_TEXTS("last_host", "Mostly last"),
+    XPL_NUMBERS("last_times", "#Times last", NULL),
+    {0},
+};
+static const struct xpl_column kHostColumns[] = {
+    XPL_TEXTS("host", "Host"),
+    XPL_NUMBERS("collectives", "#Collectives", NULL),
+    XPL_NUMBERS("total_time", "Total time (us)", "us"),
+    XPL_NUMBERS("waiting_time", "Waiting (us)", "us"),
+    XPL_NUMBERS("last_times", "#Times last", NULL),
+    XPL_NUMBERS("clock_offset", "Clock ahead (us)", "us"),
+    {0},
+};
+
+static void put_rank_row(struct xpl_gviz *g, const struct xpl_ranks *r,
+                         const struct xpl_rank_row *row) {
+    // Of uneven collectives the bytes of hosts that are not here are missing.
+    const bool is_rated = row->bytes && !(row->is_uneven && row->n_hosts < row->group_size);
+    const double rate = is_rated && row->fastest_ps > 0
+                            ? (double)row->bytes * (double)row->n / row->fastest_ps * 1e3
+                            : NAN;
+    const double factor =
+        row->is_uneven ? 0 : xpl_collective_bus_factor(xpl_str_from(row->kind), row->group_size);
+    size_t last = 0;
+    for (size_t i = 0; i < r->hosts.n; i++)
+        if (row->n_last[i] > row->n_last[last]) last = i;
+    xpl_gviz_row(g);
+    xpl_gviz_text(g, xpl_str_from(row->kind));
+    xpl_gviz_number(g, known(row->bytes));
+    xpl_gviz_text(g, xpl_intern_get(r->groups, (xpl_strid_t){row->group}));
+    xpl_gviz_number(g, known(row->group_size));
+    xpl_gviz_number(g, (double)row->n_hosts);
+    xpl_gviz_number(g, (double)row->n);
+    xpl_gviz_number(g, row->total_ps / 1e6);
+    xpl_gviz_number(g, row->communication_ps / 1e6);
+    xpl_gviz_number(g, (row->total_ps - row->communication_ps) / 1e6);
+    xpl_gviz_number(g, row->skew_ps / (double)row->n / 1e6);
+    xpl_gviz_number(g, row->max_skew_ps / 1e6);
+    xpl_gviz_number(g, rate);
+    xpl_gviz_number(g, factor > 0 ? rate * factor : NAN);
+    xpl_gviz_text(g, row->n_last[last] ? r->hosts.v[last].name : XPL_STR(""));
+    xpl_gviz_number(g, (double)row->n_last[last]);
+}
+
+static void put_ranks(const struct xpl_ranks *r, struct xpl_buf *out) {
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out, kRankColumns, 0);
+    for (size_t i = 0; i < r->rows.n; i++)
+        put_rank_row(&g, r, &r->rows.v[i]);
+    xpl_gviz_end(&g);
+    xpl_buf_putc(out, ',');
+    xpl_gviz_begin(&g, out, kHostColumns, 0);
+    for (size_t i = 0; i < r->hosts.n; i++) {
+        const struct xpl_rank_host *const h = &r->hosts.v[i];
+        if (!h->n) continue;
+        xpl_gviz_row(&g);
+        xpl_gviz_text(&g, h->name);
+        xpl_gviz_number(&g, (double)h->n);
+        xpl_gviz_number(&g, h->total_ps / 1e6);
+        xpl_gviz_number(&g, h->waiting_ps / 1e6);
+        xpl_gviz_number(&g, (double)h->n_last);
+        xpl_gviz_number(&g, (double)h->offset_ps / 1e6);
+    }
+    xpl_gviz_end(&g);
+}
+
+// Reads the collectives that profiles describe by events, not by instructions.
+static xpl_status_t read_calls(const struct xpl_tool_input *in, struct xpl_ranks *r,
+                               struct xpl_error *err) {
+    const struct xpl_xspace **const spaces = xpl_arena_array(r->arena, in->n_hosts, sizeof *spaces);
+    if (!spaces) XPL_RETURN_OOM(err, "collectives");
+    XPL_TRY(xpl_spaces_open(in, r->arena, spaces, err));
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        struct xpl_error why = {0};
+        if (spaces[i] && xpl_ranks_add(r, in->hosts[i].name, spaces[i], &why) != XPL_OK)
+            XPL_TRY(xpl_spaces_leave_out(in, spaces, i, &why, err));
+    }
+    return XPL_OK;
+}
+
+// Rows of calls: each is joined with those that are alike.
+static bool list_calls(const struct xpl_ranks *r, struct list *ret) {
+    *ret = (struct list){xpl_arena_array(r->arena, r->calls.n, sizeof *ret->v), 0};
+    for (size_t i = 0; ret->v && i < r->calls.n; i++) {
+        const struct xpl_rank_call *const c = &r->calls.v[i];
+        const uint64_t ps = c->end - c->begin;
+        ret->v[ret->n++] = (struct row){
+            .text = {.kind = xpl_str_from(c->kind), .bytes = c->bytes, .group_size = c->group_size},
+            .occurrences = 1,
+            .time_ps = ps,
+            .min_ps = ps,
+            .is_rated = true};
+    }
+    return ret->v != NULL;
 }
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    return xpl_op_stats_render(in, write_answer, out, err);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    struct xpl_opstats *stats;
+    struct xpl_ranks r;
+    struct list ops;
+    xpl_arena_init(&scratch, in->limit);
+    XPL_TRY(xpl_op_stats_combine(in, 0, &scratch, &stats, err));
+    if (!list_ops(stats, &scratch, &ops) || !xpl_ranks_init(&r, &scratch, in->exec))
+        XPL_RETURN_OOM(err, "collectives");
+    if (!ops.n) XPL_TRY(read_calls(in, &r, err));
+    if (!ops.n && !list_calls(&r, &ops)) XPL_RETURN_OOM(err, "collectives");
+    xpl_buf_putc(out, '[');
+    XPL_TRY(put_ops(&ops, &scratch, out, err));
+    if (!xpl_ranks_match(&r)) XPL_RETURN_OOM(err, "collectives");
+    xpl_buf_putc(out, ',');
+    put_ranks(&r, out);
+    xpl_buf_putc(out, ']');
+    if (out->failed) XPL_RETURN_OOM(err, "collectives");
+    return XPL_OK;
 }
 
 const struct xpl_tool xpl_tool_collectives = {
     .name = "collectives",
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_COLLECTIVES,
     .ignores = XPL_IGNORES_XPROF_EXACT, // it says which hosts count for steps
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
-    .columns = {kColumns},
+    .columns = {kColumns, kRankColumns, kHostColumns},
+    .reads_profile = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,
     .render = render,

@@ -212,8 +212,9 @@ double xpl_collective_bus_factor(xpl_str_t kind, uint64_t n) {
     const double size = (double)n;
     if (xpl_str_eq(kind, XPL_STR("collective-permute")) ||
         xpl_str_eq(kind, XPL_STR("collective-broadcast")) || xpl_str_eq(kind, XPL_STR("send")) ||
-        xpl_str_eq(kind, XPL_STR("recv")))
+        xpl_str_eq(kind, XPL_STR("recv")) || xpl_str_eq(kind, XPL_STR("broadcast")) ||
+        xpl_str_eq(kind, XPL_STR("reduce")) || xpl_str_eq(kind, XPL_STR("send-recv")))
         return 1;
-    if (n < 2) return 0;
+    if (n < 2 || xpl_str_eq(kind, XPL_STR("unknown"))) return 0;
     return (xpl_str_eq(kind, XPL_STR("all-reduce")) ? 2 : 1) * (size - 1) / size;
 }

@@ -96,6 +96,8 @@ static void test_factors(void) {
     CHECK(xpl_collective_bus_factor(XPL_STR("all-reduce"), 4) == 1.5);
     CHECK(xpl_collective_bus_factor(XPL_STR("all-gather"), 4) == 0.75);
     CHECK(xpl_collective_bus_factor(XPL_STR("collective-permute"), 0) == 1);
+    CHECK(xpl_collective_bus_factor(XPL_STR("broadcast"), 4) == 1);
+    CHECK(xpl_collective_bus_factor(XPL_STR("unknown"), 4) == 0);
     CHECK(xpl_collective_bus_factor(XPL_STR("all-reduce"), 0) == 0);
     CHECK(xpl_collective_bus_factor(XPL_STR("all-reduce"), 1) == 0);
 }

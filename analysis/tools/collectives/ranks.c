@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/tools/collectives/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/breakdown/names.h"
+#include "analysis/xplane/plane_kind.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/text/parse.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { CANCEL_EVERY = 8192 };
+
+bool xpl_ranks_init(struct xpl_ranks *r, struct xpl_arena *arena, struct xpl_exec *exec) {
+    *r = (struct xpl_ranks){
+        .arena = arena, .exec = exec, .groups = xpl_intern_new(arena, xpl_hash_seed())};
+    return r->groups != NULL;
+}
+
+// ---- what a call is ----
+
+static const struct {
+    const char *part, *kind;
+} kKinds[] = {
+    {"allreduce", "all-reduce"},
+    {"all_reduce", "all-reduce"},
+    {"cross_device_reduce", "all-reduce"},
+    {"allgather", "all-gather"},
+    {"all_gather", "all-gather"},
+    {"reducescatter", "reduce-scatter"},
+    {"reduce_scatter", "reduce-scatter"},
+    {"alltoall", "all-to-all"},
+    {"all_to_all", "all-to-all"},
+    {"broadcast", "broadcast"},
+    {"sendrecv", "send-recv"},
+    {"send", "send-recv"},
+    {"recv", "send-recv"},
+    {"barrier", "barrier"},
+    {"gather", "gather"},
+    {"scatter", "scatter"},
+    {"reduce", "reduce"},
+};
+
+static const char *kind_of(xpl_str_t name) {
+    char low[128];
+    size_t n = 0;
+    for (; n < name.len && n + 1 < sizeof low; n++)
+        low[n] = name.ptr[n] >= 'A' && name.ptr[n] <= 'Z' ? (char)(name.ptr[n] + 32) : name.ptr[n];
+    low[n] = 0;
+    for (size_t i = 0; i < COUNT(kKinds); i++)
+        if (strstr(low, kKinds[i].part)) return kKinds[i].kind;
+    return "unknown";
+}
+
+// Bytes of an element, by the names of torch, of C++ and of numpy; 0: not known.
+static uint64_t bytes_of_type(xpl_str_t type) {
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } types[] = {
+        {"Double", 8},      {"Long", 8},          {"ComplexFloat", 8}, {"Float", 4},
+        {"Int", 4},         {"Half", 2},          {"BFloat16", 2},     {"Short", 2},
+        {"Byte", 1},        {"Char", 1},          {"Bool", 1},         {"double", 8},
+        {"long", 8},        {"long int", 8},      {"float", 4},        {"int", 4},
+        {"c10::Half", 2},   {"c10::BFloat16", 2}, {"short", 2},        {"unsigned char", 1},
+        {"signed char", 1}, {"bool", 1},
+    };
+    for (size_t i = 0; i < COUNT(types); i++)
+        if (xpl_str_eq(type, xpl_str_from(types[i].name))) return types[i].bytes;
+    return xpl_str_has(type, XPL_STR("loat8")) ? 1 : 0;
+}
+
+static uint64_t times(uint64_t a, uint64_t b) {
+    uint64_t v;
+    return __builtin_mul_overflow(a, b, &v) ? 0 : v;
+}
+
+// The bytes of tensors, of "[[2, 3], [4]]" and '["float", "float"]'; 0: not known.
+static uint64_t bytes_of_tensors(xpl_str_t dims, xpl_str_t types) {
+    uint64_t sum = 0, n = 1, v = 0;
+    bool in_number = false, any = false;
+    size_t type = 0;
+    int depth = 0;
+    for (size_t i = 0; i < dims.len; i++) {
+        const char c = dims.ptr[i];
+        const bool is_digit = c >= '0' && c <= '9';
+        if (is_digit) v = times(v, 10) + (uint64_t)(c - '0'), in_number = any = true;
+        if (!is_digit && in_number) n = times(n, v), v = 0, in_number = false;
+        depth += (c == '[') - (c == ']');
+        if (depth != 1 || c != ']') continue;
+        const size_t from = xpl_str_find(types, XPL_STR("\""), type),
+                     to = from == SIZE_MAX ? from : xpl_str_find(types, XPL_STR("\""), from + 1);
+        if (to == SIZE_MAX) return 0;
+        if (any) sum += times(n, bytes_of_type(xpl_str_sub(types, from + 1, to - from - 1)));
+        type = to + 1;
+        n = 1, any = false;
+    }
+    return sum;
+}
+
+static int64_t number_of(const struct xpl_stat *s, int64_t other) {
+    if (s->kind == XPL_VALUE_INT || s->kind == XPL_VALUE_UINT)
+        return (int64_t)xpl_stat_int_or_uint(s);
+    int64_t v;
+    return xpl_parse_int(xpl_stat_str(s), INT64_MIN, INT64_MAX, &v) ? v : other;
+}
+
+enum { NAME, GROUP_SIZE, IN, OUT, SPLIT, DTYPE, GROUP, MEMBERS, SEQ, STEP, DIMS, TYPES, N_STATS };
+static const enum xpl_stat_type kStats[N_STATS] = {
+    [NAME] = XPL_STAT_COLLECTIVE_NAME,      [GROUP_SIZE] = XPL_STAT_COLLECTIVE_GROUP_SIZE,
+    [IN] = XPL_STAT_COLLECTIVE_IN_NELEMS,   [OUT] = XPL_STAT_COLLECTIVE_OUT_NELEMS,
+    [SPLIT] = XPL_STAT_COLLECTIVE_IN_SPLIT, [DTYPE] = XPL_STAT_COLLECTIVE_DTYPE,
+    [GROUP] = XPL_STAT_PROCESS_GROUP_NAME,  [MEMBERS] = XPL_STAT_PROCESS_GROUP_RANKS,
+    [SEQ] = XPL_STAT_COLLECTIVE_SEQ,        [STEP] = XPL_STAT_GROUP_ID,
+    [DIMS] = XPL_STAT_INPUT_DIMS,           [TYPES] = XPL_STAT_INPUT_TYPE,
+};
+
+// A group of processes is known by name and members; without both, calls of one stream belong
+// together.
+static bool read_group(struct xpl_ranks *r, const struct xpl_stat *v, unsigned has,
+                       xpl_str_t stream, uint32_t *ret) {
+    const xpl_str_t name = has >> GROUP & 1 ? xpl_stat_str(&v[GROUP]) : stream,
+                    members = has >> MEMBERS & 1 ? xpl_stat_str(&v[MEMBERS]) : XPL_STR("");
+    xpl_str_t text;
+    xpl_strid_t id;
+    if (!xpl_arena_printf(r->arena, &text, "%.*s%s%.*s", XPL_STR_FMT(name),
+                          name.len && members.len ? " " : "", XPL_STR_FMT(members)) ||
+        !xpl_intern_put(r->groups, text, &id))
+        return false;
+    *ret = id.v;
+    return true;
+}
+
+static void read_size(const struct xpl_stat *v, unsigned has, struct xpl_rank_call *c) {
+    const int of = strcmp(c->kind, "all-gather") == 0 ? OUT : IN;
+    const xpl_str_t splits = has >> SPLIT & 1 ? xpl_stat_str(&v[SPLIT]) : XPL_STR("");
+    c->group_size = has >> GROUP_SIZE & 1 ? (uint64_t)number_of(&v[GROUP_SIZE], 0) : 0;
+    c->is_uneven = splits.len > 2; // "[]": even
+    if (has >> of & 1 && has >> DTYPE & 1)
+        c->bytes = times((uint64_t)number_of(&v[of], 0), bytes_of_type(xpl_stat_str(&v[DTYPE])));
+    else if (has >> DIMS & 1 && has >> TYPES & 1)
+        c->bytes = bytes_of_tensors(xpl_stat_str(&v[DIMS]), xpl_stat_str(&v[TYPES]));
+}
+
+static bool add_call(struct xpl_ranks *r, const struct xpl_line *line, const struct xpl_event *ev,
+                     xpl_str_t name) {
+    struct xpl_stat v[N_STATS];
+    const unsigned has = xpl_stats_find(ev->stats, kStats, N_STATS, v);
+    struct xpl_rank_call *const c = xpl_vec_push(r->arena, &r->calls);
+    if (!c) return false;
+    *c = (struct xpl_rank_call){
+        .host = (uint32_t)r->hosts.n - 1,
+        .kind = kind_of(has >> NAME & 1 ? xpl_stat_str(&v[NAME]) : name),
+        .seq = has >> SEQ & 1 ? number_of(&v[SEQ], -1) : -1,
+        .step = has >> STEP & 1 ? number_of(&v[STEP], -1) : -1,
+        .begin = (uint64_t)xpl_event_begin_ps(line, ev),
+        .end = (uint64_t)xpl_event_end_ps(line, ev),
+    };
+    read_size(v, has, c);
+    return read_group(r, v, has, line->plane->kind == XPL_PLANE_GPU ? line->name : XPL_STR(""),
+                      &c->group);
+}
+
+// ---- a host ----
+
+// A collective of a CPU's backend, as torch annotates it.
+static bool is_host_collective(xpl_str_t name) {
+    return xpl_str_starts(name, XPL_STR("gloo:")) || xpl_str_starts(name, XPL_STR("mpi:"));
+}
+
+static xpl_status_t read_line(struct xpl_ranks *r, const struct xpl_line *line,
+                              const bool *is_collective, struct xpl_error *err) {
+    struct xpl_event_cursor cur;
+    struct xpl_event ev;
+    enum xpl_wire_result at;
+    xpl_events_begin(&cur, line);
+    while ((at = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
+        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "collectives: cancelled");
+        if (!is_collective[ev.md] || ev.has_occurrences || ev.duration_ps < 0) continue;
+        if (!add_call(r, line, &ev, xpl_event_get_md(line, &ev)->name))
+            XPL_RETURN_OOM(err, "collectives");
+    }
+    return at == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;
+}
+
+static xpl_status_t read_plane(struct xpl_ranks *r, const struct xpl_plane *p,
+                               struct xpl_error *err) {
+    bool *const is_collective = xpl_arena_array(r->arena, p->n_event_md, sizeof *is_collective);
+    const bool gpu = p->kind == XPL_PLANE_GPU;
+    bool any = false;
+    if (!is_collective) XPL_RETURN_OOM(err, "collectives");
+    for (uint32_t i = 0; i < p->n_event_md; i++) {
+        const xpl_str_t name = p->event_md[i].name;
+        is_collective[i] = gpu ? xpl_op_is_collective(name) : is_host_collective(name);
+        any |= is_collective[i];
+    }
+    for (uint32_t i = 0; any && i < p->n_lines; i++)
+        if (!gpu || xpl_line_is_stream(&p->lines[i]))
+            XPL_TRY(read_line(r, &p->lines[i], is_collective, err));
+    return XPL_OK;
+}
+
+xpl_status_t xpl_ranks_add(struct xpl_ranks *r, xpl_str_t host, const struct xpl_xspace *xs,
+                           struct xpl_error *err) {
+    struct xpl_rank_host *const h = xpl_vec_push(r->arena, &r->hosts);
+    const size_t before = r->calls.n;
+    bool gpu = false;
+    xpl_status_t st = XPL_OK;
+    if (!h) XPL_RETURN_OOM(err, "collectives");
+    *h = (struct xpl_rank_host){.name = host};
+    for (uint32_t i = 0; i < xs->n_planes; i++)
+        gpu |= xs->planes[i].kind == XPL_PLANE_GPU;
+    for (uint32_t i = 0; st == XPL_OK && i < xs->n_planes; i++) {
+        const struct xpl_plane *const p = &xs->planes[i];
+        if (gpu ? p->kind == XPL_PLANE_GPU
+                : xpl_str_eq(p->name, XPL_STR(XPL_PLANE_NAME_HOST_THREADS)))
+            st = read_plane(r, p, err);
+    }
+    if (st != XPL_OK) r->calls.n = before, r->hosts.n--;
+    return st;
+}
+
+// ---- which calls are one ----
+
+static int cmp_i64(int64_t a, int64_t b) {
+    return (a > b) - (a < b);
+}
+
+// Calls of a group in the order of the program: by its own count, else by step; all of one host
+// side by side.
+static int by_host(const void *pa, const void *pb) {
+    const struct xpl_rank_call *const a = pa, *const b = pb;
+    int c = cmp_i64(a->group, b->group);
+    if (!c) c = cmp_i64(a->host, b->host);
+    if (!c) c = cmp_i64(a->seq, b->seq);
+    if (!c && a->seq < 0) c = cmp_i64(a->step, b->step);
+    return c ? c : cmp_i64((int64_t)(a->begin - b->begin), 0);
+}
+
+static bool is_same_place(const struct xpl_rank_call *a, const struct xpl_rank_call *b) {
+    return a->group == b->group && a->seq == b->seq && (a->seq >= 0 || a->step == b->step);
+}
+
+static int by_match(const void *pa, const void *pb) {
+    const struct xpl_rank_call *const a = pa, *const b = pb;
+    int c = cmp_i64(a->group, b->group);
+    if (!c) c = cmp_i64(a->seq, b->seq);
+    if (!c && a->seq < 0) c = cmp_i64(a->step, b->step);
+    if (!c) c = cmp_i64((int64_t)a->order, (int64_t)b->order);
+    return c ? c : cmp_i64(a->host, b->host);
+}
+
+// The calls from `first` on that are one collective.  *ret_agree: all hosts have the same kind.
+static size_t count_match(const struct xpl_ranks *r, size_t first, bool *ret_agree) {
+    const struct xpl_rank_call *const c = &r->calls.v[first];
+    size_t n = 1;
+    *ret_agree = true;
+    for (; first + n < r->calls.n; n++) {
+        const struct xpl_rank_call *const next = &r->calls.v[first + n];
+        if (!is_same_place(c, next) || c->order != next->order) break;
+        *ret_agree &= strcmp(c->kind, next->kind) == 0;
+    }
+    return n;
+}
+
+static void number(struct xpl_ranks *r) {
+    struct xpl_rank_call *const v = r->calls.v;
+    if (r->calls.n) qsort(v, r->calls.n, sizeof *v, by_host);
+    for (size_t i = 1; i < r->calls.n; i++)
+        if (v[i - 1].host == v[i].host && is_same_place(&v[i - 1], &v[i]))
+            v[i].order = v[i - 1].order + 1;
+    if (r->calls.n) qsort(v, r->calls.n, sizeof *v, by_match);
+}
+
+// ---- clocks ----
+
+// Collectives that end for all hosts together, after the last one has begun.
+static bool ends_together(const char *kind) {
+    return strcmp(kind, "all-reduce") == 0 || strcmp(kind, "all-gather") == 0 ||
+           strcmp(kind, "reduce-scatter") == 0 || strcmp(kind, "all-to-all") == 0 ||
+           strcmp(kind, "barrier") == 0;
+}
+
+static int by_value(const void *pa, const void *pb) {
+    return cmp_i64(*(const int64_t *)pa, *(const int64_t *)pb);
+}
+
+static int64_t magnitude(int64_t v) {
+    return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
+}
+
+// How far the clock of `host` is ahead of that of `of`, by the ends of their collectives; 0 where
+// some of them overlap: then it is the collectives that differ.
+static int64_t find_offset(const struct xpl_ranks *r, uint32_t host, uint32_t of, int64_t *ends) {
+    size_t n = 0;
+    bool agree, apart = true;
+    for (size_t i = 0, k; i < r->calls.n; i += k) {
+        const struct xpl_rank_call *a = NULL, *b = NULL;
+        k = count_match(r, i, &agree);
+        for (size_t j = i; j < i + k; j++) {
+            if (r->calls.v[j].host == of) a = &r->calls.v[j];
+            if (r->calls.v[j].host == host) b = &r->calls.v[j];
+        }
+        if (!a || !b || !agree || !ends_together(a->kind)) continue;
+        const int64_t longer = (int64_t)(a->end - a->begin) > (int64_t)(b->end - b->begin)
+                                   ? (int64_t)(a->end - a->begin)
+                                   : (int64_t)(b->end - b->begin);
+        apart &= magnitude((int64_t)(b->begin - a->begin)) > longer;
+        ends[n++] = (int64_t)(b->end - a->end);
+    }
+    if (!n || !apart) return 0;
+    qsort(ends, n, sizeof *ends, by_value);
+    return ends[n / 2];
+}
+
+// The first host with which each has collectives, where that is before it; else itself.
+static uint32_t *find_partners(const struct xpl_ranks *r) {
+    uint32_t *const of = xpl_arena_array(r->arena, r->hosts.n, sizeof *of);
+    bool agree;
+    for (uint32_t h = 0; of && h < r->hosts.n; h++)
+        of[h] = h;
+    for (size_t i = 0, n; of && i < r->calls.n; i += n) {
+        const struct xpl_rank_call *const c = &r->calls.v[i];
+        n = count_match(r, i, &agree);
+        for (size_t k = 1; agree && ends_together(c->kind) && k < n; k++)
+            if (c->host < of[c[k].host]) of[c[k].host] = c->host;
+    }
+    return of;
+}
+
+static bool align(struct xpl_ranks *r) {
+    int64_t *const ends = xpl_arena_array(r->arena, r->calls.n, sizeof *ends);
+    const uint32_t *const of = find_partners(r);
+    if (!ends || !of) return false;
+    for (uint32_t h = 0; h < r->hosts.n; h++)
+        if (of[h] != h)
+            r->hosts.v[h].offset_ps = (int64_t)((uint64_t)r->hosts.v[of[h]].offset_ps +
+                                                (uint64_t)find_offset(r, h, of[h], ends));
+    for (size_t i = 0; i < r->calls.n; i++) {
+        struct xpl_rank_call *const c = &r->calls.v[i];
+        c->begin -= (uint64_t)r->hosts.v[c->host].offset_ps;
+        c->end -= (uint64_t)r->hosts.v[c->host].offset_ps;
+    }
+    return true;
+}
+
+// ---- rows ----
+
+static struct xpl_rank_row *row_of(struct xpl_ranks *r, const struct xpl_rank_call *c,
+                                   uint64_t bytes, size_t n_hosts) {
+    for (size_t i = 0; i < r->rows.n; i++) {
+        struct xpl_rank_row *const row = &r->rows.v[i];
+        if (row->kind == c->kind && row->bytes == bytes && row->group == c->group &&
+            row->n_hosts == n_hosts)
+            return row;
+    }
+    struct xpl_rank_row *const row = xpl_vec_push(r->arena, &r->rows);
+    if (!row) return NULL;
+    *row = (struct xpl_rank_row){.kind = c->kind,
+                                 .bytes = bytes,
+                                 .group_size = c->group_size,
+                                 .group = c->group,
+                                 .n_hosts = n_hosts,
+                                 .n_last =
+                                     xpl_arena_zalloc(r->arena, r->hosts.n * sizeof *row->n_last)};
+    return row->n_last ? row : NULL;
+}
+
+// Adds a collective of the `n` calls from `c` on.
+static bool add_match(struct xpl_ranks *r, const struct xpl_rank_call *c, size_t n) {
+    uint64_t bytes = 0;
+    size_t last = 0, first = 0, fastest = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (c[i].bytes > bytes) bytes = c[i].bytes;
+        if ((int64_t)(c[i].begin - c[last].begin) > 0) last = i;
+        if ((int64_t)(c[i].begin - c[first].begin) < 0) first = i;
+        if (c[i].end - c[i].begin < c[fastest].end - c[fastest].begin) fastest = i;
+    }
+    struct xpl_rank_row *const row = row_of(r, c, bytes, n);
+    if (!row) return false;
+    const double least = (double)(c[fastest].end - c[fastest].begin),
+                 skew = (double)(c[last].begin - c[first].begin);
+    row->n++;
+    row->n_last[c[last].host] += skew > 0;
+    row->fastest_ps += least;
+    row->communication_ps += least * (double)n;
+    row->skew_ps += skew;
+    if (skew > row->max_skew_ps) row->max_skew_ps = skew;
+    r->hosts.v[c[last].host].n_last += skew > 0;
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_rank_host *const h = &r->hosts.v[c[i].host];
+        const double ps = (double)(c[i].end - c[i].begin);
+        row->total_ps += ps;
+        row->is_uneven |= c[i].is_uneven;
+        h->n++;
+        h->total_ps += ps;
+        h->waiting_ps += (double)(c[last].begin - c[i].begin);
+    }
+    return true;
+}
+
+static int by_time(const void *pa, const void *pb) {
+    const struct xpl_rank_row *const a = pa, *const b = pb;
+    if (a->total_ps != b->total_ps) return a->total_ps < b->total_ps ? 1 : -1;
+    const int c = strcmp(a->kind, b->kind);
+    if (c) return c;
+    return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : cmp_i64(a->group, b->group);
+}
+
+bool xpl_ranks_match(struct xpl_ranks *r) {
+    bool agree;
+    number(r);
+    if (!align(r)) return false;
+    for (size_t i = 0, n; i < r->calls.n; i += n) {
+        n = count_match(r, i, &agree);
+        if (n > 1 && agree && !add_match(r, &r->calls.v[i], n)) return false;
+    }
+    if (r->rows.n) qsort(r->rows.v, r->rows.n, sizeof *r->rows.v, by_time);
+    return true;
+}
