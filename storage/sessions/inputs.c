@@ -66,8 +66,10 @@ static xpl_status_t add_input(struct list *l, struct xpl_arena *a,
     f->kind = *kind;
     f->kind.host.ptr = file_name(f);
     f->identity = NULL;
-    if (!kind->identify || xpl_source_open(AT_FDCWD, path, 0, &source, NULL) != XPL_OK)
-        return XPL_OK; // the reader says why it cannot be read
+    if (!kind->identify) return XPL_OK;
+    const xpl_status_t st = xpl_source_open(AT_FDCWD, path, 0, &source, NULL);
+    if (st == XPL_RESOURCE_EXHAUSTED) XPL_RETURN_OOM(err, "list of profiles");
+    if (st != XPL_OK) return XPL_OK; // the reader says why it cannot be read
     const bool is = kind->identify(copy, xpl_source_bytes(source), &identity);
     xpl_source_free(source);
     if (!is) return XPL_OK;

@@ -67,8 +67,8 @@ struct xpl_dir {
 
 enum { XPL_PROBLEMS_KEPT = 32 };
 
-// Sorts the directory's files into sessions (processes.h).
-void xpl_dir_group(struct xpl_dir *d);
+// Sorts the directory's files into sessions (processes.h).  False on OOM: all are of one.
+bool xpl_dir_group(struct xpl_dir *d);
 // What that made of its files; *ret has room for all.
 void xpl_dir_processes(const struct xpl_dir *d, struct xpl_process_file *ret);
 

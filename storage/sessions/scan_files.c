@@ -57,15 +57,16 @@ static const struct xpl_dir_file *known_file(const struct xpl_dir *d,
 }
 
 static bool read_identity(struct xpl_catalogue *c, const struct xpl_dir *d,
-                          const struct xpl_dir_file *f, struct xpl_profile_identity *ret) {
+                          struct xpl_scan_listing *l, const struct xpl_dir_file *f,
+                          struct xpl_profile_identity *ret) {
     char path[PATH_MAX];
     struct xpl_source *source = NULL;
     const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",
                            d->parent ? "/" : "", f->name);
     if (n < 0 || (size_t)n >= sizeof path) return false;
-    if (!c->root->objects &&
-        xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0, &source, NULL) != XPL_OK)
-        source = NULL;
+    if (!c->root->objects && xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0,
+                                                    &source, NULL) == XPL_RESOURCE_EXHAUSTED)
+        l->incomplete = true; // it is read again
     const xpl_bytes_t bytes = source ? xpl_source_bytes(source) : (xpl_bytes_t){0};
     const bool is = f->identify(xpl_str_from(path), bytes, ret);
     xpl_source_free(source);
@@ -73,16 +74,18 @@ static bool read_identity(struct xpl_catalogue *c, const struct xpl_dir *d,
 }
 
 // False when the file is not a profile.
-static bool identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_dir_file *f) {
+static bool identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l,
+                     struct xpl_dir_file *f) {
     const struct xpl_dir_file *const known = known_file(d, f);
     struct xpl_profile_identity id;
     if (known && known->identity)
         id = *known->identity;
-    else if (!read_identity(c, d, f, &id))
+    else if (!read_identity(c, d, l, f, &id))
         return !f->doubtful;
     // A part of another file's profile is only listed of LOGDIR itself.
     if (id.is_part && d->parent) return false;
     f->identity = xpl_sys_alloc(sizeof *f->identity);
+    l->incomplete |= !f->identity; // it is read again
     if (f->identity) *f->identity = id;
     return f->identity || !f->doubtful;
 }
@@ -102,7 +105,7 @@ bool xpl_scan_identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_sc
         struct xpl_dir_file *const f = &l->files[i];
         n_doubtful += f->doubtful;
         const bool skip = f->doubtful && (has_sure || n_doubtful > MAX_DOUBTFUL);
-        if (!f->identify || (!skip && identify(c, d, f)))
+        if (!f->identify || (!skip && identify(c, d, l, f)))
             l->files[n++] = *f;
         else
             xpl_dir_file_fini(f);
@@ -120,13 +123,13 @@ void xpl_dir_processes(const struct xpl_dir *d, struct xpl_process_file *ret) {
                                            .is_alone = d->files[i].is_alone};
 }
 
-void xpl_dir_group(struct xpl_dir *d) {
+bool xpl_dir_group(struct xpl_dir *d) {
     bool any = false;
     for (size_t i = 0; i < d->n_files; i++)
         any |= d->files[i].identity != NULL;
     d->n_groups = 1;
     struct xpl_process_file *const v = any ? xpl_sys_alloc(d->n_files * sizeof *v) : NULL;
-    if (!v) return;
+    if (!v) return !any;
     xpl_dir_processes(d, v);
     d->n_groups = xpl_processes_group(v, d->n_files);
     for (size_t i = 0; i < d->n_files; i++) {
@@ -135,4 +138,5 @@ void xpl_dir_group(struct xpl_dir *d) {
         d->files[i].is_alone = v[i].is_alone;
     }
     xpl_sys_free(v);
+    return true;
 }

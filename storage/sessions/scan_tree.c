@@ -262,7 +262,7 @@ void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xp
     d->about = l->about;
     d->files = l->files;
     d->n_files = l->n_files;
-    xpl_dir_group(d);
+    l->incomplete |= !xpl_dir_group(d);
     xpl_scan_read_time(c, d);
     d->links = false;
     for (size_t i = 0; i < d->n_files; i++)
