@@ -42,6 +42,10 @@ static const char *const kCollectives[] = {
     "all_to_all",
     "reduce_scatter",
 };
+// Parts of names of kernels that reduce over devices without NCCL: those of vLLM, of torch's
+// symmetric memory, and of TensorRT-LLM.
+static const char *const kCollectiveKernels[] = {"cross_device_reduce", "_shot_all_reduce",
+                                                 "multimem_all_reduce", "allreduce_fusion_kernel"};
 // PyTorch writes "Memcpy HtoD (Pageable -> Device)".
 static const char *const kHostCopies[] = {"outfeed",   "host-transfer", "MemcpyH2D",
                                           "MemcpyD2H", "Memcpy HtoD",   "Memcpy DtoH"};
@@ -55,8 +59,12 @@ bool xpl_op_is_instruction(xpl_str_t s, const char *name) {
 }
 
 bool xpl_op_is_collective(xpl_str_t name) {
-    return xpl_str_starts_any(name, kCollectives, COUNT(kCollectives)) ||
-           starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl");
+    if (xpl_str_starts_any(name, kCollectives, COUNT(kCollectives)) ||
+        starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl"))
+        return true;
+    for (size_t i = 0; i < COUNT(kCollectiveKernels); i++)
+        if (xpl_str_has(name, xpl_str_from(kCollectiveKernels[i]))) return true;
+    return false;
 }
 
 enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
