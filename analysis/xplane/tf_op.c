@@ -165,6 +165,12 @@ xpl_str_t xpl_tf_op_scoped_name(xpl_str_t full_name, const struct xpl_tf_op *op)
     return xpl_str_sub(full_name, 0, (size_t)(op->name.ptr + op->name.len - full_name.ptr));
 }
 
+// PyTorch's annotations of collectives ("nccl:all_reduce") look like names of JAX.
+static bool is_torch_annotation(xpl_str_t name) {
+    return xpl_str_eq(name, XPL_STR("nccl")) || xpl_str_eq(name, XPL_STR("gloo")) ||
+           xpl_str_eq(name, XPL_STR("mpi")) || xpl_str_eq(name, XPL_STR("ucc"));
+}
+
 struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name) {
     const char *const colon = full_name.len ? memchr(full_name.ptr, ':', full_name.len) : NULL;
     if (!colon) return parse_memcpy(full_name);
@@ -172,6 +178,7 @@ struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name) {
     const xpl_str_t type = xpl_str_sub(full_name, name.len + 1, SIZE_MAX);
     if (xpl_str_eq(name, XPL_STR("Iterator")))
         return (struct xpl_tf_op){XPL_TF_OP_TF_DATA, full_name, XPL_STR("Dataset")};
+    if (is_torch_annotation(name)) return parse_torch(full_name);
     if (xpl_is_tf_op_type(type) && xpl_is_tf_op_name(name))
         return (struct xpl_tf_op){XPL_TF_OP_TENSORFLOW, name, type};
     const xpl_str_t derived = type.len ? type : derive_type(name);

@@ -2,11 +2,13 @@
 #include "analysis/opstats/host/host_ops.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 
 struct xpl_open_op {
     uint64_t start_ps, children_ps;
+    uint64_t inside_ps; // since when it counts as its parent's child
     uint32_t id;
 };
 
@@ -42,20 +44,42 @@ static void note_infeed(struct xpl_op_line *l, struct xpl_timespan span) {
     l->last_infeed = span;
 }
 
-static bool begin_op(struct xpl_op_line *l, uint32_t id, uint64_t at) {
+static bool begin_op(struct xpl_op_line *l, uint32_t id, const struct xpl_host_op *op,
+                     uint64_t at) {
+    enum { MOST_OPEN = 512 }; // that may cross: each end searches them
+    if (op->crosses && l->open.n >= MOST_OPEN) return true;
     struct xpl_open_op *o = xpl_vec_push(l->arena, &l->open);
     if (!o) return false;
-    *o = (struct xpl_open_op){.start_ps = at, .id = id};
+    *o = (struct xpl_open_op){.start_ps = at, .inside_ps = at, .id = id};
     return true;
 }
 
-// Ends the op with that id: ops opened after it that have not ended are lost, and so is everything
-// when it is not there itself.
+// Removes the op with that id from those that are open; false when it is not among them.  Ops
+// opened after it that have not ended are lost.  Those that may cross go on as children of its
+// parent, and what they have done so far is the op's.  *ret_parent: NULL without one.
+static bool close_op(struct xpl_op_line *l, const struct xpl_due_op *d, struct xpl_open_op *ret,
+                     struct xpl_open_op **ret_parent) {
+    size_t i = l->open.n;
+    while (i && l->open.v[i - 1].id != d->id)
+        i--;
+    if (!i || !d->op->crosses) l->open.n = i;
+    if (!i) return false;
+    *ret = l->open.v[i - 1];
+    *ret_parent = i > 1 ? &l->open.v[i - 2] : NULL;
+    if (i < l->open.n) {
+        struct xpl_open_op *const child = &l->open.v[i];
+        ret->children_ps += d->end_ps - child->inside_ps;
+        child->inside_ps = d->end_ps;
+        memmove(child - 1, child, (l->open.n - i) * sizeof *child);
+    }
+    l->open.n--;
+    return true;
+}
+
+// Ends the op with that id; nothing when it is lost.
 static bool end_op(struct xpl_op_line *l, const struct xpl_due_op *d) {
-    while (l->open.n && l->open.v[l->open.n - 1].id != d->id)
-        l->open.n--;
-    if (!l->open.n) return true;
-    const struct xpl_open_op o = l->open.v[--l->open.n];
+    struct xpl_open_op o, *parent;
+    if (!close_op(l, d, &o, &parent)) return true;
     const uint64_t time = d->end_ps > o.start_ps ? d->end_ps - o.start_ps : 0;
     struct xpl_host_op_entry *e = entry_of(l, d->op);
     if (!e) return false;
@@ -64,7 +88,7 @@ static bool end_op(struct xpl_op_line *l, const struct xpl_due_op *d) {
     e->time_ps += time;
     e->self_time_ps += time - o.children_ps;
     l->total_op_time_ps += time - o.children_ps;
-    if (l->open.n) l->open.v[l->open.n - 1].children_ps += time;
+    if (parent) parent->children_ps += d->end_ps > o.inside_ps ? d->end_ps - o.inside_ps : 0;
     if (d->op->is_infeed) note_infeed(l, (struct xpl_timespan){o.start_ps, time});
     return true;
 }
@@ -118,7 +142,7 @@ bool xpl_op_line_add(struct xpl_op_line *l, const struct xpl_host_op *op, struct
     l->last_begin_ps = begin;
     if (end > l->last_ps) l->last_ps = end;
     const uint32_t id = ++l->last_id;
-    return end_until(l, begin) && begin_op(l, id, begin) &&
+    return end_until(l, begin) && begin_op(l, id, op, begin) &&
            push_due(l, (struct xpl_due_op){end, id, is_eager, op});
 }
 
@@ -161,7 +185,7 @@ bool xpl_op_line_sort(struct xpl_op_line *l, const struct xpl_op_event *events, 
         const struct xpl_op_event *e = &events[v[k].seq / 2];
         const uint32_t id = (uint32_t)(v[k].seq / 2);
         const struct xpl_due_op d = {v[k].at, id, e->is_eager, e->op};
-        if (!(v[k].seq % 2 ? end_op(l, &d) : begin_op(l, id, v[k].at))) return false;
+        if (!(v[k].seq % 2 ? end_op(l, &d) : begin_op(l, id, e->op, v[k].at))) return false;
     }
     set_total(l, v[2 * n - 1].at - v[0].at);
     return true;

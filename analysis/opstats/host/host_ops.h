@@ -25,6 +25,7 @@ struct xpl_host_op {
     xpl_str_t name, type;
     int64_t id;     // stage of an input pipeline, 0 otherwise
     bool is_infeed; // an InfeedEnqueue op
+    bool crosses;   // ops inside it may end after it, and count: an op of PyTorch
 };
 
 struct xpl_host_op_entry {

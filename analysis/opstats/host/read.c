@@ -97,7 +97,8 @@ static const struct xpl_host_op *op_of_stat(struct reader *r, const struct xpl_s
         const struct xpl_tf_op parsed = xpl_tf_op_parse(name);
         *op = (struct xpl_host_op){.name = parsed.name,
                                    .type = parsed.type,
-                                   .is_infeed = xpl_is_infeed_enqueue_op(parsed.type)};
+                                   .is_infeed = xpl_is_infeed_enqueue_op(parsed.type),
+                                   .crosses = parsed.category == XPL_TF_OP_PYTORCH};
         *slot = (uint64_t)(uintptr_t)op;
     }
     return (const struct xpl_host_op *)(uintptr_t)*slot;

@@ -12,6 +12,11 @@ static const struct xpl_host_op ops[] = {
     {.name = {"b", 1}, .type = {"B", 1}},
     {.name = {"q", 1}, .type = {"InfeedEnqueue", 13}, .is_infeed = true},
 };
+static const struct xpl_host_op crossing[] = {
+    {.name = {"x", 1}, .type = {"X", 1}, .crosses = true},
+    {.name = {"y", 1}, .type = {"Y", 1}, .crosses = true},
+    {.name = {"z", 1}, .type = {"Z", 1}, .crosses = true},
+};
 
 static uint32_t state = 7;
 static uint32_t roll(uint32_t n) {
@@ -99,8 +104,31 @@ static void check_rule(void) {
     xpl_arena_fini(&arena);
 }
 
+// Ops of PyTorch that end with their parent or behind it count, each moment once.
+static void check_crossing(void) {
+    static const struct xpl_op_event events[] = {{&crossing[0], {0, 100}, false},
+                                                 {&crossing[1], {10, 60}, false},
+                                                 {&crossing[2], {50, 50}, false},
+                                                 {&crossing[1], {90, 30}, false}};
+    static const uint64_t self[] = {40 + 30, 10, 40}; // of y, x, z
+    for (int sort = 0; sort < 2; sort++) {
+        struct xpl_arena arena;
+        struct xpl_op_line l;
+        xpl_arena_init(&arena, 1 << 20);
+        run(events, 4, sort, &arena, &l);
+        CHECK_EQ(l.entries.n, 3);
+        for (size_t i = 0; i < 3; i++) {
+            CHECK_EQ(l.entries.v[i].self_time_ps, self[i]);
+            CHECK_EQ(l.entries.v[i].occurrences, i ? 1 : 2);
+        }
+        CHECK_EQ(l.total_op_time_ps, 120);
+        xpl_arena_fini(&arena);
+    }
+}
+
 int main(void) {
     check_rule();
+    check_crossing();
     check_random();
     return 0;
 }

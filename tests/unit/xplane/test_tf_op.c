@@ -50,6 +50,9 @@ static const struct {
     {"A_-9223372036854775809:", XPL_TF_OP_TENSORFLOW, "A_-9223372036854775809",
      "A_-9223372036854775809"},
     {":", XPL_TF_OP_TENSORFLOW, "", ""},
+    {"nccl:all_to_all", XPL_TF_OP_UNKNOWN, "nccl:all_to_all", ""},
+    {"gloo:_all_gather", XPL_TF_OP_UNKNOWN, "gloo:_all_gather", ""},
+    {"gloo:all_reduce:torch.Collective", XPL_TF_OP_PYTORCH, "gloo:all_reduce", "Collective"},
     {"ThreadpoolListener::Record", XPL_TF_OP_UNKNOWN, "ThreadpoolListener::Record", ""},
 };
 
