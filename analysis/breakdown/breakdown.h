@@ -41,7 +41,8 @@ enum xpl_framework {
     XPL_FRAMEWORK_UNKNOWN,
     XPL_FRAMEWORK_JAX,
     XPL_FRAMEWORK_TENSORFLOW,
-    XPL_FRAMEWORK_PYTORCH,
+    XPL_FRAMEWORK_PYTORCH_XLA, // in JSON "pytorch", too
+    XPL_FRAMEWORK_PYTORCH,     // with its own kernels
     XPL_FRAMEWORKS
 };
 extern const char *const xpl_framework_names[XPL_FRAMEWORKS];
@@ -99,7 +100,11 @@ struct xpl_time_breakdown {
     uint64_t op_ps, outside_ps;
     uint64_t graph_ps; // of queued time of all devices: between two ops of one launch, a graph
     uint64_t queue_ps; // of input of all devices: waiting for a thread that fills a queue
-    bool has_python;   // the Python tracer recorded functions
+    // Of launch, copies and host of all devices of PyTorch: since the device was done with all of
+    // its work while the host waited for it; and the name of most of these waits.
+    uint64_t sync_ps;
+    xpl_str_t sync_name;
+    bool has_python; // the Python tracer recorded functions
     XPL_VEC(struct xpl_time_step) steps;
     XPL_VEC(struct xpl_time_device) devices;
     XPL_VEC(struct xpl_time_row) rows;          // by device, then by step

@@ -48,8 +48,9 @@ static void put_all(struct xpl_writer *w, const struct xpl_time_breakdown *b) {
                           b->graph_ps,
                           b->n_impossible,
                           b->op_ps,
-                          b->outside_ps};
-    put(w, NUMBERS, v, sizeof v / sizeof *v, XPL_STR(""));
+                          b->outside_ps,
+                          b->sync_ps};
+    put(w, NUMBERS, v, sizeof v / sizeof *v, b->sync_name);
     for (size_t i = 0; i < b->steps.n; i++) {
         const struct xpl_time_step *const s = &b->steps.v[i];
         const uint64_t n[] = {(uint64_t)s->number, s->begin_ps, s->end_ps, s->n_compiles,
@@ -110,8 +111,9 @@ static bool read_part(xpl_bytes_t bytes, struct part *ret) {
 // Each field is checked, so that readers of the value can rely on it.
 enum got { GOOD, BAD, FULL };
 
-static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b) {
-    if (p->n != 14 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
+static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b,
+                             struct xpl_arena *a) {
+    if (p->n != 15 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
     b->framework = (enum xpl_framework)p->v[0];
     b->base_ps = p->v[1];
     b->begin_ps = p->v[2];
@@ -126,7 +128,8 @@ static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b)
     b->n_impossible = p->v[11];
     b->op_ps = p->v[12];
     b->outside_ps = p->v[13];
-    return GOOD;
+    b->sync_ps = p->v[14];
+    return xpl_arena_str(a, p->name, &b->sync_name) ? GOOD : FULL;
 }
 
 static enum got read_step(const struct part *p, struct xpl_time_breakdown *b, struct xpl_arena *a) {
@@ -190,7 +193,7 @@ static enum got read_field(const struct xpl_field *f, struct xpl_time_breakdown 
     struct part p;
     if (f->type != XPL_WIRE_LEN || !read_part(f->len, &p)) return BAD;
     switch (f->num) {
-        case NUMBERS: return read_numbers(&p, b);
+        case NUMBERS: return read_numbers(&p, b, a);
         case STEP: return read_step(&p, b, a);
         case DEVICE: return read_device(&p, b, a);
         case ROW: return read_row(&p, b, a);

@@ -21,6 +21,8 @@ struct name {
     uint8_t awaits;      // ends when the device has a result
     uint8_t adapter;     // of a module that takes input from the program's own functions
     uint8_t by_module;   // input because of its module
+    uint8_t checked;     // of PyTorch: whether it is an op
+    uint8_t allocates;   // asks the driver for memory, or gives it back
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
 };
@@ -56,7 +58,7 @@ static bool read_names(struct reader *r) {
         r->names[i] = (struct name){
             .work = (uint8_t)xpl_host_work_of(name),
             .compile = (uint8_t)xpl_compile_name_of(name),
-            .input_wait = xpl_waits_for_input(name),
+            .input_wait = xpl_waits_for_input(name) || (r->ops && xpl_is_torch_loader(name)),
             .is_input = xpl_is_input_event(name),
             .runs = xpl_waits_for_ops(name),
             .annotation = xpl_host_is_annotation(name),
@@ -70,8 +72,11 @@ static bool read_names(struct reader *r) {
             .adapter = xpl_adapts_input(name),
             .by_module = xpl_is_of_input_module(name),
             .awaits = xpl_str_ends(name, XPL_STR("Buffer::Await")),
+            .allocates = r->k->is_torch && xpl_driver_allocates(name),
         };
         r->has_modules |= r->names[i].by_module;
+        if (r->k->is_torch && xpl_str_starts(name, XPL_STR("ProfilerStep#")))
+            r->names[i].work = XPL_WORK_NONE;
     }
     for (uint32_t i = 1; i < p->n_stat_md; i++) {
         r->has_hlo |= p->stat_md[i].type == XPL_STAT_HLO_OP;
@@ -182,11 +187,26 @@ struct line_pass {
     bool is_input; // a thread of tf.data
     struct xpl_input_stack stack;
     uint64_t n_launches;
-    bool puts; // into a queue
+    bool puts;                   // into a queue
+    bool has_steps, is_autograd; // of PyTorch
 };
+
+// All ops of PyTorch start work, whatever they are called.
+static void note_op(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
+    struct name *const n = &r->names[ev->md];
+    const xpl_str_t name = r->plane->event_md[ev->md].name;
+    struct xpl_stat s;
+    l->has_steps |= n->work == XPL_WORK_NONE;
+    if (n->checked) return;
+    n->checked = true;
+    l->is_autograd |= xpl_str_starts(name, XPL_STR("autograd::engine"));
+    if (n->work == XPL_WORK_OTHER && xpl_stats_get(ev->stats, XPL_STAT_TF_OP, &s))
+        n->work = XPL_WORK_LAUNCH;
+}
 
 static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
     const struct name *const n = &r->names[ev->md];
+    if (r->k->is_torch) note_op(r, l, ev);
     if (n->memory && !read_memory(r, ev)) return false;
     const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
     xpl_breaking_count_impossible(r->k, l->line, ev);
@@ -251,7 +271,8 @@ struct main_event {
     // Where its first part ends: of a call of a jitted function the last compilation in it, of a
     // fetch its wait for the device; 0: it is whole.
     uint64_t part_end;
-    bool takes; // from a queue
+    bool takes;   // from a queue
+    uint32_t own; // its metadata, whatever names it
 };
 
 struct main_pass {
@@ -273,7 +294,7 @@ static bool main_event(struct reader *r, struct line_pass *l, const struct xpl_e
     m->unordered |= last && (span.begin < last->span.begin ||
                              (span.begin == last->span.begin && span.end > last->span.end));
     struct main_event *const slot = xpl_vec_push(r->k->scratch, &m->v);
-    if (slot) *slot = (struct main_event){span, work, ev->md, 0, r->names[ev->md].takes};
+    if (slot) *slot = (struct main_event){span, work, ev->md, 0, r->names[ev->md].takes, ev->md};
     return slot != NULL;
 }
 
@@ -350,10 +371,20 @@ static bool add_to_launch_run(struct reader *r, struct launch_run *run,
 
 // Events that are open, the innermost last.
 struct main_stack {
+    struct xpl_main_spans *to;
     XPL_VEC(struct main_event) v;
     uint64_t at; // earlier spans are written
     struct launch_run launches;
 };
+
+// Starting one op takes PyTorch no milliseconds: what does so loads code, sets up a library or
+// computes on the host.  Neither is asking the driver for memory part of starting work.
+static const uint64_t kSlowLaunch = 2000000000; // ps: 2 ms
+
+static bool is_slow(const struct reader *r, const struct main_event *e, uint64_t ps) {
+    return r->k->is_torch && e->work == XPL_WORK_LAUNCH &&
+           (ps >= kSlowLaunch || r->names[e->own].allocates);
+}
 
 static bool write_main(struct reader *r, struct main_stack *s, uint64_t until) {
     const struct main_event *const top = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
@@ -361,14 +392,17 @@ static bool write_main(struct reader *r, struct main_stack *s, uint64_t until) {
     if (until <= from) return true;
     s->at = until;
     if (!top || top->work == XPL_WORK_NONE) return true;
-    struct xpl_host_time *const h = &r->k->host;
-    struct xpl_main_span *const last = h->main.n ? &h->main.v[h->main.n - 1] : NULL;
-    if (last && last->end == from && last->md == top->md && last->work == top->work) {
+    struct xpl_main_span *const last = s->to->n ? &s->to->v[s->to->n - 1] : NULL;
+    const bool slow = is_slow(r, top, until - from);
+    const struct xpl_main_span span = {from,       until, top->work, slow ? top->own : top->md,
+                                       top->takes, slow};
+    if (last && last->end == from && last->md == span.md && last->work == span.work &&
+        last->slow == slow) {
         last->end = until;
         return true;
     }
-    struct xpl_main_span *const slot = xpl_vec_push(r->k->scratch, &h->main);
-    if (slot) *slot = (struct xpl_main_span){from, until, top->work, top->md, top->takes};
+    struct xpl_main_span *const slot = xpl_vec_push(r->k->scratch, s->to);
+    if (slot) *slot = span;
     return slot != NULL;
 }
 
@@ -451,14 +485,14 @@ static bool add_await(struct reader *r, struct main_stack *s, const struct main_
     if (!close_until(r, s, first->span.end)) return false;
     const struct main_event *const outer = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
     struct main_event e = {
-        {first->span.end, last->span.begin}, XPL_WORK_READY, first->md, 0, false};
+        {first->span.end, last->span.begin}, XPL_WORK_READY, first->md, 0, false, first->md};
     if (e.span.begin >= e.span.end || (outer && outer->span.end <= last->span.begin)) return true;
     if (outer) e = inside(r, outer, e);
     return open_event(r, s, e);
 }
 
-static bool flatten(struct reader *r, struct main_pass *m) {
-    struct main_stack s = {.at = 0};
+static bool flatten(struct reader *r, struct main_pass *m, struct xpl_main_spans *to) {
+    struct main_stack s = {.to = to};
     if (m->unordered) qsort(m->v.v, m->v.n, sizeof *m->v.v, outer_first);
     if (!find_parts(r, m)) return false;
     for (size_t i = 0; i < m->v.n; i++) {
@@ -481,10 +515,10 @@ static bool flatten(struct reader *r, struct main_pass *m) {
 }
 
 static xpl_status_t read_main(struct reader *r, const struct xpl_line *line,
-                              struct xpl_error *err) {
+                              struct xpl_main_spans *to, struct xpl_error *err) {
     struct main_pass m = {.l = {.line = line}};
     XPL_TRY(walk(r, &m.l, main_event, err));
-    if (!flatten(r, &m)) XPL_RETURN_OOM(err, "time breakdown");
+    if (!flatten(r, &m, to)) XPL_RETURN_OOM(err, "time breakdown");
     return XPL_OK;
 }
 
@@ -503,11 +537,53 @@ static void finish(struct reader *r) {
     if (h->compiles.n) qsort(h->compiles.v, h->compiles.n, sizeof *h->compiles.v, by_time);
 }
 
+// Lines that start work: the main one, and of PyTorch the one that starts most of the rest, which
+// is autograd's.
+struct chosen {
+    const struct xpl_line *main, *aside;
+    uint64_t most, next; // their weights
+};
+
+// By launches, those of threads that are in no pool in front, and that of PyTorch's steps first.
+static uint64_t weight_of(const struct line_pass *l) {
+    if (!l->n_launches) return 0;
+    if (l->has_steps) return l->n_launches + (UINT64_MAX >> 2) * 3;
+    return is_pool(l->line) || l->is_autograd ? l->n_launches : l->n_launches + (UINT64_MAX >> 1);
+}
+
+static void choose(struct chosen *c, const struct line_pass *l) {
+    const uint64_t weight = weight_of(l);
+    if (weight > c->most) {
+        c->aside = c->main;
+        c->next = c->main ? c->most : 0;
+        c->main = l->line;
+        c->most = weight;
+    } else if (weight > c->next) {
+        c->aside = l->line;
+        c->next = weight;
+    }
+}
+
+static xpl_status_t second_pass(struct reader *r, const struct chosen *c, const bool *puts,
+                                struct xpl_error *err) {
+    for (uint32_t i = 0; i < r->plane->n_lines; i++) {
+        struct line_pass l = {.line = &r->plane->lines[i], .puts = puts[i]};
+        l.is_input = xpl_is_input_line(l.line);
+        if (l.line == c->main) {
+            XPL_TRY(read_main(r, l.line, &r->k->host.main, err));
+            continue;
+        }
+        if (l.line == c->aside && r->k->is_torch)
+            XPL_TRY(read_main(r, l.line, &r->k->host.aside, err));
+        XPL_TRY(walk(r, &l, apart_event, err));
+    }
+    return XPL_OK;
+}
+
 xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_time *ops,
                                     struct xpl_error *err) {
     struct reader r = {.k = k, .plane = k->host.plane, .ops = ops};
-    const struct xpl_line *main = NULL;
-    uint64_t most = 0; // launches, those of threads that are in no pool in front
+    struct chosen chosen = {.main = NULL};
     if (!r.plane) return XPL_OK;
     bool *const puts = xpl_arena_array(k->scratch, r.plane->n_lines, sizeof *puts);
     if (!puts || !read_names(&r)) XPL_RETURN_OOM(err, "time breakdown");
@@ -517,21 +593,9 @@ xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_ti
         struct line_pass l = {.line = line, .is_input = xpl_is_input_line(line)};
         XPL_TRY(walk(&r, &l, first_event, err));
         puts[i] = l.puts;
-        const uint64_t weight =
-            l.n_launches && !is_pool(line) ? l.n_launches + (UINT64_MAX >> 1) : l.n_launches;
-        if (weight > most) {
-            most = weight;
-            main = line;
-        }
+        choose(&chosen, &l);
     }
-    for (uint32_t i = 0; i < r.plane->n_lines; i++) {
-        struct line_pass l = {.line = &r.plane->lines[i], .puts = puts[i]};
-        l.is_input = xpl_is_input_line(l.line);
-        if (l.line == main)
-            XPL_TRY(read_main(&r, l.line, err));
-        else
-            XPL_TRY(walk(&r, &l, apart_event, err));
-    }
+    XPL_TRY(second_pass(&r, &chosen, puts, err));
     finish(&r);
     return XPL_OK;
 }

@@ -28,6 +28,12 @@ struct xpl_main_span {
     enum xpl_host_work work;
     uint32_t md; // its name
     bool takes;  // waits for what another thread puts into a queue
+    bool slow;   // of PyTorch: one call that starts or prepares work, and takes long
+};
+
+struct xpl_main_spans {
+    struct xpl_main_span *v;
+    size_t n, cap;
 };
 
 // What other threads may say of the host.
@@ -46,11 +52,12 @@ struct xpl_host_time {
     const struct xpl_plane *plane; // NULL: none
     struct xpl_spans layers[XPL_HOST_LAYERS];
     uint32_t layer_md[XPL_HOST_LAYERS]; // the event with the most time
-    XPL_VEC(struct xpl_main_span) main;
-    bool has_feeder;            // a thread that puts into a queue
-    uint32_t feeder_md;         // its most frequent function
-    XPL_VEC(uint64_t) compiles; // begins
-    struct xpl_map launches;    // correlation id to begin + 1
+    struct xpl_main_spans main;
+    struct xpl_main_spans aside; // of the line that starts most of the rest: autograd's
+    bool has_feeder;             // a thread that puts into a queue
+    uint32_t feeder_md;          // its most frequent function
+    XPL_VEC(uint64_t) compiles;  // begins
+    struct xpl_map launches;     // correlation id to begin + 1
 };
 
 struct xpl_breaking {
@@ -59,6 +66,7 @@ struct xpl_breaking {
     struct xpl_arena *scratch;
     struct xpl_arena *result;
     bool cpu_as_device;
+    bool is_torch;                   // a trace of PyTorch's profiler
     const struct xpl_step_db *known; // may be NULL
     uint64_t base;                   // what times are counted from
     struct xpl_host_time host;

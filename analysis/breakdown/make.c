@@ -26,6 +26,7 @@ const char *const xpl_framework_names[XPL_FRAMEWORKS] = {
     [XPL_FRAMEWORK_UNKNOWN] = "",
     [XPL_FRAMEWORK_JAX] = "jax",
     [XPL_FRAMEWORK_TENSORFLOW] = "tensorflow",
+    [XPL_FRAMEWORK_PYTORCH_XLA] = "pytorch",
     [XPL_FRAMEWORK_PYTORCH] = "pytorch",
 };
 
@@ -218,7 +219,7 @@ static void find_outside(struct xpl_time_breakdown *b, const struct xpl_spans *o
 static enum xpl_framework framework_of(xpl_str_t name) {
     if (xpl_str_has(name, XPL_STR("XLAGraphExecutor")) || xpl_str_has(name, XPL_STR("torch_xla")) ||
         xpl_str_has(name, XPL_STR("SyncTensorsGraph")))
-        return XPL_FRAMEWORK_PYTORCH;
+        return XPL_FRAMEWORK_PYTORCH_XLA;
     if (xpl_str_starts(name, XPL_STR("PjitFunction")) ||
         xpl_str_starts(name, XPL_STR("np.asarray(jax.Array)")))
         return XPL_FRAMEWORK_JAX;
@@ -245,9 +246,10 @@ static void find_framework_in(struct xpl_breaking *k, const struct xpl_plane *p,
     }
 }
 
-// "$FILE:LINE FUNCTION", as the Python tracer names functions of the program.
+// "$FILE:LINE FUNCTION" or "FILE(LINE): FUNCTION", as Python tracers name functions of the program.
 static bool is_python_function(xpl_str_t name) {
-    return name.len && name.ptr[0] == '$' && xpl_str_has(name, XPL_STR(".py:"));
+    return (name.len && name.ptr[0] == '$' && xpl_str_has(name, XPL_STR(".py:"))) ||
+           xpl_is_torch_frame(name);
 }
 
 static void find_python(struct xpl_breaking *k) {
@@ -255,8 +257,25 @@ static void find_python(struct xpl_breaking *k) {
         k->b->has_python |= is_python_function(k->host.plane->event_md[i].name);
 }
 
+// Importers say whose trace it was.
+static bool is_of_torch(const struct xpl_xspace *xs) {
+    const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
+    struct xpl_stats stats;
+    struct xpl_stat s;
+    if (!p) return false;
+    stats = p->stats;
+    while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
+        if (xpl_str_eq(s.md->name, XPL_STR("framework")))
+            return xpl_str_eq(xpl_stat_str(&s), XPL_STR("pytorch"));
+    return false;
+}
+
 // TensorFlow runs programs that JAX made, too: events tell first.
 static void find_framework(struct xpl_breaking *k) {
+    if (k->is_torch) {
+        k->b->framework = XPL_FRAMEWORK_PYTORCH;
+        return;
+    }
     find_framework_in(k, k->host.plane, framework_of);
     if (k->b->framework == XPL_FRAMEWORK_UNKNOWN)
         find_framework_in(k, xpl_xspace_plane(k->xs, XPL_STR(XPL_PLANE_NAME_METADATA)),
@@ -265,6 +284,7 @@ static void find_framework(struct xpl_breaking *k) {
 
 static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {
     find_base(k);
+    k->is_torch = is_of_torch(k->xs);
     if (!find_devices(k)) XPL_RETURN_OOM(err, "time breakdown");
     XPL_TRY(read_all(k, err));
     XPL_TRY(read_steps(k, err));

@@ -58,9 +58,16 @@ bool xpl_op_is_instruction(xpl_str_t s, const char *name) {
     return xpl_str_starts(s, n) && (s.len == n.len || s.ptr[n.len] == '.' || s.ptr[n.len] == ' ');
 }
 
+// Of CPUs and of Intel's devices, as PyTorch names them.
+static bool is_torch_collective(xpl_str_t name) {
+    static const char *const kPrefixes[] = {"gloo:", "mpi:", "xccl::"};
+    return xpl_str_starts_any(name, kPrefixes, COUNT(kPrefixes));
+}
+
 bool xpl_op_is_collective(xpl_str_t name) {
     if (xpl_str_starts_any(name, kCollectives, COUNT(kCollectives)) ||
-        starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl"))
+        starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl") ||
+        is_torch_collective(name))
         return true;
     for (size_t i = 0; i < COUNT(kCollectiveKernels); i++)
         if (xpl_str_has(name, xpl_str_from(kCollectiveKernels[i]))) return true;
@@ -159,9 +166,6 @@ static const char *const kData[] = {"batch",    "batches",  "minibatch", "miniba
 static const char *const kContents[] = {"image", "images", "tokens", "text",
                                         "texts", "corpus", "audio",  "video"};
 
-// Iterators of PyTorch's DataLoader, whose names have brackets.
-static const char *const kInputs[] = {"enumerate(DataLoader)", "enumerate(DataPipe)"};
-
 static bool is_input_name(xpl_str_t name) {
     const struct words w = words_of(name);
     bool verb = false, data = false, reads = false, contents = false;
@@ -192,17 +196,10 @@ static bool is_checkpoint_name(xpl_str_t name) {
 
 // ---- hosts ----
 
-static const char *const kCompiles[] = {"backend_compile",
-                                        "lower_sharding_computation",
-                                        "XlaCompile",
-                                        "Client::Compile",
-                                        "Compiler::",
-                                        "RunHloPasses",
-                                        "trace_to_jaxpr",
-                                        "torch/_dynamo/convert_frame.py",
-                                        "torch/_inductor/compile_fx.py",
-                                        "torch/_inductor/graph.py",
-                                        "triton/compiler/"};
+static const char *const kCompiles[] = {"backend_compile", "lower_sharding_computation",
+                                        "XlaCompile",      "Client::Compile",
+                                        "Compiler::",      "RunHloPasses",
+                                        "trace_to_jaxpr",  "(dynamo_timed)"};
 static const char *const kCallbacks[] = {"python_cpu_callback", "python_gpu_callback",
                                          "pure_callback",       "io_callback",
                                          "debug_callback",      "HostCallbackRequest"};
@@ -378,8 +375,12 @@ bool xpl_waits_for_ops(xpl_str_t name) {
 }
 
 enum xpl_compile_name xpl_compile_name_of(xpl_str_t name) {
-    if (xpl_str_starts(name, XPL_STR("backend_compile"))) return XPL_COMPILE_OUTER;
-    return xpl_str_has(name, XPL_STR("Client::Compile")) ||
+    if (xpl_str_starts(name, XPL_STR("backend_compile")) ||
+        (xpl_str_has(name, XPL_STR("torch/_dynamo/convert_frame.py(")) &&
+         xpl_str_ends(name, XPL_STR("): _compile"))))
+        return XPL_COMPILE_OUTER;
+    return xpl_str_starts(name, XPL_STR("_compile.compile_inner (dynamo_timed)")) ||
+                   xpl_str_has(name, XPL_STR("Client::Compile")) ||
                    xpl_str_starts(name, XPL_STR("XlaCompile"))
                ? XPL_COMPILE_INNER
                : XPL_NO_COMPILE;
@@ -393,26 +394,89 @@ bool xpl_host_is_annotation(xpl_str_t name) {
            !xpl_str_has(name, XPL_STR("("));
 }
 
-// Frames of PyTorch's profiler: "torch/utils/data/dataloader.py(708): __next__".  Files of
-// checkpoints of activations have the word, too.
-static enum xpl_host_work torch_frame_work(xpl_str_t name) {
+// ---- PyTorch ----
+
+bool xpl_is_torch_loader(xpl_str_t name) {
+    // The names have brackets.
+    static const char *const kInputs[] = {"enumerate(DataLoader)", "enumerate(DataPipe)"};
+    return xpl_str_starts_any(name, kInputs, COUNT(kInputs));
+}
+
+// The file and the function of "torch/utils/data/dataloader.py(708): __next__".
+static bool split_torch_frame(xpl_str_t name, xpl_str_t *ret_file, xpl_str_t *ret_function) {
     const size_t file_end = xpl_str_find(name, XPL_STR(".py("), 0);
     const size_t line_end = xpl_str_find(name, XPL_STR("): "), 0);
-    if (file_end == SIZE_MAX || line_end == SIZE_MAX || line_end < file_end) return XPL_WORK_NONE;
-    const xpl_str_t file = xpl_str_sub(name, 0, file_end),
-                    function = xpl_str_sub(name, line_end + 3, SIZE_MAX);
+    if (file_end == SIZE_MAX || line_end == SIZE_MAX || line_end < file_end) return false;
+    *ret_file = xpl_str_sub(name, 0, file_end);
+    *ret_function = xpl_str_sub(name, line_end + 3, SIZE_MAX);
+    return true;
+}
+
+bool xpl_is_torch_frame(xpl_str_t name) {
+    xpl_str_t file, function;
+    return split_torch_frame(name, &file, &function);
+}
+
+bool xpl_is_driver_call(xpl_str_t name) {
+    const size_t at = xpl_str_starts(name, XPL_STR("cuda"))  ? 4
+                      : xpl_str_starts(name, XPL_STR("hip")) ? 3
+                      : xpl_str_starts(name, XPL_STR("cu"))  ? 2
+                                                             : 0;
+    return at && at < name.len && is_upper(name.ptr[at]);
+}
+
+bool xpl_driver_allocates(xpl_str_t name) {
+    static const char *const kCalls[] = {"Malloc",     "Free",       "HostAlloc",
+                                         "MemCreate",  "MemMap",     "MemSetAccess",
+                                         "MemRelease", "MemAddress", "HostRegister"};
+    if (!xpl_is_driver_call(name)) return false;
+    size_t at = 2;
+    while (!is_upper(name.ptr[at]))
+        at++;
+    return xpl_str_starts_any(xpl_str_sub(name, at, SIZE_MAX), kCalls, COUNT(kCalls));
+}
+
+// Other functions of these files run the compiled code.
+static bool is_torch_compile(xpl_str_t file, xpl_str_t function) {
+    static const char *const kFiles[] = {"torch/_dynamo/convert_frame", "torch/_inductor/",
+                                         "triton/compiler/"};
+    static const char *const kFunctions[] = {"compile", "codegen"};
+    return has_any(file, kFiles, COUNT(kFiles)) && has_any(function, kFunctions, COUNT(kFunctions));
+}
+
+// Functions that load batches.  "input", "data" and "sample" are words of models as well, as in
+// embed_input_ids and sample_tokens.
+static bool is_torch_input(xpl_str_t function) {
+    static const char *const kBatches[] = {"batch", "batches", "dataset", "datasets", "examples"};
+    static const char *const kLoads[] = {"load", "loading", "next", "get",      "wait",    "fetch",
+                                         "read", "collate", "iter", "prefetch", "iterator"};
+    const struct words w = words_of(function);
+    bool loads = false, batches = false;
+    for (size_t i = 0; i < w.n; i++) {
+        if (is_one_of(w.v[i], kLoaders, COUNT(kLoaders))) return true;
+        loads |= is_one_of(w.v[i], kLoads, COUNT(kLoads));
+        batches |= is_one_of(w.v[i], kBatches, COUNT(kBatches));
+    }
+    return loads && batches;
+}
+
+// Files of checkpoints of activations have the word, too.
+static enum xpl_host_work torch_frame_work(xpl_str_t name) {
+    xpl_str_t file, function;
+    if (!split_torch_frame(name, &file, &function)) return XPL_WORK_NONE;
     const bool interpreter = xpl_str_eq(file, XPL_STR("queue")) ||
                              xpl_str_eq(file, XPL_STR("threading")) ||
                              xpl_str_ends(file, XPL_STR("multiprocessing/connection"));
     if (interpreter || xpl_str_eq(function, XPL_STR("acquire"))) return XPL_WORK_WAIT;
     if (xpl_str_ends(file, XPL_STR("torch/serialization"))) return XPL_WORK_CHECKPOINT;
-    if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
+    if (is_torch_compile(file, function)) return XPL_WORK_COMPILE;
     if (xpl_str_starts(file, XPL_STR("torch/"))) {
         const bool next = xpl_str_eq(function, XPL_STR("__next__"));
         return next && is_input_name(file) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
     }
     if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
-    if (xpl_str_eq(function, XPL_STR("__next__")) || is_input_name(function)) return XPL_WORK_INPUT;
+    if (xpl_str_eq(function, XPL_STR("__next__")) || is_torch_input(function))
+        return XPL_WORK_INPUT;
     return XPL_WORK_OTHER;
 }
 
@@ -422,7 +486,7 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     const enum xpl_host_work frame = torch_frame_work(name);
     if (frame != XPL_WORK_NONE) return frame;
     if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")) ||
-        xpl_str_starts_any(name, kInputs, COUNT(kInputs)))
+        xpl_is_torch_loader(name))
         return XPL_WORK_INPUT;
     if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
     if (has_any(name, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;

@@ -46,6 +46,14 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name);
 // Whether a person may have given the name, other than that of a function.
 bool xpl_host_is_annotation(xpl_str_t name);
 
+// A call of the iterator of PyTorch's DataLoader.
+bool xpl_is_torch_loader(xpl_str_t name);
+// A Python function as PyTorch's profiler names it: "torch/nn/modules/module.py(1743): _call_impl".
+bool xpl_is_torch_frame(xpl_str_t name);
+// A call of CUDA or HIP: "cudaLaunchKernel"; one that allocates or frees memory.
+bool xpl_is_driver_call(xpl_str_t name);
+bool xpl_driver_allocates(xpl_str_t name);
+
 // The Python functions that take from a queue, and put into one.
 bool xpl_takes_from_queue(xpl_str_t name);
 bool xpl_puts_into_queue(xpl_str_t name);

@@ -35,7 +35,10 @@ struct sweep {
     struct xpl_time_device *out;
     struct xpl_time_row *rows;
     struct xpl_span_place layers[XPL_LAYERS], host[XPL_HOST_LAYERS];
-    size_t main_at, launch_at, part_at;
+    size_t main_at, aside_at, launch_at, part_at;
+    bool synced;             // the device ran dry while the host waited for it,
+    uint32_t sync_md;        // in this
+    uint64_t *sync_ps;       // by metadata of the host
     enum xpl_time_cause run; // the cause since run_begin
     uint64_t run_begin, run_end;
     bool run_idle, idle;                        // the device does nothing during that, from here on
@@ -115,6 +118,14 @@ static bool copies(const struct xpl_main_span *main, uint64_t end) {
            (main->work == XPL_WORK_COPY || (main->work == XPL_WORK_FETCH && main->end <= end));
 }
 
+// Where the main line starts nothing, the work of the other line counts: autograd's thread starts
+// the backward pass while the main one waits.
+static const struct xpl_main_span *which(const struct xpl_main_span *main,
+                                         const struct xpl_main_span *aside) {
+    if (!aside || aside->work < XPL_WORK_LAUNCH || aside->work > XPL_WORK_COPY) return main;
+    return main && (main->work > XPL_WORK_READY || main->slow) ? main : aside;
+}
+
 // What the host says of an instant of an idle time until `end`; docs/findings.md has the order.
 static struct reason judge(const struct sweep *s, const struct xpl_main_span *main,
                            const bool *layer, uint64_t end) {
@@ -139,6 +150,7 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
         return (struct reason){XPL_TIME_INPUT, h->feeder_md, true};
     if (rests && layer[XPL_HOST_INPUT_APART])
         return (struct reason){XPL_TIME_INPUT, h->layer_md[XPL_HOST_INPUT_APART], true};
+    if (main && main->slow) return (struct reason){XPL_TIME_HOST, md, true};
     if (copies(main, end)) return (struct reason){XPL_TIME_HOST_COPIES, md, true};
     if (work == XPL_WORK_LAUNCH) return (struct reason){XPL_TIME_LAUNCH, md, true};
     if (work <= XPL_WORK_OTHER && layer[XPL_HOST_DISPATCH])
@@ -151,23 +163,39 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     return (struct reason){XPL_TIME_HOST, md, true};
 }
 
-static const struct xpl_main_span *main_at(struct sweep *s, uint64_t t, uint64_t *next) {
-    const struct xpl_host_time *const h = &s->k->host;
-    size_t low = s->main_at, high = h->main.n;
-    if (low < high && h->main.v[low].end <= t && ++low < high && h->main.v[low].end <= t)
+// The span at `t`.  *at is a place in the spans that only moves on; *next, where the answer changes,
+// is lowered.
+static const struct xpl_main_span *main_at(const struct xpl_main_spans *of, size_t *at, uint64_t t,
+                                           uint64_t *next) {
+    size_t low = *at, high = of->n;
+    if (low < high && of->v[low].end <= t && ++low < high && of->v[low].end <= t)
         while (low < high) { // far ahead: the device was busy
             const size_t mid = low + (high - low) / 2;
-            if (h->main.v[mid].end <= t)
+            if (of->v[mid].end <= t)
                 low = mid + 1;
             else
                 high = mid;
         }
-    s->main_at = low;
-    if (low == h->main.n) return NULL;
-    const struct xpl_main_span *const m = &h->main.v[low];
+    *at = low;
+    if (low == of->n) return NULL;
+    const struct xpl_main_span *const m = &of->v[low];
     const uint64_t change = m->begin <= t ? m->end : m->begin;
     if (change < *next) *next = change;
     return m->begin <= t ? m : NULL;
+}
+
+static const struct xpl_main_span *host_at(struct sweep *s, uint64_t t, uint64_t *next) {
+    const struct xpl_host_time *const h = &s->k->host;
+    const struct xpl_main_span *const main = main_at(&h->main, &s->main_at, t, next),
+                                      *const aside = main_at(&h->aside, &s->aside_at, t, next);
+    return which(main, aside);
+}
+
+// Counts idle time that follows on a wait of the host for the device.
+static void count_synced(struct sweep *s, enum xpl_time_cause cause, uint64_t ps) {
+    if (s->synced &&
+        (cause == XPL_TIME_LAUNCH || cause == XPL_TIME_HOST || cause == XPL_TIME_HOST_COPIES))
+        s->sync_ps[s->sync_md] += ps;
 }
 
 static bool ask_host(struct sweep *s, uint64_t t, uint64_t end) {
@@ -180,9 +208,10 @@ static bool ask_host(struct sweep *s, uint64_t t, uint64_t end) {
         bool layer[XPL_HOST_LAYERS];
         for (size_t i = 0; i < XPL_HOST_LAYERS; i++)
             layer[i] = xpl_spans_at(&s->k->host.layers[i], &s->host[i], t, &next);
-        const struct xpl_main_span *const main = main_at(s, t, &next);
+        const struct xpl_main_span *const main = host_at(s, t, &next);
         const struct reason why = judge(s, main, layer, end);
         add(s, t, next, why.cause);
+        count_synced(s, why.cause, next - t);
         if (why.cause == XPL_TIME_INPUT && main && main->takes) s->k->b->queue_ps += next - t;
         if (why.has_md && !add_evidence(s, why.cause, why.md, next - t)) return false;
         t = next;
@@ -190,8 +219,24 @@ static bool ask_host(struct sweep *s, uint64_t t, uint64_t end) {
     return true;
 }
 
+// Until when the launch at `t` is something else than starting work: it loads the kernel, say.
+static uint64_t launched_slowly(struct sweep *s, uint64_t t, uint64_t end) {
+    uint64_t next = end;
+    const struct xpl_main_span *const m = s->detailed ? host_at(s, t, &next) : NULL;
+    return m && m->slow ? (m->end < end ? m->end : end) : t;
+}
+
+// Notes whether the host waits for the device when that has done all it was given.
+static void note_sync(struct sweep *s, uint64_t t) {
+    uint64_t next = UINT64_MAX;
+    const struct xpl_main_span *const m = s->sync_ps && s->detailed ? host_at(s, t, &next) : NULL;
+    s->synced = m && (m->work == XPL_WORK_FETCH || m->work == XPL_WORK_READY);
+    s->sync_md = s->synced ? m->md : 0;
+}
+
 // The device is idle until `end`, where its next op begins or its window ends.
 static bool add_idle(struct sweep *s, uint64_t begin, uint64_t end) {
+    note_sync(s, begin);
     const struct xpl_device_time *const d = s->d;
     while (s->launch_at < d->launches.n && d->launches.v[s->launch_at].begin < end)
         s->launch_at++;
@@ -204,7 +249,10 @@ static bool add_idle(struct sweep *s, uint64_t begin, uint64_t end) {
         return true;
     }
     if (!ask_host(s, begin, l->launched)) return false;
-    add(s, l->launched, end, XPL_TIME_LAUNCH);
+    const uint64_t from = launched_slowly(s, l->launched, end);
+    if (!ask_host(s, l->launched, from)) return false;
+    add(s, from, end, XPL_TIME_LAUNCH);
+    count_synced(s, XPL_TIME_LAUNCH, end - from);
     return true;
 }
 
@@ -274,12 +322,12 @@ static xpl_status_t begin_device(struct sweep *s, size_t i, size_t n_rows, struc
         s->layers[k] = (struct xpl_span_place){0};
     for (size_t k = 0; k < XPL_HOST_LAYERS; k++)
         s->host[k] = (struct xpl_span_place){0};
-    s->main_at = s->launch_at = s->part_at = 0;
+    s->main_at = s->aside_at = s->launch_at = s->part_at = 0;
     s->run = XPL_TIME_COMPUTE;
     s->run_begin = s->run_end = b->begin_ps;
     s->run_idle = s->idle = false;
     memset(s->longest, 0, sizeof s->longest);
-    uint64_t spans = s->k->host.main.n + 1;
+    uint64_t spans = s->k->host.main.n + s->k->host.aside.n + 1;
     for (size_t k = 0; k < XPL_HOST_LAYERS; k++)
         spans += s->k->host.layers[k].v.n;
     s->detailed = spans <= s->budget;
@@ -330,6 +378,18 @@ static bool keep_evidence(struct sweep *s) {
     return true;
 }
 
+// In what the host waited most, of all waits after which devices were idle.
+static bool sum_up_syncs(struct sweep *s) {
+    const struct xpl_plane *const p = s->k->host.plane;
+    struct xpl_time_breakdown *const b = s->k->b;
+    uint32_t most = 0;
+    for (uint32_t i = 0; s->sync_ps && i < p->n_event_md; i++) {
+        b->sync_ps += s->sync_ps[i];
+        if (s->sync_ps[i] > s->sync_ps[most]) most = i;
+    }
+    return !b->sync_ps || xpl_arena_str(s->k->result, p->event_md[most].name, &b->sync_name);
+}
+
 xpl_status_t xpl_breaking_sweep(struct xpl_breaking *k, struct xpl_error *err) {
     struct xpl_time_breakdown *const b = k->b;
     struct sweep s = {.k = k, .budget = UINT64_C(1) << 28};
@@ -339,11 +399,13 @@ xpl_status_t xpl_breaking_sweep(struct xpl_breaking *k, struct xpl_error *err) {
         n_steps = XPL_TIME_MAX_ROWS / b->devices.n - 1;
     b->steps.n = n_steps;
     s.parts = make_parts(k, n_steps);
-    if (!s.parts) XPL_RETURN_OOM(err, "time breakdown");
+    const uint32_t n_md = k->is_torch && k->host.plane ? k->host.plane->n_event_md : 0;
+    if (n_md) s.sync_ps = xpl_arena_zalloc(k->scratch, n_md * sizeof *s.sync_ps);
+    if (!s.parts || (n_md && !s.sync_ps)) XPL_RETURN_OOM(err, "time breakdown");
     for (size_t i = 0; i < b->devices.n; i++) {
         XPL_TRY(begin_device(&s, i, n_steps + 1, err));
         XPL_TRY(walk_device(&s, err));
     }
-    if (!keep_evidence(&s)) XPL_RETURN_OOM(err, "time breakdown");
+    if (!keep_evidence(&s) || !sum_up_syncs(&s)) XPL_RETURN_OOM(err, "time breakdown");
     return XPL_OK;
 }

@@ -4,7 +4,7 @@
 #include "analysis/formats/impl.h"
 
 // Of the XSpaces (analysis/kineto/).
-enum { IMPORT_VERSION = 3 };
+enum { IMPORT_VERSION = 4 };
 
 // ---- the text, decoded piece by piece ----
 

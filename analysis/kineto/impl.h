@@ -128,7 +128,9 @@ struct event {
     uint32_t n_stats;      // bytes
     uint32_t name;         // in `names`
     uint32_t row;
-    uint32_t aux; // 1 and above: in `launches`, `device_ops` or `memory`; of ops: the External id
+    // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and on CPUs,
+    // once they are linked, in `cpu_ops`.
+    uint32_t aux;
     uint8_t category, ph;
 };
 
@@ -145,6 +147,10 @@ struct device_op {
     uint32_t event;
     uint32_t tf_op; // text
     uint32_t step;  // in which it was launched: index plus 1
+};
+
+struct cpu_op { // texts: "PATH/NAME", and that with its type
+    uint32_t hlo_op, tf_op;
 };
 
 struct memory {
@@ -226,6 +232,8 @@ struct trace {
     XPL_VEC(struct launch) launches;
     XPL_VEC(struct device_op) device_ops;
     XPL_VEC(struct memory) memory;
+    XPL_VEC(struct cpu_op) cpu_ops; // where the CPU is the device
+    struct xpl_map cpu_op_of;       // by name and path
     XPL_VEC(struct flow) flows;
     XPL_VEC(struct device_properties) devices;
     XPL_VEC(struct property) properties;
@@ -255,6 +263,10 @@ struct args {
     xpl_str_t grid, block, name, collective, dtype;
     uint64_t has; // bits of enum text up to TEXT_LAST_KEY
 };
+// Whether the trace has no device but the CPU.
+static inline bool is_of_cpu(const struct trace *t) {
+    return !t->device_ops.n;
+}
 static inline bool args_have(const struct args *a, enum text t) {
     return a->has >> t & 1;
 }
@@ -306,6 +318,8 @@ enum category xpl_kineto_category_of(enum category c, bool has_category, xpl_str
 enum row_kind xpl_kineto_row_kind(enum category c);
 // "GEMM" and so on, of an op's name.
 const char *xpl_kineto_op_type(xpl_str_t op);
+// Collectives of CPUs, which are annotations: "gloo:all_reduce".
+bool xpl_kineto_is_cpu_collective(xpl_str_t name);
 bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number);
 
 // ---- link.c ----

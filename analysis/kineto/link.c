@@ -259,9 +259,42 @@ static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
     return true;
 }
 
+static uint32_t framework_op(struct trace *t, uint32_t op, uint32_t path);
+
+// The op of a CPU that counts as the device: its index plus 1, 0 without memory.
+static uint32_t cpu_op(struct trace *t, uint32_t index, uint32_t path) {
+    const xpl_str_t type = XPL_STR(":torch.");
+    bool is_new;
+    uint64_t *const at =
+        xpl_map_put(&t->arena, &t->cpu_op_of, t->events[index].name, path, &is_new);
+    if (!at) return 0;
+    if (!is_new) return (uint32_t)*at;
+    const uint32_t tf_op = framework_op(t, index + 1, path);
+    if (!tf_op) return 0;
+    const xpl_str_t text = xpl_kineto_text_of(t, tf_op);
+    size_t n = text.len;
+    while (n && !xpl_str_starts(xpl_str_sub(text, n, SIZE_MAX), type))
+        n--;
+    const uint32_t hlo_op = xpl_kineto_text(t, xpl_str_sub(text, 0, n));
+    struct cpu_op *const slot = hlo_op ? xpl_vec_push(&t->arena, &t->cpu_ops) : NULL;
+    if (!slot) return 0;
+    *slot = (struct cpu_op){hlo_op, tf_op};
+    use_text(t, hlo_op, ROW_HOST);
+    use_text(t, tf_op, ROW_HOST);
+    *at = t->cpu_ops.n;
+    return (uint32_t)*at;
+}
+
+static bool is_cpu_op(const struct trace *t, const struct event *e) {
+    return is_of_cpu(t) &&
+           (e->category == CAT_OP ||
+            (e->category == CAT_ANNOTATION &&
+             xpl_kineto_is_cpu_collective(xpl_intern_get(t->names, (xpl_strid_t){e->name}))));
+}
+
 static bool walk_event(struct walk *w, uint32_t index) {
     struct trace *const t = w->t;
-    const struct event *const e = &t->events[index];
+    struct event *const e = &t->events[index];
     while (w->v.n && w->v.v[w->v.n - 1].end <= e->begin)
         w->v.n--;
     uint32_t path = w->v.n ? w->v.v[w->v.n - 1].path : 0;
@@ -275,6 +308,7 @@ static bool walk_event(struct walk *w, uint32_t index) {
     }
     if (!w->forward && e->category == CAT_MEMORY && e->aux)
         t->memory.v[e->aux - 1].op = op_at(w, e->begin);
+    if (!w->forward && is_cpu_op(t, e) && !(e->aux = cpu_op(t, index, path))) return false;
     if (e->length <= 0) return true;
     const uint32_t outer_op = top_op(w);
     struct open *const slot = xpl_vec_push(&t->arena, &w->v);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What names say: categories of events, of today and of 2021, and kinds of ops.
+#include <string.h>
+
 #include "analysis/kineto/impl.h"
 #include "base/text/parse.h"
 
@@ -46,6 +48,11 @@ bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number) {
     const xpl_str_t begin = XPL_STR("ProfilerStep#");
     return xpl_str_starts(name, begin) &&
            xpl_parse_int(xpl_str_sub(name, begin.len, SIZE_MAX), 0, INT64_MAX, ret_number);
+}
+
+bool xpl_kineto_is_cpu_collective(xpl_str_t name) {
+    static const char *const begins[] = {"gloo:", "mpi:", "ucc:"};
+    return xpl_str_starts_any(name, begins, COUNT(begins));
 }
 
 // Until 2022 annotations were of the category of ops.
@@ -137,7 +144,11 @@ static bool is_gemm(xpl_str_t op) {
                                         "dot",
                                         "_addmm_activation",
                                         "einsum"};
-    if (!xpl_str_starts(op, XPL_STR("aten::"))) return xpl_str_has(op, XPL_STR("gemm"));
+    if (!xpl_str_starts(op, XPL_STR("aten::"))) { // the library fbgemm has ops of all kinds
+        const char *const colon = memrchr(op.ptr, ':', op.len);
+        return xpl_str_has(colon ? xpl_str_sub(op, (size_t)(colon + 1 - op.ptr), SIZE_MAX) : op,
+                           XPL_STR("gemm"));
+    }
     const xpl_str_t name = xpl_str_sub(op, 6, SIZE_MAX);
     for (size_t i = 0; i < COUNT(names); i++)
         if (xpl_str_eq(name, xpl_str_from(names[i]))) return true;

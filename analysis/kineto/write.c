@@ -187,14 +187,27 @@ static void put_device_op(struct writer *w, const struct device_op *d) {
     if (w->grouped) put_group(w, ROW_STREAM, d->step);
 }
 
+// As an op of XLA on a CPU, so that it counts as one of a device (docs/cpu-as-device.md).
+static void put_cpu_op(struct writer *w, const struct event *e) {
+    if (!e->aux) return;
+    const struct cpu_op *const op = &w->t->cpu_ops.v[e->aux - 1];
+    put_ref(w, TEXT_HLO_OP, ROW_HOST, op->hlo_op);
+    put_ref(w, TEXT_HLO_MODULE, ROW_HOST, TEXT_PYTORCH);
+    put_ref(w, TEXT_TF_OP, ROW_HOST, op->tf_op);
+}
+
 static void put_own_stats(struct writer *w, const struct event *e) {
     struct trace *const t = w->t;
     int64_t number;
     switch ((enum category)e->category) {
         case CAT_OP:
-            if (t->op_text[e->name]) put_ref(w, TEXT_TF_OP, ROW_HOST, t->op_text[e->name]);
+            if (is_of_cpu(t))
+                put_cpu_op(w, e);
+            else if (t->op_text[e->name])
+                put_ref(w, TEXT_TF_OP, ROW_HOST, t->op_text[e->name]);
             break;
         case CAT_ANNOTATION:
+            if (is_of_cpu(t)) put_cpu_op(w, e);
             if (!w->grouped &&
                 xpl_kineto_is_step(xpl_intern_get(t->names, (xpl_strid_t){e->name}), &number))
                 put_step(w, number, NULL);
@@ -495,6 +508,11 @@ static void put_warnings(struct writer *w) {
         xpl_xspace_writer_error(&w->w, valid(w, t->log_errors.v[i]));
     for (size_t i = 0; i < t->log_warnings.n; i++)
         xpl_xspace_writer_warning(&w->w, valid(w, t->log_warnings.v[i]));
+    if (t->has_ops && is_of_cpu(t) && (t->devices.n || t->has_cuda || t->has_amd))
+        put_warning(w, false,
+                    "the trace has nothing of the GPU, only what the CPU did: profile with "
+                    "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], and not beside "
+                    "another profiler");
     if (!t->has_kineto)
         put_warning(w, false,
                     "no PyTorch events: the trace is another program's, and only its "

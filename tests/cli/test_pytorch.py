@@ -14,6 +14,7 @@ import sys
 import unittest
 
 import kineto_ranks as ranks
+import torch_traces
 from harness import ROOT, Case, Programs
 
 EXAMPLE = ROOT / "tests" / "data" / "pytorch" / "train.pt.trace.json"
@@ -216,6 +217,84 @@ class Collectives(Case):
         _, _, groups, _ = self.tables(self.logdir / "cpu")
         self.assertEqual([(g["kind"], g["size_bytes"], g["total_time"], g["waiting_time"], g["last_host"])
                           for g in groups], [("all-reduce", 1000, 900, 100, "rank 1")])
+
+
+class Verdicts(Case):
+    """Findings of programs whose cause is known."""
+
+    def findings(self, trace):
+        path = trace.write(self.place / "made.pt.trace.json")
+        status, out, err = self.ask("findings", path, "--json")
+        self.assertEqual(status, 0, err)
+        return json.loads(out)
+
+    def expect(self, body, kind, least, name, advice, text="", **options):
+        answer = self.findings(torch_traces.steps(body, **options))
+        first = answer["findings"][0]
+        self.assertEqual(answer["framework"], "pytorch")
+        self.assertEqual(first["kind"], kind, answer["verdict"])
+        self.assertGreater(first["saving_percent"], least)
+        self.assertIn(name, first["ops"][0]["name"] if first["ops"] else "")
+        self.assertIn(advice, first["advice"])
+        self.assertIn(text, first["text"])
+        return answer
+
+    def test_healthy(self):
+        for f in self.findings(torch_traces.steps(torch_traces.healthy))["findings"]:
+            self.assertLess(f["saving_percent"], 5, f)
+
+    def test_dataloader(self):
+        self.expect(torch_traces.dataloader, "input_wait", 60, "enumerate(DataLoader)", "num_workers")
+
+    def test_backward(self):
+        self.expect(torch_traces.backward, "launch_bound", 70, "autograd::engine", "torch.compile")
+
+    def test_small_kernels(self):
+        self.expect(torch_traces.small_kernels, "launch_bound", 70, "aten::add", "torch.compile")
+
+    def test_first_call(self):
+        self.expect(torch_traces.first_call, "host_bound", 50, "cudaLaunchKernel", "warmup", n=3)
+
+    def test_item(self):
+        self.expect(torch_traces.item, "launch_bound", 60, "aten::empty", ".item()", "(aten::item)")
+
+    def test_allocations(self):
+        self.expect(torch_traces.allocations, "host_bound", 70, "cudaMalloc", "expandable_segments")
+
+    def test_pageable(self):
+        self.expect(torch_traces.pageable, "host_copies", 50, "HtoD (Pageable", "pin_memory")
+
+    def test_recompilation(self):
+        answer = self.expect(torch_traces.compile_again, "recompilation", 50, "convert_frame", "mark_dynamic")
+        self.assertNotIn("wrapper", json.dumps(answer["findings"][0]["ops"]))
+
+    def test_cpu(self):
+        for f in self.findings(torch_traces.steps(torch_traces.cpu_healthy, device=""))["findings"]:
+            self.assertLess(f["saving_percent"], 5, f)
+
+    def test_cpu_dataloader(self):
+        self.expect(torch_traces.cpu_dataloader, "input_wait", 60, "enumerate(DataLoader)", "num_workers", device="")
+
+    def test_cpu_collectives(self):
+        self.expect(torch_traces.cpu_gloo, "exposed_collectives", 60, "gloo:all_reduce", "bucket_cap_mb", device="")
+
+    def test_cpu_ops(self):
+        """Ops by self time: an op's calls of other ops are theirs."""
+        path = torch_traces.steps(torch_traces.cpu_healthy, device="").write(self.place / "made.pt.trace.json")
+        _, out, _ = self.ask("analyze", "framework_op_stats", path)
+        ops = {r["operation"]: r for r in rows(json.loads(out)[0]) if r["host_or_device"] == "Device"}
+        self.assertEqual((ops["aten::addmm"]["occurrences"], ops["aten::addmm"]["total_self_time"]), (50, 50 * 90.0))
+        self.assertEqual((ops["aten::linear"]["occurrences"], ops["aten::linear"]["total_self_time"]), (50, 50 * 10.0))
+        self.assertEqual(ops["aten::addmm"]["type"], "GEMM")
+
+    def test_gpu_without_events(self):
+        """A trace of a GPU's program, taken without the GPU's events, says so."""
+        texts = [f["text"] for f in self.findings(torch_traces.steps(torch_traces.cpu_healthy))["findings"]]
+        self.assertIn("nothing of the GPU", " ".join(texts))
+
+    def test_words_of_loaders(self):
+        self.assertNotIn("input_wait", [f["kind"] for f in self.expect(
+            torch_traces.words, "launch_bound", 50, "", "torch.compile")["findings"]])
 
 
 @unittest.skipUnless(CORPUS.is_dir(), "../shared/corpus/kineto is not here")

@@ -8,6 +8,7 @@
 #include "analysis/opstats/host/cpu_device.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
 
 struct entry {
@@ -75,6 +76,8 @@ static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *
     m->has_source_info = true;
     if (op->tf_op.len && !xpl_arena_str(a, op->tf_op, &m->provenance))
         XPL_RETURN_OOM(d->err, "device ops");
+    const struct xpl_tf_op torch = xpl_tf_op_parse(m->provenance);
+    if (torch.category == XPL_TF_OP_PYTORCH) m->category = torch.type;
     if (!found) return XPL_OK;
     struct xpl_hlo_source src;
     if (!xpl_arena_str(a, in.category, &m->category) ||

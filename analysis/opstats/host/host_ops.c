@@ -56,7 +56,7 @@ static bool begin_op(struct xpl_op_line *l, uint32_t id, const struct xpl_host_o
 
 // Removes the op with that id from those that are open; false when it is not among them.  Ops
 // opened after it that have not ended are lost.  Those that may cross go on as children of its
-// parent, and what they have done so far is the op's.  *ret_parent: NULL without one.
+// parent, and their time so far is inside the op.  *ret_parent: NULL without one.
 static bool close_op(struct xpl_op_line *l, const struct xpl_due_op *d, struct xpl_open_op *ret,
                      struct xpl_open_op **ret_parent) {
     size_t i = l->open.n;

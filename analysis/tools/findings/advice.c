@@ -22,9 +22,14 @@ static const struct kind_row {
                                            "give its map and interleave "
                                            "num_parallel_calls=tf.data.AUTOTUNE.",
                                            "https://www.tensorflow.org/guide/data_performance"},
-             [XPL_FRAMEWORK_PYTORCH] = {"Raise num_workers and prefetch_factor of the DataLoader, "
-                                        "and wrap it in a MpDeviceLoader.",
-                                        "https://docs.pytorch.org/docs/stable/data.html"},
+             [XPL_FRAMEWORK_PYTORCH_XLA] =
+                 {"Raise num_workers and prefetch_factor of the DataLoader, "
+                  "and wrap it in a MpDeviceLoader.",
+                  "https://docs.pytorch.org/docs/stable/data.html"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Give the DataLoader workers (num_workers, persistent_workers, prefetch_factor) "
+                  "and pin_memory=True, and copy with non_blocking=True.",
+                  "https://docs.pytorch.org/docs/stable/data.html"},
          }},
     [XPL_FINDING_COLLECTIVES] =
         {"exposed_collectives",
@@ -38,6 +43,10 @@ static const struct kind_row {
                  {"Let XLA overlap collectives with computing (its latency-hiding "
                   "scheduler), or shard so that fewer bytes are exchanged.",
                   "https://docs.jax.dev/en/latest/gpu_performance_tips.html"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Overlap communication with computing: DDP's bucket_cap_mb and "
+                  "gradient_as_bucket_view, FSDP's prefetching, or async_op=True and wait later.",
+                  "https://docs.pytorch.org/docs/stable/notes/ddp.html"},
          }},
     [XPL_FINDING_STRAGGLERS] = {"stragglers",
                                 "Waiting for the last device",
@@ -58,9 +67,14 @@ static const struct kind_row {
                                            "jit_compile=True or several steps at a time "
                                            "(steps_per_execution).",
                                            "https://www.tensorflow.org/guide/function"},
-             [XPL_FRAMEWORK_PYTORCH] = {"Mark steps less often, so that a larger graph is compiled "
-                                        "and run at once.",
-                                        "https://docs.pytorch.org/xla/"},
+             [XPL_FRAMEWORK_PYTORCH_XLA] =
+                 {"Mark steps less often, so that a larger graph is compiled "
+                  "and run at once.",
+                  "https://docs.pytorch.org/xla/"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Start more with each call: torch.compile (mode=\"reduce-overhead\" uses CUDA "
+                  "graphs), larger batches, and fused=True or foreach=True for the optimizer.",
+                  "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"},
          }},
     [XPL_FINDING_GRAPH_GAPS] = {"graph_gaps",
                                 "Gaps inside of graphs",
@@ -79,6 +93,10 @@ static const struct kind_row {
                                     "np.asarray) only every so many steps, and jax.device_put the "
                                     "next batch while the step runs.",
                                     "https://docs.jax.dev/en/latest/async_dispatch.html"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Copy from pinned memory (pin_memory=True, non_blocking=True), make tensors with "
+                  "device=, and read results (.item(), .cpu(), print) only every so many steps.",
+                  "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html"},
          }},
     [XPL_FINDING_DEVICE_COPIES] =
         {"device_copies",
@@ -122,6 +140,11 @@ static const struct kind_row {
              [XPL_FRAMEWORK_TENSORFLOW] = {"Give tf.function an input_signature, and the same "
                                            "shapes in every step.",
                                            "https://www.tensorflow.org/guide/function"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Give compiled functions the same shapes in every step, or mark dimensions "
+                  "dynamic (torch._dynamo.mark_dynamic); TORCH_LOGS=recompiles,graph_breaks tells "
+                  "the reasons.",
+                  "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html"},
          }},
     [XPL_FINDING_COMPILE_AT_START] =
         {"compile_at_start",
@@ -132,6 +155,9 @@ static const struct kind_row {
                  {"Profile later steps, or keep compiled programs between runs "
                   "(jax_compilation_cache_dir).",
                   "https://docs.jax.dev/en/latest/persistent_compilation_cache.html"},
+             [XPL_FRAMEWORK_PYTORCH] = {"Profile later steps (wait and warmup of "
+                                        "torch.profiler.schedule), which run after compilation.",
+                                        "https://docs.pytorch.org/docs/stable/profiler.html"},
          }},
     [XPL_FINDING_CHECKPOINT] =
         {"checkpoint",
@@ -142,6 +168,10 @@ static const struct kind_row {
              [XPL_FRAMEWORK_JAX] = {"Write checkpoints in the background (Orbax's "
                                     "AsyncCheckpointer), or less often.",
                                     "https://orbax.readthedocs.io/"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Write checkpoints in the background (torch.distributed.checkpoint.async_save), "
+                  "or less often.",
+                  "https://docs.pytorch.org/docs/stable/distributed.checkpoint.html"},
          }},
     [XPL_FINDING_STEP_OUTLIERS] = {"step_outliers",
                                    "Steps that take longer",
@@ -160,6 +190,10 @@ static const struct kind_row {
                                     "JAX runs ahead unless float(), np.asarray or "
                                     "block_until_ready stop it.",
                                     "https://docs.jax.dev/en/latest/async_dispatch.html"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Do the host's work less often or in another process, and start the next step "
+                  "before you read the results of this one.",
+                  "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"},
          }},
     [XPL_FINDING_IDLE_UNKNOWN] =
         {"idle_unknown",
@@ -172,6 +206,10 @@ static const struct kind_row {
                                     "jax.profiler.TraceAnnotation around the program's work "
                                     "between steps.",
                                     "https://docs.jax.dev/en/latest/profiling.html"},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Profile again with with_stack=True, or put torch.profiler.record_function "
+                  "around the program's work between steps.",
+                  "https://docs.pytorch.org/docs/stable/profiler.html"},
          }},
     [XPL_FINDING_LAYOUT_COPIES] = {"layout_copies",
                                    "Copying for other layouts",
@@ -200,11 +238,19 @@ static const struct kind_row {
                                     "operations of the call.",
                                     "https://docs.jax.dev/en/latest/pallas/index.html"},
          }},
-    [XPL_FINDING_MEMORY] = {"memory_near_capacity",
-                            "Memory is nearly full",
-                            {{"Leave room before the next larger shape fails: rematerialization, a "
-                              "smaller batch, or sharded parameters.",
-                              NULL}}},
+    [XPL_FINDING_MEMORY] =
+        {"memory_near_capacity",
+         "Memory is nearly full",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] =
+                 {"Leave room before the next larger shape fails: rematerialization, a "
+                  "smaller batch, or sharded parameters.",
+                  NULL},
+             [XPL_FRAMEWORK_PYTORCH] =
+                 {"Leave room before the next larger shape fails: activation checkpoints "
+                  "(torch.utils.checkpoint), a smaller batch, or sharded parameters (FSDP).",
+                  "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"},
+         }},
     [XPL_FINDING_IDLE_DEVICES] = {"idle_devices",
                                   "Devices that do nothing",
                                   {{"Give work to all devices (a mesh of all of them, a batch for "
@@ -283,12 +329,63 @@ static bool is_denied(const struct xpl_survey *s, const struct xpl_finding *f) {
            xpl_str_has(text, XPL_STR("ERR_NVGPUCTRPERM"));
 }
 
+static bool is_torch_op(const struct xpl_survey *s, const struct xpl_finding *f,
+                        bool (*is)(xpl_str_t name)) {
+    return s->framework == XPL_FRAMEWORK_PYTORCH && f->n_ops && is(f->ops[0].name);
+}
+
+// The first call of a kernel or a library loads it.
+static bool is_first_call(const struct xpl_survey *s, const struct xpl_finding *f) {
+    return is_torch_op(s, f, xpl_is_driver_call);
+}
+
+// The first allocation or free sets up the driver, which takes much longer than later ones.
+static bool is_allocation(const struct xpl_survey *s, const struct xpl_finding *f) {
+    const uint64_t longest = 20000000000; // ps: 20 ms
+    for (size_t i = 0; i < s->n_hosts; i++) {
+        const struct xpl_time_evidence *const e = xpl_survey_evidence(&s->hosts[i], XPL_TIME_HOST);
+        if (e && e->ps / e->count > longest) return false;
+    }
+    return is_torch_op(s, f, xpl_driver_allocates);
+}
+
+static bool is_host_op(const struct xpl_survey *s, const struct xpl_finding *f) {
+    return s->framework == XPL_FRAMEWORK_PYTORCH && f->n_ops &&
+           xpl_str_has(f->ops[0].name, XPL_STR("aten::"));
+}
+
+static bool is_synced(const struct xpl_survey *s, const struct xpl_finding *f) {
+    (void)f;
+    return xpl_survey_is_synced(s);
+}
+
 // The first that fits counts, before the advice of the kind.
 static const struct special {
     enum xpl_finding_kind kind;
     bool (*fits)(const struct xpl_survey *, const struct xpl_finding *);
     struct xpl_advice advice;
 } kSpecial[] = {
+    {XPL_FINDING_LAUNCH_BOUND,
+     is_synced,
+     {"Do not wait for the device in each step: collect losses and metrics as tensors, read them "
+      "(.item(), .cpu(), print) every so many steps, and avoid masks and if on values of tensors.",
+      "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"}},
+    {XPL_FINDING_HOST_BOUND,
+     is_allocation,
+     {"Let steps reuse the allocator's memory: equal shapes, no torch.cuda.empty_cache() in the "
+      "loop, and PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where shapes differ.",
+      "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management"}},
+    {XPL_FINDING_HOST_BOUND,
+     is_first_call,
+     {"Profile later steps (wait and warmup of torch.profiler.schedule): first calls load kernels "
+      "and libraries, and choose algorithms.",
+      "https://docs.pytorch.org/docs/stable/profiler.html"}},
+    {XPL_FINDING_HOST_BOUND,
+     is_host_op,
+     {"This op takes milliseconds before it starts anything: if it computes on the host, make its "
+      "tensors on the device (device=) or in the DataLoader's workers; if it is a first call, "
+      "profile later steps.",
+      "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"}},
     {XPL_FINDING_PROFILE_PROBLEMS,
      is_denied,
      {"Let users profile the GPU: load NVIDIA's kernel module with "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings that are a cause of the time breakdown, or two of them.
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/tools/findings/findings.h"
 
@@ -87,6 +88,13 @@ static void find_graph_gaps(const struct xpl_survey *s, struct xpl_findings *out
     xpl_finding_set_window(f, s, XPL_TIME_QUEUED);
 }
 
+static void say_synced(const struct xpl_survey *s, struct xpl_finding *f) {
+    const size_t n = strlen(f->text);
+    (void)snprintf(f->text + n, sizeof f->text - n,
+                   ", mostly after it has waited for them (%.*s): %.1f%% of the time",
+                   XPL_FINDING_TEXT(s->sync_name), 100 * s->sync_ps / s->wall_ps);
+}
+
 void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out) {
     for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
         const double graph = kRows[i].other == XPL_TIME_QUEUED ? s->graph_ps : 0,
@@ -99,6 +107,7 @@ void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out
                        kRows[i].text);
         const struct cause_row shown = without_graphs(s, &kRows[i]);
         add_evidence(s, &shown, f);
+        if (f->kind == XPL_FINDING_LAUNCH_BOUND && xpl_survey_is_synced(s)) say_synced(s, f);
     }
     find_graph_gaps(s, out);
 }

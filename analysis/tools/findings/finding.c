@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/tools/findings/findings.h"
+#include "analysis/xplane/tf_op.h"
 
 struct xpl_finding *xpl_finding_add_fact(struct xpl_findings *f, enum xpl_finding_kind kind) {
     if (f->n == XPL_FINDINGS) return NULL;
@@ -67,8 +68,14 @@ void xpl_finding_add_op(struct xpl_finding *f, xpl_str_t name, double ps) {
     if (at < XPL_FINDING_EVIDENCE) f->ops[at] = (struct xpl_finding_op){name, ps};
 }
 
-// The text of an instruction says between which memories it copies.
+// The text of an instruction says between which memories it copies.  Of PyTorch the kernel comes
+// last: "Net_0/aten::copy_/Memcpy HtoD (Pageable -> Device)".
 static enum xpl_op_layer layer_of(const struct xpl_op_metrics *m) {
+    if (xpl_tf_op_parse(m->provenance).category == XPL_TF_OP_PYTORCH) {
+        const char *const slash = memrchr(m->name.ptr, '/', m->name.len);
+        return xpl_op_layer_of(
+            slash ? xpl_str_sub(m->name, (size_t)(slash + 1 - m->name.ptr), SIZE_MAX) : m->name);
+    }
     return xpl_op_layer_of(m->long_name.len ? m->long_name : m->name);
 }
 

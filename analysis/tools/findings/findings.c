@@ -182,7 +182,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 14,
+    .version = 15,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .ignores = XPL_IGNORES_XPROF_EXACT,

@@ -61,6 +61,9 @@ struct xpl_survey {
     double graph_ps;                     // of queued: between ops of one graph
     double queue_ps;                     // of input: waiting for threads that fill queues
     double op_ps, outside_ps;            // in which ops run; of that, outside of every step
+    double sync_ps;                      // idle time after waits of hosts for their devices
+    uint64_t most_sync_ps;               // of one host,
+    xpl_str_t sync_name;                 // and in what that one waits most
     size_t n_idle_devices;               // that have ops, none in the window; not among `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
     const struct xpl_opstats *stats;     // of all hosts
@@ -73,6 +76,9 @@ struct xpl_survey {
 xpl_status_t xpl_survey_make(const struct xpl_tool_input *in, const struct xpl_opstats *stats,
                              struct xpl_arena *arena, struct xpl_survey *ret, struct xpl_error *err)
     XPL_NODISCARD;
+
+// Whether most of the time in which devices wait for launches follows on waits of hosts for them.
+bool xpl_survey_is_synced(const struct xpl_survey *s);
 
 // ---- findings ----
 

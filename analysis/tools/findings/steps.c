@@ -39,9 +39,11 @@ static void find_compiles(const struct xpl_survey *s, struct xpl_findings *out) 
                        "%.1f%% of the time goes to compiling: %" PRIu64 " programs, in %" PRIu64
                        " of the %zu steps after the first",
                        100 * all, n, n_steps, s->steps.n - 1);
-    else
+    else if (n)
         (void)snprintf(f->text, sizeof f->text,
                        "%.1f%% of the time goes to compiling %" PRIu64 " programs", 100 * all, n);
+    else
+        (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time goes to compiling", 100 * all);
     for (size_t i = 0; i < s->steps.n; i++)
         if (s->steps.v[i].ps[XPL_TIME_COMPILE] > 0)
             xpl_finding_add_step(f, &s->steps.v[i], s->steps.v[i].ps[XPL_TIME_COMPILE]);

@@ -50,6 +50,15 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
     s->queue_ps += (double)b->queue_ps;
     s->op_ps += (double)b->op_ps;
     s->outside_ps += (double)b->outside_ps;
+    s->sync_ps += (double)b->sync_ps;
+    if (b->sync_ps > s->most_sync_ps) {
+        s->most_sync_ps = b->sync_ps;
+        s->sync_name = b->sync_name;
+    }
+}
+
+bool xpl_survey_is_synced(const struct xpl_survey *s) {
+    return s->sync_ps > (s->ps[XPL_TIME_LAUNCH] + s->ps[XPL_TIME_QUEUED]) / 2;
 }
 
 static void add_row(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,

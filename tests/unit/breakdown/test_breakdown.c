@@ -663,7 +663,7 @@ static void test_framework_of_programs(void) {
         {"jit_step(4)", NULL, XPL_FRAMEWORK_JAX},
         {"pjit_step(4)", NULL, XPL_FRAMEWORK_JAX},
         {"pmap_step(4)", NULL, XPL_FRAMEWORK_JAX},
-        {"SyncTensorsGraph.9(4)", NULL, XPL_FRAMEWORK_PYTORCH},
+        {"SyncTensorsGraph.9(4)", NULL, XPL_FRAMEWORK_PYTORCH_XLA},
         {"jitter(4)", NULL, XPL_FRAMEWORK_UNKNOWN},
         {"a_inference_f_33(4)", NULL, XPL_FRAMEWORK_UNKNOWN},
         {"jit_step(4)", "EagerExecute: f", XPL_FRAMEWORK_TENSORFLOW},
