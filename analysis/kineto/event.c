@@ -468,8 +468,7 @@ static bool store(struct trace *t, struct raw *raw) {
                         .length = raw->dur < 0 ? 0 : raw->dur,
                         .name = name.v,
                         .row = row,
-                        .category = (uint8_t)c,
-                        .ph = (uint8_t)raw->ph};
+                        .category = (uint8_t)c};
     xpl_kineto_end_stats(t, e);
     return add_aux(t, e, raw);
 }

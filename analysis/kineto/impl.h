@@ -131,7 +131,8 @@ struct event {
     // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and on CPUs,
     // once they are linked, in `cpu_ops`.
     uint32_t aux;
-    uint8_t category, ph;
+    uint8_t category;
+    bool is_step; // an annotation that is one
 };
 
 struct launch {
@@ -321,6 +322,11 @@ const char *xpl_kineto_op_type(xpl_str_t op);
 // Collectives of CPUs, which are annotations: "gloo:all_reduce".
 bool xpl_kineto_is_cpu_collective(xpl_str_t name);
 bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number);
+
+// ---- steps.c ----
+
+// Of sorted rows.  False without memory.
+bool xpl_kineto_find_steps(struct trace *t);
 
 // ---- link.c ----
 

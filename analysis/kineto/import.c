@@ -20,9 +20,13 @@ enum xpl_kineto_sniffed xpl_kineto_sniff(xpl_bytes_t head) {
     const bool events = s.ptr[0] == '[' ? xpl_str_has(s, XPL_STR("\"ph\""))
                                         : xpl_str_has(s, XPL_STR("\"traceEvents\""));
     const size_t n = s.ptr[0] == '{' ? sizeof keys / sizeof *keys : 0;
-    for (size_t i = 0; i < n; i++)
-        if ((events || i < 2) && xpl_str_has(s, keys[i])) return XPL_KINETO_SURE;
-    return events ? XPL_KINETO_TRACE : XPL_KINETO_NOT;
+    bool version = false; // which other JSON has as well
+    for (size_t i = 0; i < n; i++) {
+        if ((!events && i > 1) || !xpl_str_has(s, keys[i])) continue;
+        if (events || i) return XPL_KINETO_SURE;
+        version = true;
+    }
+    return events || version ? XPL_KINETO_TRACE : XPL_KINETO_NOT;
 }
 
 static xpl_status_t import(struct trace *t, struct xpl_buf *out) {

@@ -114,36 +114,6 @@ static void find_window(struct trace *t) {
 
 // ---- steps ----
 
-static int by_begin(const void *pa, const void *pb) {
-    const struct step *const a = pa, *const b = pb;
-    return (a->begin > b->begin) - (a->begin < b->begin);
-}
-
-static bool find_steps(struct trace *t) {
-    for (size_t i = 0; i < t->n_events; i++) {
-        const struct event *const e = &t->events[i];
-        int64_t number;
-        if (e->category != CAT_ANNOTATION ||
-            !xpl_kineto_is_step(xpl_intern_get(t->names, (xpl_strid_t){e->name}), &number))
-            continue;
-        struct step *const s = xpl_vec_push(&t->arena, &t->steps);
-        if (!s) return false;
-        *s = (struct step){.begin = e->begin,
-                           .end = e->begin + e->length,
-                           .number = number,
-                           .row = e->row,
-                           .name = e->name};
-    }
-    if (t->steps.n) qsort(t->steps.v, t->steps.n, sizeof *t->steps.v, by_begin);
-    int64_t latest = INT64_MIN;
-    for (size_t i = 0; i < t->steps.n; i++) {
-        struct step *const s = &t->steps.v[i];
-        if (s->end > latest) latest = s->end;
-        s->latest_end = latest;
-    }
-    return true;
-}
-
 uint32_t xpl_kineto_step_at(const struct trace *t, int64_t at, size_t *hint) {
     const struct step *const v = t->steps.v;
     const size_t n = t->steps.n;
@@ -451,6 +421,8 @@ static bool name_ops(struct trace *t) {
     t->n_names = alloc.v > dealloc.v ? alloc.v : dealloc.v;
     for (size_t i = 0; i < t->n_events; i++)
         if (t->events[i].name > t->n_names) t->n_names = t->events[i].name;
+    for (size_t i = 0; i < t->steps.n; i++)
+        if (t->steps.v[i].name > t->n_names) t->n_names = t->steps.v[i].name;
     t->op_text = xpl_arena_zalloc(&t->arena, ((size_t)t->n_names + 1) * sizeof *t->op_text);
     for (uint32_t i = 0; t->op_text && i < t->n_events; i++) {
         const struct event *const e = &t->events[i];
@@ -518,7 +490,7 @@ static bool sum_up_memory(struct trace *t) {
 
 xpl_status_t xpl_kineto_link(struct trace *t) {
     find_window(t);
-    if (!sort_rows(t) || !find_steps(t)) return out_of_memory(t);
+    if (!sort_rows(t) || !xpl_kineto_find_steps(t)) return out_of_memory(t);
     XPL_TRY(walk_threads(t));
     if (!link_device_ops(t) || !name_ops(t) || !sum_up_memory(t)) return out_of_memory(t);
     return XPL_OK;

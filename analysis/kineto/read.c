@@ -324,12 +324,20 @@ static bool resync_top(struct trace *t) {
                                        "record_shapes",    "with_stack",      "trace_id",
                                        "host_name",        "schemaVersion"};
     struct xpl_json_reader *const r = t->r;
-    for (const char *p = r->p; p < r->end; p++)
-        if (*p == '"' && has_key(p, r->end, keys, sizeof keys / sizeof *keys)) {
-            xpl_json_reader_resume(r, p, 1);
-            return true;
-        }
-    return false;
+    const size_t n = sizeof keys / sizeof *keys;
+    for (;;) {
+        for (const char *p = r->p; p < r->end; p++)
+            if (*p == '"' && has_key(p, r->end, keys, n)) {
+                xpl_json_reader_resume(r, p, 1);
+                return true;
+            }
+        if (r->ended) return false;
+        const size_t left = (size_t)(r->end - r->p);
+        xpl_json_reader_resume(r, r->end - (left < RESYNC_KEEP ? left : RESYNC_KEEP), 1);
+        xpl_json_reader_release(r);
+        xpl_json_reader_hold(r);
+        xpl_json_reader_release(r);
+    }
 }
 
 static xpl_status_t read_top(struct trace *t) {

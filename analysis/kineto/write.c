@@ -198,7 +198,8 @@ static void put_cpu_op(struct writer *w, const struct event *e) {
 
 static void put_own_stats(struct writer *w, const struct event *e) {
     struct trace *const t = w->t;
-    int64_t number;
+    size_t hint = 0;
+    uint32_t step;
     switch ((enum category)e->category) {
         case CAT_OP:
             if (is_of_cpu(t))
@@ -208,9 +209,8 @@ static void put_own_stats(struct writer *w, const struct event *e) {
             break;
         case CAT_ANNOTATION:
             if (is_of_cpu(t)) put_cpu_op(w, e);
-            if (!w->grouped &&
-                xpl_kineto_is_step(xpl_intern_get(t->names, (xpl_strid_t){e->name}), &number))
-                put_step(w, number, NULL);
+            if (!w->grouped && e->is_step && (step = xpl_kineto_step_at(t, e->begin, &hint)))
+                put_step(w, t->steps.v[step - 1].number, NULL);
             break;
         case CAT_MEMORY:
             if (e->aux) put_memory(w, &t->memory.v[e->aux - 1]);

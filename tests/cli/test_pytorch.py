@@ -287,6 +287,24 @@ class Verdicts(Case):
         self.assertEqual((ops["aten::linear"]["occurrences"], ops["aten::linear"]["total_self_time"]), (50, 50 * 10.0))
         self.assertEqual(ops["aten::addmm"]["type"], "GEMM")
 
+    def steps_of(self, trace):
+        path = trace.write(self.place / "made.pt.trace.json")
+        status, out, err = self.ask("analyze", "time_breakdown", path)
+        self.assertEqual(status, 0, err)
+        return [(s["step"], s["wall_ps"] // 1000000) for s in json.loads(out)["hosts"][0]["devices"][0]["steps"]
+                if s["step"] is not None]
+
+    def test_iterations(self):
+        """Without ProfilerStep, annotations of iterations are steps; those of parts of a program are not."""
+        steps = [(1, 500), (2, 500), (3, 500), (4, 450)]
+        vllm = lambda k: f"execute_context_{k}({64 * k})_generation_{k % 2}({k})"
+        for name in vllm, lambda k: f"step[DECODE bs={k}]", lambda k: f"Train iteration {k}":
+            for device in "NVIDIA H100", "":
+                self.assertEqual(self.steps_of(torch_traces.iterations(name, device=device)), steps)
+        for name in lambda k: "forward", lambda k: "Optimizer.step#Adam.step", lambda k: f"batch {k}":
+            self.assertEqual(self.steps_of(torch_traces.iterations(name)), [])
+        self.assertEqual(self.steps_of(torch_traces.iterations(vllm, n=2)), [])
+
     def test_gpu_without_events(self):
         """A trace of a GPU's program, taken without the GPU's events, says so."""
         texts = [f["text"] for f in self.findings(torch_traces.steps(torch_traces.cpu_healthy))["findings"]]

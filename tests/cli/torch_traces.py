@@ -170,3 +170,14 @@ def cpu_gloo(t, at, k):
     t.note("gloo:all_reduce", end, 4000, 300)
     t.python("torch/distributed/distributed_c10d.py(2900): all_reduce", end, 4000)
     return end + 4001
+
+
+def iterations(name, n=4, device="NVIDIA H100"):
+    """A loop without ProfilerStep, annotated by `name` of its number; each turn has a part of its own."""
+    t = Trace(device)
+    for k in range(n):
+        at = 1000.0 + 500 * k
+        t.note(name(k), at, 450)
+        t.note(f"decode_part_{k}", at + 10, 100)
+        forward(t, at, 5, 20)
+    return t

@@ -300,6 +300,44 @@ static void test_wrong_times(void) {
 }
 
 // Statistics of the file have names, the first one as well.
+// A source that gives a few bytes at a time.
+static xpl_status_t read_little(void *ctx, uint8_t *to, size_t room, size_t *ret_n,
+                                struct xpl_error *err) {
+    xpl_str_t *const left = ctx;
+    (void)err;
+    *ret_n = room < 4096 ? room : 4096;
+    if (*ret_n > left->len) *ret_n = left->len;
+    memcpy(to, left->ptr, *ret_n);
+    *left = xpl_str_sub(*left, *ret_n, SIZE_MAX);
+    return XPL_OK;
+}
+
+// Damage in front of the events, far from them, costs no event.
+static void test_damage_in_front(void) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, 8 << 20);
+    xpl_buf_printf(&b, "{\"schemaVersion\": 1, \"note\": {\"a\" \"b\", ");
+    while (b.n < 5 << 20)
+        xpl_buf_printf(&b, "\"key\": \"some text of no meaning\", ");
+    xpl_buf_printf(&b, "\"c\": 1}, \"traceEvents\": [%s]}",
+                   EVENT("cpu_op", "op", "5", "1", "1", ""));
+    xpl_str_t left = {(const char *)b.p, b.n};
+    const struct xpl_json_source source = {.read = read_little, .ctx = &left};
+    const struct xpl_kineto_options options = {.max_bytes = 64 << 20};
+    struct xpl_json_reader r = {0};
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    bool partial = false;
+    xpl_buf_init(&out, options.max_bytes);
+    CHECK_OK(xpl_json_reader_open(&r, &source, XPL_JSON_LENIENT, &err), &err);
+    CHECK_OK(xpl_kineto_import(&r, &options, &out, &partial, &err), &err);
+    CHECK(partial);
+    CHECK(xpl_str_has((xpl_str_t){(const char *)out.p, out.n}, XPL_STR("cpu_op")));
+    xpl_json_reader_fini(&r);
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&b);
+}
+
 static void test_environment(void) {
     struct imported i = good(kTrace);
     const struct xpl_plane *const p = xpl_xspace_plane(i.xs, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
@@ -385,7 +423,9 @@ static void test_sniff(void) {
         const char *text;
         enum xpl_kineto_sniffed is;
     } rows[] = {
-        {"\xef\xbb\xbf {\"schemaVersion\": 1", XPL_KINETO_SURE},
+        {"\xef\xbb\xbf {\"schemaVersion\": 1", XPL_KINETO_TRACE},
+        {"{\"schemaVersion\": 1, \"deviceProperties\": [", XPL_KINETO_SURE},
+        {"{\"schemaVersion\": 1, \"traceEvents\": [", XPL_KINETO_SURE},
         {"{\"traceEvents\": [{\"cat\": \"cpu_op\"", XPL_KINETO_SURE},
         {"{\"traceEvents\": [", XPL_KINETO_TRACE},
         {"[{\"ph\": \"X\"", XPL_KINETO_TRACE},
@@ -468,6 +508,7 @@ int main(void) {
     test_host();
     test_prefixes();
     test_damage();
+    test_damage_in_front();
     test_endless();
     test_many_args();
     test_extremes();
