@@ -428,10 +428,17 @@ static bool put_own_stats(struct trace *t, const struct raw *raw, enum category 
     return c != CAT_KERNEL || put_kernel_details(t, &raw->args);
 }
 
+// A kernel while the profiler counts: its time is a share of the range's, not its own.
+static bool is_range(xpl_str_t category) {
+    return xpl_str_eq(category, XPL_STR("cuda_profiler_range"));
+}
+
 // What kinds of events a trace has: for warnings, and the vendor of the device.
 static void note_kind(struct trace *t, enum category c, const struct raw *raw) {
     t->has_kineto |= c != CAT_OTHER && c != CAT_COUNTER;
     t->has_ops |= c == CAT_OP;
+    t->has_kernels |= c == CAT_KERNEL && !is_range(raw->cat);
+    t->has_ranges |= is_range(raw->cat);
     t->has_stacks |= c == CAT_PYTHON;
     if (c != CAT_RUNTIME) return;
     t->has_amd |= xpl_str_starts(raw->name, XPL_STR("hip"));

@@ -245,7 +245,7 @@ struct trace {
     bool has_kineto, has_events;
     int64_t rank, world_size; // -1: unknown
     xpl_str_t host_name;
-    bool has_ops, has_stacks, has_shapes, has_amd, has_cuda;
+    bool has_ops, has_stacks, has_shapes, has_amd, has_cuda, has_kernels, has_ranges;
     int64_t first_ns;
     uint32_t *op_text; // by name: of ops, "NAME:torch.TYPE"; 0: none yet
     uint32_t n_names;

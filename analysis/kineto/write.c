@@ -461,7 +461,7 @@ static void put_environment(struct writer *w, int64_t id) {
     xpl_xspace_writer_begin_plane(&w->w, id, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
     if (t->n_events)
         xpl_xspace_writer_uint(&w->w, TEXT_START_TIME + 1, (uint64_t)(t->base_ns + t->first_ns));
-    xpl_xspace_writer_str(&w->w, TEXT_FRAMEWORK + 1, XPL_STR("pytorch"));
+    if (t->has_kineto) xpl_xspace_writer_str(&w->w, TEXT_FRAMEWORK + 1, XPL_STR("pytorch"));
     if (t->rank >= 0) xpl_xspace_writer_int(&w->w, TEXT_RANK + 1, t->rank);
     if (t->world_size > 0) xpl_xspace_writer_int(&w->w, TEXT_WORLD_SIZE + 1, t->world_size);
     for (size_t i = 0; i < t->properties.n; i++)
@@ -508,6 +508,11 @@ static void put_warnings(struct writer *w) {
         xpl_xspace_writer_error(&w->w, valid(w, t->log_errors.v[i]));
     for (size_t i = 0; i < t->log_warnings.n; i++)
         xpl_xspace_writer_warning(&w->w, valid(w, t->log_warnings.v[i]));
+    if (t->has_ranges && !t->has_kernels)
+        put_warning(
+            w, false,
+            "the kernels have counters (CUPTI's profiler ranges), but no times: each has an "
+            "equal share of the time, so that shares and the verdict say nothing");
     if (t->has_ops && is_of_cpu(t) && (t->devices.n || t->has_cuda || t->has_amd))
         put_warning(w, false,
                     "the trace has nothing of the GPU, only what the CPU did: profile with "

@@ -252,6 +252,12 @@ class Verdicts(Case):
     def test_small_kernels(self):
         self.expect(torch_traces.small_kernels, "launch_bound", 70, "aten::add", "torch.compile")
 
+    def test_optimizer(self):
+        self.expect(torch_traces.optimizer, "launch_bound", 60, "Optimizer.step#Adam.step", "fused=True")
+
+    def test_garbage(self):
+        self.expect(torch_traces.garbage, "host_bound", 50, "method collect", "gc.freeze()")
+
     def test_first_call(self):
         self.expect(torch_traces.first_call, "host_bound", 50, "cudaLaunchKernel", "warmup", n=3)
 
@@ -304,6 +310,22 @@ class Verdicts(Case):
         for name in lambda k: "forward", lambda k: "Optimizer.step#Adam.step", lambda k: f"batch {k}":
             self.assertEqual(self.steps_of(torch_traces.iterations(name)), [])
         self.assertEqual(self.steps_of(torch_traces.iterations(vllm, n=2)), [])
+
+    def test_ranges(self):
+        """Kernels under CUPTI's counters have no times of their own, and the answer says so."""
+        t = torch_traces.Trace()
+        for k in range(4):
+            t.device("cuda_profiler_range", f"kernel{k}", 100 * k, 100)
+        texts = [f["text"] for f in self.findings(t)["findings"]]
+        self.assertIn("have counters", " ".join(texts))
+
+    def test_other_traces(self):
+        """A trace of another program is not PyTorch's."""
+        t = torch_traces.Trace()
+        t.add("", "main", 0, 10)
+        del t.events[0]["cat"]
+        t.head = {}
+        self.assertEqual(self.findings(t)["framework"], "")
 
     def test_gpu_without_events(self):
         """A trace of a GPU's program, taken without the GPU's events, says so."""

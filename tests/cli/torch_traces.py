@@ -181,3 +181,18 @@ def iterations(name, n=4, device="NVIDIA H100"):
         t.note(f"decode_part_{k}", at + 10, 100)
         forward(t, at, 5, 20)
     return t
+
+
+def optimizer(t, at, k):
+    """An optimizer that starts three small kernels for each of 100 parameters."""
+    end = forward(t, at, 10, 40)
+    t.note("Optimizer.step#Adam.step", end, 3010)
+    for i in range(300):
+        t.launch("aten::mul_", "vectorized_elementwise_kernel", end + 10 * i, 2)
+    return end + 3020
+
+
+def garbage(t, at, k):
+    forward(t, at)
+    t.python("<built-in method collect of module object at 0x7f>", at + 1900, 3000)
+    return at + 4910

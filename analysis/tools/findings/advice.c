@@ -354,6 +354,16 @@ static bool is_host_op(const struct xpl_survey *s, const struct xpl_finding *f) 
            xpl_str_has(f->ops[0].name, XPL_STR("aten::"));
 }
 
+static bool is_optimizer(const struct xpl_survey *s, const struct xpl_finding *f) {
+    return s->framework == XPL_FRAMEWORK_PYTORCH && f->n_ops &&
+           xpl_str_starts(f->ops[0].name, XPL_STR("Optimizer."));
+}
+
+static bool is_garbage(const struct xpl_survey *s, const struct xpl_finding *f) {
+    return s->framework == XPL_FRAMEWORK_PYTORCH && f->n_ops &&
+           xpl_str_starts(f->ops[0].name, XPL_STR("<built-in method collect of module"));
+}
+
 static bool is_synced(const struct xpl_survey *s, const struct xpl_finding *f) {
     (void)f;
     return xpl_survey_is_synced(s);
@@ -370,6 +380,16 @@ static const struct special {
      {"Do not wait for the device in each step: collect losses and metrics as tensors, read them "
       "(.item(), .cpu(), print) every so many steps, and avoid masks and if on values of tensors.",
       "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"}},
+    {XPL_FINDING_LAUNCH_BOUND,
+     is_optimizer,
+     {"The optimizer starts a kernel for each parameter: give it fused=True, or foreach=True, and "
+      "zero_grad its default set_to_none=True.",
+      "https://docs.pytorch.org/docs/stable/optim.html"}},
+    {XPL_FINDING_HOST_BOUND,
+     is_garbage,
+     {"Collect garbage between steps that matter less: gc.disable() or gc.freeze() in front of the "
+      "loop, and gc.collect() every so many steps.",
+      "https://docs.python.org/3/library/gc.html"}},
     {XPL_FINDING_HOST_BOUND,
      is_allocation,
      {"Let steps reuse the allocator's memory: equal shapes, no torch.cuda.empty_cache() in the "
