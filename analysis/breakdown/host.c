@@ -191,7 +191,7 @@ struct line_pass {
     bool has_steps, is_autograd; // of PyTorch
 };
 
-// All ops of PyTorch start work, whatever they are called.
+// All ops of PyTorch start work, whatever words are in their names: CheckpointFunction.
 static void note_op(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
     struct name *const n = &r->names[ev->md];
     const xpl_str_t name = r->plane->event_md[ev->md].name;
@@ -200,8 +200,9 @@ static void note_op(struct reader *r, struct line_pass *l, const struct xpl_even
     if (n->checked) return;
     n->checked = true;
     l->is_autograd |= xpl_str_starts(name, XPL_STR("autograd::engine"));
-    if (n->work == XPL_WORK_OTHER && xpl_stats_get(ev->stats, XPL_STAT_TF_OP, &s))
-        n->work = XPL_WORK_LAUNCH;
+    const bool by_words =
+        n->work == XPL_WORK_OTHER || n->work == XPL_WORK_CHECKPOINT || n->work == XPL_WORK_INPUT;
+    if (by_words && xpl_stats_get(ev->stats, XPL_STAT_TF_OP, &s)) n->work = XPL_WORK_LAUNCH;
 }
 
 static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {

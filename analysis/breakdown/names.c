@@ -483,6 +483,8 @@ static enum xpl_host_work torch_frame_work(xpl_str_t name) {
 enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     if (name.len == 0) return XPL_WORK_OTHER;
     if (name.ptr[0] == '$') return python_work(name);
+    if (xpl_str_starts(name, XPL_STR("nn.Module: ")))
+        return XPL_WORK_OTHER; // a call of a model's part
     const enum xpl_host_work frame = torch_frame_work(name);
     if (frame != XPL_WORK_NONE) return frame;
     if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")) ||

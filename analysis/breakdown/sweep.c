@@ -163,8 +163,8 @@ static struct reason judge(const struct sweep *s, const struct xpl_main_span *ma
     return (struct reason){XPL_TIME_HOST, md, true};
 }
 
-// The span at `t`.  *at is a place in the spans that only moves on; *next, where the answer changes,
-// is lowered.
+// The span at `t`.  *at is a place in the spans that only moves on; *next, where the answer
+// changes, is lowered.
 static const struct xpl_main_span *main_at(const struct xpl_main_spans *of, size_t *at, uint64_t t,
                                            uint64_t *next) {
     size_t low = *at, high = of->n;

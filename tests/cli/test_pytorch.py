@@ -5,7 +5,7 @@
 The traces are not part of the repository: those tests are skipped without ../shared/corpus/kineto.
 A row of ours may differ by 0.1% or 0.05 us, as TraceLens computes with doubles.
 
-usage: test_pytorch.py XPLANECTL XPLANED
+usage: test_pytorch.py XPLANECTL XPLANED [--traces NUMBER]
 """
 import csv
 import json
@@ -14,6 +14,7 @@ import sys
 import unittest
 
 import kineto_ranks as ranks
+import torch_oracle
 import torch_traces
 from harness import ROOT, Case, Programs
 
@@ -258,6 +259,9 @@ class Verdicts(Case):
     def test_garbage(self):
         self.expect(torch_traces.garbage, "host_bound", 50, "method collect", "gc.freeze()")
 
+    def test_activation_checkpoints(self):
+        self.expect(torch_traces.recompute, "launch_bound", 70, "CheckpointFunction", "torch.compile")
+
     def test_first_call(self):
         self.expect(torch_traces.first_call, "host_bound", 50, "cudaLaunchKernel", "warmup", n=3)
 
@@ -337,6 +341,32 @@ class Verdicts(Case):
             torch_traces.words, "launch_bound", 50, "", "torch.compile")["findings"]])
 
 
+class Generated(Case):
+    """Random traces against a slow and simple reader; test_pytorch.py ... --traces 2000 tries as many."""
+    traces = 25
+
+    def test_ops(self):
+        path = self.place / "made.pt.trace.json"
+        for seed in range(self.traces):
+            events = torch_oracle.make(seed)
+            path.write_text(json.dumps(torch_oracle.as_json(events)))
+            status, out, err = self.ask("analyze", "framework_op_stats", path)
+            self.assertEqual(status, 0, (seed, err))
+            device, host = {}, {}
+            for r in rows(json.loads(out)[0]):
+                if r["operation"] == "IDLE":
+                    continue
+                name = r["operation"]
+                if r["host_or_device"] == "Device":
+                    device[name] = device.get(name, 0) + round(r["total_self_time"] * 1000)
+                else:
+                    n, ns = host.get(name, (0, 0))
+                    host[name] = n + r["occurrences"], ns + round(r["total_time"] * 1000)
+            self.assertEqual(host, torch_oracle.host_ops(events), seed)
+            if any("device" in e for e in events):
+                self.assertEqual(device, torch_oracle.device_ops(events), seed)
+
+
 @unittest.skipUnless(CORPUS.is_dir(), "../shared/corpus/kineto is not here")
 class Tables(Case):
     def tool(self, name, path):
@@ -371,6 +401,23 @@ class Tables(Case):
             n += 1
         self.assertGreaterEqual(n, 6)
 
+    def test_timeline(self):
+        """Times of what devices do. TraceLens has no memsets of ROCm, which have no flow; totals differ where steps
+        begin before the first kernel."""
+        lost_sets = {"mi300_norms": 0.026636}
+        n = 0
+        for path, golden in self.cases("gpu_timeline"):
+            theirs = {r["type"]: float(r["time ms"]) for r in golden}
+            ours = self.tool("time_breakdown", path)["hosts"][0]["devices"][0]
+            compute = (ours["compute_ps"] + ours["overlapped_collectives_ps"]) / 1e9
+            expected = theirs["computation_time"] + lost_sets.get(path.parent.name, 0)
+            self.assertAlmostEqual(compute, expected, delta=max(5e-5, expected / 1000), msg=path)
+            self.assertAlmostEqual(ours["exposed_collectives_ps"] / 1e9, theirs["exposed_comm_time"], delta=5e-5)
+            if not any(s["step"] is not None for s in ours["steps"]):
+                self.assertAlmostEqual(ours["wall_ps"] / 1e9, theirs["total_time"], delta=theirs["total_time"] / 1000)
+            n += 1
+        self.assertGreaterEqual(n, 6)
+
     def test_ops(self):
         n = 0
         for path, golden in self.cases("ops_summary"):
@@ -385,4 +432,8 @@ class Tables(Case):
 
 if __name__ == "__main__":
     Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
+    if "--traces" in sys.argv:
+        at = sys.argv.index("--traces")
+        Generated.traces = int(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -196,3 +196,12 @@ def garbage(t, at, k):
     forward(t, at)
     t.python("<built-in method collect of module object at 0x7f>", at + 1900, 3000)
     return at + 4910
+
+
+def recompute(t, at, k):
+    """Modules and ops with the word of checkpoints, which is that of activations."""
+    t.python("nn.Module: CheckpointWrapper_0", at, 3000)
+    for i in range(100):
+        t.op("CheckpointFunction", at + 30 * i, 29)
+        t.launch("aten::mm", "sm90_gemm", at + 30 * i + 5, 3)
+    return at + 3010
