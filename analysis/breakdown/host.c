@@ -23,6 +23,7 @@ struct name {
     uint8_t by_module;   // input because of its module
     uint8_t checked;     // of PyTorch: whether it is an op
     uint8_t allocates;   // asks the driver for memory, or gives it back
+    uint8_t reads;       // a jax.Array
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
 };
@@ -71,6 +72,7 @@ static bool read_names(struct reader *r) {
             .jitted = xpl_str_starts(name, XPL_STR("PjitFunction")),
             .adapter = xpl_adapts_input(name),
             .by_module = xpl_is_of_input_module(name),
+            .reads = xpl_reads_array(name),
             .awaits = xpl_str_ends(name, XPL_STR("Buffer::Await")),
             .allocates = r->k->is_torch && xpl_driver_allocates(name),
         };
@@ -290,6 +292,7 @@ static bool main_event(struct reader *r, struct line_pass *l, const struct xpl_e
     enum xpl_host_work work = r->names[ev->md].work;
     if (work == XPL_WORK_OTHER && xpl_stats_get(ev->stats, XPL_STAT_STEP_NUM, &s))
         work = XPL_WORK_NONE;
+    if (r->ops && r->names[ev->md].reads) work = XPL_WORK_READY; // nothing is copied
     if (r->names[ev->md].input_wait && !read_work(r, ev->md, span, true)) return false;
     const struct main_event *const last = m->v.n ? &m->v.v[m->v.n - 1] : NULL;
     m->unordered |= last && (span.begin < last->span.begin ||

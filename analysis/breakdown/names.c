@@ -343,6 +343,15 @@ bool xpl_is_of_input_module(xpl_str_t name) {
            !is_iteration(file, function_of(name)) && !is_input_name(function_of(name));
 }
 
+bool xpl_reads_array(xpl_str_t name) {
+    const xpl_str_t function = function_of(name);
+    if (!name.len || name.ptr[0] != '$') return xpl_str_eq(name, XPL_STR("np.asarray(jax.Array)"));
+    return xpl_str_eq(function, XPL_STR("device_get")) ||
+           (xpl_str_starts(name, XPL_STR("$array.py:")) &&
+            (xpl_str_eq(function, XPL_STR("_value")) ||
+             xpl_str_eq(function, XPL_STR("__array__"))));
+}
+
 static enum xpl_host_work python_work(xpl_str_t name) {
     static const char *const kWaits[] = {"$queue.py:", "$threading.py:"};
     // Through which JAX calls a function of the program, on whatever thread.
@@ -355,11 +364,8 @@ static enum xpl_host_work python_work(xpl_str_t name) {
     if (xpl_str_eq(function, XPL_STR("block_until_ready"))) return XPL_WORK_READY;
     for (size_t i = 0; i < COUNT(kJaxCallbacks); i++)
         if (xpl_str_eq(function, xpl_str_from(kJaxCallbacks[i]))) return XPL_WORK_CALLBACK;
-    if (xpl_str_starts(name, XPL_STR("$array.py:")) &&
-        (xpl_str_eq(function, XPL_STR("_value")) || xpl_str_eq(function, XPL_STR("__array__"))))
-        return XPL_WORK_FETCH; // of jax.Array
+    if (xpl_reads_array(name)) return XPL_WORK_FETCH;
     if (xpl_str_eq(function, XPL_STR("device_put"))) return XPL_WORK_COPY;
-    if (xpl_str_eq(function, XPL_STR("device_get"))) return XPL_WORK_FETCH;
     if (is_checkpoint_name(function) || is_checkpoint_module(file)) return XPL_WORK_CHECKPOINT;
     if (is_iteration(file, function) || is_input_name(function) || is_input_module(file))
         return XPL_WORK_INPUT;

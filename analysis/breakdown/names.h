@@ -67,6 +67,9 @@ bool xpl_is_of_input_module(xpl_str_t name);
 // batches.
 bool xpl_adapts_input(xpl_str_t name);
 
+// Reads a jax.Array.  On a CPU the reader shares its memory and copies nothing.
+bool xpl_reads_array(xpl_str_t name);
+
 // Input of TensorFlow for which an op waits, on whatever thread.
 bool xpl_waits_for_input(xpl_str_t name);
 // XLA waits on a thread of a CPU for the ops of a program, which it handed to pools of threads; not

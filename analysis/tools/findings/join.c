@@ -70,7 +70,7 @@ static void join_outliers(struct xpl_findings *f) {
     const struct xpl_finding *other = kind < XPL_FINDINGS ? find(f, kind) : NULL;
     if (kind == XPL_FINDING_COLLECTIVES && find(f, XPL_FINDING_STRAGGLERS))
         other = find(f, XPL_FINDING_STRAGGLERS);
-    if (!other || other->saving < x->saving) return;
+    if (!other || other->saving < kMostly * x->saving) return;
     x->overlaps = true;
     x->within = other->kind;
     x->saving = 0;

@@ -130,7 +130,7 @@ static void test_advice_with_python(void) {
 
 // Of copies to the device only, and of results.
 static void test_advice_of_copies(void) {
-    static const char *const names[] = {"DevicePut", "np.asarray(jax.Array)"};
+    static const char *const names[] = {"DevicePut", "CopyToHostAsync"};
     for (int i = 0; i < 2; i++) {
         struct xpl_buf space = slow_profile(names[i], NULL, 6000);
         json_t *const all = found(&space, 1);
@@ -359,6 +359,27 @@ static void test_overlap(void) {
     CHECK_REAL(number(f, "share_percent"), 100 * 2 / 12.0, 0.01);
     CHECK_REAL(number(f, "saving_percent"), 0, 0);
     CHECK_STR(json_string_value(json_object_get(finding(all, "input_wait"), "within")), "");
+    json_decref(all);
+}
+
+// Also if a part of what they take longer has another cause.
+static void test_mostly_within(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int i = 0, at = 0; i < SLOW_STEPS; i++) {
+        const int n = i == 4 ? 3 : 1;
+        const int64_t loads = i == 4 ? 18000 : 0;
+        slow_step(&s, at, n * SLOW_STEP_US);
+        if (loads) slow_host(&s, "load_batch", at, 0, loads);
+        slow_host(&s, "PjitFunction(step)", at, loads, 10);
+        slow_op(&s, "fusion.1", at, loads, n * SLOW_STEP_US - loads);
+        at += n;
+    }
+    struct xpl_buf space = slow_end(&s);
+    json_t *const all = found(&space, 1), *const f = finding(all, "step_outliers");
+    CHECK_STR(json_string_value(json_object_get(f, "within")), "input_wait");
+    CHECK_REAL(number(f, "share_percent"), 100 * 20 / 120.0, 0.01);
+    CHECK_REAL(number(finding(all, "input_wait"), "saving_percent"), 15, 0.01);
     json_decref(all);
 }
 
@@ -874,6 +895,7 @@ int main(void) {
     test_stragglers();
     test_late_host();
     test_overlap();
+    test_mostly_within();
     test_outside();
     test_verdicts();
     test_same_numbers();
