@@ -3,7 +3,7 @@
 """Captures loops as people write them, and compares what findings says with what they measured.
 Usage: battery.py BUILD PYTHON LIBRARIES [NAME...]
 
-BUILD has cli/xplanectl, PYTHON has JAX (idioms_job.py), LIBRARIES has those of library_job.py ("-": none).  Prints a line for
+BUILD has cli/xplanectl, PYTHON has JAX (idioms_job.py, loops_job.py), LIBRARIES has those of library_job.py ("-": none).  Prints a line for
 each program and the table of docs/findings.md.  The last line is "N passed, N failed, N skipped"."""
 import json
 import pathlib
@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "capture"))
 from harness import Results, Skip, scratch  # noqa: E402
 
-TIMEOUT_S = 300
+TIMEOUT_S = 600
 FALSE_FROM = 5  # percent that a finding of a healthy program offers to save; less is lost to no cause either
 STEP_ERROR = 2, 5  # percent, of ten steps or more, of fewer
 SHARE_ERROR = 15  # points
@@ -99,9 +99,9 @@ def check(build, python, program, case, first, judged):
     raise AssertionError(j["said"])
 
 
-def write_table(judged):
-    """The rows of docs/findings.md, "The battery"."""
-    print("\n| programs | tried | first finding right | false findings | error of the share | error of the step time |")
+def write_table(program, judged):
+    """The rows of docs/findings.md, "The battery", of one program."""
+    print(f"\n{program}\n| programs | tried | first finding right | false findings | error of the share | error of the step time |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, is_kind in (("healthy", lambda j: not j["cause"]), ("slow", lambda j: j["cause"])):
         some = [j for j in judged.values() if is_kind(j)]
@@ -113,11 +113,13 @@ def write_table(judged):
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    build, results, judged = pathlib.Path(sys.argv[1]), Results(sys.argv[4:]), {}
-    for python, program in ((sys.argv[2], "idioms_job.py"), (sys.argv[3], "library_job.py")):
+    build, results = pathlib.Path(sys.argv[1]), Results(sys.argv[4:])
+    programs = (sys.argv[2], "idioms_job.py"), (sys.argv[2], "loops_job.py"), (sys.argv[3], "library_job.py")
+    for python, program in programs:
         if python == "-":
             results.run(f"battery: {program}", no_libraries)
             continue
+        judged = {}
         cases = subprocess.run([python, HERE / program, "--list"], check=True, capture_output=True, text=True).stdout.split()
         chosen = [c for c in cases if not sys.argv[4:] or any(n in f"battery: {c}" for n in sys.argv[4:])]
         for group in groups(chosen):
@@ -125,7 +127,7 @@ def main():
             measured = captured(python, program, group, logdir)
             for case in group:
                 results.run(f"battery: {case}", check, build, python, program, case, (measured[case], logdir), judged)
-    write_table(judged)
+        write_table(program, judged)
     results.finish()
 
 

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from idioms_job import case
 
 idioms.CASES.clear()
-SIDE = 384
+SIDE = 768 if TF else 384  # TensorFlow takes 2 ms to start a step
 HOST = np.random.default_rng(0).random((SIDE, SIDE), np.float32)
 
 
@@ -96,6 +96,38 @@ def equinox_optax(_lost):
 
     def one(_):
         state[0], state[1], value = make_step(state[0], state[1], HOST)
+        return value
+    return one
+
+
+@case(also_py=True, steps=20)
+def schedule_float(_lost):
+    """Reads the learning rate, which is made by ops of its own, in each step."""
+    import optax
+    m, schedule = idioms.Model(n=8), optax.cosine_decay_schedule(1e-3, 1000)
+
+    def one(i):
+        float(schedule(i))
+        return m.run()
+    return one
+
+
+@case(also_py=True)
+def multi_steps(_lost):
+    """Gradients of four steps make an update."""
+    import optax
+    opt, x = optax.MultiSteps(optax.adamw(1e-3), 4), idioms.batch(SIDE, SIDE)
+    w = idioms.layers(6, SIDE)
+    state = [w, opt.init(w)]
+
+    @jax.jit
+    def train_step(w, s, x):
+        value, g = jax.value_and_grad(idioms.loss)(w, x)
+        u, s = opt.update(g, s, w)
+        return optax.apply_updates(w, u), s, value
+
+    def one(_):
+        state[0], state[1], value = train_step(*state, x)
         return value
     return one
 
@@ -206,7 +238,7 @@ def fit_case(lost, seconds):
 
     class Data(keras.utils.PyDataset):
         def __len__(self):
-            return 12
+            return 6 if seconds else 30
 
         def __getitem__(self, _i):
             if seconds:
@@ -239,7 +271,7 @@ def keras_tf_fit(lost):
 
 @case("input_wait", steps=1, mark=None, also_py=True)
 def keras_tf_fit_late(lost):
-    return fit_case(lost, 0.2)
+    return fit_case(lost, 1)
 
 
 def tf_case(seconds, lost, prefetch):
@@ -275,14 +307,14 @@ def tf_case(seconds, lost, prefetch):
     return one
 
 
-@case(also_py=True)
+@case("input_wait", also_py=True)  # healthy if the first batch is there
 def tf_loop(lost):
     return tf_case(0, lost, True)
 
 
 @case("input_wait", also_py=True)
 def tf_generator_late(lost):
-    return tf_case(0.04, lost, False)
+    return tf_case(0.3, lost, False)
 
 
 def profile_tf(name, logdir):
