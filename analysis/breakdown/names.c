@@ -153,7 +153,7 @@ static bool is_one_of(const char *word, const char *const *list, size_t n) {
 static const char *const kLoaders[] = {"loader",      "loaders",    "dataloader", "dataloaders",
                                        "dataloading", "datamodule", "infeed"};
 static const char *const kVerbs[] = {"load",   "loading",  "fetch",   "read",     "prefetch",
-                                     "stream", // these say that what they get exists
+                                     "stream", // these say that the data exists
                                      "next",   "get",      "wait",    "waiting",  "prepare",
                                      "make",   "collate",  "produce", "iter",     "iterate",
                                      "yield",  "iterator", "gen",     "generator"};

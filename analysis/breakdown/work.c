@@ -36,9 +36,11 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Steps that take longer than others are the only ones of interest.
+// Only steps that take longer than others are of interest, and only if their additional time is
+// much of the window: findings ignore the rest on a CPU.
 static bool is_needed(const struct xpl_breaking *k, bool *ret) {
     const struct xpl_time_breakdown *const b = k->b;
+    uint64_t more = 0;
     *ret = false;
     if (b->devices.n != 1 || b->devices.v[0].kind != XPL_DEVICE_CPU || b->steps.n < LEAST_STEPS ||
         xpl_step_is_execution(b->steps.v[0].name))
@@ -48,7 +50,10 @@ static bool is_needed(const struct xpl_breaking *k, bool *ret) {
         walls[i] = b->steps.v[i].end_ps - b->steps.v[i].begin_ps;
     if (!walls) return false;
     qsort(walls, b->steps.n, sizeof *walls, by_value);
-    *ret = walls[b->steps.n - 1] / 3 > walls[b->steps.n / 2] / 2;
+    const uint64_t usual = walls[b->steps.n / 2];
+    for (size_t i = b->steps.n; i-- && walls[i] / 3 > usual / 2;)
+        more += walls[i] - usual;
+    *ret = more > (b->end_ps - b->begin_ps) / 12;
     return true;
 }
 

@@ -33,7 +33,7 @@ static double of_row(const double *ps, const struct cause_row *r) {
     return ps[r->cause] + (r->other != r->cause ? ps[r->other] : 0);
 }
 
-// How much of what is queued lies within graphs is known of all steps together only.
+// The part of queued time within graphs is known only of all steps together.
 static struct cause_row without_graphs(const struct xpl_survey *s, const struct cause_row *r) {
     struct cause_row ret = *r;
     if (r->other == XPL_TIME_QUEUED && s->graph_ps > s->ps[XPL_TIME_QUEUED] / 2)
