@@ -3,7 +3,7 @@
 # The stages of tests/run.sh and tests/slow.sh: one function each, and a row of tests/stages.txt. Sourced after
 # results.sh. Stages with a short and a long form run the long one when $whole is set, which slow.sh does.
 every_change=(setup static+environments build_gcc gcc+build_asan asan+build_tsan tsan+smoke roots+hostile)
-release=(setup static environments build_gcc gcc long asan sanitizers tsan analyzers release roots packages fuzz parity
+release=(setup static environments build_gcc gcc long asan sanitizers tsan analyzers release roots packages stranger fuzz parity
     capture python site browser hostile differential oracle iree tensorflow programs coverage store cluster smoke bench chance)
 whole=${whole:-}
 corpus=()
@@ -199,6 +199,14 @@ stage_packages() {
     deploy/setup-debian.sh package >"$log" 2>&1 || { tail -20 "$log"; result failed "packages: set-up"; return; }
     timeout 3600 tests/packages.sh "$build/packages" ${parts[@]+"${parts[@]}"} | tee "$log"
     collect "$log" packages 's/^(passed|failed|skipped) packages: /&/p'
+}
+# From the wheel to verdicts in every place where people work, and a gate that fails; the wheel is that of packages, if there is one.
+stage_stranger() {
+    local wheel log=$build/stranger.log
+    wheel=$(find "$build/packages/wheel" -maxdepth 1 -name "xplaned-*.whl" 2>/dev/null | head -1)
+    [ -n "$wheel" ] || { deploy/setup-debian.sh package && wheel=$(deploy/wheel/build.sh "$build/stranger-wheel" | tail -1); } >"$log" 2>&1
+    timeout 1800 python3 tests/stranger.py "$wheel" "$build/stranger" | tee "$log"
+    collect "$log" stranger 's/^(passed|failed) stranger: /&/p'
 }
 # libFuzzer with AddressSanitizer on every parser, $XPL_FUZZ_SECONDS in all (default 60); the long form: an hour, then
 # $XPL_FUZZ_RUNS executions (default 100,000,000).
