@@ -154,7 +154,7 @@ def rows_are_low(tab):
         tab.open("captures")
         assert height("[aria-label=Captures] tbody tr") < 130, (width, height("[aria-label=Captures] tbody tr"))
         tab.open("sessions")
-        assert tab.page.eval_on_selector_all(".sessions tbody td:nth-child(3)", lines) == 1, width
+        assert tab.page.eval_on_selector_all(".sessions tbody td.when", lines) == 1, width
 
 
 TESTS = [rows_are_low, capture, nobody_there, lost_hosts, schedules, how_to_schedule]
