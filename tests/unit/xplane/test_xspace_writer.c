@@ -32,8 +32,7 @@ static void check_whole(void (*emit)(struct xpl_xspace_writer *w), const struct 
     xpl_xspace_writer_init_whole(&w, &whole);
     emit(&w);
     CHECK(xpl_xspace_writer_fini(&w));
-    CHECK_EQ(whole.n, expected->n + 6);
-    CHECK(memcmp(whole.p + 6, expected->p, expected->n) == 0);
+    CHECK_BYTES(whole.p + 6, whole.n - 6, expected->p, expected->n);
     xpl_buf_fini(&whole);
 }
 
