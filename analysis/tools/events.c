@@ -312,8 +312,9 @@ static xpl_status_t by_ejkernel(struct work *w, struct xpl_error *err) {
 
 static xpl_status_t answer(struct work *w, struct xpl_error *err) {
     XPL_TRY(read_rules(w->o, &w->rules, err));
-    if (w->o->match.len) XPL_TRY(xpl_regex_new(w->o->match, "match", &w->rules.match, err));
-    if (w->o->by_id.len) XPL_TRY(xpl_regex_new(w->o->by_id, "by_id", &w->by_id, err));
+    struct xpl_exec *const exec = w->in->exec;
+    if (w->o->match.len) XPL_TRY(xpl_regex_new(w->o->match, "match", exec, &w->rules.match, err));
+    if (w->o->by_id.len) XPL_TRY(xpl_regex_new(w->o->by_id, "by_id", exec, &w->by_id, err));
     XPL_TRY(open_all(w, err));
     XPL_TRY(w->o->rules == EJKERNEL ? by_ejkernel(w, err) : sum_up(w, err));
     if (w->by_id) put_ids(w->out, &w->ids);

@@ -12,6 +12,7 @@ enum {
     SEARCH_STEPS = 5000000, // of the automaton, from state to state: a second or so
     GROUP_STEPS = 100000,   // of the matcher that knows groups: some milliseconds
     GROUP_KIB = 4096,       // and its memory
+    CHECK_EVERY = 8192,     // steps: two milliseconds or so
 };
 
 struct xpl_regex {
@@ -19,7 +20,9 @@ struct xpl_regex {
     pcre2_match_context *search, *group;
     pcre2_code *code;
     pcre2_match_data *match;
-    unsigned steps; // of the current search
+    struct xpl_exec *exec; // may be NULL
+    unsigned steps;        // of the current search
+    unsigned unchecked;    // steps since `exec` was asked
     char what[32];
     int workspace[WORKSPACE];
 };
@@ -34,12 +37,19 @@ static void free_memory(void *p, void *arg) {
     xpl_sys_free(p);
 }
 
+static bool is_cancelled(const struct xpl_regex *r) {
+    return r->exec && xpl_exec_cancelled(r->exec);
+}
+
 // PCRE2 bounds the automaton's memory, not its time: it begins anew at each place of a text, and
 // follows all its states from there.  It calls this before each item of the expression.
 static int on_step(pcre2_callout_block *block, void *arg) {
     struct xpl_regex *const r = arg;
     (void)block;
-    return ++r->steps > SEARCH_STEPS ? PCRE2_ERROR_MATCHLIMIT : 0;
+    if (++r->steps > SEARCH_STEPS) return PCRE2_ERROR_MATCHLIMIT;
+    if (++r->unchecked < CHECK_EVERY) return 0;
+    r->unchecked = 0;
+    return is_cancelled(r) ? PCRE2_ERROR_CALLOUT : 0;
 }
 
 static bool make_contexts(struct xpl_regex *r) {
@@ -92,11 +102,11 @@ static xpl_status_t refuse_unknown(const struct xpl_regex *r, xpl_str_t pattern,
                      item.why);
 }
 
-xpl_status_t xpl_regex_new(xpl_str_t pattern, const char *what, struct xpl_regex **ret,
-                           struct xpl_error *err) {
+xpl_status_t xpl_regex_new(xpl_str_t pattern, const char *what, struct xpl_exec *exec,
+                           struct xpl_regex **ret, struct xpl_error *err) {
     struct xpl_regex *const r = xpl_sys_alloc(sizeof *r);
     if (!r) XPL_RETURN_OOM(err, what);
-    *r = (struct xpl_regex){0};
+    *r = (struct xpl_regex){.exec = exec};
     (void)snprintf(r->what, sizeof r->what, "%s", what);
     xpl_status_t st = XPL_OK;
     if (!make_contexts(r))
@@ -127,6 +137,7 @@ void xpl_regex_free(struct xpl_regex *r) {
 static xpl_status_t no_answer(const struct xpl_regex *r, int code, struct xpl_error *err) {
     char why[160];
     if (code == PCRE2_ERROR_NOMEMORY) XPL_RETURN_OOM(err, r->what);
+    if (code == PCRE2_ERROR_CALLOUT) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     message_of(code, why);
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                      "%s: too much to search a name for: %s; write a simpler expression", r->what,
@@ -150,6 +161,7 @@ xpl_status_t xpl_regex_search(struct xpl_regex *r, xpl_str_t text, bool *ret,
 xpl_status_t xpl_regex_group(struct xpl_regex *r, xpl_str_t text, bool *ret, xpl_str_t *group,
                              struct xpl_error *err) {
     const char *const p = text.len ? text.ptr : "";
+    if (is_cancelled(r)) return no_answer(r, PCRE2_ERROR_CALLOUT, err); // GROUP_STEPS are few
     const int rc = pcre2_match(r->code, (PCRE2_SPTR)p, searched(text), 0, 0, r->match, r->group);
     *ret = rc >= 0;
     if (rc == PCRE2_ERROR_NOMATCH) return XPL_OK;

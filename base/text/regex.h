@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+#include "base/exec.h"
 #include "base/status.h"
 #include "base/str.h"
 
@@ -27,9 +28,10 @@ enum {
 };
 
 // INVALID_ARGUMENT: `what` (the option's name), the fault, and its character, from 1 on.
-// RESOURCE_EXHAUSTED without memory.  Free with xpl_regex_free.
-xpl_status_t xpl_regex_new(xpl_str_t pattern, const char *what, struct xpl_regex **ret,
-                           struct xpl_error *err) XPL_NODISCARD;
+// RESOURCE_EXHAUSTED without memory.  Searches end with CANCELLED soon after `exec` (may be NULL)
+// is cancelled.  Free with xpl_regex_free.
+xpl_status_t xpl_regex_new(xpl_str_t pattern, const char *what, struct xpl_exec *exec,
+                           struct xpl_regex **ret, struct xpl_error *err) XPL_NODISCARD;
 void xpl_regex_free(struct xpl_regex *r); // NULL is fine
 
 // Whether the text has a match.  INVALID_ARGUMENT when it takes too many steps to say.

@@ -170,9 +170,10 @@ static void free_regex(void *r) {
 static void regexp(sqlite3_context *x, int n, sqlite3_value **v) {
     struct xpl_error err = {0};
     struct xpl_regex *made = NULL, *r = sqlite3_get_auxdata(x, 0);
+    struct xpl_exec *const exec = sqlite3_user_data(x);
     bool found = false;
     (void)n;
-    if (is_cancelled(sqlite3_user_data(x))) { // one search may take as long as thousands of steps
+    if (is_cancelled(exec)) { // compiling an expression may take as long as thousands of steps
         sqlite3_result_error_code(x, SQLITE_INTERRUPT);
         return;
     }
@@ -185,8 +186,8 @@ static void regexp(sqlite3_context *x, int n, sqlite3_value **v) {
     }
     xpl_status_t st = XPL_OK;
     if (!r) {
-        st = xpl_regex_new((xpl_str_t){pattern, (size_t)sqlite3_value_bytes(v[0])}, "regexp", &made,
-                           &err);
+        st = xpl_regex_new((xpl_str_t){pattern, (size_t)sqlite3_value_bytes(v[0])}, "regexp", exec,
+                           &made, &err);
         r = made;
     }
     if (st == XPL_OK)
@@ -194,6 +195,8 @@ static void regexp(sqlite3_context *x, int n, sqlite3_value **v) {
             xpl_regex_search(r, (xpl_str_t){text, (size_t)sqlite3_value_bytes(v[1])}, &found, &err);
     if (st == XPL_OK)
         sqlite3_result_int(x, found);
+    else if (st == XPL_CANCELLED)
+        sqlite3_result_error_code(x, SQLITE_INTERRUPT);
     else if (st == XPL_RESOURCE_EXHAUSTED)
         sqlite3_result_error_nomem(x);
     else

@@ -10,7 +10,7 @@
 static struct xpl_regex *good(const char *pattern) {
     struct xpl_regex *r = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_regex_new(xpl_str_from(pattern), "match", &r, &err), XPL_OK);
+    CHECK_EQ(xpl_regex_new(xpl_str_from(pattern), "match", NULL, &r, &err), XPL_OK);
     return r;
 }
 
@@ -49,7 +49,7 @@ static void searches(void) {
 static void refuses(const char *pattern, const char *message) {
     struct xpl_regex *r = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_regex_new(xpl_str_from(pattern), "match", &r, &err), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(xpl_regex_new(xpl_str_from(pattern), "match", NULL, &r, &err), XPL_INVALID_ARGUMENT);
     CHECK(r == NULL);
     if (!strstr(err.msg, message)) CHECK_STR(xpl_str_from(err.msg), message);
 }
@@ -103,7 +103,7 @@ static void ends(void) {
     struct xpl_error err = {0};
     CHECK(exact != NULL);
     memcpy(exact, pattern, n);
-    CHECK_OK(xpl_regex_new((xpl_str_t){exact, n}, "match", &r, &err), &err);
+    CHECK_OK(xpl_regex_new((xpl_str_t){exact, n}, "match", NULL, &r, &err), &err);
     xpl_regex_free(r);
     free(exact);
 }
@@ -174,7 +174,43 @@ static void many_states(void) {
     xpl_regex_free(r);
 }
 
+struct stopping {
+    struct xpl_exec exec;
+    unsigned asked, after; // says so when it was asked `after` times
+};
+
+static bool stops(struct xpl_exec *e) {
+    struct stopping *const s = (struct stopping *)e;
+    return s->asked++ >= s->after;
+}
+
+// Somebody asks to give up within a search that takes long, between many that do not, and before
+// one for a group.
+static void cancelled(void) {
+    char text[XPL_REGEX_TEXT_MAX + 1];
+    struct stopping s = {.exec = xpl_exec_serial(), .after = 3};
+    struct xpl_regex *r = NULL;
+    struct xpl_error err = {0};
+    bool found;
+    xpl_str_t group;
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = 0;
+    s.exec.cancelled = stops;
+    CHECK_OK(xpl_regex_new(XPL_STR("(?:[ab]?){90}[xy]"), "match", &s.exec, &r, &err), &err);
+    CHECK_STATUS(xpl_regex_search(r, xpl_str_from(text), &found, &err), XPL_CANCELLED, &err);
+    CHECK_EQ(s.asked, 4);
+    CHECK_STATUS(xpl_regex_group(r, xpl_str_from(text), &found, &group, &err), XPL_CANCELLED, &err);
+    s.asked = 0;
+    unsigned n = 0;
+    while (n < 100000 && xpl_regex_search(r, XPL_STR("aaaaaaaa"), &found, &err) == XPL_OK)
+        n++;
+    CHECK(n < 100000);
+    CHECK_EQ(err.code, XPL_CANCELLED);
+    xpl_regex_free(r);
+}
+
 int main(void) {
+    cancelled();
     searches();
     bad_ones();
     ends();
