@@ -25,14 +25,16 @@ struct making {
     const struct xpl_answer_parts *parts;
     const struct xpl_request *q;
     const struct xpl_answer_context *ctx;
+    struct xpl_arena *arena;
     struct xpl_store_writer_key key;
     xpl_str_t left_out_options; // in place of key.options where a host is left out
     struct xpl_buf out;
     struct xpl_warnings warnings;
     struct xpl_stage_times times;
     bool keep, from_store;
-    bool left_out;                      // some host has no say, and the answer names its file
-    bool has_device, device_known;      // of the session, where the request asks for it
+    bool left_out; // some host has no say, and the answer names its file
+    bool device_known;
+    struct xpl_session_devices devices; // of the session, where the request asks for it
     struct xpl_product_handle *partial; // not NULL: it is finished once the answer has left
     struct xpl_opened_profile partial_profile;
 };
@@ -45,8 +47,11 @@ static xpl_status_t find_device(struct making *m, struct xpl_error *err) {
     const struct xpl_common_options *const o = m->q->options;
     if (m->device_known || !m->q->tool->asks_device || !o->cpu_as_device) return XPL_OK;
     const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
-    const xpl_status_t st = xpl_product_session_has_device(
-        m->parts->products, m->q->snapshot, m->q->session, &ctx, &m->times, &m->has_device, err);
+    const struct xpl_session *const s = m->q->session;
+    m->devices.files = xpl_arena_zalloc(m->arena, s->n_hosts * sizeof *m->devices.files);
+    if (!m->devices.files) XPL_RETURN_OOM(err, "hosts");
+    const xpl_status_t st = xpl_product_session_has_device(m->parts->products, m->q->snapshot, s,
+                                                           &ctx, &m->times, &m->devices, err);
     m->device_known = st == XPL_OK;
     return st == XPL_CANCELLED ? st : XPL_OK;
 }
@@ -64,7 +69,7 @@ static xpl_status_t make_store_key(struct making *m, struct xpl_arena *arena,
     m->key =
         (struct xpl_store_writer_key){.kind = XPL_STORE_ANSWER,
                                       .name = xpl_str_from(q->tool->name),
-                                      .options = xpl_request_store_text(q, m->has_device, arena),
+                                      .options = xpl_request_store_text(q, m->devices.any, arena),
                                       .version = xpl_tool_answer_version(q->tool),
                                       .snapshot = q->snapshot,
                                       .hosts = q->hosts,
@@ -173,7 +178,7 @@ static xpl_status_t resolve_once(struct making *m, struct xpl_gathering *g, bool
         .by_name = q->by_name,
         // Of mapped products one at a time: each build may use all the memory.
         .one_by_one = q->tool->reads_profile,
-        .session_has_device = m->has_device,
+        .session_has_device = m->devices.any,
         .exec = m->ctx->exec,
         .limit = m->ctx->limit,
         .source = {.get = get_host,
@@ -199,7 +204,7 @@ static xpl_status_t ask_workers(struct making *m, struct xpl_gathering *g, struc
     bool *const aside = xpl_arena_array(arena, m->q->n_hosts, sizeof *aside);
     if (!aside) XPL_RETURN_OOM(err, "hosts");
     for (size_t k = 0; tool->variant && tool->needs[k]; k++)
-        variants[k] = tool->variant(m->q->options, k, m->has_device);
+        variants[k] = tool->variant(m->q->options, k, m->devices.any);
     const struct xpl_front_request f = {.store = m->parts->store,
                                         .products = m->parts->products,
                                         .q = m->q,
@@ -221,8 +226,8 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, m->ctx->limit);
     struct xpl_gathering g;
-    XPL_TRY(find_device(m, err));
     XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, &arena, err));
+    XPL_TRY(find_device(m, err));
     XPL_TRY(ask_workers(m, &g, &arena, err));
     xpl_status_t st = XPL_OK;
     bool again = true;
@@ -232,7 +237,10 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
         last = (struct xpl_error){0};
         m->out.n = 0;
         xpl_warnings_clear(&m->warnings);
+        if (i > 0) XPL_TRY(find_device(m, err));
+        g.devices_of = m->devices.files;
         st = resolve_once(m, &g, &damaged, &last);
+        m->device_known &= st != XPL_ABORTED; // files changed
         m->keep = xpl_gather_is_current(&g) && !device_is_open(m);
         m->left_out = xpl_gather_left_out(&g);
         m->from_store = xpl_gather_is_from_store(&g);
@@ -350,7 +358,7 @@ void xpl_request_make_answer(const struct xpl_answer_parts *parts, const struct 
                              const struct xpl_answer_context *ctx, struct xpl_outcome *ret) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)256 << 20);
-    struct making m = {.parts = parts, .q = q, .ctx = ctx};
+    struct making m = {.parts = parts, .q = q, .ctx = ctx, .arena = &arena};
     ret->code = make_store_key(&m, &arena, &ret->err);
     if (ret->code != XPL_OK) return;
     const bool has_key = q->all_hosts || !device_is_open(&m);

@@ -471,13 +471,13 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
     const struct xpl_build_context ctx = {
         .exec = &serial, .owner = {engine_is_stopping, e}, .prefetch = true};
     struct xpl_stage_times times = {0}, device_times = {0};
-    bool device;
+    struct xpl_session_devices devices = {0};
     // A request may need the same hosts: then it finds out.
-    if (xpl_product_session_has_device(e->products, snapshot, s, &ctx, &device_times, &device,
+    if (xpl_product_session_has_device(e->products, snapshot, s, &ctx, &device_times, &devices,
                                        NULL) != XPL_OK)
         return false;
     const struct xpl_product_request r = {.product = &xpl_product_op_stats,
-                                          .variant = device ? 0 : XPL_OP_STATS_CPU_AS_DEVICE,
+                                          .variant = devices.any ? 0 : XPL_OP_STATS_CPU_AS_DEVICE,
                                           .snapshot = snapshot,
                                           .host = h};
     struct xpl_product_handle *p = NULL;

@@ -85,6 +85,28 @@ static xpl_status_t get_used(struct xpl_gathering *g, size_t i, size_t k, struct
     return get_product(g, i, used, g->bypass_cache, exec, err);
 }
 
+// Counts that a host's file changed; false: once too often.
+static bool found_changed(struct xpl_gathering *g, size_t i) {
+    return atomic_fetch_add(&g->changes[i], 1) + 1 < XPL_OPEN_ATTEMPTS;
+}
+
+// What was read of a host is of the same file, which may have been replaced meanwhile.
+static xpl_status_t check_same(struct xpl_gathering *g, size_t i, size_t k,
+                               const struct xpl_fingerprint *first, struct xpl_error *err) {
+    if (xpl_fingerprint_eq(&g->hosts[i].products[k].fingerprint, first)) return XPL_OK;
+    (void)found_changed(g, i);
+    XPL_RETURN_ERROR(err, XPL_ABORTED, "%s: replaced while it was read; try again",
+                     g->q->hosts[i]->path.ptr);
+}
+
+static xpl_status_t check_devices(struct xpl_gathering *g, size_t i, struct xpl_error *err) {
+    static const struct xpl_fingerprint none;
+    const struct xpl_fingerprint *const devices =
+        g->devices_of ? &g->devices_of[g->q->hosts[i] - g->q->session->hosts] : &none;
+    const bool known = g->hosts[i].products[0].got && !xpl_fingerprint_eq(devices, &none);
+    return known ? check_same(g, i, 0, devices, err) : XPL_OK;
+}
+
 static xpl_status_t get_products(struct xpl_gathering *g, size_t i, const unsigned *variants,
                                  struct xpl_exec *exec, struct xpl_error *err) {
     struct xpl_gathered_host *const h = &g->hosts[i];
@@ -99,6 +121,7 @@ static xpl_status_t get_products(struct xpl_gathering *g, size_t i, const unsign
         got->stable = got->handle->stable;
         got->from_store = got->handle->from_store;
         got->fingerprint = got->handle->fingerprint;
+        XPL_TRY(check_same(g, i, k, &h->products[0].fingerprint, err));
         ret->status = got->handle->status;
         ret->err = got->handle->err;
         if (ret->status != XPL_OK) return XPL_OK; // broken: the other products would be, too
@@ -134,11 +157,6 @@ static void release_host(struct xpl_gathering *g, size_t i) {
     xpl_opened_profile_close(&h->opened);
     *h = (struct xpl_gathered_host){0};
     g->results[i] = (struct xpl_resolved_host){.name = g->results[i].name};
-}
-
-// Counts that a host's file changed; false: once too often.
-static bool found_changed(struct xpl_gathering *g, size_t i) {
-    return atomic_fetch_add(&g->changes[i], 1) + 1 < XPL_OPEN_ATTEMPTS;
 }
 
 // As broken as if its product were.
@@ -190,6 +208,7 @@ xpl_status_t xpl_gather_host(struct xpl_gathering *g, size_t i, const unsigned *
     }
     XPL_TRY(g->q->tool->reads_profile ? get_with_profile(g, i, variants, exec, err)
                                       : get_products(g, i, variants, exec, err));
+    XPL_TRY(check_devices(g, i, err));
     ret->profile = h->opened.bytes;
     ret->path = g->q->hosts[i]->path.ptr;
     ret->empty = h->products[0].got && h->products[0].fingerprint.size == 0;

@@ -31,7 +31,9 @@ struct xpl_gathering {
     struct xpl_stage_times times;
     bool bypass_cache;
     const bool *aside; // of hosts that are not to be read; NULL: all are
-    bool in_turn;      // products with an outline are got and given back in turn
+    // By host of the session: the file whose devices were looked at, or zeros.  NULL: of none.
+    const struct xpl_fingerprint *devices_of;
+    bool in_turn; // products with an outline are got and given back in turn
     struct xpl_tool_turns turns;
     const void *first; // of a product that may be partial
     atomic_size_t unpacked_bytes;

@@ -190,13 +190,18 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
                             struct xpl_profile_id *ret);
 
 // Whether any host of the session has a device plane; reads plane names at most.  A host that is
-// broken has none.  A failure (CANCELLED, RESOURCE_EXHAUSTED, ...) leaves it open: *ret is then
-// what the other hosts say.
+// broken has none.  A failure (CANCELLED, RESOURCE_EXHAUSTED, ...) leaves it open: ret->any is then
+// that of the other hosts.
+struct xpl_session_devices {
+    bool any;
+    struct xpl_fingerprint
+        *files; // of the caller, or NULL: gets the file of each host that it read
+};
 xpl_status_t
 xpl_product_session_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
                                const struct xpl_session *s, const struct xpl_build_context *ctx,
-                               struct xpl_stage_times *times, bool *ret, struct xpl_error *err)
-    XPL_NODISCARD;
+                               struct xpl_stage_times *times, struct xpl_session_devices *ret,
+                               struct xpl_error *err) XPL_NODISCARD;
 
 struct xpl_product_stats {
     uint64_t conversions, conversions_failed; // products of the store that were made

@@ -102,16 +102,16 @@ static xpl_status_t list_products(struct conversion *c, struct part *p, struct x
     const struct xpl_build_context ctx = {.exec = &serial,
                                           .owner = {c->q->cancel->is_cancelled, c->q->cancel->arg}};
     struct xpl_stage_times times = {0};
-    bool device = false;
+    struct xpl_session_devices devices = {0};
     XPL_TRY(xpl_product_session_has_device(c->parts->products, c->snap, p->session, &ctx, &times,
-                                           &device, err));
+                                           &devices, err));
     for (size_t i = 0; i < n; i++) {
         void *options;
         if (!xpl_tool_fits(tools[i], format)) continue;
         XPL_TRY(xpl_tool_options_parse(tools[i], NULL, 0, true, &c->arena, &options, err));
         for (size_t k = 0; tools[i]->needs[k]; k++)
             add_product(p, tools[i]->needs[k],
-                        tools[i]->variant ? tools[i]->variant(options, k, device) : 0);
+                        tools[i]->variant ? tools[i]->variant(options, k, devices.any) : 0);
     }
     return XPL_OK;
 }

@@ -291,19 +291,20 @@ bool xpl_product_is_running(struct xpl_product_manager *m, const struct xpl_prod
     return b != NULL;
 }
 
-static xpl_status_t host_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
-                                    const struct xpl_host *h, const struct xpl_build_context *ctx,
-                                    struct xpl_stage_times *times, bool *ret,
+// Host `i` of the session.
+static xpl_status_t host_has_device(struct xpl_product_manager *m,
+                                    const struct xpl_product_request *r, size_t i,
+                                    const struct xpl_build_context *ctx,
+                                    struct xpl_stage_times *times, struct xpl_session_devices *ret,
                                     struct xpl_error *err) {
     struct xpl_exec serial = xpl_exec_serial();
     const struct xpl_build_context own = {
         .exec = &serial, .owner = ctx->owner, .prefetch = ctx->prefetch};
-    const struct xpl_product_request r = {
-        .product = &xpl_product_devices, .snapshot = snapshot, .host = h};
     struct xpl_product_handle *p = NULL;
-    XPL_TRY(xpl_product_get(m, &r, &own, times, &p, err));
+    XPL_TRY(xpl_product_get(m, r, &own, times, &p, err));
     const struct xpl_devices_value *const v = p->value;
-    *ret = v && v->accelerator;
+    ret->any = v && v->accelerator;
+    if (ret->files) ret->files[i] = p->fingerprint;
     xpl_object_unref(&p->object);
     return XPL_OK;
 }
@@ -311,19 +312,22 @@ static xpl_status_t host_has_device(struct xpl_product_manager *m, struct xpl_sn
 xpl_status_t
 xpl_product_session_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
                                const struct xpl_session *s, const struct xpl_build_context *ctx,
-                               struct xpl_stage_times *times, bool *ret, struct xpl_error *err) {
+                               struct xpl_stage_times *times, struct xpl_session_devices *ret,
+                               struct xpl_error *err) {
     xpl_status_t first = XPL_OK;
-    *ret = false;
-    for (size_t i = 0; i < s->n_hosts && !*ret; i++) {
+    ret->any = false;
+    for (size_t i = 0; i < s->n_hosts && !ret->any; i++) {
+        const struct xpl_product_request r = {
+            .product = &xpl_product_devices, .snapshot = snapshot, .host = &s->hosts[i]};
         struct xpl_error why = {0};
-        const xpl_status_t st = host_has_device(m, snapshot, &s->hosts[i], ctx, times, ret, &why);
+        const xpl_status_t st = host_has_device(m, &r, i, ctx, times, ret, &why);
         if (st != XPL_OK && first == XPL_OK) {
             first = st;
             if (err) *err = why;
         }
         if (st == XPL_CANCELLED) return st;
     }
-    return *ret ? XPL_OK : first;
+    return ret->any ? XPL_OK : first;
 }
 
 struct xpl_product_stats xpl_product_get_stats(struct xpl_product_manager *m) {
