@@ -82,10 +82,13 @@ xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struc
         code = XPL_PERMISSION_DENIED;
     else if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
         code = XPL_RESOURCE_EXHAUSTED;
+    else if (errnum == ESTALE) // of a network's file system
+        code = XPL_ABORTED;
     char buf[96];
     XPL_RETURN_ERROR(err, code, "%s: cannot %s: %s",
                      xpl_path_shown(path, &(struct xpl_path_text){0}), what,
-                     strerror_r(errnum, buf, sizeof buf));
+                     code == XPL_ABORTED ? "the file was replaced or removed on its server"
+                                         : strerror_r(errnum, buf, sizeof buf));
 }
 
 // An entry of `dir` with a similar name, as a hint; "" for none.

@@ -244,6 +244,27 @@ static void *shrunk(void *p, size_t bytes) {
     return q ? q : p;
 }
 
+// A network's file system may list a name twice while its directory changes.
+static void drop_repeated(struct xpl_scan_listing *l) {
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_files; i++) {
+        if (!n || strcmp(l->files[n - 1].name, l->files[i].name) != 0) {
+            l->files[n++] = l->files[i];
+            continue;
+        }
+        xpl_sys_free(l->files[i].name);
+        xpl_sys_free(l->files[i].version);
+    }
+    l->n_files = n;
+    n = 0;
+    for (size_t i = 0; i < l->n_children; i++)
+        if (!n || child_cmp(&l->children[n - 1], &l->children[i]) != 0)
+            l->children[n++] = l->children[i];
+        else
+            xpl_dir_free(l->children[i]);
+    l->n_children = n;
+}
+
 void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l) {
     if (!xpl_scan_identify(c, d, l))
         xpl_scan_note_problem(d, d->path, "of very many .json files some were not looked at");
@@ -252,6 +273,7 @@ void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xp
     l->children = shrunk(l->children, l->n_children * sizeof(struct xpl_dir *));
     if (l->n_files) qsort(l->files, l->n_files, sizeof *l->files, file_cmp);
     if (l->n_children) qsort(l->children, l->n_children, sizeof *l->children, child_cmp);
+    drop_repeated(l);
     xpl_about_finish(&l->about);
     if (!same_files(d, l) || !xpl_about_eq(d->about, l->about) || !d->known) {
         d->changed = c->generation + 1;
