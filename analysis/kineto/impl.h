@@ -216,6 +216,7 @@ struct trace {
     struct xpl_json_reader *r;
     const struct xpl_kineto_options *options;
     struct xpl_error *err;
+    struct xpl_arena_budget budget; // of all that is kept, and of the XSpace
     struct xpl_arena arena;
     struct xpl_intern *names, *texts, *categories;
     uint8_t *text_used;     // by text: bits of row kinds that use it
@@ -252,7 +253,6 @@ struct trace {
     uint32_t allocation, deallocation; // names
     XPL_VEC(xpl_str_t) paths;          // of modules, from 1
     struct xpl_map path_of;
-    uint64_t bytes; // kept so far
 };
 
 // What of an event's args is more than a stat.
@@ -283,6 +283,11 @@ bool xpl_kineto_read_event(struct trace *t, bool *ret_oom);
 
 // Before the first event: numbers the texts above.  False without memory.
 bool xpl_kineto_init(struct trace *t);
+// Counts bytes that the arena does not have against the budget; false when fewer are left.
+bool xpl_kineto_take(struct trace *t, size_t n);
+void xpl_kineto_give(struct trace *t, size_t n);
+// The error after a function that says false.
+xpl_status_t xpl_kineto_no_memory(struct trace *t);
 // The number of a text, which often follows `before`, the number of another one; 0 without memory.
 uint32_t xpl_kineto_text_after(struct trace *t, uint32_t before, xpl_str_t text);
 // The number of a text; 0 without memory.

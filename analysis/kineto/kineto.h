@@ -17,7 +17,7 @@
 enum { XPL_KINETO_HEAD = 64 << 10 }; // bytes at the front that decide whether a text is a trace
 
 struct xpl_kineto_options {
-    size_t max_bytes;      // of the XSpace, and of the events before it is written
+    size_t max_bytes;      // of the XSpace and all that it is made of, together
     struct xpl_exec *exec; // asked between events whether to give up; may be NULL
 };
 

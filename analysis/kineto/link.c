@@ -15,10 +15,6 @@ enum {
 };
 #define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000) // between the first event and the last
 
-static xpl_status_t out_of_memory(struct trace *t) {
-    XPL_RETURN_OOM(t->err, "PyTorch trace");
-}
-
 // ---- order ----
 
 struct key {
@@ -37,11 +33,13 @@ static bool in_order(const struct event *a, const struct event *b) {
     return a->begin < b->begin || (a->begin == b->begin && a->length >= b->length);
 }
 
-static bool sort_row(const struct trace *t, struct row *r) {
+static bool sort_row(struct trace *t, struct row *r) {
     uint64_t i = 1;
     while (i < r->n && in_order(&t->events[r->order[i - 1]], &t->events[r->order[i]]))
         i++;
     if (i >= r->n) return true;
+    const size_t taken = 2 * r->n * sizeof(struct key); // qsort takes as much
+    if (!xpl_kineto_take(t, taken)) return false;
     struct key *const keys = xpl_sys_alloc(r->n * sizeof *keys);
     if (!keys) return false;
     for (i = 0; i < r->n; i++) {
@@ -52,6 +50,7 @@ static bool sort_row(const struct trace *t, struct row *r) {
     for (i = 0; i < r->n; i++)
         r->order[i] = keys[i].index;
     xpl_sys_free(keys);
+    xpl_kineto_give(t, taken);
     return true;
 }
 
@@ -309,7 +308,7 @@ static xpl_status_t walk_rows(struct walk *w) {
         for (uint64_t k = 0; k < r->n; k++) {
             if (k % CANCEL_EVERY == 0 && t->options->exec && xpl_exec_cancelled(t->options->exec))
                 XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
-            if (!walk_event(w, r->order[k])) return out_of_memory(t);
+            if (!walk_event(w, r->order[k])) return xpl_kineto_no_memory(t);
         }
     }
     return XPL_OK;
@@ -490,8 +489,8 @@ static bool sum_up_memory(struct trace *t) {
 
 xpl_status_t xpl_kineto_link(struct trace *t) {
     find_window(t);
-    if (!sort_rows(t) || !xpl_kineto_find_steps(t)) return out_of_memory(t);
+    if (!sort_rows(t) || !xpl_kineto_find_steps(t)) return xpl_kineto_no_memory(t);
     XPL_TRY(walk_threads(t));
-    if (!link_device_ops(t) || !name_ops(t) || !sum_up_memory(t)) return out_of_memory(t);
+    if (!link_device_ops(t) || !name_ops(t) || !sum_up_memory(t)) return xpl_kineto_no_memory(t);
     return XPL_OK;
 }

@@ -108,14 +108,6 @@ static void note_cut(struct trace *t) {
 
 // ---- events ----
 
-static xpl_status_t out_of_memory(struct trace *t) {
-    if (t->bytes > t->options->max_bytes)
-        XPL_RETURN_ERROR(t->err, XPL_RESOURCE_EXHAUSTED,
-                         "the trace takes more than %zu bytes of memory, the limit",
-                         t->options->max_bytes);
-    XPL_RETURN_OOM(t->err, "PyTorch trace");
-}
-
 // Goes on behind a damaged event, which was read up to `behind`; false when nothing follows, or
 // when damage makes the reader read the same bytes again and again.
 static bool go_on(struct trace *t, const char *from, uint64_t behind, unsigned depth) {
@@ -147,7 +139,7 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
         const uint64_t behind = at + (uint64_t)((r->cut ? r->end : r->p) - from);
         r->end = end;
         if (token == XPL_JSON_AT_ARRAY_END) break;
-        if (oom) return out_of_memory(t);
+        if (oom) return xpl_kineto_no_memory(t);
         if (!ok) {
             const bool cut = r->cut && r->ended && is_whole;
             *ret_end = !go_on(t, from, behind, depth);
@@ -348,7 +340,7 @@ static xpl_status_t read_top(struct trace *t) {
         const uint64_t at = xpl_json_reader_offset(r);
         if (read_members(t, read_top_member, &top, &oom)) return XPL_OK;
         XPL_TRY(top.status);
-        if (oom) return out_of_memory(t);
+        if (oom) return xpl_kineto_no_memory(t);
         if (top.end) return XPL_OK;
         const bool cut = r->cut && r->ended;
         const uint64_t behind = xpl_json_reader_offset(r);

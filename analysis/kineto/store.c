@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stored parts of a trace: numbered texts, events, and their stats as an XSpace has them.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
@@ -9,10 +10,25 @@
 
 enum { CHUNK = 2 << 20, FULL = CHUNK - (128 << 10), FIRST_EVENTS = 1024, FIRST_TEXTS = 256 };
 
-// Counts bytes that are kept; false above the limit.
-static bool count_bytes(struct trace *t, uint64_t n) {
-    t->bytes += n;
-    return t->bytes <= t->options->max_bytes;
+bool xpl_kineto_take(struct trace *t, size_t n) {
+    const size_t left = atomic_load_explicit(&t->budget.left, memory_order_relaxed);
+    const bool has = n <= left;
+    // What is refused is gone, so that the reason is known; nobody goes on.
+    atomic_store_explicit(&t->budget.left, has ? left - n : 0, memory_order_relaxed);
+    return has;
+}
+
+void xpl_kineto_give(struct trace *t, size_t n) {
+    (void)atomic_fetch_add_explicit(&t->budget.left, n, memory_order_relaxed);
+}
+
+xpl_status_t xpl_kineto_no_memory(struct trace *t) {
+    enum { BLOCK = 2 << 20 }; // an arena asks for about so much
+    if (atomic_load_explicit(&t->budget.left, memory_order_relaxed) < BLOCK)
+        XPL_RETURN_ERROR(t->err, XPL_RESOURCE_EXHAUSTED,
+                         "the trace takes more than %zu bytes of memory, the limit",
+                         t->options->max_bytes);
+    XPL_RETURN_OOM(t->err, "PyTorch trace");
 }
 
 // ---- texts ----
@@ -21,6 +37,7 @@ static bool grow_texts(struct trace *t, uint32_t id) {
     size_t cap = t->text_cap ? t->text_cap : FIRST_TEXTS;
     while (cap <= id)
         cap *= 2;
+    if (!xpl_kineto_take(t, (cap - t->text_cap) * (1 + sizeof *t->text_next))) return false;
     uint8_t *const p = xpl_sys_realloc(t->text_used, cap);
     if (!p) return false;
     memset(p + t->text_cap, 0, cap - t->text_cap);
@@ -55,7 +72,8 @@ bool xpl_kineto_init(struct trace *t) {
 #undef ROW
     };
     xpl_buf_init(&t->scratch, SIZE_MAX / 2);
-    xpl_arena_init(&t->arena, t->options->max_bytes);
+    xpl_arena_budget_init(&t->budget, t->options->max_bytes);
+    xpl_arena_init_part(&t->arena, &t->budget);
     t->names = xpl_intern_new(&t->arena, xpl_hash_seed());
     t->texts = xpl_intern_new(&t->arena, xpl_hash_seed());
     t->categories = xpl_intern_new(&t->arena, xpl_hash_seed());
@@ -80,7 +98,7 @@ static bool add_chunk(struct trace *t) {
         s->chunks = v;
         s->cap = cap;
     }
-    if (!count_bytes(t, CHUNK)) return false;
+    if (!xpl_kineto_take(t, CHUNK)) return false;
     s->chunks[s->n] = xpl_sys_alloc(CHUNK);
     if (!s->chunks[s->n]) return false;
     s->n++;
@@ -169,7 +187,7 @@ uint8_t *xpl_kineto_put_double(uint8_t *p, uint32_t md, double v) {
 struct event *xpl_kineto_push(struct trace *t) {
     if (t->n_events == t->cap_events) {
         const size_t cap = t->cap_events ? 2 * t->cap_events : FIRST_EVENTS;
-        if (cap > UINT32_MAX || !count_bytes(t, (cap - t->cap_events) * sizeof *t->events))
+        if (cap > UINT32_MAX || !xpl_kineto_take(t, (cap - t->cap_events) * sizeof *t->events))
             return NULL;
         struct event *const v = xpl_sys_realloc(t->events, cap * sizeof *v);
         if (!v) return NULL;

@@ -17,7 +17,13 @@ enum {
     CANCEL_EVERY = 1 << 14,
     MAX_WARNING = 512,
     FIRST_UNNUMBERED = 1 << 30,
-    MAX_PLANES = 256, // the last one has the rows of all further devices
+    MOST_PLANES = 256, // the last one has the rows of all further devices
+    // Each plane has all texts and steps of its kind: more planes than FEW_PLANES may have so many
+    // bytes of them together, about.
+    FEW_PLANES = 16,
+    MOST_REPEATED = 32 << 20,
+    STEP_BYTES = 64, // with its name
+    MOST_DIGITS = 20,
 };
 
 // When a device begins with a step, and when it is done with it.
@@ -31,6 +37,7 @@ struct writer {
     struct xpl_xspace_writer w;
     uint32_t *by_name; // rows with events, in the order of the XSpace
     size_t n_rows;
+    int64_t max_planes;
     struct device_step *device_steps;
     uint8_t *name_used; // by name: of this plane
     struct xpl_buf text;
@@ -74,9 +81,14 @@ static void put_names(struct writer *w) {
     }
 }
 
+static void check_cancelled(struct writer *w) {
+    if (w->t->options->exec) w->cancelled |= xpl_exec_cancelled(w->t->options->exec);
+}
+
 static void put_texts(struct writer *w, unsigned kinds) {
     const struct trace *const t = w->t;
-    for (uint32_t i = 1; i < t->text_cap; i++)
+    check_cancelled(w);
+    for (uint32_t i = 1; i < t->text_cap && !w->cancelled; i++)
         if (t->text_used[i] & kinds)
             xpl_xspace_writer_stat_md(&w->w, (int64_t)i + 1, valid(w, xpl_kineto_text_of(t, i)),
                                       XPL_STR(""));
@@ -262,6 +274,7 @@ static int64_t number_of(xpl_str_t s, int64_t other) {
     int64_t v;
     const xpl_str_t stream = XPL_STR("stream ");
     if (xpl_str_starts(s, stream)) s = xpl_str_sub(s, stream.len, SIZE_MAX);
+    if (s.len > MOST_DIGITS) return other; // rows are compared by it, often
     return xpl_parse_int(s, INT64_MIN, INT64_MAX, &v) ? v : other;
 }
 
@@ -294,8 +307,7 @@ static void put_line(struct writer *w, uint32_t row) {
                                                 .timestamp_ns = t->base_ns + t->first_ns};
     xpl_xspace_writer_begin_line(&w->w, &line);
     for (uint64_t i = 0; i < r->n; i++) {
-        if (i % CANCEL_EVERY == 0 && t->options->exec)
-            w->cancelled |= xpl_exec_cancelled(t->options->exec);
+        if (i % CANCEL_EVERY == 0) check_cancelled(w);
         if (w->cancelled) break;
         put_event(w, r, row, &t->events[r->order[i]], &p);
     }
@@ -348,7 +360,8 @@ static void put_steps(struct writer *w, size_t first, size_t n) {
     }
     set_begins(t, of);
     xpl_xspace_writer_begin_line(&w->w, &line);
-    for (size_t i = 0; i < t->steps.n; i++) {
+    check_cancelled(w);
+    for (size_t i = 0; i < t->steps.n && !w->cancelled; i++) {
         const int64_t begin = of[i].begin, end = step_end(t, of, i);
         w->name_used[t->steps.v[i].name] = 1;
         xpl_xspace_writer_begin_event(&w->w, (int64_t)t->steps.v[i].name + 1,
@@ -438,7 +451,7 @@ static size_t put_plane(struct writer *w, size_t first, int64_t id) {
         const bool next_host = next->kind == ROW_HOST || next->kind == ROW_COUNTERS;
         if (host != next_host) break;
         if (!host &&
-            (next->kind != r->kind || (device_of(next) != device_of(r) && id < MAX_PLANES)))
+            (next->kind != r->kind || (device_of(next) != device_of(r) && id < w->max_planes)))
             break;
         put_line(w, w->by_name[n]);
     }
@@ -539,6 +552,15 @@ static void emit(struct writer *w) {
     put_warnings(w);
 }
 
+// How many planes there may be.
+static int64_t max_planes(const struct trace *t) {
+    uint64_t n = t->steps.n * STEP_BYTES;
+    for (uint32_t i = 1; i < t->text_cap; i++)
+        if (t->text_used[i]) n += xpl_kineto_text_of(t, i).len;
+    const uint64_t most = MOST_REPEATED / (n + 1);
+    return most < FEW_PLANES ? FEW_PLANES : most > MOST_PLANES ? MOST_PLANES : (int64_t)most;
+}
+
 static bool put(void *ctx, xpl_bytes_t bytes) {
     struct xpl_buf *const out = ctx;
     xpl_buf_put(out, bytes.ptr, bytes.len);
@@ -559,6 +581,7 @@ static bool prepare(struct writer *w) {
     xpl_buf_init(&w->text, SIZE_MAX / 2);
     w->device_steps = xpl_arena_array(&t->arena, t->steps.n, sizeof *w->device_steps);
     w->grouped = t->device_ops.n && t->steps.n;
+    w->max_planes = max_planes(t);
     if (!w->by_name || !w->name_used || !w->device_steps) return false;
     // Readers ask whether planes have the statistic: in all of them, or in none.
     if (w->grouped) use_text(t, TEXT_GROUP_ID, ROW_HOST);
@@ -571,18 +594,21 @@ static bool prepare(struct writer *w) {
 xpl_status_t xpl_kineto_write(struct trace *t, struct xpl_buf *out) {
     struct writer w = {.t = t};
     const struct xpl_xspace_sink sink = {.put = put, .ctx = out};
-    if (!prepare(&w)) XPL_RETURN_OOM(t->err, "PyTorch trace");
+    if (!prepare(&w)) return xpl_kineto_no_memory(t);
     xpl_xspace_writer_init(&w.w, &sink);
     emit(&w);
-    if (!w.cancelled && xpl_xspace_writer_measured(&w.w) &&
-        xpl_buf_room(out, (size_t)xpl_xspace_writer_size(&w.w)))
-        emit(&w);
+    bool fits = true;
+    if (!w.cancelled && xpl_xspace_writer_measured(&w.w)) {
+        const size_t n = (size_t)xpl_xspace_writer_size(&w.w);
+        fits = xpl_kineto_take(t, n);
+        if (fits && xpl_buf_room(out, n)) emit(&w);
+    }
     const bool ok = xpl_xspace_writer_fini(&w.w) && !w.text.failed;
     xpl_buf_fini(&w.text);
     if (w.cancelled) XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
-    if (out->failed)
+    if (out->failed || !fits)
         XPL_RETURN_ERROR(t->err, XPL_RESOURCE_EXHAUSTED,
-                         "the trace as an XSpace has more than %zu bytes, the limit of memory",
+                         "the trace and its XSpace have more than %zu bytes, the limit of memory",
                          t->options->max_bytes);
     if (!ok) XPL_RETURN_OOM(t->err, "PyTorch trace");
     return XPL_OK;

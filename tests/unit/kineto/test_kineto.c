@@ -439,16 +439,59 @@ static void test_sniff(void) {
     }
 }
 
-static void test_limit(void) {
-    const struct xpl_kineto_options options = {.max_bytes = 1 << 16};
+// The status of an import within a limit, and the bytes of the XSpace.
+static xpl_status_t import_within(xpl_str_t text, size_t limit, size_t *ret_n) {
+    const struct xpl_kineto_options options = {.max_bytes = limit};
     struct xpl_json_reader r;
     struct xpl_error err = {0};
     struct xpl_buf out;
     bool partial;
     xpl_buf_init(&out, options.max_bytes);
-    xpl_json_reader_init(&r, (xpl_str_t){kTrace, sizeof kTrace - 1}, XPL_JSON_LENIENT);
-    CHECK_EQ(xpl_kineto_import(&r, &options, &out, &partial, &err), XPL_RESOURCE_EXHAUSTED);
+    xpl_json_reader_init(&r, text, XPL_JSON_LENIENT);
+    const xpl_status_t st = xpl_kineto_import(&r, &options, &out, &partial, &err);
+    *ret_n = out.n;
     xpl_buf_fini(&out);
+    return st;
+}
+
+static void test_limit(void) {
+    struct xpl_buf b;
+    size_t n;
+    CHECK_EQ(import_within((xpl_str_t){kTrace, sizeof kTrace - 1}, 1 << 16, &n),
+             XPL_RESOURCE_EXHAUSTED);
+    // Events, names and the XSpace have less than 4 MiB each, and more together.
+    xpl_buf_init(&b, (size_t)64 << 20);
+    xpl_buf_str(&b, XPL_STR("{\"traceEvents\":["));
+    for (int i = 0; i < 20000; i++)
+        xpl_buf_printf(&b, "%s{\"ph\":\"X\",\"name\":\"a name of %d\",\"ts\":%d}", i ? "," : "", i,
+                       i);
+    xpl_buf_str(&b, XPL_STR("]}"));
+    const xpl_str_t text = {(const char *)b.p, b.n};
+    CHECK_EQ(import_within(text, 16 << 20, &n), XPL_OK);
+    CHECK_EQ(import_within(text, 4 << 20, &n), XPL_RESOURCE_EXHAUSTED);
+    xpl_buf_fini(&b);
+}
+
+// What each device has of the host does not make the XSpace much larger than the trace.
+static void test_many_devices(void) {
+    struct xpl_buf b;
+    size_t n;
+    xpl_buf_init(&b, (size_t)64 << 20);
+    xpl_buf_str(&b, XPL_STR("{\"traceEvents\":["));
+    for (int i = 0; i < 300; i++)
+        xpl_buf_printf(&b,
+                       "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":%d,\"tid\":7,"
+                       "\"ts\":%d,\"dur\":1,\"args\":{\"device\":%d}},",
+                       i, i, i);
+    for (int i = 0; i < 40000; i++)
+        xpl_buf_printf(&b,
+                       "%s{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\","
+                       "\"ts\":%d,\"dur\":1}",
+                       i ? "," : "", i, i);
+    xpl_buf_str(&b, XPL_STR("]}"));
+    CHECK_EQ(import_within((xpl_str_t){(const char *)b.p, b.n}, (size_t)1 << 30, &n), XPL_OK);
+    CHECK(n < 16 * b.n);
+    xpl_buf_fini(&b);
 }
 
 // rank, world_size, begin_ns, written_ns
@@ -519,6 +562,7 @@ int main(void) {
     test_other_traces();
     test_sniff();
     test_limit();
+    test_many_devices();
     test_identity();
     return 0;
 }
