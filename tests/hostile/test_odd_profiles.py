@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs (HLO) that go in circles, and bundles of IREE that are wrong, through every tool and command."""
+"""Programs (HLO) that go in circles, bundles of IREE that are wrong, and odd traces of PyTorch, through every tool and command."""
 
+import gzip
 import json
 import os
 import random
@@ -8,7 +9,7 @@ import struct
 import subprocess
 
 import wire_mutator
-from harness import DATA, check, in_threads
+from harness import DATA, answer_url, check, equal, in_threads, wait_for
 
 SECONDS = 20  # for an answer; most take milliseconds
 
@@ -157,3 +158,98 @@ def test_wrong_bundles(run):
 
 
 test_wrong_bundles.whole_limit = 3600
+
+
+def event(**keys):
+    """An event of PyTorch's profiler."""
+    return json.dumps({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1, **keys})
+
+
+def launch(i, **keys):
+    return event(cat="cuda_runtime", name="cudaLaunchKernel", ts=i + 0.5, args={"correlation": i}, **keys)
+
+
+def kernel(i, device=0, **args):
+    return event(cat="kernel", name="k", pid=device, tid=7, ts=i + 1, args={"device": device, "correlation": i, **args})
+
+
+def step(i):
+    return event(cat="user_annotation", name=f"ProfilerStep#{i}", ts=i)
+
+
+def module(i, name="A", long=1):
+    return event(cat="python_function", name=f"nn.Module: {name * long}_{i}", ts=1 + i / 1000, dur=1e6 - i / 500)
+
+
+def trace(*events, head=""):
+    return ('{"schemaVersion": 1,' + head + '"traceEvents": [\n' + ",\n".join(events) + "\n]}").encode()
+
+
+def odd_traces(n):
+    """(name, bytes) of traces whose numbers, names and order are what nobody writes; `n` events or so each."""
+    numbers = ("1e308", "-1e308", "1" + "0" * 400, "9223372036854775807", "-9223372036854775808", "18446744073709551616", "1e-400", "NaN",
+               "-Infinity", "0.0000000000001", "[]", "{}", '"5"', "null", "true", "", "00", "1" * 70)
+    texts = ("", "\0", "\x1b]0;x\x07", "\u202e", "\ud800", "\udc00\ud800", "\\", '"', "/" * 300, "a" * 70_000, "\x9b31m", "%n%s", "<script>")
+    for i, key in enumerate(("ts", "dur", "pid", "tid", "id", "name", "ph", "cat")):
+        yield f"numbers{i}", trace(event(), *('{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2,"%s":%s}' % (key, v) for v in numbers))
+    for i, key in enumerate(("correlation", "External id", "device", "stream", "grid", "block", "est. achieved occupancy %", "Bytes", "Addr")):
+        yield f"args{i}", trace(event(), *('{"ph":"X","cat":"%s","name":"k","ts":1,"dur":2,"args":{"%s":%s}}' % (cat, key, v)
+                                           for v in numbers for cat in ("kernel", "cpu_instant_event", "cuda_runtime")))
+    yield "texts", trace(*(event(name=t, cat=c, pid=t, tid=t, args={t: t}) for t in texts for c in ("cpu_op", "kernel", t)),
+                         *(event(ph="M", name="thread_name", tid=t, args={"name": t}) for t in texts))
+    yield "deep", trace(event(args={"a": 0}).replace("0}", "[" * 60 + "]" * 60 + "}"), *(event(args={"a": 0}).replace("0}", c * k + "}") for c in "[{" for k in (64, 65, n)))
+    yield "same_keys", trace(event(), "{" + '"ts":1,"name":"a","args":{"a":1,"a":2},' * n + '"ph":"X"}', head='"traceEvents":[' + event() + '],"a":1,"a":[],' * 3)
+    yield "threads", trace(*(event(tid=i, ts=i) for i in range(n)))
+    yield "zeros", trace(*(event(tid="0" * 65536 + str(i), ts=i) for i in range(n // 200)))
+    yield "devices", trace(*(kernel(i, i) for i in range(n)), *(step(i) for i in range(n)))
+    yield "values", trace(*(kernel(i, i % 300, v=f"{i:0300}") for i in range(n)))
+    yield "modules", trace(*(module(i, "m", 100) for i in range(n)), launch(2000), kernel(2000))
+    yield "crossing", trace(*(event(ts=i, dur=1e6 + i) for i in range(n)), *(launch(i) for i in range(n)))
+    yield "backwards", trace(*(event(ts=n - i, dur=1e6 + i) for i in range(n)))
+    yield "flows", trace(*(event(ph="sft"[i % 3], cat="fwdbwd", id=i % 7) for i in range(3 * n)), *(event() for _ in range(n)))
+    yield "keys", trace(event(args={f"k{i}": i for i in range(n)}), *(event(args={f"k{i}_{j}": f"v{i}_{j}" for j in range(200)}) for i in range(n // 200)))
+    yield "memory", trace(*(event(cat="cpu_instant_event", ph="i", name="[memory]", ts=i, args={
+        "Total Allocated": 1 << 62, "Bytes": (-1) ** i << 62, "Addr": i, "Device Type": i, "Device Id": -i}) for i in range(n)))
+    yield "counters", trace(*(event(ph="C", name=f"c{i}", ts=i, args={f"x{i}": i}) for i in range(n)))
+    yield "no_end", b'{"schemaVersion":1,"traceEvents":[' + event().encode() + b',{"ph":"X","name":"' + b'"x' * (500 * n)
+    yield "brackets", b'{"schemaVersion":1,"traceEvents":[' + event().encode() + b"," + b"[" * (1000 * n)
+    yield "damaged", b'{"schemaVersion":1,"traceEvents":[' + event().encode() + b',\n{"ph":"X","a":[[' * (50 * n)
+    yield "blanks", trace(event()).replace(b",", b" " * 1000 * n + b",")
+    yield "array", ("[" + ",".join([event()] * n)).encode()
+
+
+def test_odd_traces(run):
+    """Traces of PyTorch's profiler through every tool, or in the short form through some; and in a daemon, which ends in the middle."""
+    n = run.parameter("TRACE_EVENTS", 1000, 50_000)
+    every = [t for t, options in tools(run, False) if not options]
+    logdir, commands = run.make_dir("traces"), []
+    for i, (name, data) in enumerate(odd_traces(n)):
+        directory = logdir / "plugins/profile" / name
+        directory.mkdir(parents=True)
+        path = directory / ("h.pt.trace.json.gz" if i % 2 else "h.pt.trace.json")
+        path.write_bytes(gzip.compress(data, 1) if i % 2 else data)
+        commands += [("analyze", tool, path) for tool in (every[i % len(every):][:1] if run.short else every)]
+        commands += [("summary", path)] + ([] if run.short else [("findings", path), ("export", "chrome", path, "-o", run.dir / name)])
+    answered = ask_all(run, commands)
+    check(answered > len(commands) // 4, f"{answered} of {len(commands)} commands are answered")
+    d = run.start("--no-prefetch", "--scan-interval=50ms", logdir=logdir)
+    names = sorted(d.sessions())
+
+    def ask(i):
+        for session in names[i::4]:
+            got = d.get(answer_url(session, "overview_page"), timeout=60)
+            check(got.status == 200 or got.status >= 400 and got.body, f"{session}: {got}")
+
+    in_threads(4, ask)
+    d.answers()
+    d.check_gives_back()
+    d = run.start("--no-prefetch", logdir=logdir)
+    in_flight = d.connect()
+    in_flight.sendall(b"".join(f"GET {answer_url(s, 'overview_page')} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() for s in names))
+    wait_for(lambda: d.fds() > d.first_fds, 10, "the request is under way")
+    equal(d.stop(15), 0, "exit status")
+
+
+test_odd_traces.slow = True
+test_odd_traces.limit = 300
+test_odd_traces.whole_limit = 7200
