@@ -7,7 +7,7 @@
 #include "client/impl.h"
 #include "rpc/message.h"
 
-enum { DEFAULT_TIMEOUT_MS = 300000 };
+enum { DEFAULT_TIMEOUT_MS = 300000, MAX_MESSAGE = 1 << 30 };
 
 const char *xpl_client_version(void) {
     return XPL_VERSION;
@@ -49,6 +49,7 @@ int xpl_client_open(const char *server, const xpl_client_options *options, xpl_c
         .key_path = o.tls_key,
         .server_name = o.tls_name,
         .token = o.token ? xpl_str_from(o.token) : (xpl_str_t){0},
+        .max_message_bytes = MAX_MESSAGE,
     };
     struct xpl_error err = {0};
     const xpl_status_t st = xpl_rpc_channel_open(&co, &c->channel, &err);

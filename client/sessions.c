@@ -128,7 +128,10 @@ static int list_page(xpl_client *c, xpl_sessions *s, const char **token, xpl_res
         if (!append_session(s, page->sessions[i], false))
             return xpl_client_result(r, XPL_RESOURCE_EXHAUSTED, NULL, 0);
     *token = page->next_page_token;
-    return 0;
+    if (page->n_sessions || !*token[0]) return 0;
+    st = xpl_error_set(&err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
+                       "the server lists nothing, and says that more follows");
+    return xpl_client_result(r, st, &err, 0);
 }
 
 int xpl_client_sessions(xpl_client *c, xpl_sessions **ret, xpl_result *result) {

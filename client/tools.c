@@ -7,6 +7,8 @@
 #include "proto/xplaned/v1/server.pb-c.h"
 #include "rpc/message.h"
 
+#define MAX_ANSWER ((size_t)4 << 30) // bytes, of all messages
+
 struct xpl_answer {
     struct xpl_arena arena; // the decoded first message
     Xplaned__V1__ToolData *head;
@@ -74,7 +76,7 @@ static xpl_status_t add_message(xpl_answer *a, struct xpl_buf *data, xpl_bytes_t
         if (!a->head) a->head = m;
         if (data->failed)
             st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                               "out of memory for the answer");
+                               "the answer has more than 4 GiB, or memory is short");
     }
     xpl_arena_fini(&chunk);
     return st;
@@ -84,7 +86,7 @@ static xpl_status_t receive(struct xpl_rpc_stream *stream, xpl_answer *a, int64_
                             struct xpl_error *err) {
     struct xpl_rpc_reply msg = {0};
     struct xpl_buf data;
-    xpl_buf_init(&data, SIZE_MAX / 2);
+    xpl_buf_init(&data, MAX_ANSWER);
     xpl_status_t st;
     for (;;) {
         bool more = false;

@@ -45,7 +45,8 @@ typedef struct xpl_client_options {
 } xpl_client_options;
 
 /* Prepares a client for "HOST:PORT" or "unix:/PATH"; NULL or "" means $XPLANED_SERVER, else
- * 127.0.0.1:50551.  Connects lazily.  *ret is freed with xpl_client_close. */
+ * 127.0.0.1:50551.  Connects lazily.  Whatever the daemon sends, messages of more than 1 GiB and
+ * answers of more than 4 GiB are refused.  *ret is freed with xpl_client_close. */
 XPLANED_API int xpl_client_open(const char *server, const xpl_client_options *options,
                                 xpl_client **ret, xpl_result *result);
 /* Calls in progress on other threads must have returned.  NULL is fine. */

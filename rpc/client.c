@@ -141,14 +141,16 @@ void xpl_rpc_channel_bound(struct xpl_rpc_channel *ch, uint64_t bytes) {
 // gRPC checks a message's length only when it is complete, and bounds a compressed message, but not
 // its inflated size.  Its quota ends the call when more bytes arrive.  Windows that grow would let
 // servers send more than was requested.
-static size_t put_bounds(struct xpl_rpc_channel *ch, size_t max, grpc_arg *a) {
+static size_t put_bounds(struct xpl_rpc_channel *ch, const struct xpl_rpc_channel_options *o,
+                         grpc_arg *a) {
+    const uint64_t max = o->max_message_bytes;
     ch->quota = grpc_resource_quota_create("xplaned");
-    xpl_rpc_channel_bound(ch, max);
+    xpl_rpc_channel_bound(ch, o->bounded ? max : 2 * max);
     a[0] = (grpc_arg){.type = GRPC_ARG_POINTER,
                       .key = (char *)(uintptr_t)GRPC_ARG_RESOURCE_QUOTA,
                       .value.pointer = {ch->quota, grpc_resource_quota_arg_vtable()}};
     a[1] = int_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
-    a[2] = int_arg(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    a[2] = int_arg(GRPC_ARG_HTTP2_BDP_PROBE, !o->bounded);
     return 3;
 }
 
@@ -164,7 +166,7 @@ static void make_channel(struct xpl_rpc_channel *ch, const struct xpl_rpc_channe
     // The servers are on this machine or in its network; http_proxy is not meant for them.
     a[n++] = int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     a[n++] = int_arg(GRPC_ARG_ENABLE_RETRIES, 0);
-    if (o->bounded) n += put_bounds(ch, max, a + n);
+    if (max) n += put_bounds(ch, o, a + n);
     // By default gRPC waits up to two minutes before it reconnects to a daemon that was away for a
     // while.  A pending attempt also keeps its channel alive that long.
     a[n++] = int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);

@@ -22,14 +22,14 @@ struct xpl_rpc_channel_options {
     const char *ca_path;   // PEM roots to trust; NULL: the system's
     const char *cert_path; // our own certificate and key, both or none
     const char *key_path;
-    const char *server_name;  // expected in the certificate, when it is not the target's host
-    xpl_str_t token;          // sent as "authorization: Bearer"; empty: none
-    size_t max_message_bytes; // of an answer; 0: no limit
-    const char *user_agent;   // prefix; NULL: "xplaned"
-    // The channel holds little more than max_message_bytes of the server's data: compressed answers
-    // are refused, and a call whose answer is larger ends with RESOURCE_EXHAUSTED.  Concurrent
-    // calls share the bound.
-    bool bounded;
+    const char *server_name; // expected in the certificate, when it is not the target's host
+    xpl_str_t token;         // sent as "authorization: Bearer"; empty: none
+    const char *user_agent;  // prefix; NULL: "xplaned"
+    // Of an answer; 0: no limit.  With one, compressed answers are refused, a call whose answer is
+    // larger ends with RESOURCE_EXHAUSTED, and the channel holds at most twice as many bytes of the
+    // server's data, which concurrent calls share.
+    size_t max_message_bytes;
+    bool bounded; // it holds little more than max_message_bytes; slow over long distances
 };
 
 // Makes the channel; it connects with the first call.  Fails only for unusable options.

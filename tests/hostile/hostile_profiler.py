@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profiler server that answers every call with what a client must not hold."""
+"""A server of gRPC that answers every call with what a client must not hold, or not believe."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 
-from harness import ACK, CONTINUATION, DATA_FRAME, END_HEADERS, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, quiet_close
+from harness import ACK, CONTINUATION, DATA_FRAME, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, hpack, quiet_close
 
 # :status 200, content-type application/grpc
 ANSWER_HEADERS = bytes([0x88, 0x0F, 0x10, 16]) + b"application/grpc"
@@ -17,9 +17,11 @@ INITIAL_WINDOW = 4
 class HostileProfiler:
     """Listens until it is closed.  Answers with a message that has `announced` bytes, and sends as much of it as HTTP/2's
     windows let it, in frames of `frame` bytes, `sent` so far; or with headers that never end (`endless_headers`).  Nothing
-    comes before `go` is set, which it is unless `waits`.  One that `hides` begins with a frame of a call never made."""
+    comes before `go` is set, which it is unless `waits`.  One that `hides` begins with a frame of a call never made.  With
+    `messages` it sends these and the status OK instead."""
 
-    def __init__(self, announced=0, frame=16384, endless_headers=False, path=None, waits=False, hides=False):
+    def __init__(self, announced=0, frame=16384, endless_headers=False, path=None, waits=False, hides=False, messages=None):
+        self.messages, self.calls = messages, 0
         self.announced, self.frame, self.endless_headers, self.hides = announced, frame, endless_headers, hides
         self.go, self.sent = threading.Event(), 0
         if not waits:
@@ -100,6 +102,12 @@ class _Connection:
                 self._send(Http2.bytes_of(DATA_FRAME, 0, stream + 98))
             self._send(Http2.bytes_of(HEADERS, 0 if server.endless_headers else END_HEADERS, stream, ANSWER_HEADERS))
             server.go.wait()
+            if server.messages is not None:
+                server.calls += 1
+                for message in server.messages:
+                    self._send(Http2.bytes_of(DATA_FRAME, 0, stream, struct.pack(">BI", 0, len(message)) + message))
+                self._send(Http2.bytes_of(HEADERS, END_HEADERS | END_STREAM, stream, hpack([("grpc-status", "0")])))
+                return
             if server.endless_headers:
                 more = Http2.bytes_of(CONTINUATION, 0, stream, (b"\0\x08" + b"x" * 8 + b"\x64" + b"z" * 100) * 100) * 10
                 while self.windows:

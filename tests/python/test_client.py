@@ -18,7 +18,7 @@ import warnings
 
 import grpc
 import xplaned
-from xplaned.v1 import server_pb2
+from xplaned.v1 import analysis_pb2, server_pb2, session_pb2
 
 MATMUL, HOSTS, GPU = "cpu/jax_matmul_nopy", "cpu/jax_4hosts", "accel/mi300_jax_gemm"
 
@@ -49,6 +49,31 @@ def sessions(place):
     assert run.refresh() is run and run.name == HOSTS
     e = refused(xplaned.NotFound, "jax_4hosts", place.client.session, "cpu/jax_4host")
     assert e.code == "NOT_FOUND" and isinstance(e, xplaned.Error)
+
+
+class _Wrong:
+    """A channel to a daemon that answers each call with these messages, packed."""
+
+    def __init__(self, *messages):
+        self.messages = messages
+
+    def unary_unary(self, *_unused, response_deserializer, **_unused_too):
+        return lambda request, **options: response_deserializer(self.messages[0])
+
+    def unary_stream(self, *_unused, response_deserializer, **_unused_too):
+        return lambda request, **options: map(response_deserializer, self.messages)
+
+    stream_unary = stream_stream = unary_stream
+
+
+def wrong_daemons(place):
+    del place
+    refused(xplaned.Error, "more follows", xplaned.Client(_Wrong(b"\x12\x01x")).sessions)
+    run = session_pb2.Session(name="s")
+    refused(xplaned.Error, "no answer", xplaned.Session(xplaned.Client(_Wrong()), run).tool, "overview_page")
+    for text in (b"", b"[" * 100_000, b"\xff", b"{"):
+        data = analysis_pb2.ToolData(content_type="application/json", data=text).SerializeToString()
+        refused(xplaned.Error, "no JSON", xplaned.Session(xplaned.Client(_Wrong(data)), run).tool("overview_page").json)
 
 
 def tool_answers(place):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 import os
 import pathlib
 import warnings
@@ -14,15 +13,15 @@ import grpc
 
 from . import importing, rows
 from .capture import Capture, CaptureRecord, record
-from .errors import translated
+from .errors import Error, joined, parsed, translated
 from .session import Session
 from .v1 import (analysis_pb2, analysis_pb2_grpc, capture_pb2, capture_pb2_grpc, server_pb2, server_pb2_grpc, session_pb2,
                  session_pb2_grpc)
 
 DEFAULT_ADDRESS = "127.0.0.1:50551"
 _PAGE = 500
-# Answers may have any size; a channel takes 4 MiB unless told.
-_CHANNEL_OPTIONS = [("grpc.max_receive_message_length", -1)]
+# Of a message; larger answers come in several.  None is compressed, and who inflates one does not know how large it becomes.
+_CHANNEL_OPTIONS = [("grpc.max_receive_message_length", 1 << 30), ("grpc.compression_enabled_algorithms_bitset", 1)]
 
 
 # Sessions to work on, or their names; one, or several.
@@ -109,6 +108,8 @@ class Client:
                 found += [Session(self, message) for message in page.sessions]
                 if not page.next_page_token:
                     return sorted(found, key=lambda s: s.captured, reverse=True)
+                if not page.sessions:
+                    raise Error("INTERNAL", "the daemon lists nothing, and says that more follows")
                 request.page_token = page.next_page_token
 
     def session(self, name: str) -> Session:
@@ -141,7 +142,7 @@ class Client:
         request = analysis_pb2.RunStatementRequest(
             statement=statement, sessions=_names(sessions))
         with translated():
-            answer = json.loads(self._analysis.RunStatement(request, **self._call()).json)
+            answer = parsed(self._analysis.RunStatement(request, **self._call()).json)
         if answer["cut"]:
             warnings.warn("there are more rows than a statement may give; add a LIMIT or a WHERE", stacklevel=2)
         return rows.Rows((rows.Row(zip(answer["columns"], row)) for row in answer["rows"]), answer["columns"])
@@ -164,11 +165,10 @@ class Client:
 
     # Of several sessions, in pieces; the first has the warnings.
     def _joint(self, method: Any, request: Any) -> Dict[str, Any]:
-        with translated():
-            pieces = list(method(request, **self._call()))
-        for warning in pieces[0].warnings:
+        head, data = joined(method(request, **self._call()))
+        for warning in head.warnings:
             warnings.warn(f"{warning.host}: {warning.text}", stacklevel=3)
-        answer: Dict[str, Any] = json.loads(b"".join(piece.data for piece in pieces))
+        answer: Dict[str, Any] = parsed(data)
         return answer
 
     # ---- captures ----
@@ -221,7 +221,7 @@ class Client:
         """The daemons that share the daemon's database (docs/scale.md), and who works on what."""
         with translated():
             answer = self._server.GetFleet(server_pb2.GetFleetRequest(), **self._call())
-        return rows.fleet(json.loads(answer.json))
+        return rows.fleet(parsed(answer.json))
 
 
 def connect(address: Optional[str] = None, *, timeout: float = 300.0, token_file: Optional[importing.PathLike] = None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
-from typing import Iterator, Tuple
+from typing import Any, Iterable, Iterator, Tuple
 
 import grpc
 
@@ -19,6 +20,9 @@ class Error(Exception):
 
     def __reduce__(self) -> Tuple[type, Tuple[str, str]]:
         return type(self), (self.code, self.message)  # for other processes: args has one text of both
+
+
+MOST_BYTES = 4 << 30  # of an answer
 
 
 class NotFound(Error):
@@ -57,3 +61,25 @@ def translated() -> Iterator[None]:
         yield
     except grpc.RpcError as e:
         raise error(e.code().name, e.details() or "") from e
+
+
+def joined(pieces: Iterable[Any]) -> Tuple[Any, bytes]:
+    """The first of an answer's pieces, and the data of all."""
+    head, data = None, bytearray()
+    with translated():
+        for piece in pieces:
+            head = head or piece
+            data += piece.data
+            if len(data) > MOST_BYTES:
+                raise Error("RESOURCE_EXHAUSTED", f"the answer has more than {MOST_BYTES} bytes")
+    if head is None:
+        raise Error("INTERNAL", "the daemon sent no answer")
+    return head, bytes(data)
+
+
+def parsed(data: bytes) -> Any:
+    """An answer's JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as e:
+        raise Error("INTERNAL", f"the daemon's answer is no JSON: {e}") from e

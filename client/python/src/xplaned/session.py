@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import html
-import json
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Union
 
 from . import rows, show
-from .errors import Error, translated
+from .errors import Error, joined, parsed, translated
 from .v1 import analysis_pb2, session_pb2
 
 if TYPE_CHECKING:
@@ -55,8 +54,8 @@ class Answer:
     def json(self) -> Any:
         """The answer as what its JSON says; of reports on bundles of IREE, which are lines of JSON, the Rows."""
         if self.content_type == "application/x-ndjson":
-            return rows.Rows(json.loads(line) for line in self.data.splitlines())
-        return json.loads(self.data)
+            return rows.Rows(parsed(line) for line in self.data.splitlines())
+        return parsed(self.data)
 
     def tables(self) -> List[rows.Table]:
         """The answer's tables; ValueError when it has none."""
@@ -118,10 +117,8 @@ class Session:
         request = analysis_pb2.GetToolDataRequest(
             session=self.name, tool=tool, hosts=[hosts] if isinstance(hosts, str) else list(hosts),
             options={name: _option(value) for name, value in options.items()})
-        with translated():
-            pieces = list(self._client._analysis.StreamToolData(request, **self._client._call()))
-        head = pieces[0]
-        return Answer(b"".join(piece.data for piece in pieces), head.content_type,
+        head, data = joined(self._client._analysis.StreamToolData(request, **self._client._call()))
+        return Answer(data, head.content_type,
                       analysis_pb2.ToolData.Source.Name(head.source).lower(),
                       [Warning(w.host, w.text) for w in head.warnings], {s.name: s.micros for s in head.stages})
 
