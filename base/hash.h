@@ -21,14 +21,21 @@ static inline uint64_t xpl_hash_tail(const char *p, size_t n) {
     return low | (uint64_t)high << 32;
 }
 
+// All of the product, half of which a factor that is known would leave to the writer of the text:
+// it then chooses differences that cancel whatever the seed is.
+static inline uint64_t xpl_hash_fold(uint64_t a, uint64_t b) {
+    const __uint128_t m = (__uint128_t)a * b;
+    return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
 static inline uint32_t xpl_hash_str(uint64_t seed, xpl_str_t s) {
+    const uint64_t secret = (seed ^ 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u | 1;
     uint64_t h = seed ^ (s.len * 0x9e3779b97f4a7c15u);
     size_t i = 0;
     for (; i + 8 <= s.len; i += 8) {
         uint64_t w;
         memcpy(&w, s.ptr + i, 8);
-        h = (h ^ w) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
+        h = xpl_hash_fold(h ^ w, secret);
     }
     if (i < s.len) h = (h ^ xpl_hash_tail(s.ptr + i, s.len - i)) * 0x9e3779b97f4a7c15u;
     h ^= h >> 29;

@@ -23,7 +23,10 @@ uint64_t xpl_hash_seed(void) {
 }
 
 static uint64_t mix(uint64_t k1, uint64_t k2) {
-    const __uint128_t m = (__uint128_t)(k1 ^ xpl_hash_seed()) * (k2 ^ 0x9e3779b97f4a7c15u);
+    // Neither factor may be 0 by choice: the seed would be gone from the product.
+    const uint64_t seed = xpl_hash_seed();
+    const __uint128_t m =
+        (__uint128_t)(k1 ^ seed) * (k2 ^ (seed >> 32 | seed << 32) ^ 0x9e3779b97f4a7c15u);
     const uint64_t h = (uint64_t)m ^ (uint64_t)(m >> 64) ^ k1 ^ (k2 << 1);
     return (h ^ (h >> 32)) * 0xff51afd7ed558ccdu;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "tests/check.h"
 
 static uint32_t put(struct xpl_intern *in, const char *p, size_t n) {
@@ -139,7 +140,27 @@ static void test_faults(void) {
 }
 #endif
 
+// Texts of two words each of which differs so that a product with a known factor cancels it.
+static void test_written_to_collide(void) {
+    enum { PAIRS = 12, N = 1 << PAIRS };
+    static const uint64_t differences[] = {UINT64_C(1) << 63, UINT64_C(1) << 63 | UINT64_C(1)
+                                                                                      << 31};
+    static uint32_t hashes[N];
+    unsigned same = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        uint64_t text[2 * PAIRS];
+        for (unsigned k = 0; k < 2 * PAIRS; k++)
+            text[k] =
+                (k + 1) * UINT64_C(0x0123456789abcdef) ^ (i >> k / 2 & 1 ? differences[k % 2] : 0);
+        hashes[i] = xpl_hash_str(7, (xpl_str_t){(const char *)text, sizeof text});
+        for (uint32_t j = 0; j < i; j++)
+            same += hashes[j] == hashes[i];
+    }
+    CHECK(same < 100); // by chance some
+}
+
 int main(void) {
+    test_written_to_collide();
     test_ids();
     test_growth();
     test_limit();
