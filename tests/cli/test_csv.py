@@ -103,6 +103,7 @@ class Csv(Case):
                     "aggregate": [["four", "four"], [GPU]], "captures": [[]], "schedules": [[]], "hlo": [["four"], [FOUR]],
                     "events": None, "sql": None, "tool": None, "analyze": None,  # below
                     "history": None,  # test_history.py
+                    "convert": None,  # tests/cluster/test_convert.py
                     "fleet": None}  # tests/python
         known = self.sections()
         self.assertEqual(set(known), set(commands))

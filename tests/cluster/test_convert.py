@@ -102,6 +102,9 @@ class Convert(unittest.TestCase):
         code, out, _ = self.convert()
         self.assertEqual((code, out.splitlines()[0]), (3, "11 of 12 hosts are stored; 0 products were made now"))
         self.assertRegex(out.splitlines()[-1], "h00002 +.*xplane.pb")
+        code, out, _ = self.convert("--format", "csv")
+        self.assertEqual((code, out.splitlines()[0]), (3, "session,host,why"))
+        self.assertRegex(out, "h00002\",\".*xplane.pb")
 
     def test_interrupted(self):
         """What was published before the end stays; a second run makes the rest."""
