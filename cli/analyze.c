@@ -124,6 +124,9 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
     const xpl_status_t st =
         readable ? xpl_resolve_has_device(f->profile.bytes, &device, err) : XPL_OK;
     a->has_device |= device;
+    // Of thousands of files the pages that were read so far would add up.
+    const xpl_bytes_t bytes = f->source ? xpl_source_bytes(f->source) : (xpl_bytes_t){0};
+    xpl_source_release(bytes.ptr, bytes.len);
     if (st != XPL_OK || !named) {
         close_file(f);
         return st;
