@@ -117,7 +117,7 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_runs_convert,
      .min = 1,
      .max = 4096,
-     .arguments = "RUN...",
+     .arguments = "SESSION...",
      .help = "convert the hosts of sessions for daemons that share a database, as a batch job",
      .about = "Runs xplaned (next to xplanectl, or of $PATH) on this machine, which makes the "
               "products of each host that tools read, and stores them in --store. Stored products "

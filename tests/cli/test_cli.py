@@ -96,7 +96,7 @@ class Words(Case):
     def test_collectives(self):
         """Sizes and groups as the instructions say, rates as NCCL's tests count them; what is known adds up."""
         run = PROFILE.parent.parent / "jax_8dev_shardmap"
-        alike, ops = json.loads(self.ask("analyze", "collectives", run)[1])
+        alike, ops, *_ = json.loads(self.ask("analyze", "collectives", run)[1])
         ids = [c["id"] for c in alike["cols"]]
         rows = {row[0]: dict(zip(ids, row)) for row in ([c.get("v") for c in r["c"]] for r in alike["rows"])}
         self.assertEqual({kind: (r["size_bytes"], r["group_size"], r["groups"]) for kind, r in rows.items()},

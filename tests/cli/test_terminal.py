@@ -66,7 +66,8 @@ class Terminal:
             tty.setraw(theirs, termios.TCSANOW)  # written bytes arrive unchanged
             path = os.ttyname(theirs)
             self.process = subprocess.Popen([program, *(str(a).replace("TERMINAL", path) for a in arguments)],
-                                            stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment())
+                                            stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+                                            env=environment(PATH=f"{os.path.dirname(Programs.xplaned)}:{os.environ['PATH']}"))
         finally:
             os.close(theirs)
 
@@ -126,6 +127,7 @@ class Commands(Hostile):
         runs = [[run], [path], [bad], [EVIL]]
         return {
             "sessions": [[]], "label": [[], [run], [run, f"{EVIL} label"], [EVIL, "x"]], "fleet": [[]],
+            "convert": [[run], [run, "--logdir", str(self.logdir), "--store", "postgresql://x@127.0.0.1:1/x", "--shard", f"evil{EVIL}"]],
             "hosts": runs, "tools": [*runs, ["--all"]], "tool": [["op_profile", r[0]] for r in runs] + [[EVIL, run]],
             "summary": runs, "findings": runs, "report": [*runs, [run, "--base", EVIL]], "compare": [[r[0], run] for r in runs] + [[run, run, "--fail-if", EVIL]],
             "gate": [[r[0], "--base", run] for r in runs] + [[run, "--base", EVIL], [path, "--base", path, "--label", EVIL], [run, "--label", EVIL]],
