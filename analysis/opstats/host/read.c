@@ -575,6 +575,7 @@ xpl_status_t xpl_host_piece_pass(const struct xpl_host_plan *plan,
     struct xpl_event_cursor cur;
     struct xpl_event ev;
     enum xpl_wire_result res = XPL_WIRE_END;
+    if (!piece->cpu) return XPL_OK; // nothing in it counts
     begin_piece(piece, line, &cur);
     while (carry->v.n && (res = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         if (!counts_as_device(plan, &ev)) continue;
