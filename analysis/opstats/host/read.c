@@ -559,7 +559,7 @@ xpl_status_t xpl_host_piece_read(const struct xpl_host_plan *plan, struct xpl_ho
 static bool counts_as_device(const struct xpl_host_plan *p, const struct xpl_event *ev) {
     struct host_stats_head h = {.interest = NOT_OF_INTEREST};
     struct host_event_stats w;
-    w.has = 0;
+    w.has = 0, w.keyed = false;
     if (p->stats) xpl_host_read_head(p, ev->stats.p, ev->stats.end, ev->md, &h);
     if (h.interest != NOT_OF_INTEREST) xpl_host_read_stats(p, ev, h.first, &w);
     return w.has & XPL_HOST_HLO_OP || p->md[ev->md].flags & XPL_HOST_FRAMEWORK;
