@@ -209,7 +209,7 @@ def main():
             traceback.print_exc()
             print(f"failed stranger: {step.__name__}", flush=True)
             if step is terminal:
-                break  # nobody has a profile
+                break  # no caller has a profile
     sys.exit(1 if failed else 0)
 
 

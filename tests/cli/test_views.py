@@ -21,7 +21,7 @@ RUNS = [DATA / name for name in ("jax_matmul_nopy", "jax_8dev_shardmap", "jax_4h
                                  "tf_custom_h2p0", "tf_xla_jit", "tf_keras_tensorboard", "tf_bfc_memory")]
 RUNS += [CASES / name for name in ("gen_gpu_costed", "gen_gpu_tf", "gen_tpu_steps", "gen_cpu_jax", "gpu_graph_kernels")]
 RUNS += sorted((ROOT / "tests" / "data" / "steps").glob("*.gz"))
-# What a device that computes, communicates or copies does; all else is waiting.
+# What a device that computes, communicates or copies does; the rest is waiting.
 WORK = ("compute", "overlapped_collectives", "exposed_collectives", "host_copies", "device_copies", "callback")
 
 
