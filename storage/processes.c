@@ -169,15 +169,18 @@ static int digits_of(int64_t v) {
 struct xpl_process_group xpl_processes_of_group(const struct xpl_process_file *v, size_t n,
                                                 uint32_t group) {
     struct xpl_process_group g = {.world_size = -1, .width = 1};
+    bool twins = false;
     for (size_t i = 0; i < n; i++) {
         const struct xpl_profile_identity *const id = v[i].identity;
         if (!id || v[i].group != group || id->rank < 0) continue;
         const int width = digits_of(id->rank);
-        g.n_ranks += !v[i].is_twin;
+        g.n_ranks++;
+        twins |= v[i].is_twin;
         if (id->world_size > g.world_size) g.world_size = id->world_size;
         if (width > g.width) g.width = width;
     }
     if (g.world_size > 0 && digits_of(g.world_size) > g.width) g.width = digits_of(g.world_size);
+    if (twins) g.n_ranks = 0; // of several jobs, which the ranks do not tell apart
     return g;
 }
 

@@ -196,7 +196,7 @@ static void drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l) {
             l->files[n++] = *f;
             continue;
         }
-        if (!f->riegeli)
+        if (!f->riegeli && strcmp(best->name, f->name) != 0) // else listed twice
             xpl_scan_note_problem_in(d, f->name, "left out: its host has another file here");
         xpl_dir_file_fini(f);
     }

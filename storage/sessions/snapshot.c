@@ -301,7 +301,13 @@ static void fill_time(const struct draft *d, struct xpl_session *s) {
             s->captured_ns = s->hosts[i].fingerprint.mtime_ns;
 }
 
-static bool fill_session(struct xpl_arena *a, struct xpl_arena *scratch, const struct draft *d,
+// The processes of a directory's files, for all of its sessions.
+struct known_processes {
+    const struct xpl_dir *dir;
+    struct xpl_process_file *v;
+};
+
+static bool fill_session(struct xpl_arena *a, struct known_processes *known, const struct draft *d,
                          struct xpl_session *s) {
     const struct xpl_dir *dir = d->dir;
     const struct xpl_dir_file *const files = dir->files;
@@ -312,13 +318,12 @@ static bool fill_session(struct xpl_arena *a, struct xpl_arena *scratch, const s
     }
     struct xpl_host *hosts = xpl_arena_array(a, n, sizeof *hosts);
     xpl_str_t *riegeli = xpl_arena_array(a, n_riegeli, sizeof *riegeli);
-    struct xpl_process_file *const processes =
-        xpl_arena_array(scratch, dir->n_files, sizeof *processes);
     *s = (struct xpl_session){
         .name = d->name, .changed = dir->changed, .hosts = hosts, .riegeli = riegeli};
-    if (!hosts || !riegeli || !processes || !xpl_arena_str(a, d->path, &s->path)) return false;
-    xpl_dir_processes(dir, processes);
-    const struct xpl_process_group g = xpl_processes_of_group(processes, dir->n_files, d->group);
+    if (!hosts || !riegeli || !xpl_arena_str(a, d->path, &s->path)) return false;
+    if (known->dir != dir) xpl_dir_processes(dir, known->v);
+    known->dir = dir;
+    const struct xpl_process_group g = xpl_processes_of_group(known->v, dir->n_files, d->group);
     for (size_t i = 0; i < dir->n_files; i++) {
         const struct xpl_dir_file *f = &files[i];
         const xpl_str_t raw = {f->name, f->len};
@@ -329,7 +334,7 @@ static bool fill_session(struct xpl_arena *a, struct xpl_arena *scratch, const s
         }
         struct xpl_host *h = &hosts[s->n_hosts++];
         h->fingerprint = f->fingerprint;
-        if (!xpl_process_host(&processes[i], &g, raw, a, &h->name) ||
+        if (!xpl_process_host(&known->v[i], &g, raw, a, &h->name) ||
             !host_path(a, dir, f->name, &h->path) ||
             (f->version && !xpl_arena_str(a, xpl_str_from(f->version), &h->version)))
             return false;
@@ -366,9 +371,13 @@ static bool index_names(struct xpl_snapshot_inner *in) {
 static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec,
                            struct xpl_arena *scratch) {
     struct xpl_arena *a = &in->arena;
-    size_t n = 0, room = spec->n_dirs;
-    for (size_t i = 0; i < spec->n_dirs; i++)
-        room += spec->dirs[i]->n_files - count_kind(spec->dirs[i], 0) + spec->dirs[i]->n_groups;
+    struct known_processes known = {0};
+    size_t n = 0, room = spec->n_dirs, most_files = 0;
+    for (size_t i = 0; i < spec->n_dirs; i++) {
+        const struct xpl_dir *const d = spec->dirs[i];
+        room += d->n_files - count_kind(d, 0) + d->n_groups;
+        if (d->n_files > most_files) most_files = d->n_files;
+    }
     struct draft *drafts = xpl_arena_array(scratch, room, sizeof *drafts);
     if (!drafts) return false;
     for (size_t i = 0; i < spec->n_dirs; i++) {
@@ -380,7 +389,8 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
     }
     if (!make_names_unique(a, drafts, n)) return false;
     struct xpl_session *sessions = xpl_arena_array(a, n, sizeof *sessions);
-    if (!sessions) return false;
+    known.v = xpl_arena_array(scratch, most_files, sizeof *known.v);
+    if (!sessions || !known.v) return false;
     size_t kept = 0; // sessions of before that are still there
     for (size_t i = 0; i < n; i++) {
         const struct xpl_session *was =
@@ -388,7 +398,7 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
         kept += was != NULL;
         if (!was || !xpl_str_eq(was->path, drafts[i].path))
             drafts[i].dir->changed = spec->generation;
-        if (!fill_session(a, scratch, &drafts[i], &sessions[i])) return false;
+        if (!fill_session(a, &known, &drafts[i], &sessions[i])) return false;
     }
     in->snap.sessions = sessions;
     in->snap.n_sessions = n;
