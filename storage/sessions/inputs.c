@@ -337,7 +337,7 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profi
             const int errnum = errno;
             xpl_str_t whole;
             if (!is_capture(path, &whole, &group) || !xpl_arena_str(arena, whole, &whole) ||
-                stat(whole.ptr, &sb) != 0)
+                stat(whole.ptr, &sb) != 0 || !S_ISDIR(sb.st_mode))
                 return xpl_path_fail_near(errnum, path, err);
             path = whole.ptr;
         }
