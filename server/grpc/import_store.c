@@ -17,11 +17,10 @@ xpl_status_t xpl_import_name(const char *name, const char *given, xpl_str_t *ret
     *ret_host = xpl_str_from(name);
     *ret_suffix = NULL;
     if (!given[0]) {
-        xpl_str_t host;
-        const struct xpl_format *const f = xpl_format_of_name(*ret_host, &host);
-        if (!f || f->refusal) return XPL_OK;
-        *ret_host = host;
-        given = name + host.len;
+        struct xpl_profile_file f;
+        if (!xpl_format_match(*ret_host, &f) || f.refusal || f.is_doubtful) return XPL_OK;
+        *ret_host = f.host;
+        given = f.host.ptr + f.host.len;
     }
     for (size_t i = 0; i < n; i++)
         for (const char *const *t = formats[i]->suffixes; *t; t++) {
