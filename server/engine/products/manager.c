@@ -303,10 +303,14 @@ static xpl_status_t host_has_device(struct xpl_product_manager *m,
     struct xpl_product_handle *p = NULL;
     XPL_TRY(xpl_product_get(m, r, &own, times, &p, err));
     const struct xpl_devices_value *const v = p->value;
+    const xpl_status_t st = p->status;
+    // A file that cannot be had now may have a device.
+    const bool open = st == XPL_UNAVAILABLE || st == XPL_ABORTED || st == XPL_RESOURCE_EXHAUSTED;
     ret->any = v && v->accelerator;
-    if (ret->files) ret->files[i] = p->fingerprint;
+    if (open && err) *err = p->err;
+    if (ret->files && !open) ret->files[i] = p->fingerprint;
     xpl_object_unref(&p->object);
-    return XPL_OK;
+    return open ? st : XPL_OK;
 }
 
 xpl_status_t
