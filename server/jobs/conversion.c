@@ -137,7 +137,10 @@ static xpl_status_t list_parts(struct conversion *c, struct xpl_error *err) {
     for (size_t i = 0; i < c->q->n_runs; i++)
         XPL_TRY(find_session(c, c->q->runs[i], until, &c->list[i].session, err));
     for (size_t i = 0; i < c->q->n_runs; i++) {
-        XPL_TRY(find_session(c, c->q->runs[i], until, &c->list[i].session, err));
+        c->list[i].session = xpl_snapshot_find(c->snap, xpl_str_from(c->q->runs[i]));
+        if (!c->list[i].session)
+            XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session \"%.80s\" has been removed",
+                             c->q->runs[i]);
         XPL_TRY(list_files(c, &c->list[i], &at, err));
     }
     return XPL_OK;

@@ -62,6 +62,8 @@ def convert(runs: Union[str, Sequence[str]], *, store: Optional[str] = None, log
     are $XPLANED_STORE and $XPLANED_LOGDIR where they are not given: of the workers.  args are further settings of xplaned.
     What is stored is not made again.  A task that fails raises when all have ended; the others' products stay.
     """
+    if shards < 1:
+        raise ValueError("shards must be at least 1")
     arguments = ["--logdir", os.path.expanduser(os.fspath(logdir))] if logdir else []
     arguments += [*args, *([runs] if isinstance(runs, str) else runs)]
     task = functools.partial(_convert, os.fspath(xplaned) if xplaned else None, store, arguments)
