@@ -56,8 +56,8 @@ static const struct setting settings[] = {
      "how often directories of a bucket are listed; directories without a profile in the last hour "
      "are listed 20 times less often"},
     {"host-patience", TIME, 0, AT(host_patience_ms), "30s", 100, DAY_MS, "TIME",
-     "how long fetching a host's object is tried again before an answer does without the host, "
-     "with a warning"},
+     "how long fetching a host's object is tried again, five times at most, before an answer does "
+     "without the host, with a warning"},
     {"listen", TEXT, 0, AT(listen), "127.0.0.1:50551", 0, 0, "ADDR[,ADDR]",
      "gRPC listeners: HOST:PORT or unix:/PATH; port 0 picks a free one"},
     {"xprof-worker", TEXT, 0, AT(xprof_worker), "", 0, 0, "ADDR",
