@@ -20,8 +20,8 @@ export async function compared(ctx) {
   }
 }
 
-// The answer of TOOL for the base, of all of its hosts; null as above.
-export async function answerOf(ctx, tool, options, hosts = []) {
+// The answer of TOOL for the base, of the hosts that are chosen here; null as above.
+export async function answerOf(ctx, tool, options, hosts = ctx.hosts) {
   if (!ctx.base) return null;
   try {
     return (await api.tool(ctx.base, tool, hosts, options, ctx.signal)).data;

@@ -54,7 +54,7 @@ const known = new Map();  // table -> promise of its columns, or null where the 
 
 function columnsOf(table) {
   if (!known.has(table))
-    known.set(table, api.get(api.address('sql', [['q', `SELECT * FROM ${table} LIMIT 0`]])).then((x) => x.data.columns, () => null));
+    known.set(table, api.get(api.address('sql', [['q', `SELECT * FROM ${table} LIMIT 0`]])).then((x) => x.data.columns, () => (known.delete(table), null)));
   return known.get(table);
 }
 
