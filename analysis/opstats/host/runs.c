@@ -241,6 +241,7 @@ static void match_functions(struct xpl_host_runs *r, size_t first) {
 
 bool xpl_host_runs_cut(const struct xpl_host_runs *r, bool at_end, size_t *ret) {
     size_t first = 0, last = 0, others = 0;
+    uint64_t n_ops = 0; // of each of the others
     for (size_t i = 1; i < r->runs.n; i++) {
         if (r->runs.v[i].begin_ps < r->runs.v[first].begin_ps) first = i;
         if (r->runs.v[i].begin_ps > r->runs.v[last].begin_ps) last = i;
@@ -250,7 +251,8 @@ bool xpl_host_runs_cut(const struct xpl_host_runs *r, bool at_end, size_t *ret) 
         // The other end may be cut, too.
         if (i == first || i == last || r->runs.v[i].function != r->runs.v[*ret].function) continue;
         if (r->runs.v[i].n_ops <= r->runs.v[*ret].n_ops) return false;
-        others++;
+        if (others++ && r->runs.v[i].n_ops != n_ops) return false; // loops of different lengths
+        n_ops = r->runs.v[i].n_ops;
     }
     return others > 1;
 }

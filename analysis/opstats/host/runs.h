@@ -76,8 +76,8 @@ void xpl_host_runs_name_launches(struct xpl_host_runs *r, size_t first);
 // the last to the last, and no execution begins before its launch.
 void xpl_host_runs_match(struct xpl_host_runs *r);
 // Whether the profile ends within its last execution, or, `at_end` false, begins within its first
-// one, which *ret is then: it has fewer ops than each of the others of its function, of which there
-// are at least two.  The executions are matched.
+// one, which *ret is then: it has fewer ops than the others of its function, of which there are at
+// least two with equally many; where these differ, as with loops inside, it may be complete.
 bool xpl_host_runs_cut(const struct xpl_host_runs *r, bool at_end, size_t *ret);
 
 #endif

@@ -22,8 +22,8 @@ struct launch {
     int64_t id, begin, end;
     // NAMES: says which execution it launches; TRACES: the call compiles, which calls another one;
     // AHEAD: of a program that is compiled ahead of time, which no event calls; CUT: the profile
-    // has one of its two ops.
-    enum { PLAIN, NAMES, TRACES, AHEAD, CUT } kind;
+    // has one of its two ops; LONG: it has three.
+    enum { PLAIN, NAMES, TRACES, AHEAD, CUT, LONG } kind;
 };
 static const struct {
     const char *name, *call, *module;
@@ -56,7 +56,10 @@ static void add_launch(struct mk_plane *p, struct xpl_buf *line, const struct la
 
 static void add_ops(struct mk_plane *p, struct xpl_buf *line, const struct launch *l) {
     const size_t f = function_of(l);
-    const int64_t n = l->kind == CUT ? 1 : 2, each = (l->end - l->begin) * kUs / n;
+    const int64_t n = l->kind == CUT    ? 1
+                      : l->kind == LONG ? 3
+                                        : 2,
+                  each = (l->end - l->begin) * kUs / n;
     for (int64_t i = 0; i < n; i++) {
         struct xpl_buf ev = mk_event(p, "dot.1", l->begin * kUs + i * each, each);
         mk_stat_ref(p, &ev, "hlo_op", "dot.1");
@@ -141,6 +144,13 @@ static const struct loop kLoops[] = {
       {"f", 32, 8, 110, 150, PLAIN},
       {"f", 52, 9, 160, 200, PLAIN}},
      {{"train 4", 60, 110}, {"train 5", 110, 160}, {"train 6", 160, 200}}},
+    {"a loop in the program gets longer, and shorter",
+     {{"train", 0, 0, 10}, {"train", 1, 10, 20}, {"train", 2, 20, 30}, {"train", 3, 30, 40}},
+     {{"f", 0, 7, 5, 100, CUT},
+      {"f", 10, 8, 110, 200, PLAIN},
+      {"f", 20, 9, 210, 300, LONG},
+      {"f", 30, 10, 310, 400, CUT}},
+     {{"train 0", 0, 110}, {"train 1", 110, 210}, {"train 2", 210, 310}, {"train 3", 310, 400}}},
     {"the profile ends before the last steps begin",
      {{"train", 0, 0, 10}, {"train", 1, 10, 20}, {"train", 2, 20, 30}, {"train", 3, 30, 40}},
      {{"f", 0, 7, 5, 100, PLAIN},
