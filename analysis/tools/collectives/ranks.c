@@ -108,6 +108,11 @@ static int64_t number_of(const struct xpl_stat *s, int64_t other) {
     return xpl_parse_int(xpl_stat_str(s), INT64_MIN, INT64_MAX, &v) ? v : other;
 }
 
+static uint64_t count_of(const struct xpl_stat *s) {
+    const int64_t n = number_of(s, 0);
+    return n > 0 ? (uint64_t)n : 0;
+}
+
 enum { NAME, GROUP_SIZE, IN, OUT, SPLIT, DTYPE, GROUP, MEMBERS, SEQ, STEP, DIMS, TYPES, N_STATS };
 static const enum xpl_stat_type kStats[N_STATS] = {
     [NAME] = XPL_STAT_COLLECTIVE_NAME,      [GROUP_SIZE] = XPL_STAT_COLLECTIVE_GROUP_SIZE,
@@ -137,10 +142,10 @@ static bool read_group(struct xpl_ranks *r, const struct xpl_stat *v, unsigned h
 static void read_size(const struct xpl_stat *v, unsigned has, struct xpl_rank_call *c) {
     const int of = strcmp(c->kind, "all-gather") == 0 ? OUT : IN;
     const xpl_str_t splits = has >> SPLIT & 1 ? xpl_stat_str(&v[SPLIT]) : XPL_STR("");
-    c->group_size = has >> GROUP_SIZE & 1 ? (uint64_t)number_of(&v[GROUP_SIZE], 0) : 0;
+    c->group_size = has >> GROUP_SIZE & 1 ? count_of(&v[GROUP_SIZE]) : 0;
     c->is_uneven = splits.len > 2; // "[]": even
     if (has >> of & 1 && has >> DTYPE & 1)
-        c->bytes = times((uint64_t)number_of(&v[of], 0), bytes_of_type(xpl_stat_str(&v[DTYPE])));
+        c->bytes = times(count_of(&v[of]), bytes_of_type(xpl_stat_str(&v[DTYPE])));
     else if (has >> DIMS & 1 && has >> TYPES & 1)
         c->bytes = bytes_of_tensors(xpl_stat_str(&v[DIMS]), xpl_stat_str(&v[TYPES]));
 }

@@ -273,9 +273,9 @@ static const struct kind_row {
            "tables of ops have their names and times only, without costs.",
            NULL}}},
     [XPL_FINDING_PROFILE_PROBLEMS] = {"profile_problems",
-                                      "Problems of the profiler",
+                                      "Problems of the profile",
                                       {{"Remove the cause and profile again: missing events "
-                                        "cannot be judged.",
+                                        "and ranks cannot be judged.",
                                         NULL}}},
 };
 

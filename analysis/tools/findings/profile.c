@@ -29,7 +29,7 @@ static void find_problems(const struct xpl_survey *s, struct xpl_findings *out) 
     const int len = (int)(first.len < 160 ? first.len : 160);
     char more[32] = "";
     if (n > 1) (void)snprintf(more, sizeof more, ", and %zu more", n - 1);
-    (void)snprintf(f->text, sizeof f->text, "the profiler recorded %s: %.*s%s",
+    (void)snprintf(f->text, sizeof f->text, "the profile has %s: %.*s%s",
                    d->errors.n ? "an error" : "a warning", len, first.ptr, more);
 }
 
