@@ -454,18 +454,21 @@ static bool has_part(const struct reader *r, const struct main_event *outer,
 // module named after its data may have all of the program, which starts its work within.
 static bool find_parts(struct reader *r, struct main_pass *m) {
     XPL_VEC(size_t) open = {0};
+    size_t told = 0; // of the open ones: they contain a launch
     for (size_t i = 0; i < m->v.n; i++) {
         const struct main_event *const e = &m->v.v[i];
         while (open.n && m->v.v[open.v[open.n - 1]].span.end <= e->span.begin)
             open.n--;
+        if (told > open.n) told = open.n;
         const bool ends_part = e->work == XPL_WORK_COMPILE || r->names[e->md].awaits,
                    launches = r->has_modules && e->work == XPL_WORK_LAUNCH;
-        for (size_t k = open.n; (ends_part || launches) && k > 0; k--) {
+        for (size_t k = open.n; (ends_part || launches) && k > (ends_part ? 0 : told); k--) {
             struct main_event *const outer = &m->v.v[open.v[k - 1]];
             if (ends_part && has_part(r, outer, e) && outer->part_end < e->span.end)
                 outer->part_end = e->span.end;
             if (launches && r->names[outer->md].by_module) outer->work = XPL_WORK_OTHER;
         }
+        if (launches) told = open.n;
         if (!r->names[e->md].jitted && !r->names[e->md].by_module && e->work != XPL_WORK_FETCH)
             continue;
         size_t *const slot = xpl_vec_push(r->k->scratch, &open);
