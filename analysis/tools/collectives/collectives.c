@@ -335,6 +335,8 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     xpl_buf_putc(out, '[');
     XPL_TRY(put_ops(&ops, &scratch, out, err));
     if (!xpl_ranks_match(&r)) XPL_RETURN_OOM(err, "collectives");
+    if (xpl_exec_cancelled(in->exec))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "collectives: cancelled");
     xpl_buf_putc(out, ',');
     put_ranks(&r, out);
     xpl_buf_putc(out, ']');

@@ -7,6 +7,7 @@
 #include "analysis/breakdown/names.h"
 #include "analysis/xplane/plane_kind.h"
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/text/parse.h"
 
@@ -341,7 +342,7 @@ static bool align(struct xpl_ranks *r) {
     int64_t *const ends = xpl_arena_array(r->arena, r->calls.n, sizeof *ends);
     const uint32_t *const of = find_partners(r);
     if (!ends || !of) return false;
-    for (uint32_t h = 0; h < r->hosts.n; h++)
+    for (uint32_t h = 0; h < r->hosts.n && !xpl_exec_cancelled(r->exec); h++)
         if (of[h] != h)
             r->hosts.v[h].offset_ps = (int64_t)((uint64_t)r->hosts.v[of[h]].offset_ps +
                                                 (uint64_t)find_offset(r, h, of[h], ends));
@@ -355,10 +356,17 @@ static bool align(struct xpl_ranks *r) {
 
 // ---- rows ----
 
-static struct xpl_rank_row *row_of(struct xpl_ranks *r, const struct xpl_rank_call *c,
-                                   uint64_t bytes, size_t n_hosts) {
-    for (size_t i = 0; i < r->rows.n; i++) {
-        struct xpl_rank_row *const row = &r->rows.v[i];
+// A profile may have a row for each of its collectives, of different sizes.
+enum { BUCKETS = 1 << 14 };
+
+// `buckets`: of each the last row, from 1.
+static struct xpl_rank_row *row_of(struct xpl_ranks *r, size_t *buckets,
+                                   const struct xpl_rank_call *c, uint64_t bytes, size_t n_hosts) {
+    const uint64_t key[] = {bytes, c->group, n_hosts};
+    const xpl_str_t all = {(const char *)key, sizeof key};
+    size_t *const bucket = &buckets[xpl_hash_str(xpl_hash_seed(), all) % BUCKETS];
+    for (size_t i = *bucket; i; i = r->rows.v[i - 1].next) {
+        struct xpl_rank_row *const row = &r->rows.v[i - 1];
         if (row->kind == c->kind && row->bytes == bytes && row->group == c->group &&
             row->n_hosts == n_hosts)
             return row;
@@ -370,13 +378,16 @@ static struct xpl_rank_row *row_of(struct xpl_ranks *r, const struct xpl_rank_ca
                                  .group_size = c->group_size,
                                  .group = c->group,
                                  .n_hosts = n_hosts,
+                                 .next = *bucket,
                                  .n_last =
                                      xpl_arena_zalloc(r->arena, r->hosts.n * sizeof *row->n_last)};
+    *bucket = r->rows.n;
     return row->n_last ? row : NULL;
 }
 
 // Adds a collective of the `n` calls from `c` on.
-static bool add_match(struct xpl_ranks *r, const struct xpl_rank_call *c, size_t n) {
+static bool add_match(struct xpl_ranks *r, size_t *buckets, const struct xpl_rank_call *c,
+                      size_t n) {
     uint64_t bytes = 0;
     size_t last = 0, first = 0, fastest = 0;
     for (size_t i = 0; i < n; i++) {
@@ -385,7 +396,7 @@ static bool add_match(struct xpl_ranks *r, const struct xpl_rank_call *c, size_t
         if ((int64_t)(c[i].begin - c[first].begin) < 0) first = i;
         if (c[i].end - c[i].begin < c[fastest].end - c[fastest].begin) fastest = i;
     }
-    struct xpl_rank_row *const row = row_of(r, c, bytes, n);
+    struct xpl_rank_row *const row = row_of(r, buckets, c, bytes, n);
     if (!row) return false;
     const double least = (double)(c[fastest].end - c[fastest].begin),
                  skew = (double)(c[last].begin - c[first].begin);
@@ -417,12 +428,13 @@ static int by_time(const void *pa, const void *pb) {
 }
 
 bool xpl_ranks_match(struct xpl_ranks *r) {
+    size_t *const buckets = xpl_arena_zalloc(r->arena, BUCKETS * sizeof *buckets);
     bool agree;
     number(r);
-    if (!align(r)) return false;
-    for (size_t i = 0, n; i < r->calls.n; i += n) {
+    if (!buckets || !align(r)) return false;
+    for (size_t i = 0, n; i < r->calls.n && !xpl_exec_cancelled(r->exec); i += n) {
         n = count_match(r, i, &agree);
-        if (n > 1 && agree && !add_match(r, &r->calls.v[i], n)) return false;
+        if (n > 1 && agree && !add_match(r, buckets, &r->calls.v[i], n)) return false;
     }
     if (r->rows.n) qsort(r->rows.v, r->rows.n, sizeof *r->rows.v, by_time);
     return true;

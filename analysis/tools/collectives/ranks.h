@@ -42,6 +42,7 @@ struct xpl_rank_row {
     double fastest_ps;                 // of the fastest host of each, all together
     double skew_ps, max_skew_ps;       // from the first to the last host's begin; sum, greatest
     uint64_t *n_last;                  // by host
+    size_t next;                       // for xpl_ranks_match: the next row of its bucket, from 1
 };
 
 struct xpl_ranks {
@@ -60,7 +61,7 @@ bool xpl_ranks_init(struct xpl_ranks *r, struct xpl_arena *arena, struct xpl_exe
 xpl_status_t xpl_ranks_add(struct xpl_ranks *r, xpl_str_t host, const struct xpl_xspace *xs,
                            struct xpl_error *err) XPL_NODISCARD;
 // Finds those that several hosts have, and fills `rows`, the longest first, and the times of
-// `hosts`.  False without memory.
+// `hosts`.  False without memory; when it is cancelled it ends early.
 bool xpl_ranks_match(struct xpl_ranks *r);
 
 #endif
