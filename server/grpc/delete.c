@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SessionService's DeleteSession.
+#include <string.h>
 #include <sys/stat.h>
 
 #include "analysis/formats/format.h"
@@ -50,10 +51,25 @@ static void run_removal(void *arg) {
     removal_free(r);
 }
 
+// Whether the file is in the directory, and not below it.
+static bool is_in(xpl_str_t path, xpl_str_t dir) {
+    const char *const slash = memrchr(path.ptr, '/', path.len);
+    const size_t len = slash ? (size_t)(slash - path.ptr) : 0;
+    return slash ? xpl_str_eq(xpl_str_sub(path, 0, len), dir) : xpl_str_eq(dir, XPL_STR("."));
+}
+
 // Whether a removal finds all files of the session, and no other's.
-static xpl_status_t check_files(const struct xpl_session *one, struct xpl_error *err) {
+static xpl_status_t check_files(const struct xpl_snapshot *snap, const struct xpl_session *one,
+                                struct xpl_error *err) {
     struct xpl_profile_file file;
     const bool top = xpl_str_eq(one->path, XPL_STR("."));
+    for (size_t i = 0; i < snap->n_sessions; i++) {
+        const struct xpl_session *const other = &snap->sessions[i];
+        if (other != one && other->n_hosts && is_in(other->hosts[0].path, one->path))
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                             "the session is not deleted: %.80s is in its directory",
+                             other->name.ptr);
+    }
     for (size_t i = 0; i < one->n_hosts; i++) {
         const xpl_str_t path = one->hosts[i].path;
         if (xpl_format_match(path, &file) && file.is_doubtful)
@@ -82,7 +98,7 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     const bool copied = one &&
                         xpl_arena_printf(&r->arena, &r->path, "%.*s", XPL_STR_FMT(one->path)) &&
                         xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
-    const xpl_status_t st = one ? check_files(one, err) : xpl_request_no_session(snap, name, err);
+    const xpl_status_t st = one ? check_files(snap, one, err) : xpl_request_no_session(snap, name, err);
     xpl_snapshot_unref(snap);
     XPL_TRY(st);
     if (!copied) XPL_RETURN_OOM(err, "delete");

@@ -54,6 +54,17 @@ class Runs(Case):
             text = " ".join(self.ask(c["name"], "--help")[1].split())
             self.assertEqual("RUN is a session of the daemon or" in text, c["name"] in CALLS, c["name"])
 
+    def test_delete(self):
+        """A session with another one in its directory is not deleted."""
+        (self.logdir / "both").mkdir()
+        shutil.copy(PROFILE, self.logdir / "both")
+        shutil.copy(BUNDLE, self.logdir / "both" / "run.ireeprof")
+        self.daemon("--allow-delete")
+        code, _, err = self.ask("delete", "both", cwd=self.here)
+        self.assertEqual(code, 1)
+        self.assertIn("both/run is in its directory", err)
+        self.assertEqual(len(list((self.logdir / "both").iterdir())), 2)
+
     def test_no_daemon(self):
         """A path needs no daemon, and what is none says so."""
         self.server = f"unix:{self.place}/none"
