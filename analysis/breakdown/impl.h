@@ -36,6 +36,9 @@ struct xpl_main_spans {
     size_t n, cap;
 };
 
+struct xpl_host_reader;
+struct xpl_work;
+
 // What other threads may say of the host.
 enum xpl_host_layer {
     XPL_HOST_INPUT_WAIT,   // of any thread
@@ -58,6 +61,8 @@ struct xpl_host_time {
     uint32_t feeder_md;          // its most frequent function
     XPL_VEC(uint64_t) compiles;  // begins
     struct xpl_map launches;     // correlation id to begin + 1
+    struct xpl_host_reader *reader;
+    struct xpl_work *work; // of the CPU as a device; NULL: it is not measured
 };
 
 struct xpl_breaking {
@@ -72,6 +77,7 @@ struct xpl_breaking {
     struct xpl_host_time host;
     struct xpl_device_time *devices;
     size_t n_devices;
+    uint64_t from, until; // the time that is broken down, or more, where that is not known yet
     struct xpl_time_breakdown *b;
 };
 
@@ -79,12 +85,16 @@ struct xpl_breaking {
 #define XPL_TIME_MIDDLE (UINT64_C(1) << 60)
 #define XPL_TIME_END    (UINT64_C(1) << 61)
 
+// What the times of a line's events count from.
+static inline uint64_t xpl_breaking_origin(const struct xpl_breaking *k,
+                                           const struct xpl_line *line) {
+    return (uint64_t)line->timestamp_ns * 1000 - k->base;
+}
+
 // The span of an event; empty when it lies further than 13 days from the first line's time of a
 // device, or of the host.
-static inline struct xpl_span xpl_breaking_span(const struct xpl_breaking *k,
-                                                const struct xpl_line *line,
-                                                const struct xpl_event *ev) {
-    const uint64_t begin = (uint64_t)xpl_event_begin_ps(line, ev) - k->base;
+static inline struct xpl_span xpl_breaking_span(uint64_t origin, const struct xpl_event *ev) {
+    const uint64_t begin = origin + (uint64_t)ev->offset_ps;
     if (ev->has_occurrences || ev->duration_ps <= 0 || begin >= XPL_TIME_END ||
         (uint64_t)ev->duration_ps > XPL_TIME_END - begin)
         return (struct xpl_span){0, 0};
@@ -92,23 +102,30 @@ static inline struct xpl_span xpl_breaking_span(const struct xpl_breaking *k,
 }
 
 // Counts an event whose time cannot be: it ends before it begins, or lies outside of those 13 days.
-static inline void xpl_breaking_count_impossible(struct xpl_breaking *k,
-                                                 const struct xpl_line *line,
+static inline void xpl_breaking_count_impossible(struct xpl_breaking *k, struct xpl_span s,
                                                  const struct xpl_event *ev) {
-    const struct xpl_span s = xpl_breaking_span(k, line, ev);
     k->b->n_impossible += s.begin == s.end && ev->duration_ps != 0 && !ev->has_occurrences;
 }
 
-// Reads the host: after it, the launches are known.  `ops` receives those of a CPU that counts as a
-// device; NULL: none does.
+// Reads the host: after it, all but what its main line is at is known.  `ops` receives those of a
+// CPU that counts as a device; NULL: none does.
 xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_time *ops,
                                     struct xpl_error *err) XPL_NODISCARD;
+// After that: what the main line is at, from k->from until k->until.
+xpl_status_t xpl_breaking_read_main(struct xpl_breaking *k, struct xpl_error *err) XPL_NODISCARD;
 // Reads the lines of d->plane.
 xpl_status_t xpl_breaking_read_device(struct xpl_breaking *k, struct xpl_device_time *d,
                                       struct xpl_error *err) XPL_NODISCARD;
 // Adds rows, devices and evidence to the breakdown, whose steps and window are known.
 xpl_status_t xpl_breaking_sweep(struct xpl_breaking *k, struct xpl_error *err) XPL_NODISCARD;
-// Sets work_ps of the steps, if some take longer than others.
-xpl_status_t xpl_breaking_measure_work(struct xpl_breaking *k, struct xpl_error *err) XPL_NODISCARD;
+
+// How much work the steps of a CPU are, if some take longer than others. *ret: NULL if not.  False
+// at the arena's limit.
+bool xpl_work_begin(struct xpl_breaking *k, struct xpl_work **ret) XPL_NODISCARD;
+// Counts an op that computes.
+bool xpl_work_add(struct xpl_work *w, uint32_t md, uint64_t program, struct xpl_span span)
+    XPL_NODISCARD;
+// Sets work_ps of the steps.
+void xpl_work_end(const struct xpl_work *w);
 
 #endif

@@ -84,7 +84,7 @@ static xpl_status_t read_all(struct xpl_breaking *k, struct xpl_error *err) {
         struct xpl_device_time *const d = &k->devices[i];
         if (d->plane) XPL_TRY(xpl_breaking_read_device(k, d, err));
         for (size_t l = 0; l < XPL_LAYERS; l++)
-            xpl_spans_finish(&d->layers[l]);
+            if (!xpl_spans_finish(&d->layers[l], k->scratch)) XPL_RETURN_OOM(err, "time breakdown");
         if (d->n_ops) k->devices[n++] = *d; // one that did nothing is not used by the program
     }
     k->n_devices = n;
@@ -156,32 +156,43 @@ static xpl_status_t read_steps(struct xpl_breaking *k, struct xpl_error *err) {
     return XPL_OK;
 }
 
-static void widen(struct xpl_time_breakdown *b, const struct xpl_spans *s) {
-    if (!s->v.n) return;
-    if (s->v.v[0].begin < b->begin_ps) b->begin_ps = s->v.v[0].begin;
-    if (s->v.v[s->v.n - 1].end > b->end_ps) b->end_ps = s->v.v[s->v.n - 1].end;
-}
-
 // Whether executions of a program are the steps, because nothing marks any.
 static bool steps_are_executions(const struct xpl_time_breakdown *b) {
     return b->steps.n && xpl_step_is_execution(b->steps.v[0].name);
 }
 
 // From the first step to the last one; where nothing marks steps, from the first op to the last
-// one.
+// one, which are not known yet.
 static void set_window(struct xpl_breaking *k) {
     struct xpl_time_breakdown *const b = k->b;
     b->begin_ps = XPL_TIME_END;
     b->end_ps = 0;
-    if (b->steps.n) {
-        b->begin_ps = b->steps.v[0].begin_ps;
-        for (size_t i = 0; i < b->steps.n; i++)
-            if (b->steps.v[i].end_ps > b->end_ps) b->end_ps = b->steps.v[i].end_ps;
-    }
+    if (b->steps.n) b->begin_ps = b->steps.v[0].begin_ps;
+    for (size_t i = 0; i < b->steps.n; i++)
+        if (b->steps.v[i].end_ps > b->end_ps) b->end_ps = b->steps.v[i].end_ps;
+    const bool is_known = b->steps.n && !steps_are_executions(b);
+    k->from = is_known ? b->begin_ps : 0;
+    k->until = is_known ? b->end_ps : XPL_TIME_END;
+}
+
+static void widen(struct xpl_time_breakdown *b, const struct xpl_spans *s) {
+    if (!s->v.n) return;
+    if (s->v.v[0].begin < b->begin_ps) b->begin_ps = s->v.v[0].begin;
+    if (s->v.v[s->v.n - 1].end > b->end_ps) b->end_ps = s->v.v[s->v.n - 1].end;
+}
+
+static void widen_window(struct xpl_breaking *k) {
+    struct xpl_time_breakdown *const b = k->b;
     for (size_t i = 0; (!b->steps.n || steps_are_executions(b)) && i < k->n_devices; i++)
         for (size_t l = 0; l < XPL_LAYERS; l++)
             widen(b, &k->devices[i].layers[l]);
     if (b->begin_ps >= b->end_ps) b->begin_ps = b->end_ps = 0;
+    k->from = b->begin_ps;
+    k->until = b->end_ps;
+}
+
+static void count_compiles(struct xpl_breaking *k) {
+    struct xpl_time_breakdown *const b = k->b;
     const struct xpl_spans *const compiles = &k->host.layers[XPL_HOST_COMPILES];
     for (size_t i = 0; i < compiles->v.n; i++)
         b->compile_ps += compiles->v.v[i].end - compiles->v.v[i].begin;
@@ -286,17 +297,21 @@ static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {
     find_base(k);
     k->is_torch = is_of_torch(k->xs);
     if (!find_devices(k)) XPL_RETURN_OOM(err, "time breakdown");
-    XPL_TRY(read_all(k, err));
     XPL_TRY(read_steps(k, err));
     set_window(k);
+    XPL_TRY(read_all(k, err));
+    widen_window(k);
+    count_compiles(k);
     for (size_t i = 0; k->b->steps.n && i < k->n_devices; i++)
         for (size_t l = 0; l < XPL_LAYER_CONTAINER; l++)
             find_outside(k->b, &k->devices[i].layers[l]);
+    if (k->b->devices.n && k->from < k->until) XPL_TRY(xpl_breaking_read_main(k, err));
     find_framework(k);
     find_python(k);
     k->b->base_ps = k->base;
     XPL_TRY(xpl_breaking_sweep(k, err));
-    return xpl_breaking_measure_work(k, err);
+    if (k->host.work) xpl_work_end(k->host.work);
+    return XPL_OK;
 }
 
 xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/breakdown/spans.h"
 
-#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
 
 bool xpl_spans_add(struct xpl_spans *s, struct xpl_span span, struct xpl_arena *arena) {
     if (span.begin >= span.end) return true;
@@ -16,15 +18,43 @@ bool xpl_spans_add(struct xpl_spans *s, struct xpl_span span, struct xpl_arena *
     return slot != NULL;
 }
 
-static int by_begin(const void *a, const void *b) {
-    const struct xpl_span *const x = a, *const y = b;
-    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end);
+// Where the spans end that come in order from `at` on.
+static size_t run_end(const struct xpl_span *v, size_t at, size_t n) {
+    while (++at < n && v[at - 1].begin <= v[at].begin)
+        ;
+    return at;
 }
 
-void xpl_spans_finish(struct xpl_spans *s) {
-    if (!s->unordered) return;
-    qsort(s->v.v, s->v.n, sizeof *s->v.v, by_begin);
+// Merges v[0, mid) and v[mid, end).
+static void merge(const struct xpl_span *v, size_t mid, size_t end, struct xpl_span *to) {
+    size_t i = 0, j = mid;
+    while (i < mid && j < end)
+        *to++ = v[j].begin < v[i].begin ? v[j++] : v[i++];
+    memcpy(to, i < mid ? v + i : v + j, (i < mid ? mid - i : end - j) * sizeof *v);
+}
+
+// Spans of a thread come in order: each pass merges two threads.
+static bool sort(struct xpl_spans *s, struct xpl_arena *arena) {
+    struct xpl_span *from = s->v.v, *to = xpl_arena_array(arena, s->v.n, sizeof *to);
+    if (!to) return false;
+    while (run_end(from, 0, s->v.n) < s->v.n) {
+        for (size_t at = 0, mid, end; at < s->v.n; at = end) {
+            mid = run_end(from, at, s->v.n);
+            end = mid < s->v.n ? run_end(from, mid, s->v.n) : mid;
+            merge(from + at, mid - at, end - at, to + at);
+        }
+        struct xpl_span *const sorted = to;
+        to = from;
+        from = sorted;
+    }
+    s->v.v = from;
+    s->v.cap = s->v.n;
+    return true;
+}
+
+bool xpl_spans_finish(struct xpl_spans *s, struct xpl_arena *arena) {
+    if (!s->unordered) return true;
+    if (!sort(s, arena)) return false;
     size_t n = 0;
     for (size_t i = 0; i < s->v.n; i++) {
         const struct xpl_span span = s->v.v[i];
@@ -36,10 +66,11 @@ void xpl_spans_finish(struct xpl_spans *s) {
     }
     s->v.n = n;
     s->unordered = false;
+    return true;
 }
 
-// The first span from `at` on that ends after `t`: most places move by few spans, some by many.
-static size_t seek(const struct xpl_spans *s, size_t at, uint64_t t) {
+// Most places move by few spans, some by many.
+size_t xpl_spans_seek(const struct xpl_spans *s, size_t at, uint64_t t) {
     size_t step = 1, low = at;
     while (low + step <= s->v.n && s->v.v[low + step - 1].end <= t) {
         low += step;
@@ -54,14 +85,4 @@ static size_t seek(const struct xpl_spans *s, size_t at, uint64_t t) {
             high = mid;
     }
     return low;
-}
-
-bool xpl_spans_at(const struct xpl_spans *s, struct xpl_span_place *p, uint64_t t, uint64_t *next) {
-    p->at = seek(s, p->at, t);
-    if (p->at == s->v.n) return false;
-    const struct xpl_span span = s->v.v[p->at];
-    const bool inside = span.begin <= t;
-    const uint64_t change = inside ? span.end : span.begin;
-    if (change < *next) *next = change;
-    return inside;
 }

@@ -23,14 +23,27 @@ struct xpl_spans {
 // False at the arena's limit.  An empty span adds nothing.
 bool xpl_spans_add(struct xpl_spans *s, struct xpl_span span, struct xpl_arena *arena)
     __attribute__((warn_unused_result));
-// Sorts and joins: needed once, after the last was added and before a place is asked for.
-void xpl_spans_finish(struct xpl_spans *s);
+// Sorts and joins: needed once, after the last was added and before a place is asked for.  False at
+// the arena's limit.
+bool xpl_spans_finish(struct xpl_spans *s, struct xpl_arena *arena)
+    __attribute__((warn_unused_result));
 
 // A place that only moves forward; zero-initialised: the beginning.
 struct xpl_span_place {
     size_t at;
 };
+// The first span from `at` on that ends after `t`.
+size_t xpl_spans_seek(const struct xpl_spans *s, size_t at, uint64_t t);
 // Whether `t` lies in the set; *next is lowered to where that changes after `t`.
-bool xpl_spans_at(const struct xpl_spans *s, struct xpl_span_place *p, uint64_t t, uint64_t *next);
+static inline bool xpl_spans_at(const struct xpl_spans *s, struct xpl_span_place *p, uint64_t t,
+                                uint64_t *next) {
+    if (p->at < s->v.n && s->v.v[p->at].end <= t) p->at = xpl_spans_seek(s, p->at + 1, t);
+    if (p->at == s->v.n) return false;
+    const struct xpl_span *const span = &s->v.v[p->at];
+    const bool inside = span->begin <= t;
+    const uint64_t change = inside ? span->end : span->begin;
+    if (change < *next) *next = change;
+    return inside;
+}
 
 #endif

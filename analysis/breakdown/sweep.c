@@ -28,6 +28,7 @@ struct sweep {
     // Where the host was at, by cause and name.
     struct xpl_map by_name; // (cause, md) to index + 1
     XPL_VEC(struct evidence) evidence;
+    size_t last;     // index of the evidence that was added to last
     uint64_t budget; // of host spans that may be walked over: more devices know no causes
 
     // Of the device.
@@ -35,6 +36,8 @@ struct sweep {
     struct xpl_time_device *out;
     struct xpl_time_row *rows;
     struct xpl_span_place layers[XPL_LAYERS], host[XPL_HOST_LAYERS];
+    uint8_t in_use[XPL_LAYERS]; // those of layers that the device has
+    size_t n_in_use;
     size_t main_at, aside_at, launch_at, part_at;
     bool synced;             // the device ran dry while the host waited for it,
     uint32_t sync_md;        // in this
@@ -87,7 +90,8 @@ static void add(struct sweep *s, uint64_t begin, uint64_t end, enum xpl_time_cau
     }
 }
 
-static bool add_evidence(struct sweep *s, enum xpl_time_cause cause, uint32_t md, uint64_t ps) {
+// Sets s->last.
+static bool find_evidence(struct sweep *s, enum xpl_time_cause cause, uint32_t md) {
     bool is_new;
     uint64_t *const at =
         xpl_map_put(s->k->scratch, &s->by_name, (uint64_t)cause, (uint64_t)md, &is_new);
@@ -98,8 +102,16 @@ static bool add_evidence(struct sweep *s, enum xpl_time_cause cause, uint32_t md
         *slot = (struct evidence){.cause = cause, .md = md};
         *at = s->evidence.n;
     }
-    s->evidence.v[*at - 1].ps += ps;
-    s->evidence.v[*at - 1].count++;
+    s->last = (size_t)*at - 1;
+    return true;
+}
+
+static bool add_evidence(struct sweep *s, enum xpl_time_cause cause, uint32_t md, uint64_t ps) {
+    struct evidence *const last = s->last < s->evidence.n ? &s->evidence.v[s->last] : NULL;
+    if ((!last || last->cause != cause || last->md != md) && !find_evidence(s, cause, md))
+        return false;
+    s->evidence.v[s->last].ps += ps;
+    s->evidence.v[s->last].count++;
     return true;
 }
 
@@ -288,12 +300,14 @@ static xpl_status_t walk_device(struct sweep *s, struct xpl_error *err) {
     const uint64_t end = s->k->b->end_ps;
     unsigned steps = 0;
     for (uint64_t t = s->k->b->begin_ps; t < end;) {
-        bool layer[XPL_LAYERS], any = false;
+        bool layer[XPL_LAYERS] = {0}, any = false;
         uint64_t next = end;
         if (++steps % CANCEL_EVERY == 0 && xpl_exec_cancelled(s->k->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "time breakdown: cancelled");
-        for (size_t i = 0; i < XPL_LAYERS; i++)
+        for (size_t k = 0; k < s->n_in_use; k++) {
+            const unsigned i = s->in_use[k];
             any |= layer[i] = xpl_spans_at(&s->d->layers[i], &s->layers[i], t, &next);
+        }
         const bool waits = any && cpu_waits(s, t, &next);
         s->idle = !any || waits;
         if (any && !waits)
@@ -318,8 +332,11 @@ static xpl_status_t begin_device(struct sweep *s, size_t i, size_t n_rows, struc
             .device = (uint32_t)i,
             .step = r + 1 < n_rows ? (uint32_t)r : XPL_BETWEEN_STEPS,
         };
-    for (size_t k = 0; k < XPL_LAYERS; k++)
+    s->n_in_use = 0;
+    for (size_t k = 0; k < XPL_LAYERS; k++) {
         s->layers[k] = (struct xpl_span_place){0};
+        if (s->d->layers[k].v.n) s->in_use[s->n_in_use++] = (uint8_t)k;
+    }
     for (size_t k = 0; k < XPL_HOST_LAYERS; k++)
         s->host[k] = (struct xpl_span_place){0};
     s->main_at = s->aside_at = s->launch_at = s->part_at = 0;

@@ -4,17 +4,13 @@
 #include <stdlib.h>
 
 #include "analysis/breakdown/impl.h"
-#include "analysis/opstats/host/input_work.h"
 #include "analysis/opstats/steps/step_number.h"
-#include "analysis/xplane/tf_op.h"
 
-enum { CANCEL_EVERY = 8192, LEAST_STEPS = 5 };
-
-// An event by its name. Containers have the time of their contents, and collectives wait.
-enum kind { OTHER, OP_OF_XLA, OP_OF_FRAMEWORK };
+enum { LEAST_STEPS = 5 };
 
 struct op_time {
     uint64_t ps, count;
+    uint32_t step, run; // the run that was counted last: index + 1
 };
 
 struct op_run {
@@ -22,13 +18,20 @@ struct op_run {
     uint64_t count;
 };
 
-struct work {
+// The op of a name that was counted last.
+struct named_op {
+    uint64_t program;
+    uint32_t op; // index + 1
+};
+
+struct xpl_work {
     struct xpl_breaking *k;
-    uint8_t *kinds;         // of names: enum kind
+    struct named_op *last;  // by position of metadata
     struct xpl_map by_name; // an event's name and program to index + 1 of ops
     struct xpl_map by_step; // step and op to index + 1 of runs
     XPL_VEC(struct op_time) ops;
     XPL_VEC(struct op_run) runs;
+    uint32_t step; // of the op that was counted last
 };
 
 static int by_value(const void *a, const void *b) {
@@ -42,9 +45,7 @@ static bool is_needed(const struct xpl_breaking *k, bool *ret) {
     const struct xpl_time_breakdown *const b = k->b;
     uint64_t more = 0;
     *ret = false;
-    if (b->devices.n != 1 || b->devices.v[0].kind != XPL_DEVICE_CPU || b->steps.n < LEAST_STEPS ||
-        xpl_step_is_execution(b->steps.v[0].name))
-        return true;
+    if (b->steps.n < LEAST_STEPS || xpl_step_is_execution(b->steps.v[0].name)) return true;
     uint64_t *const walls = xpl_arena_array(k->scratch, b->steps.n, sizeof *walls);
     for (size_t i = 0; walls && i < b->steps.n; i++)
         walls[i] = b->steps.v[i].end_ps - b->steps.v[i].begin_ps;
@@ -57,6 +58,23 @@ static bool is_needed(const struct xpl_breaking *k, bool *ret) {
     return true;
 }
 
+bool xpl_work_begin(struct xpl_breaking *k, struct xpl_work **ret) {
+    bool needed;
+    *ret = NULL;
+    if (!is_needed(k, &needed)) return false;
+    if (!needed) return true;
+    struct xpl_work *const w = xpl_arena_zalloc(k->scratch, sizeof *w);
+    if (!w) return false;
+    w->k = k;
+    w->last = xpl_arena_zalloc(k->scratch, k->host.plane->n_event_md * sizeof *w->last);
+    *ret = w;
+    return w->last != NULL;
+}
+
+static bool is_in_step(const struct xpl_time_breakdown *b, uint32_t i, uint64_t t) {
+    return i < b->steps.n && b->steps.v[i].begin_ps <= t && t < b->steps.v[i].end_ps;
+}
+
 // The step in which an instant lies; XPL_BETWEEN_STEPS: none.
 static uint32_t step_at(const struct xpl_time_breakdown *b, uint64_t t) {
     size_t low = 0, high = b->steps.n;
@@ -67,14 +85,14 @@ static uint32_t step_at(const struct xpl_time_breakdown *b, uint64_t t) {
         else
             high = mid;
     }
-    return low < b->steps.n && b->steps.v[low].begin_ps <= t ? (uint32_t)low : XPL_BETWEEN_STEPS;
+    return is_in_step(b, (uint32_t)low, t) ? (uint32_t)low : XPL_BETWEEN_STEPS;
 }
 
-static bool add_run(struct work *w, const struct xpl_event *ev, uint64_t program,
-                    struct xpl_span span) {
+// Sets *n to the op.
+static bool find_op(struct xpl_work *w, uint32_t md, uint64_t program, struct named_op *n) {
     struct xpl_arena *const a = w->k->scratch;
     bool is_new;
-    uint64_t *at = xpl_map_put(a, &w->by_name, ev->md, program, &is_new);
+    uint64_t *const at = xpl_map_put(a, &w->by_name, md, program, &is_new);
     if (!at) return false;
     if (is_new) {
         struct op_time *const slot = xpl_vec_push(a, &w->ops);
@@ -82,11 +100,15 @@ static bool add_run(struct work *w, const struct xpl_event *ev, uint64_t program
         *slot = (struct op_time){0};
         *at = w->ops.n;
     }
-    const uint32_t op = (uint32_t)*at - 1, step = step_at(w->k->b, span.begin);
-    w->ops.v[op].ps += span.end - span.begin;
-    w->ops.v[op].count++;
-    if (step == XPL_BETWEEN_STEPS) return true;
-    at = xpl_map_put(a, &w->by_step, step, op, &is_new);
+    *n = (struct named_op){program, (uint32_t)*at};
+    return true;
+}
+
+// Sets the op's run to that of the step.
+static bool find_run(struct xpl_work *w, uint32_t op, uint32_t step) {
+    struct xpl_arena *const a = w->k->scratch;
+    bool is_new;
+    uint64_t *const at = xpl_map_put(a, &w->by_step, step, op, &is_new);
     if (!at) return false;
     if (is_new) {
         struct op_run *const slot = xpl_vec_push(a, &w->runs);
@@ -94,53 +116,29 @@ static bool add_run(struct work *w, const struct xpl_event *ev, uint64_t program
         *slot = (struct op_run){.step = step, .op = op};
         *at = w->runs.n;
     }
-    w->runs.v[*at - 1].count++;
+    w->ops.v[op].step = step;
+    w->ops.v[op].run = (uint32_t)*at;
     return true;
 }
 
-static bool read_kinds(struct work *w) {
-    const struct xpl_plane *const p = w->k->host.plane;
-    w->kinds = xpl_arena_array(w->k->scratch, p->n_event_md, sizeof *w->kinds);
-    for (uint32_t i = 0; w->kinds && i < p->n_event_md; i++) {
-        const xpl_str_t name = p->event_md[i].name;
-        w->kinds[i] = xpl_op_layer_of(name) != XPL_LAYER_COMPUTE               ? OTHER
-                      : xpl_tf_op_parse(name).category == XPL_TF_OP_TENSORFLOW ? OP_OF_FRAMEWORK
-                                                                               : OP_OF_XLA;
-    }
-    return w->kinds;
+bool xpl_work_add(struct xpl_work *w, uint32_t md, uint64_t program, struct xpl_span span) {
+    struct named_op *const n = &w->last[md];
+    if ((!n->op || n->program != program) && !find_op(w, md, program, n)) return false;
+    struct op_time *const op = &w->ops.v[n->op - 1];
+    op->ps += span.end - span.begin;
+    op->count++;
+    if (!is_in_step(w->k->b, w->step, span.begin)) w->step = step_at(w->k->b, span.begin);
+    if (w->step == XPL_BETWEEN_STEPS) return true;
+    if ((!op->run || op->step != w->step) && !find_run(w, n->op - 1, w->step)) return false;
+    w->runs.v[op->run - 1].count++;
+    return true;
 }
 
-static xpl_status_t read_line(struct work *w, const struct xpl_line *line, struct xpl_error *err) {
-    static const enum xpl_stat_type types[] = {XPL_STAT_HLO_OP, XPL_STAT_PROGRAM_ID};
-    struct xpl_event_cursor cur;
-    struct xpl_event ev;
-    enum xpl_wire_result got;
-    xpl_events_begin(&cur, line);
-    while ((got = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
-        const struct xpl_span span = xpl_breaking_span(w->k, line, &ev);
-        struct xpl_stat s[2];
-        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(w->k->exec))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "time breakdown: cancelled");
-        if (span.begin >= span.end || w->kinds[ev.md] == OTHER) continue;
-        const unsigned has = xpl_stats_find(ev.stats, types, 2, s);
-        if (!(has & 1) && w->kinds[ev.md] == OP_OF_XLA) continue; // no op at all
-        if (!add_run(w, &ev, has & 2 ? xpl_stat_int_or_uint(&s[1]) : 0, span))
-            XPL_RETURN_OOM(err, "time breakdown");
+void xpl_work_end(const struct xpl_work *w) {
+    struct xpl_time_breakdown *const b = w->k->b;
+    for (size_t i = 0; i < w->runs.n; i++) {
+        const struct op_run *const r = &w->runs.v[i];
+        const struct op_time *const op = &w->ops.v[r->op];
+        if (r->step < b->steps.n) b->steps.v[r->step].work_ps += op->ps / op->count * r->count;
     }
-    return got == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;
-}
-
-xpl_status_t xpl_breaking_measure_work(struct xpl_breaking *k, struct xpl_error *err) {
-    struct work w = {.k = k};
-    bool needed;
-    if (!is_needed(k, &needed) || (needed && !read_kinds(&w)))
-        XPL_RETURN_OOM(err, "time breakdown");
-    for (uint32_t i = 0; needed && i < k->host.plane->n_lines; i++)
-        if (!xpl_is_input_line(&k->host.plane->lines[i]))
-            XPL_TRY(read_line(&w, &k->host.plane->lines[i], err));
-    for (size_t i = 0; i < w.runs.n; i++) {
-        const struct op_time *const op = &w.ops.v[w.runs.v[i].op];
-        k->b->steps.v[w.runs.v[i].step].work_ps += op->ps / op->count * w.runs.v[i].count;
-    }
-    return XPL_OK;
 }
