@@ -134,7 +134,7 @@ static xpl_str_t operation_name(struct xpl_iree_sink *s,
 
 // "PREFIX NAME", NAME cut where it is long.
 static void join(struct name *n, const char *prefix, xpl_str_t name) {
-    const size_t before = strnlen(prefix, MOST_PREFIX);
+    const size_t all = strlen(prefix), before = all < MOST_PREFIX ? all : MOST_PREFIX;
     const size_t len = strnlen(name.ptr, name.len < MOST_NAME ? name.len : MOST_NAME);
     memcpy(n->text, prefix, before);
     memcpy(n->text + before, name.ptr, len);
