@@ -98,7 +98,8 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     const bool copied = one &&
                         xpl_arena_printf(&r->arena, &r->path, "%.*s", XPL_STR_FMT(one->path)) &&
                         xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
-    const xpl_status_t st = one ? check_files(snap, one, err) : xpl_request_no_session(snap, name, err);
+    const xpl_status_t st =
+        one ? check_files(snap, one, err) : xpl_request_no_session(snap, name, err);
     xpl_snapshot_unref(snap);
     XPL_TRY(st);
     if (!copied) XPL_RETURN_OOM(err, "delete");
