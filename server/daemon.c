@@ -162,11 +162,10 @@ static void note_processor_time(struct process *p, uint64_t now) {
     p->seen_cpu_ns = cpu_ns;
 }
 
-// Memory that a trim under load left is freed while it runs and after it, and counts as what lies
-// in pages that are in use: at rest all goes back once, so that what an idle daemon has does not
-// depend on what was asked last. The trim itself ends soon, and is no work to rest from. A daemon
-// whose counters are asked for every second does nothing else: that is rest, too, in which memory
-// goes back again when there is more of it.
+// A trim under load leaves pages that are partly in use, and later frees do not return them.  An
+// idle daemon therefore trims once more, so that its memory does not depend on the last request.
+// That trim is short and does not count as work.  A daemon that only answers a scrape of /metrics
+// each second is idle, too; it trims again once enough memory can be returned.
 static bool is_rest_due(const struct process *p, uint64_t idle_since, uint64_t now) {
     if (!idle_since) return false;
     const uint64_t light_since = p->light_since_ns;
@@ -178,10 +177,10 @@ static bool is_rest_due(const struct process *p, uint64_t idle_since, uint64_t n
            xpl_heap_may_trim_idle(REST_TRIM_BYTES);
 }
 
-// Answers leave after the jobs that made them, and what slow clients held leaves later still: while
-// idle, malloc's free memory is returned. Under load that lasts there is no such moment, and malloc
-// gives back nothing but the top of an arena: memory would grow for hours. A trim keeps other
-// threads from allocating for milliseconds, so that it is rare then.
+// Answers are freed after the jobs that made them, and those of slow clients later still, so
+// malloc's free memory is returned when the daemon is idle.  Under lasting load it never is, malloc
+// itself returns only the top of an arena, and memory would grow for hours: the daemon then trims,
+// but rarely, as a trim blocks the allocations of other threads for milliseconds.
 static void trim_when_due(struct process *p) {
     struct xpl_pool *const pool = p->d.pool;
     const uint64_t since = xpl_pool_get_state(pool).idle_since_ns, now = xpl_clock_ns();

@@ -23,8 +23,8 @@ struct xpl_spans {
 // False at the arena's limit.  An empty span adds nothing.
 bool xpl_spans_add(struct xpl_spans *s, struct xpl_span span, struct xpl_arena *arena)
     __attribute__((warn_unused_result));
-// Sorts and joins: needed once, after the last was added and before a place is asked for.  False at
-// the arena's limit.
+// Sorts and joins the spans; called once, after the last xpl_spans_add and before the first lookup.
+// False at the arena's limit.
 bool xpl_spans_finish(struct xpl_spans *s, struct xpl_arena *arena)
     __attribute__((warn_unused_result));
 

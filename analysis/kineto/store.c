@@ -13,7 +13,7 @@ enum { CHUNK = 2 << 20, FULL = CHUNK - (128 << 10), FIRST_EVENTS = 1024, FIRST_T
 bool xpl_kineto_take(struct trace *t, size_t n) {
     const size_t left = atomic_load_explicit(&t->budget.left, memory_order_relaxed);
     const bool has = n <= left;
-    // What is refused is gone, so that the reason is known; nobody goes on.
+    // A refusal takes the rest as well: the import ends, and 0 left tells it why.
     atomic_store_explicit(&t->budget.left, has ? left - n : 0, memory_order_relaxed);
     return has;
 }

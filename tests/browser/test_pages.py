@@ -384,7 +384,7 @@ def table_columns(tab):
     wait_until("columns beyond the edge", more)
     tab.page.eval_on_selector(".scroller", "e => { e.scrollLeft = e.scrollWidth; }")
     wait_until("the last column", lambda: not more())
-    # A row in full is in sight, and its close button with it.
+    # The details of a row are visible, and so is their close button.
     tab.page.locator("table.data tbody tr:not(.spacer)").first.click()
     box, button = tab.page.locator(".detail").bounding_box(), tab.page.locator(".detail [aria-label=Close]").bounding_box()
     assert box["y"] >= 0 and box["y"] + box["height"] <= tab.page.viewport_size["height"] and button["y"] > box["y"], (box, button)

@@ -110,7 +110,7 @@ def check_kustomize():
         fail(f"kinds: {kinds}")
     if out.count("app.kubernetes.io/part-of: xplaned") < len(expected):
         fail("not all have the common label")
-    # Pods have no account in the cluster; fronts ask for the token, and connect to nobody for clients.
+    # Pods have no account of the cluster; fronts demand the token, and open no connections for clients.
     for name, text in documents():
         if "containers:" in text and "automountServiceAccountToken: false" not in text:
             fail(f"{name}: pods have the account's token")

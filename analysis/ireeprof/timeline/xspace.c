@@ -319,7 +319,7 @@ static void put_argument(struct xpl_iree_sink *s, const struct xpl_iree_member *
 
 // ---- members by table: most of most events ----
 
-// NULL: it is no member that is written here.
+// NULL: the caller writes this member another way.
 static const struct known_field *known_field(struct xpl_iree_xspace *x,
                                              const struct xpl_iree_field *f) {
     enum { OTHER, UINT, INT, STR, REF };

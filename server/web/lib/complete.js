@@ -40,7 +40,7 @@ export function complete(text, names) {
     if (mine !== asked || document.activeElement !== text) return;
     const of = (x) => x.name.toLowerCase();
     shown = known.filter((x) => of(x).startsWith(begun) && of(x) !== begun).slice(0, MOST);
-    if (!shown.length || (!all && known.some((x) => of(x) === begun))) return close();  // a whole name is no beginning
+    if (!shown.length || (!all && known.some((x) => of(x) === begun))) return close();  // a complete name needs no proposals
     moved = all;
     list.replaceChildren(...shown.map((x, i) => h('li', {
       role: 'option',

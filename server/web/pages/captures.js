@@ -63,7 +63,7 @@ function form(ctx, enabled, changed) {
     said.classList.remove('failed');
     const begin = performance.now(), whole = Number(seconds.value) * 1000;
     done.hidden = false;
-    // Behind the end the files are fetched, which takes a time that nobody knows.
+    // After the capture the files are fetched, which takes an unknown time.
     const tick = setInterval(() => {
       const part = (performance.now() - begin) / whole;
       if (part < 1)

@@ -497,7 +497,7 @@ export class TraceView {
     return best && this.eventOf(m, e.key, best.d, best.i);
   }
 
-  // Selects that event; its name is said when there is none.
+  // Selects the next event of the same name; announces the name if there is none.
   goToSameName(by) {
     const next = this.selected && this.sameName(this.selected, by);
     if (next)

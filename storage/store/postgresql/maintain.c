@@ -253,7 +253,7 @@ xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_main
         sweep_rarely(s);
         return XPL_OK;
     }
-    XPL_TRY(xpl_tx_begin(base, err)); // nothing is dropped when there is no writer
+    XPL_TRY(xpl_tx_begin(base, err)); // without a writer nothing is dropped
     // A newer daemon migrated the tables while this one was connected: it is refused from now on.
     if (found.newer)
         (void)snprintf(s->w->why, sizeof s->w->why, "a newer xplaned migrated its tables");

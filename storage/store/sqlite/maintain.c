@@ -99,7 +99,7 @@ xpl_status_t xpl_sqlite_maintain(struct xpl_store *base, const struct xpl_store_
     bool more = false;
     int budget = BATCH;
     if (ret_more) *ret_more = false;
-    XPL_TRY(xpl_tx_begin(base, err)); // nothing is dropped when there is no writer
+    XPL_TRY(xpl_tx_begin(base, err)); // without a writer nothing is dropped
     int rc = sweep(s, m, &budget);
     if (rc == SQLITE_OK) rc = shrink(s, &more);
     XPL_TRY(xpl_tx_leave(&s->tx, true, rc, err));
