@@ -7,11 +7,17 @@
 #include <string.h>
 
 #include "analysis/formats/format.h"
+#include "base/buf.h"
 
 // Whether the file begins with the `n` bytes of `magic`.
 static inline bool xpl_bytes_begin(xpl_bytes_t file, const void *magic, size_t n) {
     return file.len >= n && memcmp(file.ptr, magic, n) == 0;
 }
+
+// Moves the bytes written to *b into *ret, which owns them.  If `st`, the outcome of writing them,
+// is a failure, frees them and returns it.  `what` names them if memory is missing.
+xpl_status_t xpl_profile_take(struct xpl_buf *b, xpl_status_t st, const char *what,
+                              struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 
 // ---- decoders ----
 

@@ -40,7 +40,6 @@ static xpl_status_t ireeprof_import(xpl_bytes_t file, const struct xpl_format_li
                                     struct xpl_profile *ret, struct xpl_error *err) {
     struct xpl_iree_bundle bundle;
     struct xpl_buf out;
-    size_t n = 0;
     bool partial = false;
     const xpl_status_t opened = xpl_iree_open(file, false, &bundle, err);
     // A header that is wrong is the file's fault, not the request's.
@@ -48,11 +47,8 @@ static xpl_status_t ireeprof_import(xpl_bytes_t file, const struct xpl_format_li
     if (opened != XPL_OK) return opened == XPL_INVALID_ARGUMENT ? XPL_DATA_LOSS : opened;
     xpl_buf_init(&out, limits->max_bytes);
     const xpl_status_t st = write_xspace(&bundle, limits, &out, &partial, err);
-    uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(&out, &n) : NULL;
-    xpl_buf_fini(&out);
-    if (st != XPL_OK) return st;
-    if (!bytes) XPL_RETURN_OOM(err, "XSpace of a bundle");
-    *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes, .partial = partial};
+    XPL_TRY(xpl_profile_take(&out, st, "XSpace of a bundle", ret, err));
+    ret->partial = partial;
     return XPL_OK;
 }
 
@@ -85,16 +81,10 @@ static xpl_status_t rows_decode(xpl_bytes_t file, size_t head,
                                 const struct xpl_format_limits *limits, struct xpl_profile *ret,
                                 struct xpl_error *err) {
     struct xpl_buf out;
-    size_t n = 0;
     (void)head; // rows tell a format by themselves
     xpl_buf_init(&out, limits->max_bytes);
     const xpl_status_t st = xpl_ireeperf_bundle(file, limits->exec, &out, err);
-    uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(&out, &n) : NULL;
-    xpl_buf_fini(&out);
-    if (st != XPL_OK) return st;
-    if (!bytes) XPL_RETURN_OOM(err, "bundle of rows");
-    *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes};
-    return XPL_OK;
+    return xpl_profile_take(&out, st, "bundle of rows", ret, err);
 }
 
 const struct xpl_decoder xpl_decoder_rows = {

@@ -48,15 +48,11 @@ static xpl_status_t import(struct xpl_json_reader *r, const struct xpl_format_li
     const struct xpl_kineto_options options = {.max_bytes = limits->max_bytes,
                                                .exec = limits->exec};
     struct xpl_buf out;
-    size_t n = 0;
     bool partial = false;
     xpl_buf_init(&out, limits->max_bytes);
     const xpl_status_t st = xpl_kineto_import(r, &options, &out, &partial, err);
-    uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(&out, &n) : NULL;
-    xpl_buf_fini(&out);
-    if (st != XPL_OK) return st;
-    if (!bytes) XPL_RETURN_OOM(err, "XSpace of a trace");
-    *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes, .partial = partial};
+    XPL_TRY(xpl_profile_take(&out, st, "XSpace of a trace", ret, err));
+    ret->partial = partial;
     return XPL_OK;
 }
 

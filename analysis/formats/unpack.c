@@ -66,18 +66,26 @@ static xpl_status_t unpack_all(struct xpl_unpacker *u, const struct xpl_format_l
     return XPL_OK;
 }
 
+xpl_status_t xpl_profile_take(struct xpl_buf *b, xpl_status_t st, const char *what,
+                              struct xpl_profile *ret, struct xpl_error *err) {
+    size_t n = 0;
+    uint8_t *const bytes = st == XPL_OK ? xpl_buf_take(b, &n) : NULL;
+    xpl_buf_fini(b);
+    if (st != XPL_OK) return st;
+    if (!bytes) XPL_RETURN_OOM(err, what);
+    *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes};
+    return XPL_OK;
+}
+
 xpl_status_t xpl_unpack(struct xpl_unpacker *u, const struct xpl_format_limits *limits,
                         struct xpl_profile *ret, struct xpl_error *err) {
     const size_t most = bound(u->file.len, limits);
     struct xpl_buf b;
-    size_t n = 0;
     xpl_buf_init(&b, most < SIZE_MAX ? most + 1 : most);
-    const xpl_status_t st = unpack_all(u, limits, &b, err);
-    uint8_t *const p = st == XPL_OK ? xpl_buf_take(&b, &n) : NULL;
-    xpl_buf_fini(&b);
-    if (st != XPL_OK) return st;
-    if (!p) XPL_RETURN_OOM(err, "decompressing a profile");
-    uint8_t *const exact = xpl_sys_realloc(p, n ? n : 1); // gives back what growing reserved
-    *ret = (struct xpl_profile){.bytes = {exact ? exact : p, n}, .owned = exact ? exact : p};
+    XPL_TRY(
+        xpl_profile_take(&b, unpack_all(u, limits, &b, err), "decompressing a profile", ret, err));
+    // Returns the memory that growing reserved.
+    uint8_t *const exact = xpl_sys_realloc(ret->owned, ret->bytes.len ? ret->bytes.len : 1);
+    if (exact) ret->bytes.ptr = ret->owned = exact;
     return XPL_OK;
 }
