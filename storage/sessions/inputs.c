@@ -120,32 +120,30 @@ static xpl_status_t keep_group(struct list *l, struct xpl_arena *a, size_t first
     return XPL_OK;
 }
 
-// Whether the directory has a file of a better format of the same host.
-static bool has_better(const struct list *l, size_t first, const struct file *f) {
-    for (size_t i = first; i < l->files.n; i++) {
-        const struct file *const other = &l->files.v[i];
-        if (other->kind.rank < f->kind.rank && xpl_str_eq(other->kind.host, f->kind.host))
-            return true;
-    }
-    return false;
+static int by_host(const void *pa, const void *pb) {
+    const struct file *const a = pa, *const b = pb;
+    const int c = xpl_str_cmp(a->kind.host, b->kind.host);
+    return c ? c : (a->kind.rank > b->kind.rank) - (a->kind.rank < b->kind.rank);
 }
 
-// Of the files of a directory leaves out those whose host has a better one.
+// Of the files of a directory leaves out those whose host has one of a better format.
 static xpl_status_t drop_twins(struct list *l, struct xpl_arena *a, size_t first,
                                struct xpl_error *err) {
+    struct file *const files = l->files.v;
+    const struct file *best = NULL; // the one that stays of the host
     const size_t n = l->files.n;
-    bool *const drop = xpl_arena_array(a, n, sizeof *drop);
-    if (!drop) XPL_RETURN_OOM(err, "list of profiles");
-    for (size_t i = first; i < n; i++)
-        drop[i] = has_better(l, first, &l->files.v[i]);
+    if (n > first) qsort(files + first, n - first, sizeof *files, by_host);
     l->files.n = first;
     for (size_t i = first; i < n; i++) {
-        const char **const slot = drop[i] ? xpl_vec_push(a, &l->left_out) : NULL;
-        if (drop[i] && !slot) XPL_RETURN_OOM(err, "list of profiles");
-        if (drop[i])
-            *slot = l->files.v[i].input.path;
-        else
-            l->files.v[l->files.n++] = l->files.v[i];
+        if (best && best->kind.rank < files[i].kind.rank &&
+            xpl_str_eq(best->kind.host, files[i].kind.host)) {
+            const char **const slot = xpl_vec_push(a, &l->left_out);
+            if (!slot) XPL_RETURN_OOM(err, "list of profiles");
+            *slot = files[i].input.path;
+            continue;
+        }
+        files[l->files.n] = files[i];
+        best = &files[l->files.n++];
     }
     return XPL_OK;
 }

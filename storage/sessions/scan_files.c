@@ -8,6 +8,13 @@
 #include "storage/processes.h"
 #include "storage/sessions/catalogue_impl.h"
 
+// The path of a directory's file below LOGDIR.  False if it is too long.
+static bool path_of(const struct xpl_dir *d, const struct xpl_dir_file *f, char ret[PATH_MAX]) {
+    const int n =
+        snprintf(ret, PATH_MAX, "%s%s%s", d->parent ? d->path : "", d->parent ? "/" : "", f->name);
+    return n >= 0 && n < PATH_MAX;
+}
+
 void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
     size_t i = 0;
     while (i < d->n_files && d->files[i].rank) // of another format: compressed, or of another kind
@@ -22,11 +29,9 @@ void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
         return;
     char path[PATH_MAX];
     struct xpl_source *source = NULL;
-    const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",
-                           d->parent ? "/" : "", f->name);
     d->captured_ns = 0;
     d->captured_of = f->fingerprint;
-    if (n < 0 || (size_t)n >= sizeof path ||
+    if (!path_of(d, f, path) ||
         xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0, &source, NULL) != XPL_OK)
         return;
     const int64_t ns = c->o.captured_ns(xpl_source_bytes(source));
@@ -61,9 +66,7 @@ static bool read_identity(struct xpl_catalogue *c, const struct xpl_dir *d,
                           struct xpl_profile_identity *ret) {
     char path[PATH_MAX];
     struct xpl_source *source = NULL;
-    const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",
-                           d->parent ? "/" : "", f->name);
-    if (n < 0 || (size_t)n >= sizeof path) return false;
+    if (!path_of(d, f, path)) return false;
     if (!c->root->objects && xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0,
                                                     &source, NULL) == XPL_RESOURCE_EXHAUSTED)
         l->incomplete = true; // it is read again
