@@ -13,6 +13,12 @@ static inline uint64_t xpl_clock_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+// Suspends the thread; a signal may end that early.
+static inline void xpl_clock_pause_ms(long ms) {
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&t, NULL);
+}
+
 // Nanoseconds from `then` to `now`.  0 if another thread recorded `then` after this one read the
 // clock: the unsigned difference would be centuries.
 static inline uint64_t xpl_clock_between(uint64_t then, uint64_t now) {

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
@@ -58,11 +57,6 @@ static bool is_ended(const struct conversion *c) {
     return xpl_cancel_is_set(c->q->cancel);
 }
 
-static void wait_ms(long ms) {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&t, NULL);
-}
-
 // ---- what there is to do ----
 
 // A bucket is listed by this daemon or by another one, which takes a while.
@@ -77,7 +71,7 @@ static xpl_status_t find_session(struct conversion *c, const char *run, uint64_t
                              c->snap->base.ptr);
         xpl_catalogue_mark_session(c->parts->catalogue, xpl_str_from(run));
         XPL_TRY(xpl_catalogue_scan(c->parts->catalogue, XPL_SCAN_ALL, NULL, err));
-        wait_ms(POLL_MS);
+        xpl_clock_pause_ms(POLL_MS);
         xpl_snapshot_unref(c->snap);
         c->snap = xpl_catalogue_get(c->parts->catalogue);
     }
@@ -154,7 +148,7 @@ static xpl_status_t wait_for_store(struct conversion *c, struct xpl_error *err) 
         if (xpl_clock_ns() >= until)
             XPL_RETURN_ERROR(err, XPL_UNAVAILABLE,
                              "--store cannot be written: products would be lost");
-        wait_ms(POLL_MS);
+        xpl_clock_pause_ms(POLL_MS);
     }
     return XPL_OK;
 }
@@ -219,7 +213,7 @@ static void run_batch(struct task *t) {
         if (!s->n_rest || atomic_load(&s->cancelled)) break;
         s->job.files = s->rest;
         s->job.n_files = s->n_rest;
-        wait_ms(AGAIN_MS);
+        xpl_clock_pause_ms(AGAIN_MS);
     }
     for (size_t i = 0; i < s->n_rest; i++)
         note_left(t, &s->rest[i], &ended);

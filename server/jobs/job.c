@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,11 +22,6 @@ static bool is_over(void *arg) {
     return atomic_load(&s->lost) || atomic_load(&s->cancelled);
 }
 
-static void pause_ms(long ms) {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&t, NULL);
-}
-
 // ---- for tests ----
 
 #if XPL_FAULTS
@@ -44,7 +38,7 @@ static void inject_fault(const struct xpl_job_slot *s, xpl_str_t host) {
     if (kill && strncmp(kill, host.ptr, host.len) == 0 && strchr(" ", kill[host.len])) abort();
     const uint64_t until = xpl_clock_ns() + (delay ? strtoull(delay, NULL, 10) : 0) * 1000000u;
     while (xpl_clock_ns() < until && !is_over((void *)(uintptr_t)s))
-        pause_ms(5);
+        xpl_clock_pause_ms(5);
 }
 #else
 static void inject_fault(const struct xpl_job_slot *s, xpl_str_t host) {
@@ -246,7 +240,7 @@ static void publish(struct batch *b) {
         st = xpl_product_publish(s->parts->products, b->made, b->n_made,
                                  s->job.claim.id ? &end : NULL, &err);
         if (st != XPL_UNAVAILABLE && st != XPL_FAILED_PRECONDITION) break;
-        pause_ms(PUBLISH_PAUSE_MS);
+        xpl_clock_pause_ms(PUBLISH_PAUSE_MS);
     } while (xpl_clock_ns() < until && !atomic_load(&s->cancelled));
     atomic_fetch_add(&s->counts->publish_ns, xpl_clock_ns() - began);
     if (st == XPL_OK) s->n_stored = b->n_made;
