@@ -11,7 +11,7 @@
 #include "base/text/parse.h"
 #include "cli/iree/modes.h"
 #include "cli/iree/outlet.h"
-#include "cli/iree/program.h"
+#include "cli/program/program.h"
 #include "cli/iree/send.h"
 
 enum {

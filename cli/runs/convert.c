@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
-#include "cli/iree/program.h"
+#include "cli/program/program.h"
 #include "cli/table.h"
 
 enum { MOST_FLAGS = 12, PROGRAM = 4096, LIMIT = 256 << 20 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/iree/program.h"
+#include "cli/program/program.h"
 
 #include <errno.h>
 #include <signal.h>

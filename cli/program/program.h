@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that runs while this one waits for it, and is told when this one is interrupted.
-#ifndef XPL_CLI_IREE_PROGRAM_H_
-#define XPL_CLI_IREE_PROGRAM_H_
+#ifndef XPL_CLI_PROGRAM_PROGRAM_H_
+#define XPL_CLI_PROGRAM_PROGRAM_H_
 
 #include <stdbool.h>
 
