@@ -302,7 +302,7 @@ const char *xpl_cmd_iree_report(size_t i, const char **ret_help) {
 
 int xpl_cmd_iree(const struct xpl_args *args) {
     const char *const name = args->n_rest > 1 ? args->rest[1] : "";
-    if (strcmp(name, "capture") == 0) return xpl_program_capture(args);
+    if (strcmp(name, "capture") == 0) return xpl_iree_capture_program(args);
     const struct xpl_iree_report *const report = xpl_iree_report_find(xpl_str_from(name));
     if (!report && args->n_rest > 1) return unknown_report(name);
     if (args->n_rest != 3) {

@@ -11,8 +11,8 @@
 #include "base/text/parse.h"
 #include "cli/iree/modes.h"
 #include "cli/iree/outlet.h"
-#include "cli/program/program.h"
 #include "cli/iree/send.h"
+#include "cli/program/program.h"
 
 enum {
     // A file header, and the header of a record: a refused capture leaves only the former.
@@ -171,7 +171,7 @@ static int run_all(struct command *c, const struct xpl_args *a) {
     return status;
 }
 
-int xpl_program_capture(const struct xpl_args *a) {
+int xpl_iree_capture_program(const struct xpl_args *a) {
     if (a->n_rest < 3) return usage("no program");
     struct command c = {0};
     if (a->out && (a->logdir || a->repeat || a->session))

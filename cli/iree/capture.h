@@ -7,6 +7,6 @@
 #include "cli/args.h"
 
 // rest: "iree", "capture", the program and its arguments.
-int xpl_program_capture(const struct xpl_args *args);
+int xpl_iree_capture_program(const struct xpl_args *args);
 
 #endif
