@@ -190,10 +190,17 @@ class Tab:
         self.open(f"s/{urllib.parse.quote(name, safe='')}/{page}{'?' + query if query else ''}")
 
     def ready(self):
-        """Waits for the page's answer, and for its flame graph: that is drawn once it has a width."""
-        self.page.wait_for_function(
-            "() => document.querySelector('main h1, main .problem') && !document.querySelector('.loading, .flame:empty')"
-        )
+        """Waits for the page's answer, and for its flame graph: that is drawn once it has a width.  Twice, for a page whose
+        address has just changed is still there."""
+        for _ in range(2):
+            self.page.wait_for_function(
+                "() => document.querySelector('main h1, main .problem') && !document.querySelector('.loading, .flame:empty')"
+            )
+            self.laid_out()
+
+    def laid_out(self):
+        """Waits until tables and charts are drawn for their size: they learn of it in one frame, and draw in the next."""
+        self.page.evaluate("async () => { for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame); }")
 
     def texts(self, selector):
         return [t.strip() for t in self.page.locator(selector).all_inner_texts()]

@@ -434,7 +434,8 @@ def ops_table(tab):
     again = rows()
     tab.page.reload()
     tab.ready()
-    assert tab.hash() == address and rows() == again
+    wait_until("the same rows", lambda: rows() == again)
+    assert tab.hash() == address
 
 
 def ops_scrolls_to_the_end(tab):
