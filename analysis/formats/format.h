@@ -63,6 +63,7 @@ struct xpl_format {
     const char *name;   // in keys and listings: "kineto"
     const char *label;  // in sentences: "a trace of PyTorch"
     const char *family; // the kind of its sessions in listings and the API
+    const char *title;  // in the tables of pages: "PyTorch"; NULL: never listed
     // Changes whenever `import` (or a decoder that yields only this format) could give another
     // XSpace for the same bytes than an earlier build gave.  It is part of the key of every result
     // made from such files.  At most 65535.  0: the bytes are the XSpace.

@@ -56,6 +56,7 @@ const struct xpl_format xpl_format_ireeprof = {
     .name = "ireeprof",
     .label = "a profile bundle of IREE",
     .family = "iree",
+    .title = "IREE",
     .version = IMPORT_VERSION,
     .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".ireeprof"), ".ireeperf.jsonl", NULL},
     .grouping = 1,

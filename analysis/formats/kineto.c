@@ -138,6 +138,7 @@ const struct xpl_format xpl_format_kineto = {
     .name = "kineto",
     .label = "a trace of PyTorch's profiler",
     .family = "kineto",
+    .title = "PyTorch",
     .version = IMPORT_VERSION,
     .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".pt.trace.json"), NULL},
     .doubtful_suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".json"), NULL},

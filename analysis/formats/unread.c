@@ -15,6 +15,7 @@ const struct xpl_format xpl_format_riegeli = {
     .name = "riegeli",
     .label = "a Riegeli file",
     .family = "xspace",
+    .title = "XLA",
     .suffixes = (const char *const[]){".xplane.riegeli", NULL},
     .sniff = riegeli_sniff,
     .refusal = "Riegeli files are not read; write the profile as " XPL_FORMAT_SUFFIX,

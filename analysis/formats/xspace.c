@@ -16,6 +16,7 @@ const struct xpl_format xpl_format_xspace = {
     .name = "xspace",
     .label = "an XSpace",
     .family = "xspace",
+    .title = "XLA",
     .suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(XPL_FORMAT_SUFFIX), NULL},
     .facts = (1 << XPL_N_FACTS) - 1 - XPL_FACT_BUNDLE,
     .sniff = xspace_sniff,

@@ -87,9 +87,10 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_cmd_sessions,
      .arguments = "",
      .help = "list profile sessions, newest first",
-     .about = "Shows each session's kind (xspace or iree), hosts, size, capture time (from the "
-              "profile, else from its name, else from its file) and conversion state. A session is "
-              "partial if its capture lost hosts; the command hosts lists them with the reasons.",
+     .about =
+         "Shows each session's kind (xspace, kineto or iree), hosts, size, capture time (from the "
+         "profile, else from its name, else from its file) and conversion state. A session is "
+         "partial if its capture lost hosts; the command hosts lists them with the reasons.",
      .formats = "table|csv|json",
      .sections = sessions_tables,
      .examples = "xplanectl sessions\nxplanectl sessions --label nightly --last 20\n"},

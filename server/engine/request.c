@@ -72,10 +72,10 @@ static bool feeds_tool(const struct xpl_host *h, const struct xpl_tool *tool) {
     return xpl_tool_fits(tool, xpl_format_of_name(h->path, NULL));
 }
 
-const char *xpl_request_session_family(const struct xpl_session *s) {
+const struct xpl_format *xpl_request_session_format(const struct xpl_session *s) {
     const struct xpl_format *const f =
         s->n_hosts ? xpl_format_of_name(s->hosts[0].path, NULL) : NULL;
-    return f ? f->family : xpl_formats(&(size_t){0})[0]->family;
+    return f ? f : xpl_formats(&(size_t){0})[0];
 }
 
 bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool) {

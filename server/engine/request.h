@@ -49,8 +49,9 @@ xpl_status_t xpl_request_need_scan(const struct xpl_snapshot *snapshot, struct x
 // xpl_request_need_scan.
 xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
                                     struct xpl_error *err);
-// The family of the formats of the session's profiles, which are of one (xpl_format.family).
-const char *xpl_request_session_family(const struct xpl_session *s);
+// The format of the session's profiles, or of the first host's where hosts differ; that of XSpaces
+// for a session without hosts.  Never NULL.
+const struct xpl_format *xpl_request_session_format(const struct xpl_session *s);
 // Whether the tool reads the files of some host of the session: profiles differ in what they have.
 bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool);
 // NULL is fine.

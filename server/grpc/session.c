@@ -174,7 +174,7 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
     m->captured_unix_ns = in->captured_ns;
     m->bytes = in->bytes;
     m->host_count = (uint32_t)in->n_hosts;
-    m->kind = xpl_svc_field(xpl_request_session_family(in));
+    m->kind = xpl_svc_field(xpl_request_session_format(in)->family);
     if (p.error) m->error = xpl_svc_field(p.error);
     return m->name && add_lost(arena, in, m) && add_labels(s, arena, in, m) ? m : NULL;
 }

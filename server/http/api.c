@@ -78,11 +78,13 @@ static bool put_labels_of(struct xpl_http *h, struct xpl_buf *b, xpl_str_t sessi
 }
 
 static bool put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s) {
+    const struct xpl_format *const format = xpl_request_session_format(s);
     xpl_buf_str(b, XPL_STR("{\"name\":"));
     xpl_json_str(b, s->name, false);
-    xpl_buf_printf(b, ",\"kind\":\"%s\",\"captured_unix_ms\":%lld,\"bytes\":%llu,\"hosts\":[",
-                   xpl_request_session_family(s), (long long)(s->captured_ns / 1000000),
-                   (unsigned long long)s->bytes);
+    xpl_buf_printf(b, ",\"kind\":\"%s\",\"title\":\"%s\",\"report\":\"%s\"", format->family,
+                   format->title, format->instead ? format->instead : "");
+    xpl_buf_printf(b, ",\"captured_unix_ms\":%lld,\"bytes\":%llu,\"hosts\":[",
+                   (long long)(s->captured_ns / 1000000), (unsigned long long)s->bytes);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (i) xpl_buf_putc(b, ',');
         put_host(h, b, &s->hosts[i]);

@@ -183,7 +183,7 @@ static int by_name(const void *a, const void *b) {
     return xpl_str_cmp(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
 
-// Those of sessions of XSpaces, at most XPL_NEWEST_LABELS, by name.
+// Those of sessions that have an overview, at most XPL_NEWEST_LABELS, by name.
 static struct label *find_labels(struct xpl_newest *n, const struct xpl_snapshot *snap,
                                  struct xpl_arena *arena, size_t *ret_n) {
     struct xpl_history_label *all;
@@ -195,7 +195,7 @@ static struct label *find_labels(struct xpl_newest *n, const struct xpl_snapshot
     qsort(all, n_all, sizeof *all, by_label);
     for (size_t i = 0; i < n_all; i++) {
         const struct xpl_session *const s = xpl_snapshot_find(snap, all[i].session);
-        if (!s || !s->n_hosts || strcmp(xpl_request_session_family(s), "xspace") != 0) continue;
+        if (!s || !s->n_hosts || xpl_request_session_format(s)->instead) continue;
         if (!k || !xpl_str_eq(v[k - 1].name, all[i].label))
             v[k++] = (struct label){.name = all[i].label, .newest = s};
         if (s->captured_ns > v[k - 1].newest->captured_ns) v[k - 1].newest = s;

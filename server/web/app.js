@@ -51,9 +51,6 @@ const COVERED = new Set([
   'op_list', 'hlo_modules', 'run_summary', 'iree_run_summary', 'inference_profile'
 ]);
 
-// What sessions of a kind that has no overview show in its place: the page of this tool.
-const INSTEAD = 'iree_explain';
-
 // Kinds of devices of which one is needed for a page or a table to have anything.
 const NEEDS = {
   kernels: ['gpu'], launches: ['gpu'], inference: ['gpu', 'tpu'], roofline: ['gpu', 'tpu'], kernel_utilization: ['tpu'], perf_counters: ['tpu'],
@@ -268,8 +265,8 @@ async function draw() {
     }
     if (!page) throw noPage(at, tools);
     const names = tools.map((t) => t.name);
-    if (page === overview && !names.includes(overview.tool) && names.includes(INSTEAD)) {
-      location.replace(router.link(at.session, `tool:${INSTEAD}`, {host: at.params.getAll('host')}));
+    if (page === overview && !names.includes(overview.tool) && names.includes(session?.report)) {
+      location.replace(router.link(at.session, `tool:${session.report}`, {host: at.params.getAll('host')}));
       return;
     }
     const body = h('div', {class: `page page-${at.page.replace(/[^a-z_]/g, '-')}`});

@@ -50,13 +50,15 @@ def fetch(base, path, timeout=60):
 
 def make_logdir(top, build):
     """Profiles of tests/data and made ones (made_profiles.c), and one whose session and host carry HTML in their
-    names; one of a host with a device and one without; bundles of IREE."""
+    names; one of a host with a device and one without; bundles of IREE; a trace of PyTorch."""
     shutil.copytree(DATA, top, dirs_exist_ok=True)
     subprocess.run([pathlib.Path(build) / "tests" / "browser" / "made_profiles", top], check=True, timeout=60)
     (top / "iree").mkdir()
     for name in BUNDLES:
         bundle = shutil.copy(DATA.parent / f"{name}-mlp-all.ireeprof", top / f"{name}.ireeprof")
         os.utime(bundle, (1577836800, 1577836800))  # behind the others, which are newer
+    (top / "pytorch").mkdir()
+    shutil.copy(DATA.parent / "pytorch" / "train.pt.trace.json", top / "pytorch")
     mixed = top / "made" / "plugins" / "profile" / "mixed"
     mixed.mkdir()
     shutil.copy(DATA / "accel" / "plugins" / "profile" / "mi300_jax_gemm" / "mi300_jax_gemm.xplane.pb", mixed / "gpu.xplane.pb")

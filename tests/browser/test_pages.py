@@ -365,6 +365,19 @@ def sessions_facts(tab):
     assert tab.params() == {"a": HOSTS, "b": TF}, tab.params()
 
 
+def sessions_of_pytorch(tab):
+    """A trace of PyTorch has the facts of any other session, and can be compared."""
+    tab.session("pytorch", "overview")
+    tab.open("sessions?q=pytorch")
+    row = tab.page.locator("tr[data-session=pytorch]")
+    wait_until("its facts", lambda: row.locator(".says").inner_text() != "–")
+    found = tool_answer(tab, "pytorch", "findings")
+    assert row.locator(".says").get_attribute("title") == found["verdict"]["text"]
+    assert row.locator(".device").inner_text().startswith(f"{found['devices']} "), row.locator(".device").inner_text()
+    assert tab.page.locator("[aria-label='Report of pytorch']").count() == 0
+    assert tab.page.locator("[aria-label='Compare pytorch']").count() == 1
+
+
 def table_columns(tab):
     """Headings end where their numbers end, columns are as wide as their content, and a shade tells of more to the right."""
     tab.session(TF, "ops")
@@ -1456,6 +1469,7 @@ TESTS = [
     sessions_list,
     sessions_states,
     sessions_facts,
+    sessions_of_pytorch,
     navigation_folds,
     table_columns,
     overview_steps,

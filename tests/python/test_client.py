@@ -333,6 +333,11 @@ def imports(place):
     assert refused(xplaned.Error, "", place.client.add, broken).code == "DATA_LOSS"
     both.delete()
     refused(xplaned.NotFound, "python_two", place.client.session, "python_two")
+    # Whatever format a file of the directory has.
+    pytorch = pathlib.Path(__file__).resolve().parents[1] / "data/pytorch"
+    trace = place.client.add(pytorch, session="python_pytorch")
+    assert (trace.kind, [h.name for h in trace.hosts]) == ("kineto", ["rank 0"]), (trace.kind, trace.hosts)
+    assert trace.tool("findings").json()["devices"] == 1
     # A bundle of IREE, and its rows, are what their names say.
     bundle = pathlib.Path(__file__).resolve().parents[1] / "data/iree/task-mlp-all.ireeprof"
     summary = place.ctl("iree", "summary", str(bundle), "--format", "jsonl")

@@ -200,7 +200,7 @@ function section(metric, least) {
 export default {
   title: 'History',
   async render(ctx) {
-    const list = ((await api.sessions(ctx.signal)).data.sessions || []).filter((s) => s.kind !== 'iree');
+    const list = ((await api.sessions(ctx.signal)).data.sessions || []).filter((s) => !s.report);
     const asked = ctx.params.getAll('metric');
     const metrics = asked.length ? asked : [PRESET];
     ctx.root.append(h('h1', {}, 'History'), controls(ctx, list, metrics));

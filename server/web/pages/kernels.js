@@ -93,6 +93,6 @@ export default {
       ]),
     });
     ctx.root.append(note, h('section', {class: 'card flush'}, data.element), side.element,
-        ctx.tools.some((t) => t.name === 'launches') ? launchQueue(ctx) : '');  // bundles of IREE have no launches
+        ctx.tools.some((t) => t.name === 'launches') ? launchQueue(ctx) : '');
   },
 };

@@ -17,10 +17,6 @@ const STATES = {
   broken: 'damaged',
 };
 
-const KINDS = {
-  xspace: 'XLA',
-  iree: 'IREE'
-};
 const AT_ONCE = 2;         // sessions that are asked about at the same time
 const LEAST_OF_LABEL = 3;  // points of a spark line
 const mostFacts = new Map();  // session name -> {bytes, facts}: kept while the page of another session is shown
@@ -86,7 +82,7 @@ function problem(list) {
 function links(session) {
   const link = (page, text) =>
       h('a', {href: router.link(session.name, page), 'aria-label': `${text} of ${session.name}`}, text);
-  return [session.kind === 'iree' ? [link('tool:iree_explain', 'Report'), ' '] : '', link('trace', 'Trace')];
+  return [session.report ? [link(`tool:${session.report}`, 'Report'), ' '] : '', link('trace', 'Trace')];
 }
 
 function row(session, ticks) {
@@ -100,10 +96,10 @@ function row(session, ticks) {
     onchange: (e) => ticks.change(session.name, e.target.checked)
   });
   return h('tr', {'data-session': session.name},
-      h('td', {class: 'tick-cell'}, session.kind === 'xspace' ? tick : ''),
+      h('td', {class: 'tick-cell'}, tick),
       h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, breaking(session.name)),
           wrong.length ? problem(wrong) : ''),
-      h('td', {class: 'device minor'}, session.kind === 'iree' ? KINDS.iree : '–'), h('td', {class: 'num step'}, '–'), h('td', {class: 'says'}, '–'),
+      h('td', {class: 'device minor'}, session.report ? session.title : '–'), h('td', {class: 'num step'}, '–'), h('td', {class: 'says'}, '–'),
       h('td', {class: 'when', title: format.ago(session.captured_unix_ms)}, format.date(session.captured_unix_ms), ' ',
           h('span', {class: 'muted ago'}, format.ago(session.captured_unix_ms))),
       h('td', {class: 'minor', title: names.slice(0, 50).join('\n')},
@@ -226,7 +222,7 @@ export default {
         const session = list.find((x) => x.name === target.dataset.session);
         if (!isIntersecting)
           waiting.delete(target);
-        else if (session?.kind === 'xspace' && state(session).name === 'stored')
+        else if (session && !session.report && state(session).name === 'stored')
           waiting.set(target, session);
       }
       for (let i = 0; i < AT_ONCE; i++) next();

@@ -39,9 +39,10 @@ export default {
     const options = {};
     for (const [k, v] of ctx.params)
       if (k.startsWith('o.')) options[k.slice(2)] = v;
-    // Reports of IREE are lines for programs unless they are asked for as text; one of them is a trace.
-    if (/^iree_(?!export$|run_)/.test(name)) options.format ??= 'text';
-    const hosts = ctx.tools.find((t) => t.name === name)?.one_host ? ctx.oneHost() : ctx.hosts;
+    const tool = ctx.tools.find((t) => t.name === name);
+    // Some reports are lines for programs unless they are asked for as text.
+    if (tool?.options.some((o) => o.key === 'format' && o.values.includes('text'))) options.format ??= 'text';
+    const hosts = tool?.one_host ? ctx.oneHost() : ctx.hosts;
     let text;
     const data = await ctx.load(name, options, hosts).catch((e) => {
       if (e.code !== 'NOT_JSON') throw e;

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PathLike = Union[str, "os.PathLike[str]"]
 _PIECE = 1 << 20  # bytes in a message; the daemon takes up to 3 MiB
-_SUFFIXES = (".xplane.pb", ".xplane.pb.gz", ".xplane.pb.zst", ".xplane.pb.zstd", ".ireeprof",
+_SUFFIXES = (*(name + packed for name in (".xplane.pb", ".ireeprof", ".pt.trace.json") for packed in ("", ".gz", ".zst", ".zstd")),
              ".ireeperf.jsonl")
 
 

@@ -67,7 +67,7 @@ class Answer:
 class Session:
     """One session as the daemon knew it when it was asked; `refresh()` asks again.
 
-    name, kind ("xspace", or "iree" for bundles of IREE), state (new, converting, stored, broken, partial), bytes, host_count, tools,
+    name, kind ("xspace"; "kineto" for traces of PyTorch; "iree"), state (new, converting, stored, broken, partial), bytes, host_count, tools,
     hosts, lost (hosts that gave no profile, with the reason), labels, captured (a datetime in UTC).
     """
 
