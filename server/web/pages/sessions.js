@@ -222,7 +222,7 @@ export default {
         const session = list.find((x) => x.name === target.dataset.session);
         if (!isIntersecting)
           waiting.delete(target);
-        else if (session && !session.report && state(session).name === 'stored')
+        else if (session && !session.report && session.hosts.length && session.hosts.every((x) => x.state === 'stored'))
           waiting.set(target, session);
       }
       for (let i = 0; i < AT_ONCE; i++) next();
