@@ -26,7 +26,7 @@ PATIENCE_S = 90
 
 sys.path.append(str(ROOT / "tests" / "cluster"))
 # Modules of tests, and the package without which they are skipped.
-MODULES = {"test_client": "grpc", "test_batch": "grpc", "test_mcp": "mcp", "test_evaluation": "mcp", "test_notebooks": "grpc", "test_programs": "keras", "test_tensorboard": "tensorboard"}
+MODULES = {"test_client": "grpc", "test_batch": "grpc", "test_webhook": "grpc", "test_mcp": "mcp", "test_evaluation": "mcp", "test_notebooks": "grpc", "test_programs": "keras", "test_tensorboard": "tensorboard"}
 
 
 class Skip(Exception):
