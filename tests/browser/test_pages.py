@@ -689,6 +689,12 @@ def base_session(tab):
     assert re.search(r", [+−][\d.]+ ms", tab.page.get_attribute("[role=treeitem]", "aria-label"))
     tab.session(GPU, "memory", f"base={FUSED}")
     assert "; base " in tab.page.inner_text(".tiles") and tab.page.locator("section[aria-label='At the peak, against the base']").count() == 1
+    tab.session(GPU, "tool:launches", f"base={FUSED}")  # any table of times
+    tab.page.wait_for_selector(".base-note")
+    rows = exported(tab)
+    assert {"here alone", "base alone"} <= {r["In"] for r in rows}, rows
+    for r in rows:
+        assert abs(float(r["Total time (us)"]) - float(r["Base (us)"]) - float(r["Difference (us)"])) < 1e-6, r
     # A session differs in nothing from itself; of a base that is not there the page says so, and shows the session.
     tab.session(GPU, "hlo_ops", f"base={GPU}")
     assert all(float(r["Difference (us)"]) == 0 and r["In"] == "both" for r in exported(tab))

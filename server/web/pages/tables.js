@@ -4,6 +4,7 @@
 import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
+import {about, against, answerOf, compared, scaleOf, withSigns} from '../lib/base.js';
 import {DataTable} from '../lib/table.js';
 import {columns, isTable} from '../lib/gviz.js';
 import {lists} from '../lib/lists.js';
@@ -15,8 +16,17 @@ const MOST_TEXT = 1000000;  // characters of a report; the download has all
 // A list without anything in it: what the tool tells of was not there.
 const isEmpty = (answer) => Boolean(answer) && Object.values(answer).some((v) => Array.isArray(v) && !v.length);
 
-export function plainTable(table, tool, caption, csv, ctx, key) {
-  const cols = withUnits(table.columns, ctx, tool).map((c) => ({...c, bar: false, label: c.label.replace(/ \(Hex\)$/, ''), title: c.label}));
+const tables = (answer) => (Array.isArray(answer) ? answer : [answer]).flatMap((t) => (isTable(t) ? [columns(t)] : lists(t)));
+
+// Rows with the same texts are the same, and differ in the first column of times or sizes.
+function differences(table, base, ctx, tool, scale) {
+  const keys = table.columns.filter((c) => c.type === 'string').map((c) => c.id);
+  const value = withUnits(table.columns, ctx, tool).find((c) => ['ps', 'us', 'ms', 'bytes'].includes(c.unit));
+  return base && keys.length && value && base.columns.some((c) => c.id === value.id) ? against(table, base, keys, value.id, scale) : table;
+}
+
+function plainTable(table, tool, caption, csv, ctx, key) {
+  const cols = withSigns(withUnits(table.columns, ctx, tool)).map((c) => ({...c, bar: false, label: c.label.replace(/ \(Hex\)$/, ''), title: c.label}));
   const sort = ctx && ctx.params.get(`${key}sort`);
   return new DataTable({
     columns: cols,
@@ -49,10 +59,13 @@ export default {
       text = e.text;
       return null;  // nothing to make tables of
     });
-    const all = (Array.isArray(data) ? data : [data]).flatMap((t) => (isTable(t) ? [columns(t)] : lists(t)));
-    ctx.root.append(h('h1', {}, format.title(name)));
+    const all = tables(data);
+    const [both, there] = data ? await Promise.all([compared(ctx), answerOf(ctx, name, options, hosts)]) : [null, null];
+    const base = there ? tables(there) : [];
+    const joined = all.map((t, i) => differences(t, base[i], ctx, name, scaleOf(both)));
+    ctx.root.append(h('h1', {}, format.title(name)), joined.some((t, i) => t !== all[i]) ? about(ctx, both) : '');
     let n = 0;
-    all.forEach((t, i) => {
+    joined.forEach((t, i) => {
       if (!t.length && all.length > 1) return;
       n++;
       const table = plainTable(t, name, `${name}, table ${i + 1}`,
