@@ -164,37 +164,40 @@ every_page.allow = ["Failed to load resource"]
 
 
 CHANGE = """async (place) => {
-  location.hash = '#/server';
-  await new Promise((done) => setTimeout(done, 150));
-  performance.clearMarks();
-  const begin = performance.now();
-  location.hash = place;
-  for (;;) {
-    await new Promise((done) => setTimeout(done, 5));
-    const marks = performance.getEntriesByName('page-shown');
-    if (marks.length) return marks[marks.length - 1].startTime - begin;
-    if (performance.now() - begin > 60000) throw new Error(`${place} is not shown`);
-  }
+  const shown = async (where) => {
+    performance.clearMarks();
+    const begin = performance.now();
+    location.hash = where;
+    for (;;) {
+      await new Promise((done) => setTimeout(done, 5));
+      const marks = performance.getEntriesByName('page-shown');
+      if (marks.length) return marks[marks.length - 1].startTime - begin;
+      if (performance.now() - begin > 60000) throw new Error(`${where} is not shown`);
+    }
+  };
+  await shown('#/server');
+  return shown(place);
 }"""
 
 
 def soon(tab):
     """A page whose answers the daemon has in memory is there before a reader waits: the median of ten times, or, on a
-    machine that is busy with other work, such as the stage that CI runs beside this one, the best of them."""
+    machine that is busy with other work, such as the stage that CI runs beside this one, the best of them.  Six that are
+    soon make the median soon, whatever the other four are."""
     medians = {}
     for session, page, query in PAGES:
         if page in ("trace", "server"):  # test_trace.py has the times of the trace
             continue
         open_page(tab, session, page, query)
         place, times = tab.hash(), []
-        while len(times) < 10:
+        while len(times) < 10 and sum(t <= FIRST_PAINT for t in times) < 6:
             times.append(tab.page.evaluate(CHANGE, place))
         medians[f"{page} {session}"] = statistics.median(times)
         assert min(times) <= FIRST_PAINT, (page, session, times)
         busy = os.getloadavg()[0] > (os.cpu_count() or 1)
-        assert busy or statistics.median(times) <= FIRST_PAINT, (page, session, times)
+        assert busy or len(times) < 10 or statistics.median(times) <= FIRST_PAINT, (page, session, times)
     worst = max(medians, key=medians.get)
-    print(f"         first paint, median of ten: {statistics.median(medians.values()):.0f} ms, at most {medians[worst]:.0f} ({worst})")
+    print(f"         first paint, median: {statistics.median(medians.values()):.0f} ms, at most {medians[worst]:.0f} ({worst})")
 
 
 TESTS = [axe, axe_of_what_opens, every_page, soon]

@@ -74,17 +74,19 @@ def lost_hosts(tab):
     """A capture of several programs of which some die, or are not there, has a session with what the others gave: it is
     partial, and the pages name whom it lacks and why."""
     there = f"{tab.base}/api/v1/sessions"
+    listed = lambda: tab.texts("[aria-label=Captures] tbody tr")
 
     def partial(targets, text, lost):
         tab.open("captures?" + urllib.parse.urlencode({"targets": ",".join(targets)}))
+        before = len(listed())
         tab.page.fill("input[name=seconds]", "0.3")
         tab.page.focus("button[type=submit]")
         tab.page.keyboard.press("Enter")
         wait_until("it ended", lambda: tab.page.is_enabled("button[type=submit]"), 60)
         assert said(tab).startswith("Capture profile successfully"), said(tab)
         assert all(f"{x}: " in said(tab).split("Not captured: ")[1] for x in lost), said(tab)
+        wait_until("it is listed", lambda: len(listed()) > before and "\tpartial\t" in listed()[0])
         row = tab.page.locator("[aria-label=Captures] tbody tr").first
-        wait_until("it is listed", lambda: "\tpartial\t" in row.inner_text())
         assert all(f"{x}: " in row.inner_text() for x in lost[:5]), row.inner_text()
         assert re.findall("and (.*) more", row.inner_text()) == ([str(len(lost) - 5)] if len(lost) > 5 else []), row.inner_text()
         name = row.locator("a").inner_text()

@@ -30,6 +30,7 @@ def regression(tab):
     shown(tab, "A history is of sessions of one program.")
     tab.page.select_option("#history-directory", "nightly")
     tab.page.wait_for_selector("section[aria-label='Regression of step time since nightly/run07']")
+    tab.ready()
     assert tab.params()["directory"] == "nightly"
     answer = json.loads(fetch(tab.base, "/api/v1/history?directory=nightly&last=100")[2])
     metric = answer["metrics"][0]

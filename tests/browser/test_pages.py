@@ -213,7 +213,7 @@ def overview_step_to_trace(tab):
     tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.page.click("[aria-label='Copy a link to this view']")
     wait_until("a link", lambda: "t=" in tab.page.evaluate("navigator.clipboard.readText()"))
-    assert tab.page.evaluate("navigator.clipboard.readText()") == tab.page.url
+    wait_until("the link to this view", lambda: tab.page.evaluate("navigator.clipboard.readText()") == tab.page.url)
 
 
 def overview_nothing_found(tab):
@@ -614,6 +614,7 @@ def compare_page(tab):
     assert "Steps of B are" in text and "shorter" in text and "95 % confidence" in text, text
     percent = f"{abs(answer['step_time']['difference_percent']):.1f} %"
     assert percent in text, (percent, text)
+    tab.ready()
     assert "the noise within one run a side" in tab.page.inner_text(".noise")
     assert tab.page.locator("section[aria-label='Time of a step'] tbody tr:not(.spacer)").count() == sum(
         t["a_ps"] > 0 or t["b_ps"] > 0 for t in answer["times"]
@@ -723,6 +724,7 @@ def compare_bundles(tab):
         tab.page.wait_for_selector(f"section[aria-label='Runs of {side.upper()}'] .chosen a")
     tab.page.wait_for_selector(".verdict")
     assert "Neither side has steps" in tab.page.inner_text(".verdict")
+    tab.ready()
     answer = json.loads(fetch(tab.base, "/api/v1/compare?a=iree/task&b=iree/vk")[2])
     ops = whole_rows(tab, "section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
     assert len(ops) == len(answer["ops"]) == 8, ops

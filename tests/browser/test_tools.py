@@ -25,7 +25,7 @@ def drag(tab, begin, end):
 
 
 def overlay(tab):
-    tab.page.wait_for_timeout(120)
+    tab.laid_out()
     data = tab.page.evaluate("document.querySelector('.trace-overlay').toDataURL()")
     return hashlib.sha256(data.encode()).hexdigest()
 
@@ -151,7 +151,7 @@ def pin_and_hide(tab):
     wait_until("drawn for the low window", lambda: place() is not None)
     at = place()
     tab.page.evaluate("document.querySelector('.trace-scroll').scrollTop = 60")
-    tab.page.wait_for_timeout(200)
+    tab.laid_out()
     wait_until("it stays where it is", lambda: place() == at)
     tab.page.evaluate("document.querySelector('.trace-scroll').scrollTop = 0")
     tab.page.set_viewport_size({"width": 1360, "height": 860})
@@ -291,7 +291,7 @@ def counters_are_graphs(tab):
     """A counter's area is as high as its values are to each other; the pointer reads them."""
     open_small(tab)
     tab.page.mouse.move(5, 5)
-    tab.page.wait_for_timeout(200)
+    tab.laid_out()
     heights = tab.page.evaluate(HEIGHTS, [[1, 4, 8], "HBM bytes"])
     assert len({color for color, _ in heights}) == 1, heights
     one, five, three = (n for _, n in heights)

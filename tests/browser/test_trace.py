@@ -14,7 +14,7 @@ MOST_OF_BARE = 20  # times the least that a canvas takes: half of the draws
 
 def drawn(tab):
     """A digest of what is on the canvas."""
-    tab.page.wait_for_timeout(120)
+    tab.laid_out()
     data = tab.page.evaluate("document.querySelector('.trace-canvas').toDataURL()")
     return hashlib.sha256(data.encode()).hexdigest()
 
