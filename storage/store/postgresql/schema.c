@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "storage/store/postgresql/impl.h"
+#include "storage/store/views.h"
 
 // Profiles, the files they lie in, and LOGDIR as the holder of the lease sees it.
 static const char v1_catalogue[] =
@@ -84,71 +85,14 @@ static const char v1_rows[] =
     " compile_ps bigint, host_ps bigint, idle_ps bigint, other_ps bigint,"
     " PRIMARY KEY(profile_id, seq));";
 
-#define FROM_HOSTS                                                                                 \
-    " JOIN profile_files p ON p.profile_id=r.profile_id"                                           \
-    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
-#define OF_HOST "s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host"
-
-// `create` and `more`, columns behind the others, differ between versions.
-#define OPS(more)                                                                                  \
-    " SELECT " OF_HOST ","                                                                         \
-    " r.on_device, m.text AS module, n.text AS name, c.text AS category,"                          \
-    " f.text AS framework_op, o.text AS source,"                                                   \
-    " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"           \
-    " r.bytes_accessed, r.num_cores" more                                                          \
-    " FROM op_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                                    \
-    " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"               \
-    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON "                           \
-    "o.id=r.source_id"
-#define VIEWS(create, more)                                                                        \
-    create " VIEW ops AS" OPS(                                                                     \
-        more) ";" create " VIEW kernels AS SELECT " OF_HOST ", n.text AS name, o.text AS op_name," \
-              " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"            \
-              " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"     \
-              " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"            \
-              " r.tensor_core_eligible" more                                                       \
-              " FROM kernel_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                      \
-              " LEFT JOIN names o ON o.id=r.op_name_id;" create " VIEW steps AS SELECT " OF_HOST   \
-              ", r.step_num, r.core_id, n.text AS name, r.begin_ps,"                               \
-              " r.duration_ps, r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, "           \
-              "r.compile_ps,"                                                                      \
-              " r.host_ps, r.idle_ps, r.other_ps" more " FROM step_rows r" FROM_HOSTS              \
-              " LEFT JOIN names n ON n.id=r.name_id;"
-
-static const char v1_views[] = VIEWS("CREATE", "");
-#define INSTRUCTIONS(create, more)                                                                 \
-    create " VIEW hlo_instructions AS SELECT session, session_mtime_ns, host, module, name,"       \
-           " category, framework_op, source, occurrences, time_ps, self_time_ps, flops,"           \
-           " bytes_accessed,"                                                                      \
-           " 1e3::float8*nullif(flops,0)/nullif(time_ps,0) AS gflops_per_s,"                       \
-           " 1e12::float8*nullif(bytes_accessed,0)/1073741824/nullif(time_ps,0) AS gib_per_s,"     \
-           " 1.0::float8*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte" more          \
-           " FROM ops WHERE on_device AND module IS NOT NULL;"
-static const char v1_instructions[] = INSTRUCTIONS("CREATE", "");
-
-// Jobs (storage/store/jobs.h).  Their rows come and go all the time.
-static const char v2_jobs[] =
-    "CREATE TABLE jobs(digest bytea PRIMARY KEY, session text NOT NULL, host text NOT NULL,"
-    " size_bytes bigint NOT NULL, mtime_ns bigint NOT NULL, product text NOT NULL,"
-    " version bigint NOT NULL, variant bigint NOT NULL, rank bigint NOT NULL,"
-    " attempt bigint NOT NULL DEFAULT 0, owner text NOT NULL DEFAULT '',"
-    " expires_at timestamptz NOT NULL DEFAULT '-infinity',"
-    " queued_at timestamptz NOT NULL DEFAULT clock_timestamp())"
-    " WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);"
-    "CREATE INDEX jobs_by_rank ON jobs(rank, queued_at);"
-    "CREATE INDEX jobs_by_host ON jobs(session, host);"
+// Daemons, whose rows come and go all the time.
+static const char v2_daemons[] =
     "CREATE TABLE daemons(id text PRIMARY KEY, name text NOT NULL, role text NOT NULL,"
     " version text NOT NULL, n_jobs bigint NOT NULL, expires_at timestamptz NOT NULL)"
     " WITH (fillfactor=60);";
 
 // When sessions were captured, by which histories are ordered.
-#define CAPTURED ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns"
 static const char v3_captured[] = "ALTER TABLE sessions ADD COLUMN captured_ns bigint;";
-static const char v3_views[] =
-    VIEWS("CREATE OR REPLACE", CAPTURED) INSTRUCTIONS("CREATE OR REPLACE", ", session_captured_ns");
-
-// Whose request asked for a job first: its traceparent.
-static const char v4_trace[] = "ALTER TABLE jobs ADD COLUMN trace text NOT NULL DEFAULT '';";
 
 // Captures and schedules of all daemons (storage/store/captures.h).  The lease of a capture that
 // another daemon took the schedule of is over for good: '-infinity'.
@@ -194,14 +138,11 @@ static const char v7_memory[] =
     "CREATE TABLE memory_rows("
     " profile_id bigint NOT NULL REFERENCES profiles(id) ON DELETE CASCADE,"
     " seq bigint NOT NULL, name text NOT NULL,"
-    " peak_bytes bigint, capacity_bytes bigint, PRIMARY KEY(profile_id, seq));"
-    "CREATE VIEW memory AS SELECT " OF_HOST ", r.name, r.peak_bytes, r.capacity_bytes,"
-    " coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns"
-    " FROM memory_rows r" FROM_HOSTS ";";
+    " peak_bytes bigint, capacity_bytes bigint, PRIMARY KEY(profile_id, seq));";
 
 // Batches of jobs (storage/store/jobs.h).  Requests of before are made again by whoever waits.
 static const char v8_batches[] =
-    "DROP TABLE jobs;"
+    "DROP TABLE IF EXISTS jobs;"
     "CREATE TABLE jobs(id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,"
     " request bytea NOT NULL, rank bigint NOT NULL, session text NOT NULL, files text[] NOT NULL,"
     " products text[] NOT NULL, variants bigint[] NOT NULL, trace text NOT NULL,"
@@ -215,23 +156,21 @@ static const char v8_batches[] =
     "CREATE INDEX jobs_aside ON jobs(session) WHERE aside_at IS NOT NULL;"
     "ALTER TABLE daemons ADD COLUMN n_threads bigint NOT NULL DEFAULT 0;";
 
-// The view `ops` leaves out idle time, so that a sum over it is the time of ops.
-static const char v9_ops[] = "CREATE VIEW ops_with_idle AS" OPS(
-    CAPTURED) ";"
-              "CREATE OR REPLACE VIEW ops AS SELECT * FROM ops_with_idle"
-              " WHERE NOT (name='IDLE' AND coalesce(category,'')='IDLE');";
+// The views of today.  They replace older ones, which users may have granted or built on.
+#define VIEW(name, select) "CREATE OR REPLACE VIEW " name " AS " select ";"
+static const char v9_views[] = XPL_VIEWS(VIEW, "::float8", "r.name", "");
 
-// steps[v] brings tables of version v to version v + 1.  Never change one that was released.
-static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,
-                                     v1_views,     v1_instructions, NULL};
-static const char *const step_2[] = {v2_jobs, NULL};
-static const char *const step_3[] = {v3_captured, v3_views, NULL};
-static const char *const step_4[] = {v4_trace, NULL};
+// steps[v] brings tables of version v to version v + 1, all in one transaction: each makes only
+// what no later one replaces.  What all make together never changes once a version was released.
+static const char *const step_1[] = {v1_catalogue, v1_results, v1_rows, NULL};
+static const char *const step_2[] = {v2_daemons, NULL};
+static const char *const step_3[] = {v3_captured, NULL};
+static const char *const step_4[] = {NULL}; // a column of jobs
 static const char *const step_5[] = {v5_captures, v5_schedules, NULL};
 static const char *const step_6[] = {v6_listings, NULL};
 static const char *const step_7[] = {v7_memory, NULL};
 static const char *const step_8[] = {v8_batches, NULL};
-static const char *const step_9[] = {v9_ops, NULL};
+static const char *const step_9[] = {v9_views, NULL};
 static const char *const *const steps[] = {step_1, step_2, step_3, step_4, step_5,
                                            step_6, step_7, step_8, step_9};
 enum { VERSION = sizeof steps / sizeof *steps };
