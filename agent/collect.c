@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/stream.h"
@@ -40,11 +39,6 @@ struct collector {
     char scratch[READ_BYTES];
 };
 
-static uint64_t real_ns(void) {
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 static uint64_t now_ms(void) {
     return xpl_clock_ns() / 1000000;
 }
@@ -214,7 +208,7 @@ static void serve(struct collector *c, enum phase until, uint64_t deadline,
 
 static void wait_until(const struct collector *c) {
     while (state(c) == XPL_COLLECT_RUN) {
-        const uint64_t now = real_ns();
+        const uint64_t now = (uint64_t)xpl_unix_ns();
         if (now >= c->opt->start_ns) return;
         const uint64_t left = (c->opt->start_ns - now) / 1000000 + 1;
         struct pollfd p = {.fd = c->opt->wake, .events = POLLIN};

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/process.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/status.h"

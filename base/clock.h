@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The monotonic clock.
+// The clocks.
 #ifndef XPL_BASE_CLOCK_H_
 #define XPL_BASE_CLOCK_H_
 
@@ -11,6 +11,18 @@ static inline uint64_t xpl_clock_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+// Nanoseconds since 1970.
+static inline int64_t xpl_unix_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// Milliseconds since 1970.
+static inline int64_t xpl_unix_ms(void) {
+    return xpl_unix_ns() / 1000000;
 }
 
 // Suspends the thread; a signal may end that early.

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "capture/budget.h"
 #include "capture/run_impl.h"
 
@@ -87,7 +88,7 @@ static void start_host(struct capture_job *j, int64_t start_ns) {
         xpl_capture_finish_error(j, &err);
         return;
     }
-    const int64_t t = capture_unix_now();
+    const int64_t t = xpl_unix_ns();
     const int64_t wait = start_ns > t ? start_ns - t : 0;
     const int64_t length =
         r->plan->call == XPL_CAPTURE_PROFILE ? r->plan->duration_ms * CAPTURE_MS : 0;
@@ -119,7 +120,7 @@ static void maybe_start(struct capture_run *r) {
     r->started = true;
     int64_t start = 0;
     if (p->call == XPL_CAPTURE_PROFILE && (p->n_targets > 1 || p->delay_ms > 0)) {
-        start = capture_unix_now() + (p->n_targets > 1 ? LEAD_MS * CAPTURE_MS : 0);
+        start = xpl_unix_ns() + (p->n_targets > 1 ? LEAD_MS * CAPTURE_MS : 0);
         const int64_t earliest = r->out->begin_ns + p->delay_ms * CAPTURE_MS;
         if (start < earliest) start = earliest;
     }
@@ -139,7 +140,7 @@ static void on_failure(struct capture_job *j, const struct xpl_capture_event *ev
 }
 
 static void on_answered(struct capture_job *j, const struct xpl_capture_event *ev) {
-    j->h->answered_ns = capture_unix_now();
+    j->h->answered_ns = xpl_unix_ns();
     if (ev->code != XPL_OK)
         on_failure(j, ev);
     else if (capture_brings_data(j->run))
@@ -395,13 +396,13 @@ xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *lo
                             .out = ret,
                             .begin = capture_now()};
     struct xpl_error first = {0};
-    ret->begin_ns = capture_unix_now();
+    ret->begin_ns = xpl_unix_ns();
     if (!allocate(&r)) XPL_RETURN_OOM(err, "capture");
     xpl_status_t st = set_up(&r, logdir, &first);
     if (st == XPL_OK) drive(&r);
     if (st == XPL_OK) xpl_capture_sync_session(&r);
     close_hosts(&r, &first);
-    ret->end_ns = capture_unix_now();
+    ret->end_ns = xpl_unix_ns();
     count_outcome(ret);
     xpl_capture_close_session(&r);
     r.driver->close(r.connections);

@@ -5,7 +5,6 @@
 #define XPL_CAPTURE_RUN_IMPL_H_
 
 #include <stdatomic.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "capture/driver.h"
@@ -54,11 +53,6 @@ struct capture_run {
 
 static inline int64_t capture_now(void) {
     return (int64_t)xpl_clock_ns();
-}
-static inline int64_t capture_unix_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 * CAPTURE_MS + t.tv_nsec;
 }
 static inline bool capture_cancelled(const struct capture_run *r) {
     return r->cancel && atomic_load_explicit(r->cancel, memory_order_relaxed);

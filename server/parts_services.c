@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -225,12 +224,6 @@ static xpl_status_t read_token(const char *path, char *ret, size_t size, struct 
     return XPL_OK;
 }
 
-static int64_t unix_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 enum {
     N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_COMPARE_METHODS + XPL_SVC_STATEMENTS_METHODS +
                  XPL_SVC_SESSION_METHODS + XPL_SVC_LABELS_METHODS + XPL_SVC_CAPTURE_METHODS +
@@ -290,7 +283,7 @@ static void set_services(struct xpl_daemon *d) {
                                          .metrics = d->metrics,
                                          .objects = d->objects,
                                          .connections = d->listeners.connections,
-                                         .started_unix_ns = unix_ns(),
+                                         .started_unix_ns = xpl_unix_ns(),
                                          .started_mono_ns = xpl_clock_ns()};
 }
 

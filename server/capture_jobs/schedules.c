@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "analysis/formats/format.h"
 #include "base/buf.h"
@@ -70,12 +69,6 @@ struct xpl_schedules {
     uint64_t left_out[XPL_SCHEDULES_MAX];
     size_t n_left_out;
 };
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void free_schedule(struct schedule *s) {
     if (!s) return;
@@ -164,7 +157,7 @@ static bool add_row(struct xpl_schedules *all, const struct xpl_history_schedule
         return true;
     }
     // Its daemon was gone before it could note that this turn was over.
-    if (row->done_ms && row->done_ms >= row->next_ms) s->row.next_ms = next_turn(s, now_ms());
+    if (row->done_ms && row->done_ms >= row->next_ms) s->row.next_ms = next_turn(s, xpl_unix_ms());
     s->try_ms = s->row.next_ms;
     append(all, s);
     return true;
@@ -324,7 +317,7 @@ static void remove_old_sessions(struct xpl_schedules *all, const struct schedule
         xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
         return;
     }
-    const int64_t now = now_ms();
+    const int64_t now = xpl_unix_ms();
     uint64_t bytes = 0;
     for (size_t i = n; i > 0; i--) { // from the newest, which stays
         const struct xpl_history_session *const one = &list[i - 1];
@@ -352,7 +345,7 @@ static bool any_says(const struct xpl_capture_outcome *o, xpl_status_t code) {
 
 // Sets when the schedule's turn comes next.  The caller holds the mutex.
 static void plan_next(struct schedule *s, const struct xpl_capture_result *r) {
-    const int64_t now = now_ms();
+    const int64_t now = xpl_unix_ms();
     s->row.last_capture_id = r->id;
     s->row.next_ms = next_turn(s, now);
     s->try_ms = s->row.next_ms;
@@ -407,7 +400,7 @@ static void handed_over(void *arg, const struct xpl_capture_result *r) {
     (void)r;
     pthread_mutex_lock(&all->mu);
     s->recording = s->hand_over = false;
-    s->try_ms = now_ms() + HANDED_OVER_MS;
+    s->try_ms = xpl_unix_ms() + HANDED_OVER_MS;
     end_turn(all, s);
     pthread_mutex_unlock(&all->mu);
 }
@@ -423,7 +416,7 @@ static bool repeat_turn(struct xpl_schedules *all, struct schedule *s,
     const bool repeats = r->refused || ended || s->state == SCHEDULE_LOST;
     if (repeats) {
         if (r->code == XPL_ABORTED && s->state == SCHEDULE_CAPTURING) s->state = SCHEDULE_LOST;
-        s->try_ms = now_ms() + BUSY_RETRY_MS;
+        s->try_ms = xpl_unix_ms() + BUSY_RETRY_MS;
         end_turn(all, s);
     }
     pthread_mutex_unlock(&all->mu);
@@ -448,7 +441,7 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
     // The recording is stored; then the servers are stopped.
     const struct xpl_capture_listener l = {.done = handed_over, .arg = s};
     const bool stops = s->hand_over && s->state < SCHEDULE_DELETED;
-    if (stops) s->try_ms = now_ms() + BUSY_RETRY_MS; // should it not work
+    if (stops) s->try_ms = xpl_unix_ms() + BUSY_RETRY_MS; // should it not work
     if (!stops || !stop_recording(all, s, &l)) end_turn(all, s);
     pthread_mutex_unlock(&all->mu);
 }
@@ -459,7 +452,7 @@ static struct xpl_capture_plan plan_of(const struct schedule *s, char *name, siz
     if (s->request->continuous)
         p.call = s->recording ? XPL_CAPTURE_SNAPSHOT : XPL_CAPTURE_CONTINUOUS;
     if (p.session.len) {
-        xpl_session_writer_name(at, now_ms() / 1000);
+        xpl_session_writer_name(at, xpl_unix_ms() / 1000);
         const int n = snprintf(name, size, "%.*s_%s", XPL_STR_FMT(p.session), at);
         if (n > 0 && (size_t)n < size) p.session = (xpl_str_t){name, (size_t)n};
     }
@@ -504,7 +497,7 @@ static void follow_clock(struct schedule *s, int64_t now) {
 }
 
 void xpl_schedules_tick(struct xpl_schedules *all) {
-    const int64_t now = now_ms();
+    const int64_t now = xpl_unix_ms();
     if (pthread_mutex_trylock(&all->mu) != 0)
         return; // another thread writes; the next tick comes soon
     for (struct schedule *s = all->list; s; s = s->next) {
@@ -544,7 +537,7 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
     struct schedule *s = new_schedule(all);
     if (!s) XPL_RETURN_OOM(err, "schedule");
     xpl_status_t st = decode(s, (xpl_bytes_t){b.p, b.n}, err);
-    s->row.created_ms = s->row.next_ms = s->try_ms = now_ms();
+    s->row.created_ms = s->row.next_ms = s->try_ms = xpl_unix_ms();
     const bool shared = all->shared != NULL;
     if (st == XPL_OK && shared) st = add_shared(all, s, err);
     pthread_mutex_lock(&all->mu);

@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "analysis/formats/format.h"
 #include "analysis/tools/tool.h"
@@ -27,28 +26,21 @@ struct xpl_prefetch {
     uint64_t done_generation; // all hosts of this snapshot were inspected
 };
 
-static uint64_t clock_ns(clockid_t id) {
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static bool machine_is_idle(const struct xpl_prefetch *p) {
     const struct xpl_pool_state s = xpl_pool_get_state(p->pool);
-    return s.idle_since_ns &&
-           clock_ns(CLOCK_MONOTONIC) - s.idle_since_ns > (uint64_t)IDLE_MS * 1000000;
+    return s.idle_since_ns && xpl_clock_ns() - s.idle_since_ns > (uint64_t)IDLE_MS * 1000000;
 }
 
 static void convert(struct xpl_prefetch *p, struct xpl_snapshot *snap, const struct xpl_session *s,
                     const struct xpl_host *h) {
-    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t began = xpl_clock_ns();
     if (!xpl_engine_prefetch(p->engine, snap, s, h)) return;
     struct xpl_log_line l;
     xpl_log_begin(&l, XPL_LOG_INFO, "prefetch", "converted ahead");
     xpl_log_str(&l, "session", s->name);
     xpl_log_str(&l, "host", h->name);
     xpl_log_int(&l, "bytes", (int64_t)h->fingerprint.size);
-    xpl_log_int(&l, "us", (int64_t)((clock_ns(CLOCK_MONOTONIC) - began) / 1000));
+    xpl_log_int(&l, "us", (int64_t)((xpl_clock_ns() - began) / 1000));
     xpl_log_end(&l);
 }
 
@@ -68,7 +60,7 @@ static bool one_session(struct xpl_prefetch *p, struct xpl_snapshot *snap,
         const struct xpl_host *h = &s->hosts[i];
         if (!xpl_tool_fits(&xpl_tool_op_stats, xpl_format_of_name(h->path, NULL))) continue;
         if (atomic_load(&p->stop) || !atomic_load(&p->enabled) || !machine_is_idle(p)) return false;
-        const int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) - h->fingerprint.mtime_ns;
+        const int64_t age = xpl_unix_ns() - h->fingerprint.mtime_ns;
         if (age >= 0 && age < (int64_t)GROWING_MS * 1000000) { // may still be growing
             *ret_growing = true;
             continue;

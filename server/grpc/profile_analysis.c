@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // tensorflow.ProfileAnalysis: captures and tools for clients that know that service.
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "proto/tensorflow/profiler_analysis.pb-c.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/captures.h"
@@ -55,9 +53,7 @@ static xpl_status_t check_root(const struct xpl_svc_profile_analysis *s, const c
 }
 
 static int64_t delay_of(const Tensorflow__ProfileOptions *o) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    const uint64_t now = (uint64_t)xpl_unix_ns();
     if (!o || o->start_timestamp_ns <= now) return 0;
     const uint64_t ms = (o->start_timestamp_ns - now) / 1000000;
     return ms < INT32_MAX ? (int64_t)ms : INT32_MAX; // the plan's check reports excessive values

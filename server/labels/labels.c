@@ -3,10 +3,10 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text/near.h"
 #include "base/vec.h"
@@ -164,12 +164,6 @@ bool xpl_labels_of(struct xpl_labels *l, xpl_str_t session, struct xpl_arena *ar
 
 // ---- changes ----
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 // Writes, and reads all of it again, while others read the list as it was.  The caller holds
 // `writing`.
 static xpl_status_t write_labels(struct xpl_labels *l, const struct xpl_history_label *add,
@@ -245,7 +239,7 @@ static xpl_status_t make_rows(xpl_str_t session, const xpl_str_t *labels, size_t
     *ret = xpl_arena_array(arena, n, sizeof **ret);
     if (!*ret) XPL_RETURN_OOM(err, "labels");
     for (size_t i = 0; i < n; i++)
-        (*ret)[i] = (struct xpl_history_label){session, labels[i], now_ms()};
+        (*ret)[i] = (struct xpl_history_label){session, labels[i], xpl_unix_ms()};
     return XPL_OK;
 }
 

@@ -85,7 +85,7 @@ static xpl_status_t ask(struct xpl_credentials *c, struct xpl_credential *ret,
                         int64_t *ret_expires_ns, struct xpl_error *err) {
     struct xpl_error why = {0};
     xpl_status_t st = c->source->fetch(&c->context, ret, ret_expires_ns, &why);
-    if (st == XPL_OK && *ret_expires_ns <= xpl_issuer_now_ns())
+    if (st == XPL_OK && *ret_expires_ns <= xpl_unix_ns())
         st = xpl_error_set(&why, XPL_UNAVAILABLE, __FILE__, __LINE__, UINT64_MAX,
                            "its credentials have expired");
     if (st == XPL_OK) return XPL_OK;
@@ -103,7 +103,7 @@ static void renew(struct xpl_credentials *c) {
     c->renewing = true;
     pthread_mutex_unlock(&c->mu);
     const xpl_status_t st = ask(c, &got, &expires_ns, &failure);
-    const int64_t now = xpl_issuer_now_ns();
+    const int64_t now = xpl_unix_ns();
     pthread_mutex_lock(&c->mu);
     c->renewing = false;
     if (st == XPL_OK) {
@@ -132,7 +132,7 @@ xpl_status_t xpl_credentials_get(struct xpl_credentials *c, struct xpl_credentia
     bool tried = false; // one call tries once
     pthread_mutex_lock(&c->mu);
     for (;;) {
-        const int64_t now = xpl_issuer_now_ns();
+        const int64_t now = xpl_unix_ns();
         const bool good = now < c->expires_ns, held = tried || xpl_clock_ns() < c->retry_ns;
         if (good && (now < c->due_ns || c->renewing || held)) break;
         if (c->renewing) {

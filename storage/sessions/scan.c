@@ -7,11 +7,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/exec.h"
 #include "storage/sessions/catalogue_impl.h"
 #include "storage/sessions/path.h"
@@ -153,12 +152,6 @@ static bool list_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan
     return ok;
 }
 
-static int64_t now_ns(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static bool is_cycle(const struct xpl_dir *d) {
     for (const struct xpl_dir *up = d->parent; up; up = up->parent)
         if (up->dev == d->dev && up->ino == d->ino) return true;
@@ -258,7 +251,7 @@ static xpl_status_t visit(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl
         if (!d->problem) xpl_scan_note_problem(d, d->path, "link to a directory around it");
         return XPL_OK;
     }
-    d->read_too_soon = now_ns() - now.ctime_ns < COARSE_NS;
+    d->read_too_soon = xpl_unix_ns() - now.ctime_ns < COARSE_NS;
     return read_dir(c, d, err);
 }
 

@@ -2,8 +2,6 @@
 // Reads the directories of a bucket: each by a listing, as no property of a directory changes with
 // its contents.  So they are listed again when it is time, and when a read found one to be wrong.
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -47,9 +45,7 @@ static bool leads_to_runs(const struct xpl_dir *d) {
 }
 
 static bool is_recent(const struct xpl_dir *d) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return d->mtime_ns > ((int64_t)now.tv_sec - RECENT_S) * 1000000000;
+    return d->mtime_ns > xpl_unix_ns() - RECENT_S * (int64_t)1000000000;
 }
 
 static void plan(const struct xpl_catalogue *c, struct xpl_dir *d) {

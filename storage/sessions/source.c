@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "storage/sessions/path.h"
 
 // --- The mappings that the SIGBUS handler knows ---
@@ -131,12 +132,6 @@ struct xpl_source {
 // Longer than a tick of the kernel's coarse clock (CONFIG_HZ >= 100); how often it is waited for.
 enum { TICK_NS = 10000000, PAUSES = 2 };
 
-static int64_t now_ns(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 // Reads the fingerprint until a further change would show, after as many pauses at most.  Only
 // ctime counts: programs can set mtime as they like.
 static xpl_status_t read_fingerprint(int fd, const char *path, int pauses,
@@ -149,7 +144,7 @@ static xpl_status_t read_fingerprint(int fd, const char *path, int pauses,
             XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not a regular file",
                              xpl_path_shown(path, &(struct xpl_path_text){0}));
         *ret = xpl_fingerprint_of(&st);
-        const int64_t age = now_ns() - ret->ctime_ns;
+        const int64_t age = xpl_unix_ns() - ret->ctime_ns;
         const bool coarse = ret->ctime_ns % 1000000000 == 0 && ret->mtime_ns % 1000000000 == 0;
         *ret_stable = age >= (coarse ? 2000000000 : TICK_NS) || age < -2000000000;
         if (*ret_stable || coarse || !pauses) return XPL_OK;

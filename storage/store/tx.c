@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/store/tx.h"
+#include "base/clock.h"
 
 #include <errno.h>
-#include <time.h>
 
 // The store in whose transaction this thread is.
 static _Thread_local const struct xpl_tx *inside;
@@ -21,12 +21,6 @@ void xpl_tx_fini(struct xpl_tx *t) {
     pthread_mutex_destroy(&t->mu);
 }
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 // Codes may have to be read together with errno: it begins with 0.
 static xpl_status_t open_tx(struct xpl_tx *t, struct xpl_error *err) {
     pthread_mutex_lock(&t->mu);
@@ -39,7 +33,7 @@ static xpl_status_t open_tx(struct xpl_tx *t, struct xpl_error *err) {
     t->status = XPL_OK;
     t->code = 0;
     t->n_puts = 0;
-    t->began_ms = now_ms();
+    t->began_ms = xpl_unix_ms();
     t->has_catalogue = false;
     inside = t;
     return XPL_OK;

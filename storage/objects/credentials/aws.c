@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/text/parse.h"
 #include "storage/objects/credentials/answers.h"
 #include "storage/objects/credentials/issuer.h"
@@ -35,7 +36,7 @@ static xpl_status_t shared_fetch(const struct xpl_issuer_context *c, struct xpl_
         st = xpl_answer_profile((xpl_str_t){(char *)text.p, text.n},
                                 xpl_str_from(profile ? profile : "default"), ret, err);
     xpl_issuer_text_fini(&text);
-    *ret_expires_ns = xpl_issuer_now_ns() + XPL_ISSUER_FILE_NS;
+    *ret_expires_ns = xpl_unix_ns() + XPL_ISSUER_FILE_NS;
     return st;
 }
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "storage/objects/credentials/answers.h"
 #include "storage/objects/credentials/assertion.h"
 #include "storage/objects/credentials/issuer.h"
@@ -52,7 +53,7 @@ static xpl_status_t put_assertion(const struct xpl_answer_google *of, const char
                                     .audience = url,
                                     .scope =
                                         "https://www.googleapis.com/auth/devstorage.read_write",
-                                    .now_s = xpl_issuer_now_ns() / 1000000000};
+                                    .now_s = xpl_unix_ns() / 1000000000};
     struct xpl_buf text;
     XPL_TRY(xpl_issuer_text_init(&text, err));
     const xpl_status_t st = xpl_assertion_put(&a, &text, err);
@@ -105,7 +106,7 @@ static xpl_status_t file_talk(const struct xpl_issuer_context *c, struct xpl_buf
 static xpl_status_t file_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) {
     struct xpl_buf text, form;
-    const int64_t now = xpl_issuer_now_ns();
+    const int64_t now = xpl_unix_ns();
     XPL_TRY(xpl_issuer_text_init(&text, err));
     xpl_status_t st = xpl_issuer_text_init(&form, err);
     if (st == XPL_OK) {
@@ -150,7 +151,7 @@ static xpl_status_t machine_fetch(const struct xpl_issuer_context *c, struct xpl
                                   int64_t *ret_expires_ns, struct xpl_error *err) {
     struct xpl_buf text;
     XPL_TRY(xpl_issuer_text_init(&text, err));
-    const int64_t now = xpl_issuer_now_ns();
+    const int64_t now = xpl_unix_ns();
     xpl_status_t st = machine_ask(c, &text, err);
     if (st == XPL_OK)
         st = xpl_answer_bearer((xpl_str_t){(char *)text.p, text.n}, now, ret, ret_expires_ns, err);

@@ -5,17 +5,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "storage/objects/credentials/answers.h"
 #include "storage/objects/location.h"
-
-int64_t xpl_issuer_now_ns(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 const char *xpl_issuer_variable(const char *name) {
     const char *const value = getenv(name);

@@ -35,8 +35,6 @@ enum { XPL_ISSUER_MAX_TEXT = 64 << 10 }; // of an answer or a file
 // Interval for rereading a file.
 #define XPL_ISSUER_FILE_NS (600 * (int64_t)1000000000)
 
-// Wall clock, since 1970.
-int64_t xpl_issuer_now_ns(void);
 // The variable, where it is not empty; else NULL.
 const char *xpl_issuer_variable(const char *name);
 // Copies it, where it fits and is printable.

@@ -2,17 +2,9 @@
 // What every file of the store needs: notices, the meaning of SQLite's codes, small statements.
 #include <errno.h>
 #include <stdarg.h>
-#include <string.h>
-#include <time.h>
 
 #include "storage/sessions/path.h"
 #include "storage/store/sqlite/impl.h"
-
-int64_t xpl_sqlite_now_ms(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 void xpl_sqlite_notice(struct xpl_sqlite_store *s, const char *fmt, ...) {
     va_list ap;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removing results and rows, and keeping the store within its limit.
+#include "base/clock.h"
 #include "storage/store/sqlite/impl.h"
 
 int xpl_sqlite_delete_result(struct xpl_sqlite_store *s, int64_t id) {
@@ -40,7 +41,7 @@ int xpl_sqlite_delete_rows(struct xpl_sqlite_store *s, int64_t profile_id) {
 }
 
 int xpl_sqlite_flush_touches(struct xpl_sqlite_store *s) {
-    const int64_t now = xpl_sqlite_now_ms();
+    const int64_t now = xpl_unix_ms();
     int rc = SQLITE_OK;
     for (size_t i = 0; rc == SQLITE_OK && i < STORE_TOUCHES; i++) {
         if (!atomic_load_explicit(&s->touched[i], memory_order_relaxed)) continue;

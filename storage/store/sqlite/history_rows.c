@@ -2,7 +2,6 @@
 // Captures, schedules and the sessions that these made, in state.db.
 #include "storage/store/sqlite/history_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"

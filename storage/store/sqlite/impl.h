@@ -60,7 +60,6 @@ static inline struct xpl_sqlite_store *xpl_sqlite_of(struct xpl_store *base) {
 
 // ---- core.c ----
 
-int64_t xpl_sqlite_now_ms(void); // since 1970
 // Formats a notice for the daemon; the oldest is lost when nobody fetches them.
 void xpl_sqlite_notice(struct xpl_sqlite_store *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeping the store clean: what is gone, outdated or free.
+#include "base/clock.h"
 #include "storage/store/encoding.h"
 #include "storage/store/sqlite/impl.h"
 
@@ -21,7 +22,7 @@ static int remove_profile(struct xpl_sqlite_store *s, int64_t profile) {
 }
 
 static int sweep_gone(struct xpl_sqlite_store *s, int64_t gone_s, int *budget) {
-    const int64_t now = xpl_sqlite_now_ms() / 1000;
+    const int64_t now = xpl_unix_ms() / 1000;
     int64_t id = 0;
     int rc = xpl_sqlite_run_id(s, XPL_SQL_FILE_GONE, now);
     if (rc == SQLITE_OK) rc = xpl_sqlite_run(s, XPL_SQL_FILE_BACK);

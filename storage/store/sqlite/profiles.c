@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profiles, the files they lie in, and the secret that their ids are made with.
-#include <stdio.h>
 #include <string.h>
 
 #include "storage/store/encoding.h"

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/heap.h"
 #include "storage/hash.h"
 #include "storage/store/encoding.h"
@@ -169,7 +170,7 @@ static int bind_result(sqlite3_stmt *st, const struct xpl_store_key *key, xpl_by
     rc = rc ? rc : sqlite3_bind_int64(st, 7, (int64_t)key->n_profiles);
     rc = rc ? rc : sqlite3_bind_int64(st, 8, (int64_t)data.len);
     rc = rc ? rc : sqlite3_bind_int64(st, 9, xpl_store_checksum(bytes, data, meta));
-    rc = rc ? rc : sqlite3_bind_int64(st, 10, xpl_sqlite_now_ms());
+    rc = rc ? rc : sqlite3_bind_int64(st, 10, xpl_unix_ms());
     return rc ? rc : meta.len ? xpl_db_bind_blob(st, 11, meta) : sqlite3_bind_null(st, 11);
 }
 

@@ -2,10 +2,10 @@
 // Rows for people: ops, kernels, steps and memory of a profile; sessions and hosts of the
 // catalogue.
 #include "storage/store/rows.h"
+#include "base/clock.h"
 #include "base/text/utf8.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -162,7 +162,7 @@ static int mark_memory(struct xpl_sqlite_store *s, int64_t profile, uint32_t ver
     if (!st) return rc;
     rc = sqlite3_bind_int64(st, 1, profile);
     rc = rc ? rc : sqlite3_bind_int64(st, 2, version);
-    rc = rc ? rc : sqlite3_bind_int64(st, 3, xpl_sqlite_now_ms());
+    rc = rc ? rc : sqlite3_bind_int64(st, 3, xpl_unix_ms());
     return rc ? rc : xpl_db_run(st);
 }
 
@@ -179,7 +179,7 @@ static int mark_profile(struct xpl_sqlite_store *s, int64_t profile, uint32_t ve
     rc = rc ? rc : xpl_db_bind_text(st, 2, (xpl_str_t){(const char *)n->clean.p, n->clean.n});
     rc = rc ? rc : xpl_db_bind_u64(st, 3, rows->device_cores);
     rc = rc ? rc : sqlite3_bind_int64(st, 4, version);
-    rc = rc ? rc : sqlite3_bind_int64(st, 5, xpl_sqlite_now_ms());
+    rc = rc ? rc : sqlite3_bind_int64(st, 5, xpl_unix_ms());
     rc = rc ? rc : xpl_db_run(st);
     (void)sqlite3_clear_bindings(st);
     return rc;
