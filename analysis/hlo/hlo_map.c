@@ -8,19 +8,73 @@
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/instruction.h"
-#include "analysis/hlo/kernel_names.h"
+#include "analysis/hlo/opcodes.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 #include "base/vec.h"
+
+// ---- fusions by their kernels' names ----
+
+// XLA names the kernel that it generates for a fusion after it, with "_" for characters that a
+// function's name cannot have: loop_add_fusion_1 is that of loop_add_fusion.1.  Fusions with the
+// same code share the kernel of the first.
+
+struct kernel_names {
+    struct xpl_map by_hash; // of the name: an instruction + 1; UINT64_MAX: several
+};
+
+static char in_kernel(char c) {
+    const bool stays = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '$';
+    return stays ? c : '_';
+}
+
+// FNV-1a of a name as a kernel has it, seeded.
+static uint64_t hash_name(xpl_str_t name) {
+    uint64_t h = xpl_hash_seed() ^ UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (uint8_t)in_kernel(name.ptr[i])) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static bool is_kernel_of(xpl_str_t name, xpl_str_t kernel) {
+    if (name.len != kernel.len) return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (in_kernel(name.ptr[i]) != kernel.ptr[i]) return false;
+    return true;
+}
+
+// The names of a valid module.  False at the arena's limit.
+static bool kernel_names_read(const struct xpl_hlo_module *m, struct xpl_arena *a,
+                              struct kernel_names *ret) {
+    for (uint32_t i = 0; i < m->n_instructions; i++) {
+        if (m->instructions[i].opcode != XPL_HLO_FUSION) continue;
+        bool is_new;
+        uint64_t *const at =
+            xpl_map_put(a, &ret->by_hash, hash_name(m->instructions[i].name), 0, &is_new);
+        if (!at) return false;
+        *at = is_new ? (uint64_t)i + 1 : UINT64_MAX;
+    }
+    return true;
+}
+
+// The fusion with that kernel; UINT32_MAX where none has, or more than one could.
+static uint32_t kernel_names_find(const struct kernel_names *k, const struct xpl_hlo_module *m,
+                                  xpl_str_t kernel) {
+    const uint64_t *const at = xpl_map_get(&k->by_hash, hash_name(kernel), 0);
+    if (!at || *at == UINT64_MAX) return UINT32_MAX;
+    const uint32_t i = (uint32_t)(*at - 1);
+    return is_kernel_of(m->instructions[i].name, kernel) ? i : UINT32_MAX;
+}
 
 struct xpl_hlo_map {
     struct xpl_arena arena; // programs and, under the lock, the modules read so far
     pthread_mutex_t lock;
     struct xpl_hlo_program *programs;
-    xpl_bytes_t *module_bytes;             // parallel to programs
-    struct xpl_hlo_module **modules;       // parallel; NULL until read
-    struct xpl_hlo_costs **costs;          // likewise; NULL until requested
-    struct xpl_hlo_kernel_names **kernels; // likewise
+    xpl_bytes_t *module_bytes;       // parallel to programs
+    struct xpl_hlo_module **modules; // parallel; NULL until read
+    struct xpl_hlo_costs **costs;    // likewise; NULL until requested
+    struct kernel_names **kernels;   // likewise
     size_t n;
     enum xpl_hlo_costs_kind need_costs;
 };
@@ -196,8 +250,8 @@ xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_st
 static bool read_kernels(struct xpl_hlo_map *m, size_t program,
                          const struct xpl_hlo_module *module) {
     if (m->kernels[program]) return true;
-    struct xpl_hlo_kernel_names *const k = xpl_arena_zalloc(&m->arena, sizeof *k);
-    if (!k || !xpl_hlo_kernel_names_read(module, &m->arena, k)) return false;
+    struct kernel_names *const k = xpl_arena_zalloc(&m->arena, sizeof *k);
+    if (!k || !kernel_names_read(module, &m->arena, k)) return false;
     m->kernels[program] = k;
     return true;
 }
@@ -215,7 +269,7 @@ xpl_status_t xpl_hlo_map_find_kernel(struct xpl_hlo_map *m, uint64_t program_id,
     const bool read = read_kernels(m, program, module);
     pthread_mutex_unlock(&m->lock);
     if (!read) XPL_RETURN_OOM(err, "HLO kernels");
-    const uint32_t at = xpl_hlo_kernel_names_find(m->kernels[program], module, kernel);
+    const uint32_t at = kernel_names_find(m->kernels[program], module, kernel);
     *ret_found = return_instruction(module, program, at, ret);
     return XPL_OK;
 }

@@ -2,11 +2,64 @@
 #include "analysis/tools/resolve.h"
 
 #include <stdatomic.h>
+#include <string.h>
+#include <zstd.h>
 
+#include "analysis/products/product.h"
 #include "analysis/products/values.h"
-#include "analysis/tools/shelf.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
+
+// ---- products between their uses ----
+
+// A product between its uses, encoded and compressed, which takes a small part of the memory.
+struct shelved {
+    void *frame; // NULL: nothing is there
+    size_t frame_len, len;
+};
+
+enum { LEVEL = 1 };
+
+static xpl_status_t compress(struct shelved *s, xpl_bytes_t bytes, struct xpl_error *err) {
+    const size_t bound = ZSTD_compressBound(bytes.len);
+    void *const frame = xpl_sys_alloc(bound), *fitting = NULL;
+    const size_t n = frame ? ZSTD_compress(frame, bound, bytes.ptr, bytes.len, LEVEL) : 0;
+    if (frame && !ZSTD_isError(n)) fitting = xpl_sys_alloc(n);
+    if (fitting) *s = (struct shelved){memcpy(fitting, frame, n), n, bytes.len};
+    xpl_sys_free(frame);
+    if (!fitting) XPL_RETURN_OOM(err, "products");
+    return XPL_OK;
+}
+
+// RESOURCE_EXHAUSTED.  The value stays the caller's.
+static xpl_status_t shelf_put(struct shelved *s, const struct xpl_product *p, const void *value,
+                              size_t limit, struct xpl_error *err) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, limit);
+    XPL_TRY(p->encode(value, &b, err));
+    return compress(s, (xpl_bytes_t){b.p, b.n}, err);
+}
+
+// *ret is the caller's; the shelved copy stays.
+static xpl_status_t shelf_get(const struct shelved *s, const struct xpl_product *p, size_t limit,
+                              void **ret, struct xpl_error *err) {
+    uint8_t *const bytes = xpl_sys_alloc(s->len + 1);
+    if (!bytes) XPL_RETURN_OOM(err, p->name);
+    xpl_status_t st = XPL_INTERNAL;
+    if (ZSTD_decompress(bytes, s->len, s->frame, s->frame_len) == s->len)
+        st = p->decode((xpl_bytes_t){bytes, s->len}, limit, ret, err);
+    else
+        (void)xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "%s: cannot be unpacked",
+                            p->name);
+    xpl_sys_free(bytes);
+    return st;
+}
+
+static void shelf_drop(struct shelved *s) {
+    xpl_sys_free(s->frame);
+    *s = (struct shelved){0};
+}
 
 // ---- which hosts are left out ----
 
@@ -172,8 +225,8 @@ xpl_status_t xpl_resolve_from(const struct xpl_resolving *r, struct xpl_buf *out
 struct direct {
     const struct xpl_resolve *r;
     struct xpl_resolved_host *hosts;
-    void *(*owned)[XPL_TOOL_MAX_NEEDS];              // the products of each, to be freed
-    struct xpl_shelved (*shelf)[XPL_TOOL_MAX_NEEDS]; // those that are got in turn, between uses
+    void *(*owned)[XPL_TOOL_MAX_NEEDS];          // the products of each, to be freed
+    struct shelved (*shelf)[XPL_TOOL_MAX_NEEDS]; // those that are got in turn, between uses
     bool in_turn;
     struct xpl_tool_turns turns;
 };
@@ -206,8 +259,7 @@ static xpl_status_t get_in_turn(void *arg, size_t i, size_t k, const void **ret,
                                 struct xpl_error *err) {
     const struct direct *const d = arg;
     const struct xpl_product *const p = d->r->tool->needs[k];
-    if (!d->owned[i][k])
-        XPL_TRY(xpl_shelf_get(&d->shelf[i][k], p, d->r->limit, &d->owned[i][k], err));
+    if (!d->owned[i][k]) XPL_TRY(shelf_get(&d->shelf[i][k], p, d->r->limit, &d->owned[i][k], err));
     *ret = d->owned[i][k];
     return XPL_OK;
 }
@@ -216,8 +268,8 @@ static xpl_status_t get_in_turn(void *arg, size_t i, size_t k, const void **ret,
 static void release_in_turn(void *arg, size_t i, size_t k) {
     const struct direct *const d = arg;
     const struct xpl_product *const p = d->r->tool->needs[k];
-    struct xpl_shelved *const s = &d->shelf[i][k];
-    if (!s->frame && xpl_shelf_put(s, p, d->owned[i][k], d->r->limit, NULL) != XPL_OK) return;
+    struct shelved *const s = &d->shelf[i][k];
+    if (!s->frame && shelf_put(s, p, d->owned[i][k], d->r->limit, NULL) != XPL_OK) return;
     p->free(d->owned[i][k]);
     d->owned[i][k] = NULL;
 }
@@ -277,7 +329,7 @@ static void free_products(const struct direct *d) {
             d->r->tool->needs[k]->free(d->owned[i][k]);
     for (size_t i = 0; d->in_turn && i < d->r->n_hosts; i++)
         for (size_t k = 0; d->r->tool->needs[k]; k++)
-            xpl_shelf_drop(&d->shelf[i][k]);
+            shelf_drop(&d->shelf[i][k]);
 }
 
 static bool has_outlines(const struct xpl_tool *tool) {

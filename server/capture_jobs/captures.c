@@ -1,31 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/capture_jobs/captures_impl.h"
-
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
+#include "capture/capture.h"
+#include "server/capture_jobs/captures_impl.h"
 #include "server/capture_jobs/leftovers.h"
-#include "server/capture_jobs/plan_copy.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/removal.h"
+
+// ---- copies of plans, for jobs that outlive the request that began them ----
+
+static const char *copy_text(struct xpl_arena *a, const char *z, bool *ok) {
+    xpl_str_t s = {0};
+    if (!z) return NULL;
+    if (!xpl_arena_str(a, xpl_str_from(z), &s)) *ok = false;
+    return s.ptr;
+}
+
+static const char *const *copy_list(struct xpl_arena *a, const char *const *list, size_t n,
+                                    bool *ok) {
+    if (!list) return NULL;
+    const char **const all = xpl_arena_array(a, n, sizeof *all);
+    *ok = *ok && all;
+    for (size_t i = 0; *ok && i < n; i++)
+        all[i] = copy_text(a, list[i], ok);
+    return all;
+}
+
+// A copy of the plan with all that it refers to, in `arena`, but for whom it asks for its turn.
+// False when out of memory.
+static bool plan_copy(const struct xpl_capture_plan *from, struct xpl_arena *a,
+                      struct xpl_capture_plan *p) {
+    bool ok = true;
+    *p = *from;
+    p->may_ask = NULL;
+    p->targets = copy_list(a, from->targets, from->n_targets, &ok);
+    p->host_names = copy_list(a, from->host_names, from->n_targets, &ok);
+    p->remote_logdir = copy_text(a, from->remote_logdir, &ok);
+    ok = ok && xpl_arena_str(a, from->session, &p->session);
+    struct xpl_capture_advanced *const more = xpl_arena_array(a, from->n_advanced, sizeof *more);
+    ok = ok && more;
+    for (size_t i = 0; ok && i < from->n_advanced; i++) {
+        more[i] = from->advanced[i];
+        more[i].key = copy_text(a, from->advanced[i].key, &ok);
+        more[i].text = copy_text(a, from->advanced[i].text, &ok);
+    }
+    p->advanced = more;
+    p->ca_path = copy_text(a, from->ca_path, &ok);
+    p->cert_path = copy_text(a, from->cert_path, &ok);
+    p->key_path = copy_text(a, from->key_path, &ok);
+    p->server_name = copy_text(a, from->server_name, &ok);
+    return ok && xpl_arena_str(a, from->token, &p->token);
+}
 
 enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
 // Notes of others' directories have numbers that captures do not reach.
 static const uint64_t FIRST_NOTE = (uint64_t)1 << 62;
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_options *o) {
     struct xpl_capture_jobs *c = xpl_sys_alloc(sizeof *c);
@@ -390,7 +427,7 @@ static void set_state(struct job *j, enum job_state to) {
 // It does not begin after all.
 static void refuse(struct job *j, struct xpl_capture_result *r) {
     r->refused = true;
-    r->end_ms = now_ms();
+    r->end_ms = xpl_unix_ms();
     r->state = XPL_CAPTURED_NOTHING;
     set_state(j, JOB_RELEASED);
     j->listener.done(j->listener.arg, r);
@@ -407,14 +444,14 @@ static void *run(void *arg) {
                                    .schedule_id = j->of.id,
                                    .plan = &j->plan,
                                    .outcome = &o,
-                                   .begin_ms = now_ms()};
+                                   .begin_ms = xpl_unix_ms()};
     if ((r.code = note_begin(j, r.begin_ms, &r.err)) != XPL_OK) {
         refuse(j, &r);
         return NULL;
     }
     r.id = j->id; // which may be another one now
     r.code = xpl_capture_run(&j->plan, c->o.logdir, &j->cancel, on_progress, j, &o, &r.err);
-    r.end_ms = now_ms();
+    r.end_ms = xpl_unix_ms();
     r.state = state_of(r.code, &o);
     if (r.code == XPL_OK && o.session[0])
         await_session(c, &o);
@@ -569,7 +606,7 @@ xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl
     if (schedule) j->of = *schedule;
     xpl_arena_init(&j->arena, PLAN_BYTES);
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
-    if (!xpl_capture_plan_copy(plan, &j->arena, &j->plan) || !make_hosts(j)) {
+    if (!plan_copy(plan, &j->arena, &j->plan) || !make_hosts(j)) {
         (void)xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "capture: out of memory");
     } else {
         bound_plan(c, &j->plan);

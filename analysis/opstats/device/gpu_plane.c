@@ -5,11 +5,83 @@
 
 #include <string.h>
 
-#include "analysis/opstats/device/gpu_graph.h"
 #include "analysis/opstats/device/perf_env.h"
 #include "analysis/xplane/tf_op.h"
 
+// ---- kernels of CUDA graphs ----
+
+// XLA runs many ops as one graph, a command buffer, whose launch has a name that no instruction has
+// ("command_buffer_1"); its kernels have no other, and XProf leaves them out of every table of ops
+// (openxla/xprof issues 2544 and 3070; docs/differences.md, graph_kernels).
+
 #define NONE UINT32_MAX
+
+static xpl_status_t out_of_memory(struct gpu_plane *g) {
+    XPL_RETURN_OOM(&g->piece.error, "GPU op metrics");
+}
+
+// *ret: of the fusion that the kernel is named after; NONE where there is none.
+static xpl_status_t add_fusion(struct gpu_plane *g, uint32_t unknown, xpl_str_t kernel,
+                               uint64_t *ret) {
+    struct xla_op op = g->xla_ops.v[unknown];
+    xpl_strid_t id;
+    *ret = NONE;
+    XPL_TRY(xpl_hlo_map_find_kernel(g->c->hlo, op.program_id, kernel, &op.instruction, &op.found,
+                                    &g->piece.error));
+    if (!op.found) return XPL_OK;
+    struct xla_op *const slot = xpl_vec_push(&g->arena, &g->xla_ops);
+    if (!slot || !xpl_hlo_tf_op_name(&op.instruction, &g->arena, &op.framework) ||
+        !xpl_intern_put(g->strings, op.instruction.name, &id))
+        return out_of_memory(g);
+    op.innermost = id.v;
+    *slot = op;
+    *ret = g->xla_ops.n - 1;
+    return XPL_OK;
+}
+
+// The rest of a graph, whatever its kernels: one op for each launch's name.
+static xpl_status_t put_rest(struct gpu_plane *g, uint32_t unknown, uint64_t *ret) {
+    bool is_new;
+    uint64_t *const at = xpl_map_put(&g->arena, &g->graph_rest, unknown, 0, &is_new);
+    if (!at) return out_of_memory(g);
+    if (is_new) {
+        struct xla_op op = g->xla_ops.v[unknown];
+        op.is_graph = true;
+        struct xla_op *const slot = xpl_vec_push(&g->arena, &g->xla_ops);
+        if (!slot) return out_of_memory(g);
+        *slot = op;
+        *at = g->xla_ops.n - 1;
+    }
+    *ret = *at;
+    return XPL_OK;
+}
+
+// The op of a graph's event whose op is unknown: the fusion of its program that its kernel is named
+// after, else one for the rest of the graph, with the launch's name.  `*ret_op` is the position of
+// the unknown op, and receives that of the one found.
+static xpl_status_t gpu_graph_op(struct gpu_plane *g, uint32_t md, xpl_str_t kernel,
+                                 uint32_t *ret_op) {
+    const uint32_t unknown = *ret_op;
+    bool is_new;
+    uint64_t *const at = xpl_map_put(&g->arena, &g->graph_index, unknown, md, &is_new);
+    if (!at) return out_of_memory(g);
+    if (is_new) {
+        XPL_TRY(add_fusion(g, unknown, kernel, at));
+        if (*at == NONE) XPL_TRY(put_rest(g, unknown, at));
+    }
+    *ret_op = (uint32_t)*at;
+    return XPL_OK;
+}
+
+// Fills in the metadata of the op for the rest of a graph.
+static void gpu_graph_describe(struct xpl_op_metrics *m) {
+    m->category = XPL_STR("command buffer");
+    m->has_source_info = true;
+    m->source_info.line_number = -1;
+}
+
+// ---- a plane ----
+
 enum { CANCEL_EVERY = 4096 };
 
 // ---- what one event says ----
@@ -24,10 +96,6 @@ struct gpu_event {
     uint64_t flops, bytes_accessed;
     double vdd_energy_j;
 };
-
-static xpl_status_t out_of_memory(struct gpu_plane *g) {
-    XPL_RETURN_OOM(&g->piece.error, "GPU op metrics");
-}
 
 // Number of a statistic's text: equal text, equal number.
 static bool string_id(struct gpu_plane *g, const struct xpl_stat *s, uint32_t *ret) {
@@ -230,7 +298,7 @@ static xpl_status_t enter_xla_op(struct gpu_plane *g, struct xla_op *op, bool is
         (is_new && op->found && !describe_xla_op(g, op, is_eager)))
         return out_of_memory(g);
     if (is_new && !op->found && !op->is_graph) describe_unknown_op(g, op, is_eager);
-    if (is_new && op->is_graph) xpl_gpu_graph_describe(&g->db.metrics_db.v[op->entry]);
+    if (is_new && op->is_graph) gpu_graph_describe(&g->db.metrics_db.v[op->entry]);
     return XPL_OK;
 }
 
@@ -242,7 +310,7 @@ static xpl_status_t find_op(struct gpu_plane *g, const struct xpl_event *ev,
     if (!e->in_graph || g->xla_ops.v[*ret].found || g->c->opt->xprof_exact) return XPL_OK;
     // A program is found only by its id.
     const xpl_str_t kernel = e->has_program_id ? md->name : (xpl_str_t){"", 0};
-    return xpl_gpu_graph_op(g, ev->md, kernel, ret);
+    return gpu_graph_op(g, ev->md, kernel, ret);
 }
 
 // Ops that TensorFlow ran itself: one entry for each framework op and kernel.

@@ -3,11 +3,75 @@
 // The names in a block are found while it is encoded, and inverted into the blocks of each name.
 #include <string.h>
 
+#include "analysis/trace/index/format.h"
 #include "analysis/trace/index/impl.h"
-#include "analysis/trace/index/pieces.h"
 #include "analysis/trace/index/read.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+
+// ---- sums of a piece (format.h), made while its blocks are encoded ----
+
+enum { PIECE_SLOTS = 4 * TRC_PIECE_SUMS };
+
+struct piece_sums {
+    struct trc_piece piece;
+    uint32_t n;
+    uint16_t slots[PIECE_SLOTS]; // position in v + 1
+    struct trc_piece_sum v[TRC_PIECE_SUMS];
+};
+
+static void piece_begin(struct piece_sums *s) {
+    s->piece = (struct trc_piece){.first_ts = UINT64_MAX, .counted = 1};
+    s->n = 0;
+    memset(s->slots, 0, sizeof s->slots);
+}
+
+// The row of a name and a track; NULL when there are too many.
+static struct trc_piece_sum *row_of(struct piece_sums *s, uint32_t name, uint16_t track) {
+    uint64_t h = ((uint64_t)track << 32 | name) * UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t at = h >> 40;; at++) {
+        uint16_t *const slot = &s->slots[at % PIECE_SLOTS];
+        if (*slot) {
+            struct trc_piece_sum *const row = &s->v[*slot - 1];
+            if (row->name == name && row->track == track) return row;
+            continue;
+        }
+        if (s->n == TRC_PIECE_SUMS) return NULL;
+        s->v[s->n] = (struct trc_piece_sum){.name = name, .track = track, .min_ps = UINT64_MAX};
+        *slot = (uint16_t)++s->n;
+        return &s->v[s->n - 1];
+    }
+}
+
+// Of events in any order, but for the first, which is the earliest.
+static void piece_add(struct piece_sums *s, uint64_t name, uint64_t track, uint64_t ts,
+                      uint64_t dur) {
+    const uint64_t end = trc_piece_end_of(ts, dur);
+    if (ts < s->piece.first_ts) s->piece.first_ts = ts;
+    if (end > s->piece.end) s->piece.end = end;
+    // A time that wraps around is cut by windows, which a sum could not be.
+    struct trc_piece_sum *const row = s->piece.counted && ts + dur >= ts && track <= UINT16_MAX
+                                          ? row_of(s, (uint32_t)name, (uint16_t)track)
+                                          : NULL;
+    if (!row) {
+        s->piece.counted = 0;
+        return;
+    }
+    row->count++;
+    row->total_ps = row->total_ps + dur < dur ? UINT64_MAX : row->total_ps + dur;
+    if (dur < row->min_ps) row->min_ps = dur;
+    if (dur > row->max_ps) row->max_ps = dur;
+}
+
+// Fills in the piece, whose n_sums rows of v the caller writes at `offset` of the file.
+static void piece_end(struct piece_sums *s, uint64_t offset) {
+    if (!s->piece.counted) s->n = 0;
+    s->piece.offset = offset;
+    s->piece.n_sums = s->n;
+    s->piece.sum = trc_sum(s->v, s->n * sizeof *s->v);
+}
+
+// ---- blocks ----
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the index is little-endian");
 _Static_assert(sizeof(struct trc_block) == 72, "no padding in a block");
@@ -201,7 +265,7 @@ static void encode_job(void *ctx, size_t job) {
     uint64_t i = bl->wave + job * JOB_BLOCKS;
     const uint64_t end = i + JOB_BLOCKS < bl->n ? i + JOB_BLOCKS : bl->n;
     struct piece_sums *const sums = &bl->sums[job];
-    trc_piece_begin(sums);
+    piece_begin(sums);
     for (; i < end; i++) {
         struct span *const s = &bl->spans[i];
         struct rec *const *const recs = bl->by_level + s->first;
@@ -210,8 +274,7 @@ static void encode_job(void *ctx, size_t job) {
         encode(recs[0], &c, s->n, p, &bl->refs[i]);
         p += bl->refs[i].size;
         for (uint32_t k = 0; k < s->n; k++)
-            trc_piece_add(sums, c.v[TRC_NAME][k], c.v[TRC_TRACK][k], c.v[TRC_TS][k],
-                          c.v[TRC_DUR][k]);
+            piece_add(sums, c.v[TRC_NAME][k], c.v[TRC_TRACK][k], c.v[TRC_TS][k], c.v[TRC_DUR][k]);
         find_ranks(bl, &c, bl->seen + job * bl->seen_words, s);
     }
     bl->lengths[job] = (size_t)(p - begin);
@@ -264,7 +327,7 @@ static bool put_blocks(struct blocks *bl, struct output *o) {
             }
             put_bytes(o, bl->buffers + i * JOB_BLOCKS * (size_t)BLOCK_MAX, bl->lengths[i]);
             struct piece_sums *const sums = &bl->sums[i];
-            trc_piece_end(sums, o->at);
+            piece_end(sums, o->at);
             put_bytes(o, sums->v, sums->n * sizeof *sums->v);
             bl->pieces[bl->wave / JOB_BLOCKS + i] = sums->piece;
         }
