@@ -3,7 +3,6 @@
 // in a hidden directory of the session afterwards, and is checked and copied like any other bytes.
 #include <dirent.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl analyze`: a tool's answer straight from files, by the code that the daemon runs.
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/formats/format.h"

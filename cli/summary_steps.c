@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of hosts without a device, next to hosts that have one and no steps: the combined OpStats
 // only have steps of hosts with a device, as XProf's.
-#include <string.h>
 
 #include "analysis/opstats/codec/codec.h"
 #include "cli/document/document.h"

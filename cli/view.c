@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the file of an import lost, in the words of the product that inspects its format, or of the
 // XSpace that was made of it.
-#include <stdio.h>
 
 #include "analysis/formats/format.h"
 #include "analysis/products/product.h"

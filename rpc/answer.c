@@ -3,7 +3,6 @@
 // One of the group `calls` (impl.h).
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"

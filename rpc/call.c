@@ -2,7 +2,6 @@
 // Calls: their lifetime and incoming data.  Outgoing data is in answer.c.
 // One of the group `calls` (impl.h).
 #include <grpc/support/alloc.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/clock.h"

@@ -3,7 +3,6 @@
 
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/support/alloc.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "rpc/impl.h"

@@ -2,7 +2,6 @@
 #include "server/watch.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

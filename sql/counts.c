@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events by name: for count(*) GROUP BY name, without sorting ten million rows.
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/intern.h"
 #include "base/map.h"

@@ -4,7 +4,6 @@
 #include "sql/instructions.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/hlo_map.h"

@@ -2,8 +2,6 @@
 // Metrics of sessions; each session's summary is loaded when a statement reaches it.
 #include "sql/metrics.h"
 
-#include <string.h>
-
 #include "analysis/compare/series.h"
 #include "sql/heap.h"
 #include "sql/vtab.h"

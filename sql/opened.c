@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sql/opened.h"
 
-#include <string.h>
-
 struct xpl_sql_cache {
     pthread_mutex_t mu;
     struct xpl_sql_opened *list; // those that are kept, used last first; each has a reference

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sql/scan.h"
 
-#include <string.h>
-
 #include "analysis/opstats/convert.h"
 
 enum { CANCEL_EVERY = 8192 };

@@ -2,7 +2,6 @@
 // Pairs the ops of two runs, and their kernels: first by everything that identifies them, then by
 // less and less of it, as code moves, layers get other names and compilers fuse in other ways.
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"

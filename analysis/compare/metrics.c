@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run's metrics by name.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/impl.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that stay the same when a program is compiled again.
-#include <string.h>
 
 #include "analysis/compare/compare.h"
 #include "base/arena.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ejKernel's rules (ejkernel/ops/execution/profiler.py: get_events_from_plane).
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/events/events.h"
 #include "base/arena.h"

@@ -2,7 +2,6 @@
 #include "analysis/events/line.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"

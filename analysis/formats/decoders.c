@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of decoders.  A file that none of them recognizes is not encoded.
-#include <string.h>
 
 #include "analysis/formats/impl.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening files: recognize, decode, import; and the memory that takes.
-#include <string.h>
 
 #include "analysis/formats/impl.h"
 

@@ -3,7 +3,6 @@
 // convert/xspace_to_dcn_slack_analysis.cc).  The ops of the first TPU that send and receive through
 // the host are joined by what the program says of them.
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/hlo/hlo_map.h"
 #include "analysis/hlo/hlo_module.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event cursors and statistics: the part of the view that is read once per event.
 #include <inttypes.h>
-#include <string.h>
 
 #include "analysis/xplane/event_read.h"
 #include "analysis/xplane/fast_stat.h"

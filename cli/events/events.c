@@ -2,7 +2,6 @@
 // `xplanectl events`: timings by name, of one run or several.  The tool of that name answers for
 // each, through a daemon or without one; here the answers come together.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/events/events.h"

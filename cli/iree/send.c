@@ -2,7 +2,6 @@
 #include "cli/iree/send.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/cond.h"

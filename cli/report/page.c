@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/document/document.h"
 #include "cli/report/parts.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/runs/answer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/formats/format.h"

@@ -2,7 +2,6 @@
 // `xplanectl gate`: runs against a baseline, for CI.
 #include "cli/runs/gate.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

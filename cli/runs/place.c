@@ -2,7 +2,6 @@
 #include "cli/runs/place.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

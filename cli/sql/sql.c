@@ -2,7 +2,6 @@
 // `xplanectl sql RUN... 'SELECT ...'`: a statement over profiles, of files or by the daemon.
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

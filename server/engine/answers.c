@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/answers.h"
 
-#include <string.h>
-
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
 #include "server/engine/gather.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/gather.h"
 
-#include <string.h>
-
 #include "server/engine/handle.h"
 #include "server/jobs/front.h"
 

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/log.h"

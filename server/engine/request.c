@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"

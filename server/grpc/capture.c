@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CaptureService: captures, their history, schedules.
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"

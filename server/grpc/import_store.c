@@ -2,7 +2,6 @@
 #include "server/grpc/import_store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SessionService: what the catalogue holds and how far each host is.
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // XProf's capture_profile: a capture that the browser waits for.
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/text/parse.h"

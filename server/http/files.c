@@ -2,7 +2,6 @@
 // Static files: our pages, which are part of the program, and XProf's, from --ui-dir.
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

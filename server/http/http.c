@@ -2,7 +2,6 @@
 // The gateway's life: libmicrohttpd on the loop, connections, start and stop.
 #include "server/http/http.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

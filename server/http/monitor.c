@@ -2,7 +2,6 @@
 #include "server/http/monitor.h"
 
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "server/http/gateway.h"

@@ -3,12 +3,10 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/json.h"

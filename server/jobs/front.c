@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/jobs/front.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -2,7 +2,6 @@
 #include "server/labels/newest.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
-#include "base/vec.h"
 #include "storage/sessions/about.h"
 #include "storage/sessions/catalogue.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "agent/occupancy.h"
-#include "agent/stream.h"
 #include "agent/xspace_writer.h"
 #include "analysis/wire/wire.h"
 #include "tests/check.h"

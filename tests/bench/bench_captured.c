@@ -3,11 +3,9 @@
 // beside a cold overview of the same file; and 64 hosts at once: how far apart they begin, and what
 // the daemon keeps of it.  Usage: bench_captured XPLANE [overview|prefetch|many]
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include <xxhash.h>
 #if XPL_XXH_DISPATCH
 #define XXH_DISPATCH_DISABLE_REPLACE

@@ -5,7 +5,6 @@
 // machine their wall time says little.
 #include <fcntl.h>
 #include <sqlite3.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>

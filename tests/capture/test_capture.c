@@ -2,14 +2,12 @@
 // Captures of servers of all kinds, good and bad: test_capture SCENARIO.
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 // hold, which of their products are stored, jobs for those that are not, and what became of these.
 // The database has 200,000 other results, half of the hosts' products, and all of their files.
 // Usage: bench_lookup [N]; without N, 4096 hosts of two products.
-#include <inttypes.h>
 
 #include "base/arena.h"
 #include "base/clock.h"

@@ -6,7 +6,6 @@
 #ifndef XPL_TESTS_CLUSTER_PG_SERVER_H_
 #define XPL_TESTS_CLUSTER_PG_SERVER_H_
 
-#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <grp.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every allocation of the storage layer, ours and SQLite's, fails once: each time the calls end
 // cleanly, nothing wrong comes back, nothing is lost, and the next run finds the store working.
-#include <fcntl.h>
 #include <sqlite3.h>
 
 #include "analysis/formats/format.h"

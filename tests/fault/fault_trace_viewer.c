@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derived lines, trace_viewer and exports with every allocation failing once: a clean error,
 // nothing leaked, and with memory back the same output as before.
-#include <string.h>
 
 #include "analysis/tools/trace_viewer/trace_viewer.h"
 #include "analysis/trace/export/export.h"

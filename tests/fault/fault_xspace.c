@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening a profile, grouping it and reading it back with every allocation failing once: a clean
 // error, nothing leaked, and with memory back the same answer as before.
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/grouping/groups.h"
 #include "base/arena.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing an XSpace with every allocation failing once: the writer says so, nothing is leaked, and
 // with memory back the same bytes come out.
-#include <string.h>
 
 #include "analysis/xplane/writer.h"
 #include "base/arena.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rpc/ reads of foreign bytes.  The first byte says which reader gets the rest.
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/text/utf8.h"

@@ -2,7 +2,6 @@
 // Opens any bytes as an XSpace, groups it and reads everything back. Invariants: offsets of errors
 // lie in the input, two passes agree, cursors that start at a chunk agree with one that does not,
 // and the number of threads changes nothing.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/grouping/groups.h"

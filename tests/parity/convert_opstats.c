@@ -5,7 +5,6 @@
 // files are combined as the hosts of a session.  The message goes to standard output.  Exit 1: the
 // conversion failed.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"

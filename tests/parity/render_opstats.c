@@ -3,7 +3,6 @@
 //   render_opstats TOOL FILE [KEY=VALUE]...
 // The answer goes to standard output.  Exit 1: the tool failed; 2: wrong usage.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"

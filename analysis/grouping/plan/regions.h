@@ -11,7 +11,6 @@
 #include "analysis/grouping/plan/plan.h"
 #include "analysis/xplane/event_read.h"
 #include "base/arena.h"
-#include "base/status.h"
 #include "base/vec.h"
 
 struct region {

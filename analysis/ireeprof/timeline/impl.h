@@ -3,8 +3,6 @@
 #ifndef XPL_ANALYSIS_IREEPROF_TIMELINE_IMPL_H_
 #define XPL_ANALYSIS_IREEPROF_TIMELINE_IMPL_H_
 
-#include <string.h>
-
 #include "analysis/ireeprof/reports/export/export.h"
 #include "analysis/perfetto/packet.h"
 #include "base/arena.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/ireeprof/timeline/timeline.h"
 
-#include <stdlib.h>
-
 #include "analysis/ireeprof/timeline/impl.h"
 
 enum { CANCEL_EVERY = 4096 };

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "analysis/products/values.h"
-#include "base/status.h"
 
 struct xpl_exec;
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes one analysed allocator as JSON.
-#include <inttypes.h>
-#include <string.h>
 
+#include "base/json.h"
 #include "analysis/tools/memory_profile/impl.h"
 #include "base/arena.h"
-#include "base/json.h"
 
 struct writer {
     const struct xpl_memory_reader *reader;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/memory_profile/memory_profile.h"
 
-#include <string.h>
-
 #include "analysis/tools/memory_profile/address_map.h"
 #include "analysis/tools/memory_profile/impl.h"
 #include "base/cleanup.h"

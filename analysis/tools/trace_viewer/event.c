@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/tools/trace_viewer/impl.h"
 #include "analysis/tools/trace_viewer/json.h"

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/grouping/flows.h"
 #include "analysis/trace/answer/impl.h"

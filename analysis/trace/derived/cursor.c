@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the events of a line as they are after preprocessing.
-#include <string.h>
 
 #include "analysis/trace/derived/added_stat.h"
 #include "analysis/trace/derived/impl.h"

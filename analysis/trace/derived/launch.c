@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the host took to launch kernels on each GPU, step by step.
 // Rules: DeriveEventsFromHostTrace (XProf utils/derived_timeline.cc).
-#include <string.h>
 
 #include "analysis/trace/derived/impl.h"
 #include "base/std_sort.h"

@@ -3,7 +3,6 @@
 // at the beginning of the slices that they bind to, samples of counters as "C" events.
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "analysis/trace/export/impl.h"
 #include "base/json.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/trace/export/export.h"
 
-#include <string.h>
-
 #include "analysis/trace/export/impl.h"
 #include "base/cleanup.h"
 

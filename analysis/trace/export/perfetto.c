@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Perfetto's trace format (analysis/perfetto): a process for each plane, threads with lanes.
-#include <inttypes.h>
-#include <string.h>
 
 #include "analysis/perfetto/packet.h"
 #include "analysis/trace/export/impl.h"

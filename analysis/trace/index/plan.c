@@ -2,7 +2,6 @@
 // Which planes and lines of a profile are shown, under which numbers (XProf:
 // convert/xplane_to_trace_container.cc), and which stats of their metadata apply to all its events.
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/trace/index/impl.h"
 

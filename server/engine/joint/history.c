@@ -2,7 +2,6 @@
 #include "server/engine/joint/history.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/compare/series.h"
 #include "base/arena.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The products of many files, put with as many statements as those of one.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"

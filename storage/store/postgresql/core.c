@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every file of the store needs: notices, the meaning of failures.
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/arena.h"

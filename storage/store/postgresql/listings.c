@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listings of buckets (storage/store/listings.h): single statements on readers' connections.
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "storage/store/postgresql/impl.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeping the store clean: what is gone, outdated or free.
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "storage/store/encoding.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs of an HLO program in every form, with every allocation failing once: a clean error,
 // nothing leaked, and with memory back the same as before.
-#include <string.h>
 
 #include "tests/fault/answers/each.h"
 #include "tests/memory_viewer_fixture.h"

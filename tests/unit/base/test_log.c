@@ -3,7 +3,6 @@
 #include "base/log.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -2,8 +2,6 @@
 // Ops counted as a device's on one thread: nesting, and lines cut into pieces.
 #include "analysis/opstats/host/cpu_line.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "tests/check.h"
 

@@ -3,8 +3,6 @@
 #include "analysis/opstats/steps/event_span.h"
 #include "analysis/opstats/steps/span_sums.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "tests/check.h"
 

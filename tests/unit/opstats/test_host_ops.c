@@ -2,8 +2,6 @@
 // Ops on a host thread: the quick way and the sorting way agree, and both with the rule.
 #include "analysis/opstats/host/host_ops.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "tests/check.h"
 

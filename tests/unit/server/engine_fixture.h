@@ -7,7 +7,6 @@
 #include <glob.h>
 #include <stddef.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "analysis/formats/format.h"
 #include "base/clock.h"

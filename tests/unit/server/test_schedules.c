@@ -3,7 +3,6 @@
 // Captures go to a missing socket, so each ends soon.
 #include "server/capture_jobs/schedules.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

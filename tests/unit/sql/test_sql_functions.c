@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that are ours in place of SQLite's: the same answers to the same arguments.
 #include <sqlite3.h>
-#include <stdlib.h>
 
 #include "base/json.h"
 #include "sql/heap.h"

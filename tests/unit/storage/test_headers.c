@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One flipped bit anywhere in the header of cache.db or state.db: the daemon starts, and keeps
 // results, captures and schedules, in that database or in a new one.
-#include <fcntl.h>
 #include <time.h>
 
 #include "storage/store/history.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs of HLO programs: what XProf says of a small one, and programs made to take long, which
 // end with a graph or an error.  tests/parity/hlo_graph.py compares with XProf itself.
-#include <string.h>
 
 #include "tests/check.h"
 #include "tests/hlo_maker.h"

@@ -2,7 +2,6 @@
 // Tool inference_profile: the tables of known profiles, in the order of each column, and the names
 // of models. test_inference.c checks the sums of requests and batches.
 #include <jansson.h>
-#include <stdio.h>
 
 #include "tests/unit/inference/serving_profile.h"
 #include "tests/unit/tools/ask_tool.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of tools: defaults, parsing, refusals, and texts.
-#include <stdlib.h>
 
 #include "analysis/tools/trace_viewer/options.h"
 #include "base/arena.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tools smart_suggestion and event_time_fraction_analyzer: when they give suggestions, and their
 // texts. tests/parity/suggestions.py compares the figures with XProf's.
-#include <stdio.h>
 
 #include "analysis/products/event_fractions.h"
 #include "analysis/xplane/xspace.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derived lines and the events that cursors yield: what golden cases cannot show.
-#include <string.h>
 
 #include "analysis/trace/derived/derived.h"
 #include "base/arena.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What answers of the trace index rest on: the order of records, stack frames by their texts,
 // windows over lines that are out of order, and that an answer under way can be cancelled.
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "analysis/trace/answer/args.h"

@@ -3,7 +3,6 @@
 // of real profiles; the fields of matches; bounds.
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/trace/answer/arg_search.h"
 #include "analysis/trace/sums.h"

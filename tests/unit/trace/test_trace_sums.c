@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of a trace against adding up every event, for windows, names and rows by chance.
-#include <stdlib.h>
 
 #include "analysis/trace/sums.h"
 #include "base/arena.h"

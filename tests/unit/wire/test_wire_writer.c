@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/wire/writer.h"
 
-#include <string.h>
-
 #include "analysis/wire/wire.h"
 #include "tests/check.h"
 

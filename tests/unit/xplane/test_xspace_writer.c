@@ -2,7 +2,6 @@
 // The XSpace writer: its bytes, what the reader makes of them, and its failures.
 #include "analysis/xplane/writer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/xplane/xspace.h"
