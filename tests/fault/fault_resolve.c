@@ -5,10 +5,9 @@
 
 #include "analysis/tools/megascale/perfetto.h"
 #include "analysis/tools/resolve.h"
-#include "base/arena.h"
 #include "tests/barriers_fixture.h"
-#include "tests/check.h"
 #include "tests/counters_fixture.h"
+#include "tests/fault/answers/each.h"
 #include "tests/hlo_maker.h"
 #include "tests/megascale_fixture.h"
 #include "tests/render.h"
@@ -42,68 +41,44 @@ static const struct wanted *wanted_of(const char *tool) {
     return w;
 }
 
-static xpl_status_t run(const char *name, const struct xpl_buf *space, struct xpl_buf *out) {
-    const struct xpl_tool *const tool = named_tool(name);
-    const struct wanted *const wanted = wanted_of(name);
+struct request {
+    const char *tool;
+    const struct xpl_buf *space;
+};
+
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
+    const struct request *const q = input;
+    const struct xpl_tool *const tool = named_tool(q->tool);
+    const struct wanted *const wanted = wanted_of(q->tool);
     struct xpl_option list[2];
     for (size_t i = 0; i < wanted->n; i++)
         list[i] = (struct xpl_option){xpl_str_from(wanted->options[2 * i]),
                                       xpl_str_from(wanted->options[2 * i + 1])};
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_error err = {0};
-    struct xpl_arena arena;
     bool device = false;
     void *options;
-    xpl_arena_init(&arena, 1 << 20);
-    xpl_buf_init(out, LIMIT);
-    const xpl_bytes_t profile = {space->p, space->n};
+    const xpl_bytes_t profile = {q->space->p, q->space->n};
     const struct xpl_resolve_host hosts[] = {
         {.name = XPL_STR("a"), .path = "a", .profile = profile},
         {.name = XPL_STR("b"), .path = "b", .profile = profile}};
-    xpl_status_t st = xpl_resolve_has_device(profile, &device, &err);
-    if (st == XPL_OK)
-        st = xpl_tool_options_parse(tool, list, wanted->n, true, &arena, &options, &err);
-    if (st == XPL_OK) {
-        const struct xpl_resolve r = {.tool = tool,
-                                      .options = options,
-                                      .hosts = hosts,
-                                      .n_hosts = tool->hosts == XPL_HOSTS_ONE ? 1 : 2,
-                                      .session_has_device = device,
-                                      .exec = &exec,
-                                      .limit = LIMIT,
-                                      .warn = ignore_warning};
-        st = xpl_resolve(&r, out, &err);
-    }
-    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    xpl_arena_fini(&arena);
-    return st;
+    XPL_TRY(xpl_resolve_has_device(profile, &device, err));
+    XPL_TRY(xpl_tool_options_parse(tool, list, wanted->n, true, arena, &options, err));
+    const struct xpl_resolve r = {.tool = tool,
+                                  .options = options,
+                                  .hosts = hosts,
+                                  .n_hosts = tool->hosts == XPL_HOSTS_ONE ? 1 : 2,
+                                  .session_has_device = device,
+                                  .exec = &exec,
+                                  .limit = LIMIT,
+                                  .warn = ignore_warning};
+    return xpl_resolve(&r, out, err);
 }
 
+// Ready-made parts of an index are left out without memory; answers stay the same.
 static void fail_each(const char *tool, const struct xpl_buf *space) {
-    struct xpl_buf expected, got;
-    xpl_fault_reset();
-    const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(tool, space, &expected), XPL_OK);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 3);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        // Ready-made parts of an index are left out without memory; answers stay the same.
-        const xpl_status_t st = run(tool, space, &got);
-        if (st == XPL_OK)
-            CHECK(got.n == expected.n && memcmp(got.p, expected.p, expected.n) == 0);
-        else
-            CHECK_EQ(st, XPL_RESOURCE_EXHAUSTED);
-        xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + (expected.p != NULL));
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(tool, space, &got), XPL_OK);
-    CHECK(got.n == expected.n && memcmp(got.p, expected.p, expected.n) == 0);
-    xpl_buf_fini(&got);
-    xpl_buf_fini(&expected);
+    fault_each(&(struct fault_scenario){run, &(struct request){tool, space}, .least = 4,
+                                        .some_only_speed = true});
 }
 
 static void fail_hlo_modules(const struct xpl_buf *space) {
@@ -127,26 +102,13 @@ static void fail_hlo_modules(const struct xpl_buf *space) {
     xpl_fault_fail_on(UINT64_MAX);
 }
 
-static void fail_perfetto(const struct xpl_buf *space) {
+static xpl_status_t perfetto(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                             struct xpl_error *err) {
     const struct xpl_megascale_perfetto_options how = {.group_tiny = true};
+    const struct xpl_buf *const space = input;
     struct xpl_exec exec = xpl_exec_serial();
-    const int64_t live = xpl_fault_live();
-    uint64_t i = 0;
-    for (xpl_status_t st = XPL_RESOURCE_EXHAUSTED; st != XPL_OK; i++) {
-        struct xpl_error err = {0};
-        struct xpl_buf out;
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        xpl_buf_init(&out, LIMIT);
-        st = xpl_megascale_perfetto((xpl_bytes_t){space->p, space->n}, &how, &exec, LIMIT, &out,
-                                    &err);
-        CHECK(st == XPL_OK || (st == XPL_RESOURCE_EXHAUSTED && err.msg[0]));
-        xpl_buf_fini(&out);
-        CHECK_EQ(xpl_fault_live(), live);
-    }
-    CHECK(i > 5);
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
+    (void)arena;
+    return xpl_megascale_perfetto((xpl_bytes_t){space->p, space->n}, &how, &exec, LIMIT, out, err);
 }
 
 // A profile of one HLO program.
@@ -185,7 +147,7 @@ int main(void) {
                                                       : i % 2]);
     }
     fail_hlo_modules(&spaces[2]);
-    fail_perfetto(&spaces[4]);
+    fault_each(&(struct fault_scenario){perfetto, &spaces[4], .least = 6});
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
         xpl_buf_fini(&spaces[i]);
     return 0;

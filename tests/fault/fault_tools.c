@@ -4,6 +4,7 @@
 #include "tests/unit/opstats/opstats_fixture.h"
 
 #include "base/status.h"
+#include "tests/fault/answers/each.h"
 
 static void fill(struct xpl_arena *a, struct xpl_opstats *s, enum xpl_hardware hardware) {
     *s = (struct xpl_opstats){.run_environment = {.hardware_type = hardware,
@@ -33,36 +34,18 @@ static bool takes(const struct xpl_tool *tool, const char *key) {
     return false;
 }
 
-static xpl_status_t run(const struct xpl_tool *tool, const struct xpl_opstats *s, size_t *ret_len) {
-    static const char *const peaks[] = {"cpu_core_gb_s", "10", NULL};
-    struct xpl_error err = {0};
-    struct xpl_buf out;
-    xpl_buf_init(&out, 1 << 20);
-    const xpl_status_t st =
-        render_op_stats(tool, s, takes(tool, peaks[0]) ? peaks : NULL, 8 << 20, &out, &err);
-    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    *ret_len = out.n;
-    xpl_buf_fini(&out);
-    return st;
-}
+struct answer {
+    const struct xpl_tool *tool;
+    const struct xpl_opstats *stats;
+};
 
-static void fail_each(const struct xpl_tool *tool, const struct xpl_opstats *s) {
-    size_t expected, got;
-    xpl_fault_reset();
-    const int64_t live = xpl_fault_live();
-    CHECK_OK(run(tool, s, &expected), NULL);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 0);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK_STATUS(run(tool, s, &got), XPL_RESOURCE_EXHAUSTED, NULL);
-        CHECK_EQ(xpl_fault_live(), live);
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(tool, s, &got), NULL);
-    CHECK_EQ(got, expected);
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
+    const struct answer *const a = input;
+    static const char *const peaks[] = {"cpu_core_gb_s", "10", NULL};
+    (void)arena;
+    return render_op_stats(a->tool, a->stats, takes(a->tool, peaks[0]) ? peaks : NULL, 8 << 20, out,
+                           err);
 }
 
 int main(void) {
@@ -76,7 +59,7 @@ int main(void) {
         fill(&arena, &s, kinds[i]);
         for (size_t k = 0; k < n_tools; k++) {
             if (!tool_shows_op_stats(tools[k])) continue;
-            fail_each(tools[k], &s);
+            fault_each(&(struct fault_scenario){run, &(struct answer){tools[k], &s}, .least = 1});
             n_asked++;
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building, opening and asking a trace index with every allocation failing once.
 #include "analysis/trace/trace.h"
-#include "base/arena.h"
 #include "base/exec.h"
+#include "tests/fault/answers/each.h"
 #include "tests/xspace_maker.h"
 
 enum { LIMIT = 1 << 26 };
@@ -45,52 +45,30 @@ static void host_plane(struct xpl_buf *space) {
     mk_plane_end(&p, space);
 }
 
-static xpl_status_t run(xpl_bytes_t profile, size_t *ret_len) {
+// Both answers, one behind the other.
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
+    const struct xpl_buf *const space = input;
+    const xpl_bytes_t profile = {space->p, space->n};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_trace_memory m = {0};
     struct xpl_trace_options o;
-    struct xpl_error err = {0};
-    struct xpl_arena a;
-    struct xpl_buf out;
-    *ret_len = 0;
-    xpl_arena_init(&a, LIMIT);
-    xpl_status_t st = xpl_trace_memory_init(&m, profile, NULL, &exec, LIMIT, &a, &err);
+    xpl_status_t st = xpl_trace_memory_init(&m, profile, NULL, &exec, LIMIT, arena, err);
     for (int round = 0; st == XPL_OK && round < 2; round++) {
         xpl_trace_options_init(&o);
         if (round) o.search_prefix = XPL_STR("l"), o.search_metadata = true;
         const struct xpl_trace_host host = {XPL_STR("h"), m.trace, profile};
-        xpl_buf_init(&out, LIMIT);
-        st = xpl_trace_answer(&host, 1, &o, &exec, LIMIT, &out, &err);
-        *ret_len += out.n;
-        xpl_buf_fini(&out);
+        st = xpl_trace_answer(&host, 1, &o, &exec, LIMIT, out, err);
     }
-    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     xpl_trace_memory_fini(&m);
-    xpl_arena_fini(&a);
     return st;
 }
 
 int main(void) {
     struct xpl_buf space = mk_open();
-    size_t expected, got;
     host_plane(&space);
     device_plane(&space);
-    const xpl_bytes_t profile = {space.p, space.n};
-    xpl_fault_reset();
-    const int64_t live = xpl_fault_live();
-    CHECK_OK(run(profile, &expected), NULL);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 10);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK_STATUS(run(profile, &got), XPL_RESOURCE_EXHAUSTED, NULL);
-        CHECK_EQ(xpl_fault_live(), live);
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(profile, &got), NULL);
-    CHECK_EQ(got, expected);
+    fault_each(&(struct fault_scenario){run, &space, .least = 11});
     xpl_buf_fini(&space);
     return 0;
 }

@@ -137,24 +137,19 @@ static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups 
     return XPL_OK;
 }
 
-static xpl_status_t run(const void *input, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
     const struct xpl_buf *const bytes = input;
     struct xpl_exec exec = xpl_exec_serial();
     exec.width = 3; // work is cut up as for so many threads
-    struct xpl_error err = {0};
-    struct xpl_arena a;
     struct xpl_xspace *xs = NULL;
     struct xpl_groups *g = NULL;
     uint64_t sum = 0;
-    xpl_arena_init(&a, 1 << 24);
-    xpl_buf_init(out, sizeof sum);
-    xpl_status_t st = xpl_xspace_open((xpl_bytes_t){bytes->p, bytes->n}, &a, &exec, &xs, &err);
+    xpl_status_t st = xpl_xspace_open((xpl_bytes_t){bytes->p, bytes->n}, arena, &exec, &xs, err);
     CHECK_EQ(st == XPL_OK, xs != NULL);
-    if (st == XPL_OK) st = xpl_groups_build(xs, &a, &exec, &g, &err);
+    if (st == XPL_OK) st = xpl_groups_build(xs, arena, &exec, &g, err);
     CHECK_EQ(st == XPL_OK, g != NULL);
-    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    if (st == XPL_OK) st = digest(xs, g, &err, &sum);
-    xpl_arena_fini(&a);
+    if (st == XPL_OK) st = digest(xs, g, err, &sum);
     xpl_buf_put(out, &sum, sizeof sum);
     return st == XPL_OK && out->failed ? XPL_RESOURCE_EXHAUSTED : st;
 }

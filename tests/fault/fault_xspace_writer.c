@@ -3,8 +3,7 @@
 // with memory back the same bytes come out.
 
 #include "analysis/xplane/writer.h"
-#include "base/arena.h"
-#include "tests/check.h"
+#include "tests/fault/answers/each.h"
 
 static bool put(void *ctx, xpl_bytes_t bytes) {
     xpl_buf_put(ctx, bytes.ptr, bytes.len);
@@ -30,48 +29,25 @@ static void emit(struct xpl_xspace_writer *w) {
     xpl_xspace_writer_end_plane(w);
 }
 
-static bool run(struct xpl_buf *out) {
+// *input: whether the whole XSpace is in one buffer.
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
     struct xpl_xspace_writer w;
     const struct xpl_xspace_sink sink = {put, out};
-    xpl_buf_init(out, 1 << 20);
-    xpl_xspace_writer_init(&w, &sink);
+    (void)arena;
+    const bool whole = *(const bool *)input;
+    if (whole)
+        xpl_xspace_writer_init_whole(&w, out);
+    else
+        xpl_xspace_writer_init(&w, &sink);
     emit(&w);
-    if (xpl_xspace_writer_measured(&w)) emit(&w);
-    return xpl_xspace_writer_fini(&w);
-}
-
-static bool run_whole(struct xpl_buf *out) {
-    struct xpl_xspace_writer w;
-    xpl_buf_init(out, 1 << 20);
-    xpl_xspace_writer_init_whole(&w, out);
-    emit(&w);
-    return xpl_xspace_writer_fini(&w);
-}
-
-static void fail_each(bool (*write)(struct xpl_buf *out), uint64_t least) {
-    struct xpl_buf expected, got;
-    xpl_fault_reset();
-    const int64_t live = xpl_fault_live();
-    CHECK(write(&expected));
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > least);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK(!write(&got));
-        xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1); // `expected`
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK(write(&got));
-    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
-    xpl_buf_fini(&got);
-    xpl_buf_fini(&expected);
+    if (!whole && xpl_xspace_writer_measured(&w)) emit(&w);
+    if (!xpl_xspace_writer_fini(&w)) XPL_RETURN_OOM(err, "XSpace");
+    return XPL_OK;
 }
 
 int main(void) {
-    fail_each(run, 8);
-    fail_each(run_whole, 4);
+    fault_each(&(struct fault_scenario){run, &(bool){false}, .least = 9});
+    fault_each(&(struct fault_scenario){run, &(bool){true}, .least = 5});
     return 0;
 }

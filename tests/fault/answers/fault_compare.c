@@ -50,33 +50,33 @@ static xpl_status_t compare_with(const struct xpl_buf *summary, struct xpl_buf *
 }
 
 // `out` is initialized in any case.
-static xpl_status_t run(const void *spaces, struct xpl_buf *out) {
-    struct xpl_error err = {0};
+static xpl_status_t run(const void *spaces, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
     struct xpl_buf summary;
-    xpl_status_t st = answer_of("run_summary", spaces, 2, &summary, &err);
-    xpl_buf_init(out, FINDINGS_LIMIT);
-    if (st == XPL_OK) st = compare_with(&summary, out, &err);
+    (void)arena;
+    xpl_status_t st = answer_of("run_summary", spaces, 2, &summary, err);
+    if (st == XPL_OK) st = compare_with(&summary, out, err);
     xpl_buf_fini(&summary);
     return st;
 }
 
 // `out` is initialized in any case.
-static xpl_status_t run_bundle(const void *bundle, struct xpl_buf *out) {
+static xpl_status_t run_bundle(const void *bundle, struct xpl_arena *arena, struct xpl_buf *out,
+                               struct xpl_error *err) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("iree_run_summary"));
     const struct xpl_buf *const b = bundle;
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_error err = {0};
+    (void)arena;
     const struct xpl_product_input made = {
         .profile = {b->p, b->n}, .exec = &exec, .limit = FINDINGS_LIMIT};
     void *value = NULL;
-    xpl_buf_init(out, FINDINGS_LIMIT);
-    xpl_status_t st = tool->needs[0]->make(&made, &value, &err);
+    xpl_status_t st = tool->needs[0]->make(&made, &value, err);
     const void *const products[] = {value};
     const struct xpl_tool_host host = {
         .name = XPL_STR("h"), .products = products, .profile = made.profile};
     const struct xpl_tool_input in = {
         .hosts = &host, .n_hosts = 1, .exec = &exec, .limit = FINDINGS_LIMIT};
-    if (st == XPL_OK) st = tool->render(&in, out, &err);
+    if (st == XPL_OK) st = tool->render(&in, out, err);
     tool->needs[0]->free(value);
     return st;
 }

@@ -14,9 +14,9 @@ struct request {
     size_t n;
 };
 
-static xpl_status_t run(const void *input, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
     const struct request *const r = input;
-    struct xpl_error err = {0};
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("events"));
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_devices_value devices = {0};
@@ -27,17 +27,11 @@ static xpl_status_t run(const void *input, struct xpl_buf *out) {
                                           .products = products,
                                           .profile = {r->spaces[i].p, r->spaces[i].n},
                                           .path = "h"};
-    struct xpl_arena arena;
     void *parsed = NULL;
-    xpl_arena_init(&arena, 1 << 20);
-    xpl_buf_init(out, 1 << 24);
-    xpl_status_t st = xpl_tool_options_parse(tool, r->options, r->n, true, &arena, &parsed, &err);
+    XPL_TRY(xpl_tool_options_parse(tool, r->options, r->n, true, arena, &parsed, err));
     const struct xpl_tool_input in = {
         .hosts = hosts, .n_hosts = r->n_hosts, .options = parsed, .exec = &exec, .limit = 1 << 26};
-    if (st == XPL_OK) st = tool->render(&in, out, &err);
-    CHECK_EQ(err.code, st);
-    xpl_arena_fini(&arena);
-    return st;
+    return tool->render(&in, out, err);
 }
 
 static struct xpl_buf damaged_profile(void) {

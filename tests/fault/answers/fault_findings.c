@@ -4,9 +4,10 @@
 #include "tests/unit/breakdown/findings_render.h"
 #include "tests/unit/breakdown/slow_profiles.h"
 
-static xpl_status_t run(const void *spaces, struct xpl_buf *out) {
-    struct xpl_error err = {0};
-    return findings_of(spaces, 2, out, &err);
+static xpl_status_t run(const void *spaces, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
+    (void)arena;
+    return findings_of(spaces, 2, out, err);
 }
 
 int main(void) {

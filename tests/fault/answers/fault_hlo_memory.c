@@ -23,12 +23,11 @@ struct view {
     const char *const *options;
 };
 
-static xpl_status_t run(const void *input, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
     const struct view *const v = input;
-    struct xpl_error err = {0};
-    const xpl_status_t st = ask_memory_viewer(v->proto, v->options, LIMIT, out, &err);
-    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    return st;
+    (void)arena;
+    return ask_memory_viewer(v->proto, v->options, LIMIT, out, err);
 }
 
 int main(void) {

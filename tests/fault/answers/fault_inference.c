@@ -31,22 +31,21 @@ static xpl_status_t render(const void *value, const void *copy, struct xpl_buf *
     return st;
 }
 
-static xpl_status_t run(const void *input, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
     const struct xpl_buf *const space = input;
     const struct xpl_product *const p = &xpl_product_inference;
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_product_input in = {
         .profile = {space->p, space->n}, .exec = &exec, .limit = LIMIT};
-    struct xpl_error err = {0};
+    (void)arena;
     struct xpl_buf bytes;
     void *value = NULL, *copy = NULL;
-    xpl_buf_init(out, LIMIT);
     xpl_buf_init(&bytes, LIMIT);
-    xpl_status_t st = p->make(&in, &value, &err);
-    if (st == XPL_OK) st = p->encode(value, &bytes, &err);
-    if (st == XPL_OK) st = p->decode((xpl_bytes_t){bytes.p, bytes.n}, LIMIT, &copy, &err);
-    if (st == XPL_OK) st = render(value, copy, out, &err);
-    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    xpl_status_t st = p->make(&in, &value, err);
+    if (st == XPL_OK) st = p->encode(value, &bytes, err);
+    if (st == XPL_OK) st = p->decode((xpl_bytes_t){bytes.p, bytes.n}, LIMIT, &copy, err);
+    if (st == XPL_OK) st = render(value, copy, out, err);
     p->free(copy);
     p->free(value);
     xpl_buf_fini(&bytes);

@@ -3,9 +3,10 @@
 #include "tests/fault/answers/each.h"
 #include "tests/unit/tools/launches_render.h"
 
-static xpl_status_t run(const void *spaces, struct xpl_buf *out) {
-    struct xpl_error err = {0};
-    return launches_of(spaces, 2, "5", out, &err);
+static xpl_status_t run(const void *spaces, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
+    (void)arena;
+    return launches_of(spaces, 2, "5", out, err);
 }
 
 int main(void) {

@@ -26,19 +26,13 @@ static struct xpl_buf make(void) {
     return memory_space(&line, 1);
 }
 
-static xpl_status_t run(const void *input, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_buf *out,
+                        struct xpl_error *err) {
     const struct xpl_buf *const space = input;
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
     struct xpl_xspace *xs;
-    struct xpl_error err = {0};
-    xpl_arena_init(&a, 16 << 20);
-    xpl_buf_init(out, 16 << 20);
-    xpl_status_t st = xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err);
-    if (st == XPL_OK) st = xpl_memory_profile(xs, &exec, 16 << 20, out, &err);
-    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    xpl_arena_fini(&a);
-    return st;
+    XPL_TRY(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, &exec, &xs, err));
+    return xpl_memory_profile(xs, &exec, 16 << 20, out, err);
 }
 
 int main(void) {
