@@ -10,6 +10,7 @@
 #include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "tests/cancelled.h"
 #include "tests/check.h"
 
 static const struct xpl_format_limits roomy = {.max_bytes = (size_t)1 << 30};
@@ -389,16 +390,11 @@ static void test_bombs(void) {
     xpl_buf_fini(&g), xpl_buf_fini(&z);
 }
 
-static bool say_yes(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void test_cancel(void) {
     uint8_t *const p = sample(1000);
     struct xpl_buf g = gzip_of(p, 1000);
     struct xpl_exec e = xpl_exec_serial();
-    e.cancelled = say_yes;
+    e.cancelled = always_cancelled;
     const struct xpl_format_limits l = {.max_bytes = 1 << 20, .exec = &e};
     fails_with("h.xplane.pb.gz", bytes_of(&g), &l, XPL_CANCELLED, "cancelled");
     xpl_buf_fini(&g);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouping by nesting, links and thread pools, scenario by scenario. Expected values come from
 // XProf 2.24.2 where its sources leave room.
+#include "tests/cancelled.h"
 #include "tests/unit/grouping/groups_fixture.h"
 
 // ---- within a line ----
@@ -504,11 +505,6 @@ static void test_deep(void) {
     close_it(&b);
 }
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void test_failures(void) {
     struct xpl_buf bytes = large_space();
     struct xpl_exec exec = xpl_exec_serial();
@@ -518,7 +514,7 @@ static void test_failures(void) {
     struct xpl_groups *g = NULL;
     xpl_arena_init(&a, 1 << 24);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){bytes.p, bytes.n}, &a, &exec, &xs, &err), &err);
-    exec.cancelled = always;
+    exec.cancelled = always_cancelled;
     CHECK_STATUS(xpl_groups_build(xs, &a, &exec, &g, &err), XPL_CANCELLED, &err);
     CHECK(g == NULL);
     exec.cancelled = NULL;

@@ -4,6 +4,7 @@
 // without end, calls of calls, broken messages.
 #include <inttypes.h>
 
+#include "tests/cancelled.h"
 #include "tests/hlo_cost_fixture.h"
 
 static void test_elementwise(void) {
@@ -440,11 +441,6 @@ static void test_many_uses(void) {
     xpl_buf_fini(&module);
 }
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit,
                           struct xpl_exec *exec) {
     struct costs k = {0};
@@ -465,7 +461,7 @@ static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit
 // Long work ends when no request waits for it: a window of 2^20 positions, 70,000 custom fusions.
 static void test_cancelling(void) {
     struct xpl_exec exec = xpl_exec_serial();
-    exec.cancelled = always;
+    exec.cancelled = always_cancelled;
     struct xpl_buf module = entry_module(
         "1:\"main\" 5:9 6:2 2:{1:\"a\" 2:\"parameter\" 35:1 3:{2:11 3:[1,1,1048576]}} "
         "2:{1:\"c\" 2:\"convolution\" 35:2 36:[1,1] 3:{2:11 3:[1,1,1048576]} "
@@ -740,7 +736,7 @@ static void test_limits(void) {
     CHECK(!xpl_hlo_costs_new(m, &small));
     // Cancelling is looked for every 2^16 steps: a small module ends first.
     struct xpl_exec exec = xpl_exec_serial();
-    exec.cancelled = always;
+    exec.cancelled = always_cancelled;
     struct xpl_hlo_costs *const c = xpl_hlo_costs_new(m, &a);
     CHECK_OK(xpl_hlo_cost(c, xpl_hlo_module_find(m, XPL_STR("n")), &exec, &cost, &err), &err);
     CHECK_EQ(cost.model_flops, 96);

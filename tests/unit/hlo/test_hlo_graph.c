@@ -2,6 +2,7 @@
 // Neighbours of instructions: what XProf answered of the same programs, and programs whose
 // get-tuple-elements name one instruction without end.
 #include "analysis/hlo/graph/adjacent.h"
+#include "tests/cancelled.h"
 #include "tests/check.h"
 #include "tests/hlo_maker.h"
 
@@ -81,11 +82,6 @@ static void test_neighbours(void) {
     xpl_buf_fini(&m);
 }
 
-static bool say_yes(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 // The program "m": each of LEVELS get-tuple-elements uses the one before twice, the first of them
 // `first`: 2^LEVELS ways to it.  Behind them stands `n`, which uses the last one.
 enum { LEVELS = 60 };
@@ -120,7 +116,7 @@ static void test_without_end(const char *first) {
     CHECK_STATUS(xpl_hlo_adjacent(module, at, &exec, &a, &out, &err), XPL_RESOURCE_EXHAUSTED, &err);
     xpl_buf_fini(&out);
     xpl_buf_init(&out, 1 << 20);
-    exec.cancelled = say_yes;
+    exec.cancelled = always_cancelled;
     CHECK_STATUS(xpl_hlo_adjacent(module, at, &exec, &a, &out, &err), XPL_CANCELLED, &err);
     xpl_buf_fini(&out);
     xpl_arena_fini(&a);

@@ -3,6 +3,7 @@
 // the suite's time limit ends the test; rings are refused; long work can be cancelled.
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/text/text.h"
+#include "tests/cancelled.h"
 #include "tests/hlo_maker.h"
 #include "tests/wire_text.h"
 
@@ -125,11 +126,6 @@ static void test_rings(void) {
 
 // ---- cancelling ----
 
-static bool say_yes(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 // Within a literal, and before the text of a million instructions is at its end.
 static void test_cancel(void) {
     struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
@@ -144,7 +140,7 @@ static void test_cancel(void) {
     CHECK_OK(text_of(&m, XPL_HLO_TEXT_LONG, &out), &err);
     const size_t whole = out.n;
     xpl_buf_fini(&out);
-    g_exec.cancelled = say_yes;
+    g_exec.cancelled = always_cancelled;
     CHECK_STATUS(text_of(&m, XPL_HLO_TEXT_LONG, &out), XPL_CANCELLED, &err);
     CHECK(out.n < whole / 10);
     g_exec.cancelled = NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/hlo/memory/memory.h"
+#include "tests/cancelled.h"
 #include "tests/memory_viewer_fixture.h"
 #include "tests/wire_text.h"
 
@@ -464,11 +465,6 @@ static void test_holders(void) {
     xpl_buf_fini(&out);
 }
 
-static bool say_yes(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 // A reader that is cancelled stops within some thousand instructions.
 static void test_cancel(void) {
     struct xpl_buf proto = mk_open(), module = mk_open(), c = mk_open();
@@ -477,7 +473,7 @@ static void test_cancel(void) {
         mk_len(&c, 2, "", 0);
     mk_close(&module, 3, &c);
     mk_close(&proto, 1, &module);
-    g_exec.cancelled = say_yes;
+    g_exec.cancelled = always_cancelled;
     err = (struct xpl_error){0};
     CHECK_STATUS(
         xpl_hlo_memory_read((xpl_bytes_t){proto.p, proto.n}, 0, &g_exec, &g_arena, &m, &err),

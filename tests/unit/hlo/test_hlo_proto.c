@@ -5,6 +5,7 @@
 
 #include "analysis/hlo/proto/json_check.h"
 #include "analysis/hlo/proto/print.h"
+#include "tests/cancelled.h"
 #include "tests/check.h"
 #include "tests/wire_text.h"
 
@@ -119,11 +120,6 @@ static void test_reals(void) {
 
 // ---- what ends it ----
 
-static bool say_yes(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static struct xpl_buf nested(int depth, const char *in_order) {
     struct xpl_buf shape = wt_message(in_order), m = mk_open(), p = mk_open(), s = mk_open();
     for (int i = 0; i < depth; i++) {
@@ -164,7 +160,7 @@ static void test_ends(void) {
     for (int i = 0; i < 100000; i++)
         mk_int(&many, 5, i);
     mk_close(&proto, 1, &many);
-    exec.cancelled = say_yes;
+    exec.cancelled = always_cancelled;
     CHECK_STATUS(print(&proto, XPL_HLO_PROTO_PBTXT, &exec, 1 << 24, &out), XPL_CANCELLED, &err);
     xpl_buf_fini(&out);
     xpl_buf_fini(&proto);

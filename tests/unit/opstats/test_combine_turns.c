@@ -8,6 +8,7 @@
 #include "analysis/opstats/combine/combine.h"
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"
+#include "tests/cancelled.h"
 #include "tests/check.h"
 #include "tests/unit/opstats/host_profiles.h"
 
@@ -194,11 +195,6 @@ static void test_few_at_once(struct xpl_exec *exec) {
     free_hosts();
 }
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void test_failures(struct xpl_exec *exec) {
     struct xpl_buf out;
     struct xpl_error err = {0};
@@ -212,7 +208,7 @@ static void test_failures(struct xpl_exec *exec) {
     CHECK_STATUS(combine(exec, false, LIMIT, &out, &err), XPL_ABORTED, &err);
     all.cut = false;
     struct xpl_exec cancelled = xpl_exec_serial();
-    cancelled.cancelled = always;
+    cancelled.cancelled = always_cancelled;
     CHECK_STATUS(combine(&cancelled, false, LIMIT, &out, NULL), XPL_CANCELLED, NULL);
     CHECK_STATUS(combine(exec, false, 1 << 16, &out, NULL), XPL_RESOURCE_EXHAUSTED, NULL);
     CHECK_EQ(all.there, 0);

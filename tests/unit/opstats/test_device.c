@@ -6,6 +6,7 @@
 #include "analysis/opstats/convert.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/arena.h"
+#include "tests/cancelled.h"
 #include "tests/data_file.h"
 #include "tests/unit/opstats/device_profiles.h"
 
@@ -511,13 +512,9 @@ static struct xpl_buf real_gpu(void) {
     return read_data_file("logdir/accel/plugins/profile/mi300_jax_gemm/mi300_jax_gemm.xplane.pb");
 }
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
 static void cancelled(void) {
     struct xpl_exec exec = xpl_exec_serial();
-    exec.cancelled = always;
+    exec.cancelled = always_cancelled;
     struct xpl_buf file =
         read_data_file("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb");
     struct converted c = {.bytes = file};

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "sql/heap.h"
+#include "tests/cancelled.h"
 #include "tests/check.h"
 #include "tests/unit/sql/sql_profile.h"
 
@@ -142,15 +143,10 @@ static void prepared_bomb(void) {
     xpl_buf_fini(&text);
 }
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void broken(void) {
     struct xpl_sql_request q = request_of("SELECT count(*) FROM events");
     struct xpl_exec cancelled = xpl_exec_serial();
-    cancelled.cancelled = always;
+    cancelled.cancelled = always_cancelled;
     q.exec = &cancelled;
     fails(&q, XPL_CANCELLED, "cancelled");
     q.statement = XPL_STR("SELECT 'a' REGEXP 'a('"); // no search begins any more
@@ -611,7 +607,7 @@ static void metrics(void) {
     codes[1] = XPL_CANCELLED;
     fails(&q, XPL_CANCELLED, "session 1 fails");
     struct xpl_exec cancelled = xpl_exec_serial();
-    cancelled.cancelled = always;
+    cancelled.cancelled = always_cancelled;
     q.exec = &cancelled;
     q.statement = XPL_STR("SELECT * FROM run_metrics LIMIT 1");
     fails(&q, XPL_CANCELLED, "cancelled");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/tools/counters/units.h"
+#include "tests/cancelled.h"
 #include "tests/counters_fixture.h"
 #include "tests/unit/tools/ask_tool.h"
 
@@ -147,11 +148,6 @@ static void test_values(void) {
     CHECK(xpl_tpu_unit_model_find(XPL_STR("TPU v7x"))->rows->n <= XPL_UNITS_MAX);
 }
 
-static bool say_yes(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void test_ends(void) {
     static const char *const tools[] = {"perf_counters", "utilization_viewer",
                                         "kernel_utilization"};
@@ -159,7 +155,7 @@ static void test_ends(void) {
     for (size_t i = 0; i < 3; i++) {
         CHECK_STATUS(ask(tools[i], false, 1, 2000, &out), XPL_RESOURCE_EXHAUSTED, &err);
         xpl_buf_fini(&out);
-        g_exec.cancelled = say_yes;
+        g_exec.cancelled = always_cancelled;
         CHECK_STATUS(ask(tools[i], false, 1, 1 << 24, &out), XPL_CANCELLED, &err);
         xpl_buf_fini(&out);
         g_exec.cancelled = NULL;

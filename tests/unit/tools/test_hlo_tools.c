@@ -4,6 +4,7 @@
 
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
+#include "tests/cancelled.h"
 #include "tests/hlo_maker.h"
 #include "tests/wire_text.h"
 
@@ -182,17 +183,12 @@ static void test_custom_call(void) {
     g_hosts[1] = kept;
 }
 
-static bool say_yes(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void test_ends(void) {
     struct xpl_buf out;
     g_limit = 2000;
     says(XPL_RESOURCE_EXHAUSTED, "", OPTIONS("program_id", "7", "type", "pbtxt"));
     g_limit = LIMIT;
-    g_exec.cancelled = say_yes;
+    g_exec.cancelled = always_cancelled;
     CHECK_STATUS(ask("hlo_modules", true, NULL, &out), XPL_CANCELLED, &err);
     xpl_buf_fini(&out);
     says(XPL_CANCELLED, "", OPTIONS("type", "adj_nodes", "node_name", "none"));

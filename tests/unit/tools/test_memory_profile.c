@@ -8,6 +8,7 @@
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/exec.h"
+#include "tests/cancelled.h"
 #include "tests/check.h"
 #include "tests/data_file.h"
 #include "tests/unit/tools/memory_fixture.h"
@@ -195,11 +196,6 @@ static void test_nothing(void) {
     xpl_buf_fini(&out);
 }
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void test_refusals(void) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err;
@@ -214,7 +210,7 @@ static void test_refusals(void) {
     xpl_buf_init(&small, 1000);
     CHECK_STATUS(profile(bytes, LIMIT, &exec, &small, &err), XPL_RESOURCE_EXHAUSTED, &err);
     xpl_buf_fini(&small);
-    exec.cancelled = always;
+    exec.cancelled = always_cancelled;
     const xpl_status_t st = profile(bytes, LIMIT, &exec, &out, &err);
     CHECK_STATUS(st, XPL_CANCELLED, NULL);
     xpl_buf_fini(&space);

@@ -8,6 +8,7 @@
 #include "analysis/trace/sums.h"
 #include "base/arena.h"
 #include "base/exec.h"
+#include "tests/cancelled.h"
 #include "tests/data_file.h"
 #include "tests/xspace_maker.h"
 
@@ -226,11 +227,6 @@ static void known(void) {
 
 // ---- bounds ----
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void fails(const struct fixture *f, const struct xpl_trace_sums_options *o,
                   struct xpl_exec *exec, size_t limit, xpl_status_t code) {
     struct xpl_arena arena;
@@ -248,7 +244,7 @@ static void bounds(void) {
     make(&f, make_profile());
     struct xpl_trace_sums_options o = {.arguments = XPL_STR("ten"), .most = 1000};
     fails(&f, &o, &exec, 5000, XPL_RESOURCE_EXHAUSTED);
-    exec.cancelled = always;
+    exec.cancelled = always_cancelled;
     fails(&f, &o, &exec, LIMIT, XPL_CANCELLED);
     exec = xpl_exec_serial();
     for (int i = 0; i <= TRC_WORDS; i++)

@@ -4,6 +4,7 @@
 #include "analysis/trace/sums.h"
 #include "base/arena.h"
 #include "base/exec.h"
+#include "tests/cancelled.h"
 #include "tests/xspace_maker.h"
 
 enum { EVENTS = 60000, NAMES = 7, LINES = 3, LIMIT = 1 << 28 };
@@ -234,17 +235,12 @@ static void check_damage(const struct fixture *f) {
     xpl_buf_fini(&index);
 }
 
-static bool cancelled(struct xpl_exec *x) {
-    (void)x;
-    return true;
-}
-
 static void check_cancelled(const struct fixture *f) {
     struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_trace_sums_options o = {0};
     struct xpl_trace_sums s = {.n = 77};
-    exec.cancelled = cancelled;
+    exec.cancelled = always_cancelled;
     xpl_arena_init(&arena, LIMIT);
     CHECK_STATUS(xpl_trace_sum_up(f->hosts, 1, &o, &exec, &arena, &s, NULL), XPL_CANCELLED, NULL);
     CHECK_EQ(s.n, 77);

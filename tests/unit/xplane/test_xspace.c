@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/exec.h"
+#include "tests/cancelled.h"
 #include "tests/xspace_maker.h"
 
 struct opened {
@@ -647,17 +648,12 @@ static void test_many(void) {
     xpl_buf_fini(&space);
 }
 
-static bool always(struct xpl_exec *e) {
-    (void)e;
-    return true;
-}
-
 static void test_cancelled(void) {
     struct xpl_buf b = full_space();
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_arena a;
     struct xpl_xspace *xs = NULL;
-    exec.cancelled = always;
+    exec.cancelled = always_cancelled;
     xpl_arena_init(&a, 1 << 20);
     CHECK_STATUS(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &a, &exec, &xs, NULL), XPL_CANCELLED,
                  NULL);
