@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/store/sqlite/sqlite.h"
 #if XPL_POSTGRESQL
@@ -40,11 +40,6 @@ static struct xpl_store *open_limited(uint64_t limit) {
     return s;
 }
 
-static void pause_ms(long ms) {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&t, NULL);
-}
-
 // ---- reads return the writes ----
 
 static void test_results(void) {
@@ -66,8 +61,13 @@ static void test_results(void) {
     }
     CHECK_EQ(put_n(s, 2, 9, NULL), XPL_OK); // in place of the old
     CHECK(get_n(s, 2, 9));
+    CHECK_EQ(stats_of(s).hits, 1); // of this daemon
+    CHECK_EQ(stats_of(s).puts, 1);
+    CHECK(stats_of(s).used_bytes > 5000000);
     struct xpl_store_value v;
-    CHECK_EQ(xpl_store_get(s, key_of(5, &k), 4999999, &v, NULL), XPL_RESOURCE_EXHAUSTED);
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_store_get(s, key_of(5, &k), 4999999, &v, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK(strstr(err.msg, "4999999"));
     const xpl_bytes_t absurd = {(const uint8_t *)"", XPL_STORE_MAX_RESULT + 1};
     CHECK_EQ(xpl_store_put(s, &k.key, absurd, (xpl_bytes_t){0}, NULL), XPL_RESOURCE_EXHAUSTED);
     CHECK(get_n(s, 5, 5000000));
@@ -148,6 +148,7 @@ static void test_transactions(void) {
     struct xpl_store *s = open_limited(0);
     CHECK_EQ(xpl_store_commit(s, NULL), XPL_FAILED_PRECONDITION);
     CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_FAILED_PRECONDITION);
     for (uint64_t i = 0; i < 4; i++)
         CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
     CHECK(!get_n(s, 1, 1000)); // not before it is committed
@@ -158,6 +159,18 @@ static void test_transactions(void) {
     CHECK_EQ(put_n(s, 1, 5, NULL), XPL_OK);
     xpl_store_rollback(s);
     CHECK(!get_n(s, 9, 1000) && get_n(s, 1, 1000));
+    CHECK_EQ(stats_of(s).puts, 4);
+    CHECK_EQ(stats_of(s).dropped, 2);
+    // One that can never be kept does not take the others with it.
+    struct test_key k;
+    const xpl_bytes_t absurd = {(const uint8_t *)"", XPL_STORE_MAX_RESULT + 1};
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    CHECK_EQ(put_n(s, 9, 1000, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put(s, key_of(20, &k), absurd, (xpl_bytes_t){0}, NULL),
+             XPL_RESOURCE_EXHAUSTED);
+    CHECK_EQ(put_n(s, 11, 1000, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_commit(s, NULL), XPL_OK);
+    CHECK(get_n(s, 9, 1000) && get_n(s, 11, 1000));
     xpl_store_close(s);
 }
 
@@ -311,7 +324,7 @@ static void test_eviction(void) {
         CHECK_EQ(put_n(s, i, LEN, NULL), XPL_OK);
         CHECK(get_n(s, 0, LEN)); // always in use
         CHECK(stats_of(s).used_bytes <= LIMIT);
-        pause_ms(2);
+        xpl_clock_pause_ms(2);
     }
     CHECK(get_n(s, N - 1, LEN) && !get_n(s, 1, LEN));
     CHECK(stats_of(s).evicted > N / 3);
@@ -336,7 +349,7 @@ static void *maintain_all(void *arg) {
     (void)arg;
     while (!atomic_load(&stop)) {
         CHECK_EQ(maintain(shared, 0, NULL), XPL_OK);
-        pause_ms(1);
+        xpl_clock_pause_ms(1);
     }
     return NULL;
 }
@@ -368,7 +381,7 @@ static void take_over(struct xpl_store *w, struct xpl_store *r) {
     xpl_store_close(w);
     for (int i = 0; put_n(r, 2, 5000, NULL) != XPL_OK; i++) {
         CHECK(i < 6000);
-        pause_ms(10);
+        xpl_clock_pause_ms(10);
     }
 }
 
@@ -423,9 +436,9 @@ static void test_killed(void) {
         struct pollfd told_of = {.fd = fds[0], .events = POLLIN};
         // It connects first, where every second one is killed.
         if (row->shared && round % 2) CHECK(poll(&told_of, 1, 30000) == 1);
-        pause_ms(2 + round * 2);
+        xpl_clock_pause_ms(2 + round * 2);
         CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
-        if (row->shared) pause_ms(50); // the server may still be committing
+        if (row->shared) xpl_clock_pause_ms(50); // the server may still be committing
         uint64_t tx, told = next;
         while (read(fds[0], &tx, sizeof tx) == (ssize_t)sizeof tx)
             told = tx + 1;
@@ -508,11 +521,11 @@ static void test_damage(void) {
             (void)get_n(s, i, i * 997); // right or not at all
         for (int i = 0; put_n(s, 100, 40000, NULL) != XPL_OK; i++) {
             CHECK(i < 6000);
-            pause_ms(10);
+            xpl_clock_pause_ms(10);
         }
         CHECK(get_n(s, 100, 40000));
         for (int i = 0; i < 40; i++)
-            if (maintain(s, 0, NULL) != XPL_OK) pause_ms(10);
+            if (maintain(s, 0, NULL) != XPL_OK) xpl_clock_pause_ms(10);
         xpl_store_close(s);
     }
 }
