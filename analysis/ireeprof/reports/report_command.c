@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Report command: command buffers, their recorded commands, and their executions.
-#include "analysis/ireeprof/fields.h"
+#include "analysis/ireeprof/reports/export/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/rows_dispatch.h"
 
@@ -12,32 +12,11 @@ struct operations {
 
 static void write_operation(struct operations *o, const struct xpl_iree_command_operation *op,
                             xpl_str_t key) {
-    static const struct xpl_iree_field front[] = {
-        XPL_F(U64, command_operation, command_buffer_id),
-        XPL_F(U32, command_operation, command_index),
-        XPL_F_NAME(command_operation, type, "op", COMMAND),
-        XPL_F(U32, command_operation, flags),
-        XPL_F_BIT(command_operation, "block_structure", XPL_IREE_COMMAND_BLOCK_STRUCTURE),
-        XPL_F(U32, command_operation, block_ordinal),
-        XPL_F(U32, command_operation, block_command_ordinal)};
-    static const struct xpl_iree_field back[] = {
-        XPL_F(U64, command_operation, executable_id),
-        XPL_F(U32, command_operation, function_ordinal),
-        XPL_F(U32, command_operation, binding_count),
-        XPL_F(3U32, command_operation, workgroup_count),
-        XPL_F(3U32, command_operation, workgroup_size),
-        XPL_F(U32, command_operation, source_ordinal),
-        XPL_F(U32, command_operation, target_ordinal),
-        XPL_F(U64, command_operation, source_offset),
-        XPL_F(U64, command_operation, target_offset),
-        XPL_F(U64, command_operation, length),
-        XPL_F(U32, command_operation, target_block_ordinal),
-        XPL_F(U32, command_operation, alternate_block_ordinal)};
     struct xpl_iree_rows *const r = o->d->run->rows;
     xpl_row_begin(r, "type", "command_operation");
-    XPL_ROW_FIELDS(r, front, op);
+    xpl_iree_row_members(r, XPL_IREE_COMMAND_OPERATIONS, 0, 7, op); // to block_command_ordinal
     xpl_row_str(r, "key", key);
-    XPL_ROW_FIELDS(r, back, op);
+    xpl_iree_row_members(r, XPL_IREE_COMMAND_OPERATIONS, 7, 12, op);
     xpl_row_end(r);
 }
 

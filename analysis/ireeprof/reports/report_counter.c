@@ -2,8 +2,8 @@
 // Report counter: sets of hardware counters, and their samples summed up.
 #include <string.h>
 
-#include "analysis/ireeprof/fields.h"
 #include "analysis/ireeprof/model.h"
+#include "analysis/ireeprof/reports/export/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 
 struct set {
@@ -114,24 +114,6 @@ static uint64_t value_at(const struct sample *s, uint32_t i) {
 }
 
 static void write_sample(const struct counters *c, const struct sample *s) {
-    static const struct xpl_iree_field fields[] = {
-        XPL_F_NAME(counter_sample, scope, "scope", SCOPE),
-        XPL_F_AS(U32, counter_sample, scope, "scope_value"),
-        XPL_F(U64, counter_sample, dispatch_event_id),
-        XPL_F(U64, counter_sample, submission_id),
-        XPL_F(U64, counter_sample, command_buffer_id),
-        XPL_F(U32, counter_sample, command_index),
-        XPL_F(U64, counter_sample, executable_id),
-        XPL_F(U32, counter_sample, function_ordinal)};
-    static const struct xpl_iree_field more[] = {
-        XPL_F(U32, counter_sample, physical_device_ordinal),
-        XPL_F(U32, counter_sample, queue_ordinal),
-        XPL_F(U64, counter_sample, stream_id),
-        XPL_F(U32, counter_sample, flags),
-        XPL_F_BIT(counter_sample, "device_tick_range_present", XPL_IREE_SAMPLE_HAS_TICKS),
-        XPL_F_CONST("device_tick_domain", "device_tick"),
-        XPL_F(U64, counter_sample, start_tick),
-        XPL_F(U64, counter_sample, end_tick)};
     struct xpl_iree_rows *const r = c->run->rows;
     const struct xpl_iree_counter_sample *const v = &s->record;
     const bool valid =
@@ -144,9 +126,9 @@ static void write_sample(const struct counters *c, const struct sample *s) {
     xpl_row_str(r, "counter", s->counter->name);
     xpl_row_str(r, "block", s->counter->block);
     xpl_row_text(r, "unit", xpl_iree_name(XPL_IREE_NAMES_COUNTER_UNIT, s->counter->record.unit));
-    XPL_ROW_FIELDS(r, fields, v);
+    xpl_iree_row_members(r, XPL_IREE_COUNTER_SAMPLES, 2, 8, v); // scope to function_ordinal
     xpl_row_str(r, "key", s->key);
-    XPL_ROW_FIELDS(r, more, v);
+    xpl_iree_row_members(r, XPL_IREE_COUNTER_SAMPLES, 10, 8, v); // queue to end_tick
     xpl_row_u64(r, "duration_ticks", valid ? v->end_tick - v->start_tick : 0);
     xpl_row_bool(r, "device_tick_range_valid", valid);
     xpl_row_fixed(r, "value", s->sum, 3);
@@ -275,10 +257,6 @@ static void write_summary(const struct counters *c) {
 }
 
 static void write_metadata(const struct counters *c) {
-    static const struct xpl_iree_field set_fields[] = {
-        XPL_F(U64, counter_set, counter_set_id), XPL_F(U32, counter_set, physical_device_ordinal),
-        XPL_F(U32, counter_set, flags), XPL_F(U32, counter_set, counter_count),
-        XPL_F(U32, counter_set, sample_value_count)};
     static const struct xpl_iree_field counter_fields[] = {
         XPL_F(U64, counter, counter_set_id),
         XPL_F(U32, counter, counter_ordinal),
@@ -292,7 +270,7 @@ static void write_metadata(const struct counters *c) {
     for (size_t i = 0; i < c->sets.n; i++) {
         const struct set *const s = xpl_iree_table_at(&c->sets, i);
         xpl_row_begin(r, "type", "counter_set");
-        XPL_ROW_FIELDS(r, set_fields, &s->record);
+        xpl_iree_row_members(r, XPL_IREE_COUNTER_SETS, 0, 5, &s->record);
         xpl_row_str(r, "name", s->name);
         xpl_row_end(r);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports dispatch and executable: the time of functions.
+#include "analysis/ireeprof/reports/export/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/rows_dispatch.h"
 #include "base/arena.h"
@@ -66,17 +67,6 @@ static void write_chain(const struct xpl_iree_dispatches *d, const struct chains
 
 static void write_function(const struct xpl_iree_dispatches *d, const struct chains *c,
                            const struct xpl_iree_function_row *f) {
-    static const struct xpl_iree_field fields[] = {
-        {.name = "constant_count", .offset = offsetof(struct xpl_iree_function, constant_count)},
-        {.name = "binding_count", .offset = offsetof(struct xpl_iree_function, binding_count)},
-        {.name = "parameter_count", .offset = offsetof(struct xpl_iree_function, parameter_count)},
-        {.name = "workgroup_size",
-         .kind = XPL_IREE_3U32,
-         .offset = offsetof(struct xpl_iree_function, workgroup_size)},
-        {.name = "function_hash_present",
-         .kind = XPL_IREE_BIT,
-         .bit = XPL_IREE_HAS_HASH,
-         .offset = offsetof(struct xpl_iree_function, flags)}};
     struct xpl_iree_key_text text;
     const xpl_str_t key = xpl_iree_key(f, XPL_IREE_NONE, f->key, &text);
     struct xpl_iree_rows *const r = d->run->rows;
@@ -86,7 +76,8 @@ static void write_function(const struct xpl_iree_dispatches *d, const struct cha
     xpl_row_u64(r, "function_ordinal", f->key.function_ordinal);
     xpl_row_u64(r, "flags", f->record.flags);
     xpl_row_str(r, "key", key);
-    XPL_ROW_FIELDS(r, fields, &f->record);
+    // constant_count to function_hash_present
+    xpl_iree_row_members(r, XPL_IREE_FUNCTIONS, 3, 5, &f->record);
     xpl_row_hash(r, "function_hash", f->record.function_hash, f->record.flags & XPL_IREE_HAS_HASH);
     xpl_row_end(r);
     write_chain(d, c, &f->key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Report queue: queues, submissions of dispatches, and the operations of queues.
-#include "analysis/ireeprof/fields.h"
+#include "analysis/ireeprof/reports/export/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/rows_dispatch.h"
 
@@ -89,27 +89,9 @@ static xpl_status_t count_events(void *ctx, const struct xpl_iree_record *r,
 // ---- rows ----
 
 static void write_queue_event(struct xpl_iree_rows *r, const struct xpl_iree_queue_event *e) {
-    static const struct xpl_iree_field fields[] = {
-        XPL_F(U64, queue_event, event_id),
-        XPL_F_NAME(queue_event, type, "op", OP),
-        XPL_F(U32, queue_event, flags),
-        XPL_F_NAME(queue_event, dependency_strategy, "dependency_strategy", STRATEGY),
-        XPL_F(U64, queue_event, submission_id),
-        XPL_F(U64, queue_event, command_buffer_id),
-        XPL_F(U64, queue_event, allocation_id),
-        XPL_F(U32, queue_event, physical_device_ordinal),
-        XPL_F(U32, queue_event, queue_ordinal),
-        XPL_F(U64, queue_event, stream_id),
-        XPL_F(I64, queue_event, host_time_ns),
-        XPL_F(I64, queue_event, ready_host_time_ns),
-        XPL_F_CONST("host_time_domain", "iree_host_time_ns"),
-        XPL_F(U32, queue_event, wait_count),
-        XPL_F(U32, queue_event, signal_count),
-        XPL_F(U32, queue_event, barrier_count),
-        XPL_F(U32, queue_event, operation_count),
-        XPL_F(U64, queue_event, payload_length)};
     xpl_row_begin(r, "type", "queue_event");
-    XPL_ROW_FIELDS(r, fields, e);
+    xpl_iree_row_members(r, XPL_IREE_QUEUE_EVENTS, 0, 2, e);  // event_id, op
+    xpl_iree_row_members(r, XPL_IREE_QUEUE_EVENTS, 3, 16, e); // flags to payload_length
     xpl_row_end(r);
 }
 

@@ -4,6 +4,8 @@
 #ifndef XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_EXPORT_FIELDS_H_
 #define XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_EXPORT_FIELDS_H_
 
+#include <assert.h>
+
 #include "analysis/ireeprof/fields.h"
 
 struct xpl_iree_export_row {
@@ -13,5 +15,12 @@ struct xpl_iree_export_row {
     size_t last;     // that many of them stand behind everything else
 };
 extern const struct xpl_iree_export_row xpl_iree_export_rows[XPL_IREE_N_CHUNK_TYPES];
+
+// Writes `n` members of the record of a chunk, from the one at `first` on.
+static inline void xpl_iree_row_members(struct xpl_iree_rows *r, enum xpl_iree_chunk chunk,
+                                        size_t first, size_t n, const void *record) {
+    assert(first + n <= xpl_iree_export_rows[chunk].n);
+    xpl_row_fields(r, xpl_iree_export_rows[chunk].fields + first, n, record);
+}
 
 #endif
