@@ -4,6 +4,7 @@
 #define XPL_CLI_REMOTE_H_
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "cli/args.h"
 #include "cli/library/library.h"
 
@@ -15,6 +16,13 @@ xpl_client *xpl_remote_open(const struct xpl_args *a);
 // length. False after saying why on stderr.
 bool xpl_remote_options(const struct xpl_args *a, char token[XPL_REMOTE_TOKEN],
                         xpl_client_options *ret);
+// For XPL_AUTO; NULL is fine.
+static inline void xpl_remote_close(xpl_client **c) {
+    if (*c) xpl_client_close(*c);
+}
+static inline void xpl_remote_drop(xpl_answer **a) {
+    if (*a) xpl_answer_free(*a);
+}
 // Says on stderr why a call failed, and what may help; returns the exit status of xpl_failed.
 int xpl_remote_failed(const xpl_result *r);
 // The request of `tool` on `session` with the flags' hosts and options.

@@ -107,26 +107,19 @@ static int compared(xpl_client *c, const struct xpl_run_names o[2], const xpl_an
 static int compare_there(const struct xpl_args *args, const struct xpl_run_names o[2],
                          json_t **ret) {
     const xpl_comparison q = {sizeof q, o[0].runs, o[1].runs, o[0].n, o[1].n};
-    xpl_client *const c = xpl_remote_open(args);
-    xpl_answer *answer = NULL;
-    int status = XPL_EXIT_FAILED;
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(args);
+    XPL_AUTO(xpl_remote_drop) xpl_answer *answer = NULL;
     xpl_result r;
-    if (!c) return status;
+    if (!c) return XPL_EXIT_FAILED;
     xpl_progress_begin(args);
     const bool answered = xpl_client_compare(c, &q, &answer, &r) == 0;
     xpl_progress_end();
-    if (answered) {
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        xpl_remote_warn(answer);
-        *ret = xpl_document_read(p, n);
-        if (*ret) status = compared(c, o, answer);
-    } else {
-        status = xpl_remote_failed(&r);
-    }
-    xpl_answer_free(answer);
-    xpl_client_close(c);
-    return status;
+    if (!answered) return xpl_remote_failed(&r);
+    size_t n;
+    const void *const p = xpl_answer_data(answer, &n);
+    xpl_remote_warn(answer);
+    *ret = xpl_document_read(p, n);
+    return *ret ? compared(c, o, answer) : XPL_EXIT_FAILED;
 }
 
 // The daemon compares sessions; with --host and --option its tools are requested one by one.

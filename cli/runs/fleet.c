@@ -85,19 +85,12 @@ static int show(const struct xpl_args *a, const void *p, size_t n) {
 }
 
 int xpl_runs_fleet(const struct xpl_args *a) {
-    xpl_client *const c = xpl_remote_open(a);
-    xpl_answer *answer = NULL;
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_drop) xpl_answer *answer = NULL;
     xpl_result r;
-    int status;
+    size_t n;
     if (!c) return XPL_EXIT_FAILED;
-    if (xpl_client_fleet(c, &answer, &r) == 0) {
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        status = show(a, p, n);
-    } else {
-        status = xpl_remote_failed(&r);
-    }
-    xpl_answer_free(answer);
-    xpl_client_close(c);
-    return status;
+    if (xpl_client_fleet(c, &answer, &r) != 0) return xpl_remote_failed(&r);
+    const void *const p = xpl_answer_data(answer, &n);
+    return show(a, p, n);
 }

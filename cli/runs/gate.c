@@ -87,22 +87,16 @@ static int add_sessions(const struct xpl_args *a, const json_t *all, const struc
 static int add_label(const struct xpl_args *a, const struct names *judged, struct names *n) {
     const xpl_history_request q = {
         .size = sizeof q, .label = a->label, .last = (uint32_t)(last_of(a) + judged->v.n)};
-    xpl_client *const c = xpl_remote_open(a);
-    xpl_answer *answer = NULL;
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_drop) xpl_answer *answer = NULL;
     xpl_result r;
+    size_t size;
     if (!c) return XPL_EXIT_FAILED;
-    int status = XPL_EXIT_FAILED;
-    if (xpl_client_history(c, &q, &answer, &r) == 0) {
-        size_t size;
-        const void *const p = xpl_answer_data(answer, &size);
-        json_t *const all = xpl_document_read(p, size);
-        if (all) status = add_sessions(a, all, judged, n);
-        json_decref(all);
-    } else {
-        status = xpl_remote_failed(&r);
-    }
-    xpl_answer_free(answer);
-    xpl_client_close(c);
+    if (xpl_client_history(c, &q, &answer, &r) != 0) return xpl_remote_failed(&r);
+    const void *const p = xpl_answer_data(answer, &size);
+    json_t *const all = xpl_document_read(p, size);
+    const int status = all ? add_sessions(a, all, judged, n) : XPL_EXIT_FAILED;
+    json_decref(all);
     return status;
 }
 

@@ -71,22 +71,16 @@ static int of_daemon(const struct xpl_args *a, struct xpl_buf *out) {
                                    .last = (uint32_t)a->last,
                                    .metrics = a->metrics,
                                    .n_metrics = a->n_metrics};
-    xpl_client *const c = xpl_remote_open(a);
-    xpl_answer *answer = NULL;
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_drop) xpl_answer *answer = NULL;
     xpl_result r;
-    int status = XPL_EXIT_OK;
+    size_t n;
     if (!c) return XPL_EXIT_FAILED;
-    if (xpl_client_history(c, &q, &answer, &r) == 0) {
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        xpl_remote_warn(answer);
-        xpl_buf_str(out, (xpl_str_t){p, n});
-    } else {
-        status = xpl_remote_failed(&r);
-    }
-    xpl_answer_free(answer);
-    xpl_client_close(c);
-    return status;
+    if (xpl_client_history(c, &q, &answer, &r) != 0) return xpl_remote_failed(&r);
+    const void *const p = xpl_answer_data(answer, &n);
+    xpl_remote_warn(answer);
+    xpl_buf_str(out, (xpl_str_t){p, n});
+    return XPL_EXIT_OK;
 }
 
 // ---- CSV ----

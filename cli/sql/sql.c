@@ -246,28 +246,22 @@ static int of_files(const struct xpl_args *a, struct xpl_buf *out) {
 // ---- sessions ----
 
 static int of_daemon(const struct xpl_args *a, struct xpl_buf *out) {
-    xpl_client *const c = xpl_remote_open(a);
-    xpl_answer *answer = NULL;
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_drop) xpl_answer *answer = NULL;
     xpl_result r;
     if (!c) return XPL_EXIT_FAILED;
     const xpl_sql_statement q = {.size = sizeof q,
                                  .statement = a->rest[a->n_rest - 1],
                                  .sessions = a->rest + 1,
                                  .n_sessions = a->n_rest - 2};
-    int status = XPL_EXIT_OK;
     xpl_progress_begin(a);
     const bool answered = xpl_client_sql(c, &q, &answer, &r) == 0;
     xpl_progress_end();
-    if (answered) {
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        xpl_buf_str(out, (xpl_str_t){p, n});
-    } else {
-        status = xpl_remote_failed(&r);
-    }
-    xpl_answer_free(answer);
-    xpl_client_close(c);
-    return status;
+    if (!answered) return xpl_remote_failed(&r);
+    size_t n;
+    const void *const p = xpl_answer_data(answer, &n);
+    xpl_buf_str(out, (xpl_str_t){p, n});
+    return XPL_EXIT_OK;
 }
 
 // ---- forms ----
