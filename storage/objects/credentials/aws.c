@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text/parse.h"
 #include "storage/objects/credentials/answers.h"
@@ -26,18 +27,15 @@ static bool shared_path(char ret[PATH_MAX]) {
 static xpl_status_t shared_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
                                  int64_t *ret_expires_ns, struct xpl_error *err) {
     char path[PATH_MAX];
-    struct xpl_buf text;
+    XPL_AUTO(xpl_issuer_text_fini) struct xpl_buf text = {0};
     const char *const profile = xpl_issuer_variable("AWS_PROFILE");
     (void)c;
     if (!shared_path(path)) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "its path is too long");
     XPL_TRY(xpl_issuer_text_init(&text, err));
-    xpl_status_t st = xpl_issuer_read_file(path, "it", &text, err);
-    if (st == XPL_OK)
-        st = xpl_answer_profile((xpl_str_t){(char *)text.p, text.n},
-                                xpl_str_from(profile ? profile : "default"), ret, err);
-    xpl_issuer_text_fini(&text);
+    XPL_TRY(xpl_issuer_read_file(path, "it", &text, err));
     *ret_expires_ns = xpl_unix_ns() + XPL_ISSUER_FILE_NS;
-    return st;
+    return xpl_answer_profile((xpl_str_t){(char *)text.p, text.n},
+                              xpl_str_from(profile ? profile : "default"), ret, err);
 }
 
 // One that is named must do; the usual one, where it has keys.
@@ -91,32 +89,16 @@ static xpl_status_t web_ask(const struct xpl_issuer_context *c, struct xpl_buf *
     bool direct = false;
     XPL_TRY(sts_url(c, url, &direct, err));
     XPL_TRY(web_form(token, form, err));
-    struct xpl_transfer v = {.url = url,
-                             .shown = "STS",
-                             .headers = {"Content-Type: application/x-www-form-urlencoded"},
-                             .n_headers = 1,
-                             .method = "POST",
-                             .from = (char *)form->p,
-                             .from_n = form->n,
-                             .direct = direct,
-                             .max_tries = 3,
-                             .max_s = 10};
-    return xpl_issuer_ask(c, &v, token, err);
+    return xpl_issuer_post(c, url, "STS", direct, form, token, err);
 }
 
 static xpl_status_t web_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
                               int64_t *ret_expires_ns, struct xpl_error *err) {
-    struct xpl_buf text, form;
+    XPL_AUTO(xpl_issuer_text_fini) struct xpl_buf text = {0}, form = {0};
     XPL_TRY(xpl_issuer_text_init(&text, err));
-    xpl_status_t st = xpl_issuer_text_init(&form, err);
-    if (st == XPL_OK) {
-        st = web_ask(c, &text, &form, err);
-        xpl_issuer_text_fini(&form);
-    }
-    if (st == XPL_OK)
-        st = xpl_answer_sts((xpl_str_t){(char *)text.p, text.n}, ret, ret_expires_ns, err);
-    xpl_issuer_text_fini(&text);
-    return st;
+    XPL_TRY(xpl_issuer_text_init(&form, err));
+    XPL_TRY(web_ask(c, &text, &form, err));
+    return xpl_answer_sts((xpl_str_t){(char *)text.p, text.n}, ret, ret_expires_ns, err);
 }
 
 // ---- containers: ECS, EKS Pod Identity ----
@@ -183,14 +165,12 @@ static xpl_status_t container_ask(const struct xpl_issuer_context *c, struct xpl
 static xpl_status_t container_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
                                     int64_t *ret_expires_ns, struct xpl_error *err) {
     char header[MAX_HEADER] = "";
-    struct xpl_buf text;
+    XPL_AUTO(xpl_issuer_text_fini) struct xpl_buf text = {0};
     XPL_TRY(xpl_issuer_text_init(&text, err));
-    xpl_status_t st = container_ask(c, &text, header, err);
+    const xpl_status_t st = container_ask(c, &text, header, err);
     explicit_bzero(header, sizeof header);
-    if (st == XPL_OK)
-        st = xpl_answer_keys((xpl_str_t){(char *)text.p, text.n}, ret, ret_expires_ns, err);
-    xpl_issuer_text_fini(&text);
-    return st;
+    if (st != XPL_OK) return st;
+    return xpl_answer_keys((xpl_str_t){(char *)text.p, text.n}, ret, ret_expires_ns, err);
 }
 
 // ---- metadata of instances (IMDSv2) ----
@@ -250,7 +230,7 @@ static xpl_status_t instance_fetch(const struct xpl_issuer_context *c, struct xp
                                    int64_t *ret_expires_ns, struct xpl_error *err) {
     static const char *const hosts[] = {"169.254.169.254", "[fd00:ec2::254]", NULL};
     const char *const own = xpl_issuer_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-    struct xpl_buf text;
+    XPL_AUTO(xpl_issuer_text_fini) struct xpl_buf text = {0};
     struct instance s = {.c = c, .text = &text};
     int n = snprintf(s.endpoint, sizeof s.endpoint, "%s", own ? own : "http://169.254.169.254");
     if (n >= (int)sizeof s.endpoint || !xpl_issuer_is_safe_url(s.endpoint, hosts, &s.direct))
@@ -259,12 +239,10 @@ static xpl_status_t instance_fetch(const struct xpl_issuer_context *c, struct xp
                          "169.254.169.254 or [fd00:ec2::254]");
     if (s.endpoint[n - 1] == '/') s.endpoint[n - 1] = 0;
     XPL_TRY(xpl_issuer_text_init(&text, err));
-    xpl_status_t st = instance_talk(&s, err);
+    const xpl_status_t st = instance_talk(&s, err);
     explicit_bzero(&s, sizeof s);
-    if (st == XPL_OK)
-        st = xpl_answer_keys((xpl_str_t){(char *)text.p, text.n}, ret, ret_expires_ns, err);
-    xpl_issuer_text_fini(&text);
-    return st;
+    if (st != XPL_OK) return st;
+    return xpl_answer_keys((xpl_str_t){(char *)text.p, text.n}, ret, ret_expires_ns, err);
 }
 
 const struct xpl_credential_issuer xpl_issuers_aws[] = {

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "storage/objects/credentials/answers.h"
 #include "storage/objects/credentials/assertion.h"
@@ -76,17 +77,7 @@ static xpl_status_t file_ask(const struct xpl_issuer_context *c, const struct xp
         XPL_TRY(put_assertion(of, url, form, err));
     else
         put_user(of, form);
-    struct xpl_transfer v = {.url = url,
-                             .shown = "Google's token service",
-                             .headers = {"Content-Type: application/x-www-form-urlencoded"},
-                             .n_headers = 1,
-                             .method = "POST",
-                             .from = (char *)form->p,
-                             .from_n = form->n,
-                             .direct = direct,
-                             .max_tries = 3,
-                             .max_s = 10};
-    return xpl_issuer_ask(c, &v, text, err);
+    return xpl_issuer_post(c, url, "Google's token service", direct, form, text, err);
 }
 
 static xpl_status_t file_talk(const struct xpl_issuer_context *c, struct xpl_buf *form,
@@ -105,18 +96,12 @@ static xpl_status_t file_talk(const struct xpl_issuer_context *c, struct xpl_buf
 
 static xpl_status_t file_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) {
-    struct xpl_buf text, form;
+    XPL_AUTO(xpl_issuer_text_fini) struct xpl_buf text = {0}, form = {0};
     const int64_t now = xpl_unix_ns();
     XPL_TRY(xpl_issuer_text_init(&text, err));
-    xpl_status_t st = xpl_issuer_text_init(&form, err);
-    if (st == XPL_OK) {
-        st = file_talk(c, &form, &text, err);
-        xpl_issuer_text_fini(&form);
-    }
-    if (st == XPL_OK)
-        st = xpl_answer_bearer((xpl_str_t){(char *)text.p, text.n}, now, ret, ret_expires_ns, err);
-    xpl_issuer_text_fini(&text);
-    return st;
+    XPL_TRY(xpl_issuer_text_init(&form, err));
+    XPL_TRY(file_talk(c, &form, &text, err));
+    return xpl_answer_bearer((xpl_str_t){(char *)text.p, text.n}, now, ret, ret_expires_ns, err);
 }
 
 // ---- metadata of machines ----
@@ -149,14 +134,11 @@ static xpl_status_t machine_ask(const struct xpl_issuer_context *c, struct xpl_b
 
 static xpl_status_t machine_fetch(const struct xpl_issuer_context *c, struct xpl_credential *ret,
                                   int64_t *ret_expires_ns, struct xpl_error *err) {
-    struct xpl_buf text;
+    XPL_AUTO(xpl_issuer_text_fini) struct xpl_buf text = {0};
     XPL_TRY(xpl_issuer_text_init(&text, err));
     const int64_t now = xpl_unix_ns();
-    xpl_status_t st = machine_ask(c, &text, err);
-    if (st == XPL_OK)
-        st = xpl_answer_bearer((xpl_str_t){(char *)text.p, text.n}, now, ret, ret_expires_ns, err);
-    xpl_issuer_text_fini(&text);
-    return st;
+    XPL_TRY(machine_ask(c, &text, err));
+    return xpl_answer_bearer((xpl_str_t){(char *)text.p, text.n}, now, ret, ret_expires_ns, err);
 }
 
 const struct xpl_credential_issuer xpl_issuers_google[] = {

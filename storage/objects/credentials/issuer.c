@@ -79,6 +79,22 @@ xpl_status_t xpl_issuer_ask(const struct xpl_issuer_context *c, struct xpl_trans
                      XPL_ISSUER_MAX_TEXT >> 10);
 }
 
+xpl_status_t xpl_issuer_post(const struct xpl_issuer_context *c, const char *url, const char *shown,
+                             bool direct, const struct xpl_buf *form, struct xpl_buf *answer,
+                             struct xpl_error *err) {
+    struct xpl_transfer v = {.url = url,
+                             .shown = shown,
+                             .headers = {"Content-Type: application/x-www-form-urlencoded"},
+                             .n_headers = 1,
+                             .method = "POST",
+                             .from = (char *)form->p,
+                             .from_n = form->n,
+                             .direct = direct,
+                             .max_tries = 3,
+                             .max_s = 10};
+    return xpl_issuer_ask(c, &v, answer, err);
+}
+
 // A host, and a port if there is one; an ambiguous text is invalid.
 static bool take_authority(xpl_str_t rest, xpl_str_t *ret) {
     size_t n = 0;

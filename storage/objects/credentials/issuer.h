@@ -59,6 +59,10 @@ xpl_status_t xpl_issuer_read_file(const char *path, const char *what, struct xpl
 // xpl_transfers_run.
 xpl_status_t xpl_issuer_ask(const struct xpl_issuer_context *c, struct xpl_transfer *v,
                             struct xpl_buf *answer, struct xpl_error *err) XPL_NODISCARD;
+// The same, of a form that is posted; `direct` as xpl_issuer_is_safe_url has it.
+xpl_status_t xpl_issuer_post(const struct xpl_issuer_context *c, const char *url, const char *shown,
+                             bool direct, const struct xpl_buf *form, struct xpl_buf *answer,
+                             struct xpl_error *err) XPL_NODISCARD;
 // Whether a secret may be sent there: https, or loopback, or a host of `others`, which ends with
 // NULL. *ret_direct: no proxy may be used.
 bool xpl_issuer_is_safe_url(const char *url, const char *const *others, bool *ret_direct);
