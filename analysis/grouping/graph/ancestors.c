@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/grouping/graph/ancestors.h"
+#include "analysis/grouping/graph/graph.h"
 
 static bool enqueue(struct graph *gr, uint32_t node, uint32_t delay) {
     uint64_t *const word = &gr->seen[node / 64], bit = UINT64_C(1) << (node % 64);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/build_graph.h"
 
-#include "analysis/grouping/graph/extra_links.h"
 #include "analysis/grouping/graph/graph.h"
-#include "analysis/grouping/graph/joins.h"
-#include "analysis/grouping/graph/merge.h"
-#include "analysis/grouping/graph/propagate.h"
 #include "analysis/grouping/graph/relations.h"
 
 static xpl_status_t build(struct graph *gr, bool make_groups) {

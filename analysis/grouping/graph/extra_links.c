@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/grouping/graph/extra_links.h"
+#include "analysis/grouping/graph/graph.h"
 
 #include "analysis/grouping/plan/event_links.h"
 #include "analysis/grouping/plan/sort.h"

@@ -53,4 +53,63 @@ bool xpl_grp_is_tf_data(const struct graph *gr, int64_t step);
 // Records that memory ran out.
 xpl_status_t xpl_grp_no_memory(struct graph *gr) XPL_NODISCARD;
 
+// ---- ancestors.c ----
+
+// Search among the ancestors of a node, the nearest first.
+
+// Calls fn for `start` and its ancestors until it returns true, or the budget of the graph is
+// spent.  False when out of memory.
+bool xpl_grp_search(struct graph *gr, uint32_t start,
+                    bool (*fn)(struct graph *gr, uint32_t node, void *ctx), void *ctx);
+
+// ---- extra_links.c ----
+
+// Links other than those of producers and consumers: launch to kernel, executor to iterator, and
+// the iterations of TensorFlow's loops.
+
+struct extra_links {
+    XPL_VEC(struct link) v;
+};
+
+// Finds them.  Also fills gr->loop_roots.  False when out of memory.
+bool xpl_grp_find_extra_links(struct graph *gr, struct extra_links *ret);
+
+// ---- joins.c ----
+
+// Joins: all ends of links with one key meet in one.
+
+// Makes the joins of the graph.  Keys that have too many producers and too many consumers are
+// dropped.
+xpl_status_t xpl_grp_make_joins(struct graph *gr, struct extra_links *extra) XPL_NODISCARD;
+// The label that each key passes on, once groups are known: turns gr->producers into gr->g->labels.
+void xpl_grp_make_labels(struct graph *gr);
+
+// ---- link_sort.c ----
+
+// Sorts links by key.
+
+// By key; of equal keys producers come first, then by node.
+static inline bool link_less(const struct link *a, const struct link *b) {
+    const uint64_t ka = link_key(a), kb = link_key(b);
+    return ka != kb ? ka < kb : a->end < b->end;
+}
+
+// In place.
+void xpl_grp_sort_links(struct link *v, size_t n);
+
+// ---- merge.c ----
+
+// Merges the results of the scans into the lists of one graph.
+
+// Numbers the nodes of all scans, brings lines and lists over, and gives the scans' memory back.
+xpl_status_t xpl_grp_merge_scans(struct graph *gr) XPL_NODISCARD;
+
+// ---- propagate.c ----
+
+// Finds the roots' groups and propagates them over the graph.  Counterpart of
+// EventForest::CreateEventGroups and its helpers in xla/tsl/profiler/utils/group_events.cc.
+
+// Gives nodes their groups (unless only is_eager is needed) and sets NODE_IS_EAGER.
+xpl_status_t xpl_grp_propagate(struct graph *gr, bool make_groups) XPL_NODISCARD;
+
 #endif

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/grouping/graph/joins.h"
+#include "analysis/grouping/graph/graph.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#include "analysis/grouping/graph/link_sort.h"
 #include "analysis/grouping/plan/event_links.h"
 #include "analysis/grouping/plan/event_stats.h"
 #include "base/exec.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/grouping/graph/link_sort.h"
+#include "analysis/grouping/graph/graph.h"
 
 #include <stdint.h>
 

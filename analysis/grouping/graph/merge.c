@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/grouping/graph/merge.h"
+#include "analysis/grouping/graph/graph.h"
 
-#include "analysis/grouping/graph/link_sort.h"
 #include "analysis/grouping/plan/sort.h"
 #include "base/exec.h"
 

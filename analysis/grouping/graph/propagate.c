@@ -3,13 +3,12 @@
 // its input.  Roots follow in the order of level (descending), then time.  A root without a group
 // and without an ancestor root of the same level starts one, which is propagated to all reachable
 // nodes without a group.  So every node and every join is visited once.
-#include "analysis/grouping/graph/propagate.h"
+#include "analysis/grouping/graph/graph.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/grouping/graph/ancestors.h"
 #include "analysis/grouping/plan/sort.h"
 #include "analysis/xplane/metadata.h"
 #include "base/std_sort.h"

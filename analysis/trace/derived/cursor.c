@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the events of a line as they are after preprocessing.
 
-#include "analysis/trace/derived/added_stat.h"
 #include "analysis/trace/derived/impl.h"
 #include "base/std_sort.h"
 

@@ -2,7 +2,6 @@
 // Builds the view of a space: derives lines plane by plane, in parallel, then copies the remaining
 // ones into memory of the right size.
 #include "analysis/trace/derived/impl.h"
-#include "analysis/trace/derived/scopes.h"
 
 #include <string.h>
 

@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analysis/trace/derived/gpu.h"
-#include "analysis/trace/derived/scopes.h"
+#include "analysis/trace/derived/impl.h"
 #include "base/std_sort.h"
 
 enum { CANCEL_EVERY = 4096 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metadata of a GPU's derived events: XLA modules, the levels of an XLA op's path, and the
 // framework op and source line of its instruction, each made once per plane.
+#include "analysis/trace/derived/impl.h"
+
 #include <inttypes.h>
 #include <string.h>
-
-#include "analysis/trace/derived/gpu.h"
 
 static xpl_status_t no_memory(struct xpl_dplane *p) {
     XPL_RETURN_OOM(&p->err, "derived lines");

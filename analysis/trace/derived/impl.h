@@ -3,10 +3,14 @@
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 
+#include <stdint.h>
+
 #include "analysis/trace/derived/derived.h"
+#include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/status.h"
 #include "base/vec.h"
 
 // ---- the derived events ----
@@ -188,5 +192,103 @@ xpl_status_t xpl_find_launches(const struct xpl_derived *d, uint32_t n_gpus, str
                                struct xpl_error *err);
 // Those of the GPU with that number, after its other lines.
 xpl_status_t xpl_derive_launches(struct xpl_dplane *p, const struct xpl_launches *l, uint32_t gpu);
+
+// ---- added_stat.c ----
+
+// Statistics that preprocessing adds.
+
+// Defines `var`, the metadata of an added statistic.
+#define XPL_ADDED_STAT_MD(var, t, text)                                                            \
+    static const struct xpl_stat_md var = {0, {"" text, sizeof(text) - 1}, t}
+
+static inline struct xpl_stat xpl_added_int(const struct xpl_stat_md *md, int64_t v) {
+    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_INT, .i = v};
+}
+static inline struct xpl_stat xpl_added_uint(const struct xpl_stat_md *md, uint64_t v) {
+    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_UINT, .u = v};
+}
+static inline struct xpl_stat xpl_added_double(const struct xpl_stat_md *md, double v) {
+    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_DOUBLE, .d = v};
+}
+static inline struct xpl_stat xpl_added_str(const struct xpl_stat_md *md, xpl_str_t s) {
+    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_STR, .str = s};
+}
+
+// ---- gpu.c ----
+
+// The op, module and program of a GPU's kernel, by its statistics.
+
+// Statistics of one event [GpuEventStats].
+struct xpl_gpu_event {
+    uint32_t tf_op, path, module; // numbers of texts; path: XPL_GPU_NO_PATH without one
+    bool kernel, execution, has_program, has_graph, has_correlation, has_scope;
+    uint64_t program, graph;
+    int64_t correlation, scope;
+};
+#define XPL_GPU_NO_PATH UINT32_MAX
+
+// Metadata named "module(program)", or only by the module; 0 when out of memory.
+uint32_t xpl_gpu_module_md(struct xpl_dplane *p, const struct xpl_gpu_event *e);
+// The levels of the event's path, and the framework op and source of its instruction.
+xpl_status_t xpl_gpu_find_xla(struct xpl_dplane *p, const struct xpl_gpu_event *e,
+                              struct xpl_dxla *ret);
+
+// ---- offload.c ----
+
+// Copies between host and device, from pairs of starts and ends.
+
+enum { XPL_OFFLOAD_MAX_ROWS = 41 };
+
+struct xpl_offload_queue { // starts without an end so far, by name
+    uint32_t display;      // metadata of the derived events, which have this display name
+    uint32_t first, last;  // positions in starts + 1, 0: none
+};
+struct xpl_offload_start {
+    uint64_t begin;
+    uint32_t md, next; // next: position of the next of its queue + 1
+};
+struct xpl_offload_row {
+    struct xpl_dline *line;
+    uint64_t frontier; // where its last event ends
+};
+
+// State of one plane; zero but for p.
+struct xpl_offload {
+    struct xpl_dplane *p;
+    XPL_VEC(struct xpl_offload_queue) queues;
+    XPL_VEC(struct xpl_offload_start) starts;
+    struct xpl_map queue_of; // by number of the name
+    struct xpl_map extra_of; // by metadata of start and end
+    struct xpl_offload_row rows[XPL_OFFLOAD_MAX_ROWS];
+    uint32_t n_rows;
+};
+
+// Adds an event whose metadata names a start or an end, in order of time.  False when out of
+// memory.
+bool xpl_offload_put(struct xpl_offload *o, uint32_t md, uint64_t begin, uint64_t duration);
+
+// ---- scopes.c ----
+
+// Scope ranges, a tree by ids, and the chain of an event's own.
+
+struct xpl_scope_tree; // child scope range to its parent; immutable, shared by planes
+xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *arena,
+                                struct xpl_scope_tree **ret, struct xpl_error *err) XPL_NODISCARD;
+
+// A plane's walks over the tree, which visit each scope once.  One thread.
+struct xpl_scope_walks;
+// NULL on OOM.  Lives in `arena`.
+struct xpl_scope_walks *xpl_scope_walks_new(const struct xpl_scope_tree *tree,
+                                            struct xpl_arena *arena);
+
+// Ids of an event's scope ranges, innermost first.
+struct xpl_scope_chain {
+    uint32_t depth, node; // node + 1 of the innermost, 0: it has no parent
+    int64_t innermost, root;
+};
+struct xpl_scope_chain xpl_scope_chain_of(struct xpl_scope_walks *w, int64_t innermost);
+// Writes all c->depth ids of the chain, outermost first.
+void xpl_scope_chain_ids(const struct xpl_scope_walks *w, const struct xpl_scope_chain *c,
+                         int64_t *ret);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host offloading of a TensorCore: a line of copies between host and device, each from the start
 // and the end of one.  Rules: XProf utils/host_offload_utils.cc.
-#include "analysis/trace/derived/offload.h"
+#include "analysis/trace/derived/impl.h"
 
 #include <inttypes.h>
 #include <string.h>

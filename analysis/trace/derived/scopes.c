@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scope ranges: the tree that the profile records, and the chains of ids above an event's own.
-#include "analysis/trace/derived/scopes.h"
+#include "analysis/trace/derived/impl.h"
 
 #include "base/map.h"
 #include "base/vec.h"

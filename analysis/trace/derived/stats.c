@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statistics of an event as they are after preprocessing.
-#include "analysis/trace/derived/added_stat.h"
 #include "analysis/trace/derived/impl.h"
 
 bool xpl_derived_is_internal_event(enum xpl_event_type type) {

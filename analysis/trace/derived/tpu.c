@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/trace/derived/impl.h"
-#include "analysis/trace/derived/offload.h"
 #include "base/std_sort.h"
 
 enum { CANCEL_EVERY = 4096 };
