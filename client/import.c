@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/crc32.h"
 #include "capture/profile_writer.h"
 #include "client/impl.h"
@@ -126,19 +127,15 @@ static bool send_data(struct upload *u, struct xpl_buf *b, xpl_bytes_t data) {
 // The next message of the daemon.
 static xpl_status_t receive(struct upload *u, struct xpl_arena *arena, const response_msg **ret,
                             struct xpl_error *err) {
-    struct xpl_rpc_reply msg = {0};
+    XPL_AUTO(xpl_rpc_reply_fini) struct xpl_rpc_reply msg = {0};
     ProtobufCMessage *m = NULL;
     bool more = false;
-    xpl_status_t st = xpl_rpc_stream_next(u->stream, &msg, &more, err);
-    if (st == XPL_OK && !more)
-        st = xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
-                           "the daemon ended the import without an answer");
-    if (st == XPL_OK)
-        st = xpl_rpc_message_unpack(&xplaned__v1__import_session_response__descriptor, msg.bytes,
-                                    arena, &m, err);
-    if (st == XPL_OK) *ret = (const response_msg *)m;
-    xpl_rpc_reply_fini(&msg);
-    return st;
+    XPL_TRY(xpl_rpc_stream_next(u->stream, &msg, &more, err));
+    if (!more) XPL_RETURN_ERROR(err, XPL_INTERNAL, "the daemon ended the import without an answer");
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__import_session_response__descriptor, msg.bytes,
+                                   arena, &m, err));
+    *ret = (const response_msg *)m;
+    return XPL_OK;
 }
 
 // ---- the upload ----
@@ -168,30 +165,23 @@ static xpl_status_t send_from(struct upload *u, struct file *f, uint64_t at,
 }
 
 static xpl_status_t attempt(struct upload *u, struct xpl_error *err) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     const response_msg *m = NULL;
-    xpl_status_t st = XPL_OK;
     xpl_arena_init(&arena, (size_t)16 << 20);
     u->sent = 0;
-    for (size_t i = 0; st == XPL_OK && i < u->r.n_files; i++) {
+    for (size_t i = 0; i < u->r.n_files; i++) {
         if (!send_file(u, i)) break;
-        st = receive(u, &arena, &m, err);
-        if (st == XPL_OK && m->offset > u->files[i].bytes)
-            st = xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
-                               "the daemon has more of the file than there is");
-        if (st == XPL_OK) st = send_from(u, &u->files[i], m->offset, err);
+        XPL_TRY(receive(u, &arena, &m, err));
+        if (m->offset > u->files[i].bytes)
+            XPL_RETURN_ERROR(err, XPL_INTERNAL, "the daemon has more of the file than there is");
+        XPL_TRY(send_from(u, &u->files[i], m->offset, err));
     }
-    if (st == XPL_OK) {
-        xpl_rpc_stream_send_end(u->stream);
-        st = receive(u, &arena, &m, err);
-    }
-    if (st == XPL_OK && !m->imported)
-        st = xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
-                           "the daemon ended the import without a session");
-    if (st == XPL_OK && u->session_size)
-        (void)snprintf(u->session, u->session_size, "%s", m->imported->session);
-    xpl_arena_fini(&arena);
-    return st;
+    xpl_rpc_stream_send_end(u->stream);
+    XPL_TRY(receive(u, &arena, &m, err));
+    if (!m->imported)
+        XPL_RETURN_ERROR(err, XPL_INTERNAL, "the daemon ended the import without a session");
+    if (u->session_size) (void)snprintf(u->session, u->session_size, "%s", m->imported->session);
+    return XPL_OK;
 }
 
 static xpl_status_t upload(xpl_client *c, struct upload *u, struct xpl_error *err) {

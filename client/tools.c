@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "client/impl.h"
 #include "proto/xplaned/v1/analysis.pb-c.h"
 #include "proto/xplaned/v1/server.pb-c.h"
@@ -64,22 +65,18 @@ static bool read_warnings(xpl_answer *a) {
 // Adds one message of a stream to the answer: the first one's fields, the data of all.
 static xpl_status_t add_message(xpl_answer *a, struct xpl_buf *data, xpl_bytes_t message,
                                 struct xpl_error *err) {
-    struct xpl_arena chunk;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena chunk;
     xpl_arena_init(&chunk, (size_t)64 << 20);
     struct xpl_arena *const arena = a->head ? &chunk : &a->arena;
     ProtobufCMessage *msg = NULL;
-    xpl_status_t st =
-        xpl_rpc_message_unpack(&xplaned__v1__tool_data__descriptor, message, arena, &msg, err);
-    if (st == XPL_OK) {
-        Xplaned__V1__ToolData *m = (Xplaned__V1__ToolData *)msg;
-        xpl_buf_put(data, m->data.data, m->data.len);
-        if (!a->head) a->head = m;
-        if (data->failed)
-            st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                               "the answer has more than 4 GiB, or memory is short");
-    }
-    xpl_arena_fini(&chunk);
-    return st;
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__tool_data__descriptor, message, arena, &msg, err));
+    Xplaned__V1__ToolData *m = (Xplaned__V1__ToolData *)msg;
+    xpl_buf_put(data, m->data.data, m->data.len);
+    if (!a->head) a->head = m;
+    if (data->failed)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "the answer has more than 4 GiB, or memory is short");
+    return XPL_OK;
 }
 
 static xpl_status_t receive(struct xpl_rpc_stream *stream, xpl_answer *a, int64_t *ret_retry_ms,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows about dispatches that several reports write.
 #include "analysis/ireeprof/reports/rows_dispatch.h"
+#include "base/cleanup.h"
 
 static void put_three(struct xpl_iree_rows *r, const char *name, const uint32_t v[3]) {
     xpl_row_open(r, name, '[');
@@ -204,8 +205,8 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
 xpl_status_t xpl_iree_projection(struct xpl_iree_run *run, enum xpl_iree_subject subject,
                                  xpl_iree_projection_fn *write, struct xpl_error *err) {
     static const uint32_t kEvents = 1u << XPL_IREE_DISPATCH_EVENTS | 1u << XPL_IREE_HOST_EVENTS;
-    struct xpl_iree_model model;
-    struct xpl_iree_dispatches d;
+    XPL_AUTO(xpl_iree_model_fini) struct xpl_iree_model model;
+    XPL_AUTO(xpl_iree_dispatches_fini) struct xpl_iree_dispatches d;
     xpl_iree_model_init(&model);
     xpl_iree_dispatches_init(&d, run, &model, subject);
     if (subject == XPL_IREE_BY_COMMAND_BUFFER) d.keep = XPL_IREE_KEEPS_EXECUTIONS;
@@ -217,13 +218,9 @@ xpl_status_t xpl_iree_projection(struct xpl_iree_run *run, enum xpl_iree_subject
         d.on_match = iree_row_dispatch;
         d.ctx = &d;
     }
-    xpl_status_t st = xpl_iree_model_load(&model, run, err);
-    if (st == XPL_OK) st = xpl_iree_walk_chunks(run, kEvents, add_record, &d, err);
-    if (st == XPL_OK && run->options.dispatch_events)
-        xpl_iree_row_dispatch_summary(&d);
-    else if (st == XPL_OK)
-        st = write(&d, err);
-    xpl_iree_dispatches_fini(&d);
-    xpl_iree_model_fini(&model);
-    return st;
+    XPL_TRY(xpl_iree_model_load(&model, run, err));
+    XPL_TRY(xpl_iree_walk_chunks(run, kEvents, add_record, &d, err));
+    if (!run->options.dispatch_events) return write(&d, err);
+    xpl_iree_row_dispatch_summary(&d);
+    return XPL_OK;
 }
