@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/xspace_build.h"
+#include "agent/xspace_model.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "agent/stream.h"
-#include "agent/xspace_events.h"
 
 // ---- the first pass over a stream: collects facts for the second ----
 

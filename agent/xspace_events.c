@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/xspace_events.h"
+#include "agent/xspace_model.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "agent/occupancy.h"
 #include "agent/process.h"
 #include "agent/record.h"
+#include "agent/stream.h"
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
@@ -157,5 +158,24 @@ static inline uint32_t xpl_stat_bit(enum stat s) {
     return UINT32_C(1) << s;
 }
 bool xpl_agent_use_stats(struct builder *b, uint32_t plane, uint32_t bits);
+
+// ---- xspace_build.c ----
+
+// All records of all processes -> planes, lines and events.
+
+// Fills the builder, whose arena, names and processes are set.  Uses a stream up to its first
+// malformed record.  Fails only without memory: RESOURCE_EXHAUSTED.
+xpl_status_t xpl_agent_build(struct builder *b, struct xpl_error *err) XPL_NODISCARD;
+
+// ---- xspace_events.c ----
+
+// Turns one record into one event: its plane and line, its name, its details.
+
+// Adds the events of a record of `process`; other kinds are skipped.  Call it after the first pass
+// over the records (xspace_build.c), which finds names, devices and clocks.  Fails only without
+// memory: RESOURCE_EXHAUSTED.
+xpl_status_t xpl_agent_add_event(struct builder *b, uint32_t process,
+                                 const struct xpl_stream_record *r, struct xpl_error *err)
+    XPL_NODISCARD;
 
 #endif

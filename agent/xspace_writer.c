@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/xspace_build.h"
+#include "agent/xspace_model.h"
 #include "analysis/xplane/writer.h"
 
 enum { THOUSAND = 1000 }; // ps of a ns

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All GPU planes together, and the kernels of all.
-#include "analysis/opstats/device/gpu.h"
+#include "analysis/opstats/device/planes.h"
 
 #include <stdlib.h>
 

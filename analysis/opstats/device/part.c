@@ -4,11 +4,9 @@
 #include <stdlib.h>
 
 #include "analysis/hlo/hlo_map.h"
-#include "analysis/opstats/device/gpu.h"
 #include "analysis/opstats/device/part.h"
 #include "analysis/opstats/device/perf_env.h"
 #include "analysis/opstats/device/planes.h"
-#include "analysis/opstats/device/tpu.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/intern.h"

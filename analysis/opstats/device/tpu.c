@@ -3,13 +3,11 @@
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc
 // (ConvertTensorCoreDeviceTraceXPlaneToOpMetricsDb and its SparseCore sister) and
 // xplane_to_op_stats.cc.
-#include "analysis/opstats/device/tpu.h"
+#include "analysis/opstats/device/planes.h"
 
 #include "analysis/opstats/device/duty.h"
 #include "analysis/opstats/device/offloads.h"
-#include "analysis/opstats/device/tpu_lines.h"
 #include "analysis/opstats/device/tpu_plane.h"
-#include "analysis/opstats/device/tpu_sparse.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/cleanup.h"
 #include "base/map.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/opstats/device/tpu_fusions.h"
+#include "analysis/opstats/device/tpu_plane.h"
 
 #include <string.h>
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/opstats/device/tpu_fusions.h"
-#include "analysis/opstats/device/tpu_lines.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/cleanup.h"
 

@@ -10,13 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/hlo/hlo_map.h"
 #include "analysis/opstats/conversion.h"
 #include "analysis/opstats/device/duty.h"
 #include "analysis/opstats/device/offloads.h"
 #include "analysis/opstats/device/planes.h"
 #include "analysis/opstats/device/tpu_ops.h"
+#include "analysis/opstats/opstats.h"
 #include "analysis/opstats/steps/event_span.h"
+#include "analysis/xplane/xspace.h"
 #include "base/arena.h"
+#include "base/status.h"
 #include "base/vec.h"
 
 struct tpu_frame { // an op that is running
@@ -113,5 +117,44 @@ static inline struct xpl_tpu_run frame_run(const struct tpu_frame *f) {
 xpl_status_t xpl_tpu_walk_lines(struct tpu_plane *t) XPL_NODISCARD;
 // Reads a TensorCore whole: t->db and t->duty.
 xpl_status_t xpl_tpu_walk_tensor_core(struct tpu_plane *t) XPL_NODISCARD;
+
+// ---- tpu_fusions.c ----
+
+// The instructions inside fusions, as children of their ops.
+
+// Adds them to the ops of `db`, in `a` [UpdateOpMetricsDbFromHloModuleMap].  RESOURCE_EXHAUSTED at
+// a limit.
+xpl_status_t xpl_tpu_add_fusion_children(struct xpl_hlo_map *hlo, struct xpl_arena *a,
+                                         struct xpl_op_metrics_db *db, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// ---- lines ----
+
+// What the lines of TPU planes are, by their names.
+
+static inline bool line_is(const struct xpl_line *l, xpl_str_t name) {
+    return xpl_str_eq(l->name, name);
+}
+static inline bool is_op_line(const struct xpl_line *l) {
+    return line_is(l, XPL_STR(XPL_LINE_XLA_OPS)) || line_is(l, XPL_STR(XPL_LINE_FRAMEWORK_OPS)) ||
+           line_is(l, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
+}
+static inline bool is_duty_line(const struct xpl_line *l) {
+    return line_is(l, XPL_STR(XPL_LINE_XLA_OPS)) || line_is(l, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
+}
+static inline bool is_module_line(const struct xpl_line *l) {
+    return line_is(l, XPL_STR(XPL_LINE_XLA_MODULES)) ||
+           line_is(l, XPL_STR(XPL_LINE_SPARSE_CORE_MODULES));
+}
+static inline bool is_step_line(const struct xpl_line *l) {
+    return line_is(l, XPL_STR(XPL_LINE_STEPS)) || line_is(l, XPL_STR(XPL_LINE_SPARSE_CORE_STEPS));
+}
+
+// ---- tpu_sparse.c ----
+
+// Op metrics of SparseCores, by the op of a TensorCore that started them.
+
+// Reads a SparseCore whole: t->results and t->duty.
+xpl_status_t xpl_tpu_walk_sparse_core(struct tpu_plane *t) XPL_NODISCARD;
 
 #endif

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/opstats/device/tpu_sparse.h"
+#include "analysis/opstats/device/tpu_plane.h"
 
 #include <stdlib.h>
 
-#include "analysis/opstats/device/tpu_fusions.h"
-#include "analysis/opstats/device/tpu_lines.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/map.h"
 
