@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -134,3 +135,12 @@ class Case(unittest.TestCase):
     def sessions(self):
         profiles = self.logdir / "plugins" / "profile"
         return sorted(p.name for p in profiles.iterdir()) if profiles.exists() else []
+
+
+def main(*names):
+    """Runs the tests of the main program, whose first arguments are the programs of these names."""
+    if len(sys.argv) <= len(names):
+        sys.exit(sys.modules["__main__"].__doc__)
+    for name in names:
+        setattr(Programs, name, os.path.abspath(sys.argv.pop(1)))
+    unittest.main(module="__main__", verbosity=2)

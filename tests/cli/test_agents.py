@@ -5,16 +5,13 @@
 usage: test_agents.py XPLANECTL XPLANED [CLASS[.TEST]]...
 """
 import json
-import os
 import pathlib
 import re
 import shlex
 import shutil
 import subprocess
-import sys
-import unittest
 
-from harness import DATA, ROOT, Case, Programs, environment
+from harness import DATA, ROOT, Case, Programs, environment, main
 
 MOST_LINES = 120
 PLACES = [pathlib.Path(p) / "skills" / "xplaned" / "SKILL.md" for p in (".claude", ".agents")]
@@ -121,5 +118,4 @@ class Skill(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = map(os.path.abspath, sys.argv[1:3])
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
+    main("xplanectl", "xplaned")

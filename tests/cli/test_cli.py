@@ -14,13 +14,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
-import unittest
 import urllib.error
 import urllib.request
 
-from harness import DATA, PROFILE, ROOT, Case, Programs, environment, wait_until
+from harness import DATA, PROFILE, ROOT, Case, Programs, environment, main, wait_until
 
 RPC_NAMES = ("ListSessions", "GetSession", "ListTools", "ListCaptures", "ListSchedules",
              "StreamToolData", "GetToolData", "DeleteSession", "ProfileResponse")
@@ -1164,16 +1162,5 @@ class Imports(Case):
         self.assertEqual(self.files("one"), ["other.xplane.pb", "vm.xplane.pb.gz"])
 
 
-def main():
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    Programs.xplanectl, Programs.xplaned, Programs.fake = sys.argv[1:4]
-    program = unittest.main(argv=[sys.argv[0], *sys.argv[4:]], exit=False, verbosity=2)
-    result = program.result
-    failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
-    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    main("xplanectl", "xplaned", "fake")

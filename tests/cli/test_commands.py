@@ -8,10 +8,9 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
 
-from harness import ROOT, Programs, environment
+from harness import ROOT, Programs, environment, main
 
 
 def ask(*arguments, **more):
@@ -163,16 +162,5 @@ class Table(unittest.TestCase):
                 self.assertIn(f"`{key}`", text)
 
 
-def main():
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    Programs.xplanectl, Programs.manual = sys.argv[1:3]
-    program = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=2)
-    result = program.result
-    failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
-    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    main("xplanectl", "manual")

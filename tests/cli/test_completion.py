@@ -14,11 +14,9 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
-import unittest
 
-from harness import PATIENCE_S, PROFILE, Case, Programs, environment
+from harness import PATIENCE_S, PROFILE, Case, Programs, environment, main
 
 STRANGE = "two words $(touch boom); 'q'"
 
@@ -229,5 +227,4 @@ class Shells(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

@@ -9,10 +9,8 @@ import io
 import json
 import re
 import shutil
-import sys
-import unittest
 
-from harness import PROFILE, ROOT, Case, Programs
+from harness import PROFILE, ROOT, Case, main
 
 CPU = PROFILE.parent.parent
 FOUR = CPU / "jax_4hosts"
@@ -215,5 +213,4 @@ class Bytes:
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

@@ -11,11 +11,9 @@ import random
 import re
 import shutil
 import statistics
-import sys
-import unittest
 
 import events_oracle as oracle
-from harness import DATA, ROOT, Case, Programs
+from harness import DATA, ROOT, Case, main
 
 REAL = [DATA / "jax_matmul_nopy" / "vm.xplane.pb",
         DATA.parents[3] / "logdir" / "accel" / "plugins" / "profile" / "mi300_jax_gemm" / "mi300_jax_gemm.xplane.pb"]
@@ -227,5 +225,4 @@ class Events(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

@@ -9,11 +9,9 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
-import unittest
 
-from harness import ROOT, Case, Programs
+from harness import ROOT, Case, Programs, main
 from test_history import run_of
 
 ACTION = ROOT / "deploy" / "action"
@@ -191,5 +189,4 @@ class Gate(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

@@ -11,13 +11,11 @@ import json
 import re
 import shutil
 import sqlite3
-import sys
-import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import PROFILE, ROOT, Case, Programs, wait_until
+from harness import PROFILE, ROOT, Case, main, wait_until
 from test_cli import wire
 
 
@@ -482,5 +480,4 @@ class History(Sessions):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

@@ -11,11 +11,10 @@ import re
 import signal
 import stat
 import sys
-import unittest
 import urllib.error
 import urllib.request
 
-from harness import PROFILE, ROOT, Case, Programs, wait_until
+from harness import PROFILE, ROOT, Case, main, wait_until
 
 BUNDLE = ROOT / "tests" / "data" / "iree" / "sync-mlp-all.ireeprof"
 # A tool of IREE, as far as a capture sees one.  The first argument says how it behaves.
@@ -524,16 +523,5 @@ class Compare(Case):
             self.assertEqual(len(json.load(got)["ops"]), 4)
 
 
-def main():
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    program = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=2)
-    result = program.result
-    failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
-    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
-    sys.exit(failed > 0)
-
-
 if __name__ == "__main__":
-    main()
+    main("xplanectl", "xplaned")

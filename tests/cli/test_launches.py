@@ -7,11 +7,9 @@ usage: test_launches.py XPLANECTL XPLANED
 import json
 import shutil
 import statistics
-import sys
-import unittest
 
 import events_oracle as oracle
-from harness import DATA, Case, Programs
+from harness import DATA, Case, main
 
 ACCELERATED = DATA.parents[2] / "accel" / "plugins" / "profile"
 NOT_STREAMS = ("Steps", "XLA Modules", "XLA Ops", "_counters_")
@@ -131,5 +129,4 @@ class Launches(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

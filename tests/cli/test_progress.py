@@ -14,9 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 
-from harness import PATIENCE_S, PROFILE, Case, Programs, environment
+from harness import PATIENCE_S, PROFILE, Case, Programs, environment, main
 
 FOUR = PROFILE.parent.parent / "jax_4hosts"
 CLEAR = "\r\x1b[K"
@@ -191,5 +190,4 @@ class NoDaemon(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

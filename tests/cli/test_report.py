@@ -7,10 +7,8 @@ usage: test_report.py XPLANECTL XPLANED
 import html.parser
 import json
 import shutil
-import sys
-import unittest
 
-from harness import DATA, Case, Programs
+from harness import DATA, Case, main
 
 HOSTILE = "<img src=x onerror=window.pwned=1>\"'&"
 FOUR = DATA / "jax_4hosts"
@@ -102,5 +100,4 @@ class Report(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv.pop(1), sys.argv.pop(1)
-    unittest.main()
+    main("xplanectl", "xplaned")

@@ -8,11 +8,9 @@ import json
 import re
 import shutil
 import socket
-import sys
 import time
-import unittest
 
-from harness import DATA, PROFILE, ROOT, Case, Programs
+from harness import DATA, PROFILE, ROOT, Case, main
 
 BUNDLE = next(ROOT.glob("tests/data/**/*.ireeprof"))
 # Arguments of each command that takes a RUN, in place of RUN the run.
@@ -159,5 +157,4 @@ class Runs(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

@@ -12,15 +12,13 @@ import pathlib
 import shutil
 import socket
 import sqlite3
-import sys
 import time
-import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
 
 import events_oracle as oracle
-from harness import ROOT, Case, Programs, wait_until
+from harness import ROOT, Case, main, wait_until
 from test_events import REAL, random_profile
 
 QUERIES = [
@@ -319,5 +317,4 @@ class Sql(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

@@ -8,10 +8,8 @@ import json
 import re
 import shutil
 import statistics
-import sys
-import unittest
 
-from harness import DATA, Case, Programs, wait_until
+from harness import DATA, Case, main, wait_until
 
 GPU = DATA.parent.parent.parent / "accel" / "plugins" / "profile" / "gpu_multi_worker"
 # Hosts, steps in the profile, and the program's number of the first.
@@ -215,5 +213,4 @@ class Loops(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main("xplanectl", "xplaned")

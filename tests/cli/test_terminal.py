@@ -13,12 +13,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import termios
 import tty
-import unittest
 
-from harness import PATIENCE_S, ROOT, Case, Programs, environment
+from harness import PATIENCE_S, ROOT, Case, Programs, environment, main
 from test_cli import wire
 
 # C0, DEL, C1, separators of lines and paragraphs, and all that changes the direction of text.
@@ -207,5 +205,4 @@ class Servers(Hostile):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned, Programs.fake, Programs.agent = sys.argv[1:5]
-    unittest.main(argv=[sys.argv[0], *sys.argv[5:]])
+    main("xplanectl", "xplaned", "fake", "agent")

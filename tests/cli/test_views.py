@@ -11,10 +11,8 @@ import re
 import shutil
 import statistics
 import subprocess
-import sys
-import unittest
 
-from harness import DATA, ROOT, Case, Programs, environment
+from harness import DATA, ROOT, Case, Programs, environment, main
 
 CASES = ROOT / "tests" / "golden" / "cases"
 RUNS = [DATA / name for name in ("jax_matmul_nopy", "jax_8dev_shardmap", "jax_4hosts", "jax_odd_names", "jax_empty", "remote_idle_host",
@@ -132,5 +130,4 @@ class Views(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl = sys.argv[1]
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main("xplanectl")

@@ -9,11 +9,9 @@ import json
 import lzma
 import shutil
 import subprocess
-import sys
-import unittest
 import zipfile
 
-from harness import DATA, Case, Programs, environment
+from harness import DATA, Case, Programs, environment, main
 
 RUNS = DATA
 FOUR = RUNS / "jax_4hosts"
@@ -137,5 +135,4 @@ class Ways(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv.pop(1), sys.argv.pop(1)
-    unittest.main()
+    main("xplanectl", "xplaned")

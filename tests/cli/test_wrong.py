@@ -7,10 +7,8 @@ usage: test_wrong.py XPLANECTL XPLANED
 import os
 import re
 import shutil
-import sys
-import unittest
 
-from harness import DATA, Case, Programs, wait_until
+from harness import DATA, Case, main, wait_until
 from test_cli import wire
 
 # Wrong whatever the run: 2. "RUN" stands for the session's name or the path; words are in the
@@ -139,5 +137,4 @@ class Wrong(Case):
 
 
 if __name__ == "__main__":
-    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
+    main("xplanectl", "xplaned")
