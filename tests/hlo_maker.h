@@ -18,7 +18,7 @@ enum { MK_F32 = 11, MK_S8 = 2, MK_U32 = 8 };
 
 static inline void mk_instr_ids(struct xpl_buf *in, uint32_t num, const int64_t *ids, int n,
                                 bool packed) {
-    struct xpl_buf list = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf list = mk_open();
     for (int i = 0; i < n && ids[i]; i++) {
         if (packed)
             mk_varint(&list, (uint64_t)ids[i]);
@@ -26,7 +26,6 @@ static inline void mk_instr_ids(struct xpl_buf *in, uint32_t num, const int64_t 
             mk_int(in, num, ids[i]);
     }
     if (list.n) mk_len(in, num, list.p, list.n);
-    xpl_buf_fini(&list);
 }
 
 static inline void mk_metadata(struct xpl_buf *in, const struct mk_instr *i) {

@@ -25,12 +25,11 @@ static struct xpl_buf slurp(const char *path) {
 
 static struct xpl_buf convert(const struct xpl_agent_process *p, size_t n,
                               struct xpl_agent_result *ret) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_buf out;
     xpl_arena_init(&a, 256 << 20);
     xpl_buf_init(&out, 64 << 20);
     CHECK_EQ(xpl_agent_write_xspace(p, n, XPL_STR("gpuhost"), &a, &out, ret, NULL), XPL_OK);
-    xpl_arena_fini(&a);
     return out;
 }
 

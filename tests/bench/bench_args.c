@@ -58,14 +58,13 @@ static xpl_bytes_t make(uint32_t events) {
 }
 
 static void search(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_trace_sums s;
     const struct xpl_trace_sums_options o = {.arguments = xpl_str_from(words), .most = 1000};
     xpl_arena_init(&arena, LIMIT);
     CHECK_OK(xpl_trace_sum_up(&host, 1, &o, &serial, &arena, &s, &err), &err);
     found = s.count;
-    xpl_arena_fini(&arena);
 }
 
 static uint32_t in_stat(const struct trc_words *w, const struct xpl_stat *s, const uint32_t *refs,
@@ -122,7 +121,7 @@ static double seconds_of(void (*work)(void)) {
 
 int main(int argc, char **argv) {
     static const char *const cases[] = {"buffer_123456", "layer_17 1023", "102", "no such text"};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_trace_memory memory;
     struct xpl_error err = {0};
     struct xpl_xspace *opened;
@@ -146,6 +145,5 @@ int main(int argc, char **argv) {
                bare, ours / bare);
     }
     xpl_trace_memory_fini(&memory);
-    xpl_arena_fini(&arena);
     return 0;
 }

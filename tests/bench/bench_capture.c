@@ -92,7 +92,7 @@ static uint64_t message(const char *address, const char *logdir) {
     struct xpl_rpc_channel *ch = NULL;
     struct xpl_rpc_async_calls *fl = NULL;
     struct xpl_rpc_async_call *f;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     (void)logdir;
     xpl_buf_init(&b, 10000);
     xpl_capture_encode(&p, &q, &b);
@@ -108,7 +108,6 @@ static uint64_t message(const char *address, const char *logdir) {
     const uint64_t n = xpl_rpc_async_call_length(f);
     xpl_rpc_async_calls_free(fl);
     xpl_rpc_channel_close(ch);
-    xpl_buf_fini(&b);
     return n;
 }
 

@@ -35,14 +35,13 @@ static const char *host_path(const char *logdir, size_t i, char *buf, size_t siz
 // Bytes that no other host has, and a device.
 static void write_host(const char *path, size_t i) {
     struct mk_plane p;
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     char name[32];
     mk_plane_begin(&p, 1, "/device:GPU:0");
     mk_plane_end(&p, &space);
     (void)snprintf(name, sizeof name, "h%05zu", i);
     mk_text(&space, 4, name);
     write_file(path, space.p, space.n);
-    xpl_buf_fini(&space);
 }
 
 static void write_session(const char *logdir, size_t n) {

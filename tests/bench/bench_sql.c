@@ -91,13 +91,12 @@ static void ask(const char *statement) {
         .cache = cache,
         .exec = exec,
         .limit = (size_t)8 << 30};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     q.limits.time_ms = 600000;
     q.limits.memory = (uint64_t)16 << 30;
     xpl_buf_init(&out, 1 << 28);
     CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
-    xpl_buf_fini(&out);
 }
 
 static void by_name(void) {
@@ -123,7 +122,7 @@ static void ordinary_sums(void) {
 
 static uint64_t walked;
 static void walk(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *space;
     struct xpl_error err = {0};
     xpl_arena_init(&arena, (size_t)8 << 30);
@@ -136,11 +135,10 @@ static void walk(void) {
             while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD)
                 walked += (uint64_t)ev.duration_ps;
         }
-    xpl_arena_fini(&arena);
 }
 
 static void timings(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *space;
     struct xpl_error err = {0};
     struct xpl_timings_rows rows;
@@ -149,7 +147,6 @@ static void timings(void) {
     CHECK_OK(xpl_xspace_open(profile, &arena, exec, &space, &err), &err);
     const struct xpl_xspace *const list[] = {space};
     CHECK_OK(xpl_timings_sum_up(list, 1, &rules, exec, &arena, &rows, &err), &err);
-    xpl_arena_fini(&arena);
 }
 
 static xpl_bytes_t map(const char *path) {
@@ -164,7 +161,7 @@ static xpl_bytes_t map(const char *path) {
 
 // The rows of the profile in a table of SQLite's own.
 static void fill_ordinary(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *space;
     struct xpl_error err = {0};
     sqlite3_stmt *st;
@@ -195,7 +192,6 @@ static void fill_ordinary(void) {
         }
     (void)sqlite3_finalize(st);
     run_ordinary("COMMIT");
-    xpl_arena_fini(&arena);
 }
 
 int main(int argc, char **argv) {

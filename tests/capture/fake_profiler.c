@@ -148,12 +148,11 @@ static struct xpl_rpc_blob *make_xspace(const struct fake_options *o) {
 // ---- answers ----
 
 static void finish_xspace(struct fake *f, struct xpl_rpc_call *c, bool empty) {
-    struct xpl_buf head;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
     xpl_buf_init(&head, 100);
     if (empty) mk_int(&head, 7, 1);
     xpl_rpc_put_len(&head, 8, xpl_rpc_blob_get(f->xspace).len);
     xpl_rpc_finish(c, (xpl_bytes_t){head.p, head.n}, f->xspace);
-    xpl_buf_fini(&head);
 }
 
 static void finish_bytes(struct xpl_rpc_call *c, const struct xpl_buf *b) {
@@ -161,7 +160,7 @@ static void finish_bytes(struct xpl_rpc_call *c, const struct xpl_buf *b) {
 }
 
 static void finish_tool_data(struct fake *f, struct xpl_rpc_call *c) {
-    struct xpl_buf b = mk_open(), tool = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = mk_open(), tool = mk_open();
     const xpl_bytes_t x = xpl_rpc_blob_get(f->xspace);
     mk_text(&tool, 1, "trace.json.gz");
     mk_text(&tool, 2, "not this one");
@@ -171,7 +170,6 @@ static void finish_tool_data(struct fake *f, struct xpl_rpc_call *c) {
     mk_len(&tool, 2, x.ptr, x.len);
     mk_close(&b, 6, &tool);
     finish_bytes(c, &b);
-    xpl_buf_fini(&b);
 }
 
 static void write_file(const struct pending *p) {
@@ -184,7 +182,7 @@ static void write_file(const struct pending *p) {
 
 static void answer(struct pending *p) {
     struct fake *const f = p->fake;
-    struct xpl_buf b = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = mk_open();
     const bool first = atomic_load(&f->calls) == 1;
     mk_int(&b, 7, 1); // empty_trace
     switch ((int)f->o.mode) {
@@ -208,7 +206,6 @@ static void answer(struct pending *p) {
         case FAKE_TOOL_DATA: finish_tool_data(f, p->call); break;
         default: finish_xspace(f, p->call, false); break;
     }
-    xpl_buf_fini(&b);
 }
 
 // Sends what is due; returns when the next message is. s->mu is held.
@@ -287,7 +284,7 @@ static void wait_for_end(struct fake *f, struct xpl_rpc_call *c,
 
 static void on_profile(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct fake *const f = service;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     ProtobufCMessage *m = NULL;
     const bool first = atomic_fetch_add(&f->calls, 1) == 0;
     xpl_arena_init(&a, 1 << 20);
@@ -303,7 +300,6 @@ static void on_profile(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
         xpl_rpc_finish_status(c, XPL_UNIMPLEMENTED, "no such method");
     else
         wait_for_end(f, c, q);
-    xpl_arena_fini(&a);
 }
 
 static void on_cancel(struct xpl_rpc_call *c, void *service) {

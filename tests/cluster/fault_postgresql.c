@@ -114,7 +114,7 @@ static void use_jobs(struct xpl_store *s) {
     struct xpl_job_stats stats;
     struct xpl_job_fleet fleet;
     struct xpl_job *job = NULL;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     bool kept;
     memcpy(request.digest.bytes, host, sizeof host);
     xpl_arena_init(&arena, 1 << 20);
@@ -131,7 +131,6 @@ static void use_jobs(struct xpl_store *s) {
     failures += ops->report(s, &me, 1000, NULL) != XPL_OK;
     failures += ops->get_stats(s, &stats, NULL) != XPL_OK;
     failures += ops->list(s, &arena, &fleet, NULL) != XPL_OK;
-    xpl_arena_fini(&arena);
 }
 
 // A schedule, a turn of it with its target and its session, and the end of both.
@@ -148,7 +147,7 @@ static void use_captures(struct xpl_store *s) {
     struct xpl_schedule_state *states;
     struct xpl_capture_lost *lost;
     struct xpl_target_holder holder;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     uint64_t id = 0;
     size_t n = 0, n_sessions;
     bool any;
@@ -179,7 +178,6 @@ static void use_captures(struct xpl_store *s) {
     failures += ops->renew(s, 60000, &arena, &kept, NULL) != XPL_OK;
     failures += ops->inspect(s, &arena, &states, &n, &any, NULL) != XPL_OK;
     failures += ops->reap(s, &arena, &lost, &n, NULL) != XPL_OK;
-    xpl_arena_fini(&arena);
 }
 
 static void use_listings(struct xpl_store *s) {
@@ -189,7 +187,7 @@ static void use_listings(struct xpl_store *s) {
     enum xpl_scanner who = XPL_SCANNER_NOBODY;
     struct xpl_shared_listing got;
     struct xpl_changed_listings changed;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     failures += ops->claim(s, &place, true, 60000, &who, NULL) != XPL_OK;
     failures += ops->put(s, &place, XPL_STR("dir"), body, 1, NULL) != XPL_OK;
@@ -197,7 +195,6 @@ static void use_listings(struct xpl_store *s) {
     failures += st != XPL_OK;
     CHECK(st != XPL_OK || (got.body.len == 4 && memcmp(got.body.ptr, "body", 4) == 0));
     failures += ops->find_changed(s, &place, 0, &arena, &changed, NULL) != XPL_OK;
-    xpl_arena_fini(&arena);
 }
 
 // Whatever fails, a missing entry is never reported as present.

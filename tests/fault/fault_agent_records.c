@@ -57,13 +57,12 @@ static xpl_status_t run(const struct xpl_buf *records, struct xpl_buf *out) {
     const struct xpl_agent_process p = {{records->p, records->n}, XPL_STR("died")};
     struct xpl_agent_result result = {0};
     struct xpl_error err = {0};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     xpl_buf_init(out, 1 << 24);
     const xpl_status_t st = xpl_agent_write_xspace(&p, 1, XPL_STR("host"), &a, out, &result, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     CHECK(st != XPL_OK || (result.device_events == 800 && result.dropped == 3));
-    xpl_arena_fini(&a);
     return st;
 }
 

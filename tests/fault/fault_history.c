@@ -108,12 +108,11 @@ static void scenario(void *arg) {
 // ---- labels in the daemon ----
 
 static size_t count(struct xpl_labels *l) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_history_label *all;
     size_t n;
     xpl_arena_init(&arena, 1 << 20);
     if (!xpl_labels_all(l, &arena, &all, &n)) n = SIZE_MAX;
-    xpl_arena_fini(&arena);
     return n;
 }
 

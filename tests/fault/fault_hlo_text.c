@@ -81,7 +81,7 @@ static xpl_status_t print_proto(struct xpl_arena *a, struct xpl_buf *out, struct
 
 static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_hlo_module *m = NULL;
     struct xpl_error err = {0};
     xpl_arena_init(&a, 1 << 26);
@@ -110,7 +110,6 @@ static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
     if (st == XPL_OK) st = xpl_hlo_adjacent(m, 0, &exec, &a, out, &err);
     if (st == XPL_OK) st = print_proto(&a, out, &err);
     CHECK(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);
-    xpl_arena_fini(&a);
     return st;
 }
 

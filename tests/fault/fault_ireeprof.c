@@ -33,10 +33,9 @@ static void fail_each(xpl_bytes_t file, const char *report, enum xpl_iree_trace_
 
 static xpl_status_t make(xpl_bytes_t rows) {
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, (size_t)1 << 28);
     const xpl_status_t st = xpl_ireeperf_bundle(rows, NULL, &out, &err);
-    xpl_buf_fini(&out);
     return st;
 }
 
@@ -81,7 +80,7 @@ static struct xpl_buf twice(const struct xpl_buf *one) {
 static void fail_sessions(const struct xpl_buf *one) {
     static const char *const reports[] = {"sessions", "functions",  "self",
                                           "latency",  "iterations", "usage"};
-    struct xpl_buf b = twice(one);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = twice(one);
     const xpl_bytes_t file = {b.p, b.n};
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
         fail_each(file, reports[i], XPL_IREE_NO_TRACE);
@@ -89,11 +88,10 @@ static void fail_sessions(const struct xpl_buf *one) {
         fail_each(file, "export", (enum xpl_iree_trace_format)i);
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {
-    struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
     const xpl_bytes_t file = {b.p, b.n};
     size_t n_reports;
     const struct xpl_iree_report *const reports = xpl_iree_reports(&n_reports);
@@ -106,6 +104,5 @@ int main(void) {
     fail_sessions(&b);
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    xpl_buf_fini(&b);
     return 0;
 }

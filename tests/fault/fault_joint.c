@@ -27,10 +27,9 @@ static struct xpl_engine_parts parts;
 static struct xpl_engine *engine;
 
 static void write_session(const char *path, int64_t us) {
-    struct xpl_buf space = slow_profile("load_batch", NULL, us);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = slow_profile("load_batch", NULL, us);
     FILE *const f = fopen(in_dir(path), "wb");
     CHECK(f && fwrite(space.p, 1, space.n, f) == space.n && fclose(f) == 0);
-    xpl_buf_fini(&space);
 }
 
 static void start(void) {

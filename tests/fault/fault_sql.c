@@ -57,7 +57,7 @@ static void ask_again(const char *statement, const struct xpl_buf *expected, int
 }
 
 static void check(const char *statement) {
-    struct xpl_buf expected;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf expected;
     struct xpl_error err = {0};
     xpl_buf_init(&expected, 1 << 20);
     CHECK_OK(ask(statement, &expected, &err), &err);
@@ -77,7 +77,6 @@ static void check(const char *statement) {
         ask_again(statement, &expected, live);
         from = sqlite_failed() + 1;
     } while (from);
-    xpl_buf_fini(&expected);
 }
 
 static const char *const statements[] = {

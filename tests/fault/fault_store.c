@@ -168,7 +168,7 @@ static void use_source(const struct xpl_snapshot *snap) {
 }
 
 static void use_inputs(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     char run[128];
     const char *paths[] = {run};
     struct xpl_inputs in = {0};
@@ -183,7 +183,6 @@ static void use_inputs(void) {
         CHECK_EQ(in.n_hosts, 2);
         CHECK_STR(in.hosts[1].name, "rank 1");
     }
-    xpl_arena_fini(&a);
 }
 
 static struct xpl_catalogue *use_catalogue(const char *dir) {

@@ -49,7 +49,7 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
 }
 
 int main(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 8 << 20);
     const enum xpl_hardware kinds[] = {XPL_HW_TPU, XPL_HW_GPU, XPL_HW_CPU_ONLY};
     size_t n_tools, n_asked = 0;
@@ -64,6 +64,5 @@ int main(void) {
         }
     }
     CHECK(n_asked >= 3 * 6);
-    xpl_arena_fini(&arena);
     return 0;
 }

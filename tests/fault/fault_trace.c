@@ -65,10 +65,9 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
 }
 
 int main(void) {
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     host_plane(&space);
     device_plane(&space);
     fault_each(&(struct fault_scenario){run, &space, .least = 11});
-    xpl_buf_fini(&space);
     return 0;
 }

@@ -155,11 +155,10 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
 }
 
 static void fail_each(void (*device)(struct xpl_buf *)) {
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     host_plane(&space);
     device(&space);
     fault_each(&(struct fault_scenario){run, &space, .least = 10});
-    xpl_buf_fini(&space);
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
 
 #include "agent/xspace_writer.h"
 #include "analysis/wire/wire.h"
+#include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,11 +16,10 @@ static void require(bool ok) {
 
 static xpl_status_t convert(const struct xpl_agent_process *p, struct xpl_buf *out,
                             struct xpl_agent_result *ret) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     xpl_buf_init(out, 64 << 20);
     const xpl_status_t st = xpl_agent_write_xspace(p, 2, XPL_STR("host"), &a, out, ret, NULL);
-    xpl_arena_fini(&a);
     return st;
 }
 

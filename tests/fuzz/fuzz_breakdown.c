@@ -13,6 +13,7 @@
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,18 +32,15 @@ static struct xpl_buf encode(const struct xpl_time_breakdown *b) {
 }
 
 static void check_encoding(const struct xpl_time_breakdown *b) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_time_breakdown *again = NULL;
     xpl_arena_init(&arena, LIMIT);
-    struct xpl_buf once = encode(b);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf once = encode(b);
     require(xpl_time_breakdown_decode((xpl_bytes_t){once.p, once.n}, &arena, &again, &err) ==
             XPL_OK);
-    struct xpl_buf twice = encode(again);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf twice = encode(again);
     require(once.n == twice.n && memcmp(once.p, twice.p, once.n) == 0);
-    xpl_buf_fini(&twice);
-    xpl_buf_fini(&once);
-    xpl_arena_fini(&arena);
 }
 
 static void check_sums(const struct xpl_time_breakdown *b) {
@@ -69,8 +67,8 @@ static void check_tool(const char *name, const char *view, struct xpl_time_break
     const void *const products[] = {&breakdown, &ops};
     const struct xpl_tool_host hosts[] = {{.name = XPL_STR("a"), .products = products},
                                           {.name = XPL_STR("b"), .products = products}};
-    struct xpl_arena arena;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     void *options;
     xpl_arena_init(&arena, LIMIT);
@@ -81,8 +79,6 @@ static void check_tool(const char *name, const char *view, struct xpl_time_break
         .hosts = hosts, .n_hosts = 2, .options = options, .limit = LIMIT};
     require(tool->render(&in, &out, &err) == XPL_OK);
     require(out.n > 2 && out.p[0] == '{' && out.p[out.n - 1] == '}');
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
 }
 
 static void check_tools(struct xpl_time_breakdown *b) {
@@ -99,7 +95,7 @@ static void check_known(const struct xpl_xspace *xs, bool cpu_as_device,
     struct xpl_error err = {0};
     struct xpl_time_breakdown *same;
     struct xpl_opstats *stats;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     if (xpl_opstats_convert(xs, &o, &exec, &arena, LIMIT, &stats, &err) == XPL_OK) {
         require(xpl_time_breakdown_make(
@@ -110,11 +106,10 @@ static void check_known(const struct xpl_xspace *xs, bool cpu_as_device,
         xpl_buf_fini(&x);
         xpl_buf_fini(&y);
     }
-    xpl_arena_fini(&arena);
 }
 
 static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
@@ -128,7 +123,6 @@ static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
         check_tools(b);
         check_known(xs, cpu_as_device, b);
     }
-    xpl_arena_fini(&arena);
 }
 
 static void check_queue(struct xpl_launch_stream *s, struct xpl_arena *arena) {
@@ -148,7 +142,7 @@ static void check_queue(struct xpl_launch_stream *s, struct xpl_arena *arena) {
 }
 
 static void try_launches(xpl_bytes_t bytes) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
@@ -163,12 +157,11 @@ static void try_launches(xpl_bytes_t bytes) {
         for (size_t i = 0; i < l.streams.n; i++)
             check_queue(&l.streams.v[i], &arena);
     }
-    xpl_arena_fini(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const xpl_bytes_t bytes = {data, size};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_time_breakdown *b = NULL;
     try_profile(bytes, false);
@@ -181,6 +174,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         require(!b && err.code != XPL_OK);
     }
-    xpl_arena_fini(&arena);
     return 0;
 }

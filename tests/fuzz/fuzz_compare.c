@@ -5,6 +5,7 @@
 
 #include "analysis/compare/compare.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +31,7 @@ static void check_encoding(const struct xpl_run_summary *s, struct xpl_arena *ar
 
 static void check_comparison(const struct xpl_run_summary *s, struct xpl_arena *arena) {
     struct xpl_run_group a = {0}, b = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_buf_init(&out, LIMIT);
     require(xpl_run_group_add(&a, s, arena) && xpl_run_group_add(&b, s, arena) &&
@@ -40,11 +41,10 @@ static void check_comparison(const struct xpl_run_summary *s, struct xpl_arena *
     const struct xpl_run_summary *const twice[] = {s, s};
     require(xpl_aggregate_json(twice, 2, arena, &out, &err) == XPL_OK);
     require(out.p[out.n - 1] == '}');
-    xpl_buf_fini(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_run_summary *s = NULL;
     xpl_arena_init(&arena, LIMIT);
@@ -54,6 +54,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         require(!s && err.code != XPL_OK);
     }
-    xpl_arena_fini(&arena);
     return 0;
 }

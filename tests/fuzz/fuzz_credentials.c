@@ -55,7 +55,7 @@ static void check_url(xpl_str_t text) {
 
 // A token that an account's key signs has only characters of a form.
 static void check_key_file(const struct xpl_answer_google *of, xpl_str_t text) {
-    struct xpl_buf jwt;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf jwt;
     struct xpl_error why = {0};
     const struct xpl_assertion a = {of->key, of->key_id, of->client, of->token_uri, "scope", 1};
     xpl_buf_init(&jwt, 64 << 10);
@@ -65,7 +65,6 @@ static void check_key_file(const struct xpl_answer_google *of, xpl_str_t text) {
     } else {
         check_sentence(&why, text.ptr, text.len);
     }
-    xpl_buf_fini(&jwt);
 }
 
 static void check_google(xpl_str_t text) {

@@ -33,9 +33,9 @@ static void check(xpl_bytes_t proto, xpl_str_t node, const char *key, const char
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_buf proto = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf proto = mk_open();
     struct xpl_hlo_module *m = NULL;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     mk_len(&proto, 1, data, size);
     if (xpl_hlo_module_read_full((xpl_bytes_t){data, size}, &a, &m, NULL) == XPL_OK && m->valid &&
@@ -47,7 +47,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check(p, m->computations[m->n_computations - 1].name, "format", "html");
         check(p, m->instructions[m->n_instructions / 2].name, "format", "html");
     }
-    xpl_arena_fini(&a);
-    xpl_buf_fini(&proto);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/instruction.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,7 +30,7 @@ static void describe(struct xpl_hlo_module *m, uint32_t i, struct xpl_arena *a) 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_hlo_module *m = NULL;
     struct xpl_error err = {0};
     xpl_arena_init(&a, 64 << 20);
@@ -38,6 +39,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             describe(m, i, &a);
         require(m->valid || xpl_hlo_module_find(m, XPL_STR("x")) == UINT32_MAX);
     }
-    xpl_arena_fini(&a);
     return 0;
 }

@@ -14,6 +14,7 @@
 #include "analysis/hlo/text/text.h"
 #include "analysis/wire/writer.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 
 enum { LIMIT = 1 << 20 };
 
@@ -25,14 +26,13 @@ static void require(bool ok) {
 
 static xpl_status_t module_text(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
                                 struct xpl_buf *out) {
-    struct xpl_arena scratch;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     struct xpl_exec exec = xpl_exec_serial();
     xpl_arena_init(&scratch, 64 << 20);
     xpl_buf_init(out, LIMIT);
     const xpl_status_t st = xpl_hlo_text_module(m, form, &exec, &scratch, out, NULL);
     require(out->n <= LIMIT);
     require(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_RESOURCE_EXHAUSTED);
-    xpl_arena_fini(&scratch);
     return st;
 }
 
@@ -115,16 +115,15 @@ static void check_proto(xpl_bytes_t module) {
 
 static void check_neighbours(const struct xpl_hlo_module *m, uint32_t i, struct xpl_arena *a) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, LIMIT);
     const xpl_status_t st = xpl_hlo_adjacent(m, i, &exec, a, &out, NULL);
     require(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);
     require(xpl_hlo_find_node(m, m->instructions[i].name) <= i);
-    xpl_buf_fini(&out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_hlo_module *full = NULL, *light = NULL;
     const xpl_bytes_t bytes = {data, size};
     xpl_arena_init(&a, 256 << 20);
@@ -140,6 +139,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     check_proto(bytes);
     (void)xpl_hlo_json_is((xpl_str_t){(const char *)data, size}, xpl_hlo_proto_gpu_config);
-    xpl_arena_fini(&a);
     return 0;
 }

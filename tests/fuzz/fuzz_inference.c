@@ -11,6 +11,7 @@
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,17 +30,14 @@ static struct xpl_buf encode(const struct xpl_inference *v) {
 }
 
 static void check_encoding(const struct xpl_inference *v) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_inference *again = NULL;
     xpl_arena_init(&arena, LIMIT);
-    struct xpl_buf once = encode(v);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf once = encode(v);
     require(xpl_inference_decode((xpl_bytes_t){once.p, once.n}, &arena, &again, &err) == XPL_OK);
-    struct xpl_buf twice = encode(again);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf twice = encode(again);
     require(once.n == twice.n && memcmp(once.p, twice.p, once.n) == 0);
-    xpl_buf_fini(&twice);
-    xpl_buf_fini(&once);
-    xpl_arena_fini(&arena);
 }
 
 // The output ends as JSON does, whatever the columns are.
@@ -53,9 +51,9 @@ static void check_tool(struct xpl_inference *v, const char *column) {
         {XPL_STR("request_column"), xpl_str_from(column)},
         {XPL_STR("batch_column"), XPL_STR("Batching efficiency")},
     };
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     void *options;
     xpl_arena_init(&arena, LIMIT);
     xpl_buf_init(&out, LIMIT);
@@ -64,8 +62,6 @@ static void check_tool(struct xpl_inference *v, const char *column) {
         .hosts = hosts, .n_hosts = 2, .options = options, .limit = LIMIT};
     require(tool->render(&in, &out, &err) == XPL_OK);
     require(out.n > 2 && out.p[0] == '[' && out.p[out.n - 1] == ']');
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
 }
 
 static void check(struct xpl_inference *v) {

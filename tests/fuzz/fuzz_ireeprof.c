@@ -37,12 +37,11 @@ static void open_xspace(const struct xpl_buf *out) {
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_xspace *space;
     struct xpl_error err = {0};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)1 << 28);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){out->n ? out->p : (const uint8_t *)"", out->n}, &arena,
                              &serial, &space, &err),
              &err);
-    xpl_arena_fini(&arena);
 }
 
 // Traces are written of whatever is opened, and hold at least what begins and ends them.
@@ -78,7 +77,7 @@ static void again(xpl_bytes_t made) {
 // Rows are a bundle again, whatever of them can be read.
 static int rows(xpl_bytes_t file) {
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, (size_t)1 << 28);
     const xpl_status_t st = xpl_ireeperf_bundle(file, NULL, &out, &err);
     CHECK(st == XPL_OK || ((st == XPL_DATA_LOSS || st == XPL_FAILED_PRECONDITION) && err.msg[0]));
@@ -87,7 +86,6 @@ static int rows(xpl_bytes_t file) {
         again((xpl_bytes_t){out.p, out.n});
         LLVMFuzzerTestOneInput(out.p, out.n);
     }
-    xpl_buf_fini(&out);
     return 0;
 }
 

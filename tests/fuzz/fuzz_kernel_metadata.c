@@ -6,6 +6,7 @@
 
 #include "analysis/tools/lib/kernel_metadata.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/text/json_value.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,21 +17,19 @@ static void require(bool ok) {
 
 static void check(xpl_str_t text, struct xpl_arena *a) {
     struct xpl_json_value v;
-    struct xpl_buf again;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf again;
     xpl_buf_init(&again, 16 << 20);
     require(xpl_json_value_parse(text, a, &v) == XPL_JSON_OK);
     xpl_json_value_write(&v, &again);
     require(xpl_str_eq(text, (xpl_str_t){(const char *)again.p, again.n}));
-    xpl_buf_fini(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_str_t found;
     xpl_arena_init(&a, 16 << 20);
     if (xpl_instruction_kernel_metadata((xpl_str_t){(const char *)data, size}, &a, &found) &&
         found.len)
         check(found, &a);
-    xpl_arena_fini(&a);
     return 0;
 }

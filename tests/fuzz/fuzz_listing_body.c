@@ -28,7 +28,7 @@ static bool on_folder(void *arg, xpl_str_t name) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_buf again;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf again;
     struct xpl_object_list list = {.object = on_object, .folder = on_folder, .arg = &again};
     xpl_buf_init(&again, 2 << 20);
     if (xpl_listing_body_read((xpl_bytes_t){data, size}, &list)) {
@@ -37,6 +37,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i + 9 < size; i++) // of `cut` only whether it is 0 counts
             CHECK_EQ(again.p[i], data[i]);
     }
-    xpl_buf_fini(&again);
     return 0;
 }

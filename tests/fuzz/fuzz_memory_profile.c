@@ -8,6 +8,7 @@
 #include "analysis/tools/memory_profile/memory_profile.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,7 +28,7 @@ static xpl_status_t ask(const struct xpl_xspace *xs, struct xpl_buf *out) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_xspace *xs;
     struct xpl_error err = {0};
     xpl_arena_init(&a, 64 << 20);
@@ -39,6 +40,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         xpl_buf_fini(&twice);
         xpl_buf_fini(&once);
     }
-    xpl_arena_fini(&a);
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/opstats/codec/codec.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +24,7 @@ static struct xpl_buf encode(const struct xpl_opstats *s) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s = NULL, *again = NULL;
     struct xpl_error err = {0};
     xpl_arena_init(&a, 64 << 20);
@@ -38,6 +39,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         require(s == NULL && err.code != XPL_OK);
         require(err.code != XPL_DATA_LOSS || err.offset <= size);
     }
-    xpl_arena_fini(&a);
     return 0;
 }

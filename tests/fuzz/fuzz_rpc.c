@@ -47,7 +47,7 @@ static void unpack(const ProtobufCMessageDescriptor *type, xpl_bytes_t in) {
 static void reflect(xpl_bytes_t in) {
     static struct xpl_rpc_reflection *r;
     const xpl_bytes_t set = {xpl_proto_descriptors, xpl_proto_descriptors_len};
-    struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
     if (!r) CHECK_EQ(xpl_rpc_reflection_new(set, NULL, 0, &r, NULL), XPL_OK);
     xpl_buf_init(&answer, 8 << 20);
     const xpl_status_t st = xpl_rpc_reflection_answer(r, in, &answer, NULL);
@@ -55,7 +55,6 @@ static void reflect(xpl_bytes_t in) {
         CHECK_EQ(xpl_rpc_message_scan(&grpc__reflection__v1__server_reflection_response__descriptor,
                                       (xpl_bytes_t){answer.p, answer.n}, NULL),
                  XPL_OK);
-    xpl_buf_fini(&answer);
 }
 
 static void descriptors(xpl_bytes_t in) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/opstats/codec/codec.h"
+#include "base/cleanup.h"
 #include "tests/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -70,7 +71,7 @@ static void check_value(struct json *j) {
 
 static void render(const struct xpl_tool *tool, const struct xpl_opstats *s,
                    const char *const *options) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_buf_init(&out, 64 << 20);
     if (render_op_stats(tool, s, options, 64 << 20, &out, &err) == XPL_OK) {
@@ -80,7 +81,6 @@ static void render(const struct xpl_tool *tool, const struct xpl_opstats *s,
     } else {
         require(err.code == XPL_RESOURCE_EXHAUSTED || err.code == XPL_FAILED_PRECONDITION);
     }
-    xpl_buf_fini(&out);
 }
 
 // Once with each value of each of the tool's own options that has a few.
@@ -98,7 +98,7 @@ static void render_each_choice(const struct xpl_tool *tool, const struct xpl_ops
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 64 << 20);
     struct xpl_opstats *s;
     struct xpl_error err = {0};
@@ -108,6 +108,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i < n; i++)
             if (tool_shows_op_stats(tools[i])) render_each_choice(tools[i], s);
     }
-    xpl_arena_fini(&arena);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "analysis/trace/index/format.h"
 #include "analysis/trace/sums.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,13 +19,12 @@ static void answer(struct xpl_trace *t, xpl_bytes_t profile, const struct xpl_tr
     const struct xpl_trace_host hosts[2] = {{XPL_STR("a"), t, profile}, {XPL_STR("b"), t, profile}};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, OUT_LIMIT);
     const xpl_status_t st = xpl_trace_answer(hosts, 2, o, &exec, LIMIT, &out, &err);
     if (st == XPL_OK && !o->pb && (out.n < 2 || out.p[0] != '{' || out.p[out.n - 1] != '}'))
         abort();
     if (st != XPL_OK && (err.code != st || !err.msg[0])) abort();
-    xpl_buf_fini(&out);
 }
 
 // A part is not more than all.
@@ -35,7 +35,7 @@ static void sum_up(struct xpl_trace *t, xpl_bytes_t profile) {
                                         found = {.arguments = XPL_STR("a 1"), .most = 3};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_trace_sums s = {0}, less;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, LIMIT);
     if (xpl_trace_sum_up(&host, 1, &all, &exec, &a, &s, NULL) == XPL_OK &&
         xpl_trace_sum_up(&host, 1, &part, &exec, &a, &less, NULL) == XPL_OK && less.count > s.count)
@@ -43,11 +43,10 @@ static void sum_up(struct xpl_trace *t, xpl_bytes_t profile) {
     if (xpl_trace_sum_up(&host, 1, &found, &exec, &a, &less, NULL) == XPL_OK &&
         (less.count > s.count || less.n_found != (less.count < 3 ? less.count : 3)))
         abort();
-    xpl_arena_fini(&a);
 }
 
 static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_trace *t;
     xpl_arena_init(&a, LIMIT);
     if (xpl_trace_open(index, &a, &t, NULL) == XPL_OK) {
@@ -66,7 +65,6 @@ static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
         answer(t, profile, &o);
         sum_up(t, profile);
     }
-    xpl_arena_fini(&a);
 }
 
 // Correct checksums, so that the fuzzer reaches the data behind them.
@@ -120,7 +118,7 @@ static void options(const uint8_t *data, size_t size) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("trace_viewer@"));
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_trace_memory m = {0};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_option list[64];
     size_t n = 0;
     void *parsed;
@@ -142,13 +140,12 @@ static void options(const uint8_t *data, size_t size) {
         abort();
     answer(m.trace, (xpl_bytes_t){0}, &trace);
     xpl_trace_memory_fini(&m);
-    xpl_arena_fini(&a);
 }
 
 static void profile(const uint8_t *data, size_t size) {
     struct xpl_exec exec = xpl_exec_serial();
     const xpl_bytes_t bytes = {data, size};
-    struct xpl_buf index;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf index;
     xpl_buf_init(&index, LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
     if (xpl_trace_build(bytes, &exec, LIMIT, &sink, NULL) == XPL_OK) {
@@ -160,7 +157,6 @@ static void profile(const uint8_t *data, size_t size) {
         xpl_arena_fini(&a);
         ask_all((xpl_bytes_t){index.p, index.n}, bytes);
     }
-    xpl_buf_fini(&index);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -10,6 +10,7 @@
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -46,7 +47,7 @@ static void export(const struct xpl_xspace *xs, enum xpl_export_format format) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_xspace *xs;
     struct xpl_error err = {0};
     xpl_arena_init(&a, LIMIT);
@@ -60,6 +61,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         export(xs, XPL_EXPORT_PERFETTO);
         export(xs, XPL_EXPORT_CHROME);
     }
-    xpl_arena_fini(&a);
     return 0;
 }

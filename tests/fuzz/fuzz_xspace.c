@@ -33,7 +33,7 @@ static void read_event(const struct xpl_line *l, struct xpl_event *ev, struct pa
 static void read_line(const struct xpl_groups *g, const struct xpl_line *l, struct pass *p,
                       bool by_chunks) {
     struct xpl_error err = {0};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     by_chunks &= xpl_groups_can_start_at_chunk(g, l);
     const uint32_t n = by_chunks && l->n_chunks ? l->n_chunks : 1;
     bool malformed = false;
@@ -62,7 +62,6 @@ static void read_line(const struct xpl_groups *g, const struct xpl_line *l, stru
         }
     }
     CHECK(malformed || p->events <= l->plane->space->bytes.len);
-    xpl_arena_fini(&a);
 }
 
 static struct pass read_all(const struct xpl_xspace *xs, const struct xpl_groups *g,
@@ -81,7 +80,7 @@ static struct pass read_all(const struct xpl_xspace *xs, const struct xpl_groups
 }
 
 static bool run(const uint8_t *data, size_t size, struct xpl_exec *exec, struct pass ret[2]) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
     struct xpl_groups *g;
@@ -94,7 +93,6 @@ static bool run(const uint8_t *data, size_t size, struct xpl_exec *exec, struct 
         ret[0] = read_all(xs, g, false);
         ret[1] = read_all(xs, g, true);
     }
-    xpl_arena_fini(&a);
     return st == XPL_OK;
 }
 

@@ -271,7 +271,7 @@ static bool put(void *ctx, xpl_bytes_t bytes) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct script script = {data, data + (size < MAX_OPS ? size : MAX_OPS)};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_xspace_writer w;
     struct model m;
     const struct xpl_xspace_sink sink = {put, &out};
@@ -304,6 +304,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(exact);
     xpl_arena_fini(&a);
     xpl_arena_fini(&m.arena);
-    xpl_buf_fini(&out);
     return 0;
 }

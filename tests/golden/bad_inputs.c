@@ -47,11 +47,10 @@ static void release(xpl_bytes_t b) {
 }
 
 static void check_json(const struct xpl_buf *out) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, (size_t)1 << 30);
     CHECK(!out->failed);
     CHECK(value_parse(&a, (xpl_str_t){(const char *)out->p, out->n}));
-    xpl_arena_fini(&a);
 }
 
 static void check_error(xpl_status_t s, const struct xpl_error *err, xpl_bytes_t in) {
@@ -77,8 +76,8 @@ static void render_one(const struct xpl_tool *t, bool exact, const struct xpl_to
                        size_t n) {
     const struct xpl_option o = {XPL_STR("xprof_exact"), exact ? XPL_STR("1") : XPL_STR("0")};
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena arena;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     void *options;
     xpl_arena_init(&arena, limit);
@@ -90,8 +89,6 @@ static void render_one(const struct xpl_tool *t, bool exact, const struct xpl_to
     if (s != XPL_OK) fprintf(stderr, "%s: %s\n", t->name, err.msg);
     CHECK(s == XPL_OK || s == XPL_RESOURCE_EXHAUSTED);
     if (s == XPL_OK) check_json(&out);
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
 }
 
 static void render_all(const struct xpl_tool_host *hosts, size_t n) {

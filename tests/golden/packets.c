@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/golden/packets.h"
+#include "base/cleanup.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ static xpl_str_t key_of(const struct reader *r, xpl_bytes_t argument) {
 // Numbers the flows that an event names, those of one key before those of the next.
 static void number_flows(struct reader *r, xpl_bytes_t event) {
     const xpl_str_t keys[] = {XPL_STR("flow_in"), XPL_STR("flow_out")};
-    struct xpl_buf nowhere;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf nowhere;
     xpl_buf_init(&nowhere, LIMIT);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct xpl_wire w = xpl_wire_begin(event);
@@ -107,7 +108,6 @@ static void number_flows(struct reader *r, xpl_bytes_t event) {
             if (f.num == EVENT_ARGUMENT && xpl_str_eq(key_of(r, f.len), keys[i]))
                 put_values(r, f.len, true, &nowhere);
     }
-    xpl_buf_fini(&nowhere);
 }
 
 static void put_argument(struct reader *r, xpl_bytes_t argument, struct xpl_buf *to) {

@@ -6,12 +6,11 @@
 #include "tests/wire_text.h"
 
 static struct xpl_buf lines(const char *text, bool fractions) {
-    struct xpl_buf bytes = mk_open(), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = mk_open(), out;
     CHECK_STR(wt_fields(&bytes, text), "");
     xpl_buf_init(&out, 1 << 20);
     const xpl_bytes_t b = {bytes.p, bytes.n};
     CHECK(fractions ? packets_of_fractions(b, &out) : packets_of_trace(b, &out));
-    xpl_buf_fini(&bytes);
     return out;
 }
 
@@ -67,12 +66,11 @@ static void test_fractions(void) {
 }
 
 static void test_broken(void) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, 1 << 20);
     const uint8_t cut[] = {0x0a, 5, 1};
     CHECK(!packets_of_trace((xpl_bytes_t){cut, sizeof cut}, &out));
     CHECK(!packets_of_fractions((xpl_bytes_t){cut, sizeof cut}, &out));
-    xpl_buf_fini(&out);
 }
 
 int main(void) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/cleanup.h"
 #include "tests/golden/trace.h"
 
 #include <stdio.h>
@@ -114,13 +115,12 @@ static bool same_rest(struct xpl_arena *a, const struct value *expected, const s
 
 bool trace_equal(const struct value *expected, const struct value *got, char *why,
                  size_t why_size) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, memory_limit);
     const bool equal = same_rest(&a, expected, got, why, why_size) &&
                        same_texts(&a, value_get(expected, "traceEvents"),
                                   value_get(got, "traceEvents"), why, why_size) &&
                        same_texts(&a, value_get(expected, "stackFrames"),
                                   value_get(got, "stackFrames"), why, why_size);
-    xpl_arena_fini(&a);
     return equal;
 }

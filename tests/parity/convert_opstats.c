@@ -12,6 +12,7 @@
 #include "analysis/products/product.h"
 #include "analysis/products/values.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 
 enum { MAX_HOSTS = 64 };
 static const size_t limit = (size_t)4 << 30;
@@ -30,13 +31,12 @@ static bool slurp(const char *path, struct xpl_buf *ret) {
 static xpl_status_t convert_file(const char *path, unsigned variant, void **ret,
                                  struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf file;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf file;
     xpl_buf_init(&file, limit);
     if (!slurp(path, &file)) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "cannot read %s", path);
     const struct xpl_product_input in = {
         .profile = {file.p, file.n}, .variant = variant, .exec = &exec, .limit = limit};
     const xpl_status_t s = xpl_product_op_stats.make(&in, ret, err);
-    xpl_buf_fini(&file);
     return s;
 }
 
@@ -72,8 +72,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: convert_opstats [--cpu] [--keep] FILE...\n");
         return 2;
     }
-    struct xpl_arena arena;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_arena_init(&arena, limit);
     xpl_buf_init(&out, limit);
@@ -82,7 +82,5 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s: %s\n", xpl_status_name(s), err.msg);
     else if (fwrite(out.p, 1, out.n, stdout) != out.n)
         perror("standard output");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
     return s == XPL_OK ? 0 : 1;
 }

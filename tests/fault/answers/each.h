@@ -21,7 +21,7 @@ struct fault_scenario {
 };
 
 static inline xpl_status_t fault_run(const struct fault_scenario *s, struct xpl_buf *out) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     xpl_arena_init(&arena, FAULT_LIMIT);
     xpl_buf_init(out, FAULT_LIMIT);
@@ -29,7 +29,6 @@ static inline xpl_status_t fault_run(const struct fault_scenario *s, struct xpl_
     if (st != XPL_OK && st != XPL_RESOURCE_EXHAUSTED && st != XPL_ABORTED)
         fprintf(stderr, "%s\n", err.msg);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    xpl_arena_fini(&arena);
     return st;
 }
 

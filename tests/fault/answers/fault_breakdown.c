@@ -19,7 +19,7 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
                                          .exec = &exec,
                                          .limit = LIMIT};
     (void)arena;
-    struct xpl_buf first;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf first;
     void *value = NULL, *copy = NULL;
     xpl_buf_init(&first, LIMIT);
     xpl_status_t st = p->make(&in, &value, err);
@@ -28,7 +28,6 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
     if (st == XPL_OK) st = p->encode(copy, out, err);
     p->free(copy);
     p->free(value);
-    xpl_buf_fini(&first);
     return st;
 }
 

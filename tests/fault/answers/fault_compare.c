@@ -30,7 +30,7 @@ static xpl_status_t follow(const struct xpl_run_summary *run, struct xpl_arena *
 
 static xpl_status_t compare_with(const struct xpl_buf *summary, struct xpl_buf *out,
                                  struct xpl_error *err) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_run_group a = {0}, b = {0};
     struct xpl_run_summary *run = NULL;
     xpl_arena_init(&arena, FINDINGS_LIMIT);
@@ -45,7 +45,6 @@ static xpl_status_t compare_with(const struct xpl_buf *summary, struct xpl_buf *
     const struct xpl_run_summary *const twice[] = {run, run};
     if (st == XPL_OK) st = xpl_aggregate_json(twice, 2, &arena, out, err);
     if (st == XPL_OK) st = follow(run, &arena, out, err);
-    xpl_arena_fini(&arena);
     return st;
 }
 
@@ -87,8 +86,7 @@ int main(void) {
     fault_each(&(struct fault_scenario){run, spaces, 21, .some_only_speed = true});
     xpl_buf_fini(&spaces[0]);
     xpl_buf_fini(&spaces[1]);
-    struct xpl_buf bundle = read_data_file("iree/syn-everything.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bundle = read_data_file("iree/syn-everything.ireeprof");
     fault_each(&(struct fault_scenario){.run = run_bundle, .input = &bundle, .least = 10});
-    xpl_buf_fini(&bundle);
     return 0;
 }

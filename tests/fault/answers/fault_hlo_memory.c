@@ -31,7 +31,7 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
 }
 
 int main(void) {
-    struct xpl_buf proto = wt_message(program);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf proto = wt_message(program);
     static const char *const views[][7] = {
         {"memory_space", "1"},
         {"memory_space", "1", "view_memory_allocation_timeline", "true"},
@@ -41,6 +41,5 @@ int main(void) {
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         fault_each(&(struct fault_scenario){run, &(struct view){{proto.p, proto.n}, views[i]},
                                             .least = 6});
-    xpl_buf_fini(&proto);
     return 0;
 }

@@ -14,7 +14,7 @@
 static xpl_status_t render(const void *value, const void *copy, struct xpl_buf *out,
                            struct xpl_error *err) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("inference_profile"));
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
     void *options;
     const void *const products[2][1] = {{value}, {copy}};
@@ -27,7 +27,6 @@ static xpl_status_t render(const void *value, const void *copy, struct xpl_buf *
             .hosts = hosts, .n_hosts = 2, .options = options, .exec = &exec, .limit = LIMIT};
         st = tool->render(&in, out, err);
     }
-    xpl_arena_fini(&arena);
     return st;
 }
 
@@ -39,7 +38,7 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
     const struct xpl_product_input in = {
         .profile = {space->p, space->n}, .exec = &exec, .limit = LIMIT};
     (void)arena;
-    struct xpl_buf bytes;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes;
     void *value = NULL, *copy = NULL;
     xpl_buf_init(&bytes, LIMIT);
     xpl_status_t st = p->make(&in, &value, err);
@@ -48,7 +47,6 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
     if (st == XPL_OK) st = render(value, copy, out, err);
     p->free(copy);
     p->free(value);
-    xpl_buf_fini(&bytes);
     return st;
 }
 

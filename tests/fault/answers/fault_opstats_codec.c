@@ -32,10 +32,9 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
 }
 
 static void fail_each(const char *file, const char *tool_name) {
-    struct xpl_buf in = read_data_file(file);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file(file);
     const struct answer answer = {{in.p, in.n}, named_tool(tool_name)};
     fault_each(&(struct fault_scenario){run, &answer, .least = 4});
-    xpl_buf_fini(&in);
 }
 
 int main(void) {

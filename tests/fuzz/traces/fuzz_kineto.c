@@ -43,7 +43,7 @@ static xpl_status_t import(struct xpl_json_reader *r, size_t size, struct xpl_bu
 
 static void check_opens(const struct xpl_buf *b) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *xs;
     struct xpl_error err = {0};
     xpl_arena_init(&arena, 8 * LIMIT);
@@ -61,7 +61,6 @@ static void check_opens(const struct xpl_buf *b) {
             }
             CHECK_EQ(r, XPL_WIRE_END);
         }
-    xpl_arena_fini(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -39,7 +39,7 @@ static void test_empty(void) {
 // Blocks of every size up to some KiB: aligned, apart from one another, whole.
 static void test_alignment_and_overlap(void) {
     enum { N = 3000 };
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     static uint8_t *blocks[N];
     for (size_t i = 0; i < N; i++) {
@@ -52,22 +52,20 @@ static void test_alignment_and_overlap(void) {
         for (size_t k = 0; k < i; k++)
             CHECK_EQ(blocks[i][k], i & 0xff);
     CHECK(a.reserved <= a.limit);
-    xpl_arena_fini(&a);
 }
 
 static void test_size_zero(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     const char *const one = xpl_arena_alloc(&a, 0), *const two = xpl_arena_alloc(&a, 0);
     const char *const three = xpl_arena_array(&a, 0, 8), *const four = xpl_arena_zalloc(&a, 0);
     CHECK(one && two && three && four);
     CHECK(one != two && two != three && three != four && one != three && one != four);
-    xpl_arena_fini(&a);
 }
 
 // Sizes that wrap around when the alignment, the block's header or the product is added.
 static void test_overflow(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     CHECK(xpl_arena_alloc(&a, 1)); // an empty arena would give NULL for a size that became 0
     const size_t reserved = a.reserved;
@@ -82,7 +80,6 @@ static void test_overflow(void) {
     CHECK_STR(out, "kept");
     CHECK_EQ(a.reserved, reserved);
     CHECK(xpl_arena_array(&a, 3, 5));
-    xpl_arena_fini(&a);
 }
 
 // The sum of all blocks stays under the limit; the arena stays usable after a refusal.
@@ -128,7 +125,7 @@ static void test_limit(void) {
 }
 
 static void test_zalloc(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     for (size_t n = 1; n < 300; n++) {
         uint8_t *const p = xpl_arena_zalloc(&a, n);
@@ -137,11 +134,10 @@ static void test_zalloc(void) {
             CHECK_EQ(p[i], 0);
         memset(p, 0xff, n);
     }
-    xpl_arena_fini(&a);
 }
 
 static void test_text(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     char source[] = "abc";
     xpl_str_t copy;
@@ -172,7 +168,6 @@ static void test_text(void) {
     CHECK(!xpl_arena_printf(&a, &copy, "%0*d", 1 << 20, 1));
     CHECK(copy.ptr == before.ptr);
     CHECK_EQ(copy.len, before.len);
-    xpl_arena_fini(&a);
 }
 
 // Every byte behind an allocation, up to the next one, may not be touched.
@@ -282,7 +277,7 @@ static void test_faults(void) {
 #endif
 
 static void test_wipe(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_str_t text = {0};
     xpl_arena_init(&a, 1 << 20);
     xpl_arena_wipe(&a);
@@ -294,7 +289,6 @@ static void test_wipe(void) {
     CHECK_STR(text, ((xpl_str_t){"\0\0\0\0\0\0", 6}));
     for (size_t i = 0; i < 100000; i++)
         CHECK_EQ(large[i], 0);
-    xpl_arena_fini(&a);
 }
 
 // Several arenas have no more than their budget together, and give it back.

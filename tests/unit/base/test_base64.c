@@ -5,7 +5,7 @@
 #include "tests/check.h"
 
 static void check(const char *bytes, size_t n, const char *plain, const char *url) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 100);
     xpl_base64_put(&b, (xpl_bytes_t){(const uint8_t *)bytes, n});
     CHECK_STR(((xpl_str_t){(char *)b.p, b.n}), xpl_str_from(plain));
@@ -13,11 +13,10 @@ static void check(const char *bytes, size_t n, const char *plain, const char *ur
     xpl_base64_put_url(&b, (xpl_bytes_t){(const uint8_t *)bytes, n});
     CHECK_STR(((xpl_str_t){(char *)b.p, b.n}), xpl_str_from(url));
     CHECK(!b.failed);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {
-    struct xpl_buf small;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf small;
     check("", 0, "", "");
     check("f", 1, "Zg==", "Zg");
     check("fo", 2, "Zm8=", "Zm8");
@@ -30,6 +29,5 @@ int main(void) {
     xpl_buf_init(&small, 7);
     xpl_base64_put(&small, (xpl_bytes_t){(const uint8_t *)"foobar", 6});
     CHECK(small.failed);
-    xpl_buf_fini(&small);
     return 0;
 }

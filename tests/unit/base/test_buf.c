@@ -33,10 +33,9 @@ static void test_writing(void) {
     xpl_buf_fini(&b);
     CHECK(!b.p);
     xpl_buf_fini(&b);
-    struct xpl_buf zero = {0};
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf zero = {0};
     xpl_buf_putc(&zero, 'x'); // its maximum is 0
     CHECK(zero.failed);
-    xpl_buf_fini(&zero);
 }
 
 // Exactly the maximum fits, in one piece, byte by byte and in printf; one more fails for good.
@@ -81,7 +80,7 @@ static void test_maximum(size_t max) {
 }
 
 static void test_failure_sticks(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 10);
     xpl_buf_str(&b, XPL_STR("123456"));
     xpl_buf_str(&b, XPL_STR("too long"));
@@ -97,7 +96,6 @@ static void test_failure_sticks(void) {
     size_t len = 77;
     CHECK(!xpl_buf_take(&b, &len));
     CHECK_EQ(len, 77);
-    xpl_buf_fini(&b);
 }
 
 static void test_room(void) {

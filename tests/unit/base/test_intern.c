@@ -19,7 +19,7 @@ static xpl_str_t get(const struct xpl_intern *in, uint32_t id) {
 }
 
 static void test_ids(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_intern *const in = xpl_intern_new(&a, 7);
     CHECK(in);
@@ -46,14 +46,13 @@ static void test_ids(void) {
     text[0] = 'x';
     CHECK_STR(get(in, id), "copied");
     CHECK_EQ(put(in, text, 6), id + 1);
-    xpl_arena_fini(&a);
 }
 
 // Ids do not depend on the seed; views outlive growth.  So many strings that some have equal
 // hashes.
 static void test_growth(void) {
     enum { N = 200000 };
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 256 << 20);
     struct xpl_intern *const one = xpl_intern_new(&a, 0), *const two = xpl_intern_new(&a, ~0ull);
     CHECK(one && two);
@@ -74,7 +73,6 @@ static void test_growth(void) {
         CHECK_EQ(put(one, text, (size_t)n), i + 2);
     }
     CHECK_STR(get(one, N + 2), "");
-    xpl_arena_fini(&a);
 }
 
 // At the limit: false, the id untouched, and everything that was there is still found.
@@ -102,10 +100,9 @@ static void test_limit(void) {
         CHECK_BYTES(get(in, i + 1).ptr, get(in, i + 1).len, text, sizeof text);
     }
     xpl_arena_fini(&a);
-    struct xpl_arena small;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena small;
     xpl_arena_init(&small, 100);
     CHECK(!xpl_intern_new(&small, 0));
-    xpl_arena_fini(&small);
 }
 
 #if XPL_FAULTS

@@ -304,11 +304,10 @@ static void test_broken_utf8(void) {
 }
 
 static void test_limit(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 8);
     xpl_json_str(&b, XPL_STR("0123456789"), false);
     CHECK(b.failed);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {

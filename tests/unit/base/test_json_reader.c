@@ -45,7 +45,7 @@ static void expect(xpl_str_t text, unsigned flags, const char *expected) {
     struct drops d = {text, 7};
     const struct xpl_json_source source = {drop, &d};
     struct xpl_json_reader r;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct xpl_error err = {0};
     xpl_buf_init(&b, 1 << 20);
     xpl_json_reader_init(&r, text, flags);
@@ -57,7 +57,6 @@ static void expect(xpl_str_t text, unsigned flags, const char *expected) {
     tokens(&r, &b);
     CHECK_STR((const char *)b.p, expected);
     xpl_json_reader_fini(&r);
-    xpl_buf_fini(&b);
 }
 #define STRICT(text, expected)  expect(XPL_STR(text), 0, expected)
 #define LENIENT(text, expected) expect(XPL_STR(text), XPL_JSON_LENIENT, expected)
@@ -145,7 +144,7 @@ static void test_resume(void) {
 // What moves through the buffer keeps its offsets, and a token that does not fit ends the text.
 static void test_long(void) {
     enum { N = 6 << 20 };
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct xpl_error err = {0};
     struct xpl_json_reader r;
     xpl_buf_init(&b, 2 * N);
@@ -176,7 +175,6 @@ static void test_long(void) {
     CHECK_EQ(xpl_json_reader_next(&r), XPL_JSON_AT_ERROR);
     CHECK(r.cut && !r.ended);
     xpl_json_reader_fini(&r);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {

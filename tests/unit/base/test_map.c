@@ -16,7 +16,7 @@ static void test_empty(void) {
 static void test_edges(void) {
     static const uint64_t keys[] = {0, 1, 2, UINT64_MAX, UINT64_MAX - 1, (uint64_t)1 << 63};
     enum { N = sizeof keys / sizeof *keys };
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_map m = {0};
     for (size_t i = 0; i < N; i++) {
@@ -43,13 +43,12 @@ static void test_edges(void) {
         }
     }
     CHECK_EQ(m.n, N * N);
-    xpl_arena_fini(&a);
 }
 
 // Dense keys, keys that are multiples of large powers of two, and strides: all kept while it grows.
 static void test_many(uint64_t stride) {
     enum { N = 20000 };
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     struct xpl_map m = {0};
     for (uint64_t i = 0; i < N; i++) {
@@ -67,7 +66,6 @@ static void test_many(uint64_t stride) {
         CHECK(!xpl_map_get(&m, i * stride, i % 7 + 7));
     }
     CHECK(!xpl_map_get(&m, N * stride, N % 7));
-    xpl_arena_fini(&a);
 }
 
 static void test_limit(void) {

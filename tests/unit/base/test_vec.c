@@ -35,7 +35,7 @@ static void test_push(void) {
 }
 
 static void test_reserve(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     XPL_VEC(int) v = {0};
     CHECK(xpl_vec_reserve(&a, &v, 1000));
@@ -61,11 +61,10 @@ static void test_reserve(void) {
     CHECK_EQ(v.cap, cap);
     CHECK(xpl_vec_reserve(&a, &v, cap - v.n + 1));
     CHECK(v.cap > cap);
-    xpl_arena_fini(&a);
 }
 
 static void test_failure(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 10);
     XPL_VEC(uint64_t) v = {0};
     CHECK(!xpl_vec_reserve(&a, &v, SIZE_MAX));
@@ -85,7 +84,6 @@ static void test_failure(void) {
     CHECK_EQ(v.cap, cap);
     for (size_t i = 0; i < v.n; i++)
         CHECK_EQ(v.v[i], i);
-    xpl_arena_fini(&a);
 }
 
 int main(void) {

@@ -132,7 +132,7 @@ static void test_check_notice(void) {
 }
 
 static void test_check_long_lines(void) {
-    struct xpl_buf b = mk_open(), plane = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = mk_open(), plane = mk_open();
     struct xpl_check c;
     uint64_t n_events = 0;
     for (int i = 0; i < 3; i++) {
@@ -165,7 +165,6 @@ static void test_check_long_lines(void) {
         CHECK_EQ(cut.counts.events, c.counts.events);
         b.p[at] ^= 0x15;
     }
-    xpl_buf_fini(&b);
 }
 
 static bool collect(void *ctx, xpl_bytes_t piece) {
@@ -301,7 +300,7 @@ static int open_in(const struct xpl_session_writer *s, const char *name) {
 }
 
 static void test_profile_writer(void) {
-    struct xpl_buf b = small_xspace();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = small_xspace();
     const xpl_bytes_t x = {b.p, b.n};
     struct xpl_session_writer *const s = open_session("run", false);
     struct xpl_profile_writer_file f;
@@ -359,7 +358,6 @@ static void test_profile_writer(void) {
     CHECK_EQ(entries(xpl_session_writer_get_path(s)), 0);
     xpl_session_writer_close(s);
     CHECK_EQ(entries(logdir), 0);
-    xpl_buf_fini(&b);
 }
 
 // A link in the place of a directory below LOGDIR is not written through.
@@ -388,7 +386,7 @@ static void test_profile_writer_links(void) {
 
 // One gives up and removes the directories it made, which another has open already.
 static void test_profile_writer_race(void) {
-    struct xpl_buf b = small_xspace();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = small_xspace();
     struct xpl_session_writer *const maker = open_session("race", false);
     struct xpl_session_writer *const other = open_session("race", false);
     xpl_session_writer_close(maker);
@@ -400,7 +398,6 @@ static void test_profile_writer_race(void) {
     xpl_session_writer_undo(other);
     xpl_session_writer_close(other);
     CHECK_EQ(entries(logdir), 0);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {

@@ -46,7 +46,7 @@ static void test_shapes(void) {
         {"x = bf16[4]", "bf16[4]"},
         {"no expression", ""},
         {"", ""}};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_str_t got;
     char text[400] = "%x = ";
     xpl_arena_init(&arena, LIMIT);
@@ -57,7 +57,6 @@ static void test_shapes(void) {
     memset(text + 5, 'y', sizeof text - 6);
     CHECK(xpl_run_op_shape(xpl_str_from(text), &arena, &got));
     CHECK_EQ(got.len, 200);
-    xpl_arena_fini(&arena);
 }
 
 static void add_row(struct xpl_run_rows *rows, struct xpl_arena *arena, const char *name,
@@ -134,8 +133,8 @@ static void test_codec(void) {
 
 static json_t *compare(const struct xpl_run_summary *a, const struct xpl_run_summary *b,
                        size_t n_b) {
-    struct xpl_arena arena;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     struct xpl_run_group x = {0}, y = {0};
     xpl_arena_init(&arena, LIMIT);
@@ -146,8 +145,6 @@ static json_t *compare(const struct xpl_run_summary *a, const struct xpl_run_sum
     CHECK_OK(xpl_compare_json(&x, &y, NULL, &arena, &out, &err), &err);
     json_t *const j = json_loadb((const char *)out.p, out.n, 0, NULL);
     CHECK(j);
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
     return j;
 }
 
@@ -166,7 +163,7 @@ static void check_sums(const json_t *j, const char *rows, const char *total) {
 }
 
 static void test_differences(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_run_summary a = make_run(&arena, 10, 1000, "old"),
                                  b = make_run(&arena, 20, 1100, "new");
@@ -196,7 +193,6 @@ static void test_differences(void) {
     CHECK_REAL(number(memory, NULL, "difference_bytes"), 100, 1e-9);
     CHECK_REAL(number(memory, NULL, "difference_percent"), 10, 1e-9);
     json_decref(j);
-    xpl_arena_fini(&arena);
 }
 
 // ---- ops under other names ----
@@ -239,7 +235,7 @@ static void describe(const json_t *j, char *out, size_t size) {
 
 static void expect_ops(const struct op *a, size_t n_a, const struct op *b, size_t n_b,
                        const char *expected) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_run_summary x, y;
     char text[1000];
     xpl_arena_init(&arena, LIMIT);
@@ -250,7 +246,6 @@ static void expect_ops(const struct op *a, size_t n_a, const struct op *b, size_
     check_sums(j, "ops", "ops_total");
     CHECK_STR(text, expected);
     json_decref(j);
-    xpl_arena_fini(&arena);
 }
 
 #define EXPECT_OPS(a, b, expected)                                                                 \
@@ -309,7 +304,7 @@ static void test_matching(void) {
 
 // Another kernel for the same op is that op's.
 static void test_kernels(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     struct xpl_run_summary sides[2] = {{.units = 1}, {.units = 1}};
     static const char *const kernels[] = {"ampere_gemm_128x64", "nvjet_tst_128x64"};
@@ -324,12 +319,11 @@ static void test_kernels(void) {
     CHECK_STR(json_string_value(json_object_get(k, "a_name")), kernels[0]);
     CHECK_REAL(number(k, NULL, "difference_ps"), 10, 1e-9);
     json_decref(j);
-    xpl_arena_fini(&arena);
 }
 
 // Too few steps have no interval; runs without anything compare, too.
 static void test_little(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     const struct xpl_run_summary none = {0};
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_run_summary few = make_run(&arena, 4, 1000, "old");
@@ -342,13 +336,12 @@ static void test_little(void) {
     CHECK_REAL(number(j, "ops_total", "b_ps"), 0, 1e-9);
     CHECK_REAL(number(j, "ops_total", "difference_percent"), -100, 1e-9);
     json_decref(j);
-    xpl_arena_fini(&arena);
 }
 
 // Two repeats, one of them without steps: its wall time is one sample more.
 static void test_aggregate(void) {
-    struct xpl_arena arena;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_arena_init(&arena, LIMIT);
     xpl_buf_init(&out, LIMIT);
@@ -387,8 +380,6 @@ static void test_aggregate(void) {
     CHECK(none);
     CHECK_REAL(number(none, "runtime", "samples"), 0, 0);
     json_decref(none);
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
 }
 
 int main(void) {

@@ -171,7 +171,7 @@ static void test_metrics(void) {
                  {"op:slow", 110, XPL_SERIES_PS, false},
                  {"kernel:k", 50, XPL_SERIES_PS, false},
                  {"memory:GPU_0_bfc", 1 << 20, XPL_SERIES_BYTES, false}};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_series_value v;
     const struct xpl_run_summary none = {0};
     xpl_arena_init(&arena, LIMIT);
@@ -191,15 +191,14 @@ static void test_metrics(void) {
     for (size_t i = 0; xpl_series_name(i); i++)
         CHECK(xpl_series_get(&s, xpl_str_from(xpl_series_name(i)), &v));
     CHECK(!xpl_series_get(&none, XPL_STR("step_time"), &v));
-    xpl_arena_fini(&arena);
 }
 
 // ---- the document ----
 
 static json_t *document(const struct xpl_series_request *q, xpl_status_t expected,
                         const char *says) {
-    struct xpl_arena arena;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     json_t *j = NULL;
     xpl_arena_init(&arena, LIMIT);
@@ -210,8 +209,6 @@ static json_t *document(const struct xpl_series_request *q, xpl_status_t expecte
         CHECK((j = json_loadb((const char *)out.p, out.n, 0, NULL)));
     else if (!strstr(err.msg, says))
         FAIL_TEST(err.msg);
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
     return j;
 }
 
@@ -260,7 +257,7 @@ static void test_names(struct xpl_series_request *q, struct xpl_run_summary *mad
 // longer.
 static void test_sleep(void) {
     enum { N = 8 };
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_series_run runs[N];
     struct xpl_run_summary made[N];
     xpl_arena_init(&arena, LIMIT);
@@ -286,7 +283,6 @@ static void test_sleep(void) {
     CHECK_STR(json_string_value(json_object_get(at(times, 1), "cause")), "compute");
     CHECK_EQ(json_array_size(json_object_get(at(changes, 0), "ops")), 0);
     json_decref(j);
-    xpl_arena_fini(&arena);
 }
 
 // Each session without a value has the reason.
@@ -295,7 +291,7 @@ static void test_without(void) {
         "broken", "no device events were recorded", "the host compiled; nothing ran on a device",
         "the host compiled most of the time", "the profile has no steps, or too few"};
     enum { N = sizeof reasons / sizeof *reasons };
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_series_run runs[N];
     struct xpl_run_summary made[N] = {{0}};
     xpl_arena_init(&arena, LIMIT);
@@ -315,13 +311,12 @@ static void test_without(void) {
     for (size_t i = 0; i < N; i++)
         CHECK_STR(json_string_value(json_object_get(at(list, i), "reason")), reasons[i]);
     json_decref(j);
-    xpl_arena_fini(&arena);
 }
 
 static void test_document(void) {
     enum { N = 9 };
     static const char *const names[N] = {"i", "b", "c", "d", "e", "f", "g", "h", "a"};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_series_run runs[N];
     struct xpl_run_summary made[N];
     xpl_arena_init(&arena, LIMIT);
@@ -391,7 +386,6 @@ static void test_document(void) {
     j = document(&q, XPL_OK, NULL);
     CHECK_EQ(json_array_size(json_object_get(j, "metrics")), 1);
     json_decref(j);
-    xpl_arena_fini(&arena);
 }
 
 int main(void) {

@@ -221,9 +221,8 @@ static void test_unread(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         fails_with(rows[i].name, (xpl_bytes_t){(const uint8_t *)rows[i].bytes, rows[i].n}, &roomy,
                    XPL_FAILED_PRECONDITION, rows[i].words);
-    struct xpl_buf g = gzip_of("{\"traceEvents\":[]}", 18);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf g = gzip_of("{\"traceEvents\":[]}", 18);
     fails_with("h.trace.json.gz", bytes_of(&g), &roomy, XPL_FAILED_PRECONDITION, "trace.json.gz");
-    xpl_buf_fini(&g);
 }
 
 // ---- opening ----

@@ -161,7 +161,7 @@ static inline void line_text(const struct built *b, const struct xpl_line *line,
     struct xpl_event ev;
     struct xpl_group_cursor *g, *skimmer;
     struct xpl_error err = {0};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     size_t n = 0;
     xpl_arena_init(&a, 1 << 24);
     CHECK_OK(xpl_group_cursor_new(b->groups, line, &a, &g, &err), &err);
@@ -186,7 +186,6 @@ static inline void line_text(const struct built *b, const struct xpl_line *line,
         CHECK(n < room);
     }
     CHECK(xpl_group_cursor_ok(g));
-    xpl_arena_fini(&a);
 }
 
 static inline void expect_line(const struct built *b, uint32_t plane, uint32_t line,

@@ -74,9 +74,9 @@ static void check_plane(const struct xpl_plane *plane, struct xpl_arena *arena, 
 }
 
 static void check_profile(const char *name, struct counts *changed) {
-    struct xpl_buf b = read_data_file(name);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file(name);
     struct counts real = {0};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *xs;
     xpl_arena_init(&arena, (size_t)1 << 28);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &arena, NULL, &xs, NULL), NULL);
@@ -84,8 +84,6 @@ static void check_profile(const char *name, struct counts *changed) {
         check_plane(&xs->planes[i], &arena, &real, changed);
     CHECK(real.any > 0);
     CHECK(real.quick > real.events / 20); // few have ids of just one byte
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {

@@ -359,7 +359,7 @@ static struct xpl_buf large_space(void) {
 
 // Cursors that start at a chunk say the same as one over the whole line.
 static void check_chunks(const struct built *b, const struct xpl_line *line) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_error err = {0};
     struct xpl_group_cursor *whole, *part;
     struct xpl_event_cursor c, all;
@@ -382,11 +382,10 @@ static void check_chunks(const struct built *b, const struct xpl_line *line) {
             CHECK_EQ(p.has_step_name, w.has_step_name);
         }
     }
-    xpl_arena_fini(&a);
 }
 
 static void test_threads_and_chunks(void) {
-    struct xpl_buf bytes = large_space();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = large_space();
     static char first[1 << 20], other[1 << 20];
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_exec_pool *const pool = xpl_exec_pool_new(4);
@@ -403,7 +402,6 @@ static void test_threads_and_chunks(void) {
     close_it(&a);
     close_it(&b);
     xpl_exec_pool_free(pool);
-    xpl_buf_fini(&bytes);
 }
 
 static uint64_t next_random(uint64_t *x) {
@@ -506,10 +504,10 @@ static void test_deep(void) {
 }
 
 static void test_failures(void) {
-    struct xpl_buf bytes = large_space();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = large_space();
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_xspace *xs;
     struct xpl_groups *g = NULL;
     xpl_arena_init(&a, 1 << 24);
@@ -542,8 +540,6 @@ static void test_failures(void) {
     }
     CHECK(failed > 0);
     CHECK_EQ(was, bytes.p[bytes.n / 2]);
-    xpl_arena_fini(&a);
-    xpl_buf_fini(&bytes);
 }
 
 // Keras' batches and jax.profiler.StepTraceAnnotation in one profile: before, around, and on

@@ -164,7 +164,7 @@ static void framework_names(void) {
 // ---- categories ----
 
 static void add_window(struct xpl_buf *computation, struct mk_instr i, int window, int base) {
-    struct xpl_buf one = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf one = mk_open();
     mk_hlo_instr(&one, i);
     // The instruction again, with a window: unwrap, append, wrap.
     struct xpl_buf in = mk_open(), w = mk_open(), dim = mk_open();
@@ -175,7 +175,6 @@ static void add_window(struct xpl_buf *computation, struct mk_instr i, int windo
     mk_close(&w, 1, &dim);
     mk_close(&in, 15, &w);
     mk_close(computation, 2, &in);
-    xpl_buf_fini(&one);
 }
 
 static void categories(void) {

@@ -388,7 +388,7 @@ static void test_wrapping(void) {
 
 // Each computation calls the one before twice: 2^60 runs in XLA's way of counting.
 static void test_calls_of_calls(void) {
-    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:60"), c;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:60"), c;
     char text[400];
     for (int i = 1; i <= 60; i++) {
         if (i == 1)
@@ -409,13 +409,14 @@ static void test_calls_of_calls(void) {
     check_cost(&k, "a4", 96 * 4, 96 * 4, 256 * 4, 128 * 4, 128 * 4);
     CHECK(cost_of(&k, "b60").model_flops > INT64_C(1) << 60);
     xpl_arena_fini(&k.a);
-    xpl_buf_fini(&module);
 }
 
 // Uses that join pairwise: as many sets of uses as instructions, each as large.
 static void test_many_uses(void) {
     enum { N = 20000 };
-    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:1 6:1");
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"),
+                   c = wt_message("1:\"f\" 5:1 6:1");
     char text[300];
     struct xpl_buf in = wt_message("1:\"q\" 2:\"parameter\" 35:0" F32_8_4);
     mk_close(&c, 2, &in);
@@ -438,7 +439,6 @@ static void test_many_uses(void) {
     begin(&k, &module);
     (void)cost_of(&k, "fusion"); // known or not: it ends
     xpl_arena_fini(&k.a);
-    xpl_buf_fini(&module);
 }
 
 static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit,
@@ -492,8 +492,10 @@ static void test_cancelling(void) {
 // Dimensions are kept once, however many instructions use them.
 static void test_many_dimensions(void) {
     enum { N = 2000, BYTES = 1 << 23 };
-    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:2 6:1"), in;
-    struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"),
+                   c = wt_message("1:\"f\" 5:2 6:1"), in;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, 1 << 16);
     xpl_buf_str(&text, XPL_STR("1:\"q\" 2:\"parameter\" 35:1 3:{2:11 3:[1"));
     for (int i = 1; i < N; i++)
@@ -523,8 +525,6 @@ static void test_many_dimensions(void) {
     }
     xpl_arena_fini(&a);
     xpl_arena_fini(&k.a);
-    xpl_buf_fini(&text);
-    xpl_buf_fini(&module);
 }
 
 // What the work is enough for does not depend on the order of questions.
@@ -701,7 +701,9 @@ static void test_tuples_of_fusions(void) {
 // them, which need less than EACH bytes for an instruction inside.
 static void test_fused_often(void) {
     enum { N = 1000, FUSIONS = 1000, EACH = 32 };
-    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:1 6:1000");
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"),
+                   c = wt_message("1:\"f\" 5:1 6:1000");
     char text[200];
     for (int i = 0; i <= N; i++) {
         (void)snprintf(text, sizeof text, "1:\"i%d\" 2:\"%s\" 35:%d 36:[%d]" F32_8_4, i,
@@ -721,7 +723,6 @@ static void test_fused_often(void) {
     }
     mk_close(&module, 3, &c);
     CHECK_EQ(asked(&module, "u999", (size_t)N * FUSIONS * EACH, NULL), XPL_OK);
-    xpl_buf_fini(&module);
 }
 
 static void test_limits(void) {

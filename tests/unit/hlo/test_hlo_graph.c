@@ -61,8 +61,8 @@ static void test_neighbours(void) {
          "{\"consumer_names\":[\"n\",\"v\"],\"operand_names\":[\"a\",\"z\"]}"},
     };
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf m = tuples(), out;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = tuples(), out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 24);
     const struct xpl_hlo_module *const module = read_program(&m, &a);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -78,8 +78,6 @@ static void test_neighbours(void) {
         CHECK_EQ(xpl_hlo_find_node(module, xpl_str_from(none[i])), UINT32_MAX);
     CHECK_EQ(xpl_hlo_find_computation(module, XPL_STR("%add.1")), 0);
     CHECK_EQ(xpl_hlo_find_computation(module, XPL_STR("add")), UINT32_MAX);
-    xpl_arena_fini(&a);
-    xpl_buf_fini(&m);
 }
 
 // The program "m": each of LEVELS get-tuple-elements uses the one before twice, the first of them

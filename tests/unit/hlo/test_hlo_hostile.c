@@ -12,14 +12,13 @@ static struct xpl_exec g_exec;
 
 static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form form,
                             struct xpl_buf *out) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_hlo_module *m = NULL;
     err = (struct xpl_error){0};
     xpl_arena_init(&a, 1 << 28);
     xpl_buf_init(out, 1 << 28);
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
     const xpl_status_t st = xpl_hlo_text_module(m, form, &g_exec, &a, out, &err);
-    xpl_arena_fini(&a);
     return st;
 }
 

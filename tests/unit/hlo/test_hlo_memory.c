@@ -36,7 +36,7 @@ static struct xpl_exec g_exec;
 
 static struct xpl_hlo_memory *read_color(const char *text, int64_t color, xpl_status_t expected) {
     struct xpl_hlo_memory *m = NULL;
-    struct xpl_buf proto = wt_message(text);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf proto = wt_message(text);
     // The result aliases the bytes: they stay in the arena.
     uint8_t *const bytes = xpl_arena_alloc(&g_arena, proto.n);
     CHECK(bytes);
@@ -45,7 +45,6 @@ static struct xpl_hlo_memory *read_color(const char *text, int64_t color, xpl_st
     CHECK_STATUS(
         xpl_hlo_memory_read((xpl_bytes_t){bytes, proto.n}, color, &g_exec, &g_arena, &m, &err),
         expected, &err);
-    xpl_buf_fini(&proto);
     return m;
 }
 static struct xpl_hlo_memory *read_memory(const char *text) {
@@ -283,7 +282,9 @@ static void test_broken(void) {
 // then freed: 2^30 steps.
 static void test_chain(void) {
     enum { N = 60000 };
-    struct xpl_buf proto = wt_message("1:{3:{2:{35:1 3:{2:11}}}}"), ba = mk_open();
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf proto = wt_message("1:{3:{2:{35:1 3:{2:11}}}}"),
+                   ba = mk_open();
     struct xpl_buf allocation = mk_open(), trace = mk_open();
     for (int64_t i = 1; i <= N; i++) {
         char text[60];
@@ -312,7 +313,6 @@ static void test_chain(void) {
         xpl_hlo_memory_read((xpl_bytes_t){proto.p, proto.n}, 0, &g_exec, &g_arena, &m, &err),
         XPL_RESOURCE_EXHAUSTED, &err);
     CHECK(strstr(err.msg, "steps"));
-    xpl_buf_fini(&proto);
 }
 
 // ---- the answers ----
@@ -325,11 +325,10 @@ static bool has(const struct xpl_buf *b, const char *text) {
 
 static void answers(const char *text, const char *const *options, size_t limit,
                     xpl_status_t expected, struct xpl_buf *out) {
-    struct xpl_buf proto = wt_message(text);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf proto = wt_message(text);
     err = (struct xpl_error){0};
     CHECK_STATUS(ask_memory_viewer((xpl_bytes_t){proto.p, proto.n}, options, limit, out, &err),
                  expected, &err);
-    xpl_buf_fini(&proto);
 }
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -467,7 +466,7 @@ static void test_holders(void) {
 
 // A reader that is cancelled stops within some thousand instructions.
 static void test_cancel(void) {
-    struct xpl_buf proto = mk_open(), module = mk_open(), c = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf proto = mk_open(), module = mk_open(), c = mk_open();
     struct xpl_hlo_memory *m = NULL;
     for (int i = 0; i < 5000; i++)
         mk_len(&c, 2, "", 0);
@@ -479,7 +478,6 @@ static void test_cancel(void) {
         xpl_hlo_memory_read((xpl_bytes_t){proto.p, proto.n}, 0, &g_exec, &g_arena, &m, &err),
         XPL_CANCELLED, &err);
     g_exec.cancelled = NULL;
-    xpl_buf_fini(&proto);
 }
 
 int main(void) {

@@ -13,13 +13,12 @@ static struct xpl_error err;
 
 static xpl_status_t print(const struct xpl_buf *proto, enum xpl_hlo_proto_form form,
                           struct xpl_exec *exec, size_t limit, struct xpl_buf *out) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     err = (struct xpl_error){0};
     xpl_arena_init(&a, 1 << 26);
     xpl_buf_init(out, limit);
     const xpl_status_t st =
         xpl_hlo_proto_print((xpl_bytes_t){proto->p, proto->n}, form, exec, &a, out, &err);
-    xpl_arena_fini(&a);
     return st;
 }
 

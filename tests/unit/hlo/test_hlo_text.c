@@ -14,14 +14,13 @@ static struct xpl_error err;
 static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form form,
                             struct xpl_buf *out, size_t limit) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_hlo_module *m = NULL;
     err = (struct xpl_error){0};
     xpl_arena_init(&a, 1 << 26);
     xpl_buf_init(out, limit);
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
     const xpl_status_t st = xpl_hlo_text_module(m, form, &exec, &a, out, &err);
-    xpl_arena_fini(&a);
     return st;
 }
 
@@ -83,7 +82,7 @@ static void one_instruction(const struct base *base, const char *form, struct re
 }
 
 static void one_module(const char *name, struct reader *r) {
-    struct xpl_buf m = wt_message(next_line(r)), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = wt_message(next_line(r)), out;
     for (int i = 0; i < 3; i++) {
         char form[16];
         int n = 0;
@@ -100,11 +99,10 @@ static void one_module(const char *name, struct reader *r) {
         xpl_buf_fini(&expected);
         xpl_buf_fini(&out);
     }
-    xpl_buf_fini(&m);
 }
 
 static void cases_of_xprof(void) {
-    struct xpl_buf file = read_data_file("hlo/cases.txt");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf file = read_data_file("hlo/cases.txt");
     xpl_buf_putc(&file, 0);
     struct reader r = {(char *)file.p};
     struct base base = {0};
@@ -123,7 +121,6 @@ static void cases_of_xprof(void) {
         }
     }
     CHECK(instructions > 300 && modules > 4);
-    xpl_buf_fini(&file);
 }
 
 // ---- nesting ----
@@ -311,8 +308,8 @@ static struct xpl_buf wide_tuple(int n) {
 }
 
 static void texts_of_ops_are_cut(void) {
-    struct xpl_buf m = wide_tuple(20000), out;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = wide_tuple(20000), out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 26);
     for (int full = 0; full < 2; full++) {
         const struct xpl_hlo_module *const module = read_module(&m, &a, full);
@@ -333,8 +330,6 @@ static void texts_of_ops_are_cut(void) {
         CHECK(xpl_hlo_expression(&in, &cache, &a, &text));
         CHECK_EQ(text.len, XPL_HLO_TEXT_CUT);
     }
-    xpl_arena_fini(&a);
-    xpl_buf_fini(&m);
 }
 
 // An op whose literal XLA would refuse has no text, and is not an error.

@@ -35,7 +35,7 @@ static const struct xpl_inference *made(struct xpl_buf space, struct xpl_arena *
 // ---- one host ----
 
 static void test_batches(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_inference *const v = made(serving_batches(3, 8, "m:1"), &arena);
     CHECK_EQ(v->requests.n, 6);
@@ -76,11 +76,10 @@ static void test_batches(void) {
     CHECK(v->models.v[0].has_params);
     CHECK_EQ(v->models.v[0].max_batch_size, 8); // of the second snapshot
     CHECK(xpl_str_eq(v->models.v[0].allowed_sizes, XPL_STR("4,8")));
-    xpl_arena_fini(&arena);
 }
 
 static void test_runs(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_inference *const v = made(serving_runs(4, NULL), &arena);
     CHECK_EQ(v->requests.n, 4);
@@ -92,14 +91,13 @@ static void test_runs(void) {
         CHECK_EQ(v->requests.v[i].d2h_ps, (1 + i) * kMs / 8);
         CHECK_EQ(v->requests.v[i].model, -1);
     }
-    xpl_arena_fini(&arena);
 }
 
 // Whether a profile of one event, which has a text of `padding` bytes and then says that it is a
 // root of that level, may be a server's.
 static bool possible_with(size_t padding, int64_t level) {
     static const char text[] = "xxxxxxxxxxxxxxxx";
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "main");
@@ -112,7 +110,6 @@ static bool possible_with(size_t padding, int64_t level) {
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
     const bool ret = xpl_inference_possible((xpl_bytes_t){space.p, space.n});
-    xpl_buf_fini(&space);
     return ret;
 }
 
@@ -138,7 +135,7 @@ static void test_possible(void) {
     CHECK(!xpl_inference_possible((xpl_bytes_t){NULL, 0}));
     CHECK(xpl_inference_possible((xpl_bytes_t){(const uint8_t *)"\x0a\x05", 2})); // broken
     // One that declares its roots itself is a server.
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     space = mk_open();
     mk_plane_begin(&p, 1, "/host:CPU");
@@ -150,7 +147,6 @@ static void test_possible(void) {
     const struct xpl_inference *const v = made(space, &arena);
     CHECK_EQ(v->requests.n, 1);
     CHECK_EQ(v->requests.v[0].end_ps - v->requests.v[0].begin_ps, 5 * kMs);
-    xpl_arena_fini(&arena);
 }
 
 // ---- hosts together ----
@@ -165,7 +161,7 @@ static struct xpl_inferences *combined(const struct xpl_inference *const *hosts,
 
 // Each host numbers its models itself.
 static void test_hosts(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_inference *const hosts[] = {made(serving_runs(5, "b"), &arena), NULL,
                                                  made(serving_batches(2, 8, "a"), &arena)};
@@ -190,12 +186,11 @@ static void test_hosts(void) {
     CHECK_EQ(a->sizes.v[0].sums.programs.n, 1);
     CHECK(a->sizes.v[0].sums.efficiency == 13.0 / 16);
     CHECK_EQ(a->sizes.v[0].sums.batch.padding, 1); // 3 / 2
-    xpl_arena_fini(&arena);
 }
 
 // To XProf a batch of one host is that of the same id on another.
 static void test_mixed_up(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_inference *const first = made(serving_batches(1, 8, "a"), &arena);
     const struct xpl_inference *const longer = made(serving_batches(1, 8, "a"), &arena);
@@ -209,7 +204,6 @@ static void test_mixed_up(void) {
     const struct xpl_inferences *const exact = combined(hosts, 2, true, &arena);
     CHECK_EQ(exact->models.v[0].sizes.v[0].sums.n_requests, 0);
     CHECK_EQ(exact->models.v[0].sizes.v[1].sums.n_requests, 4);
-    xpl_arena_fini(&arena);
 }
 
 // ---- what XProf has in the order of a hash table: the least id ----
@@ -258,7 +252,7 @@ static void check_order(const struct xpl_infer_model_stats *m) {
 }
 
 static void test_ties(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_inference *const v = made(shared_request(), &arena);
     CHECK(v->requests.n == 2 && v->batches.n == 3);
@@ -288,7 +282,6 @@ static void test_ties(void) {
     const struct xpl_infer_model_stats *const m = combined(hosts, 2, true, &arena)->models.v;
     CHECK(m->requests.n == 8 && m->batches.n == 4);
     check_order(m);
-    xpl_arena_fini(&arena);
 }
 
 // ---- the answer ----
@@ -308,7 +301,7 @@ static void test_samples(void) {
 }
 
 static void test_sorting(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     const struct xpl_inference *const hosts[] = {made(serving_runs(9, NULL), &arena)};
     struct xpl_infer_model_stats *const m = combined(hosts, 1, true, &arena)->models.v;
@@ -321,11 +314,10 @@ static void test_sorting(void) {
         CHECK_EQ(m->requests.v[i].r->end_ps - m->requests.v[i].r->begin_ps, (10 + i) * kMs);
     CHECK(xpl_infer_efficiency(8, 2) == 0.75);
     CHECK(xpl_infer_efficiency(0, 2) == 0);
-    xpl_arena_fini(&arena);
 }
 
 static void test_latencies(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_infer_latency rows[XPL_INFER_LATENCIES];
     bool any = true;
@@ -339,7 +331,6 @@ static void test_latencies(void) {
     CHECK(rows[0].total == 11500 && rows[0].device == 0 && rows[0].communication == 625);
     CHECK(rows[0].host == 11500 - 625);
     CHECK(rows[1].total == 12000 && rows[2].total == 13000 && rows[5].total == 13000);
-    xpl_arena_fini(&arena);
 }
 
 // ---- bad input ----
@@ -347,7 +338,7 @@ static void test_latencies(void) {
 // Groups that reach each other in a ring, times and numbers of any size: an answer.
 static void test_absurd(void) {
     static const int64_t kOdd[] = {0, -1, INT64_MIN, INT64_MAX, 1};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -375,17 +366,16 @@ static void test_absurd(void) {
     struct xpl_inferences *const all = combined(hosts, 1, false, &arena);
     for (size_t i = 0; i < all->models.n; i++)
         xpl_infer_sort_batches(&all->models.v[i], XPL_INFER_BATCH_BY_EFFICIENCY);
-    xpl_arena_fini(&arena);
 }
 
 // Many requests that share a batch of many programs have an end: an error.
 static void test_shared(void) {
     enum { REQUESTS = 3000, PROGRAMS = 3000 };
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_inference *v = NULL;
     xpl_arena_init(&arena, (size_t)1 << 28);
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "requests"), batch = mk_line(2, "batch");
@@ -405,8 +395,6 @@ static void test_shared(void) {
     mk_plane_end(&p, &space);
     CHECK_EQ(try_make(&space, &arena, &v, &err), XPL_RESOURCE_EXHAUSTED);
     CHECK(strstr(err.msg, "share more than 8388608 spans"));
-    xpl_buf_fini(&space);
-    xpl_arena_fini(&arena);
 }
 
 // ---- encoding ----
@@ -448,7 +436,7 @@ static void test_many_models(void) {
     enum { N = 20000 };
     struct mk_plane p, counters;
     struct xpl_buf space = mk_open(), line = mk_line(1, "t");
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     const clock_t begin = clock();
     mk_plane_begin(&p, 1, "/host:CPU");
     for (int i = 0; i < N; i++) {
@@ -489,7 +477,6 @@ static void test_many_models(void) {
     CHECK_EQ(again->requests.v[0].n_batches, 0);
     xpl_buf_fini(&bytes);
     CHECK((clock() - begin) / CLOCKS_PER_SEC < 20);
-    xpl_arena_fini(&arena);
 }
 
 // Tensors that all refer to one long text.
@@ -497,8 +484,8 @@ static void test_long_tensors(void) {
     enum { N = 64, LONG = 1 << 22 };
     static char text[LONG];
     struct mk_plane p;
-    struct xpl_buf space = mk_open(), line = mk_line(1, "t");
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open(), line = mk_line(1, "t");
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_inference *v;
     memset(text, 'x', sizeof text - 1);
@@ -515,8 +502,6 @@ static void test_long_tensors(void) {
     mk_plane_end(&p, &space);
     xpl_arena_init(&arena, LIMIT);
     CHECK_EQ(try_make(&space, &arena, &v, &err), XPL_RESOURCE_EXHAUSTED);
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 int main(void) {

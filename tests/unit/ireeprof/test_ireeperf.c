@@ -46,12 +46,11 @@ static void becomes(const char *rows, uint64_t records, const char *text, const 
 
 static void refused(const char *rows, xpl_status_t code, const char *why) {
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, 1 << 20);
     CHECK_EQ(xpl_ireeperf_bundle(bytes(rows), NULL, &out, &err), code);
     CHECK(strstr(err.msg, why));
     CHECK_EQ(xpl_ireeperf_check(bytes(rows), &err), code);
-    xpl_buf_fini(&out);
 }
 
 static void test_schema(void) {
@@ -180,7 +179,7 @@ static void test_trace(void) {
 
 // Every prefix of a real export is read up to its end.
 static void test_prefixes(void) {
-    struct xpl_buf file = read_data_file("iree/task-mlp-all.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf file = read_data_file("iree/task-mlp-all.ireeprof");
     struct iree_run x = {.run.options = {.id = -1}};
     CHECK_OK(iree_report(&x, (xpl_bytes_t){file.p, file.n}, "export", XPL_IREE_JSONL), &x.err);
     uint64_t most = 0;
@@ -207,7 +206,6 @@ static void test_prefixes(void) {
     }
     CHECK_EQ(most, x.bundle.n_records);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&file);
 }
 
 static void test_format(void) {

@@ -27,7 +27,7 @@ static xpl_bytes_t view(const struct xpl_buf *b) {
 
 static void refused(const struct xpl_buf *good, size_t at, uint64_t value, size_t n,
                     const char *why) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct xpl_iree_bundle bundle;
     struct xpl_error err = {0};
     xpl_buf_init(&b, good->n);
@@ -36,11 +36,10 @@ static void refused(const struct xpl_buf *good, size_t at, uint64_t value, size_
     CHECK(xpl_iree_open(view(&b), false, &bundle, &err) != XPL_OK);
     if (!strstr(err.msg, why)) fprintf(stderr, "%s\n", err.msg);
     CHECK(strstr(err.msg, why));
-    xpl_buf_fini(&b);
 }
 
 static void test_header(void) {
-    struct xpl_buf b = load("task-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("task-mlp-all");
     refused(&b, 0, 0, 4, "invalid IREE HAL profile file magic");
     refused(&b, 4, 2, 2, "unsupported IREE HAL profile file version");
     refused(&b, 8, 23, 4, "profile file header length is too small");
@@ -59,7 +58,6 @@ static void test_header(void) {
     xpl_buf_putc(&b, 'x');
     CHECK_OK(xpl_iree_open(view(&b), false, &bundle, &err), &err);
     CHECK(bundle.notes.n == 0 && bundle.bytes.len == b.n - 1 && !bundle.unfinished_behind);
-    xpl_buf_fini(&b);
 }
 
 // ---- damage ----
@@ -100,7 +98,7 @@ static void test_prefixes(void) {
 }
 
 static void test_unfinished(void) {
-    struct xpl_buf b = load("vk-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("vk-mlp-all");
     struct iree_run x = {.run.options.id = -1};
     char text[320];
     memset(b.p + 16, 0, 8);
@@ -124,7 +122,6 @@ static void test_unfinished(void) {
     xpl_buf_fini(&x.out);
     CHECK_OK(xpl_iree_open(view(&b), true, &x.bundle, &x.err), &x.err);
     CHECK_EQ(x.bundle.n_records, whole.n_records + 1);
-    xpl_buf_fini(&b);
 }
 
 // Damage among events is noted by the reports that read them, once, where it is; one that reads
@@ -144,7 +141,7 @@ static void test_damaged_events(void) {
         const char *report;
         size_t notes;
     } cases[] = {{"cat", 0}, {"memory", 0}, {"summary", 1}, {"queue", 1}, {"export", 1}};
-    struct xpl_buf b = load("task-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("task-mlp-all");
     static const char name[] = "host-execution-events";
     uint8_t *const at = memmem(b.p, b.n, name, sizeof name - 1);
     CHECK(at);
@@ -165,18 +162,17 @@ static void test_damaged_events(void) {
         }
         xpl_buf_fini(&x.out);
     }
-    xpl_buf_fini(&b);
 }
 
 // All pages of a large bundle are released, a piece at a time.
 static void test_pages(void) {
     enum { COPIES = 40000 };
-    struct xpl_buf b = load("task-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("task-mlp-all");
     struct iree_run x = {.run = {.options.id = -1}, .mapping = &noting};
     static const char name[] = "memory-events";
     const uint8_t *const at = memmem(b.p, b.n, name, sizeof name - 1);
     CHECK(at);
-    struct xpl_buf large;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf large;
     uint32_t length;
     uint64_t record, payload;
     const size_t start = (size_t)(at - b.p) - 33 - 104;
@@ -199,13 +195,11 @@ static void test_pages(void) {
     CHECK(memmem(x.out.p, x.out.n, count, sizeof count - 1));
     CHECK(n_done >= payload >> 20 && x.run.damage.n == 0);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&large);
-    xpl_buf_fini(&b);
 }
 
 // The functions of May 2026 and of before are read alike.
 static void test_dialects(void) {
-    struct xpl_buf b = load("vk-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("vk-mlp-all");
     struct iree_run x = {.run.options.id = -1}, y = x;
     static const char now[] = "executable-functions", before[] = "executable-exports";
     uint8_t *const at = memmem(b.p, b.n, now, sizeof now - 1);
@@ -224,12 +218,11 @@ static void test_dialects(void) {
     CHECK(x.out.n == y.out.n && memcmp(x.out.p, y.out.p, x.out.n) == 0);
     xpl_buf_fini(&x.out);
     xpl_buf_fini(&y.out);
-    xpl_buf_fini(&b);
 }
 
 // local-sync describes no command buffers: said, and no reason to refuse.
 static void test_missing(void) {
-    struct xpl_buf b = load("sync-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("sync-mlp-all");
     struct iree_run x = {.run.options.id = -1};
     char text[320];
     CHECK_OK(iree_report(&x, view(&b), "command", XPL_IREE_JSONL), &x.err);
@@ -238,11 +231,10 @@ static void test_missing(void) {
     CHECK(xpl_iree_warning(&x.run, 0, text, sizeof text) && strstr(text, "4 events of command"));
     CHECK(memmem(x.out.p, x.out.n, "command_host_execution", 22));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 static void test_options(void) {
-    struct xpl_buf b = load("task-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("task-mlp-all");
     static const struct {
         const char *report;
         bool dispatch_events, counter_samples;
@@ -273,7 +265,6 @@ static void test_options(void) {
     empty = (struct iree_run){.run.options = {.id = -1, .filter = XPL_STR("")}};
     CHECK_EQ(iree_report(&empty, view(&b), "summary", XPL_IREE_JSONL), XPL_INVALID_ARGUMENT);
     xpl_buf_fini(&empty.out);
-    xpl_buf_fini(&b);
 }
 
 // Every report gives a row a line, in both forms.
@@ -298,14 +289,13 @@ static void test_reports(void) {
 // An execution's time without its dispatches, which were summed up from the golden export by hand;
 // executions of other submissions, and spans that overlap, are distinguished.
 static void test_self(void) {
-    struct xpl_buf b = load("task-mlp-all");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load("task-mlp-all");
     struct iree_run x = {.run.options = {.id = -1, .filter = XPL_STR("execute")}};
     CHECK_OK(iree_report(&x, view(&b), "self", XPL_IREE_JSONL), &x.err);
     CHECK_EQ(count_lines(&x.out), 1);
     static const char self[] = "\"total_ns\":309052,\"self_ns\":7187,";
     CHECK(memmem(x.out.p, x.out.n, self, sizeof self - 1));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // ---- parts ----

@@ -461,9 +461,8 @@ static struct xpl_buf iterations_bundle(const char *kinds) {
 }
 
 static void ask_iterations(const char *kinds, struct iree_run *x) {
-    struct xpl_buf b = iterations_bundle(kinds);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = iterations_bundle(kinds);
     CHECK_OK(report(&b, "iterations", x), &x->err);
-    xpl_buf_fini(&b);
 }
 
 static void test_iterations(void) {
@@ -525,7 +524,7 @@ static void on_end(void *ctx) {
 static void test_members(void) {
     struct told t = {0};
     struct iree_run x = {.run.options.id = -1};
-    struct xpl_buf b = iterations_bundle("aaaa");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = iterations_bundle("aaaa");
     xpl_buf_init(&x.out, 1 << 20);
     x.rows = (struct xpl_iree_rows){.format = XPL_IREE_JSONL,
                                     .member = on_member,
@@ -540,7 +539,6 @@ static void test_members(void) {
     CHECK(t.begun == 5 && t.ended == 5 && t.iterations == 4 && t.members > 30);
     CHECK_EQ(x.out.n, 0);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // Each of the flows that begin at one event ends somewhere.

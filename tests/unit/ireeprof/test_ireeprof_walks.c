@@ -92,19 +92,16 @@ static void test_headers_from_file(void) {
     static const char *const reports[] = {"cat", "summary", "queue", "dispatch", "memory"};
     static const struct xpl_iree_mapping noting = {.read = note_read};
     static const struct xpl_iree_mapping broken = {.read = read_nothing};
-    struct xpl_buf b = load();
-    struct xpl_buf many = repeated(&b, XPL_IREE_MEMORY_EVENTS, 3);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf many = repeated(&b, XPL_IREE_MEMORY_EVENTS, 3);
     // The chunk gets so many events that its successor is far away.
-    struct xpl_buf large = swollen(&many, XPL_IREE_MEMORY_EVENTS, 80000);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf large = swollen(&many, XPL_IREE_MEMORY_EVENTS, 80000);
     file = view(&large), n_read = 0;
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
         check_equal(view(&large), reports[i], NULL, view(&large), &noting);
         check_equal(view(&large), reports[i], NULL, view(&large), &broken);
     }
     CHECK(n_read >= 2 * sizeof reports / sizeof *reports); // opening, and a walk
-    xpl_buf_fini(&large);
-    xpl_buf_fini(&many);
-    xpl_buf_fini(&b);
 }
 
 // Where the payload of the first chunk of a kind begins, to be written to.
@@ -134,7 +131,7 @@ static void test_windows(void) {
     static const enum xpl_iree_chunk chunks[] = {XPL_IREE_HOST_EVENTS, XPL_IREE_QUEUE_EVENTS,
                                                  XPL_IREE_MEMORY_EVENTS};
     static const struct xpl_iree_mapping noting = {.read = note_read};
-    struct xpl_buf b = load();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load();
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         struct xpl_buf large = swollen(&b, chunks[i], (size_t)3 * XPL_IREE_WINDOW);
         const uint32_t twice = 2 * xpl_iree_chunk_types[chunks[i]].size, none = 0;
@@ -151,7 +148,6 @@ static void test_windows(void) {
         }
         xpl_buf_fini(&large);
     }
-    xpl_buf_fini(&b);
 }
 
 // Of descriptions the first counts, whether the bundle knows where all of them stand or not.
@@ -185,7 +181,7 @@ static void test_overlooked(void) {
         // As if the event were as long as two.
         {XPL_IREE_DISPATCH_EVENTS, 0, "statistics", sizeof(struct xpl_iree_dispatch_event), false},
     };
-    struct xpl_buf good = read_data_file("iree/vk-mlp-all.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf good = read_data_file("iree/vk-mlp-all.ireeprof");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_buf bad = read_data_file("iree/vk-mlp-all.ireeprof");
         struct iree_run x = {.run.options.id = -1}, y = x;
@@ -207,14 +203,13 @@ static void test_overlooked(void) {
         xpl_buf_fini(&y.out);
         xpl_buf_fini(&bad);
     }
-    xpl_buf_fini(&good);
 }
 
 // A function's name that is shorter than its record is cut in IREE's statistics, which go on.
 static void test_short_name(void) {
     static const char first[] = "\"function_name\":\"mlp_dispatch_0_matmul_64x256x784_\"";
     static const char last[] = "\"function_name\":\"mlp_dispatch_3_";
-    struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
     struct iree_run x = {.run.options.id = -1};
     uint8_t *const at =
         first_payload(&b, XPL_IREE_FUNCTIONS) + offsetof(struct xpl_iree_function, name_length);
@@ -224,13 +219,12 @@ static void test_short_name(void) {
     CHECK(memmem(x.out.p, x.out.n, last, sizeof last - 1));
     CHECK(xpl_iree_is_partial(&x.run));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // The life of an allocation that a number cannot hold wraps around in IREE's memory, as here.
 static void test_endless_life(void) {
     static const char life[] = "\"duration_ns\":-9223370654207";
-    struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file("iree/sync-mlp-all.ireeprof");
     struct iree_run x = {.run.options.id = -1};
     memcpy(first_payload(&b, XPL_IREE_MEMORY_EVENTS) +
                offsetof(struct xpl_iree_memory_event, host_time_ns),
@@ -238,7 +232,6 @@ static void test_endless_life(void) {
     CHECK_OK(iree_report(&x, view(&b), "memory", XPL_IREE_JSONL), &x.err);
     CHECK(memmem(x.out.p, x.out.n, life, sizeof life - 1));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // The sum of records that were dropped wraps around, as IREE's does.

@@ -167,8 +167,8 @@ static struct xpl_buf repeat(const struct xpl_buf *file, int times) {
 // The events count for the limit of memory, too, with what their order takes.
 static void test_limit(void) {
     enum { TIMES = 500, PER_EVENT = 64 }; // bytes, at least
-    struct xpl_buf file = read_data_file("iree/task-mlp-all.ireeprof");
-    struct xpl_buf many = repeat(&file, TIMES);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf file = read_data_file("iree/task-mlp-all.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf many = repeat(&file, TIMES);
     for (int roomy = 0; roomy < 2; roomy++) {
         struct iree_run x = {.run = {.options = {.id = -1, .trace = XPL_IREE_XSPACE}}};
         x.run.limit = roomy ? (size_t)1 << 24 : TIMES * 3 * PER_EVENT; // 3: dispatches
@@ -177,8 +177,6 @@ static void test_limit(void) {
         CHECK_EQ(st, roomy ? XPL_OK : XPL_RESOURCE_EXHAUSTED);
         xpl_buf_fini(&x.out);
     }
-    xpl_buf_fini(&many);
-    xpl_buf_fini(&file);
 }
 
 int main(void) {

@@ -340,7 +340,7 @@ static bool on_folder(void *arg, xpl_str_t name) {
 }
 
 static void test_bodies(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct xpl_object_list list = {.object = on_object, .folder = on_folder};
     const struct xpl_stored_object o = {XPL_STR("a.pb"), XPL_STR("\"1\""), 5, 77};
     xpl_buf_init(&b, 1000);
@@ -368,7 +368,6 @@ static void test_bodies(void) {
     xpl_listing_body_put_object(&b, &bad);
     xpl_listing_body_end(&b, &list);
     CHECK(!xpl_listing_body_read((xpl_bytes_t){b.p, b.n}, &list));
-    xpl_buf_fini(&b);
 }
 
 int main(void) {

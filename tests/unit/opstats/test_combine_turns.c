@@ -129,7 +129,7 @@ static void free_hosts(void) {
 static xpl_status_t combine(struct xpl_exec *exec, bool exact, size_t limit, struct xpl_buf *ret,
                             struct xpl_error *err) {
     static struct xpl_host_opstats list[MAX_HOSTS];
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_opstats *s;
     xpl_arena_init(&arena, limit);
     for (size_t i = 0; i < all.n; i++) {
@@ -147,7 +147,6 @@ static xpl_status_t combine(struct xpl_exec *exec, bool exact, size_t limit, str
     if (st == XPL_OK) st = xpl_opstats_encode(s, ret, err);
     for (size_t i = 0; i < all.n; i++)
         if (all.hosts[i].there) release(&all, i);
-    xpl_arena_fini(&arena);
     return st;
 }
 

@@ -154,7 +154,7 @@ static void check_keys(void) {
 static void check_many_framework_ops(void) {
     enum { MANY = 5000, RUNS = 3, LINES = 2 };
     static struct xpl_host_op ops[MANY];
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 24);
     struct xpl_cpu_memory memory = {0};
     for (int line = 0; line < LINES; line++) {
@@ -179,7 +179,6 @@ static void check_many_framework_ops(void) {
         CHECK_EQ(l->ops.n, MANY);
         CHECK_EQ(seen, (uint64_t)MANY * (MANY - 1) / 2); // each once
     }
-    xpl_arena_fini(&arena);
 }
 
 int main(void) {

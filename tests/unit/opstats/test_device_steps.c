@@ -155,15 +155,13 @@ static void check_steps(const struct xpl_opstats *s, const struct expected *step
 }
 
 static void check_loop(const struct loop *l) {
-    struct xpl_arena arena;
-    struct xpl_buf space = make(l);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = make(l);
     xpl_arena_init(&arena, 1 << 24);
     const struct xpl_opstats *const s = convert(&space, false, &arena);
     check_steps(s, l->steps, l->what);
     for (size_t i = 0; i < s->kernel_reports.n; i++) // none of a lost end
         CHECK(s->kernel_reports.v[i].max_duration_ns < 1000 * 1000);
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 // XProf's steps: from the first op to the last one, without names; none where nothing marks any.
@@ -188,8 +186,8 @@ static void check_tpu(void) {
                                             {"execution of jit_train_step 1", 150, 300},
                                             {"execution of jit_train_step 2", 300, 400},
                                             {NULL, 0, 0}};
-    struct xpl_arena arena;
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     xpl_arena_init(&arena, 1 << 24);
     for (int core = 0; core < 2; core++) {
         struct mk_plane p;
@@ -209,8 +207,6 @@ static void check_tpu(void) {
     const struct xpl_opstats *const s = convert(&space, false, &arena);
     check_steps(s, steps, "runs on TPUs");
     CHECK_EQ(s->step_db.step_sequence.v[0].step_info_per_core.n, 2);
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 int main(void) {

@@ -13,7 +13,7 @@ static uint64_t length(struct xpl_arena *a, const struct xpl_duty_interval *v, s
 }
 
 static void unions(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     CHECK_EQ(length(&a, NULL, 0), 0);
     const struct xpl_duty_interval ordered[] = {{1, 5}, {3, 4}, {5, 7}, {9, 9}, {10, 12}};
@@ -26,7 +26,6 @@ static void unions(void) {
     struct xpl_duty_set s = {0};
     CHECK(xpl_duty_set_add(&s, 10, 12) && xpl_duty_set_add(&s, 1, 2));
     CHECK(s.disordered);
-    xpl_arena_fini(&a);
 }
 
 struct line {
@@ -88,7 +87,7 @@ static void spans(void) {
     CHECK(p.has_span);
     CHECK_EQ(p.begin_ps, 20);
     CHECK_EQ(p.end_ps, 50);
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_duty_plane chip = {.busy.arena = &a, .confident.arena = &a};
     CHECK(xpl_duty_set_add(&p.busy, 20, 30));
@@ -96,7 +95,6 @@ static void spans(void) {
     CHECK(chip.has_span);
     CHECK_EQ(chip.end_ps, 50);
     CHECK_EQ(xpl_duty_set_length(&chip.busy), 10);
-    xpl_arena_fini(&a);
 }
 
 // A million ops inside each other, and times that wrap.

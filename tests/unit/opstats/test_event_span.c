@@ -107,7 +107,7 @@ static struct xpl_timespan span(uint64_t begin, uint64_t duration) {
 }
 
 static void check_step_time(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     struct xpl_step st = {.id = 1};
     CHECK_EQ(xpl_step_time(&st).duration_ps, 0);
@@ -120,7 +120,6 @@ static void check_step_time(void) {
     CHECK_EQ(xpl_step_time(&st).begin_ps, 11);
     CHECK_EQ(xpl_step_time_on_core(&st, 3).duration_ps, 100);
     CHECK_EQ(xpl_step_time_on_core(&st, 4).duration_ps, 0);
-    xpl_arena_fini(&arena);
 }
 
 static void fill(struct xpl_steps *s, int64_t from, int64_t to, struct xpl_arena *arena,
@@ -139,7 +138,7 @@ static void fill(struct xpl_steps *s, int64_t from, int64_t to, struct xpl_arena
 }
 
 static void check_joining(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     struct xpl_steps a, b, none;
     fill(&a, 0, 5, &arena, "a");
@@ -164,12 +163,11 @@ static void check_joining(void) {
     xpl_steps_init(&none, &arena);
     CHECK(xpl_steps_union(&none, &a));
     CHECK_EQ(a.v.n, 3);
-    xpl_arena_fini(&arena);
 }
 
 static void check_memory(void) {
     // A million nested host events cost no more than their outermost one.
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 16);
     struct xpl_steps s;
     xpl_steps_init(&s, &arena);
@@ -179,7 +177,6 @@ static void check_memory(void) {
     struct xpl_span_sums sums;
     CHECK(xpl_step_sum_spans(st, span(0, 2000000), &arena, &sums));
     CHECK_EQ(sums.ps[1], 2000000);
-    xpl_arena_fini(&arena);
 }
 
 int main(void) {

@@ -68,7 +68,7 @@ static void check_random(void) {
 }
 
 static void check_rule(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     struct xpl_op_line l;
     // b inside a, then two infeeds; idle from 100 to 120.
@@ -99,7 +99,6 @@ static void check_rule(void) {
     CHECK_EQ(l.entries.n, 0);
     run(NULL, 0, false, &arena, &l);
     CHECK_EQ(l.total_time_ps, 0);
-    xpl_arena_fini(&arena);
 }
 
 // Ops of PyTorch that end with their parent or behind it count, each moment once.

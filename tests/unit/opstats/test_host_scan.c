@@ -42,9 +42,9 @@ static uint64_t category_of(const struct xpl_step_info *info, const char *catego
 }
 
 static void check_cpu(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf space = mk_cpu_profile(3, 0);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_cpu_profile(3, 0);
     xpl_arena_init(&arena, 1 << 28);
     // As XProf sees it: host time only, and no device ops.
     const struct xpl_opstats *s = convert(&space, false, &exec, &arena);
@@ -81,14 +81,12 @@ static void check_cpu(void) {
     CHECK_EQ(s->device_op_metrics_db.total_time_ps, (2000 + 795 - 310) * MK_NS);
     CHECK_EQ(s->device_op_metrics_db.total_op_time_ps, 3 * 465 * MK_NS);
     CHECK_EQ(s->program_id_to_name_map.n, 2); // program 6, and one known only by its name
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 static void check_gpu(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf space = mk_gpu_profile(7);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_gpu_profile(7);
     xpl_arena_init(&arena, 1 << 28);
     const struct xpl_opstats *s = convert(&space, true, &exec, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 7);
@@ -105,14 +103,12 @@ static void check_gpu(void) {
     CHECK_EQ(step->device_memory_transfers.v[0].bytes_transferred, 64);
     CHECK_EQ(step->all_reduce_db_per_core.n, 1);
     CHECK_EQ(step->all_reduce_db_per_core.v[0].core_id, 3);
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 static void check_tpu(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf space = mk_tpu_profile(7, 2);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_tpu_profile(7, 2);
     xpl_arena_init(&arena, 1 << 28);
     const struct xpl_opstats *s = convert(&space, true, &exec, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 7);
@@ -126,8 +122,6 @@ static void check_tpu(void) {
     CHECK_EQ(step->all_reduce_db_per_core.n, 2);
     CHECK_EQ(step->all_reduce_db_per_core.v[1].all_reduce_info.n, 2);
     CHECK(s->has_hlo_metrics_db_complete_steps_only);
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 // Long lines are cut into pieces where there are threads: that shows nowhere.

@@ -74,7 +74,7 @@ static bool runs_for(const struct xpl_input_work *w, const struct xpl_event *ev)
 static void check_watch(const struct xpl_buf *space) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *xs = NULL;
     struct xpl_input_search *search = NULL;
     struct xpl_groups *groups = NULL;
@@ -99,12 +99,11 @@ static void check_watch(const struct xpl_buf *space) {
             CHECK_EQ(runs_for(&shown, &ev), runs_for(&alone, &ev));
     }
     xpl_input_search_free(search);
-    xpl_arena_fini(&arena);
 }
 
 // An iterator is an event of input only where it encloses.
 static void check_stack(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_input_stack s = {0};
     bool in;
     xpl_arena_init(&arena, 1 << 16);
@@ -119,14 +118,12 @@ static void check_stack(void) {
         CHECK(xpl_input_stack_next(&s, span, v[i].is_input, &arena, &in));
         CHECK_EQ(in, v[i].expected);
     }
-    xpl_arena_fini(&arena);
 }
 
 int main(void) {
-    struct xpl_buf space = mk_input_profile(3);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_input_profile(3);
     check_step(&space);
     check_watch(&space);
     check_stack();
-    xpl_buf_fini(&space);
     return 0;
 }

@@ -120,7 +120,7 @@ static struct xpl_kernel_report kernel(const char *name, uint64_t ns, uint32_t g
 }
 
 static void merging_and_order(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_kernel_report v[] = {kernel("b", 5, 1), kernel("a", 2, 1), kernel("b", 3, 1),
                                     kernel("b", 8, 2), kernel("c", 8, 1)};
@@ -137,7 +137,6 @@ static void merging_and_order(void) {
     CHECK_EQ(v[0].min_duration_ns, 3);
     CHECK_EQ(v[0].max_duration_ns, 5);
     CHECK_REAL(v[0].occupancy_pct, 5, 0);
-    xpl_arena_fini(&a);
 }
 
 static void the_longest_are_kept(void) {

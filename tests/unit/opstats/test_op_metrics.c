@@ -10,7 +10,7 @@ static bool is(xpl_str_t s, const char *expected) {
 }
 
 static void entries_by_module_and_name(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_op_metrics_db db = {0};
     struct xpl_op_metrics_builder b;
     xpl_arena_init(&a, 1 << 24);
@@ -28,12 +28,11 @@ static void entries_by_module_and_name(void) {
     CHECK_EQ(db.metrics_db.n, 1000);
     CHECK_STR(db.metrics_db.v[501].name, "op1");
     CHECK_EQ(db.metrics_db.v[501].hlo_module_id, 1);
-    xpl_arena_fini(&a);
 }
 
 // The values that the second of two equal ops adds, and those that it cannot change.
 static void merging(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 24);
     struct xpl_op_metrics_db child = {0}, first = {0}, second = {0}, sum = {0};
     struct xpl_memory_accessed bytes[] = {{XPL_MEM_OP_READ, 1, 10}, {XPL_MEM_OP_WRITE, 1, 5}};
@@ -85,13 +84,12 @@ static void merging(void) {
     CHECK(sum.has_precision_stats);
     CHECK_EQ(sum.busy_time_high_confidence_ps, 9);
     CHECK_EQ(sum.idle_time_high_confidence_ps, 8);
-    xpl_arena_fini(&a);
 }
 
 // Children nested deeper than the limit are left out of copies.
 static void deep_children(void) {
     enum { DEPTH = 4 * XPL_OP_METRICS_MAX_DEPTH };
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 24);
     static struct xpl_op_metrics_db dbs[DEPTH];
     static struct xpl_op_metrics ops[DEPTH];
@@ -106,11 +104,10 @@ static void deep_children(void) {
     for (const struct xpl_op_metrics_db *d = &copy; d; d = d->metrics_db.v[0].children)
         depth++;
     CHECK_EQ(depth, 32 + 1); // docs/differences.md says so
-    xpl_arena_fini(&a);
 }
 
 static void many_memory_spaces(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 24);
     struct xpl_op_metrics m = {0};
     for (uint64_t i = 0; i < 100000; i++) {
@@ -118,11 +115,10 @@ static void many_memory_spaces(void) {
         CHECK(xpl_op_metrics_add_breakdown(&one, 1, &m, &a));
     }
     CHECK_EQ(m.memory_accessed_breakdown.n, 256);
-    xpl_arena_fini(&a);
 }
 
 static void totals_and_idle(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_op_metrics_db db = {.total_op_time_ps = 30};
     CHECK_REAL(xpl_op_metrics_idle_ratio(&db), 1.0, 0); // no total at all
@@ -143,11 +139,10 @@ static void totals_and_idle(void) {
     db.total_host_infeed_enq_duration_ps = 1;
     CHECK(xpl_op_metrics_infeed_ratio(&db, &ratio));
     CHECK_REAL(ratio, 0.25, 0);
-    xpl_arena_fini(&a);
 }
 
 static void order(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_op_metrics_db db = {0};
     struct xpl_op_metrics ops[] = {
@@ -170,11 +165,10 @@ static void order(void) {
     db.metrics_db.n = 0;
     CHECK(xpl_op_metrics_sorted(&db, 2, &a, &v, &n));
     CHECK_EQ(n, 0);
-    xpl_arena_fini(&a);
 }
 
 static void regrouping(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_op_metrics_db db = {.total_time_ps = 100, .total_op_time_ps = 90}, tf;
     struct xpl_op_metrics ops[] = {
@@ -204,11 +198,10 @@ static void regrouping(void) {
         CHECK_EQ(m->occurrences, 5);
     }
     CHECK(found);
-    xpl_arena_fini(&a);
 }
 
 static void limits(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 0);
     struct xpl_op_metrics_db db = {0};
     struct xpl_op_metrics_builder b;
@@ -216,7 +209,6 @@ static void limits(void) {
     CHECK(!xpl_op_metrics_put(&b, 1, XPL_STR("x")));
     CHECK(!xpl_op_metrics_add_idle(&db, &a));
     CHECK_EQ(db.metrics_db.n, 0);
-    xpl_arena_fini(&a);
 }
 
 int main(void) {

@@ -29,12 +29,11 @@ static struct xpl_buf encode(const struct xpl_opstats *s) {
 
 // Bytes of what the bytes say.
 static struct xpl_buf again(xpl_bytes_t in) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
     CHECK_OK(decode(in, &a, &s), NULL);
     const struct xpl_buf out = encode(s);
-    xpl_arena_fini(&a);
     return out;
 }
 
@@ -48,11 +47,9 @@ static xpl_bytes_t bytes_of(const struct xpl_buf *b) {
 }
 
 static void test_every_field(void) {
-    struct xpl_buf in = read_data_file("opstats/every_field.pb");
-    struct xpl_buf out = again(bytes_of(&in));
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file("opstats/every_field.pb");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = again(bytes_of(&in));
     check_same(&in, &out);
-    xpl_buf_fini(&out);
-    xpl_buf_fini(&in);
 }
 
 static void test_real(void) {
@@ -72,7 +69,7 @@ static void test_real(void) {
 
 static void test_tpu_profile(void) {
     struct xpl_buf in = read_data_file("opstats/tpu_inference_a.pb");
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
     CHECK_OK(decode(bytes_of(&in), &a, &s), NULL);
@@ -91,7 +88,6 @@ static void test_tpu_profile(void) {
     for (size_t i = 0; i < db->metrics_db.n; i++)
         self += db->metrics_db.v[i].self_time_ps;
     CHECK_EQ(self, db->total_time_ps); // idle time included
-    xpl_arena_fini(&a);
 }
 
 // ---- messages made by hand ----
@@ -130,7 +126,7 @@ static void test_presence(void) {
 }
 
 static void test_maps(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
     // program_id_to_name_map {9: "old"} {3: "c"} {9: "new"} {}: by key, the last of equal ones.
@@ -150,11 +146,10 @@ static void test_maps(void) {
              NULL);
     CHECK_EQ(s->run_environment.hostnames.n, 2);
     CHECK_STR(s->run_environment.hostnames.v[0], "a");
-    xpl_arena_fini(&a);
 }
 
 static void test_odd_wire(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
     // Unknown field, numbers wider than their field, known fields of another type.
@@ -177,7 +172,6 @@ static void test_odd_wire(void) {
     // A breakdown of an unknown kind.
     CHECK_OK(DECODE("\x22\x0d\x0a\x0b\x12\x09\x08\x01\x12\x05\x22\x03\x0a\x01x", &a, &s), NULL);
     CHECK_EQ(s->step_db.step_sequence.v[0].step_info_per_core.v[0].breakdown, XPL_BREAKDOWN_NONE);
-    xpl_arena_fini(&a);
 }
 
 // `depth` ops, each the only child of the one before.
@@ -219,9 +213,9 @@ static void test_nesting(void) {
 
 // 10,000 levels, each length that of the rest.
 static void test_bomb(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&b, LIMIT);
     size_t rest = 60000;
@@ -237,8 +231,6 @@ static void test_bomb(void) {
     while (b.n < 60000)
         xpl_buf_putc(&b, 0);
     CHECK_STATUS(decode(bytes_of(&b), &a, &s), XPL_DATA_LOSS, NULL);
-    xpl_buf_fini(&b);
-    xpl_arena_fini(&a);
 }
 
 static void test_limits(void) {
@@ -265,7 +257,7 @@ static void test_limits(void) {
 
 // Every prefix: fine where it ends between two fields of OpStats, DATA_LOSS anywhere else.
 static void test_prefixes(const char *name) {
-    struct xpl_buf in = read_data_file(name);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file(name);
     struct xpl_wire w = xpl_wire_begin(bytes_of(&in));
     for (size_t n = 0; n <= in.n; n++) {
         struct xpl_field f;
@@ -282,7 +274,6 @@ static void test_prefixes(const char *name) {
         xpl_arena_fini(&a);
         xpl_sys_free(exact);
     }
-    xpl_buf_fini(&in);
 }
 
 int main(void) {

@@ -214,9 +214,9 @@ static bool is_near(uint64_t a, uint64_t b) {
 }
 
 static void check_loop(const struct loop *l) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf space = make(l);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = make(l);
     struct xpl_xspace *xs;
     struct xpl_opstats *s;
     struct xpl_error err = {0};
@@ -241,8 +241,6 @@ static void check_loop(const struct loop *l) {
         CHECK(is_near(c->begin_ps - base, begin));
         CHECK(is_near(c->duration_ps, duration));
     }
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 // TensorFlow does not number executions: where nothing marks steps, calls of the function that
@@ -253,9 +251,9 @@ static void check_functions(void) {
         int64_t begin, end;
     } calls[] = {{"train_step", 0, 40}, {"log", 42, 44},          {"train_step", 50, 90},
                  {"log", 92, 94},       {"train_step", 100, 140}, {"build", 150, 400}};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     struct xpl_xspace *xs;
     struct xpl_opstats *s;
@@ -284,8 +282,6 @@ static void check_functions(void) {
         CHECK_STR(c->step_name, name);
         CHECK(is_near(c->duration_ps, (uint64_t)((i < 2 ? 50 : 40) * kUs)));
     }
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 // A loop that runs ahead, whose calls have many events each.

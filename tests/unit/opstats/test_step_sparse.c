@@ -97,9 +97,9 @@ static void check_unmarked(void) {
 static void check_marked(void) {
     static const struct op ops[] = {
         {100, 200, "x"}, {600, 300, "y"}, {1000, 100, "infeed"}, {1200, 50, "x"}};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 28);
-    struct xpl_buf space = mk_tpu_profile(3, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_tpu_profile(3, 1);
     add_sparse_core(&space, 50, ops, 4, 2);
     const struct xpl_opstats *s = convert(&space, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 2); // the steps that all cores have
@@ -111,28 +111,24 @@ static void check_marked(void) {
     CHECK_EQ(category(info, "IDLE"), 400);
     CHECK_EQ(category(core_in(s, 1), "Sparse Core Ops"), 50);
     CHECK_EQ(category(core_in(s, 1), "IDLE"), 750);
-    xpl_buf_fini(&space);
-    xpl_arena_fini(&arena);
 }
 
 // The line in order or not, and long enough to be handed out in parts.
 static void check_order(bool ordered) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 28);
-    struct xpl_buf space = mk_tpu_profile(50, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_tpu_profile(50, 1);
     mk_sparse_core(&space, 50, 0, 4000, ordered);
     const struct xpl_opstats *s = convert(&space, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 50);
     for (size_t i = 0; i < 50; i++)
         check_busy(core_in(s, i), 1000, i < 40 ? 300 : 0);
-    xpl_buf_fini(&space);
-    xpl_arena_fini(&arena);
 }
 
 // Lines of a profile that does not arrive grouped are read by begin, longer ops first.
 static void check_tensor_order(void) {
-    struct xpl_arena arena;
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     xpl_arena_init(&arena, 1 << 28);
     mk_plane_begin(&p, 4, "/device:TPU:0");
@@ -162,8 +158,6 @@ static void check_tensor_order(void) {
         CHECK_EQ(db->all_reduce_info.v[1].id, 2);
         CHECK_EQ(db->all_reduce_info.v[2].id, 1);
     }
-    xpl_buf_fini(&space);
-    xpl_arena_fini(&arena);
 }
 
 int main(void) {

@@ -142,9 +142,8 @@ static void check_devices_of(xpl_bytes_t profile, bool accelerator, bool gpu) {
 }
 
 static void check_devices(const char *path, bool accelerator, bool gpu) {
-    struct xpl_buf b = read_data_file(path);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file(path);
     check_devices_of((xpl_bytes_t){b.p, b.n}, accelerator, gpu);
-    xpl_buf_fini(&b);
 }
 
 // A plane with this name; the bytes after it are not a message, and are not read.
@@ -233,6 +232,7 @@ static void test_names_of_modules(void) {
 }
 
 int main(void) {
+    XPL_AUTO(xpl_buf_fini)
     struct xpl_buf b = read_data_file("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb");
     const xpl_bytes_t profile = {b.p, b.n};
     test_rows();
@@ -248,6 +248,5 @@ int main(void) {
                   false);
     check_devices("logdir/accel/plugins/profile/mi300_jax_gemm/mi300_jax_gemm.xplane.pb", true,
                   true);
-    xpl_buf_fini(&b);
     return 0;
 }

@@ -84,7 +84,7 @@ static void refused(const struct fixture *f, const char *session, const char *ad
 
 // "a b" of a session's labels.
 static void expect(const struct fixture *f, const char *session, const char *labels) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_str_t *v;
     size_t n, at = 0;
     char text[400] = "";
@@ -93,7 +93,6 @@ static void expect(const struct fixture *f, const char *session, const char *lab
     for (size_t i = 0; i < n; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "", v[i].ptr);
     CHECK_STR(text, labels);
-    xpl_arena_fini(&arena);
 }
 
 static void sweep(const struct fixture *f) {
@@ -220,7 +219,7 @@ static void test_taken(void) {
 static void expect_selected(const struct fixture *f, struct xpl_follow_query q, xpl_status_t code,
                             const char *text) {
     const struct xpl_follow_sources from = {f->catalogue, f->labels, f->history};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_follow_session *v = NULL;
     struct xpl_error err = {0};
     size_t n = 0, at = 0;
@@ -233,7 +232,6 @@ static void expect_selected(const struct fixture *f, struct xpl_follow_query q, 
         CHECK_STR(got, text);
     else if (!strstr(err.msg, text))
         FAIL_TEST(err.msg);
-    xpl_arena_fini(&arena);
 }
 
 static void test_select(void) {

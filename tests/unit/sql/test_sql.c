@@ -14,23 +14,21 @@
 #include "tests/unit/sql/sql_profile.h"
 
 static void answers(const struct xpl_sql_request *q, const char *expected) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_buf_init(&out, 1 << 24);
     CHECK_OK(xpl_sql_run(q, &out, &err), &err);
     CHECK_STR(((xpl_str_t){(const char *)out.p, out.n}), expected);
-    xpl_buf_fini(&out);
 }
 
 static void fails(const struct xpl_sql_request *q, xpl_status_t code, const char *words) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_buf_init(&out, 1 << 24);
     const uint64_t begin = xpl_clock_ns();
     CHECK_STATUS(xpl_sql_run(q, &out, &err), code, &err);
     if (!strstr(err.msg, words)) CHECK_STR(xpl_str_from(err.msg), words);
     CHECK(xpl_clock_between(begin, xpl_clock_ns()) < 60 * (uint64_t)1000000000);
-    xpl_buf_fini(&out);
 }
 
 static void windows(void) {
@@ -117,7 +115,7 @@ static void limits(void) {
 
 // Calls of one row are not interrupted: there are not too many.
 static void many_calls(void) {
-    struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, 1 << 20);
     xpl_buf_printf(&text, "SELECT 1");
     for (int i = 0; i < 150; i++)
@@ -125,13 +123,12 @@ static void many_calls(void) {
     xpl_buf_putc(&text, 0);
     const struct xpl_sql_request q = request_of((const char *)text.p);
     fails(&q, XPL_PERMISSION_DENIED, "more than 300 calls");
-    xpl_buf_fini(&text);
 }
 
 // Each level names the one before twice: copies double while the statement is prepared, where
 // nothing looks at the clock.
 static void prepared_bomb(void) {
-    struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, 1 << 20);
     xpl_buf_printf(&text, "WITH t0 AS (SELECT 1 AS x LIMIT 1)");
     for (int i = 1; i < 40; i++)
@@ -140,7 +137,6 @@ static void prepared_bomb(void) {
     struct xpl_sql_request q = request_of((const char *)text.p);
     q.limits.memory = 32 << 20;
     fails(&q, XPL_RESOURCE_EXHAUSTED, "more memory than 32 MiB");
-    xpl_buf_fini(&text);
 }
 
 static void broken(void) {

@@ -34,7 +34,7 @@ static void make_store(void) {
 static void refused(const char *statement, xpl_status_t code, const char *begin) {
     struct xpl_sql_request q = request_of(statement);
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     q.store = g_store;
     xpl_buf_init(&out, 1 << 20);
     CHECK_STATUS(xpl_sql_run(&q, &out, &err), code, &err);
@@ -42,7 +42,6 @@ static void refused(const char *statement, xpl_status_t code, const char *begin)
         (void)fprintf(stderr, "%s\n", statement);
         CHECK_STR(xpl_str_from(err.msg), begin);
     }
-    xpl_buf_fini(&out);
 }
 
 static void test_not_reading(void) {
@@ -132,7 +131,7 @@ static void test_wrong(void) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refused(cases[i].statement, XPL_INVALID_ARGUMENT, cases[i].begin);
-    struct xpl_buf longest;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf longest;
     xpl_buf_init(&longest, 1 << 20);
     xpl_buf_str(&longest, XPL_STR("SELECT 'é"));
     while (longest.n < 100100)
@@ -141,17 +140,15 @@ static void test_wrong(void) {
     xpl_buf_putc(&longest, '\0');
     refused((const char *)longest.p, XPL_RESOURCE_EXHAUSTED,
             "character 100000: the statement has more than 100,000 bytes");
-    xpl_buf_fini(&longest);
 }
 
 static void expect_words(const char *statement, const char *expected) {
     struct xpl_sql_word w = {0};
-    struct xpl_buf got;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf got;
     xpl_buf_init(&got, 1 << 12);
     while (xpl_sql_word_next(xpl_str_from(statement), &w))
         xpl_buf_printf(&got, "%u%s%.*s ", w.depth, w.is_quoted ? "=" : ":", XPL_STR_FMT(w.text));
     CHECK_STR(((xpl_str_t){(const char *)got.p, got.n}), expected);
-    xpl_buf_fini(&got);
 }
 
 static void test_words(void) {

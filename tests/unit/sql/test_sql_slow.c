@@ -48,7 +48,7 @@ static bool check_clock(struct xpl_exec *e) {
 static xpl_status_t ask(const char *statement, uint64_t limit_ms, unsigned checks,
                         struct xpl_error *err) {
     struct xpl_sql_request q = request_of(statement);
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     g_watch.exec = xpl_exec_serial();
     g_watch.exec.cancelled = check_clock;
     g_watch.checks = 0;
@@ -61,7 +61,6 @@ static xpl_status_t ask(const char *statement, uint64_t limit_ms, unsigned check
     xpl_buf_init(&out, 32 << 20);
     const xpl_status_t st = xpl_sql_run(&q, &out, err);
     note_gap();
-    xpl_buf_fini(&out);
     return st;
 }
 
@@ -112,7 +111,7 @@ static void make_store(void) {
 }
 
 static xpl_status_t call(const char *name, const char *arguments, char type) {
-    struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, 1 << 20);
     xpl_buf_printf(&text, "SELECT 1");
     for (int i = 0; i < CALLS; i++)
@@ -121,7 +120,6 @@ static xpl_status_t call(const char *name, const char *arguments, char type) {
     if (type == 'w') xpl_buf_printf(&text, " OVER (ORDER BY i ROWS 9 PRECEDING)");
     xpl_buf_printf(&text, type == 's' ? " FROM names%c" : " FROM names, steps%c", 0);
     const xpl_status_t st = try((const char *)text.p, LIMIT_MS);
-    xpl_buf_fini(&text);
     return st;
 }
 
@@ -227,7 +225,7 @@ static void shapes(void) {
 // A statement of `first`, n times `part` with # for the number and @ for the next, and `last`.
 static xpl_status_t repeat_for(uint64_t limit_ms, const char *first, const char *part, int n,
                                const char *last) {
-    struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, 1 << 20);
     xpl_buf_str(&text, xpl_str_from(first));
     for (int i = 0; i < n; i++)
@@ -242,7 +240,6 @@ static xpl_status_t repeat_for(uint64_t limit_ms, const char *first, const char 
     xpl_buf_str(&text, xpl_str_from(last));
     xpl_buf_putc(&text, 0);
     const xpl_status_t st = try((const char *)text.p, limit_ms);
-    xpl_buf_fini(&text);
     return st;
 }
 

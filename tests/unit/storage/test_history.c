@@ -35,7 +35,7 @@ static void put(struct xpl_history *h, uint64_t id, int state) {
 }
 
 static void test_captures(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_history_capture *list;
     size_t n;
     xpl_arena_init(&a, 1 << 20);
@@ -69,7 +69,6 @@ static void test_captures(void) {
     CHECK_EQ(xpl_history_list(h, 0, 10, &a, &list, &n, NULL), XPL_OK);
     CHECK(n == 2 && list[1].id == 2 * XPL_HISTORY_CAPTURES + 1);
     xpl_history_close(h);
-    xpl_arena_fini(&a);
 }
 
 // Without its log, as in a copy of only state.db, a new database has its tables.
@@ -94,7 +93,7 @@ static void test_main_file(void) {
 }
 
 static void test_schedules(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_history_schedule *list;
     struct xpl_history_session *sessions;
     size_t n;
@@ -148,7 +147,6 @@ static void test_schedules(void) {
     CHECK_EQ(n, 0);
     xpl_history_close(other);
     xpl_history_close(h);
-    xpl_arena_fini(&a);
 }
 
 static void write_db(const char *text, long offset) {
@@ -252,7 +250,7 @@ static void test_taking(void) {
 // Labels: all or none, kept over restarts, in order; a database of the first version gets the
 // table.
 static void test_labels(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_history_label *list;
     size_t n;
     char cmd[sizeof dir + 200];
@@ -287,7 +285,6 @@ static void test_labels(void) {
     CHECK_EQ(n, 0);
     CHECK_EQ(xpl_history_set_labels(h, add, 3, NULL, 0, NULL), XPL_OK);
     xpl_history_close(h);
-    xpl_arena_fini(&a);
 }
 
 static void test_crc32(void) {

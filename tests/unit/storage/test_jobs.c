@@ -282,13 +282,12 @@ static void test_silence_in_transaction(void) {
 
 static void *claim_late(void *arg) {
     struct xpl_error e = {0};
-    struct xpl_arena own;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena own;
     const struct xpl_job_offer o = {makes, 2, true, LEASE_MS};
     struct xpl_job *j = NULL;
     xpl_arena_init(&own, 1 << 20);
     const xpl_status_t st = xpl_store_jobs(arg)->claim(arg, &o, &own, &j, &e);
     const size_t n = j ? j->n_files : 0;
-    xpl_arena_fini(&own);
     return (void *)(uintptr_t)(st == XPL_OK ? 1 + n : 0);
 }
 

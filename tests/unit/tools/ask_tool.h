@@ -34,7 +34,7 @@ static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf
         hosts[i] = (struct xpl_resolve_host){.name = xpl_str_from(names[i]),
                                              .path = "p",
                                              .profile = {q->spaces[i].p, q->spaces[i].n}};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     void *parsed;
     xpl_arena_init(&arena, 1 << 20);
     *err = (struct xpl_error){0};
@@ -48,7 +48,6 @@ static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf
                                   .limit = q->limit,
                                   .warn = q->warn};
     const xpl_status_t st = xpl_resolve(&r, out, err);
-    xpl_arena_fini(&arena);
     return st;
 }
 

@@ -34,7 +34,7 @@ static inline xpl_status_t launches_of(const struct xpl_buf *spaces, size_t n, c
     struct xpl_tool_host hosts[LAUNCHES_MAX_HOSTS] = {0};
     char names[LAUNCHES_MAX_HOSTS][8];
     const void *const products[1] = {NULL};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     void *options;
     xpl_arena_init(&arena, 1 << 16);
     xpl_buf_init(out, LAUNCHES_LIMIT);
@@ -49,7 +49,6 @@ static inline xpl_status_t launches_of(const struct xpl_buf *spaces, size_t n, c
     const struct xpl_tool_input in = {
         .hosts = hosts, .n_hosts = n, .options = options, .exec = &exec, .limit = LAUNCHES_LIMIT};
     if (st == XPL_OK) st = tool->render(&in, out, err);
-    xpl_arena_fini(&arena);
     return st;
 }
 

@@ -70,7 +70,7 @@ static struct xpl_buf nested_profile(void) {
 #define B ROW("b", "2", "50", "50", "25", "5", "20", "20", "30")
 
 static void test_own(void) {
-    struct xpl_buf space = nested_profile();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = nested_profile();
     // The inner a is part of the outer one; of 0 to 120 b has its own time, a the rest.
     answers(&space, 1, (struct asked){{{"plane", "gPu"}}},
             HEAD("5", "false") ROW("a", "2", "150", "120", "75", "25", "50", "50", "100") "," B
@@ -93,13 +93,12 @@ static void test_own(void) {
     answers(&space, 1, (struct asked){{{"plane", "cpu"}, {"max_events", "all"}}},
             "{\"rules\":\"own\",\"events\":0,\"cut\":false,\"planes\":[\"/host:CPU\"],"
             "\"rows\":[]}");
-    xpl_buf_fini(&space);
 }
 
 // Of events that begin together the longer one is the outer one, however they are recorded; those
 // that stand for occurrences have no separate time.
 static void test_order(void) {
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, "");
@@ -116,7 +115,6 @@ static void test_order(void) {
             HEAD("3", "false") ROW("outer", "1", "60", "10", "60", "0", "60", "60", "60") "," ROW(
                 "late", "1", "50", "50", "50", "0", "50", "50",
                 "50") "," ROW("inner", "1", "40", "40", "40", "0", "40", "40", "40") "]}");
-    xpl_buf_fini(&space);
 }
 
 // ---- names and numbers ----
@@ -139,7 +137,7 @@ static void stat_uint(struct mk_plane *p, struct xpl_buf *ev, const char *name, 
 
 // By rules=ejkernel, the one name of an event "jit_e" with a program id that is not a whole number.
 static void shows_real(double v, const char *text) {
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     char expected[200];
     mk_plane_begin(&p, 1, "gpu");
@@ -154,7 +152,6 @@ static void shows_real(double v, const char *text) {
                    "\"total_ps\":1000000}]}]}",
                    text);
     answers(&space, 1, (struct asked){{{"rules", "ejkernel"}}}, expected);
-    xpl_buf_fini(&space);
 }
 
 // Numbers are shown as Python's str() does.
@@ -181,7 +178,7 @@ static void test_reals(void) {
 
 // By names of ejKernel's: module, program or else run, scope, and None without a value.
 static void test_names(void) {
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, ""), ev = mk_event(&p, "whole", 0, 5);
@@ -223,7 +220,6 @@ static void test_names(void) {
                                                    "\"std_ps\":0},{\"id\":\"7\",\"count\":2,"
                                                    "\"times_ps\":[5,4],\"mean_ps\":4.5,"
                                                    "\"std_ps\":0.5}]}");
-    xpl_buf_fini(&space);
 }
 
 // ---- ejKernel's rules ----
@@ -260,7 +256,7 @@ static struct xpl_buf tuned_profile(void) {
 }
 
 static void test_ejkernel(void) {
-    struct xpl_buf space = tuned_profile();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = tuned_profile();
     const char *const x = "jit_x(None-None)";
     char text[600];
     // The last one by its begin; names in the order of their first.
@@ -289,7 +285,7 @@ static void test_ejkernel(void) {
     answers(&space, 1,
             (struct asked){{{"rules", "ejkernel"}, {"plane", "gpu"}, {"max_events", "1"}}}, text);
     // By ids totals count, over hosts; a host without such a plane is left out.
-    struct xpl_buf other = nested_profile();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf other = nested_profile();
     const struct xpl_buf both[] = {other, space};
     (void)snprintf(
         text, sizeof text,
@@ -308,7 +304,7 @@ static void test_ejkernel(void) {
         x);
     answers(both, 2,
             (struct asked){{{"rules", "ejkernel"}, {"plane", "gpu"}, {"by_id", "_(.)\\("}}}, text);
-    struct xpl_buf empty = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf empty = mk_open();
     const struct xpl_buf one_of_two[] = {empty, space};
     (void)snprintf(
         text, sizeof text,
@@ -320,15 +316,12 @@ static void test_ejkernel(void) {
     answers(&empty, 1, (struct asked){{{"rules", "ejkernel"}}},
             "{\"rules\":\"ejkernel\",\"hosts\":[{\"host\":\"a\",\"events\":0,\"cut\":false,"
             "\"planes\":[],\"rows\":[]}]}");
-    xpl_buf_fini(&empty);
-    xpl_buf_fini(&other);
-    xpl_buf_fini(&space);
 }
 
 // ---- refusals ----
 
 static void test_refused(void) {
-    struct xpl_buf space = nested_profile();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = nested_profile();
     refuses(&space, (struct asked){{{"plane", "tpu"}}}, XPL_NOT_FOUND,
             "no plane has \"tpu\" in its name; there are: /device:GPU:0, /host:CPU");
     refuses(&space, (struct asked){{{"plane", "tpu"}, {"rules", "ejkernel"}}}, XPL_NOT_FOUND,
@@ -345,7 +338,6 @@ static void test_refused(void) {
             "match: character 2: missing closing parenthesis");
     refuses(&space, (struct asked){{{"by_id", "(["}}}, XPL_INVALID_ARGUMENT,
             "by_id: character 3: missing terminating ] for character class");
-    xpl_buf_fini(&space);
 }
 
 static void add_plane(struct xpl_buf *space, const char *name) {
@@ -386,7 +378,9 @@ static void test_no_plane(void) {
 // More ids than anyone reads: one of each name.
 static void test_many_ids(void) {
     enum { NAMES = 10001 };
-    struct xpl_buf space = mk_open(), plane = mk_open(), line = mk_line(1, "");
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf space = mk_open(),
+                   plane = mk_open(), line = mk_line(1, "");
     char name[16];
     mk_text(&plane, 2, "gpu");
     for (int i = 1; i <= NAMES; i++) {
@@ -406,7 +400,6 @@ static void test_many_ids(void) {
     mk_close(&space, 1, &plane);
     refuses(&space, (struct asked){{{"by_id", "[0-9]+"}}}, XPL_INVALID_ARGUMENT,
             "by_id: gives more than 10000 ids; write a narrower expression");
-    xpl_buf_fini(&space);
 }
 
 // ---- cancelling ----
@@ -423,7 +416,7 @@ static bool is_cancelled(struct xpl_exec *e) {
 
 // However far it has come, it ends; and says nothing else.
 static void test_cancelled(const char *rules, const char *match) {
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 1, "gpu");
     for (int l = 0; l < 2; l++) {
@@ -451,7 +444,6 @@ static void test_cancelled(const char *rules, const char *match) {
         xpl_buf_fini(&out);
     }
     CHECK(at > 4); // each line at its begin, and once more
-    xpl_buf_fini(&space);
 }
 
 int main(void) {

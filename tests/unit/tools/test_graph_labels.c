@@ -133,7 +133,7 @@ static void test_tuples(void) {
         "2:{1:\"a\" 2:\"add\" 35:6 36:[2,3]" F32 "} "
         "2:{1:\"c\" 2:\"constant\" 35:7 8:{1:{2:4} 4:[5]}" S32 "} "
         "2:{1:\"f\" 2:\"fusion\" 11:\"kLoop\" 35:8 36:[4,7] 38:[1]" F32 "}"};
-    struct xpl_buf out = graph_of(texts, 2, "", "merge_fusion", "false");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = graph_of(texts, 2, "", "merge_fusion", "false");
     shows(&out, "<b>a</b><br/>add<br/>f32[]<br/><b>operand 0</b> = tuple-element 0 of p f32[]<br/>"
                 "<b>operand 1</b> = tuple-element 1 of p f32[]>");
     // Inside a fusion: what its parameter is, and what a constant that it is given.
@@ -141,7 +141,6 @@ static void test_tuples(void) {
     shows(&out, "<b>f.n</b><br/>add<br/>f32[]<br/><b>operand 1</b> = s32[] 5>");
     shows(&out, "<b>f.m</b><br/>negate<br/>s32[8]<br/><b>operand</b> = s32[8] 3>");
     lacks(&out, "<b>Parameter 0</b><br/>(f32");
-    xpl_buf_fini(&out);
 }
 
 // A parameter of a computation called once: the origin of its argument, through calls, copies,
@@ -157,10 +156,9 @@ static void test_origins(void) {
         "2:{1:\"take\" 2:\"get-tuple-element\" 13:1 35:3 36:[2]" F32 "} "
         "2:{1:\"copy\" 2:\"copy\" 35:4 36:[3]" F32 "} "
         "2:{1:\"use\" 2:\"call\" 35:5 36:[4] 38:[2]" F32 "}"};
-    struct xpl_buf out = graph_of(texts, 3, "", "merge_fusion", "false");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = graph_of(texts, 3, "", "merge_fusion", "false");
     shows(&out, "<b>Parameter 0</b><br/><i>from p in the ENTRY computation</i><br/>f32[]>");
     shows(&out, "<b>Parameter 0</b><br/><i>from m.p in made</i><br/>f32[]>");
-    xpl_buf_fini(&out);
 }
 
 // One attribute a line, as XLA counts them; long lists are cut, and groups of features stand out.
@@ -209,7 +207,7 @@ static void test_async(void) {
         "2:{1:\"a\" 2:\"async-start\" 35:2 36:[1] 38:[1] 3:{2:13 4:{2:13 4:{2:11}} 4:{2:11}}} "
         "2:{1:\"u\" 2:\"async-update\" 35:3 36:[2] 3:{2:13 4:{2:13 4:{2:11}} 4:{2:11}}} "
         "2:{1:\"d\" 2:\"async-done\" 35:4 36:[3]" F32 "}"};
-    struct xpl_buf out = graph_of(texts, 2, "", "merge_fusion", "false");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = graph_of(texts, 2, "", "merge_fusion", "false");
     const char *const green = "fontcolor=\"black\", color=\"#97b498\", fillcolor=\"#c8e6c9\"];";
     for (int i = 0; i < 3; i++) {
         const char *const name =
@@ -220,7 +218,6 @@ static void test_async(void) {
         CHECK(at != SIZE_MAX && end != SIZE_MAX);
         CHECK(xpl_str_has(xpl_str_sub(text, at, end - at), xpl_str_from(green)));
     }
-    xpl_buf_fini(&out);
 }
 
 #define Q "\\042"

@@ -13,7 +13,7 @@ static struct xpl_error err;
 
 static xpl_status_t graph_of(struct xpl_buf *module, const char *const *options,
                              struct xpl_buf *out) {
-    struct xpl_buf proto = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf proto = mk_open();
     const char *list[12] = {"type", "graph"};
     size_t n = 2;
     for (; *options; n++)
@@ -22,7 +22,6 @@ static xpl_status_t graph_of(struct xpl_buf *module, const char *const *options,
     err = (struct xpl_error){0};
     const xpl_status_t st =
         ask_program_tool("graph_viewer", (xpl_bytes_t){proto.p, proto.n}, list, LIMIT, out, &err);
-    xpl_buf_fini(&proto);
     return st;
 }
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -137,7 +136,7 @@ static void name_of(char *text, size_t n, int64_t i) {
 // is more than the limit.
 static void test_many(void) {
     enum { N = 120000 };
-    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, N);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, N);
     mk_hlo_instr(&c, (struct mk_instr){.id = 1, .name = "n1", .opcode = "parameter"});
     for (int64_t i = 2; i <= N; i++) {
         char name[20];
@@ -150,13 +149,12 @@ static void test_many(void) {
     mk_computation_end(&m, &c);
     ends(&m, "n60000", "3", true);
     ends(&m, "n60001", "4294967297", false);
-    xpl_buf_fini(&m);
 }
 
 // Computations that each call the one before twice: 2^n ways, each drawn once; and a stack as deep.
 static void test_calls(void) {
     enum { N = 20000 };
-    struct xpl_buf m = mk_module("m", N);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_module("m", N);
     for (int64_t k = 1; k <= N; k++) {
         char name[20], first[24], second[24];
         name_of(name, sizeof name, k);
@@ -174,13 +172,12 @@ static void test_calls(void) {
     }
     ends(&m, "n20000", "3", false);
     ends(&m, "n19999.a", "2", false);
-    xpl_buf_fini(&m);
 }
 
 // Fusions in fusions: where an edge begins is at the bottom of them.
 static void test_fusions(void) {
     enum { N = 5000 };
-    struct xpl_buf m = mk_module("m", N);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_module("m", N);
     for (int64_t k = 1; k <= N; k++) {
         char name[20], inner[24];
         name_of(name, sizeof name, k);
@@ -196,7 +193,6 @@ static void test_fusions(void) {
         mk_computation_end(&m, &c);
     }
     ends(&m, "n5000", "3", false);
-    xpl_buf_fini(&m);
 }
 
 // Edges from the bottom of fusions to the top: the steps end while the links of containers are

@@ -62,7 +62,7 @@ static void test_table(struct xpl_buf *b, struct xpl_arena *a) {
 
 // A property that does not fit fails the whole table.
 static void test_limit(struct xpl_buf *b) {
-    struct xpl_arena tiny;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena tiny;
     xpl_arena_init(&tiny, 16);
     struct xpl_gviz g;
     struct xpl_gviz_props p;
@@ -72,18 +72,15 @@ static void test_limit(struct xpl_buf *b) {
     xpl_gviz_put_props(&g, &p);
     xpl_gviz_end(&g);
     CHECK(b->failed);
-    xpl_arena_fini(&tiny);
 }
 
 int main(void) {
-    struct xpl_arena a;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_arena_init(&a, 1 << 20);
     xpl_buf_init(&b, 1 << 20);
     test_empty(&b, &a);
     test_table(&b, &a);
     test_limit(&b);
-    xpl_buf_fini(&b);
-    xpl_arena_fini(&a);
     return 0;
 }

@@ -40,7 +40,7 @@ static xpl_status_t ask(const char *name, bool strict, const char *const *option
         hosts[i] = (struct xpl_resolve_host){.name = i ? XPL_STR("b") : XPL_STR("a"),
                                              .path = "p",
                                              .profile = {g_hosts[i].p, g_hosts[i].n}};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     void *parsed;
     xpl_arena_init(&arena, 1 << 20);
     err = (struct xpl_error){0};
@@ -53,7 +53,6 @@ static xpl_status_t ask(const char *name, bool strict, const char *const *option
                                   .exec = &g_exec,
                                   .limit = g_limit};
     const xpl_status_t st = xpl_resolve(&r, out, &err);
-    xpl_arena_fini(&arena);
     return st;
 }
 

@@ -203,7 +203,7 @@ static void test_view(const struct xpl_buf *bundle) {
 }
 
 int main(void) {
-    struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
     test_view(&b);
     test_ids(&b);
     test_traces(&b);
@@ -211,6 +211,5 @@ int main(void) {
     test_reports(&b);
     test_exports(&b);
     test_unfinished(&b);
-    xpl_buf_fini(&b);
     return 0;
 }

@@ -75,12 +75,11 @@ static void test_instructions(void) {
 }
 
 static void test_limit(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_str_t got;
     xpl_arena_init(&a, 0);
     CHECK(!xpl_instruction_kernel_metadata(xpl_str_from(cases[0].instruction), &a, &got));
     CHECK(xpl_instruction_kernel_metadata(XPL_STR("nothing"), &a, &got));
-    xpl_arena_fini(&a);
 }
 
 static void check_json(const char *text, const char *expected) { // NULL: no JSON

@@ -207,9 +207,8 @@ static void test_whole(const struct xpl_buf *space) {
         "B15 1014000 DeviceToHost END flow_out=11 is_last_instance=1 is_last_instance=1",
         "E15 1015000 >11", "B15 1100000 HostToDevice START flow_in=5 >5", "E15 1105999 >12",
         "B13 1130000 2 events are hidden"};
-    struct xpl_buf text = show(space, true, false);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = show(space, true, false);
     CHECK_LINES(&text, lines);
-    xpl_buf_fini(&text);
 }
 
 // XProf does not know what a recv is for.
@@ -217,18 +216,16 @@ static void test_exact(const struct xpl_buf *space) {
     static const char *const lines[] = {"B13 1200000 recv-done.1", "E13 1250000",
                                         "E13 1023000 >4 >5", "E15 1105999 >12",
                                         "B13 1140000 send-done.1 flow_in=1 flow_in=11 >1 >11"};
-    struct xpl_buf text = show(space, true, true);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = show(space, true, true);
     CHECK_LINES(&text, lines);
     CHECK(!xpl_str_has((xpl_str_t){(const char *)text.p, text.n}, XPL_STR("recv-done.1 END")));
-    xpl_buf_fini(&text);
 }
 
 static void test_tiny(const struct xpl_buf *space) {
     static const char *const lines[] = {"B13 1130000 tiny.1", "B13 1130000 tiny.2"};
-    struct xpl_buf text = show(space, false, false);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = show(space, false, false);
     CHECK_LINES(&text, lines);
     CHECK(!xpl_str_has((xpl_str_t){(const char *)text.p, text.n}, XPL_STR("hidden")));
-    xpl_buf_fini(&text);
 }
 
 // Devices of the host's plane are dealt to those of the profile, by number. Of two planes with one
@@ -243,7 +240,7 @@ static void test_devices(void) {
                                         "track 6 b_1 (8) in 3",       "I6 2 work",
                                         "track 7 /device:TPU:4 in 1", "track 8 Megascale in 7",
                                         "track 9 c_1 (9) in 8"};
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     for (int64_t i = 0; i < 3; i++) {
         mk_plane_begin(&p, i, i == 0 ? "/device:TPU:4" : "/device:TPU:1");
@@ -258,11 +255,9 @@ static void test_devices(void) {
     }
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
-    struct xpl_buf text = show(&space, true, false);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = show(&space, true, false);
     CHECK_LINES(&text, lines);
     CHECK(!xpl_str_has((xpl_str_t){(const char *)text.p, text.n}, XPL_STR("d_1")));
-    xpl_buf_fini(&text);
-    xpl_buf_fini(&space);
 }
 
 // A piece of a profile has an answer or is refused, and nothing is written then.
@@ -281,12 +276,11 @@ static void test_broken(const struct xpl_buf *space) {
 }
 
 int main(void) {
-    struct xpl_buf space = megascale_fixture(2, true);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = megascale_fixture(2, true);
     test_whole(&space);
     test_exact(&space);
     test_tiny(&space);
     test_devices();
     test_broken(&space);
-    xpl_buf_fini(&space);
     return 0;
 }

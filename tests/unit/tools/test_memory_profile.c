@@ -49,18 +49,15 @@ static size_t count(const char *text, const char *part) {
 
 static void test_golden(const char *name) {
     char path[64];
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, LIMIT);
     (void)snprintf(path, sizeof path, "memory/%s.pb", name);
-    struct xpl_buf in = read_data_file(path);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file(path);
     (void)snprintf(path, sizeof path, "memory/%s.json", name);
-    struct xpl_buf expected = read_data_file(path);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf expected = read_data_file(path);
     (void)answer(&in, &out);
     CHECK_EQ(out.n, expected.n + 1);
     CHECK_BYTES(out.p, expected.n, expected.p, expected.n);
-    xpl_buf_fini(&out);
-    xpl_buf_fini(&expected);
-    xpl_buf_fini(&in);
 }
 
 static void put_event(struct xpl_buf *line, unsigned kind, uint64_t at, const char *allocator,
@@ -219,7 +216,7 @@ static void test_refusals(void) {
 
 // The file is rewritten between opening and reading: anything but a crash.
 static void test_changing_bytes(void) {
-    struct xpl_buf in = read_data_file("memory/ties.pb");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file("memory/ties.pb");
     uint64_t seed = 1;
     for (unsigned round = 0; round < 3000; round++) {
         struct xpl_exec exec = xpl_exec_serial();
@@ -244,7 +241,6 @@ static void test_changing_bytes(void) {
         xpl_arena_fini(&a);
         xpl_sys_free(copy);
     }
-    xpl_buf_fini(&in);
 }
 
 static void test_data_types(void) {
@@ -262,14 +258,13 @@ static void test_data_types(void) {
                  {-1, "unknown dtype enum (-1)"},
                  {INT32_MIN, "unknown dtype enum (-2147483648)"},
                  {INT32_MAX, "unknown dtype enum (2147483547)_ref"}};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         xpl_str_t s;
         CHECK(xpl_memory_data_type_name(cases[i].type, &a, &s));
         CHECK_STR(s, cases[i].name);
     }
-    xpl_arena_fini(&a);
 }
 
 int main(void) {

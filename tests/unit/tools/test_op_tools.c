@@ -24,15 +24,15 @@ static void answer(const char *tool, const char *group_by, const struct xpl_opst
 
 static void check_golden(const char *stats, const char *tool, const char *group_by) {
     char name[100];
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     (void)snprintf(name, sizeof name, "opstats/%s.pb", stats);
-    struct xpl_buf in = read_data_file(name);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file(name);
     (void)snprintf(name, sizeof name, "opstats/%s.%s%s%s.json", stats, tool, *group_by ? "." : "",
                    group_by);
-    struct xpl_buf expected = read_data_file(name);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf expected = read_data_file(name);
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
     CHECK_OK(xpl_opstats_decode((xpl_bytes_t){in.p, in.n}, &a, &s, &err), &err);
@@ -45,10 +45,6 @@ static void check_golden(const char *stats, const char *tool, const char *group_
                 (const char *)out.p + (at > 40 ? at - 40 : 0));
         CHECK(false);
     }
-    xpl_buf_fini(&out);
-    xpl_buf_fini(&expected);
-    xpl_buf_fini(&in);
-    xpl_arena_fini(&a);
 }
 
 static size_t count(const char *text, const char *part) {
@@ -66,8 +62,8 @@ static xpl_str_t numbered(struct xpl_arena *a, const char *prefix, unsigned i) {
 
 // 150 ops in one group, and 150 groups.
 static void test_cut(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {0};
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
@@ -90,15 +86,13 @@ static void test_cut(void) {
     CHECK_LACKS(text, "\"twin.49\"");
     answer("op_profile", "provenance", &s, &out);
     CHECK_EQ(count((const char *)out.p, "\"name\":\"twin."), 2 * (150 + 1));
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 // Of equal time, as C++'s partial_sort leaves them.
 static void test_ties(void) {
     static const int expected[] = {8, 4, 1, 7, 5, 3, 0, 2, 6};
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {0};
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
@@ -111,13 +105,11 @@ static void test_ties(void) {
         (void)snprintf(name, sizeof name, "\"name\":\"op.%d\"", expected[i]);
         CHECK((at = strstr(at, name)));
     }
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 static void test_deep_names(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {0};
     char path[60001];
     xpl_arena_init(&a, LIMIT);
@@ -129,13 +121,11 @@ static void test_deep_names(void) {
     answer("op_profile", "provenance", &s, &out);
     CHECK_EQ(count((const char *)out.p, "\"name\":\"p\""), 2 * 1999);
     CHECK_HAS((const char *)out.p, "\"name\":\"category\"");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 static void test_long_tables(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {0};
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
@@ -154,13 +144,11 @@ static void test_long_tables(void) {
     CHECK_HAS(second, "{\"v\":999.0}");
     CHECK_LACKS(second, "{\"v\":1000.0}");
     CHECK_LACKS(text, "gpu_tensorcore_utilization");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 static void test_odd_values(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {0};
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
@@ -181,8 +169,6 @@ static void test_odd_values(void) {
     CHECK_HAS((const char *)out.p, "{\"size\":0,\"alignment\":0,\"semantics\":\"\"}]}");
     answer("framework_op_stats", "", &s, &out);
     CHECK_HAS((const char *)out.p, "{\"v\":null}");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 static void test_task_type(void) {
@@ -199,8 +185,8 @@ static void test_task_type(void) {
         {"transpose(x)", "", "Training"},
         {"transpose(x)", "no type at all", "Inference"},
     };
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -211,8 +197,6 @@ static void test_task_type(void) {
         (void)snprintf(expected, sizeof expected, "\"task_type\":\"%s\"", cases[i].task);
         CHECK_HAS((const char *)out.p, expected);
     }
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 static void test_bound_by(void) {
@@ -231,8 +215,8 @@ static void test_bound_by(void) {
         {XPL_HW_GPU, 3, XPL_MEM_OP_READ, "Unknown"},
         {XPL_HW_GPU, 1, XPL_MEM_OP_READ, "Shm/L1"}, // its peak is made smaller than HBM's below
     };
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -252,14 +236,12 @@ static void test_bound_by(void) {
         (void)snprintf(expected, sizeof expected, "{\"v\":\"%s\"}", cases[i].bound);
         CHECK_HAS((const char *)out.p, expected);
     }
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 // Ops of sparse cores, and ops in between that are not shown, as deep as OpStats can have them.
 static void test_hlo_children(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {0};
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
@@ -280,8 +262,6 @@ static void test_hlo_children(void) {
     m->children->metrics_db.v[0].occurrences = 0; // nothing below it, either
     answer("hlo_stats", "", &s, &out);
     CHECK_LACKS((const char *)out.p, "SparseCore");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 // What the columns of flags and of the source say.
@@ -329,8 +309,8 @@ static void test_hlo_flags(void) {
 // Sums of times and bytes beyond 64 bits stay at the maximum; a subtraction below zero gives zero,
 // without wrapping.
 static void test_roofline_limits(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {.run_environment = {.hardware_type = XPL_HW_TPU,
                                                 .device_type = XPL_STR("TPU v4"),
                                                 .device_core_count = 1}};
@@ -357,14 +337,12 @@ static void test_roofline_limits(void) {
     CHECK_HAS(text, "{\"v\":\"Program\"},{\"v\":\"Program\"},{\"v\":1.0},{\"v\":0.0},{\"v\":0.0},");
     CHECK_HAS(text, "{\"v\":\"op\"},{\"v\":2.0},{\"v\":1.0},{\"v\":0.5},{\"v\":1.0},"
                     "{\"v\":0.5},{\"v\":0.0},{\"v\":0.0},");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 // Which rows a roofline has, and what counts for the program.
 static void test_roofline_rows(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_opstats s = {.run_environment = {.hardware_type = XPL_HW_TPU,
                                                 .device_type = XPL_STR("TPU v4"),
                                                 .device_core_count = 2},
@@ -391,15 +369,13 @@ static void test_roofline_rows(void) {
     // 1,200 flops in 3,600 us and 1 ps.
     CHECK_HAS(text, "{\"v\":3600.000002},{\"v\":3600.000002},{\"v\":0.0},{\"v\":0.0},{\"v\":0.0},"
                     "{\"v\":0.0},{\"v\":0.0},{\"v\":0.000333333333148");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 // A CPU has no roofline in XProf; where it counts as a device, the known figures of its ops are
 // shown.
 static void test_roofline_of_cpu(void) {
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_error err = {0};
     struct xpl_opstats s = {
         .run_environment = {.hardware_type = XPL_HW_CPU_ONLY, .device_type = XPL_STR("CPU")}};
@@ -418,8 +394,6 @@ static void test_roofline_of_cpu(void) {
     xpl_buf_putc(&out, 0);
     CHECK_LACKS((const char *)out.p, "\"Program\"");
     CHECK_LACKS((const char *)out.p, "No step marker observed");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 static const char *render_with(const char *tool, const struct xpl_opstats *s,

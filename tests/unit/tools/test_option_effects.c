@@ -285,7 +285,7 @@ static struct outcome ask(const struct session *s, const struct xpl_tool *t,
     list[n++] = (struct xpl_option){xpl_str_from(key), xpl_str_from(value)};
     struct outcome o = {0};
     struct xpl_error err = {0};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     void *options;
     xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(&o.answer, LIMIT);
@@ -299,7 +299,6 @@ static struct outcome ask(const struct session *s, const struct xpl_tool *t,
               o.status == XPL_UNIMPLEMENTED);
         o.answer.n = 0;
     }
-    xpl_arena_fini(&arena);
     return o;
 }
 

@@ -118,16 +118,15 @@ static struct xpl_buf tpu(int64_t id, const char *name, const char *op) {
 
 static void check_devices(const struct xpl_buf *spaces, size_t n, uint64_t devices,
                           uint64_t wall_ps) {
+    XPL_AUTO(xpl_buf_fini)
     struct xpl_buf out = ask("run_summary", "cpu_as_device", "false", spaces, n);
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_run_summary *s;
     xpl_arena_init(&arena, 1 << 20);
     CHECK_OK(xpl_run_summary_decode((xpl_bytes_t){out.p, out.n}, &arena, &s, &err), &err);
     CHECK_EQ(s->n_hosts, n);
     CHECK_EQ(s->n_devices, devices);
     CHECK_EQ(s->wall_ps, wall_ps);
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&out);
 }
 
 // Devices that the program does not use count only where it uses none.

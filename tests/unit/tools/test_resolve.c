@@ -83,13 +83,13 @@ static xpl_status_t resolve_from(struct scripted *s, const char *script, bool by
                                  struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
     static const char *const names[MAX] = {"h0", "h1", "h2", "h3"};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     *s = (struct scripted){.tool = s->tool, .script = script, .verified = s->verified};
     for (size_t i = 0; i < MAX; i++)
         g_results[i] = (struct xpl_resolved_host){.name = xpl_str_from(names[i])};
     *err = (struct xpl_error){0};
     g_warnings[0] = 0;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     void *options;
     xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(&out, LIMIT);
@@ -109,8 +109,6 @@ static xpl_status_t resolve_from(struct scripted *s, const char *script, bool by
                                                .warn = scripted_warn,
                                                .arg = s}};
     const xpl_status_t st = xpl_resolve_from(&r, &out, err);
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&arena);
     return st;
 }
 
@@ -225,6 +223,7 @@ static xpl_status_t resolve(const char *tool, const struct xpl_resolve_host *hos
 }
 
 static void test_resolve(void) {
+    XPL_AUTO(xpl_buf_fini)
     struct xpl_buf good = read_data_file("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb");
     const struct xpl_error unreadable = {.code = XPL_DATA_LOSS, .msg = "b.gz: no gzip"};
     struct xpl_resolve_host hosts[] = {
@@ -232,7 +231,7 @@ static void test_resolve(void) {
         {.name = XPL_STR("b"), .path = "b.pb", .profile = {(const uint8_t *)"\x0a\xff", 2}}};
     struct changing c = {.bad = SIZE_MAX};
     struct xpl_error err;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, LIMIT);
     CHECK_EQ(resolve("overview_page", hosts, 2, false, &c, &out, &err), XPL_OK);
     CHECK(out.n > 1000 && c.verified == 2);
@@ -245,8 +244,6 @@ static void test_resolve(void) {
     CHECK_EQ(resolve("memory_profile", hosts, 1, false, &c, &out, &err), XPL_OK);
     c.bad = 0;
     CHECK_EQ(resolve("memory_profile", hosts, 1, false, &c, &out, &err), XPL_ABORTED);
-    xpl_buf_fini(&out);
-    xpl_buf_fini(&good);
 }
 
 int main(void) {

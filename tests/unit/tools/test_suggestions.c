@@ -163,7 +163,7 @@ static void test_message(void) {
 }
 
 static void test_bad(void) {
-    struct xpl_buf space = barriers_fixture("h", 5, BR_STEP_PS / 5), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = barriers_fixture("h", 5, BR_STEP_PS / 5), out;
     char words[200];
     memset(words, ',', sizeof words - 1);
     words[sizeof words - 1] = 0;
@@ -182,7 +182,6 @@ static void test_bad(void) {
         CHECK(st == XPL_OK || st == XPL_DATA_LOSS);
         xpl_buf_fini(&out);
     }
-    xpl_buf_fini(&space);
 }
 
 int main(void) {

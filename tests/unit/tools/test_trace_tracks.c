@@ -54,7 +54,7 @@ static void refuses(const struct xpl_buf *space, const char *tracks, const char 
 }
 
 int main(void) {
-    struct xpl_buf space = profile();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = profile();
     finds(&space, "", true, true, true);
     finds(&space, "1002", true, true, false);
     finds(&space, "1004", false, false, true);
@@ -67,6 +67,5 @@ int main(void) {
     refuses(&space, "1,", "tracks: character 2 of \"1,\" is not PID[:TID],...");
     refuses(&space, "1;2", "tracks: character 2 of \"1;2\" is not PID[:TID],...");
     refuses(&space, "4294967296", "tracks: character 10 of \"4294967296\" is not PID[:TID],...");
-    xpl_buf_fini(&space);
     return 0;
 }

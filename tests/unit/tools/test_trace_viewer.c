@@ -12,20 +12,18 @@
 #include "tests/xspace_maker.h"
 
 static bool us_is(uint64_t ps, const char *expected) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 100);
     xpl_trace_json_us(&b, ps);
     const bool same = b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
-    xpl_buf_fini(&b);
     return same;
 }
 
 static bool str_is(xpl_str_t s, const char *expected) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 1000);
     xpl_trace_json_str(&b, s);
     const bool same = b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
-    xpl_buf_fini(&b);
     return same;
 }
 
@@ -46,7 +44,7 @@ static void test_text(void) {
 
 static struct xpl_buf answer(const struct xpl_buf *space, uint64_t max_events) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_xspace *xs;
     struct xpl_buf out;
     xpl_arena_init(&a, 16 << 20);
@@ -55,7 +53,6 @@ static struct xpl_buf answer(const struct xpl_buf *space, uint64_t max_events) {
     CHECK_OK(xpl_trace_json_render(xs, max_events, &exec, 16 << 20, &out, NULL), NULL);
     xpl_buf_putc(&out, 0);
     CHECK(!out.failed);
-    xpl_arena_fini(&a);
     return out;
 }
 

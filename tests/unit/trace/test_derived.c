@@ -200,7 +200,7 @@ static void put_uint(struct mk_plane *p, struct xpl_buf *ev, const char *name, u
 }
 
 static struct xpl_flow flow_of(const struct xpl_derived_line *l, uint64_t at, uint32_t *ret_n) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_derived_cursor *c;
     struct xpl_derived_event ev = {0};
     xpl_arena_init(&a, 1 << 20);
@@ -208,7 +208,6 @@ static struct xpl_flow flow_of(const struct xpl_derived_line *l, uint64_t at, ui
     for (uint64_t i = 0; i <= at; i++)
         CHECK_EQ(xpl_derived_cursor_next(c, &ev), XPL_WIRE_FIELD);
     *ret_n = ev.n_flows;
-    xpl_arena_fini(&a);
     return ev.flows[0];
 }
 

@@ -29,7 +29,7 @@ static xpl_status_t run(const struct xpl_buf *space, enum xpl_export_format form
     struct xpl_export e = {.format = format, .sink = {sink_write, s}};
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     xpl_buf_init(&s->all, 64 << 20);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err), &err);
@@ -38,7 +38,6 @@ static xpl_status_t run(const struct xpl_buf *space, enum xpl_export_format form
     if (st == XPL_OK) st = xpl_export_end(&e, &err);
     CHECK_EQ(st, err.code);
     s->early = e.n_early;
-    xpl_arena_fini(&a);
     return st;
 }
 
@@ -47,7 +46,7 @@ static bool has(const struct sink *s, const char *text) {
 }
 
 static void test_chrome(void) {
-    struct xpl_buf space = trace_fixture();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = trace_fixture();
     struct sink s = {.fail_at = 0};
     CHECK_OK(run(&space, XPL_EXPORT_CHROME, "box", &s), NULL);
     CHECK(has(&s, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\""));
@@ -60,7 +59,6 @@ static void test_chrome(void) {
     CHECK(has(&s, "}\n]}\n"));
     CHECK(!has(&s, ",\n,") && !has(&s, "[\n,"));
     xpl_buf_fini(&s.all);
-    xpl_buf_fini(&space);
 }
 
 // The device's clock is early: one event ends before 0, one begins before 0 and ends after it, and
@@ -87,7 +85,7 @@ static void test_early(void) {
 
 // Every write may be the one that fails.
 static void test_sink_fails(void) {
-    struct xpl_buf space = trace_fixture();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = trace_fixture();
     for (int format = 0; format < 2; format++) {
         struct sink good = {.fail_at = 0};
         CHECK_OK(run(&space, (enum xpl_export_format)format, "h", &good), NULL);
@@ -99,13 +97,12 @@ static void test_sink_fails(void) {
         }
         xpl_buf_fini(&good.all);
     }
-    xpl_buf_fini(&space);
 }
 
 // A long trace comes in pieces; hosts of other names share no track.
 static void test_pieces(void) {
     struct mk_plane p;
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     mk_plane_begin(&p, 1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "thread");
     for (int64_t i = 0; i < 50000; i++)
@@ -121,7 +118,6 @@ static void test_pieces(void) {
     xpl_buf_fini(&one.all);
     xpl_buf_fini(&two.all);
     xpl_buf_fini(&json.all);
-    xpl_buf_fini(&space);
 }
 
 int main(void) {

@@ -118,7 +118,7 @@ static void unmake(struct made *m) {
 // Answers, if the index can be opened.
 static xpl_status_t answer(xpl_bytes_t index, xpl_bytes_t profile,
                            const struct xpl_trace_options *o, struct xpl_buf *out) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_trace *t;
     struct xpl_error err = {0};
     xpl_arena_init(&a, LIMIT);
@@ -129,7 +129,6 @@ static xpl_status_t answer(xpl_bytes_t index, xpl_bytes_t profile,
         st = xpl_trace_answer(&host, 1, o, &exec, LIMIT, out, &err);
     }
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    xpl_arena_fini(&a);
     return st;
 }
 

@@ -171,7 +171,7 @@ static struct xpl_buf index_of(xpl_bytes_t profile, struct xpl_exec *exec) {
 // The division among threads shows nowhere: lines in order and out of it, flows, counters, separate
 // names.
 static void test_threads(void) {
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     uint64_t seed = 99;
     mk_plane_begin(&p, 3, "/host:CPU");
@@ -189,7 +189,7 @@ static void test_threads(void) {
     mk_plane_end(&p, &space);
     const xpl_bytes_t profile = {space.p, space.n};
     struct xpl_exec serial = xpl_exec_serial();
-    struct xpl_buf expected = index_of(profile, &serial);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf expected = index_of(profile, &serial);
     for (unsigned width = 2; width <= 5; width++) {
         struct xpl_exec_pool *const pool = xpl_exec_pool_new(width);
         CHECK(pool);
@@ -199,8 +199,6 @@ static void test_threads(void) {
         xpl_buf_fini(&got);
         xpl_exec_pool_free(pool);
     }
-    xpl_buf_fini(&expected);
-    xpl_buf_fini(&space);
 }
 
 // ---- stack frames ----

@@ -80,7 +80,7 @@ static uint32_t shown(const struct fixture *f, const struct trc_event *e,
 static uint64_t compare_all(const struct fixture *f, const char *text) {
     const struct xpl_trace *const t = f->memory.trace;
     struct trc_words w;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     uint64_t n = 0;
     CHECK_OK(trc_words_read(xpl_str_from(text), &w, &err), &err);
@@ -102,7 +102,6 @@ static uint64_t compare_all(const struct fixture *f, const char *text) {
             n += expected == w.all && !t->tracks[e.track].named;
         }
     }
-    xpl_arena_fini(&arena);
     return n;
 }
 
@@ -229,12 +228,11 @@ static void known(void) {
 
 static void fails(const struct fixture *f, const struct xpl_trace_sums_options *o,
                   struct xpl_exec *exec, size_t limit, xpl_status_t code) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_trace_sums s;
     xpl_arena_init(&arena, limit);
     CHECK_STATUS(xpl_trace_sum_up(&f->host, 1, o, exec, &arena, &s, &err), code, &err);
-    xpl_arena_fini(&arena);
 }
 
 static void bounds(void) {

@@ -197,7 +197,7 @@ static void check_levels(const struct xpl_trace *t, const struct big_event *v) {
 static void answer(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl_trace_options *o,
                    struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_trace *t;
     struct xpl_error err = {0};
     xpl_arena_init(&a, LIMIT);
@@ -205,7 +205,6 @@ static void answer(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl_trac
     CHECK_OK(xpl_trace_open(index, &a, &t, &err), &err);
     const struct xpl_trace_host host = {XPL_STR("h"), t, profile};
     CHECK_OK(xpl_trace_answer(&host, 1, o, &exec, LIMIT, out, &err), &err);
-    xpl_arena_fini(&a);
 }
 
 static void check_same(const struct xpl_buf *a, const struct xpl_buf *b) {

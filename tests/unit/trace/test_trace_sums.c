@@ -132,15 +132,14 @@ static void check_backwards(const struct fixture *f) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_trace_sums s;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     CHECK_STATUS(xpl_trace_sum_up(f->hosts, 1, &o, &exec, &arena, &s, &err), XPL_INVALID_ARGUMENT,
                  &err);
-    xpl_arena_fini(&arena);
 }
 
 static void check_whole(const struct fixture *f) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
     struct xpl_trace_sums_options o = {.name = XPL_STR("")};
     struct xpl_trace_sums s = sum_up(f, 1, &o, &arena);
@@ -160,13 +159,12 @@ static void check_whole(const struct fixture *f) {
     CHECK_STR(s.v[0].name, "MatMul fusion");
     o.name = XPL_STR("fusion nothing");
     CHECK_EQ(sum_up(f, 2, &o, &arena).n, 0);
-    xpl_arena_fini(&arena);
 }
 
 // More names and tracks than a piece has sums for: its events are read.
 static void check_many_names(void) {
     enum { MANY = 20000, DIFFERENT = 50, TRACKS = 60 };
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 0, "/host:CPU");
     static char names[DIFFERENT][16];
@@ -180,7 +178,7 @@ static void check_many_names(void) {
     }
     mk_plane_end(&p, &space);
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_trace_memory memory;
     xpl_arena_init(&arena, LIMIT);
     CHECK_OK(xpl_trace_memory_init(&memory, (xpl_bytes_t){space.p, space.n}, NULL, &exec, LIMIT,
@@ -197,14 +195,12 @@ static void check_many_names(void) {
     CHECK_EQ(s.count, 17000);
     CHECK_EQ(s.total_ps, 17000 * 5);
     xpl_trace_memory_fini(&memory);
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&space);
 }
 
 // A flipped bit anywhere is noticed, or changes nothing.
 static void check_damage(const struct fixture *f) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf index;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf index;
     xpl_buf_init(&index, LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
     CHECK_OK(xpl_trace_build((xpl_bytes_t){f->profile.p, f->profile.n}, &exec, LIMIT, &sink, NULL),
@@ -232,7 +228,6 @@ static void check_damage(const struct fixture *f) {
         xpl_arena_fini(&arena);
     }
     CHECK(lost > 20 && lost < 400);
-    xpl_buf_fini(&index);
 }
 
 static void check_cancelled(const struct fixture *f) {

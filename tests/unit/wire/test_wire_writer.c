@@ -26,7 +26,7 @@ static void test_bytes(void) {
         "\x0a\x14\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x1a\x05\x22\x03"
         "abc\x2a\x00\x35\x04\x03\x02\x01\xc1\x3e\x07\0\0\0\0\0\0\0\x3a\x0a\xac\x02\x01\0\0\0\0\0\0"
         "\0";
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_writer w;
     xpl_buf_init(&out, 1000);
     xpl_writer_init(&w, &out);
@@ -37,7 +37,6 @@ static void test_bytes(void) {
     CHECK(xpl_writer_fini(&w));
     CHECK_EQ(out.n, sizeof expected - 1);
     CHECK_BYTES(out.p, out.n, expected, out.n);
-    xpl_buf_fini(&out);
 }
 
 // Lengths on both sides of each step of the varint, inside one another.
@@ -53,7 +52,7 @@ static void emit_sizes(struct xpl_writer *w, size_t n, unsigned depth) {
 }
 
 static void check_sizes(size_t n) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_writer w;
     xpl_buf_init(&out, 1 << 20);
     xpl_writer_init(&w, &out);
@@ -71,7 +70,6 @@ static void check_sizes(size_t n) {
         b = f.len;
     }
     CHECK_EQ(b.len, n);
-    xpl_buf_fini(&out);
 }
 
 static void test_sizes(void) {

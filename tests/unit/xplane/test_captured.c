@@ -5,11 +5,10 @@
 #include "tests/wire_text.h"
 
 static int64_t captured(const char *text) {
-    struct xpl_buf b = wt_message(text);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = wt_message(text);
     const int64_t ns = xpl_xspace_captured_ns((xpl_bytes_t){b.p, b.n});
     for (size_t n = 0; n < b.n; n++) // every beginning of it, in a block of that size
         CHECK(xpl_xspace_captured_ns((xpl_bytes_t){b.p, n}) >= 0);
-    xpl_buf_fini(&b);
     return ns;
 }
 

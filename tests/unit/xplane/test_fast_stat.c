@@ -188,11 +188,11 @@ static void check_cursor(const struct xpl_event *ev) {
 }
 
 static void check_profile(const char *name) {
-    struct xpl_buf b = read_data_file(name);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file(name);
     const xpl_bytes_t bytes = {b.p, b.n};
     const uint8_t *const limit = b.p + b.n;
     struct counts n = {0};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *xs;
     xpl_arena_init(&arena, (size_t)1 << 28);
     CHECK_EQ(xpl_xspace_open(bytes, &arena, NULL, &xs, NULL), XPL_OK);
@@ -209,8 +209,6 @@ static void check_profile(const char *name) {
     CHECK(n.messages > 1000);
     CHECK_EQ(n.valid, n.messages);
     CHECK(n.fast_heads > n.heads * 9 / 10); // the usual order is what writers write
-    xpl_arena_fini(&arena);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {

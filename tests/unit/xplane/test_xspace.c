@@ -295,7 +295,7 @@ static bool walk_all(const struct xpl_xspace *xs, struct xpl_error *err) {
 
 // A prefix that ends at a field of the space is a space; every other is DATA_LOSS with an offset.
 static void test_every_prefix(void) {
-    struct xpl_buf b = full_space();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = full_space();
     size_t ends[16], n_ends = 0, good = 0;
     struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){b.p, b.n});
     struct xpl_field f;
@@ -317,13 +317,12 @@ static void test_every_prefix(void) {
         close_it(&o);
     }
     CHECK_EQ(good, n_ends);
-    xpl_buf_fini(&b);
 }
 
 // Every byte changed to every extreme: either DATA_LOSS or a view that can be walked.
 static void test_flipped_bytes(void) {
     static const uint8_t values[] = {0, 1, 0x0b, 0x22, 0x7f, 0x80, 0xff};
-    struct xpl_buf b = full_space();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = full_space();
     for (size_t i = 0; i < b.n; i++)
         for (size_t v = 0; v < sizeof values; v++) {
             const uint8_t was = b.p[i];
@@ -334,7 +333,6 @@ static void test_flipped_bytes(void) {
             b.p[i] = was;
             close_it(&o);
         }
-    xpl_buf_fini(&b);
 }
 
 // The framing is checked on opening; the inside of an event, when it is read.
@@ -630,7 +628,7 @@ static void test_chunks(void) {
 
 static void test_many(void) {
     enum { N = 200000 };
-    struct xpl_buf space = mk_open(), plane = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open(), plane = mk_open();
     for (int i = 0; i < N; i++)
         mk_len(&space, 1, "", 0);
     for (int i = 0; i < N; i++)
@@ -645,21 +643,18 @@ static void test_many(void) {
     o = open_bytes(space.p, space.n, 1 << 20); // and a limit is a limit
     CHECK_STATUS(o.status, XPL_RESOURCE_EXHAUSTED, NULL);
     close_it(&o);
-    xpl_buf_fini(&space);
 }
 
 static void test_cancelled(void) {
-    struct xpl_buf b = full_space();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = full_space();
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_xspace *xs = NULL;
     exec.cancelled = always_cancelled;
     xpl_arena_init(&a, 1 << 20);
     CHECK_STATUS(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &a, &exec, &xs, NULL), XPL_CANCELLED,
                  NULL);
     CHECK(xs == NULL);
-    xpl_arena_fini(&a);
-    xpl_buf_fini(&b);
 }
 
 int main(void) {

@@ -25,14 +25,13 @@ static bool put(void *ctx, xpl_bytes_t bytes) {
 // One pass gives the same bytes.
 static void check_whole(void (*emit)(struct xpl_xspace_writer *w), const struct xpl_buf *expected) {
     struct xpl_xspace_writer w;
-    struct xpl_buf whole;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf whole;
     xpl_buf_init(&whole, (size_t)1 << 28);
     xpl_buf_str(&whole, XPL_STR("before"));
     xpl_xspace_writer_init_whole(&w, &whole);
     emit(&w);
     CHECK(xpl_xspace_writer_fini(&w));
     CHECK_BYTES(whole.p + 6, whole.n - 6, expected->p, expected->n);
-    xpl_buf_fini(&whole);
 }
 
 static bool write_twice(void (*emit)(struct xpl_xspace_writer *w), struct out *o, size_t fail_at) {
