@@ -2,6 +2,7 @@
 #include "storage/sessions/about.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -170,30 +171,50 @@ void xpl_about_add_file(struct xpl_about **a, int fd, const char *name) {
     (void)close(file);
 }
 
-static bool counts(const struct xpl_about *a, size_t i) {
-    if (a->asked.v[i].stored) return false;
-    for (size_t k = 0; k < a->asked.n; k++)
-        if ((a->asked.v[k].stored || k < i) &&
-            xpl_str_eq(a->asked.v[k].target, a->asked.v[i].target))
-            return false;
-    return true;
+// By target, those that gave a profile first, then as they were added.
+static int by_target(const void *pa, const void *pb) {
+    const struct xpl_asked_host *const a = *(struct xpl_asked_host *const *)pa,
+                                       *const b = *(struct xpl_asked_host *const *)pb;
+    const int c = xpl_str_cmp(a->target, b->target);
+    if (c) return c;
+    return a->stored != b->stored ? b->stored - a->stored : (a > b) - (a < b);
 }
 
-static void keep_lost(struct xpl_about *a) {
-    size_t n = 0;
-    bool *const lost = xpl_arena_zalloc(&a->arena, a->asked.n + 1);
-    for (size_t i = 0; lost && i < a->asked.n; i++)
-        lost[i] = counts(a, i);
-    for (size_t i = 0; lost && i < a->asked.n; i++)
-        if (lost[i]) a->asked.v[n++] = a->asked.v[i];
-    a->asked.n = n;
+static bool copy_host(struct xpl_about *to, const struct xpl_asked_host *h) {
+    struct xpl_asked_host *const slot = xpl_vec_push(&to->arena, &to->asked);
+    if (!slot) return false;
+    *slot = (struct xpl_asked_host){.stored = false};
+    return xpl_arena_str(&to->arena, h->target, &slot->target) &&
+           xpl_arena_str(&to->arena, h->reason, &slot->reason);
 }
 
-void xpl_about_finish(struct xpl_about **a) {
-    if (*a) keep_lost(*a);
-    if (!*a || (*a)->asked.n) return;
-    xpl_about_free(*a);
+static bool copy_lost(struct xpl_about *all, struct xpl_about *to) {
+    struct xpl_asked_host **const v = xpl_arena_array(&all->arena, all->asked.n, sizeof *v);
+    bool ok = v != NULL;
+    for (size_t i = 0; ok && i < all->asked.n; i++)
+        v[i] = &all->asked.v[i];
+    if (ok && all->asked.n) qsort(v, all->asked.n, sizeof *v, by_target);
+    for (size_t i = 1; ok && i < all->asked.n; i++) // of one target only the first counts
+        v[i]->stored |= xpl_str_eq(v[i]->target, v[i - 1]->target);
+    for (size_t i = 0; ok && i < all->asked.n; i++)
+        ok = all->asked.v[i].stored || copy_host(to, &all->asked.v[i]);
+    return ok;
+}
+
+bool xpl_about_finish(struct xpl_about **a, struct xpl_arena_budget *budget) {
+    struct xpl_about *const all = *a, *kept = all ? xpl_sys_alloc(sizeof *kept) : NULL;
     *a = NULL;
+    if (kept) {
+        *kept = (struct xpl_about){0};
+        xpl_arena_init_part(&kept->arena, budget);
+    }
+    const bool ok = !all || (kept && copy_lost(all, kept));
+    xpl_about_free(all);
+    if (ok && kept && kept->asked.n)
+        *a = kept;
+    else
+        xpl_about_free(kept);
+    return ok;
 }
 
 bool xpl_about_eq(const struct xpl_about *a, const struct xpl_about *b) {

@@ -31,8 +31,9 @@ void xpl_about_add(struct xpl_about **a, xpl_str_t note);
 // MiB.
 void xpl_about_add_file(struct xpl_about **a, int fd, const char *name);
 // When all notes were added: only those hosts stay that gave a profile to no capture, each once.
-// *a is freed, and NULL, when there are none.
-void xpl_about_finish(struct xpl_about **a);
+// *a is freed, and NULL, when there are none, and when these exceed the budget that all directories
+// share: then it returns false.
+bool xpl_about_finish(struct xpl_about **a, struct xpl_arena_budget *budget);
 // Of finished ones.
 bool xpl_about_eq(const struct xpl_about *a, const struct xpl_about *b);
 // NULL is fine, here and above.

@@ -15,6 +15,8 @@
 #include "storage/sessions/layout.h"
 #include "storage/sessions/path.h"
 
+enum { MOST_OF_NOTES = 32 << 20 }; // bytes
+
 // --- Marks of other threads ---
 
 static void add_mark(struct xpl_catalogue *c, xpl_str_t path, int what) {
@@ -254,6 +256,7 @@ xpl_status_t xpl_catalogue_new(const struct xpl_catalogue_options *o, struct xpl
     if (!c->o.max_dirs) c->o.max_dirs = c->o.objects ? 20000 : 200000;
     if (!c->o.list_every_ns) c->o.list_every_ns = UINT64_C(30000000000);
     if (!c->o.max_hosts) c->o.max_hosts = 1000000;
+    xpl_arena_budget_init(&c->notes, MOST_OF_NOTES);
     pthread_mutex_init(&c->scan_mu, NULL);
     pthread_mutex_init(&c->mark_mu, NULL);
     pthread_mutex_init(&c->snap_mu, NULL);

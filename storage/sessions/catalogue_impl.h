@@ -33,6 +33,7 @@ struct xpl_catalogue {
     struct xpl_dir *top;
     struct xpl_dir **dirs; // all of the tree, parents first, as of the last scan
     size_t n_dirs, cap_dirs, n_hosts;
+    struct xpl_arena_budget notes; // of all directories
     uint64_t generation;
     bool changed;                    // since the last snapshot
     bool scanned;                    // once at least

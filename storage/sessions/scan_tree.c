@@ -274,7 +274,8 @@ void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xp
     if (l->n_files) qsort(l->files, l->n_files, sizeof *l->files, file_cmp);
     if (l->n_children) qsort(l->children, l->n_children, sizeof *l->children, child_cmp);
     drop_repeated(l);
-    xpl_about_finish(&l->about);
+    if (!xpl_about_finish(&l->about, &c->notes))
+        xpl_scan_note_problem(d, d->path, "captures lost too many hosts to list them");
     if (!same_files(d, l) || !xpl_about_eq(d->about, l->about) || !d->known) {
         d->changed = c->generation + 1;
         c->changed = true;

@@ -19,7 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const xpl_str_t all = {(const char *)data, size};
     xpl_about_add(&a, all);
     xpl_about_add(&a, xpl_str_sub(all, size / 2, SIZE_MAX));
-    xpl_about_finish(&a);
+    struct xpl_arena_budget budget;
+    xpl_arena_budget_init(&budget, SIZE_MAX);
+    CHECK(xpl_about_finish(&a, &budget));
     for (size_t i = 0; a && i < a->asked.n; i++) {
         const struct xpl_asked_host *const h = &a->asked.v[i];
         CHECK(h->target.len && is_text(h->target) && is_text(h->reason) && !h->stored);

@@ -8,6 +8,10 @@
 
 #include "tests/check.h"
 
+enum { BUDGET = 1 << 20 }; // bytes, of the lost hosts of all sessions
+
+static struct xpl_arena_budget g_budget;
+
 static const char NOTE[] =
     "{\n  \"version\": 1,\n  \"session\": \"run\",\n  \"options\": {\"call\": \"profile\", "
     "\"advanced\": {\"x\": [1, {\"hosts\": 2}], \"}\": \"]\\\"\"}},\n  \"begin_unix_ns\": 17,\n"
@@ -22,7 +26,7 @@ static void check_lost(const char *first, size_t n, const char *second, const ch
     char got[1000] = "";
     xpl_about_add(&a, (xpl_str_t){first, n});
     if (second) xpl_about_add(&a, xpl_str_from(second));
-    xpl_about_finish(&a);
+    CHECK(xpl_about_finish(&a, &g_budget));
     for (size_t i = 0; a && i < a->asked.n; i++)
         (void)snprintf(got + strlen(got), sizeof got - strlen(got), "%s%.*s=%.*s", i ? "," : "",
                        XPL_STR_FMT(a->asked.v[i].target), XPL_STR_FMT(a->asked.v[i].reason));
@@ -68,10 +72,22 @@ static void test_large(void) {
     n += (size_t)snprintf(text + n, room - n, "]}");
     struct xpl_about *a = NULL;
     xpl_about_add(&a, (xpl_str_t){text, n});
-    xpl_about_finish(&a);
+    CHECK(xpl_about_finish(&a, &g_budget));
     CHECK(a);
     CHECK_EQ(a->asked.n, 1024);
     xpl_about_free(a);
+    // All sessions together: the last ones list none.
+    struct xpl_about *of[8] = {NULL};
+    size_t kept = 0;
+    for (size_t i = 0; i < 8; i++) {
+        xpl_about_add(&of[i], (xpl_str_t){text, n});
+        CHECK_EQ(xpl_about_finish(&of[i], &g_budget), of[i] != NULL);
+        kept += of[i] != NULL;
+    }
+    CHECK(kept > 0 && kept < 8 && !of[7]);
+    for (size_t i = 0; i < 8; i++)
+        xpl_about_free(of[i]);
+    CHECK_EQ(g_budget.left, BUDGET);
     memset(text, '[', room);
     memcpy(text, "{\"a\":", 5);
     check_lost(text, room, NULL, "");
@@ -101,6 +117,7 @@ static void test_names(void) {
 }
 
 int main(void) {
+    xpl_arena_budget_init(&g_budget, BUDGET);
     test_notes();
     test_large();
     test_names();
