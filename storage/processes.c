@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/intern.h"
+#include "base/map.h"
 #include "storage/sessions/path.h"
 
 // How far apart files of one session begin, if nothing is known of how long they are: ranks wait
@@ -13,8 +15,8 @@
 // servers of a model.
 static const int64_t kSecond = 1000000000;
 enum { RANKS_S = 600, OTHERS_S = 10, LEAST_RANKS_S = 60, TWINS_S = 2 };
-// Sessions that the next file in time may still belong to.
-enum { MAX_OPEN = 256 };
+// OPEN: sessions that the next file in time may still belong to.
+enum { MAX_OPEN = 256, MAX_TWINS = 256 };
 
 static int64_t when(const struct xpl_profile_identity *i) {
     return i->begin_ns ? i->begin_ns : i->written_ns;
@@ -70,43 +72,62 @@ static int by_time(const void *pa, const void *pb) {
 
 struct group {
     const struct xpl_process_file *first;
-    size_t last; // position in `order`
+    int64_t world_size; // 0: no file says it
 };
 
 struct grouping {
     struct xpl_process_file **order;
-    size_t *before; // of the same group, plus 1; 0: none
+    size_t *before; // of the same group and process, plus 1; 0: none
     struct group *groups;
     size_t n_groups;
+    struct xpl_arena arena;
+    struct xpl_intern *workers;
+    struct xpl_map last_of; // by group and process: position in `order` plus 1
 };
 
-static bool may_join(const struct grouping *g, size_t group, const struct xpl_process_file *f) {
-    const struct xpl_profile_identity *const first = g->groups[group].first->identity;
-    if (!is_near(first, f->identity)) return false;
-    for (size_t at = g->groups[group].last + 1; at; at = g->before[at - 1]) {
-        const struct xpl_process_file *const other = g->order[at - 1];
-        const int64_t size = other->identity->world_size, own = f->identity->world_size;
-        if (size > 0 && own > 0 && size != own) return false;
-        if (is_same_process(other, f) && !are_twins(other, f)) return false;
-    }
+// The key of a file's process, for those of one group.
+static bool process_of(struct grouping *g, const struct xpl_process_file *f, uint64_t *ret) {
+    xpl_strid_t worker;
+    *ret = (uint64_t)f->identity->rank;
+    if (f->identity->rank >= 0) return true;
+    if (!xpl_intern_put(g->workers, worker_of(f), &worker)) return false;
+    *ret = UINT64_C(1) << 63 | worker.v;
+    return true;
+}
+
+static bool may_join(const struct grouping *g, size_t group, const struct xpl_process_file *f,
+                     uint64_t process) {
+    const struct group *const to = &g->groups[group];
+    const int64_t size = to->world_size, own = f->identity->world_size;
+    if (!is_near(to->first->identity, f->identity) || (size > 0 && own > 0 && size != own))
+        return false;
+    const uint64_t *const last = xpl_map_get(&g->last_of, group, process);
+    size_t n = 0;
+    for (size_t at = last ? *last : 0; at; at = g->before[at - 1])
+        if (++n == MAX_TWINS || !are_twins(g->order[at - 1], f)) return false;
     return true;
 }
 
 // Adds the next file in time to the group that it is nearest to, or to a new one.
-static void place(struct grouping *g, size_t at) {
+static bool place(struct grouping *g, size_t at) {
     struct xpl_process_file *const f = g->order[at];
     size_t best = g->n_groups;
+    uint64_t process;
+    if (!process_of(g, f, &process)) return false;
     for (size_t i = g->n_groups > MAX_OPEN ? g->n_groups - MAX_OPEN : 0; i < g->n_groups; i++) {
         const bool is_nearer =
             best == g->n_groups || distance(g->groups[i].first->identity, f->identity) <
                                        distance(g->groups[best].first->identity, f->identity);
-        if (is_nearer && may_join(g, i, f)) best = i;
+        if (is_nearer && may_join(g, i, f, process)) best = i;
     }
-    const bool is_new = best == g->n_groups;
-    if (is_new) g->groups[g->n_groups++] = (struct group){.first = f};
-    g->before[at] = is_new ? 0 : g->groups[best].last + 1;
-    g->groups[best].last = at;
+    uint64_t *const last = xpl_map_put(&g->arena, &g->last_of, best, process, NULL);
+    if (!last) return false;
+    if (best == g->n_groups) g->groups[g->n_groups++] = (struct group){.first = f};
+    if (f->identity->world_size > 0) g->groups[best].world_size = f->identity->world_size;
+    g->before[at] = *last;
+    *last = at + 1;
     f->group = (uint32_t)best;
+    return true;
 }
 
 // Files of one process side by side, those of one group first.
@@ -132,6 +153,21 @@ static void compare_all(struct grouping *g, size_t n) {
     }
 }
 
+static bool group_all(struct grouping *g, struct xpl_process_file *v, size_t n, size_t known) {
+    g->order = xpl_arena_array(&g->arena, known, sizeof(struct xpl_process_file *));
+    g->before = xpl_arena_array(&g->arena, known, sizeof *g->before);
+    g->groups = xpl_arena_array(&g->arena, known, sizeof *g->groups);
+    g->workers = xpl_intern_new(&g->arena, xpl_hash_seed());
+    bool ok = g->order && g->before && g->groups && g->workers;
+    for (size_t i = 0, k = 0; ok && i < n; i++)
+        if (v[i].identity) g->order[k++] = &v[i];
+    if (ok) qsort(g->order, known, sizeof(struct xpl_process_file *), by_time);
+    for (size_t i = 0; ok && i < known; i++)
+        ok = place(g, i);
+    if (ok) compare_all(g, known);
+    return ok;
+}
+
 size_t xpl_processes_group(struct xpl_process_file *v, size_t n) {
     size_t known = 0;
     for (size_t i = 0; i < n; i++) {
@@ -140,21 +176,13 @@ size_t xpl_processes_group(struct xpl_process_file *v, size_t n) {
         known += v[i].identity != NULL;
     }
     if (known < 2) return 1;
-    struct xpl_arena arena;
-    xpl_arena_init(&arena, SIZE_MAX / 2);
-    struct grouping g = {.order = xpl_arena_array(&arena, known, sizeof(struct xpl_process_file *)),
-                         .before = xpl_arena_array(&arena, known, sizeof *g.before),
-                         .groups = xpl_arena_array(&arena, known, sizeof *g.groups)};
-    if (g.order && g.before && g.groups) {
-        for (size_t i = 0, k = 0; i < n; i++)
-            if (v[i].identity) g.order[k++] = &v[i];
-        qsort(g.order, known, sizeof(struct xpl_process_file *), by_time);
-        for (size_t i = 0; i < known; i++)
-            place(&g, i);
-        compare_all(&g, known);
-    }
-    xpl_arena_fini(&arena);
-    return g.n_groups ? g.n_groups : 1;
+    struct grouping g = {0};
+    xpl_arena_init(&g.arena, SIZE_MAX / 2);
+    const bool ok = group_all(&g, v, n, known);
+    for (size_t i = 0; !ok && i < n; i++)
+        v[i].group = 0;
+    xpl_arena_fini(&g.arena);
+    return ok ? g.n_groups : 1;
 }
 
 // ---- names ----

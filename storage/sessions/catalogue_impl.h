@@ -6,10 +6,12 @@
 #include <pthread.h>
 
 #include "base/buf.h"
+#include "base/exec.h"
 #include "storage/sessions/scan.h"
 #include "storage/store/listings.h"
 
-enum { MAX_LIMITS = 4 };
+// CHECK_EVERY: entries between two checks of the stop flag.
+enum { MAX_LIMITS = 4, CHECK_EVERY = 64 };
 
 // Of listings that daemons make for each other; scan_shared.c.
 struct xpl_scan_share {
@@ -55,6 +57,11 @@ struct xpl_catalogue {
     pthread_mutex_t snap_mu; // held only to copy the pointer
     struct xpl_snapshot *snap;
 };
+
+// Whether the scan is to end, with directories that are not read completely.
+static inline bool xpl_scan_is_stopped(struct xpl_catalogue *c) {
+    return atomic_load_explicit(&c->stopped, memory_order_relaxed) || xpl_cancel_is_set(c->cancel);
+}
 
 // ---- scan_tree.c ----
 

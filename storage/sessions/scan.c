@@ -11,12 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exec.h"
 #include "storage/sessions/catalogue_impl.h"
 #include "storage/sessions/path.h"
 
-// CHECK_EVERY: entries between two checks of the stop flag.
-enum { MAX_DEPTH = 64, CHECK_EVERY = 64 };
+enum { MAX_DEPTH = 64 };
 // Directory times can be as coarse as this; a directory read sooner after its last change than
 // that is read again.
 static const int64_t COARSE_NS = 2000000000;
@@ -30,10 +28,6 @@ static void limit_hit(struct xpl_catalogue *c, const struct xpl_dir *d, const ch
 }
 
 // --- Reading one directory ---
-
-static bool is_stopped(struct xpl_catalogue *c) {
-    return atomic_load_explicit(&c->stopped, memory_order_relaxed) || xpl_cancel_is_set(c->cancel);
-}
 
 // A link may lead out of LOGDIR only if the owner of the daemon allowed it.
 static bool link_allowed(struct xpl_catalogue *c, int dirfd, const char *name) {
@@ -144,7 +138,7 @@ static bool list_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan
         const struct dirent *e;
         for (size_t i = 1; ok && (errno = 0, e = readdir(dir)); i++) {
             ok = list_entry(c, d, fd, e, l);
-            if (i % CHECK_EVERY == 0 && is_stopped(c)) *ret_errno = ECANCELED, ok = false;
+            if (i % CHECK_EVERY == 0 && xpl_scan_is_stopped(c)) *ret_errno = ECANCELED, ok = false;
         }
         if (ok && errno) *ret_errno = errno, ok = false;
     }
@@ -201,7 +195,7 @@ static void stat_files(struct xpl_catalogue *c, struct xpl_dir *d) {
     char path[PATH_MAX];
     for (size_t i = 0; i < d->n_files; i++) {
         struct stat st;
-        if ((i + 1) % CHECK_EVERY == 0 && is_stopped(c)) return; // the walk ends, too
+        if ((i + 1) % CHECK_EVERY == 0 && xpl_scan_is_stopped(c)) return; // the walk ends, too
         const int n = d->parent ? snprintf(path, sizeof path, "%s/%s", d->path, d->files[i].name)
                                 : snprintf(path, sizeof path, "%s", d->files[i].name);
         if (n < 0 || (size_t)n >= sizeof path) continue;
@@ -298,9 +292,9 @@ xpl_status_t xpl_scan_walk(struct xpl_catalogue *c, enum xpl_scan what, struct x
     if (!push_dir(c, c->top)) XPL_RETURN_OOM(err, "scanning the log directory");
     for (size_t i = 0; i < c->n_dirs; i++) {
         struct xpl_dir *const d = c->dirs[i];
-        if (is_stopped(c)) return stopped(err);
+        if (xpl_scan_is_stopped(c)) return stopped(err);
         if (due(d, what)) XPL_TRY(visit(c, d, err));
         if (!queue_children(c, d)) XPL_RETURN_OOM(err, "scanning the log directory");
     }
-    return XPL_OK;
+    return xpl_scan_is_stopped(c) ? stopped(err) : XPL_OK; // within the last directory
 }

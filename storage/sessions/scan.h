@@ -29,6 +29,7 @@ struct xpl_dir_file {
     uint8_t kind;   // the same for all XSpaces: see XPL_RANKS_OF_KIND
     uint32_t group; // as struct xpl_process_file, and the next two
     bool is_twin, is_alone;
+    uint32_t next; // of its group, if there are several: the index plus 1; 0: none
     char *version; // of an object, or NULL
     struct xpl_fingerprint fingerprint;
     // As struct xpl_profile_file; and its result, NULL: none.
@@ -45,6 +46,7 @@ struct xpl_dir {
     size_t path_len, name_at;
     struct xpl_dir_file *files; // by name
     size_t n_files, n_groups;
+    uint32_t *groups; // the first file of each, as `next`; NULL: there is one group
     uint64_t dev, ino;
     int64_t mtime_ns, ctime_ns; // of a bucket: mtime_ns is that of its newest object that counts
     struct xpl_about *about;    // NULL: no notes
@@ -68,8 +70,8 @@ enum { XPL_PROBLEMS_KEPT = 32 };
 
 // Sorts the directory's files into sessions (processes.h).  False on OOM: all are of one.
 bool xpl_dir_group(struct xpl_dir *d);
-// What that made of its files; *ret has room for all.
-void xpl_dir_processes(const struct xpl_dir *d, struct xpl_process_file *ret);
+// What that made of a file.
+struct xpl_process_file xpl_dir_file_process(const struct xpl_dir_file *f);
 
 // Whether a file can be a profile, by its name; *ret has no host when it is none.
 bool xpl_root_match(xpl_profile_match_fn match, const char *file, struct xpl_profile_file *ret);

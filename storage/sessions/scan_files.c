@@ -101,6 +101,7 @@ void xpl_dir_file_fini(struct xpl_dir_file *f) {
 
 bool xpl_scan_identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l) {
     size_t n = 0, n_doubtful = 0;
+    bool stopped = false;
     bool has_sure = false; // files of formats that say nothing of processes, as XSpaces
     for (size_t i = 0; i < l->n_files; i++)
         has_sure |= !l->files[i].identify;
@@ -108,22 +109,46 @@ bool xpl_scan_identify(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_sc
         struct xpl_dir_file *const f = &l->files[i];
         n_doubtful += f->doubtful;
         const bool skip = f->doubtful && (has_sure || n_doubtful > MAX_DOUBTFUL);
-        if (!f->identify || (!skip && identify(c, d, l, f)))
+        stopped |= i % CHECK_EVERY == 0 && xpl_scan_is_stopped(c);
+        if (stopped || !f->identify || (!skip && identify(c, d, l, f)))
             l->files[n++] = *f;
         else
             xpl_dir_file_fini(f);
     }
     l->n_files = n;
+    l->incomplete |= stopped; // the walk ends, too
     return has_sure || n_doubtful <= MAX_DOUBTFUL;
 }
 
-void xpl_dir_processes(const struct xpl_dir *d, struct xpl_process_file *ret) {
-    for (size_t i = 0; i < d->n_files; i++)
-        ret[i] = (struct xpl_process_file){.identity = d->files[i].identity,
-                                           .name = d->files[i].name,
-                                           .group = d->files[i].group,
-                                           .is_twin = d->files[i].is_twin,
-                                           .is_alone = d->files[i].is_alone};
+struct xpl_process_file xpl_dir_file_process(const struct xpl_dir_file *f) {
+    return (struct xpl_process_file){.identity = f->identity,
+                                     .name = f->name,
+                                     .group = f->group,
+                                     .is_twin = f->is_twin,
+                                     .is_alone = f->is_alone};
+}
+
+// Chains the files of each group, so that no session looks at those of others.
+static bool chain_groups(struct xpl_dir *d) {
+    uint32_t *const groups = xpl_sys_alloc(d->n_groups * sizeof *groups);
+    if (!groups) return false;
+    memset(groups, 0, d->n_groups * sizeof *groups);
+    for (size_t i = d->n_files; i-- > 0;) {
+        struct xpl_dir_file *const f = &d->files[i];
+        if (f->kind != 0) continue;
+        f->next = groups[f->group];
+        groups[f->group] = (uint32_t)i + 1;
+    }
+    d->groups = groups;
+    return true;
+}
+
+static void take_groups(struct xpl_dir *d, const struct xpl_process_file *v) {
+    for (size_t i = 0; i < d->n_files; i++) {
+        d->files[i].group = v[i].group;
+        d->files[i].is_twin = v[i].is_twin;
+        d->files[i].is_alone = v[i].is_alone;
+    }
 }
 
 bool xpl_dir_group(struct xpl_dir *d) {
@@ -131,15 +156,18 @@ bool xpl_dir_group(struct xpl_dir *d) {
     for (size_t i = 0; i < d->n_files; i++)
         any |= d->files[i].identity != NULL;
     d->n_groups = 1;
+    xpl_sys_free(d->groups);
+    d->groups = NULL;
     struct xpl_process_file *const v = any ? xpl_sys_alloc(d->n_files * sizeof *v) : NULL;
     if (!v) return !any;
-    xpl_dir_processes(d, v);
+    for (size_t i = 0; i < d->n_files; i++)
+        v[i] = xpl_dir_file_process(&d->files[i]);
     d->n_groups = xpl_processes_group(v, d->n_files);
-    for (size_t i = 0; i < d->n_files; i++) {
-        d->files[i].group = v[i].group;
-        d->files[i].is_twin = v[i].is_twin;
-        d->files[i].is_alone = v[i].is_alone;
-    }
+    take_groups(d, v);
     xpl_sys_free(v);
-    return true;
+    if (d->n_groups == 1 || chain_groups(d)) return true;
+    for (size_t i = 0; i < d->n_files; i++)
+        d->files[i].group = 0;
+    d->n_groups = 1;
+    return false;
 }

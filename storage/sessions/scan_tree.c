@@ -52,6 +52,7 @@ void xpl_dir_free(struct xpl_dir *d) {
         struct xpl_dir *const parent = d->parent;
         files_free(d->files, d->n_files);
         xpl_about_free(d->about);
+        xpl_sys_free(d->groups);
         xpl_sys_free(d->children);
         xpl_sys_free(d->path);
         xpl_sys_free(d->problem);
@@ -252,8 +253,7 @@ static void drop_repeated(struct xpl_scan_listing *l) {
             l->files[n++] = l->files[i];
             continue;
         }
-        xpl_sys_free(l->files[i].name);
-        xpl_sys_free(l->files[i].version);
+        xpl_dir_file_fini(&l->files[i]);
     }
     l->n_files = n;
     n = 0;

@@ -67,6 +67,35 @@ struct draft {
     bool renamed;
 };
 
+// Whether the file is the session's.
+static bool is_of(const struct draft *d, const struct xpl_dir_file *f) {
+    return f->kind == d->kind && (f->kind != 0 || f->group == d->group);
+}
+
+// The session's files are those at the indexes first_file(d), next_file(d, i) and so on, below
+// n_files.  Where a directory has many sessions, none goes through the files of the others.
+static size_t first_file(const struct draft *d) {
+    const struct xpl_dir *const dir = d->dir;
+    if (d->file) return (size_t)(d->file - dir->files);
+    if (d->kind == 0 && dir->groups)
+        return dir->groups[d->group] ? dir->groups[d->group] - 1 : dir->n_files;
+    size_t i = 0;
+    while (i < dir->n_files && !is_of(d, &dir->files[i]))
+        i++;
+    return i;
+}
+
+static size_t next_file(const struct draft *d, size_t i) {
+    const struct xpl_dir *const dir = d->dir;
+    if (d->file) return dir->n_files;
+    if (d->kind == 0 && dir->groups)
+        return dir->files[i].next ? dir->files[i].next - 1 : dir->n_files;
+    do
+        i++;
+    while (i < dir->n_files && !is_of(d, &dir->files[i]));
+    return i;
+}
+
 // "PREFIX/plugins/profile/RUN" -> "PREFIX/RUN".  False when the path is of another form.
 static bool plugin_name(struct xpl_arena *a, xpl_str_t path, xpl_str_t *ret, bool *ret_oom) {
     xpl_str_t prefix, name;
@@ -124,16 +153,13 @@ static bool draft_file(struct xpl_dir *d, const struct xpl_dir_file *f, struct x
 // order of time, or DIR/STEM where a process has only that file.
 static bool draft_group(struct xpl_dir *d, uint32_t group, const struct draft *whole,
                         struct xpl_arena *a, struct xpl_arena *scratch, struct draft *ret) {
-    const struct xpl_dir_file *first = NULL;
-    size_t n = 0;
     xpl_str_t stem;
-    for (size_t i = 0; i < d->n_files; i++) {
-        if (d->files[i].kind != 0 || d->files[i].group != group) continue;
-        first = n++ ? first : &d->files[i];
-    }
     *ret = *whole;
     ret->group = group;
-    if (n == 1 && first->is_alone) {
+    const size_t i = first_file(ret);
+    const bool one = i < d->n_files && next_file(ret, i) == d->n_files;
+    const struct xpl_dir_file *const first = &d->files[i];
+    if (one && first->is_alone) {
         const bool ok = draft_file(d, first, a, scratch, ret) &&
                         xpl_name_escape(scratch, (xpl_str_t){first->name, first->len}, &stem);
         ret->group = group;
@@ -282,16 +308,12 @@ static bool fill_lost(struct xpl_arena *a, const struct xpl_about *about,
            xpl_arena_str(a, XPL_STR("their files are not here"), &h->reason);
 }
 
-// Whether the file is the session's.
-static bool is_of(const struct draft *d, const struct xpl_dir_file *f) {
-    return d->file ? f == d->file : f->kind == d->kind && (f->kind != 0 || f->group == d->group);
-}
-
 static void fill_time(const struct draft *d, struct xpl_session *s) {
     s->captured_ns = d->kind == 0 && s->n_hosts ? d->dir->captured_ns : 0;
-    for (size_t i = 0, known = s->captured_ns != 0; !known && i < d->dir->n_files; i++) {
+    const bool known = s->captured_ns != 0;
+    for (size_t i = first_file(d); !known && i < d->dir->n_files; i = next_file(d, i)) {
         const struct xpl_dir_file *const f = &d->dir->files[i];
-        const int64_t ns = f->identity && is_of(d, f) ? f->identity->begin_ns : 0;
+        const int64_t ns = f->identity ? f->identity->begin_ns : 0;
         if (ns && (!s->captured_ns || ns < s->captured_ns)) s->captured_ns = ns;
     }
     if (!s->captured_ns && s->n_hosts) s->captured_ns = xpl_about_time_of_name(s->name);
@@ -300,40 +322,33 @@ static void fill_time(const struct draft *d, struct xpl_session *s) {
             s->captured_ns = s->hosts[i].fingerprint.mtime_ns;
 }
 
-// The processes of a directory's files, for all of its sessions.
-struct known_processes {
-    const struct xpl_dir *dir;
-    struct xpl_process_file *v;
-};
-
-static bool fill_session(struct xpl_arena *a, struct known_processes *known, const struct draft *d,
+// `v` has room for the processes of all files of the directory.
+static bool fill_session(struct xpl_arena *a, struct xpl_process_file *v, const struct draft *d,
                          struct xpl_session *s) {
     const struct xpl_dir *dir = d->dir;
     const struct xpl_dir_file *const files = dir->files;
     size_t n = 0, n_riegeli = 0;
-    for (size_t i = 0; i < dir->n_files; i++) {
-        n += is_of(d, &files[i]) && !files[i].riegeli;
-        n_riegeli += is_of(d, &files[i]) && files[i].riegeli;
+    for (size_t i = first_file(d); i < dir->n_files; i = next_file(d, i)) {
+        v[n++] = xpl_dir_file_process(&files[i]);
+        n_riegeli += files[i].riegeli;
     }
-    struct xpl_host *hosts = xpl_arena_array(a, n, sizeof *hosts);
+    struct xpl_host *hosts = xpl_arena_array(a, n - n_riegeli, sizeof *hosts);
     xpl_str_t *riegeli = xpl_arena_array(a, n_riegeli, sizeof *riegeli);
     *s = (struct xpl_session){
         .name = d->name, .changed = dir->changed, .hosts = hosts, .riegeli = riegeli};
     if (!hosts || !riegeli || !xpl_arena_str(a, d->path, &s->path)) return false;
-    if (known->dir != dir) xpl_dir_processes(dir, known->v);
-    known->dir = dir;
-    const struct xpl_process_group g = xpl_processes_of_group(known->v, dir->n_files, d->group);
-    for (size_t i = 0; i < dir->n_files; i++) {
+    const struct xpl_process_group g = xpl_processes_of_group(v, n, d->group);
+    size_t k = 0;
+    for (size_t i = first_file(d); i < dir->n_files; i = next_file(d, i), k++) {
         const struct xpl_dir_file *f = &files[i];
         const xpl_str_t raw = {f->name, f->len};
-        if (!is_of(d, f)) continue;
         if (f->riegeli) {
             if (!xpl_name_escape(a, raw, &riegeli[s->n_riegeli++])) return false;
             continue;
         }
         struct xpl_host *h = &hosts[s->n_hosts++];
         h->fingerprint = f->fingerprint;
-        if (!xpl_process_host(&known->v[i], &g, raw, a, &h->name) ||
+        if (!xpl_process_host(&v[k], &g, raw, a, &h->name) ||
             !host_path(a, dir, f->name, &h->path) ||
             (f->version && !xpl_arena_str(a, xpl_str_from(f->version), &h->version)))
             return false;
@@ -370,7 +385,6 @@ static bool index_names(struct xpl_snapshot_inner *in) {
 static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec,
                            struct xpl_arena *scratch) {
     struct xpl_arena *a = &in->arena;
-    struct known_processes known = {0};
     size_t n = 0, room = spec->n_dirs, most_files = 0;
     for (size_t i = 0; i < spec->n_dirs; i++) {
         const struct xpl_dir *const d = spec->dirs[i];
@@ -388,8 +402,8 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
     }
     if (!make_names_unique(a, drafts, n)) return false;
     struct xpl_session *sessions = xpl_arena_array(a, n, sizeof *sessions);
-    known.v = xpl_arena_array(scratch, most_files, sizeof *known.v);
-    if (!sessions || !known.v) return false;
+    struct xpl_process_file *const v = xpl_arena_array(scratch, most_files, sizeof *v);
+    if (!sessions || !v) return false;
     size_t kept = 0; // sessions of before that are still there
     for (size_t i = 0; i < n; i++) {
         const struct xpl_session *was =
@@ -397,7 +411,7 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
         kept += was != NULL;
         if (!was || !xpl_str_eq(was->path, drafts[i].path))
             drafts[i].dir->changed = spec->generation;
-        if (!fill_session(a, &known, &drafts[i], &sessions[i])) return false;
+        if (!fill_session(a, v, &drafts[i], &sessions[i])) return false;
     }
     in->snap.sessions = sessions;
     in->snap.n_sessions = n;

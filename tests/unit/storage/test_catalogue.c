@@ -14,6 +14,7 @@
 #include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "storage/sessions/catalogue.h"
+#include "storage/sessions/scan.h"
 #include "tests/check.h"
 
 static char top[PATH_MAX];
@@ -426,6 +427,95 @@ static void test_stopped(void) {
     remove_top();
 }
 
+static bool count_identity(xpl_str_t path, xpl_bytes_t file, struct xpl_profile_identity *ret) {
+    (void)path, (void)file;
+    if (++entries.n == entries.stop_at && entries.c) xpl_catalogue_stop(entries.c);
+    *ret = (struct xpl_profile_identity){.rank = -1, .world_size = -1};
+    return true;
+}
+
+static bool match_trace(xpl_str_t file, struct xpl_profile_file *ret) {
+    const bool is = xpl_format_match(file, ret);
+    ret->identify = count_identity;
+    return is;
+}
+
+// As above, of files that are opened to see whose they are.
+static void test_stopped_identities(void) {
+    enum { N_FILES = 300 };
+    const struct xpl_cancel cancel = {.is_cancelled = is_stop_due};
+    struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = top, .match = match_trace, .cancel = &cancel};
+    struct xpl_catalogue *c = NULL;
+    make_top();
+    sh("mkdir d && cd d && for i in $(seq %d); do : > $i.pt.trace.json; done", N_FILES);
+    for (size_t at = 1; at < N_FILES - 64; at += 83) {
+        entries.n = 0, entries.stop_at = at, entries.c = NULL;
+        CHECK_STATUS(xpl_catalogue_new(&o, &c, NULL), XPL_CANCELLED, NULL);
+        CHECK(entries.n < at + 64);
+        entries.n = 0, entries.stop_at = SIZE_MAX;
+        CHECK_OK(xpl_catalogue_new(&o, &c, NULL), NULL);
+        CHECK_EQ(entries.n, N_FILES);
+        sh("touch d/*"); // each is looked into again
+        entries.n = 0, entries.stop_at = at, entries.c = c;
+        CHECK_STATUS(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, NULL), XPL_CANCELLED, NULL);
+        CHECK(entries.n < at + 64);
+        xpl_catalogue_free(c);
+    }
+    remove_top();
+}
+
+// ---- directories with very many sessions ----
+
+// The processor's time for a snapshot of `n` sessions in one directory, each of one file: of kind 0
+// they are captures of one process, one after the other.
+static double snapshot_seconds(size_t n, uint8_t kind) {
+    struct xpl_root root = {.refs = 1, .fd = -1};
+    struct xpl_dir above = {.path = (char *)(uintptr_t) ".", .path_len = 1, .n_groups = 1};
+    struct xpl_dir d = {
+        .parent = &above, .path = (char *)(uintptr_t) "d", .path_len = 1, .n_files = n};
+    struct xpl_dir *const dirs[] = {&above, &d};
+    const struct xpl_snapshot_spec spec = {
+        .root = &root, .dirs = dirs, .n_dirs = 2, .base = "/", .logdir_name = XPL_STR("top")};
+    struct xpl_profile_identity *const ids = calloc(n, sizeof *ids);
+    char(*const names)[32] = calloc(n, sizeof *names);
+    struct xpl_snapshot *s = NULL;
+    struct timespec begin, end;
+    d.files = calloc(n, sizeof *d.files);
+    CHECK(ids && names && d.files);
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(names[i], sizeof names[i], "w.%08zu.x", i);
+        ids[i] = (struct xpl_profile_identity){.rank = -1,
+                                               .world_size = -1,
+                                               .worker_len = 1,
+                                               .begin_ns = (int64_t)(i + 1) * 100000000000};
+        d.files[i] = (struct xpl_dir_file){.name = names[i], .len = 10, .kind = kind};
+        if (kind == 0) d.files[i].identity = &ids[i];
+    }
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin), 0);
+    CHECK(xpl_dir_group(&d));
+    CHECK_OK(xpl_snapshot_build(&spec, &s, NULL), NULL);
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end), 0);
+    CHECK_EQ(s->n_sessions, n);
+    for (size_t i = 0; i < n; i++)
+        CHECK_EQ(s->sessions[i].n_hosts, 1);
+    xpl_snapshot_unref(s);
+    free(d.groups);
+    free(d.files);
+    free(ids);
+    free(names);
+    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+// 8 times as many take about 8 times as long, not 64 times.
+static void test_many_of_a_directory(void) {
+    for (uint8_t kind = 0; kind < 2; kind++) {
+        const double few = snapshot_seconds(5000, kind), many = snapshot_seconds(40000, kind);
+        if (many > 24 * few) fprintf(stderr, "%u: %g s, %g s\n", kind, few, many);
+        CHECK(many < 24 * few);
+    }
+}
+
 // Links that multiply: 2^n paths to one directory. The limit ends it, and nearby sessions survive.
 static void test_explosion(void) {
     make_top();
@@ -708,6 +798,8 @@ int main(void) {
     test_refused();
     test_links();
     test_stopped();
+    test_stopped_identities();
+    test_many_of_a_directory();
     test_explosion();
     test_deep();
     test_rescan();
