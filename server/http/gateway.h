@@ -88,7 +88,8 @@ struct xpl_http {
     // A ring: a new surplus connection ends the one whose place it takes, the oldest.
     struct xpl_http_connection *surplus[XPL_HTTP_MAX_SURPLUS];
     size_t n_places, next_place;
-    size_t n_surplus; // not closed yet
+    size_t n_surplus;  // not closed yet
+    size_t form_bytes; // memory for bodies that are coming
     bool stopping, stopped, wake_open, ready, was_ready;
     struct xpl_http_stats stats; // without what n_connections and n_active say
     void (*on_stopped)(void *arg);

@@ -20,6 +20,7 @@ enum {
     MAX_BODY = 64 << 10,  // no route reads one, but for arguments:
     MAX_FORM = 256 << 10, // 4096 of them
     FIRST_FORM = 4 << 10,
+    MOST_FORMS = 16 << 20,               // of all bodies that are coming
     ACCEPT_BATCH = XPL_HTTP_MIN_SURPLUS, // none of a batch takes the place of another one of it
     SURPLUS_MS = 2000,
 };
@@ -68,8 +69,15 @@ static void handle_closed(uv_handle_t *handle) {
 
 // ---- requests ----
 
+// Its body is here, or is not kept.
+static void stop_counting_form(struct xpl_http_request *r) {
+    r->http->form_bytes -= r->form_bytes;
+    r->form_bytes = 0;
+}
+
 static void request_free(struct xpl_http_request *r) {
     if (!r) return;
+    stop_counting_form(r);
     if (r->release) r->release(r); // also when a client's end came before `finish`
     if (r->ticket) xpl_ticket_unref(r->ticket);
     if (r->body) xpl_object_unref(&r->body->object);
@@ -145,6 +153,21 @@ static enum MHD_Result prepare_form(struct xpl_http_request *r, const char *meth
     return xpl_http_reject(r, access);
 }
 
+// Ends the request whose body has been coming for longest: those of honest clients take
+// milliseconds.
+static void end_oldest_form(struct xpl_http *h) {
+    struct xpl_http_request *oldest = NULL;
+    for (struct xpl_http_connection *c = h->connections; c; c = c->next)
+        if (c->request && c->request->form_bytes &&
+            (!oldest || c->request->began_ns < oldest->began_ns))
+            oldest = c->request;
+    if (!oldest) return;
+    stop_counting_form(oldest);
+    oldest->refused = true;
+    h->stats.refused_body++;
+    xpl_http_end(oldest->connection);
+}
+
 // Room for the received bytes, not for the announced ones: twice as much at a time.
 static bool grow_form(struct xpl_http_request *r, size_t n) {
     size_t room = r->form_room ? r->form_room : FIRST_FORM;
@@ -156,6 +179,10 @@ static bool grow_form(struct xpl_http_request *r, size_t n) {
     if (r->n_form) memcpy(p, r->form, r->n_form);
     r->form = p;
     r->form_room = room;
+    r->form_bytes += room; // the arena keeps the smaller ones
+    r->http->form_bytes += room;
+    while (r->http->form_bytes > MOST_FORMS)
+        end_oldest_form(r->http);
     return true;
 }
 
@@ -166,6 +193,7 @@ static void take_body(struct xpl_http_request *r, const char *data, size_t n) {
         r->no_room = true;
         return;
     }
+    if (r->refused) return; // it was the oldest
     memcpy(r->form + r->n_form, data, n);
     r->n_form += n;
 }
@@ -206,6 +234,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const cha
         return MHD_YES;
     }
     r->complete = true;
+    stop_counting_form(r);
     if (r->refused || r->waiting) return MHD_YES;
     if (r->no_room) {
         r->refused = true;

@@ -58,7 +58,8 @@ struct xpl_http_request {
     // bytes were announced, and there is room for form_room; NULL where the body is none.
     char *form;
     size_t n_form, form_room, form_size;
-    bool no_room; // no memory for them
+    size_t form_bytes; // of memory, while it comes
+    bool no_room;      // no memory for them
 
     // While it waits:
     void (*work)(struct xpl_http_request *r);              // on a worker

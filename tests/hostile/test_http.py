@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP that means one thing to us and another to a browser or a proxy."""
 
+import contextlib
 import os
 import re
 
-from harness import ROOT, answer_url, check, equal
+from harness import ROOT, answer_url, check, descriptors, equal, wait_for
 
 # Of the gRPC services: only their callers see these names.
 RPC_NAMES = ("ListSessions", "GetSession", "ListTools", "ListCaptures", "ListSchedules", "StreamToolData", "GetToolData", "DeleteSession",
@@ -122,6 +123,33 @@ def test_arguments_in_a_body(run):
     for path in (b"/api/v1/tool", b"/generate_cache"):  # ended in between
         d.raw(b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\nab", 0.3)
     d.answers()
+
+
+def test_half_forms(run):
+    """Of bodies that never end little is kept, of all together: the oldest are ended, and others are answered."""
+    d = run.start("--no-prefetch", logdir=run.logdir("jax_matmul_nopy"), file={"memory-total": "256MiB"})
+    half = b"POST /api/v1/tool HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 262144\r\n\r\n" \
+        b"session=jax_matmul_nopy&tool=" + b"x" * 260000
+    with descriptors(2000), contextlib.ExitStack() as open_ones:
+        sockets = [open_ones.enter_context(d.connect()) for _ in range(run.parameter("HALF_FORMS", 300, 900))]
+        for s in sockets:
+            with contextlib.suppress(OSError):  # an older one, which has been ended
+                s.sendall(half)
+        wait_for(lambda: d.rss_anon() < 64 << 20, 10, "bodies are not kept")
+        equal(post(d, "/api/v1/tool", "session=jax_matmul_nopy&tool=op_profile").status, 200, "a whole body")
+        ended = [s for s in sockets if is_ended(s)]
+        check(len(ended) > len(sockets) * 2 // 3 and sockets[0] in ended and sockets[-1] not in ended, f"{len(ended)} of {len(sockets)}")
+    d.answers()
+
+
+def is_ended(s):
+    s.setblocking(False)
+    try:
+        return not s.recv(1)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def test_forms_need_the_token(run):
