@@ -160,7 +160,7 @@ xpl_status_t xpl_sql_open(const struct xpl_sql_request *q, size_t i, struct xpl_
         .close = q->source.close, .is_intact = q->source.is_intact, .refs = 1};
     xpl_arena_init(&o->arena, q->limit);
     pthread_mutex_init(&o->mu, NULL);
-    xpl_status_t st = q->source.open(q->source.arg, i, &o->file, &bytes, err);
+    xpl_status_t st = q->source.open(q->source.arg, i, q->exec, &o->file, &bytes, err);
     struct xpl_error why = {0};
     if (st == XPL_OK && index_profile(o, bytes, q->exec, &why) != XPL_OK)
         st = xpl_error_of_profile(&why, p->path, err);

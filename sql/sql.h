@@ -35,9 +35,10 @@ struct xpl_sql_profile {
 struct xpl_sql_source {
     const struct xpl_sql_profile *profiles; // outlive the statement; those of a session together
     size_t n;                               // at most XPL_SQL_MAX_PROFILES
-    // The bytes of profile i, good until `close` of *ret_file.  Any thread.
-    xpl_status_t (*open)(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
-                         struct xpl_error *err);
+    // The bytes of profile i, good until `close` of *ret_file.  Any thread.  `exec` is cancelled at
+    // the statement's deadline.
+    xpl_status_t (*open)(void *arg, size_t i, struct xpl_exec *exec, void **ret_file,
+                         xpl_bytes_t *ret, struct xpl_error *err);
     void (*close)(void *file); // may come after xpl_sql_run, from the cache
     // Whether the bytes are still those that were opened; called after reading.  NULL: they are.
     bool (*is_intact)(void *file);
@@ -56,7 +57,7 @@ struct xpl_sql_runs {
     size_t n;
     // Computes the metrics of session i (analysis/compare), in `arena`.  Called on the statement's
     // thread when the statement reaches that session; a session without metrics is left out.
-    // `exec` is cancelled at the statement's deadline.
+    // `exec` as above.
     xpl_status_t (*summarize)(void *arg, size_t i, struct xpl_exec *exec, struct xpl_arena *arena,
                               const struct xpl_run_summary **ret, struct xpl_error *err);
     void *arg;

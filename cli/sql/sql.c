@@ -24,7 +24,7 @@
 #include "storage/sessions/about.h"
 #include "storage/sessions/catalogue.h"
 
-#define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
+#define LIMIT ((size_t)64 << 30) // of memory: main.c sets that of the machine
 enum { CELL_WIDTH = 60, KEPT_OPEN = 8 };
 
 // ---- files ----
@@ -64,10 +64,10 @@ static void close_file(void *arg) {
     xpl_sys_free(f);
 }
 
-static xpl_status_t open_file(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
-                              struct xpl_error *err) {
+static xpl_status_t open_file(void *arg, size_t i, struct xpl_exec *exec, void **ret_file,
+                              xpl_bytes_t *ret, struct xpl_error *err) {
     struct files *const all = arg;
-    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = all->exec};
+    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = exec};
     struct place *const place = &all->places.v[i];
     const char *const path = place->path;
     struct xpl_error why = {0};

@@ -75,15 +75,19 @@ static bool is_intact(void *file) {
     return !xpl_opened_profile_is_truncated(file);
 }
 
-static xpl_status_t open_profile(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
-                                 struct xpl_error *err) {
+static bool exec_is_cancelled(void *exec) {
+    return xpl_exec_cancelled(exec);
+}
+
+static xpl_status_t open_profile(void *arg, size_t i, struct xpl_exec *exec, void **ret_file,
+                                 xpl_bytes_t *ret, struct xpl_error *err) {
     const struct statement *const t = arg;
     struct xpl_opened_profile *const o = xpl_sys_alloc(sizeof *o);
     if (!o) XPL_RETURN_OOM(err, "profile");
     *o = (struct xpl_opened_profile){0};
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_stage_times times = {0};
-    const struct xpl_build_context ctx = {.exec = &serial, .owner = t->owner};
+    const struct xpl_build_context ctx = {.exec = &serial, .owner = {exec_is_cancelled, exec}};
     const struct xpl_product_request r = {.snapshot = t->snapshot, .host = t->hosts.v[i]};
     const xpl_status_t st = xpl_product_open_profile(xpl_engine_get_products(t->s->engine), &r,
                                                      XPL_FORM_XSPACE, &ctx, &times, o, err);
@@ -150,10 +154,6 @@ static xpl_status_t add_runs(struct statement *t, struct xpl_error *err) {
         t->runs[i] = (struct xpl_sql_session){s->sessions[i].name, s->sessions[i].mtime_ns,
                                               s->sessions[i].captured_ns};
     return XPL_OK;
-}
-
-static bool exec_is_cancelled(void *exec) {
-    return xpl_exec_cancelled(exec);
 }
 
 // As a history asks for it (joint/history.c).

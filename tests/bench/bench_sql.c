@@ -47,9 +47,9 @@ static xpl_bytes_t make(void) {
     return (xpl_bytes_t){space.p, space.n};
 }
 
-static xpl_status_t open_profile(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
-                                 struct xpl_error *err) {
-    (void)arg, (void)i, (void)err;
+static xpl_status_t open_profile(void *arg, size_t i, struct xpl_exec *unused, void **ret_file,
+                                 xpl_bytes_t *ret, struct xpl_error *err) {
+    (void)arg, (void)i, (void)unused, (void)err;
     *ret_file = NULL;
     *ret = profile;
     return XPL_OK;

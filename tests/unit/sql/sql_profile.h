@@ -12,14 +12,16 @@ struct sql_profile {
     struct xpl_sql_profile row;
     struct xpl_exec exec;
     unsigned opened, closed;
-    bool is_broken;
+    bool is_broken, is_endless; // endless: until it is cancelled
 };
 static struct sql_profile g_profile;
 
-static xpl_status_t open_profile(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
-                                 struct xpl_error *err) {
+static xpl_status_t open_profile(void *arg, size_t i, struct xpl_exec *exec, void **ret_file,
+                                 xpl_bytes_t *ret, struct xpl_error *err) {
     struct sql_profile *const p = arg;
     CHECK_EQ(i, 0);
+    while (p->is_endless)
+        if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     if (p->is_broken) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "broken for the test");
     p->opened++;
     *ret_file = p;

@@ -304,6 +304,17 @@ static void sorts(void) {
     check_gap(sort);
 }
 
+// Opening a profile, which may be decompressed or imported, ends with the statement.
+static void slow_profiles(void) {
+    struct xpl_error err = {0};
+    g_profile.is_endless = true;
+    CHECK_STATUS(ask("SELECT count(*) FROM events", LIMIT_MS, UINT32_MAX, &err),
+                 XPL_DEADLINE_EXCEEDED, &err);
+    CHECK_STATUS(ask("SELECT count(*) FROM events", LONG_MS, 1000, &err), XPL_CANCELLED, &err);
+    g_profile.is_endless = false;
+    CHECK_OK(ask("SELECT count(*) FROM events", LONG_MS, UINT32_MAX, &err), &err);
+}
+
 // A write of five chunks finds room for three: closing the file frees these.
 static void scratch_files(void) {
     static const char text[5 << 16];
@@ -333,6 +344,7 @@ int main(void) {
     shapes();
     texts();
     sorts();
+    slow_profiles();
     fprintf(stderr, "%u statements\n", g_statements);
     CHECK(g_statements >= 200);
     CHECK_EQ(unlink(g_store), 0);
