@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // NAME.pt.trace.json: a trace of PyTorch's profiler, and any other Chrome trace.
-#include "analysis/kineto/kineto.h"
+#include <string.h>
+
 #include "analysis/formats/impl.h"
+#include "analysis/kineto/kineto.h"
 
 // Of the XSpaces (analysis/kineto/).
 enum { IMPORT_VERSION = 4 };
 
-// ---- the text, decoded piece by piece ----
+// ---- the text, piece by piece: cancellation is looked at between two ----
 
 struct pieces {
-    struct xpl_unpacker *unpacker;
+    struct xpl_unpacker *unpacker; // NULL: the file is the text
     xpl_bytes_t in;
     struct xpl_exec *exec; // may be NULL
     size_t left;           // of what the file may become
     bool end;
     xpl_status_t status; // of the step that gave the last bytes in front of damage
 };
+
+static void copy_piece(struct pieces *p, uint8_t *to, size_t room, size_t *ret_n) {
+    const size_t n = p->in.len < room ? p->in.len : room;
+    if (n) memcpy(to, p->in.ptr, n);
+    p->in = (xpl_bytes_t){p->in.ptr + n, p->in.len - n};
+    p->end = !p->in.len;
+    *ret_n = n;
+}
 
 static xpl_status_t read_piece(void *ctx, uint8_t *to, size_t room, size_t *ret_n,
                                struct xpl_error *err) {
@@ -25,6 +35,10 @@ static xpl_status_t read_piece(void *ctx, uint8_t *to, size_t room, size_t *ret_
     while (!p->end && !*ret_n) {
         if (p->exec && xpl_exec_cancelled(p->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+        if (!p->unpacker) {
+            copy_piece(p, to, room, ret_n);
+            return XPL_OK;
+        }
         p->status = p->unpacker->step(p->unpacker, &p->in, to, room, ret_n, &p->end, err);
         if (p->status != XPL_OK) break;
         if (!p->end && !*ret_n && p->in.len == 0)
@@ -56,27 +70,6 @@ static xpl_status_t import(struct xpl_json_reader *r, const struct xpl_format_li
     return XPL_OK;
 }
 
-static xpl_status_t import_encoded(const struct xpl_decoder *d, xpl_bytes_t file,
-                                   const struct xpl_format_limits *limits, struct xpl_profile *ret,
-                                   struct xpl_error *err) {
-    struct pieces p = {.unpacker = d->begin(file),
-                       .in = file,
-                       .exec = limits->exec,
-                       .left = xpl_unpack_bound(file.len)};
-    const struct xpl_json_source source = {.read = read_piece, .ctx = &p};
-    struct xpl_error why = {0}; // the events before an error are the trace
-    struct xpl_json_reader r = {0};
-    if (!p.unpacker) XPL_RETURN_OOM(err, "XSpace of a trace");
-    xpl_status_t st = xpl_json_reader_open(&r, &source, XPL_JSON_LENIENT, &why);
-    if (st == XPL_OK)
-        st = import(&r, limits, ret, err);
-    else
-        st = xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "%s", why.msg);
-    xpl_json_reader_fini(&r);
-    d->end(p.unpacker);
-    return st;
-}
-
 // The decoder of a compressed trace; NULL for other files.
 static const struct xpl_decoder *decoder_of(xpl_bytes_t file) {
     const struct xpl_decoder *const d = xpl_decoder_of(file);
@@ -86,10 +79,22 @@ static const struct xpl_decoder *decoder_of(xpl_bytes_t file) {
 static xpl_status_t kineto_import(xpl_bytes_t file, const struct xpl_format_limits *limits,
                                   struct xpl_profile *ret, struct xpl_error *err) {
     const struct xpl_decoder *const d = decoder_of(file);
-    struct xpl_json_reader r;
-    if (d) return import_encoded(d, file, limits, ret, err);
-    xpl_json_reader_init(&r, (xpl_str_t){(const char *)file.ptr, file.len}, XPL_JSON_LENIENT);
-    return import(&r, limits, ret, err);
+    struct pieces p = {.unpacker = d ? d->begin(file) : NULL,
+                       .in = file,
+                       .exec = limits->exec,
+                       .left = xpl_unpack_bound(file.len)};
+    const struct xpl_json_source source = {.read = read_piece, .ctx = &p};
+    struct xpl_error why = {0}; // the events before an error are the trace
+    struct xpl_json_reader r = {0};
+    if (d && !p.unpacker) XPL_RETURN_OOM(err, "XSpace of a trace");
+    xpl_status_t st = xpl_json_reader_open(&r, &source, XPL_JSON_LENIENT, &why);
+    if (st == XPL_OK)
+        st = import(&r, limits, ret, err);
+    else
+        st = xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "%s", why.msg);
+    xpl_json_reader_fini(&r);
+    if (d) d->end(p.unpacker);
+    return st;
 }
 
 // An upload must begin as a trace; it may be cut.

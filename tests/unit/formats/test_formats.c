@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of formats: names, marks, opening, limits, truncated and corrupt files.
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -400,6 +401,44 @@ static void test_cancel(void) {
     free(p);
 }
 
+static unsigned g_calls, g_most; // cancelled after so many
+
+static bool count_call(struct xpl_exec *e) {
+    (void)e;
+    return ++g_calls > g_most;
+}
+
+// Text of traces in which no event begins is read with a check now and then: an unknown list, and
+// the rest behind a damaged event.
+static void test_cancel_of_traces(void) {
+    enum { N = 32 << 20, LEAST = 6 };
+    static const char *const begins[] = {"{\"schemaVersion\":1,\"x\":[",
+                                         "{\"schemaVersion\":1,\"traceEvents\":[{\"ph\":x"};
+    static const char *const parts[] = {"1,", "{\"phX"};
+    const struct xpl_format *const f = xpl_format_of_name(XPL_STR("h.pt.trace.json"), NULL);
+    char *const text = malloc(N);
+    CHECK(f && text);
+    struct xpl_exec e = xpl_exec_serial();
+    e.cancelled = count_call;
+    const struct xpl_format_limits l = {.max_bytes = (size_t)256 << 20, .exec = &e};
+    for (size_t i = 0; i < 2; i++) {
+        const size_t n = strlen(begins[i]), part = strlen(parts[i]);
+        memcpy(text, begins[i], n);
+        for (size_t at = n; at < N; at++)
+            text[at] = parts[i][(at - n) % part];
+        const xpl_bytes_t bytes = {(const uint8_t *)text, N};
+        struct xpl_error err = {0};
+        struct xpl_profile ret;
+        g_calls = 0, g_most = UINT_MAX;
+        CHECK_STATUS(f->import(bytes, &l, &ret, &err), XPL_DATA_LOSS, &err);
+        CHECK(g_calls >= LEAST);
+        g_calls = 0, g_most = LEAST - 1;
+        CHECK_STATUS(f->import(bytes, &l, &ret, &err), XPL_CANCELLED, &err);
+        CHECK_EQ(g_calls, LEAST);
+    }
+    free(text);
+}
+
 // ---- broken files ----
 
 // Every proper prefix fails, and so does every single byte changed that checksums cover.
@@ -473,6 +512,7 @@ int main(void) {
     test_limits();
     test_bombs();
     test_cancel();
+    test_cancel_of_traces();
     test_broken();
     test_window();
     return 0;
