@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python client against a daemon of its own.  Each function is a test; run.py runs them with a `Place`."""
 import concurrent.futures
+import contextlib
 import csv
 import datetime
 import gzip
@@ -8,12 +9,14 @@ import io
 import json
 import os
 import pathlib
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import types
 import warnings
 
 import grpc
@@ -453,6 +456,36 @@ def private_daemons(place):
     refused(xplaned.Unavailable, "nothing", xplaned.start, place.logdir, xplaned=place.scratch / "nothing")
 
 
+def odd_names(place):
+    """What Python prints of others' names, in warnings, errors and lines of its own, drives no terminal."""
+    odd = "b\x1b]0;x\x07\u202e"
+    run = place.logdir / "plugins" / "profile" / "odd"
+    run.mkdir(parents=True)
+    whole = place.data / "cpu" / "plugins" / "profile" / "jax_matmul_nopy" / "vm.xplane.pb"
+    shutil.copy(whole, run / "a.xplane.pb")
+    (run / f"{odd}.xplane.pb").write_bytes(whole.read_bytes()[:50000])
+    try:
+        place.until("the session is there", lambda: [s for s in place.client.sessions("odd") if s.host_count == 2])
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            place.client.session("odd").findings()
+            place.client.compare("odd", MATMUL)
+        texts = [str(w.message) for w in said]
+        assert len([t for t in texts if r"b\u{1b}]0;x\u{7}\u{202e}: " in t]) >= 2 and all(t.isprintable() for t in texts), texts
+        e = refused(xplaned.Error, r"\u{1b}", place.client.session("odd").findings, odd)
+        assert str(e).isprintable() and odd in e.message, e
+        for made in (e, pickle.loads(pickle.dumps(e))):
+            assert (made.code, made.message) == (e.code, e.message) and str(made) == str(e)
+    finally:
+        shutil.rmtree(run)
+        place.until("the session is gone", lambda: not place.client.sessions("odd"))
+    watch = xplaned.watch(place.scratch / "watched")
+    watch._session = lambda: types.SimpleNamespace(name=odd, verdict=lambda: types.SimpleNamespace(text=odd))
+    with contextlib.redirect_stderr(io.StringIO()) as out:
+        watch._finish()
+    assert out.getvalue().count(r"\u{1b}") == 2 and out.getvalue()[:-1].isprintable(), out.getvalue()
+
+
 def killed_programs(place):
     """The private daemon of a program that is killed ends, too."""
     code = ("import sys, time, xplaned\n"
@@ -492,4 +525,4 @@ def threads(place):
 
 
 TESTS = [sessions, tool_answers, large_answers, tables, rows, verdicts, events, sql, whole_answers, comparisons, histories, collectives, frames, tools, fleets, imports,
-         watches, captures, cancelled_captures, secrets, addresses, private_daemons, killed_programs, threads]
+         watches, captures, cancelled_captures, secrets, addresses, private_daemons, odd_names, killed_programs, threads]

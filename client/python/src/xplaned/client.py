@@ -13,7 +13,7 @@ import grpc
 
 from . import importing, rows
 from .capture import Capture, CaptureRecord, record
-from .errors import Error, joined, parsed, translated
+from .errors import Error, joined, parsed, translated, warn
 from .session import Session
 from .v1 import (analysis_pb2, analysis_pb2_grpc, capture_pb2, capture_pb2_grpc, server_pb2, server_pb2_grpc, session_pb2,
                  session_pb2_grpc)
@@ -167,7 +167,7 @@ class Client:
     def _joint(self, method: Any, request: Any) -> Dict[str, Any]:
         head, data = joined(method(request, **self._call()))
         for warning in head.warnings:
-            warnings.warn(f"{warning.host}: {warning.text}", stacklevel=3)
+            warn(warning.host, warning.text, 3)
         answer: Dict[str, Any] = parsed(data)
         return answer
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import warnings
 from typing import Any, Iterable, Iterator, Tuple
 
 import grpc
 
+from .show import printable
+
 
 class Error(Exception):
-    """A request that failed.  `code` is the status of gRPC by name ("NOT_FOUND"), `message` the daemon's sentence."""
+    """A request that failed.  `code` is the status of gRPC by name ("NOT_FOUND"), `message` the daemon's sentence.
+
+    What Python shows of it has no controls, as names of others may be in it.
+    """
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(f"{code}: {message}")
+        super().__init__(f"{code}: {printable(message, MOST_SHOWN)}")
         self.code = code
         self.message = message
 
@@ -23,6 +29,7 @@ class Error(Exception):
 
 
 MOST_BYTES = 4 << 30  # of an answer
+MOST_SHOWN = 2000  # characters of a message
 
 
 class NotFound(Error):
@@ -61,6 +68,11 @@ def translated() -> Iterator[None]:
         yield
     except grpc.RpcError as e:
         raise error(e.code().name, e.details() or "") from e
+
+
+def warn(host: str, text: str, level: int) -> None:
+    """A warning of an answer, which Python prints: without controls.  `level` is that of warnings.warn, of the caller."""
+    warnings.warn(printable(f"{host}: {text}" if host else text, MOST_SHOWN), stacklevel=level + 1)
 
 
 def joined(pieces: Iterable[Any]) -> Tuple[Any, bytes]:

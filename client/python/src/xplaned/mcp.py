@@ -104,7 +104,7 @@ def encoded(answer: Dict[str, Any]) -> str:
 
 
 def _cannot_tell(reason: str, text: str) -> Dict[str, Any]:
-    return {"cannot_tell": {"reason": reason, "text": text}}
+    return {"cannot_tell": {"reason": printable(reason), "text": printable(text, 1000)}}
 
 
 # Of an answer of findings without a device: its verdict names the missing part.

@@ -16,6 +16,7 @@ from .importing import PathLike
 from .private import PrivateClient, start
 from .rows import Verdict
 from .session import Session
+from .show import printable
 
 _PATIENCE_S = 60
 _clients: Dict[str, PrivateClient] = {}
@@ -138,7 +139,7 @@ class Watch:
         if session:
             run = session()
             self.verdict = run.verdict()
-            print(f"xplaned: {run.name}: {self.verdict.text}", file=sys.stderr)
+            print(printable(f"xplaned: {run.name}: {self.verdict.text}", 1000), file=sys.stderr)
 
     # Keras:
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import html
-import warnings
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Union
 
 from . import rows, show
-from .errors import Error, joined, parsed, translated
+from .errors import Error, joined, parsed, translated, warn
 from .v1 import analysis_pb2, session_pb2
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class Session:
     def _told(self, tool: str, hosts: Union[str, Sequence[str]], options: Dict[str, Option]) -> Answer:
         answer = self.tool(tool, hosts, **options)
         for w in answer.warnings:
-            warnings.warn(f"{w.host}: {w.text}" if w.host else w.text, stacklevel=3)
+            warn(w.host, w.text, 3)
         return answer
 
     def verdict(self, hosts: Union[str, Sequence[str]] = (), **options: Option) -> rows.Verdict:
