@@ -30,6 +30,7 @@ def tensorboard(place, logdir, *args):
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
 
+    get.address = f"127.0.0.1:{port}"
     try:
         def answers():
             assert process.poll() is None, log.read_text()
@@ -43,7 +44,8 @@ def tensorboard(place, logdir, *args):
 
 
 def plugin(place):
-    """The tab is there; pages and their answers are the daemon's, and only TensorBoard may show them in a frame."""
+    """The tab is there; pages and their answers are the daemon's, and only TensorBoard may show them in a frame.  Pages of other sites
+    get no answer."""
     with tensorboard(place, place.data) as get:
         listed = json.loads(get("/data/plugins_listing")[2])["xplaned"]
         assert listed["enabled"] and listed["tab_name"] == "xplaned", listed
@@ -62,6 +64,13 @@ def plugin(place):
         assert any(HOSTS in str(s) for s in json.loads(body)["sessions"])
         status, headers, body = get(f"{PLACE}/api/v1/tool?session={HOSTS.replace('/', '%2F')}&tool=findings")
         assert (status, json.loads(body)) == (200, place.client.session(HOSTS).tool("findings").json()), (status, body[:200])
+        findings = f"{PLACE}/api/v1/tool?session={HOSTS.replace('/', '%2F')}&tool=findings"
+        own = get.address
+        for sender, expected in (({"Sec_Fetch_Site": "cross-site"}, 403), ({"Sec_Fetch_Site": "same-site", "Referer": f"http://{own}/"}, 403),
+                                 ({"Referer": "http://elsewhere.example/"}, 403), ({"Origin": "null"}, 403), ({}, 403),
+                                 ({"Sec_Fetch_Site": "same-origin"}, 200), ({"Referer": f"http://{own}/"}, 200)):
+            assert get(findings, User_Agent="Mozilla/5.0", **sender)[0] == expected, sender
+        assert get(f"{PLACE}/ui/", User_Agent="Mozilla/5.0", Sec_Fetch_Site="cross-site")[0] == 200
         for method in ("POST", "DELETE"):
             assert get(f"{PLACE}/api/v1/captures", method=method, Xplaned_Request="1")[0] == 405
         for target in ("/metrics", "/ui/../metrics", "/ui/%2e%2e/metrics", "/"):

@@ -2,7 +2,8 @@
 """The plugin of TensorBoard: our pages in a frame, for the profiles below --logdir (docs/notebooks.md).
 
 A private daemon answers.  Its pages come through TensorBoard, so that one forwarded port is enough; they may be in a frame of that
-origin only, and only there.  Only GET is forwarded: pages cannot capture or change anything.
+origin only, and only there.  Only GET is forwarded: pages cannot capture or change anything.  The daemon refuses what pages of other
+sites ask for.
 """
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pathlib
 import re
 import threading
 import time
+import urllib.parse
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from tensorboard.plugins import base_plugin
@@ -21,7 +23,7 @@ from .errors import Error, Unavailable
 from .private import PrivateClient, start
 
 _MODULE = "export function render() { location.replace(new URL('ui/', import.meta.url)); }\n"
-_REQUEST = ("Accept", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "Range")
+_REQUEST = ("Accept", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "Range", "Sec-Fetch-Site", "User-Agent")
 _ANSWER = ("Content-Type", "Content-Encoding", "Content-Disposition", "Content-Range", "ETag", "Last-Modified", "Cache-Control", "Vary",
            "Content-Security-Policy", "X-Content-Type-Options", "Retry-After")
 _START_S = 10
@@ -79,6 +81,8 @@ class Plugin(base_plugin.TBPlugin):
         query = "?" + "".join(chr(b) if 0x20 < b < 0x7f else f"%{b:02X}" for b in request.query_string) if request.query_string else ""
         path = request.environ["PATH_INFO"].partition("/data/plugin/xplaned")[2].encode("latin-1")
         given = {name: request.headers[name] for name in _REQUEST if name in request.headers}
+        if "Sec-Fetch-Site" not in given and (page := request.headers.get("Origin") or request.headers.get("Referer")):
+            given["Sec-Fetch-Site"] = "same-origin" if urllib.parse.urlsplit(page).netloc == request.host else "cross-site"
         try:
             status, headers, body = self._get(request.method, _quoted(path) + query, given)
         except (OSError, http.client.HTTPException) as e:  # which the server would take for its own connection's
