@@ -19,8 +19,15 @@ static void put_text(struct xpl_buf *out, xpl_str_t s) {
     }
 }
 
-static void put_value(struct xpl_buf *out, const struct xpl_json_value *v) {
+// A text that spreadsheets would run as a formula.
+static bool is_formula(const struct xpl_json_value *v) {
+    return v && v->type == XPL_JSON_STRING && v->text.len && memchr("=+-@\t\r", v->text.ptr[0], 6);
+}
+
+// `guarded`: formulas get an apostrophe, as in the exports of the pages and of xplanectl.
+static void put_value(struct xpl_buf *out, const struct xpl_json_value *v, bool guarded) {
     xpl_buf_putc(out, '"');
+    if (guarded && is_formula(v)) xpl_buf_putc(out, '\'');
     switch (v ? v->type : XPL_JSON_NULL) {
         case XPL_JSON_NULL: break;
         case XPL_JSON_BOOL: xpl_buf_str(out, v->b ? XPL_STR("True") : XPL_STR("False")); break;
@@ -79,17 +86,17 @@ static void put_header(struct xpl_buf *out, const struct xpl_json_value *columns
         if (unit && strcmp(unit, XPL_FRACTION) == 0)
             put_fraction(out, text_of(label));
         else
-            put_value(out, label);
+            put_value(out, label, tool != NULL);
     }
     xpl_buf_putc(out, '\n');
 }
 
-static void put_row(struct xpl_buf *out, const struct xpl_json_value *row) {
+static void put_row(struct xpl_buf *out, const struct xpl_json_value *row, bool guarded) {
     const struct xpl_json_value *const cells = member(row, "c");
     if (!cells || cells->type != XPL_JSON_ARRAY || !cells->n) return;
     for (size_t i = 0; i < cells->n; i++) {
         if (i) xpl_buf_putc(out, ',');
-        put_value(out, member(&cells->children[i], "v"));
+        put_value(out, member(&cells->children[i], "v"), guarded);
     }
     xpl_buf_putc(out, '\n');
 }
@@ -114,7 +121,7 @@ xpl_status_t xpl_http_csv(xpl_str_t json, const struct xpl_tool *tool, struct xp
                          "Data format not suitable for CSV (missing 'cols')");
     put_header(out, columns, tool);
     for (size_t i = 0; rows && rows->type == XPL_JSON_ARRAY && i < rows->n; i++)
-        put_row(out, &rows->children[i]);
+        put_row(out, &rows->children[i], tool != NULL);
     if (out->failed) XPL_RETURN_OOM(err, "csv");
     return XPL_OK;
 }

@@ -10,8 +10,9 @@
 #include "base/str.h"
 
 // Appends the table of a tool's JSON answer to `out`.  The header says which columns of `tool` are
-// fractions; of NULL it is XProf's, which calls them "(%)".  INVALID_ARGUMENT: the answer has no
-// table; RESOURCE_EXHAUSTED.  Any thread.
+// fractions, and texts that are formulas to a spreadsheet get an apostrophe; of NULL all is as
+// XProf has it, which calls the fractions "(%)".  INVALID_ARGUMENT: the answer has no table;
+// RESOURCE_EXHAUSTED.  Any thread.
 xpl_status_t xpl_http_csv(xpl_str_t json, const struct xpl_tool *tool, struct xpl_arena *scratch,
                           struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
