@@ -4,10 +4,12 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -54,10 +56,14 @@ static void end_peer(struct peer *p) {
     p->phase = OVER;
 }
 
-static void connect_to(struct collector *c, const char *name) {
+// The socket `name` of the open directory, whoever moves the directory meanwhile.
+static void connect_to(struct collector *c, int dir, const char *name) {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    const int n = snprintf(addr.sun_path, sizeof addr.sun_path, "%s/%s", c->opt->directory, name);
-    if (n < 0 || (size_t)n >= sizeof addr.sun_path) return;
+    struct stat st;
+    const int n = snprintf(addr.sun_path, sizeof addr.sun_path, "/proc/self/fd/%d/%s", dir, name);
+    if (n < 0 || (size_t)n >= sizeof addr.sun_path ||
+        fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(st.st_mode))
+        return;
     if (c->n == XPL_COLLECT_PROCESSES) {
         c->more++;
         return;
@@ -65,7 +71,7 @@ static void connect_to(struct collector *c, const char *name) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return;
     if (connect(fd, (const struct sockaddr *)&addr, sizeof addr) != 0) {
-        if (errno == ECONNREFUSED) unlink(addr.sun_path); // a program that was killed
+        if (errno == ECONNREFUSED) (void)unlinkat(dir, name, 0); // of a program that was killed
         close(fd);
         return;
     }
@@ -76,12 +82,17 @@ static void connect_to(struct collector *c, const char *name) {
 }
 
 static void connect_all(struct collector *c) {
-    DIR *const d = opendir(c->opt->directory);
+    const int fd =
+        open(c->opt->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    DIR *const d = fd >= 0 ? fdopendir(fd) : NULL;
     for (const struct dirent *e; d && (e = readdir(d));) {
         const size_t n = strlen(e->d_name);
-        if (n > 5 && strcmp(e->d_name + n - 5, ".sock") == 0) connect_to(c, e->d_name);
+        if (n > 5 && strcmp(e->d_name + n - 5, ".sock") == 0) connect_to(c, fd, e->d_name);
     }
-    if (d) closedir(d);
+    if (d)
+        closedir(d);
+    else if (fd >= 0)
+        close(fd);
 }
 
 static void send_command(struct peer *p, const struct xpl_collect_options *opt,

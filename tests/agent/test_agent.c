@@ -499,6 +499,38 @@ static void *impostor_main(void *arg) {
         if (write(fd, nonsense, sizeof nonsense) < 0) break;
     return NULL;
 }
+// A socket of a program that was killed.
+static void make_dead(const char *path) {
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(addr.sun_path, sizeof addr.sun_path, "%s", path);
+    CHECK_EQ(bind(fd, (struct sockaddr *)&addr, sizeof addr), 0);
+    close(fd);
+}
+
+// Among files with such names only dead sockets are removed, and only in the directory itself.
+static void check_removal(void) {
+    char dead[108], file[108], moved[108], elsewhere[80], other[108];
+    struct stat st;
+    snprintf(dead, sizeof dead, "%s/7.sock", dir);
+    snprintf(file, sizeof file, "%s/8.sock", dir);
+    snprintf(moved, sizeof moved, "%s-moved", dir);
+    snprintf(elsewhere, sizeof elsewhere, "%s-elsewhere", dir);
+    snprintf(other, sizeof other, "%s/9.sock", elsewhere);
+    make_dead(dead);
+    CHECK_EQ(mknod(file, S_IFREG | 0600, 0), 0);
+    refused(XPL_FAILED_PRECONDITION, "libxplaned-agent.so");
+    CHECK(lstat(dead, &st) != 0 && lstat(file, &st) == 0);
+    CHECK_EQ(mkdir(elsewhere, 0700), 0);
+    make_dead(other);
+    CHECK_EQ(rename(dir, moved), 0);
+    CHECK_EQ(symlink(elsewhere, dir), 0);
+    refused(XPL_FAILED_PRECONDITION, "libxplaned-agent.so");
+    CHECK_EQ(lstat(other, &st), 0);
+    CHECK(unlink(dir) == 0 && rename(moved, dir) == 0);
+    CHECK(unlink(other) == 0 && rmdir(elsewhere) == 0 && unlink(file) == 0);
+}
+
 static void check_impostor(void) {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -508,6 +540,7 @@ static void check_impostor(void) {
     CHECK_EQ(listen(fd, 4), 0);
     CHECK_EQ(pthread_create(&thread, NULL, impostor_main, &fd), 0);
     refused(XPL_FAILED_PRECONDITION, "libxplaned-agent.so");
+    check_removal();
     struct program p = start_program("steady", NULL, NULL);
     CHECK(capture(SOME_MS).kernels > 0);
     stop_program(&p);
