@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -30,19 +31,55 @@ void xpl_heap_set_budget(size_t bytes) {
     atomic_store(&budget, bytes);
 }
 
+static size_t read_text(int dir, const char *path, char *ret, size_t size) {
+    const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
+    if (fd >= 0) (void)close(fd);
+    ret[n > 0 ? n : 0] = 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+// Opens the directory of the control group that the process is in; -1: of version 2 it has none.
+static int open_group(void) {
+    char groups[4096];
+    if (!read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups)) return -1;
+    char *const own = strstr(groups, "0::/");
+    const int top = own ? open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (top < 0) return -1;
+    own[strcspn(own, "\n")] = 0;
+    const char *const path = own + 3 + strspn(own + 3, "/");
+    const int dir = openat(top, *path ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    (void)close(top);
+    return dir;
+}
+
+// SIZE_MAX: it has none.
+static size_t limit_of_group(void) {
+    char text[32];
+    unsigned long long n = SIZE_MAX;
+    const int dir = open_group();
+    if (dir < 0) return SIZE_MAX;
+    if (!read_text(dir, "memory.max", text, sizeof text) || sscanf(text, "%llu", &n) != 1)
+        n = SIZE_MAX; // "max"
+    (void)close(dir);
+    return (size_t)n;
+}
+
+size_t xpl_heap_machine(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const size_t all = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX;
+    const size_t group = limit_of_group();
+    return group < all ? group : all;
+}
+
 size_t xpl_heap_in_use(void) {
     return atomic_load_explicit(&in_use, memory_order_relaxed);
 }
 
 size_t xpl_heap_resident(void) {
     char text[128];
-    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    const ssize_t n = read(fd, text, sizeof text - 1);
-    (void)close(fd);
     unsigned long long resident, shared;
-    if (n <= 0) return 0;
-    text[n] = 0;
+    if (!read_text(AT_FDCWD, "/proc/self/statm", text, sizeof text)) return 0;
     if (sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || resident < shared) return 0;
     return (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
 }

@@ -16,6 +16,8 @@ enum { XPL_HEAP_LARGE = 64 << 10 };
 // MiB for uncounted memory), stay below `bytes`: an allocation beyond fails.  SIZE_MAX: no limit,
 // the default.
 void xpl_heap_set_budget(size_t bytes);
+// Memory of the machine, or of the control group that the process is in, bytes.
+size_t xpl_heap_machine(void);
 // Large blocks and all blocks of arenas in use, bytes.
 size_t xpl_heap_in_use(void);
 // Resident anonymous memory, bytes; 0 when the kernel does not tell.

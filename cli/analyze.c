@@ -13,7 +13,7 @@
 #include "cli/runs/place.h"
 #include "storage/sessions/catalogue.h"
 
-#define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
+#define LIMIT ((size_t)64 << 30) // of memory: main.c sets that of the machine
 
 struct file { // of a host
     struct xpl_source *source;

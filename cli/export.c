@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/progress/progress.h"
 
-#define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
+#define LIMIT ((size_t)64 << 30) // of memory: main.c sets that of the machine
 
 struct output {
     struct xpl_output file;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/std_fds.h"
 #include "base/text/near.h"
 #include "base/text/terminal.h"
@@ -171,6 +172,8 @@ int main(int argc, char **argv) {
     struct xpl_args a;
     xpl_std_fds_open();
     xpl_terminal_guard();
+    // A profile that needs more is refused; the kernel would end this program, or another one.
+    xpl_heap_set_budget(xpl_heap_machine() / 8 * 7);
     // A reader that ends early (`| head`) ends this program silently, also where the parent ignores
     // the signal, as Python does.
     (void)signal(SIGPIPE, SIG_DFL);

@@ -9,7 +9,7 @@
 #include "cli/args.h"
 #include "cli/progress/progress.h"
 
-#define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
+#define LIMIT ((size_t)64 << 30) // of memory: main.c sets that of the machine
 
 void xpl_warn_of_host(xpl_str_t host, xpl_str_t text) {
     xpl_progress_hide();

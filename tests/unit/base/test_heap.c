@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "tests/check.h"
@@ -194,8 +195,14 @@ static void test_refused_beside(void) {
     xpl_heap_set_budget(SIZE_MAX);
 }
 
+static void test_machine(void) {
+    const size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    CHECK(xpl_heap_machine() >= xpl_heap_resident() && xpl_heap_machine() <= all);
+}
+
 int main(void) {
     (void)mallopt(M_PERTURB, 0); // unwritten pages must not be resident
+    test_machine();
     test_counting();
     test_budget();
     test_threads();
