@@ -7,6 +7,7 @@
 
 #include "analysis/formats/impl.h"
 #include "base/arena.h"
+#include "base/heap.h"
 
 enum {
     MAX_WINDOW_LOG = 27,
@@ -16,6 +17,7 @@ enum {
 struct zstd {
     struct xpl_unpacker unpacker; // first
     ZSTD_DStream *z;
+    size_t taken; // bytes of its memory, of which the window is nearly all, in the heap's budget
 };
 
 bool xpl_zstd_sniff(xpl_bytes_t file) {
@@ -42,6 +44,15 @@ static xpl_status_t fail_zstd(size_t code, size_t offset, struct xpl_error *err)
                         ZSTD_getErrorName(code));
 }
 
+// The window is allocated when a frame begins, and filled as it is decoded.
+static bool take_memory(struct zstd *s) {
+    const size_t now = ZSTD_sizeof_DStream(s->z);
+    if (now <= s->taken) return true;
+    if (!xpl_heap_take(now - s->taken)) return false;
+    s->taken = now;
+    return true;
+}
+
 static xpl_status_t zstd_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *out, size_t room,
                               size_t *ret_n, bool *ret_end, struct xpl_error *err) {
     ZSTD_DStream *const z = ((struct zstd *)u)->z;
@@ -51,6 +62,7 @@ static xpl_status_t zstd_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
     *in = (xpl_bytes_t){in->ptr + i.pos, in->len - i.pos};
     *ret_n = o.pos;
     if (ZSTD_isError(r)) return fail_zstd(r, u->file.len - in->len, err);
+    if (!take_memory((struct zstd *)u)) XPL_RETURN_OOM(err, "zstd");
     *ret_end = r == 0 && in->len == 0; // 0: a frame has ended, and all of it written
     return XPL_OK;
 }
@@ -68,6 +80,7 @@ struct xpl_unpacker *xpl_zstd_begin(xpl_bytes_t file) {
 void xpl_zstd_end(struct xpl_unpacker *u) {
     struct zstd *const s = (struct zstd *)u;
     if (s) (void)ZSTD_freeDStream(s->z);
+    if (s) xpl_heap_give(s->taken);
     xpl_sys_free(s);
 }
 

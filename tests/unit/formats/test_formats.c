@@ -11,6 +11,7 @@
 #include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/heap.h"
 #include "tests/cancelled.h"
 #include "tests/check.h"
 
@@ -390,6 +391,34 @@ static void test_bombs(void) {
     xpl_buf_fini(&g), xpl_buf_fini(&z);
 }
 
+// A small file may ask for a large window, which is not this program's to allocate.
+static void test_windows_count(void) {
+    enum { N = 2 << 20, MIB = 1 << 20 };
+    uint8_t *const content = sample(N), *const out = malloc(2 * N);
+    ZSTD_CCtx *const c = ZSTD_createCCtx();
+    ZSTD_outBuffer o = {.dst = out, .size = 2 * N};
+    ZSTD_inBuffer i = {.src = content, .size = N};
+    CHECK(c && content && out);
+    CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, 27)));
+    CHECK(!ZSTD_isError(ZSTD_compressStream2(c, &o, &i, ZSTD_e_continue)));
+    CHECK_EQ(ZSTD_compressStream2(c, &o, &(ZSTD_inBuffer){0}, ZSTD_e_end), 0);
+    ZSTD_freeCCtx(c);
+    const size_t before = xpl_heap_in_use();
+    const xpl_bytes_t file = {out, o.pos};
+    xpl_heap_set_budget(before + (size_t)64 * MIB);
+    fails_with("h.xplane.pb.zst", file, &roomy, XPL_RESOURCE_EXHAUSTED, "out of memory");
+    CHECK_EQ(xpl_heap_in_use(), before);
+    xpl_heap_set_budget(before + xpl_heap_resident() + (size_t)256 * MIB);
+    struct xpl_profile p = {0};
+    CHECK_OK(xpl_profile_open(XPL_STR("h.xplane.pb.zst"), file, &roomy, &p, NULL), NULL);
+    CHECK_BYTES(p.bytes.ptr, p.bytes.len, content, N);
+    xpl_profile_close(&p);
+    CHECK_EQ(xpl_heap_in_use(), before);
+    xpl_heap_set_budget(SIZE_MAX);
+    free(out);
+    free(content);
+}
+
 static void test_cancel(void) {
     uint8_t *const p = sample(1000);
     struct xpl_buf g = gzip_of(p, 1000);
@@ -511,6 +540,7 @@ int main(void) {
     test_wrong_names();
     test_limits();
     test_bombs();
+    test_windows_count();
     test_cancel();
     test_cancel_of_traces();
     test_broken();
