@@ -54,6 +54,8 @@ bool xpl_root_match(xpl_profile_match_fn match, const char *file, struct xpl_pro
 
 // --- Names ---
 
+enum { LAST_ROUND = 6 }; // of giving other names to those that are equal
+
 enum claim { CLAIM_PLUGIN, CLAIM_LOGDIR, CLAIM_PATH };
 
 struct draft {
@@ -223,10 +225,20 @@ static int by_name(const void *pa, const void *pb) {
     return xpl_str_cmp(a->path, b->path);
 }
 
-static bool rename_draft(struct xpl_arena *a, struct draft *d, size_t nth) {
+// "NAME~2"; behind the last round a name that no path can have, so that names that are built to
+// collide end there.
+static bool add_number(struct xpl_arena *a, xpl_str_t name, unsigned round, size_t i, size_t first,
+                       xpl_str_t *ret) {
+    return round < LAST_ROUND
+               ? xpl_arena_printf(a, ret, "%.*s~%zu", XPL_STR_FMT(name), i - first + 1)
+               : xpl_arena_printf(a, ret, "%.*s//%zu", XPL_STR_FMT(name), i);
+}
+
+static bool rename_draft(struct xpl_arena *a, struct draft *d, unsigned round, size_t i,
+                         size_t first) {
     xpl_str_t next, path;
     if (d->renamed) {
-        if (!xpl_arena_printf(a, &next, "%.*s~%zu", XPL_STR_FMT(d->name), nth)) return false;
+        if (!add_number(a, d->name, round, i, first, &next)) return false;
     } else {
         if (!xpl_name_escape(a, d->path, &path) ||
             !xpl_arena_printf(a, &next, "./%.*s", XPL_STR_FMT(path)))
@@ -240,7 +252,8 @@ static bool rename_draft(struct xpl_arena *a, struct draft *d, size_t nth) {
 // Gives every draft a unique name.  The first round resolves the usual case (a directory that is
 // named like a run); more are only needed for names built to collide.
 static bool make_names_unique(struct xpl_arena *a, struct draft *d, size_t n) {
-    for (bool clash = true; clash;) {
+    bool clash = true;
+    for (unsigned round = 0; clash; round++) {
         clash = false;
         qsort(d, n, sizeof *d, by_name);
         for (size_t i = 1, first = 0; i < n; i++) {
@@ -249,7 +262,7 @@ static bool make_names_unique(struct xpl_arena *a, struct draft *d, size_t n) {
                 first = i;
                 continue;
             }
-            if (!rename_draft(a, &d[i], i - first + 1)) return false;
+            if (!rename_draft(a, &d[i], round, i, first)) return false;
             clash = true;
         }
     }
@@ -272,7 +285,8 @@ static bool host_path(struct xpl_arena *a, const struct xpl_dir *d, const char *
 
 // Two files of one name (one of them escaped): the later gets a suffix.
 static bool make_hosts_unique(struct xpl_arena *a, struct xpl_host *h, size_t n) {
-    for (bool clash = true; clash;) {
+    bool clash = true;
+    for (unsigned round = 0; clash; round++) {
         clash = false;
         qsort(h, n, sizeof *h, host_by_name);
         for (size_t i = 1, first = 0; i < n; i++) {
@@ -281,8 +295,7 @@ static bool make_hosts_unique(struct xpl_arena *a, struct xpl_host *h, size_t n)
                 continue;
             }
             xpl_str_t next;
-            if (!xpl_arena_printf(a, &next, "%.*s~%zu", XPL_STR_FMT(h[i].name), i - first + 1))
-                return false;
+            if (!add_number(a, h[i].name, round, i, first, &next)) return false;
             h[i].name = next;
             clash = true;
         }

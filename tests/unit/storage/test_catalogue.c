@@ -516,6 +516,36 @@ static void test_many_of_a_directory(void) {
     }
 }
 
+// Each name that a directory gets is another one's: that ends after a few rounds.
+static void test_names_built_to_collide(void) {
+    enum { N = 40 };
+    char name[3 + 2 * N + 1] = "%FF";
+    size_t marked = 0;
+    make_top();
+    put("\xff/h.xplane.pb", 1);
+    for (int i = 0; i < N; i++) {
+        put(at("%s/h.xplane.pb", name) + strlen(top) + 1, 1);
+        put(at("plugins/profile/%s/h.xplane.pb", name) + strlen(top) + 1, 1);
+        (void)strcat(name, "~2");
+    }
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = top, .match = xpl_format_match};
+    struct xpl_catalogue *c = NULL;
+    CHECK_OK(xpl_catalogue_new(&o, &c, NULL), NULL);
+    struct xpl_snapshot *const s = xpl_catalogue_get(c);
+    CHECK_EQ(s->n_sessions, 2 * N + 1);
+    for (size_t i = 0; i < s->n_sessions; i++) {
+        const struct xpl_session *const one = &s->sessions[i];
+        CHECK(!i || xpl_str_cmp(s->sessions[i - 1].name, one->name) < 0);
+        CHECK(xpl_snapshot_find(s, one->name) == one);
+        marked += xpl_str_has(one->name, XPL_STR("//"));
+    }
+    CHECK_EQ(marked, 1);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
 // Links that multiply: 2^n paths to one directory. The limit ends it, and nearby sessions survive.
 static void test_explosion(void) {
     make_top();
@@ -800,6 +830,7 @@ int main(void) {
     test_stopped();
     test_stopped_identities();
     test_many_of_a_directory();
+    test_names_built_to_collide();
     test_explosion();
     test_deep();
     test_rescan();
