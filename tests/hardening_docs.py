@@ -18,6 +18,7 @@ PART = re.compile(r"(?:try|suite|stage)_(\w+)")
 def is_run(name, text, source):
     """Whether what a row names in a file is not only there: functions in C and in Python are called but for tests of Python,
     which are found by their names, and parts of a script are in its list of parts."""
+    text = text.removeprefix("def ")
     count = len(re.findall(rf"(?<!\w){re.escape(text)}(?!\w)", source))
     if name.endswith(".c") and TEST.fullmatch(text):
         return count > 1

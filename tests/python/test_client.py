@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import types
+import unittest.mock
 import warnings
 
 import grpc
@@ -72,6 +73,9 @@ class _Wrong:
 def wrong_daemons(place):
     del place
     refused(xplaned.Error, "more follows", xplaned.Client(_Wrong(b"\x12\x01x")).sessions)
+    endless = session_pb2.ListSessionsResponse(sessions=[session_pb2.Session(name="s")], next_page_token="x").SerializeToString()
+    with unittest.mock.patch("xplaned.client._MOST", 100):
+        refused(xplaned.Error, "more than 100 sessions", xplaned.Client(_Wrong(endless)).sessions)
     run = session_pb2.Session(name="s")
     refused(xplaned.Error, "no answer", xplaned.Session(xplaned.Client(_Wrong()), run).tool, "overview_page")
     for text in (b"", b"[" * 100_000, b"\xff", b"{"):
@@ -524,5 +528,5 @@ def threads(place):
     assert not failures and time.monotonic() - began < 120, failures
 
 
-TESTS = [sessions, tool_answers, large_answers, tables, rows, verdicts, events, sql, whole_answers, comparisons, histories, collectives, frames, tools, fleets, imports,
+TESTS = [sessions, wrong_daemons, tool_answers, large_answers, tables, rows, verdicts, events, sql, whole_answers, comparisons, histories, collectives, frames, tools, fleets, imports,
          watches, captures, cancelled_captures, secrets, addresses, private_daemons, odd_names, killed_programs, threads]

@@ -20,6 +20,7 @@ from .v1 import (analysis_pb2, analysis_pb2_grpc, capture_pb2, capture_pb2_grpc,
 
 DEFAULT_ADDRESS = "127.0.0.1:50551"
 _PAGE = 500
+_MOST = 1_000_000  # sessions of a list; a daemon has fewer
 # Of a message; larger answers come in several.  None is compressed, and who inflates one does not know how large it becomes.
 _CHANNEL_OPTIONS = [("grpc.max_receive_message_length", 1 << 30), ("grpc.compression_enabled_algorithms_bitset", 1)]
 
@@ -110,6 +111,8 @@ class Client:
                     return sorted(found, key=lambda s: s.captured, reverse=True)
                 if not page.sessions:
                     raise Error("INTERNAL", "the daemon lists nothing, and says that more follows")
+                if len(found) > _MOST:
+                    raise Error("RESOURCE_EXHAUSTED", f"the daemon lists more than {_MOST} sessions")
                 request.page_token = page.next_page_token
 
     def session(self, name: str) -> Session:
