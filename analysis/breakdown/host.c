@@ -32,6 +32,7 @@ struct name {
     uint8_t counts;      // enum counted: as work of a step
     uint8_t allocates;   // asks the driver for memory, or gives it back
     uint8_t reads;       // a jax.Array
+    uint8_t eager;       // enum xpl_eager_name
     uint8_t plain;       // matters only to the main line, unless its statistics do
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
@@ -40,8 +41,9 @@ struct name {
 // An event of the main line.
 struct main_event {
     struct xpl_span span;
-    // Where its first part ends: of a call of a jitted function the last compilation in it, of a
-    // fetch its wait for the device; 0: it is whole.
+    // Where its first part ends: of a call of a jitted function the last compilation in it, of
+    // TensorFlow's call of a function its preparation, of a fetch its wait for the device; 0: it is
+    // whole.
     uint64_t part_end;
     uint32_t md;
     uint32_t own; // its metadata, whatever names it
@@ -86,7 +88,8 @@ struct line_pass {
     bool is_input;   // a thread of tf.data
     struct xpl_input_stack stack;
     uint64_t n_launches;
-    bool puts; // into a queue
+    bool puts;    // into a queue
+    bool runs_op; // TensorFlow's call that began last is of an op
     XPL_VEC(struct apart_event) apart;
     bool in_pool;                // a thread of a runtime's pool
     bool has_steps, is_autograd; // of PyTorch
@@ -99,9 +102,9 @@ struct xpl_host_reader {
     struct xpl_roles roles;
     struct xpl_device_time *ops;
     struct xpl_input_work input;
-    bool has_modules;               // named after the data that they have
-    XPL_VEC(uint64_t) inner, outer; // compilations
-    bool has_adapter;               // some name is one
+    bool has_modules; // named after the data that they have
+    XPL_VEC(uint64_t) compiles[XPL_COMPILE_NAMES];
+    bool has_adapter; // some name is one
     // The line that starts most work, of PyTorch the one that starts most of the rest, and the one
     // that is read.  Events of threads in pools are not kept.
     struct main_pass main, aside, next;
@@ -127,7 +130,7 @@ static enum counted counted_as(xpl_str_t name) {
 static bool is_plain(const struct name *n) {
     return n->work == XPL_WORK_OTHER && n->compile == XPL_NO_COMPILE && !n->memory && !n->puts &&
            !n->runs && !n->is_input && !n->input_wait && !n->framework_op && !n->awaits &&
-           n->counts != OP_OF_FRAMEWORK;
+           !n->eager && n->counts != OP_OF_FRAMEWORK;
 }
 
 static bool read_names(struct xpl_host_reader *r) {
@@ -155,6 +158,7 @@ static bool read_names(struct xpl_host_reader *r) {
             .counts = (uint8_t)counted_as(name),
             .reads = xpl_reads_array(name),
             .awaits = xpl_str_ends(name, XPL_STR("Buffer::Await")),
+            .eager = (uint8_t)xpl_eager_name_of(name),
             .allocates = r->k->is_torch && xpl_driver_allocates(name),
         };
         struct name *const n = &r->names[i];
@@ -182,9 +186,7 @@ static bool add_layer(struct xpl_host_reader *r, enum xpl_host_layer layer, uint
 static bool read_work(struct xpl_host_reader *r, uint32_t md, struct xpl_span span, bool is_main) {
     const struct name *const n = &r->names[md];
     if (n->compile != XPL_NO_COMPILE) {
-        uint64_t *const slot = n->compile == XPL_COMPILE_OUTER
-                                   ? xpl_vec_push(r->k->scratch, &r->outer)
-                                   : xpl_vec_push(r->k->scratch, &r->inner);
+        uint64_t *const slot = xpl_vec_push(r->k->scratch, &r->compiles[n->compile]);
         if (!slot) return false;
         *slot = span.begin;
     }
@@ -260,6 +262,15 @@ static bool read_op(struct xpl_host_reader *r, const struct xpl_read_event *e, s
     *ret_is_op = true;
     r->ops->n_ops++;
     return xpl_spans_add(&r->ops->layers[layer], span, r->k->scratch);
+}
+
+// TensorFlow has no event for an op that the program starts by itself: its call runs it.
+static bool read_eager(struct xpl_host_reader *r, struct line_pass *l, enum xpl_eager_name eager,
+                       struct xpl_span span) {
+    if (eager == XPL_EAGER_OP || eager == XPL_EAGER_FUNCTION) l->runs_op = eager == XPL_EAGER_OP;
+    if (!r->ops || eager != XPL_EAGER_RUN || !l->runs_op) return true;
+    r->ops->n_ops++;
+    return xpl_spans_add(&r->ops->layers[XPL_LAYER_CONTAINER], span, r->k->scratch);
 }
 
 static bool count_work(const struct xpl_host_reader *r, const struct xpl_read_event *e,
@@ -384,6 +395,7 @@ static bool read_special(struct xpl_host_reader *r, struct line_pass *l,
     l->puts |= n->puts;
     if (r->k->host.work && !l->is_input && !count_work(r, e, span)) return false;
     if (r->ops && !l->is_input && !read_op(r, e, span, &l->stack, &is_op)) return false;
+    if (n->eager && !read_eager(r, l, (enum xpl_eager_name)n->eager, span)) return false;
     if (r->ops && n->runs && !add_layer(r, XPL_HOST_RUNS, e->ev.md, span)) return false;
     if ((e->roles & XPL_ROLE_CORRELATION) && !is_op && !read_launch(r, &e->ev, span.begin))
         return false;
@@ -607,10 +619,16 @@ static bool has_no_name(const struct xpl_host_reader *r, const struct main_event
     return e->work == XPL_WORK_WAIT || (e->work == XPL_WORK_OTHER && r->names[e->md].interpreter);
 }
 
+// A copy to the device is one, also where the program prepares its batches.
+static bool is_copy_of_input(const struct main_event *outer, const struct main_event *e) {
+    return outer->work == XPL_WORK_INPUT && e->work == XPL_WORK_COPY;
+}
+
 // An event inside another: who is to name what the thread is at.
 static void put_inside(const struct xpl_host_reader *r, const struct main_event *outer,
                        struct main_event *e) {
     if (e->span.end > outer->span.end) e->span.end = outer->span.end;
+    if (is_copy_of_input(outer, e)) return;
     if (e->work == XPL_WORK_COMPILE && outer->work == XPL_WORK_LAUNCH)
         e->md = outer->md; // the function that is compiled
     else if (e->work < outer->work || (e->work == outer->work && e->work != XPL_WORK_OTHER)) {
@@ -623,9 +641,31 @@ static void put_inside(const struct xpl_host_reader *r, const struct main_event 
         e->md = outer->md;
 }
 
-static bool has_part(const struct xpl_host_reader *r, const struct main_event *outer,
-                     const struct main_event *e) {
-    return r->names[outer->md].jitted ? e->work == XPL_WORK_COMPILE : r->names[e->md].awaits;
+// Preparing a function for its first run takes TensorFlow longer than that.
+static const uint64_t kPrepares = 1000000000; // ps: 1 ms
+
+static bool prepares(const struct name *n) {
+    return n->eager == XPL_EAGER_FUNCTION;
+}
+
+// Until when `outer` does something else than its name says, as `e` inside it shows; 0: not known.
+static uint64_t part_end_of(const struct xpl_host_reader *r, const struct main_event *outer,
+                            const struct main_event *e) {
+    const struct name *const o = &r->names[outer->md], *const n = &r->names[e->md];
+    if (e->work == XPL_WORK_COMPILE) return o->jitted || prepares(o) ? e->span.end : 0;
+    if (!prepares(o)) return !o->jitted && n->awaits ? e->span.end : 0;
+    return n->eager == XPL_EAGER_KERNEL && e->span.begin - outer->span.begin >= kPrepares
+               ? e->span.begin
+               : 0;
+}
+
+static bool ends_part(const struct xpl_host_reader *r, const struct main_event *e) {
+    return e->work == XPL_WORK_COMPILE || r->names[e->md].awaits ||
+           r->names[e->md].eager == XPL_EAGER_KERNEL;
+}
+
+static bool may_have_part(const struct xpl_host_reader *r, const struct main_event *e) {
+    return r->names[e->md].jitted || prepares(&r->names[e->md]) || e->work == XPL_WORK_FETCH;
 }
 
 // A call of a jitted function that compiles it traces and lowers it first, in Python: all of that
@@ -639,17 +679,15 @@ static bool find_parts(struct xpl_host_reader *r, struct main_pass *m) {
         while (open.n && m->v.v[open.v[open.n - 1]].span.end <= e->span.begin)
             open.n--;
         if (told > open.n) told = open.n;
-        const bool ends_part = e->work == XPL_WORK_COMPILE || r->names[e->md].awaits,
-                   launches = r->has_modules && e->work == XPL_WORK_LAUNCH;
-        for (size_t k = open.n; (ends_part || launches) && k > (ends_part ? 0 : told); k--) {
+        const bool ends = ends_part(r, e), launches = r->has_modules && e->work == XPL_WORK_LAUNCH;
+        for (size_t k = open.n; (ends || launches) && k > (ends ? 0 : told); k--) {
             struct main_event *const outer = &m->v.v[open.v[k - 1]];
-            if (ends_part && has_part(r, outer, e) && outer->part_end < e->span.end)
-                outer->part_end = e->span.end;
+            const uint64_t end = ends ? part_end_of(r, outer, e) : 0;
+            if (outer->part_end < end) outer->part_end = end;
             if (launches && r->names[outer->md].by_module) outer->work = XPL_WORK_OTHER;
         }
         if (launches) told = open.n;
-        if (!r->names[e->md].jitted && !r->names[e->md].by_module && e->work != XPL_WORK_FETCH)
-            continue;
+        if (!may_have_part(r, e) && !r->names[e->md].by_module) continue;
         size_t *const slot = xpl_vec_push(r->k->scratch, &open);
         if (!slot) return false;
         *slot = i;
@@ -694,10 +732,11 @@ static bool flatten(struct xpl_host_reader *r, struct main_pass *m, struct xpl_m
             return false;
         if (outer) put_inside(r, outer, &e);
         if (!push_event(r, &s, e)) return false;
-        const bool jitted = r->names[m->v.v[i].md].jitted;
-        if (!e.part_end || (!jitted && e.work != XPL_WORK_FETCH)) continue;
+        const struct name *const n = &r->names[m->v.v[i].md];
+        const bool compiles = n->jitted || prepares(n);
+        if (!e.part_end || (!compiles && e.work != XPL_WORK_FETCH)) continue;
         if (e.part_end < e.span.end) e.span.end = e.part_end;
-        e.work = jitted ? XPL_WORK_COMPILE : XPL_WORK_READY;
+        e.work = compiles ? XPL_WORK_COMPILE : XPL_WORK_READY;
         if (!push_event(r, &s, e)) return false;
     }
     return end_launch_run(r, &s.launches) && close_until(r, &s, UINT64_MAX >> 1);
@@ -728,9 +767,11 @@ static bool finish(struct xpl_host_reader *r) {
     struct xpl_host_time *const h = &r->k->host;
     for (size_t i = 0; i < XPL_HOST_LAYERS; i++)
         if (!xpl_spans_finish(&h->layers[i], r->k->scratch)) return false;
-    const bool outer = r->outer.n;
-    h->compiles.v = outer ? r->outer.v : r->inner.v;
-    h->compiles.n = outer ? r->outer.n : r->inner.n;
+    size_t kind = XPL_COMPILE_OUTER;
+    while (kind > XPL_COMPILE_TRACED && !r->compiles[kind].n)
+        kind--;
+    h->compiles.v = r->compiles[kind].v;
+    h->compiles.n = r->compiles[kind].n;
     if (h->compiles.n) qsort(h->compiles.v, h->compiles.n, sizeof *h->compiles.v, by_time);
     return true;
 }

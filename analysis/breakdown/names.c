@@ -185,21 +185,34 @@ static bool is_input_module(xpl_str_t file) {
     return xpl_str_ends(file, XPL_STR(".py")) && is_input_name(xpl_str_sub(file, 0, file.len - 3));
 }
 
+// A program writes or reads its state.
 static bool is_checkpoint_name(xpl_str_t name) {
     const struct words w = words_of(name);
     static const char *const kWords[] = {"checkpoint",   "checkpoints", "checkpointing",
                                          "checkpointer", "ckpt",        "orbax"};
-    for (size_t i = 0; i < w.n; i++)
+    static const char *const kWrites[] = {"save", "saving", "restore", "restoring", "dump"};
+    static const char *const kState[] = {"model", "models",     "weights",  "params",
+                                         "state", "parameters", "variables"};
+    bool writes = false, state = false;
+    for (size_t i = 0; i < w.n; i++) {
         if (is_one_of(w.v[i], kWords, COUNT(kWords))) return true;
-    return false;
+        writes |= is_one_of(w.v[i], kWrites, COUNT(kWrites));
+        state |= is_one_of(w.v[i], kState, COUNT(kState));
+    }
+    return writes && state;
 }
 
 // ---- hosts ----
 
-static const char *const kCompiles[] = {"backend_compile", "lower_sharding_computation",
-                                        "XlaCompile",      "Client::Compile",
-                                        "Compiler::",      "RunHloPasses",
-                                        "trace_to_jaxpr",  "(dynamo_timed)"};
+static const char *const kCompiles[] = {"backend_compile",
+                                        "lower_sharding_computation",
+                                        "XlaCompile",
+                                        "Client::Compile",
+                                        "Compiler::",
+                                        "RunHloPasses",
+                                        "trace_to_jaxpr",
+                                        "(dynamo_timed)",
+                                        "tf.function-graph_building"};
 static const char *const kCallbacks[] = {"python_cpu_callback", "python_gpu_callback",
                                          "pure_callback",       "io_callback",
                                          "debug_callback",      "HostCallbackRequest"};
@@ -296,13 +309,14 @@ bool xpl_is_program_function(xpl_str_t name) {
 // A module that writes checkpoints: its functions' callees are part of that. Just the word may be
 // in the name of any program.
 static bool is_checkpoint_module(xpl_str_t file) {
-    static const char *const kRoles[] = {"manager", "handler", "saver", "writer", "utils"};
+    static const char *const kRoles[] = {"manager", "handler", "saver", "writer",
+                                         "utils",   "lib",     "api"};
     const struct words w = words_of(file);
     bool checkpoint = false, role = false;
     for (size_t i = 0; i < w.n; i++) {
         if (strcasecmp(w.v[i], "checkpointer") == 0 || strcasecmp(w.v[i], "orbax") == 0)
             return true;
-        checkpoint |= strcasecmp(w.v[i], "checkpoint") == 0;
+        checkpoint |= strcasecmp(w.v[i], "checkpoint") == 0 || strcasecmp(w.v[i], "saving") == 0;
         role |= is_one_of(w.v[i], kRoles, COUNT(kRoles));
     }
     return checkpoint && role;
@@ -337,10 +351,22 @@ static bool is_iteration(xpl_str_t file, xpl_str_t function) {
     return xpl_str_eq(function, XPL_STR("__next__"));
 }
 
+// A dataset's element, unless something that has no data is indexed: the environment, an
+// enumeration, an array.
+static bool is_element(xpl_str_t file, xpl_str_t function) {
+    static const char *const kNoData[] = {"$os.py",    "$enum.py",     "$typing.py",
+                                          "$array.py", "$collections", "$_collections"};
+    return (xpl_str_eq(function, XPL_STR("__getitem__")) ||
+            xpl_str_eq(function, XPL_STR("__getitems__"))) &&
+           xpl_str_ends(file, XPL_STR(".py")) && !xpl_str_starts_any(file, kNoData, COUNT(kNoData));
+}
+
 bool xpl_is_of_input_module(xpl_str_t name) {
-    const xpl_str_t file = xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0));
-    return name.len && name.ptr[0] == '$' && is_input_module(file) &&
-           !is_iteration(file, function_of(name)) && !is_input_name(function_of(name));
+    const xpl_str_t file = xpl_str_sub(name, 0, xpl_str_find(name, XPL_STR(":"), 0)),
+                    function = function_of(name);
+    return name.len && name.ptr[0] == '$' &&
+           (is_input_module(file) || is_element(file, function)) && !is_iteration(file, function) &&
+           !is_input_name(function);
 }
 
 bool xpl_reads_array(xpl_str_t name) {
@@ -367,7 +393,8 @@ static enum xpl_host_work python_work(xpl_str_t name) {
     if (xpl_reads_array(name)) return XPL_WORK_FETCH;
     if (xpl_str_eq(function, XPL_STR("device_put"))) return XPL_WORK_COPY;
     if (is_checkpoint_name(function) || is_checkpoint_module(file)) return XPL_WORK_CHECKPOINT;
-    if (is_iteration(file, function) || is_input_name(function) || is_input_module(file))
+    if (is_iteration(file, function) || is_input_name(function) || is_input_module(file) ||
+        is_element(file, function))
         return XPL_WORK_INPUT;
     return xpl_adapts_input(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
 }
@@ -376,8 +403,27 @@ bool xpl_waits_for_input(xpl_str_t name) {
     return starts_ignoring_case(name, "IteratorGetNext");
 }
 
+// TensorFlow's ops that write checkpoints.
+static bool is_tf_saver(xpl_str_t name) {
+    static const char *const kOps[] = {"SaveV2", "RestoreV2", "MergeV2Checkpoints"};
+    return has_any(name, kOps, COUNT(kOps));
+}
+
 bool xpl_waits_for_ops(xpl_str_t name) {
-    return xpl_str_eq(name, XPL_STR("ThunkExecutor::Execute (wait for completion)"));
+    return xpl_str_eq(name, XPL_STR("ThunkExecutor::Execute (wait for completion)")) ||
+           xpl_str_eq(name, XPL_STR("BlockUntilReady")); // of TensorFlow
+}
+
+enum xpl_eager_name xpl_eager_name_of(xpl_str_t name) {
+    const xpl_str_t execute = XPL_STR("EagerLocalExecute: ");
+    if (xpl_str_eq(name, XPL_STR("EagerKernelExecute"))) return XPL_EAGER_KERNEL;
+    if (xpl_str_starts(name, XPL_STR("KernelAndDevice")) && xpl_str_ends(name, XPL_STR("::Run")))
+        return XPL_EAGER_RUN;
+    if (!xpl_str_starts(name, execute)) return XPL_NOT_EAGER;
+    const xpl_str_t what = xpl_str_sub(name, execute.len, SIZE_MAX);
+    return xpl_str_starts(what, XPL_STR("__")) || xpl_waits_for_input(what) || is_tf_saver(what)
+               ? XPL_EAGER_FUNCTION
+               : XPL_EAGER_OP;
 }
 
 enum xpl_compile_name xpl_compile_name_of(xpl_str_t name) {
@@ -385,6 +431,8 @@ enum xpl_compile_name xpl_compile_name_of(xpl_str_t name) {
         (xpl_str_has(name, XPL_STR("torch/_dynamo/convert_frame.py(")) &&
          xpl_str_ends(name, XPL_STR("): _compile"))))
         return XPL_COMPILE_OUTER;
+    if (xpl_str_eq(name, XPL_STR("tf.function-graph_building"))) return XPL_COMPILE_TRACED;
+    if (xpl_str_ends(name, XPL_STR("Compiler::RunBackend"))) return XPL_COMPILE_BACKEND;
     return xpl_str_starts(name, XPL_STR("_compile.compile_inner (dynamo_timed)")) ||
                    xpl_str_has(name, XPL_STR("Client::Compile")) ||
                    xpl_str_starts(name, XPL_STR("XlaCompile"))
@@ -496,6 +544,7 @@ enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
     if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")) ||
         xpl_is_torch_loader(name))
         return XPL_WORK_INPUT;
+    if (is_tf_saver(name)) return XPL_WORK_CHECKPOINT;
     if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
     if (has_any(name, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;
     if (has_any(name, kCopies, COUNT(kCopies))) return XPL_WORK_COPY;

@@ -75,8 +75,28 @@ bool xpl_waits_for_input(xpl_str_t name);
 // XLA waits on a thread of a CPU for the ops of a program, which it handed to pools of threads; not
 // all of these record what they do.
 bool xpl_waits_for_ops(xpl_str_t name);
-// A compilation, as frameworks count them; of those with `outer` there is one around each other.
-enum xpl_compile_name { XPL_NO_COMPILE, XPL_COMPILE_INNER, XPL_COMPILE_OUTER };
+// A compilation, as frameworks count them: only those of the last kind that a profile has. TRACED
+// is TensorFlow building a graph, BACKEND a part of each of XLA's; of those with `outer` there is
+// one around each other.
+enum xpl_compile_name {
+    XPL_NO_COMPILE,
+    XPL_COMPILE_TRACED,
+    XPL_COMPILE_BACKEND,
+    XPL_COMPILE_INNER,
+    XPL_COMPILE_OUTER,
+    XPL_COMPILE_NAMES
+};
 enum xpl_compile_name xpl_compile_name_of(xpl_str_t name);
+
+// TensorFlow starts an op, or a function, which it prepares first; the parts of that which run it.
+// An op runs on the thread that starts it. One that waits for input or writes a checkpoint is none.
+enum xpl_eager_name {
+    XPL_NOT_EAGER,
+    XPL_EAGER_OP,
+    XPL_EAGER_FUNCTION,
+    XPL_EAGER_KERNEL,
+    XPL_EAGER_RUN
+};
+enum xpl_eager_name xpl_eager_name_of(xpl_str_t name);
 
 #endif

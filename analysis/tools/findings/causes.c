@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings that are a cause of the time breakdown, or two of them.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/tools/findings/findings.h"
+#include "base/arena.h"
 
 static const struct cause_row {
     enum xpl_finding_kind kind;
@@ -95,12 +97,57 @@ static void say_synced(const struct xpl_survey *s, struct xpl_finding *f) {
                    XPL_FINDING_TEXT(s->sync_name), 100 * s->sync_ps / s->wall_ps);
 }
 
-void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out) {
+// What slows one step of many, as another process or the start of a loop that runs ahead does, does
+// not slow the others: beyond the median of all steps it is not what each of them waits for.
+enum { ONCE_OF = 10, ONCE_OF_FIRST = 4 };
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The time of all devices that a cause takes beyond the usual in the only step that has most of it.
+// False at the arena's limit.
+static bool find_once(const struct xpl_survey *s, const struct cause_row *r, double *ret) {
+    double *const v = xpl_arena_array(s->arena, s->steps.n, sizeof *v);
+    double all = 0;
+    size_t most = 0;
+    *ret = 0;
+    if (!v) return false;
+    for (size_t i = 0; i < s->steps.n; i++) {
+        v[i] = of_row(s->steps.v[i].ps, r) * (double)s->steps.v[i].n_devices;
+        all += v[i];
+        if (v[i] > v[most]) most = i;
+    }
+    if (s->steps.n < (most ? ONCE_OF : ONCE_OF_FIRST) || v[most] <= all / 2) return true;
+    const double once = v[most];
+    qsort(v, s->steps.n, sizeof *v, by_value);
+    *ret = once - v[s->steps.n / 2];
+    return true;
+}
+
+static bool may_be_once(const struct cause_row *r) {
+    return r->cause == XPL_TIME_LAUNCH || r->cause == XPL_TIME_HOST ||
+           r->cause == XPL_TIME_HOST_COPIES;
+}
+
+// What a cause could save.
+static bool find_saving(const struct xpl_survey *s, const struct cause_row *r, double share,
+                        double *ret) {
+    double once = 0;
+    *ret = 0;
+    if (r->cause == XPL_TIME_UNKNOWN) return true; // that work may be needed
+    if (may_be_once(r) && share >= XPL_FINDING_LEAST && !find_once(s, r, &once)) return false;
+    *ret = share - once / s->wall_ps;
+    return true;
+}
+
+bool xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out) {
     for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
         const double graph = kRows[i].other == XPL_TIME_QUEUED ? s->graph_ps : 0,
                      share = (of_row(s->ps, &kRows[i]) - graph) / s->wall_ps;
-        // Unknown work may be needed.
-        const double saving = kRows[i].cause == XPL_TIME_UNKNOWN ? 0 : share;
+        double saving;
+        if (!find_saving(s, &kRows[i], share, &saving)) return false;
         struct xpl_finding *const f = xpl_finding_add(out, kRows[i].kind, share, saving);
         if (!f) continue;
         (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time %s", 100 * share,
@@ -110,6 +157,7 @@ void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out
         if (f->kind == XPL_FINDING_LAUNCH_BOUND && xpl_survey_is_synced(s)) say_synced(s, f);
     }
     find_graph_gaps(s, out);
+    return true;
 }
 
 enum xpl_finding_kind xpl_finding_of_cause(enum xpl_time_cause c) {

@@ -150,8 +150,8 @@ static xpl_status_t find(const struct xpl_survey *s, struct xpl_findings *f,
                          struct xpl_error *err) {
     xpl_findings_of_profile(s, f);
     if (!(s->wall_ps > 0)) return XPL_OK;
-    xpl_findings_of_causes(s, f);
-    if (!xpl_findings_of_collectives(s, f) || !xpl_findings_of_steps(s, f))
+    if (!xpl_findings_of_causes(s, f) || !xpl_findings_of_collectives(s, f) ||
+        !xpl_findings_of_steps(s, f))
         XPL_RETURN_OOM(err, "findings");
     xpl_findings_of_ops(s, f);
     xpl_findings_of_memory(s, f);
@@ -182,7 +182,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 15,
+    .version = 16,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .ignores = XPL_IGNORES_XPROF_EXACT,

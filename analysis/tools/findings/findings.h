@@ -194,8 +194,8 @@ void xpl_finding_set_window(struct xpl_finding *f, const struct xpl_survey *s,
 double xpl_finding_peak_tflops(const struct xpl_opstats *stats, xpl_str_t text);
 
 // The parts that look for them.
-void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *f);
-// False at the arena's limit, as the next one.
+// False at the arena's limit, as the next two.
+bool xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
 bool xpl_findings_of_collectives(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
 bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
 void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *f);

@@ -159,8 +159,10 @@ static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *
 }
 
 // What other ops of a CPU could do is not known: sorts and loops of small ops are slow by nature.
-static bool is_known_on_cpu(const struct xpl_op_metrics *m) {
-    return (double)m->self_time_ps >= kCpuRunPs * m->occurrences && is_irregular(m);
+// Other programs on its cores slow most runs of an op, but not the fastest.
+static bool is_known_on_cpu(const struct xpl_op_metrics *m, double least) {
+    return (double)m->self_time_ps >= kCpuRunPs * m->occurrences && is_irregular(m) &&
+           (!m->min_time_ps || (double)m->min_time_ps * m->occurrences > FAR_ON_CPU * least);
 }
 
 // Copies, collectives and waits for input have separate findings.
@@ -170,7 +172,8 @@ static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, d
                  took = (double)m->self_time_ps;
     *saved_ps = took - least;
     return least > 0 && took > (s->is_cpu ? FAR_ON_CPU : FAR) * least && !moves_data(m) &&
-           (!s->is_cpu || is_known_on_cpu(m)) && xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
+           (!s->is_cpu || is_known_on_cpu(m, least)) &&
+           xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
 }
 
 static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_fn fn,

@@ -26,7 +26,6 @@ static const char *const kPhrases[XPL_FINDINGS][2] = {
     [XPL_FINDING_RECOMPILATION] = {"spends", "on compiling"},
     [XPL_FINDING_COMPILE_AT_START] = {"spends", "on compiling, on average: it is done once"},
     [XPL_FINDING_CHECKPOINT] = {"waits", "for checkpoints, on average"},
-    [XPL_FINDING_STEP_OUTLIERS] = {"takes", "longer than the median, on average"},
     [XPL_FINDING_HOST_BOUND] = {"waits", "while the host does something else"},
     [XPL_FINDING_LAYOUT_COPIES] = {"spends", "on copies for other layouts"},
     [XPL_FINDING_LOW_OCCUPANCY] = {"spends", "on kernels that fill little of the device"},
@@ -128,6 +127,10 @@ static void say_nothing(const struct xpl_survey *s, struct xpl_verdict *v) {
 static void say_finding(const struct xpl_survey *s, const struct xpl_finding *f, bool one_series,
                         struct xpl_verdict *v) {
     const char *const *const phrase = kPhrases[f->kind];
+    if (f->kind == XPL_FINDING_STEP_OUTLIERS) {
+        append(v, "%.1f%% of the time is lost to long steps: %s", 100 * f->share, f->text);
+        return;
+    }
     const double part = f->kind == XPL_FINDING_STRAGGLERS ? f->share : f->saving;
     if (one_series && phrase[0]) {
         append(v, "Each step %s ", phrase[0]);
@@ -161,6 +164,14 @@ static void say_busy(const struct xpl_survey *s, struct xpl_verdict *v) {
     append_time(v, v->step_ps);
 }
 
+// Idle time of unknown cause may be more than that of the greatest finding.
+static void say_unknown(const struct xpl_survey *s, double saving, struct xpl_verdict *v) {
+    const double unknown = s->ps[XPL_TIME_UNKNOWN] / s->wall_ps;
+    if (unknown >= kUnknown && unknown > saving)
+        append(v, "; for %.1f%% of the time devices are idle, and the profile does not show why",
+               100 * unknown);
+}
+
 // Ops outside of steps are in no time of a step.
 static void say_outside(const struct xpl_survey *s, struct xpl_verdict *v) {
     const double share = s->op_ps > 0 ? s->outside_ps / s->op_ps : 0;
@@ -184,10 +195,12 @@ void xpl_verdict_make(const struct xpl_survey *s, const struct xpl_findings *f,
     const bool one_series = find_step(s, ret) == 1;
     find_rate(s, ret);
     if (!s->steps.n) ret->cannot_tell = "no_steps";
-    if (f->n && f->v[0].saving >= kMuch)
+    if (f->n && f->v[0].saving >= kMuch) {
         say_finding(s, &f->v[0], one_series, ret);
-    else
+        say_unknown(s, f->v[0].saving, ret);
+    } else {
         say_busy(s, ret);
+    }
     say_rate(f, ret);
     say_outside(s, ret);
     if (xpl_step_is_execution(ret->series.len ? s->steps.v[0].name : XPL_STR("")))

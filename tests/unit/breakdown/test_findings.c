@@ -41,6 +41,10 @@ static double number(json_t *f, const char *key) {
     return json_number_value(json_object_get(f, key));
 }
 
+static const char *verdict_of(json_t *all, const char *key) {
+    return json_string_value(json_object_get(json_object_get(all, "verdict"), key));
+}
+
 // The only finding above 5% is `kind` of `percent`; NULL: there is none.
 static void check_only(json_t *all, const char *kind, double percent) {
     size_t i;
@@ -273,8 +277,39 @@ static void test_outliers(void) {
         CHECK(strstr(json_string_value(json_object_get(f, "text")), "2 of 10"));
         if (more) {
             CHECK(strstr(json_string_value(json_object_get(f, "text")), "is mostly compute"));
+            CHECK(strstr(verdict_of(all, "text"),
+                         "37.5% of the time is lost to long steps: 2 of 10"));
             CHECK_EQ(json_array_size(json_object_get(f, "steps")), 2);
         }
+        json_decref(all);
+    }
+}
+
+// The host takes 6 ms in one step, and 0.1 in the others: another process may have its core, or a
+// loop that runs ahead begins.  A cause that most steps have could be saved.
+static void test_once(void) {
+    static const struct {
+        int which, n_steps;
+        const char *event;
+        double saving; // ms
+    } cases[] = {{4, 10, "$train.py:9 main", 1.0},      {4, 9, "$train.py:9 main", 6.8},
+                 {0, 4, "$train.py:9 main", 0.4},       {0, 3, "$train.py:9 main", 6.2},
+                 {4, 10, "PjitFunction(step)", 1.0},    {4, 10, "TransferToDevice", 1.0},
+                 {4, 10, "$train.py:9 load_data", 6.9}, {-1, 10, "$train.py:9 main", 60}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slow_cpu s;
+        slow_begin(&s);
+        for (int k = 0; k < cases[i].n_steps; k++) {
+            const int64_t us = cases[i].which < 0 || k == cases[i].which ? 6000 : 100;
+            slow_step(&s, k, SLOW_STEP_US);
+            slow_host(&s, cases[i].event, k, 0, us);
+            slow_host(&s, "PjitFunction(step)", k, us, 10);
+            slow_op(&s, "fusion.1", k, us, SLOW_STEP_US - us);
+        }
+        struct xpl_buf space = slow_end(&s);
+        json_t *const all = found(&space, 1), *const f = json_array_get(
+                                                  json_object_get(all, "findings"), 0);
+        CHECK_REAL(number(f, "saving_ps") / 1e9, cases[i].saving, 1e-6);
         json_decref(all);
     }
 }
@@ -304,10 +339,6 @@ static void test_stragglers(void) {
     // What the last one spends is communication: 1 ms of each.
     CHECK_REAL(number(finding(all, "exposed_collectives"), "share_percent"), 10, 0.01);
     json_decref(all);
-}
-
-static const char *verdict_of(json_t *all, const char *key) {
-    return json_string_value(json_object_get(json_object_get(all, "verdict"), key));
 }
 
 // The second of two hosts is late because its host works 3 of 10 ms first: the finding of the other
@@ -400,6 +431,18 @@ static void test_outside(void) {
     json_decref(all);
 }
 
+// Steps that wait 1 ms for input, and are idle at their ends.
+static struct xpl_buf slow_and_silent(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int k = 0; k < SLOW_STEPS; k++) {
+        slow_step(&s, k, SLOW_STEP_US);
+        slow_host(&s, "load_batch", k, 0, 1000);
+        slow_op(&s, "fusion.1", k, 1000, 6000);
+    }
+    return slow_end(&s);
+}
+
 static void test_verdicts(void) {
     struct slow_cpu only;
     slow_begin(&only);
@@ -415,6 +458,10 @@ static void test_verdicts(void) {
         {slow_profile(NULL, NULL, 0),
          "The device computes 99.0% of the time; nothing much to gain outside of the ops; a step "
          "takes 10.0 ms",
+         NULL},
+        {slow_and_silent(),
+         "Each step waits 1.00 ms of 10.0 ms for input (load_batch); for 30.0% of the time devices "
+         "are idle, and the profile does not show why",
          NULL},
         {slow_profile(NULL, NULL, 6000),
          "The device computes 39.0% of the time, and is idle for 60.0% of it: the profile does not "
@@ -892,6 +939,7 @@ int main(void) {
     test_idle_devices();
     test_compile_at_start();
     test_outliers();
+    test_once();
     test_stragglers();
     test_late_host();
     test_overlap();
