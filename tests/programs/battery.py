@@ -3,8 +3,8 @@
 """Captures loops as people write them, and compares what findings says with what they measured.
 Usage: battery.py BUILD PYTHON LIBRARIES [NAME...]
 
-BUILD has cli/xplanectl, PYTHON has JAX (idioms_job.py, loops_job.py), LIBRARIES has those of library_job.py ("-": none).  Prints a line for
-each program and the table of docs/findings.md.  The last line is "N passed, N failed, N skipped"."""
+BUILD has cli/xplanectl, PYTHON has JAX (idioms_job.py, loops_job.py), LIBRARIES has what the other programs import ("-": none).
+Prints a line for each program and the table of docs/findings.md.  The last line is "N passed, N failed, N skipped"."""
 import json
 import pathlib
 import statistics
@@ -15,6 +15,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "capture"))
 from harness import Results, Skip, scratch  # noqa: E402
 
+PROGRAMS = "idioms_job.py", "loops_job.py"
+OF_LIBRARIES = "practice_job.py", "library_job.py", "framework_job.py"
 TIMEOUT_S = 600
 FALSE_FROM = 5  # percent that a finding of a healthy program offers to save; less is lost to no cause either
 STEP_ERROR = 2, 5  # percent, of ten steps or more, of fewer
@@ -114,8 +116,7 @@ def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     build, results = pathlib.Path(sys.argv[1]), Results(sys.argv[4:])
-    programs = (sys.argv[2], "idioms_job.py"), (sys.argv[2], "loops_job.py"), (sys.argv[3], "library_job.py")
-    for python, program in programs:
+    for python, program in [(sys.argv[2], p) for p in PROGRAMS] + [(sys.argv[3], p) for p in OF_LIBRARIES]:
         if python == "-":
             results.run(f"battery: {program}", no_libraries)
             continue
