@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cleanup.h"
 #include "tests/golden/trace.h"
+#include "base/cleanup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

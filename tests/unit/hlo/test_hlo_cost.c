@@ -415,8 +415,7 @@ static void test_calls_of_calls(void) {
 static void test_many_uses(void) {
     enum { N = 20000 };
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"),
-                   c = wt_message("1:\"f\" 5:1 6:1");
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:1 6:1");
     char text[300];
     struct xpl_buf in = wt_message("1:\"q\" 2:\"parameter\" 35:0" F32_8_4);
     mk_close(&c, 2, &in);
@@ -493,8 +492,7 @@ static void test_cancelling(void) {
 static void test_many_dimensions(void) {
     enum { N = 2000, BYTES = 1 << 23 };
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"),
-                   c = wt_message("1:\"f\" 5:2 6:1"), in;
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:2 6:1"), in;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, 1 << 16);
     xpl_buf_str(&text, XPL_STR("1:\"q\" 2:\"parameter\" 35:1 3:{2:11 3:[1"));
@@ -702,8 +700,7 @@ static void test_tuples_of_fusions(void) {
 static void test_fused_often(void) {
     enum { N = 1000, FUSIONS = 1000, EACH = 32 };
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"),
-                   c = wt_message("1:\"f\" 5:1 6:1000");
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:1 6:1000");
     char text[200];
     for (int i = 0; i <= N; i++) {
         (void)snprintf(text, sizeof text, "1:\"i%d\" 2:\"%s\" 35:%d 36:[%d]" F32_8_4, i,

@@ -283,8 +283,7 @@ static void test_broken(void) {
 static void test_chain(void) {
     enum { N = 60000 };
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf proto = wt_message("1:{3:{2:{35:1 3:{2:11}}}}"),
-                   ba = mk_open();
+    struct xpl_buf proto = wt_message("1:{3:{2:{35:1 3:{2:11}}}}"), ba = mk_open();
     struct xpl_buf allocation = mk_open(), trace = mk_open();
     for (int64_t i = 1; i <= N; i++) {
         char text[60];

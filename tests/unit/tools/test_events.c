@@ -379,8 +379,7 @@ static void test_no_plane(void) {
 static void test_many_ids(void) {
     enum { NAMES = 10001 };
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf space = mk_open(),
-                   plane = mk_open(), line = mk_line(1, "");
+    struct xpl_buf space = mk_open(), plane = mk_open(), line = mk_line(1, "");
     char name[16];
     mk_text(&plane, 2, "gpu");
     for (int i = 1; i <= NAMES; i++) {
