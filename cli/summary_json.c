@@ -116,15 +116,18 @@ static json_t *hosts(const struct xpl_args *a, const xpl_session_info *s) {
 json_t *xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
                          const struct xpl_opstats *st, json_t *findings, json_t *memory) {
     const struct xpl_run_environment *const e = &st->run_environment;
+    const bool is_cpu = e->hardware_type == XPL_HW_CPU_ONLY;
+    const json_int_t cores = e->device_core_count;
     json_t *const warnings = json_array();
     for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
         (void)json_array_append_new(warnings, text(st->diagnostics.warnings.v[i]));
     json_t *const all = json_pack(
-        "{so so s{so si} so so sO? so so so so so}", "session", text(xpl_str_from(s->name)),
+        "{so so s{so so so} so so sO? so so so so so}", "session", text(xpl_str_from(s->name)),
         "hosts", hosts(a, s), "device", "type", text(e->device_type), "cores",
-        (int)e->device_core_count, "session_bytes", number(s->bytes), "warnings", warnings,
-        "findings", json_object_get(findings, "findings"), "steps", steps(st), "device_ops",
-        ops(&st->device_op_metrics_db, st), "kernels", kernels(st), "host_ops",
+        is_cpu || cores <= 0 ? json_null() : json_integer(cores), "recorded_threads",
+        is_cpu && cores > 0 ? json_integer(cores) : json_null(), "session_bytes", number(s->bytes),
+        "warnings", warnings, "findings", json_object_get(findings, "findings"), "steps", steps(st),
+        "device_ops", ops(&st->device_op_metrics_db, st), "kernels", kernels(st), "host_ops",
         ops(&st->host_op_metrics_db, NULL), "memory", memory);
     if (!all) (void)fputs("xplanectl: out of memory\n", stderr);
     json_decref(findings);

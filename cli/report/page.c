@@ -114,8 +114,10 @@ static void put_tiles(const struct xpl_report *r, struct xpl_buf *out) {
                    "time of all devices</span></div><div class=\"tile\">Device<b>",
                    share_of(json_object_get(r->findings, "times"), parts[0].keys));
     put_member(out, device, "type");
-    xpl_buf_printf(out, "</b><span class=\"muted\">%.0f cores</span></div>",
-                   xpl_document_real(device, "cores"));
+    const bool is_cpu = json_is_integer(json_object_get(device, "recorded_threads"));
+    xpl_buf_printf(out, "</b><span class=\"muted\">%.0f %s</span></div>",
+                   xpl_document_real(device, is_cpu ? "recorded_threads" : "cores"),
+                   is_cpu ? "recorded threads" : "cores");
     xpl_buf_printf(out, "<div class=\"tile\">Hosts<b>%zu</b></div></div>",
                    json_array_size(json_object_get(r->summary, "hosts")));
 }

@@ -164,11 +164,14 @@ static xpl_status_t rows_from_opstats(const struct xpl_opstats *s, struct xpl_ar
         xpl_arena_array(arena, dev->metrics_db.n + host->metrics_db.n, sizeof *ops);
     struct xpl_kernel_row *kernels = xpl_arena_array(arena, s->kernel_reports.n, sizeof *kernels);
     if (!ops || !kernels) XPL_RETURN_OOM(err, "rows");
+    const struct xpl_run_environment *const e = &s->run_environment;
     *ret = (struct xpl_rows){.ops = ops,
                              .kernels = kernels,
                              .n_kernels = s->kernel_reports.n,
-                             .device_type = s->run_environment.device_type,
-                             .device_cores = (uint64_t)s->run_environment.device_core_count};
+                             .device_type = e->device_type};
+    // Of a CPU that counts as a device the threads are counted, which are not cores.
+    if (e->hardware_type != XPL_HW_CPU_ONLY && e->device_core_count > 0)
+        ret->device_cores = (uint64_t)e->device_core_count;
     XPL_TRY(fill_ops(s, dev, true, arena, ops, &ret->n_ops, err));
     XPL_TRY(fill_ops(s, host, false, arena, ops, &ret->n_ops, err));
     for (size_t i = 0; i < s->kernel_reports.n; i++)

@@ -9,7 +9,7 @@
 #include "storage/store/rows.h"
 
 // Version of the rows: it changes whenever they could differ from what an earlier build made.
-enum { XPL_ROWS_VERSION = 2 };
+enum { XPL_ROWS_VERSION = 3 };
 // Whether the rows of OpStats of this variant (values.h) are those that people query: they belong
 // to the answers that people see by default.
 bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant);

@@ -70,7 +70,7 @@ struct xpl_rows {
     size_t n_steps;
     // What the host is, for the table of profiles.
     xpl_str_t device_type;
-    uint64_t device_cores;
+    uint64_t device_cores; // 0: not known
     enum xpl_rows_kind kind;
     const struct xpl_memory_row *memory; // of its kind alone
     size_t n_memory;

@@ -273,8 +273,8 @@ static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
     xpl_pg_arg_i64(&a, xpl_pg_now_ms(w->s));
     xpl_pg_arg_i64(&a, (int64_t)n);
     return xpl_pg_query(w->s->w,
-                        "UPDATE profiles SET device_type=$2, device_cores=$3, rows_version=$4,"
-                        " rows_at_ms=$5, n_rows=$6 WHERE id=$1",
+                        "UPDATE profiles SET device_type=$2, device_cores=NULLIF($3::bigint, 0),"
+                        " rows_version=$4, rows_at_ms=$5, n_rows=$6 WHERE id=$1",
                         &a, NULL);
 }
 

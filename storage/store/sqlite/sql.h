@@ -55,8 +55,8 @@
     X(PROFILE_FIND, "SELECT id FROM profiles WHERE content_id=?1")                                 \
     X(PROFILE_ADD, "INSERT INTO profiles(content_id) VALUES(?1)")                                  \
     X(PROFILE_SIZE, "UPDATE profiles SET size_bytes=?2 WHERE id=?1 AND size_bytes IS NOT ?2")      \
-    X(PROFILE_ROWS, "UPDATE profiles SET device_type=?2, device_cores=?3, rows_version=?4, "       \
-                    "rows_at_ms=?5 WHERE id=?1")                                                   \
+    X(PROFILE_ROWS, "UPDATE profiles SET device_type=?2, device_cores=NULLIF(?3, 0), "             \
+                    "rows_version=?4, rows_at_ms=?5 WHERE id=?1")                                  \
     X(PROFILE_HAS_ROWS, "SELECT 1 FROM profiles WHERE content_id=?1 AND rows_version=?2")          \
     X(PROFILE_MEMORY, "UPDATE profiles SET memory_version=?2, rows_at_ms=?3 WHERE id=?1")          \
     X(PROFILE_HAS_MEMORY, "SELECT 1 FROM profiles WHERE content_id=?1 AND memory_version=?2")      \

@@ -93,7 +93,7 @@ static void put_host(struct xpl_store *s, int session, int host) {
     for (uint64_t i = 0; i < STEPS; i++)
         steps[i] =
             (struct xpl_step_row){.step_num = 100 + i,
-                                  .name = XPL_STR("step"),
+                                  .name = XPL_STR("step -7"),
                                   .duration_ps = session == OTHER ? MS : (10 + i) * longer * MS,
                                   .collective_ps = (10 + i) * (longer - slow) * MS,
                                   .idle_ps = XPL_ROW_NULL,
@@ -181,11 +181,11 @@ static void test_queries(void) {
     check_query("op-over-time", "a/run1|2024-05-01 00:00:00|20|6.0\n"
                                 "a/run2|2024-05-31 00:00:00|10|6.0\n"
                                 "b/run1|2024-06-30 00:00:00|20|27.0\n");
-    check_query("slowest-steps", "b/run1|h0|step|102|24.0|1.0\n"
-                                 "b/run1|h1|step|102|24.0|NULL\n"
-                                 "b/run1|h0|step|101|22.0|1.0\n"
-                                 "b/run1|h1|step|101|22.0|NULL\n"
-                                 "b/run1|h0|step|100|20.0|1.0\n");
+    check_query("slowest-steps", "b/run1|h0|step -7|102|24.0|1.0\n"
+                                 "b/run1|h1|step -7|102|24.0|NULL\n"
+                                 "b/run1|h0|step -7|101|22.0|1.0\n"
+                                 "b/run1|h1|step -7|101|22.0|NULL\n"
+                                 "b/run1|h0|step -7|100|20.0|1.0\n");
     check_query("step-times", "a/run1|3|11.0|11.0\n"
                               "a/run2|3|11.0|11.0\n"
                               "b/run1|3|22.0|22.0\n"
@@ -200,6 +200,8 @@ static void test_queries(void) {
     check_query("slow-hosts", "b/run1|h1|22.0|22.0|2.0\n"
                               "a/run1|h0|11.0|11.0|1.0\n"
                               "a/run1|h1|11.0|11.0|1.0\n");
+    check_query("series", "a/run1|step|6|11.0|12.0\na/run2|step|3|11.0|12.0\n"
+                          "b/run1|step|6|22.0|24.0\nc/other|step|6|1.0|1.0\n");
     check_query("categories", "a/run1|convolution|75.0\na/run1|loop fusion|25.0\n"
                               "a/run2|convolution|60.0\na/run2|loop fusion|40.0\n"
                               "b/run1|loop fusion|60.0\nb/run1|convolution|40.0\n"
@@ -215,7 +217,7 @@ static void test_queries(void) {
     int documented = 0; // none is left out here
     for (const char *p = doc; (p = strstr(p, "<!-- query: ")); p++)
         documented++;
-    CHECK_EQ(documented, 10);
+    CHECK_EQ(documented, 11);
 }
 
 // --- The tables ---
@@ -314,7 +316,7 @@ static void test_values(void) {
     CHECK_EQ(ask("SELECT peak_bytes FROM memory WHERE name='host' AND host='h1'"), 1 << 29);
     CHECK_EQ(ask("SELECT capacity_bytes FROM memory WHERE name='host' LIMIT 1"), -1);
     CHECK_EQ(ask("SELECT count(*) FROM names"), 16); // each text once
-    CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 8);
+    CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_cores=4"), 8);
 }
 
 // Names from a profile are any bytes; the stored ones are text.
@@ -340,6 +342,7 @@ static void test_odd_names(void) {
              1);
     CHECK_EQ(ask("SELECT max(length(CAST(text AS BLOB))) FROM names"), 4095);
     CHECK_EQ(ask("SELECT count(*) FROM ops WHERE name=''"), 1);
+    CHECK_EQ(ask("SELECT device_cores FROM profiles WHERE device_type <> 'TPU v6 Lite'"), -1);
 }
 
 int main(void) {
