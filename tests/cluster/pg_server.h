@@ -102,7 +102,7 @@ static inline void pg_start(void) {
                                             "-c", connections, "-c", "log_min_messages=fatal", "-c",
                                             "max_prepared_transactions=4", NULL});
     for (int i = 0; pg_try("postgres", "SELECT 1") != 0; i++) {
-        CHECK(i < 300 && waitpid(pg.pid, NULL, WNOHANG) == 0);
+        CHECK(i < 1200 && waitpid(pg.pid, NULL, WNOHANG) == 0);
         pg_pause_ms(50);
     }
 }

@@ -87,14 +87,14 @@ static void scenario_shares(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc a = start_worker(dir, NULL), b = start_worker(dir, NULL);
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'");
     xpl_client *const c = open_client(&front, 60000);
     xpl_answer *const first = ask(c, "run", "overview_page");
     CHECK_STR(xpl_answer_source(first), "store"); // it read the products
     xpl_answer_free(first);
     xpl_client_close(c);
     expect_right(dir, &front, "run");
-    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_now("SELECT count(*)=0 FROM jobs");
     CHECK(log_has(&a, "published") ||
           log_has(&b, "published")); // either may be quick enough for all
     CHECK_EQ(stop_daemon(&front), 0);
@@ -154,7 +154,7 @@ static void scenario_traced(void) {
         add_hosts(dir, names[i], 1);
     struct daemon_proc w = start_worker(dir, NULL);
     struct daemon_proc front = start_daemon(dir, make_dir(), flags);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'");
     for (int i = 0; i < ROUTES; i++) {
         make_trace(i, header, line);
         (void)snprintf(with_end, sizeof with_end, "%s\r\n", header);
@@ -192,20 +192,20 @@ static void scenario_pooled(void) {
     struct daemon_proc a = start_worker_at(dir, make_dir(), NULL, direct),
                        b = start_worker_at(dir, make_dir(), NULL, direct);
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'");
     xpl_client *const c = open_client(&front, 60000);
     xpl_answer *const first = ask(c, "run", "overview_page");
     CHECK_STR(xpl_answer_source(first), "store"); // workers made the products
     xpl_answer_free(first);
     xpl_client_close(c);
     expect_right(dir, &front, "run");
-    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_now("SELECT count(*)=0 FROM jobs");
     expect_metric(&pooled, "xplaned_job_attempts_total 0");
     CHECK_EQ(stop_daemon(&front), 0);
     CHECK_EQ(stop_daemon(&pooled), 0);
     CHECK_EQ(stop_daemon(&a), 0);
     CHECK_EQ(stop_daemon(&b), 0);
-    wait_for("SELECT count(*)=0 FROM daemons WHERE expires_at>clock_timestamp()", 0);
+    expect_now("SELECT count(*)=0 FROM daemons WHERE expires_at>clock_timestamp()");
 }
 
 // One of two workers is killed with jobs: the answer takes the lease longer, and is right.
@@ -215,16 +215,16 @@ static void scenario_loses(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc a = start_worker(dir, "delay_ms=60000");
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'");
     begin_asking(&q, &front, "run");
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     struct daemon_proc b = start_worker(dir, NULL);
-    wait_for("SELECT count(*)=2 FROM jobs", 20000);
+    wait_for("SELECT count(*)=2 FROM jobs");
     CHECK(!atomic_load(&q.done));
     kill_daemon(&a, SIGKILL);
     end_asking(&q);
     CHECK_STR(q.warning, "");
-    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_now("SELECT count(*)=0 FROM jobs");
     expect_right(dir, &front, "run");
     CHECK_EQ(stop_daemon(&front), 0);
     CHECK_EQ(stop_daemon(&b), 0);
@@ -239,7 +239,7 @@ static void scenario_warns(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc front = start_front(dir);
     struct daemon_proc w = start_worker(dir, "kill=vm1");
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'");
     begin_asking(&q, &front, "run");
     for (int kills = 0; kills < 3; kills++) {
         CHECK(waitpid(w.pid, &status, 0) == w.pid && WIFSIGNALED(status));
@@ -263,9 +263,9 @@ static void scenario_fair(void) {
     add_hosts(dir, "small", 1);
     struct daemon_proc w = start_worker(dir, "delay_ms=500");
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'");
     begin_asking(&large, &front, "large");
-    wait_for("SELECT count(*)>=10 FROM jobs", 10000);
+    wait_for("SELECT count(*)>=10 FROM jobs");
     begin_asking(&small, &front, "small");
     end_asking(&small);
     CHECK(!atomic_load(&large.done));
@@ -286,10 +286,10 @@ static void scenario_fleet(void) {
     add_hosts(dir, "run", 3);
     struct daemon_proc w = start_worker(dir, "delay_ms=60000"), front = start_front(dir);
     struct daemon_proc single = start_daemon(dir, make_dir(), no_prefetch);
-    wait_for("SELECT count(*)=2 FROM daemons", 5000);
-    wait_for("SELECT count(*)=1 FROM leases WHERE name='catalogue'", 10000);
+    wait_for("SELECT count(*)=2 FROM daemons");
+    wait_for("SELECT count(*)=1 FROM leases WHERE name='catalogue'");
     begin_asking(&q, &front, "run");
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     xpl_client *const c = open_client(&front, 20000), *const d = open_client(&single, 20000);
     CHECK_EQ(xpl_client_fleet(c, &a, &r), 0);
     const char *const text = xpl_answer_data(a, &n);
@@ -337,9 +337,9 @@ static void scenario_counts(void) {
     struct daemon_proc w = start_daemon(dir, make_dir(), http);
     CHECK_EQ(unsetenv("XPLANED_FAULT_JOBS"), 0);
     struct daemon_proc front = start_daemon(dir, make_dir(), flags);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'");
     begin_asking(&q, &front, "run");
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     expect_metric(&w, "xplaned_job_leases 2");
     expect_metric(&front, "xplaned_fleet_jobs{state=\"running\"} 2");
     expect_metric(&front, "xplaned_fleet_jobs{state=\"queued\"} 2");
@@ -354,7 +354,7 @@ static void scenario_counts(void) {
     expect_metric(&w, "xplaned_job_attempts_ended_total{outcome=\"published\"} 4");
     expect_metric(&front, "xplaned_fleet_jobs{state=\"running\"} 0");
     begin_asking(&q, &front, "more");
-    wait_for("SELECT count(*)=1 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=1 FROM jobs WHERE attempts<>'{}'");
     pg_sql("postgres", "DELETE FROM jobs");
     expect_metric(&w, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 1");
     end_asking(&q);
@@ -382,11 +382,9 @@ static void scenario_alone(void) {
     struct daemon_proc front = start_front(dir);
     expect_right(dir, &front, "first");
     struct daemon_proc w = start_worker(dir, "delay_ms=60000");
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
-             5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()");
     begin_asking(&q, &front, "second");
-    wait_for("SELECT count(*)=2 FROM jobs WHERE session='second' AND cardinality(attempts)=1",
-             10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE session='second' AND cardinality(attempts)=1");
     pg_stop(SIGQUIT); // while it waits
     end_asking(&q);
     expect_right(dir, &front, "third");
@@ -403,20 +401,20 @@ static void scenario_full(void) {
     add_hosts(dir, "first", 1);
     add_hosts(dir, "second", 1);
     struct daemon_proc front = start_front(dir), w = start_worker(dir, "delay_ms=2000");
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'");
     begin_asking(&q, &front, "first");
-    wait_for("SELECT count(*)=1 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=1 FROM jobs WHERE attempts<>'{}'");
     small_disk_fill();
     end_asking(&q);
     CHECK_STR(q.warning, "");
     CHECK(log_has(&w, "No space left on device"));
     expect_right(dir, &front, "first");
-    wait_for("SELECT count(*)=0 FROM results WHERE kind='product'", 0);
+    expect_now("SELECT count(*)=0 FROM results WHERE kind='product'");
     small_disk_empty();
     begin_asking(&q, &front, "second");
     end_asking(&q);
     CHECK_STR(q.warning, "");
-    wait_for("SELECT count(*)>=1 FROM results WHERE kind='product' AND name='op_stats'", 10000);
+    wait_for("SELECT count(*)>=1 FROM results WHERE kind='product' AND name='op_stats'");
     CHECK(log_has(&w, "msg=published session=second"));
     expect_right(dir, &front, "second");
     CHECK_EQ(stop_daemon(&front), 0);
@@ -430,7 +428,7 @@ static void scenario_cancels(void) {
     add_hosts(dir, "run", 2);
     struct daemon_proc w = start_worker(dir, "delay_ms=60000");
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'");
     xpl_client *const c = open_client(&front, 1500);
     const uint64_t began = xpl_clock_ns();
     CHECK(ask_tool(c, "run", "overview_page", NULL, NULL, &r) != 0);
@@ -470,21 +468,20 @@ static void lose_shifted(const char *dir, const char *const state_dirs[2], const
     struct daemon_proc front = start_front(dir);
     shift_clock(0);
     expect_clock(&front, 2 * hours);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
-             5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()");
     begin_asking(&q, &front, run);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     struct daemon_proc b = start_shifted_worker(dir, state_dirs[1], NULL, -hours);
-    wait_for("SELECT count(*)=2 FROM jobs", 20000); // unclaimed jobs
-    pg_pause_ms(3000);                              // longer than the lease
-    wait_for("SELECT count(*)=2 FROM jobs WHERE cardinality(attempts)=1", 0);
+    wait_for("SELECT count(*)=2 FROM jobs"); // unclaimed jobs
+    pg_pause_ms(3000);                       // longer than the lease
+    expect_now("SELECT count(*)=2 FROM jobs WHERE cardinality(attempts)=1");
     CHECK(!atomic_load(&q.done));
     kill_daemon(&a, SIGKILL);
     const uint64_t killed = xpl_clock_ns();
     end_asking(&q);
     CHECK_STR(q.warning, "");
     CHECK(xpl_clock_ns() - killed < (uint64_t)30000 * 1000000u);
-    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_now("SELECT count(*)=0 FROM jobs");
     expect_right(dir, &front, run);
     CHECK_EQ(stop_daemon(&front), 0);
     CHECK_EQ(stop_daemon(&b), 0);
@@ -494,10 +491,9 @@ static void scenario_clocks(void) {
     need_clocks();
     const char *const dir = make_dir(), *const state_dirs[2] = {make_dir(), make_dir()};
     lose_shifted(dir, state_dirs, "behind", -3);
-    wait_for("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'", 0);
+    expect_now("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'");
     lose_shifted(dir, state_dirs, "ahead", 3);
-    wait_for("SELECT count(*)=12 FROM results WHERE name='op_stats' AND options='cpu_as_device'",
-             0);
+    expect_now("SELECT count(*)=12 FROM results WHERE name='op_stats' AND options='cpu_as_device'");
 }
 
 // A worker that has a link to the database, and nothing else.
@@ -510,8 +506,7 @@ static struct daemon_proc start_remote_worker(const char *dir, const char *fault
     enter_netns(net.worker);
     const struct daemon_proc w = start_worker_at(dir, make_dir(), fault, store);
     enter_netns(net.own);
-    wait_for("SELECT count(*)>0 FROM pg_stat_activity WHERE client_addr='" WORKER_ADDRESS "'",
-             10000);
+    wait_for("SELECT count(*)>0 FROM pg_stat_activity WHERE client_addr='" WORKER_ADDRESS "'");
     return w;
 }
 
@@ -524,26 +519,24 @@ static void cut_link(const int *ns, const char *down, const char *up) {
     add_hosts(dir, "again", 1);
     // Longer than the link is down: a result that finds no database for seconds is given up.
     struct daemon_proc a = start_remote_worker(dir, "delay_ms=20000"), front = start_front(dir);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
-             10000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()");
     begin_asking(&q, &front, "run");
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     run_ip(*ns, down);
     struct daemon_proc b = start_worker(dir, NULL);
     end_asking(&q);
     CHECK_STR(q.warning, "");
-    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_now("SELECT count(*)=0 FROM jobs");
     expect_right(dir, &front, "run");
     CHECK_EQ(stop_daemon(&b), 0);
-    wait_for("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'", 0);
+    expect_now("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'");
     run_ip(*ns, up);
     enter_netns(net.worker);
     expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 2");
     expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"published\"} 0");
     enter_netns(net.own);
-    wait_for("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'", 0);
-    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
-             10000);
+    expect_now("SELECT count(*)=6 FROM results WHERE name='op_stats' AND options='cpu_as_device'");
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()");
     begin_asking(&q, &front, "again");
     end_asking(&q);
     enter_netns(net.worker);
@@ -609,7 +602,7 @@ static void disturb_often(const char *dir, struct daemon_proc *front, int moment
         end_asking(&q);
         CHECK_STR(q.warning, "");
     }
-    wait_for("SELECT count(*)=0 FROM jobs", 10000);
+    wait_for("SELECT count(*)=0 FROM jobs");
     for (int i = 0; i < N_WORKERS; i++)
         CHECK_EQ(stop_daemon(&w[i]), 0);
 }
@@ -635,7 +628,7 @@ static void scenario_random(void) {
     (void)snprintf(sql, sizeof sql,
                    "SELECT count(*)=%d FROM results WHERE kind='product' AND name='op_stats'",
                    moments * HOSTS);
-    wait_for(sql, 10000);
+    wait_for(sql);
     struct daemon_proc single = start_daemon(dir, make_dir(), no_prefetch);
     xpl_client *const c = open_client(&front, 60000), *const d = open_client(&single, 60000);
     for (int i = 0; i < moments; i++)

@@ -42,13 +42,13 @@ static void ask_jobs(struct xpl_store *s, const char *dir, const char *run, int 
     CHECK_OK(xpl_store_jobs(s)->enqueue(s, &r, &err), &err);
 }
 
-static void wait_done(int products, long ms) {
+static void wait_done(int products) {
     char sql[120];
-    wait_for("NOT EXISTS (SELECT 1 FROM jobs)", ms);
+    wait_for("NOT EXISTS (SELECT 1 FROM jobs)");
     (void)snprintf(sql, sizeof sql,
                    "SELECT count(*)=%d FROM results WHERE kind='product' AND name='op_stats'",
                    products);
-    wait_for(sql, 0);
+    expect_now(sql);
 }
 
 static void scenario_work(void) {
@@ -57,14 +57,13 @@ static void scenario_work(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc w = start_worker(dir, NULL);
     wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND"
-             " expires_at>clock_timestamp()",
-             5000);
+             " expires_at>clock_timestamp()");
     ask_jobs(s, dir, "run", HOSTS);
-    wait_done(HOSTS, 20000);
-    wait_for("SELECT count(*)=6 FROM profile_files", 0);
+    wait_done(HOSTS);
+    expect_now("SELECT count(*)=6 FROM profile_files");
     CHECK(log_has(&w, "published"));
     CHECK_EQ(stop_daemon(&w), 0);
-    wait_for("SELECT count(*)=0 FROM daemons WHERE expires_at>clock_timestamp()", 0);
+    expect_now("SELECT count(*)=0 FROM daemons WHERE expires_at>clock_timestamp()");
     xpl_store_close(s);
 }
 
@@ -75,12 +74,12 @@ static void scenario_killed(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc a = start_worker(dir, "delay_ms=60000");
     ask_jobs(s, dir, "run", HOSTS);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     struct daemon_proc b = start_worker(dir, NULL);
-    wait_for("SELECT count(*)=2 FROM jobs", 20000); // unclaimed jobs
-    wait_for("SELECT count(*)=2 FROM jobs WHERE cardinality(attempts)=1", 0);
+    wait_for("SELECT count(*)=2 FROM jobs"); // unclaimed jobs
+    expect_now("SELECT count(*)=2 FROM jobs WHERE cardinality(attempts)=1");
     kill_daemon(&a, SIGKILL);
-    wait_done(HOSTS, 12000);
+    wait_done(HOSTS);
     CHECK_EQ(stop_daemon(&b), 0);
     xpl_store_close(s);
 }
@@ -92,17 +91,17 @@ static void scenario_frozen(void) {
     add_hosts(dir, "run", 2);
     struct daemon_proc a = start_worker(dir, "delay_ms=4000"); // it is stopped before they are done
     ask_jobs(s, dir, "run", 2);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     CHECK_EQ(kill(a.pid, SIGSTOP), 0);
     struct daemon_proc b = start_worker(dir, NULL);
-    wait_done(2, 15000);
+    wait_done(2);
     pg_sql("postgres", "UPDATE results SET used_at_ms=0; DELETE FROM result_profiles");
     CHECK_EQ(kill(a.pid, SIGCONT), 0);
     // Products that it publishes or, if it learns of the loss first, would have published.
     expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"lease_lost\"} 2");
     expect_metric(&a, "xplaned_job_attempts_ended_total{outcome=\"published\"} 0");
-    wait_done(2, 1000);
-    wait_for("SELECT count(*)=0 FROM result_profiles", 0); // nothing was written again
+    wait_done(2);
+    expect_now("SELECT count(*)=0 FROM result_profiles"); // nothing was written again
     CHECK_EQ(stop_daemon(&a), 0);
     CHECK_EQ(stop_daemon(&b), 0);
     xpl_store_close(s);
@@ -118,11 +117,11 @@ static void scenario_drained(void) {
     CHECK_EQ(setenv("XPLANED_FAULT_JOBS", "delay_ms=60000", 1), 0);
     struct daemon_proc a = start_daemon(dir, make_dir(), flags);
     ask_jobs(s, dir, "run", 3);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     CHECK_EQ(stop_daemon(&a), 0);
-    wait_for("SELECT count(*)=3 FROM jobs WHERE attempts='{}'", 0);
+    expect_now("SELECT count(*)=3 FROM jobs WHERE attempts='{}'");
     struct daemon_proc b = start_worker(dir, NULL);
-    wait_done(3, 15000);
+    wait_done(3);
     CHECK_EQ(stop_daemon(&b), 0);
     xpl_store_close(s);
 }
@@ -140,10 +139,9 @@ static void scenario_poison(void) {
         CHECK(waitpid(w.pid, &status, 0) == w.pid && WIFSIGNALED(status));
     }
     struct daemon_proc w = start_killable(dir);
-    wait_for("SELECT count(*)=5 FROM results WHERE kind='product'", 20000);
-    wait_for("SELECT count(*)=1 FROM jobs WHERE files[1] LIKE '% vm1' AND aside_at IS NOT NULL",
-             20000);
-    wait_for("SELECT count(*)=1 FROM jobs", 0);
+    wait_for("SELECT count(*)=5 FROM results WHERE kind='product'");
+    wait_for("SELECT count(*)=1 FROM jobs WHERE files[1] LIKE '% vm1' AND aside_at IS NOT NULL");
+    expect_now("SELECT count(*)=1 FROM jobs");
     CHECK_EQ(stop_daemon(&w), 0);
     xpl_store_close(s);
 }
@@ -158,9 +156,9 @@ static void scenario_unknown(void) {
     pg_sql("postgres", "UPDATE jobs SET session='other' WHERE files[1] LIKE '% vm1'");
     struct daemon_proc w = start_worker(dir, NULL);
     pg_pause_ms(2000);
-    wait_for("SELECT count(*)=2 FROM jobs", 0); // it may see them yet
+    expect_now("SELECT count(*)=2 FROM jobs"); // it may see them yet
     pg_sql("postgres", "UPDATE jobs SET queued_at=queued_at-interval '1 min'");
-    wait_done(0, 5000);
+    wait_done(0);
     CHECK(log_has(&w, "left to the client"));
     CHECK_EQ(stop_daemon(&w), 0);
     xpl_store_close(s);
@@ -174,13 +172,13 @@ static void scenario_outage(void) {
     struct daemon_proc w = start_worker(dir, "delay_ms=1500");
     expect_ready(&w, 200, "ready\n");
     ask_jobs(s, dir, "run", 2);
-    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'", 10000);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempts<>'{}'");
     xpl_store_close(s);
     pg_stop(SIGQUIT);
     expect_ready(&w, 503, "the store takes nothing\n");
     pg_start();
     expect_ready(&w, 200, "ready\n");
-    wait_done(2, 15000);
+    wait_done(2);
     CHECK_EQ(stop_daemon(&w), 0);
 }
 

@@ -8,7 +8,7 @@
 #include "tests/cluster/database.h"
 #include "tests/server/capture_requests.h"
 
-enum { LEASE_MS = 2000, SOON_MS = 15000, HOUR_MS = 3600000 };
+enum { LEASE_MS = 2000, HOUR_MS = 3600000 };
 
 struct fleet { // daemons of one LOGDIR
     const char *dir;
@@ -65,26 +65,25 @@ static uint64_t schedule(struct fleet *f, int i, const char *const *targets, siz
 }
 
 // Which daemon has the schedule, by the line of the log that says so or by its lease.
-static void wait_for_owner(const char *which, long ms) {
+static void wait_for_owner(const char *which) {
     char sql[200];
     (void)snprintf(sql, sizeof sql,
                    "SELECT count(*)=1 FROM schedules WHERE expires_at>clock_timestamp() AND %s",
                    which);
-    wait_for(sql, ms);
+    wait_for(sql);
 }
 
-static void wait_for_done(int n, long ms) {
+static void wait_for_done(int n) {
     char sql[160];
     (void)snprintf(sql, sizeof sql, "SELECT count(*)>=%d FROM captures WHERE state=2", n);
-    wait_for(sql, ms);
+    wait_for(sql);
 }
 
 // No turn twice: those of a schedule that captures every 1.5 s are not closer than that, but for
 // what the machine's load shifts them.
 static void expect_apart(void) {
-    wait_for("SELECT NOT EXISTS (SELECT 1 FROM captures a JOIN captures b ON a.id<b.id AND"
-             " a.state IN (2,3) AND b.state IN (2,3) AND abs(a.begin_ms-b.begin_ms)<500)",
-             0);
+    expect_now("SELECT NOT EXISTS (SELECT 1 FROM captures a JOIN captures b ON a.id<b.id AND"
+               " a.state IN (2,3) AND b.state IN (2,3) AND abs(a.begin_ms-b.begin_ms)<500)");
 }
 
 // Three daemons, one run at a time; all of them list, and any of them ends it.
@@ -94,7 +93,7 @@ static void scenario_once(void) {
     const int good = add(set, FAKE_OK);
     const char *const target = fake_address(set, good);
     CHECK_EQ(schedule(&f, 0, &target, 1, 1500, false), 1);
-    wait_for_done(5, 30000);
+    wait_for_done(5);
     expect_apart();
     for (int i = 0; i < 3; i++) {
         xpl_captures *list = NULL;
@@ -106,7 +105,7 @@ static void scenario_once(void) {
         xpl_captures_free(list);
     }
     // --keep counts what all made.
-    wait_for("SELECT count(*) BETWEEN 1 AND 4 FROM schedule_sessions", 0);
+    expect_now("SELECT count(*) BETWEEN 1 AND 4 FROM schedule_sessions");
     xpl_result r;
     CHECK_STATUS(xpl_client_unschedule(f.c[2], 7, &r), XPL_NOT_FOUND, NULL);
     CHECK_EQ(xpl_client_unschedule(f.c[2], 1, &r), 0);
@@ -114,7 +113,7 @@ static void scenario_once(void) {
     const unsigned calls = fake_calls(set, good);
     char sql[120];
     (void)snprintf(sql, sizeof sql, "SELECT count(*)=%u FROM captures WHERE state<>1", calls);
-    wait_for(sql, SOON_MS); // the program received no requests but these
+    wait_for(sql); // the program received no requests but these
     sleep_ms(2500);
     CHECK_EQ(fake_calls(set, good), calls);
     stop_fleet(&f);
@@ -128,20 +127,20 @@ static void scenario_killed(void) {
     const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 2000};
     const char *const target = fake_address(set, fake_add(set, &slow));
     (void)schedule(&f, 0, &target, 1, 3000, false);
-    wait_for_done(1, SOON_MS);
+    wait_for_done(1);
     lose_client(&f, 0);
     kill_daemon(&f.d[0], SIGKILL);
     f.d[0].pid = 0;
-    wait_for_owner("fence=2", LEASE_MS + 3000);
-    wait_for_done(2, SOON_MS);
+    wait_for_owner("fence=2");
+    wait_for_done(2);
     const int owner = log_has(&f.d[1], "schedule 1 is this daemon's") ? 1 : 2;
-    wait_for("SELECT count(*)=1 FROM captures WHERE state=1", SOON_MS);
+    wait_for("SELECT count(*)=1 FROM captures WHERE state=1");
     lose_client(&f, owner);
     kill_daemon(&f.d[owner], SIGKILL);
     f.d[owner].pid = 0;
-    wait_for("SELECT count(*)=1 FROM captures WHERE state=6", LEASE_MS + 3000);
-    wait_for_owner("fence=3", LEASE_MS + 3000);
-    wait_for_done(3, SOON_MS);
+    wait_for("SELECT count(*)=1 FROM captures WHERE state=6");
+    wait_for_owner("fence=3");
+    wait_for_done(3);
     expect_apart();
     stop_fleet(&f);
     fake_set_free(set);
@@ -155,20 +154,20 @@ static void scenario_frozen(void) {
     const int program = fake_add(set, &slow);
     const char *const target = fake_address(set, program);
     (void)schedule(&f, 0, &target, 1, HOUR_MS, false);
-    wait_for("SELECT count(*)=1 FROM captures WHERE state=1", SOON_MS);
+    wait_for("SELECT count(*)=1 FROM captures WHERE state=1");
     for (long waited = 0; fake_calls(set, program) == 0; waited += 50) {
-        CHECK(waited < SOON_MS);
+        CHECK(waited < PATIENCE_MS);
         sleep_ms(50);
     }
     CHECK_EQ(kill(f.d[0].pid, SIGSTOP), 0);
-    wait_for_owner("fence=2", LEASE_MS + 3000);
-    wait_for_done(1, SOON_MS);
+    wait_for_owner("fence=2");
+    wait_for_done(1);
     CHECK_EQ(kill(f.d[0].pid, SIGCONT), 0);
     CHECK(log_has(&f.d[0], "is cancelled: its lease"));
     CHECK(log_has(&f.d[0], "schedule 1 is another daemon's by now"));
-    wait_for("SELECT count(*)=1 FROM schedule_sessions", 0);
+    expect_now("SELECT count(*)=1 FROM schedule_sessions");
     CHECK(has_sessions(f.c[1], 1));
-    wait_for("SELECT count(*)=2 FROM captures WHERE state IN (2,6)", 0);
+    expect_now("SELECT count(*)=2 FROM captures WHERE state IN (2,6)");
     stop_fleet(&f);
     fake_set_free(set);
 }
@@ -191,7 +190,7 @@ static void scenario_clocks(void) {
     const uint64_t began = xpl_clock_ns();
     (void)schedule(&f, 0, &targets[0], 1, 1500, false);
     (void)schedule(&f, 0, &targets[1], 1, HOUR_MS, false);
-    wait_for("SELECT count(DISTINCT schedule_id)=2 FROM captures WHERE state=2", SOON_MS);
+    wait_for("SELECT count(DISTINCT schedule_id)=2 FROM captures WHERE state=2");
     for (int i = 1; i < 3; i++) {
         char sql[120];
         shift_clock(hours[i]);
@@ -203,10 +202,10 @@ static void scenario_clocks(void) {
                        "SELECT count(*)=2 FROM schedules WHERE fence=%d AND"
                        " expires_at>clock_timestamp()",
                        i + 1);
-        wait_for(sql, LEASE_MS + 3000);
+        wait_for(sql);
         const unsigned calls = fake_calls(set, often);
         for (long waited = 0; fake_calls(set, often) < calls + 3; waited += 50) {
-            CHECK(waited < SOON_MS);
+            CHECK(waited < PATIENCE_MS);
             sleep_ms(50);
         }
         CHECK_EQ(fake_calls(set, hourly), 1);
@@ -230,10 +229,10 @@ static void scenario_drained(void) {
         f.c[i] = open_client(&f.d[i], 60000);
     }
     (void)schedule(&f, 0, &target, 1, 2000, false);
-    wait_for_done(1, SOON_MS);
+    wait_for_done(1);
     stop_one(&f, 0);
-    wait_for_owner("fence=2", 7000); // a daemon that has seen no schedules looks for them every 5 s
-    wait_for_done(3, SOON_MS);
+    wait_for_owner("fence=2"); // a daemon that has seen no schedules looks for them every 5 s
+    wait_for_done(3);
     expect_apart();
     stop_fleet(&f);
     fake_set_free(set);
@@ -250,9 +249,9 @@ static void scenario_outage(void) {
     struct waiter w = {.d = &f.d[1], .targets = &slow_target};
     pthread_t t;
     (void)schedule(&f, 0, &of_schedule, 1, 1500, false);
-    wait_for_done(1, SOON_MS);
+    wait_for_done(1);
     CHECK_EQ(pthread_create(&t, NULL, wait_for_capture, &w), 0);
-    wait_for("SELECT count(*)=1 FROM captures WHERE state=1 AND schedule_id=0", SOON_MS);
+    wait_for("SELECT count(*)=1 FROM captures WHERE state=1 AND schedule_id=0");
     pg_stop(SIGQUIT);
     CHECK_EQ(pthread_join(t, NULL), 0);
     CHECK_EQ(w.code, 0); // it began before, and is done
@@ -266,12 +265,12 @@ static void scenario_outage(void) {
     sleep_ms(2000);
     CHECK_EQ(fake_calls(set, 0), calls); // it pauses
     pg_start();
-    wait_for_owner("fence=1", SOON_MS); // it still has its first owner
-    wait_for("SELECT count(*)=2 FROM captures WHERE schedule_id=0 AND state=2", SOON_MS);
+    wait_for_owner("fence=1"); // it still has its first owner
+    wait_for("SELECT count(*)=2 FROM captures WHERE schedule_id=0 AND state=2");
     char sql[100];
     (void)snprintf(sql, sizeof sql, "SELECT count(*)>%u FROM captures WHERE schedule_id=1", calls);
-    wait_for(sql, SOON_MS);
-    wait_for("SELECT count(*)=0 FROM captures WHERE state IN (4,5,6)", 0);
+    wait_for(sql);
+    expect_now("SELECT count(*)=0 FROM captures WHERE state IN (4,5,6)");
     stop_fleet(&f);
     fake_set_free(set);
 }
@@ -287,15 +286,15 @@ static void scenario_busy(void) {
     pthread_t t;
     struct seen v = {0};
     xpl_result r;
-    wait_for("SELECT count(*)=2 FROM daemons", SOON_MS);
+    wait_for("SELECT count(*)=2 FROM daemons");
     CHECK_EQ(pthread_create(&t, NULL, wait_for_capture, &first), 0);
-    wait_for("SELECT count(*)=1 FROM capture_targets", SOON_MS);
+    wait_for("SELECT count(*)=1 FROM capture_targets");
     xpl_capture_request q = request(targets, 1, &v);
     CHECK_STATUS(xpl_client_capture(f.c[1], &q, &r), XPL_UNAVAILABLE, NULL);
     if (!strstr(r.message, "it is being captured by capture 1 of daemon "))
         CHECK_STR(r.message, "it is being captured by capture 1 of daemon");
     CHECK(strstr(r.message, "try again when it has finished, or allow retries"));
-    wait_for("SELECT count(*)=1 FROM captures", 0); // nothing is left of it
+    expect_now("SELECT count(*)=1 FROM captures"); // nothing is left of it
     // Of several targets it goes on with those that are free.
     q = request(targets, 2, &v);
     CHECK_EQ(xpl_client_capture(f.c[1], &q, &r), 0);
@@ -307,7 +306,7 @@ static void scenario_busy(void) {
     CHECK_EQ(pthread_join(t, NULL), 0);
     CHECK_EQ(first.code, 0);
     CHECK_EQ(fake_calls(set, busy), 2);
-    wait_for("SELECT count(*)=0 FROM capture_targets", 0);
+    expect_now("SELECT count(*)=0 FROM capture_targets");
     stop_fleet(&f);
     fake_set_free(set);
 }
@@ -321,20 +320,20 @@ static void scenario_recorded(void) {
     struct seen v = {0};
     xpl_result r;
     (void)schedule(&f, 0, &target, 1, HOUR_MS, true);
-    wait_for_done(1, SOON_MS); // it records, and its next turn is an hour away
-    wait_for("SELECT count(*)=1 FROM capture_targets WHERE capture_id=0 AND records", SOON_MS);
+    wait_for_done(1); // it records, and its next turn is an hour away
+    wait_for("SELECT count(*)=1 FROM capture_targets WHERE capture_id=0 AND records");
     const xpl_capture_request q = request(&target, 1, &v);
     const int code = xpl_client_capture(f.c[1], &q, &r);
     if (code) fprintf(stderr, "%s\n", r.message);
     CHECK_EQ(code, 0);
     CHECK_EQ(v.n_stored, 1);
-    wait_for("SELECT count(*)=1 FROM schedule_sessions", 0); // its sessions are not lost
+    expect_now("SELECT count(*)=1 FROM schedule_sessions"); // its sessions are not lost
     // It records again, and goes on elsewhere.
-    wait_for("SELECT count(*)=1 FROM capture_targets WHERE capture_id=0 AND records", SOON_MS);
+    wait_for("SELECT count(*)=1 FROM capture_targets WHERE capture_id=0 AND records");
     lose_client(&f, 0);
     kill_daemon(&f.d[0], SIGKILL);
     f.d[0].pid = 0;
-    wait_for_owner("fence=2", LEASE_MS + 3000);
+    wait_for_owner("fence=2");
     CHECK_EQ(xpl_client_unschedule(f.c[1], 1, &r), 0);
     stop_fleet(&f);
     fake_set_free(set);

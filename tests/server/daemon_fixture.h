@@ -23,6 +23,21 @@ static inline const char *any_profile(void) {
     return profile(TRAIN);
 }
 
+static inline bool is_kept(const struct xpl_tool *t) {
+    return !t->keeps_no_answer && strcmp(t->name, "memory_viewer") != 0 && // it needs a program
+           t->needs[0] != &xpl_product_iree_bundle;                        // of other files
+}
+
+// How many answers all_answers has.
+static inline long n_answers(void) {
+    size_t n_tools;
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
+    long n = 0;
+    for (size_t i = 0; i < n_tools; i++)
+        n += is_kept(tools[i]);
+    return n;
+}
+
 // Answers of all tools for one host, one after the other, as one string (owned by the caller).
 static inline char *all_answers(xpl_client *c, const char *session, const char *host,
                                 const char *source) {
@@ -33,9 +48,7 @@ static inline char *all_answers(xpl_client *c, const char *session, const char *
     for (size_t i = 0; i < n_tools; i++) {
         xpl_answer *a = NULL;
         xpl_result r;
-        if (tools[i]->keeps_no_answer) continue;
-        if (strcmp(tools[i]->name, "memory_viewer") == 0) continue;   // it needs a program
-        if (tools[i]->needs[0] == &xpl_product_iree_bundle) continue; // of other files
+        if (!is_kept(tools[i])) continue;
         const int code = ask_tool(c, session, tools[i]->name, host, &a, &r);
         if (code) fprintf(stderr, "%s: %s\n", tools[i]->name, r.message);
         CHECK_EQ(code, 0);
