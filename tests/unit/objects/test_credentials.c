@@ -5,7 +5,11 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "storage/objects/credentials/issuer.h"
@@ -18,6 +22,15 @@
 static char dir[] = "/tmp/xplaned-test-XXXXXX";
 static struct xpl_transfers *transfers;
 static char warned[400];
+
+// The clock by which credentials expire, ahead of the services'.
+static atomic_int ahead_s;
+
+int clock_gettime(clockid_t clock, struct timespec *ret) {
+    const int rc = (int)syscall(SYS_clock_gettime, clock, ret);
+    if (clock == CLOCK_REALTIME) ret->tv_sec += atomic_load(&ahead_s);
+    return rc;
+}
 
 static const char *path_of(const char *name) {
     static char path[100];
@@ -574,34 +587,31 @@ static void test_bad_services(void) {
     set_mode(SILENT, 0);
     const uint64_t begin = xpl_clock_ns();
     check_once(XPL_OBJECTS_S3, XPL_UNAVAILABLE, "by the instance: ");
-    CHECK(xpl_clock_between(begin, xpl_clock_ns()) < (uint64_t)12 * 1000000000);
+    CHECK(xpl_clock_between(begin, xpl_clock_ns()) < (uint64_t)60 * 1000000000);
 }
 
 // ---- renewal ----
 
-static void sleep_ms(int ms) {
-    (void)poll(NULL, 0, ms);
-}
-
 static void test_renewal(void) {
     struct xpl_credentials *c = NULL;
     clear();
-    answer_container("ONE", 4);
+    answer_container("ONE", 400);
     check_keys(c = made(XPL_OBJECTS_S3), "ONE", TOKEN);
     check_keys(c, "ONE", TOKEN);
     CHECK_EQ(atomic_load(&service.requests), 1);
     // After half of their time they are renewed; where that fails they are used to their end.
-    sleep_ms(2100);
+    atomic_store(&ahead_s, 250);
     set_mode(STATUS, 400);
     check_keys(c, "ONE", TOKEN);
     CHECK_EQ(atomic_load(&service.requests), 2);
     CHECK(strstr(warned, "by the container: ") && strstr(warned, "400") &&
           strstr(warned, "expire in"));
-    sleep_ms(2000);
+    atomic_store(&ahead_s, 500);
     check_failure(c, XPL_FAILED_PRECONDITION, "by the container: ");
     set_mode(GOOD, 0);
     answer_container("TWO", 3600);
     check_keys(c, "TWO", TOKEN);
+    atomic_store(&ahead_s, 0);
     xpl_credentials_free(c);
 }
 
