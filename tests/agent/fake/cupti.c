@@ -99,7 +99,7 @@ static void set_enabled(uint32_t kind, bool on) {
     pthread_mutex_lock(&me.mu);
     me.enabled[kind] = on;
     pthread_mutex_unlock(&me.mu);
-    if (kind == CU_CONCURRENT_KERNEL) set_sink(on ? on_record : NULL);
+    if (kind == CU_CONCURRENT_KERNEL && !on) set_sink(NULL);
 }
 API(cuptiActivityEnable, uint32_t kind) {
     if (!size_of(kind)) return 21;
@@ -130,8 +130,10 @@ API(cuptiActivityGetNumDroppedRecords, void *context, uint32_t stream, size_t *r
     pthread_mutex_unlock(&me.mu);
     return CU_OK;
 }
+// A caller that reads the clock has enabled all its kinds: from now on the program is traced.
 API(cuptiGetTimestamp, uint64_t *ret) {
     struct timespec t;
+    if (me.enabled[CU_CONCURRENT_KERNEL]) set_sink(on_record);
     clock_gettime(CLOCK_REALTIME, &t);
     *ret = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec - 1000000000u;
     return CU_OK;

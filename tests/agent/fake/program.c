@@ -40,7 +40,6 @@ int main(int argc, char **argv) {
             step(i);
     while (!fake_cuda_is_traced())
         pause_ms(1);
-    pause_ms(300); // the rest is enabled, and the capture has begun
     for (long i = 0; i < n; i++)
         fake_kernel("saxpy", 0, 7);
     if (strcmp(mode, "leave") == 0) return 0;
