@@ -12,7 +12,7 @@ import time
 
 from harness import DATA, PROFILE, ROOT, Case, main
 
-BUNDLE = next(ROOT.glob("tests/data/**/*.ireeprof"))
+BUNDLE = ROOT / "tests/data/iree/task-mlp-all.ireeprof"
 # Arguments of each command that takes a RUN, in place of RUN the run.
 CALLS = {"hosts": ["RUN", "--json"], "tools": ["RUN"], "tool": ["op_profile", "RUN"], "summary": ["RUN"], "report": ["RUN"],
          "findings": ["RUN", "--json"], "compare": ["RUN", "RUN,RUN", "--json"], "aggregate": ["RUN", "RUN"],
