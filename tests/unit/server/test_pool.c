@@ -125,6 +125,8 @@ static void test_order_and_stop(void) {
     xpl_pool_free(NULL);
 }
 
+enum { QUEUED_AT_MOST = 60000 }; // each a millisecond after the other
+
 struct late {
     struct xpl_pool *pool;
     struct blocker b;
@@ -134,7 +136,7 @@ struct late {
 static void submit_late(void *arg) {
     struct late *const l = arg;
     block(&l->b);
-    for (int i = 0; i < 500; i++) { // until the pool stops
+    for (int i = 0; i < QUEUED_AT_MOST; i++) { // until the pool stops
         if (!xpl_pool_submit(l->pool, add_one, &l->ran)) {
             l->refused = true;
             return;
@@ -151,7 +153,7 @@ static void *free_pool(void *arg) {
 static void test_submit_while_stopping(void) {
     struct late l = {0};
     blocker_init(&l.b);
-    l.pool = xpl_pool_new(1, 1000);
+    l.pool = xpl_pool_new(1, QUEUED_AT_MOST + 2);
     CHECK(l.pool);
     CHECK(xpl_pool_submit(l.pool, submit_late, &l));
     wait_for(&l.b.began);

@@ -56,7 +56,7 @@ static void start(struct fixture *f) {
 
 static struct xpl_store_writer_stats stop_writer(struct fixture *f) {
     struct xpl_store_writer_stats st = {0};
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 12000; i++) {
         xpl_store_writer_get_stats(f->writer, &st);
         if (st.writes + st.dropped + st.failed > 0) break;
         (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);

@@ -64,7 +64,7 @@ static bool is_written(struct xpl_copies *c, uint64_t i, uint64_t size) {
     CHECK_EQ(pread(fd, &first, 1, 0), size ? 1 : 0);
     CHECK(!size || first == (char)i);
     CHECK_EQ(close(fd), 0);
-    (void)usleep(2000); // times of files distinguish uses
+    (void)usleep(12000); // more than a clock's tick: times of files distinguish uses
     return atomic_load(&fills) != before;
 }
 

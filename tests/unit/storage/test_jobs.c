@@ -243,23 +243,41 @@ static void test_reconnect_rest(void) {
     xpl_store_close(b);
 }
 
-// The server ends the session of a daemon that is silent for its lease; a daemon that reports
-// keeps it.
-static void test_silence(void) {
+// A daemon that reports keeps its session. False when the machine was too slow to tell.
+static bool check_silence(void) {
     struct xpl_store *const a = open_pg(), *const b = open_pg();
-    bool kept;
+    bool in_time = true;
     (void)ask(a, "run", 1);
+    uint64_t last = xpl_clock_ns();
     struct xpl_job *const j = claim_with(a, true, 1000);
     CHECK(j);
     for (int i = 0; i < 8; i++) {
+        bool kept = false;
         pg_pause_ms(200);
-        CHECK_OK(xpl_store_jobs(a)->renew(a, &j->claim, 1, &kept, &err), &err);
-        CHECK(kept && !claim(b));
+        const uint64_t now = xpl_clock_ns();
+        const xpl_status_t st = xpl_store_jobs(a)->renew(a, &j->claim, 1, &kept, &err);
+        const bool taken = claim(b) != NULL;
+        in_time = xpl_clock_ns() - last < (uint64_t)1000 * 1000000u;
+        last = now;
+        if (!in_time) break;
+        CHECK_OK(st, &err);
+        CHECK(kept && !taken);
     }
-    wait_sql("NOT EXISTS (SELECT FROM pg_locks WHERE locktype='advisory')");
-    CHECK(claim(b));
+    if (in_time) {
+        wait_sql("NOT EXISTS (SELECT FROM pg_locks WHERE locktype='advisory')");
+        CHECK(claim(b));
+    }
     xpl_store_close(a);
     xpl_store_close(b);
+    return in_time;
+}
+
+// The server ends the session of a daemon that is silent for its lease.
+static void test_silence(void) {
+    for (int tries = 1; !check_silence(); tries++) {
+        CHECK(tries < 20);
+        make_database();
+    }
 }
 
 // Frozen within a transaction, between the end of a job and its commit.

@@ -393,9 +393,10 @@ static void test_passwords(void) {
     CHECK_EQ(fclose(f), 0);
     (void)snprintf(url, sizeof url,
                    "CREATE ROLE guarded LOGIN PASSWORD 'open-sesame'; GRANT ALL ON SCHEMA public TO"
-                   " guarded; SELECT pg_reload_conf()");
+                   " guarded; CREATE TABLE before AS SELECT pg_conf_load_time() AS at;"
+                   " SELECT pg_reload_conf()");
     pg_sql(database, url);
-    pg_pause_ms(300);
+    wait_sql("SELECT pg_conf_load_time() > at FROM before");
     (void)snprintf(url, sizeof url, "postgresql://guarded:wrong-sesame@/%s?host=%s", database,
                    pg.socket);
     CHECK_OK(try_url(url, &s, &err), &err);
