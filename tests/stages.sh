@@ -54,13 +54,13 @@ suites_tsan() {
 # build_KIND STAGE [TARGET...]: of the sources as they are now, whatever ran before. Other stages drive the programs of
 # build_gcc, too.
 build_gcc() {
-    CC="ccache gcc" configure gcc -Dfaults=true && compile "$1" gcc "${@:2}"
+    CC="ccache gcc" configure gcc -Dc_args=-g1 -Dfaults=true && compile "$1" gcc "${@:2}"
 }
 build_asan() {
-    CC="ccache clang" configure asan -Dfaults=true -Db_lundef=false -Db_sanitize=address,undefined && compile "$1" asan
+    CC="ccache clang" configure asan -Dc_args=-g1 -Dfaults=true -Db_lundef=false -Db_sanitize=address,undefined && compile "$1" asan
 }
 build_tsan() {
-    CC="ccache gcc" configure tsan -Db_sanitize=thread && compile "$1" tsan tests_threads &&
+    CC="ccache gcc" configure tsan -Dc_args=-g1 -Db_sanitize=thread && compile "$1" tsan tests_threads &&
         gcc -O2 -Wall -Wextra -Werror -shared -fPIC tests/tsan_connect.c -o "$build/tsan_connect.so"
 }
 # Only what is installed and TARGETs: to build all tests with LTO takes longer than everything else.
