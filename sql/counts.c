@@ -19,7 +19,7 @@ struct counting {
 static bool enter_plane(struct counting *c, const struct xpl_sql_scan *s) {
     if (c->plane == s->plane && c->profile == s->profile) return true;
     xpl_arena_fini(&c->ids_arena);
-    xpl_arena_init(&c->ids_arena, s->q->limit);
+    xpl_arena_init_part(&c->ids_arena, s->budget);
     c->ids = xpl_arena_zalloc(&c->ids_arena, s->plane->plane->n_event_md * sizeof *c->ids);
     c->plane = s->plane;
     c->profile = s->profile;
@@ -72,8 +72,8 @@ static xpl_status_t count_all(struct xpl_sql_scan *s, struct counting *c,
 
 xpl_status_t xpl_sql_count_names(struct xpl_sql_scan *s, struct xpl_sql_counts *ret) {
     struct counting c = {0};
-    xpl_arena_init(&c.ids_arena, s->q->limit);
-    xpl_arena_init(&ret->arena, s->q->limit);
+    xpl_arena_init_part(&c.ids_arena, s->budget);
+    xpl_arena_init_part(&ret->arena, s->budget);
     const xpl_status_t st = count_all(s, &c, ret);
     xpl_arena_fini(&c.ids_arena);
     return st;

@@ -25,8 +25,12 @@ struct cursor {
     sqlite3_int64 rows;
 };
 
+static struct xpl_sql_tables *run_of(const struct cursor *c) {
+    return ((const struct vtab *)c->base.pVtab)->run;
+}
+
 static const struct xpl_sql_request *request_of(const struct cursor *c) {
-    return ((const struct vtab *)c->base.pVtab)->run->q;
+    return run_of(c)->q;
 }
 
 // ---- plans ----
@@ -79,7 +83,7 @@ static xpl_status_t read_session(struct cursor *c, struct xpl_error *err) {
     const struct xpl_run_summary *run = NULL;
     if (xpl_exec_cancelled(q->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     xpl_arena_fini(&c->arena);
-    xpl_arena_init(&c->arena, q->limit);
+    xpl_arena_init_part(&c->arena, &run_of(c)->cursors);
     c->v = NULL;
     c->n = c->row = 0;
     // SQLite's allocations in the callback do not count for the statement.
@@ -92,7 +96,7 @@ static xpl_status_t read_session(struct cursor *c, struct xpl_error *err) {
 // Goes to the first metric of the next session that has one, from c->at on.
 static int enter_session(struct cursor *c) {
     const struct xpl_sql_request *const q = request_of(c);
-    struct xpl_error *const all = &((const struct vtab *)c->base.pVtab)->run->err;
+    struct xpl_error *const all = &run_of(c)->err;
     for (; c->at < q->runs.n; c->at++) {
         struct xpl_error err = {0};
         if (c->session.ptr && !xpl_str_eq(c->session, q->runs.v[c->at].name)) continue;
@@ -123,7 +127,7 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int n, 
     (void)text;
     (void)n;
     xpl_arena_fini(&c->asked);
-    xpl_arena_init(&c->asked, request_of(c)->limit);
+    xpl_arena_init_part(&c->asked, &run_of(c)->cursors);
     c->session = c->metric = (xpl_str_t){0};
     c->at = 0;
     c->rows = 0;

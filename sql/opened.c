@@ -3,7 +3,9 @@
 
 struct xpl_sql_cache {
     pthread_mutex_t mu;
-    struct xpl_sql_opened *list; // those that are kept, used last first; each has a reference
+    // Those that are kept or in use, used last first; each has a reference.  So a profile that many
+    // cursors read is open once, also when they read more profiles than are kept.
+    struct xpl_sql_opened *list;
     size_t most;
 };
 
@@ -61,19 +63,21 @@ static struct xpl_sql_opened *drop_locked(struct xpl_sql_opened **at) {
     return --o->refs == 0 ? o : NULL;
 }
 
-// Keeps it in front; at most one, the one used least lately, has to go.
-static void keep_open(struct xpl_sql_cache *c, struct xpl_sql_opened *o) {
-    struct xpl_sql_opened *gone = NULL;
+// Takes an unused one beyond those that are kept.
+static struct xpl_sql_opened *drop_oldest_locked(struct xpl_sql_cache *c) {
     size_t n = 0;
+    for (struct xpl_sql_opened **at = &c->list; *at; at = &(*at)->next)
+        if (++n > c->most && (*at)->refs == 1) return drop_locked(at);
+    return NULL;
+}
+
+// Keeps it in front; at most one has to go.
+static void keep_open(struct xpl_sql_cache *c, struct xpl_sql_opened *o) {
     pthread_mutex_lock(&c->mu);
     o->refs++;
     o->next = c->list;
     c->list = o;
-    for (struct xpl_sql_opened **at = &c->list; *at; at = &(*at)->next)
-        if (++n > c->most) {
-            gone = drop_locked(at);
-            break;
-        }
+    struct xpl_sql_opened *const gone = drop_oldest_locked(c);
     pthread_mutex_unlock(&c->mu);
     if (gone) destroy(gone);
 }
@@ -92,7 +96,7 @@ void xpl_sql_release(const struct xpl_sql_request *q, struct xpl_sql_opened *o) 
             (void)drop_locked(at); // the caller still has its reference
             break;
         }
-    if (--o->refs == 0) gone = o;
+    gone = --o->refs == 0 ? o : drop_oldest_locked(q->cache);
     pthread_mutex_unlock(&q->cache->mu);
     if (gone) destroy(gone);
 }

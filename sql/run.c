@@ -270,6 +270,7 @@ xpl_status_t xpl_sql_run(const struct xpl_sql_request *q, struct xpl_buf *out,
     xpl_sql_guard_init(&r.guard, q);
     guarded.exec = &r.guard.exec;
     r.tables.q = &guarded;
+    xpl_arena_budget_init(&r.tables.cursors, q->limit);
     xpl_sql_heap_begin(q->limits.memory, &r.guard.exec);
     const xpl_status_t st = run_guarded(&r);
     (void)sqlite3_finalize(r.st);

@@ -54,7 +54,7 @@ static xpl_status_t find_wanted(struct xpl_sql_scan *s) {
     if (s->level != XPL_SQL_EVENTS || !name.ptr) return XPL_OK;
     const size_t n = s->plane->plane->n_event_md;
     xpl_arena_fini(&s->arena);
-    xpl_arena_init(&s->arena, s->q->limit);
+    xpl_arena_init_part(&s->arena, s->budget);
     s->wanted = xpl_arena_alloc(&s->arena, n);
     if (!s->wanted) XPL_RETURN_OOM(s->err, "names of events");
     for (size_t i = 0; i < n; i++)
@@ -343,7 +343,7 @@ xpl_status_t xpl_sql_scan_next(struct xpl_sql_scan *s) {
 }
 
 xpl_status_t xpl_sql_scan_begin(struct xpl_sql_scan *s) {
-    xpl_arena_init(&s->arena, s->q->limit);
+    xpl_arena_init_part(&s->arena, s->budget);
     return xpl_sql_scan_next(s);
 }
 

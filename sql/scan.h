@@ -43,7 +43,8 @@ struct xpl_sql_scan {
     const struct xpl_sql_request *q;
     enum xpl_sql_level level;
     struct xpl_sql_filter filter;
-    struct xpl_arena arena; // of `wanted`; reset with each plane
+    struct xpl_arena_budget *budget; // of all scans of the statement
+    struct xpl_arena arena;          // of `wanted`; reset with each plane
     struct xpl_error *err;
 
     size_t profile; // the current one
@@ -74,8 +75,8 @@ struct xpl_sql_scan {
 enum { XPL_SQL_ID_SHIFT = 44 };
 int64_t xpl_sql_event_id(const struct xpl_sql_scan *s);
 
-// Goes to the first row.  `s` is zero but for q, level, filter and err; xpl_sql_scan_end ends it in
-// any case.
+// Goes to the first row.  `s` is zero but for q, level, filter, budget and err; xpl_sql_scan_end
+// ends it in any case.
 xpl_status_t xpl_sql_scan_begin(struct xpl_sql_scan *s) XPL_NODISCARD;
 // Goes to the next one; s->is_over when there is none.
 xpl_status_t xpl_sql_scan_next(struct xpl_sql_scan *s) XPL_NODISCARD;

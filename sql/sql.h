@@ -90,7 +90,7 @@ struct xpl_sql_request {
     struct xpl_sql_limits limits;
     struct xpl_sql_cache *cache; // NULL: profiles are closed at the end
     struct xpl_exec *exec;
-    size_t limit; // bytes of each arena
+    size_t limit; // bytes of each profile's arenas, and of what all tables of the statement keep
 };
 
 // Appends {"columns":[...],"rows":[[...],...],"cut":false} to `out`.  INVALID_ARGUMENT: the

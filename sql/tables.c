@@ -243,8 +243,9 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int n, 
     struct cursor *const c = (struct cursor *)base;
     const struct vtab *const t = (const struct vtab *)base->pVtab;
     end_scan(c);
-    c->scan = (struct xpl_sql_scan){.q = t->run->q, .level = t->table->level, .err = &t->run->err};
-    xpl_arena_init(&c->arena, t->run->q->limit);
+    c->scan = (struct xpl_sql_scan){
+        .q = t->run->q, .level = t->table->level, .budget = &t->run->cursors, .err = &t->run->err};
+    xpl_arena_init_part(&c->arena, &t->run->cursors);
     c->counts = (struct xpl_sql_counts){0};
     c->by_counts = false;
     c->began = true;

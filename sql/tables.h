@@ -12,6 +12,7 @@ struct xpl_near;
 // Data that a statement's tables share.
 struct xpl_sql_tables {
     const struct xpl_sql_request *q;
+    struct xpl_arena_budget cursors; // of all cursors: a statement may have dozens
     struct xpl_error err; // of the first profile that failed; SQLite only knows that one did
 };
 

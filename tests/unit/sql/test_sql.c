@@ -174,6 +174,63 @@ static void kept(void) {
 }
 
 // Names that are cut are equal as SQLite sees them.
+static xpl_status_t open_any(void *arg, size_t i, struct xpl_exec *exec, void **ret_file,
+                             xpl_bytes_t *ret, struct xpl_error *err) {
+    CHECK(i < 4);
+    return open_profile(arg, 0, exec, ret_file, ret, err);
+}
+
+// Of more profiles than stay open each is open once, however many tables are read at a time.
+static void in_use(void) {
+    struct xpl_sql_profile rows[4];
+    static const char *const names[] = {"s0", "s1", "s2", "s3"};
+    for (size_t i = 0; i < 4; i++) {
+        rows[i] = g_profile.row;
+        rows[i].session = rows[i].key = xpl_str_from(names[i]);
+    }
+    struct xpl_buf text;
+    xpl_buf_init(&text, 1 << 16);
+    xpl_buf_printf(&text, "SELECT count(*) FROM ");
+    for (unsigned i = 0; i < 40; i++)
+        xpl_buf_printf(&text, "%s(SELECT * FROM planes WHERE session = 's%u') a%u", i ? ", " : "",
+                       i % 4, i);
+    xpl_buf_printf(&text, "%c", 0);
+    struct xpl_sql_request q = request_of((const char *)text.p);
+    q.source.profiles = rows;
+    q.source.n = 4;
+    q.source.open = open_any;
+    q.cache = xpl_sql_cache_new(1);
+    CHECK(q.cache != NULL);
+    g_profile.opened = g_profile.closed = 0;
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
+    CHECK_EQ(g_profile.opened, 4);
+    CHECK_EQ(g_profile.closed, 3);
+    xpl_sql_cache_free(q.cache);
+    xpl_buf_fini(&text);
+}
+
+// What tables keep has one limit together: 50 of them exceed one of which each needs a tenth.
+static void many_tables(void) {
+    struct xpl_buf text;
+    xpl_buf_init(&text, 1 << 16);
+    xpl_buf_printf(&text, "SELECT count(*) FROM ");
+    struct xpl_sql_request q = request_of("");
+    q.cache = xpl_sql_cache_new(1);
+    CHECK(q.cache != NULL);
+    q.limit = (size_t)1 << 17;
+    for (unsigned i = 0; i < 50; i++) {
+        xpl_buf_printf(&text, "%s(SELECT name, count(*) FROM events GROUP BY name LIMIT 1) a%u",
+                       i ? ", " : "", i);
+        q.statement = (xpl_str_t){(const char *)text.p, text.n};
+        if (i == 0) answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
+    }
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "");
+    q.limit = (size_t)1 << 30;
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
+    xpl_sql_cache_free(q.cache);
+    xpl_buf_fini(&text);
+}
+
 static void cut(void) {
     char name[61001];
     struct sql_profile before = g_profile;
@@ -644,6 +701,8 @@ int main(void) {
     many_calls();
     broken();
     kept();
+    in_use();
+    many_tables();
     cut();
     instructions();
     store();
