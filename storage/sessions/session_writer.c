@@ -437,8 +437,15 @@ void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp
 void xpl_session_writer_remove(struct xpl_session_writer *s, const char *name, const char *suffix) {
     char file[XPL_SESSION_WRITER_NAME_SIZE + 16];
     (void)snprintf(file, sizeof file, "%s%s", name, suffix);
-    for (struct done *d = s->done; d; d = d->next)
-        if (strcmp(d->file, file) == 0) remove_done(s, d);
+    for (struct done **at = &s->done, *d; (d = *at);) {
+        if (strcmp(d->file, file) != 0) {
+            at = &d->next;
+            continue;
+        }
+        remove_done(s, d);
+        *at = d->next; // it is neither synced nor sent later
+        xpl_sys_free(d);
+    }
 }
 
 xpl_status_t xpl_session_writer_fail(const struct xpl_session_writer *s, int errnum,
