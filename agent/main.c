@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/accept.h"
+#include "agent/pytorch/processes.h"
 #include "agent/record.h"
 #include "agent/service.h"
 #include "base/clock.h"
@@ -34,7 +35,9 @@ static const char HELP[] =
     "  --directory DIR    where the programs' sockets are ($XPLANED_AGENT_DIR, or\n"
     "                     /tmp/xplaned-agent-UID); it must be the user's own\n"
     "  --buffers N        of 4 MiB each, in each program, 2 to 64 (16)\n"
-    "  --memory MIB       of records held here in a capture (512)\n"
+    "  --memory MIB       of records, or of traces, held here in a capture (512)\n"
+    "  --pytorch          serve PyTorch processes with KINETO_USE_DAEMON=1, too, as dynolog does;\n"
+    "                     captured as pytorch:HOST:PORT\n"
     "  --help, --version\n";
 
 enum { REQUESTS_MIB = 64 }; // that gRPC may hold of requests that arrive
@@ -42,16 +45,15 @@ enum { REQUESTS_MIB = 64 }; // that gRPC may hold of requests that arrive
 struct settings {
     const char *listen, *directory;
     int64_t buffers, memory_mib;
+    bool pytorch;
 };
 
 static bool read_arguments(int argc, char **argv, struct settings *s, int *ret_status) {
-    static const struct option options[] = {{"listen", required_argument, NULL, 'l'},
-                                            {"directory", required_argument, NULL, 'd'},
-                                            {"buffers", required_argument, NULL, 'b'},
-                                            {"memory", required_argument, NULL, 'm'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'v'},
-                                            {0}};
+    static const struct option options[] = {
+        {"listen", required_argument, NULL, 'l'},  {"directory", required_argument, NULL, 'd'},
+        {"buffers", required_argument, NULL, 'b'}, {"memory", required_argument, NULL, 'm'},
+        {"pytorch", no_argument, NULL, 'p'},       {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},       {0}};
     bool ok = true;
     *ret_status = 0;
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -62,6 +64,7 @@ static bool read_arguments(int argc, char **argv, struct settings *s, int *ret_s
                 ok &= xpl_parse_int(xpl_str_from(optarg), 2, XPL_AGENT_BUFFERS_MAX, &s->buffers);
                 break;
             case 'm': ok &= xpl_parse_int(xpl_str_from(optarg), 1, 65536, &s->memory_mib); break;
+            case 'p': s->pytorch = true; break;
             case 'h': (void)fputs(HELP, stdout); return false;
             case 'v': (void)puts("xplaned-agent " XPL_VERSION); return false;
             default: ok = false; break;
@@ -156,12 +159,14 @@ static xpl_status_t serve(const struct settings *s, struct xpl_rpc_queue *q,
     return st;
 }
 
-// ends: becomes readable when the agent is to end.
-static xpl_status_t run_agent(const struct settings *s, int ends, struct xpl_error *err) {
+// `ends` becomes readable when the agent is to end.
+static xpl_status_t run_with(const struct settings *s, struct xpl_pytorch_processes *pytorch,
+                             int ends, struct xpl_error *err) {
     const struct xpl_agent_service_options opt = {.size = sizeof opt,
                                                   .directory = s->directory,
                                                   .buffers = (uint32_t)s->buffers,
-                                                  .max_bytes = (size_t)s->memory_mib << 20};
+                                                  .max_bytes = (size_t)s->memory_mib << 20,
+                                                  .pytorch = pytorch};
     struct xpl_rpc_queue *q = NULL;
     struct xpl_agent_service *service = NULL;
     xpl_rpc_set_log(NULL);
@@ -170,6 +175,19 @@ static xpl_status_t run_agent(const struct settings *s, int ends, struct xpl_err
     if (st == XPL_OK) st = serve(s, q, service, ends, err);
     xpl_agent_service_free(service);
     xpl_rpc_queue_free(q);
+    return st;
+}
+
+static xpl_status_t run_agent(const struct settings *s, int ends, struct xpl_error *err) {
+    struct xpl_pytorch_processes *pytorch = NULL;
+    if (s->pytorch && s->directory[0] != '/')
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "--pytorch: the --directory must be an absolute path: other processes "
+                         "write there");
+    if (s->pytorch)
+        XPL_TRY(xpl_pytorch_processes_new(getenv("KINETO_IPC_SOCKET_DIR"), &pytorch, err));
+    const xpl_status_t st = run_with(s, pytorch, ends, err);
+    xpl_pytorch_processes_free(pytorch);
     return st;
 }
 

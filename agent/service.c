@@ -10,6 +10,7 @@
 
 #include "agent/collect.h"
 #include "agent/output.h"
+#include "agent/pytorch/collect.h"
 #include "agent/record.h"
 #include "agent/xspace_writer.h"
 #include "base/log.h"
@@ -31,7 +32,10 @@ struct job {
     struct xpl_rpc_call *call;
     struct xpl_arena memory; // of the request
     const request_t *request;
-    struct xpl_collect_options collect;
+    bool of_pytorch;
+    struct xpl_collect_options collect; // of CUDA programs
+    struct xpl_pytorch_options pytorch; // of PyTorch's processes
+    char host[256];
 };
 
 struct xpl_agent_service {
@@ -59,20 +63,24 @@ static void answer_empty(struct xpl_rpc_call *call) {
     xpl_rpc_finish(call, (xpl_bytes_t){empty, sizeof empty}, NULL);
 }
 
+static void answer_bytes(struct xpl_rpc_call *call, xpl_bytes_t head, struct xpl_buf *body) {
+    size_t n = 0;
+    uint8_t *const p = xpl_buf_take(body, &n);
+    struct xpl_rpc_blob *const blob = p ? xpl_rpc_blob_take(p, n) : NULL;
+    if (blob)
+        xpl_rpc_finish(call, head, blob);
+    else
+        xpl_rpc_finish_status(call, XPL_RESOURCE_EXHAUSTED, "capture: out of memory");
+    if (!blob) xpl_sys_free(p);
+    xpl_rpc_blob_unref(blob);
+}
+
 static void answer_xspace(struct xpl_rpc_call *call, struct xpl_buf *xspace) {
     uint8_t bytes[16];
     struct xpl_buf head = {.p = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    size_t n = 0;
     put_varint(&head, RESPONSE_XSPACE << 3 | 2);
     put_varint(&head, xspace->n);
-    uint8_t *const p = xpl_buf_take(xspace, &n);
-    struct xpl_rpc_blob *const blob = p ? xpl_rpc_blob_take(p, n) : NULL;
-    if (blob)
-        xpl_rpc_finish(call, (xpl_bytes_t){bytes, head.n}, blob);
-    else
-        xpl_rpc_finish_status(call, XPL_RESOURCE_EXHAUSTED, "XSpace: out of memory");
-    if (!blob) xpl_sys_free(p);
-    xpl_rpc_blob_unref(blob);
+    answer_bytes(call, (xpl_bytes_t){bytes, head.n}, xspace);
 }
 
 static const char *host_name(const request_t *q, char *ret, size_t size) {
@@ -140,23 +148,40 @@ static xpl_status_t convert(struct xpl_agent_service *s, const struct xpl_collec
     return st;
 }
 
-static void *capture_main(void *arg) {
-    struct xpl_agent_service *const s = arg;
-    struct job *const j = &s->job;
+static xpl_status_t capture_cuda(struct xpl_agent_service *s, struct xpl_error *err) {
     struct xpl_collection c = {0};
-    struct xpl_error err = {0};
     struct xpl_arena a;
     // The events in memory are up to four times the records.
     xpl_arena_init(&a, s->opt.max_bytes * 4 + (64 << 20));
-    xpl_status_t st = xpl_collect(&j->collect, &a, &c, &err);
-    if (st == XPL_OK) st = convert(s, &c, &a, &err);
+    xpl_status_t st = xpl_collect(&s->job.collect, &a, &c, err);
+    if (st == XPL_OK) st = convert(s, &c, &a, err);
+    xpl_collection_fini(&c);
+    xpl_arena_fini(&a);
+    return st;
+}
+
+static xpl_status_t capture_pytorch(struct xpl_agent_service *s, struct xpl_error *err) {
+    struct xpl_buf traces;
+    xpl_buf_init(&traces, s->opt.max_bytes < MAX_XSPACE ? s->opt.max_bytes : MAX_XSPACE);
+    const xpl_status_t st = xpl_pytorch_collect(s->opt.pytorch, &s->job.pytorch, &traces, err);
+    if (st == XPL_OK) {
+        release(s);
+        answer_bytes(s->job.call, (xpl_bytes_t){0}, &traces);
+    }
+    xpl_buf_fini(&traces);
+    return st;
+}
+
+static void *capture_main(void *arg) {
+    struct xpl_agent_service *const s = arg;
+    struct job *const j = &s->job;
+    struct xpl_error err = {0};
+    const xpl_status_t st = j->of_pytorch ? capture_pytorch(s, &err) : capture_cuda(s, &err);
     if (st != XPL_OK) {
         xpl_log(XPL_LOG_INFO, "capture", "failed: %s", err.msg);
         release(s);
         xpl_rpc_finish_error(j->call, &err);
     }
-    xpl_collection_fini(&c);
-    xpl_arena_fini(&a);
     xpl_arena_fini(&j->memory);
     xpl_rpc_call_unref(j->call);
     return NULL;
@@ -174,40 +199,91 @@ static void signal_state(struct xpl_agent_service *s, enum xpl_collect_state sta
 
 // ---- calls ----
 
-static uint32_t wanted_options(const request_t *q) {
+typedef Tensorflow__ProfileOptions__AdvancedConfigValue value_t;
+
+// The entry of that name in advanced_configuration; NULL without one of that type.
+static const value_t *advanced(const request_t *q, const char *key, unsigned value_case) {
     const Tensorflow__ProfileOptions *const o = q->opts;
-    uint32_t v = XPL_AGENT_NVTX | XPL_AGENT_UNIFIED | XPL_AGENT_OVERHEAD;
-    if (o->host_tracer_level >= 1) v |= XPL_AGENT_DRIVER_API;
-    if (o->host_tracer_level >= 2) v |= XPL_AGENT_RUNTIME_API;
-    for (size_t i = 0; i < o->n_advanced_configuration; i++) {
-        const Tensorflow__ProfileOptions__AdvancedConfigurationEntry *const e =
-            o->advanced_configuration[i];
-        if (!e->value || e->value->value_case !=
-                             TENSORFLOW__PROFILE_OPTIONS__ADVANCED_CONFIG_VALUE__VALUE_BOOL_VALUE)
-            continue;
-        const bool on = e->value->bool_value;
-        if (strcmp(e->key, "gpu_enable_nvtx_tracking") == 0 && !on) v &= ~(uint32_t)XPL_AGENT_NVTX;
-        if (strcmp(e->key, "gpu_enable_cupti_activity_graph_trace") == 0 && !on)
-            v |= XPL_AGENT_GRAPH_NODES;
-    }
+    const value_t *v = NULL;
+    for (size_t i = 0; i < o->n_advanced_configuration; i++)
+        if (strcmp(o->advanced_configuration[i]->key, key) == 0)
+            v = o->advanced_configuration[i]->value;
+    return v && (unsigned)v->value_case == value_case ? v : NULL;
+}
+
+static bool flag(const request_t *q, const char *key, bool otherwise) {
+    const value_t *const v =
+        advanced(q, key, TENSORFLOW__PROFILE_OPTIONS__ADVANCED_CONFIG_VALUE__VALUE_BOOL_VALUE);
+    return v ? v->bool_value : otherwise;
+}
+
+// A number from 0 on; others are 0.
+static uint32_t count_of(const request_t *q, const char *key) {
+    const value_t *const v =
+        advanced(q, key, TENSORFLOW__PROFILE_OPTIONS__ADVANCED_CONFIG_VALUE__VALUE_INT64_VALUE);
+    return v && v->int64_value > 0 && v->int64_value <= INT32_MAX ? (uint32_t)v->int64_value : 0;
+}
+
+static uint32_t wanted_options(const request_t *q) {
+    uint32_t v = XPL_AGENT_UNIFIED | XPL_AGENT_OVERHEAD;
+    if (flag(q, "gpu_enable_nvtx_tracking", true)) v |= XPL_AGENT_NVTX;
+    if (!flag(q, "gpu_enable_cupti_activity_graph_trace", true)) v |= XPL_AGENT_GRAPH_NODES;
+    if (q->opts->host_tracer_level >= 1) v |= XPL_AGENT_DRIVER_API;
+    if (q->opts->host_tracer_level >= 2) v |= XPL_AGENT_RUNTIME_API;
     return v;
 }
 
-static xpl_status_t check_request(const request_t *q, struct xpl_error *err) {
+static void set_pytorch(struct xpl_agent_service *s, const request_t *q) {
+    struct job *const j = &s->job;
+    const value_t *const id = advanced(
+        q, "pytorch_job", TENSORFLOW__PROFILE_OPTIONS__ADVANCED_CONFIG_VALUE__VALUE_INT64_VALUE);
+    const bool stack = q->opts->python_tracer_level > 0;
+    if (gethostname(j->host, sizeof j->host) != 0) snprintf(j->host, sizeof j->host, "localhost");
+    j->host[sizeof j->host - 1] = 0;
+    j->pytorch =
+        (struct xpl_pytorch_options){.size = sizeof j->pytorch,
+                                     .directory = s->opt.directory,
+                                     .host = j->host,
+                                     .start_ns = q->opts->start_timestamp_ns,
+                                     .request = {.duration_ms = q->opts->duration_ms,
+                                                 .iterations = count_of(q, "pytorch_iterations"),
+                                                 .round_up = count_of(q, "pytorch_round_up"),
+                                                 .shapes = q->opts->host_tracer_level >= 2,
+                                                 .stack = stack,
+                                                 .modules = stack,
+                                                 .memory = flag(q, "pytorch_memory", false),
+                                                 .flops = flag(q, "pytorch_flops", false)},
+                                     .job = id ? id->int64_value : 0,
+                                     .any_job = !id,
+                                     .state = &s->state,
+                                     .wake = s->wake};
+}
+
+static bool asks_for_pytorch(const request_t *q) {
+    for (size_t i = 0; i < q->n_tools; i++)
+        if (strcmp(q->tools[i], "pytorch") == 0) return true;
+    return false;
+}
+
+static xpl_status_t check_request(const struct xpl_agent_service *s, const request_t *q,
+                                  struct xpl_error *err) {
     if (q->opts->duration_ms > MAX_DURATION_MS)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "duration_ms is at most %d", MAX_DURATION_MS);
+    if (asks_for_pytorch(q) && !s->opt.pytorch)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "this xplaned-agent was started without --pytorch");
     if (!q->emit_xspace && (!q->repository_root[0] || !q->session_id[0]))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "either emit_xspace, or repository_root and session_id must be set");
     return XPL_OK;
 }
 
-static xpl_status_t parse_request(struct xpl_arena *a, xpl_bytes_t bytes, const request_t **ret,
-                                  struct xpl_error *err) {
+static xpl_status_t parse_request(const struct xpl_agent_service *s, struct xpl_arena *a,
+                                  xpl_bytes_t bytes, const request_t **ret, struct xpl_error *err) {
     ProtobufCMessage *m = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&tensorflow__profile_request__descriptor, bytes, a, &m, err));
     *ret = (const request_t *)m;
-    if ((*ret)->opts) XPL_TRY(check_request(*ret, err));
+    if ((*ret)->opts) XPL_TRY(check_request(s, *ret, err));
     return XPL_OK;
 }
 
@@ -219,7 +295,9 @@ static bool begin_capture(struct xpl_agent_service *s, struct xpl_rpc_call *c,
     s->has_thread = false;
     if (read(s->wake, &drained, sizeof drained) < 0) drained = 0;
     atomic_store(&s->state, XPL_COLLECT_RUN);
-    s->job = (struct job){.call = c, .memory = *memory, .request = q};
+    s->job =
+        (struct job){.call = c, .memory = *memory, .request = q, .of_pytorch = asks_for_pytorch(q)};
+    set_pytorch(s, q);
     s->job.collect = (struct xpl_collect_options){.size = sizeof s->job.collect,
                                                   .directory = s->opt.directory,
                                                   .start_ns = q->opts->start_timestamp_ns,
@@ -249,7 +327,7 @@ static void on_profile(struct xpl_rpc_call *c, xpl_bytes_t bytes, void *service)
     struct xpl_error err = {0};
     struct xpl_arena memory;
     xpl_arena_init(&memory, REQUEST_MEMORY);
-    if (parse_request(&memory, bytes, &q, &err) != XPL_OK) {
+    if (parse_request(s, &memory, bytes, &q, &err) != XPL_OK) {
         xpl_rpc_finish_error(c, &err);
         xpl_arena_fini(&memory);
         return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tensorflow.ProfilerService over the CUDA programs of this machine.  One capture at a time, on a
-// dedicated thread.
+// tensorflow.ProfilerService over the CUDA programs of this machine and, for requests whose tools
+// have "pytorch", over the processes of PyTorch.  One capture at a time, on a dedicated thread.
 #ifndef XPL_AGENT_SERVICE_H_
 #define XPL_AGENT_SERVICE_H_
 
@@ -13,10 +13,11 @@
 struct xpl_agent_service;
 
 struct xpl_agent_service_options {
-    size_t size;           // sizeof this
-    const char *directory; // of the programs' sockets; as long as the service
-    uint32_t buffers;      // in each program; 0: its own choice
-    size_t max_bytes;      // of records held at once
+    size_t size;                           // sizeof this
+    const char *directory;                 // of the programs' sockets; as long as the service
+    uint32_t buffers;                      // in each program; 0: its own choice
+    size_t max_bytes;                      // of records, or of traces, held at once
+    struct xpl_pytorch_processes *pytorch; // borrowed; NULL: none is captured
 };
 
 enum { XPL_AGENT_METHODS = 6 };
