@@ -60,7 +60,9 @@ struct xpl_capture_plan {
     // The protocol that the targets speak (capture/driver.h); NULL: TensorFlow's profiler service.
     const struct xpl_capture_driver *driver;
     enum xpl_capture_call call;
-    const char *const *targets; // "host:port", "[::1]:port", "unix:/path"
+    // "host:port", "[::1]:port", "unix:/path"; with "pytorch:" in front, and the port if it is not
+    // 9011, the PyTorch processes of an xplaned-agent.
+    const char *const *targets;
     size_t n_targets;
     const char *const *host_names; // NULL, or one for each target: the name of its file
     // Called before each request to a target, for callers that limit captures; NULL: always NOW.
@@ -123,13 +125,15 @@ struct xpl_capture_host {
     enum xpl_capture_state state;
     xpl_status_t code; // of a host that has finished without a stored profile
     // The cause and the remedy.  PAUSING: the reason of the retry.  STORED: the profiler's
-    // complaint, or "".
+    // complaint, how many processes there are if not one, or "".
     char reason[XPL_CAPTURE_REASON_SIZE];
     unsigned attempts;                   // calls made
     int64_t start_ns;                    // Unix time of the request to begin
     int64_t answered_ns;                 // Unix time at which its answer was complete, 0 before
     bool shared_dir;                     // the server wrote its file itself
-    struct xpl_profile_writer_file file; // of a stored host
+    struct xpl_profile_writer_file file; // of a stored host; the first if there are several
+    size_t n_files; // of a stored host: one, or one for each PyTorch process; file.counts.bytes has
+                    // the sum of their sizes
 };
 
 // All hosts as they are now.
@@ -149,6 +153,7 @@ struct xpl_capture_outcome {
     int64_t begin_ns, end_ns;                   // of the run, Unix time
     struct xpl_capture_host *hosts;             // as in the plan; `target` as long as the plan
     size_t n_hosts, n_stored, n_idle, n_failed, n_cancelled;
+    size_t n_files; // of all stored hosts
 };
 
 // Checks the plan without doing anything: INVALID_ARGUMENT names the fault.

@@ -15,6 +15,8 @@
 
 #include "capture/capture.h"
 
+#define XPL_CAPTURE_TRACE_SUFFIX ".pt.trace.json.gz"
+
 struct xpl_capture_connections; // of one run; each driver's own
 struct xpl_capture_connection;  // to one host; likewise
 
@@ -25,6 +27,7 @@ struct xpl_capture_query {
                       // connection
     const char *session_id; // of this attempt only; also a hidden directory of the session, below
                             // which a host that writes its profile itself has to put it
+    const char *tool;       // the driver's own: what to capture; NULL: an XSpace
     uint64_t start_ns;      // Unix time; 0: at once
 };
 
@@ -46,8 +49,11 @@ struct xpl_capture_event {
 };
 
 struct xpl_capture_sink {
-    // The next bytes of an XSpace; false ends the reading.
+    // The next bytes of an XSpace, or of the trace begun last; false ends the reading.
     bool (*put)(void *ctx, xpl_bytes_t piece);
+    // Begins the trace of a PyTorch process, a file of that name, which is untrusted and ends with
+    // XPL_CAPTURE_TRACE_SUFFIX; false ends the reading.
+    bool (*begin_trace)(void *ctx, xpl_str_t name);
     void *ctx;
 };
 
@@ -55,6 +61,7 @@ struct xpl_capture_sink {
 struct xpl_capture_answer {
     bool idle; // when there are none: nothing was recorded; otherwise `reason` says where they are
     char reason[XPL_CAPTURE_REASON_SIZE];
+    char notes[XPL_CAPTURE_REASON_SIZE]; // of a host with traces: missing processes; "": none
 };
 
 struct xpl_capture_driver {

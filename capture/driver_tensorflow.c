@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "capture/driver.h"
 #include "capture/explain.h"
+#include "capture/impl.h"
 #include "capture/message.h"
 #include "rpc/calls.h"
 
@@ -22,6 +23,7 @@ struct xpl_capture_connection {
     struct xpl_rpc_async_call *call; // the attempt; NULL: none
     void *user;
     const char *root; // of the last query
+    bool of_pytorch;  // the target is an xplaned-agent's PyTorch processes
     bool probing;     // the call asks for nothing but the reason why it cannot be made
 };
 
@@ -54,9 +56,11 @@ static xpl_status_t driver_add(struct xpl_capture_connections *set, const char *
                                struct xpl_capture_connection **ret, struct xpl_error *err) {
     const struct xpl_capture_plan *const p = set->plan;
     const uint64_t max = p->max_host_bytes ? p->max_host_bytes : XPL_CAPTURE_MAX_BYTES;
+    struct xpl_capture_address address;
+    xpl_capture_address(&address, target);
     const struct xpl_rpc_channel_options o = {
         .size = sizeof o,
-        .target = target,
+        .target = address.text,
         .tls = p->tls,
         .ca_path = p->ca_path,
         .cert_path = p->cert_path,
@@ -68,7 +72,8 @@ static xpl_status_t driver_add(struct xpl_capture_connections *set, const char *
     };
     struct xpl_capture_connection *const c = xpl_sys_alloc(sizeof *c);
     if (!c) XPL_RETURN_OOM(err, "capture");
-    *c = (struct xpl_capture_connection){.set = set, .user = user, .next = set->first};
+    *c = (struct xpl_capture_connection){
+        .set = set, .user = user, .next = set->first, .of_pytorch = address.of_pytorch};
     const xpl_status_t st = xpl_rpc_channel_open(&o, &c->channel, err);
     if (st == XPL_OK)
         *ret = set->first = c;
@@ -129,10 +134,12 @@ static void end_probe(const struct xpl_capture_connection *c, struct xpl_capture
 static xpl_status_t driver_start(struct xpl_capture_connection *c,
                                  const struct xpl_capture_query *q, struct xpl_error *err) {
     const struct xpl_capture_plan *const plan = c->set->plan;
+    struct xpl_capture_query query = *q;
     struct xpl_buf b;
     c->root = q->root;
+    query.tool = c->of_pytorch ? "pytorch" : NULL;
     xpl_buf_init(&b, (size_t)4 << 20);
-    xpl_capture_encode(plan, q, &b);
+    xpl_capture_encode(plan, &query, &b);
     xpl_status_t st = XPL_OK;
     if (b.failed)
         st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
@@ -173,6 +180,7 @@ static xpl_status_t driver_read(struct xpl_capture_connection *c,
                                 struct xpl_error *err) {
     struct xpl_capture_reply reply;
     xpl_capture_reply_init(&reply, sink->put, sink->ctx);
+    if (c->of_pytorch) reply.on_trace = sink->begin_trace;
     const bool whole = xpl_rpc_async_call_pieces(c->call, put_reply, &reply);
     if (!whole && !reply.walk.malformed) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     if (!whole || !xpl_capture_reply_end(&reply))
@@ -185,6 +193,7 @@ static xpl_status_t driver_read(struct xpl_capture_connection *c,
                    "its own machine, below %.150s: update it, or give it a directory that this "
                    "machine sees, too",
                    c->root);
+    if (c->of_pytorch) (void)snprintf(ret->notes, sizeof ret->notes, "%s", reply.notes);
     return XPL_OK;
 }
 

@@ -5,6 +5,13 @@
 
 #include "capture/capture.h"
 
+// What a target's text says.
+struct xpl_capture_address {
+    bool of_pytorch;                       // "pytorch:" was in front
+    char text[XPL_CAPTURE_MAX_TARGET + 8]; // "host:port" and the like
+};
+void xpl_capture_address(struct xpl_capture_address *ret, const char *target);
+
 // The name of its file as XProf has it: "host_port".
 void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char *target);
 

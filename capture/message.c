@@ -83,6 +83,9 @@ static void put_profile(const struct xpl_capture_plan *plan, const struct xpl_ca
     r.session_id = text(q->session_id);
     r.host_name = text(q->host_name);
     r.emit_xspace = 1;
+    char *tool = text(q->tool);
+    r.tools = &tool;
+    r.n_tools = tool ? 1 : 0;
     xpl_rpc_message_put(b, &r.base);
 }
 
@@ -99,9 +102,21 @@ void xpl_capture_encode(const struct xpl_capture_plan *plan, const struct xpl_ca
 enum { RESPONSE_TOOL_DATA = 6, RESPONSE_EMPTY_TRACE = 7, RESPONSE_XSPACE = 8 };
 enum { TOOL_NAME = 1, TOOL_BYTES = 2 };
 
+static xpl_str_t tool_of(const struct xpl_capture_reply *r) {
+    return (xpl_str_t){r->tool_name, r->tool_name_len};
+}
+
 static bool is_xspace_tool(const struct xpl_capture_reply *r) {
     // The file that XProf's client saves as HOST.xplane.pb.
-    return xpl_str_eq((xpl_str_t){r->tool_name, r->tool_name_len}, XPL_STR("xplane.pb"));
+    return xpl_str_eq(tool_of(r), XPL_STR("xplane.pb"));
+}
+
+static bool is_trace(const struct xpl_capture_reply *r) {
+    return r->on_trace && xpl_str_ends(tool_of(r), XPL_STR(XPL_CAPTURE_TRACE_SUFFIX));
+}
+
+static bool is_notes(const struct xpl_capture_reply *r) {
+    return xpl_str_eq(tool_of(r), XPL_STR("notes"));
 }
 
 static enum xpl_walk_way on_field(void *ctx, const struct xpl_walk_field *f) {
@@ -119,7 +134,9 @@ static enum xpl_walk_way on_field(void *ctx, const struct xpl_walk_field *f) {
         r->tool_name_len = 0;
         return XPL_WALK_TAKE;
     }
-    return f->num == TOOL_BYTES && is_xspace_tool(r) ? XPL_WALK_TAKE : XPL_WALK_SKIP;
+    r->begun = false;
+    const bool taken = is_xspace_tool(r) || is_trace(r) || is_notes(r);
+    return f->num == TOOL_BYTES && taken ? XPL_WALK_TAKE : XPL_WALK_SKIP;
 }
 
 static bool on_bytes(void *ctx, xpl_bytes_t piece, bool last) {
@@ -131,6 +148,16 @@ static bool on_bytes(void *ctx, xpl_bytes_t piece, bool last) {
         if (n) memcpy(r->tool_name + r->tool_name_len, piece.ptr, n);
         r->tool_name_len += n;
         return true;
+    }
+    if (r->depth == 1 && is_notes(r)) {
+        for (size_t i = 0; i < piece.len && r->notes_len < sizeof r->notes - 1; i++)
+            r->notes[r->notes_len++] =
+                piece.ptr[i] >= ' ' && piece.ptr[i] <= '~' ? (char)piece.ptr[i] : '?';
+        return true;
+    }
+    if (r->depth == 1 && is_trace(r) && !r->begun) {
+        r->begun = true;
+        if (!r->on_trace(r->ctx, tool_of(r))) return false;
     }
     r->xspace_bytes += piece.len;
     return piece.len == 0 || r->on_xspace(r->ctx, piece);

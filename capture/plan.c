@@ -23,10 +23,14 @@ const char *xpl_capture_state_name(enum xpl_capture_state s) {
 }
 
 // Checks an address: "host:port", "[::1]:port", "unix:/path".
-static xpl_status_t capture_check_target(const char *target, struct xpl_error *err) {
-    const xpl_str_t t = xpl_str_from(target);
+static xpl_status_t capture_check_target(const char *given, struct xpl_error *err) {
+    struct xpl_capture_address address;
     int64_t port;
-    if (t.len == 0 || t.len > XPL_CAPTURE_MAX_TARGET)
+    if (strlen(given) > XPL_CAPTURE_MAX_TARGET) given = "";
+    xpl_capture_address(&address, given);
+    const char *const target = address.text;
+    const xpl_str_t t = xpl_str_from(target);
+    if (t.len == 0)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a target is HOST:PORT of up to %d characters",
                          XPL_CAPTURE_MAX_TARGET);
     for (size_t i = 0; i < t.len; i++)
@@ -75,8 +79,12 @@ static size_t port_at(xpl_str_t t) {
     return i;
 }
 
+// CUDA programs and PyTorch's processes of one agent are one target: CUPTI serves one profiler.
 bool xpl_capture_same_target(const char *a, const char *b) {
-    const xpl_str_t s = xpl_str_from(a), t = xpl_str_from(b), unix_ = XPL_STR("unix:");
+    struct xpl_capture_address p, q;
+    xpl_capture_address(&p, a);
+    xpl_capture_address(&q, b);
+    const xpl_str_t s = xpl_str_from(p.text), t = xpl_str_from(q.text), unix_ = XPL_STR("unix:");
     if (xpl_str_eq(s, t)) return true;
     if (xpl_str_starts(s, unix_) || xpl_str_starts(t, unix_)) return false;
     const size_t i = port_at(s), k = port_at(t);
@@ -89,7 +97,9 @@ bool xpl_capture_same_target(const char *a, const char *b) {
 
 void xpl_capture_target_key(char out[XPL_CAPTURE_KEY_SIZE], const char *target,
                             const char *machine) {
-    const xpl_str_t t = xpl_str_from(target);
+    struct xpl_capture_address address;
+    xpl_capture_address(&address, target);
+    const xpl_str_t t = xpl_str_from(address.text);
     const size_t port = port_at(t);
     if (xpl_str_starts(t, XPL_STR("unix:")) || port == 0) {
         (void)snprintf(out, XPL_CAPTURE_KEY_SIZE, "%.*s %.64s", XPL_STR_FMT(t), machine);
@@ -104,10 +114,12 @@ void xpl_capture_target_key(char out[XPL_CAPTURE_KEY_SIZE], const char *target,
 }
 
 void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char *target) {
-    xpl_str_t t = xpl_str_from(target);
+    struct xpl_capture_address address;
+    xpl_capture_address(&address, target);
+    xpl_str_t t = xpl_str_from(address.text);
     if (xpl_str_starts(t, XPL_STR("unix:"))) {
-        const char *const last = strrchr(target, '/');
-        t = xpl_str_from(last && last[1] ? last + 1 : target);
+        const char *const last = strrchr(address.text, '/');
+        t = xpl_str_from(last && last[1] ? last + 1 : address.text);
     }
     if (t.len && t.ptr[0] == '[') t = xpl_str_sub(t, 1, t.len - 1);
     // The port's digits make the names of one machine's processes differ: cut before them.

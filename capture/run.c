@@ -377,6 +377,7 @@ static void count_outcome(struct xpl_capture_outcome *o) {
     for (size_t i = 0; i < o->n_hosts; i++) {
         const enum xpl_capture_state s = o->hosts[i].state;
         o->n_stored += s == XPL_CAPTURE_STORED;
+        if (s == XPL_CAPTURE_STORED) o->n_files += o->hosts[i].n_files;
         o->n_idle += s == XPL_CAPTURE_IDLE;
         o->n_failed += s == XPL_CAPTURE_FAILED;
         o->n_cancelled += s == XPL_CAPTURE_CANCELLED;

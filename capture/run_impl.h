@@ -19,9 +19,13 @@ struct capture_job {
     struct xpl_capture_connection *connection;
     struct xpl_profile_writer *writer; // NULL: no bytes have come
     struct xpl_error error;            // of the writer
-    int64_t due;                       // deadline of its state, CLOCK_MONOTONIC
-    int64_t waits_since;               // for memory; 0: it has not tried to reserve any
-    uint64_t reserved;                 // of the budget, while it receives
+    char (
+        *traces)[XPL_SESSION_WRITER_NAME_SIZE]; // stored so far, h->n_files; NULL: none were begun
+    uint64_t trace_bytes;                       // of the newest file so far
+    uint8_t trace_head[2];                      // its first bytes
+    int64_t due;                                // deadline of its state, CLOCK_MONOTONIC
+    int64_t waits_since;                        // for memory; 0: it has not tried to reserve any
+    uint64_t reserved;                          // of the budget, while it receives
     int64_t soon_until; // until when a busy target is expected to become free; 0: not tried
     bool connecting;    // one of those that the run counts
     unsigned retries;   // left

@@ -289,7 +289,9 @@ const struct xpl_command xpl_command_rows[] = {
              "name",
      .about = "Captures all targets at the same time, through their profiler servers "
               "(jax.profiler.start_server and the like), as one session. A TARGET is HOST:PORT, "
-              "[IPV6]:PORT or unix:/PATH. Standard output gets only the session's name; standard "
+              "[IPV6]:PORT or unix:/PATH; pytorch:HOST[:PORT] is an xplaned-agent --pytorch, whose "
+              "PyTorch processes become the session's hosts. Standard output gets only the "
+              "session's name; standard "
               "error gets the outcome of each host. A host that is down, idle, busy or slow is "
               "reported with the reason and a remedy; the other hosts are stored. The daemon "
               "captures into its log directory; with --direct, this command captures into "
@@ -298,6 +300,7 @@ const struct xpl_command xpl_command_rows[] = {
      .formats = "text|json",
      .examples = "xplanectl capture host1:9999,host2:9999 --duration 2s\n"
                  "xplanectl capture host1:9999 --direct --logdir ~/logs\n"
+                 "xplanectl capture pytorch:host1 --duration 1s\n"
                  "xplanectl capture host1:9999,host2:9999 --every 10m --keep 50\n"},
     {.name = "captures",
      .run = xpl_cmd_captures,

@@ -246,7 +246,7 @@ static bool describe_session(const struct xpl_capture_result *r, struct xpl_hist
                                         .dev = remote ? remote->device : (uint64_t)sb.st_dev,
                                         .ino = (uint64_t)sb.st_ino,
                                         .made_ms = r->end_ms,
-                                        .n_hosts = o->n_stored};
+                                        .n_hosts = o->n_files};
     for (size_t i = 0; i < o->n_hosts; i++)
         if (o->hosts[i].state == XPL_CAPTURE_STORED) ret->bytes += o->hosts[i].file.counts.bytes;
     return true;
@@ -375,7 +375,7 @@ static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_o
     // The note that says which hosts were lost is written last: a scan may have been before it.
     // Those of a bucket are not read.
     const struct xpl_capture_jobs_listed what = {
-        .n_hosts = o->n_stored, .n_lost = c->o.remote ? 0 : o->n_hosts - o->n_stored};
+        .n_hosts = o->n_files, .n_lost = c->o.remote ? 0 : o->n_hosts - o->n_stored};
     xpl_capture_jobs_await(c, xpl_session_path(xpl_str_from(o->session), &path), what);
 }
 

@@ -231,9 +231,10 @@ static void test_unreachable(void) {
 
 static void test_plans(void) {
     static const char *const wrong[] = {
-        "",       "host",    "grpc://host:1", "host:0",     "host:70000",
-        "host:x", "::1:80",  "[]:1",          "a b:1",      "host:1/x",
-        ":1",     "host:+1", "unix:/",        "http://h:1", "host:"};
+        "",         "host",       "grpc://host:1", "host:0",      "host:70000",
+        "host:x",   "::1:80",     "[]:1",          "a b:1",       "host:1/x",
+        ":1",       "host:+1",    "unix:/",        "http://h:1",  "host:",
+        "pytorch:", "pytorch::1", "pytorch:a/b",   "pytorch:::1", "pytorch:a:0"};
     const char *twice[] = {"a:1", "a:1"};
     struct xpl_capture_outcome o;
     struct xpl_capture_plan p = plan_of(twice, 2);
@@ -243,6 +244,9 @@ static void test_plans(void) {
     CHECK(xpl_capture_same_target("[::1]:7", "LOCALHOST:7"));
     CHECK(xpl_capture_same_target("Node-1:7", "node-1:007"));
     CHECK(xpl_capture_same_target("unix:/a:1", "unix:/a:1"));
+    CHECK(xpl_capture_same_target("pytorch:node-1", "node-1:9011")); // one agent
+    CHECK(xpl_capture_same_target("pytorch:localhost:7", "pytorch:[::1]:7"));
+    CHECK(!xpl_capture_same_target("pytorch:node-1", "node-1:9012"));
     CHECK(!xpl_capture_same_target("localhost:7", "127.0.0.1:8"));
     CHECK(!xpl_capture_same_target("127.0.0.2:7", "127.0.0.1:7"));
     CHECK(!xpl_capture_same_target("node-1:7", "node-2:7"));

@@ -23,11 +23,19 @@ static bool on_xspace(void *ctx, xpl_bytes_t piece) {
     return true;
 }
 
+// Names of traces are within the answer.
+static bool on_trace(void *ctx, xpl_str_t name) {
+    (void)ctx;
+    CHECK(xpl_str_ends(name, XPL_STR(XPL_CAPTURE_TRACE_SUFFIX)));
+    return true;
+}
+
 static struct outcome read_all(xpl_bytes_t x, size_t step) {
     struct outcome o = {.ok = true, .is_xspace = true};
     struct xpl_capture_reply r;
     xpl_check_init(&o.check);
     xpl_capture_reply_init(&r, on_xspace, &o);
+    r.on_trace = on_trace;
     for (size_t at = 0; at < x.len && o.ok; at += step) {
         // Exactly as many bytes as the piece has, so that a read beyond them is seen.
         const size_t n = x.len - at < step ? x.len - at : step;

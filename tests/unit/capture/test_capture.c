@@ -172,6 +172,48 @@ static bool collect(void *ctx, xpl_bytes_t piece) {
     return true;
 }
 
+// The traces' names and bytes, in order.
+static bool collect_name(void *ctx, xpl_str_t name) {
+    xpl_buf_putc(ctx, '<');
+    xpl_buf_str(ctx, name);
+    xpl_buf_putc(ctx, '>');
+    return true;
+}
+
+// Traces of PyTorch's processes and notes about them, in pieces of every size.
+static void test_traces(void) {
+    static const char expected[] =
+        "<a.pt.trace.json.gz>one<.pt.trace.json.gz><b.pt.trace.json.gz>2";
+    static const struct {
+        const char *name, *bytes;
+    } tools[] = {{"a.pt.trace.json.gz", "one"},
+                 {"notes", "process 3\nis late"},
+                 {".pt.trace.json.gz", ""},
+                 {"a.pt.trace.json", "x"},
+                 {"b.pt.trace.json.gz", "2"}};
+    struct xpl_buf answer = mk_open();
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        struct xpl_buf tool = mk_open();
+        mk_text(&tool, 1, tools[i].name);
+        mk_text(&tool, 2, tools[i].bytes);
+        mk_close(&answer, 6, &tool);
+    }
+    for (size_t size = 1; size <= answer.n; size++) {
+        struct xpl_capture_reply r;
+        struct xpl_buf got = mk_open();
+        xpl_capture_reply_init(&r, collect, &got);
+        r.on_trace = collect_name;
+        for (size_t at = 0; at < answer.n; at += size)
+            CHECK(xpl_capture_reply_put(
+                &r, (xpl_bytes_t){answer.p + at, answer.n - at < size ? answer.n - at : size}));
+        CHECK(xpl_capture_reply_end(&r));
+        CHECK_BYTES(got.p, got.n, expected, sizeof expected - 1);
+        CHECK_STR(r.notes, "process 3?is late");
+        xpl_buf_fini(&got);
+    }
+    xpl_buf_fini(&answer);
+}
+
 static void test_reply(void) {
     struct xpl_buf x = small_xspace(), answer = mk_open(), tool = mk_open();
     mk_text(&tool, 1, "overview.json");
@@ -405,6 +447,7 @@ int main(void) {
     test_check_notice();
     test_check_long_lines();
     test_reply();
+    test_traces();
     test_names();
     CHECK(mkdtemp(logdir));
     test_announced();

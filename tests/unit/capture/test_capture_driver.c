@@ -107,6 +107,23 @@ static void toy_receive(struct xpl_capture_connection *c, uint64_t max_bytes) {
     if (++c->set->receiving > c->set->most_receiving) c->set->most_receiving = c->set->receiving;
 }
 
+// Traces of PyTorch's processes, in pieces; "odd": the second is not compressed.
+static xpl_status_t read_traces(const struct xpl_capture_connection *c,
+                                const struct xpl_capture_sink *sink, struct xpl_error *err) {
+    static const uint8_t good[] = {0x1f, 0x8b, 8, 1, 2}, bad[] = {0x1f, '{', '}', 1, 2};
+    for (int i = 0; i < 2; i++) {
+        const bool odd = i && is(c, "odd");
+        const xpl_str_t name = i && !is(c, "twins") ? XPL_STR("b/../c.pt.trace.json.gz")
+                                                    : XPL_STR("a.pt.trace.json.gz");
+        if (!sink->begin_trace(sink->ctx, name)) return XPL_CANCELLED;
+        for (size_t k = 0; k < sizeof good; k++)
+            if (!sink->put(sink->ctx, (xpl_bytes_t){(odd ? bad : good) + k, 1}))
+                return XPL_CANCELLED;
+    }
+    if (is(c, "broken")) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no toy");
+    return XPL_OK;
+}
+
 static xpl_status_t toy_read(struct xpl_capture_connection *c, const struct xpl_capture_sink *sink,
                              struct xpl_capture_answer *ret, struct xpl_error *err) {
     *ret = (struct xpl_capture_answer){.idle = is(c, "idle")};
@@ -114,6 +131,9 @@ static xpl_status_t toy_read(struct xpl_capture_connection *c, const struct xpl_
     c->set->receiving--;
     if (is(c, "idle") || is(c, "keeping")) return XPL_OK;
     if (is(c, "garbage")) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no toy");
+    if (is(c, "traces")) (void)strcpy(ret->notes, "process 7 is missing");
+    if (is(c, "traces") || is(c, "twins") || is(c, "odd") || is(c, "broken"))
+        return read_traces(c, sink, err);
     if (!is(c, "silent")) stored_others++;
     for (size_t i = 0; i < xspace.n; i++)
         if (!sink->put(sink->ctx, (xpl_bytes_t){xspace.p + i, 1})) return XPL_CANCELLED;
@@ -218,6 +238,48 @@ static void test_run(void) {
     CHECK(access(path, R_OK) == 0);
     (void)snprintf(path, sizeof path, "rm -rf %s", o.path);
     CHECK(system(path) == 0);
+    xpl_capture_outcome_fini(&o);
+}
+
+static bool has_file(const struct xpl_capture_outcome *o, const char *name) {
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", o->path, name);
+    return access(path, R_OK) == 0;
+}
+
+// One host with the traces of several processes; an answer counts as a whole.
+static void test_traces(void) {
+    const char *targets[] = {"traces:1", "odd:1", "broken:1"};
+    struct xpl_capture_plan plan = {.size = sizeof plan,
+                                    .driver = &toy,
+                                    .targets = targets,
+                                    .n_targets = 3,
+                                    .duration_ms = 1,
+                                    .session = XPL_STR("traces"),
+                                    .host_tracer_level = -1,
+                                    .device_tracer_level = -1,
+                                    .python_tracer_level = -1};
+    struct xpl_capture_outcome o;
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), &err);
+    CHECK_EQ(o.n_stored, 1);
+    CHECK_EQ(o.n_files, 2);
+    CHECK_EQ(host(&o, "traces")->n_files, 2);
+    CHECK_EQ(host(&o, "traces")->file.counts.bytes, 10);
+    CHECK_STR(host(&o, "traces")->file.name, "a");
+    CHECK_STR(host(&o, "traces")->reason, "2 processes; process 7 is missing");
+    CHECK_EQ(host(&o, "odd")->code, XPL_DATA_LOSS);
+    CHECK(strstr(host(&o, "odd")->reason, "not compressed by gzip"));
+    CHECK_STR(host(&o, "broken")->reason, "no toy");
+    CHECK(has_file(&o, "a.pt.trace.json.gz") && has_file(&o, "b_.._c.pt.trace.json.gz"));
+    CHECK(!has_file(&o, "a_2.pt.trace.json.gz") && !has_file(&o, "b_.._c_2.pt.trace.json.gz"));
+    xpl_capture_outcome_fini(&o);
+    targets[0] = "twins:1";
+    plan.n_targets = 1;
+    plan.session = XPL_STR("twins");
+    CHECK_OK(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), &err);
+    CHECK(has_file(&o, "a.pt.trace.json.gz") && has_file(&o, "a_2.pt.trace.json.gz"));
+    CHECK_STR(host(&o, "twins")->reason, "2 processes");
     xpl_capture_outcome_fini(&o);
 }
 
@@ -440,6 +502,7 @@ int main(void) {
     CHECK(mkdtemp(logdir));
     test_default();
     test_run();
+    test_traces();
     test_budget();
     test_too_large();
     test_length_that_is_slow();
