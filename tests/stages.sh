@@ -290,7 +290,9 @@ stage_iree() {
         tests/iree/compare.py "$ctl" "$XPL_CORPUS/iree"
 }
 stage_tensorflow() {
-    build_release tensorflow && run_and_collect tensorflow 3600 tests/capture/run_slow.sh "$build/release"
+    build_release tensorflow || return
+    run_and_collect tensorflow 3600 tests/capture/run_slow.sh "$build/release"
+    run_and_collect tensorflow 3600 tests/capture/run_slow.sh "$build/release" pytorch
 }
 stage_programs() {
     build_release programs || return
