@@ -13,6 +13,7 @@
 
 #include "agent/accept.h"
 #include "agent/pytorch/processes.h"
+#include "agent/pytorch/serving.h"
 #include "agent/record.h"
 #include "agent/service.h"
 #include "base/clock.h"
@@ -38,6 +39,9 @@ static const char HELP[] =
     "  --memory MIB       of records, or of traces, held here in a capture (512)\n"
     "  --pytorch          serve PyTorch processes with KINETO_USE_DAEMON=1, too, as dynolog does;\n"
     "                     captured as pytorch:HOST:PORT\n"
+    "  --serving URL      the server of vLLM or SGLang, captured as pytorch:HOST:PORT by its\n"
+    "                     /start_profile and /stop_profile; needs --traces\n"
+    "  --traces DIR       where that server's profiler writes\n"
     "  --help, --version\n";
 
 enum { REQUESTS_MIB = 64 }; // that gRPC may hold of requests that arrive
@@ -46,13 +50,15 @@ struct settings {
     const char *listen, *directory;
     int64_t buffers, memory_mib;
     bool pytorch;
+    struct xpl_pytorch_serving serving; // url NULL: none
 };
 
 static bool read_arguments(int argc, char **argv, struct settings *s, int *ret_status) {
     static const struct option options[] = {
         {"listen", required_argument, NULL, 'l'},  {"directory", required_argument, NULL, 'd'},
         {"buffers", required_argument, NULL, 'b'}, {"memory", required_argument, NULL, 'm'},
-        {"pytorch", no_argument, NULL, 'p'},       {"help", no_argument, NULL, 'h'},
+        {"pytorch", no_argument, NULL, 'p'},       {"serving", required_argument, NULL, 's'},
+        {"traces", required_argument, NULL, 't'},  {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'v'},       {0}};
     bool ok = true;
     *ret_status = 0;
@@ -65,13 +71,19 @@ static bool read_arguments(int argc, char **argv, struct settings *s, int *ret_s
                 break;
             case 'm': ok &= xpl_parse_int(xpl_str_from(optarg), 1, 65536, &s->memory_mib); break;
             case 'p': s->pytorch = true; break;
+            case 's': s->serving.url = optarg; break;
+            case 't': s->serving.directory = optarg; break;
             case 'h': (void)fputs(HELP, stdout); return false;
             case 'v': (void)puts("xplaned-agent " XPL_VERSION); return false;
             default: ok = false; break;
         }
     }
+    // One kind of PyTorch's processes: a capture does not say which.
+    ok &= !s->serving.url == !s->serving.directory && !(s->serving.url && s->pytorch);
     if (ok && optind == argc) return true;
-    (void)fputs("xplaned-agent: an option is not known or out of its range; see --help\n", stderr);
+    (void)fputs(
+        "xplaned-agent: an option is not known, out of its range, or lacks another; see --help\n",
+        stderr);
     *ret_status = 2;
     return false;
 }
@@ -166,7 +178,8 @@ static xpl_status_t run_with(const struct settings *s, struct xpl_pytorch_proces
                                                   .directory = s->directory,
                                                   .buffers = (uint32_t)s->buffers,
                                                   .max_bytes = (size_t)s->memory_mib << 20,
-                                                  .pytorch = pytorch};
+                                                  .pytorch = pytorch,
+                                                  .serving = s->serving.url ? &s->serving : NULL};
     struct xpl_rpc_queue *q = NULL;
     struct xpl_agent_service *service = NULL;
     xpl_rpc_set_log(NULL);

@@ -11,6 +11,7 @@
 #include "agent/collect.h"
 #include "agent/output.h"
 #include "agent/pytorch/collect.h"
+#include "agent/pytorch/serving.h"
 #include "agent/record.h"
 #include "agent/xspace_writer.h"
 #include "base/log.h"
@@ -163,7 +164,11 @@ static xpl_status_t capture_cuda(struct xpl_agent_service *s, struct xpl_error *
 static xpl_status_t capture_pytorch(struct xpl_agent_service *s, struct xpl_error *err) {
     struct xpl_buf traces;
     xpl_buf_init(&traces, s->opt.max_bytes < MAX_XSPACE ? s->opt.max_bytes : MAX_XSPACE);
-    const xpl_status_t st = xpl_pytorch_collect(s->opt.pytorch, &s->job.pytorch, &traces, err);
+    const struct xpl_pytorch_options *const o = &s->job.pytorch;
+    const xpl_status_t st =
+        s->opt.serving ? xpl_pytorch_serve(s->opt.serving, o->start_ns, o->request.duration_ms,
+                                           o->state, o->wake, &traces, err)
+                       : xpl_pytorch_collect(s->opt.pytorch, o, &traces, err);
     if (st == XPL_OK) {
         release(s);
         answer_bytes(s->job.call, (xpl_bytes_t){0}, &traces);
@@ -269,9 +274,9 @@ static xpl_status_t check_request(const struct xpl_agent_service *s, const reque
                                   struct xpl_error *err) {
     if (q->opts->duration_ms > MAX_DURATION_MS)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "duration_ms is at most %d", MAX_DURATION_MS);
-    if (asks_for_pytorch(q) && !s->opt.pytorch)
+    if (asks_for_pytorch(q) && !s->opt.pytorch && !s->opt.serving)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "this xplaned-agent was started without --pytorch");
+                         "this xplaned-agent was started without --pytorch or --serving");
     if (!q->emit_xspace && (!q->repository_root[0] || !q->session_id[0]))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "either emit_xspace, or repository_root and session_id must be set");

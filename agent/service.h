@@ -13,11 +13,12 @@
 struct xpl_agent_service;
 
 struct xpl_agent_service_options {
-    size_t size;                           // sizeof this
-    const char *directory;                 // of the programs' sockets; as long as the service
-    uint32_t buffers;                      // in each program; 0: its own choice
-    size_t max_bytes;                      // of records, or of traces, held at once
-    struct xpl_pytorch_processes *pytorch; // borrowed; NULL: none is captured
+    size_t size;                               // sizeof this
+    const char *directory;                     // of the programs' sockets; as long as the service
+    uint32_t buffers;                          // in each program; 0: its own choice
+    size_t max_bytes;                          // of records, or of traces, held at once
+    struct xpl_pytorch_processes *pytorch;     // borrowed; NULL: none is captured
+    const struct xpl_pytorch_serving *serving; // likewise; it comes first
 };
 
 enum { XPL_AGENT_METHODS = 6 };

@@ -77,8 +77,8 @@ struct taking {
     int fd;
     uint64_t left; // bytes of the file
     struct xpl_buf *out;
-    bool any_op;
-    size_t kept; // of the piece before, at the buffer's begin
+    bool any_op, is_gzip; // a gzip file is copied unread
+    size_t kept;          // of the piece before, at the buffer's begin
     uint8_t buffer[OVERLAP + PIECE];
     z_stream zip;
 };
@@ -102,7 +102,7 @@ static ssize_t next_piece(struct taking *t) {
     while (n < 0 && errno == EINTR);
     if (n <= 0) return n < 0 ? n : -1; // it became shorter
     t->left -= (uint64_t)n;
-    if (!t->any_op) t->any_op = has_op(t->buffer, t->kept + (size_t)n);
+    if (!t->any_op && !t->is_gzip) t->any_op = has_op(t->buffer, t->kept + (size_t)n);
     return n;
 }
 
@@ -119,6 +119,15 @@ static bool compress_piece(struct taking *t, const uint8_t *p, size_t n, int flu
         t->out->n += room - t->zip.avail_out;
     } while (t->zip.avail_out == 0);
     return true;
+}
+
+static enum xpl_pytorch_trace copy_file(struct taking *t) {
+    ssize_t n;
+    t->kept = 0;
+    while ((n = next_piece(t)) > 0)
+        xpl_buf_put(t->out, t->buffer, (size_t)n);
+    if (t->out->failed) return XPL_PYTORCH_TOO_LARGE;
+    return n < 0 ? XPL_PYTORCH_UNREADABLE : XPL_PYTORCH_TAKEN;
 }
 
 static enum xpl_pytorch_trace compress_file(struct taking *t) {
@@ -152,6 +161,11 @@ static bool is_complete(int fd, off_t size) {
     return n > 0 && tail[n - 1] == '}' && memmem(tail, (size_t)n, last, sizeof last - 1);
 }
 
+static bool is_gzip(int fd) {
+    uint8_t head[2];
+    return pread(fd, head, sizeof head, 0) == sizeof head && head[0] == 0x1f && head[1] == 0x8b;
+}
+
 static enum xpl_pytorch_trace open_trace(int dir, const char *file, int *ret_fd,
                                          uint64_t *ret_size) {
     struct stat st;
@@ -163,7 +177,7 @@ static enum xpl_pytorch_trace open_trace(int dir, const char *file, int *ret_fd,
         is = XPL_PYTORCH_UNREADABLE;
     else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
         is = XPL_PYTORCH_REFUSED;
-    else if (!is_complete(fd, st.st_size))
+    else if (!is_gzip(fd) && !is_complete(fd, st.st_size))
         is = XPL_PYTORCH_NOT_YET;
     if (is == XPL_PYTORCH_TAKEN) {
         *ret_fd = fd;
@@ -187,12 +201,13 @@ enum xpl_pytorch_trace xpl_pytorch_take(int dir, const char *file, const char *n
         return XPL_PYTORCH_UNREADABLE;
     }
     t->fd = fd, t->left = size, t->out = out, t->any_op = false, t->kept = 0;
+    t->is_gzip = is_gzip(fd);
     put_key(out, RESPONSE_TOOL_DATA);
     const size_t all = put_length(out);
     put_name(out, name);
     put_key(out, TOOL_BYTES);
     const size_t bytes = put_length(out);
-    is = out->failed ? XPL_PYTORCH_TOO_LARGE : compress_file(t);
+    is = out->failed ? XPL_PYTORCH_TOO_LARGE : t->is_gzip ? copy_file(t) : compress_file(t);
     if (is == XPL_PYTORCH_TAKEN || is == XPL_PYTORCH_IDLE) {
         set_length(out, bytes);
         set_length(out, all);

@@ -16,8 +16,8 @@ enum xpl_pytorch_trace {
 };
 
 // Appends the trace to `out`, a ProfileResponse, as a ProfileToolData: `name` and the file
-// compressed by gzip.  Reads the file piece by piece, through no link.  `out` is unchanged unless
-// it is TAKEN or IDLE.  `dir`: the directory's descriptor.
+// compressed by gzip, unless it is already.  Reads the file piece by piece, through no link.  `out`
+// is unchanged unless it is TAKEN or IDLE.  `dir`: the directory's descriptor.
 enum xpl_pytorch_trace xpl_pytorch_take(int dir, const char *file, const char *name,
                                         struct xpl_buf *out);
 // Appends a ProfileToolData with text.  Check out->failed.

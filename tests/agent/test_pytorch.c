@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -199,7 +202,9 @@ static char dir[64] = "/tmp/xpl_pytorch_XXXXXX";
 static pid_t agent;
 static int agent_log;
 static char target[64];
-static bool abstract; // the names of sockets
+static bool abstract;    // the names of sockets
+static char serving[64]; // the URL of vLLM; "": Kineto's IPC
+static const char *serving_traces;
 
 static void sleep_ms(long ms) {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
@@ -221,6 +226,9 @@ static void start_agent(char *line, size_t size) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(p[1], STDERR_FILENO);
         if (!abstract) setenv("KINETO_IPC_SOCKET_DIR", dir, 1);
+        if (serving[0])
+            execl(getenv("XPLANED_AGENT_EXE"), "xplaned-agent", "--serving", serving, "--traces",
+                  serving_traces, "--listen", "127.0.0.1:0", "--directory", dir, (char *)NULL);
         execl(getenv("XPLANED_AGENT_EXE"), "xplaned-agent", "--pytorch", "--listen", "127.0.0.1:0",
               "--directory", dir, (char *)NULL);
         _exit(127);
@@ -451,6 +459,134 @@ static void check_none(void) {
     stop_agent();
 }
 
+// ---- vLLM and SGLang ----
+
+// A server that answers 200 to every request but one, and writes traces as vLLM does.
+struct server {
+    int fd, port;
+    pthread_t thread;
+    const char *wrong; // a path, or NULL
+    const char *traces;
+    atomic_int started, stopped;
+};
+
+static void write_traces(const char *traces) {
+    static const char plain[] = "{\"traceEvents\": [{\"cat\": \"cpu_op\"}], \"traceName\": \"a\"}";
+    const int to = open(traces, O_RDONLY | O_DIRECTORY);
+    char path[200];
+    snprintf(path, sizeof path, "%s/host_1-rank-0.17.pt.trace.json.gz", traces);
+    gzFile f = gzopen(path, "wb");
+    CHECK(f && gzwrite(f, plain, sizeof plain - 1) > 0 && gzclose(f) == Z_OK);
+    put_file(to, "17-TP-1.trace.json", plain, sizeof plain - 1);
+    put_file(to, "notes.txt", "x", 1);
+    CHECK_EQ(symlinkat("old.pt.trace.json", to, "link.trace.json"), 0);
+    close(to);
+}
+
+static void answer_request(struct server *s, int fd) {
+    char request[2048];
+    size_t n = 0;
+    request[0] = 0;
+    while (!strstr(request, "\r\n\r\n")) {
+        const ssize_t got = recv(fd, request + n, sizeof request - 1 - n, 0);
+        CHECK(got > 0);
+        n += (size_t)got;
+        request[n] = 0;
+    }
+    const bool start = strncmp(request, "POST /start_profile HTTP/1.1\r\n", 30) == 0;
+    CHECK(start || strncmp(request, "POST /stop_profile HTTP/1.1\r\n", 29) == 0);
+    CHECK(strstr(request, "Content-Length: 0\r\n"));
+    atomic_fetch_add(start ? &s->started : &s->stopped, 1);
+    const bool is_wrong = s->wrong && strncmp(request + 5, s->wrong, strlen(s->wrong)) == 0;
+    if (!start && !is_wrong) write_traces(s->traces);
+    const char *const text = is_wrong ? "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+                                      : "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+    CHECK_EQ(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static void *server_main(void *arg) {
+    struct server *const s = arg;
+    for (int fd; (fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0; close(fd))
+        answer_request(s, fd);
+    return NULL;
+}
+
+static void start_server(struct server *s) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(s->fd >= 0);
+    CHECK_EQ(bind(s->fd, (struct sockaddr *)&a, sizeof a), 0);
+    CHECK_EQ(listen(s->fd, 8), 0);
+    CHECK_EQ(getsockname(s->fd, (struct sockaddr *)&a, &len), 0);
+    s->port = ntohs(a.sin_port);
+    CHECK_EQ(pthread_create(&s->thread, NULL, server_main, s), 0);
+}
+static void stop_server(struct server *s) {
+    shutdown(s->fd, SHUT_RDWR);
+    CHECK_EQ(pthread_join(s->thread, NULL), 0);
+    close(s->fd);
+}
+
+static void check_server_traces(const struct xpl_capture_outcome *o) {
+    static const char *const files[] = {"host_1-rank-0.17.pt.trace.json.gz",
+                                        "17-TP-1.pt.trace.json.gz"};
+    char text[200], path[700];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", o->path, files[i]);
+        gzFile f = gzopen(path, "rb");
+        CHECK(f && gzread(f, text, sizeof text) > 17 && gzclose(f) == Z_OK);
+        CHECK(memcmp(text, "{\"traceEvents\": [", 17) == 0);
+    }
+    CHECK_EQ(entries(o->path), 3); // and capture.json
+}
+
+static void refused(const char *logdir, xpl_status_t status, const char *words) {
+    struct xpl_capture_outcome o = {0};
+    struct xpl_error err = {0};
+    CHECK_STATUS(capture(logdir, NULL, &o, &err), status, &err);
+    if (!strstr(o.hosts[0].reason, words)) FAIL_TEST(o.hosts[0].reason);
+    xpl_capture_outcome_fini(&o);
+}
+
+// Older traces, other files and links are not taken; the server keeps its files.
+static void check_serving(void) {
+    char traces[] = "/tmp/xpl_pytorch_XXXXXX", logdir[] = "/tmp/xpl_pytorch_XXXXXX", command[200];
+    struct server s = {.traces = traces};
+    struct xpl_capture_outcome o = {0};
+    struct xpl_error err = {0};
+    CHECK(mkdtemp(traces) && mkdtemp(logdir));
+    const int to = open(traces, O_RDONLY | O_DIRECTORY);
+    put_file(to, "old.pt.trace.json", "{\"traceName\": 1}", 16);
+    start_server(&s);
+    snprintf(serving, sizeof serving, "http://127.0.0.1:%d/", s.port);
+    serving_traces = traces;
+    must_start();
+    if (capture(logdir, NULL, &o, &err) != XPL_OK) FAIL_TEST(err.msg);
+    CHECK_EQ(o.n_files, 2);
+    CHECK_STR(o.hosts[0].reason, "2 processes; 1 of 3 traces were not taken");
+    CHECK_EQ(atomic_load(&s.started), 1);
+    CHECK_EQ(atomic_load(&s.stopped), 1);
+    check_server_traces(&o);
+    xpl_capture_outcome_fini(&o);
+    CHECK_EQ(entries(traces), 5);
+
+    s.wrong = "/start_profile";
+    refused(logdir, XPL_FAILED_PRECONDITION, "VLLM_TORCH_PROFILER_DIR");
+    CHECK_EQ(atomic_load(&s.stopped), 1); // nothing was begun
+    s.wrong = "/stop_profile";
+    refused(logdir, XPL_FAILED_PRECONDITION, "stop_profile: status 404");
+    CHECK_EQ(atomic_load(&s.started), 3);
+    stop_server(&s);
+    refused(logdir, XPL_UNAVAILABLE, "");
+    close(to);
+    stop_agent();
+    snprintf(command, sizeof command, "rm -rf %s %s", traces, logdir);
+    CHECK_EQ(system(command), 0);
+}
+
+// ---- the socket ----
+
 // A separate network, in which dynolog's name is free; false: that is not allowed here.
 static bool enter_network(void) {
     if (unshare(CLONE_NEWNET) != 0) return false;
@@ -525,7 +661,7 @@ int main(int argc, char **argv) {
     } scenarios[] = {{"messages", check_messages}, {"ranks", check_ranks},
                      {"traces", check_traces},     {"capture", check_capture},
                      {"none", check_none},         {"stranger", check_stranger},
-                     {"taken", check_taken}};
+                     {"serving", check_serving},   {"taken", check_taken}};
     CHECK(argc == 2);
     alarm(200);
     bool found = false;

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pytorch/serving.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/collect.h"
+#include "agent/pytorch/http.h"
+#include "agent/pytorch/traces.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum {
+    START_MS = 10000,
+    STOP_MS = 40000,  // servers answer when their workers have written
+    WRITE_MS = 10000, // for those that answer earlier
+    STILL_MS = 1000,  // a directory that did not change for so long is complete
+    SCAN_MS = 100,
+    MAX_FILES = 4096,
+    MAX_NAME = 160,
+};
+
+struct file {
+    char name[MAX_NAME];
+    int64_t size, changed_ns;
+};
+struct listing {
+    size_t n;
+    struct file v[MAX_FILES];
+};
+
+struct serving {
+    const struct xpl_pytorch_serving *s;
+    const atomic_int *state;
+    int wake, dir;
+    struct listing before, after, again;
+};
+
+static bool is_cancelled(const struct serving *v) {
+    return atomic_load(v->state) == XPL_COLLECT_CANCEL;
+}
+
+static uint64_t now_ms(void) {
+    return xpl_clock_ns() / 1000000;
+}
+
+// A second request ends it early, with its data.
+static void pause_for(const struct serving *v, uint64_t ms) {
+    const uint64_t until = now_ms() + ms;
+    for (uint64_t now; atomic_load(v->state) == XPL_COLLECT_RUN && (now = now_ms()) < until;) {
+        struct pollfd p = {.fd = v->wake, .events = POLLIN};
+        (void)poll(&p, 1, until - now < 1000 ? (int)(until - now) : 1000);
+    }
+}
+
+// ---- the directory ----
+
+// The length of a trace's name without its suffix; 0: it is none.
+static size_t stem_of(xpl_str_t name) {
+    static const char *const suffixes[] = {".pt.trace.json", ".trace.json", ".json"};
+    if (xpl_str_ends(name, XPL_STR(".gz"))) name.len -= 3;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (xpl_str_ends(name, xpl_str_from(suffixes[i]))) return name.len - strlen(suffixes[i]);
+    return 0;
+}
+
+static void list(const struct serving *v, struct listing *ret) {
+    const int again = openat(v->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const d = again >= 0 ? fdopendir(again) : NULL;
+    struct stat st;
+    ret->n = 0;
+    if (!d && again >= 0) (void)close(again);
+    for (const struct dirent *e; d && ret->n < MAX_FILES && (e = readdir(d));) {
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        if (name.len >= MAX_NAME || e->d_name[0] == '.' || !stem_of(name) ||
+            fstatat(v->dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        struct file *const f = &ret->v[ret->n++];
+        memcpy(f->name, name.ptr, name.len + 1);
+        f->size = st.st_size;
+        f->changed_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    }
+    if (d) (void)closedir(d);
+}
+
+static const struct file *find(const struct listing *l, const struct file *f) {
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->v[i].name, f->name) == 0 && l->v[i].size == f->size &&
+            l->v[i].changed_ns == f->changed_ns)
+            return &l->v[i];
+    return NULL;
+}
+
+static bool is_same(const struct listing *a, const struct listing *b) {
+    if (a->n != b->n) return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (!find(b, &a->v[i])) return false;
+    return true;
+}
+
+// Until something is new and nothing changes.
+static void wait_for_files(struct serving *v) {
+    const uint64_t until = now_ms() + WRITE_MS;
+    uint64_t still_since = now_ms();
+    list(v, &v->after);
+    for (uint64_t now; (now = now_ms()) < until && !is_cancelled(v);) {
+        if (!is_same(&v->after, &v->before) && now - still_since >= STILL_MS) return;
+        xpl_clock_pause_ms(SCAN_MS);
+        list(v, &v->again);
+        if (is_same(&v->after, &v->again)) continue;
+        v->after = v->again;
+        still_since = now_ms();
+    }
+}
+
+// ---- traces ----
+
+static xpl_status_t take_files(struct serving *v, struct xpl_buf *out, struct xpl_error *err) {
+    size_t n_new = 0, taken = 0;
+    bool too_large = false;
+    for (size_t i = 0; i < v->after.n; i++) {
+        const struct file *const f = &v->after.v[i];
+        char name[MAX_NAME + 32];
+        if (find(&v->before, f)) continue;
+        (void)snprintf(name, sizeof name, "%.*s.pt.trace.json.gz",
+                       (int)stem_of(xpl_str_from(f->name)), f->name);
+        const enum xpl_pytorch_trace is = xpl_pytorch_take(v->dir, f->name, name, out);
+        n_new++;
+        taken += is == XPL_PYTORCH_TAKEN || is == XPL_PYTORCH_IDLE;
+        too_large |= is == XPL_PYTORCH_TOO_LARGE;
+    }
+    if (!n_new)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "%.100s: the server wrote no trace there: is this its profiler's "
+                         "directory?",
+                         v->s->directory);
+    if (!taken)
+        XPL_RETURN_ERROR(err, too_large ? XPL_RESOURCE_EXHAUSTED : XPL_FAILED_PRECONDITION,
+                         too_large ? "the traces do not fit: capture for a shorter time, or raise "
+                                     "--memory of xplaned-agent"
+                                   : "the server's traces are links, other users' files, or "
+                                     "incomplete");
+    if (taken < n_new) {
+        char note[160];
+        (void)snprintf(note, sizeof note, "%zu of %zu traces were not taken%s", n_new - taken,
+                       n_new, too_large ? ": raise --memory of xplaned-agent" : "");
+        xpl_pytorch_put_text("notes", xpl_str_from(note), out);
+    }
+    xpl_log(XPL_LOG_INFO, "capture", "captured traces=%zu of=%zu bytes=%zu", taken, n_new, out->n);
+    if (out->failed) XPL_RETURN_OOM(err, "traces");
+    return XPL_OK;
+}
+
+// ---- the capture ----
+
+static xpl_status_t request(const struct serving *v, const char *what, uint64_t timeout_ms,
+                            const atomic_int *cancel, struct xpl_error *err) {
+    char url[512];
+    const size_t n = strlen(v->s->url);
+    const bool slash = n && v->s->url[n - 1] == '/';
+    (void)snprintf(url, sizeof url, "%s%s%s", v->s->url, slash ? "" : "/", what);
+    return xpl_pytorch_post(url, timeout_ms, cancel, err);
+}
+
+static xpl_status_t run(struct serving *v, uint64_t start_ns, uint64_t duration_ms,
+                        struct xpl_buf *out, struct xpl_error *err) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    const uint64_t now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    if (start_ns > now) pause_for(v, (start_ns - now) / 1000000);
+    list(v, &v->before);
+    xpl_status_t st = request(v, "start_profile", START_MS, v->state, err);
+    if (st != XPL_OK && st != XPL_UNAVAILABLE && st != XPL_CANCELLED) return st;
+    if (st == XPL_OK) pause_for(v, duration_ms);
+    // Also when it is not known whether it began: a profiler that runs on fills the memory.
+    struct xpl_error last = {0};
+    const xpl_status_t stopped =
+        request(v, "stop_profile", STOP_MS, NULL, st == XPL_OK ? err : &last);
+    if (is_cancelled(v)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "the capture was cancelled");
+    if (st != XPL_OK) return st;
+    XPL_TRY(stopped);
+    wait_for_files(v);
+    if (is_cancelled(v)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "the capture was cancelled");
+    return take_files(v, out, err);
+}
+
+xpl_status_t xpl_pytorch_serve(const struct xpl_pytorch_serving *s, uint64_t start_ns,
+                               uint64_t duration_ms, const atomic_int *state, int wake,
+                               struct xpl_buf *out, struct xpl_error *err) {
+    struct serving *const v = xpl_sys_alloc(sizeof *v);
+    if (!v) XPL_RETURN_OOM(err, "capture");
+    v->s = s, v->state = state, v->wake = wake;
+    v->dir = open(s->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    xpl_status_t st = XPL_OK;
+    if (v->dir < 0)
+        st = xpl_error_set(err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
+                           "%.100s: %s", s->directory, strerror(errno));
+    if (st == XPL_OK) st = run(v, start_ns, duration_ms, out, err);
+    if (v->dir >= 0) (void)close(v->dir);
+    xpl_sys_free(v);
+    return st;
+}
