@@ -23,7 +23,8 @@ enum {
     XPL_FACT_MEGASCALE = 1 << 10,
     XPL_FACT_REQUESTS = 1 << 11, // of a model server
     XPL_FACT_BUNDLE = 1 << 12,   // a file of the format whose tools read it themselves
-    XPL_N_FACTS = 13,
+    XPL_FACT_COSTS = 1 << 13,    // of ops: operations and bytes
+    XPL_N_FACTS = 14,
     // Those that only some profiles of a format have: lists offer a tool that needs one if the
     // products devices and hlo_modules find it.
     XPL_FACTS_VARYING =

@@ -29,9 +29,10 @@ const struct xpl_format *const *xpl_formats(size_t *ret_n) {
 
 const char *xpl_fact_name(unsigned facts) {
     static const char *const names[] = {
-        "a timeline", "device ops",  "kernels of GPUs",        "memory events",
-        "steps",      "ops of XLA",  "HLO programs",           "hardware counters",
-        "launches",   "collectives", "transfers of MegaScale", "requests of a model server",
+        "a timeline", "device ops",   "kernels of GPUs",        "memory events",
+        "steps",      "ops of XLA",   "HLO programs",           "hardware counters",
+        "launches",   "collectives",  "transfers of MegaScale", "requests of a model server",
+        NULL,         "costs of ops",
     };
     unsigned i = 0;
     while (i + 1 < XPL_N_FACTS && !(facts >> i & 1))

@@ -6,7 +6,7 @@
 #include "analysis/kineto/kineto.h"
 
 // Of the XSpaces (analysis/kineto/).
-enum { IMPORT_VERSION = 4 };
+enum { IMPORT_VERSION = 5 };
 
 // ---- the text, piece by piece: cancellation is looked at between two ----
 
@@ -149,7 +149,7 @@ const struct xpl_format xpl_format_kineto = {
     .doubtful_suffixes = (const char *const[]){XPL_FORMAT_SUFFIXES(".json"), NULL},
     .identify = kineto_identify,
     .facts = XPL_FACT_EVENTS | XPL_FACT_DEVICE_OPS | XPL_FACT_KERNELS | XPL_FACT_MEMORY |
-             XPL_FACT_STEPS | XPL_FACT_LAUNCHES | XPL_FACT_COLLECTIVES,
+             XPL_FACT_STEPS | XPL_FACT_LAUNCHES | XPL_FACT_COLLECTIVES | XPL_FACT_COSTS,
     .sniff = kineto_sniff,
     .import = kineto_import,
     .imports_encoded = true,

@@ -14,7 +14,6 @@ enum {
     MAX_NAME = 60000,     // bytes
     MAX_KEYS = 256,       // of args that are kept
     MAX_REF = 512,        // bytes of a value that is numbered
-    MAX_TEXTS = 1 << 17,  // numbered ones
     MAX_VALUE = 64 << 10, // bytes of any other value
 };
 #define LONGEST_NS (INT64_C(7) * 24 * 3600 * 1000000000) // of an event
@@ -126,7 +125,8 @@ static bool put_text(struct trace *t, uint32_t key, xpl_str_t text) {
 
 static bool put_str(struct trace *t, uint32_t key, xpl_str_t text, uint32_t *ret_ref) {
     *ret_ref = 0;
-    if (!text.len || text.len > MAX_REF || t->text_cap > MAX_TEXTS) return put_text(t, key, text);
+    if (!text.len || text.len > MAX_REF || t->text_cap > XPL_KINETO_MAX_TEXTS)
+        return put_text(t, key, text);
     const uint32_t ref = xpl_kineto_text(t, text);
     uint8_t *const p = ref ? xpl_kineto_room(t, XPL_KINETO_STAT_MAX) : NULL;
     if (!p) return false;

@@ -80,7 +80,13 @@
     X(START_TIME, "profile_start_time")                                                            \
     X(FRAMEWORK, "framework")                                                                      \
     X(RANK, "rank")                                                                                \
-    X(WORLD_SIZE, "world_size")
+    X(WORLD_SIZE, "world_size")                                                                    \
+    X(INPUT_DIMS, "Input Dims")                                                                    \
+    X(INPUT_TYPE, "Input type")                                                                    \
+    X(CONCRETE_INPUTS, "Concrete Inputs")                                                          \
+    X(SHAPE, "shape")                                                                              \
+    X(CALL, "torch_call")                                                                          \
+    X(RUN, "torch_run")
 
 enum text {
     TEXT_NONE,
@@ -91,6 +97,8 @@ enum text {
 };
 
 // ---- events ----
+
+enum { XPL_KINETO_MAX_TEXTS = 1 << 17 }; // numbered ones
 
 // Limits of what texts say, so that sums and differences of a few are numbers.
 #define XPL_KINETO_LATEST_NS  (INT64_MAX / 4)
@@ -128,8 +136,8 @@ struct event {
     uint32_t n_stats;      // bytes
     uint32_t name;         // in `names`
     uint32_t row;
-    // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and on CPUs,
-    // once they are linked, in `cpu_ops`.
+    // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and once they
+    // are linked their longest device op, on CPUs in `cpu_ops`.
     uint32_t aux;
     uint8_t category;
     bool is_step; // an annotation that is one
@@ -148,6 +156,8 @@ struct device_op {
     uint32_t event;
     uint32_t tf_op; // text
     uint32_t step;  // in which it was launched: index plus 1
+    uint32_t op;    // index of an event plus 1
+    uint32_t call;  // text; 0: the inputs of the op are unknown
 };
 
 struct cpu_op { // texts: "PATH/NAME", and that with its type
@@ -157,7 +167,9 @@ struct cpu_op { // texts: "PATH/NAME", and that with its type
 struct memory {
     int64_t bytes, allocated, reserved; // the last two of what the device has then
     uint64_t address;
-    uint32_t event, op; // op: index of an event plus 1
+    uint32_t event, op;   // op: index of an event plus 1
+    uint32_t path;        // of modules
+    uint32_t tf_op, call; // texts, of the op
     int32_t device_type, device_id;
     bool has_allocated, has_reserved;
     int64_t peak; // so far
@@ -235,7 +247,8 @@ struct trace {
     XPL_VEC(struct device_op) device_ops;
     XPL_VEC(struct memory) memory;
     XPL_VEC(struct cpu_op) cpu_ops; // where the CPU is the device
-    struct xpl_map cpu_op_of;       // by name and path
+    struct xpl_map cpu_op_of;       // by name, call and path
+    struct xpl_map calls;           // by name and inputs of the op: texts
     XPL_VEC(struct flow) flows;
     XPL_VEC(struct device_properties) devices;
     XPL_VEC(struct property) properties;
@@ -327,6 +340,18 @@ const char *xpl_kineto_op_type(xpl_str_t op);
 // Collectives of CPUs, which are annotations: "gloo:all_reduce".
 bool xpl_kineto_is_cpu_collective(xpl_str_t name);
 bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number);
+
+// ---- call.c ----
+
+// What the op was called with, as a text; *ret is 0 if the trace does not say so.  False without
+// memory.
+bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) XPL_NODISCARD;
+
+// ---- devices.c ----
+
+// The clock rate in kHz and the memory's bandwidth in bytes per second; false: not known.
+bool xpl_kineto_device_rates(const struct device_properties *d, int64_t *ret_khz,
+                             int64_t *ret_bytes_s);
 
 // ---- steps.c ----
 

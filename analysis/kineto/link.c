@@ -204,7 +204,7 @@ static uint32_t op_at(struct walk *w, int64_t at) {
 }
 
 static bool is_module(const struct trace *t, const struct event *e) {
-    return e->category == CAT_PYTHON &&
+    return (e->category == CAT_PYTHON || e->category == CAT_ANNOTATION) &&
            xpl_str_starts(xpl_intern_get(t->names, (xpl_strid_t){e->name}), XPL_STR("nn.Module: "));
 }
 
@@ -230,21 +230,35 @@ static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
 
 static uint32_t framework_op(struct trace *t, uint32_t op, uint32_t path);
 
+// The text "PATH/OP" of an op of a CPU, or with its call; 0 without memory.
+static uint32_t cpu_op_name(struct trace *t, uint32_t tf_op, uint32_t call, uint32_t path) {
+    const xpl_str_t type = XPL_STR(":torch.");
+    const xpl_str_t text = xpl_kineto_text_of(t, tf_op);
+    size_t n = text.len;
+    if (call) {
+        t->scratch.n = 0;
+        if (path) xpl_buf_str(&t->scratch, t->paths.v[path]);
+        if (path) xpl_buf_putc(&t->scratch, '/');
+        xpl_buf_str(&t->scratch, xpl_kineto_text_of(t, call));
+        if (t->scratch.failed) return 0;
+        return xpl_kineto_text(t, (xpl_str_t){(const char *)t->scratch.p, t->scratch.n});
+    }
+    while (n && !xpl_str_starts(xpl_str_sub(text, n, SIZE_MAX), type))
+        n--;
+    return xpl_kineto_text(t, xpl_str_sub(text, 0, n));
+}
+
 // The op of a CPU that counts as the device: its index plus 1, 0 without memory.
 static uint32_t cpu_op(struct trace *t, uint32_t index, uint32_t path) {
-    const xpl_str_t type = XPL_STR(":torch.");
     bool is_new;
-    uint64_t *const at =
-        xpl_map_put(&t->arena, &t->cpu_op_of, t->events[index].name, path, &is_new);
+    uint32_t call;
+    if (!xpl_kineto_call(t, index, &call)) return 0;
+    uint64_t *const at = xpl_map_put(&t->arena, &t->cpu_op_of,
+                                     (uint64_t)call << 32 | t->events[index].name, path, &is_new);
     if (!at) return 0;
     if (!is_new) return (uint32_t)*at;
     const uint32_t tf_op = framework_op(t, index + 1, path);
-    if (!tf_op) return 0;
-    const xpl_str_t text = xpl_kineto_text_of(t, tf_op);
-    size_t n = text.len;
-    while (n && !xpl_str_starts(xpl_str_sub(text, n, SIZE_MAX), type))
-        n--;
-    const uint32_t hlo_op = xpl_kineto_text(t, xpl_str_sub(text, 0, n));
+    const uint32_t hlo_op = tf_op ? cpu_op_name(t, tf_op, call, path) : 0;
     struct cpu_op *const slot = hlo_op ? xpl_vec_push(&t->arena, &t->cpu_ops) : NULL;
     if (!slot) return 0;
     *slot = (struct cpu_op){hlo_op, tf_op};
@@ -275,8 +289,10 @@ static bool walk_event(struct walk *w, uint32_t index) {
         l->path = path;
         l->step = xpl_kineto_step_at(t, e->begin, &w->step);
     }
-    if (!w->forward && e->category == CAT_MEMORY && e->aux)
+    if (!w->forward && e->category == CAT_MEMORY && e->aux) {
         t->memory.v[e->aux - 1].op = op_at(w, e->begin);
+        t->memory.v[e->aux - 1].path = path;
+    }
     if (!w->forward && is_cpu_op(t, e) && !(e->aux = cpu_op(t, index, path))) return false;
     if (e->length <= 0) return true;
     const uint32_t outer_op = top_op(w);
@@ -394,6 +410,8 @@ static bool link_device_op(struct linker *k, struct device_op *d) {
     bool is_new;
     d->step = l ? l->step : 0;
     if (!op && !op_of_external(k, d, &op)) return false;
+    d->op = op;
+    if (op && !xpl_kineto_call(t, op - 1, &d->call)) return false;
     if (!l && !op) {
         if (!k->not_recorded)
             k->not_recorded = xpl_kineto_text(t, XPL_STR("(launch not recorded):torch.Other"));
@@ -433,17 +451,55 @@ static bool name_ops(struct trace *t) {
     return t->op_text != NULL;
 }
 
+// Marks the longest device op of each op of the host: the marks count the runs of ops, and carry
+// their costs.
+static void find_runs(struct trace *t) {
+    if (is_of_cpu(t)) return;
+    use_text(t, TEXT_CALL, ROW_STREAM);
+    use_text(t, TEXT_RUN, ROW_STREAM);
+    for (size_t i = 0; i < t->n_events; i++)
+        if (t->events[i].category == CAT_OP)
+            t->events[i].aux = 0; // the ids are not needed any more
+    for (uint32_t i = 0; i < t->device_ops.n; i++) {
+        const struct device_op *const d = &t->device_ops.v[i];
+        if (!d->op) continue;
+        uint32_t *const longest = &t->events[d->op - 1].aux;
+        if (!*longest ||
+            t->events[d->event].length > t->events[t->device_ops.v[*longest - 1].event].length)
+            *longest = i + 1;
+    }
+}
+
 static bool link_device_ops(struct trace *t) {
     struct linker k = {.t = t};
     if (!index_launches(&k)) return false;
     for (size_t i = 0; i < t->device_ops.n; i++) {
         if (!link_device_op(&k, &t->device_ops.v[i])) return false;
         use_text(t, t->device_ops.v[i].tf_op, ROW_STREAM);
+        if (t->device_ops.v[i].call) use_text(t, t->device_ops.v[i].call, ROW_STREAM);
     }
+    find_runs(t);
     return true;
 }
 
 // ---- memory ----
+
+// The ops and modules that allocate, and with what inputs.
+static bool name_memory(struct trace *t) {
+    struct xpl_map text_of = {0};
+    for (size_t i = 0; i < t->memory.n; i++) {
+        struct memory *const m = &t->memory.v[i];
+        bool is_new;
+        if (!m->op) continue;
+        uint64_t *const text =
+            xpl_map_put(&t->arena, &text_of, t->events[m->op - 1].name, m->path, &is_new);
+        if (!text) return false;
+        if (is_new) *text = framework_op(t, m->op, m->path);
+        m->tf_op = (uint32_t)*text;
+        if (!m->tf_op || !xpl_kineto_call(t, m->op - 1, &m->call)) return false;
+    }
+    return true;
+}
 
 struct memory_key {
     int64_t at;
@@ -491,6 +547,7 @@ xpl_status_t xpl_kineto_link(struct trace *t) {
     find_window(t);
     if (!sort_rows(t) || !xpl_kineto_find_steps(t)) return xpl_kineto_no_memory(t);
     XPL_TRY(walk_threads(t));
-    if (!link_device_ops(t) || !name_ops(t) || !sum_up_memory(t)) return xpl_kineto_no_memory(t);
+    if (!link_device_ops(t) || !name_ops(t) || !name_memory(t) || !sum_up_memory(t))
+        return xpl_kineto_no_memory(t);
     return XPL_OK;
 }

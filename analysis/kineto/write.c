@@ -185,9 +185,9 @@ static void put_memory(struct writer *w, const struct memory *m) {
     if (m->has_reserved && m->reserved > 0)
         xpl_xspace_writer_double(&w->w, md_of(w, TEXT_FRAGMENTATION, ROW_HOST),
                                  (double)(m->reserved - m->allocated) / (double)m->reserved);
-    const uint32_t op = m->op ? t->op_text[t->events[m->op - 1].name] : 0;
     // Under a name that makes no op of the event.
-    if (op) put_ref(w, TEXT_TF_OP_NAME, ROW_HOST, op);
+    if (m->tf_op) put_ref(w, TEXT_TF_OP_NAME, ROW_HOST, m->tf_op);
+    if (m->call) put_ref(w, TEXT_SHAPE, ROW_HOST, m->call);
 }
 
 static void put_group(struct writer *w, enum row_kind kind, uint32_t step) {
@@ -195,7 +195,11 @@ static void put_group(struct writer *w, enum row_kind kind, uint32_t step) {
 }
 
 static void put_device_op(struct writer *w, const struct device_op *d) {
+    const struct trace *const t = w->t;
     put_ref(w, TEXT_TF_OP, ROW_STREAM, d->tf_op);
+    if (d->call) put_ref(w, TEXT_CALL, ROW_STREAM, d->call);
+    if (d->op && &t->device_ops.v[t->events[d->op - 1].aux - 1] == d)
+        put_int(w, TEXT_RUN, ROW_STREAM, 1);
     if (w->grouped) put_group(w, ROW_STREAM, d->step);
 }
 
@@ -423,6 +427,7 @@ static void put_device(struct writer *w, int32_t device) {
     const struct trace *const t = w->t;
     const struct device_properties *const d = properties_of(t, device);
     const xpl_str_t vendor = vendor_of(t, d);
+    int64_t khz, bytes_s;
     if (vendor.len) put_str(w, TEXT_VENDOR, ROW_STREAM, vendor);
     if (!d) return;
     if (d->name.len) put_str(w, TEXT_GPU_NAME, ROW_STREAM, d->name);
@@ -430,6 +435,10 @@ static void put_device(struct writer *w, int32_t device) {
     if (d->memory) put_int(w, TEXT_MEMORY_SIZE, ROW_STREAM, d->memory);
     put_int(w, TEXT_CAP_MAJOR, ROW_STREAM, d->major);
     put_int(w, TEXT_CAP_MINOR, ROW_STREAM, d->minor);
+    if (xpl_kineto_device_rates(d, &khz, &bytes_s)) {
+        put_int(w, TEXT_CLOCK_RATE, ROW_STREAM, khz);
+        put_int(w, TEXT_MEMORY_BANDWIDTH, ROW_STREAM, bytes_s);
+    }
 }
 
 // A plane of the rows from `first` on that belong together; returns how many.
@@ -568,9 +577,9 @@ static bool put(void *ctx, xpl_bytes_t bytes) {
 }
 
 static bool prepare(struct writer *w) {
-    static const enum text of_devices[] = {TEXT_VENDOR,      TEXT_GPU_NAME,  TEXT_CORE_COUNT,
-                                           TEXT_MEMORY_SIZE, TEXT_CAP_MAJOR, TEXT_CAP_MINOR,
-                                           TEXT_TF_OP,       TEXT_GROUP_ID};
+    static const enum text of_devices[] = {
+        TEXT_VENDOR,    TEXT_GPU_NAME,   TEXT_CORE_COUNT,       TEXT_MEMORY_SIZE, TEXT_CAP_MAJOR,
+        TEXT_CAP_MINOR, TEXT_CLOCK_RATE, TEXT_MEMORY_BANDWIDTH, TEXT_TF_OP,       TEXT_GROUP_ID};
     struct trace *const t = w->t;
     // Each plane has all that one of its kind uses, in both passes.
     for (size_t i = 0; i < sizeof of_devices / sizeof *of_devices; i++)

@@ -246,6 +246,8 @@ static inline bool xpl_is_derived_line_id(int64_t id) {
     X(TF_OP, "tf_op")                                                                              \
     X(TF_OP_NAME, "tf_op_name")                                                                    \
     X(THEORETICAL_OCCUPANCY_PCT, "theoretical_occupancy_pct")                                      \
+    X(TORCH_CALL, "torch_call")                                                                    \
+    X(TORCH_RUN, "torch_run")                                                                      \
     X(TOTAL_PROFILE_DURATION_PS, "total_profile_duration_ps")                                      \
     X(TF_FUNCTION_TRACING_COUNT, "tracing_count")                                                  \
     X(TRANSACTION_WITH_CHIP_CORE_ID, "transaction_with_chip_core_id")                              \

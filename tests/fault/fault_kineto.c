@@ -50,7 +50,8 @@ static size_t write_trace(void) {
         xpl_buf_printf(
             &b,
             "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s%d\\n\",\"pid\":%d,\"tid\":%d,\"ts\":%d,"
-            "\"dur\":9,\"args\":{\"correlation\":%d,\"k%d\":[\"v\"],\"Bytes\":8,\"grid\":[1,1,1]}},"
+            "\"dur\":9,\"args\":{\"correlation\":%d,\"k%d\":[\"v\"],\"Bytes\":8,\"grid\":[1,1,1],"
+            "\"Input Dims\":[[2,3]],\"Input type\":[\"float\"]}},"
             "{\"ph\":\"s\",\"cat\":\"fwdbwd\",\"name\":\"f\",\"id\":%d,\"pid\":1,\"tid\":1,"
             "\"ts\":%d}",
             i ? "," : "",

@@ -147,13 +147,92 @@ static void test_host(void) {
     CHECK_EQ(int_stat(&e, XPL_STAT_BYTES_ALLOCATED), 600);
     CHECK_EQ(int_stat(&e, XPL_STAT_BYTES_AVAILABLE), 400);
     CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_ALLOCATOR_NAME), XPL_STR("GPU 0")));
-    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP_NAME), XPL_STR("aten::addmm:torch.GEMM")));
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP_NAME),
+                     XPL_STR("Net_0/Linear_3/aten::addmm:torch.GEMM")));
     // A step of the device ends with its last op.
     CHECK(find(&i, "/device:GPU:0", "ProfilerStep#17", 0, &e, &line));
     CHECK_EQ(e.duration_ps, (240 - 10) * INT64_C(1000000));
     CHECK_EQ(i.xs->n_warnings, 1);
     CHECK(xpl_str_eq(i.xs->warnings[0], XPL_STR("buffers were lost")));
     close(&i);
+}
+
+// ---- calls ----
+
+// An op with these args that launches two kernels, of which the second is longer; on a GPU the text
+// of its call, on a CPU the name of its op.
+static xpl_str_t call_of(struct imported *i, const char *op, const char *args, bool gpu, char *room,
+                         size_t size) {
+    char text[8192];
+    const char *const kernels =
+        "," EVENT("cuda_runtime", "cudaLaunchKernel", "5", "15", "2", "\"correlation\":4") "," //
+        EVENT("cuda_runtime", "cudaLaunchKernel", "5", "20", "2", "\"correlation\":5") ","     //
+        KERNEL("first", "30", "5", "\"correlation\":4") ","                                    //
+        KERNEL("second", "40", "9", "\"correlation\":5");
+    (void)snprintf(
+        text, sizeof text,
+        "{\"schemaVersion\":1,\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":"
+        "\"%s\",\"pid\":1,\"tid\":5,\"ts\":10,\"dur\":100,\"args\":{%s}}%s]}",
+        op, args, gpu ? kernels : "");
+    *i = good(text);
+    struct xpl_event e;
+    const struct xpl_line *line;
+    CHECK(find(i, gpu ? "/device:GPU:0" : "/host:CPU", gpu ? "second" : op, 0, &e, &line));
+    if (gpu) CHECK_EQ(int_stat(&e, XPL_STAT_TORCH_RUN), 1);
+    const xpl_str_t call = text_stat(&e, gpu ? XPL_STAT_TORCH_CALL : XPL_STAT_HLO_OP);
+    (void)snprintf(room, size, "%.*s", XPL_STR_FMT(call));
+    if (gpu) CHECK(find(i, "/device:GPU:0", "first", 0, &e, &line));
+    if (gpu) CHECK_EQ(int_stat(&e, XPL_STAT_TORCH_RUN), -1);
+    close(i);
+    return xpl_str_from(room);
+}
+
+static void test_calls(void) {
+    static const char *const cases[][3] = {
+        {"aten::mm",
+         "\"Input Dims\":[[2, 3], [3, 4]],\"Input type\":[\"float\", \"c10::BFloat16\"]",
+         "aten::mm(f32[2,3], bf16[3,4])"},
+        {"aten::add",
+         "\"Input Dims\":[[], [], []],\"Input type\":[\"double\", \"Scalar\", \"\"],"
+         "\"Concrete Inputs\":[\"\", \"2\", \"\"]",
+         "aten::add(f64[], Scalar, -)"},
+        {"aten::convolution",
+         "\"Input Dims\":[[1, 3, 8, 8], [], []],\"Input type\":[\"c10::Half\", \"ScalarList\", "
+         "\"Scalar\"],\"Concrete Inputs\":[\"\", \"[1, 1]\", \"False\"]",
+         "aten::convolution(f16[1,3,8,8], [1,1], False)"},
+        {"aten::cat",
+         "\"Input Dims\":[[[2], [3, 4]], []],\"Input type\":[\"TensorList\", \"Scalar\"]",
+         "aten::cat(TensorList[[2],[3,4]], Scalar)"},
+        {"a/b", "\"Input Dims\":[[7]],\"Input type\":[\"c10::Float8_e4m3fn\"]", "a|b(f8e4m3fn[7])"},
+        // Damaged or old: dimensions without types, types without dimensions, no end.
+        {"aten::x", "\"Input Dims\":[[7], []]", "aten::x([7], -)"},
+        {"aten::x", "\"Input Dims\":[],\"Input type\":[\"Tensor\"]", "aten::x(Tensor)"},
+        {"aten::x", "\"Input Dims\":\"[[7\",\"Input type\":\"[\\\"int\"", "aten::x(\"int[7)"},
+        {"aten::x", "\"Input Dims\":3", ""},
+        {"aten::x", "", ""},
+    };
+    char room[1024];
+    struct imported i;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        CHECK_STR(call_of(&i, cases[k][0], cases[k][1], true, room, sizeof room).ptr, cases[k][2]);
+        const xpl_str_t on_cpu = call_of(&i, cases[k][0], cases[k][1], false, room, sizeof room);
+        CHECK_STR(on_cpu.ptr, cases[k][2][0] ? cases[k][2] : cases[k][0]);
+    }
+}
+
+// An op of very many inputs keeps the first ones.
+static void test_long_calls(void) {
+    char args[4096], room[1024];
+    struct imported i;
+    size_t n =
+        (size_t)snprintf(args, sizeof args, "\"Input type\":[\"TensorList\"],\"Input Dims\":[[");
+    for (unsigned k = 0; k < 300; k++)
+        n += (size_t)snprintf(args + n, sizeof args - n, "%s[%u, 64]", k ? ", " : "", k);
+    (void)snprintf(args + n, sizeof args - n, "]]");
+    const xpl_str_t call = call_of(&i, "aten::_foreach_add_", args, true, room, sizeof room);
+    CHECK_EQ(call.len, 480);
+    CHECK(xpl_str_starts(call, XPL_STR("aten::_foreach_add_(TensorList[[0,64],[1,64],")));
+    CHECK(xpl_str_ends(call, XPL_STR("...)")));
 }
 
 // Every prefix gives its closed events, and all of them when only the end is missing.
@@ -549,6 +628,8 @@ static void test_identity(void) {
 int main(void) {
     test_links();
     test_host();
+    test_calls();
+    test_long_calls();
     test_prefixes();
     test_damage();
     test_damage_in_front();
