@@ -58,6 +58,7 @@ struct xpl_op_metrics { // message OpMetrics
     struct xpl_op_metrics_db *children; // NULL when absent
     struct xpl_source_info source_info;
     uint32_t occurrences, num_cores, computation_primitive_size;
+    uint32_t framework_runs; // ours: of PyTorch's op, which may run several kernels, or one of them
     enum xpl_core_type core_type;
     bool is_eager, autotuned, has_source_info, has_vdd_energy_j, has_stable_op_id, has_layout;
 };

@@ -12,7 +12,25 @@
 #include "base/arena.h"
 #include "base/std_sort.h"
 
-enum { MAX_OPS = 500 }; // on each side; idle time counts as one even where it is left out
+enum {
+    MAX_OPS = 500, // on each side, as in XProf; idle time counts as one even where it is left out
+    MAX_GROUPS = 10000,
+};
+
+struct framework_op_stats_options {
+    struct xpl_cpu_peak_options peaks;
+    int group_by; // enum xpl_framework_group
+};
+
+static const struct xpl_tool_option kOptions[] = {
+    {.key = "group_by",
+     .type = XPL_OPTION_CHOICE,
+     .offset = offsetof(struct framework_op_stats_options, group_by),
+     .values = "op|shape|module",
+     .preset = "op",
+     .help = "rows of ops, of ops with the shapes and types of their inputs, or of modules"},
+    XPL_CPU_PEAK_OPTIONS,
+};
 
 // Kernel times of one framework op, for its tensor core share.
 struct kernel_time {
@@ -22,11 +40,12 @@ struct kernel_time {
 
 struct stats {
     const struct xpl_opstats *s;
+    enum xpl_framework_group group;
     struct xpl_op_metrics_db device; // by framework op
     const struct xpl_op_metrics **device_ops, **host_ops;
     size_t n_device, n_host, n_kernels;
     struct kernel_time *kernels; // by op name
-    bool is_gpu;
+    bool is_gpu, shows_tensor_cores;
 };
 
 static int by_op_name(const void *a, const void *b) {
@@ -64,12 +83,16 @@ static bool group_kernels(struct stats *t, struct xpl_arena *a) {
 
 static xpl_status_t prepare(struct stats *t, struct xpl_arena *a, struct xpl_error *err) {
     const struct xpl_opstats *const s = t->s;
+    const size_t most = t->group == XPL_GROUP_OP ? MAX_OPS : MAX_GROUPS;
     t->is_gpu = xpl_str_has(s->run_environment.device_type, XPL_STR("GPU"));
     if (!group_kernels(t, a) ||
-        !xpl_op_metrics_by_framework_op(&s->device_op_metrics_db, true, a, &t->device) ||
-        !xpl_op_metrics_sorted(&t->device, MAX_OPS, a, &t->device_ops, &t->n_device) ||
+        !xpl_op_metrics_by_framework_op(&s->device_op_metrics_db, true, t->group, a, &t->device) ||
+        !xpl_op_metrics_sorted(&t->device, most, a, &t->device_ops, &t->n_device) ||
         !xpl_op_metrics_sorted(&s->host_op_metrics_db, MAX_OPS, a, &t->host_ops, &t->n_host))
         XPL_RETURN_OOM(err, "framework_op_stats");
+    // Ops of the host are known by name only, as are the kernels of ops.
+    if (t->group != XPL_GROUP_OP) t->n_host = 0;
+    t->shows_tensor_cores = t->group == XPL_GROUP_OP && t->is_gpu;
     return XPL_OK;
 }
 
@@ -192,7 +215,7 @@ static void put_row(struct xpl_gviz *g, const struct stats *t, const struct xpl_
     put_times(g, &r, m->occurrences);
     put_shares(g, on_device, p);
     put_rates(g, &r);
-    if (t->is_gpu) xpl_gviz_number(g, on_device ? tensor_core_share(t, m->name) : 0);
+    if (t->shows_tensor_cores) xpl_gviz_number(g, on_device ? tensor_core_share(t, m->name) : 0);
     xpl_gviz_text(g, r.bound_by);
     xpl_gviz_text(g, m->is_eager ? XPL_STR("Eager") : XPL_STR("Function"));
 }
@@ -207,7 +230,7 @@ static void put_table(const struct stats *t, bool exclude_idle, struct xpl_arena
     struct xpl_gviz_props props;
     const bool training = is_training(t->device_ops, t->n_device, exclude_idle) ||
                           is_training(t->host_ops, t->n_host, exclude_idle);
-    xpl_gviz_begin(&g, out, kColumns, t->is_gpu ? OF_GPU : 0);
+    xpl_gviz_begin(&g, out, kColumns, t->shows_tensor_cores ? OF_GPU : 0);
     xpl_gviz_props_init(&props, a);
     xpl_gviz_prop(&props, "task_type", training ? XPL_STR("Training") : XPL_STR("Inference"));
     xpl_gviz_prop(&props, "architecture_type", XPL_STR("Unknown")); // never known in open XProf
@@ -232,8 +255,8 @@ static void put_table(const struct stats *t, bool exclude_idle, struct xpl_arena
 static xpl_status_t write_answer(const struct xpl_opstats *s, const void *options,
                                  struct xpl_arena *scratch, struct xpl_buf *out,
                                  struct xpl_error *err) {
-    (void)options;
-    struct stats t = {.s = s};
+    const struct framework_op_stats_options *const opt = options;
+    struct stats t = {.s = s, .group = (enum xpl_framework_group)opt->group_by};
     XPL_TRY(prepare(&t, scratch, err));
     xpl_buf_putc(out, '[');
     put_table(&t, false, scratch, out);
@@ -249,19 +272,17 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     return xpl_op_stats_render_with_peaks(in, write_answer, out, err);
 }
 
-static const struct xpl_tool_option kOptions[] = {XPL_CPU_PEAK_OPTIONS};
-
 static const char *const kAliases[] = {"tensorflow_stats", NULL};
 
 const struct xpl_tool xpl_tool_framework_op_stats = {
     .name = "framework_op_stats",
     .aliases = kAliases,
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_DEVICE_OPS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
-    .options_size = sizeof(struct xpl_cpu_peak_options),
+    .options_size = sizeof(struct framework_op_stats_options),
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 13,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // op_profile: device time as a tree of program (or provenance), category, group of duplicates, op
 // (XProf: op_stats_to_op_profile.cc, op_profile_builder.cc), once with idle time and once without.
+// By framework op it is ours.
 //
 // Nodes are in one array, parents before children, so that the passes over the tree are loops: how
 // deep names like "a/a/a/..." nest is the profile's choice, not ours.
@@ -15,6 +16,7 @@
 #include "analysis/tools/lib/op_record.h"
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "analysis/wire/wire.h"
+#include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/json.h"
@@ -31,20 +33,20 @@ struct op_profile_options {
     struct xpl_cpu_peak_options peaks;
     int group_by;
 };
-enum { BY_PROGRAM, BY_CATEGORY, BY_PROVENANCE }; // group_by
+enum { BY_PROGRAM, BY_CATEGORY, BY_PROVENANCE, BY_OP }; // group_by
 
 static const struct xpl_tool_option kOptions[] = {
     {.key = "group_by",
      .type = XPL_OPTION_CHOICE,
      .offset = offsetof(struct op_profile_options, group_by),
-     .values = "program|category|provenance",
+     .values = "program|category|provenance|op",
      .preset = "program",
      .help = "first levels of the tree"},
     XPL_CPU_PEAK_OPTIONS,
 };
 
 // The meaning of a node under its parent: two of the same name but not of the same kind are two.
-enum node_kind { ROOT, PROGRAM, CATEGORY, PATH_CATEGORY, PATH, DUPLICATES, LEAF };
+enum node_kind { ROOT, PROGRAM, CATEGORY, PATH_CATEGORY, PATH, OP, DUPLICATES, CALL, LEAF };
 
 struct sums {
     uint64_t time_ps, normalized_time_ps;
@@ -60,6 +62,7 @@ struct node {
     uint32_t n_children, total_children; // the shown ones; before the cut
     uint32_t *children;                  // after sorting
     bool is_group;                       // shows `op` as the first of its duplicates
+    bool is_call;                        // a framework op with the shapes of its inputs
     struct sums sums;
 };
 
@@ -205,18 +208,34 @@ static bool is_container(const struct xpl_op_metrics *m) {
     return true;
 }
 
+// Equal instructions, or the runs of an op of PyTorch with inputs of equal shapes and types.
+static uint32_t get_group(struct tree *t, uint32_t above, const struct xpl_op_metrics *m,
+                          xpl_str_t call) {
+    if (!call.len)
+        return get_named(t, DUPLICATES, above,
+                         m->deduplicated_name.len ? m->deduplicated_name : m->name);
+    const uint32_t group = get_named(t, CALL, above, call);
+    if (group) t->nodes.v[group].is_call = true;
+    return group;
+}
+
 static bool add_grouped(struct tree *t, uint32_t program, const struct xpl_op_metrics *m) {
+    const struct xpl_tf_op op = xpl_tf_op_parse(m->provenance);
     uint32_t above = program;
     enum node_kind kind = CATEGORY;
+    xpl_str_t name = m->category;
     if (t->opt->group_by == BY_PROVENANCE && m->provenance.len) {
         kind = PATH_CATEGORY;
         above = get_path(t, program, m);
         if (!above) return false;
+    } else if (t->opt->group_by == BY_OP && op.name.len) {
+        kind = OP;
+        name = op.name;
     }
-    const uint32_t category = get_named(t, kind, above, m->category);
+    const uint32_t category = get_named(t, kind, above, name);
     if (!category) return false;
-    const uint32_t group = get_named(t, DUPLICATES, category,
-                                     m->deduplicated_name.len ? m->deduplicated_name : m->name);
+    const uint32_t group =
+        get_group(t, category, m, op.category == XPL_TF_OP_PYTORCH ? m->long_name : XPL_STR(""));
     if (!group) return false;
     add_whole(m, &t->nodes.v[category].sums);
     add_whole(m, &t->nodes.v[group].sums);
@@ -225,9 +244,9 @@ static bool add_grouped(struct tree *t, uint32_t program, const struct xpl_op_me
 
 static bool add_op(struct tree *t, const struct xpl_op_metrics *m) {
     const bool idle = xpl_op_metrics_is_idle(m);
-    uint32_t program = 0; // by category: the root represents all programs
+    uint32_t program = 0; // by category and op: the root represents all programs
     add_upwards(m, &t->nodes.v[0].sums);
-    if (!idle && t->opt->group_by != BY_CATEGORY) {
+    if (!idle && t->opt->group_by != BY_CATEGORY && t->opt->group_by != BY_OP) {
         program = get_program(t, m->hlo_module_id);
         if (!program) return false;
         add_upwards(m, &t->nodes.v[program].sums);
@@ -270,7 +289,8 @@ static bool comes_before(const void *ctx, const void *a, const void *b) {
 static uint32_t depth_without_cut(const struct tree *t) {
     switch (t->opt->group_by) {
         case BY_PROGRAM: return 2;
-        case BY_CATEGORY: return 1;
+        case BY_CATEGORY:
+        case BY_OP: return 1;
         case BY_PROVENANCE: return NEVER_CUT_DEPTH;
     }
     return 0;
@@ -312,7 +332,7 @@ static void sort_and_cut(struct tree *t) {
 // A node without an instruction whose children all are instructions is a group of duplicates: of
 // one, it becomes that one; of several, it takes the first one's details.
 static bool resolve_group(struct tree *t, struct node *n) {
-    if (n->op || n->n_children == 0) return true;
+    if (n->op || n->is_call || n->n_children == 0) return true;
     for (uint32_t i = 0; i < n->n_children; i++)
         if (!t->nodes.v[n->children[i]].op) return true;
     const struct node *const first = &t->nodes.v[n->children[0]];
@@ -488,6 +508,7 @@ static const char *group_name(const struct op_profile_options *opt) {
         case BY_PROGRAM: return "program";
         case BY_CATEGORY: return "category";
         case BY_PROVENANCE: return "provenance";
+        case BY_OP: return "op";
     }
     return "";
 }
@@ -527,10 +548,11 @@ static xpl_status_t write_answer(const struct xpl_opstats *s, const void *option
     const struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
     // Fields stand by their number in the message, which puts the device type between the two
     // trees except by provenance, whose trees came later.
-    const bool last = opt->group_by == BY_PROVENANCE;
+    const bool last = opt->group_by == BY_PROVENANCE || opt->group_by == BY_OP;
     const char *const hardware = hardware_name(&s->run_environment);
     const char *const camel = opt->group_by == BY_PROGRAM    ? "byProgram"
                               : opt->group_by == BY_CATEGORY ? "byCategory"
+                              : opt->group_by == BY_OP       ? "byOp"
                                                              : "byProvenance";
     xpl_buf_putc(out, '{');
     if (last) xpl_buf_printf(out, "\"deviceType\":\"%s\",", hardware);
@@ -557,7 +579,7 @@ static const char *const kAliases[] = {"hlo_op_profile", NULL};
 const struct xpl_tool xpl_tool_op_profile = {
     .name = "op_profile",
     .aliases = kAliases,
-    .version = 2,
+    .version = 3,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_DEVICE_OPS,
     .options = kOptions,

@@ -171,7 +171,7 @@ static xpl_status_t refuse_key(const struct xpl_tool *tool, xpl_str_t key, struc
     for (size_t i = 0; i < xpl_tool_n_options(tool); i++)
         if (!xpl_tool_option_at(tool, i)->internal)
             xpl_near_add(&near, xpl_str_from(xpl_tool_option_at(tool, i)->key));
-    const xpl_str_t shown = xpl_str_sub(key, 0, 32);
+    const xpl_str_t shown = xpl_str_sub(key, 0, 24);
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s has no option '%.*s'%s%s it takes %s",
                      tool->name, XPL_STR_FMT(shown), xpl_near_text(&near, hint),
                      near.best.len ? "" : ";", valid);

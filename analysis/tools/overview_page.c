@@ -169,7 +169,8 @@ static bool analysis_table(const struct xpl_opstats *s, const struct xpl_input_p
     struct xpl_op_metrics_db by_framework = {0};
     const struct xpl_op_metrics **top;
     size_t n;
-    if (!xpl_op_metrics_by_framework_op(&s->device_op_metrics_db, false, scratch, &by_framework) ||
+    if (!xpl_op_metrics_by_framework_op(&s->device_op_metrics_db, false, XPL_GROUP_OP, scratch,
+                                        &by_framework) ||
         !xpl_op_metrics_sorted(&by_framework, TOP_OPS, scratch, &top, &n))
         return false;
     struct xpl_gviz g;

@@ -77,6 +77,7 @@ static const struct xpl_codec_field op_metrics_fields[] = {
     [5] = SCALAR(U64, xpl_op_metrics, bytes_accessed),
     [6] = SCALAR(STR, xpl_op_metrics, name),
     [7] = SCALAR(U64, xpl_op_metrics, time_ps),
+    [9] = SCALAR(U32, xpl_op_metrics, framework_runs), // ours; XProf has no such field
     [10] = SCALAR(U64, xpl_op_metrics, dma_stall_ps),
     [11] = SCALAR(STR, xpl_op_metrics, category),
     [12] = SCALAR(STR, xpl_op_metrics, provenance),

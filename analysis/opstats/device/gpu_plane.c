@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/opstats/device/perf_env.h"
+#include "analysis/opstats/metrics/torch_cost.h"
 #include "analysis/xplane/tf_op.h"
 
 // ---- kernels of CUDA graphs ----
@@ -88,7 +89,8 @@ enum { CANCEL_EVERY = 4096 };
 
 struct gpu_event {
     // Strings by their number in the plane's pool; NONE when the statistic is absent.
-    uint32_t tf_op, hlo_op, hlo_module, equation, kernel_details;
+    uint32_t tf_op, hlo_op, hlo_module, equation, kernel_details, torch_call;
+    bool torch_run; // carries the cost of a run of PyTorch's op
     uint64_t program_id;
     bool has_program_id, has_group, is_eager, has_flops, has_bytes;
     bool in_graph; // of a CUDA graph, or the run of a whole one
@@ -123,7 +125,8 @@ static bool read_event(struct gpu_plane *g, const struct xpl_event *ev, struct g
                               .hlo_op = NONE,
                               .hlo_module = NONE,
                               .equation = NONE,
-                              .kernel_details = NONE};
+                              .kernel_details = NONE,
+                              .torch_call = NONE};
     struct xpl_stats stats = ev->stats;
     struct xpl_stat s;
     bool ok = true;
@@ -134,6 +137,8 @@ static bool read_event(struct gpu_plane *g, const struct xpl_event *ev, struct g
             case XPL_STAT_HLO_OP: ok = string_id(g, &s, &ret->hlo_op); break;
             case XPL_STAT_HLO_MODULE: ok = string_id(g, &s, &ret->hlo_module); break;
             case XPL_STAT_KERNEL_DETAILS: ok = string_id(g, &s, &ret->kernel_details); break;
+            case XPL_STAT_TORCH_CALL: ok = string_id(g, &s, &ret->torch_call); break;
+            case XPL_STAT_TORCH_RUN: ret->torch_run = true; break;
             case XPL_STAT_PROGRAM_ID:
                 ret->program_id = xpl_stat_int_or_uint(&s);
                 ret->has_program_id = true;
@@ -313,39 +318,73 @@ static xpl_status_t find_op(struct gpu_plane *g, const struct xpl_event *ev,
     return gpu_graph_op(g, ev->md, kernel, ret);
 }
 
-// Ops that TensorFlow ran itself: one entry for each framework op and kernel.
+// ---- ops that the framework ran itself ----
+
+static char *append(char *p, xpl_str_t s) {
+    if (s.len) memcpy(p, s.ptr, s.len);
+    return p + s.len;
+}
+
+// "NAME/KERNEL"; of PyTorch NAME has the modules, and the op's call if that is known.
+static bool name_tf_op(struct gpu_plane *g, const struct tf_op *op, xpl_str_t full,
+                       xpl_str_t kernel, xpl_str_t *ret) {
+    const struct xpl_tf_op parsed = xpl_tf_op_parse(full);
+    const xpl_str_t call = text(g, op->call);
+    xpl_str_t name = xpl_tf_op_scoped_name(full, &parsed);
+    if (call.len) name.len -= parsed.name.len;
+    ret->len = name.len + call.len + 1 + kernel.len;
+    char *p = xpl_arena_alloc(&g->arena, ret->len);
+    if (!p) return false;
+    ret->ptr = p;
+    p = append(append(p, name), call);
+    *p++ = '/';
+    (void)append(p, kernel);
+    return true;
+}
+
+static void describe_tf_op(struct gpu_plane *g, const struct tf_op *op, xpl_str_t full,
+                           bool is_eager) {
+    struct xpl_op_metrics *const m = &g->db.metrics_db.v[op->entry];
+    const xpl_str_t type = xpl_tf_op_parse(full).type;
+    m->category = type.len ? type : XPL_STR("unknown");
+    m->provenance = full;
+    m->long_name = text(g, op->call);
+    m->is_eager |= is_eager;
+    m->has_source_info = true;
+    m->source_info.line_number = -1;
+}
+
+// One for each op, call and kernel; NULL at the arena's limit.
+static const struct tf_op *find_tf_op(struct gpu_plane *g, const struct xpl_event *ev,
+                                      const struct xpl_event_md *md, const struct gpu_event *e) {
+    bool is_new;
+    const uint64_t key = (uint64_t)e->torch_call << 32 | e->tf_op;
+    uint64_t *const at = xpl_map_put(&g->arena, &g->tf_index, key, ev->md, &is_new);
+    if (!at) return NULL;
+    if (!is_new) return &g->tf_ops.v[*at];
+    struct tf_op *const op = xpl_vec_push(&g->arena, &g->tf_ops);
+    const xpl_str_t full = text(g, e->tf_op);
+    xpl_str_t name;
+    if (!op) return NULL;
+    *op = (struct tf_op){.call = e->torch_call};
+    *at = g->tf_ops.n - 1;
+    if (!name_tf_op(g, op, full, md->name, &name) || !put_entry(g, 0, name, &op->entry, &is_new))
+        return NULL;
+    if (is_new) describe_tf_op(g, op, full, e->is_eager);
+    (void)xpl_torch_cost(text(g, op->call), false, &op->cost);
+    return op;
+}
+
 static xpl_status_t enter_tf_op(struct gpu_plane *g, const struct xpl_event *ev,
                                 const struct xpl_event_md *md, const struct gpu_event *e) {
-    bool is_new_pair;
-    uint64_t *const at = xpl_map_put(&g->arena, &g->tf_index, e->tf_op, ev->md, &is_new_pair);
-    if (!at) return out_of_memory(g);
-    if (is_new_pair) {
-        const xpl_str_t full = text(g, e->tf_op);
-        const struct xpl_tf_op op = xpl_tf_op_parse(full);
-        const xpl_str_t name = md->name;
-        // Modules of PyTorch are part of what tells its ops apart.
-        const xpl_str_t scoped = xpl_tf_op_scoped_name(full, &op);
-        char *const p = xpl_arena_alloc(&g->arena, scoped.len + 1 + name.len);
-        if (!p) return out_of_memory(g);
-        if (scoped.len) memcpy(p, scoped.ptr, scoped.len);
-        p[scoped.len] = '/';
-        if (name.len) memcpy(p + scoped.len + 1, name.ptr, name.len);
-        uint32_t entry;
-        bool is_new;
-        if (!put_entry(g, 0, (xpl_str_t){p, scoped.len + 1 + name.len}, &entry, &is_new))
-            return out_of_memory(g);
-        if (is_new) {
-            struct xpl_op_metrics *const m = &g->db.metrics_db.v[entry];
-            m->category = op.type.len ? op.type : XPL_STR("unknown");
-            m->provenance = full;
-            m->is_eager |= e->is_eager;
-            m->has_source_info = true;
-            m->source_info.line_number = -1;
-        }
-        *at = entry;
-    }
+    static const struct xpl_hlo_cost nothing = {0};
     const struct op_runs run = {.occurrences = 1, .time_ps = (uint64_t)ev->duration_ps};
-    return add_runs(g, (uint32_t)*at, &run, &(struct xpl_hlo_cost){0}) ? XPL_OK : out_of_memory(g);
+    const struct tf_op *const op = find_tf_op(g, ev, md, e);
+    if (!op) return out_of_memory(g);
+    g->db.metrics_db.v[op->entry].framework_runs += e->torch_run;
+    // Of several kernels of a run one has its cost.
+    return add_runs(g, op->entry, &run, e->torch_run ? &op->cost : &nothing) ? XPL_OK
+                                                                             : out_of_memory(g);
 }
 
 // ---- runs of the same op in the same group ----

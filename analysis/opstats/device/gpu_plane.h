@@ -33,6 +33,13 @@ struct xla_op {
     struct xpl_hlo_cost cost; // of one run, once it is entered
 };
 
+// An op that the framework ran itself, in one kernel.
+struct tf_op {
+    uint32_t call; // of PyTorch: a string, or NONE
+    uint32_t entry;
+    struct xpl_hlo_cost cost; // of one run
+};
+
 struct gpu_plane {
     const struct xpl_convert *c;
     const struct xpl_plane *plane;
@@ -46,10 +53,11 @@ struct gpu_plane {
 
     struct xpl_hlo_text_cache *texts; // NULL until an op is described
     XPL_VEC(struct xla_op) xla_ops;
-    struct xpl_map xla_index;    // (program, path) and whether the program is known
-    struct xpl_map graph_index;  // (unknown XLA op, event metadata) to another XLA op, in a graph
-    struct xpl_map graph_rest;   // unknown XLA op to the one for the rest of its graph
-    struct xpl_map tf_index;     // (tf_op, event metadata) to entry in the database
+    struct xpl_map xla_index;   // (program, path) and whether the program is known
+    struct xpl_map graph_index; // (unknown XLA op, event metadata) to another XLA op, in a graph
+    struct xpl_map graph_rest;  // unknown XLA op to the one for the rest of its graph
+    struct xpl_map tf_index;    // (call and tf_op, event metadata) to one of
+    XPL_VEC(struct tf_op) tf_ops;
     struct xpl_map kernel_pair;  // (XLA op, tf_op) to a number,
     struct xpl_map kernel_owner; // that and the equation to another,
     struct xpl_map kernel_index; // (event metadata, details) and that to the kernel

@@ -8,12 +8,14 @@
 #include "analysis/opstats/host/cpu_device.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/metrics/torch_cost.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
 
 struct entry {
     uint32_t last_line;       // the last line it ran on, plus 1
     struct xpl_hlo_cost cost; // of one run
+    bool is_torch;
 };
 
 struct cpu_device {
@@ -67,7 +69,7 @@ static bool only_contains(const struct xpl_hlo_instruction *in) {
 }
 
 static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *op,
-                                 struct xpl_op_metrics *m, struct xpl_hlo_cost *ret_cost) {
+                                 struct xpl_op_metrics *m, struct entry *e) {
     struct xpl_arena *const a = d->c->result;
     struct xpl_hlo_instruction in;
     bool found = false;
@@ -77,7 +79,12 @@ static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *
     if (op->tf_op.len && !xpl_arena_str(a, op->tf_op, &m->provenance))
         XPL_RETURN_OOM(d->err, "device ops");
     const struct xpl_tf_op torch = xpl_tf_op_parse(m->provenance);
-    if (torch.category == XPL_TF_OP_PYTORCH) m->category = torch.type;
+    e->is_torch = torch.category == XPL_TF_OP_PYTORCH;
+    if (e->is_torch) {
+        m->category = torch.type;
+        m->long_name = xpl_torch_call_of(m->name, m->provenance);
+        (void)xpl_torch_cost(m->long_name, true, &e->cost);
+    }
     if (!found) return XPL_OK;
     struct xpl_hlo_source src;
     if (!xpl_arena_str(a, in.category, &m->category) ||
@@ -88,7 +95,7 @@ static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *
     m->source_info = (struct xpl_source_info){
         .file_name = src.file, .stack_frame = src.stack, .line_number = src.line};
     return only_contains(&in) ? XPL_OK
-                              : xpl_hlo_map_cost(d->c->hlo, &in, d->c->exec, ret_cost, d->err);
+                              : xpl_hlo_map_cost(d->c->hlo, &in, d->c->exec, &e->cost, d->err);
 }
 
 static xpl_status_t describe_framework(struct cpu_device *d, const struct xpl_host_op *op,
@@ -136,13 +143,14 @@ static xpl_status_t add_op(struct cpu_device *d, const struct xpl_cpu_op *op, ui
     struct entry *const entry = &d->entries.v[at];
     if (m->occurrences == 0)
         XPL_TRY(op->framework ? describe_framework(d, op->framework, m)
-                              : describe_xla(d, op, m, &entry->cost));
+                              : describe_xla(d, op, m, entry));
     if (entry->last_line != line + 1) m->num_cores++;
     entry->last_line = line + 1;
     if (!add_cost(d, m, &entry->cost, op->occurrences)) XPL_RETURN_OOM(d->err, "device ops");
     m->is_eager |= op->is_eager;
     if (m->occurrences == 0 || op->min_time_ps < m->min_time_ps) m->min_time_ps = op->min_time_ps;
     m->occurrences += op->occurrences;
+    if (entry->is_torch) m->framework_runs += (uint32_t)op->occurrences;
     m->time_ps += op->time_ps;
     m->self_time_ps += op->self_time_ps;
     d->ops.db->total_op_time_ps += op->self_time_ps;

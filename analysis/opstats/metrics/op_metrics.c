@@ -206,6 +206,7 @@ static bool op_metrics_add(const struct xpl_op_metrics *src, struct xpl_op_metri
         dst->min_time_ps = src->min_time_ps;
     dst->is_eager |= src->is_eager;
     dst->occurrences += src->occurrences;
+    dst->framework_runs += src->framework_runs;
     dst->time_ps += src->time_ps;
     dst->self_time_ps += src->self_time_ps;
     dst->normalized_time_ps += src->normalized_time_ps;

@@ -93,11 +93,15 @@ bool xpl_op_metrics_sorted(const struct xpl_op_metrics_db *db, size_t max,
                            struct xpl_arena *scratch, const struct xpl_op_metrics ***ret,
                            size_t *ret_n) XPL_NODISCARD;
 
+// How device ops are regrouped: by framework op; of PyTorch also by the shapes and types of its
+// inputs, where these are known; or by module, of other frameworks the scope of the name.
+enum xpl_framework_group { XPL_GROUP_OP, XPL_GROUP_SHAPE, XPL_GROUP_MODULE };
+
 // CreateTfMetricsDbFromDeviceOpMetricsDb: device ops regrouped by the framework op they came from
-// (provenance), times and costs summed, occurrences the largest.  `*ret` lives in `arena` and
-// shares strings with `device`.
+// (provenance), times and costs summed, occurrences the largest, or the runs of ops of PyTorch.
+// `*ret` lives in `arena` and shares strings with `device`.
 bool xpl_op_metrics_by_framework_op(const struct xpl_op_metrics_db *device, bool with_idle,
-                                    struct xpl_arena *arena, struct xpl_op_metrics_db *ret)
-    XPL_NODISCARD;
+                                    enum xpl_framework_group group, struct xpl_arena *arena,
+                                    struct xpl_op_metrics_db *ret) XPL_NODISCARD;
 
 #endif

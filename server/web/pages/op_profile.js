@@ -14,7 +14,8 @@ import {signed, times} from '../lib/sides.js';
 const GROUPS = {
   program: ['byProgram', 'Program'],
   category: ['byCategory', 'Category'],
-  provenance: ['byProvenance', 'Provenance']
+  provenance: ['byProvenance', 'Provenance'],
+  op: ['byOp', 'Framework op']
 };
 const DEEPEST = 200;
 

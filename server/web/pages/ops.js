@@ -12,6 +12,7 @@ import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
 import {DIFFERENCES, joinBase, sortOf, withSigns} from '../lib/base.js';
 
+const GROUPS = {op: 'Op', shape: 'Op and shapes', module: 'Module'};
 const SHARES = /percent$|utilization$/;
 const RARE = [
   'rank', 'device_cumulative_total_self_time_percent', 'Host_cumulative_total_self_time_percent',
@@ -48,7 +49,8 @@ export default {
   tool: 'framework_op_stats',
   async render(ctx) {
     const idle = ctx.params.get('idle') === '1';
-    const both = (await ctx.load('framework_op_stats')).map(columns);
+    const group = GROUPS[ctx.params.get('group')] ? ctx.params.get('group') : 'op';
+    const both = (await ctx.load('framework_op_stats', {group_by: group})).map(columns);
     const table = both[idle || both.length < 2 ? 0 : 1];
     const check = h('label', {class: 'check'}, h('input', {
       type: 'checkbox',
@@ -57,7 +59,11 @@ export default {
       onchange: (e) => ctx.update({idle: e.target.checked ? '1' : ''}, true)
     }),
         ' Idle time');
-    ctx.root.append(h('div', {class: 'title'}, h('h1', {}, 'Framework ops'), check));
+    const groups = h('select', {id: 'group', onchange: () => ctx.update({group: groups.value}, true)},
+        Object.entries(GROUPS).map(([value, text]) => h('option', {value}, text)));
+    groups.value = group;
+    ctx.root.append(h('div', {class: 'title'}, h('h1', {}, 'Framework ops'),
+        h('label', {class: 'check'}, 'Rows ', groups), check));
     if (!table || !table.length) {
       ctx.root.append(empty('No ops in this profile',
           'The profile holds no events of framework ops. Look at the trace to see what was recorded; a capture needs to run while the program computes.'));
@@ -75,7 +81,7 @@ export default {
     const chart = parts({label: 'Self time on the device by type', items, format: format.us});
     if (chart)
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time on the device by type'), chart));
-    const [joined, note] = await joinBase(ctx, 'framework_op_stats', {}, table, ['operation', 'host_or_device'], 'total_self_time',
+    const [joined, note] = await joinBase(ctx, 'framework_op_stats', {group_by: group}, table, ['operation', 'host_or_device'], 'total_self_time',
         (a) => a.map(columns)[idle || a.length < 2 ? 0 : 1]);
     const times = ['occurrences', 'total_time'], own = ['total_self_time', ...DIFFERENCES];
     const order = ['operation', 'type', 'host_or_device', ...(ctx.base ? [...own, ...times] : [...times, ...own])];

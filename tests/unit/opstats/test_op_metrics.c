@@ -186,7 +186,7 @@ static void regrouping(void) {
         {.name = XPL_STR("copy"), .time_ps = 40, .self_time_ps = 40, .occurrences = 1},
     };
     db.metrics_db.v = ops, db.metrics_db.n = 4;
-    CHECK(xpl_op_metrics_by_framework_op(&db, false, &a, &tf));
+    CHECK(xpl_op_metrics_by_framework_op(&db, false, XPL_GROUP_OP, &a, &tf));
     bool found = false;
     for (size_t i = 0; i < tf.metrics_db.n; i++) {
         const struct xpl_op_metrics *const m = &tf.metrics_db.v[i];

@@ -76,7 +76,7 @@ static void test_refusals(void) {
     CHECK_STATUS(parse("op_profile", "group", "category", true, &o, &e), XPL_INVALID_ARGUMENT,
                  NULL);
     CHECK_STR(e.msg, "op_profile has no option 'group'; did you mean \"group_by\"? it takes "
-                     "group_by=program|category|provenance, cpu_core_gflops=GFLOP/s, "
+                     "group_by=program|category|provenance|op, cpu_core_gflops=GFLOP/s, "
                      "cpu_core_gb_s=GB/s, cpu_as_device=true|false, "
                      "use_saved_result=true|false, xprof_exact=true|false");
     CHECK(!o); // untouched
@@ -86,7 +86,7 @@ static void test_refusals(void) {
     CHECK_STATUS(parse("op_profile", "group_by", "Category", true, &o, &e), XPL_INVALID_ARGUMENT,
                  NULL);
     CHECK_STR(e.msg, "option group_by cannot be 'Category'; did you mean \"category\"? it takes "
-                     "program|category|provenance");
+                     "program|category|provenance|op");
     CHECK_STATUS(parse("op_profile", "group_by", "program|category", true, &o, &e),
                  XPL_INVALID_ARGUMENT, NULL);
     CHECK_STATUS(parse("op_profile", "cpu_as_device", "", true, &o, &e), XPL_INVALID_ARGUMENT,

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Costs of PyTorch's ops.  FLOPs are those of torch.utils.flop_counter (and of torch.profiler's
+// with_flops for mm, addmm, bmm, baddbmm and conv2d); bytes are counted by hand.
+#include "analysis/opstats/metrics/torch_cost.h"
+
+#include <stdio.h>
+
+#include "tests/check.h"
+
+static const struct {
+    const char *call;
+    int64_t flops, bytes;
+} kKnown[] = {
+    {"aten::mm(f32[4,8], f32[8,16])", 2 * 4 * 8 * 16, 4 * (32 + 128 + 64)},
+    {"aten::addmm(bf16[512], bf16[141,512], bf16[512,512], Scalar, Scalar)", 2 * 141 * 512 * 512,
+     2 * (512 + 141 * 512 + 512 * 512 + 141 * 512)},
+    {"aten::bmm(f16[3,4,8], f16[3,8,5])", 2 * 3 * 4 * 8 * 5, 2 * (96 + 120 + 60)},
+    {"aten::baddbmm(f64[3,4,5], f64[3,4,8], f64[3,8,5], Scalar, Scalar)", 2 * 3 * 4 * 8 * 5,
+     8 * (60 + 96 + 120 + 60)},
+    {"aten::linear(bf16[2,7,8], bf16[16,8], bf16[16])", 2 * 14 * 8 * 16,
+     2 * (112 + 128 + 16 + 224)},
+    {"aten::mv(f32[4,8], f32[8])", 2 * 32, 4 * (32 + 8 + 4)},
+    // Results of 8-bit matrices have 16 bits.
+    {"aten::_scaled_mm(f8e4m3fn[16,32], f8e4m3fn[32,48], f32[], f32[], -, -, -, Bool)",
+     2 * 16 * 32 * 48, 16 * 32 + 32 * 48 + 2 * 16 * 48},
+    {"aten::convolution(bf16[4,3,224,224], bf16[768,3,16,16], bf16[768], [16,16], [0,0], [1,1], "
+     "False, [0,0], 1)",
+     2LL * 4 * 768 * 14 * 14 * 3 * 256,
+     2 * (4 * 3 * 224 * 224 + 768 * 3 * 256 + 768 + 4 * 768 * 14 * 14)},
+    // Stride and padding are in another order.
+    {"aten::cudnn_convolution(f32[1,3,8,8], f32[4,3,3,3], [1,1], [2,2], [1,1], 1, False, True, "
+     "True)",
+     2 * 4 * 16 * 27, 4 * (192 + 108 + 64)},
+    {"aten::miopen_convolution(f32[1,4,8,8], f32[4,1,3,3], -, [0,0], [1,1], [2,2], 4, True, False)",
+     2 * 4 * 16 * 9, 4 * (256 + 36 + 64)},
+    // Of a transposed convolution each number of the image takes a filter.
+    {"aten::convolution(f32[2,4,5,5], f32[4,3,3,3], -, [2,2], [1,1], [1,1], True, [1,1], 2)",
+     2 * 2 * 25 * 4 * 27, 4 * (200 + 108 + 2 * 6 * 100)},
+    {"aten::convolution_backward(f32[1,4,4,4], f32[1,3,8,8], f32[4,3,3,3], [0], [2,2], [1,1], "
+     "[1,1], False, [0,0], 1, [True,True,False])",
+     2 * 2 * 16 * 108, 4 * (64 + 108 + 192 + 192 + 108)},
+    {"aten::convolution_backward(f32[1,4,4,4], f32[1,3,8,8], f32[4,3,3,3], [0], [2,2], [1,1], "
+     "[1,1], False, [0,0], 1, [False,True,False])",
+     2 * 16 * 108, 4 * (64 + 192 + 108)},
+    {"aten::_scaled_dot_product_flash_attention(bf16[4,12,197,64], bf16[4,12,197,64], "
+     "bf16[4,12,197,64], Scalar, Scalar, Scalar, Scalar)",
+     4LL * 4 * 12 * 197 * 197 * 64, 2 * 4 * 4 * 12 * 197 * 64},
+    // Heads behind the sequence, and fewer of them for key and value.
+    {"aten::_flash_attention_forward(f16[2,10,8,64], f16[2,30,2,64], f16[2,30,2,64], -, -)",
+     4 * 2 * 8 * 10 * 30 * 64, 2 * (2 * 10 * 8 * 64 * 2 + 2 * 2 * 30 * 2 * 64)},
+    {"aten::_scaled_dot_product_flash_attention_backward(f16[1,2,8,4], f16[1,2,8,4], f16[1,2,8,4], "
+     "f16[1,2,8,4], f16[1,2,8,4], f32[1,2,8])",
+     10 * 2 * 8 * 8 * 4, 2 * 8 * 64},
+};
+
+static void test_known(void) {
+    for (size_t i = 0; i < sizeof kKnown / sizeof *kKnown; i++) {
+        struct xpl_hlo_cost cost;
+        CHECK(xpl_torch_cost(xpl_str_from(kKnown[i].call), false, &cost));
+        CHECK_EQ(cost.model_flops, kKnown[i].flops);
+        CHECK_EQ(cost.bytes, kKnown[i].bytes);
+        CHECK_EQ(cost.hbm_read_bytes + cost.hbm_written_bytes, cost.bytes);
+        const bool is_8_bit = xpl_str_has(xpl_str_from(kKnown[i].call), XPL_STR("f8"));
+        CHECK_EQ(cost.device_flops, is_8_bit ? cost.model_flops / 2 : cost.model_flops);
+    }
+}
+
+static void test_unknown(void) {
+    static const char *const calls[] = {
+        "",
+        "aten::mm",
+        "aten::mm()",
+        "aten::mm(f32[4,8])",
+        "aten::mm(f32[4,8], f32[9,16])",
+        "aten::mm(f32[4,0], f32[0,16])",
+        "aten::mm([4,8], [8,16])",
+        "aten::mm(f32[4,8], f32[8,16]",
+        "aten::mm(f32[2147483647,2147483647], f32[2147483647,2147483647])",
+        "aten::mm(f32[99999999999,8], f32[8,16])",
+        "aten::mm(f32[-4,8], f32[8,16])",
+        "aten::mm(f32[4,8], f32[8,16], ...)",
+        "aten::add(f32[4,8], f32[4,8], Scalar)",
+        // Older traces have no values of arguments.
+        "aten::convolution(f32[1,3,8,8], f32[4,3,3,3], f32[4], ScalarList, ScalarList, ScalarList, "
+        "Scalar, ScalarList, Scalar)",
+        "aten::convolution(f32[1,3,8,8], f32[4,3,3,3], f32[4], [0,0], [0,0], [1,1], False, [0,0], "
+        "1)",
+        "aten::convolution(f32[1,3,2,2], f32[4,3,9,9], f32[4], [1,1], [0,0], [1,1], False, [0,0], "
+        "1)",
+        "aten::conv2d(f32[1,3,8,8], f32[4,3,3,3], f32[4], [1,1], same, [1,1], 1)",
+        "aten::convolution_backward(f32[1,4,4,4], f32[1,3,8,8], f32[4,3,3,3], [0], [2,2], [1,1], "
+        "[1,1], False, [0,0], 1, [False,False,True])",
+        "aten::_flash_attention_forward(f16[20,8,64], f16[30,8,64], f16[30,8,64], i32[3], i32[3])",
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        struct xpl_hlo_cost cost = {.bytes = 1};
+        CHECK(!xpl_torch_cost(xpl_str_from(calls[i]), false, &cost));
+        CHECK_EQ(cost.bytes + cost.model_flops, 0);
+    }
+}
+
+// Where ops inside of others have their own times, one of them has the cost.
+static void test_nested(void) {
+    struct xpl_hlo_cost cost;
+    CHECK(xpl_torch_cost(XPL_STR("aten::linear(f32[4,8], f32[16,8], f32[16])"), false, &cost));
+    CHECK(!xpl_torch_cost(XPL_STR("aten::linear(f32[4,8], f32[16,8], f32[16])"), true, &cost));
+    CHECK(xpl_torch_cost(XPL_STR("aten::mm(f32[4,8], f32[8,16])"), true, &cost));
+    for (int transposed = 0; transposed < 2; transposed++) {
+        char call[160];
+        (void)snprintf(call, sizeof call,
+                       "aten::_convolution(f32[2,8,14,14], f32[8,8,2,2], f32[8], [2,2], [0,0], "
+                       "[1,1], %s, [0,0], 1, False, False, True, True)",
+                       transposed ? "True" : "False");
+        CHECK_EQ(xpl_torch_cost(xpl_str_from(call), true, &cost), transposed);
+        CHECK(xpl_torch_cost(xpl_str_from(call), false, &cost));
+    }
+}
+
+static void test_call_of(void) {
+    static const char *const cases[][3] = {
+        {"Net_0/Linear_3/aten::mm(f32[4,8])", "Net_0/Linear_3/aten::mm:torch.GEMM",
+         "aten::mm(f32[4,8])"},
+        {"aten::mm(f32[4,8])", "aten::mm:torch.GEMM", "aten::mm(f32[4,8])"},
+        {"Net_0/aten::mm", "Net_0/aten::mm:torch.GEMM", ""},
+        {"Net_0/other(f32[4])", "Net_0/aten::mm:torch.GEMM", ""},
+        {"a/MatMul(x)", "a/MatMul:MatMul", ""},
+        {"x", "Net_0/aten::mm:torch.GEMM", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK(xpl_str_eq(xpl_torch_call_of(xpl_str_from(cases[i][0]), xpl_str_from(cases[i][1])),
+                         xpl_str_from(cases[i][2])));
+}
+
+int main(void) {
+    test_known();
+    test_unknown();
+    test_nested();
+    test_call_of();
+    return 0;
+}
