@@ -13,6 +13,7 @@
 #include "analysis/tools/lib/op_record.h"
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "analysis/tools/lib/source_cell.h"
+#include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 
 enum { MAX_OPS = 1000 }; // of the whole profile, those left out by name included
@@ -400,12 +401,28 @@ static bool shows_rows(const struct xpl_opstats *s, const struct xpl_common_opti
            (o->cpu_as_device && s->device_op_metrics_db.metrics_db.n);
 }
 
+// Whether PyTorch recorded no shapes, from which costs of its ops are known.
+static bool lacks_shapes(const struct xpl_op_metrics_db *db) {
+    bool torch = false;
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (m->long_name.len) return false;
+        torch |= xpl_tf_op_parse(m->provenance).category == XPL_TF_OP_PYTORCH;
+    }
+    return torch;
+}
+
 static xpl_status_t write_answer(const struct xpl_opstats *s, const void *options,
                                  struct xpl_arena *scratch, struct xpl_buf *out,
                                  struct xpl_error *err) {
     struct table t = {.s = s, .arena = scratch, .shows_rows = shows_rows(s, options)};
     const struct xpl_step_db no_warnings = {.step_sequence = {.n = 1}};
     const enum xpl_hardware hardware = s->run_environment.hardware_type;
+    if (lacks_shapes(&s->device_op_metrics_db))
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "the trace has no shapes of ops, from which their costs are known: profile "
+            "with record_shapes=True");
     if (t.shows_rows) {
         t.is_gpu = xpl_str_has(s->run_environment.device_type, XPL_STR("GPU"));
         t.peaks = find_peaks(&s->perf_env, hardware);
@@ -431,9 +448,9 @@ static const struct xpl_tool_option kOptions[] = {XPL_CPU_PEAK_OPTIONS};
 
 const struct xpl_tool xpl_tool_roofline_model = {
     .name = "roofline_model",
-    .version = 2,
+    .version = 3,
     .needs = xpl_op_stats_needs,
-    .facts = XPL_FACT_XLA_OPS,
+    .facts = XPL_FACT_COSTS,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct xpl_cpu_peak_options),
