@@ -70,8 +70,9 @@ struct xpl_run_summary {
 // What an op is called in all compilations: its framework op without a colon at the end; without
 // one the name less '%' in front and a number behind: "fusion" of "%fusion.12".  A view.
 xpl_str_t xpl_run_op_name(xpl_str_t framework_op, xpl_str_t name);
-// "f32[8,128]" of "%x.1 = f32[8,128]{1,0} fusion(...)": the result without its layouts, of at most
-// 200 bytes.  False when the arena is full.
+// "f32[8,128]" of "%x.1 = f32[8,128]{1,0} fusion(...)": the result without its layouts, or
+// "(f32[8,128])" of PyTorch's "aten::relu(f32[8,128])"; at most 200 bytes.  False when the arena is
+// full.
 bool xpl_run_op_shape(xpl_str_t expression, struct xpl_arena *arena, xpl_str_t *ret);
 // "loop_fusion" of "loop_fusion_12": numbers that a compiler counts with.  Others stay.  A view.
 xpl_str_t xpl_run_kernel_name(xpl_str_t name);

@@ -30,9 +30,12 @@ xpl_str_t xpl_run_kernel_name(xpl_str_t name) {
 enum { MAX_SHAPE = 200 };
 
 bool xpl_run_op_shape(xpl_str_t expression, struct xpl_arena *arena, xpl_str_t *ret) {
+    const size_t open = xpl_str_find(expression, XPL_STR("("), 0);
     const size_t equal = xpl_str_find(expression, XPL_STR(" = "), 0);
     char out[MAX_SHAPE];
     size_t n = 0;
+    if (equal == SIZE_MAX && open != SIZE_MAX && xpl_str_ends(expression, XPL_STR(")")))
+        return xpl_arena_str(arena, xpl_str_sub(expression, open, MAX_SHAPE), ret);
     int braces = 0, parentheses = 0;
     for (size_t i = equal == SIZE_MAX ? expression.len : equal + 3;
          i < expression.len && n < sizeof out; i++) {

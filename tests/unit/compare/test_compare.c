@@ -44,6 +44,7 @@ static void test_shapes(void) {
         {"%x.1 = f32[8,128]{1,0} fusion(f32[8] %p)", "f32[8,128]"},
         {"%x = (f32[2]{0}, (s32[], pred[]{:T(8)})) tuple(%a, %b)", "(f32[2], (s32[], pred[]))"},
         {"x = bf16[4]", "bf16[4]"},
+        {"aten::relu(f32[8,128])", "(f32[8,128])"},
         {"no expression", ""},
         {"", ""}};
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
