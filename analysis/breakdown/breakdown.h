@@ -104,7 +104,8 @@ struct xpl_time_breakdown {
     // its work while the host waited for it; and the name of most of these waits.
     uint64_t sync_ps;
     xpl_str_t sync_name;
-    bool has_python; // the Python tracer recorded functions
+    uint64_t n_graph_breaks; // of torch.compile: functions that went on behind one
+    bool has_python;         // the Python tracer recorded functions
     XPL_VEC(struct xpl_time_step) steps;
     XPL_VEC(struct xpl_time_device) devices;
     XPL_VEC(struct xpl_time_row) rows;          // by device, then by step

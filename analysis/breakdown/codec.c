@@ -49,7 +49,8 @@ static void put_all(struct xpl_writer *w, const struct xpl_time_breakdown *b) {
                           b->n_impossible,
                           b->op_ps,
                           b->outside_ps,
-                          b->sync_ps};
+                          b->sync_ps,
+                          b->n_graph_breaks};
     put(w, NUMBERS, v, sizeof v / sizeof *v, b->sync_name);
     for (size_t i = 0; i < b->steps.n; i++) {
         const struct xpl_time_step *const s = &b->steps.v[i];
@@ -113,7 +114,7 @@ enum got { GOOD, BAD, FULL };
 
 static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b,
                              struct xpl_arena *a) {
-    if (p->n != 15 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
+    if (p->n != 16 || p->v[0] >= XPL_FRAMEWORKS || p->v[2] > p->v[3]) return BAD;
     b->framework = (enum xpl_framework)p->v[0];
     b->base_ps = p->v[1];
     b->begin_ps = p->v[2];
@@ -129,6 +130,7 @@ static enum got read_numbers(const struct part *p, struct xpl_time_breakdown *b,
     b->op_ps = p->v[12];
     b->outside_ps = p->v[13];
     b->sync_ps = p->v[14];
+    b->n_graph_breaks = p->v[15];
     return xpl_arena_str(a, p->name, &b->sync_name) ? GOOD : FULL;
 }
 

@@ -33,6 +33,7 @@ struct name {
     uint8_t allocates;   // asks the driver for memory, or gives it back
     uint8_t reads;       // a jax.Array
     uint8_t eager;       // enum xpl_eager_name
+    uint8_t resumes;     // what torch.compile could not put into one graph
     uint8_t plain;       // matters only to the main line, unless its statistics do
     uint64_t fed_ps;     // on threads that put into one, outside of the interpreter's own functions
     uint64_t ps[XPL_HOST_LAYERS];
@@ -129,8 +130,8 @@ static enum counted counted_as(xpl_str_t name) {
 
 static bool is_plain(const struct name *n) {
     return n->work == XPL_WORK_OTHER && n->compile == XPL_NO_COMPILE && !n->memory && !n->puts &&
-           !n->runs && !n->is_input && !n->input_wait && !n->framework_op && !n->awaits &&
-           !n->eager && n->counts != OP_OF_FRAMEWORK;
+           !n->runs && !n->resumes && !n->is_input && !n->input_wait && !n->framework_op &&
+           !n->awaits && !n->eager && n->counts != OP_OF_FRAMEWORK;
 }
 
 static bool read_names(struct xpl_host_reader *r) {
@@ -160,6 +161,7 @@ static bool read_names(struct xpl_host_reader *r) {
             .awaits = xpl_str_ends(name, XPL_STR("Buffer::Await")),
             .eager = (uint8_t)xpl_eager_name_of(name),
             .allocates = r->k->is_torch && xpl_driver_allocates(name),
+            .resumes = r->k->is_torch && xpl_resumes_graph(name),
         };
         struct name *const n = &r->names[i];
         if (r->k->is_torch && xpl_str_starts(name, XPL_STR("ProfilerStep#")))
@@ -393,6 +395,7 @@ static bool read_special(struct xpl_host_reader *r, struct line_pass *l,
     bool is_op = false;
     l->n_launches += n->work == XPL_WORK_LAUNCH;
     l->puts |= n->puts;
+    r->k->b->n_graph_breaks += n->resumes;
     if (r->k->host.work && !l->is_input && !count_work(r, e, span)) return false;
     if (r->ops && !l->is_input && !read_op(r, e, span, &l->stack, &is_op)) return false;
     if (n->eager && !read_eager(r, l, (enum xpl_eager_name)n->eager, span)) return false;

@@ -490,6 +490,11 @@ bool xpl_driver_allocates(xpl_str_t name) {
     return xpl_str_starts_any(xpl_str_sub(name, at, SIZE_MAX), kCalls, COUNT(kCalls));
 }
 
+// torch.compile makes such a function of the code behind a graph break.
+bool xpl_resumes_graph(xpl_str_t name) {
+    return xpl_str_has(name, XPL_STR("): torch_dynamo_resume_in_"));
+}
+
 // Other functions of these files run the compiled code.
 static bool is_torch_compile(xpl_str_t file, xpl_str_t function) {
     static const char *const kFiles[] = {"torch/_dynamo/convert_frame", "torch/_inductor/",

@@ -53,6 +53,8 @@ bool xpl_is_torch_frame(xpl_str_t name);
 // A call of CUDA or HIP: "cudaLaunchKernel"; one that allocates or frees memory.
 bool xpl_is_driver_call(xpl_str_t name);
 bool xpl_driver_allocates(xpl_str_t name);
+// A function of the code behind a graph break of torch.compile.
+bool xpl_resumes_graph(xpl_str_t name);
 
 // The Python functions that take from a queue, and put into one.
 bool xpl_takes_from_queue(xpl_str_t name);

@@ -227,6 +227,14 @@ static const struct kind_row {
                                          "shapes, a lower precision, or another kernel; for "
                                          "gathers and scatters, whole rows and sorted indices.",
                                          NULL}}},
+    [XPL_FINDING_NO_TENSOR_CORES] =
+        {"no_tensor_cores",
+         "Matrices without tensor cores",
+         {{"Let matrices of float32 use TF32 (torch.set_float32_matmul_precision(\"high\")), or "
+           "run "
+           "the model in bfloat16 (torch.autocast).",
+           "https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-"
+           "later-devices"}}},
     [XPL_FINDING_UNKNOWN_COST] =
         {"unknown_cost",
          "Calls of unknown cost",
@@ -261,6 +269,13 @@ static const struct kind_row {
                                   {{"Profile on cores that nothing else uses, or compare several "
                                     "profiles: times of single steps say little here.",
                                     NULL}}},
+    [XPL_FINDING_GRAPH_BREAKS] =
+        {"graph_breaks",
+         "Graph breaks of torch.compile",
+         {{"See what breaks the graph with TORCH_LOGS=graph_breaks, move print, .item() and "
+           "functions of other libraries out of the compiled code, and keep it whole with "
+           "fullgraph=True.",
+           "https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html"}}},
     [XPL_FINDING_IMPOSSIBLE_TIMES] = {"impossible_times",
                                       "Impossible times",
                                       {{"Trust sums of other events only; a newer driver or "

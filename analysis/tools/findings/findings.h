@@ -64,6 +64,7 @@ struct xpl_survey {
     double sync_ps;                      // idle time after waits of hosts for their devices
     uint64_t most_sync_ps;               // of one host,
     xpl_str_t sync_name;                 // and in what that one waits most
+    double n_graph_breaks;               // of torch.compile, of all hosts
     size_t n_idle_devices;               // that have ops, none in the window; not among `devices`
     double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
     const struct xpl_opstats *stats;     // of all hosts
@@ -100,10 +101,12 @@ enum xpl_finding_kind {
     XPL_FINDING_LAYOUT_COPIES,
     XPL_FINDING_LOW_OCCUPANCY,
     XPL_FINDING_FAR_FROM_ROOFLINE,
+    XPL_FINDING_NO_TENSOR_CORES,
     XPL_FINDING_UNKNOWN_COST,
     XPL_FINDING_MEMORY,
     XPL_FINDING_IDLE_DEVICES,
     XPL_FINDING_BUSY_MACHINE,
+    XPL_FINDING_GRAPH_BREAKS,
     XPL_FINDING_MISSING_HLO,
     XPL_FINDING_PROFILE_PROBLEMS,
     XPL_FINDING_IMPOSSIBLE_TIMES,
@@ -192,6 +195,9 @@ void xpl_finding_set_window(struct xpl_finding *f, const struct xpl_survey *s,
 
 // TFLOP/s that the device has for the operands of an instruction with that text; 0: not known.
 double xpl_finding_peak_tflops(const struct xpl_opstats *stats, xpl_str_t text);
+// How many times as fast the device multiplies matrices of 32-bit numbers as TF32; 0: it cannot, or
+// is not known.
+double xpl_finding_tf32_gain(const struct xpl_opstats *stats);
 
 // The parts that look for them.
 // False at the arena's limit, as the next two.

@@ -165,6 +165,14 @@ static bool is_known_on_cpu(const struct xpl_op_metrics *m, double least) {
            (!m->min_time_ps || (double)m->min_time_ps * m->occurrences > FAR_ON_CPU * least);
 }
 
+// A kernel takes some microseconds whatever it does, and eager code runs many.
+static const double kGpuRunPs = 10e6;
+
+static bool is_short(const struct xpl_survey *s, const struct xpl_op_metrics *m) {
+    return s->framework == XPL_FRAMEWORK_PYTORCH && !s->is_cpu &&
+           (double)m->self_time_ps < kGpuRunPs * m->occurrences;
+}
+
 // Copies, collectives and waits for input have separate findings.
 static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
     double unknown;
@@ -172,8 +180,35 @@ static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, d
                  took = (double)m->self_time_ps;
     *saved_ps = took - least;
     return least > 0 && took > (s->is_cpu ? FAR_ON_CPU : FAR) * least && !moves_data(m) &&
-           (!s->is_cpu || is_known_on_cpu(m, least)) &&
+           (!s->is_cpu || is_known_on_cpu(m, least)) && !is_short(s, m) &&
            xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
+}
+
+// ---- 32-bit matrices ----
+
+// By the names of cuBLAS, cuDNN and CUTLASS.
+static bool is_simt_kernel(xpl_str_t name) {
+    static const char *const kSimt[] = {"sgemm", "scudnn", "_simt_", "ffma"};
+    static const char *const kTensor[] = {"tf32", "tensorop", "1688"};
+    bool simt = false;
+    for (size_t i = 0; i < sizeof kSimt / sizeof *kSimt; i++)
+        simt |= xpl_str_has(name, xpl_str_from(kSimt[i]));
+    for (size_t i = 0; simt && i < sizeof kTensor / sizeof *kTensor; i++)
+        simt = !xpl_str_has(name, xpl_str_from(kTensor[i]));
+    return simt;
+}
+
+// Of PyTorch: XLA chooses kernels itself.
+static bool is_without_tensor_cores(const struct xpl_survey *s, const struct xpl_op_metrics *m,
+                                    double *saved_ps) {
+    const double took = (double)m->self_time_ps, gain = xpl_finding_tf32_gain(s->stats);
+    *saved_ps = 0;
+    if (s->framework != XPL_FRAMEWORK_PYTORCH || s->is_cpu || !(gain > 1) ||
+        !is_simt_kernel(last_part(m->name)))
+        return false;
+    const double least = least_ps(s, m) / gain > took / gain ? least_ps(s, m) / gain : took / gain;
+    *saved_ps = took - least;
+    return true;
 }
 
 static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_fn fn,
@@ -246,6 +281,8 @@ void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
              s->is_cpu ? "devices gather and scatter far below a core's memory bandwidth"
                        : "devices run ops that take more than ten times as long as they need",
              out);
+    find_ops(s, XPL_FINDING_NO_TENSOR_CORES, is_without_tensor_cores,
+             "devices multiply matrices of float32 without tensor cores", out);
     find_ops(s, XPL_FINDING_UNKNOWN_COST, is_unknown_call,
              "devices run custom calls of unknown cost, which are not judged", out);
     if (!s->is_cpu) find_occupancy(s, out);

@@ -71,10 +71,11 @@ static size_t closing(xpl_str_t s, size_t at) {
     return s.len;
 }
 
-// "%name = TYPE opcode(OPERANDS), ...": the types of the operands, else that of the result.
+// "%name = TYPE opcode(OPERANDS), ...": the types of the operands, else that of the result.  A call
+// of PyTorch, "aten::mm(OPERANDS)", has no more than its operands.
 static enum number_type type_of(xpl_str_t text) {
     size_t at = xpl_str_find(text, XPL_STR(" = "), 0);
-    if (at >= text.len) return NUMBER_TYPES;
+    if (at >= text.len) return xpl_str_starts(text, XPL_STR("%")) ? NUMBER_TYPES : slowest_in(text);
     at += 3;
     const size_t result = at;
     if (at < text.len && text.ptr[at] == '(') at = closing(text, at);
@@ -87,10 +88,20 @@ static enum number_type type_of(xpl_str_t text) {
     return t == F32 && xpl_str_has(text, XPL_STR("tf32")) ? TF32 : t;
 }
 
+static const struct device_rates *rates_of(const struct xpl_opstats *stats) {
+    for (size_t i = 0; i < sizeof kDevices / sizeof *kDevices; i++)
+        if (xpl_str_starts(stats->run_environment.device_type, xpl_str_from(kDevices[i].device)))
+            return &kDevices[i];
+    return NULL;
+}
+
+double xpl_finding_tf32_gain(const struct xpl_opstats *stats) {
+    const struct device_rates *const r = rates_of(stats);
+    return r && r->of[F32] > 0 ? r->of[TF32] / r->of[F32] : 0;
+}
+
 double xpl_finding_peak_tflops(const struct xpl_opstats *stats, xpl_str_t text) {
     const enum number_type t = type_of(text);
-    for (size_t i = 0; t < NUMBER_TYPES && i < sizeof kDevices / sizeof *kDevices; i++)
-        if (xpl_str_starts(stats->run_environment.device_type, xpl_str_from(kDevices[i].device)))
-            return stats->perf_env.peak_tera_flops_per_second * kDevices[i].of[t];
-    return 0;
+    const struct device_rates *const r = rates_of(stats);
+    return r && t < NUMBER_TYPES ? stats->perf_env.peak_tera_flops_per_second * r->of[t] : 0;
 }

@@ -61,8 +61,19 @@ static void find_compiling(const struct xpl_survey *s, struct xpl_findings *out)
                        "no device did anything: the host compiled for %.1f s", ps / 1e12);
 }
 
+static void find_graph_breaks(const struct xpl_survey *s, struct xpl_findings *out) {
+    struct xpl_finding *const f =
+        s->n_graph_breaks > 0 ? xpl_finding_add_fact(out, XPL_FINDING_GRAPH_BREAKS) : NULL;
+    if (f)
+        (void)snprintf(f->text, sizeof f->text,
+                       "torch.compile breaks its graphs: functions go on behind a break %.0f times "
+                       "in %zu steps",
+                       s->n_graph_breaks, s->steps.n);
+}
+
 void xpl_findings_of_profile(const struct xpl_survey *s, struct xpl_findings *out) {
     if (s->wall_ps > 0) find_missing_hlo(s, out);
+    find_graph_breaks(s, out);
     find_problems(s, out);
     find_compiling(s, out);
     find_impossible(s, out);

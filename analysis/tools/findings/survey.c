@@ -50,6 +50,7 @@ static void add_host(struct xpl_survey *s, uint32_t host) {
     s->queue_ps += (double)b->queue_ps;
     s->op_ps += (double)b->op_ps;
     s->outside_ps += (double)b->outside_ps;
+    s->n_graph_breaks += (double)b->n_graph_breaks;
     s->sync_ps += (double)b->sync_ps;
     if (b->sync_ps > s->most_sync_ps) {
         s->most_sync_ps = b->sync_ps;

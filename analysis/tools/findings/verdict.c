@@ -29,6 +29,7 @@ static const char *const kPhrases[XPL_FINDINGS][2] = {
     [XPL_FINDING_HOST_BOUND] = {"waits", "while the host does something else"},
     [XPL_FINDING_LAYOUT_COPIES] = {"spends", "on copies for other layouts"},
     [XPL_FINDING_LOW_OCCUPANCY] = {"spends", "on kernels that fill little of the device"},
+    [XPL_FINDING_NO_TENSOR_CORES] = {"spends", "on matrices without tensor cores"},
     [XPL_FINDING_FAR_FROM_ROOFLINE] = {"spends", "on ops far from what the device can do"},
 };
 
@@ -75,12 +76,32 @@ static bool is_container(xpl_str_t category) {
            xpl_str_eq(category, XPL_STR("conditional"));
 }
 
+// Kinds of PyTorch's ops that have most of a program's operations, or may have them.
+static bool does_most(xpl_str_t category) {
+    static const char *const kKinds[] = {"GEMM", "Convolution", "Attention", "Triton", "Other"};
+    for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; i++)
+        if (xpl_str_eq(category, xpl_str_from(kKinds[i]))) return true;
+    return false;
+}
+
+// Whether the time of ops of unknown cost is little, of PyTorch, whose ops have costs by a table.
+static bool knows_torch_costs(const struct xpl_survey *s) {
+    const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
+    double unknown = 0;
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (!(m->flops_v2 > 0) && does_most(m->category)) unknown += (double)m->self_time_ps;
+    }
+    return s->framework != XPL_FRAMEWORK_PYTORCH || unknown < kUnknown * s->busy_op_ps;
+}
+
 // Operations of a device in a second of the window; nothing beyond its peak.
 static void find_rate(const struct xpl_survey *s, struct xpl_verdict *v) {
     const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
     const double peak = s->stats->perf_env.peak_tera_flops_per_second * 1e12;
     double flops = 0;
     if (s->is_cpu || !(peak > 0)) return; // the peak of a CPU is unknown
+    if (!knows_torch_costs(s)) return;
     for (size_t i = 0; i < db->metrics_db.n; i++) {
         const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
         if (is_container(m->category)) continue;
