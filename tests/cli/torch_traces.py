@@ -48,6 +48,31 @@ class Trace:
         return path
 
 
+def inputs(*args):
+    """Args of an op with inputs ("c10::BFloat16", [128, 256]), or ("ScalarList", [], "[1, 1]") with a value."""
+    return {"Input type": [a[0] for a in args], "Input Dims": [a[1] for a in args],
+            "Concrete Inputs": [a[2] if len(a) > 2 else "" for a in args]}
+
+
+def modules(kernel="sm90_gemm", device="NVIDIA H100 80GB HBM3", **given):
+    """Two layers of one module, of which the first runs two shapes, and an op of no module; `given` is put into each
+    op's args."""
+    t, bf16 = Trace(device), "c10::BFloat16"
+    t.python("nn.Module: Net_0", 0, 500)
+    t.python("nn.Module: Linear_0", 10, 200)
+    t.python("nn.Module: Linear_1", 250, 200)
+    for at, rows, dur in (20, 128, 40), (60, 128, 44), (100, 64, 20), (260, 128, 60), (600, 128, 50):
+        shapes = given or inputs((bf16, [rows, 256]), (bf16, [256, 512]))
+        t.op("aten::linear", at, 30)
+        t.correlation += 1
+        t.op("aten::mm", at + 2, 20, **shapes)
+        for k, (name, part) in enumerate((("memset", 2), (kernel, dur))):
+            t.correlation += 1
+            t.add("cuda_runtime", "cudaLaunchKernel", at + 5 + 5 * k, 2, correlation=t.correlation)
+            t.device("kernel", name, at + 10, part)
+    return t
+
+
 def steps(body, n=5, device="NVIDIA H100"):
     """n steps, each of which `body(trace, begin, number)` fills; it returns when the step ends."""
     t, at = Trace(device), 1000.0
@@ -138,6 +163,58 @@ def compile_again(t, at, k):
     t.python("torch/_inductor/compile_fx.py(2735): wrapper", at + 3010, 300)
     forward(t, at + 3020)
     return at + 5030
+
+
+def pinned(t, at, k):
+    t.launch("aten::_to_copy", "Memcpy HtoD (Pinned -> Device)", at, 30, cat="gpu_memcpy", bytes=1 << 20)
+    return healthy(t, at + 40, k)
+
+
+def fused(t, at, k):
+    """An optimizer of one kernel."""
+    end = forward(t, at)
+    t.note("Optimizer.step#AdamW.step", end, 60)
+    t.launch("aten::_fused_adamw_", "multi_tensor_apply_kernel", end + 5, 200)
+    return at + 2200
+
+
+def rare_item(t, at, k):
+    """One of five steps reads a result."""
+    if k == 4:
+        t.op("aten::item", at + 260, 1740)
+        t.op("aten::_local_scalar_dense", at + 261, 1738)
+        t.call("cudaStreamSynchronize", at + 262, 1736)
+    return healthy(t, at, k)
+
+
+def short_garbage(t, at, k):
+    t.python("<built-in method collect of module object at 0x7f>", at + 300, 400)
+    return healthy(t, at, k)
+
+
+def compile_first(t, at, k):
+    return healthy(t, at, k) if k else compile_again(t, at, k)
+
+
+def graph_breaks(t, at, k):
+    """Compiled code that goes on behind a graph break, twice in a step."""
+    for i in range(2):
+        t.python(f"train.py({12 + i}): torch_dynamo_resume_in_forward_at_{12 + i}", at + 500 * i, 400)
+    return healthy(t, at, k)
+
+
+def whole_graph(t, at, k):
+    t.python("torch/_dynamo/eval_frame.py(745): compile_wrapper", at, 400)
+    t.note("Torch-Compiled Region: 0/0", at + 1, 390)
+    return healthy(t, at, k)
+
+
+def float32(kernel):
+    def body(t, at, k):
+        for i in range(20):
+            t.launch("aten::mm", kernel, at + 12 * i, 100)
+        return at + 2000
+    return body
 
 
 def words(t, at, k):
