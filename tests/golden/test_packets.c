@@ -6,7 +6,8 @@
 #include "tests/wire_text.h"
 
 static struct xpl_buf lines(const char *text, bool fractions) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = mk_open(), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = mk_open();
+    struct xpl_buf out;
     CHECK_STR(wt_fields(&bytes, text), "");
     xpl_buf_init(&out, 1 << 20);
     const xpl_bytes_t b = {bytes.p, bytes.n};
