@@ -2,8 +2,8 @@
 // Regular expressions: matches, refusals with their position, and none takes forever.
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "base/clock.h"
 #include "base/text/regex.h"
 #include "tests/check.h"
 
@@ -149,12 +149,12 @@ static void evil_ones(void) {
         struct xpl_error err = {0};
         bool found;
         xpl_str_t group;
-        const uint64_t begin = xpl_clock_ns();
+        const clock_t begin = clock(); // of the processor: the machine may be busy
         const xpl_status_t st = xpl_regex_search(r, xpl_str_from(text), &found, &err);
         CHECK(st == XPL_OK || st == XPL_INVALID_ARGUMENT);
         const xpl_status_t grouped = xpl_regex_group(r, xpl_str_from(text), &found, &group, &err);
         CHECK(grouped == XPL_OK || grouped == XPL_INVALID_ARGUMENT);
-        CHECK(xpl_clock_between(begin, xpl_clock_ns()) < 20 * (uint64_t)1000000000);
+        CHECK((clock() - begin) / CLOCKS_PER_SEC < 20);
         xpl_regex_free(r);
     }
 }

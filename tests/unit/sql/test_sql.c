@@ -3,6 +3,7 @@
 // tests/cli/test_sql.py compares their answers with SQLite's own tables.
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/compare/compare.h"
@@ -72,7 +73,7 @@ static void formats(void) {
         "SELECT count(*) FROM events WHERE printf('%%%.2147483647c', name) = ''"};
     static const char *const digits[] = {"SELECT printf('%!.40000f%!.*e', 1, 30000, 2)",
                                          "SELECT printf('%d%%%s%n%!.*g', 1, 2, -70000, 3)"};
-    const uint64_t begin = xpl_clock_ns();
+    const clock_t begin = clock(); // of the processor: the machine may be busy
     for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
         const struct xpl_sql_request q = request_of(endless[i]);
         fails(&q, XPL_INVALID_ARGUMENT, "precision");
@@ -81,7 +82,7 @@ static void formats(void) {
         const struct xpl_sql_request q = request_of(digits[i]);
         fails(&q, XPL_INVALID_ARGUMENT, "more than 65536 digits");
     }
-    CHECK(xpl_clock_between(begin, xpl_clock_ns()) < 5 * (uint64_t)1000000000);
+    CHECK((clock() - begin) / CLOCKS_PER_SEC < 5);
     struct xpl_sql_request q =
         request_of("SELECT printf('%05d|%-4s|%.2f|%c|%%c.|%q', 7, 'ab', 1.25, 'xy', 'it''s') AS a,"
                    " format('%s %s', 1.5, NULL) AS b, printf(NULL) AS c, printf() AS d");
