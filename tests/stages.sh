@@ -4,7 +4,7 @@
 # results.sh. Stages with a short and a long form run the long one when $whole is set, which slow.sh does.
 every_change=(setup static+environments build_gcc gcc+build_asan asan+build_tsan tsan+smoke roots+hostile)
 release=(setup static environments build_gcc gcc long asan sanitizers tsan analyzers release roots packages stranger fuzz parity
-    capture python site browser hostile differential oracle iree tensorflow programs coverage store cluster smoke bench chance)
+    capture python site browser hostile differential oracle metamorphic iree tensorflow programs coverage store cluster smoke bench chance)
 whole=${whole:-}
 corpus=()
 [ -z "${XPL_CORPUS:-}" ] || corpus=(--corpus "$XPL_CORPUS")
@@ -147,6 +147,8 @@ stage_smoke() {
         "daemon: one_host" "daemon: equal_in_xprof"
     run_and_collect smoke 300 "$build/python-venv/bin/python" tests/python/run.py "$build/gcc"
     run_and_collect smoke 300 "$browser_venv/bin/python" tests/browser/run.py "$build/gcc" --smoke
+    run_and_collect smoke 120 "$parity_venv/bin/python" tests/metamorphic/run.py "$build/gcc" --quick \
+        --python "$build/python-venv/bin/python"
     check "smoke: 20 random profiles against XProf" env XPL_COUNT=20 tests/parity/ci_differential.sh \
         "$parity_venv/bin/python" "$build/gcc"
 }
@@ -293,6 +295,14 @@ stage_tensorflow() {
     build_release tensorflow || return
     run_and_collect tensorflow 3600 tests/capture/run_slow.sh "$build/release"
     run_and_collect tensorflow 3600 tests/capture/run_slow.sh "$build/release" pytorch
+}
+# Every tool and view of profiles that are changed without changing their meaning.
+stage_metamorphic() {
+    build_gcc metamorphic || return
+    check "metamorphic: environment of XProf" tests/parity/setup.sh
+    check "metamorphic: environment of the client" tests/python/setup.sh newest
+    run_and_collect metamorphic 3600 "$parity_venv/bin/python" tests/metamorphic/run.py "$build/gcc" \
+        --python "$build/python-venv/bin/python" "${corpus[@]}"
 }
 stage_programs() {
     build_release programs || return
