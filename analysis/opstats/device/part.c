@@ -77,9 +77,20 @@ static const struct xpl_plane *first_of_kind(const struct xpl_xspace *xs, enum x
     return first;
 }
 
-static bool fill_device_type(const struct xpl_convert *c, struct xpl_run_environment *env) {
+// The first device whose rates are known: the planes of GPUs that a process does not use may have
+// no statistics.  XProf takes the first device.  NULL: there is none.
+static const struct xpl_plane *known_device(const struct xpl_convert *c,
+                                            const struct xpl_plane *const *planes, size_t n) {
+    for (size_t i = 0; i < n && !c->opt->xprof_exact; i++)
+        if (xpl_plane_has_rates(planes[i])) return planes[i];
+    return n ? planes[0] : NULL;
+}
+
+static bool fill_device_type(const struct xpl_convert *c, const struct xpl_plane *known,
+                             struct xpl_run_environment *env) {
     uint32_t gpus, tpus;
-    const struct xpl_plane *const gpu = first_of_kind(c->xs, XPL_PLANE_GPU, &gpus);
+    const struct xpl_plane *gpu = first_of_kind(c->xs, XPL_PLANE_GPU, &gpus);
+    if (gpu && known && known->kind == XPL_PLANE_GPU) gpu = known;
     const struct xpl_plane *const tpu = first_of_kind(c->xs, XPL_PLANE_TPU_CORE, &tpus);
     struct xpl_stat s;
     if (gpu) {
@@ -109,15 +120,16 @@ static int32_t find_world_size(const struct xpl_xspace *xs) {
     return n > 0 && n <= INT32_MAX ? (int32_t)n : 0;
 }
 
-static xpl_status_t fill_environment(const struct xpl_convert *c, struct xpl_opstats *s,
-                                     struct xpl_error *err) {
+static xpl_status_t fill_environment(const struct xpl_convert *c, const struct xpl_plane *known,
+                                     struct xpl_opstats *s, struct xpl_error *err) {
     struct xpl_run_environment *const env = &s->run_environment;
     s->has_run_environment = true;
     env->host_count = 1;
     env->task_count = 1;
     if (!c->opt->xprof_exact) env->replica_count = find_world_size(c->xs);
     xpl_str_t *const name = xpl_vec_push(c->result, &env->hostnames);
-    if (!name || !xpl_arena_str(c->result, hostname(c->xs), name) || !fill_device_type(c, env))
+    if (!name || !xpl_arena_str(c->result, hostname(c->xs), name) ||
+        !fill_device_type(c, known, env))
         XPL_RETURN_OOM(err, "run environment");
     return xpl_hlo_map_is_training(c->hlo, c->exec, &env->is_training, err);
 }
@@ -267,13 +279,14 @@ xpl_status_t xpl_convert_device(const struct xpl_convert *c, struct xpl_opstats 
     if (!details) XPL_RETURN_OOM(err, "device planes");
     for (size_t i = 0; i < n; i++)
         find_details(planes[i], &details[i]);
+    const struct xpl_plane *const known = known_device(c, planes, n);
     s->has_device_op_metrics_db = s->has_kernel_stats_db = true;
     s->has_perf_env = n > 0;
     if (!fill_diagnostics(c, &scratch, &s->diagnostics) ||
         !fill_core_details(c, details, n, &scratch, s) || !fill_programs(c, s) ||
-        (n && !xpl_perf_env_fill(planes[0], c->result, &s->perf_env)))
+        (known && !xpl_perf_env_fill(known, c->result, &s->perf_env)))
         XPL_RETURN_OOM(err, "device part");
-    XPL_TRY(fill_environment(c, s, err));
+    XPL_TRY(fill_environment(c, known, s, err));
     if (c->is_tpu) {
         XPL_TRY(xpl_device_tpu(c, planes, details, n, s, err));
         XPL_TRY(xpl_device_kernels(c, planes, n, s, err));

@@ -214,6 +214,13 @@ static bool fill_gpu(const struct xpl_plane *p, struct xpl_arena *a, struct xpl_
     return push_bandwidths(a, bw, sizeof bw / sizeof *bw, ret);
 }
 
+bool xpl_plane_has_rates(const struct xpl_plane *plane) {
+    struct caps c;
+    read_caps(plane, &c);
+    return (c.clock_ghz > 0 && c.cores) || c.memory_bandwidth ||
+           stat_or_zero(plane, XPL_STAT_DEV_CAP_PEAK_TERAFLOPS_PER_SECOND) > 0;
+}
+
 bool xpl_perf_env_fill(const struct xpl_plane *plane, struct xpl_arena *arena,
                        struct xpl_perf_env *ret) {
     *ret = (struct xpl_perf_env){0};

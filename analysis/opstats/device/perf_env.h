@@ -10,8 +10,9 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-// Peak rates from the statistics of the first device plane, and what GPUs are called.
-// False at the arena's limit.
+// Whether the statistics of a device's plane give its rate of operations or of memory.
+bool xpl_plane_has_rates(const struct xpl_plane *plane);
+// Peak rates from the statistics of a device's plane.  False at the arena's limit.
 bool xpl_perf_env_fill(const struct xpl_plane *plane, struct xpl_arena *arena,
                        struct xpl_perf_env *ret) XPL_NODISCARD;
 // "Nvidia GPU (Hopper)", "AMD GPU - gfx942", ...; "" for other vendors.

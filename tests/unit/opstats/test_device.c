@@ -221,6 +221,25 @@ static void gpu(void) {
     drop(&c);
 }
 
+// Of a GPU that the process does not use its plane may say only who made it.
+static void first_is_unknown(void) {
+    for (int exact = 0; exact < 2; exact++) {
+        struct xpl_exec exec = xpl_exec_serial();
+        struct xpl_buf space = mk_open();
+        struct mk_plane p;
+        mk_plane_begin(&p, 9, "/device:GPU:0");
+        mk_stat_text(&p, &p.body, MK_PLANE_STATS, "device_vendor", 5, "Nvidia", 6);
+        mk_plane_end(&p, &space);
+        mk_gpu_plane(&space, 2, "/device:GPU:1");
+        struct converted c = convert_as(space, exact, &exec, (size_t)1 << 30);
+        CHECK_OK(c.status, NULL);
+        CHECK_REAL(c.s->perf_env.peak_tera_flops_per_second, exact ? 0 : 819.2, 0);
+        CHECK_STR(c.s->run_environment.device_type, exact ? "Nvidia GPU" : "Nvidia GPU (Hopper)");
+        CHECK_EQ(c.s->run_environment.device_core_count, 2);
+        drop(&c);
+    }
+}
+
 // ---- odd profiles ----
 
 static void without_devices(void) {
@@ -545,6 +564,7 @@ int main(void) {
     small_limits();
     lost_costs();
     older_gemms();
+    first_is_unknown();
     graph_kernels();
     costs_of_a_cpu();
     same_on_all_threads(many_gpus);
