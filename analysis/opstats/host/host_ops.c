@@ -8,13 +8,14 @@
 
 struct xpl_open_op {
     uint64_t start_ps, children_ps;
-    uint64_t inside_ps; // since when it counts as its parent's child
-    uint32_t id;
+    uint64_t inside_ps;    // since when it counts as its parent's child
+    uint32_t id;           // 0: the place is free
+    uint32_t outer, inner; // the next ones: places from 1; of free places `outer` is the next
 };
 
 struct xpl_due_op {
     uint64_t end_ps;
-    uint32_t id;
+    uint32_t id, place;
     bool is_eager;
     const struct xpl_host_op *op;
 };
@@ -44,35 +45,50 @@ static void note_infeed(struct xpl_op_line *l, struct xpl_timespan span) {
     l->last_infeed = span;
 }
 
-static bool begin_op(struct xpl_op_line *l, uint32_t id, const struct xpl_host_op *op,
-                     uint64_t at) {
-    enum { MOST_OPEN = 512 }; // that may cross: each end searches them
-    if (op->crosses && l->open.n >= MOST_OPEN) return true;
-    struct xpl_open_op *o = xpl_vec_push(l->arena, &l->open);
-    if (!o) return false;
-    *o = (struct xpl_open_op){.start_ps = at, .inside_ps = at, .id = id};
-    return true;
+// Opens an op within the innermost one.  The place, from 1; 0 without memory.
+static uint32_t begin_op(struct xpl_op_line *l, uint32_t id, uint64_t at) {
+    uint32_t place = l->free_place;
+    if (place)
+        l->free_place = l->open.v[place - 1].outer;
+    else if (xpl_vec_push(l->arena, &l->open))
+        place = (uint32_t)l->open.n;
+    if (!place) return 0;
+    l->open.v[place - 1] =
+        (struct xpl_open_op){.start_ps = at, .inside_ps = at, .id = id, .outer = l->innermost};
+    if (l->innermost) l->open.v[l->innermost - 1].inner = place;
+    l->innermost = place;
+    return place;
 }
 
-// Removes the op with that id from those that are open; false when it is not among them.  Ops
-// opened after it that have not ended are lost.  Those that may cross go on as children of its
-// parent, and their time so far is inside the op.  *ret_parent: NULL without one.
+static void free_place(struct xpl_op_line *l, uint32_t place) {
+    struct xpl_open_op *const o = &l->open.v[place - 1];
+    if (o->outer) l->open.v[o->outer - 1].inner = o->inner;
+    if (o->inner)
+        l->open.v[o->inner - 1].outer = o->outer;
+    else
+        l->innermost = o->outer;
+    *o = (struct xpl_open_op){.outer = l->free_place};
+    l->free_place = place;
+}
+
+// Removes the op from those that are open; false when it is not among them.  Ops opened after it
+// that have not ended are lost.  Those that may cross go on as children of its parent, and their
+// time so far is inside the op.  *ret_parent: NULL without one.
 static bool close_op(struct xpl_op_line *l, const struct xpl_due_op *d, struct xpl_open_op *ret,
                      struct xpl_open_op **ret_parent) {
-    size_t i = l->open.n;
-    while (i && l->open.v[i - 1].id != d->id)
-        i--;
-    if (!i || !d->op->crosses) l->open.n = i;
-    if (!i) return false;
-    *ret = l->open.v[i - 1];
-    *ret_parent = i > 1 ? &l->open.v[i - 2] : NULL;
-    if (i < l->open.n) {
-        struct xpl_open_op *const child = &l->open.v[i];
-        ret->children_ps += d->end_ps - child->inside_ps;
+    struct xpl_open_op *const o = d->place ? &l->open.v[d->place - 1] : NULL;
+    const bool is_open = o && o->id == d->id;
+    while (!d->op->crosses && l->innermost && !(is_open && l->innermost == d->place))
+        free_place(l, l->innermost);
+    if (!is_open) return false;
+    if (o->inner) {
+        struct xpl_open_op *const child = &l->open.v[o->inner - 1];
+        o->children_ps += d->end_ps - child->inside_ps;
         child->inside_ps = d->end_ps;
-        memmove(child - 1, child, (l->open.n - i) * sizeof *child);
     }
-    l->open.n--;
+    *ret = *o;
+    *ret_parent = o->outer ? &l->open.v[o->outer - 1] : NULL;
+    free_place(l, d->place);
     return true;
 }
 
@@ -142,8 +158,8 @@ bool xpl_op_line_add(struct xpl_op_line *l, const struct xpl_host_op *op, struct
     l->last_begin_ps = begin;
     if (end > l->last_ps) l->last_ps = end;
     const uint32_t id = ++l->last_id;
-    return end_until(l, begin) && begin_op(l, id, op, begin) &&
-           push_due(l, (struct xpl_due_op){end, id, is_eager, op});
+    const uint32_t place = end_until(l, begin) ? begin_op(l, id, begin) : 0;
+    return place && push_due(l, (struct xpl_due_op){end, id, place, is_eager, op});
 }
 
 static void set_total(struct xpl_op_line *l, uint64_t total) {
@@ -175,17 +191,23 @@ bool xpl_op_line_sort(struct xpl_op_line *l, const struct xpl_op_event *events, 
     *l = (struct xpl_op_line){.arena = l->arena, .out_of_order = true};
     if (n == 0) return true;
     struct activity *v = xpl_arena_array(l->arena, n, 2 * sizeof *v);
-    if (!v || n > UINT32_MAX) return false;
+    uint32_t *const places = xpl_arena_zalloc(l->arena, n * sizeof *places);
+    if (!v || !places || n >= UINT32_MAX) return false;
     for (size_t i = 0; i < n; i++) {
         v[2 * i] = (struct activity){events[i].span.begin_ps, 2 * i};
         v[2 * i + 1] = (struct activity){xpl_timespan_end(events[i].span), 2 * i + 1};
     }
     qsort(v, 2 * n, sizeof *v, by_time);
     for (size_t k = 0; k < 2 * n; k++) {
-        const struct xpl_op_event *e = &events[v[k].seq / 2];
-        const uint32_t id = (uint32_t)(v[k].seq / 2);
-        const struct xpl_due_op d = {v[k].at, id, e->is_eager, e->op};
-        if (!(v[k].seq % 2 ? end_op(l, &d) : begin_op(l, id, e->op, v[k].at))) return false;
+        const size_t i = v[k].seq / 2;
+        const struct xpl_op_event *const e = &events[i];
+        const uint32_t id = (uint32_t)i + 1;
+        if (v[k].seq % 2) {
+            const struct xpl_due_op d = {v[k].at, id, places[i], e->is_eager, e->op};
+            if (!end_op(l, &d)) return false;
+        } else if (!(places[i] = begin_op(l, id, v[k].at))) {
+            return false;
+        }
     }
     set_total(l, v[2 * n - 1].at - v[0].at);
     return true;

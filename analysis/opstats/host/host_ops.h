@@ -44,10 +44,11 @@ struct xpl_op_line {
     uint64_t infeed_duration_ps, infeed_start_diff_ps;
     bool out_of_order;
     // private
-    struct xpl_map entry_of;         // op to index + 1
-    uint32_t recent[XPL_RECENT_OPS]; // the same of ops that ended lately, by their addresses
-    XPL_VEC(struct xpl_open_op) open;
-    XPL_VEC(struct xpl_due_op) due; // a heap
+    struct xpl_map entry_of;          // op to index + 1
+    uint32_t recent[XPL_RECENT_OPS];  // the same of ops that ended lately, by their addresses
+    XPL_VEC(struct xpl_open_op) open; // and free places
+    uint32_t innermost, free_place;   // from 1
+    XPL_VEC(struct xpl_due_op) due;   // a heap
     struct xpl_timespan last_infeed;
     uint64_t first_ps, last_begin_ps, last_ps;
     uint32_t last_id;

@@ -123,9 +123,35 @@ static void check_crossing(void) {
     }
 }
 
+// However deep ops are, and also where each ends behind the one within it, all count.
+static void check_deep(void) {
+    enum { N = 20000 };
+    static struct xpl_op_event nested[N], chain[N];
+    for (uint64_t i = 0; i < N; i++) {
+        nested[i] = (struct xpl_op_event){&crossing[i % 3], {i, 2 * (N - i)}, false};
+        chain[i] = (struct xpl_op_event){&crossing[i % 3], {i, N}, false};
+    }
+    for (int sort = 0; sort < 4; sort++) {
+        struct xpl_arena arena;
+        struct xpl_op_line l;
+        uint64_t n = 0, self = 0;
+        xpl_arena_init(&arena, 64 << 20);
+        run(sort < 2 ? nested : chain, N, sort % 2, &arena, &l);
+        for (size_t i = 0; i < l.entries.n; i++) {
+            n += l.entries.v[i].occurrences;
+            self += l.entries.v[i].self_time_ps;
+        }
+        CHECK_EQ(n, N);
+        CHECK_EQ(self, sort < 2 ? 2 * N : 2 * N - 1);
+        CHECK_EQ(l.total_op_time_ps, self);
+        xpl_arena_fini(&arena);
+    }
+}
+
 int main(void) {
     check_rule();
     check_crossing();
+    check_deep();
     check_random();
     return 0;
 }
