@@ -137,7 +137,7 @@ static void put_event(struct emitter *m, const struct event *e) {
 static void put_line(struct emitter *m, const struct line *l) {
     const struct xpl_xspace_writer_line line = {.id = l->id,
                                                 .name = xpl_intern_get(m->b->in, l->name),
-                                                .timestamp_ns = (int64_t)m->b->base_ns};
+                                                .timestamp_ns = 0}; // of the profile
     xpl_xspace_writer_begin_line(m->w, &line);
     for (size_t i = 0; i < l->n; i++)
         put_event(m, &m->b->events.v[m->order[l->first + i]]);
@@ -182,9 +182,21 @@ static void put_plane(struct emitter *m, size_t at) {
     xpl_xspace_writer_end_plane(m->w);
 }
 
+// When the time 0 of all lines was, as profilers of XLA say it.
+static void put_start(struct emitter *m) {
+    int64_t id = 0;
+    for (size_t i = 0; i < m->b->planes.n; i++)
+        if (m->b->planes.v[i].id >= id) id = m->b->planes.v[i].id + 1;
+    xpl_xspace_writer_begin_plane(m->w, id, XPL_STR("Task Environment"));
+    xpl_xspace_writer_uint(m->w, 1, m->b->base_ns);
+    xpl_xspace_writer_stat_md(m->w, 1, XPL_STR("profile_start_time"), XPL_STR(""));
+    xpl_xspace_writer_end_plane(m->w);
+}
+
 static void put_space(struct emitter *m, xpl_str_t hostname) {
     for (size_t i = 0; i < m->b->planes.n; i++)
         put_plane(m, i);
+    if (m->b->base_ns) put_start(m);
     for (size_t i = 0; i < m->b->warnings.n; i++)
         xpl_xspace_writer_warning(m->w, xpl_intern_get(m->b->in, m->b->warnings.v[i]));
     if (hostname.len) xpl_xspace_writer_hostname(m->w, hostname);

@@ -124,4 +124,27 @@ static inline void mk_plain(struct mk_plane *p, struct xpl_buf *line, const char
     mk_event_end(line, &ev);
 }
 
+// A plane that says when the profile began.
+static inline void mk_start(struct xpl_buf *space, int64_t ns) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 1000, "Task Environment");
+    struct xpl_buf s = mk_open();
+    mk_int(&s, 1, mk_name(p.stats, &p.n_stats, "profile_start_time"));
+    mk_int(&s, 3, ns);
+    mk_close(&p.body, 6, &s);
+    mk_plane_end(&p, space);
+}
+// A host's thread with an event of 2 us at each of `us`, from `ns` on.
+static inline struct xpl_buf mk_thread(int64_t ns, const int64_t *us, size_t n) {
+    struct xpl_buf space = mk_open(), line = mk_line(1, "thread");
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/host:CPU");
+    mk_int(&line, 3, ns);
+    for (size_t i = 0; i < n; i++)
+        mk_plain(&p, &line, "event", us[i] * 1000000, 2000000);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
 #endif

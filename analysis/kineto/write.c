@@ -301,6 +301,12 @@ static xpl_str_t line_name(struct writer *w, const struct row *r, char *text, si
     return valid(w, xpl_str_from(text));
 }
 
+// Since 1970; 0: the trace does not say, and counts from its first event.
+static int64_t start_ns(const struct trace *t) {
+    const int64_t ns = t->base_ns + t->first_ns;
+    return ns > 0 ? ns : 0;
+}
+
 static void put_line(struct writer *w, uint32_t row) {
     const struct trace *const t = w->t;
     const struct row *const r = &t->rows.v[row];
@@ -308,7 +314,7 @@ static void put_line(struct writer *w, uint32_t row) {
     struct place p = {.outer_end = INT64_MIN};
     const struct xpl_xspace_writer_line line = {.id = line_id(r, row),
                                                 .name = line_name(w, r, text, sizeof text),
-                                                .timestamp_ns = t->base_ns + t->first_ns};
+                                                .timestamp_ns = start_ns(t)};
     xpl_xspace_writer_begin_line(&w->w, &line);
     for (uint64_t i = 0; i < r->n; i++) {
         if (i % CANCEL_EVERY == 0) check_cancelled(w);
@@ -350,9 +356,8 @@ static int64_t step_end(const struct trace *t, const struct device_step *of, siz
 static void put_steps(struct writer *w, size_t first, size_t n) {
     const struct trace *const t = w->t;
     struct device_step *const of = w->device_steps;
-    const struct xpl_xspace_writer_line line = {.id = XPL_LINE_ID_STEPS,
-                                                .name = XPL_STR(XPL_LINE_STEPS),
-                                                .timestamp_ns = t->base_ns + t->first_ns};
+    const struct xpl_xspace_writer_line line = {
+        .id = XPL_LINE_ID_STEPS, .name = XPL_STR(XPL_LINE_STEPS), .timestamp_ns = start_ns(t)};
     memset(of, 0, t->steps.n * sizeof *of);
     for (size_t k = first; k < first + n; k++) {
         const struct row *const r = &t->rows.v[w->by_name[k]];
@@ -481,8 +486,7 @@ static void put_environment(struct writer *w, int64_t id) {
     const struct trace *const t = w->t;
     uint32_t last = TEXT_NONE;
     xpl_xspace_writer_begin_plane(&w->w, id, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
-    if (t->n_events)
-        xpl_xspace_writer_uint(&w->w, TEXT_START_TIME + 1, (uint64_t)(t->base_ns + t->first_ns));
+    if (t->n_events) xpl_xspace_writer_uint(&w->w, TEXT_START_TIME + 1, (uint64_t)start_ns(t));
     if (t->has_kineto) xpl_xspace_writer_str(&w->w, TEXT_FRAMEWORK + 1, XPL_STR("pytorch"));
     if (t->rank >= 0) xpl_xspace_writer_int(&w->w, TEXT_RANK + 1, t->rank);
     if (t->world_size > 0) xpl_xspace_writer_int(&w->w, TEXT_WORLD_SIZE + 1, t->world_size);

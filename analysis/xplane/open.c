@@ -312,6 +312,40 @@ static xpl_status_t read_space(struct open_ctx *c) {
     return st;
 }
 
+// ---- absolute times ----
+
+static int64_t said_start(const struct xpl_xspace *xs) {
+    const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
+    struct xpl_stats it = p ? p->stats : (struct xpl_stats){0};
+    struct xpl_stat s;
+    while (p && xpl_stats_next(&it, &s) == XPL_WIRE_FIELD)
+        if (xpl_str_eq(s.md->name, XPL_STR("profile_start_time")) &&
+            (s.kind == XPL_VALUE_UINT || s.kind == XPL_VALUE_INT))
+            return s.i;
+    return 0;
+}
+
+// Profilers of XLA write times that count from the profile's start; importers write absolute
+// ones.
+static void count_from_start(struct xpl_xspace *xs) {
+    const int64_t said = said_start(xs), start = said > 0 ? said : 0;
+    bool absolute = start != 0, any = false;
+    xs->start_ns = start;
+    for (uint32_t i = 0; absolute && i < xs->n_planes; i++)
+        for (uint32_t k = 0; k < xs->planes[i].n_lines; k++) {
+            const struct xpl_line *const l = &xs->planes[i].lines[k];
+            absolute &= !l->n_events || l->timestamp_ns >= start;
+            any |= l->n_events != 0;
+        }
+    if (!absolute || !any) return;
+    xs->was_absolute = true;
+    for (uint32_t i = 0; i < xs->n_planes; i++)
+        for (uint32_t k = 0; k < xs->planes[i].n_lines; k++) {
+            struct xpl_line *const l = &xs->planes[i].lines[k];
+            l->timestamp_ns = l->timestamp_ns >= start ? l->timestamp_ns - start : 0;
+        }
+}
+
 xpl_status_t xpl_xspace_open(xpl_bytes_t bytes, struct xpl_arena *arena, struct xpl_exec *exec,
                              struct xpl_xspace **ret, struct xpl_error *err) {
     struct open_ctx c = {
@@ -330,8 +364,10 @@ xpl_status_t xpl_xspace_open(xpl_bytes_t bytes, struct xpl_arena *arena, struct 
     xpl_status_t st = count_space(&c);
     if (st == XPL_OK) st = read_space(&c);
     xpl_arena_fini(&c.temp);
-    if (st == XPL_OK) *ret = c.xs;
-    return st;
+    if (st != XPL_OK) return st;
+    count_from_start(c.xs);
+    *ret = c.xs;
+    return XPL_OK;
 }
 
 const struct xpl_plane *xpl_xspace_plane(const struct xpl_xspace *xs, xpl_str_t name) {

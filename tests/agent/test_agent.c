@@ -207,7 +207,7 @@ static void join(struct background *b) {
 struct counted {
     unsigned gpus, lines, host, nvtx, memory;
     uint64_t kernels, device_events, host_events, nvtx_events, memory_events;
-    uint64_t first_ns, last_ns;
+    uint64_t start_ns, first_ns, last_ns;
     char warnings[2000];
 };
 
@@ -263,6 +263,7 @@ static void count_plane(xpl_bytes_t plane, struct counted *c) {
         c->gpus++, c->lines += lines, c->device_events += n;
         CHECK(has(plane, "Test GPU"));
     }
+    if (has(name, "Task Environment")) c->start_ns = number(field(plane, 6), 3);
     if (has(name, "/host:CUPTI")) c->host += lines, c->host_events += n;
     if (has(name, "/host:NVTX-CUPTI")) c->nvtx += lines, c->nvtx_events += n;
     if (has(name, "/host:CPU")) c->memory += lines, c->memory_events += n;
@@ -280,6 +281,7 @@ static struct counted count(xpl_bytes_t space) {
                      "%.*s\n", (int)f.len.len, (const char *)f.len.ptr);
     }
     CHECK(r == XPL_WIRE_END);
+    c.first_ns += c.start_ns, c.last_ns += c.start_ns;
     return c;
 }
 

@@ -657,7 +657,29 @@ static void test_cancelled(void) {
     CHECK(xs == NULL);
 }
 
+// Times count from the profile's start, in files that have absolute ones as well.
+static void test_start(void) {
+    static const int64_t start = INT64_C(1798502400000000000), us[] = {3};
+    static const struct {
+        int64_t said, line, counts_from;
+    } all[] = {{start, start + 5000, 5000}, {start, 7000, 7000}, {0, start, start},
+               {-1, start, start},          {start, 0, 0},       {INT64_MIN, -5, -5}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct xpl_buf space = mk_thread(all[i].line, us, 1);
+        mk_start(&space, all[i].said);
+        struct opened o = open_bytes(space.p, space.n, 1 << 20);
+        CHECK_EQ(o.status, XPL_OK);
+        const struct xpl_line *const l = &o.xs->planes[0].lines[0];
+        CHECK_EQ(l->timestamp_ns, all[i].counts_from);
+        CHECK_EQ(xpl_line_absolute_ns(l), all[i].line);
+        CHECK_EQ(o.xs->start_ns, all[i].said > 0 ? all[i].said : 0);
+        close_it(&o);
+        xpl_buf_fini(&space);
+    }
+}
+
 int main(void) {
+    test_start();
     test_full();
     test_every_prefix();
     test_flipped_bytes();
