@@ -98,6 +98,7 @@ static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
     XPL_TRY(xpl_inputs_from_paths(j->args->rest + 2, j->args->n_rest - 2, xpl_format_match, &arena,
                                   &in, err));
     xpl_warn_left_out(&in);
+    j->e.several = in.n_hosts > 1;
     for (size_t i = 0; i < in.n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!xpl_args_name_host(j->args, in.hosts[i].name)) continue;
@@ -110,6 +111,7 @@ static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
 
 static xpl_status_t export_hosts(struct job *j, const struct xpl_logdir *l, struct xpl_error *err) {
     const struct xpl_session *const s = l->session;
+    j->e.several = s->n_hosts > 1;
     for (size_t i = 0; i < s->n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!xpl_args_name_host(j->args, s->hosts[i].name)) continue;

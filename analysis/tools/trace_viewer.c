@@ -7,7 +7,7 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_trace_viewer, NU
 
 const struct xpl_tool xpl_tool_trace_viewer = {
     .name = "trace_viewer",
-    .version = 1,
+    .version = 2,
     .needs = kNeeds,
     .facts = XPL_FACT_EVENTS,
     .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,

@@ -22,7 +22,8 @@ xpl_status_t xpl_trace_answer(const struct xpl_trace_host *hosts, size_t n,
     xpl_arena_init(&arena, limit);
     struct writer w = {.out = out, .arena = &arena, .o = o, .exec = exec};
     w.hosts = xpl_arena_zalloc(&arena, n * sizeof *w.hosts);
-    if (!w.hosts) XPL_RETURN_OOM(err, "trace hosts");
+    hosts = trc_align(hosts, n, &arena);
+    if (!w.hosts || !hosts) XPL_RETURN_OOM(err, "trace hosts");
     size_t missing = 0;
     for (size_t i = 0; i < n; i++) {
         struct xpl_error why = {0};

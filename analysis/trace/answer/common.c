@@ -48,6 +48,34 @@ const char *trc_category_name(unsigned category) {
     return category < sizeof names / sizeof *names && names[category] ? names[category] : "";
 }
 
+// ---- hosts ----
+
+// Begins further apart are of clocks that have nothing to do with each other, or damaged.
+#define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000)
+
+struct xpl_trace_host *trc_align(const struct xpl_trace_host *hosts, size_t n,
+                                 struct xpl_arena *arena) {
+    struct xpl_trace_host *const v = xpl_arena_array(arena, n, sizeof *v);
+    struct xpl_trace *const traces = xpl_arena_array(arena, n, sizeof *traces);
+    int64_t latest = 0, first;
+    if (!v || !traces) return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (hosts[i].trace->footer->start_ns > latest) latest = hosts[i].trace->footer->start_ns;
+    first = latest;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t start = hosts[i].trace->footer->start_ns;
+        if (start > 0 && start < first && latest - start <= FARTHEST_NS) first = start;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const int64_t start = hosts[i].trace->footer->start_ns;
+        v[i] = hosts[i];
+        traces[i] = *hosts[i].trace;
+        traces[i].later_ps = start > first ? (uint64_t)(start - first) * 1000 : 0;
+        v[i].trace = &traces[i];
+    }
+    return v;
+}
+
 // ---- devices and rows ----
 
 static int by_pid(const void *pa, const void *pb) {
@@ -150,10 +178,12 @@ bool trc_full_span(const struct writer *w, uint64_t *ret_min, uint64_t *ret_max)
     uint64_t min = 0, max = 0;
     bool any = false;
     for (size_t i = 0; i < w->n; i++) {
-        const struct trc_footer *const f = w->hosts[i].host->trace->footer;
+        const struct xpl_trace *const t = w->hosts[i].host->trace;
+        const struct trc_footer *const f = t->footer;
         if (!f->has_min || !f->has_max) continue;
-        min = any && min < f->min_ts ? min : f->min_ts;
-        max = any && max > f->max_ts ? max : f->max_ts;
+        const uint64_t first = f->min_ts + t->later_ps, last = f->max_ts + t->later_ps;
+        min = any && min < first ? min : first;
+        max = any && max > last ? max : last;
         any = true;
     }
     *ret_min = min, *ret_max = max;

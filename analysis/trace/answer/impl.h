@@ -26,6 +26,11 @@ struct shown_host {
     struct trc_frames by_text;
 };
 
+// Copies of the hosts, in `arena`: each trace is as much later as its profile began after the first
+// one.  NULL without memory.
+struct xpl_trace_host *trc_align(const struct xpl_trace_host *hosts, size_t n,
+                                 struct xpl_arena *arena);
+
 // The state of one answer.
 struct writer {
     struct xpl_buf *out;

@@ -178,9 +178,11 @@ static xpl_status_t add_piece(struct adder *a, const struct trc_piece *p, struct
 // The piece that begins with block b, when all of it belongs to the level and to the window.
 static const struct trc_piece *whole_piece(const struct adder *a, uint64_t b, uint64_t end_block) {
     const struct trc_piece *const p = &a->t->pieces[b / TRC_PIECE];
+    const uint64_t later = a->t->later_ps;
     if (a->search || a->o->most) return NULL;
     const bool fits = b % TRC_PIECE == 0 && end_block - b >= TRC_PIECE && p->counted;
-    return fits && (a->all || (p->first_ts >= a->begin && p->end <= a->end)) ? p : NULL;
+    return fits && (a->all || (p->first_ts + later >= a->begin && p->end + later <= a->end)) ? p
+                                                                                             : NULL;
 }
 
 static xpl_status_t add_levels(struct adder *a, struct xpl_error *err) {
@@ -192,7 +194,7 @@ static xpl_status_t add_levels(struct adder *a, struct xpl_error *err) {
         const uint64_t from = a->all || a->begin < reach ? 0 : a->begin - reach;
         for (uint64_t b = trc_find_block(a->t, level, from), n; b < end_block; b += n) {
             const struct trc_piece *const piece = whole_piece(a, b, end_block);
-            if (!a->all && a->t->blocks[b].first_ts >= a->end) break;
+            if (!a->all && trc_first_ts(a->t, b) >= a->end) break;
             XPL_TRY(piece ? add_piece(a, piece, err) : add_block(a, b, err));
             n = piece ? TRC_PIECE : 1;
         }
@@ -279,7 +281,8 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
     XPL_TRY(trc_words_read(o->name, &a.names_have, err));
     XPL_TRY(trc_words_read(o->arguments, &a.arguments_have, err));
     a.names = xpl_intern_new(&scratch, xpl_hash_seed());
-    if (!a.names) XPL_RETURN_OOM(err, "trace sums");
+    hosts = trc_align(hosts, n, &scratch);
+    if (!a.names || !hosts) XPL_RETURN_OOM(err, "trace sums");
     for (size_t i = 0; i < n; i++) {
         XPL_TRY(begin_host(&a, &hosts[i], (uint32_t)(i + 1) * TRC_DEVICES_PER_HOST, err));
         XPL_TRY(add_levels(&a, err));

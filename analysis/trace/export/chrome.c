@@ -110,7 +110,7 @@ static void put_flow(struct writer *w, const struct xpl_flow *f, uint64_t ps) {
 static bool put_event(void *ctx, const struct xpl_derived_event *ev,
                       const struct xpl_derived_md *md) {
     struct writer *const w = ctx;
-    const uint64_t begin = (uint64_t)ev->begin_ps;
+    const uint64_t begin = (uint64_t)ev->begin_ps + 1000 * w->x->zero_ns;
     const bool counter = w->x->counters, slice = ev->duration_ps > 0;
     struct xpl_buf *const b = begin_element(w, counter ? "C" : slice ? "X" : "i");
     if (!counter) xpl_buf_printf(b, ",\"tid\":%" PRIu32, w->x->tid);

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 
 enum { CANCEL_EVERY = 4096 };
+#define DAY_NS (INT64_C(24) * 3600 * 1000000000)
 
 // Writes x->out to the sink and empties it.
 static bool export_flush(struct xpl_exporter *x) {
@@ -65,10 +66,12 @@ static xpl_status_t is_in_order(struct xpl_exporter *x, struct xpl_arena *arena,
     return XPL_OK;
 }
 
-// Times further away are of profiles that count from elsewhere, and wrap.
+// Lines that count from elsewhere have times that wrap.
 static void keep_from_zero(struct xpl_exporter *x, struct xpl_derived_event *ev) {
-    const int64_t farthest = INT64_C(1) << 60;
-    if (ev->begin_ps >= 0 || ev->begin_ps < -farthest) return;
+    int64_t ps;
+    if (ev->begin_ps >= 0 || ev->begin_ps == INT64_MIN ||
+        __builtin_mul_overflow(x->line->timestamp_ns, 1000, &ps))
+        return;
     if (ev->duration_ps > 0)
         ev->duration_ps = ev->duration_ps > -ev->begin_ps ? ev->duration_ps + ev->begin_ps : 0;
     ev->begin_ps = 0;
@@ -149,6 +152,16 @@ static xpl_status_t write_planes(struct xpl_exporter *x, const struct xpl_export
     return status;
 }
 
+// When the host's time 0 is in the output.
+static uint64_t zero_of(struct xpl_export *e, int64_t start_ns) {
+    if (!e->n_hosts) e->first_ns = start_ns;
+    const int64_t later = start_ns - e->first_ns;
+    const bool near = start_ns && e->first_ns && later <= DAY_NS && later >= -DAY_NS;
+    const int64_t zero = near ? start_ns : e->first_ns;
+    if (e->format == XPL_EXPORT_PERFETTO || !e->first_ns) return (uint64_t)zero;
+    return (uint64_t)(zero - e->first_ns + (e->several ? DAY_NS : 0));
+}
+
 static void free_map(struct xpl_hlo_map **m) {
     xpl_hlo_map_free(*m);
 }
@@ -164,6 +177,7 @@ xpl_status_t xpl_export_host(struct xpl_export *e, const struct xpl_xspace *xs, 
     XPL_TRY(xpl_hlo_map_new(xs, limit, &hlo, err));
     XPL_TRY(xpl_derived_build(xs, groups, hlo, &arena, exec, &d, err));
     struct xpl_exporter x = {.e = e, .host = host, .exec = exec, .limit = limit, .err = err};
+    x.zero_ns = zero_of(e, xs->was_absolute || e->several ? xs->start_ns : 0);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, limit);
     x.out = out;

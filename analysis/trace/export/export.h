@@ -8,6 +8,11 @@
 // that overlap without nesting move to further tracks below the thread.  Times are cut to
 // nanoseconds.  Chrome: elements of "traceEvents" of Chrome's JSON trace format; xpl_export_begin
 // and _end write the text around those of all hosts.
+//
+// Several hosts whose profiles say when they began, and one with absolute times (xspace.h), have
+// one time: Perfetto's counts from 1970, Chrome's from the first host, since its readers keep times
+// as doubles; of several from a day before it, for others may have begun earlier.  Hosts further
+// apart begin together.
 #ifndef XPL_ANALYSIS_TRACE_EXPORT_EXPORT_H_
 #define XPL_ANALYSIS_TRACE_EXPORT_EXPORT_H_
 
@@ -32,7 +37,9 @@ struct xpl_export_sink {
 struct xpl_export {
     enum xpl_export_format format;
     struct xpl_export_sink sink;
+    bool several;     // hosts will be written
     uint32_t n_hosts; // written so far
+    int64_t first_ns; // when the first one began, 0: unknown
     bool any;         // Chrome: an element was written
     // Events that begin before 0, as where a device's clock is early: they are shown from 0 on.
     uint64_t n_early;

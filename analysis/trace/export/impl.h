@@ -22,6 +22,7 @@ struct xpl_exporter {
     struct xpl_buf out;
     const struct xpl_derived_plane *plane;
     const struct xpl_derived_line *line;
+    uint64_t zero_ns; // when time 0 of the host is in the output
     uint32_t pid, tid, n_pids, n_tids;
     bool counters; // the line holds samples of counters
 };

@@ -167,11 +167,15 @@ static void put_details(struct writer *w, const struct xpl_derived_event *ev,
 
 // ---- events ----
 
+static uint64_t ns_of(const struct writer *w, uint64_t ps) {
+    return w->x->zero_ns + ps / 1000;
+}
+
 static bool put_end(struct writer *w, struct lane *l) {
     const uint64_t end = l->ends.v[--l->ends.n];
     xpl_pf_uint(&w->pf.body, XPL_PF_EVENT_TYPE, XPL_PF_TYPE_END);
     xpl_pf_uint(&w->pf.body, XPL_PF_EVENT_TRACK, l->uuid);
-    return xpl_packet_event(&w->pf, end / 1000);
+    return xpl_packet_event(&w->pf, ns_of(w, end));
 }
 
 // A lane on which the span nests; ends the events that ended before it on the way.  NULL: none is
@@ -222,7 +226,7 @@ static bool put_sample(struct writer *w, const struct xpl_derived_event *ev,
         else
             xpl_pf_double(&w->pf.body, XPL_PF_EVENT_DOUBLE_COUNTER,
                           s.kind == XPL_VALUE_UINT ? (double)s.u : s.d);
-        if (!xpl_packet_event(&w->pf, (uint64_t)ev->begin_ps / 1000)) return false;
+        if (!xpl_packet_event(&w->pf, ns_of(w, (uint64_t)ev->begin_ps))) return false;
     }
     return true;
 }
@@ -249,7 +253,7 @@ static bool put_event(void *ctx, const struct xpl_derived_event *ev,
         if (!slot) return false;
         *slot = end;
     }
-    return xpl_packet_event(&w->pf, begin / 1000);
+    return xpl_packet_event(&w->pf, ns_of(w, begin));
 }
 
 static bool end_line(void *ctx) {

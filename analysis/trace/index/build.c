@@ -30,6 +30,8 @@ static void free_profile_state(struct builder *b) {
 
 static xpl_status_t read_profile(struct builder *b, xpl_bytes_t profile, struct xpl_error *err) {
     XPL_TRY(xpl_xspace_open(profile, &b->view, b->exec, &b->xs, err));
+    // XProf shows hosts whose lines count from their own begin as they are.
+    b->start_ns = b->xs->was_absolute ? b->xs->start_ns : 0;
     XPL_TRY(xpl_groups_build(b->xs, &b->view, b->exec, &b->groups, err));
     b->strings = xpl_intern_new(b->arena, xpl_hash_seed());
     if (!b->strings) XPL_RETURN_OOM(err, "trace strings");
@@ -68,6 +70,8 @@ static unsigned levels_of(const struct builder *b, const struct xpl_trace_option
 }
 
 bool xpl_trace_build_has_part(const struct xpl_trace_build *t, const struct xpl_trace_options *o) {
+    // Beside hosts that began earlier, the window is another one of this host.
+    if (t->b.start_ns && (o->start_time_ms != 0 || o->end_time_ms != 0)) return false;
     return levels_of(&t->b, o) <= MOST_LEVELS_OF_PART;
 }
 

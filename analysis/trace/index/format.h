@@ -167,6 +167,7 @@ struct trc_footer {
     uint64_t level_first[TRC_LEVELS + 1]; // blocks of level i: [level_first[i], level_first[i + 1])
     uint64_t n_events;                    // of the profile, those that were dropped too
     uint64_t has_min, has_max, min_ts, max_ts;
+    int64_t start_ns; // of the profile (xspace.h); 0: unknown
     uint64_t file_size;
     uint64_t sum; // of all above
     char magic[8];

@@ -131,7 +131,8 @@ struct builder {
     struct xpl_exec *exec;
     struct xpl_arena *arena;
     size_t limit;
-    bool arrived; // the profile arrived grouped: it is shown as it is
+    int64_t start_ns; // of the profile
+    bool arrived;     // the profile arrived grouped: it is shown as it is
     XPL_VEC(struct plane_src) planes;
     XPL_VEC(struct line_src) lines;
     XPL_VEC(struct trc_device) devices; // .name: string

@@ -147,6 +147,7 @@ xpl_status_t trc_view_block(const struct xpl_trace *t, uint64_t block, struct tr
         ret->base[i] = head.base[i];
         ret->width[i] = w;
         ret->mask[i] = w == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * w) - 1;
+        if (i == TRC_TS) ret->base[i] += t->later_ps;
         size += (uint64_t)w * ref->n;
         if (size > ref->size) return broken_block(ref, err);
         p += (size_t)w * ref->n;
@@ -179,7 +180,7 @@ uint64_t trc_find_block(const struct xpl_trace *t, unsigned level, uint64_t ts) 
     const uint64_t first = lo;
     while (lo < hi) {
         const uint64_t mid = lo + (hi - lo) / 2;
-        if (t->blocks[mid].first_ts < ts)
+        if (trc_first_ts(t, mid) < ts)
             lo = mid + 1;
         else
             hi = mid;

@@ -29,7 +29,14 @@ struct xpl_trace {
     const struct trc_event_md *event_mds;
     const struct trc_piece *pieces; // their sums are checked when they are read
     uint64_t n[TRC_TABLES];         // rows
+    // How much later its profile began than the first one of an answer: added to what blocks and
+    // the footer say, where it is read.
+    uint64_t later_ps;
 };
+
+static inline uint64_t trc_first_ts(const struct xpl_trace *t, uint64_t block) {
+    return t->blocks[block].first_ts + t->later_ps;
+}
 
 // The text of a string; "" for numbers that are none.
 static inline xpl_str_t trc_str(const struct xpl_trace *t, uint64_t id) {
@@ -81,8 +88,8 @@ xpl_status_t trc_select(const struct xpl_trace *t, xpl_str_t host,
                         struct xpl_arena *arena, struct trc_shown *ret, struct xpl_error *err)
     XPL_NODISCARD;
 
-// How many levels, from the coarsest, an answer reads at most.  Of the footer it reads n_events,
-// has_min, has_max, min_ts and max_ts.
+// How many levels, from the coarsest, an answer of only this host reads at most.  Of the footer it
+// reads n_events, has_min, has_max, min_ts and max_ts.
 unsigned trc_levels_shown(const struct trc_footer *f, const struct xpl_trace_options *o);
 
 // ---- stack frames (frames.c) ----

@@ -88,11 +88,12 @@ static uint64_t to_ps(double ms) {
     return ps < 18446744073709551616.0 ? (uint64_t)ps : UINT64_C(1) << 63;
 }
 
-static struct window window_of(const struct trc_footer *f, const struct xpl_trace_options *o) {
+static struct window window_of(const struct trc_footer *f, uint64_t later_ps,
+                               const struct xpl_trace_options *o) {
     uint64_t begin = to_ps(o->start_time_ms), end = to_ps(o->end_time_ms), resolution = 0;
     if (begin > end) end = begin;
-    if (f->has_min && begin < f->min_ts) begin = f->min_ts;
-    if (f->has_max && (end == 0 || end > f->max_ts)) end = f->max_ts;
+    if (f->has_min && begin < f->min_ts + later_ps) begin = f->min_ts + later_ps;
+    if (f->has_max && (end == 0 || end > f->max_ts + later_ps)) end = f->max_ts + later_ps;
     if (begin > end) end = begin;
     if (o->resolution && f->n_events >= STREAMING_EVENTS) {
         const double r = (double)(end - begin) / (double)o->resolution;
@@ -102,7 +103,7 @@ static struct window window_of(const struct trc_footer *f, const struct xpl_trac
 }
 
 unsigned trc_levels_shown(const struct trc_footer *f, const struct xpl_trace_options *o) {
-    const uint64_t resolution = window_of(f, o).resolution;
+    const uint64_t resolution = window_of(f, 0, o).resolution;
     unsigned level = 0;
     if (o->event_name.len || o->search_prefix.len) return TRC_LEVELS;
     while (level < TRC_LEVELS && resolution < trc_resolutions[level])
@@ -158,8 +159,7 @@ static xpl_status_t next_event(struct selection *s, struct stream *st, uint64_t 
                                bool *ret_more, struct xpl_error *err) {
     for (;;) {
         if (st->i >= st->view.n) {
-            if (st->block >= st->end_block || s->t->blocks[st->block].first_ts > s->window.end)
-                break;
+            if (st->block >= st->end_block || trc_first_ts(s->t, st->block) > s->window.end) break;
             XPL_TRY(check_cancelled(s, err));
             XPL_TRY(trc_view_block(s->t, st->block++, &st->view, err));
             st->i = 0;
@@ -228,7 +228,7 @@ static xpl_status_t open_streams(struct selection *s, struct merge *m, struct xp
 
 static xpl_status_t select_window(struct selection *s, struct xpl_error *err) {
     struct merge m = {.n = 0};
-    s->window = window_of(s->t->footer, s->o);
+    s->window = window_of(s->t->footer, s->t->later_ps, s->o);
     s->rows = xpl_arena_zalloc(s->arena, (size_t)s->t->n[TRC_TRACKS] * sizeof *s->rows);
     if (!s->rows) XPL_RETURN_OOM(err, "trace rows");
     XPL_TRY(open_streams(s, &m, err));
@@ -339,7 +339,7 @@ static xpl_status_t find_in_level(struct selection *s, unsigned level, uint64_t 
     const struct xpl_trace *const t = s->t;
     for (uint64_t b = trc_find_block(t, level, ts); b < t->footer->level_first[level + 1]; b++) {
         struct trc_view v;
-        if (t->blocks[b].first_ts > ts) break;
+        if (trc_first_ts(t, b) > ts) break;
         XPL_TRY(check_cancelled(s, err));
         XPL_TRY(trc_view_block(t, b, &v, err));
         for (uint32_t i = 0; i < v.n; i++) {

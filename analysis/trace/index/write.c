@@ -456,6 +456,7 @@ static void put_footer(const struct builder *b, struct output *o) {
     f->n_events = b->n_events;
     f->has_min = b->has_min, f->has_max = b->has_max;
     f->min_ts = b->min_ts, f->max_ts = b->max_ts;
+    f->start_ns = b->start_ns;
     f->file_size = o->at + sizeof *f;
     memcpy(f->magic, TRC_MAGIC, sizeof f->magic);
     f->sum = trc_sum(f, offsetof(struct trc_footer, sum));

@@ -83,6 +83,65 @@ static void test_early(void) {
     }
 }
 
+// Hosts that say when they began: Chrome's times count from a day before the first one, Perfetto's
+// from 1970.  A host whose clock is weeks off begins with the first.
+static void test_hosts(void) {
+    enum { N = 4 };
+    static const int64_t first = INT64_C(1798502400000000000); // 2026-12-29
+    static const int64_t begins[N] = {first, first + 5000, first - 7000,
+                                      first - INT64_C(1000000000) * 90 * 86400};
+    static const int64_t us[] = {0, 10};
+    for (enum xpl_export_format f = XPL_EXPORT_PERFETTO; f <= XPL_EXPORT_CHROME; f++) {
+        struct xpl_exec exec = xpl_exec_serial();
+        struct sink s = {.fail_at = 0};
+        struct xpl_export e = {.format = f, .sink = {sink_write, &s}, .several = true};
+        xpl_buf_init(&s.all, 1 << 20);
+        for (int i = 0; i < N; i++) {
+            struct xpl_buf space = mk_thread(begins[i], us, 2);
+            struct xpl_error err = {0};
+            struct xpl_xspace *xs;
+            struct xpl_arena a;
+            mk_start(&space, begins[i]);
+            xpl_arena_init(&a, 1 << 20);
+            CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &a, &exec, &xs, &err), &err);
+            CHECK_OK(xpl_export_host(&e, xs, XPL_STR("host"), &exec, 64 << 20, &err), &err);
+            xpl_arena_fini(&a);
+            xpl_buf_fini(&space);
+        }
+        CHECK_EQ(e.n_early, 0);
+        if (f == XPL_EXPORT_CHROME) {
+            CHECK(has(&s, "\"pid\":1,\"tid\":1,\"ts\":86400000010.0,\"dur\":2.0"));
+            CHECK(has(&s, "\"pid\":4097,\"tid\":1,\"ts\":86400000005.0,"));
+            CHECK(has(&s, "\"pid\":8193,\"tid\":1,\"ts\":86399999993.0,"));
+            CHECK(has(&s, "\"pid\":12289,\"tid\":1,\"ts\":86400000000.0,"));
+        } else {
+            for (int i = 0; i < N; i++) { // the packets' times are varints
+                struct xpl_buf ns = mk_open();
+                mk_varint(&ns, (uint64_t)(i == 3 ? first : begins[i]) + 12000);
+                CHECK(xpl_str_has((xpl_str_t){(const char *)s.all.p, s.all.n},
+                                  (xpl_str_t){(const char *)ns.p, ns.n}));
+                xpl_buf_fini(&ns);
+            }
+        }
+        xpl_buf_fini(&s.all);
+    }
+}
+
+// Absolute times of a profile that does not say when it began wrap; no event of it is early.
+static void test_absolute(void) {
+    static const int64_t us[] = {0, 10};
+    for (int64_t day = 0; day < 230; day++) {
+        struct xpl_buf space =
+            mk_thread(INT64_C(1780000000000000000) + day * INT64_C(86400000000000), us, 2);
+        struct sink s = {.fail_at = 0};
+        CHECK_OK(run(&space, XPL_EXPORT_CHROME, "box", &s), NULL);
+        CHECK_EQ(s.early, 0);
+        CHECK(has(&s, "\"dur\":2.0"));
+        xpl_buf_fini(&s.all);
+        xpl_buf_fini(&space);
+    }
+}
+
 // Every write may be the one that fails.
 static void test_sink_fails(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = trace_fixture();
@@ -123,6 +182,8 @@ static void test_pieces(void) {
 int main(void) {
     test_chrome();
     test_early();
+    test_hosts();
+    test_absolute();
     test_sink_fails();
     test_pieces();
     return 0;

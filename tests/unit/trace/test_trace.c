@@ -241,6 +241,51 @@ static void test_detail_of_hosts(void) {
     unmake(&m);
 }
 
+// Hosts whose profiles say when they began are shown by that, and windows are of all of them.
+static void test_begins_of_hosts(void) {
+    static const int64_t first = INT64_C(1893456000000000000); // 2030
+    static const int64_t begins[] = {first + 3000000, first, 5000};
+    static const int64_t us[] = {0, 10};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_trace_memory m[3];
+    struct xpl_trace_host hosts[3];
+    struct xpl_trace_options o;
+    struct xpl_error err = {0};
+    struct xpl_arena a;
+    struct xpl_buf b;
+    xpl_arena_init(&a, LIMIT);
+    for (int i = 0; i < 3; i++) {
+        struct xpl_buf space = mk_thread(begins[i], us, 2);
+        mk_start(&space, begins[i]);
+        CHECK_OK(xpl_trace_memory_init(&m[i], (xpl_bytes_t){space.p, space.n}, NULL, &exec, LIMIT,
+                                       &a, &err),
+                 &err);
+        hosts[i] = (struct xpl_trace_host){XPL_STR("h"), m[i].trace, {0}};
+        xpl_buf_fini(&space);
+    }
+    for (int k = 0; k < 2; k++) {
+        xpl_buf_init(&b, LIMIT);
+        xpl_trace_options_init(&o);
+        if (k) o.start_time_ms = 3.005, o.end_time_ms = 3.02;
+        CHECK_OK(xpl_trace_answer(hosts, 2, &o, &exec, LIMIT, &b, &err), &err);
+        CHECK(contains(&b, "\"pid\":1701,\"tid\":1,\"name\":\"event\",\"ts\":3010,\"dur\":2"));
+        CHECK_EQ(contains(&b, "\"pid\":1701,\"tid\":1,\"name\":\"event\",\"ts\":3000,"), !k);
+        CHECK_EQ(contains(&b, "\"pid\":2701,\"tid\":1,\"name\":\"event\",\"ts\":10,\"dur\":2"), !k);
+        xpl_buf_fini(&b);
+    }
+    // One host, and one whose clock has nothing to do with the others.
+    xpl_buf_init(&b, LIMIT);
+    xpl_trace_options_init(&o);
+    CHECK_OK(xpl_trace_answer(hosts, 1, &o, &exec, LIMIT, &b, &err), &err);
+    CHECK_OK(xpl_trace_answer(hosts + 1, 2, &o, &exec, LIMIT, &b, &err), &err);
+    CHECK(contains(&b, "\"pid\":1701,\"tid\":1,\"name\":\"event\",\"ts\":10,") &&
+          contains(&b, "\"pid\":2701,\"tid\":1,\"name\":\"event\",\"ts\":10,"));
+    xpl_buf_fini(&b);
+    for (int i = 0; i < 3; i++)
+        xpl_trace_memory_fini(&m[i]);
+    xpl_arena_fini(&a);
+}
+
 // ---- protobuf ----
 
 // The answer, unpacked.
@@ -442,6 +487,7 @@ int main(void) {
     test_answers();
     test_detail_and_search();
     test_detail_of_hosts();
+    test_begins_of_hosts();
     test_protobuf();
     test_pipeline();
     test_damage();
