@@ -157,6 +157,46 @@ class Ranks(Case):
             self.assertEqual(self.hosts(name), expected[name])
 
 
+class Times(Case):
+    """2^64 ps are 213 days: nothing depends on the date, of which an absolute time would not fit."""
+
+    BASES = [1_700_000_000, 1_798_502_400, 1_798_502_400 + 40 * 86_400, 1_893_456_000]  # 2023, 2026-12-29, ..., 2030
+
+    def answers(self, base_s):
+        run = self.logdir / str(base_s) / "run"
+        for rank in range(2):
+            trace = ranks.ddp(rank, 2, ahead_us=3000 * rank)
+            trace["baseTimeNanoseconds"] = base_s * 10**9
+            ranks.write(run / f"rank{rank}.json", trace)
+        commands = [("analyze", tool, run) for tool in ["trace_viewer@", "kernel_stats", "collectives", "framework_op_stats",
+                                                        "overview_page"]]
+        commands += [("export", "chrome", run), ("export", "chrome", run / "rank0.json"),
+                     ("sql", run, "SELECT host, plane, line, name, start_ps, duration_ps FROM events")]
+        answers = []
+        for c in commands:
+            status, out, err = self.ask(*c)
+            self.assertEqual((status, err), (0, ""), c)
+            answers.append(out)
+        status, out, err = self.ask("sql", run, "SELECT host, min(timestamp_ns) FROM lines GROUP BY host", "--format", "json")
+        self.assertEqual(json.loads(out)["rows"], [["rank 0", base_s * 10**9], ["rank 1", base_s * 10**9 + 3_000_000]])
+        return answers
+
+    def test_bases(self):
+        first, *others = [self.answers(base) for base in self.BASES]
+        for base, answers in zip(self.BASES[1:], others):
+            for a, b in zip(first, answers):
+                self.assertEqual(a, b, base)
+        shown = json.loads(first[0])["traceEvents"]
+        begins = {pid: min(e["ts"] for e in shown if e.get("pid") == pid and "dur" in e)
+                  for pid in {e["pid"] for e in shown if "dur" in e}}
+        self.assertEqual(sorted({pid // 1000: t for pid, t in begins.items() if t % 1000 == 0}.values()), [0, 3000])
+        both, one = (json.loads(out)["traceEvents"] for out in first[5:7])
+        day = 86_400 * 10**6
+        self.assertEqual(min(e["ts"] for e in both if "ts" in e), day)
+        self.assertEqual(min(e["ts"] for e in one if "ts" in e), 0)
+        self.assertEqual({e["ts"] - day for e in both if e["name"] == "ProfilerStep#1"}, {0, 3000})
+
+
 class Collectives(Case):
     """The tool on traces of several ranks; the numbers are counted by hand from kineto_ranks.ddp."""
 
@@ -220,6 +260,48 @@ class Collectives(Case):
             _, _, groups, hosts = self.tables(run)
             self.assertEqual([(g["collectives"], g["max_skew"]) for g in groups], [(3 if seq else 4, 0)])
             self.assertEqual([h["last_times"] for h in hosts], [0, 0])
+
+    def apart(self, name, traces):
+        """(collectives, max_skew) of each group, and (host, unclear, clock_offset) of each host, of two ranks without
+        Seq, of which the second begins to record an iteration later."""
+        run = self.logdir / name
+        begins = [0, ranks.STEP_US]
+        for rank, (trace, ahead) in enumerate(traces):
+            trace["traceEvents"] = [e for e in trace["traceEvents"] if e["ts"] - ahead >= begins[rank]]
+            ranks.write(run / f"rank{rank}.json", trace)
+        _, _, groups, hosts = self.tables(run)
+        return ([(g["collectives"], g["max_skew"]) for g in groups],
+                [(h["host"], h["unclear"], h["clock_offset"]) for h in hosts])
+
+    def test_iterations_apart(self):
+        def two(ahead, change):
+            traces = [(ranks.ddp(r, 2, ahead_us=ahead * r), ahead * r) for r in range(2)]
+            for trace, _ in traces:
+                for e in trace["traceEvents"]:
+                    change(e)
+            return traces
+
+        def unnamed(e):
+            e["name"] = e["name"].replace("ProfilerStep#", "loop ")
+
+        def numbered(e):  # from each rank's begin
+            e["name"] = e["name"].replace("ProfilerStep#", "train_iteration ")
+
+        def sized(e):
+            unnamed(e)
+            if "In msg nelems" in e["args"]:
+                e["args"]["In msg nelems"] = 1000 + e["args"]["correlation"]
+
+        clear = [("rank 0", 0, 0), ("rank 1", 0, 0)]
+        unclear = [("rank 0", 6, 0), ("rank 1", 4, 0)]
+        for name, change in [("unnamed", unnamed), ("numbered", numbered)]:
+            # When clocks agree, time says which are one; else nothing does.
+            self.assertEqual(self.apart(name, two(0, change)), ([(4, 0)], clear))
+            self.assertEqual(self.apart(f"{name}_ahead", two(600, change)), ([], unclear))
+        # Where sizes fit in one way only, they say it, and how far the clock is ahead.
+        groups, hosts = self.apart("sized", two(600, sized))
+        self.assertEqual(groups, [(1, 0)] * 4)
+        self.assertEqual(hosts, [("rank 0", 0, 0), ("rank 1", 0, 600)])
 
     def test_one_host(self):
         ranks.write(self.logdir / "rank0.json", ranks.ddp(0, 4))

@@ -235,6 +235,7 @@ static const struct xpl_column kHostColumns[] = {
     XPL_NUMBERS("waiting_time", "Waiting (us)", "us"),
     XPL_NUMBERS("last_times", "#Times last", NULL),
     XPL_NUMBERS("clock_offset", "Clock ahead (us)", "us"),
+    XPL_NUMBERS("unclear", "#Cannot tell", NULL),
     {0},
 };
 
@@ -278,7 +279,7 @@ static void put_ranks(const struct xpl_ranks *r, struct xpl_buf *out) {
     xpl_gviz_begin(&g, out, kHostColumns, 0);
     for (size_t i = 0; i < r->hosts.n; i++) {
         const struct xpl_rank_host *const h = &r->hosts.v[i];
-        if (!h->n) continue;
+        if (!h->n && !h->n_unclear) continue;
         xpl_gviz_row(&g);
         xpl_gviz_text(&g, h->name);
         xpl_gviz_number(&g, (double)h->n);
@@ -286,6 +287,7 @@ static void put_ranks(const struct xpl_ranks *r, struct xpl_buf *out) {
         xpl_gviz_number(&g, h->waiting_ps / 1e6);
         xpl_gviz_number(&g, (double)h->n_last);
         xpl_gviz_number(&g, (double)h->offset_ps / 1e6);
+        xpl_gviz_number(&g, (double)h->n_unclear);
     }
     xpl_gviz_end(&g);
 }
@@ -346,7 +348,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_collectives = {
     .name = "collectives",
-    .version = 2,
+    .version = 3,
     .needs = xpl_op_stats_needs,
     .facts = XPL_FACT_COLLECTIVES,
     .ignores = XPL_IGNORES_XPROF_EXACT, // it says which hosts count for steps

@@ -161,7 +161,8 @@ static bool add_call(struct xpl_ranks *r, const struct xpl_line *line, const str
         .host = (uint32_t)r->hosts.n - 1,
         .kind = kind_of(has >> NAME & 1 ? xpl_stat_str(&v[NAME]) : name),
         .seq = has >> SEQ & 1 ? number_of(&v[SEQ], -1) : -1,
-        .step = has >> STEP & 1 ? number_of(&v[STEP], -1) : -1,
+        .step =
+            r->hosts.v[r->hosts.n - 1].has_steps && has >> STEP & 1 ? number_of(&v[STEP], -1) : -1,
         .begin = (uint64_t)xpl_event_begin_ps(line, ev),
         .end = (uint64_t)xpl_event_end_ps(line, ev),
     };
@@ -210,6 +211,14 @@ static xpl_status_t read_plane(struct xpl_ranks *r, const struct xpl_plane *p,
     return XPL_OK;
 }
 
+// Iterations that were found by their names are numbered from the profile's begin.
+static bool has_program_steps(const struct xpl_xspace *xs) {
+    const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
+    for (uint32_t i = 0; p && i < p->n_event_md; i++)
+        if (xpl_str_starts(p->event_md[i].name, XPL_STR("ProfilerStep#"))) return true;
+    return false;
+}
+
 xpl_status_t xpl_ranks_add(struct xpl_ranks *r, xpl_str_t host, const struct xpl_xspace *xs,
                            struct xpl_error *err) {
     struct xpl_rank_host *const h = xpl_vec_push(r->arena, &r->hosts);
@@ -217,7 +226,8 @@ xpl_status_t xpl_ranks_add(struct xpl_ranks *r, xpl_str_t host, const struct xpl
     bool gpu = false;
     xpl_status_t st = XPL_OK;
     if (!h) XPL_RETURN_OOM(err, "collectives");
-    *h = (struct xpl_rank_host){.name = host};
+    *h = (struct xpl_rank_host){
+        .name = host, .start_ns = xs->start_ns, .has_steps = has_program_steps(xs)};
     for (uint32_t i = 0; i < xs->n_planes; i++)
         gpu |= xs->planes[i].kind == XPL_PLANE_GPU;
     for (uint32_t i = 0; st == XPL_OK && i < xs->n_planes; i++) {
@@ -236,27 +246,24 @@ static int cmp_i64(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-// Calls of a group in the order of the program: by its own count, else by step; all of one host
-// side by side.
-static int by_host(const void *pa, const void *pb) {
-    const struct xpl_rank_call *const a = pa, *const b = pb;
+// The place of a call in its group: by the program's count, else by step.
+static int by_place(const struct xpl_rank_call *a, const struct xpl_rank_call *b) {
     int c = cmp_i64(a->group, b->group);
-    if (!c) c = cmp_i64(a->host, b->host);
     if (!c) c = cmp_i64(a->seq, b->seq);
-    if (!c && a->seq < 0) c = cmp_i64(a->step, b->step);
-    return c ? c : cmp_i64((int64_t)(a->begin - b->begin), 0);
+    return !c && a->seq < 0 ? cmp_i64(a->step, b->step) : c;
 }
 
-static bool is_same_place(const struct xpl_rank_call *a, const struct xpl_rank_call *b) {
-    return a->group == b->group && a->seq == b->seq && (a->seq >= 0 || a->step == b->step);
+static int by_host(const void *pa, const void *pb) {
+    const struct xpl_rank_call *const a = pa, *const b = pb;
+    int c = by_place(a, b);
+    if (!c) c = cmp_i64(a->host, b->host);
+    return c ? c : cmp_i64((int64_t)(a->begin - b->begin), 0);
 }
 
 static int by_match(const void *pa, const void *pb) {
     const struct xpl_rank_call *const a = pa, *const b = pb;
-    int c = cmp_i64(a->group, b->group);
-    if (!c) c = cmp_i64(a->seq, b->seq);
-    if (!c && a->seq < 0) c = cmp_i64(a->step, b->step);
-    if (!c) c = cmp_i64((int64_t)a->order, (int64_t)b->order);
+    int c = by_place(a, b);
+    if (!c) c = cmp_i64(a->order, b->order);
     return c ? c : cmp_i64(a->host, b->host);
 }
 
@@ -267,19 +274,206 @@ static size_t count_match(const struct xpl_ranks *r, size_t first, bool *ret_agr
     *ret_agree = true;
     for (; first + n < r->calls.n; n++) {
         const struct xpl_rank_call *const next = &r->calls.v[first + n];
-        if (!is_same_place(c, next) || c->order != next->order) break;
+        if (by_place(c, next) != 0 || c->order != next->order) break;
         *ret_agree &= strcmp(c->kind, next->kind) == 0;
     }
     return n;
 }
 
-static void number(struct xpl_ranks *r) {
+// Calls of a host in one place, by time.
+struct run {
+    struct xpl_rank_call *v;
+    size_t n;
+};
+
+struct matcher {
+    struct xpl_ranks *r;
+    const struct xpl_rank_call **text; // room for all calls, as in the next ones
+    size_t *z;
+    uint32_t *votes;
+};
+
+static bool is_alike(const struct xpl_rank_call *a, const struct xpl_rank_call *b) {
+    return strcmp(a->kind, b->kind) == 0 && a->is_uneven == b->is_uneven &&
+           (a->is_uneven || a->bytes == b->bytes);
+}
+
+// Call i of `b` may be call i + shift of `a`: how many pairs that makes; 0: some are not alike.
+static size_t count_pairs(struct run a, struct run b, int64_t shift) {
+    size_t n = 0;
+    for (size_t i = shift < 0 ? (size_t)-shift : 0; i < b.n; i++, n++) {
+        const size_t k = (size_t)((int64_t)i + shift);
+        if (k >= a.n) break;
+        if (!is_alike(&a.v[k], &b.v[i])) return 0;
+    }
+    return n;
+}
+
+static uint64_t shorter(const struct xpl_rank_call *a, const struct xpl_rank_call *b) {
+    const uint64_t x = a->end - a->begin, y = b->end - b->begin;
+    return x < y ? x : y;
+}
+
+// The call of `a` that is alike and overlaps `c` most: its index plus 1; 0: none overlaps at least
+// half of the shorter one.  *at: none before it ends later than `c` begins.
+static size_t find_overlapping(struct run a, const struct xpl_rank_call *c, size_t *at) {
+    enum { MOST = 8 }; // of several streams or threads
+    int64_t most = 0;
+    size_t found = 0;
+    while (*at < a.n && (int64_t)(a.v[*at].end - c->begin) <= 0)
+        ++*at;
+    for (size_t i = *at; i < a.n && i < *at + MOST; i++) {
+        const struct xpl_rank_call *const o = &a.v[i];
+        const uint64_t begin = (int64_t)(o->begin - c->begin) > 0 ? o->begin : c->begin,
+                       end = (int64_t)(o->end - c->end) < 0 ? o->end : c->end;
+        const int64_t both = (int64_t)(end - begin);
+        if (both <= most || (uint64_t)both < shorter(o, c) / 2 || !is_alike(o, c)) continue;
+        most = both;
+        found = i + 1;
+    }
+    return found;
+}
+
+// A collective is at work in all hosts at one time: most calls must overlap their match.
+static bool shift_by_time(const struct matcher *m, struct run a, struct run b, int64_t *ret) {
+    const struct xpl_rank_host *const hosts = m->r->hosts.v;
+    size_t at = 0, best = 0;
+    if (!hosts[a.v->host].start_ns != !hosts[b.v->host].start_ns) return false;
+    memset(m->votes, 0, (a.n + b.n) * sizeof *m->votes);
+    for (size_t i = 0; i < b.n; i++) {
+        const size_t found = find_overlapping(a, &b.v[i], &at);
+        if (!found) continue;
+        const size_t k = found - 1 + b.n - i;
+        if (++m->votes[k] > m->votes[best]) best = k;
+    }
+    *ret = (int64_t)best - (int64_t)b.n;
+    return m->votes[best] && m->votes[best] >= (count_pairs(a, b, *ret) + 1) / 2 &&
+           count_pairs(a, b, *ret);
+}
+
+// How many shifts make the begin of `b` equal to what `a` has from there on, over at least half of
+// the shorter one; the last of them is *ret.  (The Z algorithm: z[i] is how long the text from i on
+// is equal to its begin.)
+static size_t count_shifts(const struct matcher *m, struct run a, struct run b, size_t first,
+                           size_t *ret) {
+    const size_t n = a.n + b.n, least = ((a.n < b.n ? a.n : b.n) + 1) / 2;
+    size_t left = 0, right = 0, found = 0;
+    for (size_t i = 0; i < n; i++)
+        m->text[i] = i < b.n ? &b.v[i] : &a.v[i - b.n];
+    for (size_t i = 1; i < n; i++) {
+        size_t z = i < right ? (m->z[i - left] < right - i ? m->z[i - left] : right - i) : 0;
+        while (i + z < n && is_alike(m->text[z], m->text[i + z]))
+            z++;
+        m->z[i] = z;
+        if (i + z > right) left = i, right = i + z;
+    }
+    for (size_t k = first; k < a.n; k++) {
+        const size_t needed = a.n - k < b.n ? a.n - k : b.n;
+        if (needed < least || m->z[b.n + k] < needed) continue;
+        found++;
+        *ret = k;
+    }
+    return found;
+}
+
+static bool is_before(struct run a, struct run b) {
+    return (int64_t)(a.v[a.n - 1].end - b.v[0].begin) <= 0;
+}
+
+// Where clocks differ: if kinds and sizes fit in one way only.
+static bool shift_by_kinds(const struct matcher *m, struct run a, struct run b, int64_t *ret) {
+    size_t later = 0, earlier = 0;
+    if (m->r->hosts.v[a.v->host].start_ns && m->r->hosts.v[b.v->host].start_ns &&
+        (is_before(a, b) || is_before(b, a)))
+        return false;
+    const size_t n = count_shifts(m, a, b, 0, &later),
+                 n_earlier = count_shifts(m, b, a, 1, &earlier);
+    *ret = n ? (int64_t)later : -(int64_t)earlier;
+    return n + n_earlier == 1;
+}
+
+static bool find_shift(const struct matcher *m, struct run a, struct run b, int64_t *ret) {
+    *ret = 0;
+    if (a.v->seq >= 0) return true;
+    if (a.v->step >= 0 && a.n == b.n && count_pairs(a, b, 0)) return true;
+    return shift_by_time(m, a, b, ret) || shift_by_kinds(m, a, b, ret);
+}
+
+// Numbers the calls of one place: those of a host as those of the first one before it that says
+// which they are.
+static void number_place(const struct matcher *m, struct xpl_rank_call *v, size_t n) {
+    enum { MOST = 4 }; // hosts that others are compared with
+    struct {
+        struct run run;
+        bool has_other;
+    } of[MOST];
+    unsigned n_of = 0;
+    struct run b;
+    for (size_t i = 0; i < n; i += b.n) {
+        int64_t shift = 0;
+        unsigned k = 0;
+        b = (struct run){&v[i], 1};
+        while (i + b.n < n && v[i + b.n].host == v[i].host)
+            b.n++;
+        while (k < n_of && !find_shift(m, of[k].run, b, &shift))
+            k++;
+        if (k < n_of) {
+            of[k].has_other = true;
+        } else {
+            shift = 0;
+            if (k < MOST)
+                of[n_of].has_other = b.n == n, of[n_of++].run = b;
+            else
+                m->r->hosts.v[v[i].host].n_unclear += b.n;
+        }
+        // Hosts without a match get separate numbers.
+        const int64_t base = (int64_t)(k < MOST ? k : MOST + v[i].host) << 40;
+        for (size_t j = 0; j < b.n; j++)
+            b.v[j].order = base + (int64_t)j + shift;
+    }
+    for (unsigned k = 0; k < n_of; k++)
+        if (!of[k].has_other) m->r->hosts.v[of[k].run.v->host].n_unclear += of[k].run.n;
+}
+
+// One clock, as far as hosts say when their profiles begin.
+static void share_clock(struct xpl_ranks *r) {
+    const int64_t farthest = INT64_C(30) * 24 * 3600 * 1000000000; // else it is damaged
+    int64_t latest = 0, first;
+    for (size_t i = 0; i < r->hosts.n; i++)
+        if (r->hosts.v[i].start_ns > latest) latest = r->hosts.v[i].start_ns;
+    first = latest;
+    for (size_t i = 0; i < r->hosts.n; i++) {
+        int64_t *const start = &r->hosts.v[i].start_ns;
+        if (latest - *start > farthest) *start = 0;
+        if (*start && *start < first) first = *start;
+    }
+    for (size_t i = 0; i < r->calls.n; i++) {
+        struct xpl_rank_call *const c = &r->calls.v[i];
+        const int64_t start = r->hosts.v[c->host].start_ns;
+        if (!start) continue;
+        c->begin += (uint64_t)(start - first) * 1000;
+        c->end += (uint64_t)(start - first) * 1000;
+    }
+}
+
+static bool number(struct xpl_ranks *r) {
     struct xpl_rank_call *const v = r->calls.v;
-    if (r->calls.n) qsort(v, r->calls.n, sizeof *v, by_host);
-    for (size_t i = 1; i < r->calls.n; i++)
-        if (v[i - 1].host == v[i].host && is_same_place(&v[i - 1], &v[i]))
-            v[i].order = v[i - 1].order + 1;
-    if (r->calls.n) qsort(v, r->calls.n, sizeof *v, by_match);
+    const struct matcher m = {
+        .r = r,
+        .text = xpl_arena_array(r->arena, r->calls.n, sizeof *m.text),
+        .z = xpl_arena_array(r->arena, r->calls.n, sizeof *m.z),
+        .votes = xpl_arena_array(r->arena, r->calls.n, sizeof *m.votes),
+    };
+    if (!m.text || !m.z || !m.votes) return false;
+    if (!r->calls.n) return true;
+    qsort(v, r->calls.n, sizeof *v, by_host);
+    for (size_t i = 0, n; i < r->calls.n && !xpl_exec_cancelled(r->exec); i += n) {
+        for (n = 1; i + n < r->calls.n && by_place(&v[i], &v[i + n]) == 0;)
+            n++;
+        number_place(&m, &v[i], n);
+    }
+    qsort(v, r->calls.n, sizeof *v, by_match);
+    return true;
 }
 
 // ---- clocks ----
@@ -299,53 +493,84 @@ static int64_t magnitude(int64_t v) {
     return v == INT64_MIN ? INT64_MAX : v < 0 ? -v : v;
 }
 
-// How far the clock of `host` is ahead of that of `of`, by the ends of their collectives; 0 where
-// some of them overlap: then it is the collectives that differ.
-static int64_t find_offset(const struct xpl_ranks *r, uint32_t host, uint32_t of, int64_t *ends) {
-    size_t n = 0;
-    bool agree, apart = true;
-    for (size_t i = 0, k; i < r->calls.n; i += k) {
-        const struct xpl_rank_call *a = NULL, *b = NULL;
-        k = count_match(r, i, &agree);
-        for (size_t j = i; j < i + k; j++) {
-            if (r->calls.v[j].host == of) a = &r->calls.v[j];
-            if (r->calls.v[j].host == host) b = &r->calls.v[j];
-        }
-        if (!a || !b || !agree || !ends_together(a->kind)) continue;
-        const int64_t longer = (int64_t)(a->end - a->begin) > (int64_t)(b->end - b->begin)
-                                   ? (int64_t)(a->end - a->begin)
-                                   : (int64_t)(b->end - b->begin);
-        apart &= magnitude((int64_t)(b->begin - a->begin)) > longer;
-        ends[n++] = (int64_t)(b->end - a->end);
-    }
-    if (!n || !apart) return 0;
-    qsort(ends, n, sizeof *ends, by_value);
-    return ends[n / 2];
+// What the collectives of a host and its partner, the first host before it with which it has any,
+// say of its clock.
+struct clock {
+    uint32_t partner;
+    bool overlaps; // some of them do: then it is the collectives that differ
+    size_t n;
+    int64_t *ends; // differences
+};
+
+static void compare_ends(struct clock *k, const struct xpl_rank_call *a,
+                         const struct xpl_rank_call *b) {
+    const int64_t x = (int64_t)(a->end - a->begin), y = (int64_t)(b->end - b->begin);
+    k->overlaps |= magnitude((int64_t)(b->begin - a->begin)) <= (x > y ? x : y);
+    k->ends[k->n++] = (int64_t)(b->end - a->end);
 }
 
-// The first host with which each has collectives, where that is before it; else itself.
-static uint32_t *find_partners(const struct xpl_ranks *r) {
-    uint32_t *const of = xpl_arena_array(r->arena, r->hosts.n, sizeof *of);
+typedef void (*pair_fn)(struct clock *clocks, const struct xpl_rank_call *first,
+                        const struct xpl_rank_call *c, const struct xpl_rank_call *partner);
+
+// Calls `fn` for each call of a collective of several hosts; `at`: of each host its latest call.
+static void each_pair(const struct xpl_ranks *r, struct clock *clocks, size_t *at, pair_fn fn) {
     bool agree;
-    for (uint32_t h = 0; of && h < r->hosts.n; h++)
-        of[h] = h;
-    for (size_t i = 0, n; of && i < r->calls.n; i += n) {
-        const struct xpl_rank_call *const c = &r->calls.v[i];
+    for (size_t i = 0, n; i < r->calls.n && !xpl_exec_cancelled(r->exec); i += n) {
+        const struct xpl_rank_call *const first = &r->calls.v[i];
         n = count_match(r, i, &agree);
-        for (size_t k = 1; agree && ends_together(c->kind) && k < n; k++)
-            if (c->host < of[c[k].host]) of[c[k].host] = c->host;
+        if (n < 2 || !agree || !ends_together(first->kind)) continue;
+        for (size_t k = i; k < i + n; k++)
+            at[r->calls.v[k].host] = k;
+        for (size_t k = i; k < i + n; k++) {
+            const struct xpl_rank_call *const c = &r->calls.v[k];
+            const size_t p = at[clocks[c->host].partner];
+            const bool has = p >= i && p < i + n && r->calls.v[p].host != c->host;
+            fn(clocks, first, c, has ? &r->calls.v[p] : NULL);
+        }
     }
-    return of;
+}
+
+static void find_partner(struct clock *clocks, const struct xpl_rank_call *first,
+                         const struct xpl_rank_call *c, const struct xpl_rank_call *partner) {
+    (void)partner;
+    if (first->host < clocks[c->host].partner) clocks[c->host].partner = first->host;
+}
+
+static void add_ends(struct clock *clocks, const struct xpl_rank_call *first,
+                     const struct xpl_rank_call *c, const struct xpl_rank_call *partner) {
+    (void)first;
+    if (partner) compare_ends(&clocks[c->host], partner, c);
+}
+
+static struct clock *read_clocks(const struct xpl_ranks *r) {
+    struct clock *const v = xpl_arena_zalloc(r->arena, r->hosts.n * sizeof *v);
+    size_t *const at = xpl_arena_zalloc(r->arena, r->hosts.n * sizeof *at);
+    int64_t *ends = xpl_arena_array(r->arena, r->calls.n, sizeof *ends);
+    if (!v || !at || !ends) return NULL;
+    for (size_t i = 0; i < r->calls.n; i++)
+        v[r->calls.v[i].host].n++;
+    for (uint32_t h = 0; h < r->hosts.n; h++) {
+        v[h].partner = h;
+        v[h].ends = ends;
+        ends += v[h].n;
+        v[h].n = 0;
+    }
+    each_pair(r, v, at, find_partner);
+    each_pair(r, v, at, add_ends);
+    return v;
 }
 
 static bool align(struct xpl_ranks *r) {
-    int64_t *const ends = xpl_arena_array(r->arena, r->calls.n, sizeof *ends);
-    const uint32_t *const of = find_partners(r);
-    if (!ends || !of) return false;
-    for (uint32_t h = 0; h < r->hosts.n && !xpl_exec_cancelled(r->exec); h++)
-        if (of[h] != h)
-            r->hosts.v[h].offset_ps = (int64_t)((uint64_t)r->hosts.v[of[h]].offset_ps +
-                                                (uint64_t)find_offset(r, h, of[h], ends));
+    struct clock *const clocks = read_clocks(r);
+    if (!clocks) return false;
+    for (uint32_t h = 0; h < r->hosts.n && !xpl_exec_cancelled(r->exec); h++) {
+        const struct clock *const k = &clocks[h];
+        if (!k->n) continue;
+        qsort(k->ends, k->n, sizeof *k->ends, by_value);
+        const int64_t ahead = k->overlaps ? 0 : k->ends[k->n / 2];
+        r->hosts.v[h].offset_ps =
+            (int64_t)((uint64_t)r->hosts.v[k->partner].offset_ps + (uint64_t)ahead);
+    }
     for (size_t i = 0; i < r->calls.n; i++) {
         struct xpl_rank_call *const c = &r->calls.v[i];
         c->begin -= (uint64_t)r->hosts.v[c->host].offset_ps;
@@ -430,8 +655,8 @@ static int by_time(const void *pa, const void *pb) {
 bool xpl_ranks_match(struct xpl_ranks *r) {
     size_t *const buckets = xpl_arena_zalloc(r->arena, BUCKETS * sizeof *buckets);
     bool agree;
-    number(r);
-    if (!buckets || !align(r)) return false;
+    share_clock(r);
+    if (!buckets || !number(r) || !align(r)) return false;
     for (size_t i = 0, n; i < r->calls.n && !xpl_exec_cancelled(r->exec); i += n) {
         n = count_match(r, i, &agree);
         if (n > 1 && agree && !add_match(r, buckets, &r->calls.v[i], n)) return false;

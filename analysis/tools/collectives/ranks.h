@@ -19,13 +19,16 @@ struct xpl_rank_call {
     bool is_uneven;      // ranks bring different numbers of bytes
     int64_t seq;         // of its group, as the program counts; -1: not known
     int64_t step;        // -1: not known
-    uint64_t order;      // among those of host, group, and seq or step, in the order of time
+    int64_t order;       // among those of group, and seq or step: one collective has one order
     uint64_t begin, end; // ps, of the host's clock, which wraps
 };
 
 struct xpl_rank_host {
     xpl_str_t name;
+    int64_t start_ns;            // since 1970; 0: unknown
+    bool has_steps;              // whose numbers are the program's
     uint64_t n, n_last;          // collectives that others have as well; it came last in so many
+    uint64_t n_unclear;          // of which nothing says which of another host's they are
     double total_ps, waiting_ps; // in these; waiting for the last one
     int64_t offset_ps; // of its clock, ahead of that of the first host with such collectives
 };

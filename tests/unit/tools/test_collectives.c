@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the text of a collective says: sizes and groups in all their forms, and of damaged texts.
 #include "analysis/tools/collectives/expression.h"
+#include "analysis/tools/collectives/ranks.h"
+#include "base/arena.h"
 #include "tests/check.h"
 #include "tests/render.h"
 
@@ -154,7 +156,112 @@ static void test_tables(void) {
     xpl_arena_fini(&a);
 }
 
+// ---- ranks ----
+
+enum { US = 1000000 }; // ps
+
+// Calls of 100 us, each 1 ms after the other, from iteration `first` on.  Their sizes repeat, or
+// not.
+static void add_calls(struct xpl_ranks *r, int64_t ahead_us, uint64_t first, uint64_t n,
+                      uint64_t sizes) {
+    struct xpl_rank_host *const h = xpl_vec_push(r->arena, &r->hosts);
+    CHECK(h);
+    *h = (struct xpl_rank_host){.name = XPL_STR("h"), .start_ns = INT64_C(1) << 60};
+    for (uint64_t i = first; i < first + n; i++) {
+        struct xpl_rank_call *const c = xpl_vec_push(r->arena, &r->calls);
+        const uint64_t begin = (uint64_t)(ahead_us + (int64_t)i * 1000) * US;
+        CHECK(c);
+        *c = (struct xpl_rank_call){.host = (uint32_t)r->hosts.n - 1,
+                                    .group = 1,
+                                    .kind = "all-reduce",
+                                    .bytes = 1 + i % sizes,
+                                    .seq = -1,
+                                    .step = -1,
+                                    .begin = begin,
+                                    .end = begin + 100 * US};
+    }
+}
+
+static uint64_t count_rows(const struct xpl_ranks *r, size_t n_hosts) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < r->rows.n; i++)
+        if (r->rows.v[i].n_hosts == n_hosts) n += r->rows.v[i].n;
+    return n;
+}
+
+// What says which calls are one: time, else kinds and sizes; else they stay unmatched.
+static void test_matching(void) {
+    static const struct {
+        int64_t ahead_us;
+        uint64_t first, n, sizes, found, unclear;
+        int64_t offset_us;
+    } all[] = {
+        {0, 0, 20, 1, 20, 0, 0},         // from the same one on
+        {0, 1, 19, 1, 19, 0, 0},         // one later
+        {30, 3, 20, 1, 17, 0, 0},        // clocks differ by less than half of a call
+        {0, 3, 20, 4, 17, 0, 0},         //
+        {300, 1, 19, 1, 0, 19, 0},       // between calls
+        {300, 1, 19, 5, 0, 19, 0},       // sizes that fit in three ways
+        {300, 1, 19, 100, 19, 0, 300},   // and in one
+        {-300, 5, 20, 100, 15, 0, -300}, //
+        {100000, 0, 20, 100, 0, 20, 0},  // at another time
+        {0, 0, 1, 1, 1, 0, 0},           //
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct xpl_exec exec = xpl_exec_serial();
+        struct xpl_arena a;
+        struct xpl_ranks r;
+        xpl_arena_init(&a, 16 << 20);
+        CHECK(xpl_ranks_init(&r, &a, &exec));
+        add_calls(&r, 0, 0, 20, all[i].sizes);
+        add_calls(&r, all[i].ahead_us, all[i].first, all[i].n, all[i].sizes);
+        CHECK(xpl_ranks_match(&r));
+        CHECK_EQ(count_rows(&r, 2), all[i].found);
+        CHECK_EQ(r.hosts.v[0].n_unclear, all[i].unclear ? 20 : 0);
+        CHECK_EQ(r.hosts.v[1].n_unclear, all[i].unclear);
+        CHECK_EQ(r.hosts.v[1].offset_ps, all[i].offset_us * US);
+        xpl_arena_fini(&a);
+    }
+}
+
+// One host's clock has nothing to do with the others: they still find each other.
+static void test_stray_host(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_arena a;
+    struct xpl_ranks r;
+    xpl_arena_init(&a, 16 << 20);
+    CHECK(xpl_ranks_init(&r, &a, &exec));
+    for (int i = 0; i < 4; i++)
+        add_calls(&r, 0, 0, 20, 1);
+    r.hosts.v[0].start_ns = 5;
+    CHECK(xpl_ranks_match(&r));
+    CHECK_EQ(count_rows(&r, 3), 20);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(r.hosts.v[i].n_unclear, i ? 0 : 20);
+    xpl_arena_fini(&a);
+}
+
+// Thousands of ranks: time is that of sorting their calls, not of comparing all hosts with all.
+static void test_many_hosts(void) {
+    enum { HOSTS = 4096, CALLS = 32 };
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_arena a;
+    struct xpl_ranks r;
+    xpl_arena_init(&a, 256 << 20);
+    CHECK(xpl_ranks_init(&r, &a, &exec));
+    for (int i = 0; i < HOSTS; i++)
+        add_calls(&r, i % 2 * 300, 0, CALLS, 100);
+    CHECK(xpl_ranks_match(&r));
+    CHECK_EQ(count_rows(&r, HOSTS), CALLS);
+    for (int i = 0; i < HOSTS; i++)
+        CHECK_EQ(r.hosts.v[i].offset_ps, i % 2 * 300 * US);
+    xpl_arena_fini(&a);
+}
+
 int main(void) {
+    test_matching();
+    test_stray_host();
+    test_many_hosts();
     test_forms();
     test_categories();
     test_damage();
