@@ -475,9 +475,8 @@ static bool store(struct trace *t, struct raw *raw) {
                         .length = raw->dur < 0 ? 0 : raw->dur,
                         .name = name.v,
                         .row = row,
-                        .category = (uint8_t)c};
-    xpl_kineto_end_stats(t, e);
-    return add_aux(t, e, raw);
+                        .category = (unsigned)c & 127};
+    return xpl_kineto_end_stats(t, e) && add_aux(t, e, raw);
 }
 
 // A value that is a text, or a number as text.
@@ -557,8 +556,7 @@ bool xpl_kineto_read_event(struct trace *t, bool *ret_oom) {
     for (;;) {
         const enum xpl_json_at at = xpl_json_reader_next(t->r);
         if (at == XPL_JSON_AT_OBJECT_END) break;
-        if (at != XPL_JSON_AT_KEY || !read_member(t, &e, t->r->text, ret_oom))
-            return xpl_kineto_drop_stats(t), false;
+        if (at != XPL_JSON_AT_KEY || !read_member(t, &e, t->r->text, ret_oom)) return false;
     }
     bool ok = true;
     if (e.ph == 'M')
@@ -572,7 +570,6 @@ bool xpl_kineto_read_event(struct trace *t, bool *ret_oom) {
         *ret_oom |= !ok;
         return ok;
     }
-    xpl_kineto_drop_stats(t);
     *ret_oom |= !ok;
     return ok;
 }

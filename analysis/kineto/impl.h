@@ -132,15 +132,15 @@ enum row_kind { ROW_HOST, ROW_STREAM, ROW_SIDE, ROW_COUNTERS, N_ROW_KINDS };
 
 struct event {
     int64_t begin, length; // ns, of the trace's own clock
-    uint64_t stats;        // where they are in the store
-    uint32_t n_stats;      // bytes
+    uint64_t stats;        // where they are in the store: chunk << 32 | offset
     uint32_t name;         // in `names`
     uint32_t row;
     // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and once they
     // are linked their longest device op, on CPUs in `cpu_ops`.
     uint32_t aux;
-    uint8_t category;
-    bool is_step; // an annotation that is one
+    uint32_t n_stats : 24; // bytes
+    uint32_t category : 7;
+    uint32_t is_step : 1; // an annotation that is one
 };
 
 struct launch {
@@ -180,8 +180,10 @@ struct row {
     xpl_str_t name; // of metadata
     enum row_kind kind;
     int32_t device; // of a stream's row; -1: unknown
-    bool crossing;
-    uint64_t n; // events
+    uint64_t n;     // events
+    // Of stats: the chunk that has room, plus 1, how much of it is used, and how large all are.
+    uint32_t chunk;
+    size_t used, size, total;
     uint32_t *order;
 };
 
@@ -218,10 +220,16 @@ struct losses {
     bool cut, broken; // broken: the source failed
 };
 
-struct store { // of stats, in chunks
-    uint8_t **chunks;
+struct chunk {
+    uint8_t *p;
+    size_t left; // events whose stats are here and not yet released
+};
+
+struct store { // of stats: each row has separate chunks, which are freed as its events are written
+    struct chunk *chunks;
     size_t n, cap;
-    size_t used, from; // of the last; where the stats of the open event begin
+    uint8_t *open; // those of the event that is being read
+    size_t used, room;
 };
 
 struct trace {
@@ -310,15 +318,16 @@ xpl_str_t xpl_kineto_text_of(const struct trace *t, uint32_t text);
 static inline void use_text(struct trace *t, uint32_t text, enum row_kind kind) {
     t->text_used[text] |= (uint8_t)(1u << kind);
 }
-// Stats of an event are put between begin and end, or drop.
+// Stats of an event are put between begin and end.  False without memory.
 void xpl_kineto_begin_stats(struct trace *t);
-void xpl_kineto_end_stats(struct trace *t, struct event *e);
-void xpl_kineto_drop_stats(struct trace *t);
+bool xpl_kineto_end_stats(struct trace *t, struct event *e);
 // Whether the open event has about as many stats as one may have: the rest of its args is left out.
 bool xpl_kineto_is_full(const struct trace *t);
 // Room for n bytes behind the last ones; NULL without memory.
 uint8_t *xpl_kineto_room(struct trace *t, size_t n);
 const uint8_t *xpl_kineto_stats(const struct trace *t, const struct event *e);
+// The stats are not needed any more.  Once for each event.
+void xpl_kineto_release_stats(struct trace *t, const struct event *e);
 // An XStat as an event holds it, at `p`, which has XPL_KINETO_STAT_MAX bytes; where it ends.
 enum { XPL_KINETO_STAT_MAX = 32 };
 uint8_t *xpl_kineto_put_int(uint8_t *p, uint32_t md, int64_t v);

@@ -17,16 +17,13 @@ enum {
 
 // ---- order ----
 
-struct key {
-    int64_t begin, length;
-    uint32_t index;
-};
-
-static int outer_first(const void *pa, const void *pb) {
-    const struct key *const a = pa, *const b = pb;
+static int outer_first(const void *pa, const void *pb, void *ctx) {
+    const struct trace *const t = ctx;
+    const uint32_t i = *(const uint32_t *)pa, k = *(const uint32_t *)pb;
+    const struct event *const a = &t->events[i], *const b = &t->events[k];
     if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
     if (a->length != b->length) return a->length > b->length ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
+    return (i > k) - (i < k);
 }
 
 static bool in_order(const struct event *a, const struct event *b) {
@@ -38,18 +35,9 @@ static bool sort_row(struct trace *t, struct row *r) {
     while (i < r->n && in_order(&t->events[r->order[i - 1]], &t->events[r->order[i]]))
         i++;
     if (i >= r->n) return true;
-    const size_t taken = 2 * r->n * sizeof(struct key); // qsort takes as much
+    const size_t taken = r->n * sizeof *r->order; // by qsort
     if (!xpl_kineto_take(t, taken)) return false;
-    struct key *const keys = xpl_sys_alloc(r->n * sizeof *keys);
-    if (!keys) return false;
-    for (i = 0; i < r->n; i++) {
-        const struct event *const e = &t->events[r->order[i]];
-        keys[i] = (struct key){e->begin, e->length, r->order[i]};
-    }
-    qsort(keys, r->n, sizeof *keys, outer_first);
-    for (i = 0; i < r->n; i++)
-        r->order[i] = keys[i].index;
-    xpl_sys_free(keys);
+    qsort_r(r->order, r->n, sizeof *r->order, outer_first, t);
     xpl_kineto_give(t, taken);
     return true;
 }

@@ -8,7 +8,14 @@
 #include "analysis/wire/writer.h"
 #include "analysis/xplane/fields.h"
 
-enum { CHUNK = 2 << 20, FULL = CHUNK - (128 << 10), FIRST_EVENTS = 1024, FIRST_TEXTS = 256 };
+enum {
+    MOST_STATS = 2 << 20, // bytes of an event
+    FULL = MOST_STATS - (128 << 10),
+    LARGEST_CHUNK = 1 << 20,
+    FIRST_ROOM = 4096,
+    FIRST_EVENTS = 1024,
+    FIRST_TEXTS = 256
+};
 
 bool xpl_kineto_take(struct trace *t, size_t n) {
     const size_t left = atomic_load_explicit(&t->budget.left, memory_order_relaxed);
@@ -89,59 +96,81 @@ xpl_str_t xpl_kineto_text_of(const struct trace *t, uint32_t text) {
 
 // ---- stats ----
 
-static bool add_chunk(struct trace *t) {
+static bool add_chunk(struct trace *t, size_t size) {
     struct store *const s = &t->store;
     if (s->n == s->cap) {
         const size_t cap = s->cap ? 2 * s->cap : 16;
-        uint8_t **const v = xpl_sys_realloc(s->chunks, cap * sizeof *v);
+        if (!xpl_kineto_take(t, (cap - s->cap) * sizeof *s->chunks)) return false;
+        struct chunk *const v = xpl_sys_realloc(s->chunks, cap * sizeof *v);
         if (!v) return false;
         s->chunks = v;
         s->cap = cap;
     }
-    if (!xpl_kineto_take(t, CHUNK)) return false;
-    s->chunks[s->n] = xpl_sys_alloc(CHUNK);
-    if (!s->chunks[s->n]) return false;
-    s->n++;
+    uint8_t *const p = xpl_kineto_take(t, size) ? xpl_sys_alloc(size) : NULL;
+    if (!p) return false;
+    s->chunks[s->n++] = (struct chunk){.p = p};
+    return true;
+}
+
+// Room for n bytes in a chunk of the row.  Each new one is as large as all before it, up to a
+// limit: a trace may have very many rows.
+static bool make_room(struct trace *t, struct row *r, size_t n) {
+    if (r->chunk && r->size - r->used >= n) return true;
+    size_t size = r->total < LARGEST_CHUNK ? r->total : LARGEST_CHUNK;
+    if (size < n) size = n;
+    if (t->store.n >= UINT32_MAX || !add_chunk(t, size)) return false;
+    r->chunk = (uint32_t)t->store.n;
+    r->used = 0;
+    r->size = size;
+    r->total += size;
     return true;
 }
 
 bool xpl_kineto_is_full(const struct trace *t) {
-    return t->store.used - t->store.from > FULL;
-}
-
-// The stats of an event stay together.
-static bool move_on(struct trace *t, size_t n) {
-    struct store *const s = &t->store;
-    const size_t open = s->n ? s->used - s->from : 0;
-    if (n > CHUNK - open || !add_chunk(t)) return false;
-    if (open) memcpy(s->chunks[s->n - 1], s->chunks[s->n - 2] + s->from, open);
-    s->from = 0;
-    s->used = open;
-    return true;
+    return t->store.used > FULL;
 }
 
 uint8_t *xpl_kineto_room(struct trace *t, size_t n) {
     struct store *const s = &t->store;
-    if ((!s->n || CHUNK - s->used < n) && !move_on(t, n)) return NULL;
-    return s->chunks[s->n - 1] + s->used;
+    if (s->room - s->used >= n) return s->open + s->used;
+    size_t room = s->room ? s->room : FIRST_ROOM;
+    while (room - s->used < n && room < MOST_STATS)
+        room *= 2;
+    if (room - s->used < n || !xpl_kineto_take(t, room - s->room)) return NULL;
+    uint8_t *const p = xpl_sys_realloc(s->open, room);
+    if (!p) return NULL;
+    s->open = p;
+    s->room = room;
+    return p + s->used;
 }
 
 void xpl_kineto_begin_stats(struct trace *t) {
-    t->store.from = t->store.used;
+    t->store.used = 0;
 }
 
-void xpl_kineto_drop_stats(struct trace *t) {
-    t->store.used = t->store.from;
-}
-
-void xpl_kineto_end_stats(struct trace *t, struct event *e) {
-    const struct store *const s = &t->store;
-    e->n_stats = (uint32_t)(s->used - s->from);
-    e->stats = e->n_stats ? (uint64_t)(s->n - 1) * CHUNK + s->from : 0;
+bool xpl_kineto_end_stats(struct trace *t, struct event *e) {
+    struct store *const s = &t->store;
+    struct row *const r = &t->rows.v[e->row];
+    e->n_stats = s->used & ((1u << 24) - 1);
+    if (!s->used) return true;
+    if (!make_room(t, r, s->used)) return false;
+    struct chunk *const c = &s->chunks[r->chunk - 1];
+    memcpy(c->p + r->used, s->open, s->used);
+    e->stats = (uint64_t)(r->chunk - 1) << 32 | r->used;
+    r->used += s->used;
+    c->left++;
+    return true;
 }
 
 const uint8_t *xpl_kineto_stats(const struct trace *t, const struct event *e) {
-    return e->n_stats ? t->store.chunks[e->stats / CHUNK] + e->stats % CHUNK : NULL;
+    return e->n_stats ? t->store.chunks[e->stats >> 32].p + (uint32_t)e->stats : NULL;
+}
+
+void xpl_kineto_release_stats(struct trace *t, const struct event *e) {
+    struct chunk *const c = e->n_stats ? &t->store.chunks[e->stats >> 32] : NULL;
+    if (!c || --c->left) return;
+    xpl_sys_free(c->p);
+    c->p = NULL;
 }
 
 static uint8_t tag(unsigned field, enum xpl_wire_type type) {
@@ -199,8 +228,9 @@ struct event *xpl_kineto_push(struct trace *t) {
 
 void xpl_kineto_fini(struct trace *t) {
     for (size_t i = 0; i < t->store.n; i++)
-        xpl_sys_free(t->store.chunks[i]);
+        xpl_sys_free(t->store.chunks[i].p);
     xpl_sys_free(t->store.chunks);
+    xpl_sys_free(t->store.open);
     xpl_sys_free(t->events);
     xpl_sys_free(t->text_used);
     xpl_sys_free(t->text_next);

@@ -42,6 +42,7 @@ struct writer {
     uint8_t *name_used; // by name: of this plane
     struct xpl_buf text;
     bool cancelled;
+    bool is_last; // pass, in which stats are released once they are written
     bool grouped; // the XSpace says which step events are of
 };
 
@@ -263,6 +264,7 @@ static void put_event(struct writer *w, const struct row *r, uint32_t row, const
                                   e->length * 1000);
     if (e->n_stats)
         xpl_xspace_writer_stats(&w->w, (xpl_bytes_t){xpl_kineto_stats(t, e), e->n_stats});
+    if (w->is_last) xpl_kineto_release_stats(t, e);
     put_own_stats(w, e);
     if (w->grouped && r->kind == ROW_HOST)
         put_group(w, ROW_HOST, xpl_kineto_step_at(t, e->begin, &p->step));
@@ -614,6 +616,7 @@ xpl_status_t xpl_kineto_write(struct trace *t, struct xpl_buf *out) {
     if (!w.cancelled && xpl_xspace_writer_measured(&w.w)) {
         const size_t n = (size_t)xpl_xspace_writer_size(&w.w);
         fits = xpl_kineto_take(t, n);
+        w.is_last = true;
         if (fits && xpl_buf_room(out, n)) emit(&w);
     }
     const bool ok = xpl_xspace_writer_fini(&w.w) && !w.text.failed;
