@@ -13,7 +13,11 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { CANCEL_EVERY = 8192 };
+enum {
+    CANCEL_EVERY = 8192,
+    MAX_WORD = 64,   // bytes of a type's name or a number that are read
+    LONG_TEXT = 256, // bytes from which on a text is only read once
+};
 
 bool xpl_ranks_init(struct xpl_ranks *r, struct xpl_arena *arena, struct xpl_exec *exec) {
     *r = (struct xpl_ranks){
@@ -57,7 +61,8 @@ static const char *kind_of(xpl_str_t name) {
 }
 
 // Bytes of an element, by the names of torch, of C++ and of numpy; 0: not known.
-static uint64_t bytes_of_type(xpl_str_t type) {
+static uint64_t bytes_of_type(xpl_str_t text) {
+    const xpl_str_t type = xpl_str_sub(text, 0, MAX_WORD);
     static const struct {
         const char *name;
         uint64_t bytes;
@@ -106,7 +111,9 @@ static int64_t number_of(const struct xpl_stat *s, int64_t other) {
     if (s->kind == XPL_VALUE_INT || s->kind == XPL_VALUE_UINT)
         return (int64_t)xpl_stat_int_or_uint(s);
     int64_t v;
-    return xpl_parse_int(xpl_stat_str(s), INT64_MIN, INT64_MAX, &v) ? v : other;
+    return xpl_parse_int(xpl_str_sub(xpl_stat_str(s), 0, MAX_WORD), INT64_MIN, INT64_MAX, &v)
+               ? v
+               : other;
 }
 
 static uint64_t count_of(const struct xpl_stat *s) {
@@ -124,6 +131,16 @@ static const enum xpl_stat_type kStats[N_STATS] = {
     [DIMS] = XPL_STAT_INPUT_DIMS,           [TYPES] = XPL_STAT_INPUT_TYPE,
 };
 
+// Where the result of two texts belongs.  That of long ones stays in the map, by their addresses,
+// as any number of calls may refer to the same text.  *ret_new: it is to be found.  NULL without
+// memory.
+static uint64_t *result_of(struct xpl_ranks *r, struct xpl_map *map, xpl_str_t a, xpl_str_t b,
+                           uint64_t *room, bool *ret_new) {
+    *ret_new = true;
+    if (a.len < LONG_TEXT && b.len < LONG_TEXT) return room;
+    return xpl_map_put(r->arena, map, (uintptr_t)a.ptr, (uintptr_t)b.ptr, ret_new);
+}
+
 // A group of processes is known by name and members; without both, calls of one stream belong
 // together.
 static bool read_group(struct xpl_ranks *r, const struct xpl_stat *v, unsigned has,
@@ -132,15 +149,33 @@ static bool read_group(struct xpl_ranks *r, const struct xpl_stat *v, unsigned h
                     members = has >> MEMBERS & 1 ? xpl_stat_str(&v[MEMBERS]) : XPL_STR("");
     xpl_str_t text;
     xpl_strid_t id;
-    if (!xpl_arena_printf(r->arena, &text, "%.*s%s%.*s", XPL_STR_FMT(name),
-                          name.len && members.len ? " " : "", XPL_STR_FMT(members)) ||
-        !xpl_intern_put(r->groups, text, &id))
-        return false;
-    *ret = id.v;
+    uint64_t room;
+    bool is_new;
+    uint64_t *const group = result_of(r, &r->long_groups, name, members, &room, &is_new);
+    if (!group) return false;
+    if (is_new) {
+        if (!xpl_arena_printf(r->arena, &text, "%.*s%s%.*s", XPL_STR_FMT(name),
+                              name.len && members.len ? " " : "", XPL_STR_FMT(members)) ||
+            !xpl_intern_put(r->groups, text, &id))
+            return false;
+        *group = id.v;
+    }
+    *ret = (uint32_t)*group;
     return true;
 }
 
-static void read_size(const struct xpl_stat *v, unsigned has, struct xpl_rank_call *c) {
+static bool read_tensors(struct xpl_ranks *r, xpl_str_t dims, xpl_str_t types, uint64_t *ret) {
+    uint64_t room;
+    bool is_new;
+    uint64_t *const bytes = result_of(r, &r->long_sizes, dims, types, &room, &is_new);
+    if (!bytes) return false;
+    if (is_new) *bytes = bytes_of_tensors(dims, types);
+    *ret = *bytes;
+    return true;
+}
+
+static bool read_size(struct xpl_ranks *r, const struct xpl_stat *v, unsigned has,
+                      struct xpl_rank_call *c) {
     const int of = strcmp(c->kind, "all-gather") == 0 ? OUT : IN;
     const xpl_str_t splits = has >> SPLIT & 1 ? xpl_stat_str(&v[SPLIT]) : XPL_STR("");
     c->group_size = has >> GROUP_SIZE & 1 ? count_of(&v[GROUP_SIZE]) : 0;
@@ -148,7 +183,8 @@ static void read_size(const struct xpl_stat *v, unsigned has, struct xpl_rank_ca
     if (has >> of & 1 && has >> DTYPE & 1)
         c->bytes = times(count_of(&v[of]), bytes_of_type(xpl_stat_str(&v[DTYPE])));
     else if (has >> DIMS & 1 && has >> TYPES & 1)
-        c->bytes = bytes_of_tensors(xpl_stat_str(&v[DIMS]), xpl_stat_str(&v[TYPES]));
+        return read_tensors(r, xpl_stat_str(&v[DIMS]), xpl_stat_str(&v[TYPES]), &c->bytes);
+    return true;
 }
 
 static bool add_call(struct xpl_ranks *r, const struct xpl_line *line, const struct xpl_event *ev,
@@ -166,8 +202,8 @@ static bool add_call(struct xpl_ranks *r, const struct xpl_line *line, const str
         .begin = (uint64_t)xpl_event_begin_ps(line, ev),
         .end = (uint64_t)xpl_event_end_ps(line, ev),
     };
-    read_size(v, has, c);
-    return read_group(r, v, has, line->plane->kind == XPL_PLANE_GPU ? line->name : XPL_STR(""),
+    return read_size(r, v, has, c) &&
+           read_group(r, v, has, line->plane->kind == XPL_PLANE_GPU ? line->name : XPL_STR(""),
                       &c->group);
 }
 
@@ -225,6 +261,7 @@ xpl_status_t xpl_ranks_add(struct xpl_ranks *r, xpl_str_t host, const struct xpl
     const size_t before = r->calls.n;
     bool gpu = false;
     xpl_status_t st = XPL_OK;
+    r->long_groups = r->long_sizes = (struct xpl_map){0}; // the profile before may be closed
     if (!h) XPL_RETURN_OOM(err, "collectives");
     *h = (struct xpl_rank_host){
         .name = host, .start_ns = xs->start_ns, .has_steps = has_program_steps(xs)};

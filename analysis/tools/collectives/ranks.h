@@ -7,6 +7,7 @@
 #include "analysis/xplane/xspace.h"
 #include "base/exec.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/vec.h"
 
 // What one host does of a collective.
@@ -52,6 +53,7 @@ struct xpl_ranks {
     struct xpl_arena *arena;
     struct xpl_exec *exec;
     struct xpl_intern *groups;
+    struct xpl_map long_groups, long_sizes; // of the current host, by addresses of texts
     XPL_VEC(struct xpl_rank_call) calls;
     XPL_VEC(struct xpl_rank_host) hosts;
     XPL_VEC(struct xpl_rank_row) rows;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the text of a collective says: sizes and groups in all their forms, and of damaged texts.
 #include "analysis/tools/collectives/expression.h"
+
+#include <stdlib.h>
+#include <time.h>
+
 #include "analysis/tools/collectives/ranks.h"
 #include "base/arena.h"
 #include "tests/check.h"
 #include "tests/render.h"
+#include "tests/xspace_maker.h"
 
 struct expected {
     const char *text, *kind;
@@ -258,6 +263,61 @@ static void test_many_hosts(void) {
     xpl_arena_fini(&a);
 }
 
+static double processor_s(void) {
+    struct timespec t;
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+// Calls that refer to the same long texts, which would take a minute to read for each call.
+static void test_shared_texts(void) {
+    enum { N = 20000, ITEMS = 30000, ITEM = sizeof "\"float\", [2], " - 1 };
+    char *const dims = malloc(ITEMS * ITEM + 2);
+    CHECK(dims);
+    dims[0] = '[';
+    for (size_t i = 0; i < ITEMS; i++)
+        memcpy(dims + 1 + i * ITEM, "\"float\", [2], ", ITEM + 1);
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "thread"), ev = mk_event(&p, "gloo:all_reduce", 0, 1000);
+    mk_stat_ref(&p, &ev, "Input Dims", dims);
+    mk_stat_ref(&p, &ev, "Input type", dims);
+    mk_stat_ref(&p, &ev, "Process Group Name", dims);
+    mk_stat_ref(&p, &ev, "Process Group Ranks", dims);
+    for (size_t i = 0; i < N; i++)
+        mk_len(&line, 4, ev.p, ev.n);
+    xpl_buf_fini(&ev);
+    ev = mk_event(&p, "gloo:all_reduce", 0, 1000);
+    mk_stat_str(&p, &ev, "Input Dims", "[[2, 3], [4]]");
+    mk_stat_str(&p, &ev, "Input type", "[\"float\", \"double\"]");
+    mk_stat_str(&p, &ev, "Process Group Name", dims);
+    mk_stat_str(&p, &ev, "Process Group Ranks", dims);
+    mk_event_end(&line, &ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_xspace *xs;
+    struct xpl_ranks r;
+    struct xpl_error err = {0};
+    xpl_arena_init(&arena, 64 << 20);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
+    CHECK(xpl_ranks_init(&r, &arena, &exec));
+    const double begin = processor_s();
+    CHECK_OK(xpl_ranks_add(&r, XPL_STR("h"), xs, &err), &err);
+    CHECK(processor_s() - begin < 5);
+    CHECK_EQ(r.calls.n, N + 1);
+    for (size_t i = 0; i < N; i++) {
+        CHECK_EQ(r.calls.v[i].bytes, ITEMS * 2 * 4);
+        CHECK_EQ(r.calls.v[i].group, r.calls.v[N].group);
+    }
+    CHECK_EQ(r.calls.v[N].bytes, 2 * 3 * 4 + 4 * 8);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+    free(dims);
+}
+
 int main(void) {
     test_matching();
     test_stray_host();
@@ -267,5 +327,6 @@ int main(void) {
     test_damage();
     test_factors();
     test_tables();
+    test_shared_texts();
     return 0;
 }
