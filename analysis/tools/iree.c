@@ -12,7 +12,8 @@ struct iree_options {
     xpl_str_t filter, id;             // id: a number; empty: all
     bool dispatch_events, counter_samples, unfinished, raw;
 };
-enum { JSONL, TEXT }; // format
+enum { JSONL, TEXT };       // format
+enum { MAX_FILTER = 1024 }; // bytes, as each event is matched with it
 
 #define FORMAT                                                                                     \
     {                                                                                              \
@@ -124,6 +125,8 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
                                .rows = &rows,
                                .exec = in->exec,
                                .limit = in->limit};
+    if (o->filter.len > MAX_FILTER)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "filter: more than %d bytes", MAX_FILTER);
     XPL_TRY(xpl_iree_id_parse(o->id, &run.options.id, err));
     XPL_TRY(xpl_iree_open(in->hosts[0].profile, o->unfinished, &bundle, err));
     if (o->raw) {

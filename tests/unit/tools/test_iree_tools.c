@@ -79,6 +79,22 @@ static void test_ids(struct xpl_buf *bundle) {
     }
 }
 
+// A long one would cost its length at each event.
+static void test_long_filter(struct xpl_buf *bundle) {
+    enum { MOST = 1024 };
+    char text[MOST + 2];
+    for (size_t n = MOST; n <= MOST + 1; n++) {
+        struct xpl_error err = {0};
+        struct xpl_buf out;
+        memset(text, '*', n);
+        text[n] = 0;
+        CHECK_EQ(ask("iree_memory", bundle, "filter", text, &out, &err),
+                 n > MOST ? XPL_INVALID_ARGUMENT : XPL_OK);
+        CHECK(n == MOST || strstr(err.msg, "filter: more than 1024 bytes"));
+        xpl_buf_fini(&out);
+    }
+}
+
 static void test_traces(struct xpl_buf *bundle) {
     struct xpl_error err = {0};
     struct xpl_buf out;
@@ -206,6 +222,7 @@ int main(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
     test_view(&b);
     test_ids(&b);
+    test_long_filter(&b);
     test_traces(&b);
     test_raw(&b);
     test_reports(&b);
