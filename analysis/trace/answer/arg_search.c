@@ -9,11 +9,13 @@
 #include "base/arena.h"
 
 enum { NONE = 0, RUN_ID_MASK = (1 << 27) - 1 };
+enum { MAX_WORD = 1024, PIECE = 8192 }; // bytes
 
 // ---- words ----
 
-static uint8_t folded(char c) {
-    return (uint8_t)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+static void fold(xpl_str_t s, char *ret) {
+    for (size_t i = 0; i < s.len; i++)
+        ret[i] = (char)(s.ptr[i] >= 'A' && s.ptr[i] <= 'Z' ? s.ptr[i] | 0x20 : s.ptr[i]);
 }
 
 static bool is_blank(char c) {
@@ -36,6 +38,9 @@ xpl_status_t trc_words_read(xpl_str_t text, struct trc_words *ret, struct xpl_er
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "character %zu: more than %d words", i + 1,
                              TRC_WORDS);
         const xpl_str_t word = {text.ptr + i, end - i};
+        if (word.len > MAX_WORD)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "character %zu: a word of more than %d bytes", i + 1, MAX_WORD);
         const uint32_t bit = UINT32_C(1) << ret->n;
         ret->v[ret->n++] = word;
         ret->all |= bit;
@@ -44,22 +49,23 @@ xpl_status_t trc_words_read(xpl_str_t text, struct trc_words *ret, struct xpl_er
     return XPL_OK;
 }
 
-static bool has_word(xpl_str_t text, xpl_str_t word) {
-    const uint8_t first = folded(word.ptr[0]);
-    for (size_t i = 0; i + word.len <= text.len; i++) {
-        if (folded(text.ptr[i]) != first) continue;
-        size_t k = 1;
-        while (k < word.len && folded(text.ptr[i + k]) == folded(word.ptr[k]))
-            k++;
-        if (k == word.len) return true;
+// The words of `w` that are in the piece but not in `mask`.  memmem takes linear time.
+static uint32_t words_in_piece(const struct trc_words *w, uint32_t mask, xpl_str_t piece) {
+    char text[PIECE], word[MAX_WORD];
+    uint32_t found = 0;
+    fold(piece, text);
+    for (unsigned i = 0; i < w->n; i++) {
+        if (mask >> i & 1 || w->v[i].len > piece.len) continue;
+        fold(w->v[i], word);
+        if (memmem(text, piece.len, word, w->v[i].len)) found |= UINT32_C(1) << i;
     }
-    return false;
+    return found;
 }
 
 uint32_t trc_words_in(const struct trc_words *w, xpl_str_t text) {
     uint32_t mask = 0;
-    for (unsigned i = 0; i < w->n; i++)
-        if (has_word(text, w->v[i])) mask |= UINT32_C(1) << i;
+    for (size_t at = 0; at < text.len && mask != w->all; at += PIECE - MAX_WORD)
+        mask |= words_in_piece(w, mask, xpl_str_sub(text, at, PIECE));
     return mask;
 }
 

@@ -15,7 +15,8 @@ struct trc_words {
     uint32_t all;      // the mask of all of them
     uint32_t numerals; // of those that could be part of a whole number
 };
-// At most TRC_WORDS, views of `text`; INVALID_ARGUMENT for more.
+// At most TRC_WORDS, views of `text`; INVALID_ARGUMENT for more, or for one of more than 1,024
+// bytes.
 xpl_status_t trc_words_read(xpl_str_t text, struct trc_words *ret, struct xpl_error *err)
     XPL_NODISCARD;
 // Those that the text contains, whatever the case of ASCII letters.

@@ -28,6 +28,7 @@ struct adder {
     bool all;            // no window
     uint32_t blocks;
     struct trc_words names_have, arguments_have;
+    const struct xpl_trace_row *rows; // o->n_rows, sorted
     // Of the current host.
     const struct xpl_trace *t;
     uint8_t *wanted_track; // by number
@@ -56,10 +57,30 @@ static void add_sum(struct sum *to, const struct sum *s) {
 
 // ---- names and rows ----
 
-static bool wants_row(const struct xpl_trace_sums_options *o, uint32_t pid, uint32_t tid) {
-    for (size_t i = 0; i < o->n_rows; i++)
-        if (o->rows[i].pid == pid && (o->rows[i].whole || o->rows[i].tid == tid)) return true;
-    return o->n_rows == 0;
+// Whole processes before their rows.
+static int by_number(const void *pa, const void *pb) {
+    const struct xpl_trace_row *const a = pa, *const b = pb;
+    if (a->pid != b->pid) return a->pid < b->pid ? -1 : 1;
+    if (a->whole != b->whole) return a->whole ? -1 : 1;
+    return a->whole || a->tid == b->tid ? 0 : a->tid < b->tid ? -1 : 1;
+}
+
+// A request may have as many rows as a trace.
+static bool sort_rows(struct adder *a) {
+    struct xpl_trace_row *const rows = xpl_arena_array(a->scratch, a->o->n_rows, sizeof *rows);
+    if (!rows) return false;
+    if (a->o->n_rows) memcpy(rows, a->o->rows, a->o->n_rows * sizeof *rows);
+    if (a->o->n_rows) qsort(rows, a->o->n_rows, sizeof *rows, by_number);
+    a->rows = rows;
+    return true;
+}
+
+static bool wants_row(const struct adder *a, uint32_t pid, uint32_t tid) {
+    const struct xpl_trace_row keys[] = {{.pid = pid, .whole = true}, {.pid = pid, .tid = tid}};
+    if (a->o->n_rows == 0) return true;
+    for (int i = 0; i < 2; i++)
+        if (bsearch(&keys[i], a->rows, a->o->n_rows, sizeof *a->rows, by_number)) return true;
+    return false;
 }
 
 static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *host,
@@ -78,7 +99,7 @@ static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *hos
     for (uint64_t i = 0; i < t->n[TRC_TRACKS]; i++) {
         const struct trc_track *const track = &t->tracks[i];
         a->wanted_track[i] =
-            !track->named && wants_row(a->o, first_pid + t->devices[track->device].id, track->id);
+            !track->named && wants_row(a, first_pid + t->devices[track->device].id, track->id);
     }
     for (uint64_t i = 0; i < t->n[TRC_NAMES]; i++)
         a->wanted_name[t->names[i].string] =
@@ -282,7 +303,7 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
     XPL_TRY(trc_words_read(o->arguments, &a.arguments_have, err));
     a.names = xpl_intern_new(&scratch, xpl_hash_seed());
     hosts = trc_align(hosts, n, &scratch);
-    if (!a.names || !hosts) XPL_RETURN_OOM(err, "trace sums");
+    if (!a.names || !hosts || !sort_rows(&a)) XPL_RETURN_OOM(err, "trace sums");
     for (size_t i = 0; i < n; i++) {
         XPL_TRY(begin_host(&a, &hosts[i], (uint32_t)(i + 1) * TRC_DEVICES_PER_HOST, err));
         XPL_TRY(add_levels(&a, err));

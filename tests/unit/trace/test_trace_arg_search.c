@@ -3,6 +3,8 @@
 // of real profiles; the fields of matches; bounds.
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "analysis/trace/answer/arg_search.h"
 #include "analysis/trace/sums.h"
@@ -262,9 +264,36 @@ static void bounds(void) {
     end(&f);
 }
 
+// Words are found wherever they begin in a long text, in linear time.
+static void long_texts(void) {
+    enum { N = 16 << 20, MOST = 1024, FROM = 7000, TO = 8300 };
+    char *const text = malloc(N), word[MOST + 2];
+    struct trc_words w;
+    struct xpl_error err = {0};
+    struct timespec begin, end;
+    CHECK(text);
+    memset(text, 'A', N);
+    memset(word, 'a', sizeof word);
+    word[MOST - 1] = 'b';
+    CHECK_OK(trc_words_read((xpl_str_t){word, MOST}, &w, &err), &err);
+    for (size_t at = FROM; at < TO; at += 13) {
+        text[at] = 'B';
+        CHECK_EQ(trc_words_in(&w, (xpl_str_t){text, TO}), at + 1 >= MOST);
+        CHECK_EQ(trc_words_in(&w, (xpl_str_t){text, at}), 0);
+        text[at] = 'A';
+    }
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin), 0);
+    CHECK_EQ(trc_words_in(&w, (xpl_str_t){text, N}), 0);
+    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end), 0);
+    CHECK(end.tv_sec - begin.tv_sec < 3); // all starts with all of the word take 20 s
+    CHECK_STATUS(trc_words_read((xpl_str_t){word, MOST + 1}, &w, &err), XPL_INVALID_ARGUMENT, &err);
+    free(text);
+}
+
 int main(void) {
     real_profiles();
     known();
     bounds();
+    long_texts();
     return 0;
 }
