@@ -189,6 +189,9 @@ struct xpl_step_event {
 };
 const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
                                               const struct xpl_plane *plane, size_t *ret_n);
+// Executions of programs on a TPU whose plane has no steps; neighbours of one group are merged.
+const struct xpl_step_event *xpl_groups_modules(const struct xpl_groups *g,
+                                                const struct xpl_plane *plane, size_t *ret_n);
 // True when these are the recorded events of the step lines.
 bool xpl_groups_steps_are_recorded(const struct xpl_groups *g, const struct xpl_plane *plane);
 // True when `line` is the step line that xpl_groups_steps replaces: consumers read that instead.

@@ -131,6 +131,12 @@ const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
     return g->planes[plane->index].steps;
 }
 
+const struct xpl_step_event *xpl_groups_modules(const struct xpl_groups *g,
+                                                const struct xpl_plane *plane, size_t *ret_n) {
+    *ret_n = g->planes[plane->index].n_modules;
+    return g->planes[plane->index].modules;
+}
+
 bool xpl_groups_steps_are_recorded(const struct xpl_groups *g, const struct xpl_plane *plane) {
     return g->planes[plane->index].steps_recorded;
 }

@@ -33,6 +33,8 @@ struct plane_groups {
     size_t n_runs;
     struct xpl_step_event *steps;
     size_t n_steps;
+    struct xpl_step_event *modules; // of a TPU without steps: its programs' executions
+    size_t n_modules;
     bool steps_recorded;              // as recorded in the file, from all step lines
     const struct xpl_line *step_line; // TPU: the line that `steps` replaces
     struct group_span *spans;         // TPU: events of the grouping line, merged

@@ -118,15 +118,25 @@ static xpl_status_t propagate_spans(struct xpl_groups *g, struct plane_groups *p
     return XPL_OK;
 }
 
+static void name_steps(const struct xpl_groups *g, struct xpl_step_event *v, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (v[i].has_group && v[i].step_name.len == 0)
+            v[i].step_name = xpl_groups_name(g, v[i].group_id);
+}
+
 static xpl_status_t build_module_spans(struct xpl_groups *g, struct plane_groups *pg,
                                        const struct xpl_line *line, struct xpl_arena *temp,
                                        struct xpl_error *err) {
-    struct xpl_step_event *const v = xpl_arena_array(temp, line->n_events, sizeof *v);
+    struct xpl_step_event *const v = xpl_arena_array(g->arena, line->n_events, sizeof *v);
     if (!v) return no_memory(err);
     XPL_TRY(xpl_grp_read_steps(g, line, temp, v, err));
     XPL_TRY(fill_spans(g, pg, v, line->n_events, err));
     pg->span_line = line;
-    return propagate_spans(g, pg, err);
+    XPL_TRY(propagate_spans(g, pg, err));
+    pg->modules = v;
+    pg->n_modules = merge_steps(v, line->n_events);
+    name_steps(g, v, pg->n_modules);
+    return XPL_OK;
 }
 
 static xpl_status_t build_steps(struct xpl_groups *g, struct plane_groups *pg,
@@ -138,9 +148,7 @@ static xpl_status_t build_steps(struct xpl_groups *g, struct plane_groups *pg,
     XPL_TRY(xpl_grp_read_steps(g, line, temp, v, err));
     n = merge_steps(v, n);
     if (grouping) XPL_TRY(fill_spans(g, pg, v, n, err));
-    for (size_t i = 0; i < n; i++)
-        if (v[i].has_group && v[i].step_name.len == 0)
-            v[i].step_name = xpl_groups_name(g, v[i].group_id);
+    name_steps(g, v, n);
     // GenerateDerivedTimeLines sorts the planes of TensorCores in the end.
     if (pg->plan.plane->kind == XPL_PLANE_TPU_CORE) xpl_grp_sort(v, n, sizeof *v, step_cmp);
     pg->steps = v;

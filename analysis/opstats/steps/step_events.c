@@ -46,19 +46,42 @@ static bool is_op_line(const struct xpl_line *l) {
            xpl_str_eq(l->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
 }
 
+static bool is_annotated(const struct xpl_convert *c, int64_t group) {
+    int64_t begin, duration;
+    return xpl_groups_annotation(c->groups, group, &begin, &duration);
+}
+
+// Whether annotations launched several of a TPU's executions.
+static bool are_annotated(const struct xpl_convert *c, const struct xpl_step_event *v, size_t n) {
+    const struct xpl_step_event *first = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!v[i].has_group || !is_annotated(c, v[i].group_id)) continue;
+        if (!first) first = &v[i];
+        if (v[i].group_id != first->group_id) return true;
+    }
+    return false;
+}
+
 static bool read_markers(const struct xpl_convert *c, const struct xpl_plane *p,
                          struct xpl_steps *ret) {
-    size_t n;
+    size_t n, n_modules;
     const struct xpl_step_event *v = xpl_groups_steps(c->groups, p, &n);
+    const struct xpl_step_event *const modules = xpl_groups_modules(c->groups, p, &n_modules);
+    // Executions are the steps of a TPU without others.
+    const bool runs = !n && !c->opt->xprof_exact && are_annotated(c, modules, n_modules);
+    if (runs) v = modules, n = n_modules;
     for (size_t i = 0; i < n; i++) {
-        if (!v[i].has_group) continue;
+        if (!v[i].has_group || (runs && !is_annotated(c, v[i].group_id))) continue;
         struct xpl_timespan span = {(uint64_t)v[i].begin_ps, (uint64_t)v[i].duration_ps};
         if (v[i].has_device_time)
             span = (struct xpl_timespan){(uint64_t)v[i].device_offset_ps,
                                          (uint64_t)v[i].device_duration_ps};
         if (v[i].duration_ps < 0 && !c->opt->xprof_exact) continue;
         struct xpl_step *st = xpl_steps_put(ret, v[i].group_id);
-        if (st && !c->opt->xprof_exact && !st->name.len) st->name = v[i].step_name;
+        // An annotation's name says more than the number that a device gives its steps.
+        if (st && !c->opt->xprof_exact && !st->name.len)
+            st->name =
+                is_annotated(c, st->id) ? xpl_groups_name(c->groups, st->id) : v[i].step_name;
         if (!st || !xpl_step_add_device_marker(st, xpl_plane_core_id(p), span, ret->arena))
             return false;
     }

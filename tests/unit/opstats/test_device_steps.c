@@ -209,10 +209,81 @@ static void check_tpu(void) {
     CHECK_EQ(s->step_db.step_sequence.v[0].step_info_per_core.n, 2);
 }
 
+enum tpu_steps { NO_STEPS, STEPS_WITHOUT_NAMES, NUMBERED_STEPS, TPU_STEPS };
+
+static void mk_core(struct xpl_buf *space, int core, enum tpu_steps kind) {
+    static const int64_t begins[] = {5, 105, 205, 505};
+    struct mk_plane p;
+    mk_plane_begin(&p, core, core ? "/device:TPU:1" : "/device:TPU:0");
+    struct xpl_buf modules = mk_line(1, "XLA Modules"), ops = mk_line(2, "XLA Ops"),
+                   steps = mk_line(3, "Steps");
+    mk_int(&modules, 3, HOST_BEGIN_NS);
+    mk_int(&ops, 3, HOST_BEGIN_NS);
+    mk_int(&steps, 3, HOST_BEGIN_NS);
+    for (int i = 0; i < 3; i++) {
+        const int64_t at = begins[i] * kUs, ps = (begins[i + 1] - begins[i] - 1) * kUs;
+        struct xpl_buf ev = mk_event(&p, i < 2 ? "jit_train(77)" : "jit_eval(78)", at, ps);
+        mk_stat_int(&p, &ev, "run_id", 1 + i);
+        mk_stat_int(&p, &ev, "queue_id", 0);
+        mk_stat_int(&p, &ev, "core_type", 0);
+        mk_event_end(&modules, &ev);
+        mk_plain(&p, &ops, "fusion", at, ps);
+        ev = mk_event(&p, "0", at, ps);
+        if (kind == NUMBERED_STEPS) mk_stat_ref(&p, &ev, "step_name", "0");
+        mk_event_end(&steps, &ev);
+    }
+    mk_line_end(&p, &modules);
+    mk_line_end(&p, &ops);
+    if (kind != NO_STEPS)
+        mk_line_end(&p, &steps);
+    else
+        xpl_buf_fini(&steps);
+    mk_plane_end(&p, space);
+}
+
+// Two cores run what a loop launches ahead of them: its annotations are the steps, and name them,
+// whether the cores' planes have steps or not.
+static void check_marked_tpu(enum tpu_steps kind) {
+    static const struct expected steps[] = {
+        {"train 7", 0, 105}, {"train 8", 105, 205}, {"eval 7", 205, 504}, {NULL, 0, 0}};
+    struct xpl_arena arena;
+    struct xpl_buf space = mk_open(), python = mk_line(1, "python");
+    struct mk_plane host;
+    xpl_arena_init(&arena, 1 << 24);
+    for (int core = 0; core < 2; core++)
+        mk_core(&space, core, kind);
+    mk_plane_begin(&host, 2, "/host:CPU");
+    mk_int(&python, 3, HOST_BEGIN_NS);
+    for (int i = 0; i < 3; i++) {
+        struct xpl_buf ev = mk_event(&host, i < 2 ? "train" : "eval", i * 10 * kUs, 9 * kUs);
+        mk_stat_int(&host, &ev, "_r", 1);
+        mk_stat_int(&host, &ev, "step_num", i < 2 ? 7 + i : 7);
+        mk_event_end(&python, &ev);
+        for (int core = 0; core < 2; core++) {
+            ev = mk_event(&host, "DoEnqueueProgram", (i * 10 + 1 + core) * kUs, kUs);
+            mk_stat_int(&host, &ev, "run_id", 1 + i);
+            mk_stat_int(&host, &ev, "queue_id", 0);
+            mk_stat_int(&host, &ev, "core_type", 0);
+            mk_stat_int(&host, &ev, "device_ordinal", core);
+            mk_event_end(&python, &ev);
+        }
+    }
+    mk_line_end(&host, &python);
+    mk_plane_end(&host, &space);
+    const struct xpl_opstats *const s = convert(&space, false, &arena);
+    check_steps(s, steps, "runs ahead of TPUs");
+    CHECK_EQ(s->step_db.step_sequence.v[0].step_info_per_core.n, 2);
+    CHECK_EQ(convert(&space, true, &arena)->step_db.step_sequence.n, kind == NO_STEPS ? 0 : 3);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof kLoops / sizeof *kLoops; i++)
         check_loop(&kLoops[i]);
     check_exact();
     check_tpu();
+    for (int kind = NO_STEPS; kind < TPU_STEPS; kind++)
+        check_marked_tpu((enum tpu_steps)kind);
     return 0;
 }
