@@ -92,6 +92,35 @@ def check_findings(build, python, program, case, framework, kind, points):
         assert ("NOT input-bound" in verdict) == (kind is None), verdict
 
 
+# Ops of CPUs that do the work of one that torch counts.
+CPU_CONVOLUTIONS = ("aten::mkldnn_convolution", "aten::_convolution")
+# torch counts an op and its only child as one, if they have one name.
+MERGED = {"aten::sum"}
+
+
+def check_torch_ops(build, torch):
+    """Ops of a trace of torch.profiler against torch's own sums: runs, self times, operations."""
+    if torch == "-":
+        raise Skip("no PyTorch")
+    trace = scratch() / "torch_ops.pt.trace.json"
+    done = subprocess.run([torch, HERE / "torch_ops.py", trace], check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
+    theirs = json.loads(done.stdout.splitlines()[-1])
+    asked = [build / "cli" / "xplanectl", "analyze", "framework_op_stats", trace]
+    table = json.loads(subprocess.run(asked, check=True, capture_output=True, timeout=60).stdout)[1]
+    names = [c["id"] for c in table["cols"]]
+    rows = [dict(zip(names, (c and c.get("v") for c in r["c"]))) for r in table["rows"]]
+    ours = {r["operation"]: r for r in rows if r["host_or_device"] == "Device"}
+    for name, (count, self_us) in theirs["ops"].items():
+        assert name in MERGED or ours[name]["occurrences"] == count, (name, count, ours[name])
+        assert abs(ours[name]["total_self_time"] - self_us) < 0.01 * count, (name, self_us, ours[name])
+    flops = {name: round(r["measured_flop_rate"] * r["total_time"] * 1e3) for name, r in ours.items()}
+    flops["aten::convolution"] = sum(flops.get(name, 0) for name in CPU_CONVOLUTIONS)
+    for name, count in theirs["flops"].items():
+        assert flops[name] == count, (name, count, flops[name])
+    assert len(theirs["flops"]) >= 6, theirs["flops"]
+    print(f"{len(theirs['ops'])} ops, {sum(theirs['flops'].values())} operations", flush=True)
+
+
 def main():
     if len(sys.argv) < 4:
         sys.exit(__doc__)
@@ -101,6 +130,7 @@ def main():
     for program, case, framework, *told in TOLD:
         results.run(f"findings of {framework}: {program} {case}", check_findings, build, torch if program == "torch_job.py" else python,
                     program, case, framework, *told)
+    results.run("PyTorch's own sums of ops", check_torch_ops, build, torch)
     results.finish()
 
 
