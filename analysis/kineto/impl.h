@@ -75,6 +75,7 @@
     X(CLOCK_RATE, "clock_rate")                                                                    \
     X(MEMORY_SIZE, "memory_size")                                                                  \
     X(MEMORY_BANDWIDTH, "memory_bandwidth")                                                        \
+    X(PEAK_TFLOPS, "peak_teraflops_per_second")                                                    \
     X(CAP_MAJOR, "compute_cap_major")                                                              \
     X(CAP_MINOR, "compute_cap_minor")                                                              \
     X(START_TIME, "profile_start_time")                                                            \
@@ -358,9 +359,12 @@ bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) XPL_NODISCA
 
 // ---- devices.c ----
 
-// The clock rate in kHz and the memory's bandwidth in bytes per second; false: not known.
-bool xpl_kineto_device_rates(const struct device_properties *d, int64_t *ret_khz,
-                             int64_t *ret_bytes_s);
+struct device_rates {
+    int64_t khz, bytes_s; // of its memory, in a second
+    double tflops;        // of 16-bit matrices; 0: as its cores and their clock say
+};
+// False: not known.
+bool xpl_kineto_device_rates(const struct device_properties *d, struct device_rates *ret);
 
 // ---- steps.c ----
 

@@ -434,7 +434,7 @@ static void put_device(struct writer *w, int32_t device) {
     const struct trace *const t = w->t;
     const struct device_properties *const d = properties_of(t, device);
     const xpl_str_t vendor = vendor_of(t, d);
-    int64_t khz, bytes_s;
+    struct device_rates rates;
     if (vendor.len) put_str(w, TEXT_VENDOR, ROW_STREAM, vendor);
     if (!d) return;
     if (d->name.len) put_str(w, TEXT_GPU_NAME, ROW_STREAM, d->name);
@@ -442,10 +442,11 @@ static void put_device(struct writer *w, int32_t device) {
     if (d->memory) put_int(w, TEXT_MEMORY_SIZE, ROW_STREAM, d->memory);
     put_int(w, TEXT_CAP_MAJOR, ROW_STREAM, d->major);
     put_int(w, TEXT_CAP_MINOR, ROW_STREAM, d->minor);
-    if (xpl_kineto_device_rates(d, &khz, &bytes_s)) {
-        put_int(w, TEXT_CLOCK_RATE, ROW_STREAM, khz);
-        put_int(w, TEXT_MEMORY_BANDWIDTH, ROW_STREAM, bytes_s);
-    }
+    if (!xpl_kineto_device_rates(d, &rates)) return;
+    put_int(w, TEXT_CLOCK_RATE, ROW_STREAM, rates.khz);
+    put_int(w, TEXT_MEMORY_BANDWIDTH, ROW_STREAM, rates.bytes_s);
+    if (rates.tflops > 0)
+        xpl_xspace_writer_double(&w->w, md_of(w, TEXT_PEAK_TFLOPS, ROW_STREAM), rates.tflops);
 }
 
 // A plane of the rows from `first` on that belong together; returns how many.
@@ -584,8 +585,9 @@ static bool put(void *ctx, xpl_bytes_t bytes) {
 
 static bool prepare(struct writer *w) {
     static const enum text of_devices[] = {
-        TEXT_VENDOR,    TEXT_GPU_NAME,   TEXT_CORE_COUNT,       TEXT_MEMORY_SIZE, TEXT_CAP_MAJOR,
-        TEXT_CAP_MINOR, TEXT_CLOCK_RATE, TEXT_MEMORY_BANDWIDTH, TEXT_TF_OP,       TEXT_GROUP_ID};
+        TEXT_VENDOR,      TEXT_GPU_NAME,  TEXT_CORE_COUNT, TEXT_MEMORY_SIZE,
+        TEXT_CAP_MAJOR,   TEXT_CAP_MINOR, TEXT_CLOCK_RATE, TEXT_MEMORY_BANDWIDTH,
+        TEXT_PEAK_TFLOPS, TEXT_TF_OP,     TEXT_GROUP_ID};
     struct trace *const t = w->t;
     // Each plane has all that one of its kind uses, in both passes.
     for (size_t i = 0; i < sizeof of_devices / sizeof *of_devices; i++)

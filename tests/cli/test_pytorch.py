@@ -578,6 +578,9 @@ class Groups(Case):
         table, _ = json.loads(out)
         self.assertEqual(float(table["p"]["peak_hbm_bw"]), float(f"{3350e9 / 2**30:g}"))
         self.assertAlmostEqual(float(table["p"]["peak_flop_rate"]), 989430, delta=1)
+        for device, peak in ("AMD Instinct MI210", 181000), ("NVIDIA H20", 0):
+            _, out, _ = self.ask("analyze", "roofline_model", self.made(device=device))
+            self.assertEqual(float(json.loads(out)[0]["p"]["peak_flop_rate"]), peak)
         name = "Net_0/Linear_1/aten::mm(bf16[128,256], bf16[256,512])/sm90_gemm"
         row = next(r for r in rows(table) if r["operation"] == name)
         self.assertAlmostEqual(row["measured_flop_rate"], 2 * 128 * 256 * 512 / 60000)
