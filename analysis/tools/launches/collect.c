@@ -49,6 +49,7 @@ struct span {
 struct launch {
     struct span at;
     uint64_t n_ops; // more than one of a graph
+    uint64_t first; // when the first of them begins
 };
 
 // Times of a profile count from any instant, and wrap: here they lie around the middle.
@@ -135,8 +136,9 @@ static struct launch *launch_of(const struct host *h, const struct xpl_event *ev
 static bool count_op(struct host *h, struct xpl_launch_stream *unused, const struct xpl_event *ev,
                      struct span span) {
     struct launch *const launch = launch_of(h, ev);
-    (void)unused, (void)span;
-    if (launch) launch->n_ops++;
+    (void)unused;
+    if (!launch) return true;
+    if (!launch->n_ops++ || span.begin < launch->first) launch->first = span.begin;
     return true;
 }
 
@@ -154,7 +156,8 @@ static bool read_op(struct host *h, struct xpl_launch_stream *stream, const stru
     stream->n_launched++;
     k->n_short += ps < launch_ps / launch->n_ops; // of a graph each has a part of it
     launch_sum_add(&k->launch, launch_ps);
-    launch_sum_add(&k->delay, span.begin > launch->at.end ? span.begin - launch->at.end : 0);
+    if (span.begin == launch->first) // the others wait for those before them
+        launch_sum_add(&k->delay, span.begin > launch->at.end ? span.begin - launch->at.end : 0);
     if (span.begin <= launch->at.begin) return true; // clocks differ
     struct xpl_launch_wait *const w = xpl_vec_push(h->l->arena, &stream->waits);
     // Counted from the window's begin as soon as that is known.

@@ -202,7 +202,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_launches = {
     .name = "launches",
-    .version = 2,
+    .version = 3,
     .needs = kNeeds,
     .facts = XPL_FACT_LAUNCHES,
     .options = kOptions,

@@ -153,6 +153,9 @@ static void test_graph(void) {
     json_t *const all = answer(&space, 1, "4");
     CHECK_REAL(number(all, KERNELS, 0, "launched"), 4, 0);
     CHECK_REAL(number(all, KERNELS, 0, "shorter_than_launch"), 1, 0);
+    // The first one begins 6 us after the launch has ended.
+    CHECK_REAL(number(all, KERNELS, 0, "avg_delay"), 6, 0);
+    CHECK_REAL(number(all, KERNELS, 0, "max_delay"), 6, 0);
     json_decref(all);
 }
 
