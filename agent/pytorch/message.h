@@ -3,7 +3,7 @@
 //
 // A message is one datagram: a head of 40 bytes (the length of the body as u64, then the type,
 // padded with zeros to 32 bytes) and a body, in the machine's byte order.  Source: dynolog's
-// ipcfabric and libkineto's IpcFabricConfigClient, and messages recorded from torch 2.15.
+// ipcfabric and libkineto's IpcFabricConfigClient, and messages recorded from torch 2.9.
 #ifndef XPL_AGENT_PYTORCH_MESSAGE_H_
 #define XPL_AGENT_PYTORCH_MESSAGE_H_
 

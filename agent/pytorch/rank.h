@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rank of a process: traces on request do not have it, before torch 2.10 at least.
+// The rank of a process: traces on request do not have it (torch 2.9 and 2.15).
 #ifndef XPL_AGENT_PYTORCH_RANK_H_
 #define XPL_AGENT_PYTORCH_RANK_H_
 

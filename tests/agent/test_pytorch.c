@@ -68,6 +68,8 @@ static void check_messages(void) {
     uint8_t buf[80], out[XPL_PYTORCH_MAX_ANSWER];
     CHECK(xpl_pytorch_parse((xpl_bytes_t){kAsk, sizeof kAsk}, &m));
     CHECK(m.kind == XPL_PYTORCH_ASK && m.ready && m.pid == 8557 && m.job == 0);
+    CHECK(xpl_pytorch_parse(ask(buf, 2, 0, 8557), &m) && m.ready); // torch 2.15
+    CHECK(xpl_pytorch_parse(ask(buf, 0, 0, 8557), &m) && !m.ready);
     CHECK(xpl_pytorch_parse(ask(buf, 1, 77, 5), &m)); // busy: it takes events only
     CHECK(!m.ready && m.pid == 5 && m.job == 77);
     for (size_t n = 0; n < sizeof kAsk; n++)

@@ -9,6 +9,8 @@ import time
 import torch
 import torch.distributed as dist
 
+time.sleep(1)
+print("imported", flush=True)
 rank, ranks, file = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 torch.set_num_threads(1)
 dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=ranks)

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import signal
 import sys
 
 from harness import HERE, Direct, Place, Results, Served, report_of, sessions, wait_until
@@ -25,10 +26,20 @@ class Job:
         self.agent = place.start(["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *agent], "", "port=", env).ready()
         wait_until("the agent's port", self.find_port)
         meeting = place.directory("meeting") / "file"
-        self.ranks = [place.start([place.python, HERE / "kineto_job.py", rank, RANKS, meeting], "", "ready", dict(env, RANK=str(rank)))
+        self.ranks = [self.start([place.python, HERE / "kineto_job.py", rank, RANKS, meeting], dict(env, RANK=str(rank)))
                       for rank in range(RANKS)]
         for rank in self.ranks:
+            rank.word = b"ready"
             rank.ready()
+
+    def start(self, command, env):
+        """Two threads of torch 2.9 both make a client of the daemon, and one may close the other's socket: then the import aborts."""
+        for _ in range(10):
+            rank = self.place.start(command, "", "imported", env)
+            wait_until("torch is imported", lambda r=rank: r.process.poll() is not None or r.is_ready())
+            if rank.process.poll() != -signal.SIGABRT:
+                return rank.ready()
+        raise AssertionError("torch aborts at each start")
 
     def find_port(self):
         self.agent.is_ready()
