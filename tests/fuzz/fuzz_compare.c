@@ -17,7 +17,7 @@ static void require(bool ok) {
 
 static void check_encoding(const struct xpl_run_summary *s, struct xpl_arena *arena) {
     struct xpl_run_summary *again;
-    struct xpl_buf once, twice;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf once, twice;
     struct xpl_error err = {0};
     xpl_buf_init(&once, LIMIT);
     xpl_buf_init(&twice, LIMIT);
@@ -25,8 +25,6 @@ static void check_encoding(const struct xpl_run_summary *s, struct xpl_arena *ar
     require(xpl_run_summary_decode((xpl_bytes_t){once.p, once.n}, arena, &again, &err) == XPL_OK);
     require(xpl_run_summary_encode(again, &twice, &err) == XPL_OK);
     require(once.n == twice.n && memcmp(once.p, twice.p, once.n) == 0);
-    xpl_buf_fini(&once);
-    xpl_buf_fini(&twice);
 }
 
 static void check_comparison(const struct xpl_run_summary *s, struct xpl_arena *arena) {

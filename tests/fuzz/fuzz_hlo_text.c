@@ -51,7 +51,7 @@ static void check_module(const struct xpl_hlo_module *m) {
 static void check_op(const struct xpl_hlo_module *full, const struct xpl_hlo_module *light,
                      uint32_t i, struct xpl_arena *a) {
     struct xpl_hlo_text_cache *const cache = xpl_hlo_text_cache_new(a);
-    struct xpl_buf x, y;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf x, y;
     xpl_buf_init(&x, 2 * XPL_HLO_TEXT_CUT);
     xpl_buf_init(&y, 2 * XPL_HLO_TEXT_CUT);
     const enum xpl_hlo_text_form form = XPL_HLO_TEXT_EXPRESSION;
@@ -59,8 +59,6 @@ static void check_op(const struct xpl_hlo_module *full, const struct xpl_hlo_mod
     const xpl_status_t t = xpl_hlo_text_instruction(light, i, form, NULL, &y, NULL);
     require(s == t && x.n <= XPL_HLO_TEXT_CUT);
     require(s != XPL_OK || (x.n == y.n && memcmp(x.p, y.p, x.n) == 0));
-    xpl_buf_fini(&x);
-    xpl_buf_fini(&y);
 }
 
 static void check_costs(const struct xpl_hlo_module *m, struct xpl_arena *a) {

@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 // Whatever the scan lets through, protobuf-c decodes within the arena, and packed again it decodes
 // again.
 static void unpack(const ProtobufCMessageDescriptor *type, xpl_bytes_t in) {
-    struct xpl_arena a, b;
-    struct xpl_buf packed;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a, b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf packed;
     struct xpl_error err = {0};
     ProtobufCMessage *m = NULL, *again = NULL;
     xpl_arena_init(&a, 1 << 20);
@@ -39,9 +39,6 @@ static void unpack(const ProtobufCMessageDescriptor *type, xpl_bytes_t in) {
         const xpl_status_t rc = xpl_rpc_message_unpack(type, bytes, &b, &again, NULL);
         CHECK(rc == XPL_OK || rc == XPL_RESOURCE_EXHAUSTED);
     }
-    xpl_buf_fini(&packed);
-    xpl_arena_fini(&b);
-    xpl_arena_fini(&a);
 }
 
 static void reflect(xpl_bytes_t in) {

@@ -291,7 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CHECK(xpl_xspace_writer_fini(&w));
     CHECK(whole.n == out.n && (!out.n || memcmp(whole.p, out.p, out.n) == 0));
     xpl_buf_fini(&whole);
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_error err = {0};
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_xspace *xs;
@@ -302,7 +302,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CHECK_EQ(xpl_xspace_open((xpl_bytes_t){exact, out.n}, &a, &serial, &xs, &err), XPL_OK);
     check_all(xs, &m);
     free(exact);
-    xpl_arena_fini(&a);
     xpl_arena_fini(&m.arena);
     return 0;
 }

@@ -12,7 +12,7 @@ struct item {
 };
 
 static void test_push(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 8 << 20);
     XPL_VEC(struct item) v = {0};
     size_t left = 0;
@@ -31,7 +31,6 @@ static void test_push(void) {
         CHECK_EQ(v.v[i].b, i & 0xff);
     }
     CHECK(left <= v.cap); // old arrays are at most as much again
-    xpl_arena_fini(&a);
 }
 
 static void test_reserve(void) {

@@ -98,8 +98,8 @@ static struct xpl_run_summary make_run(struct xpl_arena *arena, size_t n_steps, 
 }
 
 static void test_codec(void) {
-    struct xpl_arena arena;
-    struct xpl_buf once, twice;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf once, twice;
     struct xpl_error err = {0};
     struct xpl_run_summary *again;
     xpl_arena_init(&arena, LIMIT);
@@ -127,9 +127,6 @@ static void test_codec(void) {
     CHECK(bad > once.n * 9 / 10);
     CHECK_EQ(xpl_run_summary_decode((xpl_bytes_t){(const uint8_t *)"{}", 2}, &arena, &again, &err),
              XPL_DATA_LOSS);
-    xpl_buf_fini(&once);
-    xpl_buf_fini(&twice);
-    xpl_arena_fini(&arena);
 }
 
 static json_t *compare(const struct xpl_run_summary *a, const struct xpl_run_summary *b,

@@ -421,12 +421,11 @@ static void test_windows_count(void) {
 
 static void test_cancel(void) {
     uint8_t *const p = sample(1000);
-    struct xpl_buf g = gzip_of(p, 1000);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf g = gzip_of(p, 1000);
     struct xpl_exec e = xpl_exec_serial();
     e.cancelled = always_cancelled;
     const struct xpl_format_limits l = {.max_bytes = 1 << 20, .exec = &e};
     fails_with("h.xplane.pb.gz", bytes_of(&g), &l, XPL_CANCELLED, "cancelled");
-    xpl_buf_fini(&g);
     free(p);
 }
 

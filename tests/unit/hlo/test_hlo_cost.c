@@ -443,7 +443,7 @@ static void test_many_uses(void) {
 static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit,
                           struct xpl_exec *exec) {
     struct costs k = {0};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_hlo_cost cost;
     begin(&k, module);
     xpl_arena_init(&a, limit);
@@ -452,7 +452,6 @@ static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit
     const uint32_t at = xpl_hlo_module_find(k.m, xpl_str_from(name));
     CHECK(at != UINT32_MAX);
     const xpl_status_t st = xpl_hlo_cost(c, at, exec, &cost, &err);
-    xpl_arena_fini(&a);
     xpl_arena_fini(&k.a);
     return st;
 }
@@ -513,7 +512,7 @@ static void test_many_dimensions(void) {
     mk_close(&module, 3, &c);
     struct costs k = {0};
     begin(&k, &module);
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, BYTES); // N * N dimensions are 32 MB
     struct xpl_hlo_costs *const costs = xpl_hlo_costs_new(k.m, &a);
     for (uint32_t i = 0; i < k.m->n_instructions; i++) {
@@ -521,7 +520,6 @@ static void test_many_dimensions(void) {
         CHECK_OK(xpl_hlo_cost(costs, i, NULL, &cost, &err), &err);
         CHECK_EQ(cost.model_flops, i ? 2 : 0);
     }
-    xpl_arena_fini(&a);
     xpl_arena_fini(&k.a);
 }
 
@@ -725,7 +723,7 @@ static void test_fused_often(void) {
 static void test_limits(void) {
     struct xpl_buf module =
         entry_module("1:\"main\" 5:9 6:2 " P "2:{1:\"n\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
-    struct xpl_arena a, small;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a, small;
     struct xpl_hlo_module *m = NULL;
     struct xpl_hlo_cost cost;
     xpl_arena_init(&a, 1 << 26);
@@ -738,8 +736,6 @@ static void test_limits(void) {
     struct xpl_hlo_costs *const c = xpl_hlo_costs_new(m, &a);
     CHECK_OK(xpl_hlo_cost(c, xpl_hlo_module_find(m, XPL_STR("n")), &exec, &cost, &err), &err);
     CHECK_EQ(cost.model_flops, 96);
-    xpl_arena_fini(&small);
-    xpl_arena_fini(&a);
     xpl_buf_fini(&module);
 }
 

@@ -106,7 +106,7 @@ static struct xpl_buf doubling(const char *first) {
 static void test_without_end(const char *first) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_buf m = doubling(first), out;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 24);
     const struct xpl_hlo_module *const module = read_program(&m, &a);
     const uint32_t at = xpl_hlo_find_node(module, XPL_STR("n"));
@@ -117,7 +117,6 @@ static void test_without_end(const char *first) {
     exec.cancelled = always_cancelled;
     CHECK_STATUS(xpl_hlo_adjacent(module, at, &exec, &a, &out, &err), XPL_CANCELLED, &err);
     xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
     xpl_buf_fini(&m);
 }
 

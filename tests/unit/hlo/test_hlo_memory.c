@@ -179,7 +179,7 @@ static void test_many_parts(void) {
     struct xpl_buf proto = mk_open(), module = mk_open(), c = mk_open(), in = mk_open(),
                    shape = mk_open(), all = mk_open(), held = mk_open();
     struct xpl_hlo_memory *m = NULL;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     mk_int(&shape, 2, 13);
     for (int i = 0; i < PARTS; i++) {
         struct xpl_buf part = mk_open(), b = mk_open(), at = mk_open(), one = mk_open();
@@ -207,7 +207,6 @@ static void test_many_parts(void) {
     CHECK_EQ(m->n_buffers, PARTS);
     CHECK_EQ(m->buffers[PARTS - 2].unpadded, 0);
     CHECK_EQ(m->buffers[PARTS - 1].unpadded, 8);
-    xpl_arena_fini(&arena);
     xpl_buf_fini(&proto);
 }
 

@@ -334,7 +334,7 @@ static void texts_of_ops_are_cut(void) {
 
 // An op whose literal XLA would refuse has no text, and is not an error.
 static void ops_without_text(void) {
-    struct xpl_buf m = literal_module("2:4 3:[3] 5:{1:[0]}", "4:[1,2]");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = literal_module("2:4 3:[3] 5:{1:[0]}", "4:[1,2]");
     struct xpl_arena a;
     struct xpl_hlo_text_cache *cache = NULL;
     struct xpl_hlo_instruction in;
@@ -350,7 +350,6 @@ static void ops_without_text(void) {
     xpl_hlo_module_get(read_module(&m, &a, false), 0, &in);
     CHECK(!xpl_hlo_expression(&in, &cache, &a, &text));
     xpl_arena_fini(&a);
-    xpl_buf_fini(&m);
 }
 
 // ---- what XLA refuses ----

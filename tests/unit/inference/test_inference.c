@@ -403,7 +403,7 @@ static void test_encoding(void) {
     struct xpl_arena arena, copy;
     struct xpl_error err = {0};
     struct xpl_inference *again = NULL;
-    struct xpl_buf once, twice;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf once, twice;
     xpl_arena_init(&arena, LIMIT);
     xpl_buf_init(&once, LIMIT);
     xpl_buf_init(&twice, LIMIT);
@@ -426,8 +426,6 @@ static void test_encoding(void) {
         xpl_arena_fini(&copy);
     }
     CHECK_EQ(good, 1 + 1 + 6 + 3); // of that many parts, and before the first
-    xpl_buf_fini(&once);
-    xpl_buf_fini(&twice);
     xpl_arena_fini(&arena);
 }
 

@@ -356,7 +356,7 @@ static void test_glob(void) {
 }
 
 static void test_rows(void) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_iree_rows r = {.format = XPL_IREE_JSONL, .out = &out};
     xpl_buf_init(&out, 1000);
     xpl_row_begin(&r, "type", "t");
@@ -382,7 +382,6 @@ static void test_rows(void) {
     xpl_row_end(&r);
     static const char text[] = "t: word=plain two=\"a b\"\n";
     CHECK(out.n == sizeof text - 1 && memcmp(out.p, text, out.n) == 0);
-    xpl_buf_fini(&out);
 }
 
 static void test_table(void) {

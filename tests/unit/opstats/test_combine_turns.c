@@ -68,7 +68,7 @@ static void release(void *arg, size_t i) {
 static struct xpl_buf encode_profile(struct xpl_buf space) {
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_convert_options opt = {.cpu_as_device = true};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_xspace *xs;
     struct xpl_opstats *s;
     struct xpl_buf out;
@@ -78,7 +78,6 @@ static struct xpl_buf encode_profile(struct xpl_buf space) {
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
     CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, &arena, LIMIT, &s, &err), &err);
     CHECK_OK(xpl_opstats_encode(s, &out, &err), &err);
-    xpl_arena_fini(&arena);
     xpl_buf_fini(&space);
     return out;
 }

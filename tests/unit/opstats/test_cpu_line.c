@@ -118,7 +118,7 @@ static void check_random(void) {
 }
 
 static void check_keys(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     struct xpl_cpu_line l = {.arena = &arena};
     const struct xpl_timespan span = {100, 10};
@@ -146,7 +146,6 @@ static void check_keys(void) {
     CHECK(l.ops.v[3].is_eager);
     CHECK_EQ(l.begin_ps, 100);
     CHECK_EQ(l.end_ps, 110);
-    xpl_arena_fini(&arena);
 }
 
 // More ops of a framework than a line remembers, which share places with each other: each keeps its

@@ -166,7 +166,7 @@ static void check_loop(const struct loop *l) {
 
 // XProf's steps: from the first op to the last one, without names; none where nothing marks any.
 static void check_exact(void) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_buf space = make(&kLoops[1]), unmarked = make(&kLoops[6]);
     xpl_arena_init(&arena, 1 << 24);
     const struct xpl_opstats *s = convert(&space, true, &arena);
@@ -175,7 +175,6 @@ static void check_exact(void) {
     CHECK_EQ(c->duration_ps, 95 * kUs);
     CHECK_STR(c->step_name, "");
     CHECK_EQ(convert(&unmarked, true, &arena)->step_db.step_sequence.n, 0);
-    xpl_arena_fini(&arena);
     xpl_buf_fini(&space);
     xpl_buf_fini(&unmarked);
 }

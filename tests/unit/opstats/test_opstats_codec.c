@@ -99,7 +99,7 @@ static xpl_status_t decode_text(const char *bytes, size_t n, struct xpl_arena *a
 #define DECODE(text, a, ret) decode_text((text), sizeof(text) - 1, (a), (ret))
 
 static void test_presence(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
     CHECK_OK(DECODE("", &a, &s), NULL);
@@ -122,7 +122,6 @@ static void test_presence(void) {
     out = encode(s);
     CHECK_EQ(out.n, 27);
     xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 static void test_maps(void) {
@@ -191,12 +190,12 @@ static struct xpl_opstats *nest(struct xpl_arena *a, unsigned depth) {
 }
 
 static void test_nesting(void) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_opstats *s;
     struct xpl_error err = {0};
     xpl_arena_init(&a, LIMIT);
     CHECK_EQ(XPL_OPSTATS_MAX_DEPTH, 64); // docs/differences.md says so
-    struct xpl_buf deep = encode(nest(&a, XPL_OPSTATS_MAX_DEPTH + 1));
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf deep = encode(nest(&a, XPL_OPSTATS_MAX_DEPTH + 1));
     CHECK_OK(decode(bytes_of(&deep), &a, &s), NULL);
     struct xpl_buf out = encode(s);
     check_same(&deep, &out);
@@ -207,8 +206,6 @@ static void test_nesting(void) {
                  XPL_RESOURCE_EXHAUSTED, &err);
     CHECK_EQ(out.n, 4);
     xpl_buf_fini(&out);
-    xpl_buf_fini(&deep);
-    xpl_arena_fini(&a);
 }
 
 // 10,000 levels, each length that of the rest.
@@ -234,7 +231,7 @@ static void test_bomb(void) {
 }
 
 static void test_limits(void) {
-    struct xpl_buf in = read_data_file("opstats/every_field.pb");
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file("opstats/every_field.pb");
     struct xpl_arena a;
     struct xpl_opstats *s = NULL;
     xpl_arena_init(&a, 16 << 10);
@@ -252,7 +249,6 @@ static void test_limits(void) {
         xpl_buf_fini(&out);
     }
     xpl_arena_fini(&a);
-    xpl_buf_fini(&in);
 }
 
 // Every prefix: fine where it ends between two fields of OpStats, DATA_LOSS anywhere else.

@@ -158,10 +158,9 @@ static void tpus(void) {
     open_plane(&f, &p);
     env = env_of(&f);
     CHECK(isnan(env.ridge_point) && !env.has_cmem);
-    struct xpl_arena none;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena none;
     xpl_arena_init(&none, 0);
     CHECK(!xpl_perf_env_fill(&f.xs->planes[0], &none, &env));
-    xpl_arena_fini(&none);
     close_profile(&f);
 }
 

@@ -74,7 +74,7 @@ static void check_unmarked(void) {
         {100, 200, "x"}, {150, 50, "infeed"}, {160, 10, "y"}, {900, 200, "x"}, {1050, 100, "x"},
     };
     static const struct op idle[] = {{100, 200, "infeed"}, {500, 0, "x"}};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 28);
     struct xpl_buf space = mk_tpu_profile(3, 2);
     add_sparse_core(&space, 50, ops, 5, 0);
@@ -90,7 +90,6 @@ static void check_unmarked(void) {
     add_sparse_core(&space, 50, idle, 2, 0);
     CHECK(!core_in(convert(&space, &arena), 0));
     xpl_buf_fini(&space);
-    xpl_arena_fini(&arena);
 }
 
 // With markers it has its own steps; work that no op accounts for is named by the line.

@@ -85,7 +85,7 @@ static void test_broken(void) {
 static void test_op_stats(xpl_bytes_t profile) {
     const struct xpl_product *const p = &xpl_product_op_stats;
     struct xpl_error err = {0};
-    struct xpl_buf first, again;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf first, again;
     void *const host = made(p, profile, 0), *const cpu =
                                                 made(p, profile, XPL_OP_STATS_CPU_AS_DEVICE);
     const struct xpl_op_stats_value *const a = host, *const b = cpu;
@@ -102,8 +102,6 @@ static void test_op_stats(xpl_bytes_t profile) {
     p->free(copy);
     p->free(cpu);
     p->free(host);
-    xpl_buf_fini(&first);
-    xpl_buf_fini(&again);
 }
 
 // A part for one answer, then the whole, which is the same as one made at once.

@@ -190,7 +190,7 @@ static void let_time_pass(void) {
 
 static size_t write_profile(const char *plane) {
     struct mk_plane p;
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     mk_plane_begin(&p, 1, plane);
     mk_plane_end(&p, &space);
     FILE *const f = fopen(in_dir("logs/h.xplane.pb"), "wb");
@@ -198,7 +198,6 @@ static size_t write_profile(const char *plane) {
     CHECK_EQ(fwrite(space.p, 1, space.n, f), space.n);
     CHECK_EQ(fclose(f), 0);
     const size_t n = space.n;
-    xpl_buf_fini(&space);
     let_time_pass();
     return n;
 }

@@ -185,13 +185,12 @@ static void test_sweep(void) {
     stop(&f);
     f = start();
     expect(&f, "two", "");
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_history_label *all;
     size_t n;
     xpl_arena_init(&arena, 1 << 20);
     CHECK(xpl_labels_all(f.labels, &arena, &all, &n));
     CHECK_EQ(n, XPL_LABELS_OF_SESSION);
-    xpl_arena_fini(&arena);
     stop(&f);
 }
 
@@ -203,13 +202,12 @@ static void test_taken(void) {
     refused(&g, "one", "x", NULL, XPL_FAILED_PRECONDITION, "another daemon");
     stop(&f);
     CHECK(xpl_history_try_again(g.history));
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_str_t *v;
     size_t n;
     xpl_arena_init(&arena, 1 << 20);
     CHECK(xpl_labels_of(g.labels, XPL_STR("one"), &arena, &v, &n));
     CHECK_EQ(n, XPL_LABELS_OF_SESSION);
-    xpl_arena_fini(&arena);
     stop(&g);
 }
 

@@ -554,7 +554,7 @@ static bool never(struct xpl_exec *e) {
 
 // How often the clock is read while 50 calls of a function are made for one row.
 static unsigned checks_of(const char *function) {
-    struct xpl_buf text, out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text, out;
     struct xpl_error err = {0};
     struct xpl_exec exec = xpl_exec_serial();
     exec.cancelled = never;
@@ -569,8 +569,6 @@ static unsigned checks_of(const char *function) {
     q.exec = &exec;
     g_checks = 0;
     CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
-    xpl_buf_fini(&out);
-    xpl_buf_fini(&text);
     return g_checks;
 }
 

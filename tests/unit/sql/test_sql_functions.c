@@ -66,7 +66,7 @@ static void put_call(struct xpl_buf *b) {
 }
 
 static void same_answers(sqlite3 *db) {
-    struct xpl_buf text, out, expected;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text, out, expected;
     struct xpl_error err = {0};
     sqlite3_stmt *st = NULL;
     xpl_buf_init(&text, 1 << 20);
@@ -91,9 +91,6 @@ static void same_answers(sqlite3 *db) {
         fprintf(stderr, "%s\n", (const char *)text.p);
     CHECK_BYTES(out.p, out.n, expected.p, expected.n);
     CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
-    xpl_buf_fini(&expected);
-    xpl_buf_fini(&out);
-    xpl_buf_fini(&text);
 }
 
 int main(void) {

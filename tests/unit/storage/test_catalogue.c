@@ -752,7 +752,7 @@ static void test_inputs(void) {
     put("other/a.xplane.pb", 1);
     put("other/odd.pb", 1);
     sh("mkdir none");
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_inputs in = {0};
     const char *dir[] = {at("run/")};
@@ -814,7 +814,6 @@ static void test_inputs(void) {
     CHECK(!strstr(err.msg, "did you mean"));
     CHECK_STATUS(xpl_inputs_from_paths(files, 0, xpl_format_match, &a, &in, NULL),
                  XPL_INVALID_ARGUMENT, NULL);
-    xpl_arena_fini(&a);
     remove_top();
 }
 

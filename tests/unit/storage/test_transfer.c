@@ -153,7 +153,7 @@ static void test_tries(void) {
     const struct xpl_transfers_options o = {
         .parallel = 1, .first_retry_ns = 1000000, .region = "auto"};
     const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
-    struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
     xpl_buf_init(&answer, 100);
     struct xpl_transfer v = {.url = "http://127.0.0.1:1/", // nothing listens there
                              .shown = "object",
@@ -170,13 +170,12 @@ static void test_tries(void) {
     CHECK_STATUS(xpl_transfers_run(t, &nobody, &v, 1, &err), XPL_UNAVAILABLE, &err);
     CHECK_EQ(v.tries, 4);
     xpl_transfers_free(t);
-    xpl_buf_fini(&answer);
 }
 
 // What cleans up runs after a stop: for a while, and as long as the store is reached.
 static void test_cleaning(void) {
     const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
-    struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
     xpl_buf_init(&answer, 100);
     for (unsigned i = 0; i < 2; i++) {
         struct xpl_transfers *t = NULL;
@@ -199,7 +198,6 @@ static void test_cleaning(void) {
         CHECK_STATUS(xpl_transfers_run(t, &nobody, &v, 1, &err), XPL_CANCELLED, &err);
         xpl_transfers_free(t);
     }
-    xpl_buf_fini(&answer);
 }
 
 int main(void) {

@@ -23,7 +23,7 @@ static xpl_status_t ask_with(const char *tool, const struct xpl_buf *bundle,
     const struct xpl_resolve_host host = {
         .name = XPL_STR("h"), .path = "h", .profile = {bundle->p, bundle->n}};
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     void *options;
     CHECK(t);
     xpl_arena_init(&arena, 1 << 20);
@@ -38,7 +38,6 @@ static xpl_status_t ask_with(const char *tool, const struct xpl_buf *bundle,
                                   .limit = 1 << 24,
                                   .warn = ignore_warning};
     const xpl_status_t st = xpl_resolve(&r, out, err);
-    xpl_arena_fini(&arena);
     return st;
 }
 

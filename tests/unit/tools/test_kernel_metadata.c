@@ -83,7 +83,7 @@ static void test_limit(void) {
 }
 
 static void check_json(const char *text, const char *expected) { // NULL: no JSON
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_json_value v;
     xpl_arena_init(&a, 1 << 20);
     const enum xpl_json_result st = xpl_json_value_parse(xpl_str_from(text), &a, &v);
@@ -96,7 +96,6 @@ static void check_json(const char *text, const char *expected) { // NULL: no JSO
         CHECK_STR(((xpl_str_t){(const char *)b.p, b.n}), expected);
         xpl_buf_fini(&b);
     }
-    xpl_arena_fini(&a);
 }
 
 static void test_json(void) {

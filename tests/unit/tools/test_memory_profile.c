@@ -19,7 +19,7 @@ enum { LIMIT = 64 << 20 };
 static xpl_status_t profile(xpl_bytes_t bytes, size_t limit, struct xpl_exec *exec,
                             struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_exec serial = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_xspace *xs;
     *err = (struct xpl_error){0};
     out->n = 0;
@@ -27,7 +27,6 @@ static xpl_status_t profile(xpl_bytes_t bytes, size_t limit, struct xpl_exec *ex
     CHECK_OK(xpl_xspace_open(bytes, &a, &serial, &xs, err), err);
     const xpl_status_t st = xpl_memory_profile(xs, exec, limit, out, err);
     CHECK(st == XPL_OK || (err->code == st && err->msg[0]));
-    xpl_arena_fini(&a);
     xpl_buf_putc(out, 0);
     return st;
 }
@@ -81,7 +80,7 @@ static void test_sampling(size_t n) {
         used[i] = seed >> 40;
         put_event(&line, EV_ALLOC, i, "a", used[i], 1, i);
     }
-    struct xpl_buf space = memory_space(&line, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = memory_space(&line, 1);
     const char *p = strstr(answer(&space, &out), "\"sampledTimelineSnapshots\":");
     const size_t shown = n < 1000 ? n : 1000, width = n / shown, narrow = shown * (width + 1) - n;
     CHECK(p);
@@ -99,7 +98,6 @@ static void test_sampling(size_t n) {
         first = end;
     }
     CHECK_EQ(first, n);
-    xpl_buf_fini(&space);
     xpl_buf_fini(&out);
 }
 
@@ -109,13 +107,12 @@ static void test_equal_rows(void) {
     for (unsigned i = 0; i < 6; i++)
         put_event(&line, EV_ALLOC, i, i % 2 ? "b" : "a", i + 1, i < 4 ? 64 : 32, i);
     put_event(&line, EV_FREE, 6, "a", 1, 64, 0); // after the peak of "a"
-    struct xpl_buf space = memory_space(&line, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = memory_space(&line, 1);
     const char *const text = answer(&space, &out);
     // Two of 64 in each, and one of 32.
     CHECK_EQ(count(text, "\"numOccurrences\":\"2\""), 2);
     CHECK_EQ(count(text, "\"numOccurrences\":\"1\""), 2);
     CHECK(strstr(text, "\"memoryIds\":[\"a\",\"b\"]"));
-    xpl_buf_fini(&space);
     xpl_buf_fini(&out);
 }
 
@@ -130,7 +127,7 @@ static void test_lines_in_any_order(void) {
         struct xpl_buf other = new_event(EV_OTHER, 5);
         put_child(&lines[l], 4, &other);
     }
-    struct xpl_buf space = memory_space(lines, 3);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = memory_space(lines, 3);
     const char *p = strstr(answer(&space, &out), "\"sampledTimelineSnapshots\":");
     for (unsigned i = 0; i < 90; i++) {
         char expected[64];
@@ -138,7 +135,6 @@ static void test_lines_in_any_order(void) {
         p = strstr(p + 1, "\"timeOffsetPs\"");
         CHECK(p && strncmp(p, expected, strlen(expected)) == 0);
     }
-    xpl_buf_fini(&space);
     xpl_buf_fini(&out);
 }
 
@@ -161,7 +157,7 @@ static void test_threads(void) {
                       seed >> 33 & 0xfff);
         }
     }
-    struct xpl_buf space = memory_space(lines, 3);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = memory_space(lines, 3);
     (void)answer(&space, &expected);
     for (int round = 0; round < 3; round++) {
         CHECK_OK(
@@ -169,7 +165,6 @@ static void test_threads(void) {
             &err);
         CHECK_BYTES(got.p, got.n, expected.p, expected.n);
     }
-    xpl_buf_fini(&space);
     xpl_buf_fini(&got);
     xpl_buf_fini(&expected);
     xpl_exec_pool_free(pool);
@@ -187,9 +182,8 @@ static void test_nothing(void) {
     CHECK(strstr(err.msg, "/host:CPU"));
     struct xpl_buf other = new_event(EV_OTHER, 5);
     put_child(&line, 4, &other);
-    struct xpl_buf space = memory_space(&line, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = memory_space(&line, 1);
     CHECK_STR(answer(&space, &out), empty);
-    xpl_buf_fini(&space);
     xpl_buf_fini(&out);
 }
 
@@ -200,7 +194,7 @@ static void test_refusals(void) {
     xpl_buf_init(&out, LIMIT);
     for (unsigned i = 0; i < 20000; i++)
         put_event(&line, EV_ALLOC, i, "a", i, 1, i);
-    struct xpl_buf space = memory_space(&line, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = memory_space(&line, 1);
     const xpl_bytes_t bytes = {space.p, space.n};
     CHECK_STATUS(profile(bytes, 100 << 10, &exec, &out, &err), XPL_RESOURCE_EXHAUSTED, &err);
     struct xpl_buf small;
@@ -210,7 +204,6 @@ static void test_refusals(void) {
     exec.cancelled = always_cancelled;
     const xpl_status_t st = profile(bytes, LIMIT, &exec, &out, &err);
     CHECK_STATUS(st, XPL_CANCELLED, NULL);
-    xpl_buf_fini(&space);
     xpl_buf_fini(&out);
 }
 

@@ -278,8 +278,8 @@ static void test_hlo_flags(void) {
         {"%send-done.1 = token[] send-done(x), is_host_transfer=true", "", "No Yes No"},
         {"%send-done.1 = token[] send-done(x)", "", "No No No"},
     };
-    struct xpl_arena a;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -302,8 +302,6 @@ static void test_hlo_flags(void) {
     m->source_info.line_number = -1;
     answer("hlo_stats", "", &s, &out);
     CHECK_LACKS((const char *)out.p, "source-info-cell");
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 // Sums of times and bytes beyond 64 bits stay at the maximum; a subtraction below zero gives zero,
@@ -414,8 +412,8 @@ static void test_cpu_peaks(void) {
                                               "1.073741824", NULL},
                              *const off[] = {"cpu_core_gflops", "8", "cpu_as_device", "false",
                                              NULL};
-    struct xpl_arena a;
-    struct xpl_buf out, before;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out, before;
     struct xpl_opstats s = {
         .run_environment = {.hardware_type = XPL_HW_CPU_ONLY, .device_type = XPL_STR("CPU")}};
     xpl_arena_init(&a, LIMIT);
@@ -446,9 +444,6 @@ static void test_cpu_peaks(void) {
     render_with("roofline_model", &s, both, &out);
     CHECK_HAS((const char *)out.p, "\"peak_flop_rate\":\"0\"");
     CHECK_LACKS(render_with("hlo_stats", &s, NULL, &out), "\"p\":");
-    xpl_buf_fini(&before);
-    xpl_buf_fini(&out);
-    xpl_arena_fini(&a);
 }
 
 // Rates that no device has.

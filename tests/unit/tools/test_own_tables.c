@@ -67,7 +67,7 @@ static void test_op_list(void) {
 
 // All words, in any order and case.
 static void test_search(void) {
-    struct xpl_buf space = profile(1000000);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = profile(1000000);
     struct xpl_buf out = ask("trace_search", "text", "row wide", &space, 1);
     has(&out, "\"p\":{\"count\":\"1\",\"names\":\"1\",\"total_ps\":\"2000000\"},\"rows\":[{\"c\":"
               "[{\"v\":\"add_2\"},{\"v\":1002.0},{\"v\":1.0},{\"v\":10.0},{\"v\":2.0}]}]}");
@@ -79,7 +79,6 @@ static void test_search(void) {
     out = ask("trace_search", "text", "row column", &space, 1);
     has(&out, "\"p\":{\"count\":\"0\",\"names\":\"0\",\"total_ps\":\"0\"},\"rows\":[]}");
     xpl_buf_fini(&out);
-    xpl_buf_fini(&space);
 }
 
 // Kernels of both hosts, each once.

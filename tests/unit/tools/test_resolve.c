@@ -199,7 +199,7 @@ static xpl_status_t resolve(const char *tool, const struct xpl_resolve_host *hos
                             bool by_name, struct changing *c, struct xpl_buf *out,
                             struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     void *options;
     xpl_arena_init(&arena, 1 << 20);
     *err = (struct xpl_error){0};
@@ -218,7 +218,6 @@ static xpl_status_t resolve(const char *tool, const struct xpl_resolve_host *hos
                                   .warn = note_warning,
                                   .arg = c};
     const xpl_status_t st = xpl_resolve(&r, out, err);
-    xpl_arena_fini(&arena);
     return st;
 }
 

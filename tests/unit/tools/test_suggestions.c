@@ -36,9 +36,8 @@ static bool has(const struct xpl_buf *b, const char *part) {
 }
 
 static void says(struct xpl_buf space, const char *text) {
-    struct xpl_buf out = suggest(&space, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = suggest(&space, 1);
     CHECK_STR(((xpl_str_t){(const char *)out.p, out.n}), text);
-    xpl_buf_fini(&out);
     xpl_buf_fini(&space);
 }
 
@@ -101,7 +100,7 @@ static void fractions_are(struct xpl_buf space, const char *word, size_t n_plane
                           float value) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_event_fractions f;
-    struct xpl_arena view, arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena view, arena;
     struct xpl_xspace *xs;
     xpl_arena_init(&view, LIMIT);
     xpl_arena_init(&arena, LIMIT);
@@ -115,8 +114,6 @@ static void fractions_are(struct xpl_buf space, const char *word, size_t n_plane
         for (size_t k = 0; k < n; k++)
             CHECK(f.planes[i].v[k] == value && f.host[k] == value);
     }
-    xpl_arena_fini(&arena);
-    xpl_arena_fini(&view);
     xpl_buf_fini(&space);
 }
 

@@ -66,7 +66,7 @@ static unsigned count(const struct xpl_buf *b, const char *what) {
 // The earliest events remain, in whatever line they are.
 static void test_too_many(void) {
     struct mk_plane p;
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     mk_plane_begin(&p, 1, "/host:CPU");
     for (int64_t l = 0; l < 2; l++) {
         struct xpl_buf line = mk_line(l + 1, "thread");
@@ -86,15 +86,14 @@ static void test_too_many(void) {
     xpl_buf_fini(&all);
     xpl_buf_fini(&some);
     xpl_buf_fini(&one);
-    xpl_buf_fini(&space);
 }
 
 // XProf's clients may ask for another format: the answer is JSON.
 static void test_format(void) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("trace_viewer"));
     const struct xpl_option pb = {XPL_STR("format"), XPL_STR("pb")};
-    struct xpl_arena a;
-    struct xpl_buf plain, asked;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf plain, asked;
     void *options;
     xpl_arena_init(&a, 1 << 16);
     xpl_buf_init(&plain, 1000);
@@ -105,9 +104,6 @@ static void test_format(void) {
     xpl_tool_options_text(tool, options, &asked);
     CHECK(plain.n == asked.n && (!plain.n || memcmp(plain.p, asked.p, plain.n) == 0));
     CHECK(strcmp(xpl_tool_content_type(tool, options), "application/json") == 0);
-    xpl_buf_fini(&plain);
-    xpl_buf_fini(&asked);
-    xpl_arena_fini(&a);
 }
 
 int main(void) {

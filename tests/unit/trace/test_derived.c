@@ -146,7 +146,7 @@ static void test_pieces(void) {
     CHECK_EQ(l->n_events, N);
     CHECK(event_is(l, 0, "e", N * 100, 50));
     CHECK(event_is(l, N - 1, "e", 100, 50));
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_derived_cursor *c;
     struct xpl_derived_event ev;
     xpl_arena_init(&a, 64 << 20);
@@ -155,14 +155,13 @@ static void test_pieces(void) {
     while (xpl_derived_cursor_next(c, &ev) == XPL_WIRE_FIELD)
         CHECK_EQ(ev.begin_ps, ++n * 100);
     CHECK_EQ(n, N);
-    xpl_arena_fini(&a);
     close_view(&v);
 }
 
 // A limit ends in RESOURCE_EXHAUSTED, not in a partial view.
 static void test_limit(void) {
     struct mk_plane p;
-    struct xpl_buf space = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct xpl_exec exec = xpl_exec_serial();
     mk_plane_begin(&p, 1, "/device:GPU:0");
     struct xpl_buf line = mk_line(7, "Stream");
@@ -170,7 +169,7 @@ static void test_limit(void) {
         put_kernel(&p, &line, i * 2000, i % 2 ? "a" : "b");
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
-    struct xpl_arena big, small;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena big, small;
     struct xpl_xspace *xs;
     struct xpl_groups *groups;
     struct xpl_hlo_map *hlo;
@@ -186,9 +185,6 @@ static void test_limit(void) {
     CHECK(d == NULL);
     CHECK_STATUS(err.code, XPL_RESOURCE_EXHAUSTED, &err);
     xpl_hlo_map_free(hlo);
-    xpl_arena_fini(&small);
-    xpl_arena_fini(&big);
-    xpl_buf_fini(&space);
 }
 
 // A statistic of an unsigned number: correlation ids are read only from such.

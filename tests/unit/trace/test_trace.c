@@ -219,9 +219,9 @@ static void test_detail_of_hosts(void) {
     struct xpl_trace_options o;
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_trace *t;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&b, LIMIT);
     CHECK_OK(xpl_trace_open((xpl_bytes_t){m.index.p, m.index.n}, &a, &t, &err), &err);
@@ -235,9 +235,7 @@ static void test_detail_of_hosts(void) {
     CHECK_OK(xpl_trace_answer(hosts, 2, &o, &exec, LIMIT, &b, &err), &err);
     CHECK(contains(&b, "{\"pid\":2701,\"tid\":7,\"name\":\"inner\""));
     CHECK_STATUS(xpl_trace_answer(hosts, 1, &o, &exec, LIMIT, &b, &err), XPL_NOT_FOUND, &err);
-    xpl_buf_fini(&b);
     xpl_trace_memory_fini(&empty);
-    xpl_arena_fini(&a);
     unmake(&m);
 }
 
@@ -387,7 +385,7 @@ static void test_pipeline(void) {
 // A copy of the exact size, so that the sanitizer sees a read beyond it.
 static xpl_status_t answer_copy(const struct made *m, size_t n, size_t flip, uint8_t bits) {
     struct xpl_trace_options o;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     uint8_t *const copy = malloc(n ? n : 1);
     CHECK(copy);
     memcpy(copy, m->index.p, n);
@@ -396,7 +394,6 @@ static xpl_status_t answer_copy(const struct made *m, size_t n, size_t flip, uin
     xpl_buf_init(&out, LIMIT);
     const xpl_status_t st =
         answer((xpl_bytes_t){copy, n}, (xpl_bytes_t){m->profile.p, m->profile.n}, &o, &out);
-    xpl_buf_fini(&out);
     free(copy);
     return st;
 }

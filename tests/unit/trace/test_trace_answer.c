@@ -133,7 +133,7 @@ static void check_order(size_t n, bool wide, uint64_t least) {
     struct made m;
     make(&m, lone_line_end(&l));
     const struct xpl_trace_options o = search_options("e");
-    struct xpl_buf b = answered(&m, &o);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = answered(&m, &o);
     qsort(recorded, n, sizeof *recorded, by_time);
     const char *at = (const char *)b.p;
     for (size_t i = 0; i < n; i++) {
@@ -143,7 +143,6 @@ static void check_order(size_t n, bool wide, uint64_t least) {
         CHECK_EQ(atoi(at), recorded[i].number);
     }
     CHECK(!strstr(at, "\"number\":"));
-    xpl_buf_fini(&b);
     unmake(&m);
 }
 
@@ -224,7 +223,7 @@ static void test_frames(void) {
     struct made m;
     make(&m, profile_of_frames());
     const struct xpl_trace_options o = search_options("op");
-    struct xpl_buf b = answered(&m, &o);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = answered(&m, &o);
     const char *at = strstr((const char *)b.p, "\"traceEvents\":");
     int n = 0;
     for (; at && (at = strstr(at, "\"number\":")); n++) {
@@ -239,7 +238,6 @@ static void test_frames(void) {
         CHECK(contains(&b, frame));
     }
     CHECK_EQ(n, N_FRAMES);
-    xpl_buf_fini(&b);
     unmake(&m);
 }
 
@@ -426,11 +424,10 @@ static void test_groups(void) {
     struct made m;
     make(&m, space);
     const struct xpl_trace_options o = default_options();
-    struct xpl_buf b = answered(&m, &o);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = answered(&m, &o);
     CHECK(!contains(&b, "\"group_id\":41"));
     CHECK(contains(&b, "\"group_id\":42") && contains(&b, "\"group_id\":43"));
     CHECK(contains(&b, "\"group_id\":51") && contains(&b, "\"group_id\":52"));
-    xpl_buf_fini(&b);
     unmake(&m);
 }
 
@@ -449,7 +446,7 @@ static void test_ties(void) {
     struct made m;
     make(&m, lone_line_end(&l));
     const struct xpl_trace_options o = default_options();
-    struct xpl_buf b = answered(&m, &o);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = answered(&m, &o);
     for (int i = 0; i < 60; i++) {
         static const char *const names[] = {"outer", "inner", "leaf"};
         int last = -1;
@@ -463,7 +460,6 @@ static void test_ties(void) {
             last = atoi(number + 6);
         }
     }
-    xpl_buf_fini(&b);
     unmake(&m);
 }
 

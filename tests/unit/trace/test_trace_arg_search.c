@@ -64,7 +64,7 @@ static bool value_has(const struct trc_value *v, xpl_str_t word) {
 static uint32_t shown(const struct fixture *f, const struct trc_event *e,
                       const struct trc_words *w) {
     static struct trc_value values[TRC_MAX_ARGS];
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     uint32_t mask = 0;
     size_t n;
@@ -74,7 +74,6 @@ static uint32_t shown(const struct fixture *f, const struct trc_event *e,
     for (size_t i = 0; i < n; i++)
         for (unsigned k = 0; k < w->n; k++)
             if (value_has(&values[i], w->v[k])) mask |= UINT32_C(1) << k;
-    xpl_arena_fini(&arena);
     return mask;
 }
 

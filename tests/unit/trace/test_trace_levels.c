@@ -271,7 +271,7 @@ int main(void) {
     struct xpl_buf profile = big_profile(v), index;
     const xpl_bytes_t bytes = {profile.p, profile.n};
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_trace *t;
     struct xpl_error err = {0};
     xpl_buf_init(&index, LIMIT);
@@ -281,7 +281,6 @@ int main(void) {
     CHECK_OK(xpl_trace_open((xpl_bytes_t){index.p, index.n}, &a, &t, &err), &err);
     check_levels(t, v);
     check_parts(bytes, (xpl_bytes_t){index.p, index.n}, (double)v[BIG_EVENTS - 1].ts / 1e9);
-    xpl_arena_fini(&a);
     xpl_buf_fini(&index);
     xpl_buf_fini(&profile);
     free(v);

@@ -197,7 +197,7 @@ static void check_plane(const struct xpl_plane *p) {
 
 static void test_all(void) {
     struct out o;
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_xspace *xs;
     CHECK(write_twice(emit_all, &o, 0));
@@ -208,7 +208,6 @@ static void test_all(void) {
     CHECK(xs->n_planes == 2 && xs->n_hostnames == 1 && xs->n_errors == 1 && xs->n_warnings == 1);
     CHECK(xpl_str_eq(xs->hostnames[0], XPL_STR("host")));
     check_plane(&xs->planes[0]);
-    xpl_arena_fini(&a);
     xpl_buf_fini(&o.b);
 }
 
