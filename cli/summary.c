@@ -11,6 +11,7 @@
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/text/terminal.h"
 #include "cli/csv/csv.h"
 #include "cli/document/document.h"
@@ -566,7 +567,7 @@ static int make_document(const struct xpl_args *a, const struct summary *s, json
 static int use_answer(const struct xpl_args *a, const xpl_session_info *s, xpl_bytes_t bytes,
                       int (*use)(const struct xpl_args *a, const struct summary *s, json_t **ret),
                       json_t **ret) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)16 << 30);
     struct xpl_opstats *st = NULL;
     struct xpl_error err = {0};
@@ -579,7 +580,6 @@ static int use_answer(const struct xpl_args *a, const xpl_session_info *s, xpl_b
     else
         status = use(a, &(struct summary){a, s, st, of, n}, ret);
     json_decref(of);
-    xpl_arena_fini(&arena);
     return status;
 }
 
@@ -587,13 +587,12 @@ static int use_run(const struct xpl_args *a,
                    int (*use)(const struct xpl_args *a, const struct summary *s, json_t **ret),
                    json_t **ret) {
     struct xpl_run_about about;
-    struct xpl_run_answer answer = {0};
+    XPL_AUTO(xpl_run_answer_fini) struct xpl_run_answer answer = {0};
     int status = xpl_run_about(a, a->rest[1], &about);
     if (status == XPL_EXIT_OK) status = xpl_run_answer(a, NULL, a->rest[1], &answer);
     if (xpl_is_answered(status))
         status = xpl_both_answered(
             status, use_answer(a, about.info, (xpl_bytes_t){answer.p, answer.n}, use, ret));
-    xpl_run_answer_fini(&answer);
     xpl_run_about_fini(&about);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "analysis/formats/format.h"
 #include "analysis/tools/tool.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/csv/csv.h"
 
@@ -221,7 +222,7 @@ static void put_man_tool(struct xpl_buf *b, const struct xpl_tool *t) {
 }
 
 void xpl_man_tools(FILE *out) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
     xpl_buf_init(&b, MAX_LISTING);
@@ -231,25 +232,21 @@ void xpl_man_tools(FILE *out) {
     for (size_t k = 0; k < XPL_N_COMMON_OPTIONS; k++)
         put_man_option(&b, &xpl_common_option_rows[k]);
     if (!b.failed) (void)fwrite(b.p, 1, b.n, out);
-    xpl_buf_fini(&b);
 }
 
 void xpl_help_tools(FILE *out) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_LISTING);
     put_lines(&b);
     if (!b.failed) (void)fwrite(b.p, 1, b.n, out);
-    xpl_buf_fini(&b);
 }
 
 int xpl_list_tools(const struct xpl_args *a) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_LISTING);
     if (a->json || a->csv)
         put_json(&b);
     else
         put_lines(&b);
-    const int status = b.failed ? XPL_EXIT_FAILED : xpl_csv_show_text(a, b.p, b.n, "all");
-    xpl_buf_fini(&b);
-    return status;
+    return b.failed ? XPL_EXIT_FAILED : xpl_csv_show_text(a, b.p, b.n, "all");
 }

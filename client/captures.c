@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/text/parse.h"
 #include "client/impl.h"
 #include "proto/xplaned/v1/capture.pb-c.h"
@@ -121,7 +122,7 @@ static xpl_captured_host *hosts_of(struct xpl_arena *arena, host_msg *const *in,
 
 static xpl_status_t report_progress(const xpl_capture_request *r, xpl_bytes_t message,
                                     struct xpl_error *err) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_MESSAGE);
     ProtobufCMessage *msg = NULL;
     const xpl_status_t st = xpl_rpc_message_unpack(&xplaned__v1__capture_progress__descriptor,
@@ -136,7 +137,6 @@ static xpl_status_t report_progress(const xpl_capture_request *r, xpl_bytes_t me
         s.hosts = hosts_of(&arena, m->hosts, m->n_hosts, &s.n_stored);
         if (s.hosts) r->progress(r->arg, &s);
     }
-    xpl_arena_fini(&arena);
     return st;
 }
 
@@ -160,8 +160,8 @@ static xpl_status_t follow(struct xpl_rpc_stream *stream, const xpl_capture_requ
 
 int xpl_client_capture(xpl_client *c, const xpl_capture_request *given, xpl_result *result) {
     const xpl_capture_request r = xpl_client_capture_request(given);
-    struct xpl_arena arena;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct xpl_error err = {0};
     int64_t retry_ms = 0;
     request_msg m;
@@ -181,8 +181,6 @@ int xpl_client_capture(xpl_client *c, const xpl_capture_request *given, xpl_resu
         st = xpl_error_set(&err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
                            "no target to capture");
     }
-    xpl_buf_fini(&b);
-    xpl_arena_fini(&arena);
     return xpl_client_result(result, st, err.code ? &err : NULL, retry_ms);
 }
 
@@ -210,7 +208,7 @@ int xpl_client_schedule(xpl_client *c, const xpl_schedule_request *given, uint64
     memcpy(&r, given, given->size < sizeof r ? given->size : sizeof r);
     if (!r.capture) return xpl_client_result(result, XPL_INVALID_ARGUMENT, NULL, 0);
     const xpl_capture_request capture = xpl_client_capture_request(r.capture);
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_rpc_reply reply = {0};
     request_msg m;
@@ -238,7 +236,6 @@ int xpl_client_schedule(xpl_client *c, const xpl_schedule_request *given, uint64
         }
     }
     xpl_rpc_reply_fini(&reply);
-    xpl_arena_fini(&arena);
     return (int)st;
 }
 

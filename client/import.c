@@ -94,12 +94,10 @@ static xpl_status_t open_file(struct upload *u, size_t i, struct xpl_error *err)
 
 // False: the call has ended, and the next receive returns the reason.
 static bool send_message(struct upload *u, const request_msg *m) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, (size_t)1 << 20);
     xpl_rpc_message_put(&b, &m->base);
-    const bool ok = !b.failed && xpl_rpc_stream_send(u->stream, (xpl_bytes_t){b.p, b.n});
-    xpl_buf_fini(&b);
-    return ok;
+    return !b.failed && xpl_rpc_stream_send(u->stream, (xpl_bytes_t){b.p, b.n});
 }
 
 static bool send_file(struct upload *u, size_t i) {
@@ -142,7 +140,7 @@ static xpl_status_t receive(struct upload *u, struct xpl_arena *arena, const res
 
 static xpl_status_t send_from(struct upload *u, struct file *f, uint64_t at,
                               struct xpl_error *err) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, CHUNK + 64);
     xpl_status_t st = XPL_OK;
     u->sent += at;
@@ -160,7 +158,6 @@ static xpl_status_t send_from(struct upload *u, struct file *f, uint64_t at,
             if (u->r.progress) u->r.progress(u->r.arg, u->sent, u->all);
         }
     }
-    xpl_buf_fini(&b);
     return st;
 }
 

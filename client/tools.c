@@ -82,7 +82,7 @@ static xpl_status_t add_message(xpl_answer *a, struct xpl_buf *data, xpl_bytes_t
 static xpl_status_t receive(struct xpl_rpc_stream *stream, xpl_answer *a, int64_t *ret_retry_ms,
                             struct xpl_error *err) {
     struct xpl_rpc_reply msg = {0};
-    struct xpl_buf data;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf data;
     xpl_buf_init(&data, MAX_ANSWER);
     xpl_status_t st;
     for (;;) {
@@ -101,13 +101,12 @@ static xpl_status_t receive(struct xpl_rpc_stream *stream, xpl_answer *a, int64_
     if (st == XPL_OK && (!a->data || !read_warnings(a)))
         st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                            "out of memory");
-    xpl_buf_fini(&data);
     return st;
 }
 
 // The request, packed; fields of both kinds of requests have the same numbers.
 static bool pack(const xpl_tool_request *r, const char *tool, bool large, struct xpl_buf *b) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)16 << 20);
     typedef Xplaned__V1__GetToolDataRequest__OptionsEntry entry;
     Xplaned__V1__GetToolDataRequest q;
@@ -128,7 +127,6 @@ static bool pack(const xpl_tool_request *r, const char *tool, bool large, struct
     }
     const bool ok = q.options && q.n_options == r->n_options;
     if (ok) xpl_rpc_message_put(b, &q.base);
-    xpl_arena_fini(&arena);
     return ok && !b->failed;
 }
 
@@ -192,7 +190,7 @@ int xpl_client_compare(xpl_client *c, const xpl_comparison *given, xpl_answer **
                        xpl_result *result) {
     xpl_comparison q = {0};
     Xplaned__V1__CompareSessionsRequest m;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct xpl_error err = {0};
     int64_t retry_ms = 0;
     memcpy(&q, given, given->size < sizeof q ? given->size : sizeof q);
@@ -208,7 +206,6 @@ int xpl_client_compare(xpl_client *c, const xpl_comparison *given, xpl_answer **
         a && !b.failed
             ? ask_stream(c, "/xplaned.v1.AnalysisService/CompareSessions", &b, a, &retry_ms, &err)
             : XPL_RESOURCE_EXHAUSTED;
-    xpl_buf_fini(&b);
     return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
@@ -216,7 +213,7 @@ int xpl_client_history(xpl_client *c, const xpl_history_request *given, xpl_answ
                        xpl_result *result) {
     xpl_history_request q = {0};
     Xplaned__V1__GetHistoryRequest m;
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct xpl_error err = {0};
     int64_t retry_ms = 0;
     memcpy(&q, given, given->size < sizeof q ? given->size : sizeof q);
@@ -234,7 +231,6 @@ int xpl_client_history(xpl_client *c, const xpl_history_request *given, xpl_answ
     const xpl_status_t st = a && !b.failed ? ask_stream(c, "/xplaned.v1.AnalysisService/GetHistory",
                                                         &b, a, &retry_ms, &err)
                                            : XPL_RESOURCE_EXHAUSTED;
-    xpl_buf_fini(&b);
     return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
@@ -242,7 +238,7 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer
                         xpl_result *result) {
     const xpl_tool_request request = request_of(given);
     xpl_answer *a = answer_new();
-    struct xpl_buf b, data;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b, data;
     xpl_buf_init(&b, (size_t)16 << 20);
     xpl_buf_init(&data, SIZE_MAX / 2);
     struct xpl_error err = {0};
@@ -259,8 +255,6 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer
     const int64_t retry_ms = reply.details.retry_ms;
     xpl_client_explain(c, &err);
     xpl_rpc_reply_fini(&reply);
-    xpl_buf_fini(&data);
-    xpl_buf_fini(&b);
     return finish_answer(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 

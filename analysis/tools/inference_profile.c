@@ -183,13 +183,12 @@ static void begin_batches(struct table *t, struct xpl_buf *out) {
 }
 
 static void put_programs(struct table *t, const uint64_t *v, size_t n) {
-    struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, SIZE_MAX);
     for (size_t i = 0; i < n; i++)
         xpl_buf_printf(&text, i ? ", %" PRIu64 : "%" PRIu64, v[i]);
     t->failed |= text.failed;
     xpl_gviz_text(&t->g, n ? (xpl_str_t){(const char *)text.p, text.n} : XPL_STR("N/A"));
-    xpl_buf_fini(&text);
 }
 
 static void put_batch(struct table *t, const struct xpl_infer_batch *b, double efficiency,
@@ -248,7 +247,7 @@ static void put_batches(struct table *t, struct xpl_buf *out) {
 
 static void put_percentiles(struct table *t, const struct xpl_infer_time *v, size_t n) {
     static const double kPercents[] = {50, 75, 90, 95, 99, 99.9};
-    struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
     xpl_buf_init(&text, SIZE_MAX);
     for (size_t i = 0; i < sizeof kPercents / sizeof *kPercents; i++) {
         const size_t at = (size_t)(kPercents[i] / 100.0 * (double)n);
@@ -257,7 +256,6 @@ static void put_percentiles(struct table *t, const struct xpl_infer_time *v, siz
     }
     t->failed |= text.failed;
     xpl_gviz_text(&t->g, (xpl_str_t){(const char *)text.p, text.n});
-    xpl_buf_fini(&text);
 }
 
 static const struct xpl_column kTensorColumns[] = {

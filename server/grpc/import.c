@@ -80,7 +80,7 @@ static xpl_status_t os_fail(const char *what, struct xpl_error *err) {
 // ---- parts ----
 
 static uint64_t key_of(const struct import *m, const struct part *p) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 1 << 16);
     xpl_buf_printf(&b, "%zu:", m->session.len);
     xpl_buf_str(&b, m->session);
@@ -88,9 +88,7 @@ static uint64_t key_of(const struct import *m, const struct part *p) {
     xpl_buf_str(&b, p->host);
     xpl_buf_printf(&b, "/%llu/%08x%s", (unsigned long long)p->bytes, p->crc,
                    p->suffix ? p->suffix : "");
-    const uint64_t key = xpl_digest64((xpl_bytes_t){b.p, b.n}, 0);
-    xpl_buf_fini(&b);
-    return key;
+    return xpl_digest64((xpl_bytes_t){b.p, b.n}, 0);
 }
 
 // Goes on with what an earlier call left of the same file.  It is read again, because its checksum

@@ -230,7 +230,7 @@ static void pending_release(void *user) {
 
 static void reply(struct xpl_rpc_call *c, const struct xpl_tool_data *a) {
     const xpl_str_t type = xpl_str_from(a->content_type);
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 4096);
     xpl_rpc_put_text(&b, FORMAT,
                      xpl_str_starts(type, XPL_STR("application/json")) ? XPL_STR("json") : type);
@@ -239,7 +239,6 @@ static void reply(struct xpl_rpc_call *c, const struct xpl_tool_data *a) {
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
     else
         xpl_rpc_finish(c, (xpl_bytes_t){b.p, b.n}, a->blob);
-    xpl_buf_fini(&b);
 }
 
 static void data_done(void *arg, const struct xpl_outcome *o) {

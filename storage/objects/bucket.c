@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "storage/hash.h"
 #include "storage/objects/credentials.h"
 #include "storage/objects/listing.h"
@@ -146,7 +147,7 @@ static xpl_status_t read_page(struct page *p, xpl_bytes_t body, struct xpl_buf *
 
 static xpl_status_t ask_page(struct page *p, xpl_str_t token, const char *shown,
                              struct xpl_buf *answer, struct xpl_error *err) {
-    struct xpl_buf url;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf url;
     const struct xpl_url_parameter parameters[] = {{"continuation-token", token},
                                                    {"delimiter", XPL_STR("/")},
                                                    {"list-type", XPL_STR("2")},
@@ -157,16 +158,14 @@ static xpl_status_t ask_page(struct page *p, xpl_str_t token, const char *shown,
                      sizeof parameters / sizeof *parameters - first, &url);
     struct xpl_transfer v = {
         .url = (const char *)url.p, .shown = shown, .fd = -1, .answer = answer, .ends_early = true};
-    xpl_status_t st = url.failed ? xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
-                                                 UINT64_MAX, "listing: out of memory")
-                                 : run_transfers(p->r, &v, 1, err);
-    xpl_buf_fini(&url);
-    return st;
+    return url.failed ? xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                                      "listing: out of memory")
+                      : run_transfers(p->r, &v, 1, err);
 }
 
 static xpl_status_t list_pages(struct page *p, const char *shown, struct xpl_buf *token,
                                struct xpl_error *err) {
-    struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
     xpl_status_t st = XPL_OK;
     uint64_t known = 0; // token, hashed, of a page before
     xpl_buf_init(&answer, MAX_PAGE);
@@ -182,7 +181,6 @@ static xpl_status_t list_pages(struct page *p, const char *shown, struct xpl_buf
         // Remembered at powers of two, which finds circles of any length.
         if ((n & (n + 1)) == 0) known = next;
     }
-    xpl_buf_fini(&answer);
     return st;
 }
 
@@ -198,11 +196,9 @@ static xpl_status_t bucket_list(struct xpl_objects *o, xpl_str_t dir, struct xpl
     if (prefix[0]) (void)strcat(prefix, "/");
     (void)snprintf(shown, sizeof shown, "listing %.70s", prefix[0] ? prefix : r->location.bucket);
     struct page p = {.r = r, .list = list, .prefix = xpl_str_from(prefix)};
-    struct xpl_buf token;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf token;
     xpl_buf_init(&token, MAX_URL);
-    const xpl_status_t st = list_pages(&p, shown, &token, err);
-    xpl_buf_fini(&token);
-    return st;
+    return list_pages(&p, shown, &token, err);
 }
 
 // ---- reading ----
@@ -233,7 +229,7 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
     (void)snprintf(match, sizeof match, "If-Match: %s", version);
     const char *const end = of->path.ptr + (of->path.len > 70 ? of->path.len - 70 : 0);
     (void)snprintf(shown, sizeof shown, "%.*s", (int)(of->path.ptr + of->path.len - end), end);
-    struct xpl_buf url;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf url;
     xpl_buf_init(&url, MAX_URL);
     xpl_location_url(&r->location, xpl_str_from(key), NULL, 0, &url);
     // Google unpacks it for clients that do not accept gzip: then it has another length.
@@ -251,7 +247,6 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
         (void)xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "object store: out of memory");
     else
         st = fetch_pieces(r, &v, of->size, err);
-    xpl_buf_fini(&url);
     return st;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "storage/objects/listing.h"
 
 enum {
@@ -43,7 +44,7 @@ static xpl_status_t begin_sending(const struct xpl_sender *s, xpl_str_t path, st
 // One request; `v` has all but the URL.
 static xpl_status_t ask(const struct sending *k, const struct xpl_url_parameter *parameters,
                         size_t n, struct xpl_transfer *v, struct xpl_error *err) {
-    struct xpl_buf url, answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf url, answer;
     xpl_buf_init(&url, MAX_URL);
     xpl_buf_init(&answer, MAX_ANSWER);
     xpl_location_url(k->s->location, xpl_str_from(k->key), parameters, n, &url);
@@ -59,8 +60,6 @@ static xpl_status_t ask(const struct sending *k, const struct xpl_url_parameter 
         st = k->s->run(k->s->arg, v, 1, err);
     v->url = NULL;
     v->answer = given;
-    xpl_buf_fini(&answer);
-    xpl_buf_fini(&url);
     return st;
 }
 
@@ -86,16 +85,13 @@ static bool has_bytes(int fd, uint64_t at, xpl_bytes_t bytes) {
 // Whether the object is as long as the file, and n bytes of it are the same.
 static bool is_same_part(const struct sending *k, uint64_t at, uint64_t n) {
     char range[64];
-    struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
     (void)snprintf(range, sizeof range, "Range: bytes=%" PRIu64 "-%" PRIu64, at, at + n - 1);
     xpl_buf_init(&answer, COMPARED);
     struct xpl_transfer v = {
         .headers = {range}, .n_headers = 1, .answer = &answer, .is_last = true};
-    const bool same = ask(k, NULL, 0, &v, NULL) == XPL_OK && v.status == 206 &&
-                      v.whole == k->size && answer.n == n &&
-                      has_bytes(k->fd, at, (xpl_bytes_t){answer.p, answer.n});
-    xpl_buf_fini(&answer);
-    return same;
+    return ask(k, NULL, 0, &v, NULL) == XPL_OK && v.status == 206 && v.whole == k->size &&
+           answer.n == n && has_bytes(k->fd, at, (xpl_bytes_t){answer.p, answer.n});
 }
 
 // Whether the object exists because an earlier try succeeded, but its answer was lost.  Comparing
@@ -137,7 +133,7 @@ static xpl_status_t put_whole(const struct sending *k, struct xpl_error *err) {
 
 static xpl_status_t begin_parts(struct sending *k, struct xpl_error *err) {
     const struct xpl_url_parameter q[] = {{"uploads", XPL_STR("")}};
-    struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
     xpl_buf_init(&answer, MAX_ANSWER);
     struct xpl_transfer v = {.method = "POST",
                              .headers = {BYTES},
@@ -149,7 +145,6 @@ static xpl_status_t begin_parts(struct sending *k, struct xpl_error *err) {
         !xpl_listing_text((xpl_str_t){(char *)answer.p, answer.n}, "UploadId", k->id, sizeof k->id))
         st = xpl_error_set(err, XPL_UNAVAILABLE, __FILE__, __LINE__, UINT64_MAX,
                            "object store: %.80s: its upload has no ID", k->shown);
-    xpl_buf_fini(&answer);
     return st;
 }
 
@@ -210,7 +205,7 @@ static void put_text(struct xpl_buf *b, const char *text) {
 static xpl_status_t end_parts_with(const struct sending *k, struct xpl_buf *list, bool only_new,
                                    struct xpl_transfer *ret, struct xpl_error *err) {
     const struct xpl_url_parameter q[] = {{"uploadId", xpl_str_from(k->id)}};
-    struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
     xpl_buf_init(&answer, MAX_ANSWER);
     *ret = (struct xpl_transfer){.method = "POST",
                                  .headers = {"Content-Type: application/xml", ONLY_NEW},
@@ -229,7 +224,6 @@ static xpl_status_t end_parts_with(const struct sending *k, struct xpl_buf *list
                            "object store: %.80s: answered %s", k->shown, code);
     if (code[0]) memcpy(ret->code, code, sizeof code);
     ret->answer = NULL;
-    xpl_buf_fini(&answer);
     return st;
 }
 

@@ -6,6 +6,7 @@
 // which directories have new listings, and takes those; it requests the listing of a new directory
 // by its name.  When the store does not answer, or without a scanner, each daemon lists by itself.
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "storage/sessions/catalogue_impl.h"
 
@@ -36,7 +37,7 @@ static void claim(struct xpl_scan_share *s) {
 static void find_changed(struct xpl_catalogue *c) {
     struct xpl_scan_share *const s = &c->share;
     struct xpl_changed_listings changed;
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_CHANGED_BYTES);
     const xpl_status_t st =
         ops_of(s)->find_changed(s->store, &s->place, s->generation, &arena, &changed, NULL);
@@ -48,7 +49,6 @@ static void find_changed(struct xpl_catalogue *c) {
     if (st == XPL_OK) s->generation = changed.generation;
     if (st != XPL_OK && st != XPL_RESOURCE_EXHAUSTED) s->scanner = XPL_SCANNER_NOBODY;
     s->pull_at_ns = xpl_clock_ns() + (all ? s->pull_every_ns : 0);
-    xpl_arena_fini(&arena);
 }
 
 void xpl_scan_share_begin(struct xpl_catalogue *c) {
@@ -79,7 +79,7 @@ static bool pull(struct xpl_catalogue *c, struct xpl_dir *d,
                  bool (*replay)(struct xpl_catalogue *c, struct xpl_dir *d, xpl_bytes_t body)) {
     struct xpl_scan_share *const s = &c->share;
     struct xpl_shared_listing got = {0};
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 4 * XPL_LISTING_MAX_BYTES);
     const xpl_status_t st =
         ops_of(s)->get(s->store, &s->place, (xpl_str_t){d->path, d->path_len}, &arena, &got, NULL);
@@ -94,7 +94,6 @@ static bool pull(struct xpl_catalogue *c, struct xpl_dir *d,
         s->scanner = XPL_SCANNER_NOBODY;
     if (done || st == XPL_NOT_FOUND) d->pull = false;
     if (replayed) d->listed_ns = 0;
-    xpl_arena_fini(&arena);
     return done;
 }
 

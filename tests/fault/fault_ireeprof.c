@@ -35,8 +35,7 @@ static xpl_status_t make(xpl_bytes_t rows) {
     struct xpl_error err = {0};
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     xpl_buf_init(&out, (size_t)1 << 28);
-    const xpl_status_t st = xpl_ireeperf_bundle(rows, NULL, &out, &err);
-    return st;
+    return xpl_ireeperf_bundle(rows, NULL, &out, &err);
 }
 
 // The bundle's own rows, made a bundle again.

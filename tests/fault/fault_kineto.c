@@ -64,8 +64,7 @@ static size_t write_trace(void) {
                             "\"args\":{\"name\":\"\\u0041\"}}]}"));
     CHECK(!b.failed);
     memcpy(text, b.p, b.n);
-    const size_t n = b.n;
-    return n;
+    return b.n;
 }
 
 int main(void) {

@@ -19,8 +19,7 @@ static xpl_status_t convert(const struct xpl_agent_process *p, struct xpl_buf *o
     XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     xpl_buf_init(out, 64 << 20);
-    const xpl_status_t st = xpl_agent_write_xspace(p, 2, XPL_STR("host"), &a, out, ret, NULL);
-    return st;
+    return xpl_agent_write_xspace(p, 2, XPL_STR("host"), &a, out, ret, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

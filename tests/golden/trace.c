@@ -117,10 +117,9 @@ bool trace_equal(const struct value *expected, const struct value *got, char *wh
                  size_t why_size) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, memory_limit);
-    const bool equal = same_rest(&a, expected, got, why, why_size) &&
-                       same_texts(&a, value_get(expected, "traceEvents"),
-                                  value_get(got, "traceEvents"), why, why_size) &&
-                       same_texts(&a, value_get(expected, "stackFrames"),
-                                  value_get(got, "stackFrames"), why, why_size);
-    return equal;
+    return same_rest(&a, expected, got, why, why_size) &&
+           same_texts(&a, value_get(expected, "traceEvents"), value_get(got, "traceEvents"), why,
+                      why_size) &&
+           same_texts(&a, value_get(expected, "stackFrames"), value_get(got, "stackFrames"), why,
+                      why_size);
 }

@@ -36,8 +36,7 @@ static xpl_status_t convert_file(const char *path, unsigned variant, void **ret,
     if (!slurp(path, &file)) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "cannot read %s", path);
     const struct xpl_product_input in = {
         .profile = {file.p, file.n}, .variant = variant, .exec = &exec, .limit = limit};
-    const xpl_status_t s = xpl_product_op_stats.make(&in, ret, err);
-    return s;
+    return xpl_product_op_stats.make(&in, ret, err);
 }
 
 // Values are the process's until it ends.

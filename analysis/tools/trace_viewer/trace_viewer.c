@@ -198,7 +198,7 @@ static xpl_status_t over_limit(struct viewer *v) {
 
 static xpl_status_t write_plane(struct viewer *v, const struct xpl_derived_plane *plane,
                                 uint32_t pid) {
-    struct xpl_arena texts;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena texts;
     struct xpl_viewer_writer w;
     xpl_status_t status = XPL_OK;
     xpl_arena_init(&texts, v->limit);
@@ -212,7 +212,6 @@ static xpl_status_t write_plane(struct viewer *v, const struct xpl_derived_plane
     }
     v->writer = NULL;
     xpl_viewer_writer_fini(&w);
-    xpl_arena_fini(&texts);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/text/json_value.h"
 #include "base/text/parse.h"
 #include "storage/objects/libs.h"
@@ -66,11 +67,10 @@ static xpl_status_t read_keys(xpl_str_t text, struct xpl_arena *arena, struct xp
 
 xpl_status_t xpl_answer_keys(xpl_str_t text, struct xpl_credential *ret, int64_t *ret_expires_ns,
                              struct xpl_error *err) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_ARENA);
     const xpl_status_t st = read_keys(text, &arena, ret, ret_expires_ns, err);
     xpl_arena_wipe(&arena);
-    xpl_arena_fini(&arena);
     return st;
 }
 
@@ -93,11 +93,10 @@ static xpl_status_t read_bearer(xpl_str_t text, struct xpl_arena *arena, int64_t
 
 xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_ARENA);
     const xpl_status_t st = read_bearer(text, &arena, now_ns, ret, ret_expires_ns, err);
     xpl_arena_wipe(&arena);
-    xpl_arena_fini(&arena);
     return st;
 }
 
@@ -154,12 +153,11 @@ static xpl_status_t read_google(xpl_str_t text, struct xpl_arena *arena,
 
 xpl_status_t xpl_answer_google(xpl_str_t text, struct xpl_answer_google *ret,
                                struct xpl_error *err) {
-    struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     memset(ret, 0, sizeof *ret);
     xpl_arena_init(&arena, MAX_ARENA);
     const xpl_status_t st = read_google(text, &arena, ret, err);
     xpl_arena_wipe(&arena);
-    xpl_arena_fini(&arena);
     return st;
 }
 

@@ -2,6 +2,7 @@
 // Sessions and hosts of the catalogue.  Daemons that share a database serve the same LOGDIR, and
 // one of them, the holder of a lease, keeps its tables.
 #include "storage/sessions/catalogue.h"
+#include "base/cleanup.h"
 #include "base/exec.h"
 
 #include "base/arena.h"
@@ -73,17 +74,16 @@ static enum xpl_pg_rc write_session(struct xpl_pg_store *s, const struct xpl_ses
 }
 
 static enum xpl_pg_rc put_session(struct xpl_pg_store *s, const struct xpl_session *se) {
-    struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     xpl_str_t path;
     const enum xpl_pg_rc rc =
         xpl_name_escape(&a, se->path, &path) ? write_session(s, se, path) : XPL_PG_NOMEM;
-    xpl_arena_fini(&a);
     return rc;
 }
 
 static enum xpl_pg_rc delete_removed(struct xpl_pg_store *s, const struct xpl_snapshot *snap) {
-    struct xpl_buf names;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf names;
     struct xpl_pg_args a = {0};
     xpl_buf_init(&names, MAX_NAMES_BYTES);
     xpl_pg_array_begin(&names, XPL_PG_TEXTS, snap->n_sessions);
@@ -99,7 +99,6 @@ static enum xpl_pg_rc delete_removed(struct xpl_pg_store *s, const struct xpl_sn
                           " DELETE FROM hosts WHERE session_id IN (SELECT id FROM gone)",
                           &a, NULL);
     }
-    xpl_buf_fini(&names);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 // The limit is of bytes before compression, so the database has less.  Each daemon adds what it
 // puts to a sum that it reads again with each maintenance: between two, daemons do not see what
 // others put.
+#include "base/cleanup.h"
 #include "storage/store/postgresql/impl.h"
 
 enum { OVERHEAD = 512, ROW_BYTES = 192 };
@@ -111,7 +112,7 @@ static size_t take_ids(_Atomic int64_t *from, size_t n, struct xpl_buf *ret) {
 }
 
 enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s) {
-    struct xpl_buf ids;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids;
     struct xpl_pg_args a = {0};
     enum xpl_pg_rc rc = XPL_PG_OK;
     xpl_buf_init(&ids, (size_t)1 << 20);
@@ -125,12 +126,11 @@ enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s) {
                           " FOR NO KEY UPDATE SKIP LOCKED)",
                           &a, NULL);
     }
-    xpl_buf_fini(&ids);
     return rc;
 }
 
 enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s) {
-    struct xpl_buf ids;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids;
     struct xpl_pg_args a = {0};
     int64_t n = 0;
     enum xpl_pg_rc rc = XPL_PG_OK;
@@ -142,7 +142,6 @@ enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s) {
                            " FOR UPDATE SKIP LOCKED",
                            &a, &n, NULL);
     }
-    xpl_buf_fini(&ids);
     return rc;
 }
 

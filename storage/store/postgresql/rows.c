@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows for people: ops, kernels, steps and memory of a profile, written by COPY.
 #include "storage/store/rows.h"
+#include "base/cleanup.h"
 
 #include <endian.h>
 #include <math.h>
@@ -92,7 +93,7 @@ static enum xpl_pg_rc insert_names(struct xpl_pg_store *s, const struct xpl_pg_a
 
 static enum xpl_pg_rc add_names(struct writing *w) {
     struct xpl_pg_args a = {0};
-    struct xpl_buf ids = {0}, texts = {0};
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids = {0}, texts = {0};
     int64_t one = 0;
     xpl_buf_init(&w->ids, MAX_NAMES_BYTES);
     xpl_buf_init(&w->texts, MAX_NAMES_BYTES);
@@ -109,8 +110,6 @@ static enum xpl_pg_rc add_names(struct writing *w) {
         }
         rc = made ? insert_names(w->s, &a) : XPL_PG_NOMEM;
     }
-    xpl_buf_fini(&ids);
-    xpl_buf_fini(&texts);
     xpl_buf_fini(&w->ids);
     xpl_buf_fini(&w->texts);
     return rc;

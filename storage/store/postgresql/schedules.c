@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "storage/store/postgresql/impl.h"
 
 enum { MAX_ARRAY = 16 << 20 };
@@ -172,7 +173,7 @@ static xpl_status_t give_back(struct xpl_store *base, const struct xpl_schedule_
                               struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
     struct xpl_pg_args a = {0};
-    struct xpl_buf ids, fences;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids, fences;
     xpl_buf_init(&ids, MAX_ARRAY);
     xpl_buf_init(&fences, MAX_ARRAY);
     xpl_pg_array_begin(&ids, XPL_PG_INT8S, n);
@@ -184,17 +185,13 @@ static xpl_status_t give_back(struct xpl_store *base, const struct xpl_schedule_
     xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
     xpl_pg_arg_array(&a, XPL_PG_INT8S, &fences);
-    const xpl_status_t st =
-        ids.failed || fences.failed
-            ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-            : xpl_pg_job_query(s,
-                               "UPDATE schedules s SET owner='', expires_at='-infinity' FROM"
-                               " unnest($2,$3) u(i,f) WHERE s.id=u.i AND s.fence=u.f AND"
-                               " s.owner=$1",
-                               &a, NULL, NULL, err);
-    xpl_buf_fini(&ids);
-    xpl_buf_fini(&fences);
-    return st;
+    return ids.failed || fences.failed
+               ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
+               : xpl_pg_job_query(s,
+                                  "UPDATE schedules s SET owner='', expires_at='-infinity' FROM"
+                                  " unnest($2,$3) u(i,f) WHERE s.id=u.i AND s.fence=u.f AND"
+                                  " s.owner=$1",
+                                  &a, NULL, NULL, err);
 }
 
 // ---- schedules ----

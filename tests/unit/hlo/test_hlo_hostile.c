@@ -18,8 +18,7 @@ static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form
     xpl_arena_init(&a, 1 << 28);
     xpl_buf_init(out, 1 << 28);
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
-    const xpl_status_t st = xpl_hlo_text_module(m, form, &g_exec, &a, out, &err);
-    return st;
+    return xpl_hlo_text_module(m, form, &g_exec, &a, out, &err);
 }
 
 static bool ends_with(const struct xpl_buf *b, const char *z) {

@@ -17,9 +17,7 @@ static xpl_status_t print(const struct xpl_buf *proto, enum xpl_hlo_proto_form f
     err = (struct xpl_error){0};
     xpl_arena_init(&a, 1 << 26);
     xpl_buf_init(out, limit);
-    const xpl_status_t st =
-        xpl_hlo_proto_print((xpl_bytes_t){proto->p, proto->n}, form, exec, &a, out, &err);
-    return st;
+    return xpl_hlo_proto_print((xpl_bytes_t){proto->p, proto->n}, form, exec, &a, out, &err);
 }
 
 static void expect(const char *fields, enum xpl_hlo_proto_form form, const char *expected) {

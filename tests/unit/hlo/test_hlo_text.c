@@ -20,8 +20,7 @@ static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form
     xpl_arena_init(&a, 1 << 26);
     xpl_buf_init(out, limit);
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
-    const xpl_status_t st = xpl_hlo_text_module(m, form, &exec, &a, out, &err);
-    return st;
+    return xpl_hlo_text_module(m, form, &exec, &a, out, &err);
 }
 
 static bool contains_line(const struct xpl_buf *text, const char *line) {

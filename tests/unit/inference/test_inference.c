@@ -109,8 +109,7 @@ static bool possible_with(size_t padding, int64_t level) {
     mk_event_end(&line, &ev);
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
-    const bool ret = xpl_inference_possible((xpl_bytes_t){space.p, space.n});
-    return ret;
+    return xpl_inference_possible((xpl_bytes_t){space.p, space.n});
 }
 
 // Nine bytes of 255 are found wherever they lie; fewer are none.

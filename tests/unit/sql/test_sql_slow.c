@@ -119,8 +119,7 @@ static xpl_status_t call(const char *name, const char *arguments, char type) {
                        arguments);
     if (type == 'w') xpl_buf_printf(&text, " OVER (ORDER BY i ROWS 9 PRECEDING)");
     xpl_buf_printf(&text, type == 's' ? " FROM names%c" : " FROM names, steps%c", 0);
-    const xpl_status_t st = try((const char *)text.p, LIMIT_MS);
-    return st;
+    return try((const char *)text.p, LIMIT_MS);
 }
 
 // The function with each choice of long texts.  Whether it may be called at all.
@@ -239,8 +238,7 @@ static xpl_status_t repeat_for(uint64_t limit_ms, const char *first, const char 
         }
     xpl_buf_str(&text, xpl_str_from(last));
     xpl_buf_putc(&text, 0);
-    const xpl_status_t st = try((const char *)text.p, limit_ms);
-    return st;
+    return try((const char *)text.p, limit_ms);
 }
 
 static void repeat(const char *first, const char *part, int n, const char *last) {

@@ -47,8 +47,7 @@ static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf
                                   .exec = q->exec ? q->exec : &exec,
                                   .limit = q->limit,
                                   .warn = q->warn};
-    const xpl_status_t st = xpl_resolve(&r, out, err);
-    return st;
+    return xpl_resolve(&r, out, err);
 }
 
 #endif

@@ -20,9 +20,8 @@ static xpl_status_t graph_of(struct xpl_buf *module, const char *const *options,
         list[n] = *options++;
     mk_len(&proto, 1, module->p, module->n);
     err = (struct xpl_error){0};
-    const xpl_status_t st =
-        ask_program_tool("graph_viewer", (xpl_bytes_t){proto.p, proto.n}, list, LIMIT, out, &err);
-    return st;
+    return ask_program_tool("graph_viewer", (xpl_bytes_t){proto.p, proto.n}, list, LIMIT, out,
+                            &err);
 }
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -52,8 +52,7 @@ static xpl_status_t ask(const char *name, bool strict, const char *const *option
                                   .n_hosts = 2,
                                   .exec = &g_exec,
                                   .limit = g_limit};
-    const xpl_status_t st = xpl_resolve(&r, out, &err);
-    return st;
+    return xpl_resolve(&r, out, &err);
 }
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL, NULL})

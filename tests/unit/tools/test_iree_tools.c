@@ -37,8 +37,7 @@ static xpl_status_t ask_with(const char *tool, const struct xpl_buf *bundle,
                                   .exec = &exec,
                                   .limit = 1 << 24,
                                   .warn = ignore_warning};
-    const xpl_status_t st = xpl_resolve(&r, out, err);
-    return st;
+    return xpl_resolve(&r, out, err);
 }
 
 // `key` may be NULL: no option.

@@ -108,8 +108,7 @@ static xpl_status_t resolve_from(struct scripted *s, const char *script, bool by
                                                .verify = scripted_verify,
                                                .warn = scripted_warn,
                                                .arg = s}};
-    const xpl_status_t st = xpl_resolve_from(&r, &out, err);
-    return st;
+    return xpl_resolve_from(&r, &out, err);
 }
 
 static xpl_status_t choose(const char *tool, const char *script, bool by_name,
@@ -217,8 +216,7 @@ static xpl_status_t resolve(const char *tool, const struct xpl_resolve_host *hos
                                   .verify = verify,
                                   .warn = note_warning,
                                   .arg = c};
-    const xpl_status_t st = xpl_resolve(&r, out, err);
-    return st;
+    return xpl_resolve(&r, out, err);
 }
 
 static void test_resolve(void) {

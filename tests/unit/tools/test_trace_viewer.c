@@ -15,16 +15,14 @@ static bool us_is(uint64_t ps, const char *expected) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 100);
     xpl_trace_json_us(&b, ps);
-    const bool same = b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
-    return same;
+    return b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
 }
 
 static bool str_is(xpl_str_t s, const char *expected) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 1000);
     xpl_trace_json_str(&b, s);
-    const bool same = b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
-    return same;
+    return b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
 }
 
 static void test_text(void) {
