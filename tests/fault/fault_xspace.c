@@ -103,6 +103,10 @@ static void tpu_plane(struct xpl_buf *space) {
     mk_plane_end(&p, space);
 }
 
+static xpl_status_t out_of_memory(struct xpl_error *err) {
+    XPL_RETURN_OOM(err, "groups");
+}
+
 // A number made of every answer.
 static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups *g,
                            struct xpl_error *err, uint64_t *ret) {
@@ -124,7 +128,7 @@ static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups 
                 xpl_group_cursor_next(c, &ev, &eg);
                 *ret = *ret * 31 + (uint64_t)eg.has_group + (uint64_t)eg.group_id;
             }
-            if (st == XPL_OK && !xpl_group_cursor_ok(c)) st = XPL_RESOURCE_EXHAUSTED;
+            if (st == XPL_OK && !xpl_group_cursor_ok(c)) st = out_of_memory(err);
             uint64_t *ranks;
             if (st == XPL_OK && xpl_groups_sorts_line(g, &xs->planes[i].lines[k])) {
                 st = xpl_groups_sorted_ranks(g, &xs->planes[i].lines[k], &a, &ranks, err);
@@ -151,7 +155,7 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
     CHECK_EQ(st == XPL_OK, g != NULL);
     if (st == XPL_OK) st = digest(xs, g, err, &sum);
     xpl_buf_put(out, &sum, sizeof sum);
-    return st == XPL_OK && out->failed ? XPL_RESOURCE_EXHAUSTED : st;
+    return st == XPL_OK && out->failed ? out_of_memory(err) : st;
 }
 
 static void fail_each(void (*device)(struct xpl_buf *)) {

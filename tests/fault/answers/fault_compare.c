@@ -34,21 +34,17 @@ static xpl_status_t compare_with(const struct xpl_buf *summary, struct xpl_buf *
     struct xpl_run_group a = {0}, b = {0};
     struct xpl_run_summary *run = NULL;
     xpl_arena_init(&arena, FINDINGS_LIMIT);
-    xpl_status_t st =
-        xpl_run_summary_decode((xpl_bytes_t){summary->p, summary->n}, &arena, &run, err);
-    if (st == XPL_OK &&
-        (!xpl_run_group_add(&a, run, &arena) || !xpl_run_group_add(&b, run, &arena)))
-        st = XPL_RESOURCE_EXHAUSTED;
+    XPL_TRY(xpl_run_summary_decode((xpl_bytes_t){summary->p, summary->n}, &arena, &run, err));
+    if (!xpl_run_group_add(&a, run, &arena) || !xpl_run_group_add(&b, run, &arena))
+        XPL_RETURN_OOM(err, "group of runs");
     const struct xpl_run_summary *const past[] = {run, run, run, run};
     const struct xpl_run_history h = {past, 4, XPL_STR("nightly")};
-    if (st == XPL_OK) st = xpl_compare_json(&a, &b, &h, &arena, out, err);
+    XPL_TRY(xpl_compare_json(&a, &b, &h, &arena, out, err));
     const struct xpl_run_summary *const twice[] = {run, run};
-    if (st == XPL_OK) st = xpl_aggregate_json(twice, 2, &arena, out, err);
-    if (st == XPL_OK) st = follow(run, &arena, out, err);
-    return st;
+    XPL_TRY(xpl_aggregate_json(twice, 2, &arena, out, err));
+    return follow(run, &arena, out, err);
 }
 
-// `out` is initialized in any case.
 static xpl_status_t run(const void *spaces, struct xpl_arena *arena, struct xpl_buf *out,
                         struct xpl_error *err) {
     struct xpl_buf summary;
@@ -59,7 +55,6 @@ static xpl_status_t run(const void *spaces, struct xpl_arena *arena, struct xpl_
     return st;
 }
 
-// `out` is initialized in any case.
 static xpl_status_t run_bundle(const void *bundle, struct xpl_arena *arena, struct xpl_buf *out,
                                struct xpl_error *err) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("iree_run_summary"));
