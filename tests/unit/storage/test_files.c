@@ -47,7 +47,6 @@ static bool has(struct xpl_store_files *f, uint8_t i, size_t len) {
 }
 
 static void test_keys(void) {
-    new_dir();
     struct xpl_store_files *f = open_files(0);
     CHECK(!has(f, 1, 0));
     CHECK_EQ(put(f, 1, 5000, NULL), XPL_OK);
@@ -73,7 +72,6 @@ static void test_keys(void) {
     xpl_store_files_remove(f, &key);
     CHECK(!has(f, 1, 70) && has(f, 2, 0));
     xpl_store_files_free(f);
-    remove_dir();
 }
 
 static const char *path_of_file(uint8_t i) {
@@ -84,7 +82,6 @@ static const char *path_of_file(uint8_t i) {
 
 // A file under another profile's name, an old one without a header, a cut one: not answered from.
 static void test_content(void) {
-    new_dir();
     struct xpl_store_files *f = open_files(0);
     const struct xpl_store_file_key one = file_key(1), two = file_key(2);
     struct xpl_source *src = NULL;
@@ -99,12 +96,10 @@ static void test_content(void) {
     CHECK_EQ(xpl_store_files_open(f, &one, &src, NULL), XPL_DATA_LOSS);
     CHECK(!src && !has(f, 1, 5000));
     xpl_store_files_free(f);
-    remove_dir();
 }
 
 // A mapping keeps the file's bytes, whatever happens to the name.
 static void test_mapped(void) {
-    new_dir();
     struct xpl_store_files *f = open_files(0);
     const struct xpl_store_file_key key = file_key(1);
     struct xpl_source *src = NULL;
@@ -120,7 +115,6 @@ static void test_mapped(void) {
     CHECK(!xpl_source_is_truncated(second));
     xpl_source_free(second);
     xpl_store_files_free(f);
-    remove_dir();
 }
 
 static void pause_ms(long ms) {
@@ -130,7 +124,6 @@ static void pause_ms(long ms) {
 
 // A use changes the file's times, for which no caller waits: 1,000 uses take less than 10 s.
 static void test_used_often(void) {
-    new_dir();
     struct xpl_store_files *f = open_files(0);
     CHECK_EQ(put(f, 1, 100, NULL), XPL_OK);
     const uint64_t begin_ns = xpl_clock_ns();
@@ -138,12 +131,10 @@ static void test_used_often(void) {
         CHECK(has(f, 1, 100));
     CHECK(xpl_clock_ns() - begin_ns < 9000000000);
     xpl_store_files_free(f);
-    remove_dir();
 }
 
 static void test_eviction(void) {
     struct xpl_error err = {0};
-    new_dir();
     struct xpl_store_files *f = open_files(10000);
     for (uint8_t i = 0; i < 10; i++) {
         CHECK_EQ(put(f, i, 3000, NULL), XPL_OK);
@@ -159,7 +150,6 @@ static void test_eviction(void) {
     f = open_files(3000); // a smaller limit
     CHECK(!has(f, 9, 3000) || !has(f, 8, 3000));
     xpl_store_files_free(f);
-    remove_dir();
 }
 
 static void touch(const char *name, time_t age_s) {
@@ -171,7 +161,6 @@ static void touch(const char *name, time_t age_s) {
 
 // Leftovers of crashes are removed; files that are not ours stay.
 static void test_leftovers(void) {
-    new_dir();
     touch("young.part", 10);
     touch("old.part", 3600);
     touch("1-2-3-4-5.1.1.trace", 3600); // of the first version's naming
@@ -187,7 +176,6 @@ static void test_leftovers(void) {
     CHECK_EQ(count_files("0123456789abcdef0123456789abcdef"), 1);
     CHECK(has(f, 1, 2));
     xpl_store_files_free(f);
-    remove_dir();
 }
 
 static void test_cannot_write(void) {
@@ -196,7 +184,6 @@ static void test_cannot_write(void) {
     CHECK_EQ(xpl_store_files_new("", 0, &f, NULL), XPL_INVALID_ARGUMENT);
     CHECK_EQ(xpl_store_files_new("/proc/nowhere", 0, &f, &err), XPL_UNAVAILABLE);
     CHECK(strstr(err.msg, "/proc/nowhere") && !f);
-    new_dir();
     const pid_t pid = fork();
     if (pid == 0) { // a full disk: nothing is left of the attempt, and what there is stays
         struct rlimit r;
@@ -218,12 +205,10 @@ static void test_cannot_write(void) {
     int status = 0;
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    remove_dir();
 }
 
 // Killed at any moment: a file is there whole or not at all.
 static void test_killed(void) {
-    new_dir();
     for (int round = 0; round < 20; round++) {
         const pid_t pid = fork();
         CHECK(pid >= 0);
@@ -242,17 +227,16 @@ static void test_killed(void) {
     struct xpl_store_files *f = open_files(0);
     CHECK(has(f, 0, 100000));
     xpl_store_files_free(f);
-    remove_dir();
 }
 
 int main(void) {
-    test_keys();
-    test_content();
-    test_mapped();
-    test_used_often();
-    test_eviction();
-    test_leftovers();
-    test_cannot_write();
-    test_killed();
+    static void (*const tests[])(void) = {test_keys,         test_content,  test_mapped,
+                                          test_used_often,   test_eviction, test_leftovers,
+                                          test_cannot_write, test_killed};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        new_dir();
+        tests[i]();
+        remove_dir();
+    }
     return 0;
 }

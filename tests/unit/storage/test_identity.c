@@ -50,7 +50,6 @@ static void test_content(void) {
     static const size_t sizes[] = {0, 1, 3, 16, 17, 128, 129, 240, 241, 1024, 70000, 5 << 20};
     enum { N = sizeof sizes / sizeof *sizes };
     struct xpl_profile_id ids[N];
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     for (size_t k = 0; k < N; k++) {
@@ -66,7 +65,6 @@ static void test_content(void) {
     }
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // Products stored for one path are found for another, and after a restart, without a conversion.
@@ -74,7 +72,6 @@ static void test_other_path(void) {
     struct xpl_profile_id id, found;
     struct test_key k;
     char cmd[300];
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     write_file("first.xplane.pb", 5000, 3);
@@ -118,14 +115,12 @@ static void test_other_path(void) {
     CHECK(!xpl_store_has(s, &k.key));
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // A file that is written in place has another id at once.
 static void test_changed(void) {
     struct xpl_profile_id id, found;
     struct xpl_error err = {0};
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     write_file("f", 3000, 0);
@@ -148,13 +143,11 @@ static void test_changed(void) {
     xpl_source_free(before);
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // Every part of a fingerprint counts.
 static void test_fingerprints(void) {
     struct xpl_profile_id id;
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     struct xpl_fingerprint fingerprint = {.ino = 7};
@@ -169,7 +162,6 @@ static void test_fingerprints(void) {
     }
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 static bool at_once(void *arg) {
@@ -181,7 +173,6 @@ static void test_cancelled(void) {
     int asked = 0;
     struct xpl_profile_id id;
     struct xpl_error err = {0};
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     write_file("f", 9 << 20, 0);
@@ -192,13 +183,11 @@ static void test_cancelled(void) {
     xpl_source_free(src);
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // Without a database the process has its own ids.
 static void test_no_store(void) {
     struct xpl_profile_id id, found;
-    new_dir();
     CHECK_EQ(mkdir(in_dir("cache.db"), 0700), 0);
     struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
@@ -213,14 +202,12 @@ static void test_no_store(void) {
     CHECK(find(i, "f", &found));
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // Another secret takes the place of ours: ids made with ours are forgotten.
 static void test_other_secret(void) {
     struct xpl_profile_id id, found;
     char cmd[300];
-    new_dir();
     write_file("f", 100, 0);
     struct xpl_store *s = open_store(0), *r = open_store(0);
     struct xpl_identity *i = new_identity(r);
@@ -242,7 +229,6 @@ static void test_other_secret(void) {
     xpl_identity_free(i);
     xpl_store_close(r);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // ---- what a start takes over ----
@@ -322,7 +308,6 @@ static void remember_files(struct xpl_store *s, uint64_t n) {
 static void test_preload(void) {
     enum { N = 1000 };
     struct xpl_profile_id id;
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct counting_store c = counting_new(s);
     c.base.ops = &c.ops;
@@ -345,14 +330,12 @@ static void test_preload(void) {
     CHECK_EQ(c.n_found, 1);
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // Ids of a secret that is lost while they are read are not kept.
 static void test_preload_other_secret(void) {
     enum { N = 1000 };
     struct xpl_profile_id id;
-    new_dir();
     struct xpl_store *s = open_store(0);
     remember_files(s, N);
     for (size_t lost_after = 1; lost_after < N; lost_after += 111) {
@@ -370,7 +353,6 @@ static void test_preload_other_secret(void) {
         xpl_identity_free(i);
     }
     xpl_store_close(s);
-    remove_dir();
 }
 
 // The newest are taken over where memory cannot have all, and there is room for new ones.  (They
@@ -378,7 +360,6 @@ static void test_preload_other_secret(void) {
 static void test_preload_many(void) {
     enum { MANY = 70000, NEWEST = 57000 };
     struct xpl_profile_id id;
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct counting_store c = counting_new(s);
     c.base.ops = &c.ops;
@@ -397,14 +378,12 @@ static void test_preload_many(void) {
     CHECK_EQ(c.n_found, 0);
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // More files than memory remembers; the store has them all.
 static void test_many(void) {
     enum { MANY = 70000 };
     struct xpl_profile_id id;
-    new_dir();
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     for (uint64_t n = 0; n < MANY; n++) {
@@ -424,20 +403,18 @@ static void test_many(void) {
     }
     xpl_identity_free(i);
     xpl_store_close(s);
-    remove_dir();
 }
 
 int main(void) {
-    test_content();
-    test_other_path();
-    test_changed();
-    test_fingerprints();
-    test_cancelled();
-    test_no_store();
-    test_other_secret();
-    test_preload();
-    test_preload_other_secret();
-    test_preload_many();
-    test_many();
+    static void (*const tests[])(void) = {
+        test_content,      test_other_path, test_changed,
+        test_fingerprints, test_cancelled,  test_no_store,
+        test_other_secret, test_preload,    test_preload_other_secret,
+        test_preload_many, test_many};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        new_dir();
+        tests[i]();
+        remove_dir();
+    }
     return 0;
 }

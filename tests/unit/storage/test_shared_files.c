@@ -35,7 +35,6 @@ static mode_t mode_of(const char *path) {
 }
 
 static void test_put(void) {
-    new_dir();
     struct xpl_shared_files *f = open_files(in_dir("a/b/files"), nobody_else);
     CHECK_STR(xpl_str_from(xpl_shared_files_get_dir(f)), in_dir("a/b/files"));
     CHECK_EQ(mode_of(in_dir("a/b/files")), 0700);
@@ -51,12 +50,10 @@ static void test_put(void) {
     CHECK_EQ(close(again), 0);
     xpl_shared_files_free(f);
     CHECK_EQ(access(in_dir("a/b/files/x" SUFFIX), F_OK), 0);
-    remove_dir();
 }
 
 // A daemon of another machine, with our process id, writes into the same directory.
 static void test_shared_directory(void) {
-    new_dir();
     char name[64];
     struct xpl_shared_files *f = open_files(in_dir("files"), nobody_else);
     for (int i = 0; i < 4; i++) {
@@ -67,11 +64,9 @@ static void test_shared_directory(void) {
     }
     CHECK_EQ(put(f, "x" SUFFIX, "text"), XPL_OK);
     xpl_shared_files_free(f);
-    remove_dir();
 }
 
 static void test_group(void) {
-    new_dir();
     const mode_t was = umask(0077);
     struct xpl_shared_files *f = open_files(in_dir("files"), getgid());
     CHECK_EQ(put(f, "x" SUFFIX, "text"), XPL_OK);
@@ -79,7 +74,6 @@ static void test_group(void) {
     CHECK_EQ(mode_of(in_dir("files/x" SUFFIX)), 0640);
     (void)umask(was);
     xpl_shared_files_free(f);
-    remove_dir();
 }
 
 static void make_old(const char *path) {
@@ -92,7 +86,6 @@ static void make_old(const char *path) {
 
 // Old files of ours go; new ones, and files that are not ours, stay.
 static void test_sweep(void) {
-    new_dir();
     struct xpl_shared_files *f = open_files(in_dir("files"), nobody_else);
     CHECK_EQ(put(f, "new" SUFFIX, "text"), XPL_OK);
     CHECK_EQ(put(f, "old" SUFFIX, "text"), XPL_OK);
@@ -118,7 +111,6 @@ static void test_sweep(void) {
     CHECK(access(in_dir("files/our-old" SUFFIX), F_OK) != 0);
     CHECK_EQ(access(in_dir("files/host" SUFFIX), F_OK), 0);
     xpl_shared_files_free(f);
-    remove_dir();
 }
 
 static void refuse(const char *dir, const char *word) {
@@ -132,7 +124,6 @@ static void refuse(const char *dir, const char *word) {
 
 static void test_refusals(void) {
     struct xpl_error err = {0};
-    new_dir();
     make_old(in_dir("file"));
     refuse(in_dir("file"), "Not a directory");
     refuse(in_dir("file/below"), "Not a directory");
@@ -150,13 +141,11 @@ static void test_refusals(void) {
     CHECK(strstr(err.msg, "cannot write in"));
     xpl_shared_files_sweep(f, 0);
     xpl_shared_files_free(f);
-    remove_dir();
 }
 
 // Below a directory in which all users may write, as ours is, others may have made every component
 // before us.
 static void test_components(void) {
-    new_dir();
     CHECK_EQ(mkdir(in_dir("mine"), 0700), 0);
     CHECK_EQ(mkdir(in_dir("mine/worker"), 0700), 0);
     CHECK_EQ(symlink("mine", in_dir("link")), 0);
@@ -187,15 +176,15 @@ static void test_components(void) {
     xpl_shared_files_free(open_files(path, nobody_else));
     xpl_shared_files_free(open_files(in_dir("fresh/."), nobody_else));
     CHECK_EQ(mode_of(in_dir("fresh")) & 0777, 0700);
-    remove_dir();
 }
 
 int main(void) {
-    test_components();
-    test_put();
-    test_shared_directory();
-    test_group();
-    test_sweep();
-    test_refusals();
+    static void (*const tests[])(void) = {test_components, test_put,   test_shared_directory,
+                                          test_group,      test_sweep, test_refusals};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        new_dir();
+        tests[i]();
+        remove_dir();
+    }
     return 0;
 }

@@ -31,7 +31,6 @@ static void do_sql(const char *sql) {
 
 // What a store promises of results and transactions is in test_store_conformance.c.
 static void test_reopened(void) {
-    new_dir();
     struct xpl_store *s = open_store(0);
     CHECK(!xpl_store_was_unclean(s));
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
@@ -42,11 +41,9 @@ static void test_reopened(void) {
     CHECK(get_n(s, 1, 100));
     expect_quiet(s);
     xpl_store_close(s);
-    remove_dir();
 }
 
 static void test_two_daemons(void) {
-    new_dir();
     struct xpl_store *w = open_store(0);
     struct xpl_store *r = open_store(0);
     CHECK_EQ(xpl_store_role(r), XPL_STORE_READER);
@@ -79,7 +76,6 @@ static void test_two_daemons(void) {
     CHECK_EQ(xpl_store_role(r), XPL_STORE_READER);
     CHECK(get_n(r, 3, 10));
     xpl_store_close(r);
-    remove_dir();
 }
 
 static void open_refused(const char *word) {
@@ -98,7 +94,6 @@ static void remove_databases(void) {
 }
 
 static void test_versions(void) {
-    new_dir();
     xpl_store_close(open_store(0));
     // A newer one's, or damage to the header: it is only a cache.
     static const char *const headers[] = {"PRAGMA user_version=99", "PRAGMA user_version=-1",
@@ -134,12 +129,10 @@ static void test_versions(void) {
     CHECK_EQ(put_n(s, 1, 10, NULL), XPL_OK);
     CHECK_EQ(count_files("cache.db.broken-"), 1);
     xpl_store_close(s);
-    remove_dir();
 }
 
 static void test_eviction(void) {
     enum { LEN = 200000, LIMIT = 8 << 20, N = 200 };
-    new_dir();
     struct xpl_store *s = open_store(LIMIT);
     for (uint64_t i = 0; i < N; i++) {
         CHECK_EQ(put_n(s, i, LEN, NULL), XPL_OK);
@@ -180,7 +173,6 @@ static void test_eviction(void) {
     xpl_store_close(s);
     CHECK(stat(in_dir("cache.db"), &st) == 0);
     CHECK(st.st_size <= 6 << 20);
-    remove_dir();
 }
 
 static void put_row(struct xpl_store *s, uint64_t file, const char *op) {
@@ -238,7 +230,6 @@ static bool is_cancelled_now(void *arg) {
 static void test_cancelled_catalogue(void) {
     const struct xpl_cancel cancel = {.is_cancelled = is_cancelled_now};
     struct xpl_store_stats stats;
-    new_dir();
     struct xpl_store *s = open_store(0);
     put_catalogue_until(s, true, 1, &cancel);
     CHECK_EQ(ask("SELECT count(*) FROM sessions"), 1);
@@ -250,11 +241,9 @@ static void test_cancelled_catalogue(void) {
     xpl_store_get_stats(s, &stats);
     CHECK(stats.catalogue_known);
     xpl_store_close(s);
-    remove_dir();
 }
 
 static void test_maintenance(void) {
-    new_dir();
     struct xpl_store *s = open_store(0);
     for (uint64_t i = 1; i < 6; i++)
         CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
@@ -294,12 +283,10 @@ static void test_maintenance(void) {
     CHECK_EQ(ask("SELECT count(*) FROM hosts"), 1);
     CHECK_EQ(ask("SELECT sum(self_time_ps) FROM ops WHERE session='a' AND name='kept'"), 5);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // A new version of one tool keeps the results of others.
 static void test_current_versions(void) {
-    new_dir();
     struct xpl_store *s = open_store(0);
     for (uint64_t i = 1; i < 7; i++) // odd: answers of kernel_stats, even: op_stats
         CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
@@ -317,7 +304,6 @@ static void test_current_versions(void) {
         CHECK(get_n(s, i, 1000) == (i % 2 == 0));
     CHECK_EQ(ask("SELECT count(*) FROM result_data"), 3);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // One content in several files: remembered over a restart, and there while one of them is.
@@ -326,7 +312,6 @@ static void test_files(void) {
     struct xpl_profile_id id;
     (void)key_of(1, &k1);
     (void)key_of(3, &k3);
-    new_dir();
     struct xpl_store *s = open_store(0);
     CHECK(!xpl_store_find_file(s, &k1.files[0], &id));
     CHECK(!xpl_store_has_size(s, 1));
@@ -361,14 +346,12 @@ static void test_files(void) {
     CHECK(xpl_store_find_file(s, &k3.files[0], &id));
     CHECK(xpl_profile_id_eq(&id, &k3.profiles[0]));
     xpl_store_close(s);
-    remove_dir();
 }
 
 // After a remount every file is unknown: what may be a copy keeps its results alive.
 static void test_unknown_files(void) {
     struct test_key k1;
     (void)key_of(1, &k1);
-    new_dir();
     struct xpl_store *s = open_store(0);
     put_file(s, 1);
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
@@ -385,7 +368,6 @@ static void test_unknown_files(void) {
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(!get_n(s, 1, 100));
     xpl_store_close(s);
-    remove_dir();
 }
 
 // The secret is the store's: it stays over a restart, a rebuild, and is the same for a reader.
@@ -419,7 +401,6 @@ static void test_secret(void) {
 
 // Whatever keeps the database from being opened, writing goes on soon after it is gone.
 static void test_writes_again(void) {
-    new_dir();
     CHECK(mkdir(in_dir("cache.db"), 0700) == 0);
     struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
@@ -440,11 +421,9 @@ static void test_writes_again(void) {
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_OK);
     CHECK(!stats_of(s).catalogue_known); // its tables are to be written again
     xpl_store_close(s);
-    remove_dir();
 }
 
 static void test_removed_under_us(void) {
-    new_dir();
     struct xpl_store *s = open_store(0);
     CHECK_EQ(put_n(s, 1, 1000, NULL), XPL_OK);
     CHECK(get_n(s, 1, 1000));
@@ -460,14 +439,12 @@ static void test_removed_under_us(void) {
     s = open_store(0);
     CHECK(get_n(s, 2, 1000));
     xpl_store_close(s);
-    remove_dir();
 }
 
 // A database of version 1: what hung on files goes, LOGDIR's tables stay, and it works.
 static void test_migration(void) {
     char *sql = NULL;
     size_t n = 0;
-    new_dir();
     FILE *f = fopen(XPL_TEST_DATA "/cache_db_v1.sql", "rb");
     CHECK(f && getdelim(&sql, &n, 0, f) > 0);
     CHECK(fclose(f) == 0);
@@ -490,14 +467,12 @@ static void test_migration(void) {
     CHECK_EQ(xpl_store_check(s, NULL, NULL, NULL), XPL_OK);
     xpl_store_close(s);
     CHECK_EQ(count_files("cache.db.broken"), 0);
-    remove_dir();
 }
 
 // A database of version 4: it keeps its rows, and gets those of memory.
 static void test_migration_of_rows(void) {
     struct test_key k;
     (void)key_of(1, &k);
-    new_dir();
     struct xpl_store *s = open_store(0);
     put_row(s, 1, "kept");
     xpl_store_close(s);
@@ -515,7 +490,6 @@ static void test_migration_of_rows(void) {
     CHECK_EQ(ask("SELECT peak_bytes FROM memory_rows"), 5);
     CHECK_EQ(ask("SELECT count(*) FROM names"), 2);
     xpl_store_close(s);
-    remove_dir();
 }
 
 // SQLite's copy of the data counts, too: without room for it the result is not kept.
@@ -538,20 +512,17 @@ static void test_memory(void) {
 }
 
 int main(void) {
-    test_reopened();
-    test_two_daemons();
-    test_versions();
-    test_eviction();
-    test_maintenance();
-    test_cancelled_catalogue();
-    test_current_versions();
-    test_files();
-    test_unknown_files();
+    static void (*const tests[])(void) = {
+        test_reopened,        test_two_daemons,         test_versions,          test_eviction,
+        test_maintenance,     test_cancelled_catalogue, test_current_versions,  test_files,
+        test_unknown_files,   test_migration,           test_migration_of_rows, test_writes_again,
+        test_removed_under_us};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        new_dir();
+        tests[i]();
+        remove_dir();
+    }
     test_secret();
-    test_migration();
-    test_migration_of_rows();
-    test_writes_again();
-    test_removed_under_us();
     test_memory();
     return 0;
 }
