@@ -215,7 +215,7 @@ static void test_traces(void) {
 }
 
 static void test_reply(void) {
-    struct xpl_buf x = small_xspace(), answer = mk_open(), tool = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf x = small_xspace(), answer = mk_open(), tool = mk_open();
     mk_text(&tool, 1, "overview.json");
     mk_text(&tool, 2, "not the profile");
     mk_close(&answer, 6, &tool);
@@ -240,7 +240,6 @@ static void test_reply(void) {
         xpl_buf_fini(&got);
     }
     xpl_buf_fini(&answer);
-    xpl_buf_fini(&x);
 }
 
 static void test_names(void) {

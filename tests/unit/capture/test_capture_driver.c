@@ -299,12 +299,11 @@ static unsigned most_with_budget(uint64_t limit) {
                                           .max_host_bytes = 1000,
                                           .budget = &budget,
                                           .retries = 1};
-    struct xpl_capture_outcome o;
+    XPL_AUTO(xpl_capture_outcome_fini) struct xpl_capture_outcome o;
     struct xpl_error err = {0};
     CHECK_OK(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), &err);
     CHECK_EQ(o.n_stored, 5);
     CHECK_EQ(atomic_load(&budget.used), 0);
-    xpl_capture_outcome_fini(&o);
     return most_receiving;
 }
 

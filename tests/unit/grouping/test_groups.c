@@ -24,7 +24,7 @@ static void test_nesting(void) {
     event(&s, "async", 87, 88, "_a=1");
     event(&s, "not async", 87, 88, "_a=0");
     event(&s, "unsigned root", 100, 110, "_r=1u"); // level 0
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     // Level 2 comes first, then level 1 in the order of time, then level 0.
     expect_line(&b, 0, 0,
                 "- 1*train 7 1 1 - - 2*train 2 2 0*other 0 0 3*async root 3 2 - 2 "
@@ -33,7 +33,6 @@ static void test_nesting(void) {
     CHECK_EQ(xpl_groups_name(b.groups, 5).len, 0);
     CHECK_EQ(xpl_groups_name(b.groups, -1).len, 0);
     CHECK(!xpl_groups_empty(b.groups));
-    close_it(&b);
 }
 
 static void test_nothing(void) {
@@ -46,12 +45,11 @@ static void test_nothing(void) {
     begin_plane(&s, "/device:GPU:0");
     begin_line(&s, 1, "stream");
     event(&s, "k", 0, 9, "correlation_id=1");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     CHECK(xpl_groups_empty(b.groups));
     expect_line(&b, 0, 0, "- -");
     expect_line(&b, 1, 0, "-");
     expect_steps(&b, 1, "");
-    close_it(&b);
 }
 
 static void test_names(void) {
@@ -64,12 +62,11 @@ static void test_names(void) {
     event(&s, "TraceContext", 30, 39, "");
     event(&s, "BatchingSessionRun", 40, 49, "_r=9"); // level 1 whatever it says
     event(&s, "ProcessBatch", 50, 59, "");           // level 2
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 0,
                 "- 1*eval 5 2 3 4*TraceContext 4 5*BatchingSessionRun 5 0*ProcessBatch 0");
     CHECK_STR(xpl_groups_name(b.groups, 2), "2");
     CHECK_STR(xpl_groups_name(b.groups, 3), "train 3");
-    close_it(&b);
 }
 
 // Keras' TensorBoard callback records each batch: with a number as TensorFlow's annotations have
@@ -131,11 +128,10 @@ static void test_links(void) {
     event(&s, "c", 40, 60, "_ct=3 _c=30"); // through two lines
     event(&s, "in", 41, 42, "");
     event(&s, "c", 43, 44, "_ct=2 _c=20"); // its own parent is earlier
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "0*train 0 0 0 0 0 - 1*train 1 1 1");
     expect_line(&b, 0, 1, "0 0 0 0 - 0 - - 1 - -");
     expect_line(&b, 0, 2, "0 0 0");
-    close_it(&b);
 }
 
 static void pid_event(struct space *s, const char *name, int64_t at, const char *stats) {
@@ -163,10 +159,9 @@ static void test_processes(void) {
     pid_event(&s, "c", 200, "_ct=2 _c=5");
     pid_event(&s, "c", 202, "_ct=2 _c=5 _pid=77");
     pid_event(&s, "c", 204, "_ct=12 _c=5 _pid=99");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "0*train 0 0 0 0 0 - 0 0");
     expect_line(&b, 1, 0, "- 0 0");
-    close_it(&b);
 }
 
 // 64 producers and as many consumers of one key are not linked; one less on either side are.
@@ -196,7 +191,7 @@ static void test_crowds(void) {
     crowd(&s, 63, 64, 20);
     crowd(&s, 64, 63, 30);
     end_plane(&s);
-    struct built b = build(&s);
+    XPL_AUTO(close_it) struct built b = build(&s);
     const struct xpl_plane *const p = &b.xs->planes[0];
     line_text(&b, &p->lines[1], first, sizeof first);
     CHECK_EQ(first[0], '-');
@@ -204,7 +199,6 @@ static void test_crowds(void) {
     CHECK_EQ(first[0], '1');
     line_text(&b, &p->lines[5], first, sizeof first);
     CHECK_EQ(first[0], '2');
-    close_it(&b);
 }
 
 static void test_cycles(void) {
@@ -214,9 +208,8 @@ static void test_cycles(void) {
     event(&s, "ring", 10, 19, "_r=1 _pt=1 _p=2 _ct=1 _c=3");
     event(&s, "ring", 20, 29, "_r=1 _pt=1 _p=3 _ct=1 _c=2"); // each is the other's parent
     event(&s, "root", 30, 39, "_r=1");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- - - 0*root 0");
-    close_it(&b);
 }
 
 // The nearest ancestor names a group; plain events in between count as distance.
@@ -231,9 +224,8 @@ static void test_distance(void) {
     begin_line(&s, 2, "second");
     event(&s, "near", 0, 9, "iter_num=2");
     event(&s, "p", 1, 2, "_pt=2 _p=1");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- - - 0*root 2");
-    close_it(&b);
 }
 
 // ---- thread pools ----
@@ -263,12 +255,11 @@ static void test_regions(void) {
     event(&s, "ThreadpoolListener::StartRegion", 20, 20, "_ct=15 _c=1");
     event(&s, "work", 22, 24, "");
     event(&s, "ThreadpoolListener::StopRegion", 30, 30, "");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 1, "0 - -");
     // The start at 20 ends with the next start; 60 belongs to no region that counts.
     expect_line(&b, 0, 2, "1*train 1 R1:40 R1:20 R1:10 1 1 1 1 1");
     expect_line(&b, 0, 3, "2*train 2 - - -");
-    close_it(&b);
 }
 
 // A line with regions is sorted first, which may change the nesting.
@@ -309,7 +300,7 @@ static void test_sorted_lines(void) {
         end_line(&s);
     }
     end_plane(&s);
-    struct built b = build(&s);
+    XPL_AUTO(close_it) struct built b = build(&s);
     const struct xpl_line *const l = b.xs->planes[0].lines;
     struct xpl_error err = {0};
     uint64_t *ranks;
@@ -323,7 +314,6 @@ static void test_sorted_lines(void) {
     CHECK_EQ(ranks[2], 4);
     CHECK_EQ(ranks[3], 3);
     CHECK_EQ(ranks[4], 5);
-    close_it(&b);
 }
 
 // ---- many events ----
@@ -497,10 +487,9 @@ static void test_deep(void) {
         end_line(&s);
     }
     end_plane(&s);
-    struct built b = build(&s);
+    XPL_AUTO(close_it) struct built b = build(&s);
     expect_line(&b, 0, 0, "0 0");
     expect_line(&b, 0, LINES - 1, "0*c 0 0");
-    close_it(&b);
 }
 
 static void test_failures(void) {

@@ -21,9 +21,8 @@ static void test_executors(void) {
     event(&s, "IteratorGetNextAsOptionalOp::DoCompute", 30, 40, "id=2 iter_num=0");
     event(&s, "IteratorGetNextOp::DoCompute", 50, 60, "id=1");
     event(&s, "IteratorGetNextOp::DoCompute", 70, 80, "id=1 iter_num=1");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 2, "0 0 - - -");
-    close_it(&b);
 }
 
 static void test_tf_data_steps(void) {
@@ -32,9 +31,8 @@ static void test_tf_data_steps(void) {
     event(&s, "InstantiatedCapturedFunction::Run", 0, 5, "id=9");
     event(&s, "FunctionRun", 10, 20, "_r=1 id=9"); // tf.data's own
     event(&s, "FunctionRun", 30, 40, "_r=1 id=8");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- - 0");
-    close_it(&b);
 }
 
 static void test_loops(void) {
@@ -92,11 +90,10 @@ static void test_eager(void) {
     event(&s, "k", 10, 19, "correlation_id=2");
     event(&s, "k", 20, 29, "correlation_id=3");
     event(&s, "m", 30, 39, "");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- -e - - - -c - - -c -c");
     expect_line(&b, 0, 1, "- -e");
     expect_line(&b, 1, 0, "-e -c -c -");
-    close_it(&b);
 }
 
 // The events of an iteration are children of its first one, which may run eagerly.
@@ -114,9 +111,8 @@ static void test_eager_loop(void) {
     event(&s, "a:MatMul", 11, 12, "");
     event(&s, "ExecutorState::Process", 40, 50, "id=1 iter_num=3");
     event(&s, "a:MatMul", 41, 42, "");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 0, 2, "0 0e 1 1c");
-    close_it(&b);
 }
 
 // What a kernel says of itself is overwritten, unless nothing at all is grouped.
@@ -176,14 +172,13 @@ static void test_gpu(void) {
     end_line(&s);
     begin_line(&s, -559038737, "Steps"); // derived before: keeps its events
     event(&s, "old", 5, 6, "");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 1, 0, "- 0c 0 1 1c 0c");
     expect_line(&b, 1, 1, "-c 1c 1c 0c");
     expect_steps(&b, 1, "old[5+1]:-1 0[110+10]train 0:0 1[125+35]train 1:1 0[170+40]train 0:0");
     CHECK(xpl_groups_replaces_line(b.groups, &b.xs->planes[1].lines[2]));
     CHECK(!xpl_groups_replaces_line(b.groups, &b.xs->planes[1].lines[0]));
     expect_steps(&b, 0, "");
-    close_it(&b);
 }
 
 static void test_gpu_unsorted(void) {
@@ -202,10 +197,9 @@ static void test_gpu_unsorted(void) {
     end_line(&s);
     begin_line(&s, 12, "equal times");
     event(&s, "k", 300, 305, "correlation_id=3");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 1, 0, "1c 0c 1 0");
     expect_steps(&b, 1, "0[110+21]train 0:0 1[150+155]train 1:1 0[300+10]train 0:0");
-    close_it(&b);
 }
 
 // Kernels that enclose what passes a group on.
@@ -224,10 +218,9 @@ static void test_gpu_nodes(void) {
     begin_plane(&s, "/host:other");
     begin_line(&s, 1, "main");
     event(&s, "c", 200, 210, "_ct=2 _c=1");
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_line(&b, 1, 0, "1c 0c 0 2*k root 2c");
     expect_line(&b, 2, 0, "0");
-    close_it(&b);
 }
 
 // ---- TPU ----
@@ -266,7 +259,7 @@ static void test_tpu_lock_step(void) {
     tpu_core(&s, "/device:TPU:1", false);
     tpu_core(&s, "/device:TPU:0 SparseCore 1", true);
     tpu_core(&s, "/device:TPU:x", true); // no core
-    struct built b = build(&s);
+    XPL_AUTO(close_it) struct built b = build(&s);
     expect_steps(&b, 0, "0[0+100]0:0 1[110+90]1:1 2[200+100]2:2");
     expect_line(&b, 0, 1, "0 1 1"); // module 3 touches the end of step 1, which was scanned last
     expect_line(&b, 0, 2, "0 0 - 1 1 2 -");
@@ -278,7 +271,6 @@ static void test_tpu_lock_step(void) {
     expect_steps(&b, 2, "0[0+100]:-1 1[110+90]:-1 2[200+100]:-1"); // sparse cores do not count
     expect_line(&b, 2, 1, "- - -");
     expect_steps(&b, 3, "0[0+100]:-1 1[110+90]:-1 2[200+100]:-1");
-    close_it(&b);
 }
 
 // The host's launches group modules, and through them the steps that enclose them.
@@ -302,7 +294,7 @@ static void test_tpu_host_steps(void) {
     end_line(&s);
     end_plane(&s);
     tpu_core(&s, "/device:TPU:0", true);
-    struct built b = build(&s);
+    XPL_AUTO(close_it) struct built b = build(&s);
     expect_line(&b, 0, 1, "0 0 0 -");
     // Steps 0 and 1 merge; step 2 has no group and goes.
     expect_steps(&b, 1, "0[0+200]train 10:0");
@@ -315,7 +307,6 @@ static void test_tpu_host_steps(void) {
     CHECK_EQ(step->ev.index, 0);
     expect_line(&b, 1, 1, "0 0 0"); // the third touches the merged step
     expect_line(&b, 1, 2, "0 0 0 0 0 - -");
-    close_it(&b);
 }
 
 static void test_tpu_merge(void) {
@@ -338,7 +329,7 @@ static void test_tpu_merge(void) {
     begin_line(&s, 3, "XLA Ops");          // credits its links to the step around it
     event(&s, "op", 62, 63, "_ct=2 _c=2"); // the step has the earlier group already
     event(&s, "op", 95, 96, "_ct=2 _c=1"); // in no step
-    struct built b = end_and_build(&s);
+    XPL_AUTO(close_it) struct built b = end_and_build(&s);
     expect_steps(&b, 1, "a[0+30]train 4:0 c[60+10]train 4:0 d[80+10]own:1");
     size_t n;
     const struct xpl_step_event *const v = xpl_groups_steps(b.groups, &b.xs->planes[1], &n);
@@ -349,7 +340,6 @@ static void test_tpu_merge(void) {
     CHECK_EQ(v[1].step_idle_time_ps, 3);
     CHECK_EQ(v[2].step_idle_time_ps, 3); // carried over, as upstream does
     expect_line(&b, 1, 1, "0 -");
-    close_it(&b);
 }
 
 // ---- profiles that bring groups ----

@@ -30,7 +30,7 @@ static bool ends_with(const struct xpl_buf *b, const char *z) {
 // Each update must find the computation that the first op started.
 static void test_async_chain(void) {
     enum { N = 100000 };
-    struct xpl_buf m = mk_module("m", 2), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_module("m", 2), out;
     struct xpl_buf wrapped = mk_computation("w", 1, 2), main = mk_computation("main", 2, N);
     mk_hlo_instr(&wrapped, (struct mk_instr){.id = 1, .name = "a", .opcode = "parameter"});
     mk_hlo_instr(&wrapped,
@@ -52,7 +52,6 @@ static void test_async_chain(void) {
     CHECK_OK(text_of(&m, XPL_HLO_TEXT_SHORT, &out), &err);
     CHECK(ends_with(&out, "ROOT u100000 = f32[] negate-done(u99999)\n}\n\n"));
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 // ---- long messages that others refer to ----
@@ -60,7 +59,9 @@ static void test_async_chain(void) {
 // An operand of a megabyte, which is not part of the text, before each of its users.
 static void test_large_operand(void) {
     enum { N = 20000, JUNK = 1 << 19 };
-    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, N), in, out;
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf m = mk_module("m", 1),
+                   c = mk_computation("main", 1, N), in, out;
     in = wt_message("1:\"p\" 2:\"parameter\" 35:1 3:{2:11}");
     for (int i = 0; i < JUNK; i++)
         mk_int(&in, 13, 1);
@@ -75,13 +76,14 @@ static void test_large_operand(void) {
     CHECK_OK(text_of(&m, XPL_HLO_TEXT_EXPRESSION, &out), &err);
     CHECK(ends_with(&out, "ROOT %c20000 = f32[] compare(f32[] %p, f32[] %p), direction=\n}\n\n"));
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 // A mesh is read once for all that refer to its axes.
 static void test_large_mesh(void) {
     enum { REFERENCES = 50000, JUNK = 1 << 19 };
-    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf m = mk_module("m", 1),
+                   c = mk_computation("main", 1, 1), in, out;
     struct xpl_buf mesh = wt_message("1:{1:\"x\" 2:2}"), named = mk_open(), sharding = mk_open();
     struct xpl_buf dim = mk_open();
     for (int i = 0; i < JUNK; i++)
@@ -98,7 +100,6 @@ static void test_large_mesh(void) {
     CHECK_OK(text_of(&m, XPL_HLO_TEXT_SHORT, &out), &err);
     CHECK(ends_with(&out, "'x', 'x', ?}]}\n}\n\n"));
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 // ---- rings ----
@@ -126,7 +127,9 @@ static void test_rings(void) {
 
 // Within a literal, and before the text of a million instructions is at its end.
 static void test_cancel(void) {
-    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf m = mk_module("m", 1),
+                   c = mk_computation("main", 1, 1), in, out;
     struct xpl_buf literal = wt_message("1:{2:4 3:[100000] 5:{1:[0]}}"), values = mk_open();
     for (int i = 0; i < 100000; i++)
         mk_varint(&values, 7);
@@ -143,7 +146,6 @@ static void test_cancel(void) {
     CHECK(out.n < whole / 10);
     g_exec.cancelled = NULL;
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 int main(void) {

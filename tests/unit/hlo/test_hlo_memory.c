@@ -395,10 +395,9 @@ static void check_label(const char *before) {
     (void)snprintf(text + n, sizeof text - n,
                    "\" 35:1 3:{2:11}}}} 3:{1:{1:1 2:9 3:{4:1}} 3:{2:9 9:{1:1}} "
                    "4:{1:{2:1} 1:{1:1 2:1}}}");
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     answers(text, OPTIONS("view_memory_allocation_timeline", "true"), LIMIT, XPL_OK, &out);
     CHECK(has(&out, "\303\251...</text>"));
-    xpl_buf_fini(&out);
 }
 
 static void test_timeline(void) {

@@ -87,7 +87,9 @@ static void test_reals(void) {
     static const float v[] = {0.1f,     1e10f,  16777216.0f, 123456.7f, -0.0f,
                               1.0f / 3, 1e-40f, FLT_MAX,     -FLT_MAX};
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf proto = mk_open(), m = mk_open(), c = mk_open(), in = mk_open(), l = mk_open();
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf proto = mk_open(),
+                   m = mk_open(), c = mk_open(), in = mk_open(), l = mk_open();
     struct xpl_buf out;
     mk_len(&l, 8, (const uint8_t *)v, sizeof v);
     mk_close(&in, 8, &l);
@@ -112,7 +114,6 @@ static void test_reals(void) {
     proto.n--;
     CHECK_STATUS(print(&proto, XPL_HLO_PROTO_JSON, &exec, 1 << 20, &out), XPL_DATA_LOSS, &err);
     xpl_buf_fini(&out);
-    xpl_buf_fini(&proto);
 }
 
 // ---- what ends it ----

@@ -69,7 +69,7 @@ static struct xpl_buf with_instruction(const struct base *base, const char *fiel
 static void one_instruction(const struct base *base, const char *form, struct reader *r) {
     const char *const fields = next_line(r), *const expected = next_line(r);
     CHECK(fields && expected);
-    struct xpl_buf m = with_instruction(base, fields), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = with_instruction(base, fields), out;
     const xpl_status_t st = text_of(&m, form_of(form), &out, 1 << 24);
     if (st != XPL_OK || !contains_line(&out, expected)) {
         fprintf(stderr, "%s\nwant %s\n%s %s\n%.*s\n", fields, expected, xpl_status_name(st),
@@ -77,7 +77,6 @@ static void one_instruction(const struct base *base, const char *form, struct re
         FAIL_TEST("the text of an instruction differs");
     }
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 static void one_module(const char *name, struct reader *r) {
@@ -198,14 +197,13 @@ static struct xpl_buf literal_module(const char *shape_text, const char *values)
 
 static void check_form(enum xpl_hlo_text_form form, const char *shape, const char *values,
                        const char *expected) {
-    struct xpl_buf m = literal_module(shape, values), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = literal_module(shape, values), out;
     CHECK_OK(text_of(&m, form, &out, 1 << 24), &err);
     xpl_buf_putc(&out, 0);
     const char *const at = strstr((const char *)out.p, "constant(");
     CHECK(at);
     CHECK_STR(((xpl_str_t){at, strcspn(at, "\n")}), expected);
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 static void check_literal(const char *shape, const char *values, const char *expected) {
@@ -213,10 +211,9 @@ static void check_literal(const char *shape, const char *values, const char *exp
 }
 
 static void refuse_literal(const char *shape, const char *values) {
-    struct xpl_buf m = literal_module(shape, values), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = literal_module(shape, values), out;
     CHECK_STATUS(text_of(&m, XPL_HLO_TEXT_LONG, &out, 1 << 24), XPL_DATA_LOSS, &err);
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 static void literals(void) {
@@ -359,7 +356,7 @@ static void refused_modules_have_no_text(void) {
     xpl_buf_fini(&out);
     xpl_buf_fini(&m);
     // Every end of a good module, and of none is the text like the whole one's.
-    struct xpl_buf good = mk_training_module("m"), expected;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf good = mk_training_module("m"), expected;
     CHECK_OK(text_of(&good, XPL_HLO_TEXT_LONG_METADATA, &expected, 1 << 20), &err);
     for (size_t n = 0; n < good.n; n++) {
         struct xpl_buf cut = mk_open();
@@ -370,7 +367,6 @@ static void refused_modules_have_no_text(void) {
         xpl_buf_fini(&cut);
     }
     xpl_buf_fini(&expected);
-    xpl_buf_fini(&good);
 }
 
 // A schedule that names an instruction twice, or one of another computation.
@@ -395,7 +391,9 @@ static void schedules(void) {
 
 // Stack frames that are their own parents end; the numbers of those in use begin at 1.
 static void rings_of_frames_end(void) {
-    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), out;
+    XPL_AUTO(xpl_buf_fini)
+    struct xpl_buf m = mk_module("m", 1),
+                   c = mk_computation("main", 1, 1), out;
     mk_hlo_instr(&c, (struct mk_instr){
                          .id = 1, .name = "p", .opcode = "parameter", .op_name = "o", .frame = 2});
     mk_computation_end(&m, &c);
@@ -407,7 +405,6 @@ static void rings_of_frames_end(void) {
     CHECK(strstr((const char *)out.p, "1 {file_location_id=1 parent_frame_id=1}\n"));
     CHECK(strstr((const char *)out.p, "stack_frame_id="));
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 // Attributes of single opcodes, and the contents of layouts, in XLA's order.

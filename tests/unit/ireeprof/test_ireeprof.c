@@ -388,6 +388,7 @@ static void test_table(void) {
     struct row {
         uint64_t key, value;
     };
+    XPL_AUTO(xpl_iree_table_fini)
     struct xpl_iree_table t = {.row_size = sizeof(struct row), .key_size = 8};
     bool is_new;
     for (uint64_t round = 0; round < 2; round++)
@@ -403,7 +404,6 @@ static void test_table(void) {
         CHECK(r->key == k * 7919 && r->value == 2 * k);
     }
     CHECK(!xpl_iree_table_get(&t, &(uint64_t){1}));
-    xpl_iree_table_fini(&t);
 }
 
 int main(void) {

@@ -79,7 +79,7 @@ static uint64_t count_lines(const struct xpl_buf *b) {
 // ---- many ----
 
 static void test_many_sessions(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     for (uint64_t i = 0; i < 2 * MANY; i++)
@@ -90,7 +90,6 @@ static void test_many_sessions(void) {
     CHECK(cpu_seconds() - start < SECONDS);
     CHECK_EQ(count_lines(&x.out), MANY);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // Of sessions that are alike the first ends first; one that no end names ends last.
@@ -105,7 +104,7 @@ static void test_ends(void) {
     static const char *const expected[] = {
         "\"begin_record\":0,\"end_record\":3", "\"begin_record\":1,\"end_record\":6",
         "\"begin_record\":2,\"end_record\":4", "\"begin_record\":5,\"end_record\":7"};
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     for (size_t i = 0; i < sizeof records / sizeof *records; i++)
@@ -114,7 +113,6 @@ static void test_ends(void) {
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         CHECK(memmem(x.out.p, x.out.n, expected[i], strlen(expected[i])));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // Sessions after each other have the devices that each described, also where these are the same.
@@ -124,7 +122,7 @@ static void test_same_device(void) {
         "\"first_host_time_ns\":0,\"last_host_time_ns\":0,\"physical_device_ordinals\":[7]",
         "\"end_record\":5,\"devices\":2,\"chunks\":1,\"records\":2,\"dropped_records\":0,"
         "\"first_host_time_ns\":0,\"last_host_time_ns\":0,\"physical_device_ordinals\":[7,3]"};
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     for (uint64_t i = 0; i < 2; i++) {
@@ -141,12 +139,11 @@ static void test_same_device(void) {
     for (size_t i = 0; i < 2; i++)
         CHECK(memmem(x.out.p, x.out.n, expected[i], strlen(expected[i])));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // As many devices and queues as submissions.
 static void test_many_queues(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     size_t at = begin_chunk(&b, 0, "queues");
@@ -178,13 +175,12 @@ static void test_many_queues(void) {
     CHECK(memmem(x.out.p, x.out.n, device, sizeof device - 1));
     CHECK(memmem(x.out.p, x.out.n, queue, sizeof queue - 1));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // ---- numbers at their ends ----
 
 static void test_far_times(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     size_t at = begin_chunk(&b, 0, "clock-correlations");
@@ -207,7 +203,6 @@ static void test_far_times(void) {
     CHECK(memmem(x.out.p, x.out.n, expected, sizeof expected - 1));
     CHECK(!memmem(x.out.p, x.out.n, "duration_ns\":-", 14));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // ---- bytes that change, and work that is not needed ----
@@ -227,7 +222,7 @@ static bool on_call(struct xpl_exec *e) {
 
 // Times before the first of an earlier pass.
 static void test_changing_times(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     const size_t at = begin_chunk(&b, 0, "memory-events");
@@ -249,13 +244,12 @@ static void test_changing_times(void) {
     static const char expected[] = "\"peak_bytes\":24,";
     CHECK(memmem(x.out.p, x.out.n, expected, sizeof expected - 1));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // A single sample means as much work as it has counters times values.
 static void test_cancelled_counters(void) {
     enum { COUNTERS = 1000 };
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {.run.options.counter_samples = true};
     begin_bundle(&b);
     size_t at = begin_chunk(&b, 0, "counter-sets");
@@ -280,7 +274,6 @@ static void test_cancelled_counters(void) {
     CHECK_EQ(report(&b, "counter", &x), XPL_CANCELLED);
     CHECK(count_lines(&x.out) < 20);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // ---- traces ----
@@ -393,7 +386,7 @@ static void test_counters_without_values(void) {
 // Counters that are described again have their values once, also with others between them.
 static void test_counters_again(void) {
     static const char *const names[] = {"one", "two", "one", "two", "one"};
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     put_counter_set(&b, 8);
@@ -403,12 +396,11 @@ static void test_counters_again(void) {
     CHECK_OK(trace(&b, XPL_IREE_PERFETTO, &x), &x.err);
     CHECK_EQ(count_text(&x.out, "iree_counter_raw_value_count"), 2 * 3);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // The four records are walked twice; the ninth call comes from within them.
 static void test_cancelled_samples(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct hook h = {.exec = {.cancelled = on_call}, .at = 9};
     struct iree_run x = {.run.exec = &h.exec};
     begin_bundle(&b);
@@ -418,7 +410,6 @@ static void test_cancelled_samples(void) {
     CHECK_STATUS(trace(&b, XPL_IREE_CHROME, &x), XPL_CANCELLED, &x.err);
     CHECK_EQ(x.out.n, 0); // not even the beginning of the trace
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // n relationships from one end to host executions 1 to n.
@@ -544,7 +535,7 @@ static void test_members(void) {
 // Each of the flows that begin at one event ends somewhere.
 static void test_many_flows_of_an_event(void) {
     enum { FLOWS = 1000 };
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     begin_bundle(&b);
     put_relationships(&b, FLOWS, XPL_IREE_END_QUEUE_EVENT, 1);
@@ -560,12 +551,11 @@ static void test_many_flows_of_an_event(void) {
     CHECK_EQ(count_text(&x.out, "\"ph\":\"s\""), FLOWS);
     CHECK_EQ(count_text(&x.out, "\"ph\":\"t\""), FLOWS);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // How often a trace asks whether to go on, with 50000 flows of submission 7.
 static uint64_t questions(enum xpl_iree_trace_format format, uint64_t submission) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct hook h = {.exec = {.cancelled = on_call}, .at = UINT64_MAX};
     struct iree_run x = {.run.exec = &h.exec};
     begin_bundle(&b);
@@ -573,7 +563,6 @@ static uint64_t questions(enum xpl_iree_trace_format format, uint64_t submission
     put_queue_event(&b, submission);
     CHECK_OK(trace(&b, format, &x), &x.err);
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
     return h.calls;
 }
 
@@ -587,7 +576,7 @@ static void test_flows_ask(void) {
 // character: its name stays text with a checksum of the full name, and nothing behind it is
 // written.
 static void test_long_names(void) {
-    struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     struct iree_run x = {0};
     enum { FRONT = 188 }; // the longest name less the sum and a byte of a character
     char name[304] = "_dispatch_0_", shown[201], path[620];
@@ -619,7 +608,6 @@ static void test_long_names(void) {
     CHECK(p && (!p[strlen(path)] || p[strlen(path)] < 0x80));
     CHECK_EQ(count_text(&x.out, "\xc3"), count_text(&x.out, "\xc3\xa4"));
     xpl_buf_fini(&x.out);
-    xpl_buf_fini(&b);
 }
 
 // Typed records of the longest and the shortest length that can be written, of every kind.

@@ -154,7 +154,7 @@ static void test_windows(void) {
 static void test_many_descriptions(void) {
     static const enum xpl_iree_chunk chunks[] = {XPL_IREE_QUEUES, XPL_IREE_FUNCTIONS};
     static const char *const reports[] = {"dispatch", "executable", "queue", "counter"};
-    struct xpl_buf b = load(), once = repeated(&b, XPL_IREE_QUEUES, 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = load(), once = repeated(&b, XPL_IREE_QUEUES, 1);
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         struct xpl_buf many = repeated(&b, chunks[i], 2 * XPL_IREE_PLACES);
         for (size_t k = 0; k < sizeof reports / sizeof *reports; k++)
@@ -162,7 +162,6 @@ static void test_many_descriptions(void) {
         xpl_buf_fini(&many);
     }
     xpl_buf_fini(&once);
-    xpl_buf_fini(&b);
 }
 
 // What IREE's summary and statistics do not look at changes none of their rows: the length of a

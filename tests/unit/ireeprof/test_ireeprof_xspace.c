@@ -76,7 +76,7 @@ static struct sums sum_of(const struct xpl_plane *p) {
 
 // Of CPUs everything is the host's: four dispatches, whose times are those of the report.
 static void test_host(void) {
-    struct opened o;
+    XPL_AUTO(close_bundle) struct opened o;
     open_bundle(&o, "task-mlp-all");
     CHECK_EQ(o.space->n_planes, 1);
     const struct sums s = sum_of(xpl_xspace_plane(o.space, XPL_STR("/host:CPU")));
@@ -84,7 +84,6 @@ static void test_host(void) {
     CHECK_EQ(s.op_ps, (251719 + 43610 + 4127 + 2409) * INT64_C(1000));
     CHECK_EQ(s.counters, 3); // two allocations, one given back
     CHECK(s.flows >= 8);
-    close_bundle(&o);
 }
 
 static int64_t stat_of(const struct xpl_event *ev, enum xpl_stat_type type) {
@@ -98,7 +97,7 @@ static int64_t stat_of(const struct xpl_event *ev, enum xpl_stat_type type) {
 // Allocations and their ends with the bytes in use after each, as XLA's allocators report them: of
 // a pool's reservations and of a queue two are opened, and the larger one is closed.
 static void test_allocators(void) {
-    struct opened o;
+    XPL_AUTO(close_bundle) struct opened o;
     open_bundle(&o, "task-mlp-all");
     const struct xpl_plane *const p = xpl_xspace_plane(o.space, XPL_STR("/host:CPU"));
     static const int64_t in_use[] = {2560, 2560, 100864, 100864, 2560, 2560};
@@ -119,12 +118,11 @@ static void test_allocators(void) {
         }
     }
     CHECK(n == sizeof in_use / sizeof *in_use && closed == 2);
-    close_bundle(&o);
 }
 
 // Events timed by a device are on a separate plane.
 static void test_device(void) {
-    struct opened o;
+    XPL_AUTO(close_bundle) struct opened o;
     open_bundle(&o, "vk-mlp-all");
     CHECK_EQ(o.space->n_planes, 2);
     const struct sums host = sum_of(xpl_xspace_plane(o.space, XPL_STR("/host:CPU")));
@@ -133,18 +131,16 @@ static void test_device(void) {
     CHECK_EQ(device.ops, 4);
     CHECK_EQ(device.events, 5); // and the execution
     CHECK(device.flows == 1 && host.flows >= 2);
-    close_bundle(&o);
 }
 
 // Everything that the format knows: counters of devices, names that are odd.
 static void test_everything(void) {
-    struct opened o;
+    XPL_AUTO(close_bundle) struct opened o;
     open_bundle(&o, "syn-everything");
     uint64_t counters = 0;
     for (uint32_t i = 0; i < o.space->n_planes; i++)
         counters += sum_of(&o.space->planes[i]).counters;
     CHECK(o.space->n_planes >= 2 && counters >= 4);
-    close_bundle(&o);
 }
 
 // A bundle of many events with few names: its host events again and again.

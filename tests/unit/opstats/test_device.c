@@ -95,7 +95,7 @@ static void check_tpu_ops(const struct xpl_op_metrics_db *db) {
 }
 
 static void tpu(bool sorted) {
-    struct converted c = convert(mk_tpu_device(sorted));
+    XPL_AUTO(drop) struct converted c = convert(mk_tpu_device(sorted));
     const struct xpl_opstats *const s = c.s;
     CHECK(s->has_device_op_metrics_db && s->has_perf_env && s->has_kernel_stats_db);
     check_tpu_ops(&s->device_op_metrics_db);
@@ -123,7 +123,6 @@ static void tpu(bool sorted) {
     CHECK_EQ(s->program_id_to_name_map.n, 1);
     CHECK_EQ(s->program_id_to_name_map.v[0].program_id, 7);
     CHECK_STR(s->program_id_to_name_map.v[0].name, "jit_step");
-    drop(&c);
 }
 
 // Decoding steps of a server count when the program only infers.
@@ -136,11 +135,10 @@ static void serving(void) {
     mk_plain(&p, &line, "WizServable::Run", 0, 10);
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
-    struct converted c = convert(space);
+    XPL_AUTO(drop) struct converted c = convert(space);
     CHECK(c.s->has_disaggregated_serving_latency);
     CHECK_EQ(c.s->num_decode_steps, 1);
     CHECK_REAL(c.s->decode_step_time_us.avg, 0.002, 0);
-    drop(&c);
 }
 
 // Events with kernel_details are kernels wherever they stand.
@@ -152,20 +150,19 @@ static void kernels_of_a_tpu(void) {
     mk_kernel(&p, &line, (struct mk_kernel_event){"k", 0, 5999, NULL, "a/b:C", "regs:3"});
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
-    struct converted c = convert(space);
+    XPL_AUTO(drop) struct converted c = convert(space);
     CHECK_EQ(c.s->kernel_reports.n, 1);
     const struct xpl_kernel_report *const k = c.s->kernel_reports.v;
     CHECK_STR(k->name, "k");
     CHECK_STR(k->op_name, "a/b");
     CHECK_EQ(k->total_duration_ns, 5);
     CHECK_EQ(c.s->device_op_metrics_db.metrics_db.n, 1); // idle
-    drop(&c);
 }
 
 // ---- GPU ----
 
 static void gpu(void) {
-    struct converted c = convert(mk_gpu_device(2));
+    XPL_AUTO(drop) struct converted c = convert(mk_gpu_device(2));
     const struct xpl_opstats *const s = c.s;
     const struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
     CHECK_EQ(db->metrics_db.n, 5);
@@ -218,7 +215,6 @@ static void gpu(void) {
     CHECK_EQ(s->core_id_to_details.v[0].core_id, 1);
     CHECK_REAL(s->perf_env.peak_tera_flops_per_second, 819.2, 0);
     CHECK_REAL(s->perf_env.ridge_point, 409.6, 0);
-    drop(&c);
 }
 
 // Of a GPU that the process does not use its plane may say only who made it.
@@ -244,7 +240,7 @@ static void first_is_unknown(void) {
 
 static void without_devices(void) {
     struct xpl_buf space = mk_open();
-    struct converted c = convert(space);
+    XPL_AUTO(drop) struct converted c = convert(space);
     CHECK_EQ(c.s->run_environment.hardware_type, XPL_HW_CPU_ONLY);
     CHECK_STR(c.s->run_environment.device_type, "CPU");
     CHECK(!c.s->has_perf_env);
@@ -252,7 +248,6 @@ static void without_devices(void) {
     CHECK_EQ(c.s->core_id_to_details.n, 1);
     CHECK(!c.s->run_environment.is_training);
     CHECK_EQ(c.s->device_op_metrics_db.metrics_db.n, 0);
-    drop(&c);
 }
 
 static void many_empty_planes(const char *name) {
@@ -263,9 +258,8 @@ static void many_empty_planes(const char *name) {
         mk_plane_end(&p, &space);
     }
     struct xpl_exec exec = xpl_exec_serial();
-    struct converted c = convert_on(space, &exec, (size_t)1 << 28);
+    XPL_AUTO(drop) struct converted c = convert_on(space, &exec, (size_t)1 << 28);
     CHECK_OK(c.status, NULL);
-    drop(&c);
 }
 
 // Times at the ends of their range, in every line, with every kind of plane.
@@ -326,9 +320,8 @@ static void explosive_children(void) {
     mk_op_run(&line, 1, 0, 10);
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
-    struct converted c = convert(space);
+    XPL_AUTO(drop) struct converted c = convert(space);
     CHECK(find(&c.s->device_op_metrics_db, "op")->children);
-    drop(&c);
 }
 
 static void small_limits(void) {
@@ -496,7 +489,7 @@ static struct xpl_buf cpu_profile(void) {
 static void costs_of_a_cpu(void) {
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_convert_options opt = {.cpu_as_device = true};
-    struct converted c = {.bytes = cpu_profile()};
+    XPL_AUTO(drop) struct converted c = {.bytes = cpu_profile()};
     struct xpl_xspace *xs;
     xpl_arena_init(&c.arena, (size_t)1 << 30);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){c.bytes.p, c.bytes.n}, &c.arena, &exec, &xs, NULL),
@@ -514,7 +507,6 @@ static void costs_of_a_cpu(void) {
         for (size_t k = 0; k < m->memory_accessed_breakdown.n; k++)
             CHECK_EQ(m->memory_accessed_breakdown.v[k].bytes_accessed, 2 * 4);
     }
-    drop(&c);
 }
 
 static struct xpl_buf many_gpus(void) {
@@ -536,7 +528,7 @@ static void cancelled(void) {
     exec.cancelled = always_cancelled;
     struct xpl_buf file =
         read_data_file("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb");
-    struct converted c = {.bytes = file};
+    XPL_AUTO(drop) struct converted c = {.bytes = file};
     struct xpl_error err = {0};
     const struct xpl_convert_options opt = {0};
     struct xpl_xspace *xs;
@@ -546,7 +538,6 @@ static void cancelled(void) {
     if (st == XPL_OK)
         CHECK_STATUS(xpl_opstats_convert(xs, &opt, &exec, &c.arena, (size_t)1 << 30, &c.s, &err),
                      XPL_CANCELLED, &err);
-    drop(&c);
 }
 
 int main(void) {

@@ -125,7 +125,7 @@ static void names(void) {
 // A GPU may state its rates itself.
 static void stated_rates(void) {
     struct mk_plane p;
-    struct profile f;
+    XPL_AUTO(close_profile) struct profile f;
     mk_plane_begin(&p, 1, "/device:GPU:0");
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_teraflops_per_second", 12.5);
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_sram_rd_bw_gigabytes_per_second", 7);
@@ -135,7 +135,6 @@ static void stated_rates(void) {
     CHECK(isinf(env.ridge_point));
     CHECK_REAL(env.peak_bws_giga_bytes_per_second.v[XPL_BW_SRAM_RD], 7, 0);
     CHECK_REAL(env.peak_bws_giga_bytes_per_second.v[XPL_BW_SRAM_WR], 0, 0);
-    close_profile(&f);
 }
 
 static void tpus(void) {

@@ -60,7 +60,7 @@ static void runs_add_up(void) {
     mk_event_end(&line, &ev);
     mk_op_run(&line, MK_NAMELESS, 300, 5);
     mk_op_run(&line, MK_WHILE, 300, 0);
-    struct profile f;
+    XPL_AUTO(drop) struct profile f;
     end(&f, &p, &line);
     const struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_TENSOR);
     CHECK_EQ(db.metrics_db.n, 2);
@@ -80,7 +80,6 @@ static void runs_add_up(void) {
     CHECK_EQ(m->num_cores, 1);
     CHECK_EQ(db.metrics_db.v[1].time_ps, 0);
     CHECK_EQ(db.metrics_db.v[1].occurrences, 1);
-    drop(&f);
 }
 
 // Two names of one (program, symbol) are one op, named after the first.
@@ -92,14 +91,13 @@ static void keys(void) {
     mk_op_run(&line, MK_FUSION, 0, 100);
     mk_op_run(&line, 2000, 0, 100);
     mk_op_run(&line, 2001, 0, 100);
-    struct profile f;
+    XPL_AUTO(drop) struct profile f;
     end(&f, &p, &line);
     const struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_TENSOR);
     CHECK_EQ(db.metrics_db.n, 2);
     CHECK_STR(db.metrics_db.v[0].name, "fusion.1");
     CHECK_EQ(db.metrics_db.v[0].time_ps, 200);
     CHECK_EQ(db.metrics_db.v[1].hlo_module_id, 8);
-    drop(&f);
 }
 
 // Steps relabel ops that wait, and do not say on which kind of core they ran.
@@ -110,7 +108,7 @@ static void kinds(void) {
                 .id = 2000, .name = "Sync Wait: x", .program = 7, .symbol = 9, .category = "copy"});
     struct xpl_buf line = mk_line(1, "XLA Ops");
     mk_op_run(&line, 2000, 0, 100);
-    struct profile f;
+    XPL_AUTO(drop) struct profile f;
     end(&f, &p, &line);
     struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_STEP);
     CHECK_STR(db.metrics_db.v[0].category, "async-done");
@@ -118,7 +116,6 @@ static void kinds(void) {
     db = build(&f, XPL_TPU_OPS_SPARSE);
     CHECK_STR(db.metrics_db.v[0].category, "copy");
     CHECK_EQ(db.metrics_db.v[0].core_type, XPL_CORE_SPARSE);
-    drop(&f);
 }
 
 // Sources and breakdowns as text and bytes that may be anything.
@@ -141,7 +138,7 @@ static void odd_metadata(void) {
                                      .source = sources[i].source});
         mk_op_run(&line, 3000 + i, i, 1);
     }
-    struct profile f;
+    XPL_AUTO(drop) struct profile f;
     end(&f, &p, &line);
     for (int i = 0; i < N; i++) {
         struct xpl_tpu_ops ops;
@@ -159,7 +156,6 @@ static void odd_metadata(void) {
         CHECK_EQ(m->source_info.line_number, sources[i].line);
         CHECK_STR(m->source_info.file_name, sources[i].file);
     }
-    drop(&f);
 }
 
 static size_t count_below(const struct xpl_op_metrics *m) {
@@ -183,12 +179,11 @@ static void children_without_end(void) {
     mk_close(&entry, 2, &md);
     mk_close(&p.body, 4, &entry);
     mk_op_run(&line, 2000, 0, 100);
-    struct profile f;
+    XPL_AUTO(drop) struct profile f;
     end(&f, &p, &line);
     const struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_TENSOR);
     CHECK_EQ(db.metrics_db.n, 1);
     CHECK_EQ(count_below(&db.metrics_db.v[0]), 65536);
-    drop(&f);
 }
 
 int main(void) {

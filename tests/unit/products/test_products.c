@@ -163,7 +163,7 @@ static void check_shown(xpl_bytes_t profile, bool counters, bool megascale) {
 
 // A kind of event of the host, which no event has; and readings on events of only a TPU.
 static void test_what_is_shown(void) {
-    struct xpl_buf space = counters_fixture(), other = mk_open();
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = counters_fixture(), other = mk_open();
     check_shown((xpl_bytes_t){space.p, space.n}, true, false);
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/device:GPU:0");
@@ -180,7 +180,6 @@ static void test_what_is_shown(void) {
     mk_plane_end(&p, &other);
     check_shown((xpl_bytes_t){other.p, other.n}, false, true);
     xpl_buf_fini(&other);
-    xpl_buf_fini(&space);
 }
 
 static void test_hlo_modules(xpl_bytes_t profile) {

@@ -328,13 +328,12 @@ static void check_texts(void) {
         if (!strstr(said, rows[i].expected)) CHECK_STR(said, rows[i].expected);
     }
     write_config("");
-    struct xpl_config c;
+    XPL_AUTO(xpl_config_fini) struct xpl_config c;
     CHECK_EQ(load(ARGUMENTS("--log", "warn,grpc:debug,capture:info,"), &c), XPL_CONFIG_RUN);
-    xpl_config_fini(&c);
 }
 
 static void check_reload(void) {
-    struct xpl_config c;
+    XPL_AUTO(xpl_config_fini) struct xpl_config c;
     struct xpl_config_reloaded left;
     struct xpl_error err = {0};
     const char *argv[] = {"xplaned", "--logdir", "/logs", "--grace", "9s"};
@@ -368,7 +367,6 @@ static void check_reload(void) {
     CHECK_EQ(xpl_config_reload(&c, 5, args, &left, &err), XPL_OK);
     CHECK(strcmp(left.restart, "--http-idle, --token-file") == 0);
     CHECK(strcmp(c.token_file, "") == 0);
-    xpl_config_fini(&c);
 }
 
 // What a stream prints, up to `size` bytes.

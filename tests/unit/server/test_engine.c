@@ -14,7 +14,7 @@ static bool in_memory(struct fixture *f, const char *number, bool saved) {
 }
 
 static void test_sources(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     start(&f, 1, 4, &usual);
     CHECK(!in_memory(&f, "1", true));
@@ -40,13 +40,12 @@ static void test_sources(void) {
     CHECK_EQ(st.computed, 2);
     CHECK_EQ(st.from_store, 1);
     CHECK_EQ(st.from_memory, 2);
-    end(&f);
 }
 
 // A stored answer is found only by the versions of all that it was made from: their sum is not
 // enough.
 static void test_versions(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     start(&f, 1, 4, &usual);
     product.version = 15;
@@ -62,12 +61,11 @@ static void test_versions(void) {
     ask(&f, "1", &a);
     check_answer(&f, &a, "1", "computed");
     product.version = more.version = 1;
-    end(&f);
 }
 
 // Another file under the same name: nothing that was made of the old one is given.
 static void test_changed_file(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     struct xpl_error err = {0};
     bool is_new = false;
@@ -80,12 +78,11 @@ static void test_changed_file(void) {
     ask(&f, "1", &a);
     check_answer(&f, &a, "1", "computed");
     CHECK_EQ(tool.makes, 2);
-    end(&f);
 }
 
 // Waiters get a failure, which is not cached.
 static void test_failure(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     start(&f, 1, 4, &usual);
     tool.make_status = XPL_RESOURCE_EXHAUSTED;
@@ -96,7 +93,6 @@ static void test_failure(void) {
     ask(&f, "1", &a);
     check_answer(&f, &a, "1", "computed");
     CHECK_EQ(engine_stats(&f).computed, 1);
-    end(&f);
 }
 
 // A file that changes whenever it is read is read four times in all, whoever tries again.
@@ -116,7 +112,7 @@ static void test_changing_file(void) {
 
 // The stages include reading the profile to learn whether it has a device.
 static void test_stages_of_devices(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     start(&f, 1, 4, &usual);
     ask(&f, "1", &a); // its products are in memory then
@@ -128,7 +124,6 @@ static void test_stages_of_devices(void) {
     submit(&f, request_of(&f, "logs", &asker_of_devices, "1", true), &a);
     check_answer(&f, &a, "1", "computed");
     CHECK(a.stage_us[XPL_STAGE_OPEN] && a.stage_us[XPL_STAGE_CONVERT]);
-    end(&f);
 }
 
 // ---- imports ----
@@ -156,7 +151,7 @@ static void view_bundle(struct fixture *f, size_t i) {
 
 // Simultaneous requests for tools share one import of the bundle.
 static void test_one_import(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a[N_VIEWERS];
     start(&f, N_VIEWERS, 8, &usual);
     for (unsigned round = 1; round <= 20; round++) {
@@ -173,7 +168,6 @@ static void test_one_import(void) {
         CHECK_EQ(engine_stats(&f).imports, round);
         CHECK_EQ(tool.makes, round * N_VIEWERS);
     }
-    end(&f);
 }
 
 // The import stays in a file, and a file that is damaged is made anew.

@@ -31,7 +31,7 @@ static void wait_stopped(unsigned n) {
 // ---- joining ----
 
 static void test_joining(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker first, equal[2], other, anew;
     start(&f, 1, 8, &usual);
     set_barrier(true);
@@ -51,13 +51,12 @@ static void test_joining(void) {
     CHECK_EQ(tool.renders, 3);
     CHECK_EQ(tool.makes, 2); // `other` has the product of `first`; `anew` bypasses it
     CHECK_EQ(engine_stats(&f).joined, 2);
-    end(&f);
 }
 
 // Once a job has an outcome no request joins or cancels it, although its waiters are still called
 // back.
 static void test_delivered(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker first, last, later;
     start(&f, 2, 8, &usual);
     set_barrier(true);
@@ -83,13 +82,12 @@ static void test_delivered(void) {
     check_answer(&f, &last, "1", "joined");
     CHECK_EQ(engine_stats(&f).cancelled, 0);
     CHECK_EQ(engine_stats(&f).joined, 1);
-    end(&f);
 }
 
 // ---- refusing ----
 
 static void test_full_queue(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker running, queued, equal, refused;
     start(&f, 1, 1, &usual);
     set_barrier(true);
@@ -111,12 +109,11 @@ static void test_full_queue(void) {
     check_answer(&f, &refused, "3", "computed");
     CHECK_EQ(engine_stats(&f).refused, 1);
     CHECK_EQ(engine_stats(&f).cancelled, 0);
-    end(&f);
 }
 
 // --memory-total: one job may run whatever it needs, two only within the limit.
 static void test_memory_total(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker running, refused;
     struct xpl_engine_options o = usual;
     o.memory_total = 1;
@@ -136,7 +133,6 @@ static void test_memory_total(void) {
     check_answer(&f, &running, "1", "computed");
     check_answer(&f, &refused, "2", "computed");
     CHECK_EQ(engine_stats(&f).refused, 1);
-    end(&f);
 }
 
 // ---- giving up ----
@@ -148,7 +144,7 @@ static void cancel(struct asker *a) {
 }
 
 static void test_cancel(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker running, queued, joined, again;
     start(&f, 1, 4, &usual);
     set_barrier(true);
@@ -168,12 +164,11 @@ static void test_cancel(void) {
     CHECK_EQ(tool.renders, 2); // number 2 was never begun
     CHECK_EQ(engine_stats(&f).cancelled, 3);
     CHECK_EQ(engine_stats(&f).computed, 1);
-    end(&f);
 }
 
 // One of two who share a job goes; the other one gets the answer.
 static void test_cancel_one(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker first, second;
     start(&f, 1, 4, &usual);
     set_barrier(true);
@@ -185,13 +180,12 @@ static void test_cancel_one(void) {
     check_answer(&f, &second, "1", "joined");
     CHECK_EQ(tool.renders, 1);
     CHECK_EQ(tool.stopped, 0);
-    end(&f);
 }
 
 // Each request has its own limit, whichever began the job. False when the machine was too slow to
 // tell.
 static bool check_deadlines(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker early, late;
     start(&f, 1, 4, &usual);
     set_barrier(true);
@@ -220,7 +214,6 @@ static bool check_deadlines(void) {
         set_barrier(false);
         wait_done(&late);
     }
-    end(&f);
     return in_time;
 }
 
@@ -229,7 +222,7 @@ static void test_deadline(void) {
     while (!check_deadlines())
         CHECK(tries++ < 20);
     // Without requests the work stops.
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     struct xpl_engine_options o = usual;
     o.request_timeout_ns = MS;
@@ -244,12 +237,11 @@ static void test_deadline(void) {
     check_failure(&a, XPL_DEADLINE_EXCEEDED, "--request-timeout");
     xpl_engine_sweep(f.engine); // the job is not there any more
     CHECK_EQ(engine_stats(&f).timed_out, 1);
-    end(&f);
 }
 
 // A request that is a part of something counts from when that began.
 static void test_earlier_beginning(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     start(&f, 1, 4, &usual);
     set_barrier(true);
@@ -263,12 +255,11 @@ static void test_earlier_beginning(void) {
     xpl_engine_sweep(f.engine);
     check_failure(&a, XPL_DEADLINE_EXCEEDED, "--request-timeout");
     set_barrier(false);
-    end(&f);
 }
 
 // Memory kept between jobs counts, and a job that is the only one runs anyway.
 static void test_held_memory(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct asker a;
     struct xpl_engine_options o = usual;
     o.memory_total = 1000;
@@ -286,13 +277,12 @@ static void test_held_memory(void) {
     CHECK(xpl_engine_hold(f.engine, 599));
     xpl_engine_release(f.engine, 999);
     CHECK_EQ(engine_stats(&f).in_flight_bytes, 0);
-    end(&f);
 }
 
 // ---- ahead of requests ----
 
 static void test_prefetch(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct xpl_host_status st;
     start(&f, 1, 4, &usual);
     struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
@@ -309,18 +299,16 @@ static void test_prefetch(void) {
     CHECK_EQ(engine_stats(&f).prefetched, 1);
     CHECK_EQ(engine_stats(&f).conversions, 2); // statistics of ops, and the time breakdown
     xpl_snapshot_unref(s);
-    end(&f);
 }
 
 static void test_stop_background(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     start(&f, 1, 4, &usual);
     struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
     xpl_engine_stop_background(f.engine);
     CHECK(!xpl_engine_prefetch(f.engine, s, &s->sessions[0], &s->sessions[0].hosts[0]));
     CHECK_EQ(engine_stats(&f).prefetched, 0);
     xpl_snapshot_unref(s);
-    end(&f);
 }
 
 int main(void) {

@@ -141,7 +141,7 @@ static void test_too_many(void) {
     enum { MANY = 100000 };
     static char text[MANY][8];
     static xpl_str_t labels[MANY];
-    struct fixture f = start();
+    XPL_AUTO(stop) struct fixture f = start();
     struct xpl_snapshot *const snap = xpl_catalogue_get(f.catalogue);
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(text[i], sizeof text[i], "l%05d", i);
@@ -157,7 +157,6 @@ static void test_too_many(void) {
     }
     (void)alarm(0);
     xpl_snapshot_unref(snap);
-    stop(&f);
 }
 
 // A removed session loses its labels, and has none when it returns; an empty directory counts as
@@ -241,7 +240,7 @@ static void test_select(void) {
     }
     // A bundle of IREE is a session, too.
     shell("mkdir %s/log/six && touch -d 2026-01-06 %s/log/six/x.ireeprof", top, top);
-    struct fixture f = start();
+    XPL_AUTO(stop) struct fixture f = start();
     struct xpl_error err = {0};
     CHECK_EQ(change(&f, "one", "nightly", NULL, &err), XPL_OK);
     CHECK_EQ(change(&f, "a/three", "nightly", NULL, &err), XPL_OK);
@@ -276,7 +275,6 @@ static void test_select(void) {
     CHECK_EQ(xpl_history_add_session(f.history, id, &made, &err), XPL_OK);
     CHECK_EQ(xpl_history_add_session(f.history, id, &gone, &err), XPL_OK);
     expect_selected(&f, (struct xpl_follow_query){.schedule_id = id}, XPL_OK, "two");
-    stop(&f);
 }
 
 int main(void) {

@@ -54,7 +54,7 @@ static struct xpl_pool_state wait_idle(struct xpl_pool *p) {
 
 static void test_bound(void) {
     enum { WORKERS = 2, QUEUED = 3 };
-    struct blocker b;
+    XPL_AUTO(blocker_fini) struct blocker b;
     blocker_init(&b);
     atomic_int ran = 0;
     struct xpl_pool *const p = xpl_pool_new(WORKERS, QUEUED);
@@ -89,7 +89,6 @@ static void test_bound(void) {
     (void)wait_idle(p);
     CHECK_EQ(atomic_load(&ran), QUEUED + 2);
     xpl_pool_free(p);
-    blocker_fini(&b);
 }
 
 struct sequence {
@@ -179,7 +178,7 @@ static void test_no_queue(void) {
 
 static void test_idle_time(void) {
     const uint64_t begin = xpl_clock_ns();
-    struct blocker b;
+    XPL_AUTO(blocker_fini) struct blocker b;
     blocker_init(&b);
     struct xpl_pool *const p = xpl_pool_new(2, 10);
     CHECK(p);
@@ -200,7 +199,6 @@ static void test_idle_time(void) {
     CHECK_EQ(sem_post(&b.go), 0);
     CHECK(wait_idle(p).idle_since_ns >= let_go);
     xpl_pool_free(p);
-    blocker_fini(&b);
 }
 
 enum { SENDERS = 4, EACH = 3000 };

@@ -168,7 +168,7 @@ static Xplaned__V1__Schedule run_turn(struct fixture *f, uint64_t id, uint64_t c
 // ---- what can be scheduled ----
 
 static void check_create(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
     make_dirs(&f, true);
     start(&f);
@@ -201,11 +201,10 @@ static void check_create(void) {
     start(&f);
     expect_refused(&f, &p, XPL_PERMISSION_DENIED);
     stop(&f);
-    remove_dirs(&f);
 }
 
 static void check_delete(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
     struct xpl_error err = {0};
     Xplaned__V1__Schedule s;
@@ -227,7 +226,6 @@ static void check_delete(void) {
     start(&f);
     CHECK_EQ(count_schedules(&f), 0);
     stop(&f);
-    remove_dirs(&f);
 }
 
 // ---- turns ----
@@ -250,7 +248,7 @@ static uint64_t add_row(struct fixture *f, const struct plan *p, int64_t ago_ms)
 // The first capture comes at once, the next at its time; captures missed while no daemon ran are
 // left out; a restart keeps the times.
 static void check_turns(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
     make_dirs(&f, true);
     start(&f);
@@ -277,12 +275,11 @@ static void check_turns(void) {
     CHECK_EQ(s.next_unix_ms, s.created_unix_ms + 11LL * HOUR_MS);
     CHECK(s.next_unix_ms > now_ms());
     stop(&f);
-    remove_dirs(&f);
 }
 
 // Rows that this daemon does not understand are left out, and the others run.
 static void check_broken_rows(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
     struct xpl_error err = {0};
     uint64_t id = 0;
@@ -300,7 +297,6 @@ static void check_broken_rows(void) {
     CHECK_EQ(count_schedules(&f), 1);
     (void)run_turn(&f, good, 1);
     stop(&f);
-    remove_dirs(&f);
 }
 
 // ---- which sessions stay ----
@@ -345,7 +341,7 @@ static void add_session(const struct fixture *f, uint64_t id, const char *name, 
 
 // Three sessions of 100 bytes, of 3, 2 and 1 hours ago; which are there after a turn.
 static void check_kept(const struct plan *p, const char *expected) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     char there[4] = "";
     size_t n = 0;
     make_dirs(&f, true);
@@ -363,7 +359,6 @@ static void check_kept(const struct plan *p, const char *expected) {
     CHECK_EQ(s.sessions, strlen(expected));
     CHECK_EQ(s.bytes, 100 * strlen(expected));
     stop(&f);
-    remove_dirs(&f);
 }
 
 static void check_limits(void) {
@@ -393,7 +388,7 @@ static void check_limits(void) {
 
 // The schedule keeps what it did not make: another directory of that name, others' profiles.
 static void check_others(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
     char dir[200], other[200];
     make_dirs(&f, true);
@@ -426,7 +421,6 @@ static void check_others(void) {
     CHECK(!has_session(&f, "old") && has_session(&f, "copied"));
     CHECK_EQ(s.sessions, 1); // the others are forgotten
     stop(&f);
-    remove_dirs(&f);
 }
 
 // A capture of a daemon that is killed: its note in the history and of the directory.
@@ -685,7 +679,7 @@ static void await_done(const atomic_bool *done) {
 // The end of a capture that the database does not know when all captures are joined is there to be
 // sent after that, by the keeper.
 static void check_unsent(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     atomic_bool done = false;
     start_shared(&f);
     database.away = true;
@@ -696,12 +690,11 @@ static void check_unsent(void) {
     CHECK(xpl_capture_jobs_send_ends(f.jobs));
     CHECK_EQ(database.put, 1);
     stop(&f);
-    remove_dirs(&f);
 }
 
 // What begins while the database lists leases, or schedules, is not on that list, and goes on.
 static void check_begun_meanwhile(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
     struct xpl_arena arena;
     struct xpl_kept_leases kept;
@@ -724,12 +717,11 @@ static void check_begun_meanwhile(void) {
     CHECK_EQ(xpl_schedules_inspected(f.schedules, NULL, 0, xpl_clock_ns(), release, 1), 0);
     CHECK_EQ(xpl_schedules_count(f.schedules), 0); // it was deleted since
     stop(&f);
-    remove_dirs(&f);
 }
 
 // A capture that the database numbered, and whose number did not come, runs nowhere.
 static void check_lost_number(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     struct xpl_arena arena;
     struct xpl_kept_leases kept;
     uint64_t asked_ns;
@@ -749,13 +741,12 @@ static void check_lost_number(void) {
     CHECK_EQ(database.withdrawn, 1);
     CHECK(!xpl_capture_jobs_has_leases(f.jobs));
     stop(&f);
-    remove_dirs(&f);
 }
 
 // A schedule that this daemon has by the database, and does not know of, as the answer that said so
 // was lost, is handed back; one that it cannot read is not handed to and fro.
 static void check_strays(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     start_shared(&f);
     database.fence = 3;
     struct xpl_capture_keeper *const keeper = xpl_capture_keeper_new(f.jobs, f.schedules);
@@ -773,12 +764,11 @@ static void check_strays(void) {
     CHECK_EQ(atomic_load(&database.given_back), 1);
     xpl_capture_keeper_free(keeper);
     stop(&f);
-    remove_dirs(&f);
 }
 
 // When the database is back the owner of a schedule has a lease's time to renew it.
 static void check_back_again(void) {
-    struct fixture f;
+    XPL_AUTO(remove_dirs) struct fixture f;
     start_shared(&f);
     database.fence = 1;
     database.is_free = true; // the lease ran out meanwhile
@@ -792,7 +782,6 @@ static void check_back_again(void) {
     CHECK_EQ(atomic_load(&database.claimed), 0);
     xpl_capture_keeper_free(keeper);
     stop(&f);
-    remove_dirs(&f);
 }
 
 int main(void) {

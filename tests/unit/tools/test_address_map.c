@@ -14,7 +14,7 @@ static uint64_t next(uint64_t *s) {
 
 // Against an array, while entries come and go.
 static void test_random(void) {
-    struct xpl_address_map m;
+    XPL_AUTO(xpl_address_map_fini) struct xpl_address_map m;
     uint32_t expected[N_ADDRESSES];
     size_t live = 0;
     memset(expected, 0, sizeof expected); // 0: not there
@@ -36,7 +36,6 @@ static void test_random(void) {
         }
         CHECK_EQ(m.n, live);
     }
-    xpl_address_map_fini(&m);
 }
 
 static void test_limit(void) {

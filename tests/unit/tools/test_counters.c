@@ -41,12 +41,11 @@ static xpl_status_t ask(const char *name, bool exact, size_t n_hosts, size_t lim
 }
 
 static void shows(const char *name, bool exact, size_t n_hosts, const char *part) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_OK(ask(name, exact, n_hosts, 1 << 24, &out), &err);
     const bool has = xpl_str_has((xpl_str_t){(const char *)out.p, out.n}, xpl_str_from(part));
     if (!has) fprintf(stderr, "%s\nnot in: %.*s\n", part, (int)out.n, (const char *)out.p);
     CHECK(has);
-    xpl_buf_fini(&out);
 }
 
 // Names in small letters, the chip before the device, the profile's words; a fraction is shown.

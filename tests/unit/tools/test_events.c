@@ -25,18 +25,16 @@ static xpl_status_t try_events(const struct xpl_buf *spaces, size_t n, struct as
 }
 
 static void answers(const struct xpl_buf *spaces, size_t n, struct asked a, const char *text) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_OK(try_events(spaces, n, a, &out), &err);
     CHECK_STR(((xpl_str_t){(const char *)out.p, out.n}), text);
-    xpl_buf_fini(&out);
 }
 
 static void refuses(const struct xpl_buf *space, struct asked a, xpl_status_t status,
                     const char *text) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_STATUS(try_events(space, 1, a, &out), status, &err);
     CHECK_STR(xpl_str_from(err.msg), text);
-    xpl_buf_fini(&out);
 }
 
 // Line 1: a 0 to 100 with b 10 to 30 and another a 40 to 60 inside; b 90 to 120 continues after it.

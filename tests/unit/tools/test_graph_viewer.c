@@ -36,7 +36,7 @@ static void shows(const struct xpl_buf *out, const char *text) {
 // ---- a program ----
 
 static void test_computation(void) {
-    struct xpl_buf m = mk_training_module("m"), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_training_module("m"), out;
     CHECK_OK(graph_of(&m, OPTIONS("node_name", "main"), &out), &err);
     shows(&out, "label = <<b><br/>Computation main<br/>ENTRY computation</b>>;\n");
     shows(&out,
@@ -53,11 +53,10 @@ static void test_computation(void) {
     shows(&out, "<b>fusion.1</b><br/>kind=kLoop<br/>f32[]>");
     shows(&out, "tooltip=\"jit(f)/layer/add\nsource: model.py:31\"");
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 static void test_neighbourhood(void) {
-    struct xpl_buf m = mk_training_module("m"), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_training_module("m"), out;
     CHECK_OK(graph_of(&m, OPTIONS("node_name", "dot.2", "graph_width", "0"), &out), &err);
     shows(&out, "<b>Neighborhood of 0 nodes around dot.2<br/>Computation main<br/>ENTRY");
     shows(&out, "shape=diamond, tooltip=");
@@ -66,7 +65,6 @@ static void test_neighbourhood(void) {
     CHECK_OK(graph_of(&m, OPTIONS("node_name", "MUL.1", "graph_width", "1"), &out), &err);
     shows(&out, "Computation fused (in fusion instruction fusion.1)</b>>;");
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 // The color tells a statistic in percent; an index beyond them is none.
@@ -198,7 +196,7 @@ static void test_fusions(void) {
 // looked for, of which some are then lacking.
 static void test_deep_edges(void) {
     enum { DEEP = 5000, USERS = 11000 };
-    struct xpl_buf m = mk_module("m", DEEP), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf m = mk_module("m", DEEP), out;
     for (int64_t k = 1; k <= DEEP; k++) {
         char name[20], inner[24];
         name_of(name, sizeof name, k);
@@ -222,7 +220,6 @@ static void test_deep_edges(void) {
     if (st != XPL_RESOURCE_EXHAUSTED) fprintf(stderr, "%s\n", err.msg);
     CHECK_EQ(st, XPL_RESOURCE_EXHAUSTED);
     xpl_buf_fini(&out);
-    xpl_buf_fini(&m);
 }
 
 int main(void) {

@@ -62,19 +62,17 @@ static bool has(const struct xpl_buf *b, const char *text) {
 }
 
 static void says(xpl_status_t expected, const char *part, const char *const *options) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_STATUS(ask("graph_viewer", true, options, &out), expected, &err);
     if (!strstr(err.msg, part)) fprintf(stderr, "%s\nnot in: %s\n", part, err.msg);
     CHECK(strstr(err.msg, part));
-    xpl_buf_fini(&out);
 }
 
 static void shows(const char *part, const char *const *options) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_OK(ask("graph_viewer", true, options, &out), &err);
     if (!has(&out, part)) fprintf(stderr, "%s\nnot in: %.*s\n", part, (int)out.n, (char *)out.p);
     CHECK(has(&out, part));
-    xpl_buf_fini(&out);
 }
 
 static void test_list(void) {

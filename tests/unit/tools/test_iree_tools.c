@@ -110,13 +110,12 @@ static void test_raw(const struct xpl_buf *bundle) {
     const struct xpl_option raw[] = {{XPL_STR("id"), XPL_STR("900")},
                                      {XPL_STR("raw"), XPL_STR("true")}};
     struct xpl_error err = {0};
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     const char *type;
     CHECK_OK(ask_with("iree_att", bundle, raw, 2, &type, &out, &err), &err);
     CHECK_EQ(out.n, 512);
     CHECK(memmem(bundle->p, bundle->n, out.p, out.n)); // as the bundle has them
     CHECK_STR(xpl_str_from(type), "application/octet-stream");
-    xpl_buf_fini(&out);
 }
 
 // Each report is a tool: rows of JSON, each a line, or a text that has none.

@@ -19,13 +19,12 @@ static xpl_status_t ask(const char *key, const char *value, size_t n_hosts, size
 }
 
 static void rows_are(const char *exact, size_t n_hosts, const char *rows) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_OK(ask("xprof_exact", exact, n_hosts, 1 << 24, &out), &err);
     const xpl_str_t text = {(const char *)out.p, out.n};
     const size_t at = xpl_str_find(text, XPL_STR("\"rows\":"), 0);
     CHECK(at != SIZE_MAX);
     CHECK_STR(xpl_str_sub(text, at, SIZE_MAX), rows);
-    xpl_buf_fini(&out);
 }
 
 #define ROW(host, recv, total, n)                                                                  \

@@ -158,7 +158,7 @@ static xpl_status_t trace(xpl_bytes_t profile, bool group_tiny, bool exact, size
 // The whole trace as text; the caller frees it.
 static struct xpl_buf show(const struct xpl_buf *space, bool group_tiny, bool exact) {
     static struct reader r;
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     struct xpl_field f;
     r = (struct reader){0};
     xpl_buf_init(&r.text, MAX_TEXT);
@@ -168,7 +168,6 @@ static struct xpl_buf show(const struct xpl_buf *space, bool group_tiny, bool ex
     while ((got = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD)
         read_packet(&r, f.len);
     CHECK_EQ(got, XPL_WIRE_END);
-    xpl_buf_fini(&out);
     return r.text;
 }
 

@@ -142,7 +142,7 @@ static void test_planes(void) {
 }
 
 static void test_message(void) {
-    struct xpl_buf space = barriers_fixture("hhh", 3, BR_STEP_PS / 4);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf space = barriers_fixture("hhh", 3, BR_STEP_PS / 4);
     struct xpl_buf out =
         ask("event_time_fraction_analyzer", "event_name", "x,barrier-cores,x", &space, 1);
     // A list has one fraction: 0.25 is 0x3e800000.
@@ -156,7 +156,6 @@ static void test_message(void) {
     static const char only[] = "\x0a\x13\x0a\x01x\x12\x0e\x12\x0c\x0a\x03hhh\x12\x05\x0a\x03hhh";
     CHECK_STR(((xpl_str_t){(const char *)out.p, out.n}), only);
     xpl_buf_fini(&out);
-    xpl_buf_fini(&space);
 }
 
 static void test_bad(void) {

@@ -37,20 +37,18 @@ static xpl_status_t ask(const struct xpl_buf *space, const char *tracks, struct 
 
 static void finds(const struct xpl_buf *space, const char *tracks, bool alpha, bool beta,
                   bool gamma) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_OK(ask(space, tracks, &out), &err);
     const xpl_str_t text = {(const char *)out.p, out.n};
     CHECK_EQ(xpl_str_has(text, XPL_STR("\"alpha\"")), alpha);
     CHECK_EQ(xpl_str_has(text, XPL_STR("\"beta\"")), beta);
     CHECK_EQ(xpl_str_has(text, XPL_STR("\"gamma\"")), gamma);
-    xpl_buf_fini(&out);
 }
 
 static void refuses(const struct xpl_buf *space, const char *tracks, const char *text) {
-    struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
     CHECK_STATUS(ask(space, tracks, &out), XPL_INVALID_ARGUMENT, &err);
     CHECK_STR(xpl_str_from(err.msg), text);
-    xpl_buf_fini(&out);
 }
 
 int main(void) {

@@ -77,7 +77,7 @@ static void put_kernel(struct mk_plane *p, struct xpl_buf *line, int64_t at, con
 
 // A stream comes before its derived lines; neighbours join, a change of module or op splits.
 static void test_gpu(void) {
-    struct view v;
+    XPL_AUTO(close_view) struct view v;
     struct mk_plane p;
     struct xpl_buf space = mk_open();
     mk_plane_begin(&p, 1, "/device:GPU:0");
@@ -103,12 +103,11 @@ static void test_gpu(void) {
     CHECK(event_is(ops, 1, "b", 9000, 1000));
     CHECK_EQ(modules->n_events, 1);
     CHECK(event_is(modules, 0, "m", 1000, 9000));
-    close_view(&v);
 }
 
 // What arrives grouped stays as it is.
 static void test_grouped(void) {
-    struct view v;
+    XPL_AUTO(close_view) struct view v;
     struct mk_plane p;
     struct xpl_buf space = mk_open();
     mk_plane_begin(&p, 1, "/device:GPU:0");
@@ -125,7 +124,6 @@ static void test_grouped(void) {
     uint32_t n;
     CHECK_EQ(xpl_derived_planes(v.d, &n)[0].n_lines, 2);
     CHECK(event_is(line_named(&v, 0, "Stream"), 0, "kernel", 5, 6));
-    close_view(&v);
 }
 
 // Pieces of a long line are the line; the sorted cursor yields it by time.
@@ -209,7 +207,7 @@ static struct xpl_flow flow_of(const struct xpl_derived_line *l, uint64_t at, ui
 
 // Launch and kernel, producer and consumer share a flow; others do not.
 static void test_flows(void) {
-    struct view v;
+    XPL_AUTO(close_view) struct view v;
     struct mk_plane p;
     struct xpl_buf space = mk_open(), line, ev;
     mk_plane_begin(&p, 1, "/device:GPU:0");
@@ -259,7 +257,6 @@ static void test_flows(void) {
     CHECK_EQ((xpl_flow_stat(&from) >> 2) & ((UINT64_C(1) << 56) - 1), from.id);
     (void)flow_of(thread, 3, &n);
     CHECK_EQ(n, 0);
-    close_view(&v);
 }
 
 // A GPU's own line of steps stays as it was recorded, also beside a TPU (docs/differences.md,
@@ -283,14 +280,13 @@ static void test_gpu_steps(void) {
     mk_plain(&p, &ops, "op.1", 0, 8000);
     mk_line_end(&p, &ops);
     mk_plane_end(&p, &space);
-    struct view v;
+    XPL_AUTO(close_view) struct view v;
     open_view(&v, space);
     const struct xpl_derived_line *const l = line_named(&v, 0, "Steps");
     CHECK(l);
     CHECK_EQ(l->n_events, 3); // XProf makes one of the first two
     for (int i = 0; i < 3; i++)
         CHECK(event_is(l, (uint64_t)i, "7", i * 10000, 9000));
-    close_view(&v);
 }
 
 int main(void) {

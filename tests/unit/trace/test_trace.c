@@ -145,7 +145,7 @@ static void answer_made(const struct made *m, const struct xpl_trace_options *o,
 }
 
 static void test_answers(void) {
-    struct made m = make();
+    XPL_AUTO(unmake) struct made m = make();
     struct xpl_trace_options o;
     struct xpl_buf b;
     xpl_trace_options_init(&o);
@@ -176,11 +176,10 @@ static void test_answers(void) {
     answer_made(&m, &o, XPL_OK, &b);
     CHECK(contains(&b, "launch") && !contains(&b, "late"));
     xpl_buf_fini(&b);
-    unmake(&m);
 }
 
 static void test_detail_and_search(void) {
-    struct made m = make();
+    XPL_AUTO(unmake) struct made m = make();
     struct xpl_trace_options o;
     struct xpl_buf b;
     xpl_trace_options_init(&o);
@@ -209,7 +208,6 @@ static void test_detail_and_search(void) {
     CHECK_STATUS(answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b),
                  XPL_DATA_LOSS, NULL);
     xpl_buf_fini(&b);
-    unmake(&m);
 }
 
 // One event of several hosts: the answer is of the host that has it, under its number.
@@ -304,7 +302,7 @@ static bool holds(const struct xpl_buf *b, const char *text, size_t n) {
 #define HOLDS(b, text) holds((b), "" text, sizeof(text) - 1)
 
 static void test_protobuf(void) {
-    struct made m = make();
+    XPL_AUTO(unmake) struct made m = make();
     struct xpl_trace_options o;
     struct xpl_buf b;
     xpl_trace_options_init(&o);
@@ -330,7 +328,6 @@ static void test_protobuf(void) {
                         (xpl_bytes_t){m.profile.p, m.profile.n}, &o, &b),
                  XPL_RESOURCE_EXHAUSTED, NULL);
     xpl_buf_fini(&b);
-    unmake(&m);
 }
 
 // ---- pipelines ----
@@ -349,7 +346,7 @@ static void core(struct xpl_buf *space, int64_t id, const char *name, const char
 }
 
 static void test_pipeline(void) {
-    struct made m = {.profile = mk_open()};
+    XPL_AUTO(unmake) struct made m = {.profile = mk_open()};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_trace_options o;
@@ -377,7 +374,6 @@ static void test_pipeline(void) {
         CHECK(contains(&b, orders[i]));
     CHECK(contains(&b, "\"mpmdPipelineView\": true,"));
     xpl_buf_fini(&b);
-    unmake(&m);
 }
 
 // ---- damage ----
@@ -399,7 +395,7 @@ static xpl_status_t answer_copy(const struct made *m, size_t n, size_t flip, uin
 }
 
 static void test_damage(void) {
-    struct made m = make();
+    XPL_AUTO(unmake) struct made m = make();
     for (size_t n = 0; n < m.index.n; n++)
         CHECK_STATUS(answer_copy(&m, n, SIZE_MAX, 0), XPL_DATA_LOSS, NULL);
     // Every bit is covered by a checksum, but for the padding between tables; the blocks of names
@@ -417,12 +413,11 @@ static void test_damage(void) {
     }
     CHECK(unseen < 8 * TRC_TABLES + 32 + piece.n_sums * sizeof(struct trc_piece_sum));
     CHECK_OK(answer_copy(&m, m.index.n, SIZE_MAX, 0), NULL);
-    unmake(&m);
 }
 
 // A search reads a part of the index, and never finds less than there is.
 static void test_damaged_search(void) {
-    struct made m = make();
+    XPL_AUTO(unmake) struct made m = make();
     struct trc_footer f;
     struct trc_block_ref ref;
     struct xpl_trace_options o;
@@ -453,11 +448,10 @@ static void test_damaged_search(void) {
     answer_made(&m, &o, XPL_OK, &b);
     CHECK(contains(&b, "\"returnedEventsSize\":0,"));
     xpl_buf_fini(&b);
-    unmake(&m);
 }
 
 static void test_sink_and_limits(void) {
-    struct xpl_buf profile = small_profile(), out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf profile = small_profile(), out;
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     xpl_buf_init(&out, 100);
@@ -476,7 +470,6 @@ static void test_sink_and_limits(void) {
         CHECK(st == XPL_DATA_LOSS || st == XPL_OK);
     }
     xpl_buf_fini(&out);
-    xpl_buf_fini(&profile);
 }
 
 int main(void) {

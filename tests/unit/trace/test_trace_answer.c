@@ -243,7 +243,7 @@ static void test_frames(void) {
 
 // A few texts are compared with all frames, many are found in order of text.
 static void test_frame_scans(void) {
-    struct made m;
+    XPL_AUTO(unmake) struct made m;
     struct trc_view v;
     struct trc_value *const values = calloc(TRC_MAX_ARGS, sizeof *values);
     struct xpl_error err = {0};
@@ -267,7 +267,6 @@ static void test_frame_scans(void) {
     }
     CHECK(frames.scans < 20);
     free(values);
-    unmake(&m);
 }
 
 // ---- giving up ----
@@ -296,7 +295,7 @@ static int give_up(const struct made *m, const struct xpl_trace_options *o) {
 }
 
 static void test_give_up(void) {
-    struct made m;
+    XPL_AUTO(unmake) struct made m;
     make(&m, profile_of_frames());
     struct xpl_trace_options o = default_options();
     CHECK(give_up(&m, &o) >= 3); // while choosing, and more than once while writing
@@ -307,7 +306,6 @@ static void test_give_up(void) {
     o = default_options();
     o.event_name = XPL_STR("op"), o.start_time_ms = 1e-6, o.duration_ms = 900e-9;
     CHECK(give_up(&m, &o) >= 1);
-    unmake(&m);
 }
 
 // ---- one event ----
@@ -318,7 +316,7 @@ static void test_instants(void) {
     lone_line_begin(&l, "/host:CPU", "t");
     mk_plain(&l.plane, &l.line, "instant", 2000000, 0);
     mk_plain(&l.plane, &l.line, "short", 3000000, 1);
-    struct made m;
+    XPL_AUTO(unmake) struct made m;
     make(&m, lone_line_end(&l));
     static const struct {
         const char *name;
@@ -338,7 +336,6 @@ static void test_instants(void) {
         CHECK(cases[i].expected != XPL_OK || contains(&b, "\"dur\":0.000001,"));
         xpl_buf_fini(&b);
     }
-    unmake(&m);
 }
 
 // ---- rows ----
@@ -350,7 +347,7 @@ static void test_rows(void) {
     mk_plain(&l.plane, &l.line, "last", 9000000, 1000000);
     mk_plain(&l.plane, &l.line, "first", 1000000, 1000000);
     mk_plain(&l.plane, &l.line, "middle", 5000000, 1000000);
-    struct made m;
+    XPL_AUTO(unmake) struct made m;
     make(&m, lone_line_end(&l));
     struct xpl_trace_options o = default_options();
     o.start_time_ms = 0.0045, o.end_time_ms = 0.0065;
@@ -364,7 +361,6 @@ static void test_rows(void) {
     const char *const last = strstr((const char *)b.p, "\"last\"");
     CHECK(first && middle && last && first < middle && middle < last);
     xpl_buf_fini(&b);
-    unmake(&m);
 }
 
 // ---- searches ----
@@ -388,7 +384,7 @@ static void test_search(void) {
     lone_line_begin(&l, "/host:CPU", "t");
     for (int i = 0; i < 7; i++)
         mk_plain(&l.plane, &l.line, names[i], 1000 * (int64_t)i, 500);
-    struct made m;
+    XPL_AUTO(unmake) struct made m;
     make(&m, lone_line_end(&l));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_trace_options o = default_options();
@@ -399,7 +395,6 @@ static void test_search(void) {
         CHECK(contains(&b, size) && contains(&b, cases[i].found));
         xpl_buf_fini(&b);
     }
-    unmake(&m);
 }
 
 // ---- groups ----

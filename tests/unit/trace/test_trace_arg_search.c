@@ -176,7 +176,7 @@ static struct xpl_buf make_profile(void) {
 }
 
 static void known(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct xpl_arena arena;
     make(&f, make_profile());
     CHECK_EQ(compare_all(&f, "backwards"), 1);
@@ -222,7 +222,6 @@ static void known(void) {
     CHECK_EQ(s.count, EVENTS / 2);
     CHECK_EQ(s.found[0].ts, 1000000);
     xpl_arena_fini(&arena);
-    end(&f);
 }
 
 // ---- bounds ----
@@ -237,7 +236,7 @@ static void fails(const struct fixture *f, const struct xpl_trace_sums_options *
 }
 
 static void bounds(void) {
-    struct fixture f;
+    XPL_AUTO(end) struct fixture f;
     struct xpl_exec exec = xpl_exec_serial();
     char words[TRC_WORDS * 2 + 4];
     make(&f, make_profile());
@@ -260,7 +259,6 @@ static void bounds(void) {
     memset(f.profile.p + all.len / 2, 0xff, 4000);
     f.host.profile = all;
     fails(&f, &o, &exec, LIMIT, XPL_DATA_LOSS);
-    end(&f);
 }
 
 // Words are found wherever they begin in a long text, in linear time.

@@ -218,7 +218,7 @@ static void check_metadata(const struct xpl_plane *p) {
 
 static void test_full(void) {
     struct xpl_buf b = full_space();
-    struct opened o = open_buf(&b);
+    XPL_AUTO(close_it) struct opened o = open_buf(&b);
     const struct xpl_xspace *const xs = o.xs;
     CHECK_EQ(xs->n_planes, 1);
     CHECK_EQ(xs->n_errors, 1);
@@ -268,7 +268,6 @@ static void test_full(void) {
     CHECK_EQ(ev.duration_ps, 5);
     CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_END);
     CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_END);
-    close_it(&o);
 }
 
 // ---- broken bytes ----
@@ -344,7 +343,7 @@ static void test_broken_event(void) {
     mk_len(&line, 4, "\x08\x80", 2); // a varint that does not end
     mk_close(&plane, 3, &line);
     mk_close(&space, 1, &plane);
-    struct opened o = open_buf(&space);
+    XPL_AUTO(close_it) struct opened o = open_buf(&space);
     struct xpl_event_cursor c;
     struct xpl_event ev;
     xpl_events_begin(&c, &o.xs->planes[0].lines[0]);
@@ -354,7 +353,6 @@ static void test_broken_event(void) {
     CHECK(strstr(o.err.msg, "'a plane'") && strstr(o.err.msg, "'a line'"));
     CHECK(strstr(o.err.msg, "event 1"));
     CHECK_EQ(o.bytes[o.err.offset], 0x22);
-    close_it(&o);
 }
 
 static void test_broken_stat(void) {
@@ -366,7 +364,7 @@ static void test_broken_stat(void) {
     mk_close(&plane, 3, &line);
     add_md(&plane, 5, 1, "flops");
     mk_close(&space, 1, &plane);
-    struct opened o = open_buf(&space);
+    XPL_AUTO(close_it) struct opened o = open_buf(&space);
     struct xpl_event_cursor c;
     struct xpl_event ev;
     struct xpl_stat s;
@@ -376,7 +374,6 @@ static void test_broken_stat(void) {
     CHECK_EQ(s.i, 5);
     CHECK_EQ(xpl_stats_next(&ev.stats, &s), XPL_WIRE_END); // ends the list
     CHECK_EQ(xpl_stats_next(&ev.stats, &s), XPL_WIRE_END);
-    close_it(&o);
 }
 
 // ---- order and repetition ----
@@ -410,7 +407,7 @@ static void test_odd_order(void) {
     add_md(&plane, 5, 1, "flops");
     mk_text(&plane, 2, "/host:CPU");
     mk_close(&space, 1, &plane);
-    struct opened o = open_buf(&space);
+    XPL_AUTO(close_it) struct opened o = open_buf(&space);
     const struct xpl_plane *const p = &o.xs->planes[0];
     struct xpl_event_cursor c;
     struct xpl_event ev;
@@ -439,7 +436,6 @@ static void test_odd_order(void) {
     CHECK_EQ(ev.md, 0);
     CHECK_EQ(ev.duration_ps, 0);
     CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_END);
-    close_it(&o);
 }
 
 // ---- planes ----
@@ -479,13 +475,12 @@ static void test_plane_kinds(void) {
         mk_text(&plane, 2, rows[i].name);
         mk_close(&space, 1, &plane);
     }
-    struct opened o = open_buf(&space);
+    XPL_AUTO(close_it) struct opened o = open_buf(&space);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (o.xs->planes[i].kind != rows[i].kind) fprintf(stderr, "'%s'\n", rows[i].name);
         CHECK_EQ(o.xs->planes[i].kind, rows[i].kind);
         CHECK_EQ(o.xs->planes[i].core_id, rows[i].core);
     }
-    close_it(&o);
 }
 
 // ---- HLO ids ----
@@ -564,7 +559,7 @@ static void test_ids(void) {
     for (int64_t i = 0; i < N; i++)
         add_md(&plane, 5, i * 0x9e3779b97f4a, "sparse");
     mk_close(&space, 1, &plane);
-    struct opened o = open_buf(&space);
+    XPL_AUTO(close_it) struct opened o = open_buf(&space);
     const struct xpl_plane *const p = &o.xs->planes[0];
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         const uint32_t at = xpl_plane_event_md(p, ids[i]);
@@ -579,7 +574,6 @@ static void test_ids(void) {
         CHECK_EQ(p->stat_md[at].id, i * 0x9e3779b97f4a);
     }
     CHECK_EQ(xpl_plane_stat_md(p, 3), 0);
-    close_it(&o);
 }
 
 static void test_chunks(void) {
@@ -602,7 +596,7 @@ static void test_chunks(void) {
     }
     mk_close(&plane, 3, &line);
     mk_close(&space, 1, &plane);
-    struct opened o = open_buf(&space);
+    XPL_AUTO(close_it) struct opened o = open_buf(&space);
     const struct xpl_line *const l = &o.xs->planes[0].lines[0];
     CHECK_EQ(l->n_events, N);
     CHECK(l->n_chunks >= 4);
@@ -623,7 +617,6 @@ static void test_chunks(void) {
     }
     CHECK_EQ(n, N);
     CHECK_EQ(xpl_events_next(&all, &b), XPL_WIRE_END);
-    close_it(&o);
 }
 
 static void test_many(void) {
