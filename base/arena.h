@@ -29,6 +29,12 @@ struct xpl_arena {
 // their headers count towards the limit: 4 KiB first, each twice as large as the one before up to 1
 // MiB, larger where one allocation needs it.  So an arena may refuse with up to a block left.
 void xpl_arena_init(struct xpl_arena *a, size_t limit);
+// The same, for a declaration.
+static inline struct xpl_arena xpl_arena_of(size_t limit) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, limit);
+    return a;
+}
 // Before the arenas.
 void xpl_arena_budget_init(struct xpl_arena_budget *b, size_t limit);
 // As xpl_arena_init, for one of several: its blocks, of which the first has 512 bytes, are taken

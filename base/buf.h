@@ -19,6 +19,12 @@ struct xpl_buf {
 
 // Prepares an empty buffer that will never hold more than `max` bytes.
 void xpl_buf_init(struct xpl_buf *b, size_t max);
+// The same, for a declaration.
+static inline struct xpl_buf xpl_buf_of(size_t max) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, max);
+    return b;
+}
 // Frees.  Accepts a zero-initialised buffer.
 void xpl_buf_fini(struct xpl_buf *b);
 // Hands the bytes over (free with xpl_sys_free) and leaves the buffer empty; NULL, with *ret_len

@@ -75,8 +75,7 @@ void xpl_capture_close_session(struct capture_run *r) {
                        xpl_session_writer_get_name(r->session));
         o->path = xpl_sys_alloc(strlen(path) + 1);
         if (o->path) memcpy(o->path, path, strlen(path) + 1);
-        struct xpl_buf b;
-        xpl_buf_init(&b, (size_t)64 << 20);
+        struct xpl_buf b = xpl_buf_of((size_t)64 << 20);
         xpl_capture_json(r->plan, o, &b);
         // Without it the profiles are as good, and the caller has the same report.
         if (!b.failed)

@@ -105,8 +105,7 @@ bool xpl_write_answer(const struct xpl_args *a, const char *tool, const void *p,
 }
 
 bool xpl_write_line(const struct xpl_args *a, const void *p, size_t n) {
-    struct xpl_buf line;
-    xpl_buf_init(&line, n + 2);
+    struct xpl_buf line = xpl_buf_of(n + 2);
     xpl_buf_str(&line, (xpl_str_t){p, n});
     xpl_buf_putc(&line, '\n');
     if (line.failed) (void)fputs("xplanectl: out of memory\n", stderr);

@@ -297,8 +297,7 @@ static void json_capture(struct xpl_buf *b, const xpl_capture_info *i) {
 static int print_captures(const struct xpl_args *a, const xpl_captures *list) {
     const xpl_capture_info *c;
     if (a->json || a->csv) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, (size_t)1 << 30);
+        struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
         xpl_buf_putc(&b, '[');
         for (size_t i = 0; (c = xpl_captures_get(list, i)); i++) {
             if (i) xpl_buf_putc(&b, ',');
@@ -341,8 +340,7 @@ static void json_schedule(struct xpl_buf *b, const xpl_schedule_info *s) {
 static int print_schedules(const struct xpl_args *a, const xpl_captures *list) {
     const xpl_schedule_info *s;
     if (a->json || a->csv) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, (size_t)1 << 30);
+        struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
         xpl_buf_putc(&b, '[');
         for (size_t i = 0; (s = xpl_captures_schedule(list, i)); i++) {
             if (i) xpl_buf_putc(&b, ',');

@@ -68,13 +68,12 @@ static void warn_of_early(xpl_str_t host, uint64_t n) {
 
 static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *path,
                                   struct xpl_source *src, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     XPL_AUTO(xpl_profile_close) struct xpl_profile profile = {0};
     const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = j->exec};
     struct xpl_xspace *xs;
     struct xpl_error why = {0};
     const uint64_t early = j->e.n_early;
-    xpl_arena_init(&arena, LIMIT);
     xpl_status_t st = xpl_profile_open_as(XPL_FORM_XSPACE, xpl_str_from(path),
                                           xpl_source_bytes(src), &limits, &profile, &why);
     if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, j->exec, &xs, &why);
@@ -92,9 +91,8 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
 
 // Files, or the directory of one run.
 static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_inputs in;
-    xpl_arena_init(&arena, LIMIT);
     XPL_TRY(xpl_inputs_from_paths(j->args->rest + 2, j->args->n_rest - 2, xpl_format_match, &arena,
                                   &in, err));
     xpl_warn_left_out(&in);

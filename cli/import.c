@@ -16,8 +16,7 @@ static void on_progress(void *arg, uint64_t sent, uint64_t all) {
 }
 
 int xpl_cmd_import(const struct xpl_args *a) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)64 << 20);
     struct xpl_inputs in;
     struct xpl_error err = {0};
     // The hosts of one session: files, or the files of one directory.

@@ -137,9 +137,8 @@ static void table_labels(struct xpl_table *t, const xpl_session_info *s) {
 // "partial (2 hosts lost: a and b)"; of more than three "a, b and 5 others".
 static void table_partial(struct xpl_table *t, const xpl_session_info *s) {
     enum { NAME = 40, WIDTH = 160 };
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of((size_t)1 << 20);
     const size_t told = s->n_lost > 3 ? 2 : s->n_lost;
-    xpl_buf_init(&b, (size_t)1 << 20);
     xpl_buf_printf(&b, "%s (%zu host%s lost: ", s->state, s->n_lost, s->n_lost > 1 ? "s" : "");
     for (size_t i = 0; i < told; i++)
         xpl_buf_printf(&b, "%s%.*s",
@@ -193,8 +192,7 @@ static void choose(const struct xpl_args *a, const xpl_sessions *list, struct sh
 }
 
 static int print_listing(const struct xpl_args *a, const struct shown *shown) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 30);
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
     xpl_buf_putc(&b, '[');
     for (size_t i = 0; i < shown->n; i++) {
         if (i) xpl_buf_putc(&b, ',');

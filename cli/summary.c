@@ -567,8 +567,7 @@ static int make_document(const struct xpl_args *a, const struct summary *s, json
 static int use_answer(const struct xpl_args *a, const xpl_session_info *s, xpl_bytes_t bytes,
                       int (*use)(const struct xpl_args *a, const struct summary *s, json_t **ret),
                       json_t **ret) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 30);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 30);
     struct xpl_opstats *st = NULL;
     struct xpl_error err = {0};
     int status = XPL_EXIT_FAILED;

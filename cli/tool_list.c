@@ -222,10 +222,9 @@ static void put_man_tool(struct xpl_buf *b, const struct xpl_tool *t) {
 }
 
 void xpl_man_tools(FILE *out) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_LISTING);
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
-    xpl_buf_init(&b, MAX_LISTING);
     for (size_t i = 0; i < n; i++)
         put_man_tool(&b, tools[i]);
     xpl_buf_str(&b, XPL_STR(".TP\nall of them\n"));
@@ -235,15 +234,13 @@ void xpl_man_tools(FILE *out) {
 }
 
 void xpl_help_tools(FILE *out) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_LISTING);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_LISTING);
     put_lines(&b);
     if (!b.failed) (void)fwrite(b.p, 1, b.n, out);
 }
 
 int xpl_list_tools(const struct xpl_args *a) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_LISTING);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_LISTING);
     if (a->json || a->csv)
         put_json(&b);
     else

@@ -129,11 +129,10 @@ int xpl_capture_direct(const char *logdir, const xpl_client_options *channel,
                        const xpl_capture_request *given, xpl_result *result) {
     const xpl_capture_request request = xpl_client_capture_request(given);
     xpl_client_options options = {0};
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     struct xpl_error err = {0};
     if (channel)
         memcpy(&options, channel, channel->size < sizeof options ? channel->size : sizeof options);
-    xpl_arena_init(&arena, (size_t)16 << 20);
     const xpl_status_t st = run_capture(logdir, &options, &request, &arena, &err);
     xpl_arena_fini(&arena);
     return xpl_client_result(result, st, &err, 0);

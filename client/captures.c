@@ -122,8 +122,7 @@ static xpl_captured_host *hosts_of(struct xpl_arena *arena, host_msg *const *in,
 
 static xpl_status_t report_progress(const xpl_capture_request *r, xpl_bytes_t message,
                                     struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, MAX_MESSAGE);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_MESSAGE);
     ProtobufCMessage *msg = NULL;
     const xpl_status_t st = xpl_rpc_message_unpack(&xplaned__v1__capture_progress__descriptor,
                                                    message, &arena, &msg, err);
@@ -160,13 +159,11 @@ static xpl_status_t follow(struct xpl_rpc_stream *stream, const xpl_capture_requ
 
 int xpl_client_capture(xpl_client *c, const xpl_capture_request *given, xpl_result *result) {
     const xpl_capture_request r = xpl_client_capture_request(given);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of((size_t)16 << 20);
     struct xpl_error err = {0};
     int64_t retry_ms = 0;
     request_msg m;
-    xpl_arena_init(&arena, (size_t)16 << 20);
-    xpl_buf_init(&b, (size_t)16 << 20);
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
     if (fill(&r, &arena, &m)) xpl_rpc_message_put(&b, &m.base);
     if (b.n && !b.failed) {
@@ -208,12 +205,11 @@ int xpl_client_schedule(xpl_client *c, const xpl_schedule_request *given, uint64
     memcpy(&r, given, given->size < sizeof r ? given->size : sizeof r);
     if (!r.capture) return xpl_client_result(result, XPL_INVALID_ARGUMENT, NULL, 0);
     const xpl_capture_request capture = xpl_client_capture_request(r.capture);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     struct xpl_error err = {0};
     struct xpl_rpc_reply reply = {0};
     request_msg m;
     Xplaned__V1__CreateScheduleRequest q;
-    xpl_arena_init(&arena, (size_t)16 << 20);
     xplaned__v1__create_schedule_request__init(&q);
     q.capture = &m;
     q.every_ms = r.every_ms > 0 ? (uint64_t)r.every_ms : 0;

@@ -103,8 +103,7 @@ void xpl_client_explain(const xpl_client *c, struct xpl_error *err) {
 
 xpl_status_t xpl_client_call(xpl_client *c, const char *path, const ProtobufCMessage *request,
                              struct xpl_rpc_reply *reply, xpl_result *r) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)64 << 20);
+    struct xpl_buf b = xpl_buf_of((size_t)64 << 20);
     xpl_rpc_message_put(&b, request);
     struct xpl_error err = {0};
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;

@@ -94,8 +94,7 @@ static xpl_status_t open_file(struct upload *u, size_t i, struct xpl_error *err)
 
 // False: the call has ended, and the next receive returns the reason.
 static bool send_message(struct upload *u, const request_msg *m) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of((size_t)1 << 20);
     xpl_rpc_message_put(&b, &m->base);
     return !b.failed && xpl_rpc_stream_send(u->stream, (xpl_bytes_t){b.p, b.n});
 }
@@ -140,8 +139,7 @@ static xpl_status_t receive(struct upload *u, struct xpl_arena *arena, const res
 
 static xpl_status_t send_from(struct upload *u, struct file *f, uint64_t at,
                               struct xpl_error *err) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, CHUNK + 64);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(CHUNK + 64);
     xpl_status_t st = XPL_OK;
     u->sent += at;
     while (st == XPL_OK && at < f->bytes) {
@@ -162,9 +160,8 @@ static xpl_status_t send_from(struct upload *u, struct file *f, uint64_t at,
 }
 
 static xpl_status_t attempt(struct upload *u, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     const response_msg *m = NULL;
-    xpl_arena_init(&arena, (size_t)16 << 20);
     u->sent = 0;
     for (size_t i = 0; i < u->r.n_files; i++) {
         if (!send_file(u, i)) break;

@@ -65,8 +65,7 @@ static bool read_warnings(xpl_answer *a) {
 // Adds one message of a stream to the answer: the first one's fields, the data of all.
 static xpl_status_t add_message(xpl_answer *a, struct xpl_buf *data, xpl_bytes_t message,
                                 struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena chunk;
-    xpl_arena_init(&chunk, (size_t)64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena chunk = xpl_arena_of((size_t)64 << 20);
     struct xpl_arena *const arena = a->head ? &chunk : &a->arena;
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__tool_data__descriptor, message, arena, &msg, err));
@@ -82,8 +81,7 @@ static xpl_status_t add_message(xpl_answer *a, struct xpl_buf *data, xpl_bytes_t
 static xpl_status_t receive(struct xpl_rpc_stream *stream, xpl_answer *a, int64_t *ret_retry_ms,
                             struct xpl_error *err) {
     struct xpl_rpc_reply msg = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf data;
-    xpl_buf_init(&data, MAX_ANSWER);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf data = xpl_buf_of(MAX_ANSWER);
     xpl_status_t st;
     for (;;) {
         bool more = false;
@@ -106,8 +104,7 @@ static xpl_status_t receive(struct xpl_rpc_stream *stream, xpl_answer *a, int64_
 
 // The request, packed; fields of both kinds of requests have the same numbers.
 static bool pack(const xpl_tool_request *r, const char *tool, bool large, struct xpl_buf *b) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     typedef Xplaned__V1__GetToolDataRequest__OptionsEntry entry;
     Xplaned__V1__GetToolDataRequest q;
     xplaned__v1__get_tool_data_request__init(&q);
@@ -171,8 +168,7 @@ int xpl_client_tool(xpl_client *c, const xpl_tool_request *given, xpl_answer **r
                     xpl_result *result) {
     const xpl_tool_request request = request_of(given);
     xpl_answer *a = answer_new();
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)16 << 20);
+    struct xpl_buf b = xpl_buf_of((size_t)16 << 20);
     struct xpl_error err = {0};
     int64_t retry_ms = 0;
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
@@ -213,7 +209,7 @@ int xpl_client_history(xpl_client *c, const xpl_history_request *given, xpl_answ
                        xpl_result *result) {
     xpl_history_request q = {0};
     Xplaned__V1__GetHistoryRequest m;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of((size_t)16 << 20);
     struct xpl_error err = {0};
     int64_t retry_ms = 0;
     memcpy(&q, given, given->size < sizeof q ? given->size : sizeof q);
@@ -226,7 +222,6 @@ int xpl_client_history(xpl_client *c, const xpl_history_request *given, xpl_answ
     m.metrics = (char **)(uintptr_t)q.metrics;
     m.n_metrics = q.n_metrics;
     xpl_answer *const a = answer_new();
-    xpl_buf_init(&b, (size_t)16 << 20);
     if (a) xpl_rpc_message_put(&b, &m.base);
     const xpl_status_t st = a && !b.failed ? ask_stream(c, "/xplaned.v1.AnalysisService/GetHistory",
                                                         &b, a, &retry_ms, &err)
@@ -298,12 +293,11 @@ static xpl_status_t ask_sql(xpl_client *c, const xpl_sql_statement *q, xpl_answe
                             struct xpl_rpc_reply *reply, struct xpl_error *err) {
     Xplaned__V1__RunStatementRequest m;
     ProtobufCMessage *msg = NULL;
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of((size_t)16 << 20);
     xplaned__v1__run_statement_request__init(&m);
     m.statement = (char *)(uintptr_t)q->statement;
     m.n_sessions = q->n_sessions;
     m.sessions = (char **)(uintptr_t)q->sessions;
-    xpl_buf_init(&b, (size_t)16 << 20);
     xpl_rpc_message_put(&b, &m.base);
     const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
     xpl_status_t st = b.failed

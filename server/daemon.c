@@ -449,10 +449,9 @@ static int run_conversion(struct xpl_config *config) {
     struct process p = {.d = {.config = config, .starting = {.is_cancelled = is_end_pending}},
                         .components = converting,
                         .n_components = sizeof converting / sizeof *converting};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(CONVERT_TEXT);
     struct xpl_error err = {0};
     bool complete = false;
-    xpl_buf_init(&out, CONVERT_TEXT);
     hold_signals(&p); // they stay pending: is_end_pending
     xpl_status_t st = prepare_process(config, &err);
     if (st == XPL_OK) st = start_components(&p, &err);

@@ -19,12 +19,11 @@ static bool copy(const struct xpl_time_breakdown *b, struct xpl_sql_memory *ret)
 
 static xpl_status_t read_all(const struct xpl_xspace *xs, struct xpl_exec *exec, size_t limit,
                              struct xpl_sql_memory *ret, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
     // Allocators have nothing to do with steps: none are made.
     const struct xpl_step_db none = {.has_all_steps = true};
     const struct xpl_time_breakdown_options options = {.known = &none};
     struct xpl_time_breakdown *b;
-    xpl_arena_init(&arena, limit);
     XPL_TRY(xpl_time_breakdown_make(xs, &options, exec, &arena, limit, &b, err));
     if (!copy(b, ret)) XPL_RETURN_OOM(err, "memory");
     return XPL_OK;

@@ -226,11 +226,10 @@ static bool add_runs(struct xpl_run_group *g, const struct series *s, size_t fro
 // of the number of steps.
 static xpl_status_t put_behind(const struct writing *w, const struct series *s, size_t k,
                                bool is_worse, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(w->arena->limit);
     struct xpl_run_group before = {0}, after = {0};
     const size_t at = s->changes[k];
     size_t from = k ? s->changes[k - 1] : 0, to = k + 1 < s->n_changes ? s->changes[k + 1] : s->n;
-    xpl_arena_init(&arena, w->arena->limit);
     if (s->kind == XPL_SERIES_BYTES || s->kind == XPL_SERIES_COUNT) {
         xpl_buf_str(w->out, XPL_STR(",\"times\":[],\"ops\":[],\"kernels\":[]"));
         return XPL_OK;

@@ -81,9 +81,8 @@ static uint64_t rows_stated(xpl_bytes_t file) {
 static xpl_status_t rows_decode(xpl_bytes_t file, size_t head,
                                 const struct xpl_format_limits *limits, struct xpl_profile *ret,
                                 struct xpl_error *err) {
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of(limits->max_bytes);
     (void)head; // rows tell a format by themselves
-    xpl_buf_init(&out, limits->max_bytes);
     const xpl_status_t st = xpl_ireeperf_bundle(file, limits->exec, &out, err);
     return xpl_profile_take(&out, st, "bundle of rows", ret, err);
 }

@@ -61,9 +61,8 @@ static xpl_status_t import(struct xpl_json_reader *r, const struct xpl_format_li
                            struct xpl_profile *ret, struct xpl_error *err) {
     const struct xpl_kineto_options options = {.max_bytes = limits->max_bytes,
                                                .exec = limits->exec};
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of(limits->max_bytes);
     bool partial = false;
-    xpl_buf_init(&out, limits->max_bytes);
     const xpl_status_t st = xpl_kineto_import(r, &options, &out, &partial, err);
     XPL_TRY(xpl_profile_take(&out, st, "XSpace of a trace", ret, err));
     ret->partial = partial;

@@ -80,8 +80,7 @@ xpl_status_t xpl_profile_take(struct xpl_buf *b, xpl_status_t st, const char *wh
 xpl_status_t xpl_unpack(struct xpl_unpacker *u, const struct xpl_format_limits *limits,
                         struct xpl_profile *ret, struct xpl_error *err) {
     const size_t most = bound(u->file.len, limits);
-    struct xpl_buf b;
-    xpl_buf_init(&b, most < SIZE_MAX ? most + 1 : most);
+    struct xpl_buf b = xpl_buf_of(most < SIZE_MAX ? most + 1 : most);
     XPL_TRY(
         xpl_profile_take(&b, unpack_all(u, limits, &b, err), "decompressing a profile", ret, err));
     // Returns the memory that growing reserved.

@@ -85,8 +85,7 @@ xpl_status_t xpl_groups_build_with(const struct xpl_xspace *xs, const struct xpl
     g->computed = !g->grouped && !check.loops;
     if (g->computed && (check.roots || check.lock_step || check.eager)) {
         struct scan_job job = {.g = g};
-        struct xpl_arena temp;
-        xpl_arena_init(&temp, arena->limit);
+        struct xpl_arena temp = xpl_arena_of(arena->limit);
         xpl_status_t status = xpl_grp_list_scans(&job, &check, &temp, err);
         if (status == XPL_OK) status = build_graph(&job, &check, err);
         xpl_arena_fini(&temp);

@@ -90,8 +90,7 @@ static xpl_status_t run_stages(struct xpl_inferring *k, struct xpl_error *err) {
 xpl_status_t xpl_inference_make(const struct xpl_xspace *xs, struct xpl_exec *exec,
                                 struct xpl_arena *arena, size_t limit, struct xpl_inference **ret,
                                 struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(limit);
     struct xpl_inference *const v = xpl_arena_zalloc(arena, sizeof *v);
     if (!v) XPL_RETURN_OOM(err, "inference");
     struct xpl_inferring k = {.xs = xs,

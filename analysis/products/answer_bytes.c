@@ -7,9 +7,8 @@
 
 static xpl_status_t fill(const struct xpl_product_input *in, xpl_answer_bytes_fn *write,
                          struct xpl_buf *out, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena view;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena view = xpl_arena_of(in->limit);
     struct xpl_xspace *xs;
-    xpl_arena_init(&view, in->limit);
     XPL_TRY(xpl_xspace_open(in->profile, &view, in->exec, &xs, err));
     return write(xs, in->exec, in->limit, out, err);
 }

@@ -26,9 +26,8 @@ static xpl_status_t finish(xpl_status_t st, struct xpl_arena_value *v, void **re
 
 static xpl_status_t fill(const struct xpl_arena_value_kind *kind,
                          const struct xpl_product_input *in, void *value, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena view;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena view = xpl_arena_of(in->limit);
     struct xpl_xspace *xs;
-    xpl_arena_init(&view, in->limit);
     XPL_TRY(xpl_xspace_open(in->profile, &view, in->exec, &xs, err));
     return kind->fill(xs, in, value, err);
 }

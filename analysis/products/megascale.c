@@ -430,8 +430,7 @@ static xpl_status_t read_transfers(struct reader *r, const struct xpl_xspace *xs
 static xpl_status_t fill(const struct xpl_xspace *xs, const struct xpl_product_input *in,
                          void *value, struct xpl_error *err) {
     struct xpl_megascale_value *const v = value;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, in->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(in->limit);
     struct reader r = {.arena = &v->own.arena, .scratch = &scratch, .exec = in->exec};
     return read_transfers(&r, xs, in->limit, v, err);
 }

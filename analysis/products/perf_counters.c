@@ -213,8 +213,7 @@ static xpl_status_t add_plane(struct reader *r, const struct xpl_plane *p, struc
 static xpl_status_t fill(const struct xpl_xspace *xs, const struct xpl_product_input *in,
                          void *value, struct xpl_error *err) {
     struct xpl_perf_counters_value *const v = value;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, in->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(in->limit);
     struct reader r = {.v = v, .arena = &v->own.arena, .exec = in->exec, .scratch = &scratch};
     r.texts = xpl_intern_new(r.arena, xpl_hash_seed());
     if (!r.texts) XPL_RETURN_OOM(err, "counters");

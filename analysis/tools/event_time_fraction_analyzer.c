@@ -78,10 +78,9 @@ static void put_result(struct xpl_writer *w, xpl_str_t word,
 static xpl_status_t read_host(const struct xpl_tool_input *in, size_t host, xpl_str_t word,
                               struct xpl_arena *arena, struct xpl_event_fractions *ret,
                               struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena view;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena view = xpl_arena_of(in->limit);
     struct xpl_xspace *xs;
     struct xpl_error why = {0};
-    xpl_arena_init(&view, in->limit);
     xpl_status_t st = xpl_xspace_open(in->hosts[host].profile, &view, in->exec, &xs, &why);
     if (st == XPL_OK)
         st = xpl_event_fractions_make(xs, word, in->exec, arena, in->limit, ret, &why);
@@ -91,8 +90,7 @@ static xpl_status_t read_host(const struct xpl_tool_input *in, size_t host, xpl_
 // Appends the sentence for one name.
 static xpl_status_t write_word(const struct xpl_tool_input *in, xpl_str_t word, struct xpl_buf *out,
                                struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, in->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(in->limit);
     struct xpl_event_fractions *const values = xpl_arena_array(&arena, in->n_hosts, sizeof *values);
     const struct xpl_event_fractions **const hosts =
         xpl_arena_array(&arena, in->n_hosts, sizeof(const struct xpl_event_fractions *));

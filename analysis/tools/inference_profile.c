@@ -183,8 +183,7 @@ static void begin_batches(struct table *t, struct xpl_buf *out) {
 }
 
 static void put_programs(struct table *t, const uint64_t *v, size_t n) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
-    xpl_buf_init(&text, SIZE_MAX);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(SIZE_MAX);
     for (size_t i = 0; i < n; i++)
         xpl_buf_printf(&text, i ? ", %" PRIu64 : "%" PRIu64, v[i]);
     t->failed |= text.failed;
@@ -247,8 +246,7 @@ static void put_batches(struct table *t, struct xpl_buf *out) {
 
 static void put_percentiles(struct table *t, const struct xpl_infer_time *v, size_t n) {
     static const double kPercents[] = {50, 75, 90, 95, 99, 99.9};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
-    xpl_buf_init(&text, SIZE_MAX);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(SIZE_MAX);
     for (size_t i = 0; i < sizeof kPercents / sizeof *kPercents; i++) {
         const size_t at = (size_t)(kPercents[i] / 100.0 * (double)n);
         xpl_buf_printf(&text, "%s%.2f%%: %fms", i ? "<br>" : "", kPercents[i],
@@ -347,9 +345,8 @@ static bool write_answer(const struct xpl_inferences *all, const struct inferenc
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(in->limit);
     struct xpl_inferences *all;
-    xpl_arena_init(&scratch, in->limit);
     XPL_TRY(xpl_inference_of_hosts(in, 0, &scratch, &all, err));
     if (!write_answer(all, in->options, &scratch, out)) XPL_RETURN_OOM(err, "inference_profile");
     return XPL_OK;

@@ -35,8 +35,7 @@ static xpl_status_t compress(struct shelved *s, xpl_bytes_t bytes, struct xpl_er
 // RESOURCE_EXHAUSTED.  The value stays the caller's.
 static xpl_status_t shelf_put(struct shelved *s, const struct xpl_product *p, const void *value,
                               size_t limit, struct xpl_error *err) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(limit);
     XPL_TRY(p->encode(value, &b, err));
     return compress(s, (xpl_bytes_t){b.p, b.n}, err);
 }
@@ -205,8 +204,7 @@ static void free_outlines(const struct xpl_resolving *r) {
 
 xpl_status_t xpl_resolve_from(const struct xpl_resolving *r, struct xpl_buf *out,
                               struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, r->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(r->limit);
     struct xpl_tool_host *const list = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *list);
     if (!list) XPL_RETURN_OOM(err, "hosts");
     struct xpl_error changed = {0}, why = {0};

@@ -235,9 +235,8 @@ static bool add_op_stats(struct making *m, const struct xpl_opstats *stats) {
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(in->limit);
     struct xpl_opstats *stats;
-    xpl_arena_init(&arena, in->limit);
     struct making m = {.arena = &arena};
     XPL_TRY(xpl_op_stats_combine(in, OP_STATS, &arena, &stats, err));
     if (!add_breakdowns(&m, in) || !add_op_stats(&m, stats)) XPL_RETURN_OOM(err, "run summary");

@@ -163,11 +163,9 @@ static void put_text(struct xpl_buf *b, const struct figures *f) {
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(in->limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(in->limit);
     struct figures f;
-    xpl_arena_init(&scratch, in->limit);
-    xpl_buf_init(&text, in->limit);
     if (!make_figures(in, &scratch, &f)) XPL_RETURN_OOM(err, "smart_suggestion");
     xpl_buf_str(out, XPL_STR("{\"suggestions\":["));
     if (f.percent >= kLeastPercent) {

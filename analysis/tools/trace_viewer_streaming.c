@@ -81,8 +81,7 @@ static const char *content_type(const void *options) {
 // Hosts that were left out are not shown.
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, in->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(in->limit);
     const struct xpl_trace_viewer_options *const given = in->options;
     struct xpl_trace_options o = given->trace;
     o.pb = given->format == XPL_TRACE_FORMAT_PB;

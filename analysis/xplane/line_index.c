@@ -105,8 +105,7 @@ xpl_status_t xpl_line_index_make(struct xpl_line *const *lines, size_t n, struct
                                  struct xpl_exec *exec, const uint8_t **ret_broken,
                                  struct xpl_error *err) {
     struct line_job job = {.lines = lines, .n = n, .exec = exec};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena temp;
-    xpl_arena_init(&temp, arena->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena temp = xpl_arena_of(arena->limit);
     job.chunks = xpl_arena_array(&temp, n, sizeof *job.chunks);
     job.bad = xpl_arena_zalloc(&temp, n * sizeof *job.bad);
     if (!job.chunks || !job.bad) XPL_RETURN_OOM(err, "profile index");

@@ -22,8 +22,7 @@ static enum xpl_json_result read_value(struct builder *b, enum xpl_json_at at,
 // The key or string that was read last.
 static enum xpl_json_result copy_text(const struct builder *b, xpl_str_t *ret) {
     if (b->r.plain) return xpl_arena_str(b->arena, b->r.text, ret) ? XPL_JSON_OK : XPL_JSON_OOM;
-    struct xpl_buf out;
-    xpl_buf_init(&out, b->arena->limit);
+    struct xpl_buf out = xpl_buf_of(b->arena->limit);
     const bool valid = xpl_json_reader_unescape(b->r.text, &out);
     const bool kept =
         !out.failed && xpl_arena_str(b->arena, (xpl_str_t){(char *)out.p, out.n}, ret);

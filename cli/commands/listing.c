@@ -81,8 +81,7 @@ static void put_command(struct xpl_buf *b, const struct xpl_command *c) {
 }
 
 int xpl_commands_json(const struct xpl_args *a, struct xpl_commands all) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, MAX_LISTING);
+    struct xpl_buf b = xpl_buf_of(MAX_LISTING);
     xpl_buf_str(&b, XPL_STR("{\"commands\":["));
     for (size_t i = 0; i < all.n; i++) {
         if (i) xpl_buf_putc(&b, ',');

@@ -34,8 +34,7 @@ static json_t *window_of(const struct xpl_args *args, const char *run, const jso
 }
 
 static int write_page(const struct xpl_args *a, const struct xpl_report *r) {
-    struct xpl_buf page;
-    xpl_buf_init(&page, MOST_BYTES);
+    struct xpl_buf page = xpl_buf_of(MOST_BYTES);
     xpl_report_page(r, &page);
     if (page.failed) xpl_say("the report needs more than %d bytes, or memory", MOST_BYTES);
     const bool written = !page.failed && xpl_write_out(a, page.p, page.n);

@@ -136,10 +136,8 @@ static int aggregate(const struct xpl_args *args, struct xpl_arena *arena, struc
 }
 
 int xpl_runs_aggregate(const struct xpl_args *args) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_arena_init(&arena, SIZE_MAX / 2);
-    xpl_buf_init(&out, SIZE_MAX / 2);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(SIZE_MAX / 2);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(SIZE_MAX / 2);
     const int status = aggregate(args, &arena, &out);
     return xpl_is_answered(status) ? xpl_both_answered(status, show(args, &out)) : status;
 }

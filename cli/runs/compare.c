@@ -70,12 +70,10 @@ static int add_runs(const struct xpl_args *a, const struct xpl_run_names *o,
 // Made here: of files, and of what the daemon says of each session.
 static int compare_here(const struct xpl_args *args, const struct xpl_run_names o[2],
                         json_t **ret) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(SIZE_MAX / 2);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(SIZE_MAX / 2);
     struct xpl_run_group a = {0}, b = {0};
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, SIZE_MAX / 2);
-    xpl_buf_init(&out, SIZE_MAX / 2);
     int status = add_runs(args, &o[0], &arena, &a);
     if (xpl_is_answered(status))
         status = xpl_both_answered(status, add_runs(args, &o[1], &arena, &b));

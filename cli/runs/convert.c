@@ -73,9 +73,8 @@ static int show(const struct xpl_args *a, const struct xpl_buf *text) {
 }
 
 static int run(const struct xpl_args *a, const char *const *argv, int fd) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(LIMIT);
     struct xpl_program_end end;
-    xpl_buf_init(&text, LIMIT);
     if (!xpl_program_run(argv, fd, NULL, NULL, &end)) return XPL_EXIT_FAILED;
     if (end.signal) xpl_say("xplaned was ended by signal %d; stored products stay", end.signal);
     // The program reports a failure itself.

@@ -39,11 +39,10 @@ static size_t last_of(const struct xpl_args *a) {
 
 // Whether the path is a directory without profiles directly in it, such as a log directory.
 static bool has_runs(const char *path) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)64 << 20);
     struct xpl_inputs in;
     struct xpl_error err = {0};
     struct stat st;
-    xpl_arena_init(&arena, (size_t)64 << 20);
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return false;
     return xpl_inputs_from_paths(&path, 1, xpl_format_match, &arena, &in, &err) != XPL_OK;
 }
@@ -157,10 +156,9 @@ static int gate(const struct xpl_args *a, const struct xpl_threshold *t, struct 
 }
 
 int xpl_runs_gate(const struct xpl_args *a) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)64 << 20);
     struct xpl_threshold t[XPL_GATE_THRESHOLDS];
     const char *const preset = a->fail_if_possible ? NULL : PRESET;
-    xpl_arena_init(&arena, (size_t)64 << 20);
     if (!a->base == !a->label) {
         (void)fputs("xplanectl: gate: the baseline is either --base or --label\n", stderr);
         return XPL_EXIT_USAGE;

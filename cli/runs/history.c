@@ -51,10 +51,9 @@ static int summarize(const struct xpl_args *a, const struct xpl_run_below *list,
 }
 
 static int of_directory(const struct xpl_args *a, struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(SIZE_MAX / 2);
     struct xpl_run_below *list;
     size_t n;
-    xpl_arena_init(&arena, SIZE_MAX / 2);
     const int status = xpl_runs_below("--dir ", a->dir, since_unix_ms(a),
                                       a->last ? (size_t)a->last : LAST, &arena, &list, &n);
     return status == XPL_EXIT_OK ? summarize(a, list, n, &arena, out) : status;
@@ -287,9 +286,8 @@ static bool is_empty(const char *flag, const char *value) {
 }
 
 int xpl_runs_history(const struct xpl_args *a) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(SIZE_MAX / 2);
     const bool here = a->dir && access(a->dir, F_OK) == 0;
-    xpl_buf_init(&out, SIZE_MAX / 2);
     if (is_empty("label", a->label) || is_empty("dir", a->dir)) return XPL_EXIT_USAGE;
     if (here && (a->label || a->schedule)) {
         (void)fputs("xplanectl: history: labels and schedules are a daemon's, and --dir exists "

@@ -87,8 +87,7 @@ static bool count_labels(struct rows *r, const xpl_sessions *list) {
 }
 
 static int print_rows_json(const struct xpl_args *a, const struct rows *r) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 30);
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
     xpl_buf_putc(&b, '[');
     for (size_t i = 0; i < r->n; i++) {
         xpl_buf_str(&b, i ? XPL_STR(",{") : XPL_STR("{"));

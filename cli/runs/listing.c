@@ -26,8 +26,7 @@ static void json_host(struct xpl_buf *b, const xpl_host_info *h, const char *kin
 
 // Lost hosts follow the others, by the names given to the capture.
 static int print_hosts_json(const struct xpl_args *a, const xpl_session_info *s) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 30);
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
     xpl_buf_putc(&b, '[');
     for (size_t i = 0; i < s->n_hosts + s->n_lost; i++) {
         const xpl_lost_info *const lost = i < s->n_hosts ? NULL : &s->lost[i - s->n_hosts];
@@ -76,8 +75,7 @@ static bool print_names(const void *session, FILE *out) {
 
 static int print_tools(const struct xpl_args *a, const xpl_session_info *s) {
     if (!a->json && !a->csv) return xpl_write_text(a, print_names, s);
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 20);
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 20);
     xpl_buf_putc(&b, '[');
     for (size_t i = 0; i < s->n_tools; i++) {
         if (i) xpl_buf_putc(&b, ',');

@@ -363,8 +363,7 @@ int xpl_statement_run(const struct xpl_args *a) {
                     stderr);
         return XPL_EXIT_USAGE;
     }
-    struct xpl_buf answer;
-    xpl_buf_init(&answer, (size_t)1 << 34);
+    struct xpl_buf answer = xpl_buf_of((size_t)1 << 34);
     int status = paths ? of_files(a, &answer) : of_daemon(a, &answer);
     if (xpl_is_answered(status)) status = xpl_both_answered(status, show(a, &answer));
     xpl_buf_fini(&answer);

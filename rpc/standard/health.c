@@ -144,9 +144,8 @@ void xpl_rpc_health_list(struct xpl_rpc_health *h, struct xpl_buf *ret) {
 }
 
 static void on_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of(MAX_LIST);
     (void)request; // it has no fields
-    xpl_buf_init(&b, MAX_LIST);
     xpl_rpc_health_list(service, &b);
     if (b.failed)
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the list");

@@ -281,8 +281,7 @@ xpl_status_t xpl_rpc_reflection_answer(const struct xpl_rpc_reflection *r, xpl_b
         if (f.num < BY_FILENAME || f.num > LIST_SERVICES) continue;
         kind = f.num, text = xpl_rpc_field_text(&f); // of a oneof the last one counts
     }
-    struct xpl_buf inner;
-    xpl_buf_init(&inner, MAX_ANSWER);
+    struct xpl_buf inner = xpl_buf_of(MAX_ANSWER);
     xpl_rpc_put_text(ret, VALID_HOST, host);
     put_bytes(ret, ORIGINAL, request);
     put_answer(ret, r, kind, text, &inner);

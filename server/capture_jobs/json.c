@@ -64,11 +64,10 @@ static void put_schedule(struct xpl_buf *b, const Xplaned__V1__Schedule *s) {
 xpl_status_t xpl_capture_jobs_put_json(struct xpl_capture_jobs *c, struct xpl_history *h,
                                        struct xpl_schedules *s, struct xpl_buf *out,
                                        struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ARENA_BYTES);
     Xplaned__V1__ListSchedulesResponse schedules;
     struct xpl_history_capture *list;
     size_t n;
-    xpl_arena_init(&arena, ARENA_BYTES);
     XPL_TRY(xpl_history_list(h, 0, NEWEST, &arena, &list, &n, err));
     XPL_TRY(xpl_schedules_list(s, 0, &arena, &schedules, err));
     xpl_buf_printf(out, "{\"enabled\":%s,\"captures\":[",

@@ -48,10 +48,9 @@ static uint64_t ns_of(uint64_t ms) {
 // ---- the actions ----
 
 static xpl_status_t renew(struct xpl_capture_keeper *k, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ARENA_BYTES);
     struct xpl_kept_leases kept;
     uint64_t asked_ns;
-    xpl_arena_init(&arena, ARENA_BYTES);
     if (!xpl_schedules_count(k->schedules) && !xpl_capture_jobs_has_leases(k->captures))
         return XPL_OK;
     XPL_TRY(xpl_capture_jobs_renew(k->captures, &arena, &kept, &asked_ns, err));
@@ -111,12 +110,11 @@ static xpl_status_t give_back_strays(struct xpl_capture_keeper *k,
 }
 
 static xpl_status_t inspect(struct xpl_capture_keeper *k, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ARENA_BYTES);
     struct xpl_schedule_state *states;
     uint64_t release[XPL_SCHEDULES_MAX];
     size_t n, n_free = 0;
     bool lost;
-    xpl_arena_init(&arena, ARENA_BYTES);
     const uint64_t asked_ns = xpl_clock_ns();
     XPL_TRY(k->ops->inspect(k->o->shared, &arena, &states, &n, &lost, err));
     k->inspected_ns = asked_ns;

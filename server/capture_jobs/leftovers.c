@@ -36,8 +36,7 @@ static xpl_status_t adopt_session(const struct xpl_capture_jobs_options *o,
 }
 
 void xpl_capture_leftovers_remove(const struct xpl_capture_jobs_options *o) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_history_directory *list;
     size_t n;
     struct xpl_error err = {0};

@@ -165,8 +165,8 @@ static bool add_row(struct xpl_schedules *all, const struct xpl_history_schedule
 
 // Reads the schedules of the history that are not here yet.
 static bool load(struct xpl_schedules *all) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
+    XPL_AUTO(xpl_arena_fini)
+    struct xpl_arena arena = xpl_arena_of((size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
     struct xpl_history_schedule *rows;
     size_t n;
     struct xpl_error err = {0};
@@ -308,8 +308,7 @@ static bool keeps_some(const request_msg *r) {
 static void remove_old_sessions(struct xpl_schedules *all, const struct schedule *s) {
     const request_msg *const r = s->request;
     if (!keeps_some(r)) return;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, MAX_SESSIONS_BYTES);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_SESSIONS_BYTES);
     struct xpl_history_session *list;
     size_t n;
     struct xpl_error err = {0};
@@ -528,8 +527,7 @@ static xpl_status_t add_shared(struct xpl_schedules *all, struct schedule *s,
 
 xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *r, uint64_t *ret_id,
                                   struct xpl_error *err) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REQUEST);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REQUEST);
     xpl_rpc_message_put(&b, &r->base);
     if (b.failed)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the schedule is longer than 1 MiB");
@@ -576,10 +574,10 @@ static struct schedule *find(const struct xpl_schedules *all, uint64_t id) {
 
 // Whichever daemon has it: that one finds it gone.
 static xpl_status_t delete_shared(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini)
+    struct xpl_arena arena = xpl_arena_of((size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
     struct xpl_history_schedule *rows;
     size_t n;
-    xpl_arena_init(&arena, (size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
     XPL_TRY(xpl_history_schedules(all->history, &arena, &rows, &n, err));
     while (n && rows[n - 1].id != id)
         n--;

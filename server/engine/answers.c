@@ -221,8 +221,7 @@ static void add_times(struct xpl_stage_times *to, const struct xpl_stage_times *
 }
 
 static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, m->ctx->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(m->ctx->limit);
     struct xpl_gathering g;
     XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, &arena, err));
     XPL_TRY(find_device(m, err));
@@ -354,8 +353,7 @@ static bool answer_from_store(struct making *m, struct xpl_arena *arena, struct 
 
 void xpl_request_make_answer(const struct xpl_answer_parts *parts, const struct xpl_request *q,
                              const struct xpl_answer_context *ctx, struct xpl_outcome *ret) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)256 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)256 << 20);
     struct making m = {.parts = parts, .q = q, .ctx = ctx, .arena = &arena};
     ret->code = make_store_key(&m, &arena, &ret->err);
     if (ret->code != XPL_OK) return;

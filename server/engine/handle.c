@@ -58,8 +58,7 @@ struct xpl_product_handle *xpl_product_handle_from_file(const struct xpl_product
 }
 
 void xpl_product_handle_pack(struct xpl_product_handle *h) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, XPL_STORE_MAX_RESULT);
+    struct xpl_buf b = xpl_buf_of(XPL_STORE_MAX_RESULT);
     if (h->value && h->product->encode && h->product->encode(h->value, &b, NULL) == XPL_OK)
         h->packed = xpl_buf_take(&b, &h->packed_len);
     if (h->packed) {

@@ -143,8 +143,7 @@ static void put_part(struct xpl_buf *b, xpl_str_t s) {
 
 // Session and generation identify the files: a change of any file is a new generation.
 static xpl_status_t make_key(struct xpl_request *q, struct xpl_error *err) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REQUEST_BYTES);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REQUEST_BYTES);
     xpl_buf_put(&b, &q->session->changed, sizeof q->session->changed);
     put_part(&b, xpl_str_from(q->tool->name));
     put_part(&b, q->session->name);
@@ -180,9 +179,8 @@ static void put_versions(const struct xpl_request *q, struct xpl_buf *b) {
 
 xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_device,
                                  struct xpl_arena *arena) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REQUEST_BYTES);
     xpl_str_t text = {0};
-    xpl_buf_init(&b, MAX_REQUEST_BYTES);
     xpl_tool_options_text(q->tool, q->options, &b);
     xpl_buf_printf(&b, " by_name=%d", q->by_name && q->n_hosts > 1);
     const struct xpl_common_options *const o = q->options;

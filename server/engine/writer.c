@@ -152,16 +152,14 @@ static xpl_status_t write_product(struct xpl_store_writer *w, const struct task 
                                   struct xpl_error *err) {
     const struct xpl_store_writer_product *const p = &t->product;
     if (!p->value) return xpl_store_put(w->o.store, &t->key, p->encoded, t->meta, err);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes;
-    xpl_buf_init(&bytes, XPL_STORE_MAX_RESULT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = xpl_buf_of(XPL_STORE_MAX_RESULT);
     XPL_TRY(p->encode(p->value, &bytes, err));
     return xpl_store_put(w->o.store, &t->key, (xpl_bytes_t){bytes.p, bytes.n}, t->meta, err);
 }
 
 static xpl_status_t write_rows(struct xpl_store_writer *w, const struct task *t,
                                struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)1 << 30);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 30);
     struct xpl_rows rows;
     XPL_TRY(t->product.rows(t->product.value, t->product.encoded, &arena, &rows, err));
     return xpl_store_put_rows(w->o.store, &t->profiles[0], w->o.rows_version, &rows, err);

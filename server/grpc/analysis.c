@@ -366,8 +366,7 @@ static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena, struc
 static void handle(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m,
                    xpl_bytes_t raw) {
     if (answer_known(s, c, m, raw)) return;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)64 << 20);
     struct asked a = {
         .method = m, .raw = raw, .words = {.strict = true, .traceparent = xpl_svc_traceparent(c)}};
     struct xpl_error err = {0};
@@ -452,8 +451,7 @@ static tool_info *describe(struct xpl_arena *arena, const struct xpl_tool *t) {
 
 static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_analysis *s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     if (xpl_rpc_message_unpack(&xplaned__v1__list_tools_request__descriptor, request, &arena, &msg,

@@ -88,8 +88,7 @@ static void stream_release(void *user) {
 }
 
 static void send_progress(struct stream *s, uint64_t id, const struct xpl_capture_progress *p) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     const Xplaned__V1__CaptureProgress *const m = xpl_capture_progress_message(id, p, &arena);
     if (m) (void)xpl_rpc_send_message(s->call, &m->base);
 }
@@ -107,8 +106,7 @@ static void on_progress(void *arg, uint64_t id, const struct xpl_capture_progres
 
 static void on_done(void *arg, const struct xpl_capture_result *r) {
     struct stream *const s = arg;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     const struct xpl_capture_outcome *const o = r->outcome;
     const struct xpl_capture_progress p = {.hosts = o->hosts,
                                            .n_hosts = o->n_hosts,
@@ -128,8 +126,7 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
 
 static void capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
     if (!xpl_svc_decode(c, &xplaned__v1__capture_request__descriptor, request, &arena, &msg))
         return;
@@ -163,8 +160,7 @@ static void capture_cancelled(struct xpl_rpc_call *c, void *service) {
 
 static void cancel_capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 16);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 16);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     if (!xpl_svc_decode(c, &xplaned__v1__cancel_capture_request__descriptor, request, &arena, &msg))
@@ -187,8 +183,7 @@ static void answer_later(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xp
 
 static void answer_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, ANSWER_BYTES);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
     if (!xpl_svc_decode(c, &xplaned__v1__list_captures_request__descriptor, request, &arena, &msg))
         return;
@@ -232,8 +227,7 @@ static void reply_schedules(struct xpl_svc_capture *svc, struct xpl_rpc_call *c,
 
 static void answer_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, ANSWER_BYTES);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     uint64_t id = 0;
@@ -249,8 +243,7 @@ static void answer_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
 
 static void answer_schedules(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, ANSWER_BYTES);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
     if (!xpl_svc_decode(c, &xplaned__v1__list_schedules_request__descriptor, request, &arena, &msg))
         return;
@@ -259,8 +252,7 @@ static void answer_schedules(struct xpl_rpc_call *c, xpl_bytes_t request, void *
 
 static void answer_delete(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, ANSWER_BYTES);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     if (!xpl_svc_decode(c, &xplaned__v1__delete_schedule_request__descriptor, request, &arena,

@@ -36,13 +36,12 @@ static struct pending *make_pending(struct xpl_rpc_call *c) {
 
 // As the answers of tools are sent, in pieces.
 static xpl_status_t send_answer(struct xpl_rpc_call *c, const struct xpl_joint_outcome *o) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf head = xpl_buf_of(MAX_HEAD);
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
     size_t n = 0;
     uint8_t *const bytes = xpl_buf_take(o->out, &n);
     struct xpl_tool_data *const a =
         bytes ? xpl_tool_data_new(bytes, n, "application/json", o->warnings) : NULL;
-    xpl_buf_init(&head, MAX_HEAD);
     if (a) xpl_svc_put_tool_data_head(&head, a, XPL_COMPUTED, NULL);
     if (a && !head.failed) st = xpl_svc_send_tool_data(c, (xpl_bytes_t){head.p, head.n}, a->blob);
     if (a) xpl_object_unref(&a->object);
@@ -103,10 +102,9 @@ static xpl_status_t begin(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
 }
 
 static void compare_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(16 << 20);
     struct xpl_error err = {0};
     ProtobufCMessage *msg = NULL;
-    xpl_arena_init(&arena, 16 << 20);
     if (!xpl_svc_decode(c, &xplaned__v1__compare_sessions_request__descriptor, request, &arena,
                         &msg))
         return;
@@ -152,10 +150,9 @@ static xpl_status_t follow(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
 
 // On a worker: schedules' sessions are in state.db.
 static void begin_history(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)64 << 20);
     struct xpl_error err = {0};
     ProtobufCMessage *msg = NULL;
-    xpl_arena_init(&arena, (size_t)64 << 20);
     if (!xpl_svc_decode(c, &xplaned__v1__get_history_request__descriptor, request, &arena, &msg))
         return;
     if (follow(service, c, (const Xplaned__V1__GetHistoryRequest *)msg, &arena, &err) != XPL_OK)

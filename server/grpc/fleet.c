@@ -9,11 +9,10 @@
 enum { MAX_ANSWER = 64 << 20 };
 
 static void answer(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(MAX_ANSWER);
     const struct xpl_svc_fleet *const s = service;
     struct xpl_error err = {0};
     (void)request;
-    xpl_buf_init(&out, MAX_ANSWER);
     if (xpl_fleet_put_json(s->store, &out, &err) != XPL_OK) {
         xpl_rpc_finish_error(c, &err);
         return;

@@ -80,8 +80,7 @@ static xpl_status_t os_fail(const char *what, struct xpl_error *err) {
 // ---- parts ----
 
 static uint64_t key_of(const struct import *m, const struct part *p) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 16);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 16);
     xpl_buf_printf(&b, "%zu:", m->session.len);
     xpl_buf_str(&b, m->session);
     xpl_buf_printf(&b, "/%zu:", p->host.len);
@@ -260,8 +259,7 @@ static xpl_status_t begin_session(struct import *m, const Xplaned__V1__ImportSes
 }
 
 static xpl_status_t handle_message(struct import *m, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__import_session_request__descriptor, m->message,
                                    &arena, &msg, err));

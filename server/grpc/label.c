@@ -48,10 +48,9 @@ static void reply(struct xpl_svc_labels *s, struct xpl_rpc_call *c, const char *
 
 static void label_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_labels *const s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     struct xpl_error err = {0};
     ProtobufCMessage *msg = NULL;
-    xpl_arena_init(&arena, (size_t)16 << 20);
     if (!xpl_svc_decode(c, &xplaned__v1__label_session_request__descriptor, request, &arena, &msg))
         return;
     const Xplaned__V1__LabelSessionRequest *const m = (const Xplaned__V1__LabelSessionRequest *)msg;

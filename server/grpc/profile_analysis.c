@@ -112,8 +112,7 @@ static void capture_done(void *arg, const struct xpl_capture_result *r) {
 
 static void new_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_profile_analysis *const s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     if (!xpl_svc_decode(c, &tensorflow__new_profile_session_request__descriptor, request, &arena,
@@ -190,8 +189,7 @@ static bool fill_sessions(const struct xpl_snapshot *snap, struct xpl_arena *are
 
 static void enum_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_profile_analysis *const s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)256 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)256 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     if (!xpl_svc_decode(c, &tensorflow__enum_profile_sessions_and_tools_request__descriptor,
@@ -230,8 +228,7 @@ static void pending_release(void *user) {
 
 static void reply(struct xpl_rpc_call *c, const struct xpl_tool_data *a) {
     const xpl_str_t type = xpl_str_from(a->content_type);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 4096);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(4096);
     xpl_rpc_put_text(&b, FORMAT,
                      xpl_str_starts(type, XPL_STR("application/json")) ? XPL_STR("json") : type);
     xpl_rpc_put_len(&b, OUTPUT, xpl_rpc_blob_get(a->blob).len);
@@ -273,8 +270,7 @@ static xpl_status_t resolve(struct xpl_svc_profile_analysis *s, const data_reque
 
 static void get_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_profile_analysis *const s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)16 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     struct xpl_request *q = NULL;

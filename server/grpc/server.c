@@ -119,8 +119,7 @@ const ProtobufCMessage *xpl_svc_server_stats(const struct xpl_server_stats *s,
 static void get_server_stats(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     (void)request;
     struct xpl_server_stats s;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     xpl_server_stats_read(service, &s);
     const ProtobufCMessage *const m = xpl_server_stats_read_outcomes(service, &arena, &s)
                                           ? xpl_svc_server_stats(&s, &arena)

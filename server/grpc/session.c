@@ -185,8 +185,7 @@ static bool has_prefix(xpl_str_t name, const char *prefix) {
 
 static void list_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_session *s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)256 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)256 << 20);
     ProtobufCMessage *msg = NULL;
     if (!xpl_svc_decode(c, &xplaned__v1__list_sessions_request__descriptor, request, &arena, &msg))
         return;
@@ -228,8 +227,7 @@ static void list_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
 
 static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_session *s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)256 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)256 << 20);
     ProtobufCMessage *msg = NULL;
     if (!xpl_svc_decode(c, &xplaned__v1__get_session_request__descriptor, request, &arena, &msg))
         return;
@@ -284,8 +282,7 @@ static void send_session(struct xpl_svc_session *s, struct watch *w,
                          Xplaned__V1__SessionEvent__Kind kind, const struct xpl_session *one,
                          size_t backlog) {
     if (!has_prefix(one->name, w->prefix) || xpl_rpc_call_finished(w->call)) return;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     session_msg gone;
     xplaned__v1__session__init(&gone);
     session_msg *m = &gone;
@@ -341,8 +338,7 @@ static bool add_watch(struct xpl_svc_session *s, struct watch *w, bool only_chan
 
 static void watch_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_session *s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     ProtobufCMessage *msg = NULL;
     if (!xpl_svc_decode(c, &xplaned__v1__watch_sessions_request__descriptor, request, &arena, &msg))
         return;

@@ -26,12 +26,10 @@ static xpl_status_t answer_message(struct xpl_svc_statements *s, struct xpl_rpc_
 }
 
 static void answer(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(16 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(MAX_ANSWER);
     struct xpl_error err = {0};
     ProtobufCMessage *msg = NULL;
-    xpl_arena_init(&arena, 16 << 20);
-    xpl_buf_init(&out, MAX_ANSWER);
     if (!xpl_svc_decode(c, &xplaned__v1__run_statement_request__descriptor, request, &arena, &msg))
         return;
     if (answer_message(service, c, (const Xplaned__V1__RunStatementRequest *)msg, &arena, &out,

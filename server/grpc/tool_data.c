@@ -18,8 +18,7 @@ static void put_message(struct xpl_buf *b, uint32_t field, const struct xpl_buf 
 
 static void put_warnings(struct xpl_buf *b, const struct xpl_tool_data *a) {
     for (size_t i = 0; i < a->n_warnings; i++) {
-        XPL_AUTO(xpl_buf_fini) struct xpl_buf one;
-        xpl_buf_init(&one, b->max);
+        XPL_AUTO(xpl_buf_fini) struct xpl_buf one = xpl_buf_of(b->max);
         xpl_rpc_put_text(&one, WARNING_HOST, a->warnings[i].host);
         xpl_rpc_put_text(&one, WARNING_TEXT, a->warnings[i].text);
         put_message(b, WARNINGS, &one);
@@ -29,8 +28,7 @@ static void put_warnings(struct xpl_buf *b, const struct xpl_tool_data *a) {
 static void put_stages(struct xpl_buf *b, const uint64_t *stage_us) {
     for (int i = 0; i < XPL_N_STAGES; i++) {
         if (!stage_us[i]) continue;
-        XPL_AUTO(xpl_buf_fini) struct xpl_buf one;
-        xpl_buf_init(&one, 256);
+        XPL_AUTO(xpl_buf_fini) struct xpl_buf one = xpl_buf_of(256);
         xpl_rpc_put_text(&one, STAGE_NAME, xpl_str_from(xpl_stage_names[i]));
         xpl_rpc_put_uint(&one, STAGE_MICROS, stage_us[i]);
         put_message(b, STAGES, &one);

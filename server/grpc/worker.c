@@ -413,8 +413,7 @@ static void submit_call(struct xpl_svc_worker *w, struct xpl_rpc_call *c,
 
 static void get_profile_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_worker *w = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     if (xpl_rpc_message_unpack(&xprof__pywrap__worker_profile_data_request__descriptor, request,

@@ -68,10 +68,9 @@ static void put_labels(struct xpl_buf *b, const xpl_str_t *labels, size_t n) {
 
 // False when out of memory.
 static bool put_labels_of(struct xpl_http *h, struct xpl_buf *b, xpl_str_t session) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     xpl_str_t *labels;
     size_t n;
-    xpl_arena_init(&arena, 1 << 20);
     if (!xpl_labels_of(h->parts.labels, session, &arena, &labels, &n)) return false;
     put_labels(b, labels, n);
     return true;
@@ -105,8 +104,7 @@ static bool put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_
 
 // On a worker: the store has the hosts' states.
 static void list_sessions(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
     struct xpl_snapshot *s = xpl_catalogue_get(r->http->parts.catalogue);
     xpl_buf_str(&b, XPL_STR("{\"sessions\":["));
     bool ok = true;
@@ -128,9 +126,8 @@ struct labeling { // r->data
 
 // On a worker: state.db is written.
 static void set_labels(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
     struct labeling *const l = r->data;
-    xpl_buf_init(&b, MAX_REPLY);
     struct xpl_snapshot *const snap = xpl_catalogue_get(r->http->parts.catalogue);
     const xpl_status_t st = xpl_labels_set(r->http->parts.labels, snap, &l->change, &l->err);
     xpl_snapshot_unref(snap);
@@ -215,8 +212,7 @@ static xpl_str_t find_arg(const struct xpl_http_request *r, xpl_str_t key) {
 
 // All tools, or those that read a file of the session.
 static void list_tools(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
     size_t n;
     bool first = true;
     const struct xpl_tool *const *const all = xpl_tools(&n);
@@ -237,8 +233,7 @@ static void list_tools(struct xpl_http_request *r) {
 // ---- /api/v1/server ----
 
 static void get_server(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
     struct xpl_server_stats s;
     xpl_server_stats_read(r->http->parts.stats, &s);
     if (!xpl_server_stats_read_outcomes(r->http->parts.stats, &r->arena, &s)) return;
@@ -257,8 +252,7 @@ static enum MHD_Result reply_or_error(struct xpl_http_request *r) {
 
 static void list_captures(struct xpl_http_request *r) {
     const struct xpl_http_parts *const p = &r->http->parts;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
     if (xpl_capture_jobs_put_json(p->captures, p->history, p->schedules, &b, r->data) == XPL_OK)
         finish_json(r, &b);
 }
@@ -273,8 +267,7 @@ static enum MHD_Result captures(struct xpl_http_request *r) {
 // ---- /api/v1/fleet ----
 
 static void list_fleet(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
     if (xpl_fleet_put_json(r->http->parts.store, &b, r->data) == XPL_OK) finish_json(r, &b);
 }
 
@@ -334,9 +327,8 @@ static void cancel_statement(struct xpl_http_request *r) {
 }
 
 static void run_statement(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_REPLY);
     struct statement *const s = r->data;
-    xpl_buf_init(&b, MAX_REPLY);
     if (xpl_statements_run(r->http->parts.statements, s->text, s->sessions, s->n_sessions,
                            (struct xpl_work_owner){is_cancelled, s}, &b, &s->err) == XPL_OK)
         finish_json(r, &b);

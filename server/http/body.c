@@ -204,8 +204,7 @@ static void put_encoded(struct xpl_buf *b, xpl_str_t s) {
 }
 
 static bool put_warning(struct xpl_arena *arena, const struct xpl_warning *w, xpl_str_t *ret) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)WARNING_BYTES + 64);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of((size_t)WARNING_BYTES + 64);
     put_encoded(&b, w->host);
     xpl_buf_str(&b, XPL_STR(": "));
     put_encoded(&b, w->text);

@@ -17,8 +17,7 @@ enum { MAX_TEXT = 4096 };
 
 static enum MHD_Result reply_pair(struct xpl_http_request *r, unsigned status, const char *key,
                                   xpl_str_t text) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 16);
+    struct xpl_buf b = xpl_buf_of(1 << 16);
     xpl_buf_printf(&b, "{\"%s\": ", key);
     xpl_json_str(&b, text, false);
     xpl_buf_putc(&b, '}');

@@ -36,8 +36,7 @@ static void put_value(struct xpl_buf *out, const struct xpl_json_value *v, bool 
         case XPL_JSON_STRING: put_text(out, v->text); break;
         case XPL_JSON_ARRAY:
         case XPL_JSON_OBJECT: { // no table has them
-            struct xpl_buf text;
-            xpl_buf_init(&text, out->max);
+            struct xpl_buf text = xpl_buf_of(out->max);
             xpl_json_value_write(v, &text);
             put_text(out, (xpl_str_t){(char *)text.p, text.n});
             out->failed = out->failed || text.failed;

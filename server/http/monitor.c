@@ -55,8 +55,7 @@ static enum MHD_Result reply_plain(struct xpl_http_request *r, unsigned status, 
 // On the loop: monitoring has to work when no worker is free, and nothing here waits.
 static enum MHD_Result reply_metrics(struct xpl_http_request *r) {
     const struct xpl_http_parts *const p = &r->http->parts;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_TEXT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(MAX_TEXT);
     struct xpl_figures f;
     f.http = r->http->stats;
     f.http.connections = r->http->n_connections;

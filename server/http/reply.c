@@ -129,8 +129,7 @@ enum MHD_Result xpl_http_reply(struct xpl_http_request *r, unsigned status,
                                             .gzip = r->gzip,
                                             .headers = more,
                                             .n_headers = n};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, text.len + 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(text.len + 1);
     xpl_buf_str(&b, text);
     struct xpl_http_body *body = xpl_http_body_from_buf(&b, &o);
     return body ? xpl_http_reply_body(r, body) : MHD_NO;
@@ -178,8 +177,7 @@ unsigned xpl_http_status_of(xpl_status_t code) {
 
 enum MHD_Result xpl_http_reply_api_error(struct xpl_http_request *r, const struct xpl_error *err,
                                          int64_t retry_ms) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 16);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 16);
     xpl_buf_printf(&b, "{\"error\":{\"code\":\"%s\",\"message\":", xpl_status_name(err->code));
     xpl_json_str(&b, xpl_str_from(err->msg), false);
     xpl_buf_str(&b, XPL_STR("}}"));

@@ -46,9 +46,8 @@ static void add_header(struct headers *h, const char *name, xpl_str_t value) {
 }
 
 static void add_stages(struct headers *h, const uint64_t *us) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1024);
     xpl_str_t copy;
-    xpl_buf_init(&b, 1024);
     for (int i = 0; i < XPL_N_STAGES; i++)
         if (us[i])
             xpl_buf_printf(&b, "%s%s;dur=%.3f", b.n ? ", " : "", xpl_stage_names[i],
@@ -69,8 +68,7 @@ static void add_file_name(struct headers *h, const struct xpl_http_request *r,
     const xpl_str_t parts[] = {p->request->dialect == XPL_DIALECT_XPROF ? xpl_http_arg(r, "tag")
                                                                         : p->tool,
                                p->session, host};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 2000);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(2000);
     xpl_buf_str(&b, XPL_STR("attachment; filename=\""));
     const size_t begin = b.n;
     for (size_t k = 0; k < 3; k++) {
@@ -125,10 +123,8 @@ static xpl_status_t make_csv(struct xpl_http_request *r, const struct pending *p
     if (strcmp(a->content_type, "application/json") != 0)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "CSV format not supported for this tool type");
     const xpl_bytes_t json = xpl_rpc_blob_get(a->blob);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_arena_init(&scratch, r->http->options.memory_limit);
-    xpl_buf_init(&out, r->http->options.memory_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(r->http->options.memory_limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(r->http->options.memory_limit);
     XPL_TRY(xpl_http_csv((xpl_str_t){(const char *)json.ptr, json.len},
                          p->request->dialect == XPL_DIALECT_XPROF ? NULL : xpl_tool_find(p->tool),
                          &scratch, &out, err));

@@ -68,9 +68,8 @@ static void put_leases(struct xpl_buf *b, const struct xpl_job_fleet *f) {
 }
 
 xpl_status_t xpl_fleet_put_json(struct xpl_store *s, struct xpl_buf *out, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_job_fleet f;
-    xpl_arena_init(&arena, LIMIT);
     if (!xpl_store_jobs(s))
         XPL_RETURN_ERROR(
             err, XPL_FAILED_PRECONDITION,

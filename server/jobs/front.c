@@ -205,9 +205,8 @@ static void wait_all(struct waiting *w) {
     struct xpl_store *const s = w->f->store;
     uint64_t pause = MIN_MS;
     for (bool over = false; !over && !is_cancelled(w->f);) {
-        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(w->f->limit);
         struct xpl_job_progress p;
-        xpl_arena_init(&arena, w->f->limit);
         // The database is away: what was lost with a worker when it was last there is not made
         // here.
         if (xpl_store_jobs(s)->inspect(s, &w->r.digest, &arena, &p, NULL) != XPL_OK) break;

@@ -246,11 +246,10 @@ static xpl_status_t make_rows(xpl_str_t session, const xpl_str_t *labels, size_t
 // The caller holds `writing`: the list does not change.
 static xpl_status_t set(struct xpl_labels *l, const struct xpl_labels_change *c,
                         struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MEMORY);
     struct xpl_history_label *add, *remove;
     xpl_str_t *old;
     size_t n_old;
-    xpl_arena_init(&arena, MEMORY);
     XPL_TRY(check_numbers(c, err));
     if (!xpl_labels_of(l, c->session, &arena, &old, &n_old)) XPL_RETURN_OOM(err, "labels");
     XPL_TRY(check_removals(c, old, n_old, err));
@@ -285,11 +284,10 @@ static bool find_gone(struct xpl_labels *l, const struct xpl_snapshot *snap,
 
 // The caller holds `writing`.
 static void forget_gone(struct xpl_labels *l, const struct xpl_snapshot *snap) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MEMORY);
     struct xpl_history_label *gone;
     struct xpl_error err = {0};
     size_t n;
-    xpl_arena_init(&arena, MEMORY);
     if (!snap->n_sessions || snap->is_partial || !find_gone(l, snap, &arena, &gone, &n) || !n)
         return;
     if (write_labels(l, NULL, 0, gone, n, &err) != XPL_OK)

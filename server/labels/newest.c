@@ -100,9 +100,8 @@ static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf
     struct xpl_newest *const n = arg;
     (void)out;
     for (size_t i = 0; i < n->n_making; i++) {
-        struct xpl_arena arena;
+        struct xpl_arena arena = xpl_arena_of(xpl_engine_memory_limit(n->engine));
         struct xpl_run_summary *s;
-        xpl_arena_init(&arena, xpl_engine_memory_limit(n->engine));
         const xpl_status_t st =
             answers[i].len ? xpl_run_summary_decode(answers[i], &arena, &s, err) : XPL_NOT_FOUND;
         if (st == XPL_OK) fill_row(&n->making[i].row, s);

@@ -147,13 +147,12 @@ static xpl_status_t read_page(struct page *p, xpl_bytes_t body, struct xpl_buf *
 
 static xpl_status_t ask_page(struct page *p, xpl_str_t token, const char *shown,
                              struct xpl_buf *answer, struct xpl_error *err) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf url;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf url = xpl_buf_of(MAX_URL);
     const struct xpl_url_parameter parameters[] = {{"continuation-token", token},
                                                    {"delimiter", XPL_STR("/")},
                                                    {"list-type", XPL_STR("2")},
                                                    {"prefix", p->prefix}};
     const size_t first = token.len ? 0 : 1;
-    xpl_buf_init(&url, MAX_URL);
     xpl_location_url(&p->r->location, (xpl_str_t){0}, parameters + first,
                      sizeof parameters / sizeof *parameters - first, &url);
     struct xpl_transfer v = {
@@ -165,10 +164,9 @@ static xpl_status_t ask_page(struct page *p, xpl_str_t token, const char *shown,
 
 static xpl_status_t list_pages(struct page *p, const char *shown, struct xpl_buf *token,
                                struct xpl_error *err) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer = xpl_buf_of(MAX_PAGE);
     xpl_status_t st = XPL_OK;
     uint64_t known = 0; // token, hashed, of a page before
-    xpl_buf_init(&answer, MAX_PAGE);
     for (unsigned n = 0; st == XPL_OK && (n == 0 || token->n); n++) {
         p->list->cut |= n == p->list->max_pages;
         if (p->list->cut) break;
@@ -196,8 +194,7 @@ static xpl_status_t bucket_list(struct xpl_objects *o, xpl_str_t dir, struct xpl
     if (prefix[0]) (void)strcat(prefix, "/");
     (void)snprintf(shown, sizeof shown, "listing %.70s", prefix[0] ? prefix : r->location.bucket);
     struct page p = {.r = r, .list = list, .prefix = xpl_str_from(prefix)};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf token;
-    xpl_buf_init(&token, MAX_URL);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf token = xpl_buf_of(MAX_URL);
     return list_pages(&p, shown, &token, err);
 }
 
@@ -229,8 +226,7 @@ static xpl_status_t bucket_fetch(struct xpl_objects *o, const struct xpl_stored_
     (void)snprintf(match, sizeof match, "If-Match: %s", version);
     const char *const end = of->path.ptr + (of->path.len > 70 ? of->path.len - 70 : 0);
     (void)snprintf(shown, sizeof shown, "%.*s", (int)(of->path.ptr + of->path.len - end), end);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf url;
-    xpl_buf_init(&url, MAX_URL);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf url = xpl_buf_of(MAX_URL);
     xpl_location_url(&r->location, xpl_str_from(key), NULL, 0, &url);
     // Google unpacks it for clients that do not accept gzip: then it has another length.
     const struct xpl_transfer v = {.url = (const char *)url.p,

@@ -85,9 +85,8 @@ static bool has_bytes(int fd, uint64_t at, xpl_bytes_t bytes) {
 // Whether the object is as long as the file, and n bytes of it are the same.
 static bool is_same_part(const struct sending *k, uint64_t at, uint64_t n) {
     char range[64];
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer = xpl_buf_of(COMPARED);
     (void)snprintf(range, sizeof range, "Range: bytes=%" PRIu64 "-%" PRIu64, at, at + n - 1);
-    xpl_buf_init(&answer, COMPARED);
     struct xpl_transfer v = {
         .headers = {range}, .n_headers = 1, .answer = &answer, .is_last = true};
     return ask(k, NULL, 0, &v, NULL) == XPL_OK && v.status == 206 && v.whole == k->size &&
@@ -133,8 +132,7 @@ static xpl_status_t put_whole(const struct sending *k, struct xpl_error *err) {
 
 static xpl_status_t begin_parts(struct sending *k, struct xpl_error *err) {
     const struct xpl_url_parameter q[] = {{"uploads", XPL_STR("")}};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
-    xpl_buf_init(&answer, MAX_ANSWER);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer = xpl_buf_of(MAX_ANSWER);
     struct xpl_transfer v = {.method = "POST",
                              .headers = {BYTES},
                              .n_headers = 1,
@@ -205,8 +203,7 @@ static void put_text(struct xpl_buf *b, const char *text) {
 static xpl_status_t end_parts_with(const struct sending *k, struct xpl_buf *list, bool only_new,
                                    struct xpl_transfer *ret, struct xpl_error *err) {
     const struct xpl_url_parameter q[] = {{"uploadId", xpl_str_from(k->id)}};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
-    xpl_buf_init(&answer, MAX_ANSWER);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer = xpl_buf_of(MAX_ANSWER);
     *ret = (struct xpl_transfer){.method = "POST",
                                  .headers = {"Content-Type: application/xml", ONLY_NEW},
                                  .n_headers = only_new ? 2 : 1,
@@ -229,10 +226,9 @@ static xpl_status_t end_parts_with(const struct sending *k, struct xpl_buf *list
 
 static xpl_status_t end_parts(const struct sending *k, const struct xpl_transfer *v, size_t n,
                               struct xpl_error *err) {
-    struct xpl_buf list;
+    struct xpl_buf list = xpl_buf_of(MAX_LIST);
     struct xpl_transfer last = {0};
     struct xpl_error why = {0};
-    xpl_buf_init(&list, MAX_LIST);
     xpl_buf_str(&list, XPL_STR("<CompleteMultipartUpload>"));
     for (size_t i = 0; i < n; i++) {
         xpl_buf_printf(&list, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);

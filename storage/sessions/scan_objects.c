@@ -180,9 +180,8 @@ static bool replay(struct xpl_catalogue *c, struct xpl_dir *d, xpl_bytes_t body)
 
 static xpl_status_t list_objects(struct xpl_catalogue *c, struct xpl_dir *d,
                                  struct xpl_error *err) {
-    struct xpl_buf body;
+    struct xpl_buf body = xpl_buf_of(XPL_LISTING_MAX_BYTES);
     const bool shared = c->share.scanner == XPL_SCANNER_THIS;
-    xpl_buf_init(&body, XPL_LISTING_MAX_BYTES);
     const xpl_status_t st = read_objects(c, d, shared ? &body : NULL, err);
     xpl_buf_fini(&body);
     return st;

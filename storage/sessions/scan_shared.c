@@ -37,8 +37,7 @@ static void claim(struct xpl_scan_share *s) {
 static void find_changed(struct xpl_catalogue *c) {
     struct xpl_scan_share *const s = &c->share;
     struct xpl_changed_listings changed;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, MAX_CHANGED_BYTES);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_CHANGED_BYTES);
     const xpl_status_t st =
         ops_of(s)->find_changed(s->store, &s->place, s->generation, &arena, &changed, NULL);
     for (size_t i = 0; st == XPL_OK && i < changed.n; i++) {
@@ -79,8 +78,7 @@ static bool pull(struct xpl_catalogue *c, struct xpl_dir *d,
                  bool (*replay)(struct xpl_catalogue *c, struct xpl_dir *d, xpl_bytes_t body)) {
     struct xpl_scan_share *const s = &c->share;
     struct xpl_shared_listing got = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 4 * XPL_LISTING_MAX_BYTES);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(4 * XPL_LISTING_MAX_BYTES);
     const xpl_status_t st =
         ops_of(s)->get(s->store, &s->place, (xpl_str_t){d->path, d->path_len}, &arena, &got, NULL);
     bool done = false, replayed = false;

@@ -483,8 +483,7 @@ xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl
     in->snap.generation = spec->generation;
     in->snap.in_bucket = spec->root->objects != NULL;
     in->snap.unscanned = spec->unscanned;
-    struct xpl_arena scratch;
-    xpl_arena_init(&scratch, (size_t)1 << 30);
+    struct xpl_arena scratch = xpl_arena_of((size_t)1 << 30);
     const bool ok = build_sessions(in, spec, &scratch) && build_dirs(in, spec);
     xpl_arena_fini(&scratch);
     if (!ok) {

@@ -269,8 +269,7 @@ xpl_status_t xpl_hlo_text_literal(xpl_bytes_t literal, struct xpl_hlo_text_cache
 
 bool xpl_hlo_expression(const struct xpl_hlo_instruction *in, struct xpl_hlo_text_cache **cache,
                         struct xpl_arena *a, xpl_str_t *ret) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, XPL_HLO_TEXT_CUT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(XPL_HLO_TEXT_CUT);
     if (!*cache) *cache = xpl_hlo_text_cache_new(a);
     if (!*cache) return false;
     const xpl_status_t st = xpl_hlo_text_instruction(in->module, in->index, XPL_HLO_TEXT_EXPRESSION,

@@ -204,8 +204,7 @@ static xpl_status_t copy_only_host(const struct xpl_combine_input *in,
 
 xpl_status_t xpl_opstats_combine(const struct xpl_combine_input *in, struct xpl_arena *arena,
                                  struct xpl_opstats **ret, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, arena->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(arena->limit);
     struct xpl_combine_hosts h;
     struct xpl_opstats *out = xpl_arena_zalloc(arena, sizeof *out);
     if (!out) XPL_RETURN_OOM(err, "combining hosts");

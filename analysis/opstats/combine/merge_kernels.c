@@ -58,8 +58,7 @@ static size_t list_candidates(const struct xpl_merge *m, const struct xpl_opstat
 }
 
 bool xpl_merge_kernels_add(struct xpl_merge *m, const struct xpl_opstats *s) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, m->scratch->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(m->scratch->limit);
     const size_t n_kept = m->out->kernel_reports.n;
     if (!s->kernel_reports.n) return true;
     struct candidate *const v = xpl_arena_array(&scratch, n_kept + s->kernel_reports.n, sizeof *v);

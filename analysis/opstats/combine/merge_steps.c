@@ -115,8 +115,7 @@ bool xpl_merge_steps_add(struct xpl_merge *m, size_t host, const struct xpl_opst
 // ---- after the last host ----
 
 static bool finish_step(struct xpl_merge *m, struct xpl_per_core_step_info *s) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, m->scratch->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(m->scratch->limit);
     return xpl_merge_unique_by_core(s->step_info_per_core.v, &s->step_info_per_core.n,
                                     sizeof *s->step_info_per_core.v, &scratch) &&
            xpl_merge_unique_by_core(s->all_reduce_db_per_core.v, &s->all_reduce_db_per_core.n,

@@ -345,8 +345,7 @@ static bool set_children(const struct xpl_op_metrics *op, struct xpl_op_metrics_
     struct xpl_op_metrics_db *const db = xpl_arena_zalloc(a, sizeof *db);
     if (!db) return false;
     struct xpl_op_metrics_builder b;
-    struct xpl_arena table;
-    xpl_arena_init(&table, a->limit);
+    struct xpl_arena table = xpl_arena_of(a->limit);
     xpl_op_metrics_begin(&b, db, XPL_OP_METRICS_SHARE, a, &table);
     bool ok = xpl_op_metrics_combine(&b, offloaded, false);
     xpl_arena_fini(&table);

@@ -208,8 +208,7 @@ xpl_status_t xpl_convert_cpu_device(const struct xpl_convert *c, struct xpl_opst
     struct xpl_host_scan *scan = c->host ? c->host : &own;
     XPL_TRY(xpl_host_scan_run(c, scan, err));
     if (!scan->plane) return XPL_OK;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(c->scratch_limit);
     struct cpu_device d = {.c = c, .s = s, .scratch = &scratch, .err = err};
     s->device_op_metrics_db = (struct xpl_op_metrics_db){0};
     s->has_device_op_metrics_db = true;

@@ -196,8 +196,7 @@ static xpl_status_t join(struct scan_job *job, struct xpl_arena *arena, struct x
 
 static xpl_status_t scan_lines(const struct xpl_host_plan *plan, struct xpl_host_scan *scan,
                                struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, plan->c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(plan->c->scratch_limit);
     struct scan_job job = {.plan = plan, .scan = scan};
     atomic_init(&job.next, 0);
     if (!cut_lines(plan, scan)) XPL_RETURN_OOM(err, "host events");

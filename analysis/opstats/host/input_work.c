@@ -307,8 +307,7 @@ static bool follow_calls(struct finder *f) {
 
 static xpl_status_t join_lines(struct xpl_input_search *s, struct xpl_input_work *work,
                                struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, s->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(s->limit);
     struct finder f = {.arena = s->arena, .scratch = &scratch, .work = work};
     for (uint32_t i = 0; i < s->plane->n_lines; i++) {
         if (!add_line(&f, &s->lines[i])) XPL_RETURN_OOM(err, "functions of tf.data");

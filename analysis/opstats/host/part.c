@@ -40,8 +40,7 @@ static bool line_db(const struct xpl_op_line *ops, struct xpl_arena *scratch,
 
 static bool add_ops(const struct xpl_convert *c, const struct xpl_host_scan *scan,
                     struct xpl_opstats *s) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(c->scratch_limit);
     struct xpl_op_metrics_builder b;
     struct xpl_op_metrics_db db = {0};
     s->host_op_metrics_db = (struct xpl_op_metrics_db){0};

@@ -569,8 +569,7 @@ xpl_status_t xpl_host_piece_pass(const struct xpl_host_plan *plan,
                                  const struct xpl_host_piece *piece, struct xpl_cpu_carry *carry,
                                  struct xpl_error *err) {
     const struct xpl_line *line = &plan->plane->lines[piece->line];
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, plan->c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(plan->c->scratch_limit);
     XPL_VEC(struct xpl_timespan) open = {0};
     struct xpl_event_cursor cur;
     struct xpl_event ev;

@@ -52,8 +52,7 @@ static void sum_one(void *ctx, size_t i) {
         xpl_step_sum_overlapped(b->steps[i], within, &b->sums[i]);
         return;
     }
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, b->w->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(b->w->scratch_limit);
     b->failed[i] =
         b->w->rules->cpu_device
             ? !xpl_step_sum_spans_cpu(b->steps[i], b->w->loose, within, &scratch, &b->sums[i])
@@ -311,8 +310,7 @@ static bool write_per_core(struct writer *w, struct xpl_step *st,
     out->hlo_metrics_db = xpl_arena_zalloc(w->result, sizeof *out->hlo_metrics_db);
     if (!out->hlo_metrics_db) return false;
     if (xpl_step_time(st).duration_ps == 0) return true; // no marker: the step stays, empty
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, w->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(w->scratch_limit);
     struct xpl_op_metrics_builder all;
     xpl_op_metrics_begin(&all, out->hlo_metrics_db, XPL_OP_METRICS_SHARE, w->result, &scratch);
     st->ops = sorted_ops(st->ops);
@@ -394,8 +392,7 @@ static xpl_status_t write_all(struct writer *w, struct xpl_step **v, size_t n,
 xpl_status_t xpl_steps_to_db(const struct xpl_convert *c, struct xpl_steps *steps,
                              const struct xpl_step_db_rules *rules, struct xpl_step_db *ret,
                              struct xpl_precision_ps *ret_precision, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(c->scratch_limit);
     struct xpl_step_db db = {0};
     struct xpl_precision_ps precision = {0};
     struct writer w = {.steps = steps,

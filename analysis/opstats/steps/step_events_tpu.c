@@ -202,8 +202,7 @@ static xpl_status_t list_places(const struct core_reader *r, const struct xpl_co
 // By begin, longer ones first.
 static xpl_status_t read_in_order(struct core_reader *r, const struct xpl_convert *c,
                                   struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(c->scratch_limit);
     places_t places = {0};
     struct xpl_event_cursor cur;
     struct xpl_event ev;

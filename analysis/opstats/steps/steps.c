@@ -12,8 +12,7 @@
 #include "base/cleanup.h"
 
 static bool sum_complete_steps(const struct xpl_convert *c, struct xpl_opstats *s) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(c->scratch_limit);
     struct xpl_op_metrics_builder b;
     s->hlo_metrics_db_complete_steps_only = (struct xpl_op_metrics_db){0};
     s->has_hlo_metrics_db_complete_steps_only = true;
@@ -98,8 +97,7 @@ static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_sca
                                             .cpu_device = program,
                                             .loose = &host->loose};
     struct xpl_precision_ps precision;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, c->scratch_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(c->scratch_limit);
     if (program && (!add_executions(host, &scratch) ||
                     !xpl_program_steps_set(&host->steps, &host->runs, &scratch)))
         XPL_RETURN_OOM(err, "steps");

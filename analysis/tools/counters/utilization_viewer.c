@@ -58,10 +58,9 @@ static xpl_status_t put_devices(const struct xpl_perf_counters_value *v, struct 
 
 static xpl_status_t utilization_viewer_render(const struct xpl_tool_input *in, struct xpl_buf *out,
                                               struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(in->limit);
     struct xpl_gviz t;
     size_t i = 0;
-    xpl_arena_init(&scratch, in->limit);
     xpl_gviz_begin(&t, out, kColumns, 0);
     while (i < in->n_hosts && !in->hosts[i].products)
         i++;

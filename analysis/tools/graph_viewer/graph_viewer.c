@@ -185,8 +185,7 @@ static xpl_status_t put_custom_call(struct graph_request *r, struct xpl_error *e
     const uint32_t at = name.len ? xpl_hlo_find_node(m, name) : UINT32_MAX;
     if (at == UINT32_MAX)
         return xpl_hlo_text_module(m, XPL_HLO_TEXT_LONG, r->in->exec, r->arena, r->out, err);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf config;
-    xpl_buf_init(&config, r->in->limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf config = xpl_buf_of(r->in->limit);
     XPL_TRY(xpl_hlo_text_config(m, at, &config, err));
     const xpl_str_t text = {(const char *)config.p, config.n};
     if (!text.len) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "Backend config not found");
@@ -237,9 +236,8 @@ static bool has_node(const struct xpl_hlo_module *m, xpl_str_t name) {
 static xpl_status_t find_by_node(struct graph_request *r, struct xpl_error *err) {
     r->found = xpl_programs_begin(r->in);
     while (xpl_programs_next(&r->found)) {
-        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(r->in->limit);
         struct xpl_hlo_module *m;
-        xpl_arena_init(&arena, r->in->limit);
         if (xpl_exec_cancelled(r->in->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "search of an HLO module cancelled");
         struct xpl_error why = {0};
@@ -276,8 +274,7 @@ static xpl_status_t unknown_type(xpl_str_t name, struct xpl_error *err) {
 
 static xpl_status_t graph_viewer_render(const struct xpl_tool_input *in, struct xpl_buf *out,
                                         struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, in->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(in->limit);
     struct graph_request r = {.in = in, .o = in->options, .arena = &arena, .out = out};
     const struct graph_type *const t = find_type(r.o->type);
     if (!r.o->type.len)

@@ -143,8 +143,7 @@ static xpl_str_t target_of(const struct graph *g, uint32_t i) {
 }
 
 static void put_properties(struct graph *g, const struct xpl_json_value *config, bool gemm) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, g->text.max);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(g->text.max);
     struct properties p = {&b, 0};
     if (gemm)
         put_gemm(&p, config);

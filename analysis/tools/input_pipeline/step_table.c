@@ -133,8 +133,7 @@ static void generic_table(const struct xpl_input_pipeline *ip, struct xpl_arena 
     props_of_steps(&p, ip, 1);
     generic_props(ip, &p);
     xpl_gviz_put_props(&g, &p);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf tip;
-    xpl_buf_init(&tip, out->max);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf tip = xpl_buf_of(out->max);
     for (size_t i = 0; i < ip->generic_steps.n; i++) {
         const struct xpl_generic_step *const step = &ip->generic_steps.v[i];
         double v[9];

@@ -143,12 +143,11 @@ static xpl_status_t put_streams(struct xpl_launch_stats *l, size_t points, struc
                                 struct xpl_error *err) {
     struct xpl_queue_part *const parts = xpl_arena_array(l->arena, points + 1, sizeof *parts);
     struct xpl_gviz streams, queues;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf later;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf later = xpl_buf_of(out->max);
     size_t most = 0;
     for (size_t i = 0; i < l->streams.n; i++)
         if (l->streams.v[i].waits.n > most) most = l->streams.v[i].waits.n;
     uint64_t *const ends = xpl_arena_array(l->arena, most + 1, sizeof *ends);
-    xpl_buf_init(&later, out->max);
     if (!parts || !ends) XPL_RETURN_OOM(err, "launches");
     xpl_gviz_begin(&streams, out, kStreamColumns, 0);
     xpl_gviz_begin(&queues, &later, kQueueColumns, 0);
@@ -179,9 +178,8 @@ static xpl_status_t put_streams(struct xpl_launch_stats *l, size_t points, struc
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
     const struct launches_options *const o = in->options;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(in->limit);
     struct xpl_launch_stats l;
-    xpl_arena_init(&arena, in->limit);
     if (!xpl_launches_init(&l, &arena, in->exec)) XPL_RETURN_OOM(err, "launches");
     const struct xpl_xspace **const spaces = xpl_arena_array(&arena, in->n_hosts, sizeof *spaces);
     if (!spaces) XPL_RETURN_OOM(err, "launches");

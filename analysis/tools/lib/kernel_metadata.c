@@ -141,8 +141,7 @@ bool xpl_instruction_kernel_metadata(xpl_str_t instruction, struct xpl_arena *ar
         return true;
     const enum xpl_json_result st = extract(instruction, arena, &v);
     if (st != XPL_JSON_OK) return st == XPL_JSON_INVALID;
-    struct xpl_buf out;
-    xpl_buf_init(&out, arena->limit);
+    struct xpl_buf out = xpl_buf_of(arena->limit);
     xpl_json_value_write(&v, &out);
     const bool ok =
         !out.failed && xpl_arena_str(arena, (xpl_str_t){(const char *)out.p, out.n}, ret);

@@ -75,9 +75,8 @@ static bool set_peaks(const struct xpl_cpu_peak_options *o, struct xpl_opstats *
 static xpl_status_t render(const struct xpl_tool_input *in,
                            const struct xpl_cpu_peak_options *peaks, xpl_op_stats_fn *write,
                            struct xpl_buf *out, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(in->limit);
     struct xpl_opstats *all;
-    xpl_arena_init(&scratch, in->limit);
     XPL_TRY(xpl_op_stats_combine(in, 0, &scratch, &all, err));
     if (peaks && !set_peaks(peaks, all, &scratch)) XPL_RETURN_OOM(err, "answer");
     XPL_TRY(write(all, in->options, &scratch, out, err));

@@ -165,12 +165,11 @@ static size_t group_end(const struct maker *m, const struct xpl_mgtrace_track *t
 
 static xpl_status_t put_group(struct maker *m, const struct xpl_mgtrace_track *t, uint64_t track,
                               size_t i, size_t end, struct xpl_error *err) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf names;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf names = xpl_buf_of(m->w.limit);
     const struct xpl_mgtrace_event *const v = t->v.v;
     const struct xpl_mgtrace_flows none = {0};
     int64_t last = xpl_mgtrace_end_ps(&v[i]);
     char title[60];
-    xpl_buf_init(&names, m->w.limit);
     for (size_t k = i; k < end; k++) {
         if (k > i) xpl_buf_str(&names, XPL_STR(", "));
         xpl_buf_str(&names, xpl_mgtrace_name(&v[k]));

@@ -228,13 +228,12 @@ static bool by_rank(const void *ctx, const void *pa, const void *pb) {
 }
 
 static xpl_status_t collect_sorted(struct piece *p) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(p->in->limit);
     XPL_VEC(struct placed_event *) found = {0};
     struct xpl_group_cursor *groups;
     struct xpl_event_cursor c;
     struct xpl_event ev;
     uint64_t *ranks;
-    xpl_arena_init(&scratch, p->in->limit);
     XPL_TRY(begin_piece(p, &scratch, &c, &groups));
     XPL_TRY(xpl_groups_sorted_ranks(p->groups, p->line, &scratch, &ranks, &p->err));
     enum xpl_wire_result r;

@@ -285,9 +285,8 @@ static bool list_active(const struct profile *p, struct xpl_memory_allocator *a,
 
 static xpl_status_t analyze_allocator(const struct profile *p, struct xpl_memory_allocator *a,
                                       struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(p->in.limit);
     XPL_AUTO(free_sweep) struct sweep s = {0};
-    xpl_arena_init(&arena, p->in.limit);
     xpl_address_map_init(&s.origins, p->in.limit);
     xpl_address_map_init(&s.active, p->in.limit);
     sort_by_time(a);

@@ -103,9 +103,8 @@ static xpl_status_t put_shape(struct memview *v, xpl_bytes_t shape, struct xpl_e
 
 static xpl_status_t put_source(struct memview *v, const struct hlo_buffer *b,
                                struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(v->arena->limit);
     struct xpl_hlo_buffer_source s;
-    xpl_arena_init(&arena, v->arena->limit);
     if (!xpl_hlo_buffer_source(v->m, b, &arena, &s)) XPL_RETURN_OOM(err, "stack of a buffer");
     if (!s.file.len) return XPL_OK;
     put_key(v->out, "sourceInfo");

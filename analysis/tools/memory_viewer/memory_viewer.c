@@ -95,11 +95,10 @@ static xpl_status_t write_answer(const struct xpl_tool_input *in, struct memview
 static xpl_status_t memory_viewer_render(const struct xpl_tool_input *in, struct xpl_buf *out,
                                          struct xpl_error *err) {
     const struct memory_viewer_options *const o = in->options;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(in->limit);
     struct xpl_programs found;
     struct xpl_hlo_memory *m;
     struct xpl_hlo_message p;
-    xpl_arena_init(&arena, in->limit);
     XPL_TRY(xpl_programs_find(in, o->module_name, o->program_id, &found, err));
     XPL_TRY(xpl_hlo_memory_read(found.proto, space_of(o->memory_space), in->exec, &arena, &m, err));
     xpl_hlo_message_read(found.proto, &p);

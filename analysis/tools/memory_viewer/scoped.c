@@ -61,8 +61,7 @@ xpl_status_t xpl_memview_scoped(xpl_bytes_t module, struct xpl_exec *exec, size_
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
         read_fields(in, &name, &config);
         if (!config.len) continue;
-        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-        xpl_arena_init(&arena, limit);
+        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
         const enum xpl_json_result res = xpl_json_value_parse(config, &arena, &v);
         if (res == XPL_JSON_OOM) XPL_RETURN_OOM(err, "configuration of an instruction");
         const int64_t size = res == XPL_JSON_OK ? largest_of(&v) : 0;

@@ -39,9 +39,8 @@ static void write_table(const struct xpl_trace_sums *sums, uint64_t limit,
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(in->limit);
     struct xpl_trace_sums sums;
-    xpl_arena_init(&arena, in->limit);
     XPL_TRY(sums_make(in, (xpl_str_t){0}, 0, &arena, &sums, err));
     write_table(&sums, ((const struct sums_options *)in->options)->limit, &arena, out);
     if (out->failed) XPL_RETURN_OOM(err, "trace_sums");

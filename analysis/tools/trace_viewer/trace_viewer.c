@@ -159,12 +159,11 @@ typedef bool (*event_fn)(void *ctx, const struct xpl_derived_event *ev,
 
 static xpl_status_t walk_piece(struct viewer *v, const struct xpl_derived_line *line,
                                uint32_t piece, event_fn fn, void *ctx) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(v->limit);
     struct xpl_derived_cursor *c;
     struct xpl_derived_event ev;
     enum xpl_wire_result r;
     uint64_t n = 0;
-    xpl_arena_init(&arena, v->limit);
     XPL_TRY(xpl_derived_cursor_new(line, piece, &arena, &c, v->err));
     while ((r = xpl_derived_cursor_next(c, &ev)) == XPL_WIRE_FIELD) {
         const struct xpl_derived_md md = xpl_derived_md_at(line->plane, ev.md);
@@ -198,10 +197,9 @@ static xpl_status_t over_limit(struct viewer *v) {
 
 static xpl_status_t write_plane(struct viewer *v, const struct xpl_derived_plane *plane,
                                 uint32_t pid) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena texts;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena texts = xpl_arena_of(v->limit);
     struct xpl_viewer_writer w;
     xpl_status_t status = XPL_OK;
-    xpl_arena_init(&texts, v->limit);
     v->writer = &w;
     if (!xpl_viewer_writer_init(&w, plane, &texts, v->out, v->limit)) status = no_memory(v);
     for (uint32_t i = 0; i < plane->n_lines && status == XPL_OK; i++) {
@@ -244,8 +242,7 @@ static bool add_stamp(void *ctx, const struct xpl_derived_event *ev,
 // Chooses the earliest events; of several at the time of the last of these, those that XProf's
 // std::partial_sort selects.
 static xpl_status_t choose_events(struct viewer *v, uint64_t total, uint64_t max_events) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena temp;
-    xpl_arena_init(&temp, v->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena temp = xpl_arena_of(v->limit);
     struct stamps s = {.v = xpl_arena_array(&temp, total, sizeof *s.v), .cap = total};
     if (!s.v) return no_memory(v);
     for (uint32_t p = 0; p < v->n_planes; p++)
@@ -293,11 +290,10 @@ static void free_map(struct xpl_hlo_map **m) {
 xpl_status_t xpl_trace_json_render(const struct xpl_xspace *xs, uint64_t max_events,
                                    struct xpl_exec *exec, size_t limit, struct xpl_buf *out,
                                    struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
     XPL_AUTO(free_map) struct xpl_hlo_map *hlo = NULL;
     struct xpl_groups *groups;
     struct xpl_derived *derived;
-    xpl_arena_init(&arena, limit);
     XPL_TRY(xpl_groups_build(xs, &arena, exec, &groups, err));
     XPL_TRY(xpl_hlo_map_new(xs, limit, &hlo, err));
     XPL_TRY(xpl_derived_build(xs, groups, hlo, &arena, exec, &derived, err));

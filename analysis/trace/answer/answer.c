@@ -18,8 +18,7 @@ static xpl_status_t select_host(struct writer *w, struct shown_host *h, size_t i
 xpl_status_t xpl_trace_answer(const struct xpl_trace_host *hosts, size_t n,
                               const struct xpl_trace_options *o, struct xpl_exec *exec,
                               size_t limit, struct xpl_buf *out, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
     struct writer w = {.out = out, .arena = &arena, .o = o, .exec = exec};
     w.hosts = xpl_arena_zalloc(&arena, n * sizeof *w.hosts);
     hosts = trc_align(hosts, n, &arena);

@@ -118,8 +118,7 @@ static xpl_status_t put_all_args(struct writer *w, struct shown_host *h, const s
 // `,"name":"..."`, made once per name.
 static bool name_of(struct writer *w, struct shown_host *h, uint32_t name, xpl_str_t *ret) {
     if (!h->names[name].ptr) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, SIZE_MAX / 2);
+        struct xpl_buf b = xpl_buf_of(SIZE_MAX / 2);
         xpl_buf_str(&b, XPL_STR(",\"name\":"));
         xpl_json_str(&b, trc_str(h->host->trace, name), true);
         const xpl_str_t text = {(const char *)b.p, b.n};

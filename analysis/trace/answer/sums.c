@@ -291,8 +291,7 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
                               const struct xpl_trace_sums_options *o, struct xpl_exec *exec,
                               struct xpl_arena *arena, struct xpl_trace_sums *ret,
                               struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, arena->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(arena->limit);
     struct adder a = {.o = o, .exec = exec, .scratch = &scratch};
     a.all = o->start_time_ms == 0 && o->end_time_ms == 0;
     a.begin = to_ps(o->start_time_ms);

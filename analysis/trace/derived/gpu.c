@@ -237,9 +237,8 @@ static bool is_only_one(const struct xpl_line *line) {
 }
 
 static xpl_status_t walk_stream(struct stream *s, const struct xpl_line *line) {
-    struct xpl_arena scratch;
+    struct xpl_arena scratch = xpl_arena_of(s->p->temp.limit);
     xpl_status_t status = XPL_OK;
-    xpl_arena_init(&scratch, s->p->temp.limit);
     s->unordered = !is_only_one(line);
     if (!s->unordered) status = read_line(s, line, &scratch, NULL);
     if (status == XPL_OK && s->unordered) {

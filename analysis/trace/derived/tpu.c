@@ -231,8 +231,7 @@ static bool all_times(const struct tpu *t, struct timed *v) {
 // them.
 static xpl_status_t sort_ties(struct tpu *t) {
     struct xpl_dplane *const p = t->p;
-    struct xpl_arena scratch;
-    xpl_arena_init(&scratch, p->temp.limit);
+    struct xpl_arena scratch = xpl_arena_of(p->temp.limit);
     struct timed *const v = xpl_arena_array(&scratch, t->n_all, sizeof *v);
     struct tpu_event *const sorted = xpl_arena_array(&scratch, t->events.n, sizeof *sorted);
     const bool ok = v && sorted;

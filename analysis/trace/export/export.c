@@ -96,10 +96,9 @@ static xpl_status_t write_events(struct xpl_exporter *x, const struct xpl_export
 }
 
 static xpl_status_t write_line(struct xpl_exporter *x, const struct xpl_export_writer *f, void *w) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(x->limit);
     struct xpl_derived_cursor *c;
     bool in_order;
-    xpl_arena_init(&arena, x->limit);
     XPL_TRY(is_in_order(x, &arena, &in_order));
     xpl_arena_fini(&arena);
     xpl_arena_init(&arena, x->limit);
@@ -125,8 +124,7 @@ static bool has_events(const struct xpl_derived_plane *p) {
 
 static xpl_status_t write_plane(struct xpl_exporter *x, const struct xpl_export_writer *f,
                                 void *w) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, x->limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(x->limit);
     x->arena = &arena;
     x->pid = ++x->n_pids | x->e->n_hosts << 12;
     if (!f->plane(w)) XPL_RETURN_OOM(x->err, "export");
@@ -168,18 +166,16 @@ static void free_map(struct xpl_hlo_map **m) {
 
 xpl_status_t xpl_export_host(struct xpl_export *e, const struct xpl_xspace *xs, xpl_str_t host,
                              struct xpl_exec *exec, size_t limit, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
     XPL_AUTO(free_map) struct xpl_hlo_map *hlo = NULL;
     struct xpl_groups *groups;
     struct xpl_derived *d;
-    xpl_arena_init(&arena, limit);
     XPL_TRY(xpl_groups_build(xs, &arena, exec, &groups, err));
     XPL_TRY(xpl_hlo_map_new(xs, limit, &hlo, err));
     XPL_TRY(xpl_derived_build(xs, groups, hlo, &arena, exec, &d, err));
     struct xpl_exporter x = {.e = e, .host = host, .exec = exec, .limit = limit, .err = err};
     x.zero_ns = zero_of(e, xs->was_absolute || e->several ? xs->start_ns : 0);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(limit);
     x.out = out;
     const xpl_status_t status = write_planes(
         &x, e->format == XPL_EXPORT_CHROME ? &xpl_export_chrome : &xpl_export_perfetto, d, &arena);

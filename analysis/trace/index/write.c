@@ -424,8 +424,7 @@ static bool put_names(const struct blocks *bl, struct output *o) {
 }
 
 static void put_frames_json(const struct builder *b, struct output *o) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf json;
-    xpl_buf_init(&json, FRAMES_JSON_MAX);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf json = xpl_buf_of(FRAMES_JSON_MAX);
     for (size_t i = 0; i < b->frames.n; i++)
         trc_put_frame(&json, (uint32_t)i + 1,
                       xpl_intern_get(b->strings, (xpl_strid_t){b->frames.v[i]}));

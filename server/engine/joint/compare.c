@@ -53,10 +53,9 @@ static xpl_status_t read_history(const struct comparison *c, const xpl_bytes_t *
 static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf *out,
                            struct xpl_error *err) {
     const struct comparison *const c = arg;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(c->memory_limit);
     struct xpl_run_group a = {0}, b = {0};
     struct xpl_run_history h;
-    xpl_arena_init(&arena, c->memory_limit);
     XPL_TRY(add(&a, answers, c->n_a, &arena, err));
     XPL_TRY(add(&b, answers + c->n_a, c->n_b, &arena, err));
     XPL_TRY(read_history(c, answers + c->n_a + c->n_b, &arena, &h, err));
@@ -137,9 +136,8 @@ static xpl_status_t select_history(const struct xpl_comparison_request *q, struc
 
 static xpl_status_t begin(struct xpl_engine *e, const struct xpl_comparison_request *q,
                           struct comparison *c, struct xpl_joint **ret, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)16 << 20);
     const size_t n = q->n_a + q->n_b;
-    xpl_arena_init(&arena, (size_t)16 << 20);
     xpl_str_t *const all = xpl_arena_array(&arena, n + XPL_COMPARE_HISTORY, sizeof *all);
     if (!all) XPL_RETURN_OOM(err, "comparison");
     memcpy(all, q->a, q->n_a * sizeof *all);

@@ -198,8 +198,7 @@ static xpl_status_t decode(struct follow *f, const xpl_bytes_t *answers, struct 
 static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf *out,
                            struct xpl_error *err) {
     struct follow *const f = arg;
-    struct xpl_arena arena;
-    xpl_arena_init(&arena, f->memory_limit);
+    struct xpl_arena arena = xpl_arena_of(f->memory_limit);
     xpl_status_t st = decode(f, answers, &arena, err);
     const struct xpl_series_request q = {.runs = f->runs,
                                          .n_runs = f->n,

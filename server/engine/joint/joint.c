@@ -79,8 +79,7 @@ static void add_warnings(struct xpl_joint *j, const struct part *p) {
 
 // Nothing is running: only the caller has the joint.
 static void finish(struct xpl_joint *j) {
-    struct xpl_buf out;
-    xpl_buf_init(&out, j->request.limit);
+    struct xpl_buf out = xpl_buf_of(j->request.limit);
     if (j->outcome.code == XPL_OK) render(j, &out);
     const size_t n = j->request.n_needed ? j->request.n_needed : j->request.n;
     for (size_t i = 0; i < n; i++) // in the order of the sessions, not of the answers

@@ -103,8 +103,7 @@ const struct xpl_session *xpl_http_find_session(struct xpl_http_request *r,
 }
 
 enum MHD_Result xpl_http_runs(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(XPL_HTTP_XPROF_MAX_REPLY);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
     const struct scope s = scope_of(r);
     bool first = true;

@@ -144,8 +144,7 @@ static bool is_shown(const struct scan *s, const struct xpl_tool *t) {
 
 static enum MHD_Result reply_tools(struct xpl_http_request *r) {
     const struct scan *const s = r->data;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(XPL_HTTP_XPROF_MAX_REPLY);
     xpl_buf_putc(&b, '[');
     for (const struct xpl_tool *t = NULL; (t = xpl_tool_next_listed(t));)
         if (is_shown(s, t)) xpl_buf_printf(&b, "%s\"%s\"", b.n > 1 ? ", " : "", t->name);
@@ -199,8 +198,7 @@ static void scan_modules(struct xpl_http_request *r) {
     // XProf leaves a file of this name behind where it found no program.
     static const char nothing[] = "NO_MODULE";
     if (s->n_modules) qsort(s->modules, s->n_modules, sizeof *s->modules, by_text);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(XPL_HTTP_XPROF_MAX_REPLY);
     if (s->any && !s->n_modules) xpl_buf_str(&b, xpl_str_from(nothing));
     for (size_t i = 0; i < s->n_modules; i++) {
         if (i && xpl_str_eq(s->modules[i], s->modules[i - 1])) continue;

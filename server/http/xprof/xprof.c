@@ -33,8 +33,7 @@ static void put_host(struct xpl_buf *b, xpl_str_t name) {
 }
 
 static enum MHD_Result hosts(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(XPL_HTTP_XPROF_MAX_REPLY);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
     const struct xpl_session *const s = xpl_http_find_run(r, snap);
     const struct xpl_tool *const tool = xpl_tool_find_named(xpl_http_arg(r, "tag"));
@@ -149,8 +148,7 @@ static enum MHD_Result version(struct xpl_http_request *r) {
 }
 
 static enum MHD_Result config(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 16);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 16);
     // The capture button is hidden when there is nothing behind it.
     xpl_buf_printf(&b,
                    "{\"enableTabNameLabel\": false, \"hideCaptureProfileButton\": %s, "

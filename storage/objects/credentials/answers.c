@@ -67,8 +67,7 @@ static xpl_status_t read_keys(xpl_str_t text, struct xpl_arena *arena, struct xp
 
 xpl_status_t xpl_answer_keys(xpl_str_t text, struct xpl_credential *ret, int64_t *ret_expires_ns,
                              struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, MAX_ARENA);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_ARENA);
     const xpl_status_t st = read_keys(text, &arena, ret, ret_expires_ns, err);
     xpl_arena_wipe(&arena);
     return st;
@@ -93,8 +92,7 @@ static xpl_status_t read_bearer(xpl_str_t text, struct xpl_arena *arena, int64_t
 
 xpl_status_t xpl_answer_bearer(xpl_str_t text, int64_t now_ns, struct xpl_credential *ret,
                                int64_t *ret_expires_ns, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, MAX_ARENA);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_ARENA);
     const xpl_status_t st = read_bearer(text, &arena, now_ns, ret, ret_expires_ns, err);
     xpl_arena_wipe(&arena);
     return st;
@@ -153,9 +151,8 @@ static xpl_status_t read_google(xpl_str_t text, struct xpl_arena *arena,
 
 xpl_status_t xpl_answer_google(xpl_str_t text, struct xpl_answer_google *ret,
                                struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MAX_ARENA);
     memset(ret, 0, sizeof *ret);
-    xpl_arena_init(&arena, MAX_ARENA);
     const xpl_status_t st = read_google(text, &arena, ret, err);
     xpl_arena_wipe(&arena);
     return st;

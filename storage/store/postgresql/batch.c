@@ -138,9 +138,8 @@ static bool fill_row(struct batch *b, size_t i, struct xpl_buf *frame) {
 // Those that are small when compressed.  The number of rows precedes them, so that they are
 // compressed twice where not all are.
 static enum xpl_pg_rc fill_rows(struct batch *b) {
-    struct xpl_buf frame;
+    struct xpl_buf frame = xpl_buf_of(MAX_FRAME);
     bool ok = true;
-    xpl_buf_init(&frame, MAX_FRAME);
     for (size_t i = 0; i < b->n && ok; i++) {
         const bool small = !b->puts[i].is_stored && b->puts[i].data.len <= PG_CHUNK;
         ok = !small || xpl_pg_compress(b->puts[i].data, &frame);

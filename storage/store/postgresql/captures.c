@@ -16,8 +16,7 @@ enum xpl_pg_rc xpl_pg_rows_begin(struct xpl_pg_conn *c, const PGresult *r, struc
 }
 
 void xpl_pg_array_text(struct xpl_buf *b, xpl_str_t text) {
-    struct xpl_buf clean;
-    xpl_buf_init(&clean, MAX_TEXT);
+    struct xpl_buf clean = xpl_buf_of(MAX_TEXT);
     xpl_utf8_clean(&clean, text, MAX_TEXT);
     b->failed = b->failed || clean.failed;
     xpl_pg_array_bytes(b, (xpl_bytes_t){clean.p, clean.n});

@@ -74,8 +74,7 @@ static enum xpl_pg_rc write_session(struct xpl_pg_store *s, const struct xpl_ses
 }
 
 static enum xpl_pg_rc put_session(struct xpl_pg_store *s, const struct xpl_session *se) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     xpl_str_t path;
     const enum xpl_pg_rc rc =
         xpl_name_escape(&a, se->path, &path) ? write_session(s, se, path) : XPL_PG_NOMEM;
@@ -83,9 +82,8 @@ static enum xpl_pg_rc put_session(struct xpl_pg_store *s, const struct xpl_sessi
 }
 
 static enum xpl_pg_rc delete_removed(struct xpl_pg_store *s, const struct xpl_snapshot *snap) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf names;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf names = xpl_buf_of(MAX_NAMES_BYTES);
     struct xpl_pg_args a = {0};
-    xpl_buf_init(&names, MAX_NAMES_BYTES);
     xpl_pg_array_begin(&names, XPL_PG_TEXTS, snap->n_sessions);
     for (size_t i = 0; i < snap->n_sessions; i++)
         xpl_pg_array_bytes(&names, (xpl_bytes_t){(const uint8_t *)snap->sessions[i].name.ptr,

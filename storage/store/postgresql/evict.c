@@ -50,8 +50,7 @@ enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const stru
     if (rc != XPL_PG_OK) return rc;
     *ret_n = s->pq->ntuples(r);
     if (*ret_n) {
-        struct xpl_buf ids;
-        xpl_buf_init(&ids, (size_t)1 << 20);
+        struct xpl_buf ids = xpl_buf_of((size_t)1 << 20);
         rc = remove_listed(s, r, &ids, &bytes);
         xpl_buf_fini(&ids);
     }
@@ -112,10 +111,9 @@ static size_t take_ids(_Atomic int64_t *from, size_t n, struct xpl_buf *ret) {
 }
 
 enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids = xpl_buf_of((size_t)1 << 20);
     struct xpl_pg_args a = {0};
     enum xpl_pg_rc rc = XPL_PG_OK;
-    xpl_buf_init(&ids, (size_t)1 << 20);
     if (take_ids(s->touched, PG_TOUCHES, &ids)) {
         xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
         xpl_pg_arg_i64(&a, xpl_pg_now_ms(s));
@@ -130,11 +128,10 @@ enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s) {
 }
 
 enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf ids = xpl_buf_of((size_t)1 << 20);
     struct xpl_pg_args a = {0};
     int64_t n = 0;
     enum xpl_pg_rc rc = XPL_PG_OK;
-    xpl_buf_init(&ids, (size_t)1 << 20);
     if (take_ids(s->damaged, PG_DAMAGED, &ids)) {
         xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
         rc = xpl_pg_remove(s,

@@ -64,8 +64,7 @@ static xpl_bytes_t text_bytes(xpl_str_t s) {
 }
 
 bool xpl_pg_put_files(struct xpl_buf *ret, const struct xpl_job_file *files, size_t n) {
-    struct xpl_buf text;
-    xpl_buf_init(&text, 64 << 10);
+    struct xpl_buf text = xpl_buf_of(64 << 10);
     xpl_pg_array_begin(ret, XPL_PG_TEXTS, n);
     for (size_t i = 0; i < n; i++) {
         text.n = 0;

@@ -221,8 +221,7 @@ static enum xpl_pg_rc keep_lock(struct xpl_pg_store *s, const struct xpl_job_cla
 static enum xpl_pg_rc remove_notes(struct xpl_pg_store *s, const struct xpl_job_claim *c,
                                    size_t n) {
     struct xpl_pg_args a = {0};
-    struct xpl_buf ids;
-    xpl_buf_init(&ids, MAX_ARRAY);
+    struct xpl_buf ids = xpl_buf_of(MAX_ARRAY);
     xpl_pg_array_begin(&ids, XPL_PG_INT8S, n);
     for (size_t i = 0; i < n; i++)
         xpl_pg_array_i64(&ids, c[i].id);

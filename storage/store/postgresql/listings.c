@@ -58,10 +58,9 @@ static xpl_status_t put(struct xpl_store *base, const struct xpl_listing_place *
                         xpl_str_t dir, xpl_bytes_t body, int64_t age_ms, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
     struct xpl_pg_args a = {0};
-    struct xpl_buf packed;
+    struct xpl_buf packed = xpl_buf_of(2 * XPL_LISTING_MAX_BYTES);
     char name[48];
     const bool fits = body.len <= XPL_LISTING_MAX_BYTES;
-    xpl_buf_init(&packed, 2 * XPL_LISTING_MAX_BYTES);
     if (fits && !xpl_pg_compress(body, &packed)) {
         xpl_buf_fini(&packed);
         return xpl_pg_fail(s, XPL_PG_NOMEM, "", err);

@@ -286,9 +286,8 @@ static enum xpl_pg_rc list_profiles(struct xpl_pg_store *s, int64_t result,
 
 enum xpl_pg_rc xpl_pg_add_profiles(struct xpl_pg_store *s, int64_t result,
                                    const struct xpl_store_key *key) {
-    struct xpl_buf ids;
+    struct xpl_buf ids = xpl_buf_of((size_t)64 << 20);
     size_t n = 0;
-    xpl_buf_init(&ids, (size_t)64 << 20);
     const enum xpl_pg_rc rc =
         distinct_ids(key, &ids, &n) ? list_profiles(s, result, &ids, (int64_t)n) : XPL_PG_NOMEM;
     xpl_buf_fini(&ids);

@@ -67,8 +67,7 @@ xpl_status_t xpl_pg_take_targets(struct xpl_store *base, const struct xpl_target
                                  struct xpl_target_holder *ret, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
     struct holders to = {arena, ret, n};
-    struct xpl_buf names;
-    xpl_buf_init(&names, MAX_ARRAY);
+    struct xpl_buf names = xpl_buf_of(MAX_ARRAY);
     xpl_pg_array_begin(&names, XPL_PG_TEXTS, n);
     for (size_t i = 0; i < n; i++) {
         ret[i] = (struct xpl_target_holder){0};

@@ -28,8 +28,7 @@ static int find_session(struct xpl_sqlite_store *s, const struct xpl_session *se
 
 static int write_session(struct xpl_sqlite_store *s, const struct xpl_session *se, int64_t digest,
                          bool there, int64_t *id) {
-    struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    struct xpl_arena a = xpl_arena_of(1 << 20);
     xpl_str_t path;
     int rc = xpl_name_escape(&a, se->path, &path) ? SQLITE_OK : SQLITE_NOMEM;
     sqlite3_stmt *st =
@@ -105,10 +104,9 @@ static int find_removed(struct xpl_sqlite_store *s, const struct xpl_snapshot *s
 }
 
 static int delete_removed(struct xpl_sqlite_store *s, const struct xpl_snapshot *snap) {
-    struct xpl_arena a;
+    struct xpl_arena a = xpl_arena_of((size_t)64 << 20);
     int64_t *gone = NULL;
     size_t n = 0;
-    xpl_arena_init(&a, (size_t)64 << 20);
     int rc = find_removed(s, snap, &a, &gone, &n);
     for (size_t i = 0; rc == SQLITE_OK && i < 2 * n; i++) {
         sqlite3_stmt *st = xpl_db_stmt(s->w, i % 2 ? XPL_SQL_SESSION_DEL : XPL_SQL_HOST_DEL, &rc);

@@ -35,8 +35,7 @@ static int open_handle(const char *path, enum xpl_db_mode mode, sqlite3 **ret) {
         return sqlite3_open_v2(path, ret, flags | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     flags |= SQLITE_OPEN_READONLY;
     if (mode == XPL_DB_READ) return sqlite3_open_v2(path, ret, flags, NULL);
-    struct xpl_buf uri;
-    xpl_buf_init(&uri, 1 << 16);
+    struct xpl_buf uri = xpl_buf_of(1 << 16);
     const int rc = immutable_uri(&uri, path)
                        ? sqlite3_open_v2((char *)uri.p, ret, flags | SQLITE_OPEN_URI, NULL)
                        : SQLITE_NOMEM;

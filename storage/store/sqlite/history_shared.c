@@ -93,11 +93,10 @@ xpl_status_t xpl_history_forget_session(struct xpl_history *h, uint64_t schedule
 
 // A schedule has another number there: what its captures say of it is lost, its sessions are not.
 static xpl_status_t move_schedules(struct xpl_history *h, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MOVE_BYTES);
     struct xpl_history_schedule *list;
     struct xpl_history_session *sessions;
     size_t n, n_sessions;
-    xpl_arena_init(&arena, MOVE_BYTES);
     XPL_TRY(xpl_hist_schedules(h, &arena, &list, &n, err));
     for (size_t i = 0; i < n; i++) {
         XPL_TRY(xpl_hist_sessions(h, list[i].id, &arena, &sessions, &n_sessions, err));
@@ -109,10 +108,9 @@ static xpl_status_t move_schedules(struct xpl_history *h, struct xpl_error *err)
 
 // The oldest first, so that they have their numbers in the order in which they began.
 static xpl_status_t move_captures(struct xpl_history *h, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MOVE_BYTES);
     struct xpl_history_capture *list;
     size_t n;
-    xpl_arena_init(&arena, MOVE_BYTES);
     XPL_TRY(xpl_hist_list(h, 0, XPL_HISTORY_CAPTURES, &arena, &list, &n, err));
     for (size_t i = n; i > 0; i--) {
         struct xpl_history_capture one = list[i - 1];
