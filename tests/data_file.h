@@ -11,12 +11,11 @@
 // The file's bytes; free with xpl_buf_fini.
 static inline struct xpl_buf read_data_file(const char *name) {
     char path[1024];
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
     (void)snprintf(path, sizeof path, "%s/%s", XPL_TEST_DATA, name);
     FILE *const f = fopen(path, "rb");
     if (!f) perror(path);
     CHECK(f);
-    xpl_buf_init(&b, (size_t)1 << 30);
     for (size_t got = 1; got; b.n += got) {
         CHECK(xpl_buf_room(&b, 1 << 16));
         got = fread(b.p + b.n, 1, 1 << 16, f);

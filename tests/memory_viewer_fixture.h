@@ -22,12 +22,11 @@ static inline xpl_status_t ask_program_tool(const char *name, xpl_bytes_t proto,
         .name = XPL_STR("h"), .products = products, .profile = proto};
     struct xpl_option list[8] = {{XPL_STR("program_id"), XPL_STR("1")}};
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *parsed = NULL;
     size_t n = 1;
     for (; options && options[0]; options += 2)
         list[n++] = (struct xpl_option){xpl_str_from(options[0]), xpl_str_from(options[1])};
-    xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(out, limit);
     xpl_status_t st = xpl_tool_options_parse(tool, list, n, true, &arena, &parsed, err);
     const struct xpl_tool_input in = {

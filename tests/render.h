@@ -31,8 +31,7 @@ static inline xpl_status_t render_op_stats(const struct xpl_tool *tool, const st
     size_t n = 0;
     for (; options && *options && n < MOST; options += 2)
         list[n++] = (struct xpl_option){xpl_str_from(options[0]), xpl_str_from(options[1])};
-    struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *parsed;
     xpl_status_t st = xpl_tool_options_parse(tool, list, n, true, &arena, &parsed, err);
     union {

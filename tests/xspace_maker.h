@@ -41,8 +41,7 @@ static inline void mk_close(struct xpl_buf *outer, uint32_t num, struct xpl_buf 
     xpl_buf_fini(inner);
 }
 static inline struct xpl_buf mk_open(void) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, MK_MAX_BYTES);
+    struct xpl_buf b = xpl_buf_of(MK_MAX_BYTES);
     return b;
 }
 

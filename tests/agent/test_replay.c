@@ -11,10 +11,9 @@
 #include "tests/check.h"
 
 static struct xpl_buf slurp(const char *path) {
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of(64 << 20);
     FILE *const f = fopen(path, "rb");
     CHECK(f);
-    xpl_buf_init(&b, 64 << 20);
     for (size_t n = 1; n; b.n += n) {
         CHECK(xpl_buf_room(&b, 65536));
         n = fread(b.p + b.n, 1, 65536, f);
@@ -25,10 +24,8 @@ static struct xpl_buf slurp(const char *path) {
 
 static struct xpl_buf convert(const struct xpl_agent_process *p, size_t n,
                               struct xpl_agent_result *ret) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    struct xpl_buf out;
-    xpl_arena_init(&a, 256 << 20);
-    xpl_buf_init(&out, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(256 << 20);
+    struct xpl_buf out = xpl_buf_of(64 << 20);
     CHECK_EQ(xpl_agent_write_xspace(p, n, XPL_STR("gpuhost"), &a, &out, ret, NULL), XPL_OK);
     return out;
 }
@@ -60,10 +57,8 @@ static void check_limits(const struct xpl_buf *records) {
     const struct xpl_agent_process p = {{records->p, records->n}, {0}};
     struct xpl_agent_result result;
     for (size_t limit = 1 << 12; limit < 1 << 18; limit *= 4) {
-        struct xpl_arena a;
-        struct xpl_buf out;
-        xpl_arena_init(&a, limit == 1 << 12 ? 64 << 20 : limit);
-        xpl_buf_init(&out, limit == 1 << 12 ? 1000 : 64 << 20);
+        struct xpl_arena a = xpl_arena_of(limit == 1 << 12 ? 64 << 20 : limit);
+        struct xpl_buf out = xpl_buf_of(limit == 1 << 12 ? 1000 : 64 << 20);
         CHECK_EQ(xpl_agent_write_xspace(&p, 1, XPL_STR("h"), &a, &out, &result, NULL),
                  XPL_RESOURCE_EXHAUSTED);
         xpl_buf_fini(&out);

@@ -26,10 +26,9 @@ static uint64_t found, scanned;
 static const char *words; // the text to search for
 
 static xpl_bytes_t make(uint32_t events) {
-    struct xpl_buf space_bytes;
+    struct xpl_buf space_bytes = xpl_buf_of((size_t)4 << 30);
     struct mk_plane p;
     static char names[NAMES][64], layers[NAMES][64];
-    xpl_buf_init(&space_bytes, (size_t)4 << 30);
     mk_plane_begin(&p, 0, "/host:CPU");
     p.body.max = (size_t)4 << 30;
     for (uint32_t i = 0; i < NAMES; i++) {
@@ -58,11 +57,10 @@ static xpl_bytes_t make(uint32_t events) {
 }
 
 static void search(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_trace_sums s;
     const struct xpl_trace_sums_options o = {.arguments = xpl_str_from(words), .most = 1000};
-    xpl_arena_init(&arena, LIMIT);
     CHECK_OK(xpl_trace_sum_up(&host, 1, &o, &serial, &arena, &s, &err), &err);
     found = s.count;
 }
@@ -121,12 +119,11 @@ static double seconds_of(void (*work)(void)) {
 
 int main(int argc, char **argv) {
     static const char *const cases[] = {"buffer_123456", "layer_17 1023", "102", "no such text"};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_trace_memory memory;
     struct xpl_error err = {0};
     struct xpl_xspace *opened;
     serial = xpl_exec_serial();
-    xpl_arena_init(&arena, LIMIT);
     profile = make(argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : EVENTS);
     CHECK_OK(xpl_trace_memory_init(&memory, profile, NULL, &serial, LIMIT, &arena, &err), &err);
     CHECK_OK(xpl_xspace_open(profile, &arena, &serial, &opened, &err), &err);

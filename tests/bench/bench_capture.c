@@ -36,11 +36,10 @@ static void serve(uint64_t bytes, int to, int until) {
     const int i = fake_add(s, &(struct fake_options){.bytes = bytes});
     struct xpl_rpc_queue *q = NULL;
     struct xpl_rpc_server *stream = NULL;
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of(SIZE_MAX / 2);
     size_t n;
     int port;
     char text[128], byte;
-    xpl_buf_init(&b, SIZE_MAX / 2);
     fake_xspace(&b, bytes, "host");
     uint8_t *const p = xpl_buf_take(&b, &n);
     struct xpl_rpc_blob *const blob = xpl_rpc_blob_take(p, n);
@@ -92,9 +91,8 @@ static uint64_t message(const char *address, const char *logdir) {
     struct xpl_rpc_channel *ch = NULL;
     struct xpl_rpc_async_calls *fl = NULL;
     struct xpl_rpc_async_call *f;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(10000);
     (void)logdir;
-    xpl_buf_init(&b, 10000);
     xpl_capture_encode(&p, &q, &b);
     CHECK(xpl_rpc_async_calls_new(&fl, NULL) == XPL_OK);
     CHECK(xpl_rpc_channel_open(&o, &ch, NULL) == XPL_OK);

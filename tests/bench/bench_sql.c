@@ -24,9 +24,8 @@ static struct xpl_exec *exec;
 static struct xpl_sql_cache *cache;
 
 static xpl_bytes_t make(void) {
-    struct xpl_buf space;
+    struct xpl_buf space = xpl_buf_of((size_t)4 << 30);
     struct mk_plane p;
-    xpl_buf_init(&space, (size_t)4 << 30);
     mk_plane_begin(&p, 0, "/device:GPU:0");
     xpl_buf_fini(&p.body);
     xpl_buf_init(&p.body, (size_t)2 << 30);
@@ -91,11 +90,10 @@ static void ask(const char *statement) {
         .cache = cache,
         .exec = exec,
         .limit = (size_t)8 << 30};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 28);
     struct xpl_error err = {0};
     q.limits.time_ms = 600000;
     q.limits.memory = (uint64_t)16 << 30;
-    xpl_buf_init(&out, 1 << 28);
     CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
 }
 
@@ -122,10 +120,9 @@ static void ordinary_sums(void) {
 
 static uint64_t walked;
 static void walk(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)8 << 30);
     struct xpl_xspace *space;
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, (size_t)8 << 30);
     CHECK_OK(xpl_xspace_open(profile, &arena, exec, &space, &err), &err);
     for (uint32_t p = 0; p < space->n_planes; p++)
         for (uint32_t i = 0; i < space->planes[p].n_lines; i++) {
@@ -138,12 +135,11 @@ static void walk(void) {
 }
 
 static void timings(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)8 << 30);
     struct xpl_xspace *space;
     struct xpl_error err = {0};
     struct xpl_timings_rows rows;
     const struct xpl_timings_rules rules = {.max_events = UINT64_MAX};
-    xpl_arena_init(&arena, (size_t)8 << 30);
     CHECK_OK(xpl_xspace_open(profile, &arena, exec, &space, &err), &err);
     const struct xpl_xspace *const list[] = {space};
     CHECK_OK(xpl_timings_sum_up(list, 1, &rules, exec, &arena, &rows, &err), &err);
@@ -161,11 +157,10 @@ static xpl_bytes_t map(const char *path) {
 
 // The rows of the profile in a table of SQLite's own.
 static void fill_ordinary(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)8 << 30);
     struct xpl_xspace *space;
     struct xpl_error err = {0};
     sqlite3_stmt *st;
-    xpl_arena_init(&arena, (size_t)8 << 30);
     CHECK_OK(xpl_xspace_open(profile, &arena, exec, &space, &err), &err);
     CHECK_EQ(sqlite3_open(":memory:", &ordinary), SQLITE_OK);
     run_ordinary("PRAGMA temp_store=MEMORY; CREATE TABLE events(session TEXT, host TEXT, plane "

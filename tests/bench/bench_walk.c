@@ -51,9 +51,8 @@ static bool pass(struct bench *b, const struct xpl_xspace *xs, const struct xpl_
             struct xpl_event_group eg;
             struct xpl_event ev;
             struct xpl_stat s;
-            struct xpl_arena a;
+            struct xpl_arena a = xpl_arena_of((size_t)1 << 30);
             enum xpl_wire_result r;
-            xpl_arena_init(&a, (size_t)1 << 30);
             if (g && xpl_group_cursor_new(g, l, &a, &gc, NULL) != XPL_OK) return false;
             xpl_events_begin(&c, l);
             while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
@@ -75,11 +74,10 @@ static bool pass(struct bench *b, const struct xpl_xspace *xs, const struct xpl_
 }
 
 static bool run(struct bench *b) {
-    struct xpl_arena a;
+    struct xpl_arena a = xpl_arena_of((size_t)1 << 32);
     struct xpl_xspace *xs;
     struct xpl_groups *g;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, (size_t)1 << 32);
     double t = now_ms();
     bool ok = xpl_xspace_open(b->bytes, &a, b->exec, &xs, &err) == XPL_OK;
     note(b, INDEX, t);

@@ -258,9 +258,8 @@ int main(int argc, char **argv) {
     measure(&j, in, &n_events, &event_bytes);
     j.span_ps += 1000000; // a microsecond between repetitions
     j.repeats = repeats_of(strtoull(argv[3], NULL, 10), events, n_events, event_bytes, in.len);
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of((size_t)2 << 30);
     struct xpl_writer w;
-    xpl_buf_init(&out, (size_t)2 << 30);
     xpl_writer_init(&w, &out);
     put_space(&j, &w, in);
     if (xpl_writer_measured(&w)) put_space(&j, &w, in);

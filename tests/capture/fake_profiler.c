@@ -118,9 +118,8 @@ static void read_xspace(struct xpl_buf *b, const char *path) {
 }
 
 static struct xpl_rpc_blob *make_xspace(const struct fake_options *o) {
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of((size_t)3 << 30);
     size_t n;
-    xpl_buf_init(&b, (size_t)3 << 30);
     switch ((int)o->mode) {
         case FAKE_GARBAGE: xpl_buf_printf(&b, "garbage, not an XSpace at all"); break;
         case FAKE_METADATA: put_plane(&b, 0); break;
@@ -148,8 +147,7 @@ static struct xpl_rpc_blob *make_xspace(const struct fake_options *o) {
 // ---- answers ----
 
 static void finish_xspace(struct fake *f, struct xpl_rpc_call *c, bool empty) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
-    xpl_buf_init(&head, 100);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf head = xpl_buf_of(100);
     if (empty) mk_int(&head, 7, 1);
     xpl_rpc_put_len(&head, 8, xpl_rpc_blob_get(f->xspace).len);
     xpl_rpc_finish(c, (xpl_bytes_t){head.p, head.n}, f->xspace);
@@ -284,10 +282,9 @@ static void wait_for_end(struct fake *f, struct xpl_rpc_call *c,
 
 static void on_profile(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct fake *const f = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     ProtobufCMessage *m = NULL;
     const bool first = atomic_fetch_add(&f->calls, 1) == 0;
-    xpl_arena_init(&a, 1 << 20);
     CHECK_OK(
         xpl_rpc_message_unpack(&tensorflow__profile_request__descriptor, request, &a, &m, NULL),
         NULL);

@@ -96,8 +96,7 @@ static void measure(double best[4]) {
                                 .n_products = 1,
                                 .n_files = n_hosts};
     struct xpl_job_progress p;
-    struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    struct xpl_arena arena = xpl_arena_of(1 << 20);
     for (size_t at = 0; at < n_hosts;) {
         at = at + XPL_JOB_MAX_FILES < n_hosts ? at + XPL_JOB_MAX_FILES : n_hosts;
         ends[r.n_batches++] = at;

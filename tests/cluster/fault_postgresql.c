@@ -114,10 +114,9 @@ static void use_jobs(struct xpl_store *s) {
     struct xpl_job_stats stats;
     struct xpl_job_fleet fleet;
     struct xpl_job *job = NULL;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     bool kept;
     memcpy(request.digest.bytes, host, sizeof host);
-    xpl_arena_init(&arena, 1 << 20);
     failures += ops->enqueue(s, &request, NULL) != XPL_OK;
     // Those that a failure left over, too.
     while (ops->claim(s, &offer, &arena, &job, NULL) == XPL_OK && job) {
@@ -147,11 +146,10 @@ static void use_captures(struct xpl_store *s) {
     struct xpl_schedule_state *states;
     struct xpl_capture_lost *lost;
     struct xpl_target_holder holder;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     uint64_t id = 0;
     size_t n = 0, n_sessions;
     bool any;
-    xpl_arena_init(&arena, 1 << 20);
     failures += ops->add_schedule(s, &one, 0, &id, NULL) != XPL_OK;
     failures += ops->claim(s, 9, 60000, &arena, &schedules, &n, NULL) != XPL_OK;
     for (size_t i = 0; i < n; i++) { // those that a failure left over, too
@@ -187,8 +185,7 @@ static void use_listings(struct xpl_store *s) {
     enum xpl_scanner who = XPL_SCANNER_NOBODY;
     struct xpl_shared_listing got;
     struct xpl_changed_listings changed;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     failures += ops->claim(s, &place, true, 60000, &who, NULL) != XPL_OK;
     failures += ops->put(s, &place, XPL_STR("dir"), body, 1, NULL) != XPL_OK;
     const xpl_status_t st = ops->get(s, &place, XPL_STR("dir"), &arena, &got, NULL);

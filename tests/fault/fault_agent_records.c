@@ -18,12 +18,11 @@ static void put(struct xpl_buf *b, uint16_t kind, void *record, size_t size, con
 }
 
 static struct xpl_buf make(void) {
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of(1 << 20);
     struct xpl_record_name n = {.id = 1, .text_len = 12};
     struct xpl_record_device d = {.text_len = 3, .memory_bytes = 1 << 30};
     struct xpl_record_clock c = {.cupti_ns = 1000, .real_ns = 5000};
     struct xpl_record_dropped lost = {.count = 3, .cause = XPL_DROP_BUFFERS};
-    xpl_buf_init(&b, 1 << 20);
     put(&b, XPL_RECORD_NAME, &n, sizeof n, "_Z6kernelPfi");
     put(&b, XPL_RECORD_DEVICE, &d, sizeof d, "GPU");
     put(&b, XPL_RECORD_CLOCK, &c, sizeof c, "");
@@ -57,8 +56,7 @@ static xpl_status_t run(const struct xpl_buf *records, struct xpl_buf *out) {
     const struct xpl_agent_process p = {{records->p, records->n}, XPL_STR("died")};
     struct xpl_agent_result result = {0};
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     xpl_buf_init(out, 1 << 24);
     const xpl_status_t st = xpl_agent_write_xspace(&p, 1, XPL_STR("host"), &a, out, &result, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));

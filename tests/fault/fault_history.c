@@ -108,10 +108,9 @@ static void scenario(void *arg) {
 // ---- labels in the daemon ----
 
 static size_t count(struct xpl_labels *l) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_history_label *all;
     size_t n;
-    xpl_arena_init(&arena, 1 << 20);
     if (!xpl_labels_all(l, &arena, &all, &n)) n = SIZE_MAX;
     return n;
 }

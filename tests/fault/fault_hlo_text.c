@@ -81,10 +81,9 @@ static xpl_status_t print_proto(struct xpl_arena *a, struct xpl_buf *out, struct
 
 static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 26);
     struct xpl_hlo_module *m = NULL;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, 1 << 26);
     xpl_status_t st = xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err);
     for (unsigned form = 0; st == XPL_OK && form < XPL_HLO_N_TEXT_FORMS; form++)
         st = xpl_hlo_text_module(m, (enum xpl_hlo_text_form)form, &exec, &a, out, &err);

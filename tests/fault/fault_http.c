@@ -29,11 +29,9 @@ static bool read_uri(void) {
 }
 
 static bool make_body(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf csv;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf csv = xpl_buf_of(1 << 20);
     struct xpl_error err = {0};
-    xpl_arena_init(&scratch, 1 << 20);
-    xpl_buf_init(&csv, 1 << 20);
     const xpl_status_t st =
         xpl_http_csv((xpl_str_t){table, sizeof table - 1}, NULL, &scratch, &csv, &err);
     CHECK(st == XPL_OK || (st == XPL_RESOURCE_EXHAUSTED && err.msg[0]));

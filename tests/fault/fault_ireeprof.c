@@ -33,8 +33,7 @@ static void fail_each(xpl_bytes_t file, const char *report, enum xpl_iree_trace_
 
 static xpl_status_t make(xpl_bytes_t rows) {
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, (size_t)1 << 28);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of((size_t)1 << 28);
     return xpl_ireeperf_bundle(rows, NULL, &out, &err);
 }
 
@@ -64,8 +63,7 @@ static void fail_rows(xpl_bytes_t file) {
 // function has another name.
 static struct xpl_buf twice(const struct xpl_buf *one) {
     static const char name[] = "matmul";
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 28);
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 28);
     xpl_buf_put(&b, one->p, one->n);
     xpl_buf_put(&b, one->p + 24, one->n - 24);
     const uint64_t length = b.n;

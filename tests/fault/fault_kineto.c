@@ -40,8 +40,7 @@ static xpl_status_t run(const void *len, struct xpl_arena *arena, struct xpl_buf
 
 // A trace with all that is kept: modules, ops, launches, kernels, memory, flows, rows out of order.
 static size_t write_trace(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, sizeof text);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(sizeof text);
     xpl_buf_str(&b,
                 XPL_STR("{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"\\u0041"
                         "\"}],\"distributedInfo\":{\"rank\":1,\"backend\":\"nccl\"},"

@@ -30,8 +30,7 @@ static xpl_status_t encode_status(void) {
                                       .reason = "CHANGED",
                                       .n_metadata = 1,
                                       .metadata = pairs};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 20);
     xpl_rpc_status_encode(&b, &f);
     const bool failed = b.failed;
     return failed ? XPL_RESOURCE_EXHAUSTED : XPL_OK;
@@ -65,9 +64,8 @@ static xpl_status_t reflect(void) {
 
 static xpl_status_t unpack(void) {
     static const char request[] = "\n\3run\22\1a\22\1b\32\4tool\"\7\n\2k1\22\1v";
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     ProtobufCMessage *m = NULL;
-    xpl_arena_init(&a, 1 << 20);
     const xpl_status_t st = xpl_rpc_message_unpack(
         &xplaned__v1__get_tool_data_request__descriptor,
         (xpl_bytes_t){(const uint8_t *)request, sizeof request - 1}, &a, &m, NULL);

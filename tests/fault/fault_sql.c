@@ -46,9 +46,8 @@ static xpl_status_t ask(const char *statement, struct xpl_buf *out, struct xpl_e
 }
 
 static void ask_again(const char *statement, const struct xpl_buf *expected, int64_t live) {
-    struct xpl_buf got;
+    struct xpl_buf got = xpl_buf_of(1 << 20);
     struct xpl_error err = {0};
-    xpl_buf_init(&got, 1 << 20);
     const xpl_status_t st = ask(statement, &got, &err);
     if (st != XPL_OK) CHECK_STATUS(st, XPL_RESOURCE_EXHAUSTED, &err); // some are for speed
     if (st == XPL_OK) CHECK_BYTES(got.p, got.n, expected->p, expected->n);
@@ -57,9 +56,8 @@ static void ask_again(const char *statement, const struct xpl_buf *expected, int
 }
 
 static void check(const char *statement) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf expected;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf expected = xpl_buf_of(1 << 20);
     struct xpl_error err = {0};
-    xpl_buf_init(&expected, 1 << 20);
     CHECK_OK(ask(statement, &expected, &err), &err);
     const int64_t live = xpl_fault_live();
     xpl_fault_reset();

@@ -168,13 +168,12 @@ static void use_source(const struct xpl_snapshot *snap) {
 }
 
 static void use_inputs(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     char run[128];
     const char *paths[] = {run};
     struct xpl_inputs in = {0};
     struct xpl_error err = {0};
     (void)snprintf(run, sizeof run, "%s/plugins/profile/run", logdir);
-    xpl_arena_init(&a, 1 << 20);
     if (ok(xpl_inputs_from_paths(paths, 1, xpl_format_match, &a, &in, &err), &err))
         CHECK_EQ(in.n_hosts, 2);
     (void)snprintf(run, sizeof run, "%s", ranks);

@@ -49,8 +49,7 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
 }
 
 int main(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 8 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(8 << 20);
     const enum xpl_hardware kinds[] = {XPL_HW_TPU, XPL_HW_GPU, XPL_HW_CPU_ONLY};
     size_t n_tools, n_asked = 0;
     const struct xpl_tool *const *const tools = xpl_tools(&n_tools);

@@ -116,11 +116,10 @@ static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups 
         for (size_t k = 0; k < n_steps; k++)
             *ret = *ret * 31 + (uint64_t)steps[k].begin_ps + (uint64_t)steps[k].group_id;
         for (uint32_t k = 0; k < xs->planes[i].n_lines; k++) {
-            struct xpl_arena a;
+            struct xpl_arena a = xpl_arena_of(1 << 20);
             struct xpl_group_cursor *c;
             struct xpl_event_cursor events;
             struct xpl_event ev;
-            xpl_arena_init(&a, 1 << 20);
             xpl_status_t st = xpl_group_cursor_new(g, &xs->planes[i].lines[k], &a, &c, err);
             xpl_events_begin(&events, &xs->planes[i].lines[k]);
             while (st == XPL_OK && xpl_events_next(&events, &ev) == XPL_WIRE_FIELD) {

@@ -16,8 +16,7 @@ static void require(bool ok) {
 
 static xpl_status_t convert(const struct xpl_agent_process *p, struct xpl_buf *out,
                             struct xpl_agent_result *ret) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     xpl_buf_init(out, 64 << 20);
     return xpl_agent_write_xspace(p, 2, XPL_STR("host"), &a, out, ret, NULL);
 }

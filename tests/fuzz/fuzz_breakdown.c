@@ -24,18 +24,16 @@ static void require(bool ok) {
 }
 
 static struct xpl_buf encode(const struct xpl_time_breakdown *b) {
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, LIMIT);
     require(xpl_time_breakdown_encode(b, &out, &err) == XPL_OK);
     return out;
 }
 
 static void check_encoding(const struct xpl_time_breakdown *b) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_time_breakdown *again = NULL;
-    xpl_arena_init(&arena, LIMIT);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf once = encode(b);
     require(xpl_time_breakdown_decode((xpl_bytes_t){once.p, once.n}, &arena, &again, &err) ==
             XPL_OK);
@@ -67,12 +65,10 @@ static void check_tool(const char *name, const char *view, struct xpl_time_break
     const void *const products[] = {&breakdown, &ops};
     const struct xpl_tool_host hosts[] = {{.name = XPL_STR("a"), .products = products},
                                           {.name = XPL_STR("b"), .products = products}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
     void *options;
-    xpl_arena_init(&arena, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     require(xpl_tool_options_parse(tool, &option, view != NULL, true, &arena, &options, &err) ==
             XPL_OK);
     const struct xpl_tool_input in = {
@@ -95,8 +91,7 @@ static void check_known(const struct xpl_xspace *xs, bool cpu_as_device,
     struct xpl_error err = {0};
     struct xpl_time_breakdown *same;
     struct xpl_opstats *stats;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     if (xpl_opstats_convert(xs, &o, &exec, &arena, LIMIT, &stats, &err) == XPL_OK) {
         require(xpl_time_breakdown_make(
                     xs, &(struct xpl_time_breakdown_options){cpu_as_device, &stats->step_db}, &exec,
@@ -109,12 +104,11 @@ static void check_known(const struct xpl_xspace *xs, bool cpu_as_device,
 }
 
 static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
     struct xpl_time_breakdown *b;
-    xpl_arena_init(&arena, LIMIT);
     if (xpl_xspace_open(bytes, &arena, &exec, &xs, &err) == XPL_OK &&
         xpl_time_breakdown_make(xs, &(struct xpl_time_breakdown_options){cpu_as_device, NULL},
                                 &exec, &arena, LIMIT, &b, &err) == XPL_OK) {
@@ -142,12 +136,11 @@ static void check_queue(struct xpl_launch_stream *s, struct xpl_arena *arena) {
 }
 
 static void try_launches(xpl_bytes_t bytes) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
     struct xpl_launch_stats l;
-    xpl_arena_init(&arena, LIMIT);
     if (xpl_launches_init(&l, &arena, &exec) &&
         xpl_xspace_open(bytes, &arena, &exec, &xs, &err) == XPL_OK &&
         xpl_launches_add(&l, XPL_STR("a"), xs, &err) == XPL_OK) {
@@ -161,13 +154,12 @@ static void try_launches(xpl_bytes_t bytes) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const xpl_bytes_t bytes = {data, size};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_time_breakdown *b = NULL;
     try_profile(bytes, false);
     try_profile(bytes, true);
     try_launches(bytes);
-    xpl_arena_init(&arena, LIMIT);
     if (xpl_time_breakdown_decode(bytes, &arena, &b, &err) == XPL_OK) {
         check_encoding(b);
         check_tools(b);

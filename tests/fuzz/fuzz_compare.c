@@ -29,9 +29,8 @@ static void check_encoding(const struct xpl_run_summary *s, struct xpl_arena *ar
 
 static void check_comparison(const struct xpl_run_summary *s, struct xpl_arena *arena) {
     struct xpl_run_group a = {0}, b = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, LIMIT);
     require(xpl_run_group_add(&a, s, arena) && xpl_run_group_add(&b, s, arena) &&
             xpl_run_group_add(&b, s, arena));
     require(xpl_compare_json(&a, &b, NULL, arena, &out, &err) == XPL_OK);
@@ -42,10 +41,9 @@ static void check_comparison(const struct xpl_run_summary *s, struct xpl_arena *
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_run_summary *s = NULL;
-    xpl_arena_init(&arena, LIMIT);
     if (xpl_run_summary_decode((xpl_bytes_t){data, size}, &arena, &s, &err) == XPL_OK) {
         check_encoding(s, &arena);
         check_comparison(s, &arena);

@@ -53,8 +53,7 @@ static void check_perfetto(const struct xpl_product_input *in) {
     const struct xpl_megascale_perfetto_options ways[] = {{true, false}, {false, true}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct xpl_error err = {0};
-        struct xpl_buf out;
-        xpl_buf_init(&out, LIMIT);
+        struct xpl_buf out = xpl_buf_of(LIMIT);
         const xpl_status_t st =
             xpl_megascale_perfetto(in->profile, &ways[i], in->exec, LIMIT, &out, &err);
         require(st == XPL_OK ? out.n >= 20 && out.p[0] == 0x1f : out.n == 0 && err.code == st);

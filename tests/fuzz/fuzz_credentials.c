@@ -55,10 +55,9 @@ static void check_url(xpl_str_t text) {
 
 // A token that an account's key signs has only characters of a form.
 static void check_key_file(const struct xpl_answer_google *of, xpl_str_t text) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf jwt;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf jwt = xpl_buf_of(64 << 10);
     struct xpl_error why = {0};
     const struct xpl_assertion a = {of->key, of->key_id, of->client, of->token_uri, "scope", 1};
-    xpl_buf_init(&jwt, 64 << 10);
     if (xpl_assertion_put(&a, &jwt, &why) == XPL_OK) {
         xpl_buf_putc(&jwt, 0);
         CHECK(!jwt.failed && is_plain((char *)jwt.p) && jwt.n > 300);

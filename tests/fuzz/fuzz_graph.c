@@ -35,8 +35,7 @@ static void check(xpl_bytes_t proto, xpl_str_t node, const char *key, const char
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf proto = mk_open();
     struct xpl_hlo_module *m = NULL;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     mk_len(&proto, 1, data, size);
     if (xpl_hlo_module_read_full((xpl_bytes_t){data, size}, &a, &m, NULL) == XPL_OK && m->valid &&
         m->n_computations && m->n_instructions) {

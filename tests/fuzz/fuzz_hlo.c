@@ -30,10 +30,9 @@ static void describe(struct xpl_hlo_module *m, uint32_t i, struct xpl_arena *a) 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     struct xpl_hlo_module *m = NULL;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, 64 << 20);
     if (xpl_hlo_module_read((xpl_bytes_t){data, size}, &a, &m, &err) == XPL_OK) {
         for (uint32_t i = 0; m->valid && i < m->n_instructions && i < 1000; i++)
             describe(m, i, &a);

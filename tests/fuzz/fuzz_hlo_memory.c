@@ -58,8 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_exec exec = xpl_exec_serial();
     for (int64_t color = 0; color < 2; color++) {
         struct xpl_hlo_memory *m;
-        struct xpl_arena a;
-        xpl_arena_init(&a, 64 << 20);
+        struct xpl_arena a = xpl_arena_of(64 << 20);
         const xpl_status_t st = xpl_hlo_memory_read(proto, color, &exec, &a, &m, NULL);
         require(is_expected(st));
         if (st == XPL_OK) check_tables(m, &a);

@@ -26,9 +26,8 @@ static void require(bool ok) {
 
 static xpl_status_t module_text(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
                                 struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(64 << 20);
     struct xpl_exec exec = xpl_exec_serial();
-    xpl_arena_init(&scratch, 64 << 20);
     xpl_buf_init(out, LIMIT);
     const xpl_status_t st = xpl_hlo_text_module(m, form, &exec, &scratch, out, NULL);
     require(out->n <= LIMIT);
@@ -94,8 +93,7 @@ static void check_proto(xpl_bytes_t module) {
     require(!proto.failed);
     for (unsigned form = 0; form <= XPL_HLO_PROTO_JSON; form++) {
         for (unsigned i = 0; i < 2; i++) {
-            struct xpl_arena a;
-            xpl_arena_init(&a, 64 << 20);
+            struct xpl_arena a = xpl_arena_of(64 << 20);
             xpl_buf_init(&out[i], LIMIT);
             const xpl_status_t st =
                 xpl_hlo_proto_print((xpl_bytes_t){proto.p, proto.n}, (enum xpl_hlo_proto_form)form,
@@ -113,18 +111,16 @@ static void check_proto(xpl_bytes_t module) {
 
 static void check_neighbours(const struct xpl_hlo_module *m, uint32_t i, struct xpl_arena *a) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     const xpl_status_t st = xpl_hlo_adjacent(m, i, &exec, a, &out, NULL);
     require(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);
     require(xpl_hlo_find_node(m, m->instructions[i].name) <= i);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(256 << 20);
     struct xpl_hlo_module *full = NULL, *light = NULL;
     const xpl_bytes_t bytes = {data, size};
-    xpl_arena_init(&a, 256 << 20);
     if (xpl_hlo_module_read_full(bytes, &a, &full, NULL) == XPL_OK &&
         xpl_hlo_module_read(bytes, &a, &light, NULL) == XPL_OK) {
         require(full->valid == light->valid);

@@ -39,11 +39,9 @@ static void range(xpl_str_t in) {
 }
 
 static void csv(xpl_str_t in) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 20);
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, 1 << 20);
-    xpl_buf_init(&out, 1 << 20);
     if (xpl_http_csv(in, NULL, &arena, &out, &err) != XPL_OK) CHECK(err.msg[0]);
 }
 

@@ -22,18 +22,16 @@ static void require(bool ok) {
 }
 
 static struct xpl_buf encode(const struct xpl_inference *v) {
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, LIMIT);
     require(xpl_inference_encode(v, &out, &err) == XPL_OK);
     return out;
 }
 
 static void check_encoding(const struct xpl_inference *v) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_inference *again = NULL;
-    xpl_arena_init(&arena, LIMIT);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf once = encode(v);
     require(xpl_inference_decode((xpl_bytes_t){once.p, once.n}, &arena, &again, &err) == XPL_OK);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf twice = encode(again);
@@ -51,12 +49,10 @@ static void check_tool(struct xpl_inference *v, const char *column) {
         {XPL_STR("request_column"), xpl_str_from(column)},
         {XPL_STR("batch_column"), XPL_STR("Batching efficiency")},
     };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     void *options;
-    xpl_arena_init(&arena, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     require(xpl_tool_options_parse(tool, given, 2, true, &arena, &options, &err) == XPL_OK);
     const struct xpl_tool_input in = {
         .hosts = hosts, .n_hosts = 2, .options = options, .limit = LIMIT};
@@ -72,12 +68,11 @@ static void check(struct xpl_inference *v) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const xpl_bytes_t bytes = {data, size};
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
     struct xpl_inference *v = NULL;
-    xpl_arena_init(&arena, LIMIT);
     if (xpl_xspace_open(bytes, &arena, &exec, &xs, &err) == XPL_OK &&
         xpl_inference_make(xs, &exec, &arena, LIMIT, &v, &err) == XPL_OK) {
         require(xpl_inference_possible(bytes) || (!v->requests.n && !v->batches.n));

@@ -37,8 +37,7 @@ static void open_xspace(const struct xpl_buf *out) {
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_xspace *space;
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)1 << 28);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){out->n ? out->p : (const uint8_t *)"", out->n}, &arena,
                              &serial, &space, &err),
              &err);
@@ -77,8 +76,7 @@ static void again(xpl_bytes_t made) {
 // Rows are a bundle again, whatever of them can be read.
 static int rows(xpl_bytes_t file) {
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, (size_t)1 << 28);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of((size_t)1 << 28);
     const xpl_status_t st = xpl_ireeperf_bundle(file, NULL, &out, &err);
     CHECK(st == XPL_OK || ((st == XPL_DATA_LOSS || st == XPL_FAILED_PRECONDITION) && err.msg[0]));
     CHECK_EQ(xpl_ireeperf_check(file, NULL), st);
@@ -103,10 +101,8 @@ static void summarize(xpl_bytes_t file) {
     const struct xpl_tool_input in = {
         .hosts = &host, .n_hosts = 1, .exec = &serial, .limit = (size_t)1 << 28};
     struct xpl_run_summary *s;
-    struct xpl_arena arena;
-    struct xpl_buf out;
-    xpl_arena_init(&arena, (size_t)1 << 28);
-    xpl_buf_init(&out, (size_t)1 << 28);
+    struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    struct xpl_buf out = xpl_buf_of((size_t)1 << 28);
     CHECK_OK(tool->render(&in, &out, &err), &err);
     CHECK_OK(xpl_run_summary_decode((xpl_bytes_t){out.p, out.n}, &arena, &s, &err), &err);
     CHECK(s->n_hosts == 1 && s->units >= 1);

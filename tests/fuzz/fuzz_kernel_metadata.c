@@ -17,17 +17,15 @@ static void require(bool ok) {
 
 static void check(xpl_str_t text, struct xpl_arena *a) {
     struct xpl_json_value v;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf again;
-    xpl_buf_init(&again, 16 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf again = xpl_buf_of(16 << 20);
     require(xpl_json_value_parse(text, a, &v) == XPL_JSON_OK);
     xpl_json_value_write(&v, &again);
     require(xpl_str_eq(text, (xpl_str_t){(const char *)again.p, again.n}));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(16 << 20);
     xpl_str_t found;
-    xpl_arena_init(&a, 16 << 20);
     if (xpl_instruction_kernel_metadata((xpl_str_t){(const char *)data, size}, &a, &found) &&
         found.len)
         check(found, &a);

@@ -28,10 +28,9 @@ static xpl_status_t ask(const struct xpl_xspace *xs, struct xpl_buf *out) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     struct xpl_xspace *xs;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, 64 << 20);
     if (xpl_xspace_open((xpl_bytes_t){data, size}, &a, &exec, &xs, &err) == XPL_OK) {
         struct xpl_buf once, twice;
         const xpl_status_t st = ask(xs, &once);

@@ -16,18 +16,16 @@ static void require(bool ok) {
 }
 
 static struct xpl_buf encode(const struct xpl_opstats *s) {
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of(64 << 20);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, 64 << 20);
     require(xpl_opstats_encode(s, &out, &err) == XPL_OK);
     return out;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     struct xpl_opstats *s = NULL, *again = NULL;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, 64 << 20);
     if (xpl_opstats_decode((xpl_bytes_t){data, size}, &a, &s, &err) == XPL_OK) {
         struct xpl_buf once = encode(s);
         require(xpl_opstats_decode((xpl_bytes_t){once.p, once.n}, &a, &again, &err) == XPL_OK);

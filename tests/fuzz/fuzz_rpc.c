@@ -23,12 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 // again.
 static void unpack(const ProtobufCMessageDescriptor *type, xpl_bytes_t in) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena a, b;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf packed;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf packed = xpl_buf_of(1 << 20);
     struct xpl_error err = {0};
     ProtobufCMessage *m = NULL, *again = NULL;
     xpl_arena_init(&a, 1 << 20);
     xpl_arena_init(&b, 1 << 20);
-    xpl_buf_init(&packed, 1 << 20);
     const xpl_status_t st = xpl_rpc_message_unpack(type, in, &a, &m, &err);
     CHECK((st == XPL_OK) == (m != NULL));
     CHECK(st == err.code);
@@ -44,9 +43,8 @@ static void unpack(const ProtobufCMessageDescriptor *type, xpl_bytes_t in) {
 static void reflect(xpl_bytes_t in) {
     static struct xpl_rpc_reflection *r;
     const xpl_bytes_t set = {xpl_proto_descriptors, xpl_proto_descriptors_len};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer = xpl_buf_of(8 << 20);
     if (!r) CHECK_EQ(xpl_rpc_reflection_new(set, NULL, 0, &r, NULL), XPL_OK);
-    xpl_buf_init(&answer, 8 << 20);
     const xpl_status_t st = xpl_rpc_reflection_answer(r, in, &answer, NULL);
     if (st == XPL_OK) // our own answer is a message of its type, but for the request inside it
         CHECK_EQ(xpl_rpc_message_scan(&grpc__reflection__v1__server_reflection_response__descriptor,

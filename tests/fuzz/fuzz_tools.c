@@ -71,9 +71,8 @@ static void check_value(struct json *j) {
 
 static void render(const struct xpl_tool *tool, const struct xpl_opstats *s,
                    const char *const *options) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(64 << 20);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, 64 << 20);
     if (render_op_stats(tool, s, options, 64 << 20, &out, &err) == XPL_OK) {
         struct json j = {out.p, out.p + out.n};
         check_value(&j);
@@ -98,8 +97,7 @@ static void render_each_choice(const struct xpl_tool *tool, const struct xpl_ops
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(64 << 20);
     struct xpl_opstats *s;
     struct xpl_error err = {0};
     if (xpl_opstats_decode((xpl_bytes_t){data, size}, &arena, &s, &err) == XPL_OK) {

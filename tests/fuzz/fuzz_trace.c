@@ -19,8 +19,7 @@ static void answer(struct xpl_trace *t, xpl_bytes_t profile, const struct xpl_tr
     const struct xpl_trace_host hosts[2] = {{XPL_STR("a"), t, profile}, {XPL_STR("b"), t, profile}};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, OUT_LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(OUT_LIMIT);
     const xpl_status_t st = xpl_trace_answer(hosts, 2, o, &exec, LIMIT, &out, &err);
     if (st == XPL_OK && !o->pb && (out.n < 2 || out.p[0] != '{' || out.p[out.n - 1] != '}'))
         abort();
@@ -35,8 +34,7 @@ static void sum_up(struct xpl_trace *t, xpl_bytes_t profile) {
                                         found = {.arguments = XPL_STR("a 1"), .most = 3};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_trace_sums s = {0}, less;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     if (xpl_trace_sum_up(&host, 1, &all, &exec, &a, &s, NULL) == XPL_OK &&
         xpl_trace_sum_up(&host, 1, &part, &exec, &a, &less, NULL) == XPL_OK && less.count > s.count)
         abort();
@@ -46,9 +44,8 @@ static void sum_up(struct xpl_trace *t, xpl_bytes_t profile) {
 }
 
 static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_trace *t;
-    xpl_arena_init(&a, LIMIT);
     if (xpl_trace_open(index, &a, &t, NULL) == XPL_OK) {
         struct xpl_trace_options o;
         xpl_trace_options_init(&o);
@@ -145,13 +142,11 @@ static void options(const uint8_t *data, size_t size) {
 static void profile(const uint8_t *data, size_t size) {
     struct xpl_exec exec = xpl_exec_serial();
     const xpl_bytes_t bytes = {data, size};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf index;
-    xpl_buf_init(&index, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf index = xpl_buf_of(LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
     if (xpl_trace_build(bytes, &exec, LIMIT, &sink, NULL) == XPL_OK) {
-        struct xpl_arena a;
+        struct xpl_arena a = xpl_arena_of(LIMIT);
         struct xpl_trace *t;
-        xpl_arena_init(&a, LIMIT);
         // The built index can be opened.
         if (xpl_trace_open((xpl_bytes_t){index.p, index.n}, &a, &t, NULL) != XPL_OK) abort();
         xpl_arena_fini(&a);

@@ -47,10 +47,9 @@ static void export(const struct xpl_xspace *xs, enum xpl_export_format format) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_xspace *xs;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, LIMIT);
     if (xpl_xspace_open((xpl_bytes_t){data, size}, &a, &exec, &xs, &err) == XPL_OK) {
         struct xpl_buf once, twice;
         const xpl_status_t st = ask(xs, &once);

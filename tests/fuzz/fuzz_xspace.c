@@ -33,11 +33,10 @@ static void read_event(const struct xpl_line *l, struct xpl_event *ev, struct pa
 static void read_line(const struct xpl_groups *g, const struct xpl_line *l, struct pass *p,
                       bool by_chunks) {
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 26);
     by_chunks &= xpl_groups_can_start_at_chunk(g, l);
     const uint32_t n = by_chunks && l->n_chunks ? l->n_chunks : 1;
     bool malformed = false;
-    xpl_arena_init(&a, 1 << 26);
     for (uint32_t i = 0; i < n && !malformed; i++) {
         struct xpl_event_cursor c;
         struct xpl_group_cursor *gc;
@@ -80,11 +79,10 @@ static struct pass read_all(const struct xpl_xspace *xs, const struct xpl_groups
 }
 
 static bool run(const uint8_t *data, size_t size, struct xpl_exec *exec, struct pass ret[2]) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 26);
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
     struct xpl_groups *g;
-    xpl_arena_init(&a, 1 << 26);
     xpl_status_t st = xpl_xspace_open((xpl_bytes_t){data, size}, &a, exec, &xs, &err);
     if (st == XPL_DATA_LOSS) CHECK(err.offset <= size);
     if (st == XPL_OK) st = xpl_groups_build(xs, &a, exec, &g, &err);

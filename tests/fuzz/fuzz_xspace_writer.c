@@ -291,11 +291,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     CHECK(xpl_xspace_writer_fini(&w));
     CHECK(whole.n == out.n && (!out.n || memcmp(whole.p, out.p, out.n) == 0));
     xpl_buf_fini(&whole);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     struct xpl_error err = {0};
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_xspace *xs;
-    xpl_arena_init(&a, 64 << 20);
     uint8_t *const exact = malloc(out.n + !out.n);
     CHECK(exact);
     if (out.n) memcpy(exact, out.p, out.n);

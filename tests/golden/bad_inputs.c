@@ -47,8 +47,7 @@ static void release(xpl_bytes_t b) {
 }
 
 static void check_json(const struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, (size_t)1 << 30);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of((size_t)1 << 30);
     CHECK(!out->failed);
     CHECK(value_parse(&a, (xpl_str_t){(const char *)out->p, out->n}));
 }
@@ -76,12 +75,10 @@ static void render_one(const struct xpl_tool *t, bool exact, const struct xpl_to
                        size_t n) {
     const struct xpl_option o = {XPL_STR("xprof_exact"), exact ? XPL_STR("1") : XPL_STR("0")};
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(limit);
     struct xpl_error err = {0};
     void *options;
-    xpl_arena_init(&arena, limit);
-    xpl_buf_init(&out, limit);
     CHECK_EQ(xpl_tool_options_parse(t, &o, 1, true, &arena, &options, &err), XPL_OK);
     const struct xpl_tool_input in = {
         .hosts = hosts, .n_hosts = n, .options = options, .exec = &exec, .limit = limit};

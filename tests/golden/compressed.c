@@ -27,11 +27,10 @@ static char errors[sizeof top + 8]; // what xplanectl said last
 static const char *xplanectl, *tests;
 
 static struct xpl_buf slurp(const char *path) {
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of(MAX_BYTES);
     FILE *const f = fopen(path, "rb");
     if (!f) perror(path);
     CHECK(f);
-    xpl_buf_init(&b, MAX_BYTES);
     for (size_t n = 1; n; b.n += n) {
         CHECK(xpl_buf_room(&b, 65536));
         n = fread(b.p + b.n, 1, 65536, f);

@@ -126,11 +126,10 @@ static void compare_packets(const char *tool, xpl_str_t recorded, xpl_str_t got,
 }
 
 static void compare(struct golden *g, const char *line, const char *tool, const char *expected) {
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(memory_limit);
     char why[600] = "";
     size_t n_recorded = 0, n_got = 0;
     char *const recorded = slurp(expected, &n_recorded), *const got = slurp(g->out, &n_got);
-    xpl_arena_init(&arena, memory_limit);
     if (!recorded || !got) {
         snprintf(why, sizeof why, "cannot read %.300s", recorded ? g->out : expected);
     } else if (n_recorded == 0 || n_got == 0) {

@@ -99,8 +99,7 @@ static xpl_str_t key_of(const struct reader *r, xpl_bytes_t argument) {
 // Numbers the flows that an event names, those of one key before those of the next.
 static void number_flows(struct reader *r, xpl_bytes_t event) {
     const xpl_str_t keys[] = {XPL_STR("flow_in"), XPL_STR("flow_out")};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf nowhere;
-    xpl_buf_init(&nowhere, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf nowhere = xpl_buf_of(LIMIT);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct xpl_wire w = xpl_wire_begin(event);
         struct xpl_field f;

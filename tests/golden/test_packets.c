@@ -67,8 +67,7 @@ static void test_fractions(void) {
 }
 
 static void test_broken(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 20);
     const uint8_t cut[] = {0x0a, 5, 1};
     CHECK(!packets_of_trace((xpl_bytes_t){cut, sizeof cut}, &out));
     CHECK(!packets_of_fractions((xpl_bytes_t){cut, sizeof cut}, &out));

@@ -61,11 +61,10 @@ struct texts {
 // The members of a list or object, each as text, sorted.  False when memory ran out.
 static bool texts_of(struct xpl_arena *a, const struct value *list, struct texts *ret) {
     static const char *const drop[] = {"bind_id", "id", "sf", "z", NULL};
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of(memory_limit);
     bool ok = true;
     *ret = (struct texts){.n = list ? list->n : 0};
     ret->v = xpl_arena_array(a, ret->n, sizeof *ret->v);
-    xpl_buf_init(&b, memory_limit);
     for (size_t i = 0; ret->v && ok && i < ret->n; i++) {
         b.n = 0;
         put(&b, &list->items[i], drop);
@@ -101,8 +100,7 @@ static bool same_rest(struct xpl_arena *a, const struct value *expected, const s
     xpl_str_t texts[2] = {{"", 0}, {"", 0}};
     bool ok = true;
     for (int i = 0; i < 2; i++) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, memory_limit);
+        struct xpl_buf b = xpl_buf_of(memory_limit);
         put(&b, sides[i], drop);
         ok = ok && !b.failed && xpl_arena_str(a, (xpl_str_t){(const char *)b.p, b.n}, &texts[i]);
         xpl_buf_fini(&b);
@@ -115,8 +113,7 @@ static bool same_rest(struct xpl_arena *a, const struct value *expected, const s
 
 bool trace_equal(const struct value *expected, const struct value *got, char *why,
                  size_t why_size) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, memory_limit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(memory_limit);
     return same_rest(&a, expected, got, why, why_size) &&
            same_texts(&a, value_get(expected, "traceEvents"), value_get(got, "traceEvents"), why,
                       why_size) &&

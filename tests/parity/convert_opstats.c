@@ -31,8 +31,7 @@ static bool slurp(const char *path, struct xpl_buf *ret) {
 static xpl_status_t convert_file(const char *path, unsigned variant, void **ret,
                                  struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf file;
-    xpl_buf_init(&file, limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf file = xpl_buf_of(limit);
     if (!slurp(path, &file)) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "cannot read %s", path);
     const struct xpl_product_input in = {
         .profile = {file.p, file.n}, .variant = variant, .exec = &exec, .limit = limit};
@@ -71,11 +70,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: convert_opstats [--cpu] [--keep] FILE...\n");
         return 2;
     }
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(limit);
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, limit);
-    xpl_buf_init(&out, limit);
     const xpl_status_t s = convert(argv + at, (size_t)(argc - at), variant, &arena, &out, &err);
     if (s != XPL_OK)
         fprintf(stderr, "%s: %s\n", xpl_status_name(s), err.msg);

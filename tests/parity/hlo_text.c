@@ -76,10 +76,9 @@ static xpl_status_t make_text(xpl_bytes_t proto, unsigned form, struct xpl_buf *
                               struct xpl_error *err) {
     struct xpl_hlo_message p;
     struct xpl_hlo_module *m = NULL;
-    struct xpl_arena a;
+    struct xpl_arena a = xpl_arena_of(limit);
     struct xpl_exec exec = xpl_exec_serial();
     xpl_str_t node = {"", 0};
-    xpl_arena_init(&a, limit);
     if (form == PBTXT || form == JSON) {
         const xpl_status_t st = xpl_hlo_proto_print(
             proto, form == JSON ? XPL_HLO_PROTO_JSON : XPL_HLO_PROTO_PBTXT, &exec, &a, out, err);
@@ -111,9 +110,8 @@ static void serve(void) {
     size_t n;
     while (scanf("%15s %zu", form, &n) == 2 && getchar() == '\n') {
         uint8_t *const bytes = malloc(n + 1);
-        struct xpl_buf out;
+        struct xpl_buf out = xpl_buf_of(limit);
         struct xpl_error err = {0};
-        xpl_buf_init(&out, limit);
         if (!bytes || fread(bytes, 1, n, stdin) != n) exit(1);
         const xpl_status_t st = make_text((xpl_bytes_t){bytes, n}, find_form(form), &out, &err);
         if (st != XPL_OK) {
@@ -147,10 +145,9 @@ static void note_best(double begin, double *best) {
 static void read_alone(xpl_bytes_t proto, double *best) {
     struct xpl_hlo_message p;
     struct xpl_hlo_module *m = NULL;
-    struct xpl_arena a;
+    struct xpl_arena a = xpl_arena_of(limit);
     struct xpl_error err;
     const double begin = now();
-    xpl_arena_init(&a, limit);
     xpl_hlo_message_read(proto, &p);
     if (xpl_hlo_module_read_full(xpl_hlo_bytes(&p, HLO_PROTO_MODULE), &a, &m, &err) != XPL_OK)
         exit(1);

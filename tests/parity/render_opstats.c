@@ -26,8 +26,7 @@ static bool read_file(const char *path, struct xpl_buf *ret) {
 
 static xpl_status_t render(const struct xpl_tool *tool, const char *const *options,
                            const struct xpl_buf *in, struct xpl_buf *out, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, kLimit);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(kLimit);
     struct xpl_opstats *stats;
     XPL_TRY(xpl_opstats_decode((xpl_bytes_t){in->p, in->n}, &arena, &stats, err));
     return render_op_stats(tool, stats, options, kLimit, out, err);

@@ -21,9 +21,8 @@ struct fault_scenario {
 };
 
 static inline xpl_status_t fault_run(const struct fault_scenario *s, struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(FAULT_LIMIT);
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, FAULT_LIMIT);
     xpl_buf_init(out, FAULT_LIMIT);
     const xpl_status_t st = s->run(s->input, &arena, out, &err);
     if (st != XPL_OK && st != XPL_RESOURCE_EXHAUSTED && st != XPL_ABORTED)

@@ -19,9 +19,8 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
                                          .exec = &exec,
                                          .limit = LIMIT};
     (void)arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf first;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf first = xpl_buf_of(LIMIT);
     void *value = NULL, *copy = NULL;
-    xpl_buf_init(&first, LIMIT);
     xpl_status_t st = p->make(&in, &value, err);
     if (st == XPL_OK) st = p->encode(value, &first, err);
     if (st == XPL_OK) st = p->decode((xpl_bytes_t){first.p, first.n}, LIMIT, &copy, err);

@@ -14,13 +14,12 @@
 static xpl_status_t render(const void *value, const void *copy, struct xpl_buf *out,
                            struct xpl_error *err) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("inference_profile"));
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_exec exec = xpl_exec_serial();
     void *options;
     const void *const products[2][1] = {{value}, {copy}};
     const struct xpl_tool_host hosts[] = {{.name = XPL_STR("a"), .products = products[0]},
                                           {.name = XPL_STR("b"), .products = products[1]}};
-    xpl_arena_init(&arena, LIMIT);
     xpl_status_t st = xpl_tool_options_parse(tool, NULL, 0, true, &arena, &options, err);
     if (st == XPL_OK) {
         const struct xpl_tool_input in = {
@@ -38,9 +37,8 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
     const struct xpl_product_input in = {
         .profile = {space->p, space->n}, .exec = &exec, .limit = LIMIT};
     (void)arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = xpl_buf_of(LIMIT);
     void *value = NULL, *copy = NULL;
-    xpl_buf_init(&bytes, LIMIT);
     xpl_status_t st = p->make(&in, &value, err);
     if (st == XPL_OK) st = p->encode(value, &bytes, err);
     if (st == XPL_OK) st = p->decode((xpl_bytes_t){bytes.p, bytes.n}, LIMIT, &copy, err);

@@ -43,10 +43,9 @@ static xpl_status_t import(struct xpl_json_reader *r, size_t size, struct xpl_bu
 
 static void check_opens(const struct xpl_buf *b) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(8 * LIMIT);
     struct xpl_xspace *xs;
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, 8 * LIMIT);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){b->p, b->n}, &arena, &exec, &xs, &err), &err);
     for (uint32_t p = 0; p < xs->n_planes; p++)
         for (uint32_t l = 0; l < xs->planes[p].n_lines; l++) {

@@ -27,8 +27,7 @@ static void test_empty(void) {
     CHECK(!xpl_arena_alloc(&zero, 1)); // the limit is 0
     xpl_arena_fini(&zero);
     xpl_arena_fini(&zero);
-    struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    struct xpl_arena a = xpl_arena_of(1 << 20);
     CHECK(!a.blocks);
     CHECK_EQ(a.reserved, 0);
     CHECK_EQ(a.limit, 1 << 20);
@@ -39,8 +38,7 @@ static void test_empty(void) {
 // Blocks of every size up to some KiB: aligned, apart from one another, whole.
 static void test_alignment_and_overlap(void) {
     enum { N = 3000 };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     static uint8_t *blocks[N];
     for (size_t i = 0; i < N; i++) {
         blocks[i] = xpl_arena_alloc(&a, i);
@@ -55,8 +53,7 @@ static void test_alignment_and_overlap(void) {
 }
 
 static void test_size_zero(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     const char *const one = xpl_arena_alloc(&a, 0), *const two = xpl_arena_alloc(&a, 0);
     const char *const three = xpl_arena_array(&a, 0, 8), *const four = xpl_arena_zalloc(&a, 0);
     CHECK(one && two && three && four);
@@ -65,8 +62,7 @@ static void test_size_zero(void) {
 
 // Sizes that wrap around when the alignment, the block's header or the product is added.
 static void test_overflow(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     CHECK(xpl_arena_alloc(&a, 1)); // an empty arena would give NULL for a size that became 0
     const size_t reserved = a.reserved;
     for (size_t less = 0; less < 100; less++)
@@ -85,8 +81,7 @@ static void test_overflow(void) {
 // The sum of all blocks stays under the limit; the arena stays usable after a refusal.
 static void test_limit(void) {
     for (size_t limit = 4096; limit < 200000; limit += 12345) {
-        struct xpl_arena a;
-        xpl_arena_init(&a, limit);
+        struct xpl_arena a = xpl_arena_of(limit);
         size_t given = 0;
         while (xpl_arena_alloc(&a, 100)) {
             given += 100;
@@ -125,8 +120,7 @@ static void test_limit(void) {
 }
 
 static void test_zalloc(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     for (size_t n = 1; n < 300; n++) {
         uint8_t *const p = xpl_arena_zalloc(&a, n);
         CHECK(p);
@@ -137,8 +131,7 @@ static void test_zalloc(void) {
 }
 
 static void test_text(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     char source[] = "abc";
     xpl_str_t copy;
     CHECK(xpl_arena_str(&a, (xpl_str_t){source, 3}, &copy));
@@ -173,8 +166,7 @@ static void test_text(void) {
 // Every byte behind an allocation, up to the next one, may not be touched.
 static void test_poison(void) {
 #ifdef WITH_ASAN
-    struct xpl_arena a;
-    xpl_arena_init(&a, 16 << 20);
+    struct xpl_arena a = xpl_arena_of(16 << 20);
     for (size_t n = 0; n < 200; n++) {
         char *const p = xpl_arena_alloc(&a, n), *const q = xpl_arena_alloc(&a, 1);
         CHECK(p && q);
@@ -252,8 +244,7 @@ static void test_faults(void) {
     xpl_fault_fail_on(UINT64_MAX);
 
     // An arena whose block cannot be had: NULL, nothing counted, and it works afterwards.
-    struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    struct xpl_arena a = xpl_arena_of(1 << 20);
     xpl_fault_reset();
     xpl_fault_fail_on(0);
     xpl_str_t text = {"kept", 4};
@@ -277,9 +268,8 @@ static void test_faults(void) {
 #endif
 
 static void test_wipe(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     xpl_str_t text = {0};
-    xpl_arena_init(&a, 1 << 20);
     xpl_arena_wipe(&a);
     CHECK(xpl_arena_str(&a, XPL_STR("secret"), &text));
     uint8_t *const large = xpl_arena_alloc(&a, 100000);

@@ -5,8 +5,7 @@
 #include "tests/check.h"
 
 static void check(const char *bytes, size_t n, const char *plain, const char *url) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 100);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(100);
     xpl_base64_put(&b, (xpl_bytes_t){(const uint8_t *)bytes, n});
     CHECK_STR(((xpl_str_t){(char *)b.p, b.n}), xpl_str_from(plain));
     b.n = 0;
@@ -16,7 +15,7 @@ static void check(const char *bytes, size_t n, const char *plain, const char *ur
 }
 
 int main(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf small;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf small = xpl_buf_of(7);
     check("", 0, "", "");
     check("f", 1, "Zg==", "Zg");
     check("fo", 2, "Zm8=", "Zm8");
@@ -26,7 +25,6 @@ int main(void) {
     check("foobar", 6, "Zm9vYmFy", "Zm9vYmFy");
     check("\373\377\277", 3, "+/+/", "-_-_");
     check("\0\377", 2, "AP8=", "AP8");
-    xpl_buf_init(&small, 7);
     xpl_base64_put(&small, (xpl_bytes_t){(const uint8_t *)"foobar", 6});
     CHECK(small.failed);
     return 0;

@@ -12,8 +12,7 @@ static xpl_str_t text_of(const struct xpl_buf *b) {
 }
 
 static void test_writing(void) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 20);
+    struct xpl_buf b = xpl_buf_of(1 << 20);
     CHECK_EQ(b.n, 0);
     CHECK(!b.p && !b.failed);
     xpl_buf_put(&b, NULL, 0);
@@ -43,8 +42,7 @@ static void test_maximum(size_t max) {
     static char text[2000];
     memset(text, 'x', sizeof text);
     for (int way = 0; way < 4; way++) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, max);
+        struct xpl_buf b = xpl_buf_of(max);
         if (way == 0)
             xpl_buf_put(&b, text, max);
         else if (way == 1)
@@ -71,8 +69,7 @@ static void test_maximum(size_t max) {
         CHECK_EQ(b.n, max);
         xpl_buf_fini(&b);
     }
-    struct xpl_buf b;
-    xpl_buf_init(&b, max);
+    struct xpl_buf b = xpl_buf_of(max);
     xpl_buf_printf(&b, "%.*s", (int)max + 1, text);
     CHECK(b.failed);
     CHECK_EQ(b.n, 0);
@@ -80,8 +77,7 @@ static void test_maximum(size_t max) {
 }
 
 static void test_failure_sticks(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 10);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(10);
     xpl_buf_str(&b, XPL_STR("123456"));
     xpl_buf_str(&b, XPL_STR("too long"));
     CHECK(b.failed);
@@ -99,8 +95,7 @@ static void test_failure_sticks(void) {
 }
 
 static void test_room(void) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, 5000);
+    struct xpl_buf b = xpl_buf_of(5000);
     CHECK(xpl_buf_room(&b, 5000));
     memset(b.p, 'r', 5000);
     b.n += 5000;
@@ -120,8 +115,7 @@ static void test_room(void) {
 }
 
 static void test_take(void) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, 100);
+    struct xpl_buf b = xpl_buf_of(100);
     size_t len = 9;
     uint8_t *p = xpl_buf_take(&b, &len);
     CHECK(p); // of an empty one too: NULL is failure
@@ -148,8 +142,7 @@ static void test_take(void) {
 
 #if XPL_FAULTS
 static void test_faults(void) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 20);
+    struct xpl_buf b = xpl_buf_of(1 << 20);
     const int64_t live = xpl_fault_live();
     xpl_fault_reset();
     xpl_fault_fail_on(1);

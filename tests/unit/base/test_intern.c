@@ -19,8 +19,7 @@ static xpl_str_t get(const struct xpl_intern *in, uint32_t id) {
 }
 
 static void test_ids(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_intern *const in = xpl_intern_new(&a, 7);
     CHECK(in);
     CHECK_STR(get(in, 0), "");
@@ -52,8 +51,7 @@ static void test_ids(void) {
 // hashes.
 static void test_growth(void) {
     enum { N = 200000 };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 256 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(256 << 20);
     struct xpl_intern *const one = xpl_intern_new(&a, 0), *const two = xpl_intern_new(&a, ~0ull);
     CHECK(one && two);
     CHECK_EQ(put(one, "first", 5), 1);
@@ -77,8 +75,7 @@ static void test_growth(void) {
 
 // At the limit: false, the id untouched, and everything that was there is still found.
 static void test_limit(void) {
-    struct xpl_arena a;
-    xpl_arena_init(&a, 40000);
+    struct xpl_arena a = xpl_arena_of(40000);
     struct xpl_intern *const in = xpl_intern_new(&a, 3);
     CHECK(in);
     char text[200];
@@ -100,8 +97,7 @@ static void test_limit(void) {
         CHECK_BYTES(get(in, i + 1).ptr, get(in, i + 1).len, text, sizeof text);
     }
     xpl_arena_fini(&a);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena small;
-    xpl_arena_init(&small, 100);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena small = xpl_arena_of(100);
     CHECK(!xpl_intern_new(&small, 0));
 }
 
@@ -109,8 +105,7 @@ static void test_limit(void) {
 // Every block that the pool asks for fails once; it goes on as if nothing had been put.
 static void test_faults(void) {
     for (uint64_t at = 0;; at++) {
-        struct xpl_arena a;
-        xpl_arena_init(&a, 64 << 20);
+        struct xpl_arena a = xpl_arena_of(64 << 20);
         xpl_fault_reset();
         xpl_fault_fail_on(at);
         struct xpl_intern *in = xpl_intern_new(&a, 1);

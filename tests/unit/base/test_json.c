@@ -304,8 +304,7 @@ static void test_broken_utf8(void) {
 }
 
 static void test_limit(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 8);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(8);
     xpl_json_str(&b, XPL_STR("0123456789"), false);
     CHECK(b.failed);
 }

@@ -45,9 +45,8 @@ static void expect(xpl_str_t text, unsigned flags, const char *expected) {
     struct drops d = {text, 7};
     const struct xpl_json_source source = {drop, &d};
     struct xpl_json_reader r;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 20);
     struct xpl_error err = {0};
-    xpl_buf_init(&b, 1 << 20);
     xpl_json_reader_init(&r, text, flags);
     tokens(&r, &b);
     CHECK_STR((const char *)b.p, expected);
@@ -144,10 +143,9 @@ static void test_resume(void) {
 // What moves through the buffer keeps its offsets, and a token that does not fit ends the text.
 static void test_long(void) {
     enum { N = 6 << 20 };
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(2 * N);
     struct xpl_error err = {0};
     struct xpl_json_reader r;
-    xpl_buf_init(&b, 2 * N);
     xpl_buf_putc(&b, '[');
     while (b.n < N)
         xpl_buf_printf(&b, "\"%08zu\",", b.n);

@@ -16,8 +16,7 @@ static void test_empty(void) {
 static void test_edges(void) {
     static const uint64_t keys[] = {0, 1, 2, UINT64_MAX, UINT64_MAX - 1, (uint64_t)1 << 63};
     enum { N = sizeof keys / sizeof *keys };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_map m = {0};
     for (size_t i = 0; i < N; i++) {
         for (size_t k = 0; k < N; k++) {
@@ -48,8 +47,7 @@ static void test_edges(void) {
 // Dense keys, keys that are multiples of large powers of two, and strides: all kept while it grows.
 static void test_many(uint64_t stride) {
     enum { N = 20000 };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     struct xpl_map m = {0};
     for (uint64_t i = 0; i < N; i++) {
         uint64_t *const v = xpl_map_put(&a, &m, i * stride, i % 7, NULL);
@@ -69,8 +67,7 @@ static void test_many(uint64_t stride) {
 }
 
 static void test_limit(void) {
-    struct xpl_arena a;
-    xpl_arena_init(&a, 20000);
+    struct xpl_arena a = xpl_arena_of(20000);
     struct xpl_map m = {0};
     uint64_t n = 0;
     bool is_new = false;

@@ -85,8 +85,7 @@ static void test_cut(void) {
 }
 
 static void expect_clean(xpl_str_t s, size_t max, const char *expected) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 100);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(100);
     xpl_utf8_clean(&b, s, max);
     CHECK(!b.failed);
     CHECK_BYTES(b.p, b.n, expected, strlen(expected));

@@ -12,8 +12,7 @@ struct item {
 };
 
 static void test_push(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 8 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(8 << 20);
     XPL_VEC(struct item) v = {0};
     size_t left = 0;
     for (size_t i = 0; i < 10000; i++) {
@@ -34,8 +33,7 @@ static void test_push(void) {
 }
 
 static void test_reserve(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     XPL_VEC(int) v = {0};
     CHECK(xpl_vec_reserve(&a, &v, 1000));
     CHECK_EQ(v.n, 0);
@@ -63,8 +61,7 @@ static void test_reserve(void) {
 }
 
 static void test_failure(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 64 << 10);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 10);
     XPL_VEC(uint64_t) v = {0};
     CHECK(!xpl_vec_reserve(&a, &v, SIZE_MAX));
     CHECK(!xpl_vec_reserve(&a, &v, SIZE_MAX / 8 + 1)); // the bytes wrap around to 0

@@ -47,10 +47,9 @@ static void test_shapes(void) {
         {"aten::relu(f32[8,128])", "(f32[8,128])"},
         {"no expression", ""},
         {"", ""}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     xpl_str_t got;
     char text[400] = "%x = ";
-    xpl_arena_init(&arena, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK(xpl_run_op_shape(xpl_str_from(cases[i][0]), &arena, &got));
         check_text(got, cases[i][1]);
@@ -98,11 +97,10 @@ static struct xpl_run_summary make_run(struct xpl_arena *arena, size_t n_steps, 
 }
 
 static void test_codec(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf once, twice;
     struct xpl_error err = {0};
     struct xpl_run_summary *again;
-    xpl_arena_init(&arena, LIMIT);
     xpl_buf_init(&once, LIMIT);
     xpl_buf_init(&twice, LIMIT);
     const struct xpl_run_summary s = make_run(&arena, 300, 1000, "own");
@@ -119,8 +117,7 @@ static void test_codec(void) {
     // A prefix is refused, or ends where a field does; other bytes are refused.
     size_t bad = 0;
     for (size_t n = 0; n < once.n; n++) {
-        struct xpl_arena small;
-        xpl_arena_init(&small, LIMIT);
+        struct xpl_arena small = xpl_arena_of(LIMIT);
         bad += xpl_run_summary_decode((xpl_bytes_t){once.p, n}, &small, &again, &err) != XPL_OK;
         xpl_arena_fini(&small);
     }
@@ -131,12 +128,10 @@ static void test_codec(void) {
 
 static json_t *compare(const struct xpl_run_summary *a, const struct xpl_run_summary *b,
                        size_t n_b) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_run_group x = {0}, y = {0};
-    xpl_arena_init(&arena, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     CHECK(xpl_run_group_add(&x, a, &arena));
     for (size_t i = 0; i < n_b; i++)
         CHECK(xpl_run_group_add(&y, b, &arena));
@@ -161,8 +156,7 @@ static void check_sums(const json_t *j, const char *rows, const char *total) {
 }
 
 static void test_differences(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_run_summary a = make_run(&arena, 10, 1000, "old"),
                                  b = make_run(&arena, 20, 1100, "new");
     json_t *const j = compare(&a, &b, 2);
@@ -233,10 +227,9 @@ static void describe(const json_t *j, char *out, size_t size) {
 
 static void expect_ops(const struct op *a, size_t n_a, const struct op *b, size_t n_b,
                        const char *expected) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_run_summary x, y;
     char text[1000];
-    xpl_arena_init(&arena, LIMIT);
     put_ops(&x, &arena, a, n_a);
     put_ops(&y, &arena, b, n_b);
     json_t *const j = compare(&x, &y, 1);
@@ -302,8 +295,7 @@ static void test_matching(void) {
 
 // Another kernel for the same op is that op's.
 static void test_kernels(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_run_summary sides[2] = {{.units = 1}, {.units = 1}};
     static const char *const kernels[] = {"ampere_gemm_128x64", "nvjet_tst_128x64"};
     for (size_t i = 0; i < 2; i++) {
@@ -321,9 +313,8 @@ static void test_kernels(void) {
 
 // Too few steps have no interval; runs without anything compare, too.
 static void test_little(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_run_summary none = {0};
-    xpl_arena_init(&arena, LIMIT);
     const struct xpl_run_summary few = make_run(&arena, 4, 1000, "old");
     json_t *j = compare(&few, &few, 1);
     CHECK(json_is_null(json_object_get(json_object_get(j, "step_time"), "interval_ps")));
@@ -338,11 +329,9 @@ static void test_little(void) {
 
 // Two repeats, one of them without steps: its wall time is one sample more.
 static void test_aggregate(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     struct xpl_run_summary a = make_run(&arena, 4, 1000, "own"), b = {.n_devices = 2};
     const struct xpl_run_summary *const runs[] = {&a, &b};
     a.compile_ps = 70;

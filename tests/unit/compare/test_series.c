@@ -171,10 +171,9 @@ static void test_metrics(void) {
                  {"op:slow", 110, XPL_SERIES_PS, false},
                  {"kernel:k", 50, XPL_SERIES_PS, false},
                  {"memory:GPU_0_bfc", 1 << 20, XPL_SERIES_BYTES, false}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_series_value v;
     const struct xpl_run_summary none = {0};
-    xpl_arena_init(&arena, LIMIT);
     const struct xpl_run_summary s = make_run(&arena, 1000);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (!xpl_series_get(&s, xpl_str_from(cases[i].metric), &v)) FAIL_TEST(cases[i].metric);
@@ -197,12 +196,10 @@ static void test_metrics(void) {
 
 static json_t *document(const struct xpl_series_request *q, xpl_status_t expected,
                         const char *says) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
     json_t *j = NULL;
-    xpl_arena_init(&arena, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     const xpl_status_t st = xpl_series_json(q, &arena, &out, &err);
     CHECK_EQ(st, expected);
     if (st == XPL_OK)
@@ -257,10 +254,9 @@ static void test_names(struct xpl_series_request *q, struct xpl_run_summary *mad
 // longer.
 static void test_sleep(void) {
     enum { N = 8 };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_series_run runs[N];
     struct xpl_run_summary made[N];
-    xpl_arena_init(&arena, LIMIT);
     for (size_t i = 0; i < N; i++) {
         const bool slow = i >= N / 2;
         made[i] = make_run(&arena, (slow ? 1060 : 1000) + i % 2);
@@ -291,10 +287,9 @@ static void test_without(void) {
         "broken", "no device events were recorded", "the host compiled; nothing ran on a device",
         "the host compiled most of the time", "the profile has no steps, or too few"};
     enum { N = sizeof reasons / sizeof *reasons };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_series_run runs[N];
     struct xpl_run_summary made[N] = {{0}};
-    xpl_arena_init(&arena, LIMIT);
     made[2].compile_ps = 500;
     for (size_t i = 3; i < N; i++)
         made[i] = (struct xpl_run_summary){
@@ -316,10 +311,9 @@ static void test_without(void) {
 static void test_document(void) {
     enum { N = 9 };
     static const char *const names[N] = {"i", "b", "c", "d", "e", "f", "g", "h", "a"};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_series_run runs[N];
     struct xpl_run_summary made[N];
-    xpl_arena_init(&arena, LIMIT);
     // By time: a b c d (1000 ps), e that cannot be read, f g h i (1100 ps).
     for (size_t i = 0; i < N; i++) {
         const int64_t place = names[i][0] - 'a';

@@ -18,9 +18,8 @@
 static const struct xpl_format_limits roomy = {.max_bytes = (size_t)1 << 30};
 
 static struct xpl_buf gzip_of(const void *p, size_t n) {
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
     z_stream z = {0};
-    xpl_buf_init(&b, (size_t)1 << 30);
     CHECK(deflateInit2(&z, 1, Z_DEFLATED, MAX_WBITS + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK);
     CHECK(xpl_buf_room(&b, deflateBound(&z, n)));
     z.next_in = (Bytef *)(uintptr_t)p, z.avail_in = (unsigned)n;
@@ -32,8 +31,7 @@ static struct xpl_buf gzip_of(const void *p, size_t n) {
 }
 
 static struct xpl_buf zstd_of(const void *p, size_t n) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 30);
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
     CHECK(xpl_buf_room(&b, ZSTD_compressBound(n)));
     b.n = ZSTD_compress(b.p, b.cap, p, n, 3);
     CHECK(!ZSTD_isError(b.n));
@@ -499,9 +497,8 @@ static void sweep(const char *name, struct xpl_buf *b, const uint8_t *content, s
 }
 
 static struct xpl_buf zstd_with_checksum(const void *p, size_t n) {
-    struct xpl_buf b;
+    struct xpl_buf b = xpl_buf_of(1 << 20);
     ZSTD_CCtx *const c = ZSTD_createCCtx();
-    xpl_buf_init(&b, 1 << 20);
     CHECK(c && xpl_buf_room(&b, ZSTD_compressBound(n)));
     CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1)));
     b.n = ZSTD_compress2(c, b.p, b.cap, p, n);

@@ -161,9 +161,8 @@ static inline void line_text(const struct built *b, const struct xpl_line *line,
     struct xpl_event ev;
     struct xpl_group_cursor *g, *skimmer;
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     size_t n = 0;
-    xpl_arena_init(&a, 1 << 24);
     CHECK_OK(xpl_group_cursor_new(b->groups, line, &a, &g, &err), &err);
     CHECK_OK(xpl_group_cursor_new(b->groups, line, &a, &skimmer, &err), &err);
     xpl_events_begin(&c, line);

@@ -76,9 +76,8 @@ static void check_plane(const struct xpl_plane *plane, struct xpl_arena *arena, 
 static void check_profile(const char *name, struct counts *changed) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b = read_data_file(name);
     struct counts real = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
     struct xpl_xspace *xs;
-    xpl_arena_init(&arena, (size_t)1 << 28);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &arena, NULL, &xs, NULL), NULL);
     for (uint32_t i = 0; i < xs->n_planes; i++)
         check_plane(&xs->planes[i], &arena, &real, changed);

@@ -349,12 +349,11 @@ static struct xpl_buf large_space(void) {
 
 // Cursors that start at a chunk say the same as one over the whole line.
 static void check_chunks(const struct built *b, const struct xpl_line *line) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     struct xpl_error err = {0};
     struct xpl_group_cursor *whole, *part;
     struct xpl_event_cursor c, all;
     struct xpl_event ev, same;
-    xpl_arena_init(&a, 1 << 24);
     CHECK(line->n_chunks > 1 && xpl_groups_can_start_at_chunk(b->groups, line));
     CHECK_OK(xpl_group_cursor_new(b->groups, line, &a, &whole, &err), &err);
     xpl_events_begin(&all, line);
@@ -496,10 +495,9 @@ static void test_failures(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes = large_space();
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     struct xpl_xspace *xs;
     struct xpl_groups *g = NULL;
-    xpl_arena_init(&a, 1 << 24);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){bytes.p, bytes.n}, &a, &exec, &xs, &err), &err);
     exec.cancelled = always_cancelled;
     CHECK_STATUS(xpl_groups_build(xs, &a, &exec, &g, &err), XPL_CANCELLED, &err);

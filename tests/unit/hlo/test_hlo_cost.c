@@ -443,10 +443,9 @@ static void test_many_uses(void) {
 static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit,
                           struct xpl_exec *exec) {
     struct costs k = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(limit);
     struct xpl_hlo_cost cost;
     begin(&k, module);
-    xpl_arena_init(&a, limit);
     struct xpl_hlo_costs *const c = xpl_hlo_costs_new(k.m, &a);
     CHECK(c);
     const uint32_t at = xpl_hlo_module_find(k.m, xpl_str_from(name));
@@ -492,8 +491,7 @@ static void test_many_dimensions(void) {
     enum { N = 2000, BYTES = 1 << 23 };
     XPL_AUTO(xpl_buf_fini)
     struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:2 6:1"), in;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
-    xpl_buf_init(&text, 1 << 16);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(1 << 16);
     xpl_buf_str(&text, XPL_STR("1:\"q\" 2:\"parameter\" 35:1 3:{2:11 3:[1"));
     for (int i = 1; i < N; i++)
         xpl_buf_str(&text, XPL_STR(",1"));

@@ -62,8 +62,7 @@ static void test_neighbours(void) {
     };
     struct xpl_exec exec = xpl_exec_serial();
     XPL_AUTO(xpl_buf_fini) struct xpl_buf m = tuples(), out;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 24);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     const struct xpl_hlo_module *const module = read_program(&m, &a);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const uint32_t at = xpl_hlo_find_node(module, xpl_str_from(cases[i][0]));
@@ -106,8 +105,7 @@ static struct xpl_buf doubling(const char *first) {
 static void test_without_end(const char *first) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_buf m = doubling(first), out;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 24);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     const struct xpl_hlo_module *const module = read_program(&m, &a);
     const uint32_t at = xpl_hlo_find_node(module, XPL_STR("n"));
     xpl_buf_init(&out, 1 << 20);

@@ -12,10 +12,9 @@ static struct xpl_exec g_exec;
 
 static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form form,
                             struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 28);
     struct xpl_hlo_module *m = NULL;
     err = (struct xpl_error){0};
-    xpl_arena_init(&a, 1 << 28);
     xpl_buf_init(out, 1 << 28);
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
     return xpl_hlo_text_module(m, form, &g_exec, &a, out, &err);
@@ -60,8 +59,7 @@ static void test_async_chain(void) {
 static void test_large_operand(void) {
     enum { N = 20000, JUNK = 1 << 19 };
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf m = mk_module("m", 1),
-                   c = mk_computation("main", 1, N), in, out;
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, N), in, out;
     in = wt_message("1:\"p\" 2:\"parameter\" 35:1 3:{2:11}");
     for (int i = 0; i < JUNK; i++)
         mk_int(&in, 13, 1);
@@ -82,8 +80,7 @@ static void test_large_operand(void) {
 static void test_large_mesh(void) {
     enum { REFERENCES = 50000, JUNK = 1 << 19 };
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf m = mk_module("m", 1),
-                   c = mk_computation("main", 1, 1), in, out;
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
     struct xpl_buf mesh = wt_message("1:{1:\"x\" 2:2}"), named = mk_open(), sharding = mk_open();
     struct xpl_buf dim = mk_open();
     for (int i = 0; i < JUNK; i++)
@@ -128,8 +125,7 @@ static void test_rings(void) {
 // Within a literal, and before the text of a million instructions is at its end.
 static void test_cancel(void) {
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf m = mk_module("m", 1),
-                   c = mk_computation("main", 1, 1), in, out;
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
     struct xpl_buf literal = wt_message("1:{2:4 3:[100000] 5:{1:[0]}}"), values = mk_open();
     for (int i = 0; i < 100000; i++)
         mk_varint(&values, 7);

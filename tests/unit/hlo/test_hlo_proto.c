@@ -13,9 +13,8 @@ static struct xpl_error err;
 
 static xpl_status_t print(const struct xpl_buf *proto, enum xpl_hlo_proto_form form,
                           struct xpl_exec *exec, size_t limit, struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 26);
     err = (struct xpl_error){0};
-    xpl_arena_init(&a, 1 << 26);
     xpl_buf_init(out, limit);
     return xpl_hlo_proto_print((xpl_bytes_t){proto->p, proto->n}, form, exec, &a, out, &err);
 }
@@ -88,8 +87,7 @@ static void test_reals(void) {
                               1.0f / 3, 1e-40f, FLT_MAX,     -FLT_MAX};
     struct xpl_exec exec = xpl_exec_serial();
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf proto = mk_open(),
-                   m = mk_open(), c = mk_open(), in = mk_open(), l = mk_open();
+    struct xpl_buf proto = mk_open(), m = mk_open(), c = mk_open(), in = mk_open(), l = mk_open();
     struct xpl_buf out;
     mk_len(&l, 8, (const uint8_t *)v, sizeof v);
     mk_close(&in, 8, &l);

@@ -14,10 +14,9 @@ static struct xpl_error err;
 static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form form,
                             struct xpl_buf *out, size_t limit) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 26);
     struct xpl_hlo_module *m = NULL;
     err = (struct xpl_error){0};
-    xpl_arena_init(&a, 1 << 26);
     xpl_buf_init(out, limit);
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
     return xpl_hlo_text_module(m, form, &exec, &a, out, &err);
@@ -305,8 +304,7 @@ static struct xpl_buf wide_tuple(int n) {
 
 static void texts_of_ops_are_cut(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf m = wide_tuple(20000), out;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 26);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 26);
     for (int full = 0; full < 2; full++) {
         const struct xpl_hlo_module *const module = read_module(&m, &a, full);
         struct xpl_hlo_text_cache *cache = xpl_hlo_text_cache_new(&a);
@@ -331,11 +329,10 @@ static void texts_of_ops_are_cut(void) {
 // An op whose literal XLA would refuse has no text, and is not an error.
 static void ops_without_text(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf m = literal_module("2:4 3:[3] 5:{1:[0]}", "4:[1,2]");
-    struct xpl_arena a;
+    struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_hlo_text_cache *cache = NULL;
     struct xpl_hlo_instruction in;
     xpl_str_t text;
-    xpl_arena_init(&a, 1 << 20);
     xpl_hlo_module_get(read_module(&m, &a, false), 0, &in);
     CHECK(xpl_hlo_expression(&in, &cache, &a, &text));
     CHECK_EQ(text.len, 0);
@@ -392,8 +389,7 @@ static void schedules(void) {
 // Stack frames that are their own parents end; the numbers of those in use begin at 1.
 static void rings_of_frames_end(void) {
     XPL_AUTO(xpl_buf_fini)
-    struct xpl_buf m = mk_module("m", 1),
-                   c = mk_computation("main", 1, 1), out;
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), out;
     mk_hlo_instr(&c, (struct mk_instr){
                          .id = 1, .name = "p", .opcode = "parameter", .op_name = "o", .frame = 2});
     mk_computation_end(&m, &c);

@@ -35,8 +35,7 @@ static const struct xpl_inference *made(struct xpl_buf space, struct xpl_arena *
 // ---- one host ----
 
 static void test_batches(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_inference *const v = made(serving_batches(3, 8, "m:1"), &arena);
     CHECK_EQ(v->requests.n, 6);
     CHECK_EQ(v->batches.n, 3);
@@ -79,8 +78,7 @@ static void test_batches(void) {
 }
 
 static void test_runs(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_inference *const v = made(serving_runs(4, NULL), &arena);
     CHECK_EQ(v->requests.n, 4);
     CHECK_EQ(v->batches.n, 0);
@@ -134,8 +132,7 @@ static void test_possible(void) {
     CHECK(!xpl_inference_possible((xpl_bytes_t){NULL, 0}));
     CHECK(xpl_inference_possible((xpl_bytes_t){(const uint8_t *)"\x0a\x05", 2})); // broken
     // One that declares its roots itself is a server.
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     space = mk_open();
     mk_plane_begin(&p, 1, "/host:CPU");
     line = mk_line(1, "main");
@@ -160,8 +157,7 @@ static struct xpl_inferences *combined(const struct xpl_inference *const *hosts,
 
 // Each host numbers its models itself.
 static void test_hosts(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_inference *const hosts[] = {made(serving_runs(5, "b"), &arena), NULL,
                                                  made(serving_batches(2, 8, "a"), &arena)};
     const struct xpl_inferences *const all = combined(hosts, 3, false, &arena);
@@ -189,8 +185,7 @@ static void test_hosts(void) {
 
 // To XProf a batch of one host is that of the same id on another.
 static void test_mixed_up(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_inference *const first = made(serving_batches(1, 8, "a"), &arena);
     const struct xpl_inference *const longer = made(serving_batches(1, 8, "a"), &arena);
     longer->batches.v[0].end_ps += 1;
@@ -251,8 +246,7 @@ static void check_order(const struct xpl_infer_model_stats *m) {
 }
 
 static void test_ties(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_inference *const v = made(shared_request(), &arena);
     CHECK(v->requests.n == 2 && v->batches.n == 3);
     CHECK(v->requests.v[0].id < v->requests.v[1].id);
@@ -300,8 +294,7 @@ static void test_samples(void) {
 }
 
 static void test_sorting(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     const struct xpl_inference *const hosts[] = {made(serving_runs(9, NULL), &arena)};
     struct xpl_infer_model_stats *const m = combined(hosts, 1, true, &arena)->models.v;
     CHECK(xpl_str_eq(m->name, XPL_STR("ALL")));
@@ -316,11 +309,10 @@ static void test_sorting(void) {
 }
 
 static void test_latencies(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_infer_latency rows[XPL_INFER_LATENCIES];
     bool any = true;
-    xpl_arena_init(&arena, LIMIT);
     CHECK_OK(xpl_infer_latencies(combined(NULL, 0, false, &arena), &arena, rows, &any, &err), &err);
     CHECK(!any);
     const struct xpl_inference *const hosts[] = {made(serving_runs(4, NULL), &arena)};
@@ -337,8 +329,7 @@ static void test_latencies(void) {
 // Groups that reach each other in a ring, times and numbers of any size: an answer.
 static void test_absurd(void) {
     static const int64_t kOdd[] = {0, -1, INT64_MIN, INT64_MAX, 1};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/host:CPU");
@@ -370,10 +361,9 @@ static void test_absurd(void) {
 // Many requests that share a batch of many programs have an end: an error.
 static void test_shared(void) {
     enum { REQUESTS = 3000, PROGRAMS = 3000 };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
     struct xpl_error err = {0};
     struct xpl_inference *v = NULL;
-    xpl_arena_init(&arena, (size_t)1 << 28);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/host:CPU");
@@ -466,8 +456,7 @@ static void test_many_models(void) {
     // Requests without batches stay so.
     struct xpl_error err = {0};
     struct xpl_inference *again = NULL;
-    struct xpl_buf bytes;
-    xpl_buf_init(&bytes, LIMIT);
+    struct xpl_buf bytes = xpl_buf_of(LIMIT);
     CHECK_OK(xpl_inference_encode(v, &bytes, &err), &err);
     CHECK_OK(xpl_inference_decode((xpl_bytes_t){bytes.p, bytes.n}, &arena, &again, &err), &err);
     CHECK_EQ(again->requests.n, N);

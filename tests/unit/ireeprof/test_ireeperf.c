@@ -46,8 +46,7 @@ static void becomes(const char *rows, uint64_t records, const char *text, const 
 
 static void refused(const char *rows, xpl_status_t code, const char *why) {
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 20);
     CHECK_EQ(xpl_ireeperf_bundle(bytes(rows), NULL, &out, &err), code);
     CHECK(strstr(err.msg, why));
     CHECK_EQ(xpl_ireeperf_check(bytes(rows), &err), code);

@@ -27,10 +27,9 @@ static xpl_bytes_t view(const struct xpl_buf *b) {
 
 static void refused(const struct xpl_buf *good, size_t at, uint64_t value, size_t n,
                     const char *why) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(good->n);
     struct xpl_iree_bundle bundle;
     struct xpl_error err = {0};
-    xpl_buf_init(&b, good->n);
     xpl_buf_put(&b, good->p, good->n);
     memcpy(b.p + at, &value, n);
     CHECK(xpl_iree_open(view(&b), false, &bundle, &err) != XPL_OK);
@@ -172,14 +171,13 @@ static void test_pages(void) {
     static const char name[] = "memory-events";
     const uint8_t *const at = memmem(b.p, b.n, name, sizeof name - 1);
     CHECK(at);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf large;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf large = xpl_buf_of((size_t)1 << 28);
     uint32_t length;
     uint64_t record, payload;
     const size_t start = (size_t)(at - b.p) - 33 - 104;
     memcpy(&record, b.p + start, 8);
     memcpy(&payload, b.p + start + 8, 8);
     memcpy(&length, b.p + start + 56 + 8, 4);
-    xpl_buf_init(&large, (size_t)1 << 28);
     xpl_buf_put(&large, b.p, 16);
     xpl_buf_put(&large, &(uint64_t){0}, 8);
     xpl_buf_put(&large, b.p + start, record - payload);

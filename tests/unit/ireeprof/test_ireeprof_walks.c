@@ -16,10 +16,9 @@ static xpl_bytes_t view(const struct xpl_buf *b) {
 static struct xpl_buf repeated(const struct xpl_buf *b, enum xpl_iree_chunk chunk, size_t copies) {
     struct xpl_iree_bundle bundle;
     struct xpl_iree_record r;
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of((size_t)1 << 28);
     CHECK_OK(xpl_iree_open(view(b), false, &bundle, NULL), NULL);
     struct xpl_iree_cursor c = {.bundle = &bundle};
-    xpl_buf_init(&out, (size_t)1 << 28);
     xpl_buf_put(&out, b->p, 16);
     xpl_buf_put(&out, &(uint64_t){0}, 8);
     while (xpl_iree_next(&c, &r))
@@ -51,7 +50,7 @@ static void check_equal(xpl_bytes_t one, const char *report, const struct xpl_ir
 static struct xpl_buf swollen(const struct xpl_buf *b, enum xpl_iree_chunk chunk, size_t bytes) {
     struct xpl_iree_bundle bundle;
     struct xpl_iree_record r;
-    struct xpl_buf large;
+    struct xpl_buf large = xpl_buf_of((size_t)1 << 28);
     CHECK_OK(xpl_iree_open(view(b), false, &bundle, NULL), NULL);
     struct xpl_iree_cursor c = {.bundle = &bundle};
     while (xpl_iree_next(&c, &r) && r.chunk != chunk)
@@ -59,7 +58,6 @@ static struct xpl_buf swollen(const struct xpl_buf *b, enum xpl_iree_chunk chunk
     CHECK_EQ(r.chunk, chunk);
     const uint64_t more = (bytes + r.payload_length - 1) / r.payload_length * r.payload_length;
     const uint64_t payload = r.payload_length + more, record = r.record_length + more;
-    xpl_buf_init(&large, (size_t)1 << 28);
     xpl_buf_put(&large, b->p, (size_t)r.offset + (size_t)r.record_length);
     for (uint64_t i = 0; i < more; i += r.payload_length)
         xpl_buf_put(&large, r.payload.ptr, r.payload.len);

@@ -147,10 +147,9 @@ static void test_everything(void) {
 static struct xpl_buf repeat(const struct xpl_buf *file, int times) {
     struct xpl_iree_bundle bundle;
     struct xpl_iree_record r;
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of((size_t)1 << 26);
     CHECK_OK(xpl_iree_open((xpl_bytes_t){file->p, file->n}, false, &bundle, NULL), NULL);
     struct xpl_iree_cursor c = {.bundle = &bundle};
-    xpl_buf_init(&out, (size_t)1 << 26);
     xpl_buf_put(&out, file->p, bundle.header.header_length);
     memset(out.p + 16, 0, 8); // its length is not known any more
     while (xpl_iree_next(&c, &r))

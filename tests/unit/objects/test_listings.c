@@ -340,10 +340,9 @@ static bool on_folder(void *arg, xpl_str_t name) {
 }
 
 static void test_bodies(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1000);
     struct xpl_object_list list = {.object = on_object, .folder = on_folder};
     const struct xpl_stored_object o = {XPL_STR("a.pb"), XPL_STR("\"1\""), 5, 77};
-    xpl_buf_init(&b, 1000);
     list.cut = true, list.n_refused = 3;
     xpl_listing_body_put_object(&b, &o);
     xpl_listing_body_put_folder(&b, XPL_STR("below"));

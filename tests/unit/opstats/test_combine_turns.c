@@ -68,13 +68,11 @@ static void release(void *arg, size_t i) {
 static struct xpl_buf encode_profile(struct xpl_buf space) {
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_convert_options opt = {.cpu_as_device = true};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_xspace *xs;
     struct xpl_opstats *s;
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
-    xpl_arena_init(&arena, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
     CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, &arena, LIMIT, &s, &err), &err);
     CHECK_OK(xpl_opstats_encode(s, &out, &err), &err);
@@ -128,9 +126,8 @@ static void free_hosts(void) {
 static xpl_status_t combine(struct xpl_exec *exec, bool exact, size_t limit, struct xpl_buf *ret,
                             struct xpl_error *err) {
     static struct xpl_host_opstats list[MAX_HOSTS];
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
     struct xpl_opstats *s;
-    xpl_arena_init(&arena, limit);
     for (size_t i = 0; i < all.n; i++) {
         list[i] = (struct xpl_host_opstats){.problem = XPL_STR("cut off")};
         CHECK(xpl_arena_printf(&arena, &list[i].host, "h%zu", i));

@@ -99,8 +99,7 @@ static void check_random(void) {
             at = sorted ? at + roll(4) : roll(30);
             e[i] = (struct event){(int)roll(OPS), {at, roll(20)}};
         }
-        struct xpl_arena arena;
-        xpl_arena_init(&arena, 1 << 22);
+        struct xpl_arena arena = xpl_arena_of(1 << 22);
         struct sums expected[OPS] = {0}, whole[OPS] = {0}, cut[OPS] = {0};
         struct xpl_cpu_memory memory = {0};
         struct xpl_cpu_line *l = xpl_cpu_line_new(&memory, &arena);
@@ -118,8 +117,7 @@ static void check_random(void) {
 }
 
 static void check_keys(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_cpu_line l = {.arena = &arena};
     const struct xpl_timespan span = {100, 10};
     char a[] = "dot", b[] = "dot"; // texts of statistics: equal, but not the same bytes
@@ -153,8 +151,7 @@ static void check_keys(void) {
 static void check_many_framework_ops(void) {
     enum { MANY = 5000, RUNS = 3, LINES = 2 };
     static struct xpl_host_op ops[MANY];
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 24);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 24);
     struct xpl_cpu_memory memory = {0};
     for (int line = 0; line < LINES; line++) {
         struct xpl_cpu_line *const l = xpl_cpu_line_new(&memory, &arena);

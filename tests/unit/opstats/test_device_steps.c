@@ -155,9 +155,8 @@ static void check_steps(const struct xpl_opstats *s, const struct expected *step
 }
 
 static void check_loop(const struct loop *l) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 24);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = make(l);
-    xpl_arena_init(&arena, 1 << 24);
     const struct xpl_opstats *const s = convert(&space, false, &arena);
     check_steps(s, l->steps, l->what);
     for (size_t i = 0; i < s->kernel_reports.n; i++) // none of a lost end
@@ -166,9 +165,8 @@ static void check_loop(const struct loop *l) {
 
 // XProf's steps: from the first op to the last one, without names; none where nothing marks any.
 static void check_exact(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 24);
     struct xpl_buf space = make(&kLoops[1]), unmarked = make(&kLoops[6]);
-    xpl_arena_init(&arena, 1 << 24);
     const struct xpl_opstats *s = convert(&space, true, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 3);
     const struct xpl_step_info *const c = s->step_db.step_sequence.v[1].step_info_per_core.v;
@@ -185,9 +183,8 @@ static void check_tpu(void) {
                                             {"execution of jit_train_step 1", 150, 300},
                                             {"execution of jit_train_step 2", 300, 400},
                                             {NULL, 0, 0}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 24);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    xpl_arena_init(&arena, 1 << 24);
     for (int core = 0; core < 2; core++) {
         struct mk_plane p;
         mk_plane_begin(&p, core, core ? "/device:TPU:1" : "/device:TPU:0");

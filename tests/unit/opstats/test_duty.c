@@ -13,8 +13,7 @@ static uint64_t length(struct xpl_arena *a, const struct xpl_duty_interval *v, s
 }
 
 static void unions(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     CHECK_EQ(length(&a, NULL, 0), 0);
     const struct xpl_duty_interval ordered[] = {{1, 5}, {3, 4}, {5, 7}, {9, 9}, {10, 12}};
     CHECK_EQ(length(&a, ordered, 5), 8);
@@ -87,8 +86,7 @@ static void spans(void) {
     CHECK(p.has_span);
     CHECK_EQ(p.begin_ps, 20);
     CHECK_EQ(p.end_ps, 50);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_duty_plane chip = {.busy.arena = &a, .confident.arena = &a};
     CHECK(xpl_duty_set_add(&p.busy, 20, 30));
     CHECK(xpl_duty_plane_join(&chip, &p));

@@ -68,8 +68,7 @@ static void check_random(void) {
         const uint32_t range = 1 + roll(60);
         // Whole nanoseconds, picoseconds, and spans too long for the compact form.
         const uint64_t scale = (const uint64_t[]){1, 1000, 7, UINT64_C(10000000000)}[roll(4)];
-        struct xpl_arena arena;
-        xpl_arena_init(&arena, 1 << 20);
+        struct xpl_arena arena = xpl_arena_of(1 << 20);
         struct xpl_steps all;
         xpl_steps_init(&all, &arena);
         // Events spread over three lines, which are joined afterwards.
@@ -107,8 +106,7 @@ static struct xpl_timespan span(uint64_t begin, uint64_t duration) {
 }
 
 static void check_step_time(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_step st = {.id = 1};
     CHECK_EQ(xpl_step_time(&st).duration_ps, 0);
     xpl_step_add_host_marker(&st, span(10, 5));
@@ -138,8 +136,7 @@ static void fill(struct xpl_steps *s, int64_t from, int64_t to, struct xpl_arena
 }
 
 static void check_joining(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_steps a, b, none;
     fill(&a, 0, 5, &arena, "a");
     fill(&b, 3, 8, &arena, "b");
@@ -167,8 +164,7 @@ static void check_joining(void) {
 
 static void check_memory(void) {
     // A million nested host events cost no more than their outermost one.
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 16);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 16);
     struct xpl_steps s;
     xpl_steps_init(&s, &arena);
     struct xpl_step *st = xpl_steps_put(&s, 0);

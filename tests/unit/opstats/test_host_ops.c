@@ -57,8 +57,7 @@ static void check_random(void) {
             at = sorted ? at + roll(4) : roll(40);
             ev[i] = (struct xpl_op_event){&ops[roll(3)], {at, roll(12)}, roll(2)};
         }
-        struct xpl_arena arena;
-        xpl_arena_init(&arena, 1 << 20);
+        struct xpl_arena arena = xpl_arena_of(1 << 20);
         struct xpl_op_line quick, slow;
         run(ev, n, false, &arena, &quick);
         run(ev, n, true, &arena, &slow);
@@ -68,8 +67,7 @@ static void check_random(void) {
 }
 
 static void check_rule(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_op_line l;
     // b inside a, then two infeeds; idle from 100 to 120.
     const struct xpl_op_event nested[] = {{&ops[0], {0, 100}, false},
@@ -109,9 +107,8 @@ static void check_crossing(void) {
                                                  {&crossing[1], {90, 30}, false}};
     static const uint64_t self[] = {40 + 30, 10, 40}; // of y, x, z
     for (int sort = 0; sort < 2; sort++) {
-        struct xpl_arena arena;
+        struct xpl_arena arena = xpl_arena_of(1 << 20);
         struct xpl_op_line l;
-        xpl_arena_init(&arena, 1 << 20);
         run(events, 4, sort, &arena, &l);
         CHECK_EQ(l.entries.n, 3);
         for (size_t i = 0; i < 3; i++) {

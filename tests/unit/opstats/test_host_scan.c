@@ -42,10 +42,9 @@ static uint64_t category_of(const struct xpl_step_info *info, const char *catego
 }
 
 static void check_cpu(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     struct xpl_exec exec = xpl_exec_serial();
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_cpu_profile(3, 0);
-    xpl_arena_init(&arena, 1 << 28);
     // As XProf sees it: host time only, and no device ops.
     const struct xpl_opstats *s = convert(&space, false, &exec, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 3);
@@ -84,10 +83,9 @@ static void check_cpu(void) {
 }
 
 static void check_gpu(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     struct xpl_exec exec = xpl_exec_serial();
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_gpu_profile(7);
-    xpl_arena_init(&arena, 1 << 28);
     const struct xpl_opstats *s = convert(&space, true, &exec, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 7);
     CHECK_EQ(s->step_db.step_sequence.v[1].step_num, 1);
@@ -106,10 +104,9 @@ static void check_gpu(void) {
 }
 
 static void check_tpu(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     struct xpl_exec exec = xpl_exec_serial();
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_tpu_profile(7, 2);
-    xpl_arena_init(&arena, 1 << 28);
     const struct xpl_opstats *s = convert(&space, true, &exec, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 7);
     const struct xpl_per_core_step_info *step = &s->step_db.step_sequence.v[3];
@@ -131,9 +128,8 @@ static void check_pieces(void) {
     CHECK(pool);
     struct xpl_buf space = mk_cpu_profile(2500, 40), bytes[2];
     for (int k = 0; k < 2; k++) {
-        struct xpl_arena arena;
+        struct xpl_arena arena = xpl_arena_of(1 << 29);
         struct xpl_error err = {0};
-        xpl_arena_init(&arena, 1 << 29);
         xpl_buf_init(&bytes[k], 1 << 28);
         const struct xpl_opstats *s =
             convert(&space, true, k ? xpl_exec_pool_get(pool) : &serial, &arena);
@@ -151,7 +147,7 @@ static void check_pieces(void) {
 
 // The program with id 0 is one like others: its collectives are none of the step's computing.
 static void check_program_0(void) {
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(1 << 28);
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_buf space = mk_open(), python = mk_line(1, "python"),
                    worker = mk_line(2, "tf_XLAEigen/7"),
@@ -178,7 +174,6 @@ static void check_program_0(void) {
     mk_close(&module, 3, &computation);
     mk_named_program(&metadata.body, 0, "jit_step(0)", &module);
     mk_plane_end(&metadata, &space);
-    xpl_arena_init(&arena, 1 << 28);
     const struct xpl_opstats *const s = convert(&space, true, &exec, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 1);
     CHECK_EQ(time_of(s, 0, 100), 500 * MK_NS);

@@ -74,12 +74,11 @@ static bool runs_for(const struct xpl_input_work *w, const struct xpl_event *ev)
 static void check_watch(const struct xpl_buf *space) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 24);
     struct xpl_xspace *xs = NULL;
     struct xpl_input_search *search = NULL;
     struct xpl_groups *groups = NULL;
     struct xpl_input_work alone = {0}, shown = {0};
-    xpl_arena_init(&arena, 1 << 24);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &arena, &exec, &xs, &err), &err);
     const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
     CHECK_OK(xpl_input_work_find(p, &exec, &arena, &alone, &err), &err);
@@ -103,10 +102,9 @@ static void check_watch(const struct xpl_buf *space) {
 
 // An iterator is an event of input only where it encloses.
 static void check_stack(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 16);
     struct xpl_input_stack s = {0};
     bool in;
-    xpl_arena_init(&arena, 1 << 16);
     static const struct {
         uint64_t begin, ps;
         bool is_input, expected;

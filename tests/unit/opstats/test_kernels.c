@@ -120,8 +120,7 @@ static struct xpl_kernel_report kernel(const char *name, uint64_t ns, uint32_t g
 }
 
 static void merging_and_order(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_kernel_report v[] = {kernel("b", 5, 1), kernel("a", 2, 1), kernel("b", 3, 1),
                                     kernel("b", 8, 2), kernel("c", 8, 1)};
     size_t n = 5;

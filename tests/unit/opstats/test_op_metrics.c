@@ -10,10 +10,9 @@ static bool is(xpl_str_t s, const char *expected) {
 }
 
 static void entries_by_module_and_name(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     struct xpl_op_metrics_db db = {0};
     struct xpl_op_metrics_builder b;
-    xpl_arena_init(&a, 1 << 24);
     xpl_op_metrics_begin(&b, &db, XPL_OP_METRICS_COPY, &a, &a);
     char name[16];
     for (int round = 0; round < 2; round++)
@@ -32,8 +31,7 @@ static void entries_by_module_and_name(void) {
 
 // The values that the second of two equal ops adds, and those that it cannot change.
 static void merging(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 24);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     struct xpl_op_metrics_db child = {0}, first = {0}, second = {0}, sum = {0};
     struct xpl_memory_accessed bytes[] = {{XPL_MEM_OP_READ, 1, 10}, {XPL_MEM_OP_WRITE, 1, 5}};
     struct xpl_op_metrics one = {
@@ -89,8 +87,7 @@ static void merging(void) {
 // Children nested deeper than the limit are left out of copies.
 static void deep_children(void) {
     enum { DEPTH = 4 * XPL_OP_METRICS_MAX_DEPTH };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 24);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     static struct xpl_op_metrics_db dbs[DEPTH];
     static struct xpl_op_metrics ops[DEPTH];
     for (int i = 0; i < DEPTH; i++) {
@@ -107,8 +104,7 @@ static void deep_children(void) {
 }
 
 static void many_memory_spaces(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 24);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 24);
     struct xpl_op_metrics m = {0};
     for (uint64_t i = 0; i < 100000; i++) {
         const struct xpl_memory_accessed one = {XPL_MEM_OP_READ, i, 1};
@@ -118,8 +114,7 @@ static void many_memory_spaces(void) {
 }
 
 static void totals_and_idle(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_op_metrics_db db = {.total_op_time_ps = 30};
     CHECK_REAL(xpl_op_metrics_idle_ratio(&db), 1.0, 0); // no total at all
     xpl_op_metrics_set_total_time(&db, 20);
@@ -142,8 +137,7 @@ static void totals_and_idle(void) {
 }
 
 static void order(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_op_metrics_db db = {0};
     struct xpl_op_metrics ops[] = {
         {.name = XPL_STR("b"), .self_time_ps = 1},
@@ -168,8 +162,7 @@ static void order(void) {
 }
 
 static void regrouping(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_op_metrics_db db = {.total_time_ps = 100, .total_op_time_ps = 90}, tf;
     struct xpl_op_metrics ops[] = {
         {.name = XPL_STR("f.1"),
@@ -201,8 +194,7 @@ static void regrouping(void) {
 }
 
 static void limits(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 0);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(0);
     struct xpl_op_metrics_db db = {0};
     struct xpl_op_metrics_builder b;
     xpl_op_metrics_begin(&b, &db, XPL_OP_METRICS_COPY, &a, &a);

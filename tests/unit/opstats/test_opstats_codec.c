@@ -20,18 +20,16 @@ static xpl_status_t decode(xpl_bytes_t in, struct xpl_arena *a, struct xpl_opsta
 }
 
 static struct xpl_buf encode(const struct xpl_opstats *s) {
-    struct xpl_buf out;
+    struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, LIMIT);
     CHECK_OK(xpl_opstats_encode(s, &out, &err), &err);
     return out;
 }
 
 // Bytes of what the bytes say.
 static struct xpl_buf again(xpl_bytes_t in) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
-    xpl_arena_init(&a, LIMIT);
     CHECK_OK(decode(in, &a, &s), NULL);
     const struct xpl_buf out = encode(s);
     return out;
@@ -69,9 +67,8 @@ static void test_real(void) {
 
 static void test_tpu_profile(void) {
     struct xpl_buf in = read_data_file("opstats/tpu_inference_a.pb");
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
-    xpl_arena_init(&a, LIMIT);
     CHECK_OK(decode(bytes_of(&in), &a, &s), NULL);
     xpl_buf_fini(&in); // nothing may point into it
     CHECK_STR(s->run_environment.device_type, "TPU v6 Lite");
@@ -99,9 +96,8 @@ static xpl_status_t decode_text(const char *bytes, size_t n, struct xpl_arena *a
 #define DECODE(text, a, ret) decode_text((text), sizeof(text) - 1, (a), (ret))
 
 static void test_presence(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
-    xpl_arena_init(&a, LIMIT);
     CHECK_OK(DECODE("", &a, &s), NULL);
     CHECK(!s->has_step_db && !s->has_device_op_metrics_db);
     struct xpl_buf out = encode(s);
@@ -125,9 +121,8 @@ static void test_presence(void) {
 }
 
 static void test_maps(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
-    xpl_arena_init(&a, LIMIT);
     // program_id_to_name_map {9: "old"} {3: "c"} {9: "new"} {}: by key, the last of equal ones.
     CHECK_OK(DECODE("\x62\x07\x08\x09\x12\x03old\x62\x05\x08\x03\x12\x01"
                     "c\x62\x07\x08\x09\x12\x03new\x62\x00",
@@ -148,9 +143,8 @@ static void test_maps(void) {
 }
 
 static void test_odd_wire(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
-    xpl_arena_init(&a, LIMIT);
     // Unknown field, numbers wider than their field, known fields of another type.
     CHECK_OK(DECODE("\xa0\x06\x05\x2a\x0d\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x05"
                     "\x20\x01",
@@ -190,10 +184,9 @@ static struct xpl_opstats *nest(struct xpl_arena *a, unsigned depth) {
 }
 
 static void test_nesting(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, LIMIT);
     CHECK_EQ(XPL_OPSTATS_MAX_DEPTH, 64); // docs/differences.md says so
     XPL_AUTO(xpl_buf_fini) struct xpl_buf deep = encode(nest(&a, XPL_OPSTATS_MAX_DEPTH + 1));
     CHECK_OK(decode(bytes_of(&deep), &a, &s), NULL);
@@ -210,11 +203,9 @@ static void test_nesting(void) {
 
 // 10,000 levels, each length that of the rest.
 static void test_bomb(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&b, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(LIMIT);
     size_t rest = 60000;
     for (unsigned i = 0; rest > 8; i++) {
         const uint8_t db[] = {0x12}, ops[] = {0x52}, children[] = {0x82, 0x01};
@@ -232,9 +223,8 @@ static void test_bomb(void) {
 
 static void test_limits(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file("opstats/every_field.pb");
-    struct xpl_arena a;
+    struct xpl_arena a = xpl_arena_of(16 << 10);
     struct xpl_opstats *s = NULL;
-    xpl_arena_init(&a, 16 << 10);
     CHECK_STATUS(decode(bytes_of(&in), &a, &s), XPL_RESOURCE_EXHAUSTED, NULL);
     CHECK(!s);
     xpl_arena_fini(&a);
@@ -242,8 +232,7 @@ static void test_limits(void) {
     CHECK_OK(decode(bytes_of(&in), &a, &s), NULL);
     for (size_t max = 0; max < in.n; max += 997) {
         struct xpl_error err = {0};
-        struct xpl_buf out;
-        xpl_buf_init(&out, max);
+        struct xpl_buf out = xpl_buf_of(max);
         CHECK_STATUS(xpl_opstats_encode(s, &out, &err), XPL_RESOURCE_EXHAUSTED, &err);
         CHECK_EQ(out.n, 0);
         xpl_buf_fini(&out);
@@ -257,14 +246,13 @@ static void test_prefixes(const char *name) {
     struct xpl_wire w = xpl_wire_begin(bytes_of(&in));
     for (size_t n = 0; n <= in.n; n++) {
         struct xpl_field f;
-        struct xpl_arena a;
+        struct xpl_arena a = xpl_arena_of(LIMIT);
         struct xpl_opstats *s = NULL;
         uint8_t *const exact = xpl_sys_alloc(n + !n); // so that one byte too far shows
         CHECK(exact);
         memcpy(exact, in.p, n);
         if (n > (size_t)(w.p - in.p)) CHECK_EQ(xpl_wire_next(&w, &f), XPL_WIRE_FIELD);
         const bool whole = n == (size_t)(w.p - in.p);
-        xpl_arena_init(&a, LIMIT);
         CHECK_EQ(decode((xpl_bytes_t){exact, n}, &a, &s), whole ? XPL_OK : XPL_DATA_LOSS);
         CHECK_EQ(whole, s != NULL);
         xpl_arena_fini(&a);

@@ -157,8 +157,7 @@ static void tpus(void) {
     open_plane(&f, &p);
     env = env_of(&f);
     CHECK(isnan(env.ridge_point) && !env.has_cmem);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena none;
-    xpl_arena_init(&none, 0);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena none = xpl_arena_of(0);
     CHECK(!xpl_perf_env_fill(&f.xs->planes[0], &none, &env));
     close_profile(&f);
 }

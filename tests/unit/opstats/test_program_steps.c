@@ -214,7 +214,7 @@ static bool is_near(uint64_t a, uint64_t b) {
 }
 
 static void check_loop(const struct loop *l) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 24);
     struct xpl_exec exec = xpl_exec_serial();
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = make(l);
     struct xpl_xspace *xs;
@@ -222,7 +222,6 @@ static void check_loop(const struct loop *l) {
     struct xpl_error err = {0};
     size_t n = 0;
     const struct xpl_convert_options opt = {.cpu_as_device = true};
-    xpl_arena_init(&arena, 1 << 24);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
     CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, &arena, 1 << 24, &s, &err), &err);
     while (n < MOST && l->steps[n].name)
@@ -319,11 +318,10 @@ static void check_pieces(void) {
     CHECK(pool);
     for (int k = 0; k < 2; k++) {
         struct xpl_exec *const exec = k ? xpl_exec_pool_get(pool) : &serial;
-        struct xpl_arena arena;
+        struct xpl_arena arena = xpl_arena_of(1 << 28);
         struct xpl_xspace *xs;
         struct xpl_opstats *s;
         struct xpl_error err = {0};
-        xpl_arena_init(&arena, 1 << 28);
         xpl_buf_init(&bytes[k], 1 << 28);
         CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, exec, &xs, &err), &err);
         CHECK_OK(xpl_opstats_convert(xs, &opt, exec, &arena, 1 << 28, &s, &err), &err);

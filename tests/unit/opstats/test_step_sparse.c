@@ -74,8 +74,7 @@ static void check_unmarked(void) {
         {100, 200, "x"}, {150, 50, "infeed"}, {160, 10, "y"}, {900, 200, "x"}, {1050, 100, "x"},
     };
     static const struct op idle[] = {{100, 200, "infeed"}, {500, 0, "x"}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 28);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     struct xpl_buf space = mk_tpu_profile(3, 2);
     add_sparse_core(&space, 50, ops, 5, 0);
     const struct xpl_opstats *s = convert(&space, &arena);
@@ -96,8 +95,7 @@ static void check_unmarked(void) {
 static void check_marked(void) {
     static const struct op ops[] = {
         {100, 200, "x"}, {600, 300, "y"}, {1000, 100, "infeed"}, {1200, 50, "x"}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 28);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_tpu_profile(3, 1);
     add_sparse_core(&space, 50, ops, 4, 2);
     const struct xpl_opstats *s = convert(&space, &arena);
@@ -114,8 +112,7 @@ static void check_marked(void) {
 
 // The line in order or not, and long enough to be handed out in parts.
 static void check_order(bool ordered) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 28);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_tpu_profile(50, 1);
     mk_sparse_core(&space, 50, 0, 4000, ordered);
     const struct xpl_opstats *s = convert(&space, &arena);
@@ -126,10 +123,9 @@ static void check_order(bool ordered) {
 
 // Lines of a profile that does not arrive grouped are read by begin, longer ops first.
 static void check_tensor_order(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct mk_plane p;
-    xpl_arena_init(&arena, 1 << 28);
     mk_plane_begin(&p, 4, "/device:TPU:0");
     struct xpl_buf marks = mk_line(1, "Steps"), ops = mk_line(2, "XLA Ops");
     for (int i = 0; i < 2; i++) {

@@ -84,11 +84,10 @@ static void refused(const struct fixture *f, const char *session, const char *ad
 
 // "a b" of a session's labels.
 static void expect(const struct fixture *f, const char *session, const char *labels) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     xpl_str_t *v;
     size_t n, at = 0;
     char text[400] = "";
-    xpl_arena_init(&arena, 1 << 20);
     CHECK(xpl_labels_of(f->labels, xpl_str_from(session), &arena, &v, &n));
     for (size_t i = 0; i < n; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? " " : "", v[i].ptr);
@@ -184,10 +183,9 @@ static void test_sweep(void) {
     stop(&f);
     f = start();
     expect(&f, "two", "");
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_history_label *all;
     size_t n;
-    xpl_arena_init(&arena, 1 << 20);
     CHECK(xpl_labels_all(f.labels, &arena, &all, &n));
     CHECK_EQ(n, XPL_LABELS_OF_SESSION);
     stop(&f);
@@ -201,10 +199,9 @@ static void test_taken(void) {
     refused(&g, "one", "x", NULL, XPL_FAILED_PRECONDITION, "another daemon");
     stop(&f);
     CHECK(xpl_history_try_again(g.history));
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     xpl_str_t *v;
     size_t n;
-    xpl_arena_init(&arena, 1 << 20);
     CHECK(xpl_labels_of(g.labels, XPL_STR("one"), &arena, &v, &n));
     CHECK_EQ(n, XPL_LABELS_OF_SESSION);
     stop(&g);
@@ -216,12 +213,11 @@ static void test_taken(void) {
 static void expect_selected(const struct fixture *f, struct xpl_follow_query q, xpl_status_t code,
                             const char *text) {
     const struct xpl_follow_sources from = {f->catalogue, f->labels, f->history};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_follow_session *v = NULL;
     struct xpl_error err = {0};
     size_t n = 0, at = 0;
     char got[200] = "";
-    xpl_arena_init(&arena, 1 << 20);
     CHECK_EQ(xpl_follow_select(&from, &q, &arena, &v, &n, &err), code);
     for (size_t i = 0; i < n; i++)
         at += (size_t)snprintf(got + at, sizeof got - at, "%s%s", i ? " " : "", v[i].name.ptr);

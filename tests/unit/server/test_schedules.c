@@ -131,10 +131,9 @@ static void expect_refused(struct fixture *f, const struct plan *p, xpl_status_t
 
 // A schedule as a client sees it; copies no lists.  False when there is none.
 static bool get(struct fixture *f, uint64_t id, Xplaned__V1__Schedule *ret) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_error err = {0};
     Xplaned__V1__ListSchedulesResponse r;
-    xpl_arena_init(&arena, 1 << 20);
     CHECK_EQ(xpl_schedules_list(f->schedules, id, &arena, &r, &err), XPL_OK);
     if (r.n_schedules) *ret = *r.schedules[0];
     CHECK(r.n_schedules <= 1);
@@ -142,10 +141,9 @@ static bool get(struct fixture *f, uint64_t id, Xplaned__V1__Schedule *ret) {
 }
 
 static size_t count_schedules(struct fixture *f) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(64 << 20);
     struct xpl_error err = {0};
     Xplaned__V1__ListSchedulesResponse r;
-    xpl_arena_init(&arena, 64 << 20);
     CHECK_EQ(xpl_schedules_list(f->schedules, 0, &arena, &r, &err), XPL_OK);
     for (size_t i = 0; i < r.n_schedules; i++)
         CHECK(r.schedules[i]->request->capture->n_targets == 1);
@@ -233,9 +231,8 @@ static void check_delete(void) {
 // A schedule of the history, made `ago_ms` ago, that was due then.
 static uint64_t add_row(struct fixture *f, const struct plan *p, int64_t ago_ms) {
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 16);
     uint64_t id = 0;
-    xpl_buf_init(&b, 1 << 16);
     xpl_rpc_message_put(&b, &p->request.base);
     CHECK(!b.failed);
     const int64_t then = now_ms() - ago_ms;
@@ -453,11 +450,10 @@ static void make_session(const struct fixture *f, const char *name, bool has_pro
 static void check_killed(void) {
     struct fixture f;
     struct plan p;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_error err = {0};
     struct xpl_history_session *list;
     size_t n;
-    xpl_arena_init(&arena, 1 << 20);
     make_dirs(&f, true);
     start(&f);
     init_plan(&p);
@@ -696,7 +692,7 @@ static void check_unsent(void) {
 static void check_begun_meanwhile(void) {
     XPL_AUTO(remove_dirs) struct fixture f;
     struct plan p;
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_kept_leases kept;
     uint64_t asked_ns, release[1];
     atomic_bool done = false;
@@ -704,7 +700,6 @@ static void check_begun_meanwhile(void) {
     database.waits = true;
     start_capture(&f, &done);
     await(1);
-    xpl_arena_init(&arena, 1 << 20);
     CHECK_EQ(xpl_capture_jobs_renew(f.jobs, &arena, &kept, &asked_ns, NULL), XPL_OK);
     xpl_arena_fini(&arena);
     reach(4);
@@ -722,7 +717,7 @@ static void check_begun_meanwhile(void) {
 // A capture that the database numbered, and whose number did not come, runs nowhere.
 static void check_lost_number(void) {
     XPL_AUTO(remove_dirs) struct fixture f;
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_kept_leases kept;
     uint64_t asked_ns;
     atomic_bool first = false, second = false;
@@ -735,7 +730,6 @@ static void check_lost_number(void) {
     database.away = true; // its outcome is unknown there, and its number is this daemon's
     start_capture(&f, &second);
     await_done(&second);
-    xpl_arena_init(&arena, 1 << 20);
     CHECK_EQ(xpl_capture_jobs_renew(f.jobs, &arena, &kept, &asked_ns, NULL), XPL_OK);
     xpl_arena_fini(&arena);
     CHECK_EQ(database.withdrawn, 1);

@@ -98,12 +98,9 @@ static struct xpl_server_stats example(void) {
 }
 
 static void compare(const struct xpl_server_stats *s, const char *part) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf json;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf message;
-    xpl_arena_init(&arena, 1 << 20);
-    xpl_buf_init(&json, 1 << 20);
-    xpl_buf_init(&message, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf json = xpl_buf_of(1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf message = xpl_buf_of(1 << 20);
     const ProtobufCMessage *const m = xpl_svc_server_stats(s, &arena);
     CHECK(m);
     xpl_server_stats_put_json(&json, s);

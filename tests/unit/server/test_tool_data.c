@@ -21,9 +21,8 @@ static struct xpl_rpc_blob *blob_of(const char *text) {
 // The message that a client reads: head, length, data.
 static Xplaned__V1__ToolData *decode(const struct xpl_tool_data *a, const uint64_t *stage_us,
                                      enum xpl_answer_source source, struct xpl_arena *arena) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 16);
     const xpl_bytes_t data = xpl_rpc_blob_get(a->blob);
-    xpl_buf_init(&b, 1 << 16);
     xpl_svc_put_tool_data_head(&b, a, source, stage_us);
     xpl_svc_put_tool_data_len(&b, data.len);
     xpl_buf_put(&b, data.ptr, data.len);
@@ -40,8 +39,7 @@ static Xplaned__V1__ToolData *decode(const struct xpl_tool_data *a, const uint64
 
 static void check_fields(const char *text, const uint64_t *stage_us, size_t n_stages,
                          enum xpl_answer_source source) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     const struct xpl_warning warnings[] = {{XPL_STR("vm"), XPL_STR("broken")},
                                            {XPL_STR(""), XPL_STR("\xc3\xa9, dropped")}};
     struct xpl_tool_data a = {.content_type = "application/json",
@@ -73,8 +71,7 @@ static void check_fields(const char *text, const uint64_t *stage_us, size_t n_st
 static void check_limit(void) {
     struct xpl_tool_data a = {.content_type = "application/json", .blob = blob_of("x")};
     for (size_t max = 0; max < 20; max++) {
-        XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-        xpl_buf_init(&b, max);
+        XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(max);
         xpl_svc_put_tool_data_head(&b, &a, XPL_COMPUTED, NULL);
         CHECK(b.failed && b.n <= max);
     }

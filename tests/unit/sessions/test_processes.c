@@ -32,8 +32,7 @@ static void add(struct files *f, const char *worker, int rank, int world, double
 // "0 0 1": the files' groups; then the hosts of each.
 static void check_groups(struct files *f, const char *groups, const char *hosts) {
     char got[256] = "", names[512] = "";
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 16);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 16);
     const size_t n = xpl_processes_group(f->v, f->n);
     for (size_t i = 0; i < f->n; i++) {
         const struct xpl_process_group g = xpl_processes_of_group(f->v, f->n, f->v[i].group);

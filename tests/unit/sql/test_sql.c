@@ -15,17 +15,15 @@
 #include "tests/unit/sql/sql_profile.h"
 
 static void answers(const struct xpl_sql_request *q, const char *expected) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 24);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, 1 << 24);
     CHECK_OK(xpl_sql_run(q, &out, &err), &err);
     CHECK_STR(((xpl_str_t){(const char *)out.p, out.n}), expected);
 }
 
 static void fails(const struct xpl_sql_request *q, xpl_status_t code, const char *words) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 24);
     struct xpl_error err = {0};
-    xpl_buf_init(&out, 1 << 24);
     const uint64_t begin = xpl_clock_ns();
     CHECK_STATUS(xpl_sql_run(q, &out, &err), code, &err);
     if (!strstr(err.msg, words)) CHECK_STR(xpl_str_from(err.msg), words);
@@ -116,8 +114,7 @@ static void limits(void) {
 
 // Calls of one row are not interrupted: there are not too many.
 static void many_calls(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
-    xpl_buf_init(&text, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(1 << 20);
     xpl_buf_printf(&text, "SELECT 1");
     for (int i = 0; i < 150; i++)
         xpl_buf_printf(&text, ", instr('a', 'b') + instr('c', 'd') + instr('e', 'f')");
@@ -129,8 +126,7 @@ static void many_calls(void) {
 // Each level names the one before twice: copies double while the statement is prepared, where
 // nothing looks at the clock.
 static void prepared_bomb(void) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
-    xpl_buf_init(&text, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(1 << 20);
     xpl_buf_printf(&text, "WITH t0 AS (SELECT 1 AS x LIMIT 1)");
     for (int i = 1; i < 40; i++)
         xpl_buf_printf(&text, ", t%d AS (SELECT l.x FROM t%d l, t%d r LIMIT 1)", i, i - 1, i - 1);
@@ -329,13 +325,12 @@ static void before_store(struct xpl_sql_request q) {
                {"SELECT e.name FROM ops JOIN events e USING (name) LIMIT 1", 1},
                {"SELECT x FROM main.op_rows", 1}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        struct xpl_buf out;
+        struct xpl_buf out = xpl_buf_of(1 << 20);
         struct xpl_error err = {0};
         int calls = 0;
         q.statement = xpl_str_from(all[i].statement);
         q.before_store = count_call;
         q.before_arg = &calls;
-        xpl_buf_init(&out, 1 << 20);
         CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
         xpl_buf_fini(&out);
         if (calls != all[i].calls) fprintf(stderr, "%s: %d\n", all[i].statement, calls);
@@ -527,10 +522,9 @@ static void series(void) {
          "[\"[5001]\"]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct xpl_buf out;
+        struct xpl_buf out = xpl_buf_of(1 << 20);
         struct xpl_error err = {0};
         const struct xpl_sql_request q = request_of(cases[i].statement);
-        xpl_buf_init(&out, 1 << 20);
         CHECK_OK(xpl_sql_run(&q, &out, &err), &err);
         char expected[256];
         (void)snprintf(expected, sizeof expected, "\"rows\":[%s],\"cut\":false}", cases[i].rows);

@@ -34,9 +34,8 @@ static void make_store(void) {
 static void refused(const char *statement, xpl_status_t code, const char *begin) {
     struct xpl_sql_request q = request_of(statement);
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 20);
     q.store = g_store;
-    xpl_buf_init(&out, 1 << 20);
     CHECK_STATUS(xpl_sql_run(&q, &out, &err), code, &err);
     if (strncmp(err.msg, begin, strlen(begin)) != 0) {
         (void)fprintf(stderr, "%s\n", statement);
@@ -131,8 +130,7 @@ static void test_wrong(void) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refused(cases[i].statement, XPL_INVALID_ARGUMENT, cases[i].begin);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf longest;
-    xpl_buf_init(&longest, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf longest = xpl_buf_of(1 << 20);
     xpl_buf_str(&longest, XPL_STR("SELECT 'é"));
     while (longest.n < 100100)
         xpl_buf_putc(&longest, 'a');
@@ -144,8 +142,7 @@ static void test_wrong(void) {
 
 static void expect_words(const char *statement, const char *expected) {
     struct xpl_sql_word w = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf got;
-    xpl_buf_init(&got, 1 << 12);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf got = xpl_buf_of(1 << 12);
     while (xpl_sql_word_next(xpl_str_from(statement), &w))
         xpl_buf_printf(&got, "%u%s%.*s ", w.depth, w.is_quoted ? "=" : ":", XPL_STR_FMT(w.text));
     CHECK_STR(((xpl_str_t){(const char *)got.p, got.n}), expected);

@@ -48,7 +48,7 @@ static bool check_clock(struct xpl_exec *e) {
 static xpl_status_t ask(const char *statement, uint64_t limit_ms, unsigned checks,
                         struct xpl_error *err) {
     struct xpl_sql_request q = request_of(statement);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(32 << 20);
     g_watch.exec = xpl_exec_serial();
     g_watch.exec.cancelled = check_clock;
     g_watch.checks = 0;
@@ -58,7 +58,6 @@ static xpl_status_t ask(const char *statement, uint64_t limit_ms, unsigned check
     q.store = g_store;
     q.exec = &g_watch.exec;
     q.limits.time_ms = limit_ms;
-    xpl_buf_init(&out, 32 << 20);
     const xpl_status_t st = xpl_sql_run(&q, &out, err);
     note_gap();
     return st;
@@ -111,8 +110,7 @@ static void make_store(void) {
 }
 
 static xpl_status_t call(const char *name, const char *arguments, char type) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
-    xpl_buf_init(&text, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(1 << 20);
     xpl_buf_printf(&text, "SELECT 1");
     for (int i = 0; i < CALLS; i++)
         xpl_buf_printf(&text, type == 's' ? ", length(\"%s\"(%s))" : ", \"%s\"(%s)", name,
@@ -224,8 +222,7 @@ static void shapes(void) {
 // A statement of `first`, n times `part` with # for the number and @ for the next, and `last`.
 static xpl_status_t repeat_for(uint64_t limit_ms, const char *first, const char *part, int n,
                                const char *last) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf text;
-    xpl_buf_init(&text, 1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf text = xpl_buf_of(1 << 20);
     xpl_buf_str(&text, xpl_str_from(first));
     for (int i = 0; i < n; i++)
         for (const char *p = part; *p; p++) {

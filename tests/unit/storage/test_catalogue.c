@@ -752,8 +752,7 @@ static void test_inputs(void) {
     put("other/a.xplane.pb", 1);
     put("other/odd.pb", 1);
     sh("mkdir none");
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_inputs in = {0};
     const char *dir[] = {at("run/")};
     CHECK_OK(xpl_inputs_from_paths(dir, 1, xpl_format_match, &a, &in, NULL), NULL);

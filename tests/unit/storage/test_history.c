@@ -35,10 +35,9 @@ static void put(struct xpl_history *h, uint64_t id, int state) {
 }
 
 static void test_captures(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_history_capture *list;
     size_t n;
-    xpl_arena_init(&a, 1 << 20);
     struct xpl_history *h = open_history();
     CHECK_EQ(xpl_history_last_id(h), 0);
     put(h, 1, XPL_HISTORY_RUNNING);
@@ -93,12 +92,11 @@ static void test_main_file(void) {
 }
 
 static void test_schedules(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_history_schedule *list;
     struct xpl_history_session *sessions;
     size_t n;
     uint64_t id = 0;
-    xpl_arena_init(&a, 1 << 20);
     struct xpl_history *h = open_history();
     struct xpl_history_schedule s = {
         .request = {(const uint8_t *)"a\0b", 3}, .created_ms = 1, .next_ms = 2};
@@ -250,11 +248,10 @@ static void test_taking(void) {
 // Labels: all or none, kept over restarts, in order; a database of the first version gets the
 // table.
 static void test_labels(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_history_label *list;
     size_t n;
     char cmd[sizeof dir + 200];
-    xpl_arena_init(&a, 1 << 20);
     (void)snprintf(cmd, sizeof cmd, "rm -f %s/state.db*", dir);
     CHECK_EQ(system(cmd), 0);
     struct xpl_history *h = open_history();

@@ -300,10 +300,9 @@ static void test_silence_in_transaction(void) {
 
 static void *claim_late(void *arg) {
     struct xpl_error e = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena own;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena own = xpl_arena_of(1 << 20);
     const struct xpl_job_offer o = {makes, 2, true, LEASE_MS};
     struct xpl_job *j = NULL;
-    xpl_arena_init(&own, 1 << 20);
     const xpl_status_t st = xpl_store_jobs(arg)->claim(arg, &o, &own, &j, &e);
     const size_t n = j ? j->n_files : 0;
     return (void *)(uintptr_t)(st == XPL_OK ? 1 + n : 0);
@@ -536,10 +535,9 @@ static void *work(void *arg) {
     struct xpl_store *const s = arg;
     for (int idle = 0; idle < 50;) {
         const struct xpl_job_offer o = {makes, 2, true, LEASE_MS};
-        struct xpl_arena a;
+        struct xpl_arena a = xpl_arena_of(1 << 20);
         struct xpl_job *j = NULL;
         struct xpl_error e = {0};
-        xpl_arena_init(&a, 1 << 20);
         CHECK_OK(xpl_store_jobs(s)->claim(s, &o, &a, &j, &e), &e);
         if (j) atomic_fetch_add(conclude(s, j) == XPL_OK ? &n_done : &n_refused, 1);
         xpl_arena_fini(&a);

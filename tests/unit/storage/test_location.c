@@ -21,8 +21,7 @@ static void check_refused(const char *url, const char *endpoint, const char *reg
 }
 
 static void check_url(const struct xpl_location *l, const char *key, const char *expected) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 1 << 16);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 16);
     xpl_location_url(l, xpl_str_from(key), NULL, 0, &b);
     CHECK(!b.failed);
     CHECK_STR((const char *)b.p, expected);

@@ -153,8 +153,7 @@ static void test_tries(void) {
     const struct xpl_transfers_options o = {
         .parallel = 1, .first_retry_ns = 1000000, .region = "auto"};
     const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
-    xpl_buf_init(&answer, 100);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer = xpl_buf_of(100);
     struct xpl_transfer v = {.url = "http://127.0.0.1:1/", // nothing listens there
                              .shown = "object",
                              .method = "PUT",
@@ -175,8 +174,7 @@ static void test_tries(void) {
 // What cleans up runs after a stop: for a while, and as long as the store is reached.
 static void test_cleaning(void) {
     const struct xpl_credential nobody = {.kind = XPL_CREDENTIAL_NONE};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer;
-    xpl_buf_init(&answer, 100);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf answer = xpl_buf_of(100);
     for (unsigned i = 0; i < 2; i++) {
         struct xpl_transfers *t = NULL;
         struct xpl_error err = {0};

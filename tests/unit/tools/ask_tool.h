@@ -34,9 +34,8 @@ static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf
         hosts[i] = (struct xpl_resolve_host){.name = xpl_str_from(names[i]),
                                              .path = "p",
                                              .profile = {q->spaces[i].p, q->spaces[i].n}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *parsed;
-    xpl_arena_init(&arena, 1 << 20);
     *err = (struct xpl_error){0};
     xpl_buf_init(out, q->limit);
     CHECK_OK(xpl_tool_options_parse(tool, o, n, true, &arena, &parsed, err), err);

@@ -34,9 +34,8 @@ static inline xpl_status_t launches_of(const struct xpl_buf *spaces, size_t n, c
     struct xpl_tool_host hosts[LAUNCHES_MAX_HOSTS] = {0};
     char names[LAUNCHES_MAX_HOSTS][8];
     const void *const products[1] = {NULL};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 16);
     void *options;
-    xpl_arena_init(&arena, 1 << 16);
     xpl_buf_init(out, LAUNCHES_LIMIT);
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(names[i], sizeof names[i], "h%zu", i);

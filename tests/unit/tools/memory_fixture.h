@@ -31,8 +31,7 @@ static inline void put_child(struct xpl_buf *b, unsigned num, struct xpl_buf *ch
     xpl_buf_fini(child);
 }
 static inline struct xpl_buf new_message(void) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 30);
+    struct xpl_buf b = xpl_buf_of((size_t)1 << 30);
     return b;
 }
 

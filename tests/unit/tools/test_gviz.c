@@ -62,8 +62,7 @@ static void test_table(struct xpl_buf *b, struct xpl_arena *a) {
 
 // A property that does not fit fails the whole table.
 static void test_limit(struct xpl_buf *b) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena tiny;
-    xpl_arena_init(&tiny, 16);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena tiny = xpl_arena_of(16);
     struct xpl_gviz g;
     struct xpl_gviz_props p;
     xpl_gviz_begin(&g, b, NULL, 0);
@@ -75,10 +74,8 @@ static void test_limit(struct xpl_buf *b) {
 }
 
 int main(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_arena_init(&a, 1 << 20);
-    xpl_buf_init(&b, 1 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 20);
     test_empty(&b, &a);
     test_table(&b, &a);
     test_limit(&b);

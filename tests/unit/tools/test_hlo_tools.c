@@ -40,9 +40,8 @@ static xpl_status_t ask(const char *name, bool strict, const char *const *option
         hosts[i] = (struct xpl_resolve_host){.name = i ? XPL_STR("b") : XPL_STR("a"),
                                              .path = "p",
                                              .profile = {g_hosts[i].p, g_hosts[i].n}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *parsed;
-    xpl_arena_init(&arena, 1 << 20);
     err = (struct xpl_error){0};
     xpl_buf_init(out, g_limit);
     CHECK_OK(xpl_tool_options_parse(tool, list, n, strict, &arena, &parsed, &err), &err);

@@ -229,8 +229,7 @@ static void test_limits(void) {
     add_core(&g_arena, add_step(&g_arena, &s, 0), 0, kMs, XPL_BREAKDOWN_GENERIC);
     const struct xpl_tool *const tool = named_tool("input_pipeline_analyzer");
     struct xpl_error err = {0};
-    struct xpl_buf small;
-    xpl_buf_init(&small, 100);
+    struct xpl_buf small = xpl_buf_of(100);
     CHECK_STATUS(render_op_stats(tool, &s, NULL, 8 << 20, &small, &err), XPL_RESOURCE_EXHAUSTED,
                  &err);
     xpl_buf_fini(&small);

@@ -23,10 +23,9 @@ static xpl_status_t ask_with(const char *tool, const struct xpl_buf *bundle,
     const struct xpl_resolve_host host = {
         .name = XPL_STR("h"), .path = "h", .profile = {bundle->p, bundle->n}};
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *options;
     CHECK(t);
-    xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(out, 1 << 24);
     CHECK_OK(xpl_tool_options_parse(t, o, n, true, &arena, &options, err), err);
     if (type) *type = t->content_type_of(options);

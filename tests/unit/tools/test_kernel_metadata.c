@@ -63,9 +63,8 @@ static const struct {
 
 static void test_instructions(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct xpl_arena a;
+        struct xpl_arena a = xpl_arena_of(1 << 20);
         xpl_str_t got;
-        xpl_arena_init(&a, 1 << 20);
         CHECK(xpl_instruction_kernel_metadata(xpl_str_from(cases[i].instruction), &a, &got));
         if (!xpl_str_eq(got, xpl_str_from(cases[i].expected)))
             fprintf(stderr, "%s\ngives %.*s\n", cases[i].instruction, XPL_STR_FMT(got));
@@ -75,23 +74,20 @@ static void test_instructions(void) {
 }
 
 static void test_limit(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(0);
     xpl_str_t got;
-    xpl_arena_init(&a, 0);
     CHECK(!xpl_instruction_kernel_metadata(xpl_str_from(cases[0].instruction), &a, &got));
     CHECK(xpl_instruction_kernel_metadata(XPL_STR("nothing"), &a, &got));
 }
 
 static void check_json(const char *text, const char *expected) { // NULL: no JSON
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_json_value v;
-    xpl_arena_init(&a, 1 << 20);
     const enum xpl_json_result st = xpl_json_value_parse(xpl_str_from(text), &a, &v);
     if ((st == XPL_JSON_OK) != (expected != NULL)) fprintf(stderr, "%s\n", text);
     CHECK_EQ(st, expected ? XPL_JSON_OK : XPL_JSON_INVALID);
     if (expected) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, 1 << 20);
+        struct xpl_buf b = xpl_buf_of(1 << 20);
         xpl_json_value_write(&v, &b);
         CHECK_STR(((xpl_str_t){(const char *)b.p, b.n}), expected);
         xpl_buf_fini(&b);

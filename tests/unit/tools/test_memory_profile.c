@@ -19,11 +19,10 @@ enum { LIMIT = 64 << 20 };
 static xpl_status_t profile(xpl_bytes_t bytes, size_t limit, struct xpl_exec *exec,
                             struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_exec serial = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_xspace *xs;
     *err = (struct xpl_error){0};
     out->n = 0;
-    xpl_arena_init(&a, LIMIT);
     CHECK_OK(xpl_xspace_open(bytes, &a, &serial, &xs, err), err);
     const xpl_status_t st = xpl_memory_profile(xs, exec, limit, out, err);
     CHECK(st == XPL_OK || (err->code == st && err->msg[0]));
@@ -48,8 +47,7 @@ static size_t count(const char *text, const char *part) {
 
 static void test_golden(const char *name) {
     char path[64];
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     (void)snprintf(path, sizeof path, "memory/%s.pb", name);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file(path);
     (void)snprintf(path, sizeof path, "memory/%s.json", name);
@@ -197,8 +195,7 @@ static void test_refusals(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = memory_space(&line, 1);
     const xpl_bytes_t bytes = {space.p, space.n};
     CHECK_STATUS(profile(bytes, 100 << 10, &exec, &out, &err), XPL_RESOURCE_EXHAUSTED, &err);
-    struct xpl_buf small;
-    xpl_buf_init(&small, 1000);
+    struct xpl_buf small = xpl_buf_of(1000);
     CHECK_STATUS(profile(bytes, LIMIT, &exec, &small, &err), XPL_RESOURCE_EXHAUSTED, &err);
     xpl_buf_fini(&small);
     exec.cancelled = always_cancelled;
@@ -213,15 +210,13 @@ static void test_changing_bytes(void) {
     uint64_t seed = 1;
     for (unsigned round = 0; round < 3000; round++) {
         struct xpl_exec exec = xpl_exec_serial();
-        struct xpl_arena a;
+        struct xpl_arena a = xpl_arena_of(LIMIT);
         struct xpl_xspace *xs;
         struct xpl_error err = {0};
-        struct xpl_buf out;
+        struct xpl_buf out = xpl_buf_of(LIMIT);
         uint8_t *const copy = xpl_sys_alloc(in.n);
         CHECK(copy);
         memcpy(copy, in.p, in.n);
-        xpl_arena_init(&a, LIMIT);
-        xpl_buf_init(&out, LIMIT);
         CHECK_OK(xpl_xspace_open((xpl_bytes_t){copy, in.n}, &a, &exec, &xs, &err), &err);
         for (unsigned i = 0; i <= round % 7; i++) {
             seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -251,8 +246,7 @@ static void test_data_types(void) {
                  {-1, "unknown dtype enum (-1)"},
                  {INT32_MIN, "unknown dtype enum (-2147483648)"},
                  {INT32_MAX, "unknown dtype enum (2147483547)_ref"}};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         xpl_str_t s;
         CHECK(xpl_memory_data_type_name(cases[i].type, &a, &s));

@@ -24,17 +24,15 @@ static void answer(const char *tool, const char *group_by, const struct xpl_opst
 
 static void check_golden(const char *stats, const char *tool, const char *group_by) {
     char name[100];
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_opstats *s;
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     (void)snprintf(name, sizeof name, "opstats/%s.pb", stats);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf in = read_data_file(name);
     (void)snprintf(name, sizeof name, "opstats/%s.%s%s%s.json", stats, tool, *group_by ? "." : "",
                    group_by);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf expected = read_data_file(name);
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     CHECK_OK(xpl_opstats_decode((xpl_bytes_t){in.p, in.n}, &a, &s, &err), &err);
     answer(tool, group_by, s, &out);
     if (out.n != expected.n || memcmp(out.p, expected.p, expected.n) != 0) {
@@ -62,11 +60,9 @@ static xpl_str_t numbered(struct xpl_arena *a, const char *prefix, unsigned i) {
 
 // 150 ops in one group, and 150 groups.
 static void test_cut(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {0};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     for (unsigned i = 0; i < 150; i++) {
         struct xpl_op_metrics *m = add_op(&a, &s.device_op_metrics_db, "x", "same", 1000 + i);
         m->name = numbered(&a, "twin.", i);
@@ -91,11 +87,9 @@ static void test_cut(void) {
 // Of equal time, as C++'s partial_sort leaves them.
 static void test_ties(void) {
     static const int expected[] = {8, 4, 1, 7, 5, 3, 0, 2, 6};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {0};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     for (unsigned i = 0; i < 9; i++)
         add_op(&a, &s.device_op_metrics_db, "x", "same", 1000)->name = numbered(&a, "op.", i);
     answer("op_profile", "category", &s, &out);
@@ -108,12 +102,10 @@ static void test_ties(void) {
 }
 
 static void test_deep_names(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {0};
     char path[60001];
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     for (size_t i = 0; i < sizeof path; i++)
         path[i] = i % 2 ? '/' : 'p';
     struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "op", "category", 5);
@@ -124,11 +116,9 @@ static void test_deep_names(void) {
 }
 
 static void test_long_tables(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {0};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     for (unsigned i = 0; i < 600; i++) {
         add_op(&a, &s.device_op_metrics_db, "x", "fusion", 10)->name = numbered(&a, "d", i);
         add_op(&a, &s.host_op_metrics_db, "x", "Type", 10)->name = numbered(&a, "h", i);
@@ -147,11 +137,9 @@ static void test_long_tables(void) {
 }
 
 static void test_odd_values(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {0};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     struct xpl_kernel_report *const k = add_kernel(&a, &s);
     k->name = (xpl_str_t){"a\0\xff", 3};
     k->total_duration_ns = UINT64_MAX; // of no occurrence
@@ -185,10 +173,8 @@ static void test_task_type(void) {
         {"transpose(x)", "", "Training"},
         {"transpose(x)", "no type at all", "Inference"},
     };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_opstats s = {0};
         char expected[64];
@@ -215,10 +201,8 @@ static void test_bound_by(void) {
         {XPL_HW_GPU, 3, XPL_MEM_OP_READ, "Unknown"},
         {XPL_HW_GPU, 1, XPL_MEM_OP_READ, "Shm/L1"}, // its peak is made smaller than HBM's below
     };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_opstats s = {.run_environment.hardware_type = cases[i].hardware};
         char expected[64];
@@ -240,11 +224,9 @@ static void test_bound_by(void) {
 
 // Ops of sparse cores, and ops in between that are not shown, as deep as OpStats can have them.
 static void test_hlo_children(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {0};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     struct xpl_op_metrics *m = add_op(&a, &s.device_op_metrics_db, "top", "call", 1000);
     for (unsigned i = 0; i < XPL_OPSTATS_MAX_DEPTH + 8; i++) {
         m->children = xpl_arena_zalloc(&a, sizeof *m->children);
@@ -278,10 +260,8 @@ static void test_hlo_flags(void) {
         {"%send-done.1 = token[] send-done(x), is_host_transfer=true", "", "No Yes No"},
         {"%send-done.1 = token[] send-done(x)", "", "No No No"},
     };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_opstats s = {0};
         char expected[120];
@@ -307,13 +287,11 @@ static void test_hlo_flags(void) {
 // Sums of times and bytes beyond 64 bits stay at the maximum; a subtraction below zero gives zero,
 // without wrapping.
 static void test_roofline_limits(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {.run_environment = {.hardware_type = XPL_HW_TPU,
                                                 .device_type = XPL_STR("TPU v4"),
                                                 .device_core_count = 1}};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     for (int i = 0; i < 3; i++) {
         struct xpl_op_metrics *const m =
             add_op(&a, &s.device_op_metrics_db, i ? "op" : "in", i ? "fusion" : "infeed", 1000000);
@@ -339,14 +317,12 @@ static void test_roofline_limits(void) {
 
 // Which rows a roofline has, and what counts for the program.
 static void test_roofline_rows(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_opstats s = {.run_environment = {.hardware_type = XPL_HW_TPU,
                                                 .device_type = XPL_STR("TPU v4"),
                                                 .device_core_count = 2},
                             .has_hlo_metrics_db_complete_steps_only = true};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     for (unsigned i = 0; i < 1200; i++)
         add_op(&a, &s.device_op_metrics_db, "op", "fusion", 3000000)->flops_v2 = 1;
     // The longest of all, and one that only its name tells: neither is there without transfers.
@@ -372,14 +348,12 @@ static void test_roofline_rows(void) {
 // A CPU has no roofline in XProf; where it counts as a device, the known figures of its ops are
 // shown.
 static void test_roofline_of_cpu(void) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     struct xpl_error err = {0};
     struct xpl_opstats s = {
         .run_environment = {.hardware_type = XPL_HW_CPU_ONLY, .device_type = XPL_STR("CPU")}};
     const char *const off[] = {"cpu_as_device", "false", NULL};
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&out, LIMIT);
     answer("roofline_model", "", &s, &out);
     CHECK_LACKS((const char *)out.p, "\"Program\"");
     add_op(&a, &s.device_op_metrics_db, "dot.1", "dot", 1000);
@@ -412,11 +386,10 @@ static void test_cpu_peaks(void) {
                                               "1.073741824", NULL},
                              *const off[] = {"cpu_core_gflops", "8", "cpu_as_device", "false",
                                              NULL};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out, before;
     struct xpl_opstats s = {
         .run_environment = {.hardware_type = XPL_HW_CPU_ONLY, .device_type = XPL_STR("CPU")}};
-    xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
     xpl_buf_init(&before, LIMIT);
     struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "dot.1", "dot", 1000000);

@@ -285,9 +285,8 @@ static struct outcome ask(const struct session *s, const struct xpl_tool *t,
     list[n++] = (struct xpl_option){xpl_str_from(key), xpl_str_from(value)};
     struct outcome o = {0};
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *options;
-    xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(&o.answer, LIMIT);
     xpl_buf_init(&o.text, 1 << 16);
     CHECK_OK(xpl_tool_options_parse(t, list, n, true, &arena, &options, &err), &err);

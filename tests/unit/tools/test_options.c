@@ -28,8 +28,7 @@ static const struct xpl_common_options *common(const void *options) {
 // The text of options, in a buffer that the next call overwrites.
 static const char *text_of(const char *tool, const void *options) {
     static char text[1000];
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, sizeof text - 1);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(sizeof text - 1);
     xpl_tool_options_text(xpl_tool_find(xpl_str_from(tool)), options, &b);
     CHECK(!b.failed);
     if (b.n) memcpy(text, b.p, b.n);

@@ -85,9 +85,8 @@ static void test_search(void) {
 static void test_kernels(void) {
     struct xpl_buf spaces[] = {profile(1000000), profile(2000000)};
     struct xpl_buf out = ask("run_summary", "cpu_as_device", "false", spaces, 2);
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_run_summary *s;
-    xpl_arena_init(&arena, 1 << 20);
     CHECK_OK(xpl_run_summary_decode((xpl_bytes_t){out.p, out.n}, &arena, &s, &err), &err);
     CHECK_EQ(s->n_hosts, 2);
     CHECK_EQ(s->kernels.n, 2);
@@ -119,9 +118,8 @@ static void check_devices(const struct xpl_buf *spaces, size_t n, uint64_t devic
                           uint64_t wall_ps) {
     XPL_AUTO(xpl_buf_fini)
     struct xpl_buf out = ask("run_summary", "cpu_as_device", "false", spaces, n);
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     struct xpl_run_summary *s;
-    xpl_arena_init(&arena, 1 << 20);
     CHECK_OK(xpl_run_summary_decode((xpl_bytes_t){out.p, out.n}, &arena, &s, &err), &err);
     CHECK_EQ(s->n_hosts, n);
     CHECK_EQ(s->n_devices, devices);

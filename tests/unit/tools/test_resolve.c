@@ -83,16 +83,14 @@ static xpl_status_t resolve_from(struct scripted *s, const char *script, bool by
                                  struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
     static const char *const names[MAX] = {"h0", "h1", "h2", "h3"};
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     *s = (struct scripted){.tool = s->tool, .script = script, .verified = s->verified};
     for (size_t i = 0; i < MAX; i++)
         g_results[i] = (struct xpl_resolved_host){.name = xpl_str_from(names[i])};
     *err = (struct xpl_error){0};
     g_warnings[0] = 0;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *options;
-    xpl_arena_init(&arena, 1 << 20);
-    xpl_buf_init(&out, LIMIT);
     CHECK_EQ(xpl_tool_options_parse(named_tool(s->tool), NULL, 0, true, &arena, &options, err),
              XPL_OK);
     const struct xpl_resolving r = {.tool = named_tool(s->tool),
@@ -198,9 +196,8 @@ static xpl_status_t resolve(const char *tool, const struct xpl_resolve_host *hos
                             bool by_name, struct changing *c, struct xpl_buf *out,
                             struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     void *options;
-    xpl_arena_init(&arena, 1 << 20);
     *err = (struct xpl_error){0};
     out->n = 0;
     g_warnings[0] = 0;
@@ -228,8 +225,7 @@ static void test_resolve(void) {
         {.name = XPL_STR("b"), .path = "b.pb", .profile = {(const uint8_t *)"\x0a\xff", 2}}};
     struct changing c = {.bad = SIZE_MAX};
     struct xpl_error err;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
-    xpl_buf_init(&out, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     CHECK_EQ(resolve("overview_page", hosts, 2, false, &c, &out, &err), XPL_OK);
     CHECK(out.n > 1000 && c.verified == 2);
     CHECK(strncmp(g_warnings, "b: b.pb: ", 9) == 0);

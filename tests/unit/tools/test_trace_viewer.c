@@ -12,15 +12,13 @@
 #include "tests/xspace_maker.h"
 
 static bool us_is(uint64_t ps, const char *expected) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 100);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(100);
     xpl_trace_json_us(&b, ps);
     return b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
 }
 
 static bool str_is(xpl_str_t s, const char *expected) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, 1000);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1000);
     xpl_trace_json_str(&b, s);
     return b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
 }
@@ -42,11 +40,9 @@ static void test_text(void) {
 
 static struct xpl_buf answer(const struct xpl_buf *space, uint64_t max_events) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(16 << 20);
     struct xpl_xspace *xs;
-    struct xpl_buf out;
-    xpl_arena_init(&a, 16 << 20);
-    xpl_buf_init(&out, 16 << 20);
+    struct xpl_buf out = xpl_buf_of(16 << 20);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, NULL), NULL);
     CHECK_OK(xpl_trace_json_render(xs, max_events, &exec, 16 << 20, &out, NULL), NULL);
     xpl_buf_putc(&out, 0);
@@ -90,10 +86,9 @@ static void test_too_many(void) {
 static void test_format(void) {
     const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("trace_viewer"));
     const struct xpl_option pb = {XPL_STR("format"), XPL_STR("pb")};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 16);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf plain, asked;
     void *options;
-    xpl_arena_init(&a, 1 << 16);
     xpl_buf_init(&plain, 1000);
     xpl_buf_init(&asked, 1000);
     CHECK_OK(xpl_tool_options_parse(tool, NULL, 0, false, &a, &options, NULL), NULL);

@@ -48,10 +48,9 @@ static bool event_is(const struct xpl_derived_line *l, uint64_t at, const char *
                      int64_t begin_ps, int64_t duration_ps) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < l->n_pieces; i++) {
-        struct xpl_arena a;
+        struct xpl_arena a = xpl_arena_of(64 << 20);
         struct xpl_derived_cursor *c;
         struct xpl_derived_event ev;
-        xpl_arena_init(&a, 64 << 20);
         CHECK_OK(xpl_derived_cursor_new(l, i, &a, &c, NULL), NULL);
         while (xpl_derived_cursor_next(c, &ev) == XPL_WIRE_FIELD) {
             const struct xpl_derived_md md = xpl_derived_md_at(l->plane, ev.md);
@@ -144,10 +143,9 @@ static void test_pieces(void) {
     CHECK_EQ(l->n_events, N);
     CHECK(event_is(l, 0, "e", N * 100, 50));
     CHECK(event_is(l, N - 1, "e", 100, 50));
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     struct xpl_derived_cursor *c;
     struct xpl_derived_event ev;
-    xpl_arena_init(&a, 64 << 20);
     CHECK_OK(xpl_derived_cursor_new_sorted(l, &a, &c, NULL), NULL);
     int64_t n = 0;
     while (xpl_derived_cursor_next(c, &ev) == XPL_WIRE_FIELD)
@@ -194,10 +192,9 @@ static void put_uint(struct mk_plane *p, struct xpl_buf *ev, const char *name, u
 }
 
 static struct xpl_flow flow_of(const struct xpl_derived_line *l, uint64_t at, uint32_t *ret_n) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_derived_cursor *c;
     struct xpl_derived_event ev = {0};
-    xpl_arena_init(&a, 1 << 20);
     CHECK_OK(xpl_derived_cursor_new(l, 0, &a, &c, NULL), NULL);
     for (uint64_t i = 0; i <= at; i++)
         CHECK_EQ(xpl_derived_cursor_next(c, &ev), XPL_WIRE_FIELD);

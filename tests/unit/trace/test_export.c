@@ -29,8 +29,7 @@ static xpl_status_t run(const struct xpl_buf *space, enum xpl_export_format form
     struct xpl_export e = {.format = format, .sink = {sink_write, s}};
     struct xpl_error err = {0};
     struct xpl_xspace *xs;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
-    xpl_arena_init(&a, 64 << 20);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(64 << 20);
     xpl_buf_init(&s->all, 64 << 20);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err), &err);
     xpl_status_t st = xpl_export_begin(&e, &err);

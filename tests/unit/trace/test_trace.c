@@ -43,10 +43,9 @@ static void test_visibility(void) {
     for (int round = 0; round < 200; round++) {
         struct plain_row plain = {.n = 0};
         struct vis_row row = {0};
-        struct xpl_arena a;
+        struct xpl_arena a = xpl_arena_of(LIMIT);
         const uint64_t resolution = 1 + next_random(&seed) % 200;
         uint64_t at = 0;
-        xpl_arena_init(&a, LIMIT);
         for (int i = 0; i < 500; i++) {
             at += next_random(&seed) % 40;
             const uint64_t dur = next_random(&seed) % (1 + next_random(&seed) % 400);
@@ -118,10 +117,9 @@ static void unmake(struct made *m) {
 // Answers, if the index can be opened.
 static xpl_status_t answer(xpl_bytes_t index, xpl_bytes_t profile,
                            const struct xpl_trace_options *o, struct xpl_buf *out) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_trace *t;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, LIMIT);
     xpl_status_t st = xpl_trace_open(index, &a, &t, &err);
     if (st == XPL_OK) {
         const struct xpl_trace_host host = {XPL_STR("h"), t, profile};
@@ -217,11 +215,9 @@ static void test_detail_of_hosts(void) {
     struct xpl_trace_options o;
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_trace *t;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_arena_init(&a, LIMIT);
-    xpl_buf_init(&b, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(LIMIT);
     CHECK_OK(xpl_trace_open((xpl_bytes_t){m.index.p, m.index.n}, &a, &t, &err), &err);
     CHECK_OK(xpl_trace_memory_init(&empty, (xpl_bytes_t){0}, NULL, &exec, LIMIT, &a, &err), &err);
     const struct xpl_trace_host hosts[] = {
@@ -286,10 +282,9 @@ static void test_begins_of_hosts(void) {
 
 // The answer, unpacked.
 static struct xpl_buf unpacked(const struct xpl_buf *b) {
-    struct xpl_buf plain;
+    struct xpl_buf plain = xpl_buf_of(LIMIT);
     const unsigned long long n = ZSTD_getFrameContentSize(b->p, b->n);
     CHECK(n < LIMIT);
-    xpl_buf_init(&plain, LIMIT);
     CHECK(xpl_buf_room(&plain, (size_t)n + 1));
     plain.n = ZSTD_decompress(plain.p, (size_t)n, b->p, b->n);
     CHECK_EQ(plain.n, n);
@@ -381,13 +376,12 @@ static void test_pipeline(void) {
 // A copy of the exact size, so that the sanitizer sees a read beyond it.
 static xpl_status_t answer_copy(const struct made *m, size_t n, size_t flip, uint8_t bits) {
     struct xpl_trace_options o;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(LIMIT);
     uint8_t *const copy = malloc(n ? n : 1);
     CHECK(copy);
     memcpy(copy, m->index.p, n);
     if (flip < n) copy[flip] ^= bits;
     xpl_trace_options_init(&o);
-    xpl_buf_init(&out, LIMIT);
     const xpl_status_t st =
         answer((xpl_bytes_t){copy, n}, (xpl_bytes_t){m->profile.p, m->profile.n}, &o, &out);
     free(copy);

@@ -160,8 +160,7 @@ static void test_order(void) {
 
 static struct xpl_buf index_of(xpl_bytes_t profile, struct xpl_exec *exec) {
     struct xpl_error err = {0};
-    struct xpl_buf index;
-    xpl_buf_init(&index, LIMIT);
+    struct xpl_buf index = xpl_buf_of(LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
     CHECK_OK(xpl_trace_build(profile, exec, LIMIT, &sink, &err), &err);
     return index;

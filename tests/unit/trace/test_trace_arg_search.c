@@ -64,11 +64,10 @@ static bool value_has(const struct trc_value *v, xpl_str_t word) {
 static uint32_t shown(const struct fixture *f, const struct trc_event *e,
                       const struct trc_words *w) {
     static struct trc_value values[TRC_MAX_ARGS];
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     uint32_t mask = 0;
     size_t n;
-    xpl_arena_init(&arena, LIMIT);
     struct trc_frames frames = {.arena = &arena};
     CHECK_OK(trc_read_args(f->memory.trace, f->host.profile, e, &frames, values, &n, &err), &err);
     for (size_t i = 0; i < n; i++)
@@ -81,11 +80,10 @@ static uint32_t shown(const struct fixture *f, const struct trc_event *e,
 static uint64_t compare_all(const struct fixture *f, const char *text) {
     const struct xpl_trace *const t = f->memory.trace;
     struct trc_words w;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_error err = {0};
     uint64_t n = 0;
     CHECK_OK(trc_words_read(xpl_str_from(text), &w, &err), &err);
-    xpl_arena_init(&arena, LIMIT);
     struct trc_arg_search *const s = trc_arg_search_new(t, f->host.profile, &w, &arena);
     CHECK(s != NULL);
     for (uint64_t b = 0; b < t->n[TRC_BLOCKS]; b++) {
@@ -129,8 +127,7 @@ static void real_profiles(void) {
         struct fixture f;
         make(&f, read_data_file(files[i]));
         for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
-            struct xpl_arena arena;
-            xpl_arena_init(&arena, LIMIT);
+            struct xpl_arena arena = xpl_arena_of(LIMIT);
             const struct xpl_trace_sums_options o = {.arguments = xpl_str_from(words[k]),
                                                      .most = 5};
             const struct xpl_trace_sums s = sum_up(&f, &o, &arena);
@@ -228,10 +225,9 @@ static void known(void) {
 
 static void fails(const struct fixture *f, const struct xpl_trace_sums_options *o,
                   struct xpl_exec *exec, size_t limit, xpl_status_t code) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
     struct xpl_error err = {0};
     struct xpl_trace_sums s;
-    xpl_arena_init(&arena, limit);
     CHECK_STATUS(xpl_trace_sum_up(&f->host, 1, o, exec, &arena, &s, &err), code, &err);
 }
 

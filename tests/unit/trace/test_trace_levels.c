@@ -197,10 +197,9 @@ static void check_levels(const struct xpl_trace *t, const struct big_event *v) {
 static void answer(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl_trace_options *o,
                    struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_trace *t;
     struct xpl_error err = {0};
-    xpl_arena_init(&a, LIMIT);
     xpl_buf_init(out, LIMIT);
     CHECK_OK(xpl_trace_open(index, &a, &t, &err), &err);
     const struct xpl_trace_host host = {XPL_STR("h"), t, profile};
@@ -271,11 +270,10 @@ int main(void) {
     struct xpl_buf profile = big_profile(v), index;
     const xpl_bytes_t bytes = {profile.p, profile.n};
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     struct xpl_trace *t;
     struct xpl_error err = {0};
     xpl_buf_init(&index, LIMIT);
-    xpl_arena_init(&a, LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
     CHECK_OK(xpl_trace_build(bytes, &exec, LIMIT, &sink, &err), &err);
     CHECK_OK(xpl_trace_open((xpl_bytes_t){index.p, index.n}, &a, &t, &err), &err);

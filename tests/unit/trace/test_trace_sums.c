@@ -106,8 +106,7 @@ static void check_window(const struct xpl_trace_sums *s, uint64_t begin, uint64_
 static void check_windows(const struct fixture *f) {
     const uint64_t last = events[EVENTS - 1].ts;
     for (int i = 0; i < 300; i++) {
-        struct xpl_arena arena;
-        xpl_arena_init(&arena, LIMIT);
+        struct xpl_arena arena = xpl_arena_of(LIMIT);
         const uint64_t width = 1 + last / (UINT64_C(1) << roll(40));
         const uint64_t begin = last / 1000 * roll(1000);
         const struct xpl_trace_row rows[] = {{.pid = 1701, .tid = 1}, {.pid = 1701, .tid = 3}};
@@ -132,15 +131,13 @@ static void check_backwards(const struct fixture *f) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_trace_sums s;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     CHECK_STATUS(xpl_trace_sum_up(f->hosts, 1, &o, &exec, &arena, &s, &err), XPL_INVALID_ARGUMENT,
                  &err);
 }
 
 static void check_whole(const struct fixture *f) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, LIMIT);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_trace_sums_options o = {.name = XPL_STR("")};
     struct xpl_trace_sums s = sum_up(f, 1, &o, &arena);
     check_window(&s, 0, UINT64_MAX, 7, 127);
@@ -178,9 +175,8 @@ static void check_many_names(void) {
     }
     mk_plane_end(&p, &space);
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_trace_memory memory;
-    xpl_arena_init(&arena, LIMIT);
     CHECK_OK(xpl_trace_memory_init(&memory, (xpl_bytes_t){space.p, space.n}, NULL, &exec, LIMIT,
                                    &arena, NULL),
              NULL);
@@ -200,8 +196,7 @@ static void check_many_names(void) {
 // A flipped bit anywhere is noticed, or changes nothing.
 static void check_damage(const struct fixture *f) {
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf index;
-    xpl_buf_init(&index, LIMIT);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf index = xpl_buf_of(LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
     CHECK_OK(xpl_trace_build((xpl_bytes_t){f->profile.p, f->profile.n}, &exec, LIMIT, &sink, NULL),
              NULL);
@@ -209,12 +204,11 @@ static void check_damage(const struct fixture *f) {
     uint64_t total = 0;
     size_t lost = 0;
     for (int i = 0; i < 400; i++) {
-        struct xpl_arena arena;
+        struct xpl_arena arena = xpl_arena_of(LIMIT);
         struct xpl_trace *t;
         struct xpl_trace_sums s;
         const size_t at = (size_t)roll(1 << 24) % index.n;
         const uint8_t bit = (uint8_t)(i ? 1u << roll(8) : 0);
-        xpl_arena_init(&arena, LIMIT);
         index.p[at] ^= bit;
         xpl_status_t st = xpl_trace_open((xpl_bytes_t){index.p, index.n}, &arena, &t, NULL);
         if (st == XPL_OK) {
@@ -231,12 +225,11 @@ static void check_damage(const struct fixture *f) {
 }
 
 static void check_cancelled(const struct fixture *f) {
-    struct xpl_arena arena;
+    struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_trace_sums_options o = {0};
     struct xpl_trace_sums s = {.n = 77};
     exec.cancelled = always_cancelled;
-    xpl_arena_init(&arena, LIMIT);
     CHECK_STATUS(xpl_trace_sum_up(f->hosts, 1, &o, &exec, &arena, &s, NULL), XPL_CANCELLED, NULL);
     CHECK_EQ(s.n, 77);
     xpl_arena_fini(&arena);

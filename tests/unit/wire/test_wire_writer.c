@@ -26,9 +26,8 @@ static void test_bytes(void) {
         "\x0a\x14\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x1a\x05\x22\x03"
         "abc\x2a\x00\x35\x04\x03\x02\x01\xc1\x3e\x07\0\0\0\0\0\0\0\x3a\x0a\xac\x02\x01\0\0\0\0\0\0"
         "\0";
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1000);
     struct xpl_writer w;
-    xpl_buf_init(&out, 1000);
     xpl_writer_init(&w, &out);
     emit_nested(&w);
     CHECK_EQ(out.n, 0);
@@ -52,9 +51,8 @@ static void emit_sizes(struct xpl_writer *w, size_t n, unsigned depth) {
 }
 
 static void check_sizes(size_t n) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out = xpl_buf_of(1 << 20);
     struct xpl_writer w;
-    xpl_buf_init(&out, 1 << 20);
     xpl_writer_init(&w, &out);
     emit_sizes(&w, n, 5);
     CHECK(xpl_writer_measured(&w));

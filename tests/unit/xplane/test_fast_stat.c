@@ -192,9 +192,8 @@ static void check_profile(const char *name) {
     const xpl_bytes_t bytes = {b.p, b.n};
     const uint8_t *const limit = b.p + b.n;
     struct counts n = {0};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
     struct xpl_xspace *xs;
-    xpl_arena_init(&arena, (size_t)1 << 28);
     CHECK_EQ(xpl_xspace_open(bytes, &arena, NULL, &xs, NULL), XPL_OK);
     for (uint32_t i = 0; i < xs->n_planes; i++)
         for (uint32_t k = 0; k < xs->planes[i].n_lines; k++) {

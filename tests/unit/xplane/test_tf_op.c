@@ -80,8 +80,7 @@ static void test_names(void) {
         {"Iterator:x", "Iterator::Iterator:x"},
         {"MEMCPYHtoD x", "MemcpyHToD"},
     };
-    struct xpl_arena a;
-    xpl_arena_init(&a, 1 << 20);
+    struct xpl_arena a = xpl_arena_of(1 << 20);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct xpl_tf_op op = xpl_tf_op_parse(xpl_str_from(names[i].full));
         xpl_str_t got;

@@ -641,10 +641,9 @@ static void test_many(void) {
 static void test_cancelled(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b = full_space();
     struct xpl_exec exec = xpl_exec_serial();
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena a;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
     struct xpl_xspace *xs = NULL;
     exec.cancelled = always_cancelled;
-    xpl_arena_init(&a, 1 << 20);
     CHECK_STATUS(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &a, &exec, &xs, NULL), XPL_CANCELLED,
                  NULL);
     CHECK(xs == NULL);

@@ -25,8 +25,7 @@ static bool put(void *ctx, xpl_bytes_t bytes) {
 // One pass gives the same bytes.
 static void check_whole(void (*emit)(struct xpl_xspace_writer *w), const struct xpl_buf *expected) {
     struct xpl_xspace_writer w;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf whole;
-    xpl_buf_init(&whole, (size_t)1 << 28);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf whole = xpl_buf_of((size_t)1 << 28);
     xpl_buf_str(&whole, XPL_STR("before"));
     xpl_xspace_writer_init_whole(&w, &whole);
     emit(&w);
