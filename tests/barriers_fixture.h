@@ -26,8 +26,7 @@ static inline void br_event(struct mk_plane *p, struct xpl_buf *line, const char
 // A core that waits for `wait_ps` of each of its steps.
 static inline void br_core(struct xpl_buf *space, const char *name, int steps, int64_t wait_ps) {
     static const char *const numbers[] = {"0", "1", "2", "3", "4", "5"};
-    struct mk_plane p;
-    mk_plane_begin(&p, 10, name);
+    struct mk_plane p = mk_plane(10, name);
     struct xpl_buf marks = mk_line(1, "Steps"), ops = mk_line(3, "XLA Ops");
     for (int i = 0; i < steps; i++) {
         const int64_t at = (int64_t)i * BR_STEP_PS;

@@ -66,8 +66,7 @@ static inline void big_put(struct mk_plane *p, struct xpl_buf *line, const struc
 // The first BIG_ROWS lines and one of counters.
 static inline struct xpl_buf big_profile(const struct big_event *v) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     for (unsigned l = 0; l < BIG_LINES; l++) {
         struct xpl_buf line = mk_line(l + 1, l == BIG_COUNTERS ? "_counters_" : "thread");
         for (size_t i = 0; i < BIG_EVENTS; i++) {

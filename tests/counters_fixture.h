@@ -46,8 +46,7 @@ static inline void ct_read(struct mk_plane *p, struct xpl_buf *line, const char 
 // A TPU with two samples, of which the second has a fraction, and one without.
 static inline struct xpl_buf counters_fixture(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:TPU:0");
+    struct mk_plane p = mk_plane(1, "/device:TPU:0");
     ct_plane_text(&p, "device_type_string", "TPU v6 Lite");
     ct_plane_int(&p, "device_id", 3);
     ct_plane_int(&p, "global_chip_id", 9);

@@ -95,8 +95,7 @@ static inline void mk_program(struct xpl_buf *plane, int64_t program_id, struct 
     mk_named_program(plane, program_id, "program", module);
 }
 static inline struct mk_plane mk_metadata_plane(void) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 99, "/host:metadata");
+    struct mk_plane p = mk_plane(99, "/host:metadata");
     CHECK(mk_name(p.stats, &p.n_stats, "Hlo Proto") == 1);
     return p;
 }

@@ -104,8 +104,7 @@ static inline void mg_transfer(struct mk_plane *p, struct xpl_buf *line, const c
     mk_event_end(line, &ev);
 }
 static inline void mg_trace(struct xpl_buf *space, int rounds) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 50, "/device:CUSTOM:Megascale Trace");
+    struct mk_plane p = mk_plane(50, "/device:CUSTOM:Megascale Trace");
     struct xpl_buf line = mk_line(1, "m");
     for (int i = 0; i < rounds; i++) {
         const int64_t at = (i + 1) * 1000;
@@ -130,8 +129,7 @@ static inline void mg_trace(struct xpl_buf *space, int rounds) {
 // `rounds` transfers; without kinds of MegaScale's events a host has none.
 static inline struct xpl_buf megascale_fixture(int rounds, bool megascale) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     if (megascale) mk_name(p.events, &p.n_events, "MegaScale: Communication Transport Receive");
     mk_plane_end(&p, &space);
     mg_program(&space);

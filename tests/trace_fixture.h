@@ -58,9 +58,8 @@ static inline void fixture_host(struct mk_plane *p) {
 }
 
 static inline struct xpl_buf trace_fixture(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf space = mk_open(), line;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
     line = mk_line(16, "Stream #16(Compute)");
     fixture_kernels(&p, &line);
     mk_line_end(&p, &line);
@@ -73,9 +72,8 @@ static inline struct xpl_buf trace_fixture(void) {
 
 // A TensorCore with scopes, source lines and copies to the host's memory.
 static inline struct xpl_buf tpu_fixture(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:TPU:0");
     struct xpl_buf space = mk_open(), line;
-    mk_plane_begin(&p, 1, "/device:TPU:0");
     line = mk_line(2, "XLA Modules");
     for (int64_t i = 0; i < 3; i++) {
         struct xpl_buf ev = mk_event(&p, "jit_f(1)", i * 5000, 5000);

@@ -58,6 +58,11 @@ static inline void mk_plane_begin(struct mk_plane *p, int64_t id, const char *na
     mk_int(&p->body, 1, id);
     mk_text(&p->body, 2, name);
 }
+static inline struct mk_plane mk_plane(int64_t id, const char *name) {
+    struct mk_plane p;
+    mk_plane_begin(&p, id, name);
+    return p;
+}
 // Writes the names that were used, and the plane into the space.
 static inline void mk_plane_end(struct mk_plane *p, struct xpl_buf *space) {
     for (int k = 0; k < 2; k++)

@@ -27,9 +27,8 @@ static const char *words; // the text to search for
 
 static xpl_bytes_t make(uint32_t events) {
     struct xpl_buf space_bytes = xpl_buf_of((size_t)4 << 30);
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     static char names[NAMES][64], layers[NAMES][64];
-    mk_plane_begin(&p, 0, "/host:CPU");
     p.body.max = (size_t)4 << 30;
     for (uint32_t i = 0; i < NAMES; i++) {
         (void)snprintf(names[i], sizeof names[i], "loop_multiply_fusion.%u", i);

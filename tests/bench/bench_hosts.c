@@ -34,10 +34,9 @@ static const char *host_path(const char *logdir, size_t i, char *buf, size_t siz
 
 // Bytes that no other host has, and a device.
 static void write_host(const char *path, size_t i) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     char name[32];
-    mk_plane_begin(&p, 1, "/device:GPU:0");
     mk_plane_end(&p, &space);
     (void)snprintf(name, sizeof name, "h%05zu", i);
     mk_text(&space, 4, name);

@@ -25,8 +25,7 @@ static struct xpl_sql_cache *cache;
 
 static xpl_bytes_t make(void) {
     struct xpl_buf space = xpl_buf_of((size_t)4 << 30);
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/device:GPU:0");
+    struct mk_plane p = mk_plane(0, "/device:GPU:0");
     xpl_buf_fini(&p.body);
     xpl_buf_init(&p.body, (size_t)2 << 30);
     mk_text(&p.body, 2, "/device:GPU:0");

@@ -28,9 +28,8 @@ static void fail_each(struct xpl_buf space) {
 // Enough ops, kernels and programs that tables grow.
 static struct xpl_buf many(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(3, "/device:TPU:0");
     char name[32];
-    mk_plane_begin(&p, 3, "/device:TPU:0");
     struct xpl_buf line = mk_line(1, "XLA Ops");
     for (int i = 0; i < 300; i++) {
         mk_tpu_md(&p, (struct mk_op){.id = 5000 + i,

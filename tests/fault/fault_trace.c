@@ -8,8 +8,7 @@
 enum { LIMIT = 1 << 26 };
 
 static void device_plane(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf line = mk_line(16, "Stream #16(Compute)");
     for (int i = 0; i < 3; i++) {
         struct xpl_buf ev = mk_event(&p, "kernel", 1000 + i * 10000, 4000);
@@ -23,8 +22,7 @@ static void device_plane(struct xpl_buf *space) {
 }
 
 static void host_plane(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 2, "/host:CPU");
+    struct mk_plane p = mk_plane(2, "/host:CPU");
     struct xpl_buf line = mk_line(1, "pool");
     for (int i = 0; i < 40; i++) {
         struct xpl_buf ev = mk_event(&p, "ThreadpoolListener::StartRegion", 100 + i * 1000, 0);

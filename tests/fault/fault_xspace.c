@@ -25,8 +25,7 @@ static void event(struct mk_plane *p, struct xpl_buf *line, struct timed e) {
 }
 
 static void host_plane(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     for (int l = 0; l < 3; l++) {
         struct xpl_buf line = mk_line(l, "main");
         for (int64_t i = 0; i < 40; i++) {
@@ -61,8 +60,7 @@ static void host_plane(struct xpl_buf *space) {
 }
 
 static void gpu_plane(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 2, "/device:GPU:0");
+    struct mk_plane p = mk_plane(2, "/device:GPU:0");
     for (int l = 0; l < 2; l++) {
         struct xpl_buf line = mk_line(l, "stream");
         for (int64_t i = 0; i < 20; i++)
@@ -76,8 +74,7 @@ static void gpu_plane(struct xpl_buf *space) {
 
 // A line that several threads read in pieces.
 static void long_line(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 4, "/host:other");
+    struct mk_plane p = mk_plane(4, "/host:other");
     struct xpl_buf line = mk_line(1, "python");
     for (int64_t i = 0; i < 9000; i++) {
         event(&p, &line, (struct timed){"x", i * 10, i % 7 ? 5 : 60, {NULL}, {0}});
@@ -91,8 +88,7 @@ static void long_line(struct xpl_buf *space) {
 }
 
 static void tpu_plane(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/device:TPU:0");
+    struct mk_plane p = mk_plane(3, "/device:TPU:0");
     static const char *const names[] = {"Steps", "XLA Modules", "XLA Ops"};
     for (int l = 0; l < 3; l++) {
         struct xpl_buf line = mk_line(l, names[l]);

@@ -36,8 +36,7 @@ static xpl_status_t run(const void *input, struct xpl_arena *arena, struct xpl_b
 
 static struct xpl_buf damaged_profile(void) {
     struct xpl_buf space = mk_open(), line = mk_line(1, "events");
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:TPU:0");
+    struct mk_plane p = mk_plane(1, "/device:TPU:0");
     xpl_buf_put(&line, "\x22\x02\x0a\xff", 4);
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);

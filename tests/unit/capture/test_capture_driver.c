@@ -490,9 +490,8 @@ static void test_default(void) {
 }
 
 int main(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "p");
     xspace = mk_open();
-    mk_plane_begin(&p, 1, "p");
     struct xpl_buf line = mk_open();
     mk_text(&line, 2, "l");
     mk_len(&line, 4, "\x08\x01", 2);

@@ -51,8 +51,7 @@ static inline void serving_module(struct mk_plane *p, struct xpl_buf *line, cons
 
 // What the server says of its batches, of which the second time counts.
 static inline void serving_counters(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 9, "/host:tfstreamz");
+    struct mk_plane p = mk_plane(9, "/host:tfstreamz");
     struct xpl_buf line = mk_line(1, "");
     for (int i = 0; i < 2; i++) {
         struct xpl_buf ev = mk_event(&p, "counters", i, 0);
@@ -116,8 +115,7 @@ static inline struct xpl_buf serving_batches(int n, int size, const char *model)
 // runs them.  Each reads for 1 + i % 7 ms from the device and writes for 1 + i % 5 ms.
 static inline struct xpl_buf serving_runs(int n, const char *model) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "requests");
     for (int i = 0; i < n; i++) {
         const int64_t t = 1000 * i + 1;

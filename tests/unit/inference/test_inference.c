@@ -96,8 +96,7 @@ static void test_runs(void) {
 static bool possible_with(size_t padding, int64_t level) {
     static const char text[] = "xxxxxxxxxxxxxxxx";
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "main");
     struct xpl_buf ev = mk_event(&p, "e", 1, 1);
     for (; padding >= 16; padding -= 16)
@@ -121,8 +120,7 @@ static void test_own_roots(void) {
 // The names of events tell profiles without a server.
 static void test_possible(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "main"), ev = serving_root(&p, "train", 1, 1, 1, 0);
     mk_event_end(&line, &ev);
     mk_line_end(&p, &line);
@@ -206,8 +204,7 @@ static void test_mixed_up(void) {
 static struct xpl_buf shared_request(void) {
     static const char *const models[] = {"c", "b", "a"};
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     for (int i = 0; i < 2; i++) {
         struct xpl_buf line = mk_line(1 + i, "requests");
         struct xpl_buf run = serving_root(&p, "BatchingSessionRun", 1, 9, 1, i);
@@ -331,8 +328,7 @@ static void test_absurd(void) {
     static const int64_t kOdd[] = {0, -1, INT64_MIN, INT64_MAX, 1};
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "requests");
     for (int i = 0; i < 25; i++) {
         struct xpl_buf ev =
@@ -365,8 +361,7 @@ static void test_shared(void) {
     struct xpl_error err = {0};
     struct xpl_inference *v = NULL;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "requests"), batch = mk_line(2, "batch");
     for (int i = 0; i < REQUESTS; i++) {
         struct xpl_buf run = serving_root(&p, "BatchingSessionRun", 10 * i, 5, 1, i);
@@ -469,13 +464,12 @@ static void test_many_models(void) {
 static void test_long_tensors(void) {
     enum { N = 64, LONG = 1 << 22 };
     static char text[LONG];
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open(), line = mk_line(1, "t");
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_error err = {0};
     struct xpl_inference *v;
     memset(text, 'x', sizeof text - 1);
-    mk_plane_begin(&p, 1, "/host:CPU");
     for (int i = 0; i < N; i++) {
         struct xpl_buf ev = serving_root(&p, "SessionRun", 4 * i, 3, 1, -1);
         mk_event_end(&line, &ev);

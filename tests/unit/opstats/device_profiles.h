@@ -127,8 +127,7 @@ static inline void mk_custom_call(struct mk_plane *p, struct xpl_buf *line) {
 }
 
 static inline void mk_tpu_plane(struct xpl_buf *space, bool sorted) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/device:TPU:0");
+    struct mk_plane p = mk_plane(3, "/device:TPU:0");
     static const uint8_t details[] = {2 << 3, 0, 3 << 3, 1, 4 << 3, 2, 5 << 3, 3, 6 << 3, 4};
     mk_stat_text(&p, &p.body, MK_PLANE_STATS, "core_details", 6, details, sizeof details);
     mk_stat_text(&p, &p.body, MK_PLANE_STATS, "device_type_string", 5, "TPU v5", 6);
@@ -158,8 +157,7 @@ static inline void mk_tpu_plane(struct xpl_buf *space, bool sorted) {
 }
 
 static inline void mk_sparse_plane(struct xpl_buf *space) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 9, "/device:TPU:0 SparseCore 0");
+    struct mk_plane p = mk_plane(9, "/device:TPU:0 SparseCore 0");
     mk_tpu_md(
         &p,
         (struct mk_op){
@@ -214,8 +212,7 @@ static inline void mk_kernel(struct mk_plane *p, struct xpl_buf *line, struct mk
 }
 
 static inline void mk_gpu_plane(struct xpl_buf *space, int64_t id, const char *name) {
-    struct mk_plane p;
-    mk_plane_begin(&p, id, name);
+    struct mk_plane p = mk_plane(id, name);
     mk_stat_text(&p, &p.body, MK_PLANE_STATS, "device_vendor", 5, "Nvidia", 6);
     mk_stat_number(&p, &p.body, MK_PLANE_STATS, "compute_cap_major", 3, 9);
     mk_stat_number(&p, &p.body, MK_PLANE_STATS, "clock_rate", 3, 2000000);

@@ -19,8 +19,7 @@ static inline void mk_xla(struct mk_plane *p, struct xpl_buf *line, const char *
 
 static inline struct xpl_buf mk_cpu_profile(int steps, int filler) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     struct xpl_buf python = mk_line(1, "python"), worker = mk_line(2, "tf_XLAEigen/7");
     for (int i = 0; i < steps; i++) {
         const int64_t at = i * 1000;
@@ -69,8 +68,7 @@ static inline void mk_linked(struct mk_plane *p, struct xpl_buf *line, const cha
 // model has, too, and in a function that this one runs.
 static inline struct xpl_buf mk_input_profile(int steps) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     struct xpl_buf python = mk_line(1, "python"), data = mk_line(2, "tf_data_private_threadpool/2"),
                    pool = mk_line(3, "tf_Compute/3"), other = mk_line(4, "tf_Compute/4");
     for (int i = 0; i < steps; i++) {
@@ -118,8 +116,7 @@ static inline void mk_grouped(struct mk_plane *p, struct xpl_buf *line, const ch
 
 static inline struct xpl_buf mk_gpu_profile(int steps) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/device:GPU:0");
+    struct mk_plane p = mk_plane(3, "/device:GPU:0");
     struct xpl_buf marks = mk_line(-559038737, "Steps"), compute = mk_line(14, "Stream #14"),
                    copies = mk_line(15, "Stream #15");
     for (int i = 0; i < steps; i++) {
@@ -175,8 +172,7 @@ static inline struct xpl_buf mk_tpu_profile(int steps, int cores) {
 // `marks` steps.
 static inline void mk_sparse_core(struct xpl_buf *space, int64_t id, int marks, int ops,
                                   bool ordered) {
-    struct mk_plane p;
-    mk_plane_begin(&p, id, "/device:TPU:0 SparseCore 0");
+    struct mk_plane p = mk_plane(id, "/device:TPU:0 SparseCore 0");
     mk_name(p.stats, &p.n_stats, "group_id");
     struct xpl_buf steps = mk_line(1, "Sparse Core Steps"), line = mk_line(2, "Sparse Core Ops");
     for (int i = 0; i < marks; i++)

@@ -85,8 +85,7 @@ static struct xpl_buf encoded[KINDS];
 static void make_profiles(void) {
     struct xpl_buf sparse = mk_tpu_profile(9, 2), idle = mk_open();
     mk_sparse_core(&sparse, 50, 8, 40, true);
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     mk_plane_end(&p, &idle);
     encoded[0] = encode_profile(mk_gpu_profile(9));
     encoded[1] = encode_profile(mk_tpu_profile(9, 2));

@@ -129,8 +129,7 @@ static void tpu(bool sorted) {
 static void serving(void) {
     struct xpl_buf space = mk_open();
     mk_tpu_plane(&space, true);
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     struct xpl_buf line = mk_line(1, "main");
     mk_plain(&p, &line, "WizServable::Run", 0, 10);
     mk_line_end(&p, &line);
@@ -144,8 +143,7 @@ static void serving(void) {
 // Events with kernel_details are kernels wherever they stand.
 static void kernels_of_a_tpu(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:TPU:0");
+    struct mk_plane p = mk_plane(1, "/device:TPU:0");
     struct xpl_buf line = mk_line(77, "Stream #1(Kernel)");
     mk_kernel(&p, &line, (struct mk_kernel_event){"k", 0, 5999, NULL, "a/b:C", "regs:3"});
     mk_line_end(&p, &line);
@@ -253,8 +251,7 @@ static void without_devices(void) {
 static void many_empty_planes(const char *name) {
     struct xpl_buf space = mk_open();
     for (int i = 0; i < 200000; i++) {
-        struct mk_plane p;
-        mk_plane_begin(&p, i, name);
+        struct mk_plane p = mk_plane(i, name);
         mk_plane_end(&p, &space);
     }
     struct xpl_exec exec = xpl_exec_serial();
@@ -301,8 +298,7 @@ static void extreme_times(void) {
 // Metadata whose children form a wide graph: every op has the next one twice as child.
 static void explosive_children(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/device:TPU:0");
+    struct mk_plane p = mk_plane(0, "/device:TPU:0");
     enum { DEPTH = 60 };
     for (int i = 0; i < DEPTH; i++) {
         struct xpl_buf md = mk_open(), entry = mk_open();
@@ -469,8 +465,7 @@ static struct xpl_buf cpu_profile(void) {
                                               .operands = {9},
                                               .called = i == 2 ? 1 : 0});
     mk_computation_end(&m, &main);
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "tf_XLATfrt/0");
     for (int i = 0; i < 6; i++) {
         struct xpl_buf ev = mk_event(&p, "op", i * 1000, 500);

@@ -186,8 +186,7 @@ static void check_tpu(void) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 24);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     for (int core = 0; core < 2; core++) {
-        struct mk_plane p;
-        mk_plane_begin(&p, core, core ? "/device:TPU:1" : "/device:TPU:0");
+        struct mk_plane p = mk_plane(core, core ? "/device:TPU:1" : "/device:TPU:0");
         struct xpl_buf modules = mk_line(1, "XLA Modules"), ops = mk_line(2, "XLA Ops");
         mk_int(&modules, 3, HOST_BEGIN_NS);
         mk_int(&ops, 3, HOST_BEGIN_NS);

@@ -32,8 +32,7 @@ static void close_profile(struct profile *f) {
 }
 
 static void open_gpu(struct profile *f, struct gpu g) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf *const b = &p.body;
     if (g.vendor)
         mk_stat_text(&p, b, MK_PLANE_STATS, "device_vendor", 5, g.vendor, strlen(g.vendor));
@@ -124,9 +123,8 @@ static void names(void) {
 
 // A GPU may state its rates itself.
 static void stated_rates(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     XPL_AUTO(close_profile) struct profile f;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_teraflops_per_second", 12.5);
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_sram_rd_bw_gigabytes_per_second", 7);
     open_plane(&f, &p);
@@ -138,9 +136,8 @@ static void stated_rates(void) {
 }
 
 static void tpus(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:TPU:0");
     struct profile f;
-    mk_plane_begin(&p, 1, "/device:TPU:0");
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_teraflops_per_second", 918);
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_hbm_bw_gigabytes_per_second", 1640);
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_cmem_wr_bw_gigabytes_per_second", 3);

@@ -92,8 +92,7 @@ static int mark_of(const struct loop *l, int64_t at) {
 
 static struct xpl_buf make(const struct loop *l) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     struct xpl_buf python = mk_line(1, "python"), pool = mk_line(2, "tf_XLAEigen/7");
     for (int i = 0; i < MOST && l->marks[i].name; i++) {
         const struct mark *const m = &l->marks[i];
@@ -253,12 +252,11 @@ static void check_functions(void) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     struct xpl_xspace *xs;
     struct xpl_opstats *s;
     struct xpl_error err = {0};
     const struct xpl_convert_options opt = {.cpu_as_device = true};
-    mk_plane_begin(&p, 0, "/host:CPU");
     struct xpl_buf python = mk_line(1, "python"), pool = mk_line(2, "tf_Compute/7");
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const int64_t ps = (calls[i].end - calls[i].begin) * kUs;
@@ -287,8 +285,7 @@ static void check_functions(void) {
 static struct xpl_buf make_long(void) {
     enum { STEPS = 1500, EVENTS = 60 };
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     struct xpl_buf python = mk_line(1, "python"), pool = mk_line(2, "tf_XLAEigen/7");
     for (int i = 0; i < STEPS; i++) {
         const struct launch l = {"f", 100 * i, i, 200 * i + 110, 200 * i + 300, PLAIN};

@@ -14,8 +14,7 @@ struct op {
 // Appends a SparseCore with those ops, and with markers of `n_marks` steps of 800 ps.
 static void add_sparse_core(struct xpl_buf *space, int64_t id, const struct op *ops, size_t n_ops,
                             int n_marks) {
-    struct mk_plane p;
-    mk_plane_begin(&p, id, "/device:TPU:0 SparseCore 0");
+    struct mk_plane p = mk_plane(id, "/device:TPU:0 SparseCore 0");
     struct xpl_buf marks = mk_line(1, "Sparse Core Steps"), line = mk_line(2, "Sparse Core Ops");
     for (int i = 0; i < n_marks; i++)
         mk_grouped(&p, &marks, "step", i * 1000, 800, i);
@@ -125,8 +124,7 @@ static void check_order(bool ordered) {
 static void check_tensor_order(void) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 28);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 4, "/device:TPU:0");
+    struct mk_plane p = mk_plane(4, "/device:TPU:0");
     struct xpl_buf marks = mk_line(1, "Steps"), ops = mk_line(2, "XLA Ops");
     for (int i = 0; i < 2; i++) {
         const int64_t at = i * (int64_t)STEP;

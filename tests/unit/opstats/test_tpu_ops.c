@@ -12,8 +12,7 @@ struct profile {
     struct xpl_tpu_plane tp;
 };
 static struct mk_plane begin(void) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:TPU:0");
+    struct mk_plane p = mk_plane(1, "/device:TPU:0");
     mk_tpu_ops(&p);
     return p;
 }

@@ -165,8 +165,7 @@ static void check_shown(xpl_bytes_t profile, bool counters, bool megascale) {
 static void test_what_is_shown(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = counters_fixture(), other = mk_open();
     check_shown((xpl_bytes_t){space.p, space.n}, true, false);
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, "k");
     ct_read(&p, &line, "x", 1, 1);
     mk_line_end(&p, &line);

@@ -189,9 +189,8 @@ static void let_time_pass(void) {
 }
 
 static size_t write_profile(const char *plane) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, plane);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    mk_plane_begin(&p, 1, plane);
     mk_plane_end(&p, &space);
     FILE *const f = fopen(in_dir("logs/h.xplane.pb"), "wb");
     CHECK(f);

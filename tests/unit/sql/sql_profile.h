@@ -36,8 +36,7 @@ static void close_profile(void *file) {
 // `n` events 1 us apart on each of two lines, by turns "a" and "b", of 0.5 us.
 static void make_profile(uint32_t n) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/device:GPU:0");
+    struct mk_plane p = mk_plane(0, "/device:GPU:0");
     for (int k = 0; k < 2; k++) {
         struct xpl_buf line = mk_line(k, k ? "7" : "one");
         for (uint32_t i = 0; i < n; i++) {

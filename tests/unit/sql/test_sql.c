@@ -232,10 +232,9 @@ static void cut(void) {
     char name[61001];
     struct sql_profile before = g_profile;
     struct xpl_buf space = mk_open(), line;
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(0, "plane");
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    mk_plane_begin(&p, 0, "plane");
     line = mk_line(0, "line");
     struct xpl_buf ev = mk_event(&p, name, 0, 1);
     mk_event_end(&line, &ev);

@@ -41,8 +41,7 @@ static void refuses(const struct xpl_buf *space, struct asked a, xpl_status_t st
 // Line 2: a 0 to 50. Another plane without events.
 static struct xpl_buf nested_profile(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, "stream 1");
     mk_plain(&p, &line, "a", 0, 100);
     mk_plain(&p, &line, "b", 10, 20);
@@ -97,8 +96,7 @@ static void test_own(void) {
 // that stand for occurrences have no separate time.
 static void test_order(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, "");
     mk_plain(&p, &line, "late", 50, 50);
     mk_plain(&p, &line, "inner", 0, 40);
@@ -136,9 +134,8 @@ static void stat_uint(struct mk_plane *p, struct xpl_buf *ev, const char *name, 
 // By rules=ejkernel, the one name of an event "jit_e" with a program id that is not a whole number.
 static void shows_real(double v, const char *text) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "gpu");
     char expected[200];
-    mk_plane_begin(&p, 1, "gpu");
     struct xpl_buf line = mk_line(1, ""), ev = mk_event(&p, "jit_e", 0, 1000000);
     stat_real(&p, &ev, "program_id", v);
     mk_event_end(&line, &ev);
@@ -177,8 +174,7 @@ static void test_reals(void) {
 // By names of ejKernel's: module, program or else run, scope, and None without a value.
 static void test_names(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, ""), ev = mk_event(&p, "whole", 0, 5);
     mk_stat_str(&p, &ev, "hlo_module", "jit_f_007");
     stat_uint(&p, &ev, "program_id", 18446744073709551615U);
@@ -231,8 +227,7 @@ static void test_names(void) {
 // 115, d 110 to 125 and 140 to 145, c 148 to 160 (which is not within), short ones.
 static struct xpl_buf tuned_profile(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     mk_plane_end(&p, &space);
     mk_plane_begin(&p, 2, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, "modules");
@@ -339,8 +334,7 @@ static void test_refused(void) {
 }
 
 static void add_plane(struct xpl_buf *space, const char *name) {
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, name);
+    struct mk_plane p = mk_plane(1, name);
     mk_plane_end(&p, space);
 }
 
@@ -414,8 +408,7 @@ static bool is_cancelled(struct xpl_exec *e) {
 // However far it has come, it ends; and says nothing else.
 static void test_cancelled(const char *rules, const char *match) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "gpu");
+    struct mk_plane p = mk_plane(1, "gpu");
     for (int l = 0; l < 2; l++) {
         struct xpl_buf line = mk_line(l + 1, "");
         for (int i = 0; i <= CANCEL_AT; i++)

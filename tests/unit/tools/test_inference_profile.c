@@ -170,8 +170,7 @@ static void check_names(const char *runs, bool sessions) {
     static const char *const names[] = {"-5", "1.5", "7", "<opaque bytes>", "m"};
     const double real = 1.5;
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "requests");
     add_run(&p, &line, runs, 0, 5 << 3 | 2, "m", 1);
     add_run(&p, &line, runs, 1, 3 << 3, "\x07", 1);

@@ -60,8 +60,7 @@ static struct xpl_buf recorded(const char *path) {
 // A GPU that ran kernels of no op: to XProf it takes part, to us it was idle.
 static struct xpl_buf kernels_only(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf line = mk_line(16, "Stream #16(Compute)");
     struct xpl_buf ev = mk_event(&p, "kernel", 1000, 4000000);
     mk_stat_str(&p, &ev, "kernel_details", "regs:16 grid:1,1,1 block:1,1,1");
@@ -74,8 +73,7 @@ static struct xpl_buf kernels_only(void) {
 // Two events that differ in nothing but their numbers, and one more.
 static struct xpl_buf events(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/host:CPU");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "thread");
     for (int i = 0; i < 2; i++) {
         struct xpl_buf ev = mk_event(&p, "alpha", 1000000000, 500000000);

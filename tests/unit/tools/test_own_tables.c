@@ -11,8 +11,7 @@ static struct xpl_error err;
 static struct xpl_buf profile(int64_t duration_ps) {
     static const char *const ops[] = {"dot_1", "add_2", "dot_1"};
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, "Stream #1(Compute)");
     for (int64_t i = 0; i < 3; i++) {
         struct xpl_buf ev = mk_event(&p, ops[i], i * 10000000, duration_ps * (i + 1));
@@ -105,8 +104,7 @@ static void test_kernels(void) {
 // A TPU that runs one op, of 30 us.
 static struct xpl_buf tpu(int64_t id, const char *name, const char *op) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, id, name);
+    struct mk_plane p = mk_plane(id, name);
     struct xpl_buf line = mk_line(3, "XLA Ops");
     mk_plain(&p, &line, op, 0, 30000000);
     mk_line_end(&p, &line);

@@ -59,9 +59,8 @@ static unsigned count(const struct xpl_buf *b, const char *what) {
 
 // The earliest events remain, in whatever line they are.
 static void test_too_many(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    mk_plane_begin(&p, 1, "/host:CPU");
     for (int64_t l = 0; l < 2; l++) {
         struct xpl_buf line = mk_line(l + 1, "thread");
         for (int64_t i = 0; i < 10; i++)

@@ -77,9 +77,8 @@ static void put_kernel(struct mk_plane *p, struct xpl_buf *line, int64_t at, con
 // A stream comes before its derived lines; neighbours join, a change of module or op splits.
 static void test_gpu(void) {
     XPL_AUTO(close_view) struct view v;
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf space = mk_open();
-    mk_plane_begin(&p, 1, "/device:GPU:0");
     struct xpl_buf line = mk_line(7, "Stream");
     put_kernel(&p, &line, 1000, "a");
     put_kernel(&p, &line, 3000, "a");
@@ -107,9 +106,8 @@ static void test_gpu(void) {
 // What arrives grouped stays as it is.
 static void test_grouped(void) {
     XPL_AUTO(close_view) struct view v;
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf space = mk_open();
-    mk_plane_begin(&p, 1, "/device:GPU:0");
     struct xpl_buf line = mk_line(7, "Stream"), ev = mk_event(&p, "kernel", 5, 6);
     mk_stat_str(&p, &ev, "kernel_details", "regs:1");
     mk_stat_str(&p, &ev, "hlo_module", "m");
@@ -129,9 +127,8 @@ static void test_grouped(void) {
 static void test_pieces(void) {
     enum { N = 40000 };
     struct view v;
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     struct xpl_buf space = mk_open();
-    mk_plane_begin(&p, 1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "thread");
     for (int64_t i = 0; i < N; i++)
         mk_plain(&p, &line, "e", (N - i) * 100, 50);
@@ -156,10 +153,9 @@ static void test_pieces(void) {
 
 // A limit ends in RESOURCE_EXHAUSTED, not in a partial view.
 static void test_limit(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
     struct xpl_exec exec = xpl_exec_serial();
-    mk_plane_begin(&p, 1, "/device:GPU:0");
     struct xpl_buf line = mk_line(7, "Stream");
     for (int64_t i = 0; i < 20000; i++)
         put_kernel(&p, &line, i * 2000, i % 2 ? "a" : "b");
@@ -205,9 +201,8 @@ static struct xpl_flow flow_of(const struct xpl_derived_line *l, uint64_t at, ui
 // Launch and kernel, producer and consumer share a flow; others do not.
 static void test_flows(void) {
     XPL_AUTO(close_view) struct view v;
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf space = mk_open(), line, ev;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
     line = mk_line(7, "Stream");
     for (uint64_t i = 0; i < 2; i++) {
         ev = mk_event(&p, "kernel", (int64_t)i * 100, 10);
@@ -260,8 +255,7 @@ static void test_flows(void) {
 // gpu_recorded_steps).
 static void test_gpu_steps(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
     struct xpl_buf steps = mk_line(5, "Steps"), stream = mk_line(16, "Stream #16(Compute)");
     for (int i = 0; i < 3; i++) {
         struct xpl_buf step = mk_event(&p, "7", i * 10000, 9000);

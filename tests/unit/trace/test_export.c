@@ -66,8 +66,7 @@ static void test_early(void) {
     for (enum xpl_export_format f = XPL_EXPORT_PERFETTO; f <= XPL_EXPORT_CHROME; f++) {
         struct xpl_buf space = mk_open(), line = mk_line(1, "thread");
         struct sink s = {.fail_at = 0};
-        struct mk_plane p;
-        mk_plane_begin(&p, 1, "/host:CPU");
+        struct mk_plane p = mk_plane(1, "/host:CPU");
         mk_plain(&p, &line, "before", -9000000, 2000000);
         mk_plain(&p, &line, "across", -4000000, 6000000);
         mk_plain(&p, &line, "after", 3000000, 1000000);
@@ -159,9 +158,8 @@ static void test_sink_fails(void) {
 
 // A long trace comes in pieces; hosts of other names share no track.
 static void test_pieces(void) {
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(1, "/host:CPU");
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    mk_plane_begin(&p, 1, "/host:CPU");
     struct xpl_buf line = mk_line(1, "thread");
     for (int64_t i = 0; i < 50000; i++)
         mk_plain(&p, &line, "event", i * 1000, 500);

@@ -62,8 +62,7 @@ static void test_visibility(void) {
 
 static struct xpl_buf small_profile(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/host:CPU");
+    struct mk_plane p = mk_plane(3, "/host:CPU");
     struct xpl_buf line = mk_line(7, "main \"thread\"");
     struct xpl_buf ev = mk_event(&p, "launch", 1000000, 4000000);
     mk_stat_int(&p, &ev, "correlation_id", 5);
@@ -329,8 +328,7 @@ static void test_protobuf(void) {
 
 static void core(struct xpl_buf *space, int64_t id, const char *name, const char *module,
                  int64_t at) {
-    struct mk_plane p;
-    mk_plane_begin(&p, id, name);
+    struct mk_plane p = mk_plane(id, name);
     struct xpl_buf line = mk_line(2, "XLA Modules");
     mk_plain(&p, &line, module, at, 1000);
     mk_line_end(&p, &line);

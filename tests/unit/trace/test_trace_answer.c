@@ -170,9 +170,8 @@ static struct xpl_buf index_of(xpl_bytes_t profile, struct xpl_exec *exec) {
 // names.
 static void test_threads(void) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
+    struct mk_plane p = mk_plane(3, "/host:CPU");
     uint64_t seed = 99;
-    mk_plane_begin(&p, 3, "/host:CPU");
     for (int k = 0; k < 6; k++) {
         struct xpl_buf line = mk_line(k, k == 5 ? "_counters_" : "t");
         for (int i = 0; i < 6000; i++) {

@@ -149,8 +149,7 @@ enum { EVENTS = 3000 };
 
 static struct xpl_buf make_profile(void) {
     struct xpl_buf space = mk_open(), line = mk_line(1, "a");
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     for (int i = 0; i < EVENTS; i++) {
         char text[32];
         (void)snprintf(text, sizeof text, "Tensor %d of %s", i, i % 10 ? "many" : "TWELVE");

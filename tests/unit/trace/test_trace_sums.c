@@ -25,8 +25,7 @@ static struct {
 // Neighbours lie 1 ps to 1 ms apart, so that all levels have some; some have no length.
 static struct xpl_buf make_profile(void) {
     struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     struct xpl_buf lines[LINES] = {mk_line(1, "a"), mk_line(2, "b"), mk_line(3, "c")};
     uint64_t at = 1000;
     for (size_t i = 0; i < EVENTS; i++) {
@@ -162,8 +161,7 @@ static void check_whole(const struct fixture *f) {
 static void check_many_names(void) {
     enum { MANY = 20000, DIFFERENT = 50, TRACKS = 60 };
     XPL_AUTO(xpl_buf_fini) struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 0, "/host:CPU");
+    struct mk_plane p = mk_plane(0, "/host:CPU");
     static char names[DIFFERENT][16];
     for (int i = 0; i < DIFFERENT; i++)
         (void)snprintf(names[i], sizeof names[i], "name %d", i);
