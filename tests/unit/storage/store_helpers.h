@@ -63,6 +63,11 @@ static inline struct xpl_store *open_store(uint64_t limit) {
     return s;
 }
 
+// For XPL_AUTO.
+static inline void drop_store(struct xpl_store *const *s) {
+    xpl_store_close(*s);
+}
+
 // The next notice must have this word in it.
 static inline void expect_notice(struct xpl_store *s, const char *word) {
     char buf[400] = "(none)";

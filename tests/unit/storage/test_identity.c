@@ -50,7 +50,7 @@ static void test_content(void) {
     static const size_t sizes[] = {0, 1, 3, 16, 17, 128, 129, 240, 241, 1024, 70000, 5 << 20};
     enum { N = sizeof sizes / sizeof *sizes };
     struct xpl_profile_id ids[N];
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     for (size_t k = 0; k < N; k++) {
         write_file("a", sizes[k], 0);
@@ -64,7 +64,6 @@ static void test_content(void) {
             CHECK(!xpl_profile_id_eq(&ids[j], &ids[k]));
     }
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 // Products stored for one path are found for another, and after a restart, without a conversion.
@@ -121,7 +120,7 @@ static void test_other_path(void) {
 static void test_changed(void) {
     struct xpl_profile_id id, found;
     struct xpl_error err = {0};
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     write_file("f", 3000, 0);
     id = hash_file(i, "f");
@@ -142,13 +141,12 @@ static void test_changed(void) {
     CHECK_STATUS(xpl_identity_hash(i, before, NULL, NULL, &found, NULL), XPL_ABORTED, NULL);
     xpl_source_free(before);
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 // Every part of a fingerprint counts.
 static void test_fingerprints(void) {
     struct xpl_profile_id id;
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     struct xpl_fingerprint fingerprint = {.ino = 7};
     xpl_identity_remember(i, &fingerprint, &(struct xpl_profile_id){{9}});
@@ -161,7 +159,6 @@ static void test_fingerprints(void) {
         CHECK(!xpl_identity_lookup(i, &other, &id));
     }
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 static bool at_once(void *arg) {
@@ -173,7 +170,7 @@ static void test_cancelled(void) {
     int asked = 0;
     struct xpl_profile_id id;
     struct xpl_error err = {0};
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     write_file("f", 9 << 20, 0);
     struct xpl_source *src = open_file("f");
@@ -182,14 +179,13 @@ static void test_cancelled(void) {
     CHECK(!xpl_identity_lookup(i, xpl_source_fingerprint(src), &id));
     xpl_source_free(src);
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 // Without a database the process has its own ids.
 static void test_no_store(void) {
     struct xpl_profile_id id, found;
     CHECK_EQ(mkdir(in_dir("cache.db"), 0700), 0);
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
     struct xpl_identity *i = new_identity(s);
     write_file("f", 100, 0);
@@ -201,7 +197,6 @@ static void test_no_store(void) {
     xpl_identity_save(i); // nowhere to go
     CHECK(find(i, "f", &found));
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 // Another secret takes the place of ours: ids made with ours are forgotten.
@@ -308,7 +303,7 @@ static void remember_files(struct xpl_store *s, uint64_t n) {
 static void test_preload(void) {
     enum { N = 1000 };
     struct xpl_profile_id id;
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     struct counting_store c = counting_new(s);
     c.base.ops = &c.ops;
     remember_files(s, N);
@@ -329,14 +324,13 @@ static void test_preload(void) {
     CHECK(!xpl_identity_lookup(i, &unknown, &id));
     CHECK_EQ(c.n_found, 1);
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 // Ids of a secret that is lost while they are read are not kept.
 static void test_preload_other_secret(void) {
     enum { N = 1000 };
     struct xpl_profile_id id;
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     remember_files(s, N);
     for (size_t lost_after = 1; lost_after < N; lost_after += 111) {
         struct counting_store c = counting_new(s);
@@ -352,7 +346,6 @@ static void test_preload_other_secret(void) {
         CHECK_EQ(c.n_found, N / 50); // none was in memory
         xpl_identity_free(i);
     }
-    xpl_store_close(s);
 }
 
 // The newest are taken over where memory cannot have all, and there is room for new ones.  (They
@@ -360,7 +353,7 @@ static void test_preload_other_secret(void) {
 static void test_preload_many(void) {
     enum { MANY = 70000, NEWEST = 57000 };
     struct xpl_profile_id id;
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     struct counting_store c = counting_new(s);
     c.base.ops = &c.ops;
     remember_files(s, MANY);
@@ -377,14 +370,13 @@ static void test_preload_many(void) {
     }
     CHECK_EQ(c.n_found, 0);
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 // More files than memory remembers; the store has them all.
 static void test_many(void) {
     enum { MANY = 70000 };
     struct xpl_profile_id id;
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     for (uint64_t n = 0; n < MANY; n++) {
         const struct xpl_fingerprint fingerprint = {
@@ -402,7 +394,6 @@ static void test_many(void) {
         CHECK_BYTES(id.bytes, sizeof n, &n, sizeof n);
     }
     xpl_identity_free(i);
-    xpl_store_close(s);
 }
 
 int main(void) {

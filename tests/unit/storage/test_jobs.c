@@ -120,7 +120,7 @@ static void kill_connections(struct xpl_store *s) {
 // ---- one job ----
 
 static void test_one(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     CHECK(!claim(s));
     const struct xpl_job_digest d = ask_in(s, "run", 3, 2);
     (void)ask_in(s, "run", 3, 2); // requested twice, there once
@@ -150,12 +150,11 @@ static void test_one(void) {
     CHECK(!claim(s));
     CHECK_EQ(conclude(s, k), XPL_OK);
     CHECK_EQ(progress(s, d).n_left, 0);
-    xpl_store_close(s);
 }
 
 // A worker gets only jobs all of whose products it makes.
 static void test_offers(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     struct asked q = {0};
     fill(&q, "run", 1, 1);
     q.product.version = 8;
@@ -166,7 +165,6 @@ static void test_offers(void) {
     CHECK(!claim(s));
     (void)ask(s, "third", 1);
     CHECK(claim(s));
-    xpl_store_close(s);
 }
 
 // ---- locks ----
@@ -208,7 +206,7 @@ static void test_fence(void) {
 
 // A daemon that lost its connection, but whose job no worker took, keeps the job.
 static void test_reconnect(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     struct xpl_error e = {0};
     bool kept = false;
     (void)ask(s, "run", 1);
@@ -219,7 +217,6 @@ static void test_reconnect(void) {
         pg_pause_ms(10);
     CHECK(kept);
     CHECK_EQ(conclude(s, j), XPL_OK);
-    xpl_store_close(s);
 }
 
 // However often it reports meanwhile, the end of the job frees the rest of it for others.
@@ -361,7 +358,7 @@ static void test_claim_too_late(void) {
 
 // The rest of a job returns to the queue, and no attempt counts.
 static void test_rest(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     const struct xpl_job_digest d = ask_in(s, "run", 3, 3);
     for (size_t rest = 3; rest > 0; rest--) {
         struct xpl_job *const j = claim(s);
@@ -374,12 +371,11 @@ static void test_rest(void) {
     CHECK_EQ(end_with(s, last, 1, LEASE_MS), XPL_OK);
     CHECK(!claim(s)); // not yet
     CHECK_EQ(progress(s, d).n_left, 1);
-    xpl_store_close(s);
 }
 
 // A database that answers too late: nothing is claimed, and no attempt is noted.
 static void test_claim_given_up(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     const struct xpl_job_offer o = {makes, 2, true, LEASE_MS};
     struct xpl_job *j = NULL;
     struct xpl_error e = {0};
@@ -401,18 +397,16 @@ static void test_claim_given_up(void) {
     while (xpl_store_jobs(s)->claim(s, &o, &arena, &again, &e) != XPL_OK)
         pg_pause_ms(10);
     CHECK(again && again->attempt == 1 && xpl_str_eq(again->files[0].host, XPL_STR("h0")));
-    xpl_store_close(s);
 }
 
 // A claim of which this daemon knows nothing, as its answer was lost, is not held against the file.
 static void test_claim_unknown(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     (void)ask(s, "run", 2);
     CHECK(claim(s));
     expect_sql("SELECT count(*)=1 FROM jobs WHERE cardinality(attempts)=1");
     CHECK_OK(xpl_store_jobs(s)->renew(s, NULL, 0, NULL, &err), &err);
     expect_sql("SELECT count(*)=2 FROM jobs WHERE attempts='{}'");
-    xpl_store_close(s);
 }
 
 // ---- suspects ----
@@ -420,7 +414,7 @@ static void test_claim_unknown(void) {
 // A file that ends its worker is found by division, and set aside once it was the only one; all
 // others are made.
 static void find_killer(size_t n, size_t each, size_t killer, int expected) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     char name[16];
     int killed = 0;
     size_t made = 0, alone = 0;
@@ -458,7 +452,6 @@ static void find_killer(size_t n, size_t each, size_t killer, int expected) {
     const struct xpl_job_daemon me = {XPL_STR("m"), XPL_STR("worker"), XPL_STR("1"), 0, 1};
     CHECK_OK(xpl_store_jobs(s)->report(s, &me, 1000, &err), &err);
     CHECK_EQ(stats(s).set_aside, 0);
-    xpl_store_close(s);
 }
 
 static void test_killer(void) {
@@ -470,7 +463,7 @@ static void test_killer_of_few(void) {
 
 // A lost worker may have its own reasons.
 static void test_divided(void) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     size_t n = 0, files = 0;
     const struct xpl_job_digest d = ask_in(s, "run", 6, 6);
     CHECK(claim(s));
@@ -485,23 +478,21 @@ static void test_divided(void) {
     CHECK_EQ(n, 3);
     CHECK_EQ(files, 6);
     CHECK_EQ(progress(s, d).n_left, 0);
-    xpl_store_close(s);
 }
 
 static void test_withdrawn(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     const struct xpl_job_digest d = ask(s, "run", 3);
     (void)ask(s, "other", 1);
     CHECK(claim(s));
     CHECK_OK(xpl_store_jobs(s)->withdraw(s, &d, &err), &err);
     CHECK_EQ(progress(s, d).n_left, 1); // a daemon has it
     CHECK_EQ(stats(s).queued, 1);       // another request's
-    xpl_store_close(s);
 }
 
 // A busy worker gets no suspect file, and nothing else either, so that it is soon free for it.
 static void test_alone(void) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     (void)ask(s, "run", 1);
     CHECK(claim(s));
     kill_connections(s);
@@ -513,20 +504,18 @@ static void test_alone(void) {
     CHECK(claim_with(s, false, LEASE_MS));
     CHECK(claim_with(s, false, LEASE_MS));
     CHECK(!claim(s));
-    xpl_store_close(s);
 }
 
 // ---- many ----
 
 static void test_fairness(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     (void)ask(s, "large", MANY);
     for (int i = 0; i < 4; i++)
         CHECK(claim(s)); // there was nothing else
     (void)ask(s, "small", 2);
     for (int i = 0; i < 3; i++)
         CHECK(xpl_str_eq(claim(s)->session, i < 2 ? XPL_STR("small") : XPL_STR("large")));
-    xpl_store_close(s);
 }
 
 static atomic_int n_done, n_refused;
@@ -570,7 +559,7 @@ static void test_many_at_once(void) {
 // Products of many files, put at once, and again over damaged ones.
 static void test_put(void) {
     enum { FILES = 5 };
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     static uint8_t large[3 << 20];
     struct xpl_fingerprint files[FILES];
     struct xpl_profile_id ids[FILES], found;
@@ -608,7 +597,6 @@ static void test_put(void) {
         expect_sql("SELECT count(*)=3 FROM result_profiles r JOIN profiles p ON p.id=r.profile_id");
         if (round == 1) pg_sql(database, "UPDATE results SET checksum=checksum+1");
     }
-    xpl_store_close(s);
 }
 
 // ---- daemons ----
@@ -640,7 +628,7 @@ static void test_reports(void) {
 
 // A pooler gives each transaction another session: its clients request jobs, and take none.
 static void test_pooled(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     const struct xpl_job_offer o = {makes, 2, true, LEASE_MS};
     const struct xpl_job_daemon me = {XPL_STR("m"), XPL_STR("worker"), XPL_STR("1"), 0, 1};
     struct xpl_job *j = NULL;
@@ -653,7 +641,6 @@ static void test_pooled(void) {
     CHECK_EQ(progress(s, d).n_unclaimed, 2);
     CHECK_OK(xpl_store_jobs(s)->withdraw(s, &d, &err), &err);
     CHECK_EQ(progress(s, d).n_left, 0);
-    xpl_store_close(s);
 }
 
 // ---- other leases ----
@@ -721,7 +708,7 @@ static void test_leases(void) {
 }
 
 static void test_database_away(void) {
-    struct xpl_store *const s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_pg();
     struct xpl_error e = {0};
     struct xpl_job_progress p;
     struct asked q = {0};
@@ -740,15 +727,13 @@ static void test_database_away(void) {
         pg_pause_ms(10);
     }
     CHECK_EQ(conclude(s, j), XPL_OK); // no worker took it meanwhile
-    xpl_store_close(s);
 }
 
 static void test_nobody_shares_a_file(void) {
-    struct xpl_store *s = NULL;
+    XPL_AUTO(drop_store) struct xpl_store *s = NULL;
     const struct xpl_store_options o = {.size = sizeof o, .dir = "jobs-sqlite"};
     CHECK_OK(xpl_store_open(&o, &s, &err), &err);
     CHECK(!xpl_store_jobs(s));
-    xpl_store_close(s);
 }
 
 int main(void) {

@@ -127,7 +127,7 @@ static void test_other_schemas(void) {
 
 // Tables that go while they are in use are made again.
 static void test_dropped_tables(void) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
     pg_sql(database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
     CHECK(!get_n(s, 1, 100));
@@ -136,7 +136,6 @@ static void test_dropped_tables(void) {
         pg_pause_ms(10);
     }
     CHECK(get_n(s, 1, 100));
-    xpl_store_close(s);
 }
 
 static void set_read_only(bool on) {
@@ -189,7 +188,7 @@ static void test_damaged_chunks(void) {
         "UPDATE results SET week=week+1",
         "UPDATE results SET week=NULL",
     };
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         CHECK_EQ(put_n(s, 1, LEN, NULL), XPL_OK);
         CHECK(get_n(s, 1, LEN));
@@ -201,11 +200,10 @@ static void test_damaged_chunks(void) {
         expect_sql("SELECT count(*)=0 FROM results");
     }
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER); // no fault of the connection
-    xpl_store_close(s);
 }
 
 static void test_small_and_large(void) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     CHECK_EQ(put_n(s, 1, 1000, NULL), XPL_OK);
     expect_sql("SELECT count(*)=0 FROM result_data");
     CHECK_EQ(put_n(s, 2, (3 << 20) + 1, NULL), XPL_OK);
@@ -218,14 +216,13 @@ static void test_small_and_large(void) {
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     expect_sql("SELECT to_regclass('result_data_2000') IS NULL");
     CHECK(get_n(s, 2, (3 << 20) + 1));
-    xpl_store_close(s);
 }
 
 // ---- rows ----
 
 static void test_rows(void) {
     struct test_key k;
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     const struct xpl_op_row ops[] = {
         {.on_device = true,
          .name = XPL_STR("fusion.1"),
@@ -285,7 +282,6 @@ static void test_rows(void) {
     expect_sql("SELECT min(name)='GPU_0_bfc' AND max(name)='k' FROM memory");
     pg_sql(database, "DELETE FROM profiles");
     expect_sql("SELECT count(*)=0 FROM memory_rows");
-    xpl_store_close(s);
 }
 
 // A profile whose rows are none has nothing that could be removed: the limit is kept all the same.
@@ -296,7 +292,7 @@ static void test_no_rows_under_limit(void) {
         .size = sizeof o, .dir = "", .url = pg_url(database), .limit_bytes = LIMIT};
     const struct xpl_rows none = {0}, some = {.ops = ops, .n_ops = OPS};
     struct test_key k;
-    struct xpl_store *s = NULL;
+    XPL_AUTO(drop_store) struct xpl_store *s = NULL;
     (void)key_of(5, &k);
     CHECK_OK(xpl_store_open(&o, &s, NULL), NULL);
     for (int i = 0; i < OPS; i++)
@@ -311,7 +307,6 @@ static void test_no_rows_under_limit(void) {
     CHECK(get_n(s, 1, 20000) && stats_of(s).used_bytes <= LIMIT);
     CHECK(!xpl_store_has_rows(s, &k.profiles[1], XPL_ROWS_OPS, 3) &&
           xpl_store_has_rows(s, &k.profiles[2], XPL_ROWS_OPS, 3));
-    xpl_store_close(s);
 }
 
 // Of daemons that share a database one keeps the tables of sessions, until it leaves.
@@ -531,14 +526,13 @@ static void test_turns(void) {
 static void test_started_without_server(void) {
     pg_stop(SIGQUIT);
     const uint64_t begin = xpl_clock_ns();
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     CHECK(xpl_clock_ns() - begin < PATIENCE_NS);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
     CHECK(!get_n(s, 1, 10));
     CHECK_EQ(put_n(s, 1, 10, NULL), XPL_FAILED_PRECONDITION);
     pg_start();
     expect_shared_again(s, 1);
-    xpl_store_close(s);
 }
 
 // The server has room for only one connection: the existing ones stay in use, lookups miss without
@@ -567,7 +561,7 @@ static void expect_lookups(struct xpl_store *s) {
 
 static void test_few_connections(void) {
     char url[300];
-    struct xpl_store *s = NULL;
+    XPL_AUTO(drop_store) struct xpl_store *s = NULL;
     pg_sql(database, "CREATE ROLE narrow LOGIN CONNECTION LIMIT 1;"
                      "GRANT ALL ON SCHEMA public TO narrow");
     (void)snprintf(url, sizeof url, "postgresql://narrow@/%s?host=%s", database, pg.socket);
@@ -575,7 +569,6 @@ static void test_few_connections(void) {
     expect_use_of_one(s);
     pg_sql(database, "ALTER ROLE narrow CONNECTION LIMIT 10");
     expect_lookups(s);
-    xpl_store_close(s);
 }
 
 // Of a PgBouncer whose server has places: it says that by another state, which it has for all.
@@ -597,18 +590,17 @@ static void test_few_clients_of_pooler(void) {
 }
 
 static void test_ended_backends(void) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     for (uint64_t i = 0; i < 10; i++) {
         expect_shared_again(s, i);
         pg_sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                            " application_name='xplaned'");
     }
-    xpl_store_close(s);
 }
 
 // In the middle of a transaction, too: all of it or nothing.
 static void test_ended_transaction(void) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
     pg_sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
@@ -619,7 +611,6 @@ static void test_ended_transaction(void) {
     expect_shared_again(s, 4);
     CHECK(!get_n(s, 1, 100) && !get_n(s, 2, 100) && !get_n(s, 3, 100));
     CHECK(stats_of(s).dropped >= 3);
-    xpl_store_close(s);
 }
 
 // Another client that locks the table for twice the timeout, unless it is ended.
@@ -647,7 +638,7 @@ static void end_lock(pid_t pid) {
 
 // Another client's lock: no answer, neither to lookups nor to puts.
 static void test_time_limits(void) {
-    struct xpl_store *s = open_pg();
+    XPL_AUTO(drop_store) struct xpl_store *s = open_pg();
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
     const pid_t pid = lock_table("results");
     const uint64_t begin = xpl_clock_ns();
@@ -657,7 +648,6 @@ static void test_time_limits(void) {
     end_lock(pid);
     expect_shared_again(s, 3);
     CHECK(get_n(s, 1, 100) && !get_n(s, 2, 100));
-    xpl_store_close(s);
 }
 
 // A daemon that ends does not wait for what its last words wait for.

@@ -230,7 +230,7 @@ static bool is_cancelled_now(void *arg) {
 static void test_cancelled_catalogue(void) {
     const struct xpl_cancel cancel = {.is_cancelled = is_cancelled_now};
     struct xpl_store_stats stats;
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     put_catalogue_until(s, true, 1, &cancel);
     CHECK_EQ(ask("SELECT count(*) FROM sessions"), 1);
     CHECK_EQ(ask("SELECT count(*) FROM hosts"), 1);
@@ -240,7 +240,6 @@ static void test_cancelled_catalogue(void) {
     CHECK_EQ(ask("SELECT count(*) FROM sessions"), 2);
     xpl_store_get_stats(s, &stats);
     CHECK(stats.catalogue_known);
-    xpl_store_close(s);
 }
 
 static void test_maintenance(void) {
@@ -287,7 +286,7 @@ static void test_maintenance(void) {
 
 // A new version of one tool keeps the results of others.
 static void test_current_versions(void) {
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     for (uint64_t i = 1; i < 7; i++) // odd: answers of kernel_stats, even: op_stats
         CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
     const struct xpl_store_version same[] = {{XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 7},
@@ -303,7 +302,6 @@ static void test_current_versions(void) {
     for (uint64_t i = 1; i < 7; i++)
         CHECK(get_n(s, i, 1000) == (i % 2 == 0));
     CHECK_EQ(ask("SELECT count(*) FROM result_data"), 3);
-    xpl_store_close(s);
 }
 
 // One content in several files: remembered over a restart, and there while one of them is.
@@ -352,7 +350,7 @@ static void test_files(void) {
 static void test_unknown_files(void) {
     struct test_key k1;
     (void)key_of(1, &k1);
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     put_file(s, 1);
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
     struct xpl_host h = {.name = XPL_STR("h"), .path = XPL_STR("h"), .fingerprint = k1.files[0]};
@@ -367,7 +365,6 @@ static void test_unknown_files(void) {
     CHECK_EQ(xpl_store_put_file(s, &h.fingerprint, &key_of(3, &k3)->profiles[0], NULL), XPL_OK);
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(!get_n(s, 1, 100));
-    xpl_store_close(s);
 }
 
 // The secret is the store's: it stays over a restart, a rebuild, and is the same for a reader.
@@ -402,7 +399,7 @@ static void test_secret(void) {
 // Whatever keeps the database from being opened, writing goes on soon after it is gone.
 static void test_writes_again(void) {
     CHECK(mkdir(in_dir("cache.db"), 0700) == 0);
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_FAILED_PRECONDITION);
     CHECK(rmdir(in_dir("cache.db")) == 0);
@@ -420,7 +417,6 @@ static void test_writes_again(void) {
     CHECK(unlink(in_dir("cache.db")) == 0);
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_OK);
     CHECK(!stats_of(s).catalogue_known); // its tables are to be written again
-    xpl_store_close(s);
 }
 
 static void test_removed_under_us(void) {
@@ -497,7 +493,7 @@ static void test_memory(void) {
     enum { BYTES = 3000000 };
     struct test_key k;
     new_dir();
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     xpl_heap_set_budget(xpl_heap_in_use() + BYTES / 2);
     CHECK_EQ(put_n(s, 1, BYTES, NULL), XPL_RESOURCE_EXHAUSTED);
     CHECK(!xpl_store_has(s, key_of(1, &k)));
@@ -508,7 +504,6 @@ static void test_memory(void) {
     CHECK_EQ(xpl_heap_in_use(), before);
     CHECK(get_n(s, 1, BYTES));
     CHECK(get_n(s, 2, BYTES / 4));
-    xpl_store_close(s);
 }
 
 int main(void) {

@@ -82,7 +82,7 @@ static void test_many(void) {
     const struct xpl_fingerprint *files[N];
     struct xpl_profile_id ids[N];
     bool has[N], known[N];
-    struct xpl_store *const s = open_limited(0);
+    XPL_AUTO(drop_store) struct xpl_store *const s = open_limited(0);
     for (uint64_t i = 0; i < N; i++) {
         keys[i] = *key_of(i, &k[i]);
         files[i] = &k[i].files[0];
@@ -102,13 +102,12 @@ static void test_many(void) {
     }
     xpl_store_has_many(s, keys, 0, has);
     xpl_store_find_files(s, files, 0, ids, known);
-    xpl_store_close(s);
 }
 
 // Each part of a key tells results apart.
 static void test_keys(void) {
     struct test_key k;
-    struct xpl_store *s = open_limited(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_limited(0);
     CHECK_EQ(put_n(s, 10, 50, NULL), XPL_OK);
     for (int part = 0; part < 10; part++) {
         (void)key_of(10, &k);
@@ -130,7 +129,6 @@ static void test_keys(void) {
         CHECK_EQ(xpl_store_get(s, &k.key, 1000, &v, NULL), XPL_NOT_FOUND);
     }
     CHECK(get_n(s, 10, 50));
-    xpl_store_close(s);
 }
 
 static void test_large_value(void) {
@@ -145,7 +143,7 @@ static void test_large_value(void) {
 }
 
 static void test_transactions(void) {
-    struct xpl_store *s = open_limited(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_limited(0);
     CHECK_EQ(xpl_store_commit(s, NULL), XPL_FAILED_PRECONDITION);
     CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
     CHECK_EQ(xpl_store_begin(s, NULL), XPL_FAILED_PRECONDITION);
@@ -171,7 +169,6 @@ static void test_transactions(void) {
     CHECK_EQ(put_n(s, 11, 1000, NULL), XPL_OK);
     CHECK_EQ(xpl_store_commit(s, NULL), XPL_OK);
     CHECK(get_n(s, 9, 1000) && get_n(s, 11, 1000));
-    xpl_store_close(s);
 }
 
 // ---- profiles ----
@@ -262,7 +259,7 @@ static void put_op(struct xpl_store *s, const struct xpl_profile_id *id, uint32_
 // Rows of memory, and the others, replace only those of their kind.
 static void test_kinds_of_rows(void) {
     struct test_key k;
-    struct xpl_store *s = open_limited(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_limited(0);
     const struct xpl_memory_row one = {XPL_STR("GPU_0_bfc"), 7, XPL_ROW_NULL};
     const struct xpl_rows rows = {.kind = XPL_ROWS_MEMORY, .memory = &one, .n_memory = 1},
                           none = {.kind = XPL_ROWS_MEMORY};
@@ -278,13 +275,12 @@ static void test_kinds_of_rows(void) {
     CHECK(!xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 3));
     CHECK(xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 4));
     CHECK(xpl_store_has_rows(s, id, XPL_ROWS_OPS, 7));
-    xpl_store_close(s);
 }
 
 // Rows of missing files go, rows of other versions go, the rest stays.
 static void test_maintenance(void) {
     struct test_key k[6];
-    struct xpl_store *s = open_limited(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_limited(0);
     for (uint64_t i = 1; i < 6; i++) {
         (void)key_of(i, &k[i]);
         CHECK_EQ(xpl_store_put_file(s, &k[i].files[0], &k[i].profiles[0], NULL), XPL_OK);
@@ -314,12 +310,11 @@ static void test_maintenance(void) {
     const struct xpl_store_maintenance m = {.current = &newer, .n_current = 1, .gone_s = 3600};
     CHECK_EQ(xpl_store_maintain(s, &m, NULL, NULL), XPL_OK);
     CHECK(!get_n(s, 1, 1000) && get_n(s, 4, 1000)); // 4 is of another name
-    xpl_store_close(s);
 }
 
 static void test_eviction(void) {
     enum { LEN = 200000, LIMIT = 8 << 20, N = 100 };
-    struct xpl_store *s = open_limited(LIMIT);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_limited(LIMIT);
     for (uint64_t i = 0; i < N; i++) {
         CHECK_EQ(put_n(s, i, LEN, NULL), XPL_OK);
         CHECK(get_n(s, 0, LEN)); // always in use
@@ -330,7 +325,6 @@ static void test_eviction(void) {
     CHECK(stats_of(s).evicted > N / 3);
     CHECK_EQ(put_n(s, 999, LIMIT, NULL), XPL_RESOURCE_EXHAUSTED);
     CHECK(get_n(s, N - 1, LEN));
-    xpl_store_close(s);
 }
 
 // ---- others at the same time ----

@@ -338,12 +338,11 @@ static void test_read_only(void) {
 enum { RESULTS = 60 };
 
 static void fill_for_damage(void) {
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     for (uint64_t i = 0; i < RESULTS; i++) {
         CHECK_EQ(put_n(s, i, len_of(i), NULL), XPL_OK);
         write_rows(s, i);
     }
-    xpl_store_close(s);
 }
 
 static uint8_t *slurp(const char *path, size_t *ret_n) {
@@ -386,7 +385,7 @@ static void damage(uint8_t *p, size_t *n) {
 
 // Opens a damaged database and uses it: nothing wrong comes back, and it works in the end.
 static void use_damaged(bool check_first, int *repaired) {
-    struct xpl_store *s = open_store(0);
+    XPL_AUTO(drop_store) struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
     if (check_first) any(xpl_store_check(s, NULL, NULL, NULL));
     int there = 0;
@@ -400,7 +399,6 @@ static void use_damaged(bool check_first, int *repaired) {
     for (uint64_t i = 0; i < RESULTS; i++)
         if (!get_n(s, i, len_of(i))) any(put_n(s, i, len_of(i), NULL));
     any(maintain(s, 0, NULL));
-    xpl_store_close(s);
 }
 
 static void test_damaged(void) {
