@@ -385,18 +385,14 @@ static bool each_table(const json_t *v, size_t only, struct printer p,
 }
 
 bool xpl_data_table_print(const char *tool, const void *answer, size_t n, FILE *out) {
-    json_t *const v = xpl_document_parse(answer, n, NULL);
+    json_auto_t *v = xpl_document_parse(answer, n, NULL);
     const struct printer p = {.out = out, .tool = xpl_tool_find(xpl_str_from(tool))};
-    const bool printed = v && each_table(v, 0, p, print_table);
-    json_decref(v);
-    return printed;
+    return v && each_table(v, 0, p, print_table);
 }
 
 bool xpl_data_table_csv(const char *tool, const void *answer, size_t n, size_t only, FILE *out) {
-    json_t *const v = xpl_document_parse(answer, n, NULL);
+    json_auto_t *v = xpl_document_parse(answer, n, NULL);
     const struct printer p = {
         .out = out, .tool = xpl_tool_find(xpl_str_from(tool)), .first = !only};
-    const bool printed = v && each_table(v, only, p, csv_table);
-    json_decref(v);
-    return printed;
+    return v && each_table(v, only, p, csv_table);
 }

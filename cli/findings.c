@@ -102,10 +102,8 @@ static bool print_all(const void *all, FILE *out) {
 }
 
 static bool print_answer(const struct xpl_args *a, const void *p, size_t n) {
-    json_t *const all = xpl_document_read(p, n);
-    const bool printed = all && xpl_write_text(a, print_all, all) == XPL_EXIT_OK;
-    json_decref(all);
-    return printed;
+    json_auto_t *all = xpl_document_read(p, n);
+    return all && xpl_write_text(a, print_all, all) == XPL_EXIT_OK;
 }
 
 // ---- where they come from ----

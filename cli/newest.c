@@ -67,11 +67,9 @@ static int show(const struct xpl_args *a, const xpl_sessions *list) {
     }
     n.session = xpl_sessions_get(list, 0);
     n.instead = find_instead(n.session->kind);
-    json_t *const findings = n.instead ? NULL : xpl_summary_findings(a, n.session->name);
+    json_auto_t *findings = n.instead ? NULL : xpl_summary_findings(a, n.session->name);
     n.findings = findings;
-    const int status = xpl_write_text(a, print_newest, &n);
-    json_decref(findings);
-    return status;
+    return xpl_write_text(a, print_newest, &n);
 }
 
 int xpl_cmd_newest(const struct xpl_args *a) {

@@ -573,12 +573,11 @@ static int use_answer(const struct xpl_args *a, const xpl_session_info *s, xpl_b
     int status = XPL_EXIT_FAILED;
     size_t n = 0;
     const bool read = xpl_opstats_decode(bytes, &arena, &st, &err) == XPL_OK;
-    json_t *const of = read ? xpl_summary_steps_of(a, s, &arena, st, &n) : NULL;
+    json_auto_t *of = read ? xpl_summary_steps_of(a, s, &arena, st, &n) : NULL;
     if (!read)
         xpl_say("the OpStats cannot be read: %s", err.msg);
     else
         status = use(a, &(struct summary){a, s, st, of, n}, ret);
-    json_decref(of);
     return status;
 }
 

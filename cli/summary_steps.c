@@ -59,9 +59,8 @@ json_t *xpl_summary_steps_of(const struct xpl_args *a, const xpl_session_info *s
                              struct xpl_arena *arena, struct xpl_opstats *st, size_t *ret_n_all) {
     const size_t n_asked = a->n_hosts ? a->n_hosts : s->n_hosts;
     if (st->step_db.step_sequence.n || n_asked < 2) return NULL;
-    json_t *const names = hosts_with_steps(a, ret_n_all);
+    json_auto_t *names = hosts_with_steps(a, ret_n_all);
     const size_t n = json_array_size(names);
     if (n && n < n_asked && steps_of(a, names, arena, &st->step_db)) return names;
-    json_decref(names);
     return NULL;
 }

@@ -76,9 +76,7 @@ int xpl_csv_show(const struct xpl_args *a, const json_t *doc, const char *preset
 
 int xpl_csv_show_text(const struct xpl_args *a, const void *p, size_t n, const char *preset) {
     if (!a->csv) return xpl_write_out(a, p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    json_t *const doc = xpl_document_read(p, n);
+    json_auto_t *doc = xpl_document_read(p, n);
     if (!doc) return XPL_EXIT_FAILED;
-    const int status = xpl_csv_show(a, doc, preset);
-    json_decref(doc);
-    return status;
+    return xpl_csv_show(a, doc, preset);
 }

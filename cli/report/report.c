@@ -45,7 +45,7 @@ static int write_page(const struct xpl_args *a, const struct xpl_report *r) {
 int xpl_report_run(const struct xpl_args *a) {
     struct xpl_report r = {.run = a->rest[1], .base = a->base};
     json_t *summary = NULL, *compared = NULL, *windows[XPL_REPORT_WINDOWS] = {NULL};
-    json_t *const findings = xpl_summary_findings(a, r.run);
+    json_auto_t *findings = xpl_summary_findings(a, r.run);
     int status = findings ? xpl_summary_document(a, &summary) : XPL_EXIT_FAILED;
     if (xpl_is_answered(status) && r.base)
         status = xpl_both_answered(status, xpl_runs_comparison(a, r.base, r.run, &compared));
@@ -58,7 +58,6 @@ int xpl_report_run(const struct xpl_args *a) {
     }
     for (size_t i = 0; i < XPL_REPORT_WINDOWS; i++)
         json_decref(windows[i]);
-    json_decref(findings);
     json_decref(summary);
     json_decref(compared);
     return status;

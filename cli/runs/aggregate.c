@@ -102,10 +102,8 @@ static bool print_all(const void *all, FILE *out) {
 }
 
 static int print(const struct xpl_args *args, const struct xpl_buf *answer) {
-    json_t *const all = xpl_document_read(answer->p, answer->n);
-    const int status = all ? xpl_write_text(args, print_all, all) : XPL_EXIT_FAILED;
-    json_decref(all);
-    return status;
+    json_auto_t *all = xpl_document_read(answer->p, answer->n);
+    return all ? xpl_write_text(args, print_all, all) : XPL_EXIT_FAILED;
 }
 
 static int show(const struct xpl_args *args, const struct xpl_buf *answer) {

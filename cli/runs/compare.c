@@ -382,7 +382,7 @@ static int judge(const json_t *all, const struct xpl_threshold *t, bool allow_si
 
 int xpl_runs_compare(const struct xpl_args *args) {
     struct xpl_threshold t[2];
-    json_t *all = NULL;
+    json_auto_t *all = NULL;
     int status = xpl_threshold_parse("fail-if", args->fail_if, &t[0]);
     if (status == XPL_EXIT_OK)
         status = xpl_threshold_parse("fail-if-possible", args->fail_if_possible, &t[1]);
@@ -393,6 +393,5 @@ int xpl_runs_compare(const struct xpl_args *args) {
     const bool is_answered = xpl_is_answered(status);
     for (size_t i = 0; i < 2 && is_answered; i++)
         status = xpl_worse_verdict(status, judge(all, &t[i], args->allow_single));
-    json_decref(all);
     return status;
 }

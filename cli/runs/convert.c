@@ -64,12 +64,10 @@ static bool print(const void *all, FILE *out) {
 static int show(const struct xpl_args *a, const struct xpl_buf *text) {
     const size_t n = text->n && text->p[text->n - 1] == '\n' ? text->n - 1 : text->n;
     if (a->json) return xpl_write_line(a, text->p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    json_t *const all = xpl_document_read(text->p, n);
-    const int status = !all     ? XPL_EXIT_FAILED
-                       : a->csv ? xpl_csv_show(a, all, "left")
-                                : xpl_write_text(a, print, all);
-    json_decref(all);
-    return status;
+    json_auto_t *all = xpl_document_read(text->p, n);
+    return !all     ? XPL_EXIT_FAILED
+           : a->csv ? xpl_csv_show(a, all, "left")
+                    : xpl_write_text(a, print, all);
 }
 
 static int run(const struct xpl_args *a, const char *const *argv, int fd) {

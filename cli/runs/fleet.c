@@ -76,12 +76,10 @@ static bool print(const void *all, FILE *out) {
 
 static int show(const struct xpl_args *a, const void *p, size_t n) {
     if (a->json) return xpl_write_line(a, p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    json_t *const all = xpl_document_read(p, n);
-    const int status = !all     ? XPL_EXIT_FAILED
-                       : a->csv ? xpl_csv_show(a, all, "daemons")
-                                : xpl_write_text(a, print, all);
-    json_decref(all);
-    return status;
+    json_auto_t *all = xpl_document_read(p, n);
+    return !all     ? XPL_EXIT_FAILED
+           : a->csv ? xpl_csv_show(a, all, "daemons")
+                    : xpl_write_text(a, print, all);
 }
 
 int xpl_runs_fleet(const struct xpl_args *a) {

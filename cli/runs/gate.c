@@ -93,10 +93,8 @@ static int add_label(const struct xpl_args *a, const struct names *judged, struc
     if (!c) return XPL_EXIT_FAILED;
     if (xpl_client_history(c, &q, &answer, &r) != 0) return xpl_remote_failed(&r);
     const void *const p = xpl_answer_data(answer, &size);
-    json_t *const all = xpl_document_read(p, size);
-    const int status = all ? add_sessions(a, all, judged, n) : XPL_EXIT_FAILED;
-    json_decref(all);
-    return status;
+    json_auto_t *all = xpl_document_read(p, size);
+    return all ? add_sessions(a, all, judged, n) : XPL_EXIT_FAILED;
 }
 
 static int add_base(const struct xpl_args *a, const struct names *judged, struct names *n) {
@@ -124,10 +122,8 @@ static void judge(struct xpl_gate *g, const struct xpl_threshold *t, bool allow_
 }
 
 static int write_json(const struct xpl_args *a, const struct xpl_gate *g) {
-    json_t *const doc = xpl_gate_json(g);
-    const int status = doc ? xpl_document_write(a, doc) : XPL_EXIT_FAILED;
-    json_decref(doc);
-    return status;
+    json_auto_t *doc = xpl_gate_json(g);
+    return doc ? xpl_document_write(a, doc) : XPL_EXIT_FAILED;
 }
 
 static int report(const struct xpl_args *a, const struct xpl_threshold *t, const json_t *all,
@@ -141,7 +137,7 @@ static int report(const struct xpl_args *a, const struct xpl_threshold *t, const
 
 static int gate(const struct xpl_args *a, const struct xpl_threshold *t, struct xpl_arena *arena) {
     struct names judged = {.arena = arena}, base = {.arena = arena};
-    json_t *all = NULL;
+    json_auto_t *all = NULL;
     int status = XPL_EXIT_OK;
     for (size_t i = 1; i < a->n_rest && status == XPL_EXIT_OK; i++)
         status = add_run(a, a->rest[i], &judged);
@@ -151,7 +147,6 @@ static int gate(const struct xpl_args *a, const struct xpl_threshold *t, struct 
                                            {NULL, judged.v.v, judged.v.n}};
     status = xpl_runs_make_comparison(a, sides, &all);
     if (xpl_is_answered(status)) status = report(a, t, all, status);
-    json_decref(all);
     return status;
 }
 

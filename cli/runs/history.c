@@ -271,12 +271,10 @@ static void warn_unread(const json_t *all) {
 
 static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
     if (a->json) return xpl_write_line(a, answer->p, answer->n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    json_t *const all = xpl_document_read(answer->p, answer->n);
+    json_auto_t *all = xpl_document_read(answer->p, answer->n);
     if (!all) return XPL_EXIT_FAILED;
     warn_unread(all);
-    const int status = xpl_write_text(a, a->csv ? print_csv : print_text, all);
-    json_decref(all);
-    return status;
+    return xpl_write_text(a, a->csv ? print_csv : print_text, all);
 }
 
 // A variable of a script that is empty does not ask for all sessions.
