@@ -238,11 +238,9 @@ static int with_names(const struct xpl_args *a, const struct names *targets,
                              .connect_timeout_ms = a->connect_timeout_ms,
                              .answer_timeout_ms = a->answer_timeout_ms};
     if (a->direct) return run_capture(a, NULL, &q);
-    xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
-    const int status = a->every_ms ? run_schedule(a, c, &q) : run_capture(a, c, &q);
-    xpl_client_close(c);
-    return status;
+    return a->every_ms ? run_schedule(a, c, &q) : run_capture(a, c, &q);
 }
 
 // As the daemon does: a missing directory is made, with a message.
@@ -364,14 +362,13 @@ static int print_schedules(const struct xpl_args *a, const xpl_captures *list) {
 
 static int with_list(const struct xpl_args *a,
                      int (*print)(const struct xpl_args *, const xpl_captures *)) {
-    xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
     xpl_captures *list = NULL;
     xpl_result r;
     const int status =
         xpl_client_captures(c, 0, &list, &r) == 0 ? print(a, list) : xpl_remote_failed(&r);
     xpl_captures_free(list);
-    xpl_client_close(c);
     return status;
 }
 
@@ -387,12 +384,10 @@ static int with_id(const struct xpl_args *a,
                    int (*call)(xpl_client *c, uint64_t id, xpl_result *r)) {
     int64_t id;
     if (!xpl_parse_int(xpl_str_from(a->rest[1]), 1, INT64_MAX, &id)) return usage("ID is a number");
-    xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
     xpl_result r;
-    const int status = call(c, (uint64_t)id, &r) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&r);
-    xpl_client_close(c);
-    return status;
+    return call(c, (uint64_t)id, &r) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&r);
 }
 
 int xpl_cmd_cancel(const struct xpl_args *a) {

@@ -38,7 +38,7 @@ int xpl_cmd_import(const struct xpl_args *a) {
         files[i] =
             (xpl_import_file){.path = in.hosts[i].path, .host = has_suffix ? NULL : name.ptr};
     }
-    xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
     const xpl_import_request q = {.size = sizeof q,
                                   .files = files,
@@ -56,16 +56,12 @@ int xpl_cmd_import(const struct xpl_args *a) {
         status = xpl_remote_failed(&r);
     else if (!xpl_write_line(a, session, strlen(session)))
         status = XPL_EXIT_FAILED;
-    xpl_client_close(c);
     return status;
 }
 
 int xpl_cmd_delete(const struct xpl_args *a) {
-    xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
     xpl_result r;
-    const int status =
-        xpl_client_delete_session(c, a->rest[1], &r) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&r);
-    xpl_client_close(c);
-    return status;
+    return xpl_client_delete_session(c, a->rest[1], &r) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&r);
 }

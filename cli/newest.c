@@ -73,7 +73,7 @@ static int show(const struct xpl_args *a, const xpl_sessions *list) {
 }
 
 int xpl_cmd_newest(const struct xpl_args *a) {
-    xpl_client *const c = xpl_library_is_there() ? xpl_remote_open(a) : NULL;
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_library_is_there() ? xpl_remote_open(a) : NULL;
     xpl_sessions *list = NULL;
     xpl_result r;
     if (!c) return XPL_EXIT_USAGE;
@@ -81,6 +81,5 @@ int xpl_cmd_newest(const struct xpl_args *a) {
     int status = listed ? show(a, list) : XPL_EXIT_USAGE;
     if (!listed && r.code != XPL_UNAVAILABLE) status = xpl_remote_failed(&r);
     xpl_sessions_free(list);
-    xpl_client_close(c);
     return status;
 }

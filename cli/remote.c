@@ -228,13 +228,12 @@ static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
 }
 
 int xpl_cmd_sessions(const struct xpl_args *a) {
-    xpl_client *c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
     xpl_sessions *list = NULL;
     xpl_result r;
     const int status =
         xpl_client_sessions(c, &list, &r) == 0 ? print_sessions(a, list) : xpl_remote_failed(&r);
     xpl_sessions_free(list);
-    xpl_client_close(c);
     return status;
 }

@@ -69,11 +69,9 @@ static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const 
 
 static int answer_session(const struct xpl_args *a, const char *tool, const char *session,
                           struct xpl_run_answer *ret) {
-    xpl_client *const c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
-    const int status = ask(a, c, tool, session, ret);
-    xpl_client_close(c);
-    return status;
+    return ask(a, c, tool, session, ret);
 }
 
 int xpl_run_answer(const struct xpl_args *a, const char *tool, const char *run,

@@ -158,11 +158,9 @@ int xpl_runs_label(const struct xpl_args *a) {
         (void)fputs("xplanectl: --remove: which session's label?\n", stderr);
         return XPL_EXIT_USAGE;
     }
-    xpl_client *const c = xpl_remote_open(a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
-    const int status = a->n_rest == 1                  ? list_all(a, c)
-                       : a->n_rest > 2 || a->n_removed ? change(a, c)
-                                                       : list_one(a, c);
-    xpl_client_close(c);
-    return status;
+    return a->n_rest == 1                  ? list_all(a, c)
+           : a->n_rest > 2 || a->n_removed ? change(a, c)
+                                           : list_one(a, c);
 }

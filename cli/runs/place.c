@@ -53,11 +53,10 @@ static enum xpl_run_place ask_daemon(const struct xpl_args *args, const char *ru
     xpl_result r;
     if (!a.timeout_ms || a.timeout_ms > PATIENCE_MS) a.timeout_ms = PATIENCE_MS;
     if (asked.no_daemon || !xpl_library_is_there()) return XPL_RUN_PATH;
-    xpl_client *const c = xpl_remote_open(&a);
+    XPL_AUTO(xpl_remote_close) xpl_client *c = xpl_remote_open(&a);
     if (!c) return is_there(run) ? XPL_RUN_PATH : XPL_RUN_SESSION;
     *has_session = xpl_client_session(c, run, &one, &r) == 0;
     xpl_sessions_free(one);
-    xpl_client_close(c);
     return *has_session ? XPL_RUN_SESSION : place_of_failure(run, &r);
 }
 
