@@ -47,10 +47,9 @@ static xpl_status_t read_event(struct work *w, const struct xpl_line *line,
 
 static xpl_status_t read_line(struct work *w, const struct xpl_line *line, struct xpl_buf *name,
                               struct xpl_error *err) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result got;
-    xpl_events_begin(&c, line);
     while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(w->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");

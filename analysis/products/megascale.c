@@ -306,10 +306,9 @@ static int by_begin(const void *a, const void *b) {
 }
 
 static xpl_status_t list_runs(struct reader *r, const struct xpl_line *l, struct xpl_error *err) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
     enum xpl_wire_result got;
-    xpl_events_begin(&c, l);
     while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         struct run *const to = xpl_vec_push(r->scratch, &r->runs);
         if (!to) XPL_RETURN_OOM(err, "megascale");
@@ -344,10 +343,9 @@ static bool is_transfer(const struct xpl_line *l, const struct xpl_event *ev) {
 }
 
 static xpl_status_t visit_line(struct reader *r, const struct xpl_line *l, struct xpl_error *err) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
     enum xpl_wire_result got;
-    xpl_events_begin(&c, l);
     while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         struct instruction in;
         bool found;

@@ -127,10 +127,9 @@ static bool visit(struct reader *r, const struct xpl_line *l, const struct xpl_e
 }
 
 static xpl_status_t read_line(struct reader *r, const struct xpl_line *l, struct xpl_error *err) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
     enum xpl_wire_result got;
-    xpl_events_begin(&c, l);
     while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "megascale cancelled");

@@ -113,10 +113,9 @@ static xpl_status_t check_time(struct reader *r, struct xpl_error *err) {
 
 static xpl_status_t add_line(struct reader *r, const struct xpl_line *l, struct xpl_error *err) {
     struct xpl_counter_sample s = {.id = l->id, .first = r->counters.n};
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
     enum xpl_wire_result got;
-    xpl_events_begin(&c, l);
     while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         if (ev.duration_ps > s.longest_ps) s.longest_ps = ev.duration_ps;
         if (!add_counter(r, l, &ev)) XPL_RETURN_OOM(err, "counters");
@@ -136,11 +135,10 @@ static xpl_status_t add_line(struct reader *r, const struct xpl_line *l, struct 
 // Duration of the line's first event that has one, 0: none.
 static xpl_status_t first_duration(struct reader *r, const struct xpl_line *l, int64_t *ret,
                                    struct xpl_error *err) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
     enum xpl_wire_result got;
     int64_t begin = INT64_MAX;
-    xpl_events_begin(&c, l);
     while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         XPL_TRY(check_time(r, err));
         if (ev.duration_ps <= 0 || ev.offset_ps > begin) continue;

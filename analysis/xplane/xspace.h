@@ -161,6 +161,12 @@ struct xpl_event_cursor {
 };
 
 void xpl_events_begin(struct xpl_event_cursor *c, const struct xpl_line *line);
+// The same, for a declaration.
+static inline struct xpl_event_cursor xpl_events_of(const struct xpl_line *line) {
+    struct xpl_event_cursor c;
+    xpl_events_begin(&c, line);
+    return c;
+}
 // Events of piece i of line->n_chunks.
 void xpl_events_begin_chunk(struct xpl_event_cursor *c, const struct xpl_line *line, uint32_t i);
 // FIELD: *ev is the next event.  END.  MALFORMED: bytes changed or are broken inside the event;

@@ -80,10 +80,9 @@ static uint32_t in_stat(const struct trc_words *w, const struct xpl_stat *s, con
 
 static void scan_line(const struct trc_words *w, const struct xpl_line *line,
                       const uint32_t *refs) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(line);
     struct xpl_event ev;
     struct xpl_stat s;
-    xpl_events_begin(&c, line);
     while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {
         uint32_t mask = 0;
         struct xpl_stats stats = ev.stats;

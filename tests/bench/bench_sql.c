@@ -125,9 +125,8 @@ static void walk(void) {
     CHECK_OK(xpl_xspace_open(profile, &arena, exec, &space, &err), &err);
     for (uint32_t p = 0; p < space->n_planes; p++)
         for (uint32_t i = 0; i < space->planes[p].n_lines; i++) {
-            struct xpl_event_cursor c;
+            struct xpl_event_cursor c = xpl_events_of(&space->planes[p].lines[i]);
             struct xpl_event ev;
-            xpl_events_begin(&c, &space->planes[p].lines[i]);
             while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD)
                 walked += (uint64_t)ev.duration_ps;
         }

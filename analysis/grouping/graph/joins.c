@@ -37,9 +37,8 @@ static void count_key(const struct key_counts *k, uint64_t key) {
 
 static void count_line(const struct scan *s, const struct xpl_line *line,
                        const struct key_counts *k) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(line);
     struct xpl_event ev;
-    xpl_events_begin(&c, line);
     while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {
         const struct xpl_raw_event raw = {.stats = ev.stats.p, .end = ev.stats.end};
         struct scan_stats ss;

@@ -17,10 +17,9 @@ static xpl_status_t scan_in_order(struct line_state *st, struct xpl_exec *exec,
                                   bool *ret_unsorted) {
     struct scan *const s = st->s;
     struct order_check order = {.duration = UINT64_MAX, .offset = 0};
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(st->line);
     uint32_t chunk = 0;
     uint64_t next_chunk = 0;
-    xpl_events_begin(&c, st->line);
     for (; c.index != c.stop; c.index++) {
         struct line_event e;
         if (XPL_UNLIKELY(c.index == next_chunk)) {

@@ -18,8 +18,7 @@ static void tpu_links(struct line_state *st, const struct xpl_line *line,
 
 static xpl_status_t tpu_nodes(struct line_state *st, struct span *spans) {
     struct scan *const s = st->s;
-    struct xpl_event_cursor c;
-    xpl_events_begin(&c, st->line);
+    struct xpl_event_cursor c = xpl_events_of(st->line);
     for (; c.index != c.stop; c.index++) {
         xpl_bytes_t message;
         struct xpl_raw_event raw;
@@ -50,9 +49,8 @@ static xpl_status_t tpu_credit(struct line_state *st, const struct xpl_line *lin
                                const struct span *spans, struct xpl_exec *exec) {
     struct scan *const s = st->s;
     const uint64_t n = st->line->n_events;
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(line);
     uint64_t parent = 0;
-    xpl_events_begin(&c, line);
     for (; c.index != c.stop; c.index++) {
         xpl_bytes_t message;
         struct xpl_raw_event raw;

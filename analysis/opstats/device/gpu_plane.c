@@ -520,8 +520,7 @@ static xpl_status_t walk_line(struct gpu_plane *g, const struct xpl_line *line) 
     struct xpl_group_cursor *groups = NULL;
     if (!g->kernels_only)
         XPL_TRY(xpl_group_cursor_new(g->c->groups, line, &g->arena, &groups, &g->piece.error));
-    struct xpl_event_cursor cursor;
-    xpl_events_begin(&cursor, line);
+    struct xpl_event_cursor cursor = xpl_events_of(line);
     struct op_run run = no_run;
     struct xpl_event ev;
     enum xpl_wire_result r;

@@ -225,8 +225,7 @@ static xpl_status_t host_serves(const struct xpl_convert *c, bool *ret, struct x
         possible |= is_serving_event(p->event_md[i].name);
     *ret = false;
     for (uint32_t i = 0; possible && !*ret && i < p->n_lines; i++) {
-        struct xpl_event_cursor cursor;
-        xpl_events_begin(&cursor, &p->lines[i]);
+        struct xpl_event_cursor cursor = xpl_events_of(&p->lines[i]);
         struct xpl_event ev;
         enum xpl_wire_result r;
         while (!*ret && (r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD)
@@ -246,8 +245,7 @@ static xpl_status_t fill_serving(const struct xpl_convert *c, const struct xpl_p
         for (uint32_t k = 0; k < planes[i]->n_lines; k++) {
             const struct xpl_line *const line = &planes[i]->lines[k];
             if (!xpl_str_starts(line->name, XPL_STR(XPL_LINE_XLA_MODULES))) continue;
-            struct xpl_event_cursor cursor;
-            xpl_events_begin(&cursor, line);
+            struct xpl_event_cursor cursor = xpl_events_of(line);
             struct xpl_event ev;
             enum xpl_wire_result r;
             while ((r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {

@@ -167,8 +167,7 @@ static bool end_walk(struct line_walk *w) {
 // In file order.
 static xpl_status_t walk_as_it_stands(struct line_walk *w) {
     struct tpu_plane *const t = w->t;
-    struct xpl_event_cursor cursor;
-    xpl_events_begin(&cursor, w->line);
+    struct xpl_event_cursor cursor = xpl_events_of(w->line);
     struct xpl_event ev;
     enum xpl_wire_result r;
     while ((r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {
@@ -198,8 +197,7 @@ static xpl_status_t walk_in_order(struct line_walk *w) {
     xpl_arena_init(&arena, t->c->scratch_limit);
     struct place *const v = xpl_arena_array(&arena, w->line->n_events, sizeof *v);
     if (!v) return xpl_tpu_out_of_memory(t);
-    struct xpl_event_cursor cursor;
-    xpl_events_begin(&cursor, w->line);
+    struct xpl_event_cursor cursor = xpl_events_of(w->line);
     struct xpl_event ev;
     enum xpl_wire_result r;
     size_t n = 0;
@@ -295,8 +293,7 @@ static xpl_status_t walk_other_line(struct tpu_plane *t, const struct xpl_line *
     const bool steps = !t->is_sparse && is_step_line(line) && !replaced;
     if (!t->is_sparse && is_step_line(line) && replaced) track_steps(t);
     if (!modules && !steps && !t->framework_ops) return XPL_OK;
-    struct xpl_event_cursor cursor;
-    xpl_events_begin(&cursor, line);
+    struct xpl_event_cursor cursor = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result r;
     while ((r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {

@@ -25,8 +25,7 @@ static int by_span(const void *pa, const void *pb) {
 
 static xpl_status_t read_modules(struct tpu_plane *t, const struct xpl_line *line,
                                  module_spans_t *m) {
-    struct xpl_event_cursor cursor;
-    xpl_events_begin(&cursor, line);
+    struct xpl_event_cursor cursor = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result r;
     while ((r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {
@@ -85,8 +84,7 @@ static bool push_offloaded(struct tpu_plane *t, struct xpl_map *index,
 
 static xpl_status_t read_offloaded_ops(struct tpu_plane *t, const struct xpl_line *line,
                                        const module_spans_t *m, struct xpl_map *index) {
-    struct xpl_event_cursor cursor;
-    xpl_events_begin(&cursor, line);
+    struct xpl_event_cursor cursor = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result r;
     size_t at = 0;

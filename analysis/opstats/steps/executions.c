@@ -124,10 +124,9 @@ static bool add_op(struct finding *f, const struct xpl_line *line, const struct 
 
 static xpl_status_t read_line(struct finding *f, const struct xpl_line *line, bool modules,
                               struct xpl_error *err) {
-    struct xpl_event_cursor cur;
+    struct xpl_event_cursor cur = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result r;
-    xpl_events_begin(&cur, line);
     while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(f->c->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "executions: cancelled");

@@ -136,10 +136,9 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
         md[i] = classify(p->event_md[i].name);
     struct xpl_group_cursor *groups;
     XPL_TRY(xpl_group_cursor_new(c->groups, line, ret->arena, &groups, err));
-    struct xpl_event_cursor cur;
+    struct xpl_event_cursor cur = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result r;
-    xpl_events_begin(&cur, line);
     while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group g;
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))

@@ -106,11 +106,10 @@ static xpl_status_t walk_line(struct walk *w, const struct xpl_line *line, bool 
                               struct xpl_error *err) {
     const bool sparse = xpl_str_eq(line->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
     struct xpl_duty_line duty;
-    struct xpl_event_cursor cur;
+    struct xpl_event_cursor cur = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result res;
     xpl_duty_line_begin(&duty, &w->duty, &w->arena);
-    xpl_events_begin(&cur, line);
     while ((res = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_duty_op op;
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(w->c->exec))

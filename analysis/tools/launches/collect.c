@@ -90,10 +90,9 @@ typedef bool (*event_fn)(struct host *, struct xpl_launch_stream *, const struct
 
 static xpl_status_t walk(struct host *h, const struct xpl_line *line, event_fn fn,
                          struct xpl_launch_stream *stream, struct xpl_error *err) {
-    struct xpl_event_cursor cur;
+    struct xpl_event_cursor cur = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result r;
-    xpl_events_begin(&cur, line);
     while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         struct span span;
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(h->l->exec))

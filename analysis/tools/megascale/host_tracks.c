@@ -95,10 +95,9 @@ static xpl_status_t read_plane(struct reader *r, const struct xpl_plane *p, stru
     if (!(r->keys = xpl_intern_new(r->trace->arena, xpl_hash_seed())))
         XPL_RETURN_OOM(err, "megascale");
     for (uint32_t i = 0; i < p->n_lines; i++) {
-        struct xpl_event_cursor c;
+        struct xpl_event_cursor c = xpl_events_of(&p->lines[i]);
         struct xpl_event ev;
         enum xpl_wire_result got;
-        xpl_events_begin(&c, &p->lines[i]);
         while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
             if (ev.index % CANCEL_EVERY == 0) XPL_TRY(xpl_mgtrace_cancelled(r->trace, err));
             XPL_TRY(visit(r, &p->lines[i], &ev, err));

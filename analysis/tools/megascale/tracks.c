@@ -71,10 +71,9 @@ xpl_status_t xpl_mgtrace_find(const struct xpl_mgtrace_event *e, xpl_str_t name,
 
 static xpl_status_t read_line(struct xpl_mgtrace *t, struct xpl_mgtrace_track *track,
                               const struct xpl_line *l, struct xpl_error *err) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
     enum xpl_wire_result got;
-    xpl_events_begin(&c, l);
     while ((got = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         if (ev.index % CANCEL_EVERY == 0) XPL_TRY(xpl_mgtrace_cancelled(t, err));
         if (!xpl_mgtrace_add(t, track, l, &ev)) XPL_RETURN_OOM(err, "megascale");

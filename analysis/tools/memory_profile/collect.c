@@ -274,10 +274,9 @@ enum { NO_MEMORY, HAS_MEMORY, SORTED_MEMORY }; // the last: XProf sorts the line
 static void find_memory(void *ctx, size_t i) {
     const struct finder *const f = ctx;
     const struct xpl_plane *const host = f->in->host;
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(&host->lines[i]);
     struct xpl_event ev;
     enum xpl_wire_result r;
-    xpl_events_begin(&c, &host->lines[i]);
     f->found[i] = false;
     while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         f->found[i] = xpl_is_memory_event(host->event_md[ev.md].type);

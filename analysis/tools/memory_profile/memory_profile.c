@@ -349,10 +349,9 @@ static void put_module(const struct xpl_line *line, const struct xpl_event *ev, 
 // Runs of programs on TPUs, as a scale next to the memory's timeline (GenerateHloModules).
 static xpl_status_t put_modules(const struct profile *p, const struct xpl_line *line, int64_t *id,
                                 struct xpl_buf *out) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(line);
     struct xpl_event ev;
     enum xpl_wire_result r;
-    xpl_events_begin(&c, line);
     while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         put_module(line, &ev, (*id)++, out);
         if (ev.index % XPL_MEMORY_EVENTS_PER_CHECK == 0)

@@ -196,10 +196,9 @@ static bool order_less(const void *ctx, const void *pa, const void *pb) {
 }
 
 static uint64_t put_times(const struct xpl_line *line, struct timed *to, uint64_t order) {
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(line);
     struct xpl_event ev;
     uint64_t n = 0;
-    xpl_events_begin(&c, line);
     while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {
         to[n] = (struct timed){(uint64_t)xpl_event_begin_ps(line, &ev), (uint64_t)ev.duration_ps,
                                order + n};

@@ -49,11 +49,10 @@ static void check_opens(const struct xpl_buf *b) {
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){b->p, b->n}, &arena, &exec, &xs, &err), &err);
     for (uint32_t p = 0; p < xs->n_planes; p++)
         for (uint32_t l = 0; l < xs->planes[p].n_lines; l++) {
-            struct xpl_event_cursor c;
+            struct xpl_event_cursor c = xpl_events_of(&xs->planes[p].lines[l]);
             struct xpl_event e;
             enum xpl_wire_result r;
             int64_t last = 0;
-            xpl_events_begin(&c, &xs->planes[p].lines[l]);
             while ((r = xpl_events_next(&c, &e)) == XPL_WIRE_FIELD) {
                 CHECK(e.offset_ps >= last && e.duration_ps >= 0 && e.md != 0);
                 last = e.offset_ps;

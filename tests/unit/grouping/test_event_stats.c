@@ -61,9 +61,8 @@ static void check_plane(const struct xpl_plane *plane, struct xpl_arena *arena, 
     struct plan plan;
     CHECK(xpl_grp_plan_init(&plan, plane, false, arena));
     for (uint32_t i = 0; i < plane->n_lines; i++) {
-        struct xpl_event_cursor c;
+        struct xpl_event_cursor c = xpl_events_of(&plane->lines[i]);
         struct xpl_event ev;
-        xpl_events_begin(&c, &plane->lines[i]);
         while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {
             const struct xpl_raw_event raw = {.stats = ev.stats.p, .end = ev.stats.end};
             if (raw.stats == raw.end) continue;

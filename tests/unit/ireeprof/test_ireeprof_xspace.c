@@ -60,10 +60,9 @@ static struct sums sum_of(const struct xpl_plane *p) {
     struct sums s = {0};
     CHECK(p);
     for (uint32_t i = 0; i < p->n_lines; i++) {
-        struct xpl_event_cursor cursor;
+        struct xpl_event_cursor cursor = xpl_events_of(&p->lines[i]);
         struct xpl_event ev;
         int64_t last_ps = 0;
-        xpl_events_begin(&cursor, &p->lines[i]);
         while (xpl_events_next(&cursor, &ev) == XPL_WIRE_FIELD) {
             CHECK(ev.offset_ps >= last_ps && ev.duration_ps >= 0); // in order
             last_ps = ev.offset_ps;

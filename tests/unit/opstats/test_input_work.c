@@ -91,9 +91,8 @@ static void check_watch(const struct xpl_buf *space) {
     for (uint32_t i = 0; i < p->n_event_md; i++)
         CHECK_EQ(shown.consumes[i], alone.consumes[i]);
     for (uint32_t i = 0; i < p->n_lines; i++) { // what runs for them
-        struct xpl_event_cursor c;
+        struct xpl_event_cursor c = xpl_events_of(&p->lines[i]);
         struct xpl_event ev;
-        xpl_events_begin(&c, &p->lines[i]);
         while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD)
             CHECK_EQ(runs_for(&shown, &ev), runs_for(&alone, &ev));
     }

@@ -197,9 +197,8 @@ static void check_profile(const char *name) {
     CHECK_EQ(xpl_xspace_open(bytes, &arena, NULL, &xs, NULL), XPL_OK);
     for (uint32_t i = 0; i < xs->n_planes; i++)
         for (uint32_t k = 0; k < xs->planes[i].n_lines; k++) {
-            struct xpl_event_cursor c;
+            struct xpl_event_cursor c = xpl_events_of(&xs->planes[i].lines[k]);
             struct xpl_event ev;
-            xpl_events_begin(&c, &xs->planes[i].lines[k]);
             while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {
                 check_list(ev.stats.p, ev.stats.end, XEVENT_STATS, limit, &n);
                 check_cursor(&ev);

@@ -248,9 +248,8 @@ static void test_full(void) {
     CHECK_EQ(p->lines[1].n_events, 0);
     CHECK_EQ(p->lines[1].n_chunks, 0);
     check_metadata(p);
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
-    xpl_events_begin(&c, l);
     CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
     CHECK_STR(xpl_event_get_md(l, &ev)->name, "a/b:MatMul");
     CHECK_EQ(ev.index, 0);
@@ -275,10 +274,9 @@ static void test_full(void) {
 static bool walk_all(const struct xpl_xspace *xs, struct xpl_error *err) {
     for (uint32_t i = 0; i < xs->n_planes; i++)
         for (uint32_t k = 0; k < xs->planes[i].n_lines; k++) {
-            struct xpl_event_cursor c;
+            struct xpl_event_cursor c = xpl_events_of(&xs->planes[i].lines[k]);
             struct xpl_event ev;
             enum xpl_wire_result r;
-            xpl_events_begin(&c, &xs->planes[i].lines[k]);
             while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
                 struct xpl_stat s;
                 while (xpl_stats_next(&ev.stats, &s) == XPL_WIRE_FIELD)
@@ -344,9 +342,8 @@ static void test_broken_event(void) {
     mk_close(&plane, 3, &line);
     mk_close(&space, 1, &plane);
     XPL_AUTO(close_it) struct opened o = open_buf(&space);
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(&o.xs->planes[0].lines[0]);
     struct xpl_event ev;
-    xpl_events_begin(&c, &o.xs->planes[0].lines[0]);
     CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
     CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_MALFORMED);
     CHECK_STATUS(xpl_events_error(&c, &o.err), XPL_DATA_LOSS, &o.err);
@@ -365,10 +362,9 @@ static void test_broken_stat(void) {
     add_md(&plane, 5, 1, "flops");
     mk_close(&space, 1, &plane);
     XPL_AUTO(close_it) struct opened o = open_buf(&space);
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(&o.xs->planes[0].lines[0]);
     struct xpl_event ev;
     struct xpl_stat s;
-    xpl_events_begin(&c, &o.xs->planes[0].lines[0]);
     CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
     CHECK_EQ(xpl_stats_next(&ev.stats, &s), XPL_WIRE_FIELD);
     CHECK_EQ(s.i, 5);

@@ -173,9 +173,8 @@ static void check_plane(const struct xpl_plane *p) {
     CHECK(l->id == -1 && l->timestamp_ns == -5 && l->duration_ps == 9 && l->display_id == 3);
     CHECK(xpl_str_eq(l->name, XPL_STR("line")) && xpl_str_eq(l->display_name, XPL_STR("shown")));
     CHECK_EQ(l->n_events, 4);
-    struct xpl_event_cursor c;
+    struct xpl_event_cursor c = xpl_events_of(l);
     struct xpl_event ev;
-    xpl_events_begin(&c, l);
     for (int i = 0; i < 3; i++) {
         CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD);
         CHECK(ev.offset_ps == -7 && ev.duration_ps == INT64_MAX && !ev.has_occurrences);
