@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -181,8 +182,11 @@ static bool take_name(struct xpl_pytorch_processes *p, const struct sockaddr_un 
     const struct sockaddr *const address = (const struct sockaddr *)a;
     if (bind(p->fd, address, len) == 0) return true;
     if (errno != EADDRINUSE || !p->path[0]) return false;
+    struct stat st;
     const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const bool dead = probe >= 0 && connect(probe, address, len) != 0 && errno == ECONNREFUSED;
+    // A file of another kind refuses connections, too.
+    const bool dead = probe >= 0 && connect(probe, address, len) != 0 && errno == ECONNREFUSED &&
+                      lstat(p->path, &st) == 0 && S_ISSOCK(st.st_mode);
     if (probe >= 0) (void)close(probe);
     errno = EADDRINUSE;
     return dead && unlink(p->path) == 0 && bind(p->fd, address, len) == 0;
@@ -196,11 +200,13 @@ static xpl_status_t open_socket(struct xpl_pytorch_processes *p, const char *dir
     if (!len) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "KINETO_IPC_SOCKET_DIR is too long");
     p->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     p->wake = eventfd(0, EFD_CLOEXEC);
-    if (p->fd < 0 || p->wake < 0 || setsockopt(p->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
-        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "--pytorch: no socket: %s", strerror(errno));
-    if (take_name(p, &a, len)) return XPL_OK;
+    const bool made = p->fd >= 0 && p->wake >= 0 &&
+                      setsockopt(p->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
+    if (made && take_name(p, &a, len)) return XPL_OK;
     const int failed = errno;
     p->path[0] = 0; // another program's
+    if (!made)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "--pytorch: no socket: %s", strerror(failed));
     if (failed == EADDRINUSE)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "--pytorch: another program serves PyTorch's processes here (socket "
