@@ -41,6 +41,7 @@ struct serving {
     const struct xpl_pytorch_serving *s;
     const atomic_int *state;
     int wake, dir;
+    bool is_still; // nothing changed for a while before the end
     struct listing before, after, again;
 };
 
@@ -112,13 +113,22 @@ static void wait_for_files(struct serving *v) {
     uint64_t still_since = now_ms();
     list(v, &v->after);
     for (uint64_t now; (now = now_ms()) < until && !is_cancelled(v);) {
-        if (!is_same(&v->after, &v->before) && now - still_since >= STILL_MS) return;
+        if (!is_same(&v->after, &v->before) && now - still_since >= STILL_MS) break;
         xpl_clock_pause_ms(SCAN_MS);
         list(v, &v->again);
         if (is_same(&v->after, &v->again)) continue;
         v->after = v->again;
         still_since = now_ms();
     }
+    v->is_still = now_ms() - still_since >= STILL_MS;
+}
+
+// Whether nobody writes the file any more, as far as its time says.
+static bool is_written(const struct serving *v, const struct file *f) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    const int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return v->is_still || now - f->changed_ns >= (int64_t)STILL_MS * 1000000;
 }
 
 // ---- traces ----
@@ -130,6 +140,10 @@ static xpl_status_t take_files(struct serving *v, struct xpl_buf *out, struct xp
         const struct file *const f = &v->after.v[i];
         char name[MAX_NAME + 32];
         if (find(&v->before, f)) continue;
+        if (!is_written(v, f)) {
+            n_new++;
+            continue;
+        }
         (void)snprintf(name, sizeof name, "%.*s.pt.trace.json.gz",
                        (int)stem_of(xpl_str_from(f->name)), f->name);
         const enum xpl_pytorch_trace is = xpl_pytorch_take(v->dir, f->name, name, out);
@@ -166,7 +180,9 @@ static xpl_status_t request(const struct serving *v, const char *what, uint64_t 
     char url[512];
     const size_t n = strlen(v->s->url);
     const bool slash = n && v->s->url[n - 1] == '/';
-    (void)snprintf(url, sizeof url, "%s%s%s", v->s->url, slash ? "" : "/", what);
+    const int len = snprintf(url, sizeof url, "%s%s%s", v->s->url, slash ? "" : "/", what);
+    if (len < 0 || (size_t)len >= sizeof url)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "the address of --serving is too long");
     return xpl_pytorch_post(url, timeout_ms, cancel, err);
 }
 
