@@ -39,36 +39,42 @@ static size_t read_text(int dir, const char *path, char *ret, size_t size) {
     return n > 0 ? (size_t)n : 0;
 }
 
-// Opens the directory of the control group that the process is in; -1: of version 2 it has none.
-static int open_group(void) {
-    char groups[4096];
-    if (!read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups)) return -1;
-    char *const own = strstr(groups, "0::/");
-    const int top = own ? open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (top < 0) return -1;
-    own[strcspn(own, "\n")] = 0;
-    const char *const path = own + 3 + strspn(own + 3, "/");
+// Of the control group at `path` below `top`; SIZE_MAX: it has none.
+static size_t limit_of_group(int top, const char *path) {
+    char text[32];
+    unsigned long long n;
     const int dir = openat(top, *path ? path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    (void)close(top);
-    return dir;
+    const bool has = dir >= 0 && read_text(dir, "memory.max", text, sizeof text) &&
+                     sscanf(text, "%llu", &n) == 1; // not "max"
+    if (dir >= 0) (void)close(dir);
+    return has ? (size_t)n : SIZE_MAX;
 }
 
-// SIZE_MAX: it has none.
-static size_t limit_of_group(void) {
-    char text[32];
-    unsigned long long n = SIZE_MAX;
-    const int dir = open_group();
-    if (dir < 0) return SIZE_MAX;
-    if (!read_text(dir, "memory.max", text, sizeof text) || sscanf(text, "%llu", &n) != 1)
-        n = SIZE_MAX; // "max"
-    (void)close(dir);
-    return (size_t)n;
+// Of the control group (version 2) that the process is in, and of those around it, the least.
+static size_t limit_of_groups(void) {
+    char groups[4096];
+    size_t least = SIZE_MAX;
+    if (!read_text(AT_FDCWD, "/proc/self/cgroup", groups, sizeof groups)) return SIZE_MAX;
+    char *path = strstr(groups, "0::/");
+    const int top = path ? open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (top < 0) return SIZE_MAX;
+    path[strcspn(path, "\n")] = 0;
+    path += 3 + strspn(path + 3, "/");
+    for (bool inner = true; inner;) {
+        const size_t limit = limit_of_group(top, path);
+        if (limit < least) least = limit;
+        char *const end = strrchr(path, '/');
+        inner = *path != 0;
+        *(end ? end : path) = 0;
+    }
+    (void)close(top);
+    return least;
 }
 
 size_t xpl_heap_machine(void) {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     const size_t all = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX;
-    const size_t group = limit_of_group();
+    const size_t group = limit_of_groups();
     return group < all ? group : all;
 }
 
