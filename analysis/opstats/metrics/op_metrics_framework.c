@@ -44,9 +44,12 @@ static xpl_str_t class_of(xpl_str_t path) {
     return n > 1 && n < name.len && name.ptr[n - 1] == '_' ? xpl_str_sub(name, 0, n - 1) : name;
 }
 
-// A module has the time of the modules inside of it; its self time is that of its direct ops.
+// A module has the time of the modules inside of it; its self time is that of its direct ops.  Of
+// ops in ops, as a CPU runs them, each counts without the others.
 static bool add_to_modules(struct xpl_op_metrics_builder *b, const struct xpl_tf_op *op,
-                           const struct xpl_op_metrics *part) {
+                           const struct xpl_op_metrics *whole) {
+    struct xpl_op_metrics own = *whole, *const part = &own;
+    own.time_ps = whole->self_time_ps;
     xpl_str_t path = outer_of(xpl_tf_op_scoped_name(part->provenance, op));
     if (!path.len) return add_part(b, XPL_STR("(no module)"), XPL_STR(""), part, true);
     for (bool is_own = true; path.len; path = outer_of(path), is_own = false)
