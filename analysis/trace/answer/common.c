@@ -50,8 +50,9 @@ const char *trc_category_name(unsigned category) {
 
 // ---- hosts ----
 
-// Begins further apart are of clocks that have nothing to do with each other, or damaged.
-#define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000)
+// Hosts whose begins are further apart begin together: pages ask for an event by its begin as a
+// double, which has each ps of 2.5 hours.
+#define FARTHEST_NS (INT64_C(2) * 3600 * 1000000000)
 
 struct xpl_trace_host *trc_align(const struct xpl_trace_host *hosts, size_t n,
                                  struct xpl_arena *arena) {
