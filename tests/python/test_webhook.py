@@ -6,6 +6,7 @@ import hmac
 import http.server
 import json
 import pathlib
+import socket
 import threading
 import types
 import urllib.error
@@ -101,6 +102,23 @@ def webhook_tries_again(place):
                 raise AssertionError("it was taken")
             except urllib.error.HTTPError as e:
                 assert e.code == status and len(got) == tries and not elsewhere, (e, got)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def garbage():
+        with listener.accept()[0] as s:
+            s.recv(65536)
+            s.sendall(b"no answer of HTTP\r\n\r\n")
+
+    thread = threading.Thread(target=garbage)
+    thread.start()
+    before = len(pauses)
+    with listener:
+        try:
+            webhook.Webhook(f"http://127.0.0.1:{listener.getsockname()[1]}/", sleep=lambda s: (pauses.append(s), listener.close())).send(event)
+            raise AssertionError("it was taken")
+        except OSError:
+            assert len(pauses) == before + 4
+    thread.join()
     before = len(pauses)
     try:
         webhook.Webhook(url, sleep=pauses.append).send(event)  # the server has ended

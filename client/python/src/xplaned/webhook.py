@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import hmac
+import http.client
 import json
 import pathlib
 import sys
@@ -19,12 +20,13 @@ import warnings
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Set, Tuple
 
 from .client import Client, connect
-from .errors import Error, NotFound, Unavailable
+from .errors import Error, NotFound
 
 SIGNATURE = "X-Xplaned-Signature-256"  # "sha256=" and the HMAC of the body in hexadecimal digits, as GitHub signs
 TRIES = 5
 _TIMEOUT_S = 30
 _MOST_WAIT_S = 300.0
+_FOR_GOOD = ("INVALID_ARGUMENT", "UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED")  # errors that asking again does not mend
 
 Event = Dict[str, Any]
 
@@ -50,7 +52,7 @@ class Webhook:
         self._sleep = sleep
 
     def send(self, event: Event) -> None:
-        """Posts the event, five times at most, with growing pauses; raises OSError for the last failure."""
+        """Posts the event, five times at most, with growing pauses; raises the last failure, an OSError or HTTPException."""
         body = json.dumps({"text": event["text"]} if self._slack else event).encode()
         headers = {"Content-Type": "application/json", "User-Agent": "xplaned-webhook"}
         if self._secret:
@@ -66,7 +68,7 @@ class Webhook:
                     raise
                 told = e.headers.get("Retry-After", "")
                 wait = min(float(told), _MOST_WAIT_S) if told.isdecimal() else wait
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 if not left:
                     raise
             self._sleep(wait)
@@ -128,9 +130,11 @@ def run(watcher: Watcher, webhook: Webhook, every: float, pause: Callable[[float
             for event in watcher.look():
                 try:
                     webhook.send(event)
-                except OSError as e:
+                except (OSError, http.client.HTTPException) as e:
                     print(f"xplaned-webhook: {event['id']} was not delivered: {e}", file=sys.stderr, flush=True)
-        except Unavailable as e:
+        except Error as e:
+            if e.code in _FOR_GOOD:
+                raise
             print(f"xplaned-webhook: {e}", file=sys.stderr, flush=True)
         rounds = rounds and rounds - 1
         pause(every)
