@@ -18,6 +18,13 @@ const isEmpty = (answer) => Boolean(answer) && Object.values(answer).some((v) =>
 
 const tables = (answer) => (Array.isArray(answer) ? answer : [answer]).flatMap((t) => (isTable(t) ? [columns(t)] : lists(t)));
 
+// The base's answer; of a tool for one host, of its first.
+async function baseOf(ctx, name, options, tool) {
+  if (!ctx.base || !tool?.one_host) return answerOf(ctx, name, options);
+  const base = (await api.sessions(ctx.signal)).data.sessions.find((s) => s.name === ctx.base);
+  return answerOf(ctx, name, options, base ? [base.hosts[0].name] : []);
+}
+
 // Rows with the same texts are the same, and differ in the first column of times or sizes.
 function differences(table, base, ctx, tool, scale) {
   const keys = table.columns.filter((c) => c.type === 'string').map((c) => c.id);
@@ -51,7 +58,7 @@ export default {
       if (k.startsWith('o.')) options[k.slice(2)] = v;
     const tool = ctx.tools.find((t) => t.name === name);
     // Some reports are lines for programs unless they are asked for as text.
-    if (tool?.options.some((o) => o.key === 'format' && o.values.includes('text'))) options.format ??= 'text';
+    if (tool?.options.some((o) => o.key === 'format' && o.values[0] === 'jsonl' && o.values.includes('text'))) options.format ??= 'text';
     const hosts = tool?.one_host ? ctx.oneHost() : ctx.hosts;
     let text;
     const data = await ctx.load(name, options, hosts).catch((e) => {
@@ -60,7 +67,7 @@ export default {
       return null;  // nothing to make tables of
     });
     const all = tables(data);
-    const [both, there] = data ? await Promise.all([compared(ctx), answerOf(ctx, name, options, hosts)]) : [null, null];
+    const [both, there] = data ? await Promise.all([compared(ctx), baseOf(ctx, name, options, tool)]) : [null, null];
     const base = there ? tables(there) : [];
     const joined = all.map((t, i) => differences(t, base[i], ctx, name, scaleOf(both)));
     ctx.root.append(h('h1', {}, format.title(name)), joined.some((t, i) => t !== all[i]) ? about(ctx, both) : '');
