@@ -61,6 +61,6 @@ json_t *xpl_summary_steps_of(const struct xpl_args *a, const xpl_session_info *s
     if (st->step_db.step_sequence.n || n_asked < 2) return NULL;
     json_auto_t *names = hosts_with_steps(a, ret_n_all);
     const size_t n = json_array_size(names);
-    if (n && n < n_asked && steps_of(a, names, arena, &st->step_db)) return names;
+    if (n && n < n_asked && steps_of(a, names, arena, &st->step_db)) return json_incref(names);
     return NULL;
 }
