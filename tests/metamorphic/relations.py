@@ -285,8 +285,11 @@ def step_totals(session, served, python, asked):
     if not longest:
         return
     out = {"time_breakdown": sum(longest.values())}
-    runtime = asked.ask("aggregate", session.files)["runtime"]
-    out["aggregate"] = runtime["mean_ps"] * runtime["samples"]
+    series = asked.ask("compare", [session.folder, session.folder])["a"]["series"]
+    out["compare"] = sum(s["steps"] * s["mean_step_ps"] for s in series)
+    if len(series) == 1:  # of several it takes the one with most steps
+        runtime = asked.ask("aggregate", session.files)["runtime"]
+        out["aggregate"] = runtime["mean_ps"] * runtime["samples"]
     if served:
         out["table steps"] = served.sql("SELECT total(ps) FROM (SELECT max(duration_ps) AS ps FROM steps WHERE session = "
                                         f"'{session.served}' GROUP BY name, step_num)")
