@@ -287,7 +287,6 @@ static void test_without(void) {
         "broken", "no device events were recorded", "the host compiled; nothing ran on a device",
         "the host compiled most of the time", "the profile has no steps, or too few"};
     enum { N = sizeof reasons / sizeof *reasons };
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
     struct xpl_series_run runs[N];
     struct xpl_run_summary made[N] = {{0}};
     made[2].compile_ps = 500;
