@@ -28,6 +28,7 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = offsetof(struct framework_op_stats_options, group_by),
      .values = "op|shape|module",
      .preset = "op",
+     .ours = true,
      .help = "rows of ops, of ops with the shapes and types of their inputs, or of modules"},
     XPL_CPU_PEAK_OPTIONS,
 };

@@ -36,8 +36,12 @@ def of_one_host(xplanectl):
     return [t["name"] for t in load(xplanectl)["tools"] if t["hosts"] == "one"]
 
 
+OUR_VALUES = {("op_profile", "group_by", "op")}  # of options that XProf has
+
+
 def choices(xplanectl, tool):
-    """[{option: value}] for each value of the tool's own options that have a few; [{}] without such."""
+    """[{option: value}] for each value that XProf knows of the tool's own options that have a few; [{}] without such."""
     row = next(t for t in load(xplanectl)["tools"] if t["name"] == tool)
-    found = [{o["key"]: v} for o in row["options"] if not o["common"] and "|" in o["values"] for v in o["values"].split("|")]
+    found = [{o["key"]: v} for o in row["options"] if not o["common"] and not o["ours"] and "|" in o["values"]
+             for v in o["values"].split("|") if (tool, o["key"], v) not in OUR_VALUES]
     return found or [{}]
