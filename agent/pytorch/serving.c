@@ -123,7 +123,7 @@ static void wait_for_files(struct serving *v) {
     v->is_still = now_ms() - still_since >= STILL_MS;
 }
 
-// Whether nobody writes the file any more, as far as its time says.
+// Whether the file is complete, as far as its time says.
 static bool is_written(const struct serving *v, const struct file *f) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
