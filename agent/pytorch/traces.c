@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
+#include "analysis/wire/writer.h"
+#include "analysis/wire/zlib.h"
 #include "base/arena.h"
 
 // proto/tensorflow/profiler_service.proto
@@ -63,15 +64,6 @@ void xpl_pytorch_put_text(const char *name, xpl_str_t text, struct xpl_buf *out)
 }
 
 // ---- the file ----
-
-static voidpf zip_alloc(voidpf opaque, uInt n, uInt size) {
-    (void)opaque;
-    return xpl_sys_alloc((size_t)n * size);
-}
-static void zip_free(voidpf opaque, voidpf p) {
-    (void)opaque;
-    xpl_sys_free(p);
-}
 
 struct taking {
     int fd;
@@ -133,7 +125,7 @@ static enum xpl_pytorch_trace copy_file(struct taking *t) {
 static enum xpl_pytorch_trace compress_file(struct taking *t) {
     ssize_t n;
     // Level 1: the machine has other work.
-    t->zip = (z_stream){.zalloc = zip_alloc, .zfree = zip_free};
+    t->zip = xpl_zlib_stream();
     if (deflateInit2(&t->zip, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return XPL_PYTORCH_UNREADABLE;
     bool fits = true;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HOST.xplane.pb.gz: one gzip member or several, one after the other (RFC 1952), as gzip, pigz and
 // bgzip write them.  Checksums are checked.
-#include <zlib.h>
-
 #include "analysis/formats/impl.h"
+#include "analysis/wire/zlib.h"
 #include "base/arena.h"
 
 enum { MAX_IN = 1 << 30 }; // what zlib is given at once; its counts are unsigned int
@@ -12,16 +11,6 @@ struct gzip {
     struct xpl_unpacker unpacker; // first
     z_stream z;
 };
-
-static void *zlib_alloc(void *ctx, unsigned n, unsigned size) {
-    (void)ctx;
-    return xpl_sys_alloc((size_t)n * size);
-}
-
-static void zlib_free(void *ctx, void *p) {
-    (void)ctx;
-    xpl_sys_free(p);
-}
 
 bool xpl_gzip_sniff(xpl_bytes_t file) {
     return file.len >= 2 && file.ptr[0] == 0x1f && file.ptr[1] == 0x8b;
@@ -61,8 +50,7 @@ static xpl_status_t gzip_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
 struct xpl_unpacker *xpl_gzip_begin(xpl_bytes_t file) {
     struct gzip *const g = xpl_sys_alloc(sizeof *g);
     if (!g) return NULL;
-    *g = (struct gzip){.unpacker = {.step = gzip_step, .file = file},
-                       .z = {.zalloc = zlib_alloc, .zfree = zlib_free}};
+    *g = (struct gzip){.unpacker = {.step = gzip_step, .file = file}, .z = xpl_zlib_stream()};
     if (inflateInit2(&g->z, MAX_WBITS + 16) == Z_OK) return &g->unpacker; // 16: gzip only
     xpl_sys_free(g);
     return NULL;

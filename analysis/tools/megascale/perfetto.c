@@ -3,11 +3,10 @@
 
 #include <stdio.h>
 
-#include <zlib.h>
-
 #include "analysis/tools/megascale/names.h"
 #include "analysis/tools/megascale/perfetto_writer.h"
 #include "analysis/tools/megascale/trace.h"
+#include "analysis/wire/zlib.h"
 #include "base/cleanup.h"
 
 enum { TINY_PS = 1000, END_GAP_PS = 1000 };
@@ -237,17 +236,8 @@ static xpl_status_t put_device(struct maker *m, const struct xpl_mgtrace_device 
 
 // ---- gzip ----
 
-static voidpf zip_alloc(voidpf opaque, uInt n, uInt size) {
-    (void)opaque;
-    return xpl_sys_alloc((size_t)n * size);
-}
-static void zip_free(voidpf opaque, voidpf p) {
-    (void)opaque;
-    xpl_sys_free(p);
-}
-
 static bool compress_all(const struct xpl_buf *in, struct xpl_buf *out) {
-    z_stream z = {.zalloc = zip_alloc, .zfree = zip_free};
+    z_stream z = xpl_zlib_stream();
     uint8_t piece[1 << 14];
     size_t at = 0;
     int st = Z_OK;
