@@ -217,6 +217,14 @@ static void serve(struct collector *c, enum phase until, uint64_t deadline,
     }
 }
 
+void xpl_collect_wait(const atomic_int *state, int wake, uint64_t until_ms) {
+    for (uint64_t now;
+         atomic_load(state) == XPL_COLLECT_RUN && (now = xpl_collect_now_ms()) < until_ms;) {
+        struct pollfd p = {.fd = wake, .events = POLLIN};
+        (void)poll(&p, 1, until_ms - now < 1000 ? (int)(until_ms - now) : 1000);
+    }
+}
+
 static void wait_until(const struct collector *c) {
     while (state(c) == XPL_COLLECT_RUN) {
         const uint64_t now = (uint64_t)xpl_unix_ns();

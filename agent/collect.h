@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/status.h"
 
 enum { XPL_COLLECT_PROCESSES = 256 };
@@ -47,5 +48,12 @@ struct xpl_collection {
 xpl_status_t xpl_collect(const struct xpl_collect_options *opt, struct xpl_arena *a,
                          struct xpl_collection *ret, struct xpl_error *err) XPL_NODISCARD;
 void xpl_collection_fini(struct xpl_collection *c);
+
+// Milliseconds of the monotonic clock.
+static inline uint64_t xpl_collect_now_ms(void) {
+    return xpl_clock_ns() / 1000000;
+}
+// Blocks until `until_ms` of that clock, or until the state is not XPL_COLLECT_RUN.
+void xpl_collect_wait(const atomic_int *state, int wake, uint64_t until_ms);
 
 #endif

@@ -14,6 +14,7 @@
 #include "agent/pytorch/serving.h"
 #include "agent/record.h"
 #include "agent/xspace_writer.h"
+#include "analysis/wire/writer.h"
 #include "base/log.h"
 #include "proto/tensorflow/profiler_request.pb-c.h"
 #include "rpc/message.h"
@@ -53,12 +54,6 @@ struct xpl_agent_service {
 
 // ---- the capture's thread ----
 
-static void put_varint(struct xpl_buf *b, uint64_t v) {
-    for (; v >= 0x80; v >>= 7)
-        xpl_buf_putc(b, (char)(v | 0x80));
-    xpl_buf_putc(b, (char)v);
-}
-
 static void answer_empty(struct xpl_rpc_call *call) {
     static const uint8_t empty[] = {RESPONSE_EMPTY << 3, 1};
     xpl_rpc_finish(call, (xpl_bytes_t){empty, sizeof empty}, NULL);
@@ -78,10 +73,9 @@ static void answer_bytes(struct xpl_rpc_call *call, xpl_bytes_t head, struct xpl
 
 static void answer_xspace(struct xpl_rpc_call *call, struct xpl_buf *xspace) {
     uint8_t bytes[16];
-    struct xpl_buf head = {.p = bytes, .cap = sizeof bytes, .max = sizeof bytes};
-    put_varint(&head, RESPONSE_XSPACE << 3 | 2);
-    put_varint(&head, xspace->n);
-    answer_bytes(call, (xpl_bytes_t){bytes, head.n}, xspace);
+    const uint8_t *const end =
+        xpl_varint_put(xpl_varint_put(bytes, RESPONSE_XSPACE << 3 | 2), xspace->n);
+    answer_bytes(call, (xpl_bytes_t){bytes, (size_t)(end - bytes)}, xspace);
 }
 
 static const char *host_name(const request_t *q, char *ret, size_t size) {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/collect.h"
@@ -51,22 +50,8 @@ struct capture {
 static int state(const struct capture *c) {
     return atomic_load(c->opt->state);
 }
-static uint64_t unix_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-static uint64_t now_ms(void) {
-    return xpl_clock_ns() / 1000000;
-}
-
-// Until `deadline` (now_ms), or until the state changes.
-static void wait_until(const struct capture *c, uint64_t deadline) {
-    for (uint64_t now; state(c) == XPL_COLLECT_RUN && (now = now_ms()) < deadline;) {
-        struct pollfd p = {.fd = c->opt->wake, .events = POLLIN};
-        const uint64_t left = deadline - now;
-        (void)poll(&p, 1, left < 1000 ? (int)left : 1000);
-    }
+static void wait_until(const struct capture *c, uint64_t deadline_ms) {
+    xpl_collect_wait(c->opt->state, c->opt->wake, deadline_ms);
 }
 
 static void note(struct capture *c, const struct one *o, const char *text) {
@@ -134,8 +119,8 @@ static void wait_for_traces(struct capture *c, uint64_t deadline) {
         scan_traces(c);
         for (size_t i = 0; i < c->n; i++)
             open += !c->v[i].over;
-        if (!open || state(c) != XPL_COLLECT_RUN || now_ms() >= deadline) break;
-        wait_until(c, now_ms() + SCAN_MS);
+        if (!open || state(c) != XPL_COLLECT_RUN || xpl_collect_now_ms() >= deadline) break;
+        wait_until(c, xpl_collect_now_ms() + SCAN_MS);
     }
     for (size_t i = 0; i < c->n; i++)
         if (!c->v[i].over)
@@ -153,13 +138,13 @@ static xpl_status_t give_work(struct capture *c, uint64_t *ret_start, struct xpl
                                  .directory = c->path,
                                  .job = c->opt->job,
                                  .any_job = c->opt->any_job};
-    const uint64_t now = unix_ms(), wanted = c->opt->start_ns / 1000000;
+    const uint64_t now = (uint64_t)xpl_unix_ms(), wanted = c->opt->start_ns / 1000000;
     const uint64_t delay = wanted > now ? wanted - now : 0;
-    wait_until(c, now_ms() + delay);
+    wait_until(c, xpl_collect_now_ms() + delay);
     // Agents of several machines get the same `wanted`, and so begin at once.
     *ret_start = w.request.start_unix_ms = (delay ? wanted : now) + LEAD_MS;
     XPL_TRY(xpl_pytorch_give(c->processes, &w, err));
-    wait_until(c, now_ms() + ASKED_MS);
+    wait_until(c, xpl_collect_now_ms() + ASKED_MS);
     const size_t n = xpl_pytorch_end(c->processes, c->found);
     for (size_t i = 0; i < n; i++) {
         struct one *const o = &c->v[c->n];
@@ -191,8 +176,8 @@ static xpl_status_t run(struct capture *c, struct xpl_error *err) {
     uint64_t start;
     XPL_TRY(give_work(c, &start, err));
     if (state(c) == XPL_COLLECT_RUN && c->n) {
-        const uint64_t now = unix_ms(), window = c->opt->request.duration_ms;
-        const uint64_t end = now_ms() + (start > now ? start - now : 0) + window;
+        const uint64_t now = (uint64_t)xpl_unix_ms(), window = c->opt->request.duration_ms;
+        const uint64_t end = xpl_collect_now_ms() + (start > now ? start - now : 0) + window;
         if (!c->opt->request.iterations) wait_until(c, end);
         wait_for_traces(c, end + (twice > WRITE_MS + 20000 ? twice - 20000 : WRITE_MS));
     }

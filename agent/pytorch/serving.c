@@ -4,11 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/collect.h"
@@ -49,17 +47,9 @@ static bool is_cancelled(const struct serving *v) {
     return atomic_load(v->state) == XPL_COLLECT_CANCEL;
 }
 
-static uint64_t now_ms(void) {
-    return xpl_clock_ns() / 1000000;
-}
-
 // A second request ends it early, with its data.
 static void pause_for(const struct serving *v, uint64_t ms) {
-    const uint64_t until = now_ms() + ms;
-    for (uint64_t now; atomic_load(v->state) == XPL_COLLECT_RUN && (now = now_ms()) < until;) {
-        struct pollfd p = {.fd = v->wake, .events = POLLIN};
-        (void)poll(&p, 1, until - now < 1000 ? (int)(until - now) : 1000);
-    }
+    xpl_collect_wait(v->state, v->wake, xpl_collect_now_ms() + ms);
 }
 
 // ---- the directory ----
@@ -109,26 +99,23 @@ static bool is_same(const struct listing *a, const struct listing *b) {
 
 // Until something is new and nothing changes.
 static void wait_for_files(struct serving *v) {
-    const uint64_t until = now_ms() + WRITE_MS;
-    uint64_t still_since = now_ms();
+    const uint64_t until = xpl_collect_now_ms() + WRITE_MS;
+    uint64_t still_since = xpl_collect_now_ms();
     list(v, &v->after);
-    for (uint64_t now; (now = now_ms()) < until && !is_cancelled(v);) {
+    for (uint64_t now; (now = xpl_collect_now_ms()) < until && !is_cancelled(v);) {
         if (!is_same(&v->after, &v->before) && now - still_since >= STILL_MS) break;
         xpl_clock_pause_ms(SCAN_MS);
         list(v, &v->again);
         if (is_same(&v->after, &v->again)) continue;
         v->after = v->again;
-        still_since = now_ms();
+        still_since = xpl_collect_now_ms();
     }
-    v->is_still = now_ms() - still_since >= STILL_MS;
+    v->is_still = xpl_collect_now_ms() - still_since >= STILL_MS;
 }
 
 // Whether the file is complete, as far as its time says.
 static bool is_written(const struct serving *v, const struct file *f) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    const int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-    return v->is_still || now - f->changed_ns >= (int64_t)STILL_MS * 1000000;
+    return v->is_still || xpl_unix_ns() - f->changed_ns >= (int64_t)STILL_MS * 1000000;
 }
 
 // ---- traces ----
@@ -188,9 +175,7 @@ static xpl_status_t request(const struct serving *v, const char *what, uint64_t 
 
 static xpl_status_t run(struct serving *v, uint64_t start_ns, uint64_t duration_ms,
                         struct xpl_buf *out, struct xpl_error *err) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    const uint64_t now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    const uint64_t now = (uint64_t)xpl_unix_ns();
     if (start_ns > now) pause_for(v, (start_ns - now) / 1000000);
     list(v, &v->before);
     xpl_status_t st = request(v, "start_profile", START_MS, v->state, err);

@@ -24,9 +24,8 @@ enum {
 // ---- protobuf ----
 
 static void put_varint(struct xpl_buf *b, uint64_t v) {
-    for (; v >= 0x80; v >>= 7)
-        xpl_buf_putc(b, (char)(v | 0x80));
-    xpl_buf_putc(b, (char)v);
+    uint8_t bytes[10];
+    xpl_buf_put(b, bytes, (size_t)(xpl_varint_put(bytes, v) - bytes));
 }
 
 static void put_key(struct xpl_buf *b, unsigned field) {
