@@ -182,23 +182,20 @@ bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) {
     const xpl_str_t op = xpl_intern_get(t->names, (xpl_strid_t){e->name});
     const uint32_t values = values_matter(op) ? in.refs[2] : 0;
     const bool numbered = in.refs[0] && in.refs[1] && (values || !values_matter(op));
-    uint64_t *known = NULL;
-    bool is_new = true;
+    bool is_new;
     *ret = 0;
     if (!in.dims.len || t->text_cap > XPL_KINETO_MAX_TEXTS) return true;
-    if (numbered) {
-        known = xpl_map_put(&t->arena, &t->calls, (uint64_t)e->name << 32 | in.refs[0],
-                            (uint64_t)in.refs[1] << 32 | values, &is_new);
-        if (!known) return false;
-    }
+    // Texts without numbers are long: they are read once for each event.
+    uint64_t *const known =
+        numbered ? xpl_map_put(&t->arena, &t->calls, (uint64_t)e->name << 32 | in.refs[0],
+                               (uint64_t)in.refs[1] << 32 | values, &is_new)
+                 : xpl_map_put(&t->arena, &t->calls, UINT64_MAX, event, &is_new);
+    if (!known) return false;
     if (is_new) {
         struct call c = {.n = 0};
         put_call(&c, op, &in);
-        *ret = xpl_kineto_text(t, (xpl_str_t){c.text, c.n});
-        if (!*ret) return false;
-        if (known) *known = *ret;
-        return true;
+        *known = xpl_kineto_text(t, (xpl_str_t){c.text, c.n});
     }
     *ret = (uint32_t)*known;
-    return true;
+    return *ret != 0;
 }
