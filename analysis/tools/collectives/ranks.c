@@ -384,8 +384,9 @@ static bool shift_by_time(const struct matcher *m, struct run a, struct run b, i
         if (++m->votes[k] > m->votes[best]) best = k;
     }
     *ret = (int64_t)best - (int64_t)b.n;
-    return m->votes[best] && m->votes[best] >= (count_pairs(a, b, *ret) + 1) / 2 &&
-           count_pairs(a, b, *ret);
+    if (!m->votes[best]) return false;
+    const size_t pairs = count_pairs(a, b, *ret);
+    return pairs && m->votes[best] >= (pairs + 1) / 2;
 }
 
 // How many shifts make the begin of `b` equal to what `a` has from there on, over at least half of
