@@ -106,7 +106,7 @@ def schedule(way, job):
     assert way.ctl("unschedule", said.out.strip()).code == 0
 
 
-def nobody(way, job):
+def no_process(way, job):
     """The ranks have ended."""
     for rank in job.ranks:
         rank.process.stdin.close()
@@ -127,7 +127,7 @@ def main():
             for test in (span, iterations):
                 results.run(f"PyTorch, {way.name}: {test.__name__}", test, way, job)
         results.run("PyTorch, daemon: schedule", schedule, served, job)
-        results.run("PyTorch, daemon: nobody", nobody, served, job)
+        results.run("PyTorch, daemon: no process", no_process, served, job)
     finally:
         if served:
             served.end()

@@ -59,7 +59,7 @@ def other_jobs(session, asked):
 
 
 def no_difference(answer):
-    """`compare` of a run and the same run: no difference, what is said of A is said of B, and no op is new."""
+    """`compare` of a run with itself: no difference, A and B have the same values, and no op is new."""
     def walk(x, path):
         if isinstance(x, dict):
             for k, v in x.items():

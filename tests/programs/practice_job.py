@@ -298,7 +298,7 @@ def rollout_scan(_lost):
 
 @case(also_py=True, steps=12)
 def trace_annotations(_lost):
-    """Parts of a step are annotated; data is at hand."""
+    """The program annotates parts of a step; its data is in memory."""
     m = Model(n=8)
 
     def one(_):

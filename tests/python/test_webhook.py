@@ -63,7 +63,7 @@ def webhook_captures(place):
 
 
 def webhook_regressions(place):
-    """A regression that is new since the first look is told once, what got better never; a label without sessions is none."""
+    """A regression after the first look is reported once, an improvement never; a label may have no sessions."""
     def change(session, worse):
         return {"session": session, "regression": worse, "captured_unix_ms": 5, "before": 10.0, "after": 12.0 if worse else 8.0,
                 "difference_percent": 20.0 if worse else -20.0, "times": [{"cause": "input"}] if worse else []}
@@ -78,7 +78,7 @@ def webhook_regressions(place):
         return types.SimpleNamespace(metrics=metrics)
 
     client = types.SimpleNamespace(captures=lambda: [], history=history)
-    watcher = webhook.Watcher(client, ["nobody", "nightly"])
+    watcher = webhook.Watcher(client, ["unused", "nightly"])
     assert list(watcher.look()) == []
     changes += [change("better", False), change("worse", True)]
     with receiver() as (url, got):
@@ -128,7 +128,7 @@ def webhook_tries_again(place):
 
 
 def webhook_program(place):
-    """Wrong addresses are refused before anything is asked."""
+    """A wrong address or secret ends the program before its first request."""
     secret = pathlib.Path(place.scratch) / "secret"
     secret.write_text("s\n")
     assert webhook.main(["--webhook", "file:///etc/passwd", "--secret-file", str(secret)]) == 1

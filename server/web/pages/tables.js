@@ -57,7 +57,7 @@ export default {
     for (const [k, v] of ctx.params)
       if (k.startsWith('o.')) options[k.slice(2)] = v;
     const tool = ctx.tools.find((t) => t.name === name);
-    // Some reports are lines for programs unless they are asked for as text.
+    // The page shows the text of reports that also have a form for programs.
     if (tool?.options.some((o) => o.key === 'format' && o.values[0] === 'jsonl' && o.values.includes('text'))) options.format ??= 'text';
     const hosts = tool?.one_host ? ctx.oneHost() : ctx.hosts;
     let text;

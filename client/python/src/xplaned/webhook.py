@@ -32,7 +32,7 @@ Event = Dict[str, Any]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    # A redirect would send the message, as a GET, to an address that nobody configured.
+    # urllib would follow a redirect with a GET; messages go to the configured address only.
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         return None
 
@@ -124,7 +124,7 @@ class Watcher:
 
 
 def run(watcher: Watcher, webhook: Webhook, every: float, pause: Callable[[float], object] = time.sleep, rounds: Optional[int] = None) -> None:
-    """Looks and sends without end, or `rounds` times; what a webhook does not take is said on standard error and dropped."""
+    """Sends new events without end, or `rounds` times.  Messages that cannot be delivered are reported on standard error and dropped."""
     while rounds is None or rounds > 0:
         try:
             for event in watcher.look():
@@ -148,7 +148,7 @@ def main(args: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--slack", action="store_true", help="messages for Slack's incoming webhooks")
     parser.add_argument("--label", action="append", default=[], help="tell of regressions of the sessions with this label; repeatable")
     parser.add_argument("--metric", action="append", help="of regressions; repeatable [step_time]")
-    parser.add_argument("--every", type=float, default=10.0, metavar="SECONDS", help="how often the daemon is asked [10]")
+    parser.add_argument("--every", type=float, default=10.0, metavar="SECONDS", help="time between two requests to the daemon [10]")
     parser.add_argument("--server", metavar="ADDR", help="the daemon [$XPLANED_SERVER, 127.0.0.1:50551]")
     parser.add_argument("--token-file", metavar="FILE")
     parser.add_argument("--tls-roots", metavar="FILE")
