@@ -63,10 +63,16 @@ static inline bool xpl_str_starts_any(xpl_str_t s, const char *const *list, size
         if (xpl_str_starts(s, xpl_str_from(list[i]))) return true;
     return false;
 }
-// First position of `needle` at or after `from`; SIZE_MAX when absent.
+// First position of `needle` at or after `from`; SIZE_MAX when absent.  The time is bounded by the
+// sum of the lengths, for memmem() prepares a table for long needles; short ones do without.
 static inline size_t xpl_str_find(xpl_str_t s, xpl_str_t needle, size_t from) {
+    enum { SHORT = 32 };
     if (needle.len == 0) return from <= s.len ? from : SIZE_MAX;
-    if (s.len < needle.len) return SIZE_MAX;
+    if (s.len < needle.len || from > s.len - needle.len) return SIZE_MAX;
+    if (needle.len > SHORT) {
+        const char *const hit = memmem(s.ptr + from, s.len - from, needle.ptr, needle.len);
+        return hit ? (size_t)(hit - s.ptr) : SIZE_MAX;
+    }
     for (size_t i = from; i <= s.len - needle.len; i++) {
         const char *const hit = memchr(s.ptr + i, needle.ptr[0], s.len - needle.len - i + 1);
         if (!hit) return SIZE_MAX;

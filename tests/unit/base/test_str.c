@@ -92,6 +92,26 @@ static void test_find(void) {
     CHECK_EQ(xpl_str_find((xpl_str_t){"abc", 2}, XPL_STR("bc"), 0), SIZE_MAX); // beyond the view
 }
 
+// Lengths multiplied, 3 * 10^12 comparisons, would take an hour.
+static void test_find_long(void) {
+    enum { TEXT = 1 << 22, NEEDLE = 1 << 20 };
+    char *const text = malloc(TEXT), *const part = malloc(NEEDLE);
+    CHECK(text && part);
+    memset(text, 'a', TEXT);
+    memset(part, 'a', NEEDLE);
+    part[0] = 'b';
+    CHECK_EQ(xpl_str_find((xpl_str_t){text, TEXT}, (xpl_str_t){part, NEEDLE}, 0), SIZE_MAX);
+    part[0] = 'a';
+    part[NEEDLE / 2] = 'b';
+    CHECK_EQ(xpl_str_find((xpl_str_t){text, TEXT}, (xpl_str_t){part, NEEDLE}, 0), SIZE_MAX);
+    text[TEXT / 2] = 'b';
+    CHECK_EQ(xpl_str_find((xpl_str_t){text, TEXT}, (xpl_str_t){part, NEEDLE}, 7),
+             TEXT / 2 - NEEDLE / 2);
+    CHECK_EQ(xpl_str_find((xpl_str_t){text, TEXT}, (xpl_str_t){part, NEEDLE}, TEXT / 2), SIZE_MAX);
+    free(text);
+    free(part);
+}
+
 static void test_sub(void) {
     const xpl_str_t s = XPL_STR("abcdef");
     CHECK_STR(xpl_str_sub(s, 0, 6), "abcdef");
@@ -150,6 +170,7 @@ int main(void) {
     test_short();
     test_ends();
     test_find();
+    test_find_long();
     test_sub();
     test_hash();
     return 0;
