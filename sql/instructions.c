@@ -255,13 +255,8 @@ xpl_status_t xpl_sql_instructions_read(const struct xpl_xspace *xs, bool cpu_as_
                                        struct xpl_exec *exec, size_t limit,
                                        struct xpl_sql_instructions *ret, struct xpl_error *err) {
     struct reading r = {.list = ret, .exec = exec, .limit = limit};
-    *ret = (struct xpl_sql_instructions){0};
-    xpl_arena_init(&ret->arena, limit);
     const xpl_status_t st = read_all(&r, xs, cpu_as_device, err);
-    if (st != XPL_OK) {
-        xpl_arena_fini(&ret->arena);
-        *ret = (struct xpl_sql_instructions){0};
-    }
+    if (st != XPL_OK) *ret = (struct xpl_sql_instructions){.arena = ret->arena};
     return st;
 }
 

@@ -31,12 +31,7 @@ static xpl_status_t read_all(const struct xpl_xspace *xs, struct xpl_exec *exec,
 
 xpl_status_t xpl_sql_memory_read(const struct xpl_xspace *xs, struct xpl_exec *exec, size_t limit,
                                  struct xpl_sql_memory *ret, struct xpl_error *err) {
-    *ret = (struct xpl_sql_memory){0};
-    xpl_arena_init(&ret->arena, limit);
     const xpl_status_t st = read_all(xs, exec, limit, ret, err);
-    if (st != XPL_OK) {
-        xpl_arena_fini(&ret->arena);
-        *ret = (struct xpl_sql_memory){0};
-    }
+    if (st != XPL_OK) *ret = (struct xpl_sql_memory){.arena = ret->arena};
     return st;
 }

@@ -19,8 +19,9 @@ struct xpl_sql_memory {
     uint32_t n;
 };
 
-// The memory in the time breakdown, and so in the store's rows.  RESOURCE_EXHAUSTED at `limit`
-// bytes of an arena, CANCELLED; *ret is then empty.  Otherwise free with xpl_arena_fini.
+// The memory in the time breakdown, and so in the store's rows.  The arena of `ret` is
+// prepared by the caller, who frees it.  RESOURCE_EXHAUSTED at its limit, or at `limit` bytes of
+// another arena, CANCELLED; *ret is then empty, with its arena.
 xpl_status_t xpl_sql_memory_read(const struct xpl_xspace *xs, struct xpl_exec *exec, size_t limit,
                                  struct xpl_sql_memory *ret, struct xpl_error *err) XPL_NODISCARD;
 

@@ -7,6 +7,7 @@ struct xpl_sql_cache {
     // cursors read is open once, also when they read more profiles than are kept.
     struct xpl_sql_opened *list;
     size_t most;
+    struct xpl_arena_budget budget; // of the arenas of all profiles in the list
 };
 
 static void destroy(struct xpl_sql_opened *o) {
@@ -21,10 +22,11 @@ static void destroy(struct xpl_sql_opened *o) {
 
 // ---- the cache ----
 
-struct xpl_sql_cache *xpl_sql_cache_new(size_t most) {
+struct xpl_sql_cache *xpl_sql_cache_new(size_t most, size_t limit) {
     struct xpl_sql_cache *const c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
     *c = (struct xpl_sql_cache){.most = most};
+    xpl_arena_budget_init(&c->budget, limit);
     pthread_mutex_init(&c->mu, NULL);
     return c;
 }
@@ -103,6 +105,13 @@ void xpl_sql_release(const struct xpl_sql_request *q, struct xpl_sql_opened *o) 
 
 // ---- opening ----
 
+static void begin_arena(const struct xpl_sql_opened *o, struct xpl_arena *ret) {
+    if (o->budget)
+        xpl_arena_init_part(ret, o->budget);
+    else
+        xpl_arena_init(ret, o->limit);
+}
+
 // Lines count from their own begin; the profile's is the least of these.
 static int64_t begin_of(const struct xpl_xspace *space) {
     int64_t least = INT64_MAX;
@@ -160,9 +169,12 @@ xpl_status_t xpl_sql_open(const struct xpl_sql_request *q, size_t i, struct xpl_
     if (q->cache && (*ret = find_kept(q->cache, p->key))) return XPL_OK;
     struct xpl_sql_opened *const o = xpl_sys_alloc(sizeof *o);
     if (!o) XPL_RETURN_OOM(err, "profile");
-    *o = (struct xpl_sql_opened){
-        .close = q->source.close, .is_intact = q->source.is_intact, .refs = 1};
-    xpl_arena_init(&o->arena, q->limit);
+    *o = (struct xpl_sql_opened){.close = q->source.close,
+                                 .is_intact = q->source.is_intact,
+                                 .budget = q->cache ? &q->cache->budget : NULL,
+                                 .limit = q->limit,
+                                 .refs = 1};
+    begin_arena(o, &o->arena);
     pthread_mutex_init(&o->mu, NULL);
     xpl_status_t st = q->source.open(q->source.arg, i, q->exec, &o->file, &bytes, err);
     struct xpl_error why = {0};
@@ -231,7 +243,9 @@ xpl_status_t xpl_sql_instructions_of(struct xpl_sql_opened *o, bool cpu_as_devic
     xpl_status_t st = XPL_OK;
     pthread_mutex_lock(&o->mu);
     if (!o->has_instructions[cpu_as_device]) {
+        begin_arena(o, &l->arena);
         st = xpl_sql_instructions_read(o->space, cpu_as_device, exec, limit, l, err);
+        if (st != XPL_OK) xpl_arena_fini(&l->arena);
         o->has_instructions[cpu_as_device] = st == XPL_OK;
     }
     pthread_mutex_unlock(&o->mu);
@@ -244,7 +258,9 @@ xpl_status_t xpl_sql_memory_of(struct xpl_sql_opened *o, struct xpl_exec *exec, 
     xpl_status_t st = XPL_OK;
     pthread_mutex_lock(&o->mu);
     if (!o->has_memory) {
+        begin_arena(o, &o->memory.arena);
         st = xpl_sql_memory_read(o->space, exec, limit, &o->memory, err);
+        if (st != XPL_OK) xpl_arena_fini(&o->memory.arena);
         o->has_memory = st == XPL_OK;
     }
     pthread_mutex_unlock(&o->mu);

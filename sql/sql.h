@@ -73,7 +73,8 @@ struct xpl_sql_limits {
 extern const struct xpl_sql_limits xpl_sql_default_limits;
 
 struct xpl_sql_cache; // profiles that stay open between statements
-struct xpl_sql_cache *xpl_sql_cache_new(size_t most);
+// `most` of them without a statement; all together, also those in use, keep at most `limit` bytes.
+struct xpl_sql_cache *xpl_sql_cache_new(size_t most, size_t limit);
 // No statement may run.  NULL is fine.
 void xpl_sql_cache_free(struct xpl_sql_cache *c);
 
@@ -90,7 +91,7 @@ struct xpl_sql_request {
     struct xpl_sql_limits limits;
     struct xpl_sql_cache *cache; // NULL: profiles are closed at the end
     struct xpl_exec *exec;
-    size_t limit; // bytes of each profile's arenas, and of what all tables of the statement keep
+    size_t limit; // bytes of what all tables keep; without a cache, of each arena of a profile
 };
 
 // Appends {"columns":[...],"rows":[[...],...],"cut":false} to `out`.  INVALID_ARGUMENT: the

@@ -220,7 +220,7 @@ static xpl_status_t ask_files(const struct xpl_args *a, struct xpl_exec *exec, s
     q.limits.bytes = UINT64_MAX;
     q.limits.memory = (uint64_t)4 << 30;
     q.limits.time_ms = a->timeout_ms ? (uint64_t)a->timeout_ms : 300000;
-    q.cache = xpl_sql_cache_new(KEPT_OPEN); // NULL: each scan of a join opens its profile
+    q.cache = xpl_sql_cache_new(KEPT_OPEN, (size_t)(KEPT_OPEN + 1) * LIMIT);
     if (st == XPL_OK) st = xpl_sql_run(&q, out, err);
     xpl_sql_cache_free(q.cache);
     xpl_arena_fini(&f.arena);

@@ -43,7 +43,7 @@ struct xpl_statements *xpl_statements_new(const struct xpl_statements_options *o
     memcpy(s->store, store, n);
     memcpy(s->store + n, o->state, n_state);
     s->state = s->store + n;
-    if ((s->cache = xpl_sql_cache_new(KEPT_OPEN))) return s;
+    if ((s->cache = xpl_sql_cache_new(KEPT_OPEN, (o->most + KEPT_OPEN) * o->memory_limit))) return s;
     xpl_sys_free(s);
     return NULL;
 }

@@ -193,7 +193,7 @@ int main(int argc, char **argv) {
     exec = pool ? xpl_exec_pool_get(pool) : &serial;
     profile = argc > 1 ? map(argv[1]) : make();
     fill_ordinary();
-    cache = xpl_sql_cache_new(1);
+    cache = xpl_sql_cache_new(1, SIZE_MAX);
     double floor_cpu, timings_cpu, window_cpu;
     const double floor_s = seconds_of(walk, &floor_cpu),
                  timings_s = seconds_of(timings, &timings_cpu);

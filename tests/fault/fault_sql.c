@@ -33,7 +33,7 @@ static xpl_status_t summarize(void *arg, size_t i, struct xpl_exec *exec, struct
 
 static xpl_status_t ask(const char *statement, struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_sql_request q = request_of(statement);
-    struct xpl_sql_cache *const c = xpl_sql_cache_new(1);
+    struct xpl_sql_cache *const c = xpl_sql_cache_new(1, SIZE_MAX);
     if (!c) return XPL_RESOURCE_EXHAUSTED;
     q.cache = c;
     q.store = g_store;

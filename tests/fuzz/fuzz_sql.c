@@ -72,7 +72,7 @@ static void begin(void) {
     make_profile(1);
     make_program(5);
     make_store();
-    require((g_cache = xpl_sql_cache_new(1)) != NULL);
+    require((g_cache = xpl_sql_cache_new(1, SIZE_MAX)) != NULL);
     require(ask(xpl_str_from(kAfter), MOST_MS, &g_after, &err) == XPL_OK);
     require(atexit(remove_store) == 0);
 }

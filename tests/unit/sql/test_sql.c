@@ -156,7 +156,7 @@ static void broken(void) {
 
 static void kept(void) {
     struct xpl_sql_request q = request_of("SELECT count(*) FROM events WHERE start_ps < 10");
-    q.cache = xpl_sql_cache_new(1);
+    q.cache = xpl_sql_cache_new(1, SIZE_MAX);
     CHECK(q.cache != NULL);
     g_profile.opened = g_profile.closed = 0;
     for (int i = 0; i < 3; i++)
@@ -173,7 +173,7 @@ static void kept(void) {
 // Names that are cut are equal as SQLite sees them.
 static xpl_status_t open_any(void *arg, size_t i, struct xpl_exec *exec, void **ret_file,
                              xpl_bytes_t *ret, struct xpl_error *err) {
-    CHECK(i < 4);
+    (void)i;
     return open_profile(arg, 0, exec, ret_file, ret, err);
 }
 
@@ -196,7 +196,7 @@ static void in_use(void) {
     q.source.profiles = rows;
     q.source.n = 4;
     q.source.open = open_any;
-    q.cache = xpl_sql_cache_new(1);
+    q.cache = xpl_sql_cache_new(1, SIZE_MAX);
     CHECK(q.cache != NULL);
     g_profile.opened = g_profile.closed = 0;
     answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
@@ -212,7 +212,7 @@ static void many_tables(void) {
     xpl_buf_init(&text, 1 << 16);
     xpl_buf_printf(&text, "SELECT count(*) FROM ");
     struct xpl_sql_request q = request_of("");
-    q.cache = xpl_sql_cache_new(1);
+    q.cache = xpl_sql_cache_new(1, SIZE_MAX);
     CHECK(q.cache != NULL);
     q.limit = (size_t)1 << 17;
     for (unsigned i = 0; i < 50; i++) {
@@ -223,6 +223,40 @@ static void many_tables(void) {
     }
     fails(&q, XPL_RESOURCE_EXHAUSTED, "");
     q.limit = (size_t)1 << 30;
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
+    xpl_sql_cache_free(q.cache);
+    xpl_buf_fini(&text);
+}
+
+// The profiles that statements have open have one limit together: 40 exceed one that 4 keep.
+static void many_profiles(void) {
+    enum { MANY = 40 };
+    struct xpl_sql_profile rows[MANY];
+    char names[MANY][8];
+    struct xpl_buf text = xpl_buf_of(1 << 16);
+    struct xpl_sql_request q = request_of("");
+    q.source.profiles = rows;
+    q.source.open = open_any;
+    q.cache = xpl_sql_cache_new(1, (size_t)1 << 16);
+    CHECK(q.cache != NULL);
+    xpl_buf_printf(&text, "SELECT count(*) FROM ");
+    for (q.source.n = 0; q.source.n < MANY; q.source.n++) {
+        const size_t i = q.source.n;
+        rows[i] = g_profile.row;
+        snprintf(names[i], sizeof names[i], "s%zu", i);
+        rows[i].session = rows[i].key = xpl_str_from(names[i]);
+        xpl_buf_printf(&text, "%s(SELECT * FROM planes WHERE session = 's%zu') a%zu", i ? ", " : "",
+                       i, i);
+        q.statement = (xpl_str_t){(const char *)text.p, text.n};
+        if (i == 3) {
+            q.source.n = 4;
+            answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
+            q.source.n = 3;
+        }
+    }
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "");
+    // What the statement held was given back.
+    q.statement = XPL_STR("SELECT count(*) FROM planes WHERE session = 's9'");
     answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
     xpl_sql_cache_free(q.cache);
     xpl_buf_fini(&text);
@@ -695,6 +729,7 @@ int main(void) {
     kept();
     in_use();
     many_tables();
+    many_profiles();
     cut();
     instructions();
     store();
