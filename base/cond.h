@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Condition variables whose timed waits use CLOCK_MONOTONIC: a clock that is set neither shortens
-// nor lengthens them.  Destroyed with pthread_cond_destroy.
+// nor lengthens them.  Destroyed with pthread_cond_destroy.  And what a function demands of its
+// callers' mutexes.
 #ifndef XPL_BASE_COND_H_
 #define XPL_BASE_COND_H_
 
+#include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +18,11 @@ void xpl_cond_init(pthread_cond_t *c);
 // over.  The caller holds mu, and checks its condition again in either case: a wakeup may be
 // spurious.  c was made by xpl_cond_init.
 bool xpl_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *mu, uint64_t until_ns);
+
+// The first line of a function whose callers hold `mu`.  Finds those that forget to while nobody
+// else holds it.
+static inline void xpl_assert_held(pthread_mutex_t *mu) {
+    assert(pthread_mutex_trylock(mu) == EBUSY);
+}
 
 #endif

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cond.h"
 #include "base/json.h"
 #include "base/text/utf8.h"
 
@@ -371,8 +372,9 @@ static void write_dropped(uint64_t dropped) {
     write_out(l.text, l.n);
 }
 
-// Writes the queued lines.  The caller holds the mutex, which is released while writing.
+// Writes the queued lines; the mutex is released meanwhile.
 static void flush(void) {
+    xpl_assert_held(&queue.mu);
     const size_t n = queue.n;
     const uint64_t dropped = queue.dropped;
     memcpy(queue.spare, queue.lines, n);

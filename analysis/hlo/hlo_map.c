@@ -11,6 +11,7 @@
 #include "analysis/hlo/opcodes.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
+#include "base/cond.h"
 #include "base/vec.h"
 
 // ---- fusions by their kernels' names ----
@@ -246,9 +247,9 @@ xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_st
     return XPL_OK;
 }
 
-// Under the lock.
 static bool read_kernels(struct xpl_hlo_map *m, size_t program,
                          const struct xpl_hlo_module *module) {
+    xpl_assert_held(&m->lock);
     if (m->kernels[program]) return true;
     struct kernel_names *const k = xpl_arena_zalloc(&m->arena, sizeof *k);
     if (!k || !kernel_names_read(module, &m->arena, k)) return false;
@@ -280,10 +281,10 @@ void xpl_hlo_map_need_costs(struct xpl_hlo_map *m, enum xpl_hlo_costs_kind kind)
     m->need_costs = kind;
 }
 
-// Under the lock.
 static xpl_status_t find_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instruction *in,
                               struct xpl_exec *exec, struct xpl_hlo_cost *ret,
                               struct xpl_error *err) {
+    xpl_assert_held(&m->lock);
     struct xpl_hlo_costs **const costs = &m->costs[in->program];
     bool lost = false;
     const bool is_new = !*costs;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/products/values.h"
+#include "base/cond.h"
 #include "base/heap.h"
 #include "server/engine/pool.h"
 
@@ -152,8 +153,8 @@ static bool engine_is_stopping(void *arg) {
     return atomic_load_explicit(&e->stopping, memory_order_relaxed);
 }
 
-// The caller holds e->mu.
 static void job_unlist(struct xpl_engine *e, struct job *j) {
+    xpl_assert_held(&e->mu);
     for (struct job **at = &e->jobs; j->listed && *at; at = &(*at)->next) {
         if (*at != j) continue;
         *at = j->next;
@@ -302,8 +303,9 @@ static struct job *job_new(struct xpl_engine *e, struct xpl_request *q) {
     return j;
 }
 
-// The job of an equal request.  The caller holds e->mu.
+// The job of an equal request.
 static struct job *find_equal_job(struct xpl_engine *e, const struct xpl_request *q) {
+    xpl_assert_held(&e->mu);
     for (struct job *j = e->jobs; j; j = j->next)
         if (!q->bypass_cache && !j->q->bypass_cache && j->q->key.len == q->key.len &&
             memcmp(j->q->key.ptr, q->key.ptr, q->key.len) == 0 && !job_is_unwanted(j))
@@ -377,8 +379,8 @@ void xpl_engine_answer(struct xpl_engine *e, struct xpl_request *q, struct xpl_e
     count_answer(e, ret);
 }
 
-// The caller holds e->mu.
 static void abandon_if_unwanted(struct xpl_engine *e, struct job *j) {
+    xpl_assert_held(&e->mu);
     if (j->waiters) return;
     atomic_store(&j->unwanted, true);
     job_unlist(e, j);
@@ -407,9 +409,10 @@ void xpl_engine_cancel(struct xpl_ticket *t) {
 }
 
 // Moves the waiters whose time has ended to `late`: each has its own limit, whichever began the
-// job. The caller holds e->mu.
+// job.
 static struct xpl_ticket *remove_late_waiters(struct xpl_engine *e, struct job *j, uint64_t now,
                                               uint64_t limit, struct xpl_ticket *late) {
+    xpl_assert_held(&e->mu);
     for (struct xpl_ticket **at = &j->waiters; *at;) {
         struct xpl_ticket *const t = *at;
         if (now <= t->queued_ns || now - t->queued_ns <= limit) {

@@ -327,9 +327,10 @@ static void maintain(struct xpl_store_writer *w) {
     }
 }
 
-// ---- queues; the caller holds the mutex ----
+// ---- queues ----
 
 static void enqueue(struct xpl_store_writer *w, struct queue *q, struct task *t) {
+    xpl_assert_held(&w->mu);
     t->next = NULL;
     if (!t->number) t->number = ++w->numbers; // rows keep that of their product
     if (t->number < q->oldest) q->oldest = t->number;
@@ -342,6 +343,7 @@ static void enqueue(struct xpl_store_writer *w, struct queue *q, struct task *t)
 }
 
 static struct task *dequeue(struct xpl_store_writer *w, struct queue *q) {
+    xpl_assert_held(&w->mu);
     struct task *const t = q->head;
     if (!t) return NULL;
     q->head = t->next;
@@ -390,8 +392,10 @@ static void write_kept(struct xpl_store_writer *w) {
 }
 
 static void drop_kept(struct xpl_store_writer *w) {
+    pthread_mutex_lock(&w->mu);
     for (struct task *t; (t = dequeue(w, &w->away));)
         task_free(t);
+    pthread_mutex_unlock(&w->mu);
 }
 
 static bool has_room(const struct queue *q, const struct task *t) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/cond.h"
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "server/engine/pool.h"
 #include "server/engine/request.h"
@@ -298,8 +299,8 @@ static void watch_release(void *user) {
 }
 
 // Removes w from the list; true when it was there, and the caller now owns the list's reference.
-// The caller holds the mutex.
 static bool remove_watch(struct xpl_svc_session *s, struct watch *w) {
+    xpl_assert_held(&s->mu);
     const bool was = w->listed;
     for (struct watch **at = &s->watches; was && *at; at = &(*at)->next) {
         if (*at != w) continue;

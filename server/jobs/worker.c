@@ -161,8 +161,9 @@ static void report_end(struct xpl_job_worker *w) {
 
 // ---- the thread ----
 
-// The caller holds w->mu; it is released meanwhile.
+// The mutex is released meanwhile.
 static void ask(struct xpl_job_worker *w) {
+    xpl_assert_held(&w->mu);
     pthread_mutex_unlock(&w->mu);
     const bool any = claim_jobs(w);
     pthread_mutex_lock(&w->mu);

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "base/text/near.h"
 #include "base/vec.h"
@@ -65,8 +66,8 @@ static xpl_status_t read_list(struct xpl_labels *l, struct list *ret, struct xpl
     return st;
 }
 
-// The caller holds `mu`.
 static void take_list(struct xpl_labels *l, const struct list *from) {
+    xpl_assert_held(&l->mu);
     xpl_arena_fini(&l->arena);
     l->arena = from->arena;
     l->v = from->v;
@@ -74,8 +75,9 @@ static void take_list(struct xpl_labels *l, const struct list *from) {
     l->is_loaded = from->is_on;
 }
 
-// A list that cannot be read now is read by a later call.  The caller holds `mu`.
+// A list that cannot be read now is read by a later call.
 static void load_once(struct xpl_labels *l) {
+    xpl_assert_held(&l->mu);
     struct xpl_error err = {0};
     struct list list;
     if (l->is_loaded || !xpl_history_is_on(l->history)) return;
@@ -92,7 +94,9 @@ struct xpl_labels *xpl_labels_new(struct xpl_history *history) {
     pthread_mutex_init(&l->writing, NULL);
     pthread_mutex_init(&l->mu, NULL);
     xpl_arena_init(&l->arena, MEMORY);
+    pthread_mutex_lock(&l->mu);
     load_once(l);
+    pthread_mutex_unlock(&l->mu);
     return l;
 }
 
@@ -104,8 +108,9 @@ void xpl_labels_free(struct xpl_labels *l) {
     xpl_sys_free(l);
 }
 
-// Where the session's labels begin, or would.  The caller holds `mu`.
-static size_t first_of(const struct xpl_labels *l, xpl_str_t session) {
+// Where the session's labels begin, or would.
+static size_t first_of(struct xpl_labels *l, xpl_str_t session) {
+    xpl_assert_held(&l->mu);
     size_t from = 0, to = l->n;
     while (from < to) {
         const size_t middle = from + (to - from) / 2;
@@ -164,11 +169,11 @@ bool xpl_labels_of(struct xpl_labels *l, xpl_str_t session, struct xpl_arena *ar
 
 // ---- changes ----
 
-// Writes, and reads all of it again, while others read the list as it was.  The caller holds
-// `writing`.
+// Writes, and reads all of it again, while others read the list as it was.
 static xpl_status_t write_labels(struct xpl_labels *l, const struct xpl_history_label *add,
                                  size_t n_add, const struct xpl_history_label *remove,
                                  size_t n_remove, struct xpl_error *err) {
+    xpl_assert_held(&l->writing);
     struct list list;
     XPL_TRY(xpl_history_set_labels(l->history, add, n_add, remove, n_remove, err));
     const xpl_status_t st = read_list(l, &list, err);
@@ -243,9 +248,10 @@ static xpl_status_t make_rows(xpl_str_t session, const xpl_str_t *labels, size_t
     return XPL_OK;
 }
 
-// The caller holds `writing`: the list does not change.
+// With `writing` held, the list does not change.
 static xpl_status_t set(struct xpl_labels *l, const struct xpl_labels_change *c,
                         struct xpl_error *err) {
+    xpl_assert_held(&l->writing);
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(MEMORY);
     struct xpl_history_label *add, *remove;
     xpl_str_t *old;

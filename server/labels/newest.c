@@ -7,6 +7,7 @@
 
 #include "analysis/compare/series.h"
 #include "base/arena.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "server/engine/joint/joint.h"
 #include "server/engine/request.h"
@@ -112,8 +113,9 @@ static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf
 }
 
 // In the place of the session as it was, of a free one, or of one that is the newest of no label
-// any more.  The caller holds `mu`.
+// any more.
 static void keep_figures(struct xpl_newest *n, const struct kept *k) {
+    xpl_assert_held(&n->mu);
     size_t at = 0;
     while (at < n->n_kept && strcmp(n->kept[at].session, k->session) != 0)
         at++;
@@ -212,8 +214,9 @@ static struct kept *find_kept(struct kept *v, size_t n, const struct xpl_session
     return NULL;
 }
 
-// Notes that the session's figures are to be made.  The caller holds `mu`, and nothing is made.
+// Notes that the session's figures are to be made.  Nothing is made meanwhile.
 static void note_wanted(struct xpl_newest *n, const struct xpl_session *s) {
+    xpl_assert_held(&n->mu);
     if (n->n_making == AT_ONCE || s->name.len >= NAME || find_kept(n->making, n->n_making, s))
         return;
     struct kept *const k = &n->making[n->n_making++];

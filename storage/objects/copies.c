@@ -107,9 +107,9 @@ static xpl_status_t evict(struct xpl_copies *c, uint64_t needed, struct xpl_erro
     return st;
 }
 
-// Makes room for `bytes`, in addition to the copies that are being written.  The caller holds
-// c->mu.
+// Makes room for `bytes`, in addition to the copies that are being written.
 static xpl_status_t make_room(struct xpl_copies *c, uint64_t bytes, struct xpl_error *err) {
+    xpl_assert_held(&c->mu);
     uint64_t needed = bytes;
     for (const struct fill *f = c->fills; f; f = f->next)
         needed += f->key.size;
@@ -276,9 +276,9 @@ static bool is_filling(const struct xpl_copies *c, const struct xpl_copy_key *ke
     return false;
 }
 
-// The caller holds c->mu.
 static xpl_status_t wait_for_others(struct xpl_copies *c, const struct xpl_copy_key *key,
                                     struct xpl_error *err) {
+    xpl_assert_held(&c->mu);
     const uint64_t until = xpl_clock_ns() + c->patience_ns;
     while (is_filling(c, key))
         if (!xpl_cond_wait_until(&c->filled, &c->mu, until) && is_filling(c, key))

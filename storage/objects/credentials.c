@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "storage/objects/credentials/issuer.h"
 
 #define SECOND_NS ((int64_t)1000000000)
@@ -96,6 +97,7 @@ static xpl_status_t ask(struct xpl_credentials *c, struct xpl_credential *ret,
 
 // Without the lock, by one thread at a time; the lock is held before and after.
 static void renew(struct xpl_credentials *c) {
+    xpl_assert_held(&c->mu);
     struct xpl_credential got = {.kind = XPL_CREDENTIAL_NONE};
     struct xpl_error failure = {0};
     int64_t expires_ns = 0;

@@ -12,6 +12,7 @@
 #endif
 
 #include "base/arena.h"
+#include "base/cond.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "storage/store/jobs.h"
@@ -61,7 +62,7 @@ void xpl_identity_free(struct xpl_identity *i) {
     xpl_sys_free(i);
 }
 
-// ---- memory; the caller holds the mutex ----
+// ---- memory ----
 
 static void forget_all(struct xpl_identity *i) {
     xpl_arena_fini(&i->arena);
@@ -72,6 +73,7 @@ static void forget_all(struct xpl_identity *i) {
 
 // Ids are of one secret: those of an older one would find nothing in the store.
 static void check_generation(struct xpl_identity *i) {
+    xpl_assert_held(&i->mu);
     const uint64_t now = xpl_store_secret_generation(i->store);
     if (i->generation == now) return;
     forget_all(i);
@@ -86,6 +88,7 @@ static void fingerprint_keys(const struct xpl_fingerprint *p, uint64_t *k1, uint
 }
 
 static struct file *find_file(struct xpl_identity *i, const struct xpl_fingerprint *fingerprint) {
+    xpl_assert_held(&i->mu);
     uint64_t k1, k2;
     fingerprint_keys(fingerprint, &k1, &k2);
     const uint64_t *at = xpl_map_get(&i->by_fingerprint, k1, k2);
@@ -97,6 +100,7 @@ static struct file *find_file(struct xpl_identity *i, const struct xpl_fingerpri
 // Without memory the file is only not remembered.
 static void add_file(struct xpl_identity *i, const struct xpl_fingerprint *fingerprint,
                      const struct xpl_profile_id *id) {
+    xpl_assert_held(&i->mu);
     uint64_t k1, k2;
     if (i->files.n >= MAX_KNOWN) forget_all(i);
     fingerprint_keys(fingerprint, &k1, &k2);
@@ -118,6 +122,7 @@ static void add_file(struct xpl_identity *i, const struct xpl_fingerprint *finge
 
 static void add_unsaved(struct xpl_identity *i, const struct xpl_fingerprint *fingerprint,
                         const struct xpl_profile_id *id) {
+    xpl_assert_held(&i->mu);
     if (!i->unsaved) i->unsaved = xpl_sys_alloc(MAX_UNSAVED * sizeof *i->unsaved);
     if (!i->unsaved || i->n_unsaved == MAX_UNSAVED) return;
     i->unsaved[i->n_unsaved++] = (struct file){*fingerprint, *id};

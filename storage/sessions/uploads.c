@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/cond.h"
 #include "base/str.h"
 #include "storage/aged_files.h"
 
@@ -64,7 +65,7 @@ static int open_at(const struct xpl_uploads *u, const char *name, int flags) {
     return fd;
 }
 
-// ---- unused files; the caller holds the mutex ----
+// ---- unused files ----
 
 // Lists them, oldest first, and counts them anew.
 static void list_idle(struct xpl_uploads *u, DIR *d, struct xpl_aged_files *l) {
@@ -106,6 +107,7 @@ static bool fits(const struct xpl_uploads *u) {
 
 // Removes idle files that were written before `old`, and the oldest until the rest fits.
 static void make_room(struct xpl_uploads *u, time_t old) {
+    xpl_assert_held(&u->mu);
     struct xpl_aged_files l = {0};
     DIR *const d = opendir(u->dir);
     if (!d) return;
@@ -149,8 +151,8 @@ static xpl_status_t fail_as_busy(struct xpl_error *err) {
                      "another import of the same file is under way; wait until it ends");
 }
 
-static xpl_status_t open_locked(struct xpl_uploads *u, uint64_t key, int flags, int *ret_fd,
-                                struct xpl_error *err) {
+static xpl_status_t open_and_lock(struct xpl_uploads *u, uint64_t key, int flags, int *ret_fd,
+                                  struct xpl_error *err) {
     char name[NAME_SIZE], why[96];
     name_of(key, name);
     const int fd = open_at(u, name, O_RDWR | flags);
@@ -203,7 +205,7 @@ xpl_status_t xpl_upload_open(struct xpl_uploads *u, uint64_t key, int *ret_fd,
     pthread_mutex_lock(&u->mu);
     xpl_status_t st = start_upload(u, key, err);
     if (st == XPL_OK) {
-        st = open_locked(u, key, O_CREAT, &fd, err);
+        st = open_and_lock(u, key, O_CREAT, &fd, err);
         if (st != XPL_OK)
             forget(u, key, &bytes);
         else if (fstat(fd, &sb) == 0)
@@ -216,7 +218,7 @@ xpl_status_t xpl_upload_open(struct xpl_uploads *u, uint64_t key, int *ret_fd,
 
 xpl_status_t xpl_upload_open_again(struct xpl_uploads *u, uint64_t key, int *ret_fd,
                                    struct xpl_error *err) {
-    return open_locked(u, key, 0, ret_fd, err);
+    return open_and_lock(u, key, 0, ret_fd, err);
 }
 
 xpl_status_t xpl_upload_grow(struct xpl_uploads *u, uint64_t key, uint64_t bytes,

@@ -5,9 +5,11 @@
 #include <assert.h>
 
 #include "base/arena.h"
+#include "base/cond.h"
 
 void xpl_product_build_set_state(struct xpl_product_manager *m, struct xpl_product_build *b,
                                  enum build_state state) {
+    xpl_assert_held(&m->mu);
     assert(b->state == BUILD_MAKING || (b->state == BUILD_PARTIAL && state >= BUILD_READY));
     assert(state > b->state);
     b->state = state;
@@ -19,6 +21,7 @@ bool xpl_product_build_is_done(const struct xpl_product_build *b) {
 }
 
 void xpl_product_build_list(struct xpl_product_manager *m, struct xpl_product_build *b) {
+    xpl_assert_held(&m->mu);
     assert(!b->listed);
     b->next = m->builds;
     m->builds = b;
@@ -26,6 +29,7 @@ void xpl_product_build_list(struct xpl_product_manager *m, struct xpl_product_bu
 }
 
 void xpl_product_build_unlist(struct xpl_product_manager *m, struct xpl_product_build *b) {
+    xpl_assert_held(&m->mu);
     struct xpl_product_build **at = &m->builds;
     while (b->listed && *at != b)
         at = &(*at)->next;
@@ -53,6 +57,7 @@ struct xpl_product_build *xpl_product_build_find(struct xpl_product_manager *m,
                                                  unsigned variant,
                                                  const struct xpl_fingerprint *fingerprint,
                                                  bool prefetches) {
+    xpl_assert_held(&m->mu);
     struct xpl_product_build *b = m->builds;
     while (b && (!build_is_for(b, product, variant, fingerprint) || (b->prefetch && !prefetches)))
         b = b->next;

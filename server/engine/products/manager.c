@@ -15,9 +15,10 @@ enum { CANCEL_POLL_NS = 50000000 }; // how soon a waiter notices its cancellatio
 
 // ---- one build at a time for each product ----
 
-// Waits until b is done, or this asker gave up.  The caller holds m->mu.
+// Waits until b is done, or this asker gave up.
 static void build_wait(struct xpl_product_manager *m, struct xpl_product_build *b,
                        const struct xpl_build_context *ctx) {
+    xpl_assert_held(&m->mu);
     while (!xpl_product_build_is_done(b) &&
            !(ctx->owner.is_cancelled && ctx->owner.is_cancelled(ctx->owner.arg)))
         (void)xpl_cond_wait_until(&m->changed, &m->mu, xpl_clock_ns() + CANCEL_POLL_NS);

@@ -36,10 +36,11 @@ static void disconnect_all(struct xpl_pg_conn *c) {
     }
 }
 
-// Gives a connection to who waits longest, and without one to whoever comes next.  The caller holds
-// the mutex.  Threads that ask all the time would take it before a waiter wakes, until its time is
+// Gives a connection to who waits longest, and without one to whoever comes next.
+// Otherwise threads that ask all the time would take it before a waiter wakes, until its time is
 // over.
 static void offer(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
+    xpl_assert_held(&s->mu);
     struct xpl_pg_waiter *const first = s->waiting;
     if (first) {
         s->waiting = first->next;
@@ -51,8 +52,9 @@ static void offer(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
     }
 }
 
-// Something has changed that all look at who wait.  The caller holds the mutex.
+// Something has changed that all look at who wait.
 static void wake_all(struct xpl_pg_store *s) {
+    xpl_assert_held(&s->mu);
     pthread_cond_broadcast(&s->cond);
     for (struct xpl_pg_waiter *w = s->waiting; w; w = w->next)
         pthread_cond_signal(&w->cond);
@@ -265,8 +267,9 @@ void xpl_pg_link_fini(struct xpl_pg_store *s) {
 
 // ---- readers ----
 
-// Waits for a connection, behind those that wait already.  The caller holds the mutex.
+// Waits for a connection, behind those that wait already.
 static struct xpl_pg_conn *wait_for_reader(struct xpl_pg_store *s) {
+    xpl_assert_held(&s->mu);
     const uint64_t until = xpl_clock_ns() + (uint64_t)READ_MS * 1000000u;
     struct xpl_pg_waiter me = {0}, **at = &s->waiting;
     bool asked = false;

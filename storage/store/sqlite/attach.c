@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "storage/make_dirs.h"
 #include "storage/sessions/path.h"
 #include "storage/store/sqlite/dbfile.h"
@@ -253,6 +254,7 @@ xpl_status_t xpl_sqlite_attach(struct xpl_sqlite_store *s, struct xpl_error *err
 
 // A reader goes on reading while it waits for its turn to write.
 xpl_status_t xpl_sqlite_try_again(struct xpl_sqlite_store *s, struct xpl_error *err) {
+    xpl_assert_held(&s->tx.mu);
     if (s->w || s->o.read_only || xpl_clock_ns() < s->retry_at_ns) return XPL_OK;
     if (atomic_load(&s->role) == XPL_STORE_READER) {
         const enum xpl_dbfile_lock lock =
@@ -274,6 +276,7 @@ void xpl_sqlite_detach(struct xpl_sqlite_store *s, bool clean) {
 }
 
 void xpl_sqlite_rebuild(struct xpl_sqlite_store *s, const char *why) {
+    xpl_assert_held(&s->tx.mu);
     atomic_store(&s->role, XPL_STORE_OFF);
     xpl_sqlite_drop_readers(s);
     xpl_db_close(s->w);
