@@ -116,6 +116,9 @@ static const struct setting settings[] = {
      "capture profiles for clients, and run schedules"},
     {"allow-delete", FLAG, 0, AT(allow_delete), "false", 0, 0, NULL,
      "allow clients to delete sessions"},
+    {"retain", TIME, 0, AT(retain_ms), "0", 0, 36500 * DAY_MS, "TIME",
+     "remove sessions without labels whose newest file is older, such as 90d; needs "
+     "--allow-delete; 0 = off"},
     {"import-idle", TIME, 0, AT(import_idle_ms), "60s", 100, DAY_MS, "TIME",
      "cancel an import that sends less than 64 KiB in this time"},
     {"import-limit", SIZE, 0, AT(import_limit), "64GiB", MIB, TIB, "SIZE",
@@ -482,6 +485,9 @@ static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--store: not a URL; write postgresql://USER@HOST:PORT/DATABASE");
     XPL_TRY(apply_role(c, err));
+    if (c->retain_ms && !c->allow_delete)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "--retain removes sessions: it needs --allow-delete, too");
     if (!xpl_log_check(c->log))
         XPL_RETURN_ERROR(
             err, XPL_INVALID_ARGUMENT,

@@ -32,6 +32,7 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     uint64_t grpc_connections, http_connections, connections_per_address;
     uint64_t http_idle_ms;
     uint64_t request_timeout_ms, grace_ms, scan_interval_ms, slow_request_ms;
+    uint64_t retain_ms;                    // 0: sessions of any age stay
     uint64_t import_idle_ms, import_limit; // bytes
     uint64_t job_lease_ms;
     uint64_t object_cache; // bytes

@@ -25,6 +25,7 @@
 #include "server/jobs/conversion.h"
 #include "server/notify.h"
 #include "server/process.h"
+#include "server/removal/retention.h"
 #include "server/watch.h"
 #include "storage/objects/objects.h"
 
@@ -205,6 +206,7 @@ static void on_tick(uv_timer_t *t) {
     xpl_svc_capture_tick(d->capture);
     xpl_svc_import_tick(d->import);
     xpl_schedules_tick(d->schedules);
+    if (d->retention) xpl_retention_tick(d->retention, xpl_unix_ms());
     if (d->http) xpl_http_tick(d->http);
     xpl_listeners_tick(&d->listeners);
     if (p->ticks % TRIM_TICKS == 0) trim_when_due(p);
@@ -329,6 +331,7 @@ static const struct xpl_component *const components[] = { // in the order of sta
     &xpl_sessions_component,
     &xpl_captures_component,
     &xpl_imports_component,
+    &xpl_retention_component,
     &xpl_queue_component,
     &xpl_grpc_component,
     &xpl_worker_component,

@@ -14,6 +14,7 @@
 #include "server/listeners.h"
 #include "server/loop.h"
 #include "server/monitor/server_stats.h"
+#include "server/removal/removal.h"
 
 struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_config *config;
@@ -34,6 +35,8 @@ struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_statements *statements;
     struct xpl_history *history;
     struct xpl_labels *labels;
+    struct xpl_removals removals;
+    struct xpl_retention *retention; // NULL without --retain
     struct xpl_newest *newest;
     struct xpl_svc_session *sessions;
     struct xpl_svc_labels label_session;
@@ -95,8 +98,8 @@ void xpl_daemon_apply_settings(struct xpl_daemon *d);
 // ---- parts_services.c: what answers calls ----
 
 extern const struct xpl_component xpl_sessions_component, xpl_history_component,
-    xpl_captures_component, xpl_imports_component, xpl_queue_component, xpl_grpc_component,
-    xpl_worker_component, xpl_http_component;
+    xpl_captures_component, xpl_imports_component, xpl_retention_component, xpl_queue_component,
+    xpl_grpc_component, xpl_worker_component, xpl_http_component;
 // Watches and captures: calls without an end of their own.  They are ended before servers wait for
 // their calls.
 extern const struct xpl_component xpl_long_calls_component;

@@ -18,6 +18,7 @@
 #include "server/http/http.h"
 #include "server/labels/labels.h"
 #include "server/labels/newest.h"
+#include "server/removal/retention.h"
 #include "server/watch.h"
 #include "storage/places.h"
 #include "storage/sessions/outgoing.h"
@@ -98,7 +99,9 @@ static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) 
                                                .memory_total = d->config->memory_total};
     if (shared) xpl_history_share(d->history, shared);
     if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
-    d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir, d->objects);
+    d->removals.logdir = d->config->logdir;
+    d->removals.objects = d->objects;
+    d->schedules = xpl_schedules_new(d->captures, d->history, &d->removals);
     if (!d->schedules) XPL_RETURN_OOM(err, "schedules");
     if (shared && !(d->keeper = xpl_capture_keeper_new(d->captures, d->schedules)))
         XPL_RETURN_OOM(err, "schedules");
@@ -125,7 +128,7 @@ static xpl_status_t start_imports(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_svc_import_options o = {
         .logdir = d->config->logdir,
         .remote = d->outgoing ? xpl_outgoing_get_remote(d->outgoing) : NULL,
-        .objects = d->objects,
+        .removals = &d->removals,
         .dir = dir,
         .allow_delete = d->config->allow_delete,
         .max_bytes = d->config->memory_limit,
@@ -141,6 +144,31 @@ static void free_imports(struct xpl_daemon *d) {
 
 const struct xpl_component xpl_imports_component = {
     .name = "imports", .start = start_imports, .free = free_imports};
+
+// Workers leave it to the others, which have labels.
+static xpl_status_t start_retention(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_retention_options o = {.age_ms = d->config->retain_ms,
+                                            .catalogue = d->catalogue,
+                                            .history = d->history,
+                                            .labels = d->labels,
+                                            .removals = &d->removals,
+                                            .scan = scan_soon,
+                                            .arg = d};
+    if (!o.age_ms || xpl_config_has_role(d->config, "worker")) return XPL_OK;
+    if ((d->retention = xpl_retention_new(&o))) return XPL_OK;
+    XPL_RETURN_OOM(err, "retention");
+}
+
+static void stop_retention(struct xpl_daemon *d) {
+    xpl_retention_stop(d->retention);
+}
+
+static void free_retention(struct xpl_daemon *d) {
+    xpl_retention_free(d->retention);
+}
+
+const struct xpl_component xpl_retention_component = {
+    .name = "retention", .start = start_retention, .stop = stop_retention, .free = free_retention};
 
 static void stop_long_calls(struct xpl_daemon *d) {
     if (d->sessions) xpl_svc_session_stop(d->sessions);
@@ -282,6 +310,7 @@ static void set_services(struct xpl_daemon *d) {
                                          .pool = d->pool,
                                          .metrics = d->metrics,
                                          .objects = d->objects,
+                                         .removals = &d->removals,
                                          .connections = d->listeners.connections,
                                          .started_unix_ns = xpl_unix_ns(),
                                          .started_mono_ns = xpl_clock_ns()};

@@ -8,16 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/formats/format.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
+#include "server/removal/removal.h"
 #include "storage/objects/objects.h"
 #include "storage/sessions/layout.h"
-#include "storage/sessions/removal.h"
 
 enum {
     MIN_PAUSE_MS = 1000,   // between the end of a capture and the next
@@ -56,9 +55,8 @@ struct schedule {
 struct xpl_schedules {
     struct xpl_capture_jobs *captures;
     struct xpl_history *history;
-    const char *logdir;
-    struct xpl_objects *objects; // NULL: sessions are in logdir
-    struct xpl_store *shared;    // the list has this daemon's of them; NULL: it has all
+    struct xpl_removals *removals; // also where sessions are
+    struct xpl_store *shared;      // the list has this daemon's of them; NULL: it has all
     uint64_t lease_ms;
     pthread_mutex_t mu; // protects the list, and what changes in its schedules
     struct schedule *list;
@@ -203,15 +201,14 @@ static uint64_t hand_over(void *arg, const char *target) {
 }
 
 struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
-                                        struct xpl_history *history, const char *logdir,
-                                        struct xpl_objects *objects) {
+                                        struct xpl_history *history,
+                                        struct xpl_removals *removals) {
     struct xpl_schedules *all = xpl_sys_alloc(sizeof *all);
     if (!all) return NULL;
     const struct xpl_capture_jobs_options *const o = xpl_capture_jobs_get_options(captures);
     *all = (struct xpl_schedules){.captures = captures,
                                   .history = history,
-                                  .logdir = logdir,
-                                  .objects = objects,
+                                  .removals = removals,
                                   .shared = o->shared,
                                   .lease_ms = o->lease_ms};
     pthread_mutex_init(&all->mu, NULL);
@@ -245,17 +242,12 @@ static bool is_too_much(const request_msg *r, uint64_t count, uint64_t bytes, in
            (r->keep_age_ms && age_ms > 0 && (uint64_t)age_ms > r->keep_age_ms);
 }
 
-// Whether there are profiles that others added, or are just writing: the schedule does not remove
-// them.
-static bool has_others(const struct xpl_schedules *all, const char *path, uint64_t n_hosts) {
-    return xpl_session_count_files(all->logdir, path, xpl_format_match, NULL) > n_hosts;
-}
-
 // Of a directory that all daemons share the device is each machine's own number.
 static uint64_t device_of(const struct xpl_schedules *all, const struct xpl_history_session *one) {
     struct xpl_session_place place;
-    const bool is_it =
-        all->shared && xpl_session_locate(all->logdir, one->name, &place) && place.ino == one->ino;
+    const bool is_it = all->shared &&
+                       xpl_session_locate(all->removals->logdir, one->name, &place) &&
+                       place.ino == one->ino;
     return is_it ? place.dev : one->dev;
 }
 
@@ -263,25 +255,27 @@ static uint64_t device_of(const struct xpl_schedules *all, const struct xpl_hist
 // no inode. A session of its name elsewhere is another one.
 static bool is_of_this_place(const struct xpl_schedules *all,
                              const struct xpl_history_session *one) {
-    if (!all->objects) return one->ino != 0;
-    return one->ino == 0 && one->dev == xpl_objects_device(all->objects);
+    if (!all->removals->objects) return one->ino != 0;
+    return one->ino == 0 && one->dev == xpl_objects_device(all->removals->objects);
 }
 
 static xpl_status_t remove_files(const struct xpl_schedules *all,
                                  const struct xpl_history_session *one, struct xpl_error *err) {
     struct xpl_session_path buf;
     const char *const path = xpl_session_path(one->name, &buf);
-    const struct xpl_session_made made = {one->n_hosts, one->made_ms};
+    // Others may have added profiles, or be writing some: the schedule does not remove those.  A
+    // directory is identified by its inode, so that the machines' clocks do not matter.
+    const struct xpl_session_made made = {one->n_hosts,
+                                          all->removals->objects ? one->made_ms : INT64_MAX};
     if (!is_of_this_place(all, one))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "%.120s was made under another --logdir; it is not removed", path);
-    if (all->objects)
-        return xpl_session_remove_objects(all->objects, path, xpl_format_match, &made, err);
-    if (has_others(all, path, one->n_hosts))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%.120s has profiles of others; it is not removed", path);
-    return xpl_session_remove(all->logdir, path, xpl_format_match, device_of(all, one), one->ino,
-                              err);
+    const struct xpl_removal what = {.cause = XPL_REMOVAL_SCHEDULE,
+                                     .path = path,
+                                     .dev = device_of(all, one),
+                                     .ino = one->ino,
+                                     .made = &made};
+    return xpl_removals_run(all->removals, &what, err);
 }
 
 // Removes one of the schedule's sessions, and forgets it unless that has to be tried again.

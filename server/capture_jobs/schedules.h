@@ -11,13 +11,12 @@
 
 enum { XPL_SCHEDULES_MAX = 256 };
 
+struct xpl_removals;
 struct xpl_schedules;
 
 // Reads the schedules of the history.  Everything is borrowed.  NULL when out of memory.
-// `objects`: the bucket in which sessions are removed; NULL: they are in `logdir`.
 struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
-                                        struct xpl_history *history, const char *logdir,
-                                        struct xpl_objects *objects);
+                                        struct xpl_history *history, struct xpl_removals *removals);
 // Reads them again, after the history was taken from another daemon.  Waits for the disk.
 void xpl_schedules_reload(struct xpl_schedules *s);
 // No capture may be running.  NULL is fine.

@@ -123,7 +123,7 @@ enum { XPL_SVC_IMPORT_METHODS = 2 };
 struct xpl_svc_import_options {
     const char *logdir;                // borrowed, as the parts
     struct xpl_session_remote *remote; // where sessions go; NULL: to `logdir`
-    struct xpl_objects *objects;       // where sessions are deleted; NULL: in `logdir`
+    struct xpl_removals *removals;     // of DeleteSession
     const char *dir; // where uploads are kept until they are whole; made when missing
     bool allow_delete;
     uint64_t max_bytes;   // of a compressed profile's XSpace, which is checked in memory

@@ -108,6 +108,14 @@ void xpl_labels_free(struct xpl_labels *l) {
     xpl_sys_free(l);
 }
 
+bool xpl_labels_are_known(struct xpl_labels *l) {
+    pthread_mutex_lock(&l->mu);
+    load_once(l);
+    const bool known = l->is_loaded;
+    pthread_mutex_unlock(&l->mu);
+    return known;
+}
+
 // Where the session's labels begin, or would.
 static size_t first_of(struct xpl_labels *l, xpl_str_t session) {
     xpl_assert_held(&l->mu);

@@ -46,6 +46,8 @@ xpl_status_t xpl_labels_set(struct xpl_labels *l, const struct xpl_snapshot *sna
 // could not read all that there is: a directory may be closed for a while.
 void xpl_labels_sweep(struct xpl_labels *l, struct xpl_catalogue *catalogue);
 
+// Whether the labels of state.db were read: otherwise no session seems to have any.
+bool xpl_labels_are_known(struct xpl_labels *l);
 // By bytes, in `arena`.  False when out of memory.
 bool xpl_labels_of(struct xpl_labels *l, xpl_str_t session, struct xpl_arena *arena,
                    xpl_str_t **ret, size_t *ret_n) XPL_NODISCARD;

@@ -19,6 +19,8 @@ void xpl_figures_read(const struct xpl_server_parts *p, struct xpl_capture_jobs 
     if (p->jobs) xpl_job_worker_get_stats(p->jobs, &ret->jobs);
     ret->knows_fleet = ret->jobs.knows_fleet && ret->server.store.role != XPL_STORE_OFF;
     xpl_objects_get_stats(p->objects, &ret->objects);
+    for (int i = 0; i < XPL_REMOVAL_CAUSES; i++)
+        ret->removed[i] = p->removals ? atomic_load(&p->removals->removed[i]) : 0;
     ret->store_writable = ret->server.store.role == XPL_STORE_WRITER;
     ret->build = 1;
     ret->large_blocks = xpl_heap_in_use();

@@ -9,6 +9,7 @@
 #include "server/jobs/worker.h"
 #include "server/labels/newest.h"
 #include "server/monitor/server_stats.h"
+#include "server/removal/removal.h"
 #include "storage/objects/objects.h"
 
 enum {
@@ -34,9 +35,10 @@ struct xpl_figures {
     uint64_t guarded[XPL_RPC_GUARD_VERDICTS]; // connections closed for what their clients sent
     struct xpl_http_stats http;
     struct xpl_capture_jobs_stats captures;
-    struct xpl_job_worker_stats jobs; // all 0 where daemons do not share the store
-    bool knows_fleet;                 // jobs.fleet is of now
-    struct xpl_objects_stats objects; // all 0 where LOGDIR is in no bucket
+    struct xpl_job_worker_stats jobs;     // all 0 where daemons do not share the store
+    bool knows_fleet;                     // jobs.fleet is of now
+    struct xpl_objects_stats objects;     // all 0 where LOGDIR is in no bucket
+    uint64_t removed[XPL_REMOVAL_CAUSES]; // sessions
     uint64_t store_writable, build;
     uint64_t log_dropped, large_blocks;
     const struct xpl_rpc_server *calls_of; // its methods are counted there; or NULL

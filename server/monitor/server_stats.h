@@ -17,6 +17,7 @@
 struct xpl_catalogue;
 struct xpl_history;
 struct xpl_job_worker;
+struct xpl_removals;
 struct xpl_rpc_connections;
 
 struct xpl_server_parts { // whose counters are read; all borrowed
@@ -32,6 +33,7 @@ struct xpl_server_parts { // whose counters are read; all borrowed
     struct xpl_rpc_connections *connections; // of the loop's thread; may be NULL
     struct xpl_job_worker *jobs;             // NULL: daemons do not share the store
     struct xpl_objects *objects;             // NULL: LOGDIR is in no bucket
+    const struct xpl_removals *removals;     // NULL: none
     int64_t started_unix_ns;
     uint64_t started_mono_ns;
 };

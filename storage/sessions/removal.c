@@ -102,8 +102,51 @@ static xpl_status_t remove_files(DIR *dir, const char *path, xpl_profile_match_f
     return XPL_OK;
 }
 
+// Profiles of all formats, and files that are being written.
+struct contents {
+    uint64_t n, bytes;
+    int64_t newest_ms; // since 1970
+};
+
+static struct contents count_files(DIR *dir, xpl_profile_match_fn match) {
+    struct contents all = {0};
+    for (const struct dirent *e; (e = readdir(dir));) {
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        struct stat sb;
+        struct xpl_profile_file file;
+        const bool is_profile = match(name, &file) && !file.is_doubtful;
+        if (!is_profile && !xpl_str_ends(name, XPL_STR(".part"))) continue;
+        all.n++;
+        if (fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        const int64_t ms = (int64_t)sb.st_mtim.tv_sec * 1000 + sb.st_mtim.tv_nsec / 1000000;
+        all.bytes += (uint64_t)sb.st_size;
+        if (ms > all.newest_ms) all.newest_ms = ms;
+    }
+    return all;
+}
+
+static xpl_status_t check_made(const char *path, uint64_t n_profiles, int64_t newest_ms,
+                               const struct xpl_session_made *made, struct xpl_error *err) {
+    if (n_profiles > made->n_hosts)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "%.120s has profiles of others; it is not removed", path);
+    if (newest_ms > made->at_ms)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "%.120s has profiles that were written later; it is not removed", path);
+    return XPL_OK;
+}
+
+static xpl_status_t check_directory(DIR *dir, const char *path, xpl_profile_match_fn match,
+                                    const struct xpl_session_made *made, struct xpl_error *err) {
+    if (!made) return XPL_OK;
+    const struct contents all = count_files(dir, match);
+    rewinddir(dir);
+    return check_made(path, all.n, all.newest_ms, made, err);
+}
+
 static xpl_status_t remove_from(int top, const char *path, xpl_profile_match_fn match, uint64_t dev,
-                                uint64_t ino, struct xpl_error *err) {
+                                uint64_t ino, const struct xpl_session_made *made,
+                                struct xpl_error *err) {
     DIR *const dir = xpl_beneath_opendir(top, path);
     struct stat sb;
     if (!dir) return fail_removal(path, err);
@@ -113,17 +156,18 @@ static xpl_status_t remove_from(int top, const char *path, xpl_profile_match_fn 
     else if (ino && ((uint64_t)sb.st_ino != ino || (uint64_t)sb.st_dev != dev))
         st = xpl_error_set(err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                            "%.120s is another directory now; it is not removed", path);
-    else
+    else if ((st = check_directory(dir, path, match, made, err)) == XPL_OK)
         st = remove_files(dir, path, match, err);
     (void)closedir(dir);
     return st;
 }
 
 xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
-                                uint64_t dev, uint64_t ino, struct xpl_error *err) {
+                                uint64_t dev, uint64_t ino, const struct xpl_session_made *made,
+                                struct xpl_error *err) {
     const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0) return fail_removal(logdir, err);
-    const xpl_status_t st = remove_from(top, path, match, dev, ino, err);
+    const xpl_status_t st = remove_from(top, path, match, dev, ino, made, err);
     // Other files keep the directory; that is not an error.
     if (st == XPL_OK) (void)xpl_beneath_rmdir(top, path);
     (void)close(top);
@@ -134,21 +178,11 @@ uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profi
                                  uint64_t *ret_bytes) {
     const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     DIR *const dir = top >= 0 ? xpl_beneath_opendir(top, path) : NULL;
-    uint64_t n = 0, bytes = 0;
-    for (const struct dirent *e; dir && (e = readdir(dir));) {
-        const xpl_str_t name = xpl_str_from(e->d_name);
-        struct stat sb;
-        struct xpl_profile_file file;
-        const bool is_profile = match(name, &file) && !file.is_doubtful;
-        if (!is_profile && !xpl_str_ends(name, XPL_STR(".part"))) continue;
-        n++;
-        if (ret_bytes && fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) == 0)
-            bytes += (uint64_t)sb.st_size;
-    }
-    if (ret_bytes) *ret_bytes = bytes;
+    const struct contents all = dir ? count_files(dir, match) : (struct contents){0};
+    if (ret_bytes) *ret_bytes = all.bytes;
     if (dir) (void)closedir(dir);
     if (top >= 0) (void)close(top);
-    return n;
+    return all.n;
 }
 
 // ---- from a bucket ----
@@ -206,13 +240,8 @@ static xpl_status_t check_listed(const struct listed *l, const struct xpl_sessio
     if (!l->profiles && !l->others)
         XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "cannot remove %.120s: nothing of a session is there",
                          path);
-    if (made && l->n_profiles > made->n_hosts)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%.120s has profiles of others; it is not removed", path);
-    if (made && l->newest_ns / 1000000 > made->at_ms + CLOCK_MS)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%.120s has profiles that were written later; it is not removed", path);
-    return XPL_OK;
+    return made ? check_made(path, l->n_profiles, l->newest_ns / 1000000 - CLOCK_MS, made, err)
+                : XPL_OK;
 }
 
 static xpl_status_t remove_all(struct xpl_objects *o, const struct name *n, struct xpl_error *err) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removing sessions from LOGDIR: for DeleteSession, and for schedules that keep a number of them.
+// Removing sessions from LOGDIR: for DeleteSession, --retain, and schedules that keep a number of
+// them.
 #ifndef XPL_STORAGE_SESSIONS_REMOVAL_H_
 #define XPL_STORAGE_SESSIONS_REMOVAL_H_
 
@@ -17,19 +18,22 @@
 // Then removes the directory, if it is empty (never `logdir` itself).  Everything else stays.  No
 // component of `path` may be a link (FAILED_PRECONDITION); links in it are removed, not followed.
 // With `ino` not 0, only a directory of that identity: FAILED_PRECONDITION for another one.
+// `made`, if not NULL, has the expected contents, which are compared with the opened directory.
 // NOT_FOUND, PERMISSION_DENIED, ... with a sentence.  Blocks.
+struct xpl_session_made;
 xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
-                                uint64_t dev, uint64_t ino, struct xpl_error *err) XPL_NODISCARD;
+                                uint64_t dev, uint64_t ino, const struct xpl_session_made *made,
+                                struct xpl_error *err) XPL_NODISCARD;
 
-// A schedule's record of a session that it made.
+// The expected contents of a session.  One with more profiles, or with newer ones, is not removed
+// (FAILED_PRECONDITION): others added them.  Files that are still being written count.
 struct xpl_session_made {
     uint64_t n_hosts;
-    int64_t at_ms; // when it was stored, since 1970
+    int64_t at_ms; // when the newest profile was stored, since 1970; INT64_MAX: at any time
 };
 // Does that in a bucket: lists the directory and removes the objects that xpl_session_remove would
-// remove, profiles last, so that a removal that failed can be repeated.  `made`, if not NULL, has
-// the expected contents: a session with more profiles, or with newer ones, is not removed
-// (FAILED_PRECONDITION).  NOT_FOUND: no object belongs to the session; RESOURCE_EXHAUSTED: too many
+// remove, profiles last, so that a removal that failed can be repeated.  The bucket's clock may
+// differ by 15 minutes.  NOT_FOUND: no object belongs to the session; RESOURCE_EXHAUSTED: too many
 // names; otherwise as xpl_objects_list.  Blocks.
 xpl_status_t xpl_session_remove_objects(struct xpl_objects *o, const char *path,
                                         xpl_profile_match_fn match,

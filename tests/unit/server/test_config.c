@@ -61,6 +61,18 @@ static void check_defaults(void) {
     xpl_config_fini(&c);
 }
 
+static void check_retention(void) {
+    struct xpl_config c;
+    CHECK_EQ(load(ARGUMENTS("--retain=90d", "--allow-delete"), &c), XPL_CONFIG_RUN);
+    CHECK_EQ(c.retain_ms, INT64_C(90) * 86400000);
+    xpl_config_fini(&c);
+    CHECK_EQ(load(ARGUMENTS("--retain=90d"), &c), XPL_CONFIG_USAGE);
+    xpl_config_fini(&c);
+    CHECK_EQ(load(ARGUMENTS("--retain=0"), &c), XPL_CONFIG_RUN); // off, as by default
+    CHECK_EQ(c.retain_ms, 0);
+    xpl_config_fini(&c);
+}
+
 // Sessions and the part of their hosts, of role convert only.
 static void check_conversion(void) {
     static const char *const role = "--role=convert", *const store = "--store=postgresql://u@h/d";
@@ -427,6 +439,7 @@ int main(void) {
 #endif
     check_defaults();
     check_required();
+    check_retention();
     check_conversion();
     check_strength();
     check_file();

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/keeper.h"
+#include "server/removal/removal.h"
 #include "storage/store/captures.h"
 #include "tests/check.h"
 
@@ -39,6 +40,7 @@ struct fixture {
     struct xpl_history *history;
     struct xpl_catalogue *catalogue;
     struct xpl_capture_jobs *jobs;
+    struct xpl_removals removals;
     struct xpl_schedules *schedules;
     struct xpl_store *shared; // NULL: no other daemon has captures
 };
@@ -63,7 +65,8 @@ static void start(struct fixture *f) {
                                                 .scan = no_scan,
                                                 .enabled = f->enabled};
     CHECK((f->jobs = xpl_capture_jobs_new(&jo)));
-    CHECK((f->schedules = xpl_schedules_new(f->jobs, f->history, f->logdir, NULL)));
+    f->removals = (struct xpl_removals){.logdir = f->logdir};
+    CHECK((f->schedules = xpl_schedules_new(f->jobs, f->history, &f->removals)));
 }
 
 static void stop(struct fixture *f) {

@@ -32,7 +32,7 @@ static bool is_there(const char *file) {
 
 static xpl_status_t remove_it(const char *path, uint64_t dev, uint64_t ino) {
     struct xpl_error err = {0};
-    return xpl_session_remove(store_dir, path, match, dev, ino, &err);
+    return xpl_session_remove(store_dir, path, match, dev, ino, NULL, &err);
 }
 
 static void test_sessions(void) {
@@ -125,7 +125,8 @@ static void test_links_above(void) {
                                         "real/../link/plugins/profile/run"};
     const char *const logs = in_dir("logs");
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        CHECK_EQ(xpl_session_remove(logs, paths[i], match, 0, 0, NULL), XPL_FAILED_PRECONDITION);
+        CHECK_EQ(xpl_session_remove(logs, paths[i], match, 0, 0, NULL, NULL),
+                 XPL_FAILED_PRECONDITION);
         CHECK_EQ(xpl_session_count_files(logs, paths[i], match, NULL), 0);
         const int top = open(logs, O_PATH | O_DIRECTORY);
         CHECK(top >= 0 && xpl_beneath_open(top, paths[i]) < 0 &&
