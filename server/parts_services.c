@@ -17,7 +17,7 @@
 #include "server/daemon_parts.h"
 #include "server/http/http.h"
 #include "server/labels/labels.h"
-#include "server/labels/newest.h"
+#include "server/monitor/newest.h"
 #include "server/removal/retention.h"
 #include "server/watch.h"
 #include "storage/places.h"

@@ -7,7 +7,7 @@
 #include "rpc/listen/guarded.h"
 #include "server/capture_jobs/captures.h"
 #include "server/jobs/worker.h"
-#include "server/labels/newest.h"
+#include "server/monitor/newest.h"
 #include "server/monitor/server_stats.h"
 #include "server/removal/removal.h"
 #include "storage/objects/objects.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/labels/newest.h"
+#include "server/monitor/newest.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 //
 // They are made of the sessions' run_summary, when somebody reads the figures and a session is
 // newer: a reader gets what is known, and waits for nothing.
-#ifndef XPL_SERVER_LABELS_NEWEST_H_
-#define XPL_SERVER_LABELS_NEWEST_H_
+#ifndef XPL_SERVER_MONITOR_NEWEST_H_
+#define XPL_SERVER_MONITOR_NEWEST_H_
 
 #include <stdbool.h>
 #include <stddef.h>
