@@ -22,28 +22,6 @@ void xpl_request_free(struct xpl_request *q) {
     xpl_sys_free(q);
 }
 
-// ---- missing sessions and hosts ----
-
-xpl_status_t xpl_request_need_scan(const struct xpl_snapshot *snapshot, struct xpl_error *err) {
-    if (!snapshot->unscanned) return XPL_OK;
-    XPL_RETURN_ERROR(
-        err, XPL_UNAVAILABLE,
-        "the log directory is still being listed for the first time, or cannot be (the "
-        "daemon's log says why); try again soon");
-}
-
-xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
-                                    struct xpl_error *err) {
-    XPL_TRY(xpl_request_need_scan(snapshot, err));
-    struct xpl_near near = xpl_near_begin(name);
-    char hint[XPL_NEAR_TEXT];
-    // From the end: names of captures are times, and the newest are the likeliest.
-    for (size_t i = 0; i < snapshot->n_sessions && i < MAX_COMPARED; i++)
-        xpl_near_add(&near, snapshot->sessions[snapshot->n_sessions - 1 - i].name);
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%.*s\"%s",
-                     XPL_STR_FMT(xpl_str_sub(name, 0, MAX_SHOWN)), xpl_near_text(&near, hint));
-}
-
 // ---- hosts ----
 
 static xpl_status_t no_such_host(const struct xpl_session *s, xpl_str_t host,
@@ -225,7 +203,7 @@ static xpl_status_t copy_traceparent(struct xpl_request *q, xpl_str_t text, stru
 static xpl_status_t resolve(struct xpl_request *q, const struct xpl_request_words *w,
                             struct xpl_error *err) {
     q->session = xpl_snapshot_find(q->snapshot, w->session);
-    if (!q->session) return xpl_request_no_session(q->snapshot, w->session, err);
+    if (!q->session) return xpl_snapshot_no_session(q->snapshot, w->session, err);
     XPL_TRY(find_tool(q, w, err));
     XPL_TRY(parse_options(q, w, err));
     XPL_TRY(choose_hosts(q, w, err));

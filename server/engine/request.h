@@ -42,13 +42,6 @@ struct xpl_request {
 xpl_status_t xpl_request_resolve(struct xpl_catalogue *catalogue,
                                  const struct xpl_request_words *words, struct xpl_request **ret,
                                  struct xpl_error *err) XPL_NODISCARD;
-// UNAVAILABLE when nothing was listed yet: then a session may be there.
-xpl_status_t xpl_request_need_scan(const struct xpl_snapshot *snapshot, struct xpl_error *err)
-    XPL_NODISCARD;
-// NOT_FOUND: there is no session `name`; proposes one whose name is near.  Else as
-// xpl_request_need_scan.
-xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
-                                    struct xpl_error *err);
 // The format of the session's profiles, or of the first host's where hosts differ; that of XSpaces
 // for a session without hosts.  Never NULL.
 const struct xpl_format *xpl_request_session_format(const struct xpl_session *s);

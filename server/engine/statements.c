@@ -43,7 +43,8 @@ struct xpl_statements *xpl_statements_new(const struct xpl_statements_options *o
     memcpy(s->store, store, n);
     memcpy(s->store + n, o->state, n_state);
     s->state = s->store + n;
-    if ((s->cache = xpl_sql_cache_new(KEPT_OPEN, (o->most + KEPT_OPEN) * o->memory_limit))) return s;
+    if ((s->cache = xpl_sql_cache_new(KEPT_OPEN, (o->most + KEPT_OPEN) * o->memory_limit)))
+        return s;
     xpl_sys_free(s);
     return NULL;
 }
@@ -135,10 +136,10 @@ static xpl_status_t add_sessions(struct statement *t, const xpl_str_t *sessions,
                                  struct xpl_error *err) {
     for (size_t i = 0; i < n; i++) {
         const struct xpl_session *const s = xpl_snapshot_find(t->snapshot, sessions[i]);
-        if (!s) return xpl_request_no_session(t->snapshot, sessions[i], err);
+        if (!s) return xpl_snapshot_no_session(t->snapshot, sessions[i], err);
         XPL_TRY(add_session(t, s, err));
     }
-    if (!n) XPL_TRY(xpl_request_need_scan(t->snapshot, err)); // of all: which are not known
+    if (!n) XPL_TRY(xpl_snapshot_need_scan(t->snapshot, err)); // of all: which are not known
     for (size_t i = 0; !n && i < t->snapshot->n_sessions; i++)
         XPL_TRY(add_session(t, &t->snapshot->sessions[i], err));
     return XPL_OK;

@@ -51,7 +51,7 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     const struct xpl_session *const one = xpl_snapshot_find(snap, name);
     const bool copied = one && xpl_arena_str(&r->arena, one->path, &r->path);
     const xpl_status_t st =
-        one ? xpl_removal_check(snap, one, err) : xpl_request_no_session(snap, name, err);
+        one ? xpl_removal_check(snap, one, err) : xpl_snapshot_no_session(snap, name, err);
     xpl_snapshot_unref(snap);
     XPL_TRY(st);
     if (!copied) XPL_RETURN_OOM(err, "delete");

@@ -204,7 +204,7 @@ static void enum_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
     Tensorflow__EnumProfileSessionsAndToolsResponse m;
     tensorflow__enum_profile_sessions_and_tools_response__init(&m);
-    if (xpl_request_need_scan(snap, &err) != XPL_OK)
+    if (xpl_snapshot_need_scan(snap, &err) != XPL_OK)
         xpl_rpc_finish_error(c, &err);
     else if (fill_sessions(snap, &arena, &m))
         xpl_rpc_finish_message(c, &m.base);

@@ -196,7 +196,7 @@ static void list_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
                                                   : q->page_size;
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
     struct xpl_error err = {0};
-    if (xpl_request_need_scan(snap, &err) != XPL_OK) {
+    if (xpl_snapshot_need_scan(snap, &err) != XPL_OK) {
         xpl_snapshot_unref(snap);
         xpl_rpc_finish_error(c, &err);
         return;
@@ -242,7 +242,7 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
     } else {
         struct xpl_error err = {0};
-        (void)xpl_request_no_session(snap, name, &err);
+        (void)xpl_snapshot_no_session(snap, name, &err);
         xpl_rpc_finish_error(c, &err);
     }
     xpl_snapshot_unref(snap);

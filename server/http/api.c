@@ -364,7 +364,7 @@ static enum MHD_Result list(struct xpl_http_request *r, void (*work)(struct xpl_
     struct xpl_error err = {0};
     struct xpl_snapshot *const s = xpl_catalogue_get(r->http->parts.catalogue);
     const bool tells = work == list_sessions || find_arg(r, XPL_STR("session")).len;
-    const xpl_status_t st = tells ? xpl_request_need_scan(s, &err) : XPL_OK;
+    const xpl_status_t st = tells ? xpl_snapshot_need_scan(s, &err) : XPL_OK;
     xpl_snapshot_unref(s);
     if (st != XPL_OK) return xpl_http_reply_api_error(r, &err, 1000);
     return xpl_http_defer(r, work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);

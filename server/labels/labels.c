@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/text/near.h"
 #include "base/vec.h"
-#include "server/engine/request.h"
 #include "storage/sessions/catalogue.h"
 
 #define MEMORY ((size_t)64 << 20)
@@ -275,7 +274,7 @@ static xpl_status_t set(struct xpl_labels *l, const struct xpl_labels_change *c,
 
 xpl_status_t xpl_labels_set(struct xpl_labels *l, const struct xpl_snapshot *snap,
                             const struct xpl_labels_change *c, struct xpl_error *err) {
-    if (!xpl_snapshot_find(snap, c->session)) return xpl_request_no_session(snap, c->session, err);
+    if (!xpl_snapshot_find(snap, c->session)) return xpl_snapshot_no_session(snap, c->session, err);
     pthread_mutex_lock(&l->writing);
     const xpl_status_t st = set(l, c, err);
     pthread_mutex_unlock(&l->writing);

@@ -180,6 +180,13 @@ void xpl_snapshot_unref(struct xpl_snapshot *s);
 
 // O(1).  NULL when there is none of that name.
 const struct xpl_session *xpl_snapshot_find(const struct xpl_snapshot *s, xpl_str_t name);
+// UNAVAILABLE when nothing was listed yet: then a session may be there.
+xpl_status_t xpl_snapshot_need_scan(const struct xpl_snapshot *s, struct xpl_error *err)
+    XPL_NODISCARD;
+// NOT_FOUND: there is no session `name`; proposes one whose name is near.  Else as
+// xpl_snapshot_need_scan.
+xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t name,
+                                     struct xpl_error *err);
 // O(log n).  NULL when there is none of that name.
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name);
 // Whether that host is there, but only in a format that is not read.

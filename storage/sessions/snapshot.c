@@ -6,11 +6,17 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/text/near.h"
 #include "storage/hash.h"
 #include "storage/objects/objects.h"
 #include "storage/processes.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
+
+enum {
+    NAMES_COMPARED = 4096, // to which a wrong one is compared
+    NAME_SHOWN = 100,      // bytes of a name in a sentence
+};
 
 struct xpl_snapshot_inner {
     atomic_uint refs;
@@ -519,6 +525,26 @@ const struct xpl_session *xpl_snapshot_find(const struct xpl_snapshot *s, xpl_st
         if (xpl_str_eq(found->name, name)) return found;
     }
     return NULL;
+}
+
+xpl_status_t xpl_snapshot_need_scan(const struct xpl_snapshot *s, struct xpl_error *err) {
+    if (!s->unscanned) return XPL_OK;
+    XPL_RETURN_ERROR(
+        err, XPL_UNAVAILABLE,
+        "the log directory is still being listed for the first time, or cannot be (the "
+        "daemon's log says why); try again soon");
+}
+
+xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t name,
+                                     struct xpl_error *err) {
+    XPL_TRY(xpl_snapshot_need_scan(s, err));
+    struct xpl_near near = xpl_near_begin(name);
+    char hint[XPL_NEAR_TEXT];
+    // From the end: names of captures are times, and the newest are the likeliest.
+    for (size_t i = 0; i < s->n_sessions && i < NAMES_COMPARED; i++)
+        xpl_near_add(&near, s->sessions[s->n_sessions - 1 - i].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%.*s\"%s",
+                     XPL_STR_FMT(xpl_str_sub(name, 0, NAME_SHOWN)), xpl_near_text(&near, hint));
 }
 
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name) {

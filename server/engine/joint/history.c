@@ -120,7 +120,7 @@ static xpl_status_t find_sessions(const struct selection *s, const struct xpl_sn
         f->captured_ms = one->captured_ns / 1000000;
     }
     if (!list.n) {
-        XPL_TRY(xpl_request_need_scan(snap, err));
+        XPL_TRY(xpl_snapshot_need_scan(snap, err));
         return nothing_found(s, snap, err);
     }
     qsort(list.v, list.n, sizeof *list.v, newest_first);

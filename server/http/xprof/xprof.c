@@ -171,7 +171,7 @@ static enum MHD_Result index_page(struct xpl_http_request *r) {
 static bool reply_unscanned(struct xpl_http_request *r, enum MHD_Result *ret) {
     struct xpl_error err = {0};
     struct xpl_snapshot *const s = xpl_catalogue_get(r->http->parts.catalogue);
-    const xpl_status_t st = xpl_request_need_scan(s, &err);
+    const xpl_status_t st = xpl_snapshot_need_scan(s, &err);
     xpl_snapshot_unref(s);
     if (st == XPL_OK) return false;
     *ret = xpl_http_reply(r, xpl_http_status_of(st), XPL_POLICY_XPROF, "text/plain",
