@@ -18,6 +18,7 @@
 #include "server/engine/prefetch.h"
 #include "server/engine/statements.h"
 #include "server/engine/writer.h"
+#include "server/jobs/front.h"
 #include "server/jobs/worker.h"
 #include "server/metrics.h"
 #include "sql/heap.h"
@@ -291,14 +292,15 @@ static xpl_status_t start_statements(struct xpl_daemon *d, struct xpl_error *err
 
 static xpl_status_t start_engine(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_engine_options o = engine_options(d->config);
-    const struct xpl_engine_parts parts = {.catalogue = d->catalogue,
-                                           .store = d->store,
-                                           .identity = d->identity,
-                                           .pool = d->pool,
-                                           .writer = d->writer,
-                                           .cache = d->cache,
-                                           .files = d->index_files,
-                                           .asks_workers = xpl_config_has_role(d->config, "front")};
+    const struct xpl_engine_parts parts = {
+        .catalogue = d->catalogue,
+        .store = d->store,
+        .identity = d->identity,
+        .pool = d->pool,
+        .writer = d->writer,
+        .cache = d->cache,
+        .files = d->index_files,
+        .front = xpl_config_has_role(d->config, "front") ? &xpl_job_front : NULL};
     if (!(d->engine = xpl_engine_new(&parts, &o))) XPL_RETURN_OOM(err, "engine");
     return start_statements(d, err);
 }

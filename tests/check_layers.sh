@@ -94,7 +94,8 @@ allow agent/inject agent/record.h
 
 allow server base/ analysis/ storage/ sql/ rpc/ proto/ capture/
 allow server/web
-deny server/engine server/grpc/ server/http/ server/web/ server/capture_jobs/ capture/
+deny server/engine server/grpc/ server/http/ server/web/ server/capture_jobs/ server/jobs/ capture/
+deny server/labels server/engine/
 deny server/capture_jobs server/http/ server/web/
 deny server/grpc server/http/ server/web/
 allow client base/ rpc/ capture/ proto/

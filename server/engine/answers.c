@@ -3,9 +3,9 @@
 
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
+#include "server/engine/front.h"
 #include "server/engine/gather.h"
 #include "server/engine/writer.h"
-#include "server/jobs/front.h"
 
 enum { BUSY_RETRY_MS = 500 };
 
@@ -197,7 +197,7 @@ static xpl_status_t ask_workers(struct making *m, struct xpl_gathering *g, struc
                                 struct xpl_error *err) {
     const struct xpl_tool *const tool = m->q->tool;
     unsigned variants[XPL_TOOL_MAX_NEEDS] = {0};
-    if (!m->parts->asks_workers || m->q->bypass_cache || tool->reads_profile) return XPL_OK;
+    if (!m->parts->front || m->q->bypass_cache || tool->reads_profile) return XPL_OK;
     const uint64_t began = xpl_clock_ns();
     bool *const aside = xpl_arena_array(arena, m->q->n_hosts, sizeof *aside);
     if (!aside) XPL_RETURN_OOM(err, "hosts");
@@ -209,8 +209,9 @@ static xpl_status_t ask_workers(struct making *m, struct xpl_gathering *g, struc
                                         .variants = variants,
                                         .owner = m->ctx->owner,
                                         .limit = m->ctx->limit};
-    const xpl_status_t st = xpl_front_wait(&f, aside, err);
+    const xpl_status_t st = m->parts->front->wait(&f, aside, err);
     xpl_stage_add(&m->times, XPL_STAGE_CONVERT, began);
+    g->front = m->parts->front;
     g->aside = aside;
     return st;
 }

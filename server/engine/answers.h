@@ -30,7 +30,7 @@ struct xpl_answer_parts {
     struct xpl_store *store;
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
-    bool asks_workers; // missing products are made by other daemons (server/jobs/front.h)
+    const struct xpl_front *front; // has other daemons make missing products; NULL: none
 };
 
 // Whose answer it is.

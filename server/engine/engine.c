@@ -49,7 +49,7 @@ struct xpl_engine *xpl_engine_new(const struct xpl_engine_parts *parts,
                                            .store = parts->store,
                                            .writer = parts->writer,
                                            .cache = parts->cache,
-                                           .asks_workers = parts->asks_workers};
+                                           .front = parts->front};
     xpl_engine_set_options(e, o);
     pthread_mutex_init(&e->mu, NULL);
     return e;

@@ -32,7 +32,7 @@ struct xpl_engine_parts {
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
     struct xpl_index_files *files;
-    bool asks_workers; // of answers.h
+    const struct xpl_front *front; // of answers.h
 };
 
 // NULL when out of memory.

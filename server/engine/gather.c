@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/gather.h"
 
+#include "server/engine/front.h"
 #include "server/engine/handle.h"
-#include "server/jobs/front.h"
 
 // From so many hosts on they are kept packed: unpacked they are several times as large, and a
 // session of hundreds would fill the memory.
@@ -201,7 +201,7 @@ xpl_status_t xpl_gather_host(struct xpl_gathering *g, size_t i, const unsigned *
                              struct xpl_error *err) {
     const struct xpl_gathered_host *const h = &g->hosts[i];
     if (g->aside && g->aside[i]) {
-        ret->status = xpl_front_explain_aside(g->q->hosts[i]->path.ptr, &ret->err);
+        ret->status = g->front->explain_aside(g->q->hosts[i]->path.ptr, &ret->err);
         return XPL_OK;
     }
     XPL_TRY(g->q->tool->reads_profile ? get_with_profile(g, i, variants, exec, err)

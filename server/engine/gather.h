@@ -30,7 +30,8 @@ struct xpl_gathering {
     struct xpl_resolved_host *results; // likewise: what the resolver sees
     struct xpl_stage_times times;
     bool bypass_cache;
-    const bool *aside; // of hosts that are not to be read; NULL: all are
+    const struct xpl_front *front; // says why hosts are set aside
+    const bool *aside;             // of hosts that are not to be read; NULL: all are
     // By host of the session: the file whose devices were looked at, or zeros.  NULL: of none.
     const struct xpl_fingerprint *devices_of;
     bool in_turn; // products with an outline are got and given back in turn

@@ -221,8 +221,8 @@ static void wait_all(struct waiting *w) {
         w->aside[i] |= w->lost[i];
 }
 
-xpl_status_t xpl_front_wait(const struct xpl_front_request *f, bool *ret_aside,
-                            struct xpl_error *err) {
+static xpl_status_t wait_for_workers(const struct xpl_front_request *f, bool *ret_aside,
+                                     struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct waiting w = {.f = f, .aside = ret_aside};
     size_t n_needs = 0;
@@ -243,10 +243,12 @@ xpl_status_t xpl_front_wait(const struct xpl_front_request *f, bool *ret_aside,
     return any ? xpl_product_identify_files(f->products, w.refs, w.n_refs, &arena, err) : XPL_OK;
 }
 
-xpl_status_t xpl_front_explain_aside(const char *path, struct xpl_error *ret) {
+static xpl_status_t explain_aside(const char *path, struct xpl_error *ret) {
     *ret = (struct xpl_error){0};
     return xpl_error_set(ret, XPL_DATA_LOSS, __FILE__, __LINE__, UINT64_MAX,
                          "%s: set aside: daemons that read it ended before they were done; it is "
                          "tried again in %d minutes",
                          path, XPL_JOB_ASIDE_S / 60);
 }
+
+const struct xpl_front xpl_job_front = {.wait = wait_for_workers, .explain_aside = explain_aside};
