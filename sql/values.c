@@ -128,7 +128,7 @@ void xpl_sql_put_column(sqlite3_context *x, const struct xpl_sql_scan *s,
         case PLANE_ID: sqlite3_result_int64(x, s->plane->plane->id); return;
         case LINE_ID: sqlite3_result_int64(x, s->line->line->id); return;
         case DISPLAY: xpl_sql_put_text(x, s->line->line->display_name); return;
-        case TIMESTAMP: sqlite3_result_int64(x, xpl_line_absolute_ns(s->line->line)); return;
+        case TIMESTAMP: sqlite3_result_int64(x, s->line->line->absolute_ns); return;
         default: sqlite3_result_null(x);
     }
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
+#include "analysis/xplane/captured.h"
 #include "analysis/xplane/schema.h"
 #include "analysis/xplane/writer.h"
 #include "base/text/parse.h"
@@ -303,10 +304,10 @@ static xpl_str_t line_name(struct writer *w, const struct row *r, char *text, si
     return valid(w, xpl_str_from(text));
 }
 
-// Since 1970; 0: the trace does not say, and counts from its first event.
+// Since 1970; 0: the trace counts from another time, and its XSpace from its first event.
 static int64_t start_ns(const struct trace *t) {
     const int64_t ns = t->base_ns + t->first_ns;
-    return ns > 0 ? ns : 0;
+    return xpl_ns_is_date(ns) ? ns : 0;
 }
 
 static void put_line(struct writer *w, uint32_t row) {

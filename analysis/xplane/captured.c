@@ -5,9 +5,6 @@
 #include "analysis/xplane/schema.h"
 
 enum { MAX_HEADS = 16 << 10 };
-// From 2000 to 2200: smaller values are times since the start of something.
-#define FIRST_NS INT64_C(946684800000000000)
-#define LAST_NS  INT64_C(7258118400000000000)
 
 struct reader {
     unsigned heads; // of planes, lines and statistics, read so far
@@ -16,10 +13,6 @@ struct reader {
 
 static bool next_field(struct reader *r, struct xpl_wire *w, struct xpl_field *f) {
     return r->heads++ < MAX_HEADS && xpl_wire_next(w, f) == XPL_WIRE_FIELD;
-}
-
-static bool is_absolute(uint64_t ns) {
-    return ns >= (uint64_t)FIRST_NS && ns < (uint64_t)LAST_NS;
 }
 
 static bool is_text(const struct xpl_field *f, const char *text) {
@@ -53,7 +46,7 @@ static void read_stat(struct reader *r, xpl_bytes_t stat, uint64_t id) {
         if (f.num == XSTAT_MD_ID) wanted = f.u == id;
         if (f.num == XSTAT_UINT || f.num == XSTAT_INT) value = f.u;
     }
-    if (wanted && is_absolute(value)) r->said_ns = (int64_t)value;
+    if (wanted && xpl_ns_is_date((int64_t)value)) r->said_ns = (int64_t)value;
 }
 
 static void read_task_environment(struct reader *r, xpl_bytes_t plane) {
@@ -75,8 +68,8 @@ static void read_line(struct reader *r, xpl_bytes_t line) {
     struct xpl_wire w = xpl_wire_begin(line);
     struct xpl_field f;
     while (next_field(r, &w, &f) && f.num != XLINE_EVENTS)
-        if (f.num == XLINE_TIMESTAMP_NS && f.type == XPL_WIRE_VARINT && is_absolute(f.u) &&
-            (!r->first_ns || (int64_t)f.u < r->first_ns))
+        if (f.num == XLINE_TIMESTAMP_NS && f.type == XPL_WIRE_VARINT &&
+            xpl_ns_is_date((int64_t)f.u) && (!r->first_ns || (int64_t)f.u < r->first_ns))
             r->first_ns = (int64_t)f.u;
 }
 

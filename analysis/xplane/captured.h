@@ -3,9 +3,16 @@
 #ifndef XPL_ANALYSIS_XPLANE_CAPTURED_H_
 #define XPL_ANALYSIS_XPLANE_CAPTURED_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
+
+// Whether a time in nanoseconds is a date, of 2000 to 2200.  Smaller ones count from the start of a
+// machine or of a program: they say nothing about other hosts.
+static inline bool xpl_ns_is_date(int64_t ns) {
+    return ns >= INT64_C(946684800000000000) && ns < INT64_C(7258118400000000000);
+}
 
 // Nanoseconds since 1970, or 0 where the XSpace does not say: `profile_start_time` of the plane
 // "Task Environment" (profilers of XLA since 2024), else the earliest of the lines whose times are

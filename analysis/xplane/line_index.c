@@ -40,7 +40,7 @@ static void set_line_field(struct xpl_line *line, const struct xpl_field *f) {
     if (f->type == XPL_WIRE_VARINT) {
         switch (f->num) {
             case XLINE_ID: line->id = (int64_t)f->u; break;
-            case XLINE_TIMESTAMP_NS: line->timestamp_ns = (int64_t)f->u; break;
+            case XLINE_TIMESTAMP_NS: line->timestamp_ns = line->absolute_ns = (int64_t)f->u; break;
             case XLINE_DURATION_PS: line->duration_ps = (int64_t)f->u; break;
             case XLINE_DISPLAY_ID: line->display_id = (int64_t)f->u; break;
             default: break;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/xplane/captured.h"
 #include "analysis/xplane/fields.h"
 #include "analysis/xplane/id_table.h"
 #include "analysis/xplane/line_index.h"
@@ -314,6 +315,7 @@ static xpl_status_t read_space(struct open_ctx *c) {
 
 // ---- absolute times ----
 
+// 0: it is not a date.
 static int64_t said_start(const struct xpl_xspace *xs) {
     const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_TASK_ENV));
     struct xpl_stats it = p ? p->stats : (struct xpl_stats){0};
@@ -321,14 +323,14 @@ static int64_t said_start(const struct xpl_xspace *xs) {
     while (p && xpl_stats_next(&it, &s) == XPL_WIRE_FIELD)
         if (xpl_str_eq(s.md->name, XPL_STR("profile_start_time")) &&
             (s.kind == XPL_VALUE_UINT || s.kind == XPL_VALUE_INT))
-            return s.i;
+            return xpl_ns_is_date(s.i) ? s.i : 0;
     return 0;
 }
 
 // Profilers of XLA write times that count from the profile's start; importers write absolute
 // ones.
 static void count_from_start(struct xpl_xspace *xs) {
-    const int64_t said = said_start(xs), start = said > 0 ? said : 0;
+    const int64_t start = said_start(xs);
     bool absolute = start != 0, any = false;
     xs->start_ns = start;
     for (uint32_t i = 0; absolute && i < xs->n_planes; i++)

@@ -74,6 +74,7 @@ struct xpl_line {
     int64_t id, display_id; // display_id: id when the message has 0
     xpl_str_t name, display_name;
     int64_t timestamp_ns, duration_ps;
+    int64_t absolute_ns; // the timestamp as the file has it
     uint64_t n_events;
     xpl_bytes_t message; // the XLine
     uint32_t index;      // position in plane->lines
@@ -112,7 +113,7 @@ struct xpl_plane {
 
 struct xpl_xspace {
     xpl_bytes_t bytes;
-    // Since 1970, `profile_start_time` of the plane "Task Environment"; 0: unknown.  Lines count
+    // Since 1970, `profile_start_time` of the plane "Task Environment"; 0: not a date.  Lines count
     // from it: where the file has absolute timestamps, it was taken from them, so that no sum of
     // times wraps (2^64 ps are 213 days).
     int64_t start_ns;
@@ -135,12 +136,6 @@ const struct xpl_plane *xpl_xspace_plane(const struct xpl_xspace *xs, xpl_str_t 
 // Position of an id in plane->event_md / stat_md; 0 (the empty metadata) when unknown.
 uint32_t xpl_plane_event_md(const struct xpl_plane *p, int64_t id);
 uint32_t xpl_plane_stat_md(const struct xpl_plane *p, uint64_t id);
-
-// The line's timestamp as the file has it.
-static inline int64_t xpl_line_absolute_ns(const struct xpl_line *l) {
-    const struct xpl_xspace *const xs = l->plane->space;
-    return l->timestamp_ns + (xs->was_absolute ? xs->start_ns : 0);
-}
 
 // ---- events ----
 

@@ -270,7 +270,7 @@ static void test_begins_of_hosts(void) {
     CHECK_OK(xpl_trace_answer(hosts, 1, &o, &exec, LIMIT, &b, &err), &err);
     CHECK_OK(xpl_trace_answer(hosts + 1, 2, &o, &exec, LIMIT, &b, &err), &err);
     CHECK(contains(&b, "\"pid\":1701,\"tid\":1,\"name\":\"event\",\"ts\":10,") &&
-          contains(&b, "\"pid\":2701,\"tid\":1,\"name\":\"event\",\"ts\":10,"));
+          contains(&b, "\"pid\":2701,\"tid\":1,\"name\":\"event\",\"ts\":15,"));
     xpl_buf_fini(&b);
     for (int i = 0; i < 3; i++)
         xpl_trace_memory_fini(&m[i]);

@@ -651,7 +651,8 @@ static void test_start(void) {
     static const struct {
         int64_t said, line, counts_from;
     } all[] = {{start, start + 5000, 5000}, {start, 7000, 7000}, {0, start, start},
-               {-1, start, start},          {start, 0, 0},       {INT64_MIN, -5, -5}};
+               {-1, start, start},          {start, 0, 0},       {INT64_MIN, -5, -5},
+               {5000, 7000, 7000}}; // since boot
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct xpl_buf space = mk_thread(all[i].line, us, 1);
         mk_start(&space, all[i].said);
@@ -659,15 +660,42 @@ static void test_start(void) {
         CHECK_EQ(o.status, XPL_OK);
         const struct xpl_line *const l = &o.xs->planes[0].lines[0];
         CHECK_EQ(l->timestamp_ns, all[i].counts_from);
-        CHECK_EQ(xpl_line_absolute_ns(l), all[i].line);
-        CHECK_EQ(o.xs->start_ns, all[i].said > 0 ? all[i].said : 0);
+        CHECK_EQ(l->absolute_ns, all[i].line);
+        CHECK_EQ(o.xs->start_ns, all[i].said == start ? start : 0);
         close_it(&o);
         xpl_buf_fini(&space);
     }
 }
 
+// Lines without events may have any time, and keep it.
+static void test_start_of_empty_lines(void) {
+    static const int64_t start = INT64_C(1798502400000000000), us[] = {3};
+    static const int64_t times[] = {0, 7000, start - 1, start, start + 5000, -5};
+    struct xpl_buf space = mk_thread(start, us, 1);
+    struct mk_plane p;
+    mk_plane_begin(&p, 2, "/device:GPU:0");
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct xpl_buf line = mk_line((int64_t)i, "empty");
+        mk_int(&line, 3, times[i]);
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, &space);
+    mk_start(&space, start);
+    struct opened o = open_bytes(space.p, space.n, 1 << 20);
+    CHECK_OK(o.status, NULL);
+    CHECK_EQ(o.xs->planes[1].n_lines, sizeof times / sizeof *times);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        const struct xpl_line *const l = &o.xs->planes[1].lines[i];
+        CHECK_EQ(l->absolute_ns, times[i]);
+        CHECK_EQ(l->timestamp_ns, times[i] > start ? times[i] - start : 0);
+    }
+    close_it(&o);
+    xpl_buf_fini(&space);
+}
+
 int main(void) {
     test_start();
+    test_start_of_empty_lines();
     test_full();
     test_every_prefix();
     test_flipped_bytes();
