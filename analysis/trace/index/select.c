@@ -88,6 +88,16 @@ static uint64_t to_ps(double ms) {
     return ps < 18446744073709551616.0 ? (uint64_t)ps : UINT64_C(1) << 63;
 }
 
+// Hosts that say when they began are on one clock: some may have no event in a window that others
+// have events in.  Of other hosts such a window is an instant, as in XProf.
+static bool is_outside(const struct trc_footer *f, uint64_t later_ps,
+                       const struct xpl_trace_options *o) {
+    const uint64_t begin = to_ps(o->start_time_ms), end = to_ps(o->end_time_ms);
+    if (!f->start_ns) return false;
+    return (f->has_max && begin > f->max_ts + later_ps) ||
+           (f->has_min && end != 0 && end < f->min_ts + later_ps);
+}
+
 static struct window window_of(const struct trc_footer *f, uint64_t later_ps,
                                const struct xpl_trace_options *o) {
     uint64_t begin = to_ps(o->start_time_ms), end = to_ps(o->end_time_ms), resolution = 0;
@@ -228,6 +238,7 @@ static xpl_status_t open_streams(struct selection *s, struct merge *m, struct xp
 
 static xpl_status_t select_window(struct selection *s, struct xpl_error *err) {
     struct merge m = {.n = 0};
+    if (is_outside(s->t->footer, s->t->later_ps, s->o)) return XPL_OK;
     s->window = window_of(s->t->footer, s->t->later_ps, s->o);
     s->rows = xpl_arena_zalloc(s->arena, (size_t)s->t->n[TRC_TRACKS] * sizeof *s->rows);
     if (!s->rows) XPL_RETURN_OOM(err, "trace rows");
