@@ -45,19 +45,33 @@ struct xpl_intern *xpl_intern_new(struct xpl_arena *arena, uint64_t seed) {
     return grow(in, 64) ? in : NULL;
 }
 
+// The slot of `s`, or the free one where it belongs.
+static inline uint32_t slot_of(const struct xpl_intern *in, xpl_str_t s, uint32_t h) {
+    uint32_t i = h & (in->cap - 1);
+    for (; in->slots[i].id; i = (i + 1) & (in->cap - 1)) {
+        const xpl_str_t have = in->strs[in->slots[i].id];
+        if (in->slots[i].hash == h && have.len == s.len && !memcmp(have.ptr, s.ptr, s.len)) break;
+    }
+    return i;
+}
+
+bool xpl_intern_find(const struct xpl_intern *in, xpl_str_t s, xpl_strid_t *ret) {
+    const uint32_t id = s.len ? in->slots[slot_of(in, s, xpl_hash_str(in->seed, s))].id : 0;
+    if (s.len && !id) return false;
+    ret->v = id;
+    return true;
+}
+
 bool xpl_intern_put(struct xpl_intern *in, xpl_str_t s, xpl_strid_t *ret) {
     if (s.len == 0) {
         ret->v = 0;
         return true;
     }
     const uint32_t h = xpl_hash_str(in->seed, s);
-    uint32_t i = h & (in->cap - 1);
-    for (; in->slots[i].id; i = (i + 1) & (in->cap - 1)) {
-        const xpl_str_t have = in->strs[in->slots[i].id];
-        if (in->slots[i].hash == h && have.len == s.len && !memcmp(have.ptr, s.ptr, s.len)) {
-            ret->v = in->slots[i].id;
-            return true;
-        }
+    uint32_t i = slot_of(in, s, h);
+    if (in->slots[i].id) {
+        ret->v = in->slots[i].id;
+        return true;
     }
     if (in->count + 1 > in->cap / 2) {
         if (in->cap > UINT32_MAX / 4 || !grow(in, in->cap * 2)) return false;

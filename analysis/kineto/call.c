@@ -184,7 +184,7 @@ bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) {
     const bool numbered = in.refs[0] && in.refs[1] && (values || !values_matter(op));
     bool is_new;
     *ret = 0;
-    if (!in.dims.len || t->text_cap > XPL_KINETO_MAX_TEXTS) return true;
+    if (!in.dims.len) return true;
     // Texts without numbers are long: they are read once for each event.
     uint64_t *const known =
         numbered ? xpl_map_put(&t->arena, &t->calls, (uint64_t)e->name << 32 | in.refs[0],
@@ -194,8 +194,10 @@ bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) {
     if (is_new) {
         struct call c = {.n = 0};
         put_call(&c, op, &in);
-        *known = xpl_kineto_text(t, (xpl_str_t){c.text, c.n});
+        if (!xpl_kineto_text_within(t, &t->calls_left, (xpl_str_t){c.text, c.n}, ret)) return false;
+        *known = *ret;
     }
     *ret = (uint32_t)*known;
-    return *ret != 0;
+    t->lost.calls += !*ret;
+    return true;
 }

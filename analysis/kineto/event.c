@@ -125,13 +125,13 @@ static bool put_text(struct trace *t, uint32_t key, xpl_str_t text) {
 
 static bool put_str(struct trace *t, uint32_t key, xpl_str_t text, uint32_t *ret_ref) {
     *ret_ref = 0;
-    if (!text.len || text.len > MAX_REF || t->text_cap > XPL_KINETO_MAX_TEXTS)
-        return put_text(t, key, text);
-    const uint32_t ref = xpl_kineto_text(t, text);
-    uint8_t *const p = ref ? xpl_kineto_room(t, XPL_KINETO_STAT_MAX) : NULL;
+    if (text.len && text.len <= MAX_REF &&
+        !xpl_kineto_text_within(t, &t->values_left, text, ret_ref))
+        return false;
+    if (!*ret_ref) return put_text(t, key, text);
+    uint8_t *const p = xpl_kineto_room(t, XPL_KINETO_STAT_MAX);
     if (!p) return false;
-    t->store.used += (size_t)(xpl_kineto_put_ref(p, key, ref) - p);
-    *ret_ref = ref;
+    t->store.used += (size_t)(xpl_kineto_put_ref(p, key, *ret_ref) - p);
     return true;
 }
 

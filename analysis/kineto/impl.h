@@ -99,7 +99,8 @@ enum text {
 
 // ---- events ----
 
-enum { XPL_KINETO_MAX_TEXTS = 1 << 17 }; // numbered ones
+// Different values of args that are numbered, and different calls of ops.
+enum { XPL_KINETO_MAX_TEXTS = 1 << 17 };
 
 // Limits of what texts say, so that sums and differences of a few are numbers.
 #define XPL_KINETO_LATEST_NS  (INT64_MAX / 4)
@@ -218,6 +219,7 @@ struct losses {
     uint64_t untimed;                   // events without a time
     uint64_t cut_at;
     uint64_t reread;  // bytes, behind damaged events
+    uint64_t calls;   // of ops, without a text
     bool cut, broken; // broken: the source failed
 };
 
@@ -245,6 +247,8 @@ struct trace {
     uint32_t last_category; // text
     enum category last_category_is;
     size_t text_cap;
+    uint32_t last_text;               // the highest number
+    uint32_t values_left, calls_left; // how many more may be numbered
     struct event *events;
     size_t n_events, cap_events;
     struct store store;
@@ -314,6 +318,10 @@ xpl_status_t xpl_kineto_no_memory(struct trace *t);
 uint32_t xpl_kineto_text_after(struct trace *t, uint32_t before, xpl_str_t text);
 // The number of a text; 0 without memory.
 uint32_t xpl_kineto_text(struct trace *t, xpl_str_t text);
+// The same of a text of which a trace may have very many: *left further ones become numbers, and
+// *ret is 0 for a new one when none is left.  False without memory.
+bool xpl_kineto_text_within(struct trace *t, uint32_t *left, xpl_str_t text, uint32_t *ret)
+    XPL_NODISCARD;
 xpl_str_t xpl_kineto_text_of(const struct trace *t, uint32_t text);
 // Says that events of rows of that kind use the text.
 static inline void use_text(struct trace *t, uint32_t text, enum row_kind kind) {

@@ -61,7 +61,21 @@ uint32_t xpl_kineto_text(struct trace *t, xpl_str_t text) {
     xpl_strid_t id;
     if (!xpl_intern_put(t->texts, text, &id)) return 0;
     if (id.v >= t->text_cap && !grow_texts(t, id.v)) return 0;
+    if (id.v > t->last_text) t->last_text = id.v;
     return id.v;
+}
+
+bool xpl_kineto_text_within(struct trace *t, uint32_t *left, xpl_str_t text, uint32_t *ret) {
+    xpl_strid_t id = {TEXT_NONE};
+    if (!*left) {
+        (void)xpl_intern_find(t->texts, text, &id);
+        *ret = id.v;
+        return true;
+    }
+    const uint32_t last = t->last_text;
+    *ret = xpl_kineto_text(t, text);
+    *left -= *ret > last;
+    return *ret != 0;
 }
 
 uint32_t xpl_kineto_text_after(struct trace *t, uint32_t before, xpl_str_t text) {
@@ -78,6 +92,7 @@ bool xpl_kineto_init(struct trace *t) {
         XPL_KINETO_TEXTS(ROW)
 #undef ROW
     };
+    t->values_left = t->calls_left = XPL_KINETO_MAX_TEXTS;
     xpl_buf_init(&t->scratch, SIZE_MAX / 2);
     xpl_arena_budget_init(&t->budget, t->options->max_bytes);
     xpl_arena_init_part(&t->arena, &t->budget);

@@ -527,6 +527,12 @@ static void put_losses(struct writer *w) {
     if (l->broken)
         put_warning(w, true, "the trace could not be decompressed to its end: %s",
                     w->t->r->err ? w->t->r->err->msg : "");
+    if (l->calls)
+        put_warning(w, false,
+                    "tables have no shapes for %" PRIu64
+                    " ops and allocations: they are called with "
+                    "more than %d different ones",
+                    l->calls, XPL_KINETO_MAX_TEXTS);
     if (l->untimed)
         put_warning(w, false, "%" PRIu64 " events without a time were left out", l->untimed);
 }

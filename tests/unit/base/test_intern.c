@@ -44,7 +44,14 @@ static void test_ids(void) {
     const uint32_t id = put(in, text, 6);
     text[0] = 'x';
     CHECK_STR(get(in, id), "copied");
+    xpl_strid_t found = {UINT32_MAX};
+    CHECK(!xpl_intern_find(in, (xpl_str_t){text, 6}, &found));
+    CHECK_EQ(found.v, UINT32_MAX);
     CHECK_EQ(put(in, text, 6), id + 1);
+    CHECK(xpl_intern_find(in, (xpl_str_t){text, 6}, &found));
+    CHECK_EQ(found.v, id + 1);
+    CHECK(xpl_intern_find(in, (xpl_str_t){NULL, 0}, &found));
+    CHECK_EQ(found.v, 0);
 }
 
 // Ids do not depend on the seed; views outlive growth.  So many strings that some have equal

@@ -19,12 +19,12 @@ struct imported {
 };
 
 static xpl_status_t import(xpl_str_t text, struct imported *ret, struct xpl_error *err) {
-    const struct xpl_kineto_options options = {.max_bytes = 64 << 20};
+    const struct xpl_kineto_options options = {.max_bytes = 256 << 20};
     struct xpl_json_reader r;
     struct xpl_exec exec = xpl_exec_serial();
     *ret = (struct imported){0};
     xpl_buf_init(&ret->bytes, options.max_bytes);
-    xpl_arena_init(&ret->arena, 64 << 20);
+    xpl_arena_init(&ret->arena, options.max_bytes);
     xpl_json_reader_init(&r, text, XPL_JSON_LENIENT);
     XPL_TRY(xpl_kineto_import(&r, &options, &ret->bytes, &ret->partial, err));
     return xpl_xspace_open((xpl_bytes_t){ret->bytes.p, ret->bytes.n}, &ret->arena, &exec, &ret->xs,
@@ -75,6 +75,14 @@ static xpl_str_t text_stat(const struct xpl_event *e, enum xpl_stat_type type) {
 static int64_t int_stat(const struct xpl_event *e, enum xpl_stat_type type) {
     struct xpl_stat s;
     return xpl_stats_get(e->stats, type, &s) ? xpl_stat_int(&s) : -1;
+}
+
+static xpl_str_t named_stat(const struct xpl_event *e, const char *name) {
+    struct xpl_stats it = e->stats;
+    struct xpl_stat s;
+    while (xpl_stats_next(&it, &s) == XPL_WIRE_FIELD)
+        if (xpl_str_eq(s.md->name, xpl_str_from(name))) return xpl_stat_str(&s);
+    return XPL_STR("");
 }
 
 #define EVENT(cat, name, tid, ts, dur, args)                                                       \
@@ -234,6 +242,87 @@ static void test_long_calls(void) {
     CHECK_EQ(call.len, 480);
     CHECK(xpl_str_starts(call, XPL_STR("aten::_foreach_add_(TensorList[[0,64],[1,64],")));
     CHECK(xpl_str_ends(call, XPL_STR("...)")));
+}
+
+static bool has_warning(const struct imported *i, const char *text) {
+    for (uint32_t k = 0; k < i->xs->n_warnings; k++)
+        if (xpl_str_has(i->xs->warnings[k], xpl_str_from(text))) return true;
+    return false;
+}
+
+// A launch with its op and its kernel, whose correlation is 100 * number.
+static void put_launch(struct xpl_buf *b, unsigned number, unsigned rows) {
+    xpl_buf_printf(b,
+                   EVENT("cpu_op", "aten::relu", "5", "%u0", "8",
+                         "\"Input Dims\":[[%u]],\"Input type\":[\"float\"]") ",",
+                   number, rows);
+    xpl_buf_printf(
+        b, EVENT("cuda_runtime", "cudaLaunchKernel", "5", "%u1", "2", "\"correlation\":%u00") ",",
+        number, number);
+    xpl_buf_printf(b, KERNEL("k%u", "%u3", "1", "\"correlation\":%u00") ",", number, number,
+                   number);
+}
+
+// Very many values of args take no shapes away.
+static void test_many_values(void) {
+    enum { EVENTS = 700, ARGS = 200 };
+    struct xpl_buf b;
+    struct xpl_event e;
+    const struct xpl_line *line;
+    xpl_buf_init(&b, (size_t)64 << 20);
+    xpl_buf_str(&b, XPL_STR("{\"traceEvents\":["));
+    put_launch(&b, 1, 64);
+    for (unsigned i = 0; i < EVENTS; i++) {
+        xpl_buf_printf(&b, "{\"ph\":\"X\",\"name\":\"e\",\"ts\":5,\"dur\":1,\"args\":{");
+        for (unsigned k = 0; k < ARGS; k++)
+            xpl_buf_printf(&b, "%s\"k%u\":\"v%u\"", k ? "," : "", k, i * ARGS + k);
+        xpl_buf_str(&b, XPL_STR("}},"));
+    }
+    put_launch(&b, 2, 64);
+    put_launch(&b, 3, 65);
+    xpl_buf_str(&b, XPL_STR("{}]}"));
+    xpl_buf_putc(&b, 0);
+    struct imported i = good((const char *)b.p);
+    static const char *const expected[][2] = {{"aten::relu(f32[64])", "[[64]]"},
+                                              {"aten::relu(f32[64])", "[[64]]"},
+                                              {"aten::relu(f32[65])", "[[65]]"}};
+    for (unsigned k = 0; k < 3; k++) {
+        const char name[] = {'k', (char)('1' + k), 0};
+        CHECK(find(&i, "/device:GPU:0", name, 0, &e, &line));
+        CHECK_STR(text_stat(&e, XPL_STAT_TORCH_CALL), expected[k][0]);
+        CHECK(find(&i, "/host:CPU", "aten::relu", k, &e, &line));
+        CHECK_STR(named_stat(&e, "Input Dims"), expected[k][1]);
+    }
+    CHECK(!has_warning(&i, "no shapes"));
+    close(&i);
+    xpl_buf_fini(&b);
+}
+
+// Beyond the limit of shapes new ones are missing; those before it stay.
+static void test_many_shapes(void) {
+    enum { SHAPES = 1 << 17 };
+    struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)64 << 20);
+    xpl_buf_str(&b, XPL_STR("{\"schemaVersion\":1,\"traceEvents\":["));
+    for (unsigned i = 0; i < SHAPES + 2; i++)
+        xpl_buf_printf(&b,
+                       EVENT("cpu_op", "aten::relu", "5", "%u", "0",
+                             "\"Input Dims\":[[%u]],\"Input type\":[\"float\"]") ",",
+                       i, i);
+    xpl_buf_str(&b, XPL_STR(EVENT("cpu_op", "aten::relu", "5", "900000", "0",
+                                  "\"Input Dims\":[[9]],\"Input type\":[\"float\"]") "]}"));
+    xpl_buf_putc(&b, 0);
+    struct imported i = good((const char *)b.p);
+    struct xpl_event e;
+    const struct xpl_line *line;
+    CHECK(find(&i, "/host:CPU", "aten::relu", SHAPES + 2, &e, &line));
+    CHECK_STR(text_stat(&e, XPL_STAT_HLO_OP), "aten::relu(f32[9])");
+    CHECK(find(&i, "/host:CPU", "aten::relu", SHAPES + 1, &e, &line));
+    CHECK_STR(text_stat(&e, XPL_STAT_HLO_OP), "aten::relu");
+    CHECK_STR(named_stat(&e, "Input Dims"), "[[131073]]");
+    CHECK(has_warning(&i, "no shapes for 2 ops"));
+    close(&i);
+    xpl_buf_fini(&b);
 }
 
 // Every prefix gives its closed events, and all of them when only the end is missing.
@@ -678,6 +767,8 @@ int main(void) {
     test_host();
     test_calls();
     test_long_calls();
+    test_many_values();
+    test_many_shapes();
     test_prefixes();
     test_damage();
     test_damage_in_front();
