@@ -269,7 +269,7 @@ struct trace {
     XPL_VEC(xpl_str_t) log_warnings, log_errors;
     struct losses lost;
     int64_t base_ns;
-    bool has_kineto, has_events;
+    bool has_kineto, has_events, cancelled;
     int64_t rank, world_size; // -1: unknown
     xpl_str_t host_name;
     bool has_ops, has_stacks, has_shapes, has_amd, has_cuda, has_kernels, has_ranges;
@@ -312,8 +312,14 @@ bool xpl_kineto_init(struct trace *t);
 // Counts bytes that the arena does not have against the budget; false when fewer are left.
 bool xpl_kineto_take(struct trace *t, size_t n);
 void xpl_kineto_give(struct trace *t, size_t n);
-// The error after a function that says false.
-xpl_status_t xpl_kineto_no_memory(struct trace *t);
+// Whether the caller has given up.
+bool xpl_kineto_cancelled(struct trace *t);
+// The same for long loops, which ask now and then: at their n-th event.
+static inline bool xpl_kineto_cancelled_at(struct trace *t, uint64_t n) {
+    return n % (1 << 14) == 0 && xpl_kineto_cancelled(t);
+}
+// The error after a function that says false: cancelled, or no memory.
+xpl_status_t xpl_kineto_failure(struct trace *t);
 // The number of a text, which often follows `before`, the number of another one; 0 without memory.
 uint32_t xpl_kineto_text_after(struct trace *t, uint32_t before, xpl_str_t text);
 // The number of a text; 0 without memory.
@@ -376,7 +382,7 @@ bool xpl_kineto_device_rates(const struct device_properties *d, struct device_ra
 
 // ---- steps.c ----
 
-// Of sorted rows.  False without memory.
+// Of sorted rows.  False without memory, or when cancelled.
 bool xpl_kineto_find_steps(struct trace *t);
 
 // ---- link.c ----

@@ -30,7 +30,7 @@ enum xpl_kineto_sniffed xpl_kineto_sniff(xpl_bytes_t head) {
 }
 
 static xpl_status_t import(struct trace *t, struct xpl_buf *out) {
-    if (!xpl_kineto_init(t)) return xpl_kineto_no_memory(t);
+    if (!xpl_kineto_init(t)) return xpl_kineto_failure(t);
     XPL_TRY(xpl_kineto_read(t));
     if (t->scratch.failed) XPL_RETURN_OOM(t->err, "PyTorch trace"); // some text is not whole
     const bool lost = t->lost.damaged || t->lost.cut || t->lost.broken;

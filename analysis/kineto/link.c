@@ -8,7 +8,6 @@
 #include "analysis/kineto/impl.h"
 
 enum {
-    CANCEL_EVERY = 1 << 14,
     MAX_PATH = 1024,
     MAX_FLOWS = 64, // of one time on a thread
     MAX_WINDOWS = 8,
@@ -56,14 +55,14 @@ static bool sort_rows(struct trace *t) {
         r->order[r->n++] = (uint32_t)i;
     }
     for (size_t i = 0; i < t->rows.n; i++)
-        if (!sort_row(t, &t->rows.v[i])) return false;
+        if (xpl_kineto_cancelled_at(t, i) || !sort_row(t, &t->rows.v[i])) return false;
     return true;
 }
 
 // The latest time such that most events are in the weeks before it.
-static int64_t latest_time(const struct trace *t) {
+static int64_t latest_time(struct trace *t) {
     int64_t last = 0, below = INT64_MAX;
-    for (unsigned attempt = 0; attempt < MAX_WINDOWS; attempt++) {
+    for (unsigned attempt = 0; attempt < MAX_WINDOWS && !xpl_kineto_cancelled(t); attempt++) {
         size_t n = 0;
         int64_t next = INT64_MIN;
         for (size_t i = 0; i < t->n_events; i++)
@@ -310,9 +309,8 @@ static xpl_status_t walk_rows(struct walk *w) {
         w->v.n = 0;
         if (r->kind != ROW_HOST || (w->forward && !w->n_flows)) continue;
         for (uint64_t k = 0; k < r->n; k++) {
-            if (k % CANCEL_EVERY == 0 && t->options->exec && xpl_exec_cancelled(t->options->exec))
-                XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
-            if (!walk_event(w, r->order[k])) return xpl_kineto_no_memory(t);
+            if (xpl_kineto_cancelled_at(t, k) || !walk_event(w, r->order[k]))
+                return xpl_kineto_failure(t);
         }
     }
     return XPL_OK;
@@ -359,6 +357,7 @@ static bool index_launches(struct linker *k) {
     for (size_t i = 0; i < t->launches.n; i++) {
         const struct launch *const l = &t->launches.v[i];
         bool is_new;
+        if (xpl_kineto_cancelled_at(t, i)) return false;
         uint64_t *const at = xpl_map_put(&t->arena, &k->launch_of, l->correlation, 0, &is_new);
         if (!at) return false;
         if (is_new || t->events[l->event].begin < t->events[t->launches.v[*at - 1].event].begin)
@@ -372,6 +371,7 @@ static bool index_external(struct linker *k) {
     k->has_op_of = true;
     for (size_t i = 0; i < t->n_events; i++) {
         bool is_new;
+        if (xpl_kineto_cancelled_at(t, i)) return false;
         if (t->events[i].category != CAT_OP || !t->events[i].aux) continue;
         uint64_t *const at = xpl_map_put(&t->arena, &k->op_of, t->events[i].aux, 0, &is_new);
         if (!at) return false;
@@ -431,6 +431,7 @@ static bool name_ops(struct trace *t) {
     t->op_text = xpl_arena_zalloc(&t->arena, ((size_t)t->n_names + 1) * sizeof *t->op_text);
     for (uint32_t i = 0; t->op_text && i < t->n_events; i++) {
         const struct event *const e = &t->events[i];
+        if (xpl_kineto_cancelled_at(t, i)) return false;
         if (e->category != CAT_OP || t->op_text[e->name]) continue;
         t->op_text[e->name] = framework_op(t, i + 1, 0);
         if (!t->op_text[e->name]) return false;
@@ -441,8 +442,8 @@ static bool name_ops(struct trace *t) {
 
 // Marks the longest device op of each op of the host: the marks count the runs of ops, and carry
 // their costs.
-static void find_runs(struct trace *t) {
-    if (is_of_cpu(t)) return;
+static bool find_runs(struct trace *t) {
+    if (is_of_cpu(t)) return true;
     use_text(t, TEXT_CALL, ROW_STREAM);
     use_text(t, TEXT_RUN, ROW_STREAM);
     for (size_t i = 0; i < t->n_events; i++)
@@ -450,24 +451,25 @@ static void find_runs(struct trace *t) {
             t->events[i].aux = 0; // the ids are not needed any more
     for (uint32_t i = 0; i < t->device_ops.n; i++) {
         const struct device_op *const d = &t->device_ops.v[i];
+        if (xpl_kineto_cancelled_at(t, i)) return false;
         if (!d->op) continue;
         uint32_t *const longest = &t->events[d->op - 1].aux;
         if (!*longest ||
             t->events[d->event].length > t->events[t->device_ops.v[*longest - 1].event].length)
             *longest = i + 1;
     }
+    return true;
 }
 
 static bool link_device_ops(struct trace *t) {
     struct linker k = {.t = t};
     if (!index_launches(&k)) return false;
     for (size_t i = 0; i < t->device_ops.n; i++) {
-        if (!link_device_op(&k, &t->device_ops.v[i])) return false;
+        if (xpl_kineto_cancelled_at(t, i) || !link_device_op(&k, &t->device_ops.v[i])) return false;
         use_text(t, t->device_ops.v[i].tf_op, ROW_STREAM);
         if (t->device_ops.v[i].call) use_text(t, t->device_ops.v[i].call, ROW_STREAM);
     }
-    find_runs(t);
-    return true;
+    return find_runs(t);
 }
 
 // ---- memory ----
@@ -478,6 +480,7 @@ static bool name_memory(struct trace *t) {
     for (size_t i = 0; i < t->memory.n; i++) {
         struct memory *const m = &t->memory.v[i];
         bool is_new;
+        if (xpl_kineto_cancelled_at(t, i)) return false;
         if (!m->op) continue;
         uint64_t *const text =
             xpl_map_put(&t->arena, &text_of, t->events[m->op - 1].name, m->path, &is_new);
@@ -513,6 +516,7 @@ static bool sum_up_memory(struct trace *t) {
     for (size_t i = 0; i < t->memory.n; i++) {
         struct memory *const m = &t->memory.v[keys[i].index];
         bool is_new;
+        if (xpl_kineto_cancelled_at(t, i)) return false;
         uint64_t *const at = xpl_map_put(&t->arena, &of_device, (uint64_t)m->device_type,
                                          (uint64_t)m->device_id, &is_new);
         struct memory *slot = NULL;
@@ -533,9 +537,9 @@ static bool sum_up_memory(struct trace *t) {
 
 xpl_status_t xpl_kineto_link(struct trace *t) {
     find_window(t);
-    if (!sort_rows(t) || !xpl_kineto_find_steps(t)) return xpl_kineto_no_memory(t);
+    if (!sort_rows(t) || !xpl_kineto_find_steps(t)) return xpl_kineto_failure(t);
     XPL_TRY(walk_threads(t));
     if (!link_device_ops(t) || !name_ops(t) || !name_memory(t) || !sum_up_memory(t))
-        return xpl_kineto_no_memory(t);
+        return xpl_kineto_failure(t);
     return XPL_OK;
 }

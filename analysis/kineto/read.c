@@ -125,8 +125,7 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
     const unsigned depth = r->depth;
     for (uint64_t n = 0;; n++) {
         bool oom = false;
-        if (n % CANCEL_EVERY == 0 && t->options->exec && xpl_exec_cancelled(t->options->exec))
-            XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
+        if (n % CANCEL_EVERY == 0 && xpl_kineto_cancelled(t)) return xpl_kineto_failure(t);
         xpl_json_reader_hold(r);
         const char *const from = r->p, *const end = r->end;
         const uint64_t at = xpl_json_reader_offset(r);
@@ -139,7 +138,7 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
         const uint64_t behind = at + (uint64_t)((r->cut ? r->end : r->p) - from);
         r->end = end;
         if (token == XPL_JSON_AT_ARRAY_END) break;
-        if (oom) return xpl_kineto_no_memory(t);
+        if (oom) return xpl_kineto_failure(t);
         if (!ok) {
             const bool cut = r->cut && r->ended && is_whole;
             *ret_end = !go_on(t, from, behind, depth);
@@ -340,7 +339,7 @@ static xpl_status_t read_top(struct trace *t) {
         const uint64_t at = xpl_json_reader_offset(r);
         if (read_members(t, read_top_member, &top, &oom)) return XPL_OK;
         XPL_TRY(top.status);
-        if (oom) return xpl_kineto_no_memory(t);
+        if (oom) return xpl_kineto_failure(t);
         if (top.end) return XPL_OK;
         const bool cut = r->cut && r->ended;
         const uint64_t behind = xpl_json_reader_offset(r);

@@ -76,6 +76,7 @@ static bool each_iteration(struct finder *f, uint32_t row, iteration_fn fn, void
     for (uint64_t i = 0; i < r->n; i++) {
         struct event *const e = &f->t->events[r->order[i]];
         uint32_t pattern;
+        if (xpl_kineto_cancelled_at(f->t, i)) return false;
         if (e->category != CAT_ANNOTATION || e->begin < end || e->length <= 0) continue;
         end = e->begin + e->length;
         if (!find_pattern(f, e->name, &pattern)) return false;
@@ -140,6 +141,7 @@ bool xpl_kineto_find_steps(struct trace *t) {
     for (size_t i = 0; i < t->n_events; i++) {
         struct event *const e = &t->events[i];
         int64_t number;
+        if (xpl_kineto_cancelled_at(t, i)) return false;
         if (e->category == CAT_ANNOTATION &&
             xpl_kineto_is_step(xpl_intern_get(t->names, (xpl_strid_t){e->name}), &number) &&
             !push(t, e, number, e->name))

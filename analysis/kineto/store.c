@@ -29,8 +29,14 @@ void xpl_kineto_give(struct trace *t, size_t n) {
     (void)atomic_fetch_add_explicit(&t->budget.left, n, memory_order_relaxed);
 }
 
-xpl_status_t xpl_kineto_no_memory(struct trace *t) {
+bool xpl_kineto_cancelled(struct trace *t) {
+    if (!t->cancelled && t->options->exec) t->cancelled = xpl_exec_cancelled(t->options->exec);
+    return t->cancelled;
+}
+
+xpl_status_t xpl_kineto_failure(struct trace *t) {
     enum { BLOCK = 2 << 20 }; // an arena asks for about so much
+    if (t->cancelled) XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
     if (atomic_load_explicit(&t->budget.left, memory_order_relaxed) < BLOCK)
         XPL_RETURN_ERROR(t->err, XPL_RESOURCE_EXHAUSTED,
                          "the trace takes more than %zu bytes of memory, the limit",

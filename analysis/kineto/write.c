@@ -15,7 +15,6 @@
 #include "base/text/utf8.h"
 
 enum {
-    CANCEL_EVERY = 1 << 14,
     MAX_WARNING = 512,
     FIRST_UNNUMBERED = 1 << 30,
     MOST_PLANES = 256, // the last one has the rows of all further devices
@@ -42,7 +41,6 @@ struct writer {
     struct device_step *device_steps;
     uint8_t *name_used; // by name: of this plane
     struct xpl_buf text;
-    bool cancelled;
     bool is_last; // pass, in which stats are released once they are written
     bool grouped; // the XSpace says which step events are of
 };
@@ -74,8 +72,8 @@ static void put_warning(struct writer *w, bool error, const char *fmt, ...) {
 // ---- metadata ----
 
 static void put_names(struct writer *w) {
-    const struct trace *const t = w->t;
-    for (uint32_t i = 0; i <= t->n_names; i++) {
+    struct trace *const t = w->t;
+    for (uint32_t i = 0; i <= t->n_names && !xpl_kineto_cancelled_at(t, i); i++) {
         if (!w->name_used[i]) continue;
         const xpl_str_t name = valid(w, xpl_intern_get(t->names, (xpl_strid_t){i}));
         xpl_xspace_writer_begin_event_md(&w->w, (int64_t)i + 1, name, XPL_STR(""));
@@ -83,14 +81,9 @@ static void put_names(struct writer *w) {
     }
 }
 
-static void check_cancelled(struct writer *w) {
-    if (w->t->options->exec) w->cancelled |= xpl_exec_cancelled(w->t->options->exec);
-}
-
 static void put_texts(struct writer *w, unsigned kinds) {
-    const struct trace *const t = w->t;
-    check_cancelled(w);
-    for (uint32_t i = 1; i < t->text_cap && !w->cancelled; i++)
+    struct trace *const t = w->t;
+    for (uint32_t i = 1; i < t->text_cap && !xpl_kineto_cancelled_at(t, i); i++)
         if (t->text_used[i] & kinds)
             xpl_xspace_writer_stat_md(&w->w, (int64_t)i + 1, valid(w, xpl_kineto_text_of(t, i)),
                                       XPL_STR(""));
@@ -311,7 +304,7 @@ static int64_t start_ns(const struct trace *t) {
 }
 
 static void put_line(struct writer *w, uint32_t row) {
-    const struct trace *const t = w->t;
+    struct trace *const t = w->t;
     const struct row *const r = &t->rows.v[row];
     char text[192];
     struct place p = {.outer_end = INT64_MIN};
@@ -319,11 +312,8 @@ static void put_line(struct writer *w, uint32_t row) {
                                                 .name = line_name(w, r, text, sizeof text),
                                                 .timestamp_ns = start_ns(t)};
     xpl_xspace_writer_begin_line(&w->w, &line);
-    for (uint64_t i = 0; i < r->n; i++) {
-        if (i % CANCEL_EVERY == 0) check_cancelled(w);
-        if (w->cancelled) break;
+    for (uint64_t i = 0; i < r->n && !xpl_kineto_cancelled_at(t, i); i++)
         put_event(w, r, row, &t->events[r->order[i]], &p);
-    }
     xpl_xspace_writer_end_line(&w->w);
 }
 
@@ -357,14 +347,14 @@ static int64_t step_end(const struct trace *t, const struct device_step *of, siz
 }
 
 static void put_steps(struct writer *w, size_t first, size_t n) {
-    const struct trace *const t = w->t;
+    struct trace *const t = w->t;
     struct device_step *const of = w->device_steps;
     const struct xpl_xspace_writer_line line = {
         .id = XPL_LINE_ID_STEPS, .name = XPL_STR(XPL_LINE_STEPS), .timestamp_ns = start_ns(t)};
     memset(of, 0, t->steps.n * sizeof *of);
     for (size_t k = first; k < first + n; k++) {
         const struct row *const r = &t->rows.v[w->by_name[k]];
-        for (uint64_t i = 0; i < r->n; i++) {
+        for (uint64_t i = 0; i < r->n && !xpl_kineto_cancelled_at(t, i); i++) {
             const struct event *const e = &t->events[r->order[i]];
             const uint32_t step = t->device_ops.v[e->aux - 1].step;
             if (step) add_to_step(&of[step - 1], e);
@@ -372,8 +362,7 @@ static void put_steps(struct writer *w, size_t first, size_t n) {
     }
     set_begins(t, of);
     xpl_xspace_writer_begin_line(&w->w, &line);
-    check_cancelled(w);
-    for (size_t i = 0; i < t->steps.n && !w->cancelled; i++) {
+    for (size_t i = 0; i < t->steps.n && !xpl_kineto_cancelled_at(t, i); i++) {
         const int64_t begin = of[i].begin, end = step_end(t, of, i);
         w->name_used[t->steps.v[i].name] = 1;
         xpl_xspace_writer_begin_event(&w->w, (int64_t)t->steps.v[i].name + 1,
@@ -569,7 +558,7 @@ static void emit(struct writer *w) {
         xpl_xspace_writer_begin_plane(&w->w, id++, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
         xpl_xspace_writer_end_plane(&w->w);
     }
-    for (size_t i = 0; i < w->n_rows && !w->cancelled;)
+    for (size_t i = 0; i < w->n_rows && !w->t->cancelled;)
         i += put_plane(w, i, id++);
     put_environment(w, id);
     put_warnings(w);
@@ -618,11 +607,11 @@ static bool prepare(struct writer *w) {
 xpl_status_t xpl_kineto_write(struct trace *t, struct xpl_buf *out) {
     struct writer w = {.t = t};
     const struct xpl_xspace_sink sink = {.put = put, .ctx = out};
-    if (!prepare(&w)) return xpl_kineto_no_memory(t);
+    if (!prepare(&w)) return xpl_kineto_failure(t);
     xpl_xspace_writer_init(&w.w, &sink);
     emit(&w);
     bool fits = true;
-    if (!w.cancelled && xpl_xspace_writer_measured(&w.w)) {
+    if (!t->cancelled && xpl_xspace_writer_measured(&w.w)) {
         const size_t n = (size_t)xpl_xspace_writer_size(&w.w);
         fits = xpl_kineto_take(t, n);
         w.is_last = true;
@@ -630,7 +619,7 @@ xpl_status_t xpl_kineto_write(struct trace *t, struct xpl_buf *out) {
     }
     const bool ok = xpl_xspace_writer_fini(&w.w) && !w.text.failed;
     xpl_buf_fini(&w.text);
-    if (w.cancelled) XPL_RETURN_ERROR(t->err, XPL_CANCELLED, "cancelled");
+    if (t->cancelled) return xpl_kineto_failure(t);
     if (out->failed || !fits)
         XPL_RETURN_ERROR(t->err, XPL_RESOURCE_EXHAUSTED,
                          "the trace and its XSpace have more than %zu bytes, the limit of memory",

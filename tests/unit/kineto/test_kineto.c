@@ -3,6 +3,7 @@
 #include "analysis/kineto/kineto.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "analysis/xplane/schema.h"
@@ -641,6 +642,49 @@ static void test_limit(void) {
     xpl_buf_fini(&b);
 }
 
+struct asked {
+    struct xpl_exec exec;
+    unsigned n, cancel_at;
+};
+
+static bool cancel_at(struct xpl_exec *e) {
+    struct asked *const a = (struct asked *)e;
+    return a->n++ >= a->cancel_at;
+}
+
+// Each long loop asks whether to go on, and each answer counts.
+static void test_cancelled(void) {
+    enum { N = 17000, LEAST = 117 }; // fewer: a loop has stopped asking
+    struct asked asked;
+    xpl_status_t st;
+    struct xpl_buf b, out;
+    xpl_buf_init(&b, (size_t)64 << 20);
+    xpl_buf_putc(&b, '[');
+    for (unsigned i = 0; i < N; i++) {
+        put_launch(&b, i, 64);
+        xpl_buf_printf(&b,
+                       "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":5,\"ts\":%u2,"
+                       "\"args\":{\"Bytes\":8}}%c",
+                       i, i + 1 < N ? ',' : ']');
+    }
+    for (unsigned at = 0; at < UINT_MAX; at = st == XPL_OK ? UINT_MAX : at + 7) {
+        bool partial;
+        struct xpl_error err = {0};
+        struct xpl_json_reader r;
+        asked = (struct asked){xpl_exec_serial(), 0, at};
+        asked.exec.cancelled = cancel_at;
+        const struct xpl_kineto_options options = {.max_bytes = 256 << 20, .exec = &asked.exec};
+        xpl_buf_init(&out, options.max_bytes);
+        xpl_json_reader_init(&r, (xpl_str_t){(const char *)b.p, b.n}, XPL_JSON_LENIENT);
+        st = xpl_kineto_import(&r, &options, &out, &partial, &err);
+        if (st != XPL_OK) CHECK_STATUS(st, XPL_CANCELLED, &err);
+        if (st != XPL_OK) CHECK_EQ(asked.n, at + 1);
+        xpl_buf_fini(&out);
+    }
+    CHECK(asked.n >= LEAST);
+    xpl_buf_fini(&b);
+}
+
 // What each device has of the host does not make the XSpace much larger than the trace.
 static void test_many_devices(void) {
     struct xpl_buf b;
@@ -782,6 +826,7 @@ int main(void) {
     test_other_traces();
     test_sniff();
     test_limit();
+    test_cancelled();
     test_many_devices();
     test_identity();
     return 0;
