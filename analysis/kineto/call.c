@@ -115,9 +115,16 @@ static void put_argument(struct call *c, xpl_str_t dims, xpl_str_t type, xpl_str
     if (element.len || has_dims) put(c, dims);
 }
 
-// What convolutions cost depends on values of their arguments.
+// What these cost depends on values of their arguments: strides, dimensions, which gradients are
+// asked for.
 static bool values_matter(xpl_str_t op) {
-    return xpl_str_has(op, XPL_STR("conv"));
+    static const char *const begins[] = {
+        "aten::sum",      "aten::mean",         "aten::prod",         "aten::amax",
+        "aten::amin",     "aten::max",          "aten::min",          "aten::argm",
+        "aten::any",      "aten::all",          "aten::var",          "aten::std",
+        "aten::_softmax", "aten::_log_softmax", "aten::index_select", "aten::linalg_vector_norm"};
+    return xpl_str_has(op, XPL_STR("conv")) || xpl_str_has(op, XPL_STR("norm_backward")) ||
+           xpl_str_starts_any(op, begins, sizeof begins / sizeof *begins);
 }
 
 struct inputs {

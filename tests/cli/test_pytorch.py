@@ -41,6 +41,10 @@ SHORT = {"float": "f32", "double": "f64", "c10::BFloat16": "bf16", "c10::Half": 
          "short int": "i16", "bool": "b8", "unsigned char": "u8", "c10::Float8_e4m3fnuz": "f8e4m3fnuz"}
 
 
+VALUES_MATTER = re.compile("conv|norm_backward|^aten::(sum|mean|prod|amax|amin|max|min|argm|any|all|var|std|_softmax|"
+                           "_log_softmax|index_select|linalg_vector_norm)")
+
+
 def dims_text(dims):
     return "[" + ",".join(dims_text(d) if isinstance(d, (list, tuple)) else str(d) for d in dims) + "]"
 
@@ -50,7 +54,7 @@ def call_text(row):
     dims, types, values = (ast.literal_eval(row[k]) for k in ("Input Dims", "Input type", "Concrete Inputs"))
     out = []
     for d, t, v in zip(dims, types, values):
-        value = v.replace(", ", ",") if "conv" in row["name"] and t not in SHORT else ""
+        value = v.replace(", ", ",") if VALUES_MATTER.search(row["name"]) and t not in SHORT else ""
         out.append(value or SHORT.get(t, t or ("" if d else "-")) + (dims_text(d) if d or t in SHORT else ""))
     text = f"{row['name']}({', '.join(out)})".replace("/", "|")
     return text if len(text) <= 480 else text[:476] + "...)"
@@ -395,6 +399,21 @@ class Verdicts(Case):
         for kernel in ("cutlass_80_tensorop_s1688gemm_128x128_32x3_tn_align4", "sm90_xmma_gemm_bf16bf16_bf16f32",
                        "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16"):
             self.assertNotIn("no_tensor_cores", self.kinds(torch_traces.float32(kernel)))
+
+    def test_memory_bound(self):
+        """Ops that move memory are far from the roofline if they move little in their time; copies of the host are not."""
+        x, at = ("float", [1 << 20]), 1000
+        t = torch_traces.Trace("NVIDIA H100 80GB HBM3")
+        for op, kernel, cat, dur, given in (("aten::gelu", "gelu_kernel", "kernel", 500, [x]),
+                                            ("aten::tanh", "tanh_kernel", "kernel", 20, [x]),
+                                            ("aten::copy_", "Memcpy HtoD (Pageable -> Device)", "gpu_memcpy", 400, [x, x])):
+            t.correlation += 1
+            t.op(op, at, 10, **torch_traces.inputs(*given))
+            t.call("cudaLaunchKernel", at + 2, 3)
+            t.events[-1]["args"]["correlation"] = t.correlation
+            at = t.device(cat, kernel, at + 6, dur)
+        found = {f["kind"]: f for f in self.findings(t)["findings"]}["far_from_roofline"]
+        self.assertEqual([o["name"].split("(")[0] for o in found["ops"]], ["aten::gelu"])
 
     def test_graph_breaks(self):
         found = self.kinds(torch_traces.graph_breaks)["graph_breaks"]
@@ -753,6 +772,36 @@ class Tables(Case):
                     self.assertAlmostEqual(moved, size, delta=size / 1e6, msg=(path, table))
                 n += 1
         self.assertGreaterEqual(n, 7)
+
+    def test_bytes(self):
+        """Bytes of ops that move memory. TraceLens counts the result of each reduction as one number, so that only those of
+        one number are compared, and a division under the name of an outer op."""
+        n = 0
+        for table in "BinaryElementwise", "UnaryElementwise", "Reduce_fwd":
+            for path, golden in self.cases(table):
+                if path.parent.name == "mi300_vllm_graph":
+                    continue  # its ops are in the graph's recording
+                known = {r["operation"]: r["measured_memory_bw"] * r["total_time"] / 1e6 * 2**30 for r in self.by_shape(path)}
+                theirs = {}
+                for r in golden:
+                    text = call_text({k: r[f"{k}_first"] for k in ("Input Dims", "Input type", "Concrete Inputs")} |
+                                     {"name": r["name"]})
+                    if table == "Reduce_fwd" and "[]" not in r["Concrete Inputs_first"] or not float(r["Kernel Time (µs)_sum"]):
+                        continue
+                    theirs[text] = theirs.get(text, 0) + float(r["Data Moved (MB)_first"]) * 2**20 * float(r["name_count"])
+                theirs.pop("aten::div(bf16[10,512,7,7], Scalar)", None)
+                for text, size in theirs.items():
+                    self.assertAlmostEqual(known[text], size, delta=size / 1e5, msg=(path, text))
+                n += len(theirs)
+        self.assertGreaterEqual(n, 60)
+
+    def test_known(self):
+        """Most of the time of programs of known shapes has bytes, and no rate is above the device's."""
+        for case, least in ("h100_vit", 0.99), ("h100_bert_small", 0.99), ("mi300_norms", 0.95), ("mi300_triton", 0.99):
+            table = self.by_shape(next((CORPUS / case).glob("*.json.gz")))
+            known = sum(r["total_time"] for r in table if r["measured_memory_bw"])
+            self.assertGreater(known / sum(r["total_time"] for r in table), least, case)
+            self.assertLess(max(r["measured_memory_bw"] for r in table), 5300e9 / 2**30, case)
 
 
 if __name__ == "__main__":

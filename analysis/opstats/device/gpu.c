@@ -7,6 +7,7 @@
 #include "analysis/opstats/device/gpu_plane.h"
 #include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
 
 // Planes are worked on in batches, whose memory is given back in between: a profile may have a
@@ -137,9 +138,27 @@ static xpl_status_t run_planes(const struct xpl_convert *c, bool kernels_only,
     return finish_kernels(r, s, err);
 }
 
+// Bytes of PyTorch's ops are counted from shapes.  Those that the memory cannot move in the op's
+// time came from caches, or were not moved at all, as of expanded tensors: how many were is
+// unknown.
+static void forget_cached_bytes(struct xpl_opstats *s) {
+    struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
+    const double bytes_ps = s->perf_env.peak_hbm_bw_giga_bytes_per_second / 1e3;
+    for (size_t i = 0; bytes_ps > 0 && i < db->metrics_db.n; i++) {
+        struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if ((double)m->bytes_accessed <= bytes_ps * (double)m->self_time_ps ||
+            xpl_tf_op_parse(m->provenance).category != XPL_TF_OP_PYTORCH)
+            continue;
+        m->bytes_accessed = 0;
+        m->memory_accessed_breakdown.n = 0;
+    }
+}
+
 xpl_status_t xpl_device_gpu(const struct xpl_convert *c, const struct xpl_plane *const *planes,
                             size_t n, struct xpl_opstats *s, struct xpl_error *err) {
-    return run_planes(c, false, planes, n, s, err);
+    XPL_TRY(run_planes(c, false, planes, n, s, err));
+    forget_cached_bytes(s);
+    return XPL_OK;
 }
 
 static bool may_have_kernels(const struct xpl_plane *p) {

@@ -40,10 +40,11 @@ static struct argument argument_of(xpl_str_t s) {
     const size_t open = xpl_str_find(s, XPL_STR("["), 0);
     if (open == SIZE_MAX || !xpl_str_ends(s, XPL_STR("]"))) return a;
     xpl_str_t rest = xpl_str_sub(s, open + 1, s.len - open - 2);
+    const int64_t least = open ? 0 : -MAX_RANK; // the last dimension is -1
     while (rest.len) {
         const size_t comma = xpl_str_find(rest, XPL_STR(","), 0);
         int64_t v;
-        if (a.rank == MAX_RANK || !xpl_parse_int(xpl_str_sub(rest, 0, comma), 0, INT32_MAX, &v))
+        if (a.rank == MAX_RANK || !xpl_parse_int(xpl_str_sub(rest, 0, comma), least, INT32_MAX, &v))
             return a;
         a.d[a.rank++] = v;
         rest = xpl_str_sub(rest, comma == SIZE_MAX ? rest.len : comma + 1, SIZE_MAX);
@@ -86,15 +87,41 @@ struct sums {
     double flops, read, written;
 };
 
+enum { FIRST = 1, SECOND = 2, THIRD = 4, FOURTH = 8, FIFTH = 16, SIXTH = 32, SEVENTH = 64 };
+
+// Results of an op that moves memory.
+enum result {
+    AS_WRITTEN,   // those that `writes` names
+    BROADCAST,    // of the inputs together
+    FLOATS,       // the same; of integers the default type, which the trace does not say
+    TRUTH,        // the same, of booleans
+    WITH_BIAS,    // AS_WRITTEN, and a bias as large as the last one, the weight
+    WITH_MASK,    // AS_WRITTEN, and as many booleans
+    WITH_INDICES, // of a reduction along a dimension
+};
+
 struct row {
     const char *op;
     bool (*cost)(const struct row *, const struct arguments *, struct sums *);
     bool calls_others; // which then have the time
     // Positions of arguments: of matrices A and B, of an image and a filter, of the query, whose
-    // key and value follow; and of the term that is added.
+    // key and value follow, of a table and its indices; and of the term that is added.
     int a, b, added;
     // Of a convolution.
     int stride, padding, dilation, transposed, output_padding, groups;
+    // Of an op that moves memory: sets of arguments, and the operations for each number of the
+    // result.
+    unsigned reads, writes;
+    enum result result;
+    double flops;
+    int mask;          // position of "[True,False]": which results are asked for; 0: all
+    bool is_condition; // the first argument, whose type does not count
+    // Of a reduction, or of a table: the position of the dimensions.
+    int dims;
+    int n_of_all;   // arguments of a reduction to one number; none says the dimensions
+    int type;       // position of the result's type; 0: it has that of the input
+    double element; // size of a number of the result; 0: that of the input
+    bool widens;    // integers become those of 64 bits
 };
 
 // Rows of A times columns of B, for each of the batch.
@@ -236,6 +263,191 @@ static bool attention_backward(const struct row *r, const struct arguments *args
     return true;
 }
 
+// ---- ops that move memory ----
+
+static bool is_float(const struct argument *t) {
+    return !xpl_str_starts(t->text, XPL_STR("i")) && !xpl_str_starts(t->text, XPL_STR("u")) &&
+           !xpl_str_starts(t->text, XPL_STR("b8"));
+}
+
+// Inputs that are broadcast to each other, and their common type: one without dimensions counts
+// only if no other is of its kind.
+struct together {
+    double d[MAX_RANK]; // the last one first
+    unsigned rank;
+    double size;
+    bool has_dims, is_float;
+};
+
+static bool broadcast(struct together *s, const struct argument *t) {
+    for (unsigned i = 0; i < t->rank; i++) {
+        const double d = (double)t->d[t->rank - 1 - i];
+        if (i == s->rank) s->d[s->rank++] = 1;
+        if (d != 1 && s->d[i] != 1 && d != s->d[i]) return false;
+        if (d != 1) s->d[i] = d;
+    }
+    return true;
+}
+
+// False: a number beside integers, which makes them the default type.
+static bool promote(struct together *s, const struct argument *t) {
+    const bool floats = is_float(t), has_dims = t->rank > 0;
+    if (s->size > 0 && floats != s->is_float) {
+        const bool lower_has_dims = floats ? s->has_dims : has_dims,
+                   higher_has_dims = floats ? has_dims : s->has_dims;
+        if (lower_has_dims && !higher_has_dims) return false;
+        if (!floats) return true;
+        s->size = 0;
+    }
+    if (s->size == 0 || has_dims > s->has_dims || (has_dims == s->has_dims && t->size > s->size))
+        s->size = t->size;
+    s->has_dims = s->has_dims || has_dims;
+    s->is_float = floats;
+    return true;
+}
+
+static double numbers(const struct together *s) {
+    double n = 1;
+    for (unsigned i = 0; i < s->rank; i++)
+        n *= s->d[i];
+    return n;
+}
+
+// Whether result i is asked for, by "[True,False]".  False: the text does not say so.
+static bool is_asked(const struct row *r, const struct arguments *args, unsigned i, bool *ret) {
+    *ret = true;
+    if (!r->mask) return true;
+    if (r->mask >= args->n || !xpl_str_starts(args->v[r->mask].text, XPL_STR("["))) return false;
+    xpl_str_t rest = xpl_str_sub(args->v[r->mask].text, 1, SIZE_MAX);
+    for (; i; i--) {
+        const size_t comma = xpl_str_find(rest, XPL_STR(","), 0);
+        if (comma == SIZE_MAX) return false;
+        rest = xpl_str_sub(rest, comma + 1, SIZE_MAX);
+    }
+    *ret = xpl_str_starts(rest, XPL_STR("True"));
+    return *ret || xpl_str_starts(rest, XPL_STR("False"));
+}
+
+static bool write_named(const struct row *r, const struct arguments *args, struct sums *ret) {
+    const struct argument *const first = tensor(args, __builtin_ctz(r->writes), 0), *t = first;
+    unsigned n = 0;
+    bool asked;
+    if (!first) return false;
+    for (unsigned i = 0; r->writes >> i; i++) {
+        if (!(r->writes >> i & 1)) continue;
+        t = tensor(args, (int)i, 0);
+        if (!is_asked(r, args, n++, &asked)) return false;
+        if (asked) ret->written += bytes(t);
+    }
+    if (r->result == WITH_BIAS && !is_asked(r, args, n, &asked)) return false;
+    if (r->result == WITH_BIAS && asked) ret->written += bytes(t);
+    if (r->result == WITH_MASK) ret->written += count(first);
+    ret->flops = r->flops * count(first);
+    return true;
+}
+
+// Arguments that are absent, such as the bias of a norm, cost nothing; the first one is there.
+static bool moves(const struct row *r, const struct arguments *args, struct sums *ret) {
+    struct together all = {.size = 0};
+    if (r->reads && !tensor(args, __builtin_ctz(r->reads), 0)) return false;
+    for (unsigned i = 0; r->reads >> i; i++) {
+        const struct argument *const t = r->reads >> i & 1 ? tensor(args, (int)i, 0) : NULL;
+        ret->read += bytes(t);
+        if (!t || r->writes) continue;
+        if (!broadcast(&all, t) || (!(r->is_condition && !i) && !promote(&all, t))) return false;
+    }
+    if (r->writes) return write_named(r, args, ret);
+    if (r->result == FLOATS && !all.is_float) return false;
+    ret->flops = r->flops * numbers(&all);
+    ret->written = numbers(&all) * (r->result == TRUTH ? 1 : all.size);
+    return all.size > 0;
+}
+
+// A softmax makes float32 of shorter types if it is told to, and its gradient the type of the
+// input.
+static bool softmax(const struct row *r, const struct arguments *args, struct sums *ret) {
+    if (!moves(r, args, ret) || args->n <= r->type) return false;
+    const xpl_str_t text = args->v[r->type].text;
+    int64_t type;
+    enum { HALF = 5, FLOAT = 6, DOUBLE = 7, BFLOAT16 = 15 }; // as torch numbers them
+    if (xpl_str_eq(text, XPL_STR("False"))) return true;
+    if (!xpl_str_eq(text, XPL_STR("True")) && !xpl_parse_int(text, HALF, BFLOAT16, &type))
+        return false;
+    if (xpl_str_eq(text, XPL_STR("True"))) type = FLOAT;
+    if (type > DOUBLE && type != BFLOAT16) return false;
+    ret->written = count(&args->v[0]) * (type == DOUBLE ? 8 : type == FLOAT ? 4 : 2);
+    return true;
+}
+
+// How many numbers of the input become one of the result.  False: unknown.
+static bool reduced(const struct row *r, const struct arguments *args, const struct argument *t,
+                    double *ret) {
+    *ret = count(t);
+    if (args->n <= r->n_of_all || r->dims >= args->n) return args->n <= r->n_of_all;
+    struct argument list = args->v[r->dims];
+    if (xpl_str_eq(list.text, XPL_STR("-")) || (list.is_list && !list.rank)) return true;
+    if (!list.is_list) {
+        list.rank = 1;
+        if (!xpl_parse_int(list.text, -MAX_RANK, MAX_RANK, &list.d[0])) return false;
+    }
+    *ret = 1;
+    for (unsigned i = 0; i < list.rank; i++) {
+        const int64_t at = list.d[i] < 0 ? list.d[i] + t->rank : list.d[i];
+        if (at < 0 || at >= t->rank) return false;
+        *ret *= (double)t->d[at];
+    }
+    return true;
+}
+
+static bool reduction(const struct row *r, const struct arguments *args, struct sums *ret) {
+    const struct argument *const t = tensor(args, 0, 0);
+    const bool is_of_all = args->n <= r->n_of_all;
+    const int type = is_of_all ? r->n_of_all - 1 : r->type;
+    double many;
+    if (!t || !reduced(r, args, t, &many) || !(many > 0)) return false;
+    if (r->type && (type >= args->n || !xpl_str_eq(args->v[type].text, XPL_STR("-")))) return false;
+    const double results = count(t) / many;
+    ret->read = bytes(t);
+    ret->written = results * (r->element > 0              ? r->element
+                              : r->widens && !is_float(t) ? 8
+                                                          : t->size);
+    if (r->result == WITH_INDICES && !is_of_all) ret->written += results * 8;
+    return true;
+}
+
+// Rows of a table, each read when it is asked for.
+static bool lookup(const struct row *r, const struct arguments *args, struct sums *ret) {
+    const struct argument *const table = tensor(args, r->a, 1), *const at = tensor(args, r->b, 0);
+    int64_t dim = 0;
+    if (!table || !at) return false;
+    if (r->dims && !xpl_parse_int(args->v[r->dims].text, -MAX_RANK, MAX_RANK, &dim)) return false;
+    if (dim < 0) dim += table->rank;
+    if (dim < 0 || dim >= table->rank || !table->d[dim]) return false;
+    ret->written = bytes(table) / (double)table->d[dim] * count(at);
+    ret->read = ret->written + bytes(at);
+    return true;
+}
+
+// inductor's pointwise kernels and reductions, whose tensors each count once, unless an op in the
+// name takes a part of one.
+static bool is_fused(xpl_str_t op) {
+    static const char *const kinds[] = {"triton_poi_fused_", "triton_red_fused_",
+                                        "triton_per_fused_"};
+    static const char *const parts[] = {"embedding", "index", "gather",  "scatter",
+                                        "select",    "slice", "split",   "unbind",
+                                        "narrow",    "chunk", "strided", "nll_loss"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (xpl_str_has(op, xpl_str_from(parts[i]))) return false;
+    return xpl_str_starts_any(op, kinds, sizeof kinds / sizeof *kinds);
+}
+
+static bool fused(const struct row *r, const struct arguments *args, struct sums *ret) {
+    (void)r;
+    for (int i = 0; i < args->n; i++)
+        ret->read += bytes(tensor(args, i, 0));
+    return ret->read > 0 && args->n < MAX_ARGS; // there may be more of them
+}
+
 // ---- ops ----
 
 #define GEMM(name, a_, b_, added_)                                                                 \
@@ -260,6 +472,22 @@ static bool attention_backward(const struct row *r, const struct arguments *args
     }
 #define ATTENTION(name, fn, q, heads)                                                              \
     { .op = name, .cost = fn, .a = (q), .b = (heads), .added = NONE }
+
+// Ops whose results have the size of their first n arguments together.
+#define MAP(name, n)                                                                               \
+    { .op = "aten::" name, .cost = moves, .reads = (1u << (n)) - 1, .result = BROADCAST }
+#define FLOAT_MAP(name)                                                                            \
+    { .op = "aten::" name, .cost = moves, .reads = FIRST, .result = FLOATS }
+#define ARITHMETIC(name, how)                                                                      \
+    { .op = "aten::" name, .cost = moves, .reads = FIRST | SECOND, .result = (how), .flops = 1 }
+#define COMPARISON(name)                                                                           \
+    { .op = "aten::" name, .cost = moves, .reads = FIRST | SECOND, .result = TRUTH }
+#define MOVES(name, from, to)                                                                      \
+    { .op = name, .cost = moves, .reads = (from), .writes = (to) }
+#define REDUCTION(name, at, all, ...)                                                              \
+    { .op = "aten::" name, .cost = reduction, .dims = (at), .n_of_all = (all), __VA_ARGS__ }
+#define SOFTMAX(name, from, type_)                                                                 \
+    { .op = "aten::" name, .cost = softmax, .reads = (from), .writes = FIRST, .type = (type_) }
 
 static const struct row kRows[] = {
     GEMM("mm", 0, 1, NONE),
@@ -310,7 +538,161 @@ static const struct row kRows[] = {
     ATTENTION("aten::_flash_attention_backward", attention_backward, 1, 2),
     ATTENTION("aten::_efficient_attention_backward", attention_backward, 1, 2),
     ATTENTION("flash_attn::_flash_attn_backward", attention_backward, 1, 2),
+    ARITHMETIC("add", BROADCAST),
+    ARITHMETIC("sub", BROADCAST),
+    ARITHMETIC("rsub", BROADCAST),
+    ARITHMETIC("mul", BROADCAST),
+    ARITHMETIC("div", FLOATS),
+    MAP("neg", 1),
+    MAP("abs", 1),
+    MAP("clamp", 1),
+    MAP("clamp_min", 1),
+    MAP("clamp_max", 1),
+    MAP("hardtanh", 1),
+    MAP("leaky_relu", 1),
+    MAP("tril", 1),
+    MAP("triu", 1),
+    MAP("flip", 1),
+    MAP("roll", 1),
+    MAP("bitwise_not", 1),
+    MAP("pow", 2),
+    MAP("maximum", 2),
+    MAP("minimum", 2),
+    MAP("remainder", 2),
+    MAP("bitwise_and", 2),
+    MAP("bitwise_or", 2),
+    MAP("threshold_backward", 2),
+    MAP("gelu_backward", 2),
+    MAP("silu_backward", 2),
+    MAP("tanh_backward", 2),
+    MAP("sigmoid_backward", 2),
+    MAP("native_dropout_backward", 2),
+    MAP("masked_fill_", 2),
+    MAP("addcmul", 3),
+    MAP("addcdiv", 3),
+    MAP("lerp", 3),
+    {.op = "aten::where",
+     .cost = moves,
+     .reads = FIRST | SECOND | THIRD,
+     .result = BROADCAST,
+     .is_condition = true},
+    FLOAT_MAP("gelu"),
+    FLOAT_MAP("silu"),
+    FLOAT_MAP("sigmoid"),
+    FLOAT_MAP("tanh"),
+    FLOAT_MAP("exp"),
+    FLOAT_MAP("log"),
+    FLOAT_MAP("log1p"),
+    FLOAT_MAP("sqrt"),
+    FLOAT_MAP("rsqrt"),
+    FLOAT_MAP("reciprocal"),
+    FLOAT_MAP("erf"),
+    FLOAT_MAP("sin"),
+    FLOAT_MAP("cos"),
+    FLOAT_MAP("hardswish"),
+    FLOAT_MAP("softplus"),
+    COMPARISON("eq"),
+    COMPARISON("ne"),
+    COMPARISON("lt"),
+    COMPARISON("le"),
+    COMPARISON("gt"),
+    COMPARISON("ge"),
+    COMPARISON("logical_and"),
+    COMPARISON("logical_or"),
+    COMPARISON("logical_not"),
+    MOVES("aten::copy_", SECOND, FIRST),
+    MOVES("aten::fill_", 0, FIRST),
+    {.op = "aten::zero_", .cost = moves, .writes = FIRST, .calls_others = true},
+    MOVES("aten::uniform_", 0, FIRST),
+    MOVES("aten::normal_", 0, FIRST),
+    MOVES("aten::random_", 0, FIRST),
+    {.op = "aten::native_dropout",
+     .cost = moves,
+     .reads = FIRST,
+     .writes = FIRST,
+     .result = WITH_MASK,
+     .calls_others = true},
+    SOFTMAX("_softmax", FIRST, 2),
+    SOFTMAX("_log_softmax", FIRST, 2),
+    SOFTMAX("_softmax_backward_data", FIRST | SECOND, 3),
+    SOFTMAX("_log_softmax_backward_data", FIRST | SECOND, 3),
+    MOVES("aten::native_layer_norm", FIRST | THIRD | FOURTH, FIRST),
+    MOVES("aten::native_group_norm", FIRST | SECOND | THIRD, FIRST),
+    MOVES("aten::native_batch_norm", FIRST | SECOND | THIRD | FOURTH | FIFTH, FIRST),
+    MOVES("aten::cudnn_batch_norm", FIRST | SECOND | THIRD | FOURTH | FIFTH, FIRST),
+    MOVES("aten::miopen_batch_norm", FIRST | SECOND | THIRD | FOURTH | FIFTH, FIRST),
+    MOVES("aten::_fused_rms_norm", FIRST | THIRD, FIRST),
+    MOVES("_C::rms_norm", SECOND | THIRD, FIRST),
+    MOVES("_C::fused_add_rms_norm", FIRST | SECOND | THIRD, FIRST | SECOND),
+    MOVES("_C::silu_and_mul", SECOND, FIRST),
+    {.op = "aten::native_layer_norm_backward",
+     .cost = moves,
+     .reads = FIRST | SECOND | FOURTH | FIFTH | SIXTH,
+     .writes = SECOND | SIXTH | SEVENTH,
+     .mask = 7},
+    {.op = "aten::native_group_norm_backward",
+     .cost = moves,
+     .reads = FIRST | SECOND | THIRD | FOURTH | FIFTH,
+     .writes = SECOND | FIFTH,
+     .result = WITH_BIAS,
+     .mask = 9},
+    {.op = "aten::native_batch_norm_backward",
+     .cost = moves,
+     .reads = FIRST | SECOND | THIRD | SIXTH | SEVENTH,
+     .writes = SECOND | THIRD,
+     .result = WITH_BIAS,
+     .mask = 9},
+    {.op = "aten::cudnn_batch_norm_backward",
+     .cost = moves,
+     .reads = FIRST | SECOND | THIRD | SIXTH | SEVENTH,
+     .writes = FIRST | THIRD,
+     .result = WITH_BIAS},
+    {.op = "aten::miopen_batch_norm_backward",
+     .cost = moves,
+     .reads = FIRST | SECOND | THIRD | SIXTH | SEVENTH,
+     .writes = FIRST | THIRD,
+     .result = WITH_BIAS},
+    {.op = "aten::_fused_rms_norm_backward",
+     .cost = moves,
+     .reads = FIRST | SECOND | FOURTH | FIFTH,
+     .writes = SECOND | FIFTH,
+     .mask = 5},
+    REDUCTION("sum", 1, 2, .type = 3, .widens = true),
+    REDUCTION("prod", 1, 2, .type = 3, .widens = true),
+    REDUCTION("mean", 1, 2, .type = 3, .calls_others = true), // of a CPU
+    REDUCTION("var", 1, 2, ),
+    REDUCTION("std", 1, 2, ),
+    REDUCTION("linalg_vector_norm", 2, 0, .type = 4),
+    REDUCTION("amax", 1, 0, ),
+    REDUCTION("amin", 1, 0, ),
+    REDUCTION("max", 1, 1, .result = WITH_INDICES),
+    REDUCTION("min", 1, 1, .result = WITH_INDICES),
+    REDUCTION("argmax", 1, 1, .element = 8),
+    REDUCTION("argmin", 1, 1, .element = 8),
+    REDUCTION("any", 1, 1, .element = 1),
+    REDUCTION("all", 1, 1, .element = 1),
+    {.op = "aten::embedding", .cost = lookup, .calls_others = true, .a = 0, .b = 1},
+    {.op = "aten::index_select", .cost = lookup, .a = 0, .b = 2, .dims = 1},
 };
+
+static const struct row kFused = {.cost = fused};
+
+// "aten::add_" writes into its first argument what "aten::add" returns.
+static bool find_row(xpl_str_t op, struct row *ret) {
+    for (unsigned in_place = 0; in_place < 2; in_place++) {
+        const xpl_str_t name = xpl_str_sub(op, 0, op.len - in_place);
+        for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
+            *ret = kRows[i];
+            if (!xpl_str_eq(name, xpl_str_from(ret->op))) continue;
+            if (in_place && (ret->cost != moves || ret->writes)) return false;
+            if (in_place) ret->writes = FIRST;
+            return true;
+        }
+        if (!xpl_str_ends(op, XPL_STR("_"))) break;
+    }
+    *ret = kFused;
+    return is_fused(op);
+}
 
 // CPUs run transposed convolutions in the op itself.
 static bool calls_others(const struct row *r, const struct arguments *args) {
@@ -320,27 +702,23 @@ static bool calls_others(const struct row *r, const struct arguments *args) {
 
 bool xpl_torch_cost(xpl_str_t call, bool nested, struct xpl_hlo_cost *ret) {
     const size_t open = xpl_str_find(call, XPL_STR("("), 0);
+    struct arguments args;
+    struct sums s = {0};
+    struct row r;
     *ret = (struct xpl_hlo_cost){0};
     if (open == SIZE_MAX || !xpl_str_ends(call, XPL_STR(")"))) return false;
-    const xpl_str_t op = xpl_str_sub(call, 0, open);
-    for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
-        const struct row *const r = &kRows[i];
-        struct arguments args;
-        struct sums s = {0};
-        if (!xpl_str_eq(op, xpl_str_from(r->op))) continue;
-        split(xpl_str_sub(call, open + 1, call.len - open - 2), &args);
-        if (nested && calls_others(r, &args)) return false;
-        if (!r->cost(r, &args, &s) || !(s.flops < kMost && s.read < kMost && s.written < kMost))
-            return false;
-        const bool is_8_bit = r->a < args.n && args.v[r->a].size < 2;
-        ret->model_flops = (int64_t)s.flops;
-        ret->device_flops = is_8_bit ? ret->model_flops / 2 : ret->model_flops;
-        ret->hbm_read_bytes = (int64_t)s.read;
-        ret->hbm_written_bytes = (int64_t)s.written;
-        ret->bytes = ret->hbm_read_bytes + ret->hbm_written_bytes;
-        return true;
-    }
-    return false;
+    if (!find_row(xpl_str_sub(call, 0, open), &r)) return false;
+    split(xpl_str_sub(call, open + 1, call.len - open - 2), &args);
+    if (nested && calls_others(&r, &args)) return false;
+    if (!r.cost(&r, &args, &s) || !(s.flops < kMost && s.read < kMost && s.written < kMost))
+        return false;
+    const bool is_8_bit = !r.reads && r.a < args.n && args.v[r.a].size < 2;
+    ret->model_flops = (int64_t)s.flops;
+    ret->device_flops = is_8_bit ? ret->model_flops / 2 : ret->model_flops;
+    ret->hbm_read_bytes = (int64_t)s.read;
+    ret->hbm_written_bytes = (int64_t)s.written;
+    ret->bytes = ret->hbm_read_bytes + ret->hbm_written_bytes;
+    return true;
 }
 
 xpl_str_t xpl_torch_call_of(xpl_str_t name, xpl_str_t provenance) {

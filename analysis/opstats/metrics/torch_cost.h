@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of an op of PyTorch, from the shapes and types of its inputs: matrix multiplications,
-// convolutions and attention.  FLOPs are those of torch.utils.flop_counter, except for gradients of
-// grouped convolutions, which it counts as those of ungrouped ones; bytes are those of all inputs
-// and results, each read or written once.
+// convolutions and attention, and ops that only move memory.  FLOPs are those of
+// torch.utils.flop_counter, except for gradients of grouped convolutions, which it counts as those
+// of ungrouped ones; sums, differences, products and quotients have one for each number of the
+// result, as torch.profiler counts them, and other ops none.  Bytes are those of all inputs and
+// results, each read or written once; statistics that norms keep for their gradients do not count.
 #ifndef XPL_ANALYSIS_OPSTATS_METRICS_TORCH_COST_H_
 #define XPL_ANALYSIS_OPSTATS_METRICS_TORCH_COST_H_
 

@@ -70,7 +70,7 @@ void xpl_finding_add_op(struct xpl_finding *f, xpl_str_t name, double ps) {
 
 // The text of an instruction says between which memories it copies.  Of PyTorch the kernel comes
 // last: "Net_0/aten::copy_/Memcpy HtoD (Pageable -> Device)".
-static enum xpl_op_layer layer_of(const struct xpl_op_metrics *m) {
+enum xpl_op_layer xpl_finding_layer_of(const struct xpl_op_metrics *m) {
     if (xpl_tf_op_parse(m->provenance).category == XPL_TF_OP_PYTORCH) {
         const char *const slash = memrchr(m->name.ptr, '/', m->name.len);
         return xpl_op_layer_of(
@@ -83,7 +83,7 @@ void xpl_finding_add_layer(struct xpl_finding *f, const struct xpl_survey *s,
                            enum xpl_op_layer layer) {
     const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
     for (size_t i = 0; i < db->metrics_db.n; i++)
-        if (layer_of(&db->metrics_db.v[i]) == layer)
+        if (xpl_finding_layer_of(&db->metrics_db.v[i]) == layer)
             xpl_finding_add_op(f, db->metrics_db.v[i].name,
                                (double)db->metrics_db.v[i].self_time_ps);
 }

@@ -186,7 +186,9 @@ struct xpl_finding *xpl_finding_add(struct xpl_findings *f, enum xpl_finding_kin
 void xpl_finding_add_host(struct xpl_finding *f, xpl_str_t name, double share);
 void xpl_finding_add_step(struct xpl_finding *f, const struct xpl_survey_step *step, double ps);
 void xpl_finding_add_op(struct xpl_finding *f, xpl_str_t name, double ps);
-// The ops of devices that are of a kind (xpl_op_layer_of).
+// What kind of work an op of a device is.
+enum xpl_op_layer xpl_finding_layer_of(const struct xpl_op_metrics *m);
+// The ops of devices that are of a kind.
 void xpl_finding_add_layer(struct xpl_finding *f, const struct xpl_survey *s,
                            enum xpl_op_layer layer);
 // The longest stretch of a cause on any device.

@@ -181,7 +181,7 @@ static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, d
     *saved_ps = took - least;
     return least > 0 && took > (s->is_cpu ? FAR_ON_CPU : FAR) * least && !moves_data(m) &&
            (!s->is_cpu || is_known_on_cpu(m, least)) && !is_short(s, m) &&
-           xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
+           xpl_finding_layer_of(m) == XPL_LAYER_COMPUTE;
 }
 
 // ---- 32-bit matrices ----

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Costs of PyTorch's ops.  FLOPs are those of torch.utils.flop_counter (and of torch.profiler's
-// with_flops for mm, addmm, bmm, baddbmm and conv2d); bytes are counted by hand.
+// with_flops for mm, addmm, bmm, baddbmm, conv2d, add and mul); bytes are counted by hand.
 #include "analysis/opstats/metrics/torch_cost.h"
 
 #include <stdio.h>
@@ -51,6 +51,51 @@ static const struct {
     {"aten::_scaled_dot_product_flash_attention_backward(f16[1,2,8,4], f16[1,2,8,4], f16[1,2,8,4], "
      "f16[1,2,8,4], f16[1,2,8,4], f32[1,2,8])",
      10 * 2 * 8 * 8 * 4, 2 * 8 * 64},
+    // Elementwise ops: inputs are broadcast, and the result has the type of them together.
+    {"aten::add(f32[4,8], f32[4,8], Scalar)", 32, 4 * 96},
+    {"aten::add(bf16[4,1], bf16[3,1,8], Scalar)", 96, 2 * (4 + 24 + 96)},
+    {"aten::mul(bf16[4], f32[4])", 4, 4 * (2 + 4 + 4)},
+    {"aten::mul(i64[4], f16[4])", 4, 4 * (8 + 2 + 2)},
+    {"aten::mul(bf16[4,8], f64[], bf16[4,8])", 32, 2 * 64 + 8}, // the last one is the result
+    {"aten::sub(i32[4], i64[], Scalar)", 4, 4 * 8 + 8},
+    {"aten::div(f32[4], i64[])", 4, 4 * 8 + 8},
+    {"aten::add_(bf16[4,8], f32[4,8], Scalar)", 32, 32 * (2 + 4 + 2)},
+    {"aten::eq(i64[4,8], Scalar)", 0, 32 * 9},
+    {"aten::where(b8[4,1], f32[8], f32[])", 0, 4 + 32 + 4 + 4 * 32},
+    {"aten::gelu(f16[4,8], -)", 0, 2 * 64},
+    {"aten::masked_fill_(f32[4,8], b8[8], Scalar)", 0, 32 * 8 + 8},
+    {"aten::copy_(bf16[4,8], f32[4,8], Scalar)", 0, 32 * 6},
+    {"aten::copy_(bf16[4,8], f32[8], Scalar)", 0, 32 * 2 + 8 * 4},
+    {"aten::fill_(i64[4], Scalar)", 0, 32},
+    {"aten::native_dropout(f32[4,8], Scalar, Scalar)", 0, 32 * 9},
+    {"aten::native_dropout_backward(bf16[4,8], b8[4,8], Scalar)", 0, 32 * 5},
+    {"aten::_softmax(bf16[4,8], -1, False)", 0, 32 * 4},
+    {"aten::_softmax(bf16[4,8], -1, True)", 0, 32 * 6},
+    {"aten::_softmax_backward_data(f32[4,8], f32[4,8], -1, 15)", 0, 32 * 10},
+    // Reductions: along dimensions, or of all numbers.
+    {"aten::sum(f32[4,8], [0], False, -)", 0, 4 * (32 + 8)},
+    {"aten::sum(f32[4,8,2], [-1,-2], True, -)", 0, 4 * (64 + 4)},
+    {"aten::sum(i32[4,8], -)", 0, 4 * 32 + 8},
+    {"aten::mean(f32[4,8], [], False, -, f32[])", 0, 4 * 33},
+    {"aten::amax(bf16[4,8], [1], False)", 0, 2 * 36},
+    {"aten::max(f32[4,8], 1, False)", 0, 4 * 32 + 4 * 12},
+    {"aten::max(f32[4,8])", 0, 4 * 33},
+    {"aten::argmax(f32[4,8], -1, False)", 0, 4 * 32 + 4 * 8},
+    {"aten::all(b8[4,8])", 0, 33},
+    {"aten::linalg_vector_norm(f32[4,8], 2, [], False, -)", 0, 4 * 33},
+    // Norms: a bias or a gradient that is absent costs nothing.
+    {"aten::native_layer_norm(bf16[4,8], ScalarList, bf16[8], bf16[8], Scalar)", 0, 2 * 80},
+    {"aten::native_layer_norm(f32[4,8], ScalarList, -, -, Scalar)", 0, 4 * 64},
+    {"aten::native_layer_norm_backward(f32[4,8], f32[4,8], [8], f32[4,1], f32[4,1], f32[8], "
+     "f32[8], "
+     "[True,True,False])",
+     0, 4 * (64 + 8 + 8 + 32 + 8)},
+    {"aten::native_batch_norm_backward(f32[2,4,3], f32[2,4,3], f32[4], f32[4], f32[4], f32[4], "
+     "f32[4], True, 1e-05, [True,True,True])",
+     0, 4 * (48 + 12 + 24 + 8)},
+    {"aten::embedding(bf16[1000,8], i64[2,3], Scalar, Scalar, Scalar)", 0, 2 * 6 * 2 * 8 + 6 * 8},
+    {"aten::index_select(f32[4,10], -1, i64[5])", 0, 2 * 4 * 20 + 40},
+    {"triton_poi_fused_add_mul_3(bf16[4,8], bf16[8], bf16[4,8], Scalar)", 0, 2 * 72},
 };
 
 static void test_known(void) {
@@ -79,7 +124,26 @@ static void test_unknown(void) {
         "aten::mm(f32[99999999999,8], f32[8,16])",
         "aten::mm(f32[-4,8], f32[8,16])",
         "aten::mm(f32[4,8], f32[8,16], ...)",
-        "aten::add(f32[4,8], f32[4,8], Scalar)",
+        "aten::add(f32[4,8], f32[3,8], Scalar)",
+        "aten::add(i64[4], f32[], Scalar)",
+        "aten::add(Scalar, Scalar)",
+        "aten::exp(i64[4])",
+        "aten::mm_(f32[4,8], f32[8,16])",
+        "aten::_softmax(bf16[4,8], Scalar, Scalar)",
+        "aten::_softmax_backward_data(f32[4,8], f32[4,8], -1, 11)",
+        "aten::sum(f32[4,8], ScalarList, Scalar, -)",
+        "aten::sum(f32[4,8], [2], False, -)",
+        "aten::sum(f32[4,8], [0], False, 6)",
+        "aten::sum(f32[4,0], [1], False, -)",
+        "aten::max(f32[4,8], f32[4,8])",
+        "aten::native_layer_norm_backward(f32[4,8], f32[4,8], ScalarList, f32[4,1], f32[4,1], "
+        "f32[8], "
+        "f32[8], -)",
+        "aten::embedding(bf16[0,8], i64[2,3], Scalar, Scalar, Scalar)",
+        "aten::index_select(f32[4,10], Scalar, i64[5])",
+        "aten::cat(TensorList[[4,8],[4,8]], Scalar)", // of an unknown type
+        "triton_poi_fused_embedding_3(bf16[4,8], bf16[4,8], Scalar)",
+        "triton_tem_fused_mm_3(bf16[4,8], bf16[4,8], Scalar)",
         // Older traces have no values of arguments.
         "aten::convolution(f32[1,3,8,8], f32[4,3,3,3], f32[4], ScalarList, ScalarList, ScalarList, "
         "Scalar, ScalarList, Scalar)",
@@ -105,6 +169,8 @@ static void test_nested(void) {
     CHECK(xpl_torch_cost(XPL_STR("aten::linear(f32[4,8], f32[16,8], f32[16])"), false, &cost));
     CHECK(!xpl_torch_cost(XPL_STR("aten::linear(f32[4,8], f32[16,8], f32[16])"), true, &cost));
     CHECK(xpl_torch_cost(XPL_STR("aten::mm(f32[4,8], f32[8,16])"), true, &cost));
+    CHECK(!xpl_torch_cost(XPL_STR("aten::mean(f32[4,8], -)"), true, &cost));
+    CHECK(xpl_torch_cost(XPL_STR("aten::sum(f32[4,8], -)"), true, &cost));
     for (int transposed = 0; transposed < 2; transposed++) {
         char call[160];
         (void)snprintf(call, sizeof call,
