@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // xplaned-agent: see --help.
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,20 +90,57 @@ static bool read_arguments(int argc, char **argv, struct settings *s, int *ret_s
     return false;
 }
 
-// The directory decides which processes the agent talks to, so only its user may write to it.
-static bool make_directory(const char *path) {
+// The directory decides which processes the agent talks to, so only its user may write to it.  An
+// agent of root may serve the CUDA programs of the user whose directory it is.
+static bool is_good(const struct stat *st, bool is_last, bool is_pytorch) {
+    const bool is_own = st->st_uid == geteuid(), by_others = (st->st_mode & 022) != 0;
+    if (!S_ISDIR(st->st_mode)) return false;
+    if (is_last) return !by_others && (is_own || (geteuid() == 0 && !is_pytorch));
+    return (is_own || st->st_uid == 0) && (!by_others || (st->st_mode & S_ISVTX));
+}
+
+// Whether only root can change what the path leads to: in directories of PyTorch root creates files
+// by their paths, so that each directory on the way counts.  The path has no links.
+static bool is_of_root_alone(const char *path) {
     struct stat st;
+    int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0;
+    for (const char *part = path + 1; ok; part += strcspn(part, "/") + 1) {
+        char name[NAME_MAX + 1];
+        const size_t n = strcspn(part, "/");
+        ok = n && n < sizeof name && fstat(fd, &st) == 0 && is_good(&st, false, true);
+        if (!ok) break;
+        memcpy(name, part, n);
+        name[n] = 0;
+        const int next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        (void)close(fd);
+        fd = next;
+        ok = fd >= 0;
+        if (!part[n]) break;
+    }
+    ok = ok && fstat(fd, &st) == 0 && is_good(&st, true, true);
+    if (fd >= 0) (void)close(fd);
+    return ok;
+}
+
+// `real` is where the directory of root's PyTorch is then found without links.
+static bool make_directory(struct settings *s, char real[PATH_MAX]) {
+    struct stat st;
+    const char *const path = s->directory;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         xpl_log(XPL_LOG_ERROR, "agent", "%s: cannot be made: %s", path, strerror(errno));
         return false;
     }
-    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 022) == 0 &&
-        (st.st_uid == geteuid() || geteuid() == 0))
-        return true;
+    bool ok = lstat(path, &st) == 0 && is_good(&st, true, s->pytorch);
+    if (ok && s->pytorch && geteuid() == 0 && path[0] == '/') {
+        ok = realpath(path, real) && is_of_root_alone(real);
+        s->directory = real;
+    }
+    if (ok) return true;
     xpl_log(
         XPL_LOG_ERROR, "agent",
-        "%s: must be a directory that belongs to this user and that only this user can write to",
-        path);
+        "%s: must be a directory that belongs to this user and that only this user can write to%s",
+        path, s->pytorch && geteuid() == 0 ? ", as must those that it is in (but for /tmp)" : "");
     return false;
 }
 
@@ -205,7 +244,7 @@ static xpl_status_t run_agent(const struct settings *s, int ends, struct xpl_err
 }
 
 int main(int argc, char **argv) {
-    char fallback[64];
+    char fallback[64], real[PATH_MAX];
     struct settings s = {
         .listen = "127.0.0.1:9011", .directory = getenv("XPLANED_AGENT_DIR"), .memory_mib = 512};
     struct xpl_error err = {0};
@@ -218,7 +257,7 @@ int main(int argc, char **argv) {
         snprintf(fallback, sizeof fallback, "/tmp/xplaned-agent-%u", (unsigned)geteuid());
         s.directory = fallback;
     }
-    if (!make_directory(s.directory)) return 1;
+    if (!make_directory(&s, real)) return 1;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

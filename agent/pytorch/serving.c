@@ -30,8 +30,9 @@ struct file {
     char name[MAX_NAME];
     int64_t size, changed_ns;
 };
-struct listing {
+struct listing { // of the newest files
     size_t n;
+    int64_t oldest_ns; // of a full listing: further files are not newer than that
     struct file v[MAX_FILES];
 };
 
@@ -63,38 +64,71 @@ static size_t stem_of(xpl_str_t name) {
     return 0;
 }
 
+static bool is_full(const struct listing *l) {
+    return l->n == MAX_FILES;
+}
+
+// The place of a further file: in a full listing that of the oldest one.  NULL: it is older.
+static struct file *place_for(struct listing *l, int64_t changed_ns) {
+    struct file *oldest = &l->v[l->n];
+    if (is_full(l)) {
+        if (changed_ns <= l->oldest_ns) return NULL;
+        oldest = l->v;
+        for (size_t i = 1; i < MAX_FILES; i++)
+            if (l->v[i].changed_ns < oldest->changed_ns) oldest = &l->v[i];
+    } else {
+        l->n++;
+    }
+    oldest->changed_ns = changed_ns;
+    if (!is_full(l)) return oldest;
+    l->oldest_ns = INT64_MAX;
+    for (size_t i = 0; i < MAX_FILES; i++)
+        if (l->v[i].changed_ns < l->oldest_ns) l->oldest_ns = l->v[i].changed_ns;
+    return oldest;
+}
+
 static void list(const struct serving *v, struct listing *ret) {
     const int again = openat(v->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const d = again >= 0 ? fdopendir(again) : NULL;
     struct stat st;
     ret->n = 0;
     if (!d && again >= 0) (void)close(again);
-    for (const struct dirent *e; d && ret->n < MAX_FILES && (e = readdir(d));) {
+    for (const struct dirent *e; d && (e = readdir(d));) {
         const xpl_str_t name = xpl_str_from(e->d_name);
         if (name.len >= MAX_NAME || e->d_name[0] == '.' || !stem_of(name) ||
             fstatat(v->dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        struct file *const f = &ret->v[ret->n++];
+        struct file *const f =
+            place_for(ret, (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+        if (!f) continue;
         memcpy(f->name, name.ptr, name.len + 1);
         f->size = st.st_size;
-        f->changed_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     }
     if (d) (void)closedir(d);
 }
 
-static const struct file *find(const struct listing *l, const struct file *f) {
-    for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->v[i].name, f->name) == 0 && l->v[i].size == f->size &&
-            l->v[i].changed_ns == f->changed_ns)
-            return &l->v[i];
-    return NULL;
+// Whether the listing has a file, which is probably at `hint`.
+static bool has(const struct listing *l, const struct file *f, size_t hint) {
+    for (size_t i = 0; i < l->n; i++) {
+        const struct file *const one = &l->v[(hint + i) % l->n];
+        if (one->changed_ns == f->changed_ns && one->size == f->size &&
+            strcmp(one->name, f->name) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool is_same(const struct listing *a, const struct listing *b) {
     if (a->n != b->n) return false;
     for (size_t i = 0; i < a->n; i++)
-        if (!find(b, &a->v[i])) return false;
+        if (!has(b, &a->v[i], i)) return false;
     return true;
+}
+
+// Whether file i of those after the capture was written during it.
+static bool is_new(const struct serving *v, size_t i) {
+    const struct file *const f = &v->after.v[i];
+    return !(is_full(&v->before) && f->changed_ns <= v->before.oldest_ns) && !has(&v->before, f, i);
 }
 
 // Until something is new and nothing changes.
@@ -126,7 +160,7 @@ static xpl_status_t take_files(struct serving *v, struct xpl_buf *out, struct xp
     for (size_t i = 0; i < v->after.n; i++) {
         const struct file *const f = &v->after.v[i];
         char name[MAX_NAME + 32];
-        if (find(&v->before, f)) continue;
+        if (!is_new(v, i)) continue;
         if (!is_written(v, f)) {
             n_new++;
             continue;

@@ -472,6 +472,18 @@ struct server {
     atomic_int started, stopped;
 };
 
+// More files than the agent lists.
+enum { MANY = 4200 };
+static void put_old(int to, char first) {
+    static const struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    for (int i = 0; i < MANY; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%c%d.json", first, i);
+        put_file(to, name, "", 0);
+        CHECK_EQ(utimensat(to, name, old, 0), 0);
+    }
+}
+
 static void write_traces(const char *traces) {
     static const char plain[] = "{\"traceEvents\": [{\"cat\": \"cpu_op\"}], \"traceName\": \"a\"}";
     const int to = open(traces, O_RDONLY | O_DIRECTORY);
@@ -482,6 +494,7 @@ static void write_traces(const char *traces) {
     put_file(to, "17-TP-1.trace.json", plain, sizeof plain - 1);
     put_file(to, "notes.txt", "x", 1);
     CHECK_EQ(symlinkat("old.pt.trace.json", to, "link.trace.json"), 0);
+    put_old(to, 'b'); // whichever end of the directory is read first
     close(to);
 }
 
@@ -551,7 +564,7 @@ static void refused(const char *logdir, xpl_status_t status, const char *words) 
     xpl_capture_outcome_fini(&o);
 }
 
-// Older traces, other files and links are not taken; the server keeps its files.
+// Older traces, which may be many, other files and links are not taken; the server keeps its files.
 static void check_serving(void) {
     char traces[] = "/tmp/xpl_pytorch_XXXXXX", logdir[] = "/tmp/xpl_pytorch_XXXXXX", command[200];
     struct server s = {.traces = traces};
@@ -560,6 +573,7 @@ static void check_serving(void) {
     CHECK(mkdtemp(traces) && mkdtemp(logdir));
     const int to = open(traces, O_RDONLY | O_DIRECTORY);
     put_file(to, "old.pt.trace.json", "{\"traceName\": 1}", 16);
+    put_old(to, 'a');
     start_server(&s);
     snprintf(serving, sizeof serving, "http://127.0.0.1:%d/", s.port);
     serving_traces = traces;
@@ -571,7 +585,7 @@ static void check_serving(void) {
     CHECK_EQ(atomic_load(&s.stopped), 1);
     check_server_traces(&o);
     xpl_capture_outcome_fini(&o);
-    CHECK_EQ(entries(traces), 5);
+    CHECK_EQ(entries(traces), 5 + 2 * MANY);
 
     s.wrong = "/start_profile";
     refused(logdir, XPL_FAILED_PRECONDITION, "VLLM_TORCH_PROFILER_DIR");
@@ -656,14 +670,47 @@ static void check_taken(void) {
     stop_agent();
 }
 
+// The first line of an agent that root starts with another directory; "" if it serves.
+static void check_root(const char *directory, mode_t mode, uid_t owner, bool serves) {
+    char path[100], line[512];
+    int status;
+    CHECK(mkdtemp(strcpy(dir, "/tmp/xpl_pytorch_XXXXXX")));
+    snprintf(path, sizeof path, "%s", dir);
+    CHECK(chmod(dir, mode) == 0 && chown(dir, owner, owner) == 0);
+    snprintf(dir + strlen(dir), sizeof dir - strlen(dir), "%s", directory);
+    target[0] = 0;
+    start_agent(line, sizeof line);
+    if (serves) CHECK(target[0]);
+    if (serves) kill(agent, SIGTERM);
+    if (!serves && !strstr(line, "only this user can write to, as must those")) FAIL_TEST(line);
+    CHECK_EQ(waitpid(agent, &status, 0), agent);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == (serves ? 0 : 1));
+    close(agent_log);
+    if (directory[0]) rmdir(dir);
+    rmdir(path);
+}
+
+// Root writes by path, so no directory on the way may be another user's.
+static void check_directories(void) {
+    if (geteuid() != 0 || !enter_network()) exit(SKIPPED);
+    abstract = true;
+    check_root("", 0700, 0, true);
+    check_root("/own", 0755, 0, true);
+    check_root("/own", 01777, 0, true); // as /tmp
+    check_root("", 0700, 65534, false);
+    check_root("", 0770, 0, false);
+    check_root("/own", 0755, 65534, false);
+    check_root("/own", 0777, 0, false);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"messages", check_messages}, {"ranks", check_ranks},
-                     {"traces", check_traces},     {"capture", check_capture},
-                     {"none", check_none},         {"stranger", check_stranger},
-                     {"serving", check_serving},   {"taken", check_taken}};
+    } scenarios[] = {
+        {"messages", check_messages}, {"ranks", check_ranks}, {"traces", check_traces},
+        {"capture", check_capture},   {"none", check_none},   {"stranger", check_stranger},
+        {"serving", check_serving},   {"taken", check_taken}, {"directories", check_directories}};
     CHECK(argc == 2);
     alarm(200);
     bool found = false;
