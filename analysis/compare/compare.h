@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/status.h"
 #include "base/vec.h"
 
@@ -97,6 +98,8 @@ struct xpl_run_group {
     uint64_t n_runs;
     XPL_VEC(const struct xpl_run_summary *) runs; // each of them
     struct xpl_run_summary all;
+    struct xpl_intern *names; // of the series
+    struct xpl_map series_of; // by name, in all.series
 };
 // Adds a run, which must outlive the group.  False when the arena is full.
 bool xpl_run_group_add(struct xpl_run_group *g, const struct xpl_run_summary *run,

@@ -5,6 +5,8 @@
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
+#include "base/hash.h"
+#include "base/intern.h"
 
 // ---- orders ----
 
@@ -77,17 +79,26 @@ static bool add_time(struct xpl_run_summary *s, const struct xpl_run_time *t,
     return slot;
 }
 
-static bool add_series(struct xpl_run_summary *s, const struct xpl_run_series *l,
+// Each step may have a name of its own.
+static bool add_series(struct xpl_run_group *g, const struct xpl_run_series *l,
                        struct xpl_arena *arena) {
-    for (size_t i = 0; i < s->series.n; i++)
-        if (xpl_str_eq(s->series.v[i].name, l->name)) {
-            s->series.v[i].n_steps = xpl_run_add(s->series.v[i].n_steps, l->n_steps);
-            s->series.v[i].ps = xpl_run_add(s->series.v[i].ps, l->ps);
-            return true;
-        }
-    struct xpl_run_series *const slot = xpl_vec_push(arena, &s->series);
-    if (slot) *slot = *l;
-    return slot;
+    struct xpl_run_summary *const s = &g->all;
+    xpl_strid_t name;
+    bool is_new;
+    if (!g->names && !(g->names = xpl_intern_new(arena, xpl_hash_seed()))) return false;
+    if (!xpl_intern_put(g->names, l->name, &name)) return false;
+    uint64_t *const at = xpl_map_put(arena, &g->series_of, name.v, 0, &is_new);
+    if (!at) return false;
+    if (is_new) {
+        struct xpl_run_series *const slot = xpl_vec_push(arena, &s->series);
+        if (!slot) return false;
+        *at = s->series.n - 1;
+        *slot = *l;
+    } else {
+        s->series.v[*at].n_steps = xpl_run_add(s->series.v[*at].n_steps, l->n_steps);
+        s->series.v[*at].ps = xpl_run_add(s->series.v[*at].ps, l->ps);
+    }
+    return true;
 }
 
 #define APPEND(arena, to, from)                                                                    \
@@ -113,7 +124,7 @@ bool xpl_run_group_add(struct xpl_run_group *g, const struct xpl_run_summary *ru
     for (size_t i = 0; i < run->times.n; i++)
         if (!add_time(s, &run->times.v[i], arena)) return false;
     for (size_t i = 0; i < run->series.n; i++)
-        if (!add_series(s, &run->series.v[i], arena)) return false;
+        if (!add_series(g, &run->series.v[i], arena)) return false;
     return APPEND(arena, &s->steps, &run->steps) && APPEND(arena, &s->ops, &run->ops) &&
            APPEND(arena, &s->kernels, &run->kernels) && APPEND(arena, &s->memory, &run->memory);
 }

@@ -369,6 +369,30 @@ static void test_aggregate(void) {
     json_decref(none);
 }
 
+// Steps of 200,000 names: each name compared with all would take a minute.
+static void test_many_series(void) {
+    enum { SERIES = 200000 };
+    struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    struct xpl_run_summary run = {.units = 1};
+    struct xpl_run_group g = {0};
+    char name[16];
+    for (size_t i = 0; i < SERIES; i++) {
+        struct xpl_run_series *const s = xpl_vec_push(&arena, &run.series);
+        CHECK(s);
+        (void)snprintf(name, sizeof name, "step %zu", i);
+        *s = (struct xpl_run_series){.n_steps = 1, .ps = i};
+        CHECK(xpl_arena_str(&arena, xpl_str_from(name), &s->name));
+    }
+    CHECK(xpl_run_group_add(&g, &run, &arena) && xpl_run_group_add(&g, &run, &arena));
+    CHECK_EQ(g.all.series.n, SERIES);
+    for (size_t i = 0; i < SERIES; i++) {
+        CHECK(xpl_str_eq(g.all.series.v[i].name, run.series.v[i].name));
+        CHECK_EQ(g.all.series.v[i].n_steps, 2);
+        CHECK_EQ(g.all.series.v[i].ps, 2 * i);
+    }
+    xpl_arena_fini(&arena);
+}
+
 int main(void) {
     test_aggregate();
     test_names();
@@ -378,5 +402,6 @@ int main(void) {
     test_matching();
     test_kernels();
     test_little();
+    test_many_series();
     return 0;
 }
