@@ -99,18 +99,22 @@ const char *xpl_series_name(size_t i) {
 
 // ---- metrics of what a run has ----
 
-// The rows of one name, of all shapes and places.
-static bool sum_of(const struct xpl_run_summary *s, const struct xpl_run_rows *rows, size_t text,
-                   xpl_str_t name, double *ret) {
+// The rows of one name, of all shapes and places.  Rows are sorted by their first text, the name.
+static bool sum_of(const struct xpl_run_summary *s, const struct xpl_run_rows *rows, xpl_str_t name,
+                   double *ret) {
     uint64_t ps = 0;
-    bool any = false;
-    for (size_t i = 0; i < rows->n; i++) {
-        if (!xpl_str_eq(rows->v[i].text[text], name)) continue;
-        ps = xpl_run_add(ps, rows->v[i].ps);
-        any = true;
+    size_t first = 0, end = rows->n;
+    while (first < end) {
+        const size_t mid = first + (end - first) / 2;
+        if (xpl_str_cmp(rows->v[mid].text[0], name) < 0)
+            first = mid + 1;
+        else
+            end = mid;
     }
+    while (end < rows->n && xpl_str_eq(rows->v[end].text[0], name))
+        ps = xpl_run_add(ps, rows->v[end++].ps);
     *ret = s->units ? (double)ps / (double)s->units : 0;
-    return any && s->units;
+    return end > first && s->units;
 }
 
 static bool time_of(const struct xpl_run_summary *s, xpl_str_t cause, double *ret) {
@@ -134,11 +138,11 @@ static bool memory_of(const struct xpl_run_summary *s, xpl_str_t allocator, doub
 }
 
 static bool op_time(const struct xpl_run_summary *s, xpl_str_t name, double *ret) {
-    return sum_of(s, &s->ops, XPL_RUN_OP, name, ret);
+    return sum_of(s, &s->ops, name, ret);
 }
 
 static bool kernel_time(const struct xpl_run_summary *s, xpl_str_t name, double *ret) {
-    return sum_of(s, &s->kernels, XPL_RUN_KERNEL, name, ret);
+    return sum_of(s, &s->kernels, name, ret);
 }
 
 static bool op_name(const struct xpl_run_summary *s, size_t i, xpl_str_t *ret) {

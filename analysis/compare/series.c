@@ -8,11 +8,14 @@
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/exec.h"
 #include "base/json.h"
 #include "base/text/near.h"
 
 // Runs of a side that are compared for the ops behind a change: those next to it.
 enum { MOST_OF_SIDE = 16 };
+// Each run is compared with the first one of as many programs.
+enum { MOST_PROGRAMS = 16 };
 // Of a name in an error, so that the proposed name has room, too.
 enum { MAX_SHOWN = 80 };
 
@@ -35,6 +38,11 @@ struct writing {
     struct xpl_arena *arena;
     struct xpl_buf *out;
 };
+
+static xpl_status_t check_wanted(const struct xpl_series_request *q, struct xpl_error *err) {
+    if (q->exec && xpl_exec_cancelled(q->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+    return XPL_OK;
+}
 
 static void put_number(struct xpl_buf *out, const char *key, double v) {
     xpl_buf_printf(out, ",\"%s\":", key);
@@ -68,6 +76,7 @@ static xpl_status_t check_name(const struct xpl_series_request *q,
                          "metric \"%s\", character %zu: a name is missing", part->prefix,
                          xpl_str_from(part->prefix).len + 1);
     for (size_t i = 0; i < q->n_runs; i++) {
+        XPL_TRY(check_wanted(q, err));
         for (size_t k = 0; q->runs[i].run && part->name(q->runs[i].run, k, &one); k++) {
             if (xpl_str_eq(one, name)) return XPL_OK;
             xpl_near_add(&near, one);
@@ -245,6 +254,7 @@ static xpl_status_t put_change(const struct writing *w, const struct series *s, 
                                struct xpl_error *err) {
     const size_t at = s->changes[k], from = k ? s->changes[k - 1] : 0,
                  to = k + 1 < s->n_changes ? s->changes[k + 1] : s->n;
+    XPL_TRY(check_wanted(w->q, err));
     const double before = mean_of(s, from, at), after = mean_of(s, at, to);
     const bool is_worse =
         s->kind != XPL_SERIES_COUNT && (s->more_is_better ? after < before : after > before);
@@ -263,6 +273,7 @@ static xpl_status_t put_change(const struct writing *w, const struct series *s, 
 
 static xpl_status_t put_series(const struct writing *w, xpl_str_t metric, struct xpl_error *err) {
     struct series s;
+    XPL_TRY(check_wanted(w->q, err));
     XPL_TRY(read_series(w, metric, &s, err));
     xpl_buf_putc(w->out, '{');
     xpl_json_field(w->out, "metric", metric);
@@ -312,15 +323,18 @@ static xpl_status_t check_programs(const struct xpl_series_request *q, struct xp
         const struct xpl_run_summary *const run = q->runs[i].run;
         size_t k = 0;
         if (!run || (!run->ops.n && !run->kernels.n)) continue;
+        XPL_TRY(check_wanted(q, err));
         while (k < n && !are_alike(first[k], run))
             k++;
         if (k == n) first[n++] = run;
+        if (n > MOST_PROGRAMS) break;
     }
     if (n > 1)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "these sessions are of %zu programs: choose a label, a schedule or a "
+                         "these sessions are of %s%d programs: choose a label, a schedule or a "
                          "directory",
-                         n);
+                         n > MOST_PROGRAMS ? "more than " : "",
+                         n > MOST_PROGRAMS ? MOST_PROGRAMS : (int)n);
     return XPL_OK;
 }
 
@@ -347,6 +361,9 @@ xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_aren
     if (q->n_runs > XPL_SERIES_MOST)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%zu sessions: at most %d are followed",
                          q->n_runs, XPL_SERIES_MOST);
+    if (q->n_metrics > XPL_SERIES_METRICS)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%zu metrics: at most %d are followed",
+                         q->n_metrics, XPL_SERIES_METRICS);
     if (q->n_runs) qsort(q->runs, q->n_runs, sizeof *q->runs, by_time);
     xpl_buf_printf(out, "{\"method\":\"optimal partitioning\",\"least_sessions\":%d,",
                    XPL_SERIES_LEAST);
@@ -355,6 +372,7 @@ xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_aren
     for (size_t i = 0; i < n; i++) {
         if (i) xpl_buf_putc(out, ',');
         XPL_TRY(put_series(&w, q->n_metrics ? q->metrics[i] : preset, err));
+        if (out->failed) XPL_RETURN_OOM(err, "history");
     }
     xpl_buf_str(out, XPL_STR("]}"));
     if (!q->selected) XPL_TRY(check_programs(q, arena, err)); // last: a wrong metric says more

@@ -46,7 +46,8 @@ const char *xpl_series_name(size_t i);
 enum {
     XPL_SERIES_LEAST = 6,   // values, for changes to be sought
     XPL_SERIES_SEGMENT = 2, // values between two changes, at least
-    XPL_SERIES_MOST = 4096  // values, for one series
+    XPL_SERIES_MOST = 4096, // values, for one series
+    XPL_SERIES_METRICS = 64 // of one document
 };
 // Writes where a new level begins, ascending, each an index of `v`, and returns how many there are;
 // `ret` has room for n.  The optimal partition of the values into stretches of constant mean,
@@ -57,6 +58,7 @@ xpl_status_t xpl_series_changes(const double *v, size_t n, size_t *ret, size_t *
 
 // ---- as JSON ----
 
+struct xpl_exec;
 struct xpl_series_run {
     xpl_str_t session;
     int64_t captured_ms;
@@ -69,10 +71,11 @@ struct xpl_series_request {
     const xpl_str_t *metrics; // none: step_time
     size_t n_metrics;
     bool selected; // the user chose the runs: they belong together even if they are not alike
+    struct xpl_exec *exec; // NULL: never cancelled
 };
-// Appends the document.  INVALID_ARGUMENT: an unknown metric; NOT_FOUND: one of an op, a kernel or
-// an allocator that no run has; FAILED_PRECONDITION: runs of different programs that were not
-// selected; RESOURCE_EXHAUSTED.
+// Appends the document.  INVALID_ARGUMENT: an unknown metric, or more than XPL_SERIES_METRICS;
+// NOT_FOUND: one of an op, a kernel or an allocator that no run has; FAILED_PRECONDITION: runs of
+// different programs that were not selected; CANCELLED; RESOURCE_EXHAUSTED.
 xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_arena *arena,
                              struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 

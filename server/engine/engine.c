@@ -70,6 +70,12 @@ void xpl_engine_set_options(struct xpl_engine *e, const struct xpl_engine_option
     xpl_product_manager_set_limit(e->products, o->memory_limit);
 }
 
+uint64_t xpl_engine_deadline_ns(const struct xpl_engine *e, uint64_t since_ns) {
+    uint64_t ret;
+    const bool never = __builtin_add_overflow(since_ns, atomic_load(&e->request_timeout_ns), &ret);
+    return never ? UINT64_MAX : ret;
+}
+
 size_t xpl_engine_memory_limit(const struct xpl_engine *e) {
     return atomic_load(&e->memory_limit);
 }
@@ -442,8 +448,7 @@ void xpl_engine_sweep(struct xpl_engine *e) {
         late = t->next;
         atomic_fetch_add(&e->timed_out, 1);
         struct xpl_outcome o = {0};
-        xpl_outcome_fail(&o, XPL_DEADLINE_EXCEEDED, -1,
-                         "the request took longer than --request-timeout");
+        xpl_outcome_fail(&o, XPL_DEADLINE_EXCEEDED, -1, XPL_ENGINE_LATE);
         t->done(t->arg, &o);
         xpl_ticket_unref(t);
     }

@@ -43,6 +43,10 @@ void xpl_engine_free(struct xpl_engine *e);
 void xpl_engine_set_options(struct xpl_engine *e, const struct xpl_engine_options *o);
 // Bytes that one request may use.
 size_t xpl_engine_memory_limit(const struct xpl_engine *e);
+// When a request that began at `since_ns` (xpl_clock_ns) has taken too long.
+uint64_t xpl_engine_deadline_ns(const struct xpl_engine *e, uint64_t since_ns);
+// The outcome of such a request.
+#define XPL_ENGINE_LATE "the request took longer than --request-timeout"
 
 // Resolves a client's words (request.h).
 xpl_status_t xpl_engine_resolve(struct xpl_engine *e, const struct xpl_request_words *words,

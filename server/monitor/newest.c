@@ -96,10 +96,10 @@ static void on_failed(void *arg, size_t i, const struct xpl_error *err) {
     xpl_log(XPL_LOG_DEBUG, "catalogue", "no figures of a label: %s", err->msg);
 }
 
-static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_exec *exec,
+                           struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_newest *const n = arg;
-    (void)out;
+    (void)exec, (void)out;
     for (size_t i = 0; i < n->n_making; i++) {
         struct xpl_arena arena = xpl_arena_of(xpl_engine_memory_limit(n->engine));
         struct xpl_run_summary *s;

@@ -8,6 +8,9 @@
 #include "base/cleanup.h"
 #include "server/labels/labels.h"
 
+// Of a side: they are sorted in one call.
+enum { MOST_ROWS = 2000000 };
+
 struct comparison {
     struct xpl_arena arena; // of the label
     size_t n_a, n_b, n_history, memory_limit;
@@ -24,11 +27,17 @@ static void free_comparison(struct comparison *c) {
 // ---- the answer ----
 
 static xpl_status_t add(struct xpl_run_group *g, const xpl_bytes_t *answers, size_t n,
-                        struct xpl_arena *arena, struct xpl_error *err) {
+                        struct xpl_exec *exec, struct xpl_arena *arena, struct xpl_error *err) {
     for (size_t i = 0; i < n; i++) {
         struct xpl_run_summary *run;
         XPL_TRY(xpl_run_summary_decode(answers[i], arena, &run, err));
         if (!xpl_run_group_add(g, run, arena)) XPL_RETURN_OOM(err, "comparison");
+        if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+        if (g->all.ops.n + g->all.kernels.n > MOST_ROWS)
+            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                             "the sessions of one side have more than %d ops and kernels; compare "
+                             "fewer",
+                             MOST_ROWS);
     }
     return XPL_OK;
 }
@@ -50,14 +59,14 @@ static xpl_status_t read_history(const struct comparison *c, const xpl_bytes_t *
     return XPL_OK;
 }
 
-static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_exec *exec,
+                           struct xpl_buf *out, struct xpl_error *err) {
     const struct comparison *const c = arg;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(c->memory_limit);
     struct xpl_run_group a = {0}, b = {0};
     struct xpl_run_history h;
-    XPL_TRY(add(&a, answers, c->n_a, &arena, err));
-    XPL_TRY(add(&b, answers + c->n_a, c->n_b, &arena, err));
+    XPL_TRY(add(&a, answers, c->n_a, exec, &arena, err));
+    XPL_TRY(add(&b, answers + c->n_a, c->n_b, exec, &arena, err));
     XPL_TRY(read_history(c, answers + c->n_a + c->n_b, &arena, &h, err));
     return xpl_compare_json(&a, &b, h.n ? &h : NULL, &arena, out, err);
 }

@@ -195,8 +195,8 @@ static xpl_status_t decode(struct follow *f, const xpl_bytes_t *answers, struct 
     return XPL_OK;
 }
 
-static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf *out,
-                           struct xpl_error *err) {
+static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_exec *exec,
+                           struct xpl_buf *out, struct xpl_error *err) {
     struct follow *const f = arg;
     struct xpl_arena arena = xpl_arena_of(f->memory_limit);
     xpl_status_t st = decode(f, answers, &arena, err);
@@ -204,7 +204,8 @@ static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf
                                          .n_runs = f->n,
                                          .metrics = f->metrics,
                                          .n_metrics = f->n_metrics,
-                                         .selected = f->selected};
+                                         .selected = f->selected,
+                                         .exec = exec};
     if (st == XPL_OK) st = xpl_series_json(&q, &arena, out, err);
     xpl_arena_fini(&arena);
     return st;

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "server/engine/opened.h"
 
 enum {
     AT_ONCE = 4, // of one request: the pool's other places are for others
@@ -54,15 +55,36 @@ void xpl_joint_unref(struct xpl_joint *j) {
 
 // ---- the end ----
 
+static bool is_cancelled(struct xpl_joint *j) {
+    pthread_mutex_lock(&j->mu);
+    const bool ret = j->cancelled;
+    pthread_mutex_unlock(&j->mu);
+    return ret;
+}
+
+static bool is_late(const struct xpl_joint *j) {
+    return xpl_clock_ns() > xpl_engine_deadline_ns(j->engine, j->since_ns);
+}
+
+static bool is_in_vain(void *arg) {
+    return is_cancelled(arg) || is_late(arg);
+}
+
 static void render(struct xpl_joint *j, struct xpl_buf *out) {
     struct xpl_joint_outcome *const o = &j->outcome;
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_guarded_exec exec;
+    xpl_guarded_exec_init(&exec, &serial, (struct xpl_work_owner){is_in_vain, j}, NULL);
     xpl_bytes_t *const answers = xpl_arena_array(&j->arena, j->request.n, sizeof *answers);
     for (size_t i = 0; answers && i < j->request.n; i++)
         answers[i] = j->parts[i].answer ? xpl_rpc_blob_get(j->parts[i].answer->blob)
                                         : (xpl_bytes_t){(const uint8_t *)"", 0};
-    o->code = answers ? j->request.render(j->request.arg, answers, out, &o->err)
+    o->code = answers ? j->request.render(j->request.arg, answers, &exec.exec, out, &o->err)
                       : xpl_error_set(&o->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
                                       UINT64_MAX, "out of memory");
+    if (o->code == XPL_CANCELLED && !is_cancelled(j))
+        o->code = xpl_error_set(&o->err, XPL_DEADLINE_EXCEEDED, __FILE__, __LINE__, UINT64_MAX,
+                                XPL_ENGINE_LATE);
     o->out = out;
 }
 

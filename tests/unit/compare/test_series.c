@@ -2,10 +2,12 @@
 // Metrics over sessions: values of known runs, changes of known series, the ops behind them.
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/compare/series.h"
 #include "base/arena.h"
+#include "tests/cancelled.h"
 #include "tests/check.h"
 
 #define LIMIT ((size_t)1 << 26)
@@ -381,6 +383,46 @@ static void test_document(void) {
     json_decref(j);
 }
 
+// What a client may have the daemon do, at most, and that it may end.
+static void test_bounds(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_run_summary run = {.units = 1};
+    struct xpl_series_run one = {.session = XPL_STR("s"), .run = &run};
+    xpl_str_t metrics[XPL_SERIES_METRICS + 1];
+    struct xpl_series_request q = {.runs = &one, .n_runs = 1, .metrics = metrics};
+    for (size_t i = 0; i <= XPL_SERIES_METRICS; i++)
+        metrics[i] = XPL_STR("step_time");
+    q.n_metrics = XPL_SERIES_METRICS;
+    json_decref(document(&q, XPL_OK, ""));
+    q.n_metrics++;
+    CHECK(!document(&q, XPL_INVALID_ARGUMENT, "65 metrics: at most 64 are followed"));
+    q.n_metrics = 1;
+    exec.cancelled = always_cancelled;
+    q.exec = &exec;
+    CHECK(!document(&q, XPL_CANCELLED, "cancelled"));
+}
+
+// Each run is compared with at most 16 others.
+static void test_many_programs(void) {
+    enum { RUNS = 40 };
+    struct xpl_run_summary runs[RUNS] = {0};
+    struct xpl_run_row rows[RUNS] = {0};
+    struct xpl_series_run all[RUNS] = {0};
+    static char names[RUNS][8];
+    struct xpl_series_request q = {.runs = all};
+    for (size_t i = 0; i < RUNS; i++) {
+        (void)snprintf(names[i], sizeof names[i], "op%zu", i);
+        rows[i] = (struct xpl_run_row){.text = {xpl_str_from(names[i])}, .ps = 1};
+        runs[i].ops.v = &rows[i];
+        runs[i].ops.n = runs[i].units = 1;
+        all[i] = (struct xpl_series_run){.session = rows[i].text[0], .run = &runs[i]};
+    }
+    q.n_runs = 16;
+    CHECK(!document(&q, XPL_FAILED_PRECONDITION, "are of 16 programs"));
+    q.n_runs = RUNS;
+    CHECK(!document(&q, XPL_FAILED_PRECONDITION, "are of more than 16 programs"));
+}
+
 int main(void) {
     test_known();
     test_best();
@@ -389,5 +431,7 @@ int main(void) {
     test_document();
     test_sleep();
     test_without();
+    test_bounds();
+    test_many_programs();
     return 0;
 }
