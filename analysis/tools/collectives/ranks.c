@@ -323,8 +323,12 @@ struct run {
     size_t n;
 };
 
+// Calls of others that a call is compared with, on average: honest hosts need 8.
+enum { WORK_PER_CALL = 64 };
+
 struct matcher {
     struct xpl_ranks *r;
+    size_t *work;                      // what is left; then hosts match nobody
     const struct xpl_rank_call **text; // room for all calls, as in the next ones
     size_t *z;
     uint32_t *votes;
@@ -433,6 +437,8 @@ static bool shift_by_kinds(const struct matcher *m, struct run a, struct run b, 
 static bool find_shift(const struct matcher *m, struct run a, struct run b, int64_t *ret) {
     *ret = 0;
     if (a.v->seq >= 0) return true;
+    if (*m->work < a.n + b.n) return false;
+    *m->work -= a.n + b.n;
     if (a.v->step >= 0 && a.n == b.n && count_pairs(a, b, 0)) return true;
     return shift_by_time(m, a, b, ret) || shift_by_kinds(m, a, b, ret);
 }
@@ -447,7 +453,7 @@ static void number_place(const struct matcher *m, struct xpl_rank_call *v, size_
     } of[MOST];
     unsigned n_of = 0;
     struct run b;
-    for (size_t i = 0; i < n; i += b.n) {
+    for (size_t i = 0; i < n && !xpl_exec_cancelled(m->r->exec); i += b.n) {
         int64_t shift = 0;
         unsigned k = 0;
         b = (struct run){&v[i], 1};
@@ -496,8 +502,10 @@ static void share_clock(struct xpl_ranks *r) {
 
 static bool number(struct xpl_ranks *r) {
     struct xpl_rank_call *const v = r->calls.v;
+    size_t work = WORK_PER_CALL * r->calls.n;
     const struct matcher m = {
         .r = r,
+        .work = &work,
         .text = xpl_arena_array(r->arena, r->calls.n, sizeof *m.text),
         .z = xpl_arena_array(r->arena, r->calls.n, sizeof *m.z),
         .votes = xpl_arena_array(r->arena, r->calls.n, sizeof *m.votes),

@@ -318,6 +318,58 @@ static void test_shared_texts(void) {
     free(dims);
 }
 
+static struct xpl_buf calls_of(size_t n, uint64_t begin_ps, const char *dims) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "thread"),
+                   ev = mk_event(&p, "gloo:all_reduce", (int64_t)begin_ps, 1000);
+    mk_stat_str(&p, &ev, "Input Dims", dims);
+    mk_stat_str(&p, &ev, "Input type", "[\"float\"]");
+    for (size_t i = 0; i < n; i++)
+        mk_len(&line, 4, ev.p, ev.n);
+    xpl_buf_fini(&ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+static void add_host(struct xpl_ranks *r, const char *host, const struct xpl_buf *space) {
+    struct xpl_xspace *xs;
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, r->arena, r->exec, &xs, &err),
+             &err);
+    CHECK_OK(xpl_ranks_add(r, xpl_str_from(host), xs, &err), &err);
+}
+
+// Hosts that have nothing in common: thousands with one call are not compared with all calls of
+// the others, which are 10^9 steps.
+static void test_many_short_hosts(void) {
+    enum { LONG = 4, CALLS = 100000, SHORT = 3000 };
+    struct xpl_arena arena = xpl_arena_of((size_t)1 << 30);
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_ranks r;
+    char text[32];
+    CHECK(xpl_ranks_init(&r, &arena, &exec));
+    for (unsigned i = 0; i < LONG; i++) {
+        (void)snprintf(text, sizeof text, "[[%u]]", i + 1);
+        struct xpl_buf space = calls_of(CALLS, i * UINT64_C(1000000000), text);
+        (void)snprintf(text, sizeof text, "long%u", i);
+        add_host(&r, text, &space);
+        xpl_buf_fini(&space);
+    }
+    struct xpl_buf one = calls_of(1, UINT64_C(100000000000), "[[77]]");
+    for (unsigned i = 0; i < SHORT; i++) {
+        (void)snprintf(text, sizeof text, "short%u", i);
+        add_host(&r, text, &one);
+    }
+    const double begin = processor_s();
+    CHECK(xpl_ranks_match(&r));
+    CHECK(processor_s() - begin < 5);
+    xpl_buf_fini(&one);
+    xpl_arena_fini(&arena);
+}
+
 int main(void) {
     test_matching();
     test_stray_host();
@@ -328,5 +380,6 @@ int main(void) {
     test_factors();
     test_tables();
     test_shared_texts();
+    test_many_short_hosts();
     return 0;
 }
