@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import hmac
 import http.server
+import io
 import json
 import pathlib
 import socket
@@ -135,4 +136,20 @@ def webhook_program(place):
     assert webhook.main(["--webhook", "http://127.0.0.1:1/", "--secret-file", str(secret) + "x"]) == 1
 
 
-TESTS = [webhook_captures, webhook_regressions, webhook_tries_again, webhook_program]
+def webhook_shows_no_escapes(place):
+    """Texts of the daemon and of the messages' receiver cannot drive the terminal."""
+    class Watcher:
+        def look(self):
+            yield {"event": "capture.done", "id": "\x1b[2Jid", "text": "x"}
+
+    class Refusing:
+        def send(self, event):
+            raise OSError("HTTP Error 400: \x1b]0;owned\x07\x9b2J\u202e")
+
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        webhook.run(Watcher(), Refusing(), 0, pause=lambda s: None, rounds=1)
+    assert said.getvalue().rstrip("\n").isprintable() and "owned" in said.getvalue(), said.getvalue()
+
+
+TESTS = [webhook_captures, webhook_regressions, webhook_tries_again, webhook_program, webhook_shows_no_escapes]

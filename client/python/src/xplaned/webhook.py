@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Set, Tuple
 
 from .client import Client, connect
 from .errors import Error, NotFound
+from .show import printable
 
 SIGNATURE = "X-Xplaned-Signature-256"  # "sha256=" and the HMAC of the body in hexadecimal digits, as GitHub signs
 TRIES = 5
@@ -123,6 +124,10 @@ class Watcher:
                    "session": session, **{k: c[k] for k in ("captured_unix_ms", "before", "after", "difference_percent", "times")}}
 
 
+def _report(text: str) -> None:
+    print(f"xplaned-webhook: {printable(text, 1000)}", file=sys.stderr, flush=True)
+
+
 def run(watcher: Watcher, webhook: Webhook, every: float, pause: Callable[[float], object] = time.sleep, rounds: Optional[int] = None) -> None:
     """Sends new events without end, or `rounds` times.  Messages that cannot be delivered are reported on standard error and dropped."""
     while rounds is None or rounds > 0:
@@ -131,11 +136,11 @@ def run(watcher: Watcher, webhook: Webhook, every: float, pause: Callable[[float
                 try:
                     webhook.send(event)
                 except (OSError, http.client.HTTPException) as e:
-                    print(f"xplaned-webhook: {event['id']} was not delivered: {e}", file=sys.stderr, flush=True)
+                    _report(f"{event['id']} was not delivered: {e}")
         except Error as e:
             if e.code in _FOR_GOOD:
                 raise
-            print(f"xplaned-webhook: {e}", file=sys.stderr, flush=True)
+            _report(str(e))
         rounds = rounds and rounds - 1
         pause(every)
 
@@ -158,7 +163,7 @@ def main(args: Optional[Sequence[str]] = None) -> int:
         with connect(o.server, token_file=o.token_file, tls_roots=o.tls_roots) as client:
             run(Watcher(client, o.label, o.metric or ["step_time"]), webhook, o.every)
     except (Error, OSError, ValueError) as e:
-        print(f"xplaned-webhook: {e}", file=sys.stderr)
+        _report(str(e))
         return 1
     except KeyboardInterrupt:
         return 130
