@@ -79,7 +79,7 @@ static void take_trace(struct capture *c, struct one *o) {
     (void)snprintf(name, sizeof name, "%s_%d%s.pt.trace.json.gz", c->opt->host, (int)o->is.own_pid,
                    rank);
     const size_t before = c->out->n;
-    const enum xpl_pytorch_trace is = xpl_pytorch_take(c->dir, file, name, c->out);
+    const enum xpl_pytorch_trace is = xpl_pytorch_take(c->dir, file, name, c->opt->state, c->out);
     o->over = is != XPL_PYTORCH_NOT_YET;
     if (!o->over) return;
     o->taken = is == XPL_PYTORCH_TAKEN;

@@ -167,7 +167,7 @@ static xpl_status_t take_files(struct serving *v, struct xpl_buf *out, struct xp
         }
         (void)snprintf(name, sizeof name, "%.*s.pt.trace.json.gz",
                        (int)stem_of(xpl_str_from(f->name)), f->name);
-        const enum xpl_pytorch_trace is = xpl_pytorch_take(v->dir, f->name, name, out);
+        const enum xpl_pytorch_trace is = xpl_pytorch_take(v->dir, f->name, name, v->state, out);
         n_new++;
         taken += is == XPL_PYTORCH_TAKEN || is == XPL_PYTORCH_IDLE;
         too_large |= is == XPL_PYTORCH_TOO_LARGE;

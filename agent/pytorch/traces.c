@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/collect.h"
 #include "analysis/wire/writer.h"
 #include "analysis/wire/zlib.h"
 #include "base/arena.h"
@@ -66,7 +67,8 @@ void xpl_pytorch_put_text(const char *name, xpl_str_t text, struct xpl_buf *out)
 
 struct taking {
     int fd;
-    uint64_t left; // bytes of the file
+    const atomic_int *state; // of the capture
+    uint64_t left;           // bytes of the file
     struct xpl_buf *out;
     bool any_op, is_gzip; // a gzip file is copied unread
     size_t kept;          // of the piece before, at the buffer's begin
@@ -92,6 +94,7 @@ static ssize_t next_piece(struct taking *t) {
         n = read(t->fd, t->buffer + t->kept, size);
     while (n < 0 && errno == EINTR);
     if (n <= 0) return n < 0 ? n : -1; // it became shorter
+    if (atomic_load(t->state) == XPL_COLLECT_CANCEL) return -1;
     t->left -= (uint64_t)n;
     if (!t->any_op && !t->is_gzip) t->any_op = has_op(t->buffer, t->kept + (size_t)n);
     return n;
@@ -180,7 +183,7 @@ static enum xpl_pytorch_trace open_trace(int dir, const char *file, int *ret_fd,
 }
 
 enum xpl_pytorch_trace xpl_pytorch_take(int dir, const char *file, const char *name,
-                                        struct xpl_buf *out) {
+                                        const atomic_int *state, struct xpl_buf *out) {
     const size_t before = out->n;
     int fd;
     uint64_t size;
@@ -191,7 +194,7 @@ enum xpl_pytorch_trace xpl_pytorch_take(int dir, const char *file, const char *n
         (void)close(fd);
         return XPL_PYTORCH_UNREADABLE;
     }
-    t->fd = fd, t->left = size, t->out = out, t->any_op = false, t->kept = 0;
+    t->fd = fd, t->state = state, t->left = size, t->out = out, t->any_op = false, t->kept = 0;
     t->is_gzip = is_gzip(fd);
     put_key(out, RESPONSE_TOOL_DATA);
     const size_t all = put_length(out);

@@ -3,6 +3,8 @@
 #ifndef XPL_AGENT_PYTORCH_TRACES_H_
 #define XPL_AGENT_PYTORCH_TRACES_H_
 
+#include <stdatomic.h>
+
 #include "base/buf.h"
 #include "base/status.h"
 
@@ -17,9 +19,11 @@ enum xpl_pytorch_trace {
 
 // Appends the trace to `out`, a ProfileResponse, as a ProfileToolData: `name` and the file
 // compressed by gzip, unless it is already.  Reads the file piece by piece, through no link.  `out`
-// is unchanged unless it is TAKEN or IDLE.  `dir`: the directory's descriptor.
+// is unchanged unless it is TAKEN or IDLE.  `dir`: the directory's descriptor.  Ends UNREADABLE
+// soon after `state` is XPL_COLLECT_CANCEL: a file of no bytes on the disk may be as long as it
+// likes.
 enum xpl_pytorch_trace xpl_pytorch_take(int dir, const char *file, const char *name,
-                                        struct xpl_buf *out);
+                                        const atomic_int *state, struct xpl_buf *out);
 // Appends a ProfileToolData with text.  Check out->failed.
 void xpl_pytorch_put_text(const char *name, xpl_str_t text, struct xpl_buf *out);
 // Removes a directory and all files in it.

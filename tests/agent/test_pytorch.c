@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "agent/collect.h"
 #include "agent/pytorch/message.h"
 #include "agent/pytorch/rank.h"
 #include "agent/pytorch/traces.h"
@@ -37,6 +38,8 @@ static const uint8_t kAsk[80] = {
     3,    0,    0, 0, 6,    0,    0, 0, 0,    0,    0,   0, 0,    0,    0, 0, 0x6d, 0x21, 0, 0,
     0x6c, 0x21, 0, 0, 0x63, 0x21, 0, 0, 0x62, 0x21, 0,   0, 0xac, 0x2c, 0, 0, 0xab, 0x2c, 0, 0};
 static const uint8_t kNothing[40] = {0, 0, 0, 0, 0, 0, 0, 0, 'r', 'e', 'q'};
+
+static atomic_int g_state; // of the capture
 
 // ---- messages ----
 
@@ -147,31 +150,31 @@ static void check_traces(void) {
     const int dir = open(path, O_RDONLY | O_DIRECTORY);
     CHECK(dir >= 0);
     xpl_buf_init(&out, 4 << 20);
-    CHECK(xpl_pytorch_take(dir, "0_1.json", "a", &out) == XPL_PYTORCH_NOT_YET);
+    CHECK(xpl_pytorch_take(dir, "0_1.json", "a", &g_state, &out) == XPL_PYTORCH_NOT_YET);
     put_file(dir, "0_1.json", good, sizeof good - 3); // its end is missing
-    CHECK(xpl_pytorch_take(dir, "0_1.json", "a", &out) == XPL_PYTORCH_NOT_YET);
+    CHECK(xpl_pytorch_take(dir, "0_1.json", "a", &g_state, &out) == XPL_PYTORCH_NOT_YET);
     CHECK_EQ(out.n, 0);
     put_file(dir, "0_1.json", good, sizeof good - 1);
-    CHECK(xpl_pytorch_take(dir, "0_1.json", "a", &out) == XPL_PYTORCH_TAKEN);
+    CHECK(xpl_pytorch_take(dir, "0_1.json", "a", &g_state, &out) == XPL_PYTORCH_TAKEN);
     CHECK(out.n > 20 && out.p[0] == 0x32);
     const size_t before = out.n;
     put_file(dir, "1_1.json", idle, sizeof idle - 1);
-    CHECK(xpl_pytorch_take(dir, "1_1.json", "a", &out) == XPL_PYTORCH_IDLE);
+    CHECK(xpl_pytorch_take(dir, "1_1.json", "a", &g_state, &out) == XPL_PYTORCH_IDLE);
     out.n = before;
 
     CHECK_EQ(symlinkat("0_1.json", dir, "2_1.json"), 0);
-    CHECK(xpl_pytorch_take(dir, "2_1.json", "a", &out) == XPL_PYTORCH_REFUSED);
+    CHECK(xpl_pytorch_take(dir, "2_1.json", "a", &g_state, &out) == XPL_PYTORCH_REFUSED);
     CHECK_EQ(linkat(dir, "0_1.json", dir, "3_1.json", 0), 0);
-    CHECK(xpl_pytorch_take(dir, "3_1.json", "a", &out) == XPL_PYTORCH_REFUSED);
+    CHECK(xpl_pytorch_take(dir, "3_1.json", "a", &g_state, &out) == XPL_PYTORCH_REFUSED);
     CHECK_EQ(mkfifoat(dir, "4_1.json", 0600), 0);
-    CHECK(xpl_pytorch_take(dir, "4_1.json", "a", &out) == XPL_PYTORCH_REFUSED);
+    CHECK(xpl_pytorch_take(dir, "4_1.json", "a", &g_state, &out) == XPL_PYTORCH_REFUSED);
     CHECK_EQ(mkdirat(dir, "5_1.json", 0700), 0);
-    CHECK(xpl_pytorch_take(dir, "5_1.json", "a", &out) == XPL_PYTORCH_REFUSED);
+    CHECK(xpl_pytorch_take(dir, "5_1.json", "a", &g_state, &out) == XPL_PYTORCH_REFUSED);
     CHECK_EQ(unlinkat(dir, "5_1.json", AT_REMOVEDIR), 0);
     if (geteuid() == 0) {
         put_file(dir, "6_1.json", good, sizeof good - 1);
         CHECK_EQ(fchownat(dir, "6_1.json", 65534, 65534, 0), 0);
-        CHECK(xpl_pytorch_take(dir, "6_1.json", "a", &out) == XPL_PYTORCH_REFUSED);
+        CHECK(xpl_pytorch_take(dir, "6_1.json", "a", &g_state, &out) == XPL_PYTORCH_REFUSED);
     }
     CHECK_EQ(out.n, before);
     xpl_buf_fini(&out);
@@ -186,11 +189,20 @@ static void check_traces(void) {
     memcpy(text + PIECE - 4, "\"kernel\"", 8);
     put_file(dir, "7_1.json", text, LARGE);
     xpl_buf_init(&out, 100000);
-    CHECK(xpl_pytorch_take(dir, "7_1.json", "a", &out) == XPL_PYTORCH_TOO_LARGE);
+    CHECK(xpl_pytorch_take(dir, "7_1.json", "a", &g_state, &out) == XPL_PYTORCH_TOO_LARGE);
     CHECK(out.n == 0 && !out.failed);
     xpl_buf_fini(&out);
     xpl_buf_init(&out, 4 << 20);
-    CHECK(xpl_pytorch_take(dir, "7_1.json", "a", &out) == XPL_PYTORCH_TAKEN);
+    CHECK(xpl_pytorch_take(dir, "7_1.json", "a", &g_state, &out) == XPL_PYTORCH_TAKEN);
+    xpl_buf_fini(&out);
+
+    // A second request takes the trace, a cancelled one does not read it.
+    xpl_buf_init(&out, 4 << 20);
+    g_state = XPL_COLLECT_CANCEL;
+    CHECK(xpl_pytorch_take(dir, "7_1.json", "a", &g_state, &out) == XPL_PYTORCH_UNREADABLE);
+    CHECK_EQ(out.n, 0);
+    g_state = XPL_COLLECT_FINISH;
+    CHECK(xpl_pytorch_take(dir, "7_1.json", "a", &g_state, &out) == XPL_PYTORCH_TAKEN);
     xpl_buf_fini(&out);
     free(text);
     xpl_pytorch_remove(dir, path);
