@@ -77,7 +77,8 @@ struct group {
 
 struct grouping {
     struct xpl_process_file **order;
-    size_t *before; // of the same group and process, plus 1; 0: none
+    size_t *before;  // of the same group and process, plus 1; 0: none
+    size_t *n_twins; // of these, up to and with this one
     struct group *groups;
     size_t n_groups;
     struct xpl_arena arena;
@@ -102,10 +103,12 @@ static bool may_join(const struct grouping *g, size_t group, const struct xpl_pr
     if (!is_near(to->first->identity, f->identity) || (size > 0 && own > 0 && size != own))
         return false;
     const uint64_t *const last = xpl_map_get(&g->last_of, group, process);
-    size_t n = 0;
-    for (size_t at = last ? *last : 0; at; at = g->before[at - 1])
-        if (++n == MAX_TWINS || !are_twins(g->order[at - 1], f)) return false;
-    return true;
+    size_t at = last ? *last : 0;
+    // A full group costs nothing: a directory may fill many with copies of one file.
+    if (at && g->n_twins[at - 1] >= MAX_TWINS) return false;
+    while (at && are_twins(g->order[at - 1], f))
+        at = g->before[at - 1];
+    return !at;
 }
 
 // Adds the next file in time to the group that it is nearest to, or to a new one.
@@ -125,6 +128,7 @@ static bool place(struct grouping *g, size_t at) {
     if (best == g->n_groups) g->groups[g->n_groups++] = (struct group){.first = f};
     if (f->identity->world_size > 0) g->groups[best].world_size = f->identity->world_size;
     g->before[at] = *last;
+    g->n_twins[at] = *last ? g->n_twins[*last - 1] + 1 : 1;
     *last = at + 1;
     f->group = (uint32_t)best;
     return true;
@@ -156,9 +160,10 @@ static void compare_all(struct grouping *g, size_t n) {
 static bool group_all(struct grouping *g, struct xpl_process_file *v, size_t n, size_t known) {
     g->order = xpl_arena_array(&g->arena, known, sizeof(struct xpl_process_file *));
     g->before = xpl_arena_array(&g->arena, known, sizeof *g->before);
+    g->n_twins = xpl_arena_array(&g->arena, known, sizeof *g->n_twins);
     g->groups = xpl_arena_array(&g->arena, known, sizeof *g->groups);
     g->workers = xpl_intern_new(&g->arena, xpl_hash_seed());
-    bool ok = g->order && g->before && g->groups && g->workers;
+    bool ok = g->order && g->before && g->n_twins && g->groups && g->workers;
     for (size_t i = 0, k = 0; ok && i < n; i++)
         if (v[i].identity) g->order[k++] = &v[i];
     if (ok) qsort(g->order, known, sizeof(struct xpl_process_file *), by_time);

@@ -3,7 +3,9 @@
 #include "storage/processes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "tests/check.h"
@@ -125,10 +127,34 @@ static void test_unknown(void) {
     check_groups(&f, "0 0 1", "rank 0,xspace,rank 0");
 }
 
+// A directory full of copies of one file: 2^16 files are not each compared with 2^16 others.
+static void test_copies(void) {
+    enum { FILES = 1 << 16 };
+    struct xpl_process_file *const v = calloc(FILES, sizeof *v);
+    char(*const names)[16] = calloc(FILES, sizeof *names);
+    struct xpl_profile_identity *const ids = calloc(FILES, sizeof *ids);
+    struct timespec t0, t1;
+    CHECK(v && names && ids);
+    for (size_t i = 0; i < FILES; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%zu.json", i);
+        ids[i] = (struct xpl_profile_identity){
+            .rank = 0, .begin_ns = kStart, .written_ns = kStart, .worker_len = strlen(names[i])};
+        v[i] = (struct xpl_process_file){.identity = &ids[i], .name = names[i]};
+    }
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t0);
+    CHECK_EQ(xpl_processes_group(v, FILES), FILES / 256);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t1);
+    CHECK(t1.tv_sec - t0.tv_sec < 5);
+    free(v);
+    free(names);
+    free(ids);
+}
+
 int main(void) {
     test_ranks();
     test_captures();
     test_workers();
     test_unknown();
+    test_copies();
     return 0;
 }
