@@ -361,6 +361,10 @@ enum category xpl_kineto_category_of(enum category c, bool has_category, xpl_str
 enum row_kind xpl_kineto_row_kind(enum category c);
 // "GEMM" and so on, of an op's name.
 const char *xpl_kineto_op_type(xpl_str_t op);
+// The same of a kernel that no op launched.
+const char *xpl_kineto_kernel_type(xpl_str_t kernel);
+// Starts a graph of kernels: "cudaGraphLaunch".
+bool xpl_kineto_is_graph_launch(xpl_str_t name);
 // Collectives of CPUs, which are annotations: "gloo:all_reduce".
 bool xpl_kineto_is_cpu_collective(xpl_str_t name);
 bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number);
@@ -382,6 +386,10 @@ bool xpl_kineto_device_rates(const struct device_properties *d, struct device_ra
 
 // ---- steps.c ----
 
+// The name of an annotation without what differs between iterations: digits, and all in brackets.
+// "execute_context_1(64)_generation_0(0)" is "execute_context_generation".
+enum { XPL_KINETO_MAX_PATTERN = 256 };
+xpl_str_t xpl_kineto_pattern(xpl_str_t name, char buf[XPL_KINETO_MAX_PATTERN]);
 // Of sorted rows.  False without memory, or when cancelled.
 bool xpl_kineto_find_steps(struct trace *t);
 

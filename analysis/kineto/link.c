@@ -2,6 +2,7 @@
 // The host's op and the modules of a device's op: by the correlation of its launch, and by the open
 // events of the launch's thread at that time. The id that events carry for it leads to wrong ops in
 // traces of 2022 and 2023, and counts only where time says nothing.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,10 @@ enum {
     MAX_WINDOWS = 8,
 };
 #define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000) // between the first event and the last
+
+static xpl_str_t name_of(const struct trace *t, const struct event *e) {
+    return xpl_intern_get(t->names, (xpl_strid_t){e->name});
+}
 
 // ---- order ----
 
@@ -119,15 +124,12 @@ uint32_t xpl_kineto_step_at(const struct trace *t, int64_t at, size_t *hint) {
 
 // ---- paths of modules ----
 
-// The path of `name` within `path`; 0 without memory.
-static uint32_t path_in(struct trace *t, uint32_t path, uint32_t name) {
+// The path of `part`, made of `name`, within `path`; 0 without memory.
+static uint32_t path_in(struct trace *t, uint32_t path, uint32_t name, xpl_str_t part) {
     bool is_new;
     uint64_t *const at = xpl_map_put(&t->arena, &t->path_of, path, name, &is_new);
     if (!at) return 0;
     if (!is_new) return (uint32_t)*at;
-    const xpl_str_t mark = XPL_STR("nn.Module: ");
-    const xpl_str_t full = xpl_intern_get(t->names, (xpl_strid_t){name});
-    const xpl_str_t part = xpl_str_sub(full, mark.len, SIZE_MAX);
     const xpl_str_t outer = path ? t->paths.v[path] : XPL_STR("");
     if (!t->paths.n) { // the empty path
         xpl_str_t *const none = xpl_vec_push(&t->arena, &t->paths);
@@ -190,9 +192,31 @@ static uint32_t op_at(struct walk *w, int64_t at) {
     return found ? w->v.v[found - 1].event + 1 : 0;
 }
 
+static const xpl_str_t kModule = {"nn.Module: ", sizeof "nn.Module: " - 1};
+
 static bool is_module(const struct trace *t, const struct event *e) {
     return (e->category == CAT_PYTHON || e->category == CAT_ANNOTATION) &&
-           xpl_str_starts(xpl_intern_get(t->names, (xpl_strid_t){e->name}), XPL_STR("nn.Module: "));
+           xpl_str_starts(name_of(t, e), kModule);
+}
+
+static uint32_t module_in(struct trace *t, uint32_t path, const struct event *e) {
+    return path_in(t, path, e->name, xpl_str_sub(name_of(t, e), kModule.len, SIZE_MAX));
+}
+
+// Inference servers launch graphs outside of ops and modules, in an annotation of the iteration,
+// which stands for these.  False without memory.
+static bool enter_graph(const struct walk *w, const struct event *launch, uint32_t *path) {
+    struct trace *const t = w->t;
+    if (*path || !xpl_kineto_is_graph_launch(name_of(t, launch))) return true;
+    for (size_t i = w->v.n; i; i--) {
+        const struct event *const e = &t->events[w->v.v[i - 1].event];
+        char buf[XPL_KINETO_MAX_PATTERN];
+        if (e->category != CAT_ANNOTATION || e->is_step || w->v.v[i - 1].end <= launch->begin)
+            continue;
+        const xpl_str_t part = xpl_kineto_pattern(name_of(t, e), buf);
+        if (part.len) return (*path = path_in(t, 0, e->name, part)) != 0;
+    }
+    return true;
 }
 
 // Flows that begin or end at the event: forward ops give their modules to the backward ones.
@@ -268,11 +292,12 @@ static bool walk_event(struct walk *w, uint32_t index) {
     while (w->v.n && w->v.v[w->v.n - 1].end <= e->begin)
         w->v.n--;
     uint32_t path = w->v.n ? w->v.v[w->v.n - 1].path : 0;
-    if (is_module(t, e) && !(path = path_in(t, path, e->name))) return false;
+    if (is_module(t, e) && !(path = module_in(t, path, e))) return false;
     if (!pass_flows(w, e, &path)) return false;
     if (!w->forward && e->category == CAT_RUNTIME && e->aux) {
         struct launch *const l = &t->launches.v[e->aux - 1];
         l->op = op_at(w, e->begin);
+        if (!l->op && !enter_graph(w, e, &path)) return false;
         l->path = path;
         l->step = xpl_kineto_step_at(t, e->begin, &w->step);
     }
@@ -328,19 +353,31 @@ static xpl_status_t walk_threads(struct trace *t) {
 
 // ---- device ops ----
 
-// The text "PATH/OP:torch.TYPE" of an op within modules; 0 without memory.
-static uint32_t framework_op(struct trace *t, uint32_t op, uint32_t path) {
-    const xpl_str_t name =
-        op ? xpl_intern_get(t->names, (xpl_strid_t){t->events[op - 1].name}) : XPL_STR("(no op)");
+// The text "PATH/NAME:torch.TYPE" of an op within modules; 0 without memory.
+static uint32_t typed_name(struct trace *t, xpl_str_t name, const char *type, uint32_t path) {
     const xpl_str_t outer = path ? t->paths.v[path] : XPL_STR("");
     t->scratch.n = 0;
     xpl_buf_str(&t->scratch, outer);
     if (outer.len) xpl_buf_putc(&t->scratch, '/');
     for (size_t i = 0; i < name.len && i < MAX_PATH; i++)
         xpl_buf_putc(&t->scratch, name.ptr[i] == '/' ? '|' : name.ptr[i]);
-    xpl_buf_printf(&t->scratch, ":torch.%s", op ? xpl_kineto_op_type(name) : "Other");
+    xpl_buf_printf(&t->scratch, ":torch.%s", type);
     if (t->scratch.failed) return 0;
     return xpl_kineto_text(t, (xpl_str_t){(const char *)t->scratch.p, t->scratch.n});
+}
+
+static uint32_t framework_op(struct trace *t, uint32_t op, uint32_t path) {
+    if (!op) return typed_name(t, XPL_STR("(no op)"), "Other", path);
+    const xpl_str_t name = name_of(t, &t->events[op - 1]);
+    return typed_name(t, name, xpl_kineto_op_type(name), path);
+}
+
+// Of a kernel that a graph has without its op: "(graph) GEMM".
+static uint32_t graph_op(struct trace *t, const struct device_op *d, uint32_t path) {
+    const char *const type = xpl_kineto_kernel_type(name_of(t, &t->events[d->event]));
+    char name[64];
+    const int n = snprintf(name, sizeof name, "(graph) %s", type);
+    return typed_name(t, (xpl_str_t){name, (size_t)n}, type, path);
 }
 
 struct linker {
@@ -407,10 +444,14 @@ static bool link_device_op(struct linker *k, struct device_op *d) {
         return d->tf_op != 0;
     }
     const uint32_t path = l ? l->path : 0;
-    uint64_t *const text =
-        xpl_map_put(&t->arena, &k->text_of, op ? t->events[op - 1].name : 0, path, &is_new);
+    const bool in_graph = l && !op && xpl_kineto_is_graph_launch(name_of(t, &t->events[l->event]));
+    // Kernels of graphs are told apart by their names.
+    const uint64_t name = op         ? t->events[op - 1].name
+                          : in_graph ? UINT64_C(1) << 32 | t->events[d->event].name
+                                     : 0;
+    uint64_t *const text = xpl_map_put(&t->arena, &k->text_of, name, path, &is_new);
     if (!text) return false;
-    if (is_new) *text = framework_op(t, op, path);
+    if (is_new) *text = in_graph ? graph_op(t, d, path) : framework_op(t, op, path);
     d->tf_op = (uint32_t)*text;
     return d->tf_op != 0;
 }
@@ -441,7 +482,7 @@ static bool name_ops(struct trace *t) {
 }
 
 // Marks the longest device op of each op of the host: the marks count the runs of ops, and carry
-// their costs.
+// their costs.  Without an op each device op is a run.
 static bool find_runs(struct trace *t) {
     if (is_of_cpu(t)) return true;
     use_text(t, TEXT_CALL, ROW_STREAM);

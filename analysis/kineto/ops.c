@@ -155,10 +155,36 @@ static bool is_gemm(xpl_str_t op) {
     return false;
 }
 
+static const char *kind_of(xpl_str_t name, const struct words *v, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < COUNT(v[i].has) && v[i].has[k]; k++)
+            if (xpl_str_has(name, xpl_str_from(v[i].has[k]))) return v[i].type;
+    return NULL;
+}
+
 const char *xpl_kineto_op_type(xpl_str_t op) {
     if (is_gemm(op)) return "GEMM";
-    for (size_t i = 0; i < COUNT(kinds); i++)
-        for (size_t k = 0; k < COUNT(kinds[i].has) && kinds[i].has[k]; k++)
-            if (xpl_str_has(op, xpl_str_from(kinds[i].has[k]))) return kinds[i].type;
-    return xpl_str_starts(op, XPL_STR("aten::")) ? "Elementwise" : "Other";
+    const char *const kind = kind_of(op, kinds, COUNT(kinds));
+    return kind ? kind : xpl_str_starts(op, XPL_STR("aten::")) ? "Elementwise" : "Other";
+}
+
+const char *xpl_kineto_kernel_type(xpl_str_t kernel) {
+    static const struct words v[] = {
+        {"Triton", {"triton_"}},
+        {"Collective", {"nccl", "rccl", "all_reduce", "reduce_scatter", "cross_device_reduce"}},
+        {"Attention", {"attention", "fmha", "flash_fwd", "flash_bwd", "mha_"}},
+        {"GEMM", {"gemm", "gemv", "Cijk_", "matmul", "nvjet", "cutlass::Kernel"}},
+        {"Convolution", {"convol", "conv2d", "dgrad", "wgrad"}},
+        {"Normalization", {"norm", "Norm"}},
+        {"Copy", {"Memcpy", "copy", "Copy", "CatArray"}},
+        {"Embedding", {"gather", "scatter", "index", "embedding"}},
+        {"Reduction", {"reduce", "softmax", "Softmax", "SoftMax", "topk", "sort"}},
+        {"Elementwise", {"elementwise"}},
+    };
+    const char *const kind = kind_of(kernel, v, COUNT(v));
+    return kind ? kind : "Other";
+}
+
+bool xpl_kineto_is_graph_launch(xpl_str_t name) {
+    return xpl_str_ends(name, XPL_STR("GraphLaunch"));
 }

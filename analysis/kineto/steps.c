@@ -5,13 +5,11 @@
 
 #include "analysis/kineto/impl.h"
 
-enum { LEAST_ITERATIONS = 3, MAX_PATTERN = 256 };
+enum { LEAST_ITERATIONS = 3 };
 
-// The name of an iteration without what differs between them: digits, and all in brackets.
-// "execute_context_1(64)_generation_0(0)" is "execute_context_generation".
-static xpl_str_t pattern_of(xpl_str_t name, char *buf) {
+xpl_str_t xpl_kineto_pattern(xpl_str_t name, char buf[XPL_KINETO_MAX_PATTERN]) {
     size_t n = 0, depth = 0;
-    for (size_t i = 0; i < name.len && n < MAX_PATTERN; i++) {
+    for (size_t i = 0; i < name.len && n < XPL_KINETO_MAX_PATTERN; i++) {
         const char c = name.ptr[i];
         const bool opens = c == '(' || c == '[', closes = c == ')' || c == ']';
         const bool blank = c == '_' || c == ' ' || c == '#' || c == ':';
@@ -57,9 +55,10 @@ static bool find_pattern(struct finder *f, uint32_t name, uint32_t *ret) {
     uint64_t *const at = xpl_map_put(&f->t->arena, &f->pattern_of, name, 0, &is_new);
     if (!at) return false;
     if (is_new) {
-        char buf[MAX_PATTERN];
+        char buf[XPL_KINETO_MAX_PATTERN];
         xpl_strid_t id = {0};
-        const xpl_str_t pattern = pattern_of(xpl_intern_get(f->t->names, (xpl_strid_t){name}), buf);
+        const xpl_str_t pattern =
+            xpl_kineto_pattern(xpl_intern_get(f->t->names, (xpl_strid_t){name}), buf);
         if (is_iteration(pattern) && !xpl_intern_put(f->t->names, pattern, &id)) return false;
         *at = id.v;
     }

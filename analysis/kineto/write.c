@@ -193,7 +193,7 @@ static void put_device_op(struct writer *w, const struct device_op *d) {
     const struct trace *const t = w->t;
     put_ref(w, TEXT_TF_OP, ROW_STREAM, d->tf_op);
     if (d->call) put_ref(w, TEXT_CALL, ROW_STREAM, d->call);
-    if (d->op && &t->device_ops.v[t->events[d->op - 1].aux - 1] == d)
+    if (!d->op || &t->device_ops.v[t->events[d->op - 1].aux - 1] == d)
         put_int(w, TEXT_RUN, ROW_STREAM, 1);
     if (w->grouped) put_group(w, ROW_STREAM, d->step);
 }
