@@ -98,18 +98,50 @@ CPU_CONVOLUTIONS = ("aten::mkldnn_convolution", "aten::_convolution")
 MERGED = {"aten::sum"}
 
 
+def device_ops(build, trace, *options):
+    asked = [build / "cli" / "xplanectl", "analyze", "framework_op_stats", trace, *options]
+    table = json.loads(subprocess.run(asked, check=True, capture_output=True, timeout=60).stdout)[1]
+    names = [c["id"] for c in table["cols"]]
+    rows = [dict(zip(names, (c and c.get("v") for c in r["c"]))) for r in table["rows"]]
+    return {r["operation"]: r for r in rows if r["host_or_device"] == "Device"}
+
+
+def shapes_of(call):
+    """"aten::mm", "[[4,8],[8,2]]" of "aten::mm(f32[4,8], f32[8,2])", without types and values."""
+    name, args = call.removesuffix(")").split("(", 1)
+    shape = lambda a: (re.search(r"(?<=[A-Za-z0-9])\[.*", a) or ["[]"])[0]
+    return name, "[" + ",".join(map(shape, args.split(", ") if args else [])) + "]"
+
+
+def check_torch_shapes(ours, theirs):
+    """Rows by shape: of ops that are told apart by values too, the sum."""
+    total = {}
+    for call, r in ours.items():
+        if "(" in call:
+            sums = total.setdefault(shapes_of(call), [0, 0, 0])
+            for i, key in enumerate(("occurrences", "total_self_time", "total_time")):
+                sums[i] += r[key]
+    n = 0
+    for name, shapes, count, self_us, total_us in theirs:
+        key = name, json.dumps(shapes, separators=(",", ":"))
+        if name in MERGED or not shapes:
+            continue
+        sums = total[key]
+        assert sums[0] == count, (key, count, sums)
+        assert abs(sums[1] - self_us) < 0.01 * count and abs(sums[2] - total_us) < 0.01 * count, (key, self_us, total_us, sums)
+        n += 1
+    assert n > 20, n
+
+
 def check_torch_ops(build, torch):
-    """Ops of a trace of torch.profiler against torch's own sums: runs, self times, operations."""
+    """Ops of a trace of torch.profiler against torch's own sums: runs, times, operations; by name, and by shape."""
     if torch == "-":
         raise Skip("no PyTorch")
     trace = scratch() / "torch_ops.pt.trace.json"
     done = subprocess.run([torch, HERE / "torch_ops.py", trace], check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
     theirs = json.loads(done.stdout.splitlines()[-1])
-    asked = [build / "cli" / "xplanectl", "analyze", "framework_op_stats", trace]
-    table = json.loads(subprocess.run(asked, check=True, capture_output=True, timeout=60).stdout)[1]
-    names = [c["id"] for c in table["cols"]]
-    rows = [dict(zip(names, (c and c.get("v") for c in r["c"]))) for r in table["rows"]]
-    ours = {r["operation"]: r for r in rows if r["host_or_device"] == "Device"}
+    ours = device_ops(build, trace)
+    check_torch_shapes(device_ops(build, trace, "--option", "group_by=shape"), theirs["shapes"])
     for name, (count, self_us) in theirs["ops"].items():
         assert name in MERGED or ours[name]["occurrences"] == count, (name, count, ours[name])
         assert abs(ours[name]["total_self_time"] - self_us) < 0.01 * count, (name, self_us, ours[name])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step of PyTorch on the CPU under torch.profiler.  Usage: torch_ops.py TRACE
 
-Writes the trace; the last line is JSON: {"ops": {NAME: [COUNT, SELF_US]}, "flops": {NAME: N}} by torch's own key_averages
-and flop_counter."""
+Writes the trace; the last line is JSON by torch's own key_averages and flop_counter: {"ops": {NAME: [COUNT, SELF_US]},
+"shapes": [[NAME, SHAPES, COUNT, SELF_US, TOTAL_US]], "flops": {NAME: N}}."""
 import json
 import sys
 
@@ -40,8 +40,10 @@ def main():
         step(net, x, y)
     prof.export_chrome_trace(sys.argv[1])
     ops = {e.key: [e.count, e.self_cpu_time_total] for e in prof.key_averages() if e.key.startswith("aten::")}
+    shapes = [[e.key, e.input_shapes, e.count, e.self_cpu_time_total, e.cpu_time_total]
+              for e in prof.key_averages(group_by_input_shape=True) if e.key.startswith("aten::")]
     flops = {str(op).replace("aten.", "aten::"): n for op, n in counter.get_flop_counts()["Global"].items()}
-    print(json.dumps({"ops": ops, "flops": flops}))
+    print(json.dumps({"ops": ops, "shapes": shapes, "flops": flops}))
 
 
 if __name__ == "__main__":
