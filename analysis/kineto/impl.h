@@ -194,7 +194,7 @@ struct flow {
     int64_t at; // ns
     uint32_t row;
     bool ends;
-    uint32_t path; // of the forward op
+    uint32_t event; // the op: index plus 1
 };
 
 struct device_properties {

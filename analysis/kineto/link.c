@@ -225,8 +225,10 @@ static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
         w->flows++, w->n_flows--;
     const size_t n = w->n_flows < MAX_FLOWS ? w->n_flows : MAX_FLOWS;
     for (size_t i = 0; i < n && w->flows[i].at == e->begin; i++) {
-        const struct flow *const f = &w->flows[i];
+        struct flow *const f = &w->flows[i];
         bool is_new;
+        if (f->ends != w->forward && e->category == CAT_OP && !f->event)
+            f->event = (uint32_t)(e - w->t->events) + 1;
         if (!f->ends && w->forward && e->category == CAT_OP) {
             uint64_t *const at = xpl_map_put(&w->t->arena, &w->path_of_flow, f->id, 0, &is_new);
             if (!at) return false;

@@ -11,6 +11,7 @@
 #include "analysis/xplane/captured.h"
 #include "analysis/xplane/schema.h"
 #include "analysis/xplane/writer.h"
+#include "base/hash.h"
 #include "base/text/parse.h"
 #include "base/text/utf8.h"
 
@@ -113,6 +114,7 @@ static void put_ref(struct writer *w, enum text text, enum row_kind kind, uint32
 struct place {
     int64_t outer_end; // of the outermost event that is open
     size_t step;       // as of xpl_kineto_step_at
+    size_t flow;       // the first one that is not before the event
 };
 
 // The step in which an outermost event of another thread begins: its launches belong to the step.
@@ -249,6 +251,37 @@ static uint32_t name_of(const struct trace *t, const struct event *e) {
     return t->memory.v[e->aux - 1].bytes < 0 ? t->deallocation : t->allocation;
 }
 
+// Since 1970; 0: the trace counts from another time, and its XSpace from its first event.
+static int64_t start_ns(const struct trace *t) {
+    const int64_t ns = t->base_ns + t->first_ns;
+    return xpl_ns_is_date(ns) ? ns : 0;
+}
+
+// The value of a stat "flow", as XProf has it: direction, id, category.  Processes that are shown
+// together number their flows alike: the id is of the process, too.
+static uint64_t flow_value(const struct trace *t, const struct flow *f) {
+    enum { IN = 1, OUT = 2, DIRECTION_BITS = 2, UNUSED_BITS = 8 };
+    const uint64_t odd = UINT64_C(0xa0761d6478bd642f);
+    const uint64_t process = xpl_hash_fold((uint64_t)t->rank ^ odd, (uint64_t)start_ns(t) ^ odd);
+    const uint64_t id = xpl_hash_fold(f->id ^ odd, process | 1) >> UNUSED_BITS;
+    return id << DIRECTION_BITS | (f->ends ? IN : OUT);
+}
+
+// The arrow from a forward op to its backward op.
+static void put_flow(struct writer *w, uint32_t row, const struct event *e, struct place *p) {
+    const struct trace *const t = w->t;
+    const struct flow *const v = t->flows.v;
+    const uint32_t event = (uint32_t)(e - t->events) + 1;
+    while (p->flow < t->flows.n &&
+           (v[p->flow].row < row || (v[p->flow].row == row && v[p->flow].at < e->begin)))
+        p->flow++;
+    for (size_t i = p->flow; i < t->flows.n && v[i].row == row && v[i].at == e->begin; i++) {
+        if (v[i].event != event) continue;
+        xpl_xspace_writer_uint(&w->w, md_of(w, TEXT_FLOW, ROW_HOST), flow_value(t, &v[i]));
+        return; // an event has one
+    }
+}
+
 static void put_event(struct writer *w, const struct row *r, uint32_t row, const struct event *e,
                       struct place *p) {
     struct trace *const t = w->t;
@@ -260,6 +293,7 @@ static void put_event(struct writer *w, const struct row *r, uint32_t row, const
         xpl_xspace_writer_stats(&w->w, (xpl_bytes_t){xpl_kineto_stats(t, e), e->n_stats});
     if (w->is_last) xpl_kineto_release_stats(t, e);
     put_own_stats(w, e);
+    if (e->category == CAT_OP && t->flows.n) put_flow(w, row, e, p);
     if (w->grouped && r->kind == ROW_HOST)
         put_group(w, ROW_HOST, xpl_kineto_step_at(t, e->begin, &p->step));
     if (!w->grouped && r->kind == ROW_HOST && t->steps.n && e->begin >= p->outer_end) {
@@ -295,12 +329,6 @@ static xpl_str_t line_name(struct writer *w, const struct row *r, char *text, si
         (void)snprintf(text, size, "%s %.*s", r->kind == ROW_HOST ? "thread" : "stream",
                        XPL_STR_FMT(tid));
     return valid(w, xpl_str_from(text));
-}
-
-// Since 1970; 0: the trace counts from another time, and its XSpace from its first event.
-static int64_t start_ns(const struct trace *t) {
-    const int64_t ns = t->base_ns + t->first_ns;
-    return xpl_ns_is_date(ns) ? ns : 0;
 }
 
 static void put_line(struct writer *w, uint32_t row) {

@@ -522,7 +522,7 @@ class Groups(Case):
                           "Net_0/Linear_1": ("Linear", 1, 62, 62), "(no module)": ("Unknown", 1, 52, 52)})
 
     def test_backward(self):
-        """Kernels of the backward pass have the modules of the forward op, by the flow between the two."""
+        """Kernels of the backward pass have the modules of the forward op, by the flow between the two, which is an arrow."""
         t = torch_traces.Trace()
         t.python("nn.Module: Linear_0", 0, 100)
         t.op("aten::linear", 10, 50)
@@ -530,8 +530,19 @@ class Groups(Case):
         t.launch("aten::mm", "sm90_gemm", 220, 40, torch_traces.AUTOGRAD)
         for ph, ts, tid in ("s", 10, torch_traces.MAIN), ("f", 210, torch_traces.AUTOGRAD):
             t.events.append({"ph": ph, "cat": "fwdbwd", "name": "fwdbwd", "id": 7, "pid": 1, "tid": tid, "ts": ts, "bp": "e"})
-        table = self.table(t.write(self.place / "made.pt.trace.json"), "module")
-        self.assertEqual({k: r["total_self_time"] for k, r in table.items()}, {"Linear_0": 40})
+        arrows = {}
+        for rank in range(2):
+            t.head["distributedInfo"] = {"rank": rank, "world_size": 2}
+            path = t.write(self.place / "made.pt.trace.json")
+            table = self.table(path, "module")
+            self.assertEqual({k: r["total_self_time"] for k, r in table.items()}, {"Linear_0": 40})
+            _, out, _ = self.ask("analyze", "trace_viewer@", path)
+            ends = {(e["name"], "in" if "flow_in" in e else "out"): e["bind_id"] for e in json.loads(out)["traceEvents"]
+                    if e["name"].startswith(("aten::linear", "LinearB")) and "bind_id" in e}
+            self.assertEqual(sorted(ends), [("LinearBackward0", "in"), ("aten::linear", "out")])
+            self.assertEqual(len(set(ends.values())), 1)
+            arrows[rank] = ends["aten::linear", "out"]
+        self.assertNotEqual(arrows[0], arrows[1])  # of one page
 
     def test_graph(self):
         """Kernels of a graph that no op launched: the annotation around them, and their kinds by their names."""
