@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -100,47 +99,43 @@ static bool is_good(const struct stat *st, bool is_last, bool is_pytorch) {
 }
 
 // Whether only root can change what the path leads to: in directories of PyTorch root creates files
-// by their paths, so that each directory on the way counts.  The path has no links.
+// by their paths, so that each directory on the way counts, and none may be a link.
 static bool is_of_root_alone(const char *path) {
     struct stat st;
     int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0;
-    for (const char *part = path + 1; ok; part += strcspn(part, "/") + 1) {
+    while (fd >= 0 && *(path += strspn(path, "/"))) {
         char name[NAME_MAX + 1];
-        const size_t n = strcspn(part, "/");
-        ok = n && n < sizeof name && fstat(fd, &st) == 0 && is_good(&st, false, true);
-        if (!ok) break;
-        memcpy(name, part, n);
-        name[n] = 0;
-        const int next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const size_t n = strcspn(path, "/");
+        int next = -1;
+        if (n < sizeof name && fstat(fd, &st) == 0 && is_good(&st, false, true)) {
+            memcpy(name, path, n);
+            name[n] = 0;
+            next = openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        }
         (void)close(fd);
         fd = next;
-        ok = fd >= 0;
-        if (!part[n]) break;
+        path += n;
     }
-    ok = ok && fstat(fd, &st) == 0 && is_good(&st, true, true);
+    const bool ok = fd >= 0 && fstat(fd, &st) == 0 && is_good(&st, true, true);
     if (fd >= 0) (void)close(fd);
     return ok;
 }
 
-// `real` is where the directory of root's PyTorch is then found without links.
-static bool make_directory(struct settings *s, char real[PATH_MAX]) {
+static bool make_directory(const char *path, bool is_pytorch) {
+    const bool by_root = is_pytorch && geteuid() == 0 && path[0] == '/';
     struct stat st;
-    const char *const path = s->directory;
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         xpl_log(XPL_LOG_ERROR, "agent", "%s: cannot be made: %s", path, strerror(errno));
         return false;
     }
-    bool ok = lstat(path, &st) == 0 && is_good(&st, true, s->pytorch);
-    if (ok && s->pytorch && geteuid() == 0 && path[0] == '/') {
-        ok = realpath(path, real) && is_of_root_alone(real);
-        s->directory = real;
-    }
-    if (ok) return true;
+    if (lstat(path, &st) == 0 && is_good(&st, true, is_pytorch) &&
+        (!by_root || is_of_root_alone(path)))
+        return true;
     xpl_log(
         XPL_LOG_ERROR, "agent",
         "%s: must be a directory that belongs to this user and that only this user can write to%s",
-        path, s->pytorch && geteuid() == 0 ? ", as must those that it is in (but for /tmp)" : "");
+        path,
+        by_root ? ", as must those that it is in (but for /tmp), and none may be a link" : "");
     return false;
 }
 
@@ -244,7 +239,7 @@ static xpl_status_t run_agent(const struct settings *s, int ends, struct xpl_err
 }
 
 int main(int argc, char **argv) {
-    char fallback[64], real[PATH_MAX];
+    char fallback[64];
     struct settings s = {
         .listen = "127.0.0.1:9011", .directory = getenv("XPLANED_AGENT_DIR"), .memory_mib = 512};
     struct xpl_error err = {0};
@@ -257,7 +252,7 @@ int main(int argc, char **argv) {
         snprintf(fallback, sizeof fallback, "/tmp/xplaned-agent-%u", (unsigned)geteuid());
         s.directory = fallback;
     }
-    if (!make_directory(&s, real)) return 1;
+    if (!make_directory(s.directory, s.pytorch)) return 1;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

@@ -204,7 +204,7 @@ static uint32_t module_in(struct trace *t, uint32_t path, const struct event *e)
 }
 
 // Inference servers launch graphs outside of ops and modules, in an annotation of the iteration,
-// which stands for these.  False without memory.
+// which replaces these.  False without memory.
 static bool enter_graph(const struct walk *w, const struct event *launch, uint32_t *path) {
     struct trace *const t = w->t;
     if (*path || !xpl_kineto_is_graph_launch(name_of(t, launch))) return true;
@@ -447,7 +447,7 @@ static bool link_device_op(struct linker *k, struct device_op *d) {
     }
     const uint32_t path = l ? l->path : 0;
     const bool in_graph = l && !op && xpl_kineto_is_graph_launch(name_of(t, &t->events[l->event]));
-    // Kernels of graphs are told apart by their names.
+    // Kernels of graphs differ by their names.
     const uint64_t name = op         ? t->events[op - 1].name
                           : in_graph ? UINT64_C(1) << 32 | t->events[d->event].name
                                      : 0;

@@ -684,10 +684,12 @@ static void check_taken(void) {
 
 // The first line of an agent that root starts with another directory; "" if it serves.
 static void check_root(const char *directory, mode_t mode, uid_t owner, bool serves) {
-    char path[100], line[512];
+    char path[100], link[120], line[512];
     int status;
     CHECK(mkdtemp(strcpy(dir, "/tmp/xpl_pytorch_XXXXXX")));
     snprintf(path, sizeof path, "%s", dir);
+    snprintf(link, sizeof link, "%s/link", path);
+    CHECK_EQ(symlink(".", link), 0);
     CHECK(chmod(dir, mode) == 0 && chown(dir, owner, owner) == 0);
     snprintf(dir + strlen(dir), sizeof dir - strlen(dir), "%s", directory);
     target[0] = 0;
@@ -699,6 +701,7 @@ static void check_root(const char *directory, mode_t mode, uid_t owner, bool ser
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == (serves ? 0 : 1));
     close(agent_log);
     if (directory[0]) rmdir(dir);
+    unlink(link);
     rmdir(path);
 }
 
@@ -713,6 +716,7 @@ static void check_directories(void) {
     check_root("", 0770, 0, false);
     check_root("/own", 0755, 65534, false);
     check_root("/own", 0777, 0, false);
+    check_root("/link/own", 0700, 0, false);
 }
 
 int main(int argc, char **argv) {

@@ -114,7 +114,7 @@ struct row {
     unsigned reads, writes;
     enum result result;
     double flops;
-    int mask;          // position of "[True,False]": which results are asked for; 0: all
+    int mask;          // position of "[True,False]": which results the caller wants; 0: all
     bool is_condition; // the first argument, whose type does not count
     // Of a reduction, or of a table: the position of the dimensions.
     int dims;
@@ -313,8 +313,8 @@ static double numbers(const struct together *s) {
     return n;
 }
 
-// Whether result i is asked for, by "[True,False]".  False: the text does not say so.
-static bool is_asked(const struct row *r, const struct arguments *args, unsigned i, bool *ret) {
+// Whether the caller wants result i, by "[True,False]".  False: the text does not say so.
+static bool is_wanted(const struct row *r, const struct arguments *args, unsigned i, bool *ret) {
     *ret = true;
     if (!r->mask) return true;
     if (r->mask >= args->n || !xpl_str_starts(args->v[r->mask].text, XPL_STR("["))) return false;
@@ -331,16 +331,16 @@ static bool is_asked(const struct row *r, const struct arguments *args, unsigned
 static bool write_named(const struct row *r, const struct arguments *args, struct sums *ret) {
     const struct argument *const first = tensor(args, __builtin_ctz(r->writes), 0), *t = first;
     unsigned n = 0;
-    bool asked;
+    bool wanted;
     if (!first) return false;
     for (unsigned i = 0; r->writes >> i; i++) {
         if (!(r->writes >> i & 1)) continue;
         t = tensor(args, (int)i, 0);
-        if (!is_asked(r, args, n++, &asked)) return false;
-        if (asked) ret->written += bytes(t);
+        if (!is_wanted(r, args, n++, &wanted)) return false;
+        if (wanted) ret->written += bytes(t);
     }
-    if (r->result == WITH_BIAS && !is_asked(r, args, n, &asked)) return false;
-    if (r->result == WITH_BIAS && asked) ret->written += bytes(t);
+    if (r->result == WITH_BIAS && !is_wanted(r, args, n, &wanted)) return false;
+    if (r->result == WITH_BIAS && wanted) ret->written += bytes(t);
     if (r->result == WITH_MASK) ret->written += count(first);
     ret->flops = r->flops * count(first);
     return true;
@@ -363,7 +363,7 @@ static bool moves(const struct row *r, const struct arguments *args, struct sums
     return all.size > 0;
 }
 
-// A softmax makes float32 of shorter types if it is told to, and its gradient the type of the
+// A softmax makes float32 of shorter types on request, and its gradient the type of the
 // input.
 static bool softmax(const struct row *r, const struct arguments *args, struct sums *ret) {
     if (!moves(r, args, ret) || args->n <= r->type) return false;
@@ -415,7 +415,7 @@ static bool reduction(const struct row *r, const struct arguments *args, struct 
     return true;
 }
 
-// Rows of a table, each read when it is asked for.
+// Rows of a table, each read once for each index.
 static bool lookup(const struct row *r, const struct arguments *args, struct sums *ret) {
     const struct argument *const table = tensor(args, r->a, 1), *const at = tensor(args, r->b, 0);
     int64_t dim = 0;
