@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact counts and times of a trace's events by name: of any window, names and rows.  They come
 // from the index, which has every event, not from an answer of trace_viewer@, which leaves out
-// events that are too small to see.  Also the events with given words in their arguments.
+// events that are too small to see.  Also the events with given words in their arguments, and a
+// visit to the events of a window.
 #ifndef XPL_ANALYSIS_TRACE_SUMS_H_
 #define XPL_ANALYSIS_TRACE_SUMS_H_
 
@@ -54,5 +55,30 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
                               const struct xpl_trace_sums_options *o, struct xpl_exec *exec,
                               struct xpl_arena *arena, struct xpl_trace_sums *ret,
                               struct xpl_error *err) XPL_NODISCARD;
+
+// Receives the events of a window.  It judges rows and names first: events whose row or name it
+// gives 0 are passed over.
+struct xpl_trace_visit;
+struct xpl_trace_visitor {
+    uint8_t (*judge_row)(xpl_str_t device, xpl_str_t row);
+    // The names of all events of a host, bytewise.  *ret has n zeroes.
+    void (*judge_names)(const xpl_str_t *names, size_t n, uint8_t *ret);
+    bool (*visit)(void *arg, const struct xpl_trace_visit *v); // false: out of memory
+    void *arg;
+};
+struct xpl_trace_visit {
+    uint32_t pid;
+    uint8_t row, name;   // as they were judged
+    bool chosen;         // the row is among those of the options
+    uint64_t begin, end; // ps, of the part inside the window
+};
+
+// Visits the events of all hosts that have a row and a length, whatever rows the options choose,
+// host by host; not in order of time.  Of the options only the window and the rows count.  Errors
+// and thread as those of xpl_trace_sum_up; it reads every event of the window.
+xpl_status_t xpl_trace_visit(const struct xpl_trace_host *hosts, size_t n,
+                             const struct xpl_trace_sums_options *o,
+                             const struct xpl_trace_visitor *visitor, struct xpl_exec *exec,
+                             size_t limit, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -47,7 +47,7 @@ const PAGES = [
 const COVERED = new Set([
   'overview_page', 'trace_viewer', 'trace_viewer@', 'op_profile', 'framework_op_stats', 'kernel_stats',
   'memory_profile', 'input_pipeline_analyzer', 'graph_viewer', 'memory_viewer', 'op_stats',
-  'trace_search', 'trace_sums', 'hlo_stats', 'roofline_model', 'findings', 'time_breakdown',
+  'trace_overlap', 'trace_search', 'trace_sums', 'hlo_stats', 'roofline_model', 'findings', 'time_breakdown',
   'op_list', 'hlo_modules', 'run_summary', 'iree_run_summary', 'inference_profile'
 ]);
 

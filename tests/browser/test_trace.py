@@ -9,6 +9,8 @@ import synthetic
 from harness import Skip, fetch, wait_until
 from test_pages import BROKEN, CONTRAST, GPU, HOSTS, ODD, TPU, UNNAMED, not_hacked
 
+COPIES = "accel/gpu_multi_worker"  # a session whose GPUs copy while others of their streams compute
+
 MOST_OF_BARE = 20  # times the least that a canvas takes: half of the draws
 
 
@@ -22,6 +24,7 @@ def drawn(tab):
 def open_small(tab, query=""):
     tab.answer("trace_viewer@", synthetic.small)
     tab.answer("trace_sums", lambda q: synthetic.sums(synthetic.events(), q))
+    tab.answer("trace_overlap", lambda q: {"cols": [], "rows": []})
     tab.session(GPU, "trace", query)
     tab.page.wait_for_selector(".trace[data-drawn]")
 
@@ -250,6 +253,21 @@ def sums_are_exact(tab):
 
 
 sums_are_exact.allow = ["Failed to load resource"]  # no answer at the end
+
+
+def overlap_of_a_range(tab):
+    """A marked range says what compute hides of its copies, as the server computes it; its table is reached by keys."""
+    ask = f"/api/v1/tool?session={COPIES}&tool=trace_overlap"
+    whole = json.loads(fetch(tab.base, ask)[2])["rows"][0]["c"]
+    kind, devices, time, overlapped, exposed, share = (c["v"] for c in whole)
+    assert (kind, devices) == ("copies between host and device", 3) and overlapped + exposed == time and 0 < share < 1, whole
+    tab.session(COPIES, "trace", "r=0~100000")
+    table = tab.page.locator(".trace-detail table.data[aria-label^='Collectives, copies']")
+    row = table.locator("tbody tr:not(.spacer)").inner_text().split("\t")
+    assert row[0] == kind and row[-1] == "3" and row[-2].startswith(f"{100 * share:.1f}"), row
+    table.focus()
+    tab.page.keyboard.press("ArrowDown")
+    assert table.evaluate("(t) => t === document.activeElement && t.getAttribute('aria-activedescendant') !== null")
 
 
 def zoom_levels(tab):
@@ -592,6 +610,7 @@ TESTS = [
     search_marks,
     mark_a_range,
     sums_are_exact,
+    overlap_of_a_range,
     zoom_levels,
     search_of_a_thinned_trace,
     search_in_arguments,

@@ -26,6 +26,19 @@ static void answer(struct xpl_trace *t, xpl_bytes_t profile, const struct xpl_tr
     if (st != XPL_OK && (err.code != st || !err.msg[0])) abort();
 }
 
+static uint8_t row_counts(xpl_str_t device, xpl_str_t row) {
+    return device.len + row.len > 0;
+}
+static void all_names_count(const xpl_str_t *names, size_t n, uint8_t *ret) {
+    for (size_t i = 0; i < n; i++)
+        ret[i] = 1 + (uint8_t)(names[i].len % 255);
+}
+static bool count_visit(void *arg, const struct xpl_trace_visit *v) {
+    if (v->row != 1 || !v->name || v->begin >= v->end) abort();
+    ++*(uint64_t *)arg;
+    return true;
+}
+
 // A part is not more than all.
 static void sum_up(struct xpl_trace *t, xpl_bytes_t profile) {
     const struct xpl_trace_host host = {XPL_STR("a"), t, profile};
@@ -37,6 +50,11 @@ static void sum_up(struct xpl_trace *t, xpl_bytes_t profile) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(LIMIT);
     if (xpl_trace_sum_up(&host, 1, &all, &exec, &a, &s, NULL) == XPL_OK &&
         xpl_trace_sum_up(&host, 1, &part, &exec, &a, &less, NULL) == XPL_OK && less.count > s.count)
+        abort();
+    uint64_t visits = 0;
+    const struct xpl_trace_visitor visitor = {row_counts, all_names_count, count_visit, &visits};
+    if (s.n && xpl_trace_visit(&host, 1, &part, &visitor, &exec, LIMIT, NULL) == XPL_OK &&
+        visits > s.count)
         abort();
     if (xpl_trace_sum_up(&host, 1, &found, &exec, &a, &less, NULL) == XPL_OK &&
         (less.count > s.count || less.n_found != (less.count < 3 ? less.count : 3)))

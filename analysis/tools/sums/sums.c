@@ -40,24 +40,36 @@ static xpl_status_t read_tracks(xpl_str_t s, struct xpl_arena *arena,
     return XPL_OK;
 }
 
-xpl_status_t sums_make(const struct xpl_tool_input *in, xpl_str_t arguments, size_t most,
-                       struct xpl_arena *arena, struct xpl_trace_sums *ret, struct xpl_error *err) {
+xpl_status_t sums_read(const struct xpl_tool_input *in, struct xpl_arena *arena,
+                       struct xpl_trace_sums_options *ret, struct xpl_trace_host **ret_hosts,
+                       size_t *ret_n, struct xpl_error *err) {
     const struct sums_options *const given = in->options;
-    struct xpl_trace_sums_options o = {.start_time_ms = given->viewer.trace.start_time_ms,
-                                       .end_time_ms = given->viewer.trace.end_time_ms,
-                                       .name = given->name,
-                                       .arguments = arguments,
-                                       .most = most};
     struct xpl_trace_host *const list = xpl_arena_array(arena, in->n_hosts, sizeof *list);
     if (!list) XPL_RETURN_OOM(err, "hosts");
-    XPL_TRY(read_tracks(given->tracks, arena, &o, err));
+    *ret = (struct xpl_trace_sums_options){.start_time_ms = given->viewer.trace.start_time_ms,
+                                           .end_time_ms = given->viewer.trace.end_time_ms,
+                                           .name = given->name};
+    XPL_TRY(read_tracks(given->tracks, arena, ret, err));
     size_t n = 0;
     for (size_t i = 0; i < in->n_hosts; i++) {
         if (!in->hosts[i].products) continue;
         const struct xpl_trace_index_value *const v = in->hosts[i].products[0];
         list[n++] = (struct xpl_trace_host){in->hosts[i].name, v->trace, in->hosts[i].profile};
     }
-    return xpl_trace_sum_up(list, n, &o, in->exec, arena, ret, err);
+    *ret_hosts = list;
+    *ret_n = n;
+    return XPL_OK;
+}
+
+xpl_status_t sums_make(const struct xpl_tool_input *in, xpl_str_t arguments, size_t most,
+                       struct xpl_arena *arena, struct xpl_trace_sums *ret, struct xpl_error *err) {
+    struct xpl_trace_sums_options o;
+    struct xpl_trace_host *hosts;
+    size_t n;
+    XPL_TRY(sums_read(in, arena, &o, &hosts, &n, err));
+    o.arguments = arguments;
+    o.most = most;
+    return xpl_trace_sum_up(hosts, n, &o, in->exec, arena, ret, err);
 }
 
 void sums_put_totals(struct xpl_gviz *g, const struct xpl_trace_sums *sums,

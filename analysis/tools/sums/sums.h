@@ -50,6 +50,10 @@ struct sums_options {
 
 // Needs the trace index.
 extern const struct xpl_product *const sums_needs[];
+// What the options mean, and the hosts that have an index; in `arena`.
+xpl_status_t sums_read(const struct xpl_tool_input *in, struct xpl_arena *arena,
+                       struct xpl_trace_sums_options *ret, struct xpl_trace_host **ret_hosts,
+                       size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
 // Adds up what the options mean, and `arguments` and `most` of struct xpl_trace_sums_options.
 xpl_status_t sums_make(const struct xpl_tool_input *in, xpl_str_t arguments, size_t most,
                        struct xpl_arena *arena, struct xpl_trace_sums *ret, struct xpl_error *err)

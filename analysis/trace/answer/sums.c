@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/trace/answer/arg_search.h"
-#include "analysis/trace/answer/impl.h"
+#include "analysis/trace/answer/window.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/exec.h"
@@ -24,11 +24,9 @@ struct adder {
     const struct xpl_trace_sums_options *o;
     struct xpl_exec *exec;
     struct xpl_arena *scratch;
-    uint64_t begin, end; // of the window
-    bool all;            // no window
+    struct trc_window w;
     uint32_t blocks;
     struct trc_words names_have, arguments_have;
-    const struct xpl_trace_row *rows; // o->n_rows, sorted
     // Of the current host.
     const struct xpl_trace *t;
     uint8_t *wanted_track; // by number
@@ -44,44 +42,14 @@ struct adder {
     uint64_t latest;
 };
 
-static uint64_t plus(uint64_t a, uint64_t b) {
-    return a + b < a ? UINT64_MAX : a + b;
-}
-
 static void add_sum(struct sum *to, const struct sum *s) {
     if (to->count == 0 || s->min_ps < to->min_ps) to->min_ps = s->min_ps;
     if (s->max_ps > to->max_ps) to->max_ps = s->max_ps;
     to->count += s->count;
-    to->total_ps = plus(to->total_ps, s->total_ps);
+    to->total_ps = trc_plus(to->total_ps, s->total_ps);
 }
 
 // ---- names and rows ----
-
-// Whole processes before their rows.
-static int by_number(const void *pa, const void *pb) {
-    const struct xpl_trace_row *const a = pa, *const b = pb;
-    if (a->pid != b->pid) return a->pid < b->pid ? -1 : 1;
-    if (a->whole != b->whole) return a->whole ? -1 : 1;
-    return a->whole || a->tid == b->tid ? 0 : a->tid < b->tid ? -1 : 1;
-}
-
-// A request may have as many rows as a trace.
-static bool sort_rows(struct adder *a) {
-    struct xpl_trace_row *const rows = xpl_arena_array(a->scratch, a->o->n_rows, sizeof *rows);
-    if (!rows) return false;
-    if (a->o->n_rows) memcpy(rows, a->o->rows, a->o->n_rows * sizeof *rows);
-    if (a->o->n_rows) qsort(rows, a->o->n_rows, sizeof *rows, by_number);
-    a->rows = rows;
-    return true;
-}
-
-static bool wants_row(const struct adder *a, uint32_t pid, uint32_t tid) {
-    const struct xpl_trace_row keys[] = {{.pid = pid, .whole = true}, {.pid = pid, .tid = tid}};
-    if (a->o->n_rows == 0) return true;
-    for (int i = 0; i < 2; i++)
-        if (bsearch(&keys[i], a->rows, a->o->n_rows, sizeof *a->rows, by_number)) return true;
-    return false;
-}
 
 static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *host,
                                uint32_t first_pid, struct xpl_error *err) {
@@ -99,7 +67,8 @@ static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *hos
     for (uint64_t i = 0; i < t->n[TRC_TRACKS]; i++) {
         const struct trc_track *const track = &t->tracks[i];
         a->wanted_track[i] =
-            !track->named && wants_row(a, first_pid + t->devices[track->device].id, track->id);
+            !track->named &&
+            trc_window_has_row(&a->w, first_pid + t->devices[track->device].id, track->id);
     }
     for (uint64_t i = 0; i < t->n[TRC_NAMES]; i++)
         a->wanted_name[t->names[i].string] =
@@ -152,13 +121,11 @@ static xpl_status_t inspect(struct adder *a, const struct trc_view *v, uint32_t 
 
 static xpl_status_t add_event(struct adder *a, const struct trc_view *v, uint32_t i, uint64_t name,
                               struct xpl_error *err) {
-    const uint64_t ts = trc_get(v, TRC_TS, i), dur = trc_get(v, TRC_DUR, i), ends = plus(ts, dur);
-    uint64_t inside = dur;
+    uint64_t begin, end;
     bool has = true;
-    if (!a->all) {
-        if (ts >= a->end || (dur ? ends <= a->begin : ts < a->begin)) return XPL_OK;
-        inside = (ends < a->end ? ends : a->end) - (ts > a->begin ? ts : a->begin);
-    }
+    if (!trc_window_cut(&a->w, trc_get(v, TRC_TS, i), trc_get(v, TRC_DUR, i), &begin, &end))
+        return XPL_OK;
+    const uint64_t inside = end - begin;
     if (a->search || a->o->most) XPL_TRY(inspect(a, v, i, &has, err));
     if (has) add_sum(&a->sums[name], &(struct sum){1, inside, inside, inside});
     return XPL_OK;
@@ -202,20 +169,17 @@ static const struct trc_piece *whole_piece(const struct adder *a, uint64_t b, ui
     const uint64_t later = a->t->later_ps;
     if (a->search || a->o->most) return NULL;
     const bool fits = b % TRC_PIECE == 0 && end_block - b >= TRC_PIECE && p->counted;
-    return fits && (a->all || (p->first_ts + later >= a->begin && p->end + later <= a->end)) ? p
-                                                                                             : NULL;
+    return fits && (a->w.all || (p->first_ts + later >= a->w.begin && p->end + later <= a->w.end))
+               ? p
+               : NULL;
 }
 
 static xpl_status_t add_levels(struct adder *a, struct xpl_error *err) {
     for (unsigned level = 0; level < TRC_LEVELS; level++) {
         const uint64_t end_block = a->t->footer->level_first[level + 1];
-        // An event of a row that is first visible at a level is shorter than the resolution of the
-        // level before, so that those which begin earlier do not reach into the window.
-        const uint64_t reach = level ? trc_resolutions[level - 1] : UINT64_MAX;
-        const uint64_t from = a->all || a->begin < reach ? 0 : a->begin - reach;
-        for (uint64_t b = trc_find_block(a->t, level, from), n; b < end_block; b += n) {
+        for (uint64_t b = trc_window_first(&a->w, a->t, level), n; b < end_block; b += n) {
             const struct trc_piece *const piece = whole_piece(a, b, end_block);
-            if (!a->all && trc_first_ts(a->t, b) >= a->end) break;
+            if (trc_window_ends(&a->w, a->t, b)) break;
             XPL_TRY(piece ? add_piece(a, piece, err) : add_block(a, b, err));
             n = piece ? TRC_PIECE : 1;
         }
@@ -273,18 +237,12 @@ static xpl_status_t finish_sums(struct adder *a, struct xpl_arena *arena,
             XPL_RETURN_OOM(err, "trace sums");
         r.n++;
         r.count += s->count;
-        r.total_ps = plus(r.total_ps, s->total_ps);
+        r.total_ps = trc_plus(r.total_ps, s->total_ps);
     }
     if (r.n) qsort(r.v, r.n, sizeof *r.v, greatest_first);
     XPL_TRY(finish_found(a, arena, &r, err));
     *ret = r;
     return XPL_OK;
-}
-
-// Picoseconds; negative or too large values saturate.
-static uint64_t to_ps(double ms) {
-    const double ps = ms * 1e9;
-    return ps >= 18446744073709551615.0 ? UINT64_MAX : ps > 0 ? (uint64_t)ps : 0;
 }
 
 xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
@@ -293,16 +251,12 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
                               struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(arena->limit);
     struct adder a = {.o = o, .exec = exec, .scratch = &scratch};
-    a.all = o->start_time_ms == 0 && o->end_time_ms == 0;
-    a.begin = to_ps(o->start_time_ms);
-    a.end = o->end_time_ms == 0 ? UINT64_MAX : to_ps(o->end_time_ms);
-    if (a.end < a.begin)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "the window ends before it begins");
+    XPL_TRY(trc_window_init(&a.w, o, &scratch, err));
     XPL_TRY(trc_words_read(o->name, &a.names_have, err));
     XPL_TRY(trc_words_read(o->arguments, &a.arguments_have, err));
     a.names = xpl_intern_new(&scratch, xpl_hash_seed());
     hosts = trc_align(hosts, n, &scratch);
-    if (!a.names || !hosts || !sort_rows(&a)) XPL_RETURN_OOM(err, "trace sums");
+    if (!a.names || !hosts) XPL_RETURN_OOM(err, "trace sums");
     for (size_t i = 0; i < n; i++) {
         XPL_TRY(begin_host(&a, &hosts[i], (uint32_t)(i + 1) * TRC_DEVICES_PER_HOST, err));
         XPL_TRY(add_levels(&a, err));

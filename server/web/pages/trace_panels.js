@@ -8,7 +8,7 @@ import {DataTable} from '../lib/table.js';
 import {reach} from '../lib/detail.js';
 
 export const TOOL = 'trace_viewer@';
-const SUMS = 'trace_sums', SEARCH = 'trace_search';
+const SUMS = 'trace_sums', SEARCH = 'trace_search', OVERLAP = 'trace_overlap';
 const MOST_FOUND = 1000;  // in arguments
 const PS = 1e-6;          // µs
 
@@ -198,6 +198,25 @@ function rangeTable({names, total, count}, caption = 'Events in the marked time'
   }).element;
 }
 
+// How much of the collectives, copies and asynchronous ops of that time compute hides; null: none runs.
+async function overlapTable(ctx, options, signal) {
+  const {data} = await api.tool(ctx.session.name, OVERLAP, ctx.hosts, options, signal);
+  if (!data.rows.length) return null;
+  const column = columnsOf(data), time = (id, label) => ({id, label, unit: 'µs', type: 'number', values: column(id), format: format.us});
+  return new DataTable({
+    columns: [
+      {id: 'kind', label: 'Kind', type: 'string', values: column('kind'), width: 280},
+      time('time_us', 'Time'), time('overlapped_us', 'Overlapped'), time('exposed_us', 'Exposed'),
+      {id: 'overlapped', label: 'Overlapped (share)', type: 'number', values: column('overlapped'), format: format.fraction},
+      {id: 'devices', label: 'Devices', type: 'number', values: column('devices')}
+    ],
+    length: data.rows.length,
+    caption: 'Collectives, copies and asynchronous ops in the marked time: overlapped by compute of their device, or exposed',
+    csv: 'trace_overlap.csv',
+    sort: {id: 'exposed_us', down: true},
+  }).element;
+}
+
 const plural = (n, one) => `${format.count(n)} ${one}${n === 1 ? '' : 's'}`;
 
 export async function rangePanel(ctx, view, panel, range, signal) {
@@ -221,13 +240,15 @@ export async function rangePanel(ctx, view, panel, range, signal) {
   try {
     const tracks = tracksOf(view);
     const none = {names: [], total: new Float64Array(0), count: new Float64Array(0), events: 0, allNames: 0, time: 0};
-    const all = tracks === '' ?
-        none :
-        await exactSums(ctx, {start_time_ms: range[0] / 1000, end_time_ms: range[1] / 1000, tracks}, signal);
+    const options = {start_time_ms: range[0] / 1000, end_time_ms: range[1] / 1000, tracks};
+    const all = tracks === '' ? none : await exactSums(ctx, options, signal);
     if (signal.aborted) return;
     about.textContent = `${plural(all.events, 'event')}, ${format.us(all.time)} in all` +
         (all.allNames > all.names.length ? `; the ${plural(all.names.length, 'name')} with the most time` : '');
     place.replaceChildren(rangeTable(all));
+    if (all.events) overlapTable(ctx, options, signal).then((table) => signal.aborted || !table || place.append(table)).catch((e) => {
+      if (!signal.aborted) place.append(h('p', {class: 'muted'}, `Overlap with compute: ${e.message}`));
+    });
   } catch (e) {
     if (e.name === 'AbortError' || signal.aborted) return;
     about.textContent = `Only of the events that are drawn: ${e.message}`;

@@ -177,6 +177,7 @@ static const struct text_values {
     {"events", "min_duration", {"auto", "1us", "1s"}},
     {"events", "plane", {"", "host", "gpu"}},
     {"events", "prefix", {"auto", "a", ""}},
+    {"trace_overlap", "tracks", {"", "99999"}},
     {"trace_search", "name", {"alpha", "beta", ""}},
     {"trace_search", "text", {"", "jit", "no such text"}},
     {"trace_search", "tracks", {"", "99999"}},
