@@ -125,15 +125,25 @@ static bool add_event(struct xpl_steps *steps, const struct xpl_line *line,
                                        steps->arena);
 }
 
+// Of each metadata entry of the plane; *ret is NULL for a line of fewer events, which classifies
+// these: a plane may have as many lines as names.
+static bool classify_all(const struct xpl_line *line, struct xpl_arena *arena,
+                         struct gpu_md **ret) {
+    const struct xpl_plane *const p = line->plane;
+    *ret = NULL;
+    if (line->n_events < p->n_event_md) return true;
+    *ret = xpl_arena_array(arena, p->n_event_md, sizeof **ret);
+    for (uint32_t i = 0; *ret && i < p->n_event_md; i++)
+        (*ret)[i] = classify(p->event_md[i].name);
+    return *ret;
+}
+
 xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line *line,
                               const struct xpl_steps *markers, struct xpl_steps *ret,
                               struct xpl_error *err) {
-    const struct xpl_plane *p = line->plane;
     struct xpl_marked marked = {.markers = markers};
-    struct gpu_md *md = xpl_arena_array(ret->arena, p->n_event_md, sizeof *md);
-    if (!md) XPL_RETURN_OOM(err, "GPU steps");
-    for (uint32_t i = 0; i < p->n_event_md; i++)
-        md[i] = classify(p->event_md[i].name);
+    struct gpu_md *md;
+    if (!classify_all(line, ret->arena, &md)) XPL_RETURN_OOM(err, "GPU steps");
     struct xpl_group_cursor *groups;
     XPL_TRY(xpl_group_cursor_new(c->groups, line, ret->arena, &groups, err));
     struct xpl_event_cursor cur = xpl_events_of(line);
@@ -148,7 +158,8 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
         if (!g.has_group || g.group_id < 0 || !xpl_is_marked(&marked, g.group_id)) continue;
         const struct gpu_event e = read_stats(&ev);
         if (e.correlation_id < 0 || !xpl_convert_is_possible(c, &ev)) continue;
-        if (!add_event(ret, line, &ev, &e, md[ev.md], g.group_id)) XPL_RETURN_OOM(err, "GPU steps");
+        const struct gpu_md is = md ? md[ev.md] : classify(line->plane->event_md[ev.md].name);
+        if (!add_event(ret, line, &ev, &e, is, g.group_id)) XPL_RETURN_OOM(err, "GPU steps");
     }
     if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
     if (!xpl_group_cursor_ok(groups)) XPL_RETURN_OOM(err, "groups of events");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of GPUs and TPUs: from one step's begin to the next one's, as of a host that counts as a
 // device; and executions of a program where nothing marks steps.
+#include <stdio.h>
+#include <time.h>
+
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"
 #include "base/exec.h"
@@ -132,7 +135,7 @@ static struct xpl_opstats *convert(const struct xpl_buf *space, bool exact,
     struct xpl_opstats *s;
     struct xpl_error err = {0};
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, &exec, &xs, &err), &err);
-    CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, arena, 1 << 24, &s, &err), &err);
+    CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, arena, (size_t)1 << 28, &s, &err), &err);
     return s;
 }
 
@@ -273,11 +276,55 @@ static void check_marked_tpu(enum tpu_steps kind) {
     xpl_buf_fini(&space);
 }
 
+// A device with as many streams as names: what is known of the names is not made for each stream.
+static void check_many_streams(void) {
+    enum { MANY = 20000 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    struct xpl_buf space = mk_open();
+    struct mk_plane gpu, host;
+    struct timespec from, to;
+    char name[16];
+    mk_plane_begin(&gpu, 0, "/device:GPU:0");
+    for (int64_t i = 0; i < MANY; i++) {
+        struct xpl_buf entry = mk_open(), metadata = mk_open(), line = mk_line(i, "Stream");
+        (void)snprintf(name, sizeof name, "kernel%d", (int)i);
+        mk_int(&metadata, 1, 1000 + i);
+        mk_text(&metadata, 2, name);
+        mk_int(&entry, 1, 1000 + i);
+        mk_close(&entry, 2, &metadata);
+        mk_close(&gpu.body, 4, &entry);
+        struct xpl_buf ev = mk_open();
+        mk_int(&ev, 1, 1000 + i);
+        mk_int(&ev, 2, i * kUs);
+        mk_int(&ev, 3, kUs);
+        mk_event_end(&line, &ev);
+        mk_line_end(&gpu, &line);
+    }
+    struct xpl_buf steps = mk_line(MANY, "Steps"), mark = mk_event(&gpu, "1", 0, MANY * kUs);
+    mk_stat_int(&gpu, &mark, "group_id", 1);
+    mk_event_end(&steps, &mark);
+    mk_line_end(&gpu, &steps);
+    mk_plane_end(&gpu, &space);
+    mk_plane_begin(&host, 1, "/host:CPU");
+    struct xpl_buf python = mk_line(1, "python"), step = mk_event(&host, "train", 0, MANY * kUs);
+    mk_stat_int(&host, &step, "_r", 1);
+    mk_stat_int(&host, &step, "step_num", 1);
+    mk_event_end(&python, &step);
+    mk_line_end(&host, &python);
+    mk_plane_end(&host, &space);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    CHECK(convert(&space, false, &arena));
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    CHECK(to.tv_sec - from.tv_sec < 5);
+    xpl_buf_fini(&space);
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof kLoops / sizeof *kLoops; i++)
         check_loop(&kLoops[i]);
     check_exact();
     check_tpu();
+    check_many_streams();
     for (int kind = NO_STEPS; kind < TPU_STEPS; kind++)
         check_marked_tpu((enum tpu_steps)kind);
     return 0;
