@@ -87,6 +87,7 @@ static inline bool is_blank(char c) {
 
 static inline const char *blanks(const char *p, const char *end) {
     if (p < end && !is_blank(*p)) return p;
+    if (end - p > 1 && !is_blank(p[1])) return p + 1;
 #if defined(__SSE2__)
     const __m128i space = _mm_set1_epi8(' '), line = _mm_set1_epi8('\n');
     for (; end - p >= 16; p += 16) {
@@ -203,7 +204,26 @@ static bool escapes_are_legal(xpl_str_t s) {
     return true;
 }
 
-static enum xpl_json_at read_string(struct xpl_json_reader *r, enum xpl_json_at at) {
+// Most strings are short, of printable ASCII without escapes, and followed by a comma or colon: the
+// position after the closing quote, or NULL where any of this does not hold.
+static inline const char *simple_string(const char *p, const char *end) {
+#if defined(__SSE2__)
+    if (end - p < 17) return NULL;
+    const __m128i v = _mm_loadu_si128((const void *)p);
+    const __m128i marks =
+        _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8('\\')));
+    // Bytes beyond ASCII are negative.
+    const __m128i odd = _mm_cmplt_epi8(v, _mm_set1_epi8(' '));
+    const unsigned stop = (unsigned)_mm_movemask_epi8(_mm_or_si128(marks, odd));
+    p += __builtin_ctz(stop | 1u << 16);
+    if (*p == '"' && stop && (p[1] == ',' || p[1] == ':')) return p + 1;
+#else
+    (void)p, (void)end;
+#endif
+    return NULL;
+}
+
+static enum xpl_json_at read_odd_string(struct xpl_json_reader *r, enum xpl_json_at at) {
     struct seen seen = {false, false};
     const char *const from = r->p + 1;
     const char *const behind = string(from, r->end, r->lenient, &seen);
@@ -212,6 +232,15 @@ static enum xpl_json_at read_string(struct xpl_json_reader *r, enum xpl_json_at 
     r->plain = !seen.special;
     if (!r->lenient && !r->raw && (seen.control || (seen.special && !escapes_are_legal(r->text))))
         return fail(r, "a string has a control character or an unknown escape");
+    r->p = behind;
+    return at;
+}
+
+static inline enum xpl_json_at read_string(struct xpl_json_reader *r, enum xpl_json_at at) {
+    const char *const from = r->p + 1, *const behind = simple_string(from, r->end);
+    if (!behind) return read_odd_string(r, at);
+    r->text = (xpl_str_t){from, (size_t)(behind - 1 - from)};
+    r->plain = true;
     r->p = behind;
     return at;
 }
