@@ -11,21 +11,13 @@ enum { IMPORT_VERSION = 8 };
 // ---- the text, piece by piece: cancellation is looked at between two ----
 
 struct pieces {
-    struct xpl_unpacker *unpacker; // NULL: the file is the text
+    struct xpl_unpacker *unpacker; // NULL: the file is the text, and is read where it is
     xpl_bytes_t in;
     struct xpl_exec *exec; // may be NULL
     size_t left;           // of what the file may become
     bool end;
     xpl_status_t status; // of the step that gave the last bytes in front of damage
 };
-
-static void copy_piece(struct pieces *p, uint8_t *to, size_t room, size_t *ret_n) {
-    const size_t n = p->in.len < room ? p->in.len : room;
-    if (n) memcpy(to, p->in.ptr, n);
-    p->in = (xpl_bytes_t){p->in.ptr + n, p->in.len - n};
-    p->end = !p->in.len;
-    *ret_n = n;
-}
 
 static xpl_status_t read_piece(void *ctx, uint8_t *to, size_t room, size_t *ret_n,
                                struct xpl_error *err) {
@@ -35,10 +27,7 @@ static xpl_status_t read_piece(void *ctx, uint8_t *to, size_t room, size_t *ret_
     while (!p->end && !*ret_n) {
         if (p->exec && xpl_exec_cancelled(p->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
-        if (!p->unpacker) {
-            copy_piece(p, to, room, ret_n);
-            return XPL_OK;
-        }
+        if (!p->unpacker) return XPL_OK;
         p->status = p->unpacker->step(p->unpacker, &p->in, to, room, ret_n, &p->end, err);
         if (p->status != XPL_OK) break;
         if (!p->end && !*ret_n && p->in.len == 0)
@@ -82,10 +71,11 @@ static xpl_status_t kineto_import(xpl_bytes_t file, const struct xpl_format_limi
                        .in = file,
                        .exec = limits->exec,
                        .left = xpl_unpack_bound(file.len)};
-    const struct xpl_json_source source = {.read = read_piece, .ctx = &p};
+    struct xpl_json_source source = {.read = read_piece, .ctx = &p};
     struct xpl_error why = {0}; // the events before an error are the trace
     struct xpl_json_reader r = {0};
     if (d && !p.unpacker) XPL_RETURN_OOM(err, "XSpace of a trace");
+    if (!d) source.here = (xpl_str_t){(const char *)file.ptr, file.len};
     xpl_status_t st = xpl_json_reader_open(&r, &source, XPL_JSON_LENIENT, &why);
     if (st == XPL_OK)
         st = import(&r, limits, ret, err);

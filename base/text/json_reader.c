@@ -26,13 +26,15 @@ void xpl_json_reader_init(struct xpl_json_reader *r, xpl_str_t text, unsigned fl
 
 xpl_status_t xpl_json_reader_open(struct xpl_json_reader *r, const struct xpl_json_source *source,
                                   unsigned flags, struct xpl_error *err) {
-    xpl_json_reader_init(r, XPL_STR(""), flags);
-    r->buffer = xpl_sys_alloc(BUFFER);
-    if (!r->buffer) XPL_RETURN_OOM(err, "JSON");
+    xpl_json_reader_init(r, (xpl_str_t){source->here.ptr, 0}, flags);
+    if (!source->here.ptr) {
+        r->buffer = xpl_sys_alloc(BUFFER);
+        if (!r->buffer) XPL_RETURN_OOM(err, "JSON");
+        r->p = r->begin = r->end = (const char *)r->buffer;
+    }
     r->source = *source;
     r->err = err;
     r->ended = false;
-    r->p = r->begin = r->end = (const char *)r->buffer;
     return XPL_OK;
 }
 
@@ -45,9 +47,24 @@ static size_t here(const struct xpl_json_reader *r) {
     return (size_t)(r->end - r->p);
 }
 
+// The next piece of a text that is read where it is.
+static void show_more(struct xpl_json_reader *r) {
+    const xpl_str_t all = r->source.here;
+    size_t none, more = (size_t)(all.ptr + all.len - r->end);
+    r->status = r->source.read(r->source.ctx, NULL, 0, &none, r->err);
+    if (r->status != XPL_OK) more = 0;
+    if (more > BUFFER) more = BUFFER;
+    r->end += more;
+    r->ended = r->status != XPL_OK || r->end == all.ptr + all.len;
+}
+
 // Moves unread bytes to the front, and fills the buffer.
 static void refill(struct xpl_json_reader *r) {
     size_t n = here(r);
+    if (!r->buffer) {
+        show_more(r);
+        return;
+    }
     r->base += (uint64_t)(r->p - r->begin);
     memmove(r->buffer, r->p, n);
     while (n < BUFFER && !r->ended) {

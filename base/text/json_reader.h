@@ -53,6 +53,9 @@ enum {
 struct xpl_json_source {
     xpl_status_t (*read)(void *ctx, uint8_t *to, size_t room, size_t *ret_n, struct xpl_error *err);
     void *ctx;
+    // Not NULL: all of the text, which stays valid and is read where it is.  `read`, with no room,
+    // then says before each piece of it whether to go on.
+    xpl_str_t here;
 };
 
 struct xpl_json_reader {
@@ -69,9 +72,9 @@ struct xpl_json_reader {
     struct xpl_json_source source;
     struct xpl_error *err;
     xpl_status_t status; // what the source said last
-    uint8_t *buffer;
-    const char *begin; // of the loaded part
-    uint64_t base;     // its offset in the text
+    uint8_t *buffer;     // NULL: the text is there
+    const char *begin;   // of the loaded part
+    uint64_t base;       // its offset in the text
 };
 
 // Reads `text`, which stays valid; nothing is to be freed.

@@ -28,7 +28,7 @@ static xpl_status_t run(const void *len, struct xpl_arena *arena, struct xpl_buf
                         struct xpl_error *err) {
     const struct xpl_kineto_options options = {.max_bytes = 64 << 20};
     struct rest rest = {text, *(const size_t *)len};
-    const struct xpl_json_source source = {give, &rest};
+    const struct xpl_json_source source = {.read = give, .ctx = &rest};
     struct xpl_json_reader r = {0};
     bool partial = false;
     (void)arena;

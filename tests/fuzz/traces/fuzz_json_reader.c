@@ -28,7 +28,7 @@ static xpl_status_t give(void *ctx, uint8_t *to, size_t room, size_t *ret_n,
 
 static enum xpl_json_at walk(const uint8_t *data, size_t size, unsigned flags) {
     struct rest rest = {data, size};
-    const struct xpl_json_source source = {give, &rest};
+    const struct xpl_json_source source = {.read = give, .ctx = &rest};
     struct xpl_json_reader whole, pieces;
     struct xpl_error err = {0};
     struct xpl_buf text;

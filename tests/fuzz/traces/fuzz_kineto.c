@@ -63,7 +63,7 @@ static void check_opens(const struct xpl_buf *b) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct rest rest = {data, size};
-    const struct xpl_json_source source = {give, &rest};
+    const struct xpl_json_source source = {.read = give, .ctx = &rest};
     struct xpl_json_reader r;
     struct xpl_error err = {0};
     struct xpl_buf whole, pieces;

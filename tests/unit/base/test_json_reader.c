@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text/json_reader.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "tests/check.h"
@@ -43,7 +44,7 @@ static xpl_status_t drop(void *ctx, uint8_t *to, size_t room, size_t *ret_n,
 
 static void expect(xpl_str_t text, unsigned flags, const char *expected) {
     struct drops d = {text, 7};
-    const struct xpl_json_source source = {drop, &d};
+    const struct xpl_json_source source = {.read = drop, .ctx = &d};
     struct xpl_json_reader r;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 20);
     struct xpl_error err = {0};
@@ -140,19 +141,23 @@ static void test_resume(void) {
     CHECK_EQ(xpl_json_reader_next(&r), XPL_JSON_AT_END);
 }
 
-// What moves through the buffer keeps its offsets, and a token that does not fit ends the text.
-static void test_long(void) {
-    enum { N = 6 << 20 };
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(2 * N);
+// A source whose text is in memory: counts down until it refuses.
+static xpl_status_t allow(void *ctx, uint8_t *to, size_t room, size_t *ret_n,
+                          struct xpl_error *err) {
+    unsigned *const left = ctx;
+    (void)ret_n;
+    CHECK(!to && !room);
+    if (!*left) XPL_RETURN_ERROR(err, XPL_CANCELLED, "refused");
+    --*left;
+    return XPL_OK;
+}
+
+enum { N = 6 << 20 };
+
+static void check_long(const struct xpl_json_source *source) {
     struct xpl_error err = {0};
     struct xpl_json_reader r;
-    xpl_buf_putc(&b, '[');
-    while (b.n < N)
-        xpl_buf_printf(&b, "\"%08zu\",", b.n);
-    xpl_buf_str(&b, XPL_STR("0]"));
-    struct drops d = {{(const char *)b.p, b.n}, 100001};
-    const struct xpl_json_source source = {drop, &d};
-    CHECK_OK(xpl_json_reader_open(&r, &source, 0, &err), &err);
+    CHECK_OK(xpl_json_reader_open(&r, source, 0, &err), &err);
     CHECK_EQ(xpl_json_reader_next(&r), XPL_JSON_AT_ARRAY);
     for (size_t at = 1; at < N; at += 11) {
         char expected[16];
@@ -165,13 +170,57 @@ static void test_long(void) {
     CHECK_EQ(xpl_json_reader_next(&r), XPL_JSON_AT_ARRAY_END);
     CHECK_EQ(xpl_json_reader_next(&r), XPL_JSON_AT_END);
     xpl_json_reader_fini(&r);
-    memset(b.p + 1, 'x', N);
-    b.p[1] = '"';
-    d = (struct drops){{(const char *)b.p, b.n}, 100001};
-    CHECK_OK(xpl_json_reader_open(&r, &source, 0, &err), &err);
+}
+
+static void check_too_long(const struct xpl_json_source *source) {
+    struct xpl_error err = {0};
+    struct xpl_json_reader r;
+    CHECK_OK(xpl_json_reader_open(&r, source, 0, &err), &err);
     CHECK_EQ(xpl_json_reader_next(&r), XPL_JSON_AT_ARRAY);
     CHECK_EQ(xpl_json_reader_next(&r), XPL_JSON_AT_ERROR);
     CHECK(r.cut && !r.ended);
+    xpl_json_reader_fini(&r);
+}
+
+// What moves through the buffer, or is read where it is, keeps its offsets, and a token that does
+// not fit ends the text.
+static void test_long(void) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(2 * N);
+    unsigned left = UINT_MAX;
+    xpl_buf_putc(&b, '[');
+    while (b.n < N)
+        xpl_buf_printf(&b, "\"%08zu\",", b.n);
+    xpl_buf_str(&b, XPL_STR("0]"));
+    const xpl_str_t text = {(const char *)b.p, b.n};
+    struct drops d = {text, 100001};
+    const struct xpl_json_source drops = {.read = drop, .ctx = &d},
+                                 here = {.read = allow, .ctx = &left, .here = text};
+    check_long(&drops);
+    check_long(&here);
+    memset(b.p + 1, 'x', N);
+    b.p[1] = '"';
+    d = (struct drops){text, 100001};
+    check_too_long(&drops);
+    check_too_long(&here);
+}
+
+// The source of a text in memory ends it as any other does.
+static void test_refused(void) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(4 * N);
+    struct xpl_error err = {0};
+    struct xpl_json_reader r;
+    unsigned left = 1;
+    xpl_buf_putc(&b, '[');
+    while (b.n < 2 * N)
+        xpl_buf_str(&b, XPL_STR("[1],"));
+    const struct xpl_json_source here = {
+        .read = allow, .ctx = &left, .here = {(const char *)b.p, b.n}};
+    CHECK_OK(xpl_json_reader_open(&r, &here, XPL_JSON_LENIENT, &err), &err);
+    while (xpl_json_reader_next(&r) != XPL_JSON_AT_ERROR)
+        ;
+    CHECK_EQ(r.status, XPL_CANCELLED);
+    CHECK(r.ended && xpl_json_reader_offset(&r) < N);
+    CHECK_STR(err.msg, "refused");
     xpl_json_reader_fini(&r);
 }
 
@@ -182,5 +231,6 @@ int main(void) {
     test_skip();
     test_resume();
     test_long();
+    test_refused();
     return 0;
 }
