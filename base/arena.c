@@ -103,15 +103,23 @@ void xpl_sys_free(void *p) {
     if (n) xpl_heap_give(n);
 }
 
-void xpl_sys_populate(void *p, size_t n) {
-#ifdef MADV_POPULATE_WRITE // Linux 5.14; older ones say EINVAL
+static void advise(void *p, size_t n, int advice) {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     const uintptr_t begin = ((uintptr_t)p + page - 1) / page * page,
                     end = ((uintptr_t)p + n) / page * page;
-    if (begin < end) (void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+    if (begin < end) (void)madvise((void *)begin, end - begin, advice);
+}
+
+void xpl_sys_populate(void *p, size_t n) {
+#ifdef MADV_POPULATE_WRITE // Linux 5.14; older ones say EINVAL
+    advise(p, n, MADV_POPULATE_WRITE);
 #else
     (void)p, (void)n;
 #endif
+}
+
+void xpl_sys_discard(void *p, size_t n) {
+    advise(p, n, MADV_DONTNEED);
 }
 
 struct xpl_arena_block {

@@ -68,6 +68,9 @@ void xpl_sys_free(void *p);
 // Populates the pages of memory that is about to be written, at once: a fault for each costs as
 // much again as the page.  A hint.
 void xpl_sys_populate(void *p, size_t n);
+// Gives back the pages of memory in a block whose contents are not needed any more; the block stays
+// to be freed.  A hint.
+void xpl_sys_discard(void *p, size_t n);
 #if XPL_FAULTS
 void xpl_fault_reset(void);
 void xpl_fault_fail_on(uint64_t nth); // 0-based; UINT64_MAX disarms

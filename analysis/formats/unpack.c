@@ -73,7 +73,9 @@ xpl_status_t xpl_profile_take(struct xpl_buf *b, xpl_status_t st, const char *wh
     xpl_buf_fini(b);
     if (st != XPL_OK) return st;
     if (!bytes) XPL_RETURN_OOM(err, what);
-    *ret = (struct xpl_profile){.bytes = {bytes, n}, .owned = bytes};
+    // Returns the memory that growing reserved.
+    uint8_t *const exact = xpl_sys_realloc(bytes, n ? n : 1), *const owned = exact ? exact : bytes;
+    *ret = (struct xpl_profile){.bytes = {owned, n}, .owned = owned};
     return XPL_OK;
 }
 
@@ -81,10 +83,6 @@ xpl_status_t xpl_unpack(struct xpl_unpacker *u, const struct xpl_format_limits *
                         struct xpl_profile *ret, struct xpl_error *err) {
     const size_t most = bound(u->file.len, limits);
     struct xpl_buf b = xpl_buf_of(most < SIZE_MAX ? most + 1 : most);
-    XPL_TRY(
-        xpl_profile_take(&b, unpack_all(u, limits, &b, err), "decompressing a profile", ret, err));
-    // Returns the memory that growing reserved.
-    uint8_t *const exact = xpl_sys_realloc(ret->owned, ret->bytes.len ? ret->bytes.len : 1);
-    if (exact) ret->bytes.ptr = ret->owned = exact;
-    return XPL_OK;
+    return xpl_profile_take(&b, unpack_all(u, limits, &b, err), "decompressing a profile", ret,
+                            err);
 }

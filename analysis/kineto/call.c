@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
-#include "analysis/wire/wire.h"
-#include "analysis/xplane/fields.h"
 
 enum {
     MAX_CALL = 480, // bytes
@@ -156,35 +154,23 @@ static void put_call(struct call *c, xpl_str_t op, const struct inputs *in) {
 
 static const enum text keys[] = {TEXT_INPUT_DIMS, TEXT_INPUT_TYPE, TEXT_CONCRETE_INPUTS};
 
-static void read_stat(const struct trace *t, xpl_bytes_t stat, struct inputs *ret) {
-    xpl_str_t *const texts[] = {&ret->dims, &ret->types, &ret->values};
-    struct xpl_wire w = xpl_wire_begin(stat);
-    struct xpl_field f;
-    size_t key = sizeof keys / sizeof *keys;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
-        if (f.num == XSTAT_MD_ID)
-            for (key = 0; key < sizeof keys / sizeof *keys && f.u != (uint64_t)keys[key] + 1;)
-                key++;
-        if (key == sizeof keys / sizeof *keys) continue;
-        if (f.num == XSTAT_REF) {
-            ret->refs[key] = (uint32_t)f.u - 1;
-            *texts[key] = xpl_kineto_text_of(t, ret->refs[key]);
-        }
-        if (f.num == XSTAT_STR) *texts[key] = (xpl_str_t){(const char *)f.len.ptr, f.len.len};
-    }
-}
-
 static struct inputs inputs_of(const struct trace *t, const struct event *e) {
     struct inputs ret = {0};
-    struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){xpl_kineto_stats(t, e), e->n_stats});
-    struct xpl_field f;
-    while (e->n_stats && xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
-        if (f.num == XEVENT_STATS && f.type == XPL_WIRE_LEN) read_stat(t, f.len, &ret);
+    xpl_str_t *const texts[] = {&ret.dims, &ret.types, &ret.values};
+    struct stats stats = xpl_kineto_stats(t, e);
+    struct stat s;
+    while (xpl_kineto_next_stat(&stats, &s)) {
+        size_t i = 0;
+        while (i < sizeof keys / sizeof *keys && s.name != keys[i])
+            i++;
+        if (i == sizeof keys / sizeof *keys || (s.kind != STAT_REF && s.kind != STAT_STR)) continue;
+        ret.refs[i] = s.kind == STAT_REF ? (uint32_t)s.number : 0;
+        *texts[i] = ret.refs[i] ? xpl_kineto_text_of(t, ret.refs[i]) : s.text;
+    }
     return ret;
 }
 
-bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) {
-    const struct event *const e = &t->events[event];
+bool xpl_kineto_call(struct trace *t, const struct event *e, uint32_t *ret) {
     const struct inputs in = inputs_of(t, e);
     const xpl_str_t op = xpl_intern_get(t->names, (xpl_strid_t){e->name});
     const uint32_t values = values_matter(op) ? in.refs[2] : 0;
@@ -194,9 +180,9 @@ bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) {
     if (!in.dims.len) return true;
     // Texts without numbers are long: they are read once for each event.
     uint64_t *const known =
-        numbered ? xpl_map_put(&t->arena, &t->calls, (uint64_t)e->name << 32 | in.refs[0],
+        numbered ? xpl_map_put(&t->links, &t->calls, (uint64_t)e->name << 32 | in.refs[0],
                                (uint64_t)in.refs[1] << 32 | values, &is_new)
-                 : xpl_map_put(&t->arena, &t->calls, UINT64_MAX, event, &is_new);
+                 : xpl_map_put(&t->links, &t->calls, UINT64_MAX, (uintptr_t)e, &is_new);
     if (!known) return false;
     if (is_new) {
         struct call c = {.n = 0};

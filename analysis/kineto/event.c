@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
-#include "analysis/wire/wire.h"
-#include "analysis/wire/writer.h"
-#include "analysis/xplane/fields.h"
 #include "base/text/parse.h"
 
 enum {
@@ -20,8 +17,25 @@ enum {
 
 // ---- numbers ----
 
+// The usual form: at most 16 digits, then at most three decimals.
+static bool read_usual_ns(xpl_str_t s, int64_t *ret) {
+    size_t i = 0;
+    uint64_t v = 0;
+    for (; i < s.len && i < 16 && s.ptr[i] >= '0' && s.ptr[i] <= '9'; i++)
+        v = v * 10 + (uint64_t)(s.ptr[i] - '0');
+    if (!i || (i < s.len && s.ptr[i++] != '.') || s.len - i > 3) return false;
+    for (unsigned places = 0; places < 3; places++) {
+        const char c = i < s.len ? s.ptr[i++] : '0';
+        if (c < '0' || c > '9') return false;
+        v = v * 10 + (uint64_t)(c - '0');
+    }
+    *ret = (int64_t)v;
+    return v < XPL_KINETO_LATEST_NS;
+}
+
 // Microseconds as nanoseconds, rounded; false if the text is not a number or is too large.
 static bool read_ns(xpl_str_t s, int64_t *ret) {
+    if (read_usual_ns(s, ret)) return true;
     const char *p = s.ptr, *const end = s.ptr + s.len;
     const bool minus = p < end && *p == '-';
     uint64_t v = 0;
@@ -105,44 +119,19 @@ static xpl_str_t on_one_line(struct trace *t, xpl_str_t json) {
 
 // ---- args ----
 
-// Text that is not numbered: at most MAX_VALUE bytes.
-static bool put_text(struct trace *t, uint32_t key, xpl_str_t text) {
-    text = xpl_str_sub(text, 0, MAX_VALUE);
-    const uint64_t id = (uint64_t)key + 1;
-    const size_t inner = 1 + xpl_varint_size(id) + 1 + xpl_varint_size(text.len) + text.len;
-    uint8_t *p = xpl_kineto_room(t, inner + 1 + xpl_varint_size(inner)), *const from = p;
-    if (!p) return false;
-    *p++ = XEVENT_STATS << 3 | XPL_WIRE_LEN;
-    p = xpl_varint_put(p, inner);
-    *p++ = XSTAT_MD_ID << 3 | XPL_WIRE_VARINT;
-    p = xpl_varint_put(p, id);
-    *p++ = XSTAT_STR << 3 | XPL_WIRE_LEN;
-    p = xpl_varint_put(p, text.len);
-    if (text.len) memcpy(p, text.ptr, text.len);
-    t->store.used += (size_t)(p + text.len - from);
-    return true;
-}
-
 static bool put_str(struct trace *t, uint32_t key, xpl_str_t text, uint32_t *ret_ref) {
     *ret_ref = 0;
     if (text.len && text.len <= MAX_REF &&
         !xpl_kineto_text_within(t, &t->values_left, text, ret_ref))
         return false;
-    if (!*ret_ref) return put_text(t, key, text);
-    uint8_t *const p = xpl_kineto_room(t, XPL_KINETO_STAT_MAX);
-    if (!p) return false;
-    t->store.used += (size_t)(xpl_kineto_put_ref(p, key, *ret_ref) - p);
-    return true;
+    if (*ret_ref) return xpl_kineto_put_number(t, key, STAT_REF, *ret_ref);
+    return xpl_kineto_put_str(t, key, xpl_str_sub(text, 0, MAX_VALUE));
 }
 
 static bool put_number(struct trace *t, uint32_t key, xpl_str_t text) {
-    uint8_t *const p = xpl_kineto_room(t, XPL_KINETO_STAT_MAX);
     int64_t v;
-    if (!p) return false;
-    uint8_t *const end = read_int(text, &v) ? xpl_kineto_put_int(p, key, v)
-                                            : xpl_kineto_put_double(p, key, read_double(text));
-    t->store.used += (size_t)(end - p);
-    return true;
+    return read_int(text, &v) ? xpl_kineto_put_int(t, key, v)
+                              : xpl_kineto_put_double(t, key, read_double(text));
 }
 
 // Notes the value of a key that means something.
@@ -335,14 +324,13 @@ static bool add_metadata(struct trace *t, const struct raw *e) {
 
 static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
     const struct args *const a = &raw->args;
-    const uint32_t index = (uint32_t)(e - t->events);
     switch ((enum category)e->category) {
         case CAT_OP: e->aux = a->external <= UINT32_MAX ? (uint32_t)a->external : 0; break;
         case CAT_RUNTIME: {
             if (!a->correlation) break;
-            struct launch *const l = xpl_vec_push(&t->arena, &t->launches);
+            struct launch *const l = xpl_vec_push(&t->links, &t->launches);
             if (!l) return false;
-            *l = (struct launch){.correlation = a->correlation, .event = index};
+            *l = (struct launch){.correlation = a->correlation};
             e->aux = (uint32_t)t->launches.n;
             break;
         }
@@ -351,8 +339,10 @@ static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
         case CAT_SET: {
             struct device_op *const d = xpl_vec_push(&t->arena, &t->device_ops);
             if (!d) return false;
-            *d = (struct device_op){
-                .correlation = a->correlation, .external = a->external, .event = index};
+            *d = (struct device_op){.correlation = a->correlation,
+                                    .external = a->external,
+                                    .length = e->length,
+                                    .name = e->name};
             e->aux = (uint32_t)t->device_ops.n;
             break;
         }
@@ -364,7 +354,6 @@ static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
                                  .allocated = xpl_kineto_bytes(a->allocated),
                                  .reserved = xpl_kineto_bytes(a->reserved),
                                  .address = a->address,
-                                 .event = index,
                                  .device_type = (int32_t)a->device_type,
                                  .device_id = (int32_t)a->device_id,
                                  .has_allocated = args_have(a, TEXT_TOTAL_ALLOCATED),
@@ -413,19 +402,18 @@ static bool put_kernel_details(struct trace *t, const struct args *a) {
 
 static bool put_own_stats(struct trace *t, const struct raw *raw, enum category c, uint32_t cat) {
     const enum row_kind kind = xpl_kineto_row_kind(c);
-    uint8_t *const p = xpl_kineto_room(t, 2 * XPL_KINETO_STAT_MAX), *end = p;
-    if (!p) return false;
     if (cat) {
-        end = xpl_kineto_put_ref(end, TEXT_CATEGORY, cat);
+        if (!xpl_kineto_put_number(t, TEXT_CATEGORY, STAT_REF, cat)) return false;
         use_text(t, TEXT_CATEGORY, kind);
         use_text(t, cat, kind);
     }
-    if (c == CAT_KERNEL && args_have(&raw->args, TEXT_GRAPH_ID)) {
-        end = xpl_kineto_put_uint(end, TEXT_CUDA_GRAPH_ID, (uint64_t)raw->args.graph_id);
+    if (c != CAT_KERNEL) return true;
+    if (args_have(&raw->args, TEXT_GRAPH_ID)) {
+        const uint64_t id = (uint64_t)raw->args.graph_id;
+        if (!xpl_kineto_put_number(t, TEXT_CUDA_GRAPH_ID, STAT_UINT, id)) return false;
         use_text(t, TEXT_CUDA_GRAPH_ID, kind);
     }
-    t->store.used += (size_t)(end - p);
-    return c != CAT_KERNEL || put_kernel_details(t, &raw->args);
+    return put_kernel_details(t, &raw->args);
 }
 
 // A kernel while the profiler counts: its time is a share of the range's, not its own.
@@ -464,19 +452,17 @@ static bool store(struct trace *t, struct raw *raw) {
     struct row *const r =
         row_of(t, kind, counter ? XPL_STR("") : raw->pid, counter ? XPL_STR("") : raw->tid, &row);
     if (!r || !xpl_intern_put(t->names, xpl_str_sub(raw->name, 0, MAX_NAME), &name)) return false;
-    struct event *const e = xpl_kineto_push(t);
+    struct event *const e = xpl_kineto_push(t, r);
     if (!e) return false;
     if (kind != ROW_HOST && args_have(&raw->args, TEXT_DEVICE))
         r->device = (int32_t)raw->args.device;
-    r->n++;
     for (size_t i = 0; i < raw->used.n; i++)
         use_text(t, raw->used.v[i], kind);
     *e = (struct event){.begin = raw->ts,
                         .length = raw->dur < 0 ? 0 : raw->dur,
                         .name = name.v,
-                        .row = row,
                         .category = (unsigned)c & 127};
-    return xpl_kineto_end_stats(t, e) && add_aux(t, e, raw);
+    return xpl_kineto_end_stats(t, r, e) && add_aux(t, e, raw);
 }
 
 // A value that is a text, or a number as text.

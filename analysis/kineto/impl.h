@@ -134,32 +134,35 @@ enum row_kind { ROW_HOST, ROW_STREAM, ROW_SIDE, ROW_COUNTERS, N_ROW_KINDS };
 
 struct event {
     int64_t begin, length; // ns, of the trace's own clock
-    uint64_t stats;        // where they are in the store: chunk << 32 | offset
-    uint32_t name;         // in `names`
-    uint32_t row;
+    // Where its stats are in the store: a chunk's index plus 1, and the offset in it; 0: none.
+    uint64_t chunk : 24, offset : 32;
+    uint64_t category : 7;
+    uint64_t is_step : 1; // an annotation that is one
+    uint32_t name;        // in `names`
     // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and once they
     // are linked their longest device op, on CPUs in `cpu_ops`.
     uint32_t aux;
-    uint32_t n_stats : 24; // bytes
-    uint32_t category : 7;
-    uint32_t is_step : 1; // an annotation that is one
 };
+enum { XPL_KINETO_MAX_CHUNKS = (1 << 24) - 1 };
 
 struct launch {
     uint64_t correlation;
-    uint32_t event;
-    uint32_t op;   // index of an event plus 1
+    int64_t begin; // once threads are walked
+    struct event *op;
     uint32_t path; // of modules
     uint32_t step; // in which it begins: index plus 1
+    bool is_graph; // of many kernels, outside of ops
 };
 
 struct device_op {
     uint64_t correlation, external;
-    uint32_t event;
+    int64_t length; // ns
+    struct event *op;
+    uint32_t name;  // in `names`
     uint32_t tf_op; // text
-    uint32_t step;  // in which it was launched: index plus 1
-    uint32_t op;    // index of an event plus 1
     uint32_t call;  // text; 0: the inputs of the op are unknown
+    uint32_t step;  // in which it was launched: index plus 1
+    bool is_run;    // the longest one of its op, or without an op
 };
 
 struct cpu_op { // texts: "PATH/NAME", and that with its type
@@ -169,7 +172,8 @@ struct cpu_op { // texts: "PATH/NAME", and that with its type
 struct memory {
     int64_t bytes, allocated, reserved; // the last two of what the device has then
     uint64_t address;
-    uint32_t event, op;   // op: index of an event plus 1
+    int64_t begin; // once threads are walked
+    struct event *op;
     uint32_t path;        // of modules
     uint32_t tf_op, call; // texts, of the op
     int32_t device_type, device_id;
@@ -181,12 +185,12 @@ struct row {
     xpl_str_t pid, tid;
     xpl_str_t name; // of metadata
     enum row_kind kind;
-    int32_t device; // of a stream's row; -1: unknown
-    uint64_t n;     // events
+    int32_t device;       // of a stream's row; -1: unknown
+    struct event *events; // in the order of the file, then of time
+    uint64_t n, cap;
     // Of stats: the chunk that has room, plus 1, how much of it is used, and how large all are.
     uint32_t chunk;
     size_t used, size, total;
-    uint32_t *order;
 };
 
 struct flow {
@@ -194,7 +198,7 @@ struct flow {
     int64_t at; // ns
     uint32_t row;
     bool ends;
-    uint32_t event; // the op: index plus 1
+    const struct event *op;
 };
 
 struct device_properties {
@@ -233,6 +237,22 @@ struct store { // of stats: each row has separate chunks, which are freed as its
     size_t n, cap;
     uint8_t *open; // those of the event that is being read
     size_t used, room;
+    uint32_t n_open;
+};
+
+// A stat as the store has it: a varint of name and kind, and the value, half as long as in an
+// XSpace.
+enum stat_kind { STAT_INT, STAT_UINT, STAT_REF, STAT_DOUBLE, STAT_STR };
+struct stat {
+    uint32_t name;
+    enum stat_kind kind;
+    uint64_t number;
+    xpl_str_t text; // of STAT_STR; of STAT_DOUBLE its bytes
+};
+struct stats { // of an event
+    const uint8_t *p;
+    size_t size; // bytes that are left
+    uint32_t n;
 };
 
 struct trace {
@@ -240,7 +260,7 @@ struct trace {
     const struct xpl_kineto_options *options;
     struct xpl_error *err;
     struct xpl_arena_budget budget; // of all that is kept, and of the XSpace
-    struct xpl_arena arena;
+    struct xpl_arena arena, links;  // links: what only linking needs
     struct xpl_intern *names, *texts, *categories;
     uint8_t *text_used;     // by text: bits of row kinds that use it
     uint32_t *text_next;    // by key of args: the key that followed it last
@@ -249,8 +269,7 @@ struct trace {
     size_t text_cap;
     uint32_t last_text;               // the highest number
     uint32_t values_left, calls_left; // how many more may be numbered
-    struct event *events;
-    size_t n_events, cap_events;
+    size_t n_events;
     struct store store;
     struct xpl_buf scratch; // for texts with escapes
     XPL_VEC(struct row) rows;
@@ -335,22 +354,31 @@ static inline void use_text(struct trace *t, uint32_t text, enum row_kind kind) 
 }
 // Stats of an event are put between begin and end.  False without memory.
 void xpl_kineto_begin_stats(struct trace *t);
-bool xpl_kineto_end_stats(struct trace *t, struct event *e);
+bool xpl_kineto_put_number(struct trace *t, uint32_t name, enum stat_kind kind, uint64_t v);
+bool xpl_kineto_put_int(struct trace *t, uint32_t name, int64_t v);
+bool xpl_kineto_put_double(struct trace *t, uint32_t name, double v);
+bool xpl_kineto_put_str(struct trace *t, uint32_t name, xpl_str_t v);
+bool xpl_kineto_end_stats(struct trace *t, struct row *r, struct event *e);
 // Whether the open event has about as many stats as one may have: the rest of its args is left out.
 bool xpl_kineto_is_full(const struct trace *t);
-// Room for n bytes behind the last ones; NULL without memory.
-uint8_t *xpl_kineto_room(struct trace *t, size_t n);
-const uint8_t *xpl_kineto_stats(const struct trace *t, const struct event *e);
+struct stats xpl_kineto_stats(const struct trace *t, const struct event *e);
+bool xpl_kineto_next_stat(struct stats *s, struct stat *ret);
 // The stats are not needed any more.  Once for each event.
 void xpl_kineto_release_stats(struct trace *t, const struct event *e);
-// An XStat as an event holds it, at `p`, which has XPL_KINETO_STAT_MAX bytes; where it ends.
-enum { XPL_KINETO_STAT_MAX = 32 };
-uint8_t *xpl_kineto_put_int(uint8_t *p, uint32_t md, int64_t v);
-uint8_t *xpl_kineto_put_uint(uint8_t *p, uint32_t md, uint64_t v);
-uint8_t *xpl_kineto_put_double(uint8_t *p, uint32_t md, double v);
-uint8_t *xpl_kineto_put_ref(uint8_t *p, uint32_t md, uint32_t text);
-struct event *xpl_kineto_push(struct trace *t);
+// A new last event of the row, uninitialised; NULL without memory.
+struct event *xpl_kineto_push(struct trace *t, struct row *r);
 void xpl_kineto_fini(struct trace *t);
+
+// All events, row by row.
+struct event_cursor {
+    size_t row;
+    uint64_t at;
+};
+static inline struct event *xpl_kineto_next_event(const struct trace *t, struct event_cursor *c) {
+    for (; c->row < t->rows.n; c->row++, c->at = 0)
+        if (c->at < t->rows.v[c->row].n) return &t->rows.v[c->row].events[c->at++];
+    return NULL;
+}
 
 // ---- ops.c: names of PyTorch ----
 
@@ -373,7 +401,7 @@ bool xpl_kineto_is_step(xpl_str_t name, int64_t *ret_number);
 
 // What the op was called with, as a text; *ret is 0 if the trace does not say so.  False without
 // memory.
-bool xpl_kineto_call(struct trace *t, uint32_t event, uint32_t *ret) XPL_NODISCARD;
+bool xpl_kineto_call(struct trace *t, const struct event *e, uint32_t *ret) XPL_NODISCARD;
 
 // ---- devices.c ----
 

@@ -22,43 +22,51 @@ static xpl_str_t name_of(const struct trace *t, const struct event *e) {
 // ---- order ----
 
 static int outer_first(const void *pa, const void *pb, void *ctx) {
-    const struct trace *const t = ctx;
+    const struct event *const v = ctx;
     const uint32_t i = *(const uint32_t *)pa, k = *(const uint32_t *)pb;
-    const struct event *const a = &t->events[i], *const b = &t->events[k];
+    const struct event *const a = &v[i], *const b = &v[k];
     if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
     if (a->length != b->length) return a->length > b->length ? -1 : 1;
     return (i > k) - (i < k);
 }
 
-static bool in_order(const struct event *a, const struct event *b) {
-    return a->begin < b->begin || (a->begin == b->begin && a->length >= b->length);
+static bool in_order(const struct event *v, uint64_t n) {
+    for (uint64_t i = 1; i < n; i++)
+        if (v[i - 1].begin > v[i].begin ||
+            (v[i - 1].begin == v[i].begin && v[i - 1].length < v[i].length))
+            return false;
+    return true;
+}
+
+// Moves each event to its place: order[i] is the one that belongs to i.
+static void arrange(struct event *v, uint32_t *order, size_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const struct event first = v[i];
+        uint32_t to = i;
+        for (uint32_t from; (from = order[to]) != i; to = from) {
+            v[to] = v[from];
+            order[to] = to;
+        }
+        v[to] = first;
+        order[to] = to;
+    }
 }
 
 static bool sort_row(struct trace *t, struct row *r) {
-    uint64_t i = 1;
-    while (i < r->n && in_order(&t->events[r->order[i - 1]], &t->events[r->order[i]]))
-        i++;
-    if (i >= r->n) return true;
-    const size_t taken = r->n * sizeof *r->order; // by qsort
-    if (!xpl_kineto_take(t, taken)) return false;
-    qsort_r(r->order, r->n, sizeof *r->order, outer_first, t);
+    if (in_order(r->events, r->n)) return true;
+    const size_t size = r->n * sizeof(uint32_t), taken = 2 * size; // qsort takes as much
+    uint32_t *const order = xpl_kineto_take(t, taken) ? xpl_sys_alloc(size) : NULL;
+    if (!order) return false;
+    for (uint32_t i = 0; i < r->n; i++)
+        order[i] = i;
+    qsort_r(order, r->n, sizeof *order, outer_first, r->events);
+    arrange(r->events, order, r->n);
+    xpl_sys_free(order);
     xpl_kineto_give(t, taken);
     return true;
 }
 
 static bool sort_rows(struct trace *t) {
-    uint32_t *const order = xpl_arena_array(&t->arena, t->n_events + 1, sizeof *order);
-    uint32_t *to = order;
-    if (!order) return false;
-    for (size_t i = 0; i < t->rows.n; i++) {
-        t->rows.v[i].order = to;
-        to += t->rows.v[i].n;
-        t->rows.v[i].n = 0;
-    }
-    for (size_t i = 0; i < t->n_events; i++) {
-        struct row *const r = &t->rows.v[t->events[i].row];
-        r->order[r->n++] = (uint32_t)i;
-    }
     for (size_t i = 0; i < t->rows.n; i++)
         if (xpl_kineto_cancelled_at(t, i) || !sort_row(t, &t->rows.v[i])) return false;
     return true;
@@ -68,14 +76,16 @@ static bool sort_rows(struct trace *t) {
 static int64_t latest_time(struct trace *t) {
     int64_t last = 0, below = INT64_MAX;
     for (unsigned attempt = 0; attempt < MAX_WINDOWS && !xpl_kineto_cancelled(t); attempt++) {
+        struct event_cursor all = {0}, near = {0};
+        const struct event *e;
         size_t n = 0;
         int64_t next = INT64_MIN;
-        for (size_t i = 0; i < t->n_events; i++)
-            if (t->events[i].begin < below && t->events[i].begin > next) next = t->events[i].begin;
+        while ((e = xpl_kineto_next_event(t, &all)))
+            if (e->begin < below && e->begin > next) next = e->begin;
         if (next == INT64_MIN) break;
         last = next;
-        for (size_t i = 0; i < t->n_events; i++)
-            n += t->events[i].begin <= last && t->events[i].begin >= last - FARTHEST_NS;
+        while ((e = xpl_kineto_next_event(t, &near)))
+            n += e->begin <= last && e->begin >= last - FARTHEST_NS;
         if (n >= t->n_events - n) break;
         below = last - FARTHEST_NS;
     }
@@ -87,8 +97,9 @@ static void find_window(struct trace *t) {
     const int64_t last = latest_time(t);
     int64_t first = INT64_MAX;
     size_t n = 0;
-    for (size_t i = 0; i < t->n_events; i++) {
-        struct event *const e = &t->events[i];
+    struct event_cursor all = {0}, lost = {0};
+    struct event *e;
+    while ((e = xpl_kineto_next_event(t, &all))) {
         if (e->begin < last - FARTHEST_NS || e->begin > last) {
             t->lost.untimed++;
             e->begin = INT64_MIN;
@@ -99,8 +110,8 @@ static void find_window(struct trace *t) {
         }
     }
     t->first_ns = first == INT64_MAX ? 0 : first;
-    for (size_t i = 0; n && i < t->n_events; i++)
-        if (t->events[i].begin == INT64_MIN) t->events[i].begin = t->first_ns;
+    while (n && (e = xpl_kineto_next_event(t, &lost)))
+        if (e->begin == INT64_MIN) e->begin = t->first_ns;
 }
 
 // ---- steps ----
@@ -127,18 +138,18 @@ uint32_t xpl_kineto_step_at(const struct trace *t, int64_t at, size_t *hint) {
 // The path of `part`, made of `name`, within `path`; 0 without memory.
 static uint32_t path_in(struct trace *t, uint32_t path, uint32_t name, xpl_str_t part) {
     bool is_new;
-    uint64_t *const at = xpl_map_put(&t->arena, &t->path_of, path, name, &is_new);
+    uint64_t *const at = xpl_map_put(&t->links, &t->path_of, path, name, &is_new);
     if (!at) return 0;
     if (!is_new) return (uint32_t)*at;
     const xpl_str_t outer = path ? t->paths.v[path] : XPL_STR("");
     if (!t->paths.n) { // the empty path
-        xpl_str_t *const none = xpl_vec_push(&t->arena, &t->paths);
+        xpl_str_t *const none = xpl_vec_push(&t->links, &t->paths);
         if (!none) return 0;
         *none = XPL_STR("");
     }
     const bool fits = outer.len + part.len + 1 <= MAX_PATH;
-    char *const p = xpl_arena_alloc(&t->arena, outer.len + (fits ? part.len + 1 : 0));
-    xpl_str_t *const slot = p ? xpl_vec_push(&t->arena, &t->paths) : NULL;
+    char *const p = xpl_arena_alloc(&t->links, outer.len + (fits ? part.len + 1 : 0));
+    xpl_str_t *const slot = p ? xpl_vec_push(&t->links, &t->paths) : NULL;
     if (!slot) return 0;
     size_t n = 0;
     if (outer.len) memcpy(p, outer.ptr, outer.len);
@@ -157,7 +168,8 @@ static uint32_t path_in(struct trace *t, uint32_t path, uint32_t name, xpl_str_t
 
 struct open {
     int64_t end;
-    uint32_t event, path;
+    struct event *event;
+    uint32_t path;
     uint32_t outer_op; // the next op outside of it: index in the stack plus 1
 };
 
@@ -175,12 +187,12 @@ struct walk {
 static uint32_t top_op(const struct walk *w) {
     if (!w->v.n) return 0;
     const struct open *const top = &w->v.v[w->v.n - 1];
-    return w->t->events[top->event].category == CAT_OP ? (uint32_t)w->v.n : top->outer_op;
+    return top->event->category == CAT_OP ? (uint32_t)w->v.n : top->outer_op;
 }
 
-// The innermost op that is open at `at`: index of the event plus 1, 0 without one.  Ops that have
-// ended below others stay ended: they are passed once.
-static uint32_t op_at(struct walk *w, int64_t at) {
+// The innermost op that is open at `at`, NULL without one.  Ops that have ended below others stay
+// ended: they are passed once.
+static struct event *op_at(struct walk *w, int64_t at) {
     const uint32_t first = top_op(w);
     uint32_t found = first, next;
     while (found && w->v.v[found - 1].end <= at)
@@ -189,7 +201,7 @@ static uint32_t op_at(struct walk *w, int64_t at) {
         next = w->v.v[i - 1].outer_op;
         w->v.v[i - 1].outer_op = found;
     }
-    return found ? w->v.v[found - 1].event + 1 : 0;
+    return found ? w->v.v[found - 1].event : NULL;
 }
 
 static const xpl_str_t kModule = {"nn.Module: ", sizeof "nn.Module: " - 1};
@@ -207,9 +219,9 @@ static uint32_t module_in(struct trace *t, uint32_t path, const struct event *e)
 // which replaces these.  False without memory.
 static bool enter_graph(const struct walk *w, const struct event *launch, uint32_t *path) {
     struct trace *const t = w->t;
-    if (*path || !xpl_kineto_is_graph_launch(name_of(t, launch))) return true;
+    if (*path) return true;
     for (size_t i = w->v.n; i; i--) {
-        const struct event *const e = &t->events[w->v.v[i - 1].event];
+        const struct event *const e = w->v.v[i - 1].event;
         char buf[XPL_KINETO_MAX_PATTERN];
         if (e->category != CAT_ANNOTATION || e->is_step || w->v.v[i - 1].end <= launch->begin)
             continue;
@@ -227,10 +239,9 @@ static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
     for (size_t i = 0; i < n && w->flows[i].at == e->begin; i++) {
         struct flow *const f = &w->flows[i];
         bool is_new;
-        if (f->ends != w->forward && e->category == CAT_OP && !f->event)
-            f->event = (uint32_t)(e - w->t->events) + 1;
+        if (f->ends != w->forward && e->category == CAT_OP && !f->op) f->op = e;
         if (!f->ends && w->forward && e->category == CAT_OP) {
-            uint64_t *const at = xpl_map_put(&w->t->arena, &w->path_of_flow, f->id, 0, &is_new);
+            uint64_t *const at = xpl_map_put(&w->t->links, &w->path_of_flow, f->id, 0, &is_new);
             if (!at) return false;
             *at = *path;
         } else if (f->ends && !w->forward) {
@@ -241,7 +252,7 @@ static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
     return true;
 }
 
-static uint32_t framework_op(struct trace *t, uint32_t op, uint32_t path);
+static uint32_t framework_op(struct trace *t, const struct event *op, uint32_t path);
 
 // The text "PATH/OP" of an op of a CPU, or with its call; 0 without memory.
 static uint32_t cpu_op_name(struct trace *t, uint32_t tf_op, uint32_t call, uint32_t path) {
@@ -262,15 +273,15 @@ static uint32_t cpu_op_name(struct trace *t, uint32_t tf_op, uint32_t call, uint
 }
 
 // The op of a CPU that counts as the device: its index plus 1, 0 without memory.
-static uint32_t cpu_op(struct trace *t, uint32_t index, uint32_t path) {
+static uint32_t cpu_op(struct trace *t, const struct event *e, uint32_t path) {
     bool is_new;
     uint32_t call;
-    if (!xpl_kineto_call(t, index, &call)) return 0;
-    uint64_t *const at = xpl_map_put(&t->arena, &t->cpu_op_of,
-                                     (uint64_t)call << 32 | t->events[index].name, path, &is_new);
+    if (!xpl_kineto_call(t, e, &call)) return 0;
+    uint64_t *const at =
+        xpl_map_put(&t->links, &t->cpu_op_of, (uint64_t)call << 32 | e->name, path, &is_new);
     if (!at) return 0;
     if (!is_new) return (uint32_t)*at;
-    const uint32_t tf_op = framework_op(t, index + 1, path);
+    const uint32_t tf_op = framework_op(t, e, path);
     const uint32_t hlo_op = tf_op ? cpu_op_name(t, tf_op, call, path) : 0;
     struct cpu_op *const slot = hlo_op ? xpl_vec_push(&t->arena, &t->cpu_ops) : NULL;
     if (!slot) return 0;
@@ -288,9 +299,8 @@ static bool is_cpu_op(const struct trace *t, const struct event *e) {
              xpl_kineto_is_cpu_collective(xpl_intern_get(t->names, (xpl_strid_t){e->name}))));
 }
 
-static bool walk_event(struct walk *w, uint32_t index) {
+static bool walk_event(struct walk *w, struct event *e) {
     struct trace *const t = w->t;
-    struct event *const e = &t->events[index];
     while (w->v.n && w->v.v[w->v.n - 1].end <= e->begin)
         w->v.n--;
     uint32_t path = w->v.n ? w->v.v[w->v.n - 1].path : 0;
@@ -298,20 +308,24 @@ static bool walk_event(struct walk *w, uint32_t index) {
     if (!pass_flows(w, e, &path)) return false;
     if (!w->forward && e->category == CAT_RUNTIME && e->aux) {
         struct launch *const l = &t->launches.v[e->aux - 1];
+        l->begin = e->begin;
         l->op = op_at(w, e->begin);
-        if (!l->op && !enter_graph(w, e, &path)) return false;
+        l->is_graph = !l->op && xpl_kineto_is_graph_launch(name_of(t, e));
+        if (l->is_graph && !enter_graph(w, e, &path)) return false;
         l->path = path;
         l->step = xpl_kineto_step_at(t, e->begin, &w->step);
     }
     if (!w->forward && e->category == CAT_MEMORY && e->aux) {
-        t->memory.v[e->aux - 1].op = op_at(w, e->begin);
-        t->memory.v[e->aux - 1].path = path;
+        struct memory *const m = &t->memory.v[e->aux - 1];
+        m->begin = e->begin;
+        m->op = op_at(w, e->begin);
+        m->path = path;
     }
-    if (!w->forward && is_cpu_op(t, e) && !(e->aux = cpu_op(t, index, path))) return false;
+    if (!w->forward && is_cpu_op(t, e) && !(e->aux = cpu_op(t, e, path))) return false;
     if (e->length <= 0) return true;
     const uint32_t outer_op = top_op(w);
-    struct open *const slot = xpl_vec_push(&t->arena, &w->v);
-    if (slot) *slot = (struct open){e->begin + e->length, index, path, outer_op};
+    struct open *const slot = xpl_vec_push(&t->links, &w->v);
+    if (slot) *slot = (struct open){e->begin + e->length, e, path, outer_op};
     return slot != NULL;
 }
 
@@ -336,7 +350,7 @@ static xpl_status_t walk_rows(struct walk *w) {
         w->v.n = 0;
         if (r->kind != ROW_HOST || (w->forward && !w->n_flows)) continue;
         for (uint64_t k = 0; k < r->n; k++) {
-            if (xpl_kineto_cancelled_at(t, k) || !walk_event(w, r->order[k]))
+            if (xpl_kineto_cancelled_at(t, k) || !walk_event(w, &r->events[k]))
                 return xpl_kineto_failure(t);
         }
     }
@@ -368,15 +382,16 @@ static uint32_t typed_name(struct trace *t, xpl_str_t name, const char *type, ui
     return xpl_kineto_text(t, (xpl_str_t){(const char *)t->scratch.p, t->scratch.n});
 }
 
-static uint32_t framework_op(struct trace *t, uint32_t op, uint32_t path) {
+static uint32_t framework_op(struct trace *t, const struct event *op, uint32_t path) {
     if (!op) return typed_name(t, XPL_STR("(no op)"), "Other", path);
-    const xpl_str_t name = name_of(t, &t->events[op - 1]);
+    const xpl_str_t name = name_of(t, op);
     return typed_name(t, name, xpl_kineto_op_type(name), path);
 }
 
 // Of a kernel that a graph has without its op: "(graph) GEMM".
 static uint32_t graph_op(struct trace *t, const struct device_op *d, uint32_t path) {
-    const char *const type = xpl_kineto_kernel_type(name_of(t, &t->events[d->event]));
+    const char *const type =
+        xpl_kineto_kernel_type(xpl_intern_get(t->names, (xpl_strid_t){d->name}));
     char name[64];
     const int n = snprintf(name, sizeof name, "(graph) %s", type);
     return typed_name(t, (xpl_str_t){name, (size_t)n}, type, path);
@@ -386,7 +401,7 @@ struct linker {
     struct trace *t;
     struct xpl_map launch_of; // by correlation: index plus 1
     struct xpl_map text_of;   // by name of the op and path
-    struct xpl_map op_of;     // by External id: event plus 1
+    struct xpl_map op_of;     // by External id: pointers to events
     bool has_op_of;
     uint32_t not_recorded;
 };
@@ -397,34 +412,36 @@ static bool index_launches(struct linker *k) {
         const struct launch *const l = &t->launches.v[i];
         bool is_new;
         if (xpl_kineto_cancelled_at(t, i)) return false;
-        uint64_t *const at = xpl_map_put(&t->arena, &k->launch_of, l->correlation, 0, &is_new);
+        uint64_t *const at = xpl_map_put(&t->links, &k->launch_of, l->correlation, 0, &is_new);
         if (!at) return false;
-        if (is_new || t->events[l->event].begin < t->events[t->launches.v[*at - 1].event].begin)
-            *at = i + 1;
+        if (is_new || l->begin < t->launches.v[*at - 1].begin) *at = i + 1;
     }
     return true;
 }
 
+// Of several ops with an id the first to begin has it.
 static bool index_external(struct linker *k) {
     struct trace *const t = k->t;
+    struct event_cursor c = {0};
+    struct event *e;
     k->has_op_of = true;
-    for (size_t i = 0; i < t->n_events; i++) {
+    for (uint64_t n = 0; (e = xpl_kineto_next_event(t, &c)); n++) {
         bool is_new;
-        if (xpl_kineto_cancelled_at(t, i)) return false;
-        if (t->events[i].category != CAT_OP || !t->events[i].aux) continue;
-        uint64_t *const at = xpl_map_put(&t->arena, &k->op_of, t->events[i].aux, 0, &is_new);
+        if (xpl_kineto_cancelled_at(t, n)) return false;
+        if (e->category != CAT_OP || !e->aux) continue;
+        uint64_t *const at = xpl_map_put(&t->links, &k->op_of, e->aux, 0, &is_new);
         if (!at) return false;
-        if (is_new) *at = i + 1;
+        if (is_new || e->begin < ((struct event *)(uintptr_t)*at)->begin) *at = (uintptr_t)e;
     }
     return true;
 }
 
 // The op that the External id names, which is to be trusted where time names none.
-static bool op_of_external(struct linker *k, const struct device_op *d, uint32_t *ret) {
+static bool op_of_external(struct linker *k, const struct device_op *d, struct event **ret) {
     if (!d->external || d->external == d->correlation) return true;
     if (!k->has_op_of && !index_external(k)) return false;
     const uint64_t *const at = xpl_map_get(&k->op_of, d->external, 0);
-    if (at) *ret = (uint32_t)*at;
+    if (at) *ret = (struct event *)(uintptr_t)*at;
     return true;
 }
 
@@ -433,12 +450,12 @@ static bool link_device_op(struct linker *k, struct device_op *d) {
     const uint64_t *const at =
         d->correlation ? xpl_map_get(&k->launch_of, d->correlation, 0) : NULL;
     const struct launch *const l = at ? &t->launches.v[*at - 1] : NULL;
-    uint32_t op = l ? l->op : 0;
+    struct event *op = l ? l->op : NULL;
     bool is_new;
     d->step = l ? l->step : 0;
     if (!op && !op_of_external(k, d, &op)) return false;
     d->op = op;
-    if (op && !xpl_kineto_call(t, op - 1, &d->call)) return false;
+    if (op && !xpl_kineto_call(t, op, &d->call)) return false;
     if (!l && !op) {
         if (!k->not_recorded)
             k->not_recorded = xpl_kineto_text(t, XPL_STR("(launch not recorded):torch.Other"));
@@ -446,12 +463,10 @@ static bool link_device_op(struct linker *k, struct device_op *d) {
         return d->tf_op != 0;
     }
     const uint32_t path = l ? l->path : 0;
-    const bool in_graph = l && !op && xpl_kineto_is_graph_launch(name_of(t, &t->events[l->event]));
+    const bool in_graph = l && !op && l->is_graph;
     // Kernels of graphs differ by their names.
-    const uint64_t name = op         ? t->events[op - 1].name
-                          : in_graph ? UINT64_C(1) << 32 | t->events[d->event].name
-                                     : 0;
-    uint64_t *const text = xpl_map_put(&t->arena, &k->text_of, name, path, &is_new);
+    const uint64_t name = op ? op->name : in_graph ? UINT64_C(1) << 32 | d->name : 0;
+    uint64_t *const text = xpl_map_put(&t->links, &k->text_of, name, path, &is_new);
     if (!text) return false;
     if (is_new) *text = in_graph ? graph_op(t, d, path) : framework_op(t, op, path);
     d->tf_op = (uint32_t)*text;
@@ -467,16 +482,17 @@ static bool name_ops(struct trace *t) {
     t->allocation = alloc.v;
     t->deallocation = dealloc.v;
     t->n_names = alloc.v > dealloc.v ? alloc.v : dealloc.v;
-    for (size_t i = 0; i < t->n_events; i++)
-        if (t->events[i].name > t->n_names) t->n_names = t->events[i].name;
+    struct event_cursor all = {0}, ops = {0};
+    const struct event *e;
+    while ((e = xpl_kineto_next_event(t, &all)))
+        if (e->name > t->n_names) t->n_names = e->name;
     for (size_t i = 0; i < t->steps.n; i++)
         if (t->steps.v[i].name > t->n_names) t->n_names = t->steps.v[i].name;
     t->op_text = xpl_arena_zalloc(&t->arena, ((size_t)t->n_names + 1) * sizeof *t->op_text);
-    for (uint32_t i = 0; t->op_text && i < t->n_events; i++) {
-        const struct event *const e = &t->events[i];
-        if (xpl_kineto_cancelled_at(t, i)) return false;
+    for (uint64_t n = 0; t->op_text && (e = xpl_kineto_next_event(t, &ops)); n++) {
+        if (xpl_kineto_cancelled_at(t, n)) return false;
         if (e->category != CAT_OP || t->op_text[e->name]) continue;
-        t->op_text[e->name] = framework_op(t, i + 1, 0);
+        t->op_text[e->name] = framework_op(t, e, 0);
         if (!t->op_text[e->name]) return false;
         use_text(t, t->op_text[e->name], ROW_HOST);
     }
@@ -489,17 +505,19 @@ static bool find_runs(struct trace *t) {
     if (is_of_cpu(t)) return true;
     use_text(t, TEXT_CALL, ROW_STREAM);
     use_text(t, TEXT_RUN, ROW_STREAM);
-    for (size_t i = 0; i < t->n_events; i++)
-        if (t->events[i].category == CAT_OP)
-            t->events[i].aux = 0; // the ids are not needed any more
+    struct event_cursor all = {0};
+    struct event *e;
+    while ((e = xpl_kineto_next_event(t, &all)))
+        if (e->category == CAT_OP) e->aux = 0; // the ids are not needed any more
     for (uint32_t i = 0; i < t->device_ops.n; i++) {
-        const struct device_op *const d = &t->device_ops.v[i];
+        struct device_op *const d = &t->device_ops.v[i];
         if (xpl_kineto_cancelled_at(t, i)) return false;
-        if (!d->op) continue;
-        uint32_t *const longest = &t->events[d->op - 1].aux;
-        if (!*longest ||
-            t->events[d->event].length > t->events[t->device_ops.v[*longest - 1].event].length)
-            *longest = i + 1;
+        struct device_op *const longest =
+            d->op && d->op->aux ? &t->device_ops.v[d->op->aux - 1] : NULL;
+        if (longest && d->length <= longest->length) continue;
+        if (longest) longest->is_run = false;
+        d->is_run = true;
+        if (d->op) d->op->aux = i + 1;
     }
     return true;
 }
@@ -525,46 +543,44 @@ static bool name_memory(struct trace *t) {
         bool is_new;
         if (xpl_kineto_cancelled_at(t, i)) return false;
         if (!m->op) continue;
-        uint64_t *const text =
-            xpl_map_put(&t->arena, &text_of, t->events[m->op - 1].name, m->path, &is_new);
+        uint64_t *const text = xpl_map_put(&t->links, &text_of, m->op->name, m->path, &is_new);
         if (!text) return false;
         if (is_new) *text = framework_op(t, m->op, m->path);
         m->tf_op = (uint32_t)*text;
-        if (!m->tf_op || !xpl_kineto_call(t, m->op - 1, &m->call)) return false;
+        if (!m->tf_op || !xpl_kineto_call(t, m->op, &m->call)) return false;
     }
     return true;
 }
 
 struct memory_key {
     int64_t at;
-    uint32_t event, index;
+    uint32_t index;
 };
 
 static int by_time(const void *pa, const void *pb) {
     const struct memory_key *const a = pa, *const b = pb;
     if (a->at != b->at) return a->at < b->at ? -1 : 1;
-    return (a->event > b->event) - (a->event < b->event);
+    return (a->index > b->index) - (a->index < b->index);
 }
 
 // Totals where the trace has none, and peaks.
 static bool sum_up_memory(struct trace *t) {
     struct xpl_map of_device = {0};
     XPL_VEC(struct memory) state = {0};
-    struct memory_key *const keys = xpl_arena_array(&t->arena, t->memory.n, sizeof *keys);
+    struct memory_key *const keys = xpl_arena_array(&t->links, t->memory.n, sizeof *keys);
     if (!keys) return false;
     for (uint32_t i = 0; i < t->memory.n; i++)
-        keys[i] =
-            (struct memory_key){t->events[t->memory.v[i].event].begin, t->memory.v[i].event, i};
+        keys[i] = (struct memory_key){t->memory.v[i].begin, i};
     if (t->memory.n) qsort(keys, t->memory.n, sizeof *keys, by_time);
     for (size_t i = 0; i < t->memory.n; i++) {
         struct memory *const m = &t->memory.v[keys[i].index];
         bool is_new;
         if (xpl_kineto_cancelled_at(t, i)) return false;
-        uint64_t *const at = xpl_map_put(&t->arena, &of_device, (uint64_t)m->device_type,
+        uint64_t *const at = xpl_map_put(&t->links, &of_device, (uint64_t)m->device_type,
                                          (uint64_t)m->device_id, &is_new);
         struct memory *slot = NULL;
         if (at && is_new) {
-            slot = xpl_vec_push(&t->arena, &state);
+            slot = xpl_vec_push(&t->links, &state);
             if (slot) *slot = (struct memory){0};
             *at = state.n;
         }
@@ -584,5 +600,6 @@ xpl_status_t xpl_kineto_link(struct trace *t) {
     XPL_TRY(walk_threads(t));
     if (!link_device_ops(t) || !name_ops(t) || !name_memory(t) || !sum_up_memory(t))
         return xpl_kineto_failure(t);
+    xpl_arena_fini(&t->links);
     return XPL_OK;
 }

@@ -52,7 +52,7 @@ struct finder {
 
 static bool find_pattern(struct finder *f, uint32_t name, uint32_t *ret) {
     bool is_new;
-    uint64_t *const at = xpl_map_put(&f->t->arena, &f->pattern_of, name, 0, &is_new);
+    uint64_t *const at = xpl_map_put(&f->t->links, &f->pattern_of, name, 0, &is_new);
     if (!at) return false;
     if (is_new) {
         char buf[XPL_KINETO_MAX_PATTERN];
@@ -66,33 +66,34 @@ static bool find_pattern(struct finder *f, uint32_t name, uint32_t *ret) {
     return true;
 }
 
-typedef bool (*iteration_fn)(struct finder *f, struct event *e, uint32_t pattern, void *ctx);
+typedef bool (*iteration_fn)(struct finder *f, uint32_t row, struct event *e, uint32_t pattern,
+                             void *ctx);
 
 // Calls `fn` for the outermost annotations of a row whose names are an iteration's.
 static bool each_iteration(struct finder *f, uint32_t row, iteration_fn fn, void *ctx) {
     const struct row *const r = &f->t->rows.v[row];
     int64_t end = INT64_MIN;
     for (uint64_t i = 0; i < r->n; i++) {
-        struct event *const e = &f->t->events[r->order[i]];
+        struct event *const e = &r->events[i];
         uint32_t pattern;
         if (xpl_kineto_cancelled_at(f->t, i)) return false;
         if (e->category != CAT_ANNOTATION || e->begin < end || e->length <= 0) continue;
         end = e->begin + e->length;
         if (!find_pattern(f, e->name, &pattern)) return false;
-        if (pattern && !fn(f, e, pattern, ctx)) return false;
+        if (pattern && !fn(f, row, e, pattern, ctx)) return false;
     }
     return true;
 }
 
-static bool count(struct finder *f, struct event *e, uint32_t pattern, void *ctx) {
+static bool count(struct finder *f, uint32_t row, struct event *e, uint32_t pattern, void *ctx) {
     bool is_new;
     (void)ctx;
-    uint64_t *const at = xpl_map_put(&f->t->arena, &f->series_of, e->row, pattern, &is_new);
+    uint64_t *const at = xpl_map_put(&f->t->links, &f->series_of, row, pattern, &is_new);
     if (!at) return false;
     if (is_new) {
-        struct series *const s = xpl_vec_push(&f->t->arena, &f->series);
+        struct series *const s = xpl_vec_push(&f->t->links, &f->series);
         if (!s) return false;
-        *s = (struct series){.row = e->row, .pattern = pattern};
+        *s = (struct series){.row = row, .pattern = pattern};
         *at = f->series.n - 1;
     }
     f->series.v[*at].n++;
@@ -100,21 +101,19 @@ static bool count(struct finder *f, struct event *e, uint32_t pattern, void *ctx
     return true;
 }
 
-static bool push(struct trace *t, struct event *e, int64_t number, uint32_t name) {
+static bool push(struct trace *t, uint32_t row, struct event *e, int64_t number, uint32_t name) {
     struct step *const s = xpl_vec_push(&t->arena, &t->steps);
     if (!s) return false;
-    *s = (struct step){.begin = e->begin,
-                       .end = e->begin + e->length,
-                       .number = number,
-                       .row = e->row,
-                       .name = name};
+    *s = (struct step){
+        .begin = e->begin, .end = e->begin + e->length, .number = number, .row = row, .name = name};
     e->is_step = true;
     return true;
 }
 
-static bool add_iteration(struct finder *f, struct event *e, uint32_t pattern, void *ctx) {
+static bool add_iteration(struct finder *f, uint32_t row, struct event *e, uint32_t pattern,
+                          void *ctx) {
     const uint32_t *const chosen = ctx;
-    return pattern != *chosen || push(f->t, e, (int64_t)f->t->steps.n + 1, pattern);
+    return pattern != *chosen || push(f->t, row, e, (int64_t)f->t->steps.n + 1, pattern);
 }
 
 // Of several series the one that takes most time.
@@ -137,13 +136,14 @@ static int by_begin(const void *pa, const void *pb) {
 }
 
 bool xpl_kineto_find_steps(struct trace *t) {
-    for (size_t i = 0; i < t->n_events; i++) {
-        struct event *const e = &t->events[i];
+    struct event_cursor c = {0};
+    struct event *e;
+    for (uint64_t n = 0; (e = xpl_kineto_next_event(t, &c)); n++) {
         int64_t number;
-        if (xpl_kineto_cancelled_at(t, i)) return false;
+        if (xpl_kineto_cancelled_at(t, n)) return false;
         if (e->category == CAT_ANNOTATION &&
             xpl_kineto_is_step(xpl_intern_get(t->names, (xpl_strid_t){e->name}), &number) &&
-            !push(t, e, number, e->name))
+            !push(t, (uint32_t)c.row, e, number, e->name))
             return false;
     }
     if (!t->steps.n && !find_iterations(t)) return false;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stored parts of a trace: numbered texts, events, and their stats as an XSpace has them.
+// The stored parts of a trace: numbered texts, events, and their stats.
 #include <stdatomic.h>
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
 #include "analysis/wire/wire.h"
 #include "analysis/wire/writer.h"
-#include "analysis/xplane/fields.h"
 
 enum {
     MOST_STATS = 2 << 20, // bytes of an event
     FULL = MOST_STATS - (128 << 10),
     LARGEST_CHUNK = 1 << 20,
     FIRST_ROOM = 4096,
-    FIRST_EVENTS = 1024,
-    FIRST_TEXTS = 256
+    FIRST_EVENTS = 2,
+    FIRST_TEXTS = 256,
+    KIND_BITS = 3, // of enum stat_kind
+    VARINT = 10,   // bytes at most
 };
 
 bool xpl_kineto_take(struct trace *t, size_t n) {
@@ -102,6 +103,7 @@ bool xpl_kineto_init(struct trace *t) {
     xpl_buf_init(&t->scratch, SIZE_MAX / 2);
     xpl_arena_budget_init(&t->budget, t->options->max_bytes);
     xpl_arena_init_part(&t->arena, &t->budget);
+    xpl_arena_init_part(&t->links, &t->budget);
     t->names = xpl_intern_new(&t->arena, xpl_hash_seed());
     t->texts = xpl_intern_new(&t->arena, xpl_hash_seed());
     t->categories = xpl_intern_new(&t->arena, xpl_hash_seed());
@@ -139,7 +141,7 @@ static bool make_room(struct trace *t, struct row *r, size_t n) {
     if (r->chunk && r->size - r->used >= n) return true;
     size_t size = r->total < LARGEST_CHUNK ? r->total : LARGEST_CHUNK;
     if (size < n) size = n;
-    if (t->store.n >= UINT32_MAX || !add_chunk(t, size)) return false;
+    if (t->store.n >= XPL_KINETO_MAX_CHUNKS || !add_chunk(t, size)) return false;
     r->chunk = (uint32_t)t->store.n;
     r->used = 0;
     r->size = size;
@@ -151,7 +153,8 @@ bool xpl_kineto_is_full(const struct trace *t) {
     return t->store.used > FULL;
 }
 
-uint8_t *xpl_kineto_room(struct trace *t, size_t n) {
+// Room for n bytes behind the last ones; NULL without memory.
+static uint8_t *room(struct trace *t, size_t n) {
     struct store *const s = &t->store;
     if (s->room - s->used >= n) return s->open + s->used;
     size_t room = s->room ? s->room : FIRST_ROOM;
@@ -167,94 +170,117 @@ uint8_t *xpl_kineto_room(struct trace *t, size_t n) {
 
 void xpl_kineto_begin_stats(struct trace *t) {
     t->store.used = 0;
+    t->store.n_open = 0;
 }
 
-bool xpl_kineto_end_stats(struct trace *t, struct event *e) {
+bool xpl_kineto_put_number(struct trace *t, uint32_t name, enum stat_kind kind, uint64_t v) {
+    uint8_t *p = room(t, 2 * VARINT);
+    if (!p) return false;
+    p = xpl_varint_put(xpl_varint_put(p, (uint64_t)name << KIND_BITS | kind), v);
+    t->store.used = (size_t)(p - t->store.open);
+    t->store.n_open++;
+    return true;
+}
+
+bool xpl_kineto_put_int(struct trace *t, uint32_t name, int64_t v) {
+    return xpl_kineto_put_number(t, name, STAT_INT, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+}
+
+static bool put_bytes(struct trace *t, const void *v, size_t n) {
+    uint8_t *const p = room(t, n);
+    if (!p) return false;
+    if (n) memcpy(p, v, n);
+    t->store.used += n;
+    return true;
+}
+
+bool xpl_kineto_put_double(struct trace *t, uint32_t name, double v) {
+    return xpl_kineto_put_number(t, name, STAT_DOUBLE, sizeof v) && put_bytes(t, &v, sizeof v);
+}
+
+bool xpl_kineto_put_str(struct trace *t, uint32_t name, xpl_str_t v) {
+    return xpl_kineto_put_number(t, name, STAT_STR, v.len) && put_bytes(t, v.ptr, v.len);
+}
+
+bool xpl_kineto_end_stats(struct trace *t, struct row *r, struct event *e) {
     struct store *const s = &t->store;
-    struct row *const r = &t->rows.v[e->row];
-    e->n_stats = s->used & ((1u << 24) - 1);
+    uint8_t head[2 * VARINT];
+    const size_t n = (size_t)(xpl_varint_put(xpl_varint_put(head, s->n_open), s->used) - head);
+    e->chunk = 0;
     if (!s->used) return true;
-    if (!make_room(t, r, s->used)) return false;
+    if (!make_room(t, r, n + s->used)) return false;
     struct chunk *const c = &s->chunks[r->chunk - 1];
-    memcpy(c->p + r->used, s->open, s->used);
-    e->stats = (uint64_t)(r->chunk - 1) << 32 | r->used;
-    r->used += s->used;
+    memcpy(c->p + r->used, head, n);
+    memcpy(c->p + r->used + n, s->open, s->used);
+    e->chunk = r->chunk & XPL_KINETO_MAX_CHUNKS;
+    e->offset = (uint32_t)r->used;
+    r->used += n + s->used;
     c->left++;
     return true;
 }
 
-const uint8_t *xpl_kineto_stats(const struct trace *t, const struct event *e) {
-    return e->n_stats ? t->store.chunks[e->stats >> 32].p + (uint32_t)e->stats : NULL;
+static uint64_t next_varint(struct stats *s) {
+    const struct xpl_varint v = xpl_varint_wide(s->p, s->p + s->size);
+    s->size -= (size_t)(v.p - s->p);
+    s->p = v.p;
+    return v.v;
+}
+
+struct stats xpl_kineto_stats(const struct trace *t, const struct event *e) {
+    if (!e->chunk) return (struct stats){.n = 0};
+    const uint8_t *const p = t->store.chunks[e->chunk - 1].p + e->offset;
+    const struct xpl_varint n = xpl_varint_read(p, p + VARINT),
+                            size = xpl_varint_read(n.p, n.p + VARINT);
+    return (struct stats){.p = size.p, .size = size.v, .n = (uint32_t)n.v};
+}
+
+bool xpl_kineto_next_stat(struct stats *s, struct stat *ret) {
+    if (!s->size) return false;
+    const uint64_t key = next_varint(s);
+    ret->name = (uint32_t)(key >> KIND_BITS);
+    ret->kind = (enum stat_kind)(key & ((1u << KIND_BITS) - 1));
+    ret->number = next_varint(s);
+    if (ret->kind == STAT_INT) ret->number = ret->number >> 1 ^ (0 - (ret->number & 1));
+    if (ret->kind != STAT_STR && ret->kind != STAT_DOUBLE) return true;
+    ret->text = (xpl_str_t){(const char *)s->p, (size_t)ret->number};
+    s->p += ret->text.len;
+    s->size -= ret->text.len;
+    return true;
 }
 
 void xpl_kineto_release_stats(struct trace *t, const struct event *e) {
-    struct chunk *const c = e->n_stats ? &t->store.chunks[e->stats >> 32] : NULL;
+    struct chunk *const c = e->chunk ? &t->store.chunks[e->chunk - 1] : NULL;
     if (!c || --c->left) return;
     xpl_sys_free(c->p);
     c->p = NULL;
 }
 
-static uint8_t tag(unsigned field, enum xpl_wire_type type) {
-    return (uint8_t)(field << 3 | type);
-}
-
-// The head of a stat whose value takes `n` bytes with its tag.
-static uint8_t *put_head(uint8_t *p, uint32_t md, size_t n) {
-    const uint64_t id = (uint64_t)md + 1;
-    *p++ = tag(XEVENT_STATS, XPL_WIRE_LEN);
-    *p++ = (uint8_t)(1 + xpl_varint_size(id) + n);
-    *p++ = tag(XSTAT_MD_ID, XPL_WIRE_VARINT);
-    return xpl_varint_put(p, id);
-}
-
-static uint8_t *put_varint(uint8_t *p, uint32_t md, unsigned field, uint64_t v) {
-    p = put_head(p, md, 1 + xpl_varint_size(v));
-    *p++ = tag(field, XPL_WIRE_VARINT);
-    return xpl_varint_put(p, v);
-}
-
-uint8_t *xpl_kineto_put_int(uint8_t *p, uint32_t md, int64_t v) {
-    return put_varint(p, md, XSTAT_INT, (uint64_t)v);
-}
-
-uint8_t *xpl_kineto_put_uint(uint8_t *p, uint32_t md, uint64_t v) {
-    return put_varint(p, md, XSTAT_UINT, v);
-}
-
-uint8_t *xpl_kineto_put_ref(uint8_t *p, uint32_t md, uint32_t text) {
-    return put_varint(p, md, XSTAT_REF, (uint64_t)text + 1);
-}
-
-uint8_t *xpl_kineto_put_double(uint8_t *p, uint32_t md, double v) {
-    p = put_head(p, md, 1 + sizeof v);
-    *p++ = tag(XSTAT_DOUBLE, XPL_WIRE_I64);
-    memcpy(p, &v, sizeof v);
-    return p + sizeof v;
-}
-
 // ---- events ----
 
-struct event *xpl_kineto_push(struct trace *t) {
-    if (t->n_events == t->cap_events) {
-        const size_t cap = t->cap_events ? 2 * t->cap_events : FIRST_EVENTS;
-        if (cap > UINT32_MAX || !xpl_kineto_take(t, (cap - t->cap_events) * sizeof *t->events))
+struct event *xpl_kineto_push(struct trace *t, struct row *r) {
+    if (r->n == r->cap) {
+        const size_t cap = r->cap ? 2 * r->cap : FIRST_EVENTS;
+        if (t->n_events >= UINT32_MAX || !xpl_kineto_take(t, (cap - r->cap) * sizeof *r->events))
             return NULL;
-        struct event *const v = xpl_sys_realloc(t->events, cap * sizeof *v);
+        struct event *const v = xpl_sys_realloc(r->events, cap * sizeof *v);
         if (!v) return NULL;
-        t->events = v;
-        t->cap_events = cap;
+        r->events = v;
+        r->cap = cap;
     }
-    return &t->events[t->n_events++];
+    t->n_events++;
+    return &r->events[r->n++];
 }
 
 void xpl_kineto_fini(struct trace *t) {
+    for (size_t i = 0; i < t->rows.n; i++)
+        xpl_sys_free(t->rows.v[i].events);
     for (size_t i = 0; i < t->store.n; i++)
         xpl_sys_free(t->store.chunks[i].p);
     xpl_sys_free(t->store.chunks);
     xpl_sys_free(t->store.open);
-    xpl_sys_free(t->events);
     xpl_sys_free(t->text_used);
     xpl_sys_free(t->text_next);
     xpl_buf_fini(&t->scratch);
+    xpl_arena_fini(&t->links);
     xpl_arena_fini(&t->arena);
 }

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
+#include "analysis/wire/wire.h"
+#include "analysis/wire/writer.h"
 #include "analysis/xplane/captured.h"
+#include "analysis/xplane/fields.h"
 #include "analysis/xplane/schema.h"
 #include "analysis/xplane/writer.h"
 #include "base/hash.h"
@@ -17,6 +20,8 @@
 
 enum {
     MAX_WARNING = 512,
+    RELEASE_EVERY = 1 << 12, // events
+    MOST_ADDED = 24,         // bytes of an XStat that the store does not have
     FIRST_UNNUMBERED = 1 << 30,
     MOST_PLANES = 256, // the last one has the rows of all further devices
     // Each plane has all texts and steps of its kind: more planes than FEW_PLANES may have so many
@@ -42,7 +47,9 @@ struct writer {
     struct device_step *device_steps;
     uint8_t *name_used; // by name: of this plane
     struct xpl_buf text;
-    bool is_last; // pass, in which stats are released once they are written
+    struct xpl_buf *out;
+    size_t counted; // bytes of `out`, against the budget
+    bool full;
     bool grouped; // the XSpace says which step events are of
 };
 
@@ -109,6 +116,51 @@ static void put_ref(struct writer *w, enum text text, enum row_kind kind, uint32
 }
 
 // ---- statistics of events ----
+
+static uint8_t tag(unsigned field, enum xpl_wire_type type) {
+    return (uint8_t)(field << 3 | type);
+}
+
+// The begin of an XStat in an event, of `n` bytes for its value.
+static uint8_t *put_head(uint8_t *p, uint32_t name, size_t n) {
+    const uint64_t id = (uint64_t)name + 1;
+    *p++ = tag(XEVENT_STATS, XPL_WIRE_LEN);
+    p = xpl_varint_put(p, 1 + xpl_varint_size(id) + n);
+    *p++ = tag(XSTAT_MD_ID, XPL_WIRE_VARINT);
+    return xpl_varint_put(p, id);
+}
+
+// Both write it at `p`, where it has MOST_ADDED bytes and its text's; where it ends.
+static uint8_t *put_text_stat(uint8_t *p, const struct stat *s) {
+    const size_t n = s->text.len;
+    const bool is_str = s->kind == STAT_STR;
+    p = put_head(p, s->name, 1 + (is_str ? xpl_varint_size(n) : 0) + n);
+    *p++ = is_str ? tag(XSTAT_STR, XPL_WIRE_LEN) : tag(XSTAT_DOUBLE, XPL_WIRE_I64);
+    if (is_str) p = xpl_varint_put(p, n);
+    if (n) memcpy(p, s->text.ptr, n);
+    return p + n;
+}
+
+static uint8_t *put_stat(uint8_t *p, const struct stat *s) {
+    static const uint8_t fields[] = {
+        [STAT_INT] = XSTAT_INT, [STAT_UINT] = XSTAT_UINT, [STAT_REF] = XSTAT_REF};
+    if (s->kind == STAT_STR || s->kind == STAT_DOUBLE) return put_text_stat(p, s);
+    const uint64_t v = s->number + (s->kind == STAT_REF); // ids of texts are numbers plus 1
+    p = put_head(p, s->name, 1 + xpl_varint_size(v));
+    *p++ = tag(fields[s->kind], XPL_WIRE_VARINT);
+    return xpl_varint_put(p, v);
+}
+
+static void put_args(struct writer *w, const struct event *e) {
+    struct stats stats = xpl_kineto_stats(w->t, e);
+    uint8_t *p = xpl_xspace_writer_stats_room(&w->w, stats.size + (size_t)stats.n * MOST_ADDED);
+    struct stat s;
+    if (!p) return;
+    while (xpl_kineto_next_stat(&stats, &s))
+        p = put_stat(p, &s);
+    xpl_xspace_writer_stats_end(&w->w, p);
+    xpl_kineto_release_stats(w->t, e);
+}
 
 // Where an event of the host stands.
 struct place {
@@ -191,12 +243,18 @@ static void put_group(struct writer *w, enum row_kind kind, uint32_t step) {
     if (step) put_int(w, TEXT_GROUP_ID, kind, w->t->steps.v[step - 1].number);
 }
 
-static void put_device_op(struct writer *w, const struct device_op *d) {
-    const struct trace *const t = w->t;
+static void add_to_step(struct device_step *s, const struct event *e) {
+    const int64_t end = e->begin + e->length;
+    if (!s->any || e->begin < s->first) s->first = e->begin;
+    if (!s->any || end > s->last) s->last = end;
+    s->any = true;
+}
+
+static void put_device_op(struct writer *w, const struct device_op *d, const struct event *e) {
+    if (d->step) add_to_step(&w->device_steps[d->step - 1], e);
     put_ref(w, TEXT_TF_OP, ROW_STREAM, d->tf_op);
     if (d->call) put_ref(w, TEXT_CALL, ROW_STREAM, d->call);
-    if (!d->op || &t->device_ops.v[t->events[d->op - 1].aux - 1] == d)
-        put_int(w, TEXT_RUN, ROW_STREAM, 1);
+    if (d->is_run) put_int(w, TEXT_RUN, ROW_STREAM, 1);
     if (w->grouped) put_group(w, ROW_STREAM, d->step);
 }
 
@@ -230,7 +288,7 @@ static void put_own_stats(struct writer *w, const struct event *e) {
             break;
         case CAT_KERNEL:
         case CAT_COPY:
-        case CAT_SET: put_device_op(w, &t->device_ops.v[e->aux - 1]); break;
+        case CAT_SET: put_device_op(w, &t->device_ops.v[e->aux - 1], e); break;
         case CAT_OTHER:
         case CAT_DEVICE_ANNOTATION:
         case CAT_PYTHON:
@@ -271,12 +329,11 @@ static uint64_t flow_value(const struct trace *t, const struct flow *f) {
 static void put_flow(struct writer *w, uint32_t row, const struct event *e, struct place *p) {
     const struct trace *const t = w->t;
     const struct flow *const v = t->flows.v;
-    const uint32_t event = (uint32_t)(e - t->events) + 1;
     while (p->flow < t->flows.n &&
            (v[p->flow].row < row || (v[p->flow].row == row && v[p->flow].at < e->begin)))
         p->flow++;
     for (size_t i = p->flow; i < t->flows.n && v[i].row == row && v[i].at == e->begin; i++) {
-        if (v[i].event != event) continue;
+        if (v[i].op != e) continue;
         xpl_xspace_writer_uint(&w->w, md_of(w, TEXT_FLOW, ROW_HOST), flow_value(t, &v[i]));
         return; // an event has one
     }
@@ -289,9 +346,7 @@ static void put_event(struct writer *w, const struct row *r, uint32_t row, const
     w->name_used[name] = 1;
     xpl_xspace_writer_begin_event(&w->w, (int64_t)name + 1, (e->begin - t->first_ns) * 1000,
                                   e->length * 1000);
-    if (e->n_stats)
-        xpl_xspace_writer_stats(&w->w, (xpl_bytes_t){xpl_kineto_stats(t, e), e->n_stats});
-    if (w->is_last) xpl_kineto_release_stats(t, e);
+    if (e->chunk) put_args(w, e);
     put_own_stats(w, e);
     if (e->category == CAT_OP && t->flows.n) put_flow(w, row, e, p);
     if (w->grouped && r->kind == ROW_HOST)
@@ -331,28 +386,34 @@ static xpl_str_t line_name(struct writer *w, const struct row *r, char *text, si
     return valid(w, xpl_str_from(text));
 }
 
+// Counts the bytes written so far; the first n events of the row are not needed any more.  False at
+// the limit.
+static bool release_events(struct writer *w, const struct row *r, uint64_t n) {
+    if (n) xpl_sys_discard(&r->events[n - RELEASE_EVERY], RELEASE_EVERY * sizeof *r->events);
+    w->full |= !xpl_kineto_take(w->t, w->out->n - w->counted);
+    w->counted = w->out->n;
+    return !w->full;
+}
+
 static void put_line(struct writer *w, uint32_t row) {
     struct trace *const t = w->t;
-    const struct row *const r = &t->rows.v[row];
+    struct row *const r = &t->rows.v[row];
     char text[192];
     struct place p = {.outer_end = INT64_MIN};
     const struct xpl_xspace_writer_line line = {.id = line_id(r, row),
                                                 .name = line_name(w, r, text, sizeof text),
                                                 .timestamp_ns = start_ns(t)};
     xpl_xspace_writer_begin_line(&w->w, &line);
-    for (uint64_t i = 0; i < r->n && !xpl_kineto_cancelled_at(t, i); i++)
-        put_event(w, r, row, &t->events[r->order[i]], &p);
+    for (uint64_t i = 0; i < r->n && !xpl_kineto_cancelled_at(t, i); i++) {
+        if (i % RELEASE_EVERY == 0 && !release_events(w, r, i)) break;
+        put_event(w, r, row, &r->events[i], &p);
+    }
+    xpl_sys_free(r->events);
+    r->events = NULL;
     xpl_xspace_writer_end_line(&w->w);
 }
 
 // ---- steps of a device ----
-
-static void add_to_step(struct device_step *s, const struct event *e) {
-    const int64_t end = e->begin + e->length;
-    if (!s->any || e->begin < s->first) s->first = e->begin;
-    if (!s->any || end > s->last) s->last = end;
-    s->any = true;
-}
 
 // A step begins with its annotation if the device has finished the earlier ones by then, else with
 // its first op, and one without ops when the earlier ones end (docs/steps.md).  It lasts until the
@@ -374,20 +435,11 @@ static int64_t step_end(const struct trace *t, const struct device_step *of, siz
     return of[i].any && of[i].last > t->steps.v[i].end ? of[i].last : t->steps.v[i].end;
 }
 
-static void put_steps(struct writer *w, size_t first, size_t n) {
+static void put_steps(struct writer *w) {
     struct trace *const t = w->t;
     struct device_step *const of = w->device_steps;
     const struct xpl_xspace_writer_line line = {
         .id = XPL_LINE_ID_STEPS, .name = XPL_STR(XPL_LINE_STEPS), .timestamp_ns = start_ns(t)};
-    memset(of, 0, t->steps.n * sizeof *of);
-    for (size_t k = first; k < first + n; k++) {
-        const struct row *const r = &t->rows.v[w->by_name[k]];
-        for (uint64_t i = 0; i < r->n && !xpl_kineto_cancelled_at(t, i); i++) {
-            const struct event *const e = &t->events[r->order[i]];
-            const uint32_t step = t->device_ops.v[e->aux - 1].step;
-            if (step) add_to_step(&of[step - 1], e);
-        }
-    }
     set_begins(t, of);
     xpl_xspace_writer_begin_line(&w->w, &line);
     for (size_t i = 0; i < t->steps.n && !xpl_kineto_cancelled_at(t, i); i++) {
@@ -480,6 +532,7 @@ static size_t put_plane(struct writer *w, size_t first, int64_t id) {
                                              : "Annotations and waits of GPU ",
                        device_of(r));
     memset(w->name_used, 0, (size_t)t->n_names + 1);
+    memset(w->device_steps, 0, t->steps.n * sizeof *w->device_steps);
     xpl_xspace_writer_begin_plane(&w->w, id, xpl_str_from(name));
     for (; n < w->n_rows; n++) {
         const struct row *const next = &t->rows.v[w->by_name[n]];
@@ -490,7 +543,7 @@ static size_t put_plane(struct writer *w, size_t first, int64_t id) {
             break;
         put_line(w, w->by_name[n]);
     }
-    if (r->kind == ROW_STREAM && t->steps.n) put_steps(w, first, n - first);
+    if (r->kind == ROW_STREAM && t->steps.n) put_steps(w);
     if (r->kind == ROW_STREAM) put_device(w, device_of(r));
     put_names(w);
     put_texts(w, host ? 1u << ROW_HOST | 1u << ROW_COUNTERS : 1u << r->kind);
@@ -586,7 +639,7 @@ static void emit(struct writer *w) {
         xpl_xspace_writer_begin_plane(&w->w, id++, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
         xpl_xspace_writer_end_plane(&w->w);
     }
-    for (size_t i = 0; i < w->n_rows && !w->t->cancelled;)
+    for (size_t i = 0; i < w->n_rows && !w->t->cancelled && !w->full;)
         i += put_plane(w, i, id++);
     put_environment(w, id);
     put_warnings(w);
@@ -599,12 +652,6 @@ static int64_t max_planes(const struct trace *t) {
         if (t->text_used[i]) n += xpl_kineto_text_of(t, i).len;
     const uint64_t most = MOST_REPEATED / (n + 1);
     return most < FEW_PLANES ? FEW_PLANES : most > MOST_PLANES ? MOST_PLANES : (int64_t)most;
-}
-
-static bool put(void *ctx, xpl_bytes_t bytes) {
-    struct xpl_buf *const out = ctx;
-    xpl_buf_put(out, bytes.ptr, bytes.len);
-    return !out->failed;
 }
 
 static bool prepare(struct writer *w) {
@@ -633,22 +680,14 @@ static bool prepare(struct writer *w) {
 }
 
 xpl_status_t xpl_kineto_write(struct trace *t, struct xpl_buf *out) {
-    struct writer w = {.t = t};
-    const struct xpl_xspace_sink sink = {.put = put, .ctx = out};
+    struct writer w = {.t = t, .out = out};
     if (!prepare(&w)) return xpl_kineto_failure(t);
-    xpl_xspace_writer_init(&w.w, &sink);
+    xpl_xspace_writer_init_whole(&w.w, out);
     emit(&w);
-    bool fits = true;
-    if (!t->cancelled && xpl_xspace_writer_measured(&w.w)) {
-        const size_t n = (size_t)xpl_xspace_writer_size(&w.w);
-        fits = xpl_kineto_take(t, n);
-        w.is_last = true;
-        if (fits && xpl_buf_room(out, n)) emit(&w);
-    }
     const bool ok = xpl_xspace_writer_fini(&w.w) && !w.text.failed;
     xpl_buf_fini(&w.text);
     if (t->cancelled) return xpl_kineto_failure(t);
-    if (out->failed || !fits)
+    if (w.full || !xpl_kineto_take(t, out->n - w.counted))
         XPL_RETURN_ERROR(t->err, XPL_RESOURCE_EXHAUSTED,
                          "the trace and its XSpace have more than %zu bytes, the limit of memory",
                          t->options->max_bytes);

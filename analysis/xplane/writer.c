@@ -413,11 +413,6 @@ void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t oth
     put_stat_varint(w, md, XSTAT_REF, other);
 }
 
-void xpl_xspace_writer_stats(struct xpl_xspace_writer *w, xpl_bytes_t fields) {
-    check_level(w, XPL_XSPACE_IN_EVENT);
-    put_bytes(w, fields.ptr, fields.len);
-}
-
 uint8_t *xpl_xspace_writer_stats_room(struct xpl_xspace_writer *w, size_t n) {
     check_level(w, XPL_XSPACE_IN_EVENT);
     assert(w->whole);

@@ -138,10 +138,8 @@ void xpl_xspace_writer_str(struct xpl_xspace_writer *w, int64_t md, xpl_str_t v)
 void xpl_xspace_writer_bytes(struct xpl_xspace_writer *w, int64_t md, xpl_bytes_t v);
 // The name of another stat metadata is the value.
 void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t other);
-// Statistics of the open event that are serialized already, as fields of an XEvent.
-void xpl_xspace_writer_stats(struct xpl_xspace_writer *w, xpl_bytes_t fields);
-// The same, in the only pass, written in place: room for n bytes, NULL after a failure; then the
-// end of what was written there.
+// Statistics of the open event as fields of an XEvent, in the only pass, written in place: room for
+// n bytes, NULL after a failure; then the end of what was written there.
 uint8_t *xpl_xspace_writer_stats_room(struct xpl_xspace_writer *w, size_t n);
 static inline void xpl_xspace_writer_stats_end(struct xpl_xspace_writer *w, const uint8_t *end) {
     w->whole->n = (size_t)(end - w->whole->p);

@@ -220,6 +220,22 @@ static void test_populate(void) {
     xpl_sys_free(p);
 }
 
+// A hint: memory outside of the range keeps its contents, and all of it can be written again.
+static void test_discard(void) {
+    const size_t n = 1 << 20, from = 5000, to = n - 5000;
+    char *const p = xpl_sys_alloc(n);
+    CHECK(p);
+    memset(p, 'a', n);
+    xpl_sys_discard(p + from, to - from);
+    xpl_sys_discard(p + from, 0);
+    xpl_sys_discard(p + n - 1, 1); // less than a page
+    for (size_t i = 0; i < n; i++)
+        if (i < from || i >= to) CHECK_EQ(p[i], 'a');
+    memset(p, 'b', n);
+    CHECK_EQ(p[n / 2], 'b');
+    xpl_sys_free(p);
+}
+
 #if XPL_FAULTS
 static void test_faults(void) {
     const int64_t live = xpl_fault_live();
@@ -343,6 +359,7 @@ int main(void) {
     test_poison();
     test_heap();
     test_populate();
+    test_discard();
 #if XPL_FAULTS
     test_faults();
 #endif
