@@ -322,7 +322,27 @@ static bool add_metadata(struct trace *t, const struct raw *e) {
     return true;
 }
 
-static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
+// Ends the innermost event of the thread, as other programs' traces do: their begins and ends (B
+// and E) are events, of which the second may have no name.
+static bool end_event(struct trace *t, const struct raw *e) {
+    uint32_t i;
+    struct row *const r = row_of(t, ROW_HOST, e->pid, e->tid, &i);
+    if (!r) return false;
+    if (!r->begun) return true;
+    struct event *const begun = &r->events[r->begun - 1];
+    r->begun = begun->aux;
+    begun->aux = 0;
+    if (e->ts > begun->begin && e->ts - begun->begin <= LONGEST_NS)
+        begun->length = e->ts - begun->begin;
+    return true;
+}
+
+static void begin_event(struct row *r, struct event *e) {
+    e->aux = r->begun;
+    r->begun = (uint32_t)r->n;
+}
+
+static bool add_aux(struct trace *t, struct row *r, struct event *e, const struct raw *raw) {
     const struct args *const a = &raw->args;
     switch ((enum category)e->category) {
         case CAT_OP: e->aux = a->external <= UINT32_MAX ? (uint32_t)a->external : 0; break;
@@ -363,8 +383,10 @@ static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
         }
         case CAT_OTHER:
         case CAT_ANNOTATION:
-        case CAT_DEVICE_ANNOTATION:
         case CAT_PYTHON:
+            if (raw->ph == 'B') begin_event(r, e);
+            break;
+        case CAT_DEVICE_ANNOTATION:
         case CAT_SYNC:
         case CAT_MARKER:
         case CAT_OVERHEAD:
@@ -462,7 +484,7 @@ static bool store(struct trace *t, struct raw *raw) {
                         .length = raw->dur < 0 ? 0 : raw->dur,
                         .name = name.v,
                         .category = (unsigned)c & 127};
-    return xpl_kineto_end_stats(t, r, e) && add_aux(t, e, raw);
+    return xpl_kineto_end_stats(t, r, e) && add_aux(t, r, e, raw);
 }
 
 // A value that is a text, or a number as text.
@@ -551,6 +573,8 @@ bool xpl_kineto_read_event(struct trace *t, bool *ret_oom) {
         ok = add_flow(t, &e);
     else if (!e.has_ts || e.bad_time || e.dur > LONGEST_NS)
         t->lost.untimed++;
+    else if (e.ph == 'E')
+        ok = end_event(t, &e);
     else {
         ok = store(t, &e);
         *ret_oom |= !ok;

@@ -140,7 +140,8 @@ struct event {
     uint64_t is_step : 1; // an annotation that is one
     uint32_t name;        // in `names`
     // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and once they
-    // are linked their longest device op, on CPUs in `cpu_ops`.
+    // are linked their longest device op, on CPUs in `cpu_ops`; of one that has begun and not ended
+    // the one around it, as of the row.
     uint32_t aux;
 };
 enum { XPL_KINETO_MAX_CHUNKS = (1 << 24) - 1 };
@@ -188,6 +189,7 @@ struct row {
     int32_t device;       // of a stream's row; -1: unknown
     struct event *events; // in the order of the file, then of time
     uint64_t n, cap;
+    uint32_t begun; // the last one that has begun and not ended: index plus 1
     // Of stats: the chunk that has room, plus 1, how much of it is used, and how large all are.
     uint32_t chunk;
     size_t used, size, total;

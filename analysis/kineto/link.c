@@ -92,6 +92,16 @@ static int64_t latest_time(struct trace *t) {
     return last;
 }
 
+// Events that have begun and not ended reach to the end of the trace.
+static void end_begun(struct row *r, int64_t last) {
+    while (r->begun) {
+        struct event *const e = &r->events[r->begun - 1];
+        r->begun = e->aux;
+        e->aux = 0;
+        if (e->begin >= last - FARTHEST_NS && e->begin <= last) e->length = last - e->begin;
+    }
+}
+
 // Events that are weeks away from most others have no time.
 static void find_window(struct trace *t) {
     const int64_t last = latest_time(t);
@@ -110,6 +120,8 @@ static void find_window(struct trace *t) {
         }
     }
     t->first_ns = first == INT64_MAX ? 0 : first;
+    for (size_t i = 0; i < t->rows.n; i++)
+        end_begun(&t->rows.v[i], last);
     while (n && (e = xpl_kineto_next_event(t, &lost)))
         if (e->begin == INT64_MIN) e->begin = t->first_ns;
 }

@@ -587,6 +587,35 @@ static void test_other_traces(void) {
     close(&i);
 }
 
+// Events as a begin and an end, of several threads; an end without a begin is nothing, and a begin
+// without an end reaches to the end of the trace.
+static void test_begins_and_ends(void) {
+    static const char text[] =
+        "[{'ph':'E','tid':1,'ts':1},{'ph':'B','name':'outer','tid':1,'ts':2},"
+        "{'ph':'B','name':'other','tid':2,'ts':3},"
+        "{'ph':'B','name':'inner','tid':1,'ts':4,'cat':'python_function'},"
+        "{'ph':'E','tid':1,'ts':7.5},{'ph':'E','name':'outer','tid':1,'ts':9},"
+        "{'ph':'i','name':'last','tid':1,'ts':20}]";
+    static const struct {
+        const char *name;
+        int64_t begin_ns, ns;
+    } expected[] = {
+        {"outer", 0, 7000}, {"inner", 2000, 3500}, {"other", 1000, 17000}, {"last", 18000, 0}};
+    char json[sizeof text];
+    for (size_t i = 0; i < sizeof text; i++)
+        json[i] = text[i] == '\'' ? '"' : text[i];
+    struct imported i = good(json);
+    CHECK_EQ(count(&i), 4);
+    for (size_t k = 0; k < 4; k++) {
+        struct xpl_event e;
+        const struct xpl_line *line;
+        CHECK(find(&i, "/host:CPU", expected[k].name, 0, &e, &line));
+        CHECK_EQ(e.offset_ps, expected[k].begin_ns * 1000);
+        CHECK_EQ(e.duration_ps, expected[k].ns * 1000);
+    }
+    close(&i);
+}
+
 static void test_sniff(void) {
     static const struct {
         const char *text;
@@ -826,6 +855,7 @@ int main(void) {
     test_crossing();
     test_spellings();
     test_other_traces();
+    test_begins_and_ends();
     test_sniff();
     test_limit();
     test_cancelled();
