@@ -372,7 +372,8 @@ static xpl_status_t walk_rows(struct walk *w) {
 static xpl_status_t walk_threads(struct trace *t) {
     struct walk w = {.t = t, .forward = true};
     if (t->flows.n) {
-        qsort(t->flows.v, t->flows.n, sizeof *t->flows.v, by_row);
+        if (!xpl_kineto_sort(t, t->flows.v, t->flows.n, sizeof *t->flows.v, by_row))
+            return xpl_kineto_failure(t);
         XPL_TRY(walk_rows(&w));
     }
     w.forward = false;
@@ -583,7 +584,7 @@ static bool sum_up_memory(struct trace *t) {
     if (!keys) return false;
     for (uint32_t i = 0; i < t->memory.n; i++)
         keys[i] = (struct memory_key){t->memory.v[i].begin, i};
-    if (t->memory.n) qsort(keys, t->memory.n, sizeof *keys, by_time);
+    if (!xpl_kineto_sort(t, keys, t->memory.n, sizeof *keys, by_time)) return false;
     for (size_t i = 0; i < t->memory.n; i++) {
         struct memory *const m = &t->memory.v[keys[i].index];
         bool is_new;
