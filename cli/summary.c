@@ -8,6 +8,7 @@
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_db.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
 #include "base/arena.h"
@@ -165,8 +166,8 @@ static bool print_kernels(const struct xpl_opstats *s, FILE *out) {
 // ---- steps ----
 
 struct step_sums {
-    double mean_ps, slowest_ps;
-    uint64_t least, most; // of the means
+    double mean_ps, slowest_ps; // the latter on the core that is the slowest in total
+    uint64_t least, most;       // of the means
     size_t n, n_all; // n_all: with those that are left out as they may be cut off; 0: not known
 };
 
@@ -200,7 +201,6 @@ static void print_whose(const json_t *of, FILE *out) {
 static void add_step(struct step_sums *sums, const struct xpl_summary_step *time) {
     sums->n++;
     sums->mean_ps += (double)time->mean_ps;
-    sums->slowest_ps += (double)time->slowest_ps;
     if (time->mean_ps > sums->most) sums->most = time->mean_ps;
     if (time->mean_ps < sums->least || sums->n == 1) sums->least = time->mean_ps;
 }
@@ -261,11 +261,15 @@ static bool print_steps(const struct xpl_opstats *s, const json_t *of, size_t n_
     struct step_sums sums = {.n_all = n_all};
     bool several = false;
     size_t shown = 0;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of((size_t)1 << 30);
+    uint32_t slowest;
+    if (!xpl_steps_slowest_core(db, &scratch, &slowest)) return false;
     const uint64_t least_long = long_step(db);
     for (size_t i = 0; i < n; i++) {
         const struct xpl_per_core_step_info *p = &db->step_sequence.v[i];
         const struct xpl_summary_step time = xpl_summary_step(p);
         add_step(&sums, &time);
+        sums.slowest_ps += (double)xpl_step_ps_on(p, slowest);
         several |= p->step_info_per_core.n > 1;
         if (i >= n_first && time.mean_ps <= least_long) continue;
         shown++;

@@ -12,7 +12,7 @@
 #include "cli/library/library.h"
 
 // How long a step takes: the mean of its cores, on all hosts; and the slowest of them, which the
-// others wait for.  The latter is what overview_page averages (steptime_ms_average).
+// others wait for.
 struct xpl_summary_step {
     uint64_t mean_ps, slowest_ps;
     xpl_str_t name; // of the step; aliases *p

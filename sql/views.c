@@ -14,10 +14,13 @@
 // time breakdowns: equal names would denote different numbers.
 static const char kCore[] =
     "CREATE TEMP VIEW core_metrics AS WITH step AS (SELECT " OF_SESSION ","
-    " max(duration_ps) AS ps FROM steps GROUP BY session, step_num, name)"
+    " max(duration_ps) AS ps FROM steps GROUP BY session, step_num, name),"
+    " core AS (SELECT " OF_SESSION ", sum(duration_ps) AS ps, avg(duration_ps) AS mean_ps"
+    " FROM steps GROUP BY session, host, core_id)"
+    // Of the row with the greatest sum.
     " SELECT " OF_SESSION
-    ", 'core_step_time' AS metric, 'ps' AS unit, avg(ps) AS value, 'less' AS better"
-    " FROM step GROUP BY session"
+    ", 'core_step_time' AS metric, 'ps' AS unit, mean_ps AS value, 'less' AS better"
+    " FROM (SELECT *, max(ps) FROM core GROUP BY session)"
     " UNION ALL SELECT " OF_SESSION
     ", 'longest_core_step', 'ps', max(ps), 'less' FROM step GROUP BY session"
     " UNION ALL SELECT " OF_SESSION

@@ -442,7 +442,7 @@ static unsigned variant(const void *options, size_t i, bool session_has_device) 
 
 const struct xpl_tool xpl_tool_overview_page = {
     .name = "overview_page",
-    .version = 3,
+    .version = 4,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,

@@ -17,19 +17,23 @@ enum { PS_PER_NS = 1000 };
 
 // ---- steps ----
 
-// The time of a step is that of the device that takes longest.  A loop that begins again has
-// several steps of one number: the nth of each device are one.
+// The time of a step is that on the device whose steps take longest in total, so that their mean is
+// the time of the loop divided by its steps; of a step that this one has not, the longest.  A loop
+// that begins again has several steps of one number: the nth of each device are one.
 struct step_time {
     xpl_str_t series;
     int64_t number;
     size_t nth; // while steps of its device are added: their order
     uint64_t ps;
+    size_t device;
 };
 
 struct making {
     struct xpl_arena *arena;
     struct xpl_run_summary s;
     XPL_VEC(struct step_time) steps;
+    size_t slowest; // the device
+    double slowest_ps;
 };
 
 static int by_number(const void *a, const void *b) {
@@ -60,8 +64,8 @@ static void join_devices(struct making *m) {
         struct step_time *const last = n ? &m->steps.v[n - 1] : NULL;
         if (!last || by_number(last, &t) != 0)
             m->steps.v[n++] = t;
-        else if (t.ps > last->ps)
-            last->ps = t.ps;
+        else if (last->device != m->slowest && (t.device == m->slowest || t.ps > last->ps))
+            *last = t;
     }
     m->steps.n = n;
 }
@@ -94,8 +98,8 @@ static bool join_steps(struct making *m) {
 // A device with these sums, and its rows.
 static bool add_device(struct making *m, const struct xpl_time_breakdown *b,
                        const struct xpl_time_sums *sums, size_t row, size_t end) {
-    const size_t first = m->steps.n;
-    m->s.n_devices++;
+    const size_t first = m->steps.n, device = m->s.n_devices++;
+    double ps = 0;
     m->s.wall_ps += sums->wall_ps;
     for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
         m->s.times.v[c].ps += sums->ps[c];
@@ -105,8 +109,11 @@ static bool add_device(struct making *m, const struct xpl_time_breakdown *b,
         struct step_time *const t = xpl_vec_push(m->arena, &m->steps);
         if (!t) return false;
         const struct xpl_time_step *const step = &b->steps.v[r->step];
-        *t = (struct step_time){xpl_step_series(step->name), step->number, m->steps.n, r->wall_ps};
+        *t = (struct step_time){xpl_step_series(step->name), step->number, m->steps.n, r->wall_ps,
+                                device};
+        ps += (double)r->wall_ps;
     }
+    if (ps > m->slowest_ps) m->slowest = device, m->slowest_ps = ps;
     if (m->steps.n > first) number_repeats(&m->steps.v[first], m->steps.n - first);
     return true;
 }
@@ -249,7 +256,7 @@ static const struct xpl_product *const kNeeds[] = {
 
 const struct xpl_tool xpl_tool_run_summary = {
     .name = "run_summary",
-    .version = 6,
+    .version = 7,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .ignores = XPL_IGNORES_XPROF_EXACT,

@@ -110,8 +110,8 @@ int main(void) {
     make_profile(20);
     make_database(
         g_store,
-        "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, step_num, name,"
-        " duration_ps); INSERT INTO steps VALUES ('a', 1, 1, 'h', 0, 's', 10);"
+        "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, core_id,"
+        " step_num, name, duration_ps); INSERT INTO steps VALUES ('a', 1, 1, 'h', 0, 0, 's', 10);"
         "CREATE TABLE ops(session, session_mtime_ns, session_captured_ns, name, on_device,"
         " self_time_ps);"
         "CREATE TABLE kernels(session, session_mtime_ns, session_captured_ns, name, total_ns)");

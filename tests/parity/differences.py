@@ -356,6 +356,14 @@ def step_series(told):
     return told.tool in ("input_pipeline_analyzer", "overview_page") and len({re.sub(" ?-?[0-9]+$", "", name) for name in told.steps}) > 1
 
 
+def slowest_core(told):
+    """XProf averages the slowest core of each step; ours is the core that is the slowest in total."""
+    if told.tool not in ("input_pipeline_analyzer", "overview_page"):
+        return False
+    hosts = (parse(told.ask("time_breakdown", told.paths) or b"") or {}).get("hosts", [])
+    return sum(len(host.get("devices", [])) for host in hosts) > 1
+
+
 def older_gemms(told):
     """XProf knows no costs of __cublas$gemm; ours has flops of each."""
     if told.tool not in OF_COSTS:
@@ -377,7 +385,7 @@ def host_names(told):
     return told.tool == "pod_viewer" and len(told.paths) > 1
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, step_series, older_gemms, no_hlo, host_names]
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, step_series, slowest_core, older_gemms, no_hlo, host_names]
 
 
 def deliberate(told):

@@ -423,3 +423,36 @@ xpl_status_t xpl_steps_to_db(const struct xpl_convert *c, struct xpl_steps *step
     *ret_precision = precision;
     return XPL_OK;
 }
+
+// ---- the slowest core ----
+
+bool xpl_steps_slowest_core(const struct xpl_step_db *db, struct xpl_arena *scratch,
+                            uint32_t *ret) {
+    struct xpl_map sums = {0};
+    uint64_t most = 0;
+    *ret = UINT32_MAX;
+    for (size_t i = 0; i < db->step_sequence.n; i++) {
+        const struct xpl_per_core_step_info *const step = &db->step_sequence.v[i];
+        for (size_t c = 0; c < step->step_info_per_core.n; c++) {
+            const struct xpl_step_info *const info = &step->step_info_per_core.v[c];
+            bool is_new;
+            if (info->core_id >= XPL_SPARSE_CORE_INDEX_START) continue;
+            uint64_t *const sum = xpl_map_put(scratch, &sums, info->core_id, 0, &is_new);
+            if (!sum) return false;
+            *sum += info->duration_ps < UINT64_MAX - *sum ? info->duration_ps : UINT64_MAX - *sum;
+            if (*sum > most) most = *sum, *ret = info->core_id;
+        }
+    }
+    return true;
+}
+
+uint64_t xpl_step_ps_on(const struct xpl_per_core_step_info *step, uint32_t slowest_core) {
+    uint64_t longest = 0;
+    for (size_t c = 0; c < step->step_info_per_core.n; c++) {
+        const struct xpl_step_info *const info = &step->step_info_per_core.v[c];
+        if (info->core_id == slowest_core) return info->duration_ps;
+        if (info->core_id < XPL_SPARSE_CORE_INDEX_START && info->duration_ps > longest)
+            longest = info->duration_ps;
+    }
+    return longest;
+}

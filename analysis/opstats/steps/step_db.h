@@ -39,4 +39,13 @@ xpl_status_t xpl_steps_to_db(const struct xpl_convert *c, struct xpl_steps *step
                              struct xpl_precision_ps *ret_precision, struct xpl_error *err)
     XPL_NODISCARD;
 
+// The core that the others wait for, of all hosts: whose steps take longest in total, so that its
+// mean is the time of the loop divided by its steps.  Where another core is slow in each step, the
+// mean of the longest would be more.  SparseCores do not count; UINT32_MAX: there is none.
+// `scratch` has one sum a core.  False at its limit.
+bool xpl_steps_slowest_core(const struct xpl_step_db *db, struct xpl_arena *scratch, uint32_t *ret)
+    XPL_NODISCARD;
+// How long a step takes: on that core, or, of a step that it has not, on the slowest that has it.
+uint64_t xpl_step_ps_on(const struct xpl_per_core_step_info *step, uint32_t slowest_core);
+
 #endif

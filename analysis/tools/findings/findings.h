@@ -35,7 +35,9 @@ struct xpl_survey_step {
     xpl_str_t name;
     uint32_t series; // steps of different annotations have different ones: they do not compare
     size_t n_devices;
-    double wall_ps; // of the device on which it took longest
+    bool has_slowest;
+    double wall_ps;    // of the device on which it took longest
+    double slowest_ps; // of the survey's slowest device; of that which took longest if it lacks it
     double work_ps; // of that device: how long its ops take on average; 0: not known
     // Time outside of exposed collectives: of the device with most, and of all; the device.
     double most_own_ps, own_ps;
@@ -53,6 +55,7 @@ struct xpl_survey {
     size_t n_hosts;
     struct xpl_survey_device *devices;
     size_t n_devices;
+    size_t slowest; // the device whose steps take longest in total: the others wait for it
     XPL_VEC(struct xpl_survey_step) steps;
     size_t n_series;
     enum xpl_framework framework;

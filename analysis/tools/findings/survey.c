@@ -62,9 +62,28 @@ bool xpl_survey_is_synced(const struct xpl_survey *s) {
     return s->sync_ps > (s->ps[XPL_TIME_LAUNCH] + s->ps[XPL_TIME_QUEUED]) / 2;
 }
 
-static void add_row(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,
-                    const struct xpl_time_step *of) {
+static bool is_of_step(const struct xpl_time_row *r) {
+    return r->step != XPL_BETWEEN_STEPS && r->wall_ps;
+}
+
+static size_t find_slowest(const struct xpl_survey *s) {
+    size_t ret = 0;
+    double most = 0;
+    for (size_t i = 0; i < s->n_devices; i++) {
+        double ps = 0;
+        for (size_t k = 0; k < s->devices[i].n_rows; k++)
+            if (is_of_step(&s->devices[i].rows[k])) ps += (double)s->devices[i].rows[k].wall_ps;
+        if (ps > most) most = ps, ret = i;
+    }
+    return ret;
+}
+
+static void add_row(const struct xpl_survey *s, struct xpl_survey_step *step, uint32_t device,
+                    const struct xpl_time_row *r, const struct xpl_time_step *of) {
     const double wall = (double)r->wall_ps, collectives = (double)r->ps[XPL_TIME_COLLECTIVES];
+    if (device == s->slowest || (!step->has_slowest && wall > step->slowest_ps))
+        step->slowest_ps = wall;
+    step->has_slowest |= device == s->slowest;
     if (wall > step->wall_ps) {
         step->wall_ps = wall;
         step->work_ps = (double)of->work_ps;
@@ -120,17 +139,18 @@ static struct xpl_survey_step *step_of(struct joining *j, struct xpl_map *seen,
 static bool join_steps(struct xpl_survey *s) {
     struct joining j = {.s = s, .series = xpl_intern_new(s->arena, xpl_hash_seed())};
     if (!j.series) return false;
+    s->slowest = find_slowest(s);
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct xpl_survey_device *const d = &s->devices[i];
         const struct xpl_time_breakdown *const b = s->hosts[d->host].b;
         struct xpl_map seen = {0}; // series and number: how many rows of the device
         for (size_t k = 0; k < d->n_rows; k++) {
             const struct xpl_time_row *const r = &d->rows[k];
-            if (r->step == XPL_BETWEEN_STEPS || !r->wall_ps) continue;
+            if (!is_of_step(r)) continue;
             const struct xpl_time_step *const step = &b->steps.v[r->step];
             struct xpl_survey_step *const to = step_of(&j, &seen, step);
             if (!to) return false;
-            add_row(to, i, r, step);
+            add_row(s, to, i, r, step);
         }
     }
     for (size_t i = 0; i < s->steps.n; i++)

@@ -63,7 +63,7 @@ static size_t find_step(const struct xpl_survey *s, struct xpl_verdict *v) {
         for (size_t i = 0; i < s->steps.n; i++) {
             if (s->steps.v[i].series != series) continue;
             if (!n++) name = xpl_step_series(s->steps.v[i].name);
-            ps += s->steps.v[i].wall_ps;
+            ps += s->steps.v[i].slowest_ps;
         }
         n_series += n > 0;
         if (n > most) most = n, v->series = name, v->step_ps = ps / (double)n;

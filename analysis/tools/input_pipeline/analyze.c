@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis that input_pipeline_analyzer and overview_page show: steps, input ops, bottleneck.
+#include "analysis/opstats/steps/step_db.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/input_pipeline/impl.h"
 #include "analysis/tools/tool.h"
@@ -27,17 +28,11 @@ struct series {
     double ms;
 };
 
-// A step takes as long as its slowest core.
-static double step_ms(const struct xpl_per_core_step_info *step, xpl_str_t *ret_name) {
-    uint64_t longest_ps = 0;
-    *ret_name = XPL_STR("");
-    for (size_t c = 0; c < step->step_info_per_core.n; c++) {
-        const struct xpl_step_info *const info = &step->step_info_per_core.v[c];
-        if (info->core_id < XPL_INPUT_SPARSE_CORE_START && info->duration_ps > longest_ps)
-            longest_ps = info->duration_ps;
-        if (!ret_name->len) *ret_name = info->step_name;
-    }
-    return xpl_ps_to_ms(longest_ps);
+static xpl_str_t name_of(const struct xpl_per_core_step_info *step) {
+    for (size_t c = 0; c < step->step_info_per_core.n; c++)
+        if (step->step_info_per_core.v[c].step_name.len)
+            return step->step_info_per_core.v[c].step_name;
+    return XPL_STR("");
 }
 
 static bool say_series(const struct series *v, size_t n, struct xpl_arena *arena, xpl_str_t *ret) {
@@ -49,15 +44,19 @@ static bool say_series(const struct series *v, size_t n, struct xpl_arena *arena
     return true;
 }
 
-// XProf averages all steps; others are those of the series with most steps, or with most time.
-static bool find_step_times(const struct xpl_step_db *db, bool as_xprof, struct xpl_arena *arena,
-                            struct xpl_input_pipeline *ip) {
+// XProf averages all steps, of each its slowest core; others are those of the series with most
+// steps, or with most time, on the core that is the slowest in total.  Where a CPU shall be no
+// device, its steps are XProf's.
+static bool find_step_times(const struct xpl_step_db *db, const struct xpl_common_options *o,
+                            struct xpl_arena *arena, struct xpl_input_pipeline *ip) {
     struct series v[MAX_SERIES];
     size_t n = 0, best = 0;
+    uint32_t core = UINT32_MAX;
+    if (o->cpu_as_device && !xpl_steps_slowest_core(db, arena, &core)) return false;
     for (size_t i = 0; i < db->step_sequence.n; i++) {
-        xpl_str_t name;
-        const double ms = step_ms(&db->step_sequence.v[i], &name);
-        const xpl_str_t series = as_xprof ? XPL_STR("") : xpl_step_series(name);
+        const struct xpl_per_core_step_info *const step = &db->step_sequence.v[i];
+        const double ms = xpl_ps_to_ms(xpl_step_ps_on(step, core));
+        const xpl_str_t series = o->xprof_exact ? XPL_STR("") : xpl_step_series(name_of(step));
         size_t at = 0;
         while (at < n && !xpl_str_eq(v[at].name, series))
             at++;
@@ -84,7 +83,7 @@ xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, const void 
         .is_tpu = hardware == XPL_HW_TPU,
         .hardware_type = xpl_input_pipeline_hardware_name(hardware),
     };
-    const bool ok = find_step_times(&s->step_db, common->xprof_exact, arena, &ip) &&
+    const bool ok = find_step_times(&s->step_db, common, arena, &ip) &&
                     (ip.is_tpu ? xpl_input_pipeline_tpu_steps(s, arena, &ip)
                                : xpl_generic_steps(s, arena, &ip)) &&
                     xpl_input_pipeline_host_ops(&s->host_op_metrics_db, arena, &ip) &&

@@ -104,8 +104,8 @@ function tiles(analysis, step, environment, found, base) {
     const times = column(step, 'stepTimeMs');
     const sums = times ? times.values : null;
     const count = `${format.count(step.length)} step${step.length === 1 ? '' : 's'}`;
-    // Of several hosts the table has the steps of the first alone; what XProf calls the average is that of
-    // the slowest core of each step.
+    // Of several hosts the table has the steps of the first alone; the average is that of the core
+    // whose steps take longest in total.
     const several = Number(e.host_count) > 1;
     const all = sums && !several ? extremes(sums, 0, sums.length) : null;
     const average = several || !sums || s.steptime_series ? Number(s.steptime_ms_average) : sums.reduce((x, y) => x + y, 0) / sums.length;

@@ -23,18 +23,19 @@ const mostFacts = new Map();  // session name -> {bytes, facts}: kept while the 
 
 // ---- what a session's answers say ----
 
-// Device, mean of the steps' slowest hosts, and verdict; of a session that is converted these are fast.
+// Device, mean of the slowest host's steps, and verdict; of a session that is converted these are fast.
 async function askFacts(session, signal) {
   const ask = (tool, options) => api.tool(session.name, tool, [], options, signal).then((x) => x.data);
   const [found, times] = await Promise.all([ask('findings'), ask('time_breakdown', {view: 'steps'})]);
   const hosts = times.hosts || [];
   const kinds = [...new Set(hosts.flatMap((x) => (x.devices || []).map((d) => d.kind.toUpperCase())))];
   const walls = hosts.map((x) => x.steps?.wall_ps || []).filter((x) => x.length);
-  const slowest = Array.from({length: Math.max(0, ...walls.map((x) => x.length))}, (_, i) => Math.max(...walls.map((w) => w[i] || 0)));
+  const total = (list) => list.reduce((a, b) => a + b, 0);
+  const slowest = walls.reduce((a, b) => (total(b) > total(a) ? b : a), []);
   const [first] = found.findings;
   return {
     device: kinds.length ? `${found.devices} ${kinds.join(', ')}` : '–',
-    step: slowest.length ? slowest.reduce((a, b) => a + b, 0) / slowest.length : NaN,
+    step: slowest.length ? total(slowest) / slowest.length : NaN,
     verdict: first ? `${first.title} ${format.fraction(first.share_percent / 100)}` :
         found.devices ? 'nothing stands out' : 'no device',
     text: found.verdict.text

@@ -127,13 +127,21 @@ function percentile(sorted, p) {
 // steps of a GPU (docs/steps.md).
 const truncated = (rows, hosts) => rows.length > 5 && hosts.some((x) => x.devices?.some((d) => d.kind === 'gpu'));
 
-// Of each step the mean of the hosts, and the slowest host.
+// The host that the others wait for: whose steps take longest in total.
+function slowestOf(hosts) {
+  const totals = hosts.map((x) => x.steps.wall_ps.reduce((a, b) => a + b, 0));
+  return totals.indexOf(Math.max(...totals));
+}
+
+// Of all steps the mean of the hosts, and that of the slowest host; where it lacks a step, of the slowest that has it.
 function averages(rows, hosts) {
   const kept = truncated(rows, hosts) ? rows.slice(1, -1) : rows;
-  const times = kept.map((row) => row.of.map((i, k) => (i < 0 ? NaN : hosts[k].steps.wall_ps[i])).filter(Number.isFinite));
+  const slowest = slowestOf(hosts);
+  const all = kept.map((row) => row.of.map((i, k) => (i < 0 ? NaN : hosts[k].steps.wall_ps[i])));
+  const times = all.map((t) => t.filter(Number.isFinite));
   const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
   return h('p', {class: 'averages'}, `Average step time: mean of the hosts ${format.ps(mean(times.map(mean)))}, slowest host ${
-      format.ps(mean(times.map((t) => Math.max(...t))))}`);
+      format.ps(mean(all.map((t, i) => (Number.isFinite(t[slowest]) ? t[slowest] : Math.max(...times[i])))))}`);
 }
 
 function histogram(times) {

@@ -27,11 +27,16 @@ static inline void slow_begin(struct slow_cpu *s) {
     slow_begin_with(s, "loader");
 }
 
-static inline void slow_step(struct slow_cpu *s, int step, int64_t us) {
+// A step of another number than its place.
+static inline void slow_numbered_step(struct slow_cpu *s, int number, int step, int64_t us) {
     struct xpl_buf ev = mk_event(&s->p, "train", (int64_t)step * SLOW_STEP_US * kUs, us * kUs);
     mk_stat_int(&s->p, &ev, "_r", 1);
-    mk_stat_int(&s->p, &ev, "step_num", 100 + step);
+    mk_stat_int(&s->p, &ev, "step_num", number);
     mk_event_end(&s->python, &ev);
+}
+
+static inline void slow_step(struct slow_cpu *s, int step, int64_t us) {
+    slow_numbered_step(s, 100 + step, step, us);
 }
 
 // Times within the step, in microseconds.

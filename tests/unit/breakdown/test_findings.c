@@ -371,6 +371,27 @@ static void test_late_host(void) {
     json_decref(all);
 }
 
+// Each of two hosts takes 10 and 20 ms by turns, and ends when the other one does: the time of the
+// loop by its steps is 15 ms.
+static void test_slowest_host(void) {
+    struct xpl_buf spaces[2];
+    for (int h = 0; h < 2; h++) {
+        struct slow_cpu s;
+        slow_begin(&s);
+        for (int i = 0, at = 0; i < SLOW_STEPS; i++) {
+            const int n = i % 2 == h ? 2 : 1;
+            slow_numbered_step(&s, i, at, n * SLOW_STEP_US);
+            slow_host(&s, "PjitFunction(step)", at, 0, 10);
+            slow_op(&s, "fusion.1", at, 0, n * SLOW_STEP_US);
+            at += n;
+        }
+        spaces[h] = slow_end(&s);
+    }
+    json_t *const all = found(spaces, 2);
+    CHECK_REAL(number(json_object_get(all, "verdict"), "step_ps") / 1e9, 15, 1e-9);
+    json_decref(all);
+}
+
 // Steps that take longer because they wait for input save nothing in addition to the wait.
 static void test_overlap(void) {
     struct slow_cpu s;
@@ -942,6 +963,7 @@ int main(void) {
     test_once();
     test_stragglers();
     test_late_host();
+    test_slowest_host();
     test_overlap();
     test_mostly_within();
     test_outside();

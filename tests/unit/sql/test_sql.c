@@ -432,12 +432,12 @@ static void history(void) {
     CHECK_EQ(
         sqlite3_exec(
             db,
-            "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, step_num, "
-            "name,"
-            " duration_ps);"
-            "INSERT INTO steps VALUES ('a', 1, 7000000, 'h', 0, 's', 10), ('a', 1, 7000000, 'i', 0,"
-            " 's', 30), ('a', 1, 7000000, 'h', 1, 's', 50), ('b', 2, 2000000, 'h', 0, 's', 60),"
-            " ('c', 3, 5000000, 'h', 0, 's', 90);"
+            "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, core_id,"
+            " step_num, name, duration_ps);"
+            "INSERT INTO steps VALUES ('a', 1, 7000000, 'h', 0, 0, 's', 10),"
+            " ('a', 1, 7000000, 'i', 0, 0, 's', 30), ('a', 1, 7000000, 'h', 0, 1, 's', 50),"
+            " ('a', 1, 7000000, 'i', 0, 1, 's', 40), ('b', 2, 2000000, 'h', 0, 0, 's', 60),"
+            " ('c', 3, 5000000, 'h', 0, 0, 's', 90);"
             "CREATE TABLE ops(session, session_mtime_ns, session_captured_ns, name, on_device,"
             " self_time_ps);"
             "INSERT INTO ops VALUES ('a', 1, 7000000, 'o', 1, 3), ('a', 1, 7000000, 'o', 1, 4),"
@@ -465,17 +465,17 @@ static void history(void) {
     q.statement = XPL_STR("SELECT metric, unit, value FROM session_metrics WHERE session = 'a'");
     answers(
         &q,
-        "{\"columns\":[\"metric\",\"unit\",\"value\"],\"rows\":[[\"core_step_time\",\"ps\",40],"
+        "{\"columns\":[\"metric\",\"unit\",\"value\"],\"rows\":[[\"core_step_time\",\"ps\",35],"
         "[\"longest_core_step\",\"ps\",50],[\"core_steps\",\"count\",2],[\"op_total:o\",\"ps\",7]],"
         "\"cut\":false}");
     q.statement = XPL_STR("SELECT session, value, previous_value, change_percent FROM label_history"
                           " WHERE label = 'n' AND metric = 'core_step_time'");
     answers(&q, "{\"columns\":[\"session\",\"value\",\"previous_value\",\"change_percent\"],"
-                "\"rows\":[[\"c\",90,null,null],[\"a\",40,90,-55.555555555555557]],\"cut\":false}");
+                "\"rows\":[[\"c\",90,null,null],[\"a\",35,90,-61.111111111111114]],\"cut\":false}");
     q.statement = XPL_STR("SELECT schedule_id, session, value FROM schedule_history"
                           " WHERE metric = 'core_step_time' ORDER BY 1");
     answers(&q, "{\"columns\":[\"schedule_id\",\"session\",\"value\"],"
-                "\"rows\":[[4,\"a\",40],[5,\"c\",90]],\"cut\":false}");
+                "\"rows\":[[4,\"a\",35],[5,\"c\",90]],\"cut\":false}");
     q.statement = XPL_STR("SELECT count(*) AS n, max(name) AS s FROM schedule_sessions, labels");
     answers(&q, "{\"columns\":[\"n\",\"s\"],\"rows\":[[6,\"c\"]],\"cut\":false}");
     static const char *const refused[] = {"SELECT dev FROM schedule_sessions",
