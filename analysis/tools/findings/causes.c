@@ -138,7 +138,8 @@ static bool find_saving(const struct xpl_survey *s, const struct cause_row *r, d
     *ret = 0;
     if (r->cause == XPL_TIME_UNKNOWN) return true; // that work may be needed
     if (may_be_once(r) && share >= XPL_FINDING_LEAST && !find_once(s, r, &once)) return false;
-    *ret = share - once / s->wall_ps;
+    const double saving = xpl_survey_saving(s, r->cause, share) - once / s->wall_ps;
+    *ret = saving > 0 ? saving : 0;
     return true;
 }
 
@@ -150,6 +151,7 @@ bool xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out
         if (!find_saving(s, &kRows[i], share, &saving)) return false;
         struct xpl_finding *const f = xpl_finding_add(out, kRows[i].kind, share, saving);
         if (!f) continue;
+        f->saving = saving; // of several devices it may be more than the share
         (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time %s", 100 * share,
                        kRows[i].text);
         const struct cause_row shown = without_graphs(s, &kRows[i]);

@@ -66,7 +66,7 @@ static void say_who(const struct xpl_survey *s, const struct waiting *w, struct 
     char why[128];
     f->has_late = true;
     f->late = worst;
-    f->late_cause = xpl_survey_late_cause(s, worst);
+    f->late_cause = xpl_survey_late_cause(s);
     xpl_survey_say_why(h, f->late_cause, why, sizeof why);
     (void)snprintf(f->text, sizeof f->text,
                    "%.1f%% of the time devices wait in collectives for the last one to arrive, "

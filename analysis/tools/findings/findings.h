@@ -38,10 +38,12 @@ struct xpl_survey_step {
     bool has_slowest;
     double wall_ps;    // of the device on which it took longest
     double slowest_ps; // of the survey's slowest device; of that which took longest if it lacks it
-    double work_ps; // of that device: how long its ops take on average; 0: not known
+    double work_ps;    // of that device: how long its ops take on average; 0: not known
     // Time outside of exposed collectives: of the device with most, and of all; the device.
     double most_own_ps, own_ps;
     uint32_t last;
+    // Of the device with most own time if none had that cause; of launch and queued neither.
+    double most_without_ps[XPL_TIME_CAUSES];
     // Exposed collectives: of the device with least.
     double least_collectives_ps;
     // Means over the devices that have it.
@@ -123,8 +125,12 @@ const char *xpl_finding_title(enum xpl_finding_kind kind);
 // ($train.py:3 load)".  `n` bytes of *ret.
 void xpl_survey_say_why(const struct xpl_survey_host *h, enum xpl_time_cause c, char *ret,
                         size_t n);
-// The cause on which a device spends more than the others, of all but collectives.
-enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s, size_t device);
+// The cause without which devices would wait least for the last one, of all but collectives.
+enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s);
+// What part of the time a re-run without a cause saves, which takes that share of it.  In a step
+// that collectives join, the device that is then the last decides, so that this may be more, as
+// others wait for the device that had the cause, or less.
+double xpl_survey_saving(const struct xpl_survey *s, enum xpl_time_cause c, double share);
 // What a host was at for most of the idle time of a cause; NULL: not known.
 const struct xpl_time_evidence *xpl_survey_evidence(const struct xpl_survey_host *h,
                                                     enum xpl_time_cause c);

@@ -8,29 +8,6 @@
 // From this part of its time on, a finding is the late device's.
 static const double kMostly = 0.7;
 
-// How much more of its time a device spends on a cause than the others do on average.
-static double survey_more(const struct xpl_survey *s, size_t device, enum xpl_time_cause c) {
-    double others = 0, wall = 0;
-    for (size_t i = 0; i < s->n_devices; i++) {
-        if (i == device) continue;
-        others += s->devices[i].ps[c];
-        wall += s->devices[i].wall_ps;
-    }
-    const struct xpl_survey_device *const d = &s->devices[device];
-    return d->ps[c] / d->wall_ps - (wall > 0 ? others / wall : 0);
-}
-
-enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s, size_t device) {
-    int best = XPL_TIME_COMPUTE;
-    double most = 0;
-    for (int c = 0; c < XPL_TIME_CAUSES; c++) {
-        const double more = survey_more(s, device, (enum xpl_time_cause)c);
-        if (c == XPL_TIME_COLLECTIVES || c == XPL_TIME_OVERLAPPED || more <= most) continue;
-        best = c, most = more;
-    }
-    return (enum xpl_time_cause)best;
-}
-
 const struct xpl_time_evidence *xpl_survey_evidence(const struct xpl_survey_host *h,
                                                     enum xpl_time_cause c) {
     const struct xpl_time_evidence *most = NULL;
@@ -53,14 +30,25 @@ static void take_out(struct xpl_findings *f, const struct xpl_finding *x) {
     f->n--;
 }
 
-// The finding about the devices that wait also explains the idle time of the late device.
+static void put_within(struct xpl_finding *f, const struct xpl_finding *other) {
+    f->overlaps = true;
+    f->within = other->kind;
+    f->saving = 0;
+}
+
+// The finding about the devices that wait also explains the idle time of the late device.  Where
+// several are late one after the other, that of the cause saves the waiting, too.
 static void join_late(const struct xpl_survey *s, struct xpl_findings *f) {
-    const struct xpl_finding *const wait = find(f, XPL_FINDING_STRAGGLERS);
+    struct xpl_finding *const wait = find(f, XPL_FINDING_STRAGGLERS);
     if (!wait || !wait->has_late) return;
     const enum xpl_time_cause c = wait->late_cause;
     const enum xpl_finding_kind kind = xpl_finding_of_cause(c);
     const struct xpl_finding *const own = kind < XPL_FINDINGS ? find(f, kind) : NULL;
-    if (own && s->devices[wait->late].ps[c] > kMostly * s->ps[c]) take_out(f, own);
+    if (!own) return;
+    if (s->devices[wait->late].ps[c] > kMostly * s->ps[c])
+        take_out(f, own);
+    else if (own->saving > kMostly * wait->saving)
+        put_within(wait, own);
 }
 
 static void join_outliers(struct xpl_findings *f) {
@@ -71,9 +59,7 @@ static void join_outliers(struct xpl_findings *f) {
     if (kind == XPL_FINDING_COLLECTIVES && find(f, XPL_FINDING_STRAGGLERS))
         other = find(f, XPL_FINDING_STRAGGLERS);
     if (!other || other->saving < kMostly * x->saving) return;
-    x->overlaps = true;
-    x->within = other->kind;
-    x->saving = 0;
+    put_within(x, other);
 }
 
 void xpl_findings_join(const struct xpl_survey *s, struct xpl_findings *f) {

@@ -34,6 +34,7 @@ static void find_compiles(const struct xpl_survey *s, struct xpl_findings *out) 
     struct xpl_finding *const f = xpl_finding_add(
         out, again ? XPL_FINDING_RECOMPILATION : XPL_FINDING_COMPILE_AT_START, all, all);
     if (!f) return;
+    f->saving = xpl_survey_saving(s, XPL_TIME_COMPILE, all);
     if (again)
         (void)snprintf(f->text, sizeof f->text,
                        "%.1f%% of the time goes to compiling: %" PRIu64 " programs, in %" PRIu64

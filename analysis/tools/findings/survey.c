@@ -78,6 +78,18 @@ static size_t find_slowest(const struct xpl_survey *s) {
     return ret;
 }
 
+static void add_own(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,
+                    double own) {
+    const double starting = (double)(r->ps[XPL_TIME_LAUNCH] + r->ps[XPL_TIME_QUEUED]);
+    if (own > step->most_own_ps) step->most_own_ps = own, step->last = device;
+    step->own_ps += own;
+    for (int c = 0; c < XPL_TIME_CAUSES; c++) {
+        const bool starts = c == XPL_TIME_LAUNCH || c == XPL_TIME_QUEUED;
+        const double without = own - (starts ? starting : (double)r->ps[c]);
+        if (without > step->most_without_ps[c]) step->most_without_ps[c] = without;
+    }
+}
+
 static void add_row(const struct xpl_survey *s, struct xpl_survey_step *step, uint32_t device,
                     const struct xpl_time_row *r, const struct xpl_time_step *of) {
     const double wall = (double)r->wall_ps, collectives = (double)r->ps[XPL_TIME_COLLECTIVES];
@@ -90,11 +102,7 @@ static void add_row(const struct xpl_survey *s, struct xpl_survey_step *step, ui
     }
     if (!step->n_devices || collectives < step->least_collectives_ps)
         step->least_collectives_ps = collectives;
-    if (wall - collectives > step->most_own_ps) {
-        step->most_own_ps = wall - collectives;
-        step->last = device;
-    }
-    step->own_ps += wall - collectives;
+    add_own(step, device, r, wall - collectives);
     step->n_devices++;
     for (int c = 0; c < XPL_TIME_CAUSES; c++)
         step->ps[c] += (double)r->ps[c];
@@ -157,6 +165,54 @@ static bool join_steps(struct xpl_survey *s) {
         for (int c = 0; c < XPL_TIME_CAUSES; c++)
             s->steps.v[i].ps[c] /= (double)s->steps.v[i].n_devices;
     return true;
+}
+
+// ---- what a re-run without a cause would take ----
+
+static bool is_start(enum xpl_time_cause c) {
+    return c == XPL_TIME_LAUNCH || c == XPL_TIME_QUEUED;
+}
+
+// The mean of a step's devices; launch and queued are one.
+static double mean_of(const struct xpl_survey_step *step, enum xpl_time_cause c) {
+    return is_start(c) ? step->ps[XPL_TIME_LAUNCH] + step->ps[XPL_TIME_QUEUED] : step->ps[c];
+}
+
+static bool is_joined(const struct xpl_survey *s, const struct xpl_survey_step *step) {
+    return step->n_devices == s->n_devices && s->n_devices > 1 &&
+           step->ps[XPL_TIME_COLLECTIVES] > 0;
+}
+
+// How long the last devices would make the others wait if none had a cause.
+static double wait_without(const struct xpl_survey *s, enum xpl_time_cause c) {
+    double ps = 0;
+    for (size_t i = 0; i < s->steps.n; i++) {
+        const struct xpl_survey_step *const step = &s->steps.v[i];
+        const double n = (double)step->n_devices, all = step->own_ps - n * mean_of(step, c);
+        if (is_joined(s, step))
+            ps += step->most_without_ps[c] - (all - step->most_without_ps[c]) / (n - 1);
+    }
+    return ps;
+}
+
+enum xpl_time_cause xpl_survey_late_cause(const struct xpl_survey *s) {
+    int best = XPL_TIME_COMPUTE;
+    for (int c = 0; c < XPL_TIME_CAUSES; c++)
+        if (c != XPL_TIME_COLLECTIVES && c != XPL_TIME_OVERLAPPED &&
+            wait_without(s, (enum xpl_time_cause)c) < wait_without(s, (enum xpl_time_cause)best))
+            best = c;
+    return (enum xpl_time_cause)best;
+}
+
+double xpl_survey_saving(const struct xpl_survey *s, enum xpl_time_cause c, double share) {
+    double more = 0; // than the mean of the devices, which the share is
+    for (size_t i = 0; i < s->steps.n; i++) {
+        const struct xpl_survey_step *const step = &s->steps.v[i];
+        if (is_joined(s, step))
+            more += step->most_own_ps - step->most_without_ps[c] - mean_of(step, c);
+    }
+    const double saving = share + more * (double)s->n_devices / s->wall_ps;
+    return saving < 0 ? 0 : saving < 1 ? saving : 1;
 }
 
 static void sum_ops(struct xpl_survey *s) {

@@ -371,6 +371,59 @@ static void test_late_host(void) {
     json_decref(all);
 }
 
+// Two hosts take turns in loading for 3 of 10 ms: half of their time, but each step waits for one
+// of them. Without it all of that is saved, the waiting, too.
+static void test_late_in_turns(void) {
+    struct xpl_buf spaces[2];
+    for (int h = 0; h < 2; h++) {
+        struct slow_cpu s;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            const int64_t loads = i % 2 == h ? 3000 : 0;
+            slow_step(&s, i, SLOW_STEP_US);
+            if (loads) slow_host(&s, "load_batch", i, 0, loads);
+            slow_host(&s, "PjitFunction(step)", i, loads, 10);
+            slow_op(&s, "fusion.1", i, loads, 2000);
+            slow_op(&s, "all-reduce.1", i, loads + 2000, 4000 - loads);
+            slow_op(&s, "fusion.2", i, 6000, 4000);
+        }
+        spaces[h] = slow_end(&s);
+    }
+    json_t *const all = found(spaces, 2), *const wait = finding(all, "stragglers"),
+                  *const own = finding(all, "input_wait");
+    CHECK_REAL(number(own, "share_percent"), 15, 0.01);
+    CHECK_REAL(number(own, "saving_percent"), 30, 0.01);
+    CHECK_REAL(number(wait, "share_percent"), 15, 0.01);
+    CHECK_REAL(number(wait, "saving_percent"), 0, 0);
+    CHECK_STR(json_string_value(json_object_get(wait, "within")), "input_wait");
+    json_decref(all);
+}
+
+// The first of two hosts loads for 2 ms while the other one computes longer: no step waits for it.
+static void test_not_the_last(void) {
+    struct xpl_buf spaces[2];
+    for (int h = 0; h < 2; h++) {
+        struct slow_cpu s;
+        const int64_t loads = h ? 0 : 2000, computes = h ? 5000 : 1000;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            slow_step(&s, i, SLOW_STEP_US);
+            if (loads) slow_host(&s, "load_batch", i, 0, loads);
+            slow_host(&s, "PjitFunction(step)", i, loads, 10);
+            slow_op(&s, "fusion.1", i, loads, computes);
+            slow_op(&s, "all-reduce.1", i, loads + computes, 6000 - loads - computes);
+            slow_op(&s, "fusion.2", i, 6000, 4000);
+        }
+        spaces[h] = slow_end(&s);
+    }
+    json_t *const all = found(spaces, 2), *const own = finding(all, "input_wait");
+    CHECK_REAL(number(own, "share_percent"), 10, 0.01);
+    CHECK_REAL(number(own, "saving_percent"), 0, 1e-9);
+    CHECK(strstr(json_string_value(json_object_get(finding(all, "stragglers"), "text")),
+                 "CPU of h1 in 10 of 10 steps: it computes longer"));
+    json_decref(all);
+}
+
 // Each of two hosts takes 10 and 20 ms by turns, and ends when the other one does: the time of the
 // loop by its steps is 15 ms.
 static void test_slowest_host(void) {
@@ -963,6 +1016,8 @@ int main(void) {
     test_once();
     test_stragglers();
     test_late_host();
+    test_late_in_turns();
+    test_not_the_last();
     test_slowest_host();
     test_overlap();
     test_mostly_within();
