@@ -473,15 +473,26 @@ static xpl_status_t read_line(struct xpl_host_reader *r, struct line_pass *l,
 
 // ---- input and copies of other threads ----
 
+// Where the loop of such a thread began before the profile, no function of the program may be in
+// it, but what the interpreter does for it, or nothing but putting.
+static uint8_t names_feeder(const struct name *n, xpl_str_t name) {
+    return n->puts ? 0 : xpl_is_program_function(name) ? 2 : n->interpreter ? 1 : 0;
+}
+
 // What a thread that puts into a queue is at, in the end by the most time.
 static bool add_feeder(struct xpl_host_reader *r, struct line_pass *l,
                        const struct xpl_read_event *e) {
     struct xpl_host_time *const h = &r->k->host;
     struct name *const n = &r->names[e->ev.md];
     const struct xpl_span span = xpl_breaking_span(l->origin, &e->ev);
-    if (n->puts || !xpl_is_program_function(r->plane->event_md[e->ev.md].name)) return true;
+    const uint8_t rank = names_feeder(n, r->plane->event_md[e->ev.md].name);
+    if (!rank && !n->puts) return true;
     n->fed_ps += span.end - span.begin;
-    if (!h->has_feeder || n->fed_ps > r->names[h->feeder_md].fed_ps) h->feeder_md = e->ev.md;
+    if (!h->has_feeder || rank > h->feeder_rank ||
+        (rank == h->feeder_rank && n->fed_ps > r->names[h->feeder_md].fed_ps)) {
+        h->feeder_md = e->ev.md;
+        h->feeder_rank = rank;
+    }
     h->has_feeder = true;
     return true;
 }

@@ -58,7 +58,8 @@ struct xpl_host_time {
     struct xpl_main_spans main;
     struct xpl_main_spans aside; // of the line that starts most of the rest: autograd's
     bool has_feeder;             // a thread that puts into a queue
-    uint32_t feeder_md;          // its most frequent function
+    uint32_t feeder_md;          // its function of most time
+    uint8_t feeder_rank;         // 2: of the program, 1: of the interpreter, 0: that which puts
     XPL_VEC(uint64_t) compiles;  // begins
     struct xpl_map launches;     // correlation id to begin + 1
     struct xpl_host_reader *reader;

@@ -700,6 +700,28 @@ static void test_queue(void) {
     }
 }
 
+// So does one whose loop began before the profile, which has no function of the program then.
+static void test_queue_of_running_thread(void) {
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        struct slow_cpu s;
+        struct xpl_arena arena;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            slow_step(&s, i, SLOW_STEP_US);
+            slow_host(&s, "$queue.py:154 get", i, 0, 6000);
+            slow_host(&s, "PjitFunction(step)", i, 6000, 100);
+            slow_op(&s, "fusion.1", i, 6000, 4000);
+            if (sleeps) mk_plain(&s.p, &s.other, "$time sleep", slow_at(i, 0), 5900 * kUs);
+            mk_plain(&s.p, &s.other, "$queue.py:122 put", slow_at(i, 5900), 3000 * kUs);
+        }
+        struct xpl_buf space = slow_end(&s);
+        const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+        CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 60000);
+        CHECK_STR(first_evidence(b, XPL_TIME_INPUT), sleeps ? "$time sleep" : "$queue.py:122 put");
+        done(&space, &arena);
+    }
+}
+
 // What a module that writes checkpoints calls is part of that, whatever it is called.
 static void test_checkpoint_modules(void) {
     static const struct {
@@ -867,6 +889,7 @@ int main(void) {
     test_copies();
     test_input_adapter();
     test_queue();
+    test_queue_of_running_thread();
     test_tracing();
     test_witness();
     test_await();
