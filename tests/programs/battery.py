@@ -16,7 +16,7 @@ sys.path.insert(0, str(HERE.parent / "capture"))
 from harness import Results, Skip, scratch  # noqa: E402
 
 PROGRAMS = "idioms_job.py", "loops_job.py"
-OF_LIBRARIES = "practice_job.py", "library_job.py", "framework_job.py"
+OF_LIBRARIES = "practice_job.py", "everyday_job.py", "library_job.py", "framework_job.py"
 TIMEOUT_S = 600
 FALSE_FROM = 5  # percent that a finding of a healthy program offers to save; less is lost to no cause either
 STEP_ERROR = 2, 5  # percent, of ten steps or more, of fewer
