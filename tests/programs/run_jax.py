@@ -35,11 +35,12 @@ NAMED = {"augment": "augment", "loader": "load_batch"}  # annotations in which t
 HEALTHY = ("healthy", "healthy_scan", "healthy_python", "healthy_unmarked", "healthy_train", "healthy_conv", "healthy_ahead",
            "healthy_sort", "healthy_rows")
 RANKS = 4  # of the program whose last process is late
+PAIR = 2   # processes of hosts_job.py
 TRIES = 5  # of a program: another process may take its cores
 
 
-def job(python, logdir, *arguments):
-    return subprocess.Popen([python, HERE / "jax_job.py", logdir, *map(str, arguments)], stdout=subprocess.PIPE,
+def job(python, logdir, *arguments, program="jax_job.py"):
+    return subprocess.Popen([python, HERE / program, logdir, *map(str, arguments)], stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
 
 
@@ -123,21 +124,48 @@ def check_compare(build, python, logdir):
     assert 0 < low < high, answer["step_time"]
 
 
+def finish_all(jobs):
+    try:
+        return [finish(p) for p in jobs]
+    finally:
+        for p in jobs:
+            p.kill()
+
+
+def session_of(logdir, ranks, case):
+    """All wrote the same name, as they share a host."""
+    session = logdir / f"session-{case}"
+    session.mkdir(parents=True)
+    for rank in range(ranks):
+        shutil.copy(next(run_dir(logdir / str(rank), case).glob("*.xplane.pb")), session / f"h{rank}.xplane.pb")
+    return session
+
+
+def check_hosts(build, python, case):
+    """Two processes that wait for each other: what the loop without the cause saves."""
+    @again
+    def hosts(build, python, logdir):
+        port = free_port()
+        jobs = [job(python, logdir / case / str(rank), rank, PAIR, port, case, program="hosts_job.py") for rank in range(PAIR)]
+        measured = [m[case] for m in finish_all(jobs)]
+        answer, cause = findings(build, session_of(logdir / case, PAIR, case)), measured[0]["cause"]
+        wall, without = (max(m[k] for m in measured) for k in ("wall_ms", "without_ms"))
+        saved, steps = 100 * (1 - without / wall), measured[0]["steps"]
+        found = {f["kind"]: round(f["saving_percent"], 1) for f in answer["findings"]}
+        said = f"{case}: {wall / steps:.2f} ms, without the cause {saved:.1f}% less; {answer['verdict']['step_ps'] / 1e9:.2f} ms, savings {found}"
+        print(said, flush=True)
+        assert abs(answer["verdict"]["step_ps"] / 1e9 / (wall / steps) - 1) <= 0.02, said
+        assert not cause or (answer["findings"][0]["kind"] == cause and abs(found[cause] - saved) <= 15), said
+    hosts(build, python)
+
+
 @again
 def check_straggler(build, python, logdir):
     """Four processes, each a host, of which the last one sleeps in every step."""
     port = free_port()
-    jobs = [job(python, logdir / str(rank), "straggler", rank, RANKS, port) for rank in range(RANKS)]
-    try:
-        measured = [finish(p)["straggler"] for p in jobs]
-    finally:
-        for p in jobs:
-            p.kill()
-    session = logdir / "session"
-    session.mkdir()
-    for rank in range(RANKS):  # all wrote the same name: they share a host
-        shutil.copy(next(run_dir(logdir / str(rank), "straggler").glob("*.xplane.pb")), session / f"h{rank}.xplane.pb")
-    answer, late = findings(build, session), RANKS - 1
+    measured = finish_all([job(python, logdir / str(rank), "straggler", rank, RANKS, port) for rank in range(RANKS)])
+    measured = [m["straggler"] for m in measured]
+    answer, late = findings(build, session_of(logdir, RANKS, "straggler")), RANKS - 1
     print(told("straggler", answer, measured[late]), flush=True)
     found = answer["findings"][0]
     assert found["kind"] == "stragglers", answer
@@ -157,6 +185,8 @@ def main():
         results.run(f"findings of a JAX program: {case}", check, build, python, logdir, measured, case)
     results.run("comparison of two JAX programs", check_compare, build, python)
     results.run("findings of a JAX program: straggler", check_straggler, build, python)
+    for case in subprocess.run([python, HERE / "hosts_job.py", "--list"], check=True, capture_output=True, text=True).stdout.split():
+        results.run(f"findings of two JAX processes: {case}", check_hosts, build, python, case)
     results.finish()
 
 
