@@ -208,15 +208,31 @@ static void refuse_busy(struct xpl_rpc_call *c) {
     xpl_rpc_finish_failure(c, &f);
 }
 
-// Whether the call needs no token, or brings it.  One that needs none may bring it, too, and is
+// Whether the call needs no token, or brings one.  One that needs none may bring it, too, and is
 // then not ended for others.
 static bool check_token(struct xpl_rpc_call *c) {
     xpl_str_t header = {0};
+    c->identity.role = XPL_RPC_ROLE_ADMIN;
     if (!c->entry->server->has_token) return true;
     (void)xpl_rpc_call_get_metadata(c, "authorization", &header);
-    c->authorized = xpl_rpc_server_authorized(c->entry->server, header);
+    c->authorized = xpl_rpc_server_identify(c->entry->server, header, &c->identity);
     xpl_rpc_limits_identify(c);
     return c->authorized || c->entry->m.flags & XPL_RPC_NO_AUTH;
+}
+
+static bool may_call(const struct xpl_rpc_call *c) {
+    return c->entry->m.flags & XPL_RPC_NO_AUTH ||
+           xpl_rpc_role_may(c->identity.role, c->entry->m.role);
+}
+
+static void deny(struct xpl_rpc_call *c) {
+    struct xpl_error err = {0};
+    const enum xpl_rpc_role needs = c->entry->m.role ? c->entry->m.role : XPL_RPC_ROLE_ADMIN;
+    atomic_fetch_add(&c->entry->server->denied, 1);
+    (void)xpl_error_set(&err, XPL_PERMISSION_DENIED, __FILE__, __LINE__, UINT64_MAX,
+                        "this needs a token with the role %s; yours has %s",
+                        xpl_rpc_role_name(needs), xpl_rpc_role_name(c->identity.role));
+    xpl_rpc_finish_status(c, err.code, err.msg);
 }
 
 static void dispatch(struct xpl_rpc_call *c) {
@@ -233,6 +249,8 @@ static void dispatch(struct xpl_rpc_call *c) {
         atomic_fetch_add(&s->unauthenticated, 1);
         xpl_rpc_finish_status(c, XPL_UNAUTHENTICATED,
                               "no or a wrong token: send metadata 'authorization: Bearer TOKEN'");
+    } else if (!may_call(c)) {
+        deny(c);
     } else if (!xpl_rpc_limits_admit(c, open)) {
         refuse_busy(c);
     } else if (c->entry->late) {
@@ -293,6 +311,9 @@ void xpl_rpc_call_set_user(struct xpl_rpc_call *c, void *user, void (*release)(v
 }
 void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c) {
     return c->user;
+}
+const struct xpl_rpc_identity *xpl_rpc_call_get_identity(const struct xpl_rpc_call *c) {
+    return &c->identity;
 }
 bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c) {
     return atomic_load_explicit(&c->cancelled, memory_order_relaxed);

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "rpc/bytes.h"
 #include "rpc/status.h"
+#include "rpc/credentials.h"
 
 struct xpl_rpc_call;
 
@@ -41,6 +42,8 @@ enum xpl_rpc_flags {
 struct xpl_rpc_method {
     const char *path; // "/xplaned.v1.AnalysisService/GetToolData"
     unsigned flags;   // enum xpl_rpc_flags
+    // That the client's token must have, on a server with tokens; none: admin.  Not for NO_AUTH.
+    enum xpl_rpc_role role;
     // The whole request.
     void (*on_request)(struct xpl_rpc_call *c, xpl_bytes_t request, void *service);
     // CLIENT_STREAM: each message in order; then once with a NULL ptr when the client has ended its
@@ -71,6 +74,8 @@ void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c);
 bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c);
 // True once the call was finished, by any thread.
 bool xpl_rpc_call_finished(const struct xpl_rpc_call *c);
+// Whose token the call came with.  Valid as long as the call.
+const struct xpl_rpc_identity *xpl_rpc_call_get_identity(const struct xpl_rpc_call *c);
 // When the request reached the handler, CLOCK_MONOTONIC nanoseconds.
 int64_t xpl_rpc_call_get_start_ns(const struct xpl_rpc_call *c);
 // First value of a metadata key (lower case).  False when there is none.  Valid as long as the

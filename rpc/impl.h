@@ -146,8 +146,9 @@ struct xpl_rpc_call {
 
     // Of the queue's thread: all calls of the server whose end gRPC has not reported, oldest first.
     struct xpl_rpc_call *next_open, *prev_open;
-    bool is_open, ended;      // ended: cancelled by a limit
-    bool authorized;          // by the server's token
+    bool is_open, ended; // ended: cancelled by a limit
+    bool authorized;     // by one of the server's tokens
+    struct xpl_rpc_identity identity;
     bool stranger;            // counted in the server's `strangers`
     enum xpl_rpc_guest guest; // counted in the server's `guests`
     int64_t active_ns;        // of a stream that needs no token: when its last message came
@@ -197,9 +198,8 @@ struct xpl_rpc_server {
     uint32_t max_calls;
     bool has_token; // constant after new
     bool started;
-    pthread_mutex_t mu; // token, n_token, stopping against adopt
-    char *token;
-    size_t n_token;
+    pthread_mutex_t mu; // tokens, stopping against adopt
+    struct xpl_rpc_tokens *tokens;
     atomic_bool stopping;
     atomic_uint records; // calls in memory, armed ones included, and one until the shutdown tag
     struct xpl_rpc_call *first_open, *last_open; // queue's thread only
@@ -213,11 +213,13 @@ struct xpl_rpc_server {
     void (*done)(void *);
     void *done_arg;
     atomic_uint open;
-    atomic_ullong calls, cancelled, unauthenticated, unimplemented, refused, slow;
+    atomic_ullong calls, cancelled, unauthenticated, denied, unimplemented, refused, slow;
 };
 
-// Whether a value of the metadata "authorization" carries the server's token (token.c).
-bool xpl_rpc_server_authorized(struct xpl_rpc_server *s, xpl_str_t header);
+// Whether a value of the metadata "authorization" carries one of the server's tokens, and whose
+// (token.c).
+bool xpl_rpc_server_identify(struct xpl_rpc_server *s, xpl_str_t header,
+                             struct xpl_rpc_identity *ret);
 // Subtracts one of `records`.  The last one calls the owner, which may free the server.
 static inline void xpl_rpc_server_drop_record(struct xpl_rpc_server *s) {
     if (atomic_fetch_sub(&s->records, 1) == 1) s->done(s->done_arg);

@@ -117,8 +117,7 @@ static xpl_status_t register_methods(struct xpl_rpc_server *s, struct xpl_error 
 
 static void free_memory(struct xpl_rpc_server *s) {
     free_entries(s);
-    if (s->token) explicit_bzero(s->token, s->n_token);
-    xpl_sys_free(s->token);
+    xpl_rpc_tokens_free(s->tokens);
     pthread_mutex_destroy(&s->mu);
     xpl_sys_free(s);
 }
@@ -132,17 +131,21 @@ xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_me
     if (!s) XPL_RETURN_OOM(err, "rpc server");
     *s = (struct xpl_rpc_server){.queue = q, .cq = xpl_rpc_queue_get_cq(q)};
     s->max_calls = opt->max_calls ? opt->max_calls : 4096;
-    s->has_token = opt->token.len > 0;
+    s->has_token = opt->tokens.len > 0;
     atomic_init(&s->records, 1); // the server itself, until gRPC has shut it down
     pthread_mutex_init(&s->mu, NULL);
-    if (!copy_entries(s, methods, n) || xpl_rpc_server_set_token(s, opt->token, NULL)) {
+    xpl_status_t st = xpl_rpc_server_set_tokens(s, opt->tokens, err);
+    if (st == XPL_OK && !copy_entries(s, methods, n))
+        st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                           "rpc server: out of memory");
+    if (st != XPL_OK) {
         free_memory(s);
-        XPL_RETURN_OOM(err, "rpc server");
+        return st;
     }
     s->server = make_server(s, opt);
     grpc_server_register_completion_queue(s->server, s->cq, NULL);
     xpl_rpc_queue_add(q, s);
-    const xpl_status_t st = register_methods(s, err);
+    st = register_methods(s, err);
     if (st != XPL_OK) {
         xpl_rpc_server_free(s);
         return st;
@@ -238,6 +241,7 @@ void xpl_rpc_server_get_stats(const struct xpl_rpc_server *s, struct xpl_rpc_ser
     *ret = (struct xpl_rpc_server_stats){.calls = atomic_load(&s->calls),
                                          .cancelled = atomic_load(&s->cancelled),
                                          .unauthenticated = atomic_load(&s->unauthenticated),
+                                         .denied = atomic_load(&s->denied),
                                          .unimplemented = atomic_load(&s->unimplemented),
                                          .refused = atomic_load(&s->refused),
                                          .slow = atomic_load(&s->slow),

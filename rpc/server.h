@@ -32,7 +32,7 @@ struct xpl_rpc_server_options {
     uint32_t max_calls;        // calls at once on this server; 0: 4096; more: RESOURCE_EXHAUSTED
     size_t memory_quota_bytes; // gRPC's own buffers, all connections together; 0: no limit
     int max_connection_age_ms; // 0: none
-    xpl_str_t token;           // copied; empty: no call needs one
+    xpl_str_t tokens;          // text of a token file, copied; empty: no call needs one
 };
 
 // Copies the table and its texts (not the services).  The paths must be unique.
@@ -59,10 +59,11 @@ xpl_status_t xpl_rpc_server_serve_tls(struct xpl_rpc_server *s, struct xpl_rpc_t
                                       struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_rpc_server_adopt_tls(struct xpl_rpc_server *s, int fd, struct xpl_error *err);
 
-// Replaces the token (SIGHUP); empty: no call needs one.  FAILED_PRECONDITION for a server that was
-// made without a token: its methods read bodies before they check metadata.  Any thread.
-xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
-                                      struct xpl_error *err);
+// Replaces the tokens (SIGHUP) by those of a token file; without any no call needs one.
+// INVALID_ARGUMENT for a bad file; FAILED_PRECONDITION for a server that was made without a token:
+// its methods read bodies before they check metadata.  Any thread.
+xpl_status_t xpl_rpc_server_set_tokens(struct xpl_rpc_server *s, xpl_str_t text,
+                                       struct xpl_error *err);
 
 // Refuses new calls and connections; running calls continue. `done(arg)` is called once, when the
 // last call has finished and no reference to one is left: on the queue's thread, or on the one that
@@ -81,7 +82,8 @@ void xpl_rpc_server_free(struct xpl_rpc_server *s);
 
 struct xpl_rpc_server_stats {
     // slow: ended because their clients neither sent nor read (limits.c).
-    uint64_t calls, cancelled, unauthenticated, unimplemented, refused, slow;
+    // denied: with a token of another role.
+    uint64_t calls, cancelled, unauthenticated, denied, unimplemented, refused, slow;
     uint32_t open;
 };
 void xpl_rpc_server_get_stats(const struct xpl_rpc_server *s, struct xpl_rpc_server_stats *ret);

@@ -107,7 +107,8 @@ static const struct setting settings[] = {
     {"tls-client-ca", TEXT, 0, AT(tls_client_ca), "", 0, 0, "FILE",
      "PEM roots: require client certificates signed by one of them"},
     {"token-file", TEXT, 0, AT(token_file), "", 0, 0, "FILE",
-     "file with a bearer token that clients must send; reread on SIGHUP"},
+     "file of bearer tokens, one of which clients must send: TOKEN [read|capture|admin [NAME]] a "
+     "line; reread on SIGHUP"},
     {"insecure", FLAG, 0, AT(insecure), "false", 0, 0, NULL,
      "allow non-loopback listeners without TLS"},
     {"prefetch", FLAG, RELOADABLE, AT(prefetch), "true", 0, 0, NULL,

@@ -19,6 +19,7 @@
 #include "server/labels/labels.h"
 #include "server/monitor/newest.h"
 #include "server/removal/retention.h"
+#include "server/roles.h"
 #include "server/watch.h"
 #include "storage/places.h"
 #include "storage/sessions/outgoing.h"
@@ -236,19 +237,30 @@ static xpl_status_t listen_all(struct xpl_daemon *d, struct xpl_error *err) {
 
 // ---- gRPC ----
 
-// First line of the token file; "" without one.
-static xpl_status_t read_token(const char *path, char *ret, size_t size, struct xpl_error *err) {
+// The token file, whose text is good; "" without one.
+static xpl_status_t read_tokens(const char *path, char ret[XPL_RPC_TOKEN_FILE],
+                                struct xpl_error *err) {
+    struct xpl_rpc_tokens *tokens = NULL;
+    struct xpl_error why = {0};
     ret[0] = 0;
     if (!path[0]) return XPL_OK;
     FILE *f = fopen(path, "re");
     if (!f)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--token-file %s: %s", path,
                          strerror(errno));
-    const bool got = fgets(ret, (int)size, f) != NULL;
+    const size_t n = fread(ret, 1, XPL_RPC_TOKEN_FILE - 1, f);
+    const bool is_complete = !ferror(f) && feof(f);
     (void)fclose(f);
-    ret[strcspn(ret, "\r\n")] = 0;
-    if (!got || !ret[0])
+    ret[n] = 0;
+    if (!is_complete)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "--token-file %s: it cannot be read, or has more than %d bytes", path,
+                         XPL_RPC_TOKEN_FILE - 1);
+    if (xpl_rpc_tokens_parse(xpl_str_from(ret), &tokens, &why) != XPL_OK)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--token-file %s: %s", path, why.msg);
+    if (!tokens)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--token-file %s: no token in it", path);
+    xpl_rpc_tokens_free(tokens);
     return XPL_OK;
 }
 
@@ -259,6 +271,8 @@ enum {
                  XPL_SVC_SERVER_METHODS + XPL_SVC_FLEET_METHODS,
     N_METHODS = N_SERVICES + XPL_RPC_HEALTH_METHODS + XPL_RPC_REFLECTION_METHODS
 };
+
+_Static_assert((int)N_SERVICES == (int)XPL_ROLE_METHODS, "each method has a role");
 
 // The methods of all services; those of health and reflection, which know the others, last.
 static xpl_status_t fill_methods(struct xpl_daemon *d, struct xpl_rpc_method m[N_METHODS],
@@ -291,6 +305,8 @@ static xpl_status_t fill_methods(struct xpl_daemon *d, struct xpl_rpc_method m[N
     XPL_TRY(xpl_rpc_reflection_new(set, m, n, &d->reflection, err));
     xpl_rpc_reflection_get_methods(d->reflection, m + n);
     assert(n + XPL_RPC_REFLECTION_METHODS == N_METHODS);
+    for (size_t i = 0; i < N_SERVICES; i++)
+        m[i].role = xpl_role_of_method(m[i].path);
     return XPL_OK;
 }
 
@@ -327,10 +343,10 @@ static size_t rpc_memory(const struct xpl_config *c) {
 static xpl_status_t start_grpc(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_config *const c = d->config;
     struct xpl_rpc_method m[N_METHODS];
-    char token[4096];
+    char tokens[XPL_RPC_TOKEN_FILE];
     set_services(d);
     XPL_TRY(fill_methods(d, m, err));
-    XPL_TRY(read_token(c->token_file, token, sizeof token, err));
+    XPL_TRY(read_tokens(c->token_file, tokens, err));
     if (c->tls_cert[0]) {
         const struct xpl_rpc_tls_options t = {.size = sizeof t,
                                               .cert_path = c->tls_cert,
@@ -340,7 +356,7 @@ static xpl_status_t start_grpc(struct xpl_daemon *d, struct xpl_error *err) {
         XPL_TRY(xpl_rpc_tls_new(&t, &d->tls, err));
     }
     const struct xpl_rpc_server_options o = {
-        .size = sizeof o, .memory_quota_bytes = rpc_memory(c), .token = xpl_str_from(token)};
+        .size = sizeof o, .memory_quota_bytes = rpc_memory(c), .tokens = xpl_str_from(tokens)};
     XPL_TRY(xpl_rpc_server_new(d->queue, m, N_METHODS, &o, &d->server, err));
     d->stats.rpc = d->server;
     if (d->tls) XPL_TRY(xpl_rpc_server_serve_tls(d->server, d->tls, err));
@@ -451,10 +467,10 @@ static xpl_status_t start_http(struct xpl_daemon *d, struct xpl_error *err) {
                                      .captures = d->captures,
                                      .schedules = d->schedules,
                                      .stats = &d->stats};
-    char token[4096];
-    XPL_TRY(read_token(c->token_file, token, sizeof token, err));
+    char tokens[XPL_RPC_TOKEN_FILE];
+    XPL_TRY(read_tokens(c->token_file, tokens, err));
     XPL_TRY(xpl_http_new(&o, &p, &d->http, err));
-    return xpl_http_set_token(d->http, token, err);
+    return xpl_http_set_tokens(d->http, xpl_str_from(tokens), err);
 }
 
 static void stop_http(struct xpl_daemon *d) {
@@ -473,15 +489,15 @@ const struct xpl_component xpl_http_component = {
 // ---- all of them ----
 
 xpl_status_t xpl_daemon_reload_credentials(struct xpl_daemon *d, struct xpl_error *err) {
-    char token[4096];
+    char tokens[XPL_RPC_TOKEN_FILE];
     if (d->tls) {
         XPL_TRY(xpl_http_check_certificate(d->config->tls_cert, d->config->tls_key, err));
         XPL_TRY(xpl_rpc_tls_reload(d->tls, err));
         if (d->http) XPL_TRY(xpl_http_renew_certificate(d->http, err));
     }
-    XPL_TRY(read_token(d->config->token_file, token, sizeof token, err));
-    if (d->http) XPL_TRY(xpl_http_set_token(d->http, token, err));
-    return xpl_rpc_server_set_token(d->server, xpl_str_from(token), err);
+    XPL_TRY(read_tokens(d->config->token_file, tokens, err));
+    if (d->http) XPL_TRY(xpl_http_set_tokens(d->http, xpl_str_from(tokens), err));
+    return xpl_rpc_server_set_tokens(d->server, xpl_str_from(tokens), err);
 }
 
 void xpl_daemon_cancel_calls(struct xpl_daemon *d) {

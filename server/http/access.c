@@ -10,6 +10,7 @@
 #include "server/http/gateway.h"
 #include "server/http/monitor.h"
 #include "server/http/reply.h"
+#include "server/roles.h"
 #include "storage/places.h"
 
 // ---- names ----
@@ -91,9 +92,11 @@ static enum sender sender_of(const struct xpl_http_request *r) {
     return xpl_str_starts(agent, XPL_STR("Mozilla/")) ? SENDER_UNKNOWN : SENDER_PROGRAM;
 }
 
-bool xpl_http_may_begin(const struct xpl_http_request *r) {
+enum xpl_http_access xpl_http_check_begin(const struct xpl_http_request *r, const char *method) {
     const enum sender s = sender_of(r);
-    return s == SENDER_OWN_PAGE || (s == SENDER_PROGRAM && r->post);
+    if (s != SENDER_OWN_PAGE && !(s == SENDER_PROGRAM && r->post)) return XPL_ACCESS_ELSEWHERE;
+    return xpl_rpc_role_may(r->identity.role, xpl_role_of_method(method)) ? XPL_ACCESS_OK
+                                                                          : XPL_ACCESS_NO_ROLE;
 }
 
 bool xpl_http_may_compute(const struct xpl_http_request *r) {
@@ -102,23 +105,15 @@ bool xpl_http_may_compute(const struct xpl_http_request *r) {
 
 // ---- the token ----
 
-static bool equal_secret(xpl_str_t given, const char *token) {
-    const size_t n = strlen(token);
-    unsigned char differ = given.len != n;
-    for (size_t i = 0; i < n; i++)
-        differ = (unsigned char)(differ | (token[i] ^ (i < given.len ? given.ptr[i] : 0)));
-    return !differ;
-}
-
 // Bearer for programs; Basic for browsers, with any user name and the token as password.
-static bool token_given(const struct xpl_http_request *r) {
+static bool identify(struct xpl_http_request *r) {
     const xpl_str_t header = xpl_http_header(r, MHD_HTTP_HEADER_AUTHORIZATION);
-    const char *const token = r->http->token;
-    if (xpl_str_starts(header, XPL_STR("Bearer ")))
-        return equal_secret(xpl_str_sub(header, 7, SIZE_MAX), token);
+    const struct xpl_rpc_tokens *const tokens = r->http->tokens;
+    if (!tokens || xpl_str_starts(header, XPL_STR("Bearer ")))
+        return xpl_rpc_tokens_find(tokens, xpl_str_sub(header, 7, SIZE_MAX), &r->identity);
     char *password = NULL;
     char *const user = MHD_basic_auth_get_username_password(r->mhd, &password);
-    const bool ok = password && equal_secret(xpl_str_from(password), token);
+    const bool ok = password && xpl_rpc_tokens_find(tokens, xpl_str_from(password), &r->identity);
     if (user) MHD_free(user);
     if (password) MHD_free(password);
     return ok;
@@ -139,7 +134,7 @@ enum xpl_http_access xpl_http_check_access(struct xpl_http_request *r, const cha
     if (host.ptr ? !is_ours(h, host) : strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
         return XPL_ACCESS_BAD_HOST;
     if (origin.ptr && !origin_allowed(h, origin, host)) return XPL_ACCESS_BAD_ORIGIN;
-    if (h->token && !xpl_http_is_local_scrape(r) && !token_given(r)) return XPL_ACCESS_NO_TOKEN;
+    if (!identify(r) && !xpl_http_is_local_scrape(r)) return XPL_ACCESS_NO_TOKEN;
     return method_ok ? XPL_ACCESS_OK : XPL_ACCESS_BAD_METHOD;
 }
 
@@ -164,6 +159,7 @@ static void count_refusal(struct xpl_http_stats *s, enum xpl_http_access why) {
         case XPL_ACCESS_BAD_ORIGIN: s->refused_origin++; break;
         case XPL_ACCESS_ELSEWHERE: s->refused_site++; break;
         case XPL_ACCESS_NO_TOKEN: s->refused_token++; break;
+        case XPL_ACCESS_NO_ROLE: s->refused_role++; break;
         case XPL_ACCESS_BAD_METHOD: s->refused_method++; break;
         case XPL_ACCESS_BAD_URI: s->refused_uri++; break;
         case XPL_ACCESS_OK: break;
@@ -187,6 +183,10 @@ enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access
                                        "this server's own pages, or send the header "
                                        "\"" XPL_HTTP_REQUEST_HEADER ": 1\"");
         case XPL_ACCESS_NO_TOKEN: return reply_no_token(r);
+        case XPL_ACCESS_NO_ROLE:
+            return xpl_http_reply_text(r, 403,
+                                       "the role of your token is not sufficient for this "
+                                       "(--token-file)");
         case XPL_ACCESS_BAD_METHOD:
             return xpl_http_reply_text(r, 405, "only GET, HEAD and POST are understood");
         case XPL_ACCESS_BAD_URI:
@@ -238,14 +238,10 @@ xpl_status_t xpl_http_setup_access(struct xpl_http *h, struct xpl_error *err) {
     return XPL_OK;
 }
 
-xpl_status_t xpl_http_set_token(struct xpl_http *h, const char *token, struct xpl_error *err) {
-    char *copy = NULL;
-    if (token[0]) {
-        copy = xpl_sys_alloc(strlen(token) + 1);
-        if (!copy) XPL_RETURN_OOM(err, "token");
-        memcpy(copy, token, strlen(token) + 1);
-    }
-    xpl_sys_free(h->token);
-    h->token = copy;
+xpl_status_t xpl_http_set_tokens(struct xpl_http *h, xpl_str_t text, struct xpl_error *err) {
+    struct xpl_rpc_tokens *tokens = NULL;
+    XPL_TRY(xpl_rpc_tokens_parse(text, &tokens, err));
+    xpl_rpc_tokens_free(h->tokens);
+    h->tokens = tokens;
     return XPL_OK;
 }

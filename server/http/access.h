@@ -13,6 +13,7 @@ enum xpl_http_access {
     XPL_ACCESS_BAD_ORIGIN,
     XPL_ACCESS_ELSEWHERE,
     XPL_ACCESS_NO_TOKEN,
+    XPL_ACCESS_NO_ROLE,
     XPL_ACCESS_BAD_METHOD,
     XPL_ACCESS_BAD_URI
 };
@@ -22,7 +23,9 @@ enum xpl_http_access xpl_http_check_access(struct xpl_http_request *r, const cha
 // Whether a request that changes something (begins a capture) comes from a page of ours, or from a
 // program that meant it: POST, or XPL_HTTP_REQUEST_HEADER.
 #define XPL_HTTP_REQUEST_HEADER "Xplaned-Request"
-bool xpl_http_may_begin(const struct xpl_http_request *r);
+// XPL_ACCESS_ELSEWHERE if not, and XPL_ACCESS_NO_ROLE if its token may not call `method` over gRPC
+// (server/roles.h).
+enum xpl_http_access xpl_http_check_begin(const struct xpl_http_request *r, const char *method);
 // Whether a request that starts work of seconds, and changes nothing, may be answered: not when it
 // may come from a page of another site.
 bool xpl_http_may_compute(const struct xpl_http_request *r);

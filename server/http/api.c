@@ -17,6 +17,7 @@
 #include "server/jobs/fleet.h"
 #include "server/labels/labels.h"
 #include "server/monitor/json.h"
+#include "server/roles.h"
 
 enum { MAX_HOSTS = 4096, MAX_REPLY = 256 << 20 };
 
@@ -150,7 +151,8 @@ static enum MHD_Result label(struct xpl_http_request *r) {
     xpl_str_t *const add = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *add);
     xpl_str_t *const remove = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *remove);
     if (!r->post) return xpl_http_reply_text(r, 405, "labels are changed with POST");
-    if (!xpl_http_may_begin(r)) return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
+    const enum xpl_http_access access = xpl_http_check_begin(r, XPL_METHOD_LABEL);
+    if (access != XPL_ACCESS_OK) return xpl_http_reject(r, access);
     if (!l || !add || !remove) return xpl_http_busy(r);
     l->change = (struct xpl_labels_change){.add = add, .remove = remove};
     for (size_t i = 0; i < r->n_args; i++) {

@@ -10,6 +10,7 @@
 #include "server/http/reply.h"
 #include "server/http/routes.h"
 #include "server/http/wait.h"
+#include "server/roles.h"
 
 enum { MAX_TEXT = 4096 };
 
@@ -134,7 +135,9 @@ static const char *plan_of(struct xpl_http_request *r, struct xpl_capture_plan *
 enum MHD_Result xpl_http_capture(struct xpl_http_request *r) {
     struct xpl_capture_plan plan;
     struct xpl_error err = {0};
-    if (!xpl_http_may_begin(r)) {
+    const enum xpl_http_access access = xpl_http_check_begin(r, XPL_METHOD_CAPTURE);
+    if (access == XPL_ACCESS_NO_ROLE) return xpl_http_reject(r, access);
+    if (access != XPL_ACCESS_OK) {
         r->http->stats.refused_origin++;
         return xpl_http_reply_text(r, 403,
                                    "captures are begun from this server's own pages; programs use "

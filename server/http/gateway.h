@@ -95,7 +95,7 @@ struct xpl_http {
     void (*on_stopped)(void *arg);
     void *on_stopped_arg;
 
-    char *token;                         // NULL without one
+    struct xpl_rpc_tokens *tokens;       // NULL without one
     char prefix[256];                    // "" or "/a/b"
     char base[2][4096];                  // LOGDIR: as given, and without links; "" where unknown
     char names[XPL_HTTP_MAX_NAMES][256]; // that Host may have, in lower case

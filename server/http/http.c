@@ -479,7 +479,7 @@ void xpl_http_free(struct xpl_http *h) {
     if (!h) return;
     for (int i = 0; i < XPL_HTTP_UI_FILES; i++)
         if (h->files[i]) xpl_object_unref(&h->files[i]->object);
-    xpl_sys_free(h->token);
+    xpl_rpc_tokens_free(h->tokens);
     xpl_accept_reserve_fini(&h->reserve);
     pthread_mutex_destroy(&h->mu);
     xpl_sys_free(h);

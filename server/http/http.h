@@ -52,8 +52,8 @@ struct xpl_http_parts { // borrowed
 // UNAVAILABLE with a sentence.  On the loop's thread, as all that follow.
 xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_http_parts *parts,
                           struct xpl_http **ret, struct xpl_error *err) XPL_NODISCARD;
-// The bearer token that clients must send; "" for none.  RESOURCE_EXHAUSTED when out of memory.
-xpl_status_t xpl_http_set_token(struct xpl_http *h, const char *token, struct xpl_error *err)
+// The tokens that clients must send, by the text of a token file (rpc/credentials.h); "" for none.
+xpl_status_t xpl_http_set_tokens(struct xpl_http *h, xpl_str_t text, struct xpl_error *err)
     XPL_NODISCARD;
 // From now on /readyz says so; the daemon calls it when all of its parts run, and when it stops.
 void xpl_http_set_ready(struct xpl_http *h, bool ready);

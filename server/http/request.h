@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "rpc/credentials.h"
 #include "server/http/body.h"
 
 struct xpl_http;
@@ -45,11 +46,12 @@ struct xpl_http_request {
     unsigned method; // its position in xpl_http_stats.replies
     bool post;       // else GET or HEAD
     bool head;
-    bool gzip;                      // the client accepts it
-    bool mounted;                   // below /data/plugin/profile, where XProf's interface lives
-    bool waiting;                   // suspended, until it comes back in the done list
-    bool gone;                      // nobody reads the reply
-    xpl_str_t known[XPL_N_HEADERS]; // the first of each; without ptr where there is none
+    bool gzip;                        // the client accepts it
+    bool mounted;                     // below /data/plugin/profile, where XProf's interface lives
+    bool waiting;                     // suspended, until it comes back in the done list
+    bool gone;                        // nobody reads the reply
+    struct xpl_rpc_identity identity; // by its token
+    xpl_str_t known[XPL_N_HEADERS];   // the first of each; without ptr where there is none
     xpl_str_t path; // decoded, absolute, below --http-prefix and /data/plugin/profile
     struct xpl_http_arg *args;
     size_t n_args;

@@ -23,7 +23,9 @@ struct xpl_http_stats {
     uint64_t requests;                             // all that follow: since the start
     uint64_t refused_connections;                  // over --http-connections
     uint64_t refused_address, refused_descriptors; // connections, closed at once
-    uint64_t refused_host, refused_origin, refused_site, refused_token, refused_method, refused_uri;
+    uint64_t refused_host, refused_origin, refused_site, refused_token, refused_role,
+        refused_method;
+    uint64_t refused_uri;
     uint64_t refused_body;                                 // too long, or of unknown length
     uint64_t refused_busy;                                 // no worker for it
     uint64_t replies[XPL_HTTP_METHODS][XPL_HTTP_STATUSES]; // by method and status

@@ -348,7 +348,7 @@ int fake_add(struct fake_set *s, const struct fake_options *o) {
     CHECK(s->n < MAX_FAKES);
     struct fake *const f = &s->fakes[s->n];
     const struct xpl_rpc_server_options so = {
-        .size = sizeof so, .token = o->token ? xpl_str_from(o->token) : (xpl_str_t){0}};
+        .size = sizeof so, .tokens = o->token ? xpl_str_from(o->token) : (xpl_str_t){0}};
     char address[32];
     int port;
     f->set = s;

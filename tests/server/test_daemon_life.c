@@ -19,6 +19,7 @@
 #include "proto/xprof/worker_service.pb-c.h"
 #include "rpc/client.h"
 #include "rpc/message.h"
+#include "server/roles.h"
 #include "tests/check.h"
 #include "tests/server/daemon_fixture.h"
 #include "tests/server/harness.h"
@@ -316,6 +317,32 @@ static void scenario_unix(void) {
     CHECK(access(address + strlen("unix:"), F_OK) != 0);
 }
 
+// Calls the method with an empty request, and checks whether the token's role is what decides.
+static void expect_role(const char *address, const char *token, enum xpl_rpc_role has,
+                        const char *method) {
+    const struct xpl_rpc_channel_options co = {
+        .size = sizeof co, .target = address, .token = xpl_str_from(token)};
+    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = 60000};
+    struct xpl_rpc_channel *ch = NULL;
+    struct xpl_rpc_stream *s = NULL;
+    struct xpl_rpc_reply reply = {0};
+    struct xpl_error err = {0};
+    bool more = false;
+    CHECK_EQ(xpl_rpc_channel_open(&co, &ch, &err), XPL_OK);
+    CHECK_EQ(xpl_rpc_stream_open(ch, method, (xpl_bytes_t){0}, &o, &s, &err), XPL_OK);
+    const xpl_status_t st = xpl_rpc_stream_next(s, &reply, &more, &err);
+    const bool denied = st == XPL_PERMISSION_DENIED && strstr(err.msg, "a token with the role");
+    const bool may = xpl_rpc_role_may(has, xpl_role_of_method(method));
+    const bool right = has == XPL_RPC_ROLE_NONE ? st == XPL_UNAUTHENTICATED
+                       : may ? !denied && st != XPL_UNAUTHENTICATED && st != XPL_UNIMPLEMENTED
+                             : denied;
+    if (!right) (void)fprintf(stderr, "%s, token \"%s\": %s\n", method, token, err.msg);
+    CHECK(right);
+    xpl_rpc_stream_close(s);
+    xpl_rpc_reply_fini(&reply);
+    xpl_rpc_channel_close(ch);
+}
+
 // A component that cannot start: the daemon says why, takes down what runs already, and exits 1.
 // The sanitizers see leaks.
 static void scenario_unwind(void) {
@@ -376,6 +403,45 @@ static void scenario_token(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// Every method with every role, no token and a wrong one.  Requests are empty: allowed ones may
+// fail for that.
+static void scenario_roles(void) {
+    static const struct {
+        const char *token;
+        enum xpl_rpc_role role;
+    } clients[] = {{"", XPL_RPC_ROLE_NONE},
+                   {"wrong", XPL_RPC_ROLE_NONE},
+                   {"see", XPL_RPC_ROLE_READ},
+                   {"take", XPL_RPC_ROLE_CAPTURE},
+                   {"own", XPL_RPC_ROLE_ADMIN}};
+    static const char file[] = "own\nsee read\ntake capture ci\n", bad[] = "own\nsee reader\n";
+    const char *dir = make_dir(), *state = make_dir();
+    char path[256];
+    add_session(dir, "run", "vm", any_profile());
+    (void)snprintf(path, sizeof path, "%s/token", state);
+    const char *const args[] = {"--no-prefetch", "--allow-delete", "--token-file", path, NULL};
+    struct daemon_proc d;
+    write_file(path, bad, sizeof bad - 1);
+    CHECK_EQ(run_refused_daemon(dir, state, args, &d), 1);
+    CHECK(log_has(&d, "line 2: the word after the token is not a role"));
+    write_file(path, file, sizeof file - 1);
+    d = start_daemon(dir, state, args);
+    for (size_t i = 0; i < sizeof clients / sizeof *clients; i++)
+        for (size_t k = 0; k < XPL_ROLE_METHODS; k++)
+            expect_role(d.address, clients[i].token, clients[i].role, xpl_role_get_method(k));
+    CHECK_EQ(stop_daemon(&d), 0);
+    // What the table must not say, whatever it says.
+    static const char *const writing[] = {
+        "/xplaned.v1.SessionService/ImportSession",  "/xplaned.v1.SessionService/LabelSession",
+        "/xplaned.v1.SessionService/DeleteSession",  "/xplaned.v1.CaptureService/Capture",
+        "/xplaned.v1.CaptureService/CancelCapture",  "/xplaned.v1.CaptureService/CreateSchedule",
+        "/xplaned.v1.CaptureService/DeleteSchedule", "/tensorflow.ProfileAnalysis/NewSession"};
+    for (size_t i = 0; i < sizeof writing / sizeof *writing; i++)
+        CHECK(xpl_role_of_method(writing[i]) > XPL_RPC_ROLE_READ);
+    CHECK_EQ(xpl_role_of_method("/xplaned.v1.SessionService/DeleteSession"), XPL_RPC_ROLE_ADMIN);
+    CHECK_EQ(xpl_role_of_method("/xplaned.v1.SessionService/Unknown"), XPL_RPC_ROLE_ADMIN);
+}
+
 // Names are looked up, never opened.
 static void scenario_traversal(void) {
     const char *dir = make_dir(), *outside = make_dir(), *state = make_dir();
@@ -424,11 +490,11 @@ static void scenario_traversal(void) {
 
 int main(int argc, char **argv) {
     static const struct scenario scenarios[] = {
-        {"drain", scenario_drain},         {"idle_clients", scenario_idle_clients},
-        {"reload", scenario_reload},       {"watch", scenario_watch},
-        {"worker", scenario_worker},       {"unix", scenario_unix},
-        {"unwind", scenario_unwind},       {"token", scenario_token},
-        {"traversal", scenario_traversal},
+        {"drain", scenario_drain},   {"idle_clients", scenario_idle_clients},
+        {"reload", scenario_reload}, {"watch", scenario_watch},
+        {"worker", scenario_worker}, {"unix", scenario_unix},
+        {"unwind", scenario_unwind}, {"token", scenario_token},
+        {"roles", scenario_roles},   {"traversal", scenario_traversal},
     };
     return run_scenario(scenarios, sizeof scenarios / sizeof *scenarios, argc, argv);
 }

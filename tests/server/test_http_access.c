@@ -157,6 +157,45 @@ static void scenario_token(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// What changes something needs a role; the rest needs any.  The same before and after an answer is
+// known.
+static void scenario_roles(void) {
+    static const char file[] = "see read\ntake capture\nown admin\n";
+    static const struct {
+        const char *method, *path;
+        bool captures; // needs that role, or more
+    } routes[] = {
+        {"GET", DATA, false},
+        {"GET", "/api/v1/sessions", false},
+        {"GET", "/api/v1/captures", false},
+        {"GET", "/api/v1/history", false},
+        {"POST", "/api/v1/label?session=none&add=a", true},
+        {"POST", "/capture_profile", true},
+        {"GET", "/capture_profile", true},
+    };
+    static const char *const tokens[] = {"see", "take", "own"};
+    const char *dir = one_session(), *token = make_dir();
+    char path[256], headers[160];
+    (void)snprintf(path, sizeof path, "%s/token", token);
+    write_file(path, file, sizeof file - 1);
+    const char *const secret[] = {"--token-file", path, NULL};
+    struct daemon_proc d = start_http(dir, secret);
+    for (size_t i = 0; i < 2 * sizeof tokens / sizeof *tokens; i++)
+        for (size_t k = 0; k < sizeof routes / sizeof *routes; k++) {
+            const size_t who = i % (sizeof tokens / sizeof *tokens);
+            (void)snprintf(headers, sizeof headers,
+                           "Authorization: Bearer %s\r\nXplaned-Request: 1\r\n%s", tokens[who],
+                           routes[k].method[0] == 'P' ? "Content-Length: 0\r\n" : "");
+            struct reply r = http_ask(d.http_address, routes[k].method, routes[k].path, headers);
+            if ((r.status == 403) != (routes[k].captures && who == 0))
+                fprintf(stderr, "%s %s: %d\n", tokens[who], routes[k].path, r.status);
+            CHECK_EQ(r.status == 403, routes[k].captures && who == 0);
+            CHECK(r.status != 401);
+            reply_free(&r);
+        }
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 // The daemon does not start with this, and says so.
 static void expect_refused(const char *dir, const char *state, const char *option,
                            const char *value, const char *why) {
@@ -232,7 +271,7 @@ static void scenario_names(void) {
 int main(int argc, char **argv) {
     static const struct scenario all[] = {
         {"access", scenario_access}, {"elsewhere", scenario_elsewhere}, {"token", scenario_token},
-        {"listen", scenario_listen}, {"names", scenario_names},
+        {"roles", scenario_roles},   {"listen", scenario_listen},       {"names", scenario_names},
     };
     return run_scenario(argc, argv, all, sizeof all / sizeof *all);
 }

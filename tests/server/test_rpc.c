@@ -167,7 +167,7 @@ static void test_cancel(void) {
 }
 
 static void test_token(void) {
-    const struct xpl_rpc_server_options opt = {.size = sizeof opt, .token = XPL_STR("sesame")};
+    const struct xpl_rpc_server_options opt = {.size = sizeof opt, .tokens = XPL_STR("sesame")};
     struct fixture *const f = fixture_new(&opt);
     static const char *const bad[] = {NULL, "sesam", "sesame2", "Sesame", "x"};
     struct xpl_rpc_reply r = {0};
@@ -181,9 +181,9 @@ static void test_token(void) {
     }
     struct xpl_rpc_channel *ch = fixture_connect(f, "sesame");
     CHECK_OK(call(ch, "/t.T/Echo", "x", &r, &err), &err);
-    CHECK_OK(xpl_rpc_server_set_token(f->server, XPL_STR("new"), &err), &err);
+    CHECK_OK(xpl_rpc_server_set_tokens(f->server, XPL_STR("new"), &err), &err);
     CHECK_STATUS(call(ch, "/t.T/Echo", "x", &r, &err), XPL_UNAUTHENTICATED, &err);
-    CHECK_OK(xpl_rpc_server_set_token(f->server, XPL_STR(""), &err), &err);
+    CHECK_OK(xpl_rpc_server_set_tokens(f->server, XPL_STR(""), &err), &err);
     CHECK_OK(call(ch, "/t.T/Echo", "x", &r, &err), &err);
     struct xpl_rpc_server_stats st;
     xpl_rpc_server_get_stats(f->server, &st);
@@ -195,7 +195,7 @@ static void test_token(void) {
 
     struct fixture *const open = fixture_new(NULL);
     err = (struct xpl_error){0};
-    CHECK_STATUS(xpl_rpc_server_set_token(open->server, XPL_STR("t"), &err),
+    CHECK_STATUS(xpl_rpc_server_set_tokens(open->server, XPL_STR("t"), &err),
                  XPL_FAILED_PRECONDITION, &err);
     fixture_stop(open);
     fixture_free(open);

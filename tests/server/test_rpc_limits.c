@@ -89,7 +89,7 @@ static bool wait_open(const struct fixture *f, unsigned n) {
 // another one with it.  Those without it are refused or have their own room, and end none.
 static void test_crowded(void) {
     const struct xpl_rpc_server_options opt = {
-        .size = sizeof opt, .max_calls = 2, .token = XPL_STR("secret")};
+        .size = sizeof opt, .max_calls = 2, .tokens = XPL_STR("secret")};
     struct fixture *const f = fixture_new(&opt);
     struct xpl_rpc_channel *const ours = fixture_connect(f, "secret");
     struct xpl_rpc_channel *const others = fixture_connect(f, NULL);
@@ -145,7 +145,7 @@ static void test_deaf_streams(void) {
 // does not wait until they are old.
 static void test_strangers(void) {
     const struct xpl_rpc_server_options opt = {
-        .size = sizeof opt, .max_calls = 8, .token = XPL_STR("secret")};
+        .size = sizeof opt, .max_calls = 8, .tokens = XPL_STR("secret")};
     struct fixture *const f = fixture_new(&opt);
     struct xpl_rpc_channel *const ours = fixture_connect(f, "secret");
     struct xpl_rpc_channel *const others = fixture_connect(f, NULL);
@@ -194,7 +194,7 @@ static xpl_status_t next_of(struct xpl_rpc_stream *s) {
 static void test_watches(const char *token) {
     enum { MORE = 3 };
     const struct xpl_rpc_server_options opt = {
-        .size = sizeof opt, .max_calls = 8, .token = xpl_str_from(token)};
+        .size = sizeof opt, .max_calls = 8, .tokens = xpl_str_from(token)};
     struct fixture *const f = fixture_new(&opt);
     struct xpl_rpc_channel *const ours = fixture_connect(f, token);
     struct xpl_rpc_channel *const others = fixture_connect(f, NULL);

@@ -11,6 +11,7 @@
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/xprof/xprof.h"
+#include "server/roles.h"
 
 #define COMPATIBLE_VERSION "2.24.2" // of XProf, whose interface and answers ours are
 #define ALL_HOSTS          XPL_STR("ALL_HOSTS")
@@ -149,11 +150,14 @@ static enum MHD_Result version(struct xpl_http_request *r) {
 
 static enum MHD_Result config(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 16);
-    // The capture button is hidden when there is nothing behind it.
+    // The capture button is hidden when there is nothing behind it for this client.
+    const bool may_capture =
+        xpl_capture_jobs_enabled(r->http->parts.captures) &&
+        xpl_rpc_role_may(r->identity.role, xpl_role_of_method(XPL_METHOD_CAPTURE));
     xpl_buf_printf(&b,
                    "{\"enableTabNameLabel\": false, \"hideCaptureProfileButton\": %s, "
                    "\"srcPathPrefix\": ",
-                   xpl_capture_jobs_enabled(r->http->parts.captures) ? "false" : "true");
+                   may_capture ? "false" : "true");
     if (r->http->options.src_prefix[0])
         xpl_http_put_py_str(&b, xpl_str_from(r->http->options.src_prefix));
     else
