@@ -82,9 +82,9 @@ bool xpl_log_check(const char *spec) {
 }
 
 // tests/check_structure.py compares it with the lines that are logged.
-const char *const xpl_log_topics[] = {"agent",    "capture", "catalogue", "daemon", "grpc",
-                                      "http",     "import",  "jobs",      "log",    "prefetch",
-                                      "products", "request", "store",     NULL};
+const char *const xpl_log_topics[] = {"agent",    "audit",    "capture", "catalogue", "daemon",
+                                      "grpc",     "http",     "import",  "jobs",      "log",
+                                      "prefetch", "products", "request", "store",     NULL};
 
 static bool is_topic(xpl_str_t name) {
     for (size_t i = 0; xpl_log_topics[i]; i++)

@@ -2,6 +2,7 @@
 // Calls: their lifetime and incoming data.  Outgoing data is in answer.c.
 // One of the group `calls` (impl.h).
 #include <grpc/support/alloc.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -314,6 +315,16 @@ void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c) {
 }
 const struct xpl_rpc_identity *xpl_rpc_call_get_identity(const struct xpl_rpc_call *c) {
     return &c->identity;
+}
+void xpl_rpc_call_get_peer(const struct xpl_rpc_call *c, char ret[XPL_RPC_PEER_SIZE]) {
+    // gRPC knows a socket that it did not accept itself by its number.  The call's stream keeps its
+    // connection, and that the socket, open, so that no other can have the number.
+    char *const peer = grpc_call_get_peer(c->call);
+    int fd;
+    (void)snprintf(ret, XPL_RPC_PEER_SIZE, "%s", peer ? peer : "");
+    if (peer && sscanf(peer, "fd:%d", &fd) == 1 && xpl_rpc_peer_of(fd, ret) && !ret[0])
+        (void)snprintf(ret, XPL_RPC_PEER_SIZE, "unix:");
+    gpr_free(peer);
 }
 bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c) {
     return atomic_load_explicit(&c->cancelled, memory_order_relaxed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transport credentials of listeners and channels, and clients' tokens.
 //
-// A bearer token travels as metadata `authorization: Bearer TOKEN`.  It protects
-// nothing on an insecure listener whose traffic others can read.
+// A bearer token travels as metadata `authorization: Bearer TOKEN`.  It protects nothing on an
+// insecure listener whose traffic others can read.
 #ifndef XPL_RPC_CREDENTIALS_H_
 #define XPL_RPC_CREDENTIALS_H_
 

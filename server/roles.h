@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which role a client's token needs (rpc/credentials.h): one table for gRPC's methods, and for the routes
-// of HTTP that do the same.
+// Which role a client's token needs (rpc/credentials.h): one table for gRPC's methods, and for the
+// routes of HTTP that do the same.
 #ifndef XPL_SERVER_ROLES_H_
 #define XPL_SERVER_ROLES_H_
 

@@ -106,11 +106,11 @@ void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_
 
 // ---- all of them ----
 
-enum { MAX_FD = 1 << 16, PEER_SIZE = INET6_ADDRSTRLEN + 32 };
+enum { MAX_FD = 1 << 16 };
 
 struct connection {
     struct xpl_rpc_announced bytes;
-    char peer[PEER_SIZE];
+    char peer[XPL_RPC_PEER_SIZE];
 };
 
 // The mutex protects readers: a connection's own thread finds its entry without it.
@@ -123,9 +123,7 @@ void xpl_rpc_announced_enable(void) {
     atomic_store(&enabled, true);
 }
 
-// Formats the peer like gRPC; "" if it does not use TCP.  False if the socket cannot be a
-// connection of gRPC.
-static bool set_peer(char peer[PEER_SIZE], int fd) {
+bool xpl_rpc_peer_of(int fd, char peer[XPL_RPC_PEER_SIZE]) {
     union {
         struct sockaddr any;
         struct sockaddr_in v4;
@@ -137,14 +135,15 @@ static bool set_peer(char peer[PEER_SIZE], int fd) {
     if (getpeername(fd, &from.any, &size) != 0) return false;
     if (from.any.sa_family == AF_UNIX) return true;
     if (from.any.sa_family == AF_INET && inet_ntop(AF_INET, &from.v4.sin_addr, text, sizeof text))
-        (void)snprintf(peer, PEER_SIZE, "ipv4:%s:%u", text, (unsigned)ntohs(from.v4.sin_port));
+        (void)snprintf(peer, XPL_RPC_PEER_SIZE, "ipv4:%s:%u", text,
+                       (unsigned)ntohs(from.v4.sin_port));
     if (from.any.sa_family != AF_INET6) return peer[0] != '\0';
     const struct in6_addr *const a = &from.v6.sin6_addr;
     const unsigned port = ntohs(from.v6.sin6_port);
     if (IN6_IS_ADDR_V4MAPPED(a) && inet_ntop(AF_INET, &a->s6_addr[12], text, sizeof text))
-        (void)snprintf(peer, PEER_SIZE, "ipv4:%s:%u", text, port);
+        (void)snprintf(peer, XPL_RPC_PEER_SIZE, "ipv4:%s:%u", text, port);
     else if (inet_ntop(AF_INET6, a, text, sizeof text))
-        (void)snprintf(peer, PEER_SIZE, "ipv6:%%5B%s%%5D:%u", text, port);
+        (void)snprintf(peer, XPL_RPC_PEER_SIZE, "ipv6:%%5B%s%%5D:%u", text, port);
     return peer[0] != '\0';
 }
 
@@ -152,7 +151,7 @@ static struct connection *add_connection(int fd) {
     struct connection *const c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
     *c = (struct connection){.bytes = {.begun = false}};
-    c->bytes.other = !set_peer(c->peer, fd);
+    c->bytes.other = !xpl_rpc_peer_of(fd, c->peer);
     pthread_mutex_lock(&mu);
     if (fd > atomic_load(&max_fd)) atomic_store(&max_fd, fd);
     atomic_store(&by_fd[fd], c);

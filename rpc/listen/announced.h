@@ -12,6 +12,7 @@
 #ifndef XPL_RPC_LISTEN_ANNOUNCED_H_
 #define XPL_RPC_LISTEN_ANNOUNCED_H_
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -22,6 +23,11 @@
 
 // The length is unknown: no hooks, TLS, or a socket of another kind.
 #define XPL_RPC_ANNOUNCED_UNKNOWN UINT64_MAX
+
+enum { XPL_RPC_PEER_SIZE = INET6_ADDRSTRLEN + 32 };
+// Formats the socket's peer like gRPC; "" if it does not use TCP.  False if the socket cannot be a
+// connection of gRPC.
+bool xpl_rpc_peer_of(int fd, char peer[XPL_RPC_PEER_SIZE]);
 
 struct xpl_rpc_announced { // one connection; zeroed at first; its members are announced.c's
     struct xpl_rpc_frame_head head;

@@ -385,11 +385,10 @@ static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_ou
     return o->n_stored == o->n_hosts ? XPL_CAPTURED_ALL : XPL_CAPTURED_SOME;
 }
 
-static void log_end(const struct xpl_capture_result *r) {
+static void log_end(const struct job *j, const struct xpl_capture_result *r) {
     static const char *const names[] = {"", "running", "done", "partial", "failed", "cancelled"};
     struct xpl_log_line l;
-    const enum xpl_log_level level = r->state == XPL_CAPTURED_NOTHING ? XPL_LOG_WARN : XPL_LOG_INFO;
-    xpl_log_begin(&l, level, "capture", "capture ended");
+    xpl_audit_begin(&l, "capture ended", &j->listener.client, r->code, &r->err);
     xpl_log_int(&l, "id", (int64_t)r->id);
     if (r->schedule_id) xpl_log_int(&l, "schedule", (int64_t)r->schedule_id);
     xpl_log_z(&l, "state", names[r->state]);
@@ -397,7 +396,6 @@ static void log_end(const struct xpl_capture_result *r) {
     xpl_log_int(&l, "stored", (int64_t)r->outcome->n_stored);
     xpl_log_int(&l, "hosts", (int64_t)r->outcome->n_hosts);
     xpl_log_int(&l, "ms", r->end_ms - r->begin_ms);
-    if (r->code != XPL_OK) xpl_log_z(&l, "error", r->err.msg);
     xpl_log_end(&l);
 }
 
@@ -429,6 +427,7 @@ static void refuse(struct job *j, struct xpl_capture_result *r) {
     r->refused = true;
     r->end_ms = xpl_unix_ms();
     r->state = XPL_CAPTURED_NOTHING;
+    xpl_audit("capture refused", &j->listener.client, j->plan.session, r->code, &r->err);
     set_state(j, JOB_RELEASED);
     j->listener.done(j->listener.arg, r);
     set_state(j, JOB_OVER);
@@ -459,7 +458,7 @@ static void *run(void *arg) {
         c->o.scan(c->o.arg, XPL_SESSIONS_DIR); // a scan may have found a removed one
     note_end(j, &r, &record);
     r.record = &record;
-    log_end(&r);
+    log_end(j, &r);
     count_end(c, r.state);
     // Before the listener is called, so that it can start the next one.
     set_state(j, JOB_RELEASED);
@@ -594,10 +593,10 @@ static xpl_status_t start_job(struct xpl_capture_jobs *c, struct job *j, uint64_
     return st;
 }
 
-xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
-                                    const struct xpl_schedule_claim *schedule,
-                                    const struct xpl_capture_listener *l, uint64_t *ret_id,
-                                    struct xpl_error *err) {
+static xpl_status_t start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
+                          const struct xpl_schedule_claim *schedule,
+                          const struct xpl_capture_listener *l, uint64_t *ret_id,
+                          struct xpl_error *err) {
     XPL_TRY(xpl_capture_jobs_check_enabled(c, err));
     XPL_TRY(xpl_capture_check(plan, err));
     struct job *j = xpl_sys_alloc(sizeof *j);
@@ -613,6 +612,16 @@ xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl
         st = start_job(c, j, ret_id, err);
     }
     if (st != XPL_OK) free_job(j);
+    return st;
+}
+
+xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
+                                    const struct xpl_schedule_claim *schedule,
+                                    const struct xpl_capture_listener *l, uint64_t *ret_id,
+                                    struct xpl_error *err) {
+    const xpl_status_t st = start(c, plan, schedule, l, ret_id, err);
+    // A schedule tries again every second while its hosts are busy.
+    if (st != XPL_OK && !schedule) xpl_audit("capture refused", &l->client, plan->session, st, err);
     return st;
 }
 

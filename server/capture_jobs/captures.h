@@ -7,6 +7,7 @@
 #define XPL_SERVER_CAPTURE_JOBS_CAPTURES_H_
 
 #include "capture/capture.h"
+#include "server/audit.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/store/captures.h"
 #include "storage/store/history.h"
@@ -85,6 +86,7 @@ struct xpl_capture_result {
 };
 
 struct xpl_capture_listener {
+    struct xpl_audit_client client; // of the capture
     // May be NULL.
     void (*progress)(void *arg, uint64_t id, const struct xpl_capture_progress *p);
     // Once, last.  The session is in the catalogue by then, unless that took too long.

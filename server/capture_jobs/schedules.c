@@ -283,11 +283,14 @@ static void remove_session(struct xpl_schedules *all, const struct schedule *s,
                            const struct xpl_history_session *one) {
     struct xpl_error err = {0};
     const xpl_status_t st = remove_files(all, one, &err);
-    if (st == XPL_OK)
-        xpl_log(XPL_LOG_INFO, "capture", "schedule %" PRIu64 ": an old session was removed",
-                s->row.id);
-    else if (st != XPL_NOT_FOUND)
-        xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", s->row.id, err.msg);
+    if (st != XPL_NOT_FOUND) {
+        struct xpl_log_line l;
+        xpl_audit_begin(&l, st == XPL_OK ? "an old session was removed" : "an old session stays",
+                        &(struct xpl_audit_client){.cause = "schedule"}, st, &err);
+        xpl_log_int(&l, "schedule", (int64_t)s->row.id);
+        xpl_log_str(&l, "session", one->name);
+        xpl_log_end(&l);
+    }
     // Sessions that cannot be removed now are tried again.
     if (st == XPL_OK || st == XPL_NOT_FOUND || st == XPL_FAILED_PRECONDITION)
         if (xpl_history_forget_session(all->history, s->row.id, one->name, &err) != XPL_OK)
@@ -371,7 +374,7 @@ static bool stop_recording(struct xpl_schedules *all, const struct schedule *s,
 }
 
 static void stop_for_good(struct xpl_schedules *all, const struct schedule *s) {
-    const struct xpl_capture_listener l = {.done = stop_done};
+    const struct xpl_capture_listener l = {.client = {.cause = "schedule"}, .done = stop_done};
     (void)stop_recording(all, s, &l);
 }
 
@@ -432,7 +435,8 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
         xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", row.id, err.msg);
     pthread_mutex_lock(&all->mu);
     // The recording is stored; then the servers are stopped.
-    const struct xpl_capture_listener l = {.done = handed_over, .arg = s};
+    const struct xpl_capture_listener l = {
+        .client = {.cause = "schedule"}, .done = handed_over, .arg = s};
     const bool stops = s->hand_over && s->state < SCHEDULE_DELETED;
     if (stops) s->try_ms = xpl_unix_ms() + BUSY_RETRY_MS; // should it not work
     if (!stops || !stop_recording(all, s, &l)) end_turn(all, s);
@@ -456,7 +460,8 @@ static struct xpl_capture_plan plan_of(const struct schedule *s, char *name, siz
 static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t now) {
     char name[2 * XPL_SESSION_WRITER_NAME_SIZE];
     const struct xpl_capture_plan p = plan_of(s, name, sizeof name);
-    const struct xpl_capture_listener l = {.done = on_done, .arg = s};
+    const struct xpl_capture_listener l = {
+        .client = {.cause = "schedule"}, .done = on_done, .arg = s};
     const struct xpl_schedule_claim of = {s->row.id, s->row.fence};
     struct xpl_error err = {0};
     const xpl_status_t st =

@@ -141,7 +141,7 @@ static void capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) 
     *s = (struct stream){.svc = svc, .call = c, .detach = q->detach};
     xpl_rpc_call_set_user(c, s, stream_release);
     xpl_rpc_call_ref(c); // on_done's
-    const struct xpl_capture_listener l = {on_progress, on_done, s};
+    const struct xpl_capture_listener l = {xpl_audit_client_of(c), on_progress, on_done, s};
     if (xpl_capture_plan_of(q, &arena, &plan, &err) == XPL_OK &&
         xpl_capture_jobs_start(svc->captures, &plan, NULL, &l, &s->id, &err) == XPL_OK)
         return;
@@ -225,6 +225,15 @@ static void reply_schedules(struct xpl_svc_capture *svc, struct xpl_rpc_call *c,
         xpl_rpc_finish_status(c, XPL_ABORTED, "the schedule was deleted at once");
 }
 
+static void audit_schedule(const char *what, const struct xpl_rpc_call *c, uint64_t id,
+                           xpl_status_t code, const struct xpl_error *err) {
+    struct xpl_log_line l;
+    const struct xpl_audit_client client = xpl_audit_client_of(c);
+    xpl_audit_begin(&l, what, &client, code, err);
+    if (id) xpl_log_int(&l, "schedule", (int64_t)id);
+    xpl_log_end(&l);
+}
+
 static void answer_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ANSWER_BYTES);
@@ -234,8 +243,10 @@ static void answer_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
     if (!xpl_svc_decode(c, &xplaned__v1__create_schedule_request__descriptor, request, &arena,
                         &msg))
         return;
-    if (xpl_schedules_create(svc->schedules, (const Xplaned__V1__CreateScheduleRequest *)msg, &id,
-                             &err) != XPL_OK)
+    const xpl_status_t st = xpl_schedules_create(
+        svc->schedules, (const Xplaned__V1__CreateScheduleRequest *)msg, &id, &err);
+    audit_schedule("schedule created", c, id, st, &err);
+    if (st != XPL_OK)
         xpl_rpc_finish_error(c, &err);
     else
         reply_schedules(svc, c, id, &arena);
@@ -260,8 +271,10 @@ static void answer_delete(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
         return;
     Xplaned__V1__DeleteScheduleResponse r;
     xplaned__v1__delete_schedule_response__init(&r);
-    if (xpl_schedules_delete(svc->schedules, ((Xplaned__V1__DeleteScheduleRequest *)msg)->id,
-                             &err) == XPL_OK)
+    const uint64_t id = ((Xplaned__V1__DeleteScheduleRequest *)msg)->id;
+    const xpl_status_t st = xpl_schedules_delete(svc->schedules, id, &err);
+    audit_schedule("schedule deleted", c, id, st, &err);
+    if (st == XPL_OK)
         xpl_rpc_finish_message(c, &r.base);
     else
         xpl_rpc_finish_error(c, &err);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SessionService's DeleteSession.
-#include "base/log.h"
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "rpc/message.h"
+#include "server/audit.h"
 #include "server/capture_jobs/captures.h"
 #include "server/engine/pool.h"
 #include "server/engine/request.h"
@@ -13,7 +13,7 @@ struct removal {
     struct xpl_svc_import *svc;
     struct xpl_rpc_call *call;
     struct xpl_arena arena;
-    xpl_str_t path;
+    xpl_str_t name, path;
 };
 
 static void removal_free(struct removal *r) {
@@ -21,14 +21,19 @@ static void removal_free(struct removal *r) {
     xpl_sys_free(r);
 }
 
+static void audit(const struct removal *r, xpl_status_t code, const struct xpl_error *err) {
+    const struct xpl_audit_client client = xpl_audit_client_of(r->call);
+    xpl_audit("session deleted", &client, r->name, code, err);
+}
+
 static void run_removal(void *arg) {
     struct removal *const r = arg;
     struct xpl_error err = {0};
     const struct xpl_removal what = {.cause = XPL_REMOVAL_CLIENT, .path = r->path.ptr};
     const xpl_status_t st = xpl_removals_run(r->svc->o.removals, &what, &err);
+    audit(r, st, &err);
     if (st == XPL_OK) {
         xpl_capture_jobs_await(r->svc->captures, r->path.ptr, (struct xpl_capture_jobs_listed){0});
-        xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");
         Xplaned__V1__DeleteSessionResponse done;
         xplaned__v1__delete_session_response__init(&done);
         xpl_rpc_finish_message(r->call, &done.base);
@@ -43,7 +48,8 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__delete_session_request__descriptor, request,
                                    &r->arena, &msg, err));
-    const xpl_str_t name = xpl_str_from(((Xplaned__V1__DeleteSessionRequest *)msg)->session);
+    const xpl_str_t name = r->name =
+        xpl_str_from(((Xplaned__V1__DeleteSessionRequest *)msg)->session);
     if (!r->svc->o.allow_delete)
         XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
                          "this daemon deletes nothing: it was started without --allow-delete");
@@ -68,6 +74,7 @@ void xpl_svc_delete_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *s
     *r = (struct removal){.svc = service, .call = c};
     xpl_arena_init(&r->arena, 1 << 20);
     if (find_session(r, request, &err) != XPL_OK) {
+        audit(r, err.code, &err);
         xpl_rpc_finish_error(c, &err);
         removal_free(r);
         return;

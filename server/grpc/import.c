@@ -19,6 +19,7 @@
 #include "capture/profile_writer.h"
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "rpc/message.h"
+#include "server/audit.h"
 #include "server/capture_jobs/captures.h"
 #include "server/engine/pool.h"
 #include "server/grpc/import.h"
@@ -358,11 +359,17 @@ static void reply(struct import *m, const char *session,
     xpl_rpc_finish_ok(m->call);
 }
 
-// One that grows may come every second.
-static void log_import(const char *session, const struct import *m) {
+// A file that grows may come every second: its line would be most of the log.
+static void audit(const struct import *m, const char *session, xpl_status_t code,
+                  const struct xpl_error *err) {
+    if (code == XPL_OK && m->parts[0]->grows) return;
+    const struct xpl_audit_client client = xpl_audit_client_of(m->call);
     struct xpl_log_line l;
-    xpl_log_begin(&l, m->parts[0]->grows ? XPL_LOG_DEBUG : XPL_LOG_INFO, "import", "imported");
-    xpl_log_z(&l, "session", session);
+    xpl_audit_begin(&l, "session imported", &client, code, err);
+    if (session)
+        xpl_log_z(&l, "session", session);
+    else
+        xpl_log_str(&l, "session", m->session);
     xpl_log_int(&l, "hosts", (int64_t)m->n_parts);
     xpl_log_end(&l);
 }
@@ -415,7 +422,7 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
         const char *const name = xpl_session_writer_get_name(s);
         xpl_capture_jobs_await(m->svc->captures, xpl_session_path(xpl_str_from(name), &path),
                                stored_in(m));
-        log_import(name, m);
+        audit(m, name, XPL_OK, NULL);
         release_parts(m);
         reply(m, name, files);
     }
@@ -447,7 +454,7 @@ static void run_message(void *arg) {
         if (end || st != XPL_OK) set_state(m, IMPORT_ENDED);
         if (st != XPL_OK) {
             if (!err.code) (void)xpl_error_set(&err, st, __FILE__, __LINE__, UINT64_MAX, "import");
-            xpl_log(XPL_LOG_INFO, "import", "an import failed: %s", xpl_status_name(st));
+            audit(m, NULL, st, &err);
             release_parts(m);
             xpl_rpc_finish_error(c, &err);
         }

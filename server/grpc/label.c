@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "proto/xplaned/v1/session.pb-c.h"
+#include "server/audit.h"
 #include "server/engine/pool.h"
 #include "server/grpc/services.h"
 #include "server/labels/labels.h"
@@ -16,8 +17,9 @@ static bool copy_texts(char *const *texts, size_t n, struct xpl_arena *arena, xp
     return *ret;
 }
 
-static xpl_status_t change(struct xpl_svc_labels *s, const Xplaned__V1__LabelSessionRequest *m,
-                           struct xpl_arena *arena, struct xpl_error *err) {
+static xpl_status_t change(struct xpl_svc_labels *s, const struct xpl_rpc_call *call,
+                           const Xplaned__V1__LabelSessionRequest *m, struct xpl_arena *arena,
+                           struct xpl_error *err) {
     xpl_str_t *add, *remove;
     if (!copy_texts(m->add, m->n_add, arena, &add) ||
         !copy_texts(m->remove, m->n_remove, arena, &remove))
@@ -27,6 +29,8 @@ static xpl_status_t change(struct xpl_svc_labels *s, const Xplaned__V1__LabelSes
                                         m->n_remove};
     const xpl_status_t st = xpl_labels_set(s->labels, snap, &c, err);
     xpl_snapshot_unref(snap);
+    const struct xpl_audit_client client = xpl_audit_client_of(call);
+    xpl_labels_audit(&client, &c, st, err);
     return st;
 }
 
@@ -54,7 +58,7 @@ static void label_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
     if (!xpl_svc_decode(c, &xplaned__v1__label_session_request__descriptor, request, &arena, &msg))
         return;
     const Xplaned__V1__LabelSessionRequest *const m = (const Xplaned__V1__LabelSessionRequest *)msg;
-    if (change(s, m, &arena, &err) == XPL_OK)
+    if (change(s, c, m, &arena, &err) == XPL_OK)
         reply(s, c, m->session, &arena);
     else
         xpl_rpc_finish_error(c, &err);

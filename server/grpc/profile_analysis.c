@@ -128,7 +128,8 @@ static void new_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     *k = (struct capture){.call = c};
     xpl_rpc_call_set_user(c, k, capture_release);
     xpl_rpc_call_ref(c); // capture_done's
-    const struct xpl_capture_listener l = {.done = capture_done, .arg = k};
+    const struct xpl_capture_listener l = {
+        .client = xpl_audit_client_of(c), .done = capture_done, .arg = k};
     if (check_root(s, q->repository_root, &err) == XPL_OK &&
         xpl_capture_jobs_start(s->captures, &plan, NULL, &l, &k->id, &err) == XPL_OK)
         return;

@@ -5,6 +5,7 @@
 #define XPL_SERVER_HTTP_ACCESS_H_
 
 #include "base/status.h"
+#include "server/audit.h"
 #include "server/http/request.h"
 
 enum xpl_http_access {
@@ -29,6 +30,7 @@ enum xpl_http_access xpl_http_check_begin(const struct xpl_http_request *r, cons
 // Whether a request that starts work of seconds, and changes nothing, may be answered: not when it
 // may come from a page of another site.
 bool xpl_http_may_compute(const struct xpl_http_request *r);
+struct xpl_audit_client xpl_http_audit_client(const struct xpl_http_request *r);
 enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access why);
 // Reads prefix and names of the options; LOGDIR's paths.
 xpl_status_t xpl_http_setup_access(struct xpl_http *h, struct xpl_error *err) XPL_NODISCARD;

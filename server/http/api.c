@@ -122,6 +122,7 @@ static void list_sessions(struct xpl_http_request *r) {
 
 struct labeling { // r->data
     struct xpl_labels_change change;
+    struct xpl_audit_client client;
     struct xpl_error err;
 };
 
@@ -132,6 +133,7 @@ static void set_labels(struct xpl_http_request *r) {
     struct xpl_snapshot *const snap = xpl_catalogue_get(r->http->parts.catalogue);
     const xpl_status_t st = xpl_labels_set(r->http->parts.labels, snap, &l->change, &l->err);
     xpl_snapshot_unref(snap);
+    xpl_labels_audit(&l->client, &l->change, st, &l->err);
     if (st != XPL_OK) return;
     xpl_buf_putc(&b, '{');
     if (!put_labels_of(r->http, &b, l->change.session)) return;
@@ -155,6 +157,7 @@ static enum MHD_Result label(struct xpl_http_request *r) {
     if (access != XPL_ACCESS_OK) return xpl_http_reject(r, access);
     if (!l || !add || !remove) return xpl_http_busy(r);
     l->change = (struct xpl_labels_change){.add = add, .remove = remove};
+    l->client = xpl_http_audit_client(r);
     for (size_t i = 0; i < r->n_args; i++) {
         const xpl_str_t key = r->args[i].key, value = r->args[i].value;
         if (xpl_str_eq(key, XPL_STR("session")))

@@ -147,7 +147,8 @@ enum MHD_Result xpl_http_capture(struct xpl_http_request *r) {
     if (wrong) return reply_error(r, wrong);
     r->data = xpl_arena_zalloc(&r->arena, sizeof(struct outcome));
     if (!r->data) return xpl_http_busy(r);
-    const struct xpl_capture_listener l = {.done = on_done, .arg = r};
+    const struct xpl_capture_listener l = {
+        .client = xpl_http_audit_client(r), .done = on_done, .arg = r};
     if (xpl_capture_jobs_start(r->http->parts.captures, &plan, NULL, &l, &r->capture_id, &err) !=
         XPL_OK) {
         r->capture_id = 0;

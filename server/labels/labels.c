@@ -2,6 +2,7 @@
 #include "server/labels/labels.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "base/text/near.h"
 #include "base/vec.h"
+#include "server/audit.h"
 #include "storage/sessions/catalogue.h"
 
 #define MEMORY ((size_t)64 << 20)
@@ -305,6 +307,29 @@ static void forget_gone(struct xpl_labels *l, const struct xpl_snapshot *snap) {
         return;
     if (write_labels(l, NULL, 0, gone, n, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "catalogue", "labels of sessions that are gone stay: %s", err.msg);
+}
+
+// "a,b": labels have no commas.  One that is refused may have any bytes, which the log escapes.
+static void log_labels(struct xpl_log_line *l, const char *key, const xpl_str_t *v, size_t n) {
+    char text[XPL_LABELS_OF_SESSION * (XPL_LABEL_LENGTH + 1) + 1] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < n && len + 1 < sizeof text; i++) {
+        const size_t room = sizeof text - len;
+        const int k = snprintf(text + len, room, "%s%.*s", i ? "," : "",
+                               XPL_STR_FMT(xpl_str_sub(v[i], 0, XPL_LABEL_LENGTH)));
+        len += k < 0 ? 0 : (size_t)k < room ? (size_t)k : room - 1;
+    }
+    if (n) xpl_log_z(l, key, text);
+}
+
+void xpl_labels_audit(const struct xpl_audit_client *client, const struct xpl_labels_change *c,
+                      xpl_status_t code, const struct xpl_error *err) {
+    struct xpl_log_line l;
+    xpl_audit_begin(&l, "labels changed", client, code, err);
+    xpl_log_str(&l, "session", c->session);
+    log_labels(&l, "add", c->add, c->n_add);
+    log_labels(&l, "remove", c->remove, c->n_remove);
+    xpl_log_end(&l);
 }
 
 void xpl_labels_sweep(struct xpl_labels *l, struct xpl_catalogue *catalogue) {

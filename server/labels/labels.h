@@ -42,6 +42,10 @@ struct xpl_labels_change {
 // a label that is removed; INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION (no state.db).
 xpl_status_t xpl_labels_set(struct xpl_labels *l, const struct xpl_snapshot *snap,
                             const struct xpl_labels_change *c, struct xpl_error *err) XPL_NODISCARD;
+// The audit's line for a change and its result.
+struct xpl_audit_client;
+void xpl_labels_audit(const struct xpl_audit_client *client, const struct xpl_labels_change *c,
+                      xpl_status_t code, const struct xpl_error *err);
 // Forgets the labels of sessions that the catalogue does not have, unless it has none at all, or
 // could not read all that there is: a directory may be closed for a while.
 void xpl_labels_sweep(struct xpl_labels *l, struct xpl_catalogue *catalogue);

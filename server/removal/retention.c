@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "server/audit.h"
 #include "server/engine/pool.h"
 #include "server/labels/labels.h"
 
@@ -62,16 +63,6 @@ static bool knows_labels(const struct xpl_retention *r) {
 
 // ---- removal ----
 
-// Sessions that cannot be removed are tried each hour: the run has one warning for all of them.
-static void log_removal(const struct xpl_session *s, const struct xpl_error *err) {
-    struct xpl_log_line l;
-    xpl_log_begin(&l, err->code ? XPL_LOG_DEBUG : XPL_LOG_INFO, "import",
-                  err->code ? "an old session cannot be removed" : "an old session was removed");
-    xpl_log_str(&l, "session", s->name);
-    if (err->code) xpl_log_z(&l, "error", err->msg);
-    xpl_log_end(&l);
-}
-
 static xpl_status_t remove_session(struct xpl_retention *r, const struct xpl_snapshot *snap,
                                    const struct xpl_session *s, int64_t before_ms,
                                    struct xpl_error *err) {
@@ -98,8 +89,10 @@ struct xpl_retained xpl_retention_run(struct xpl_retention *r, int64_t now_ms) {
         done.removed += st == XPL_OK;
         done.failed += st != XPL_OK;
         if (st != XPL_OK) done.why = err;
-        log_removal(s, &err);
-        if (st == XPL_OK) r->o.scan(r->o.arg, s->path.ptr);
+        if (st != XPL_OK) continue; // it is tried each hour: the run has one warning for all
+        xpl_audit("an old session was removed", &(struct xpl_audit_client){.cause = "retention"},
+                  s->name, st, NULL);
+        r->o.scan(r->o.arg, s->path.ptr);
     }
     xpl_snapshot_unref(snap);
     return done;

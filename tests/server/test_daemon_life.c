@@ -442,6 +442,45 @@ static void scenario_roles(void) {
     CHECK_EQ(xpl_role_of_method("/xplaned.v1.SessionService/Unknown"), XPL_RPC_ROLE_ADMIN);
 }
 
+// What clients change is in the log: by whose token, from where, and with which result.
+static void scenario_audit(void) {
+    static const char file[] = "own\ntake capture ci\n";
+    const char *dir = make_dir(), *state = make_dir();
+    char path[256];
+    add_session(dir, "run", "vm", any_profile());
+    (void)snprintf(path, sizeof path, "%s/token", state);
+    write_file(path, file, sizeof file - 1);
+    const char *const args[] = {"--no-prefetch", "--allow-delete", "--token-file", path, NULL};
+    struct daemon_proc d = start_daemon(dir, state, args);
+    const xpl_client_options o = {.size = sizeof o, .timeout_ms = 60000, .token = "take"},
+                             own = {.size = sizeof own, .timeout_ms = 60000, .token = "own"};
+    const char *const add[] = {"nightly", "v2"}, *const bad[] = {"a\nlevel=info b"};
+    const char *const targets[] = {"unix:/nonexistent/profiler"};
+    xpl_labeling q = {.size = sizeof q, .session = "run", .add = add, .n_add = 2};
+    const xpl_capture_request capture = {
+        .size = sizeof capture, .targets = targets, .n_targets = 1, .duration_ms = 1};
+    xpl_client *c = NULL;
+    xpl_result r;
+    CHECK_EQ(xpl_client_open(d.address, &o, &c, &r), 0);
+    CHECK_EQ(xpl_client_label(c, &q, &r), 0);
+    CHECK(log_has(&d, "topic=audit msg=\"labels changed\" by=ci peer=ipv4:127.0.0.1:"));
+    CHECK(log_has(&d, "status=OK session=run add=nightly,v2"));
+    q.add = bad, q.n_add = 1;
+    CHECK_EQ(xpl_client_label(c, &q, &r), XPL_INVALID_ARGUMENT);
+    CHECK(log_has(&d, "add=\"a\\x0alevel=info b\""));
+    CHECK(xpl_client_capture(c, &capture, &r) != 0);
+    CHECK(log_has(&d, "topic=audit msg=\"capture ended\" by=ci peer=ipv4:127.0.0.1:"));
+    xpl_client_close(c);
+    CHECK_EQ(xpl_client_open(d.address, &own, &c, &r), 0);
+    CHECK_EQ(xpl_client_delete_session(c, "none", &r), XPL_NOT_FOUND);
+    CHECK(log_has(&d, "msg=\"session deleted\" by=admin peer=ipv4:127.0.0.1:"));
+    CHECK(log_has(&d, "status=NOT_FOUND"));
+    CHECK_EQ(xpl_client_delete_session(c, "run", &r), 0);
+    CHECK(log_has(&d, "status=OK session=run"));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 // Names are looked up, never opened.
 static void scenario_traversal(void) {
     const char *dir = make_dir(), *outside = make_dir(), *state = make_dir();
@@ -490,11 +529,12 @@ static void scenario_traversal(void) {
 
 int main(int argc, char **argv) {
     static const struct scenario scenarios[] = {
-        {"drain", scenario_drain},   {"idle_clients", scenario_idle_clients},
-        {"reload", scenario_reload}, {"watch", scenario_watch},
-        {"worker", scenario_worker}, {"unix", scenario_unix},
-        {"unwind", scenario_unwind}, {"token", scenario_token},
-        {"roles", scenario_roles},   {"traversal", scenario_traversal},
+        {"drain", scenario_drain},         {"idle_clients", scenario_idle_clients},
+        {"reload", scenario_reload},       {"watch", scenario_watch},
+        {"worker", scenario_worker},       {"unix", scenario_unix},
+        {"unwind", scenario_unwind},       {"token", scenario_token},
+        {"roles", scenario_roles},         {"audit", scenario_audit},
+        {"traversal", scenario_traversal},
     };
     return run_scenario(scenarios, sizeof scenarios / sizeof *scenarios, argc, argv);
 }
