@@ -281,17 +281,28 @@ static enum xpl_time_cause cause_of(const bool *layer) {
     return XPL_TIME_COMPUTE; // a container
 }
 
-// The cores that count as the device make the input: a program that waits for it waits, whatever
-// they compute meanwhile. *next is lowered to where that changes.
-static bool cpu_waits(struct sweep *s, uint64_t t, uint64_t *next) {
-    return s->d->kind == XPL_DEVICE_CPU && s->detailed &&
-           xpl_spans_at(&s->k->host.layers[XPL_HOST_INPUT_WAIT], &s->host[XPL_HOST_INPUT_WAIT], t,
-                        next);
+// The cores that count as the device make the input, and run PyTorch's ops without their data while
+// it compiles: a program that waits for these waits, whatever the cores compute meanwhile.  *next
+// is lowered to where that changes.
+static bool cpu_waits(struct sweep *s, uint64_t t, uint64_t *next, unsigned *ret_layer) {
+    static const unsigned layers[] = {XPL_HOST_INPUT_WAIT, XPL_HOST_COMPILES};
+    const size_t n = s->k->is_torch ? 2 : 1;
+    bool any = false;
+    if (s->d->kind != XPL_DEVICE_CPU || !s->detailed) return false;
+    for (size_t i = n; i; i--) { // the first one that is there counts
+        const unsigned k = layers[i - 1];
+        if (!xpl_spans_at(&s->k->host.layers[k], &s->host[k], t, next)) continue;
+        *ret_layer = k;
+        any = true;
+    }
+    return any;
 }
 
-static bool add_wait(struct sweep *s, uint64_t begin, uint64_t end) {
-    add(s, begin, end, XPL_TIME_INPUT);
-    return add_evidence(s, XPL_TIME_INPUT, s->k->host.layer_md[XPL_HOST_INPUT_WAIT], end - begin);
+static bool add_wait(struct sweep *s, uint64_t begin, uint64_t end, unsigned layer) {
+    const enum xpl_time_cause cause =
+        layer == XPL_HOST_COMPILES ? XPL_TIME_COMPILE : XPL_TIME_INPUT;
+    add(s, begin, end, cause);
+    return add_evidence(s, cause, s->k->host.layer_md[layer], end - begin);
 }
 
 enum { CANCEL_EVERY = 8192 };
@@ -308,11 +319,12 @@ static xpl_status_t walk_device(struct sweep *s, struct xpl_error *err) {
             const unsigned i = s->in_use[k];
             any |= layer[i] = xpl_spans_at(&s->d->layers[i], &s->layers[i], t, &next);
         }
-        const bool waits = any && cpu_waits(s, t, &next);
+        unsigned host = 0;
+        const bool waits = any && cpu_waits(s, t, &next, &host);
         s->idle = !any || waits;
         if (any && !waits)
             add(s, t, next, cause_of(layer));
-        else if (!(waits ? add_wait(s, t, next) : add_idle(s, t, next)))
+        else if (!(waits ? add_wait(s, t, next, host) : add_idle(s, t, next)))
             XPL_RETURN_OOM(err, "time breakdown");
         t = next;
     }

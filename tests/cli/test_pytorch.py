@@ -432,6 +432,15 @@ class Verdicts(Case):
     def test_cpu_dataloader(self):
         self.expect(torch_traces.cpu_dataloader, "input_wait", 60, "enumerate(DataLoader)", "num_workers", device="")
 
+    def test_cpu_compile(self):
+        self.expect(torch_traces.cpu_compile, "recompilation", 50, "", "mark_dynamic", device="")
+
+    def test_cpu_words(self):
+        """Advice for CPUs has no words of GPUs."""
+        for body in torch_traces.cpu_launches, torch_traces.cpu_dataloader:
+            for f in self.findings(torch_traces.steps(body, device=""))["findings"]:
+                self.assertNotRegex(f["advice"], "CUDA|kernel|pin_memory")
+
     def test_cpu_collectives(self):
         self.expect(torch_traces.cpu_gloo, "exposed_collectives", 60, "gloo:all_reduce", "bucket_cap_mb", device="")
 

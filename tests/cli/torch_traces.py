@@ -241,6 +241,20 @@ def cpu_dataloader(t, at, k):
     return cpu_healthy(t, at + 3000, k)
 
 
+def cpu_compile(t, at, k):
+    """torch.compile runs ops without their data: they are no work of the step."""
+    t.python("torch/_dynamo/convert_frame.py(1100): _compile", at, 3000)
+    t.op("aten::mm", at + 10, 2500)
+    return cpu_healthy(t, at + 3000, k)
+
+
+def cpu_launches(t, at, k):
+    """Python between small ops."""
+    for i in range(100):
+        t.op("aten::add", at + 50 * i, 10)
+    return at + 5000
+
+
 def cpu_gloo(t, at, k):
     """An all-reduce on its own thread, for which the main one waits in Python."""
     end = cpu_healthy(t, at, k)

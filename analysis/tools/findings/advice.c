@@ -384,6 +384,11 @@ static bool is_synced(const struct xpl_survey *s, const struct xpl_finding *f) {
     return xpl_survey_is_synced(s);
 }
 
+static bool is_cpu_of_torch(const struct xpl_survey *s, const struct xpl_finding *f) {
+    (void)f;
+    return s->is_cpu && s->framework == XPL_FRAMEWORK_PYTORCH;
+}
+
 // The first that fits counts, before the advice of the kind.
 static const struct special {
     enum xpl_finding_kind kind;
@@ -395,6 +400,15 @@ static const struct special {
      {"Do not wait for the device in each step: collect losses and metrics as tensors, read them "
       "(.item(), .cpu(), print) every so many steps, and avoid masks and if on values of tensors.",
       "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"}},
+    {XPL_FINDING_LAUNCH_BOUND,
+     is_cpu_of_torch,
+     {"Do more with each op: torch.compile, larger batches, and fused=True for the optimizer.",
+      "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"}},
+    {XPL_FINDING_INPUT_WAIT,
+     is_cpu_of_torch,
+     {"Give the DataLoader workers (num_workers, persistent_workers, prefetch_factor), and make "
+      "the work on each sample cheaper.",
+      "https://docs.pytorch.org/docs/stable/data.html"}},
     {XPL_FINDING_LAUNCH_BOUND,
      is_optimizer,
      {"The optimizer starts a kernel for each parameter: give it fused=True, or foreach=True, and "
