@@ -36,6 +36,8 @@ HEALTHY = ("healthy", "healthy_scan", "healthy_python", "healthy_unmarked", "hea
            "healthy_sort", "healthy_rows")
 RANKS = 4  # of the program whose last process is late
 PAIR = 2   # processes of hosts_job.py
+# By how many points a saving may be beside the measured one.  While all copy, a fifth of the time counts as computing.
+SAVING_POINTS = {"all_copy": 25}
 TRIES = 5  # of a program: another process may take its cores
 
 
@@ -155,7 +157,7 @@ def check_hosts(build, python, case):
         said = f"{case}: {wall / steps:.2f} ms, without the cause {saved:.1f}% less; {answer['verdict']['step_ps'] / 1e9:.2f} ms, savings {found}"
         print(said, flush=True)
         assert abs(answer["verdict"]["step_ps"] / 1e9 / (wall / steps) - 1) <= 0.02, said
-        assert not cause or (answer["findings"][0]["kind"] == cause and abs(found[cause] - saved) <= 15), said
+        assert not cause or (answer["findings"][0]["kind"] == cause and abs(found[cause] - saved) <= SAVING_POINTS.get(case, 15)), said
     hosts(build, python)
 
 
