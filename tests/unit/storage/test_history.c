@@ -284,6 +284,41 @@ static void test_labels(void) {
     xpl_history_close(h);
 }
 
+// A backup as docs/operation.md says, while a daemon writes, and a daemon that has been given it.
+static void test_backup(void) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena a = xpl_arena_of(1 << 20);
+    struct xpl_history_label *list;
+    struct xpl_error err = {0};
+    char cmd[600], path[300], other[300];
+    size_t n;
+    sqlite3 *db = NULL;
+    struct xpl_history *h = open_history(), *restored = NULL;
+    const struct xpl_history_label label = {XPL_STR("s"), XPL_STR("kept"), 5};
+    CHECK_EQ(xpl_history_set_labels(h, &label, 1, NULL, 0, NULL), XPL_OK);
+    put(h, 42, 3);
+    (void)snprintf(other, sizeof other, "%s/restored", dir);
+    (void)snprintf(path, sizeof path, "%s/state.db", dir);
+    (void)snprintf(cmd, sizeof cmd, "mkdir %s", other);
+    CHECK_EQ(system(cmd), 0);
+    CHECK_EQ(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    (void)snprintf(cmd, sizeof cmd, "VACUUM INTO '%s/state.db'", other);
+    CHECK_EQ(sqlite3_exec(db, cmd, NULL, NULL, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+    put(h, 43, 3); // after the backup
+    CHECK_OK(xpl_history_open(other, &restored, &err), &err);
+    CHECK(xpl_history_is_on(restored) && !xpl_history_was_replaced(restored));
+    CHECK_EQ(xpl_history_last_id(restored), 42);
+    CHECK_EQ(xpl_history_labels(restored, &a, &list, &n, NULL), XPL_OK);
+    CHECK(n >= 1);
+    bool has = false;
+    for (size_t i = 0; i < n; i++)
+        has = has || xpl_str_eq(list[i].label, XPL_STR("kept"));
+    CHECK(has);
+    put(restored, 43, 3);
+    xpl_history_close(restored);
+    xpl_history_close(h);
+}
+
 static void test_crc32(void) {
     const xpl_bytes_t b = {(const uint8_t *)"123456789", 9};
     CHECK_EQ(xpl_crc32(0, b), 0xcbf43926);
@@ -300,6 +335,7 @@ int main(void) {
     test_damage_in_use();
     test_taking();
     test_labels();
+    test_backup();
     test_crc32();
     char command[128];
     (void)snprintf(command, sizeof command, "rm -rf %s", dir);

@@ -88,6 +88,40 @@ static void test_older_schemas(void) {
     }
 }
 
+// A backup as docs/operation.md says, while a daemon uses the database, and daemons on a database
+// that was restored from it.
+static void test_backup(void) {
+    char cmd[800];
+    uint8_t secret[2][XPL_STORE_SECRET];
+    if (system("command -v pg_dump pg_restore >/dev/null") != 0) return; // tools of the server
+    make_database();
+    struct xpl_store *s = open_pg();
+    expect_role(s, XPL_STORE_WRITER);
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    CHECK_EQ(put_n(s, 2, 3000, NULL), XPL_OK);
+    (void)xpl_store_get_secret(s, secret[0]);
+    char file[] = "/tmp/xplaned-dump-XXXXXX";
+    const int fd = mkstemp(file);
+    CHECK(fd >= 0 && close(fd) == 0);
+    (void)snprintf(cmd, sizeof cmd, "pg_dump -Fc -f %s '%s'", file, pg_url(database));
+    CHECK_EQ(system(cmd), 0);
+    CHECK_EQ(put_n(s, 3, 100, NULL), XPL_OK); // after the backup
+    xpl_store_close(s);
+    make_database();
+    (void)snprintf(cmd, sizeof cmd, "pg_restore --exit-on-error --no-owner -d '%s' %s",
+                   pg_url(database), file);
+    CHECK_EQ(system(cmd), 0);
+    CHECK_EQ(unlink(file), 0);
+    s = open_pg();
+    expect_role(s, XPL_STORE_WRITER);
+    (void)xpl_store_get_secret(s, secret[1]);
+    CHECK(memcmp(secret[0], secret[1], XPL_STORE_SECRET) == 0);
+    CHECK(get_n(s, 1, 100) && get_n(s, 2, 3000) && !get_n(s, 3, 100));
+    CHECK_EQ(put_n(s, 3, 100, NULL), XPL_OK);
+    CHECK(get_n(s, 3, 100));
+    xpl_store_close(s);
+}
+
 static void test_other_schemas(void) {
     const struct xpl_store_version v = {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 7};
     const struct xpl_store_maintenance m = {.current = &v, .n_current = 1, .gone_s = 3600};
@@ -664,6 +698,7 @@ static void test_time_to_close(void) {
 int main(void) {
     static void (*const tests[])(void) = {test_migrations_at_once,
                                           test_older_schemas,
+                                          test_backup,
                                           test_other_schemas,
                                           test_dropped_tables,
                                           test_read_only,
