@@ -326,7 +326,8 @@ static void check_texts(void) {
         {NULL, NULL, "memory-limt = 3GiB\n",
          "unknown setting \"memory-limt\"; did you mean "
          "\"memory-limit\"?"},
-        {"--log", "info,grcp:debug", NULL, "log: no topic \"grcp\"; topics: agent, audit, capture, "},
+        {"--log", "info,grcp:debug", NULL,
+         "log: no topic \"grcp\"; topics: agent, audit, capture, "},
         {"--memory-limit", "1B", NULL, "for memory-limit (a size from 1MiB to 1TiB)"},
         {"--grace", "3d", NULL, "for grace (a time from 0 to 1d)"},
         {"--workers", "1025", NULL, "for workers (a number from 0 to 1024)"},
