@@ -48,6 +48,7 @@ struct xpl_args {
     const struct xpl_flag **given; // what is one, in order
     size_t n_given;
     // Of captures and imports; times in milliseconds, 0 when not given.
+    bool join; // of paths
     const char *session, *host_names, *remote_logdir;
     const char **advanced; // --advanced key=value, as `options`
     size_t n_advanced;
@@ -94,6 +95,7 @@ int xpl_runs_convert(const struct xpl_args *a);
 int xpl_runs_history(const struct xpl_args *a);
 int xpl_runs_compare(const struct xpl_args *a);
 int xpl_runs_gate(const struct xpl_args *a);
+int xpl_runs_join(const struct xpl_args *a);
 int xpl_runs_aggregate(const struct xpl_args *a);
 int xpl_cmd_findings(const struct xpl_args *a);
 int xpl_named_events(const struct xpl_args *a);

@@ -14,6 +14,7 @@
 #include "cli/commands/complete.h"
 #include "cli/commands/flags.h"
 #include "cli/commands/help.h"
+#include "cli/runs/place.h"
 
 static const struct xpl_command *find_command(const char *name) {
     for (size_t i = 0; i < xpl_n_commands; i++)
@@ -139,7 +140,8 @@ static int write_word(const struct xpl_args *a, const char *word) {
 static int run(const struct xpl_command *c, struct xpl_args *a) {
     if (!xpl_flags_check(a, c)) return XPL_EXIT_USAGE;
     if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max)
-        return choose_format(c, a) && choose_section(c, a) ? c->run(a) : XPL_EXIT_USAGE;
+        return choose_format(c, a) && choose_section(c, a) && xpl_run_join(a) ? c->run(a)
+                                                                              : XPL_EXIT_USAGE;
     (void)fprintf(stderr, "xplanectl: %s takes %s arguments than %zu\n", c->name,
                   a->n_rest - 1 < c->min ? "more" : "fewer", a->n_rest - 1);
     (void)fprintf(stderr, "Usage: xplanectl %s%s%s\n", c->name, *c->arguments ? " " : "",

@@ -24,7 +24,7 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
     char *log, *log_format;
     char *config;
-    bool insecure, prefetch, capture, allow_delete, links_anywhere, object_anonymous;
+    bool insecure, prefetch, capture, allow_delete, join, links_anywhere, object_anonymous;
     uint64_t workers;                    // 0: number of processors
     uint64_t memory_limit, memory_total; // bytes
     uint64_t answer_cache, store_limit;  // bytes

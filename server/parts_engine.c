@@ -80,6 +80,8 @@ static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err)
                                             .logdir = d->config->logdir,
                                             .match = xpl_format_match,
                                             .captured_ns = xpl_xspace_captured_ns,
+                                            .identify_run =
+                                                d->config->join ? xpl_xspace_identify : NULL,
                                             .links_anywhere = d->config->links_anywhere,
                                             .cancel = &d->starting,
                                             .objects = d->objects,

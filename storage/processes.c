@@ -73,6 +73,7 @@ static int by_time(const void *pa, const void *pb) {
 struct group {
     const struct xpl_process_file *first;
     int64_t world_size; // 0: no file says it
+    uint64_t program;   // likewise
 };
 
 struct grouping {
@@ -100,7 +101,9 @@ static bool may_join(const struct grouping *g, size_t group, const struct xpl_pr
                      uint64_t process) {
     const struct group *const to = &g->groups[group];
     const int64_t size = to->world_size, own = f->identity->world_size;
-    if (!is_near(to->first->identity, f->identity) || (size > 0 && own > 0 && size != own))
+    const uint64_t program = f->identity->program;
+    if (!is_near(to->first->identity, f->identity) || (size > 0 && own > 0 && size != own) ||
+        (to->program && program && to->program != program))
         return false;
     const uint64_t *const last = xpl_map_get(&g->last_of, group, process);
     size_t at = last ? *last : 0;
@@ -127,6 +130,7 @@ static bool place(struct grouping *g, size_t at) {
     if (!last) return false;
     if (best == g->n_groups) g->groups[g->n_groups++] = (struct group){.first = f};
     if (f->identity->world_size > 0) g->groups[best].world_size = f->identity->world_size;
+    if (f->identity->program) g->groups[best].program = f->identity->program;
     g->before[at] = *last;
     g->n_twins[at] = *last ? g->n_twins[*last - 1] + 1 : 1;
     *last = at + 1;

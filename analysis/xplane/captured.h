@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/str.h"
+#include "base/text/profile_file.h"
 
 // Whether a time in nanoseconds is a date, of 2000 to 2200.  Smaller ones count from the start of a
 // machine or of a program: they say nothing about other hosts.
@@ -19,5 +19,8 @@ static inline bool xpl_ns_is_date(int64_t ns) {
 // absolute (older ones).  Reads the heads of planes and lines, no events: at most 16 Ki of them.
 // Any bytes are fine.  Any thread.
 int64_t xpl_xspace_captured_ns(xpl_bytes_t xspace);
+// The same time, `profile_stop_time` as written_ns, and the name of its longest program: whether
+// runs are of one job (storage/sessions/joint.h).  False if the XSpace has no time.
+bool xpl_xspace_identify(xpl_bytes_t xspace, struct xpl_profile_identity *ret);
 
 #endif

@@ -16,6 +16,7 @@ struct xpl_profile_identity {
     int64_t begin_ns;         // of the profile, since 1970; 0: not said
     int64_t written_ns;       // when the name says that the file was written; 0: it does not
     size_t worker_len;        // the front of the file's name that all captures of one process share
+    uint64_t program;         // processes of one job have equal ones; 0: not said
     bool is_part;             // of another file's profile, and no host
 };
 

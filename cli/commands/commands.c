@@ -164,9 +164,9 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 4096,
      .joins = true,
-     .arguments = "RUN|PATH...",
+     .arguments = "RUN...",
      .help = "findings, then ops, kernels, steps and memory as tables",
-     .about = "Several PATHs, files or directories, are the hosts of one run.",
+     .about = "Several RUNs, all sessions or all paths, are the hosts of one.",
      .formats = "table|csv|json",
      .sections = summary_tables,
      .examples = "xplanectl summary 2026_01_31_12_00_00\n"},
@@ -175,12 +175,12 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 1,
      .max = 4096,
      .joins = true,
-     .arguments = "RUN|PATH...",
+     .arguments = "RUN...",
      .help = "rank the causes that make a run slow, with evidence and advice",
      .about =
          "Lists the greatest saving first. Each finding has its kind, its share of the time of "
          "all devices, the most it could save, the ops, steps and trace window where it "
-         "shows, and advice. Several PATHs, files or directories, are the hosts of one run.",
+         "shows, and advice. Several RUNs, all sessions or all paths, are the hosts of one.",
      .formats = "table|csv|json",
      .sections = findings_tables,
      .examples = "xplanectl findings my_run\nxplanectl findings profiles/my_run --json\n"},
@@ -341,6 +341,17 @@ const struct xpl_command xpl_command_rows[] = {
          "Takes profile files, or all those of a run directory. The daemon checks them; either "
          "all appear or none. An interrupted import resumes when repeated.",
      .examples = "xplanectl import profiles/my_run --session my_run\n"},
+    {.name = "join",
+     .run = xpl_runs_join,
+     .min = 2,
+     .max = 4096,
+     .arguments = "SESSION|PATH...",
+     .help = "make one session of runs whose processes wrote into directories of their own",
+     .about = "The session appears in --logdir. Its files are links to those of the runs (copies, "
+              "if they are on another file system): nothing is moved or removed. A SESSION is one "
+              "of --logdir. A daemon with --join joins such runs by "
+              "itself, if they are of one program and overlap in time.",
+     .examples = "xplanectl join out/rank0 out/rank1 --logdir ~/logs --session my_job\n"},
     {.name = "delete",
      .run = xpl_cmd_delete,
      .min = 1,

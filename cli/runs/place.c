@@ -7,8 +7,11 @@
 
 #include "analysis/formats/format.h"
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/status.h"
 #include "cli/commands/command.h"
+#include "cli/logdir.h"
 #include "cli/remote.h"
 #include "storage/sessions/catalogue.h"
 
@@ -81,7 +84,6 @@ const char *const *xpl_run_paths(const struct xpl_args *a, const char *const *ru
 
 enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run) {
     if (is_only_path(run)) return XPL_RUN_PATH;
-    if (a->command && a->command->joins && a->n_rest > 2) return XPL_RUN_PATH;
     if (!is_there(run) && !strchr(run, '/')) return XPL_RUN_SESSION;
     const struct known *const k = find_note(run);
     if (k) return k->place;
@@ -104,6 +106,60 @@ static const char *keep_name(const char *text) {
     strcpy(k->text, text);
     g_names = k;
     return k->text;
+}
+
+// ---- several runs that are one ----
+
+// The names with commas between.
+static bool join_sessions(struct xpl_args *a) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 20);
+    for (size_t i = 1; i < a->n_rest; i++)
+        xpl_buf_printf(&b, "%s%s", i > 1 ? "," : "", a->rest[i]);
+    xpl_buf_putc(&b, 0);
+    const char *const name = b.failed ? NULL : keep_name((const char *)b.p);
+    if (!name) return false;
+    a->rest[1] = name;
+    a->n_rest = 2;
+    return true;
+}
+
+// Replaces the last argument, a directory, by the files of its newest session.
+static bool join_files(struct xpl_args *a) {
+    static struct xpl_logdir l; // its session's names are used until the program ends
+    struct xpl_error err = {0};
+    const char *const dir = a->rest[a->n_rest - 1];
+    if (xpl_logdir_open_newest(dir, &l, &err) != XPL_OK) {
+        xpl_say("%s", err.msg);
+        return false;
+    }
+    const size_t n = l.session->n_hosts, before = a->n_rest - 1;
+    const char **const rest = xpl_sys_realloc(a->rest, (before + n) * sizeof *rest);
+    if (!rest) return false;
+    a->rest = rest;
+    a->n_rest = before;
+    for (size_t i = 0; i < n; i++) {
+        XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 20);
+        xpl_buf_printf(&b, "%.*s/%s", XPL_STR_FMT(l.snapshot->base), l.session->hosts[i].path.ptr);
+        xpl_buf_putc(&b, 0);
+        rest[a->n_rest] = b.failed ? NULL : keep_name((const char *)b.p);
+        if (!rest[a->n_rest++]) return false;
+    }
+    return true;
+}
+
+bool xpl_run_join(struct xpl_args *a) {
+    size_t n_sessions = 0, first = 1;
+    if (a->join) return join_files(a);
+    if (!a->command->joins || a->n_rest < 3) return true;
+    for (size_t i = 1; i < a->n_rest; i++) {
+        const bool is = xpl_run_place(a, a->rest[i]) == XPL_RUN_SESSION;
+        n_sessions += is;
+        if (is) first = i;
+    }
+    if (n_sessions == a->n_rest - 1) return join_sessions(a);
+    if (!n_sessions) return true;
+    xpl_say("%s is not a file: give only paths or only sessions", a->rest[first]);
+    return false;
 }
 
 const char *xpl_run_beginning(xpl_client *c, const char *run) {

@@ -14,6 +14,10 @@ enum xpl_run_place { XPL_RUN_SESSION, XPL_RUN_PATH };
 enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run);
 // The paths of a run that is one: `*run`, or all arguments of a command that joins them.
 const char *const *xpl_run_paths(const struct xpl_args *a, const char *const *run, size_t *ret_n);
+// Makes one run of several arguments of a command that joins them: paths stay, sessions become
+// "A,B" (xpl_snapshot_find_all).  With --join a directory becomes the files of its newest session.
+// False, with the reason on stderr: wrong usage.  Before the command runs.
+bool xpl_run_join(struct xpl_args *a);
 // After NOT_FOUND: the only session of the daemon whose name begins with `run`, or NULL.  Says on
 // stderr when several do.  Lives as long as the program.  One thread at a time.
 const char *xpl_run_beginning(xpl_client *c, const char *run);

@@ -165,7 +165,7 @@ static bool find_path(const struct xpl_snapshot *snap, xpl_str_t relative, xpl_s
     dir = dir.len ? xpl_str_sub(dir, 0, dir.len - 1) : XPL_STR(".");
     for (size_t i = 0; relative.len && i < snap->n_sessions; i++) {
         const struct xpl_session *s = &snap->sessions[i];
-        if (!xpl_str_eq(s->path, dir)) continue;
+        if (!s->n_runs && !xpl_str_eq(s->path, dir)) continue;
         for (size_t h = 0; h < s->n_hosts; h++) {
             if (!xpl_str_eq(s->hosts[h].path, relative)) continue;
             *ret_session = s->name;

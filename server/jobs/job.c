@@ -101,9 +101,8 @@ static const struct xpl_product *find_product(const struct xpl_job_product *spec
 }
 
 // The file, as far as size and time tell, that the requester saw: NULL without one.
-static const struct xpl_host *find_host(const struct xpl_snapshot *snap, xpl_str_t session,
+static const struct xpl_host *find_host(const struct xpl_session *se,
                                         const struct xpl_job_file *file) {
-    const struct xpl_session *const se = xpl_snapshot_find(snap, session);
     const struct xpl_host *const h = se ? xpl_session_find_host(se, file->host) : NULL;
     return h && h->fingerprint.size == file->size_bytes && h->fingerprint.mtime_ns == file->mtime_ns
                ? h
@@ -146,10 +145,11 @@ static xpl_status_t find_stored(struct batch *b) {
     const struct xpl_work_owner owner = {is_over, b->s};
     struct xpl_product_ref *const refs =
         xpl_arena_array(&b->s->arena, job->n_files * job->n_products, sizeof *refs);
+    const struct xpl_session *const session = xpl_snapshot_find_all(b->snap, job->session);
     size_t n = 0;
     if (!refs) return XPL_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < job->n_files; i++) {
-        b->hosts[i] = find_host(b->snap, job->session, &job->files[i]);
+        b->hosts[i] = find_host(session, &job->files[i]);
         for (size_t k = 0; k < job->n_products; k++) {
             const struct xpl_product *const p = find_product(&job->products[k]);
             if (b->hosts[i] && p)

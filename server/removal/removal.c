@@ -33,9 +33,13 @@ xpl_status_t xpl_removal_check(const struct xpl_snapshot *snap, const struct xpl
                                struct xpl_error *err) {
     struct xpl_profile_file file;
     const bool top = xpl_str_eq(one->path, XPL_STR("."));
+    if (one->n_runs)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "the session joins %u runs: delete each by its own name", one->n_runs);
     for (size_t i = 0; i < snap->n_sessions; i++) {
         const struct xpl_session *const other = &snap->sessions[i];
-        if (other != one && other->n_hosts && is_in(other->hosts[0].path, one->path))
+        if (other != one && !other->n_runs && other->n_hosts &&
+            is_in(other->hosts[0].path, one->path))
             XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                              "the session is not deleted: %.80s is in its directory",
                              other->name.ptr);

@@ -143,6 +143,7 @@ static xpl_status_t publish(struct xpl_catalogue *c, struct xpl_error *err) {
     for (size_t i = 0; i < c->n_limits; i++)
         limits[i] = c->limits[i];
     const struct xpl_snapshot_spec spec = {.root = c->root,
+                                           .join = c->o.identify_run != NULL,
                                            .dirs = c->dirs,
                                            .n_dirs = c->n_dirs,
                                            .base = c->base,

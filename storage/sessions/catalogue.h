@@ -74,6 +74,9 @@ struct xpl_session {
     int64_t captured_ns;
     const struct xpl_lost_host *lost; // by the notes of captures
     size_t n_lost;
+    bool lacks_ranks;            // the last of `lost` is ranks of the job
+    int64_t world_size, n_ranks; // of the job, and how many are here; -1 and 0: not said
+    uint32_t n_runs;             // how many sessions it joins (joint.h); 0: it is one
     // The generation of the catalogue in which this session was last different.  Equal name and
     // equal `changed` mean: nothing changed as far as scans can see.
     uint64_t changed;
@@ -119,6 +122,10 @@ struct xpl_catalogue_options {
     // Reads the time of capture from the bytes of a profile of the best format: nanoseconds since
     // 1970, or 0.  The scan calls it once for each session and change.  NULL: the time is unknown.
     int64_t (*captured_ns)(xpl_bytes_t profile);
+    // Sessions of one job's processes are joined (joint.h): their parts are found by name, and not
+    // listed.  Reads from a profile of the best format when it began and ended (begin_ns,
+    // written_ns), and its program; false: it does not say.  NULL: none are joined.
+    bool (*identify_run)(xpl_bytes_t profile, struct xpl_profile_identity *ret);
     uint32_t
         max_dirs; // 0: 200,000, of a bucket 20,000; more are left out and reported as a problem
     uint32_t max_hosts; // 0: 1,000,000; likewise
@@ -187,6 +194,9 @@ xpl_status_t xpl_snapshot_need_scan(const struct xpl_snapshot *s, struct xpl_err
 // xpl_snapshot_need_scan.
 xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t name,
                                      struct xpl_error *err);
+// The same; and of several names, with commas between, the session that joins them, which lives as
+// long as the snapshot.  NULL also when sessions that were asked for so take too much memory.
+const struct xpl_session *xpl_snapshot_find_all(const struct xpl_snapshot *s, xpl_str_t names);
 // O(log n).  NULL when there is none of that name.
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name);
 // Whether that host is there, but only in a format that is not read.

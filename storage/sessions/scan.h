@@ -52,7 +52,8 @@ struct xpl_dir {
     struct xpl_about *about;    // NULL: no notes
     int64_t captured_ns;        // of the first profile; 0: it does not say
     struct xpl_fingerprint captured_of;
-    uint64_t list_at_ns; // of a bucket: when it is listed again; xpl_clock_ns
+    struct xpl_profile_identity run; // of the same; begin_ns is 0: it is not joined
+    uint64_t list_at_ns;             // of a bucket: when it is listed again; xpl_clock_ns
     uint64_t
         listed_ns;    // when this daemon listed it beside a scanner; 0: that one's listing is newer
     bool pull;        // the scanner has another listing
@@ -86,7 +87,7 @@ struct xpl_snapshot_spec {
     const struct xpl_snapshot *before; // NULL for the first
     const char *const *limits;         // sentences about limits that cut something off
     size_t n_limits;
-    bool unscanned;
+    bool unscanned, join;
 };
 // Names the sessions and copies everything.  Notes in dirs[i]->changed where a name came to mean
 // another directory.  RESOURCE_EXHAUSTED on OOM.

@@ -23,6 +23,7 @@ void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
     if (!f) { // a file that comes back, unchanged, is read again
         d->captured_ns = 0;
         d->captured_of = (struct xpl_fingerprint){0};
+        d->run = (struct xpl_profile_identity){0};
     }
     if (!f || !c->o.captured_ns || c->root->objects ||
         xpl_fingerprint_eq(&f->fingerprint, &d->captured_of))
@@ -31,11 +32,17 @@ void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
     struct xpl_source *source = NULL;
     d->captured_ns = 0;
     d->captured_of = f->fingerprint;
+    d->run = (struct xpl_profile_identity){0};
     if (!path_of(d, f, path) ||
         xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0, &source, NULL) != XPL_OK)
         return;
     const int64_t ns = c->o.captured_ns(xpl_source_bytes(source));
-    if (xpl_source_verify(source, NULL) == XPL_OK) d->captured_ns = ns;
+    struct xpl_profile_identity run;
+    const bool said = c->o.identify_run && c->o.identify_run(xpl_source_bytes(source), &run);
+    if (xpl_source_verify(source, NULL) == XPL_OK) {
+        d->captured_ns = ns;
+        if (said) d->run = run;
+    }
     xpl_source_free(source);
 }
 

@@ -345,6 +345,47 @@ xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_
     return fail_errno(err, errno, "writing to", s->path);
 }
 
+static xpl_status_t copy_file(struct xpl_session_writer *s, int from, int to,
+                              struct xpl_error *err) {
+    enum { PIECE = 1 << 20 };
+    uint8_t *const piece = xpl_sys_alloc(PIECE);
+    if (!piece) XPL_RETURN_OOM(err, "session");
+    xpl_status_t st = XPL_OK;
+    ssize_t n;
+    while (st == XPL_OK && (n = read(from, piece, PIECE)) != 0)
+        st = n > 0 ? xpl_session_writer_write(s, to, (xpl_bytes_t){piece, (size_t)n}, err)
+             : errno == EINTR ? XPL_OK
+                              : fail_errno(err, errno, "reading for", s->path);
+    xpl_sys_free(piece);
+    return st;
+}
+
+xpl_status_t xpl_session_writer_add_file(struct xpl_session_writer *s, const char *path,
+                                         char temp[XPL_SESSION_WRITER_TEMP_SIZE],
+                                         struct xpl_error *err) {
+    int to;
+    const int from = open(path, O_RDONLY | O_CLOEXEC);
+    if (from < 0) return fail_errno(err, errno, "opening", path);
+    xpl_status_t st = xpl_session_writer_open_temp(s, temp, &to, err);
+    if (st != XPL_OK) {
+        (void)close(from);
+        return st;
+    }
+    // The name is ours: the empty file gives way to the link.
+    const bool linked = unlinkat(s->fd[3], temp, 0) == 0 &&
+                        linkat(AT_FDCWD, path, s->fd[3], temp, AT_SYMLINK_FOLLOW) == 0;
+    if (!linked) {
+        (void)close(to);
+        to = openat(s->fd[3], temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        st = to < 0 ? fail_errno(err, errno, "writing to", s->path) : copy_file(s, from, to, err);
+    }
+    if (to >= 0 && close(to) != 0 && st == XPL_OK)
+        st = fail_errno(err, errno, "writing to", s->path);
+    (void)close(from);
+    if (st != XPL_OK) xpl_session_writer_drop_temp(s, temp);
+    return st;
+}
+
 // Renames a file to an unused name.  Returns errno, 0 when done.
 static int rename_to_new(int dir, const char *from, const char *to) {
     if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0) return 0;

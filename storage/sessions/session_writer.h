@@ -109,6 +109,11 @@ enum { XPL_SESSION_WRITER_TEMP_SIZE = 40 };
 xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
                                           char temp[XPL_SESSION_WRITER_TEMP_SIZE], int *ret_fd,
                                           struct xpl_error *err) XPL_NODISCARD;
+// Makes a hidden file of the file `path`: a link to it, which takes no room, or a copy, if that is
+// on another file system or may not be linked.  `temp` gets its name.
+xpl_status_t xpl_session_writer_add_file(struct xpl_session_writer *s, const char *path,
+                                         char temp[XPL_SESSION_WRITER_TEMP_SIZE],
+                                         struct xpl_error *err) XPL_NODISCARD;
 // Writes all of it.
 xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_bytes_t bytes,
                                       struct xpl_error *err) XPL_NODISCARD;

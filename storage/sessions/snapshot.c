@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "storage/hash.h"
 #include "storage/objects/objects.h"
 #include "storage/processes.h"
+#include "storage/sessions/joint.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
 
@@ -17,13 +18,24 @@ enum {
     NAMES_COMPARED = 4096, // to which a wrong one is compared
     NAME_SHOWN = 100,      // bytes of a name in a sentence
 };
+// Of sessions that requests join: bytes that a snapshot keeps of them, and bytes of their names.
+enum { MAX_JOINTS = 64 << 20, MAX_NAMES = 1 << 20 };
+
+struct joint {
+    struct joint *next;
+    struct xpl_session session;
+};
 
 struct xpl_snapshot_inner {
     atomic_uint refs;
+    pthread_mutex_t mu; // guards the next two
+    struct joint *joints;
+    struct xpl_arena joint_arena;
     struct xpl_arena arena;
     struct xpl_root *root;
     uint32_t *table; // index into sessions + 1, open addressing by name
     size_t table_cap;
+    size_t n_all;             // of snap.sessions: parts of joined ones follow those that are listed
     struct xpl_snapshot snap; // the public part
 };
 
@@ -49,6 +61,8 @@ void xpl_snapshot_unref(struct xpl_snapshot *s) {
     if (!s || atomic_fetch_sub(&s->inner->refs, 1) != 1) return;
     struct xpl_snapshot_inner *in = s->inner;
     xpl_root_unref(in->root);
+    pthread_mutex_destroy(&in->mu);
+    xpl_arena_fini(&in->joint_arena);
     xpl_arena_fini(&in->arena);
     xpl_sys_free(in);
 }
@@ -59,8 +73,6 @@ bool xpl_root_match(xpl_profile_match_fn match, const char *file, struct xpl_pro
 }
 
 // --- Names ---
-
-enum { LAST_ROUND = 6 }; // of giving other names to those that are equal
 
 enum claim { CLAIM_PLUGIN, CLAIM_LOGDIR, CLAIM_PATH };
 
@@ -231,20 +243,11 @@ static int by_name(const void *pa, const void *pb) {
     return xpl_str_cmp(a->path, b->path);
 }
 
-// "NAME~2"; behind the last round a name that no path can have, so that names that are built to
-// collide end there.
-static bool add_number(struct xpl_arena *a, xpl_str_t name, unsigned round, size_t i, size_t first,
-                       xpl_str_t *ret) {
-    return round < LAST_ROUND
-               ? xpl_arena_printf(a, ret, "%.*s~%zu", XPL_STR_FMT(name), i - first + 1)
-               : xpl_arena_printf(a, ret, "%.*s//%zu", XPL_STR_FMT(name), i);
-}
-
 static bool rename_draft(struct xpl_arena *a, struct draft *d, unsigned round, size_t i,
                          size_t first) {
     xpl_str_t next, path;
     if (d->renamed) {
-        if (!add_number(a, d->name, round, i, first, &next)) return false;
+        if (!xpl_name_add_number(a, d->name, round, i, first, &next)) return false;
     } else {
         if (!xpl_name_escape(a, d->path, &path) ||
             !xpl_arena_printf(a, &next, "./%.*s", XPL_STR_FMT(path)))
@@ -277,54 +280,21 @@ static bool make_names_unique(struct xpl_arena *a, struct draft *d, size_t n) {
 
 // --- Building ---
 
-static int host_by_name(const void *pa, const void *pb) {
-    const struct xpl_host *a = pa, *b = pb;
-    const int c = xpl_str_cmp(a->name, b->name);
-    return c ? c : strcmp(a->path.ptr, b->path.ptr);
-}
-
 static bool host_path(struct xpl_arena *a, const struct xpl_dir *d, const char *file,
                       xpl_str_t *ret) {
     return d->parent ? xpl_arena_printf(a, ret, "%s/%s", d->path, file)
                      : xpl_arena_str(a, xpl_str_from(file), ret);
 }
 
-// Two files of one name (one of them escaped): the later gets a suffix.
-static bool make_hosts_unique(struct xpl_arena *a, struct xpl_host *h, size_t n) {
-    bool clash = true;
-    for (unsigned round = 0; clash; round++) {
-        clash = false;
-        qsort(h, n, sizeof *h, host_by_name);
-        for (size_t i = 1, first = 0; i < n; i++) {
-            if (!xpl_str_eq(h[i].name, h[first].name)) {
-                first = i;
-                continue;
-            }
-            xpl_str_t next;
-            if (!add_number(a, h[i].name, round, i, first, &next)) return false;
-            h[i].name = next;
-            clash = true;
-        }
-    }
-    return true;
-}
-
-static bool fill_lost(struct xpl_arena *a, const struct xpl_about *about,
-                      const struct xpl_process_group *g, struct xpl_session *s) {
+static bool fill_lost(struct xpl_arena *a, const struct xpl_about *about, struct xpl_session *s) {
     const size_t asked = about ? about->asked.n : 0;
-    const int64_t missing = g->n_ranks ? g->world_size - g->n_ranks : 0;
-    if (!asked && missing <= 0) return true;
     struct xpl_lost_host *const lost = xpl_arena_array(a, asked + 1, sizeof *lost);
     s->lost = lost;
     for (size_t i = 0; lost && i < asked; i++, s->n_lost++)
         if (!xpl_arena_str(a, about->asked.v[i].target, &lost[i].target) ||
             !xpl_arena_str(a, about->asked.v[i].reason, &lost[i].reason))
             return false;
-    if (!lost || missing <= 0) return lost != NULL;
-    struct xpl_lost_host *const h = &lost[s->n_lost++];
-    return xpl_arena_printf(a, &h->target, "%" PRId64 " of %" PRId64 " ranks", missing,
-                            g->world_size) &&
-           xpl_arena_str(a, XPL_STR("their files are not here"), &h->reason);
+    return lost && xpl_session_add_lost_ranks(s, lost, a);
 }
 
 static void fill_time(const struct draft *d, struct xpl_session *s) {
@@ -376,8 +346,10 @@ static bool fill_session(struct xpl_arena *a, struct xpl_process_file *v, const 
             s->mtime_ns = f->fingerprint.mtime_ns;
     }
     fill_time(d, s);
-    return make_hosts_unique(a, hosts, s->n_hosts) &&
-           (d->kind != 0 || fill_lost(a, dir->about, &g, s));
+    s->world_size = d->kind == 0 ? g.world_size : -1;
+    s->n_ranks = d->kind == 0 ? g.n_ranks : 0;
+    return xpl_hosts_make_unique(a, hosts, s->n_hosts) &&
+           (d->kind != 0 || fill_lost(a, dir->about, s));
 }
 
 static uint64_t name_hash(xpl_str_t name) {
@@ -386,19 +358,57 @@ static uint64_t name_hash(xpl_str_t name) {
 
 static bool index_names(struct xpl_snapshot_inner *in) {
     size_t cap = 16;
-    while (cap < in->snap.n_sessions * 2)
+    while (cap < in->n_all * 2)
         cap *= 2;
     in->table = xpl_arena_array(&in->arena, cap, sizeof *in->table);
     if (!in->table) return false;
     memset(in->table, 0, cap * sizeof *in->table);
     in->table_cap = cap;
-    for (size_t i = 0; i < in->snap.n_sessions; i++) {
+    for (size_t i = 0; i < in->n_all; i++) {
         size_t at = name_hash(in->snap.sessions[i].name) & (cap - 1);
         while (in->table[at])
             at = (at + 1) & (cap - 1);
         in->table[at] = (uint32_t)i + 1;
     }
     return true;
+}
+
+// What decides whether the session is joined to others.  A capture's, which has notes, has the
+// hosts that were asked.
+static bool describe_run(const struct draft *d, const struct xpl_session *s,
+                         struct xpl_arena *scratch, struct xpl_run *ret) {
+    const size_t first = first_file(d);
+    const xpl_str_t path = {d->dir->path, d->dir->path_len};
+    xpl_str_t prefix = path, run, process;
+    *ret = (struct xpl_run){0};
+    if (d->kind != 0 || !s->n_hosts || d->dir->about || first >= d->dir->n_files) return true;
+    const struct xpl_dir_file *const f = &d->dir->files[first];
+    const struct xpl_profile_identity *const own = f->identity;
+    (void)xpl_path_is_run(path, &prefix, &run);
+    const size_t worker = own && own->worker_len ? own->worker_len : f->len;
+    struct xpl_profile_identity *const id = xpl_arena_alloc(scratch, sizeof *id);
+    if (!id || !xpl_arena_printf(scratch, &process, "%.*s/%.*s", XPL_STR_FMT(prefix), (int)worker,
+                                 f->name))
+        return false;
+    *id = own ? *own : d->dir->run;
+    id->worker_len = process.len;
+    if (id->begin_ns || (own && id->written_ns))
+        *ret = (struct xpl_run){.identity = id, .is_own = own != NULL, .process = process.ptr};
+    return true;
+}
+
+static bool join_sessions(struct xpl_snapshot_inner *in, const struct draft *drafts,
+                          struct xpl_arena *scratch) {
+    const size_t n = in->snap.n_sessions;
+    struct xpl_run *const runs = xpl_arena_array(scratch, n, sizeof *runs);
+    struct xpl_session *all;
+    bool ok = runs != NULL;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = describe_run(&drafts[i], &in->snap.sessions[i], scratch, &runs[i]);
+    ok = ok && xpl_sessions_group(in->snap.sessions, runs, n, &in->arena, scratch, &all, &in->n_all,
+                                  &in->snap.n_sessions);
+    if (ok) in->snap.sessions = all;
+    return ok;
 }
 
 static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec,
@@ -423,21 +433,24 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
     struct xpl_session *sessions = xpl_arena_array(a, n, sizeof *sessions);
     struct xpl_process_file *const v = xpl_arena_array(scratch, most_files, sizeof *v);
     if (!sessions || !v) return false;
-    size_t kept = 0; // sessions of before that are still there
     for (size_t i = 0; i < n; i++) {
         const struct xpl_session *was =
             spec->before ? xpl_snapshot_find(spec->before, drafts[i].name) : NULL;
-        kept += was != NULL;
         if (!was || !xpl_str_eq(was->path, drafts[i].path))
             drafts[i].dir->changed = spec->generation;
         if (!fill_session(a, v, &drafts[i], &sessions[i])) return false;
     }
     in->snap.sessions = sessions;
-    in->snap.n_sessions = n;
-    if (spec->before)
-        in->snap.removed =
-            kept < spec->before->n_sessions ? spec->generation : spec->before->removed;
-    return index_names(in);
+    in->snap.n_sessions = in->n_all = n;
+    return (!spec->join || join_sessions(in, drafts, scratch)) && index_names(in);
+}
+
+// The generation of the last change in which a session went away.
+static uint64_t last_removal(const struct xpl_snapshot *now, const struct xpl_snapshot_spec *spec) {
+    const struct xpl_snapshot *const before = spec->before;
+    for (size_t i = 0; before && i < before->n_sessions; i++)
+        if (!xpl_snapshot_find(now, before->sessions[i].name)) return spec->generation;
+    return before ? before->removed : 0;
 }
 
 static bool add_problem(struct xpl_arena *a, struct xpl_snapshot *snap, xpl_str_t *kept,
@@ -484,6 +497,8 @@ xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl
     if (!in) XPL_RETURN_OOM(err, "catalogue");
     *in = (struct xpl_snapshot_inner){.root = root_ref(spec->root)};
     atomic_init(&in->refs, 1);
+    pthread_mutex_init(&in->mu, NULL);
+    xpl_arena_init(&in->joint_arena, MAX_JOINTS);
     xpl_arena_init(&in->arena, (size_t)4 << 30);
     in->snap.inner = in;
     in->snap.generation = spec->generation;
@@ -496,6 +511,7 @@ xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl
         xpl_snapshot_unref(&in->snap);
         XPL_RETURN_OOM(err, "catalogue");
     }
+    in->snap.removed = last_removal(&in->snap, spec);
     *ret = &in->snap;
     return XPL_OK;
 }
@@ -545,6 +561,50 @@ xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t nam
         xpl_near_add(&near, s->sessions[s->n_sessions - 1 - i].name);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%.*s\"%s",
                      XPL_STR_FMT(xpl_str_sub(name, 0, NAME_SHOWN)), xpl_near_text(&near, hint));
+}
+
+// Finds the sessions that `names` lists, each once; NULL if one is missing.
+static const struct xpl_session **find_parts(const struct xpl_snapshot *s, xpl_str_t names,
+                                             struct xpl_arena *a, size_t *ret_n) {
+    size_t n = 1, at = 0;
+    for (size_t i = 0; i < names.len; i++)
+        n += names.ptr[i] == ',';
+    const struct xpl_session **const parts = xpl_arena_array(a, n, sizeof *parts);
+    for (size_t i = 0; parts && i < n; i++) {
+        const size_t comma = xpl_str_find(names, XPL_STR(","), at);
+        const size_t end = comma == SIZE_MAX ? names.len : comma;
+        parts[i] = xpl_snapshot_find(s, xpl_str_sub(names, at, end - at));
+        if (!parts[i]) return NULL;
+        for (size_t k = 0; k < i; k++)
+            if (parts[k] == parts[i]) return NULL;
+        at = end + 1;
+    }
+    *ret_n = n;
+    return parts;
+}
+
+// The session of several names, made when it is first asked for.
+static const struct xpl_session *find_joint(struct xpl_snapshot_inner *in, xpl_str_t names) {
+    size_t n;
+    for (struct joint *j = in->joints; j; j = j->next)
+        if (xpl_str_eq(j->session.name, names)) return &j->session;
+    const struct xpl_session **const parts = find_parts(&in->snap, names, &in->joint_arena, &n);
+    struct joint *const j = parts ? xpl_arena_zalloc(&in->joint_arena, sizeof *j) : NULL;
+    if (!j || !xpl_arena_str(&in->joint_arena, names, &j->session.name)) return NULL;
+    j->session.path = j->session.name;
+    if (!xpl_session_join(parts, n, &in->joint_arena, &j->session)) return NULL;
+    j->next = in->joints;
+    return &(in->joints = j)->session;
+}
+
+const struct xpl_session *xpl_snapshot_find_all(const struct xpl_snapshot *s, xpl_str_t names) {
+    const struct xpl_session *found = xpl_snapshot_find(s, names);
+    if (found || !s->inner || names.len > MAX_NAMES || !memchr(names.ptr, ',', names.len))
+        return found;
+    pthread_mutex_lock(&s->inner->mu);
+    found = find_joint(s->inner, names);
+    pthread_mutex_unlock(&s->inner->mu);
+    return found;
 }
 
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name) {

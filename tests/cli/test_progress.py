@@ -176,7 +176,7 @@ class NoDaemon(Case):
              "capture": ["127.0.0.1:1"],
              "captures": [], "cancel": ["1"], "schedules": [], "unschedule": ["1"], "import": [PROFILE, "--retries", "1"],
              "delete": ["x"], "fleet": [], "hlo": ["x"], "iree": ["summary", "x"], "label": [], "history": []}
-    ALONE = {"agents", "analyze", "convert", "export", "completion"}
+    ALONE = {"agents", "analyze", "convert", "export", "join", "completion"}
 
     def test_hint(self):
         """Every command says that no daemon runs, how to start one, and what may do without."""

@@ -52,6 +52,73 @@ class Runs(Case):
             text = " ".join(self.ask(c["name"], "--help")[1].split())
             self.assertEqual("RUN is a session of the daemon or" in text, c["name"] in CALLS, c["name"])
 
+    def split(self):
+        """The session jax_4hosts, each process in a run directory of its own; returns their names."""
+        names = [f"run_{i}" for i in range(4)]
+        for name, file in zip(names, sorted((DATA / "jax_4hosts").glob("*.xplane.pb"))):
+            (self.logdir / "plugins/profile" / name).mkdir(parents=True)
+            shutil.copy(file, self.logdir / "plugins/profile" / name)
+        return names
+
+    def test_joined(self):
+        """Runs of one job are one session with --join, as their files in one directory are."""
+        names = self.split()
+        whole = self.ask("findings", DATA / "jax_4hosts", "--json")
+        self.assertEqual(whole[0], 0, whole)
+        paths = [self.logdir / "plugins/profile" / n for n in names]
+        self.assertEqual(self.ask("findings", *paths, "--json"), whole)
+        self.assertEqual(self.ask("findings", "--join", self.logdir / "plugins", "--json"), whole)
+        self.daemon("--join", "--allow-delete")
+        listed = json.loads(self.ask("sessions", "--json")[1])
+        self.assertEqual({s["name"] for s in listed}, {"my_run", "sub/run", "run_0+joined"})  # one is the other's copy
+        self.assertEqual(self.ask("findings", "run_0+joined", "--json"), whole)
+        self.assertEqual(len(json.loads(self.ask("hosts", "run_0+joined", "--json")[1])), 4)
+        self.assertEqual(len(json.loads(self.ask("hosts", "run_2", "--json")[1])), 1)
+        code, _, err = self.ask("delete", "run_0+joined")
+        self.assertEqual((code, "joins 4 runs" in err), (1, True), err)
+        self.assertEqual(self.ask("delete", "run_3")[0], 0)
+        self.assertFalse(paths[3].exists())
+        self.assertTrue(paths[2].exists())
+
+    def test_several(self):
+        """findings and summary take several sessions as the hosts of one."""
+        names = self.split()
+        self.daemon()
+        for command in ("findings", "summary"):
+            code, out, err = self.ask(command, *names, "--json")
+            self.assertEqual(code, 0, err)
+            whole = json.loads(self.ask(command, DATA / "jax_4hosts", "--json")[1])
+            if command == "findings":
+                self.assertEqual(json.loads(out), whole)
+            else:
+                self.assertEqual(json.loads(out)["findings"], whole["findings"])
+        code, _, err = self.ask("findings", *names[:2], DATA / "jax_4hosts")
+        self.assertEqual((code, "only paths or only sessions" in err), (2, True), err)
+        code, _, err = self.ask("findings", "run_0", "nix")
+        self.assertEqual((code, 'no session "run_0,nix"' in err), (1, True), err)
+
+    def test_join(self):
+        """join makes a session of links; the runs stay."""
+        names = self.split()
+        runs = self.logdir / "plugins/profile"
+        for session, arguments in (("of_paths", [runs / n for n in names]), ("of_sessions", names)):
+            code, out, err = self.ask("join", *arguments, "--logdir", self.logdir, "--session", session)
+            self.assertEqual((code, out.strip()), (0, session), err)
+            files = sorted((runs / session).iterdir())
+            self.assertEqual(len(files), 4)
+            self.assertEqual({f.stat().st_ino for f in files}, {next((runs / n).iterdir()).stat().st_ino for n in names})
+            self.assertEqual(self.ask("findings", runs / session, "--json"), self.ask("findings", DATA / "jax_4hosts", "--json"))
+        # A name that is taken gets a number; without --session it is the time.
+        self.assertEqual(self.ask("join", *names, "--logdir", self.logdir, "--session", "of_paths")[1].strip(), "of_paths_2")
+        self.assertRegex(self.ask("join", *names, "--logdir", self.logdir)[1].strip(), r"^\d{4}(_\d\d){5}$")
+        # Nothing is left of one that fails.
+        before = sorted(p.name for p in runs.iterdir())
+        (self.here / "bad.xplane.pb").write_bytes(b"\x1f\x8b")
+        self.assertEqual(self.ask("join", names[0], self.here / "bad.xplane.pb", "--logdir", self.logdir)[0], 1)
+        self.assertEqual(self.ask("join", names[0], "nix", "--logdir", self.logdir)[0], 1)
+        self.assertEqual(sorted(p.name for p in runs.iterdir()), before)
+        self.assertEqual(self.ask("join", *names)[0], 2)
+
     def test_delete(self):
         """A session with another one in its directory is not deleted."""
         (self.logdir / "both").mkdir()

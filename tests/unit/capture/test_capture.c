@@ -441,7 +441,42 @@ static void test_profile_writer_race(void) {
     CHECK_EQ(entries(logdir), 0);
 }
 
+// A session's file that is another file: a link, or a copy where that is elsewhere.
+static void test_added_files(void) {
+    static const char *const roots[] = {"/tmp", "/dev/shm"};
+    char dir[] = "/tmp/xpl-added-XXXXXX";
+    CHECK(mkdtemp(dir));
+    const struct xpl_session_writer_options o = {
+        .size = sizeof o, .logdir = dir, .name = XPL_STR("s")};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots && access(roots[i], W_OK) == 0; i++) {
+        struct xpl_session_writer *s = NULL;
+        struct xpl_error err = {0};
+        struct stat file, from;
+        char path[64], name[XPL_SESSION_WRITER_NAME_SIZE] = "h", temp[XPL_SESSION_WRITER_TEMP_SIZE];
+        (void)snprintf(path, sizeof path, "%s/xpl-added-XXXXXX", roots[i]);
+        const int fd = mkstemp(path);
+        CHECK(fd >= 0 && write(fd, "bytes", 5) == 5);
+        CHECK_OK(xpl_session_writer_open(&o, &s, &err), &err);
+        CHECK_OK(xpl_session_writer_add_file(s, path, temp, &err), &err);
+        CHECK_OK(
+            xpl_session_writer_publish(s, temp, name, ".xplane.pb", XPL_TAKEN_REFUSE, false, &err),
+            &err);
+        CHECK_OK(xpl_session_writer_sync(s, &err), &err);
+        const int copy = xpl_session_writer_open_file(s, "h.xplane.pb");
+        CHECK(copy >= 0 && fstat(copy, &file) == 0 && fstat(fd, &from) == 0);
+        CHECK_EQ(file.st_size, 5);
+        CHECK_EQ(file.st_ino == from.st_ino && file.st_dev == from.st_dev,
+                 file.st_dev == from.st_dev);
+        CHECK_STATUS(xpl_session_writer_add_file(s, "/none/such", temp, NULL), XPL_NOT_FOUND, NULL);
+        xpl_session_writer_undo(s);
+        xpl_session_writer_close(s);
+        CHECK_EQ(close(copy) + close(fd) + unlink(path), 0);
+    }
+    (void)rmdir(dir);
+}
+
 int main(void) {
+    test_added_files();
     test_check();
     test_check_notice();
     test_check_long_lines();

@@ -67,6 +67,13 @@ static void test_ranks(void) {
     add(&f, "a", 3, -1, -1, -1);
     add(&f, "b", 12, -1, -1, -1);
     check_groups(&f, "0 0", "rank 03,rank 12");
+    // Processes of different programs.
+    f = (struct files){0};
+    add(&f, "a", -1, -1, 0, 5);
+    add(&f, "b", -1, -1, 1, 6);
+    add(&f, "c", -1, -1, 2, 7);
+    f.ids[1].program = 1, f.ids[2].program = 2;
+    check_groups(&f, "0 0 1", "a,b,c");
     // Jobs of different sizes.
     f = (struct files){0};
     add(&f, "a", 0, 2, 0, -1);

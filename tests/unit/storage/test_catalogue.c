@@ -465,6 +465,140 @@ static void test_stopped_identities(void) {
     remove_top();
 }
 
+// ---- runs that are joined ----
+
+// The profiles here say "BEGIN END PROGRAM" in seconds; an empty one says nothing.
+static bool read_run(xpl_bytes_t file, struct xpl_profile_identity *ret) {
+    char text[64] = "";
+    unsigned begin = 0, end = 0, program = 0;
+    memcpy(text, file.ptr, file.len < sizeof text ? file.len : sizeof text - 1);
+    (void)sscanf(text, "%u %u %u", &begin, &end, &program);
+    *ret = (struct xpl_profile_identity){.rank = -1,
+                                         .world_size = -1,
+                                         .begin_ns = begin * INT64_C(1000000000),
+                                         .written_ns = end * INT64_C(1000000000),
+                                         .program = program};
+    return begin != 0;
+}
+
+static int64_t read_begin(xpl_bytes_t file) {
+    struct xpl_profile_identity id;
+    return read_run(file, &id) ? id.begin_ns : 0;
+}
+
+static struct xpl_catalogue *open_joining(bool joins) {
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = top,
+                                            .match = xpl_format_match,
+                                            .captured_ns = read_begin,
+                                            .identify_run = joins ? read_run : NULL};
+    struct xpl_catalogue *c = NULL;
+    CHECK_OK(xpl_catalogue_new(&o, &c, NULL), NULL);
+    return c;
+}
+
+// Writes such a profile.
+static void put_run(const char *file, const char *text) {
+    put(file, 0);
+    sh("printf '%s' > %s", text, file);
+}
+
+static void test_joined(void) {
+    make_top();
+    put_run("plugins/profile/a/h0.xplane.pb", "100 110 7");
+    put_run("plugins/profile/b/h1.xplane.pb", "105 115 7");
+    put_run("plugins/profile/c/h0.xplane.pb", "200 210 7"); // another capture
+    put_run("plugins/profile/d/h2.xplane.pb", "105 115 8"); // another program
+    put_run("plugins/profile/e/h3.xplane.pb", "");
+    put_run("copy/a/h0.xplane.pb", "100 110 7");
+    // Each process has a log directory, and calls its host alike.
+    put_run("r0/plugins/profile/x/h.xplane.pb", "300 310 7");
+    put_run("r1/plugins/profile/x/h.xplane.pb", "301 311 0");
+    struct xpl_catalogue *c = open_joining(false);
+    check_shown(c, "a=h0 b=h1 c=h0 copy/a=h0 d=h2 e=h3 r0/x=h r1/x=h");
+    xpl_catalogue_free(c);
+    c = open_joining(true);
+    check_shown(c, "a+joined=h0,h1 c=h0 copy/a=h0 d=h2 e=h3 r0/x+joined=r0_x_h,r1_x_h");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    const struct xpl_session *const joint = xpl_snapshot_find(s, XPL_STR("a+joined")),
+                                    *const part = xpl_snapshot_find(s, XPL_STR("b"));
+    CHECK(joint && part);
+    CHECK_EQ(joint->n_runs, 2);
+    CHECK_EQ(joint->captured_ns, 100000000000);
+    CHECK_EQ(joint->bytes, 18);
+    CHECK_EQ(part->n_runs, 0);
+    CHECK_STR(part->hosts[0].path, "plugins/profile/b/h1.xplane.pb");
+    const uint64_t changed = joint->changed;
+    // What did not change keeps its generation.
+    put_run("plugins/profile/z/h9.xplane.pb", "900 910 7");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    struct xpl_snapshot *after = xpl_catalogue_get(c);
+    CHECK_EQ(xpl_snapshot_find(after, XPL_STR("a+joined"))->changed, changed);
+    CHECK_EQ(after->removed, s->removed);
+    xpl_snapshot_unref(s);
+    xpl_snapshot_unref(after);
+    sh("rm -r plugins/profile/b");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "a=h0 c=h0 copy/a=h0 d=h2 e=h3 r0/x+joined=r0_x_h,r1_x_h z=h9");
+    s = xpl_catalogue_get(c);
+    CHECK_EQ(s->removed, s->generation);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+// Ranks say of which job they are: one is missing of all, not of each.
+static void test_joined_ranks(void) {
+    make_top();
+    for (int i = 0; i < 3; i++) {
+        char file[64], text[160];
+        (void)snprintf(file, sizeof file, "rank%d/w.%d.pt.trace.json", i, 1700000000 + i);
+        (void)snprintf(text, sizeof text,
+                       "{\"distributedInfo\": {\"rank\": %d, \"world_size\": 4}, "
+                       "\"traceEvents\": []}",
+                       i);
+        put_run(file, text);
+    }
+    struct xpl_catalogue *const c = open_joining(true);
+    check_shown(c, "rank0+joined=rank 0,rank 1,rank 2");
+    struct xpl_snapshot *const s = xpl_catalogue_get(c);
+    CHECK_EQ(s->sessions[0].n_lost, 1);
+    CHECK_STR(s->sessions[0].lost[0].target, "1 of 4 ranks");
+    CHECK_STR(xpl_snapshot_find(s, XPL_STR("rank1"))->lost[0].target, "3 of 4 ranks");
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+// "A,B" is the session of both, as a request names it.
+static void test_several_names(void) {
+    make_top();
+    put("a/h0.xplane.pb", 1);
+    put("b/h0.xplane.pb", 2);
+    put("c,d/h1.xplane.pb", 4);
+    struct xpl_catalogue *const c = open_at(top, false);
+    struct xpl_snapshot *const s = xpl_catalogue_get(c);
+    const struct xpl_session *const both = xpl_snapshot_find_all(s, XPL_STR("b,a"));
+    CHECK(both);
+    CHECK_STR(both->name, "b,a");
+    CHECK_EQ(both->bytes, 3);
+    CHECK_EQ(both->n_hosts, 2);
+    CHECK_STR(both->hosts[0].name, "a_h0");
+    CHECK_STR(both->hosts[1].name, "b_h0");
+    CHECK(xpl_session_find_host(both, XPL_STR("b_h0")) == &both->hosts[1]);
+    CHECK(xpl_snapshot_find_all(s, XPL_STR("b,a")) == both);
+    CHECK(xpl_snapshot_find_all(s, XPL_STR("a")) == xpl_snapshot_find(s, XPL_STR("a")));
+    CHECK(xpl_snapshot_find_all(s, XPL_STR("c,d")) == xpl_snapshot_find(s, XPL_STR("c,d")));
+    CHECK(!xpl_snapshot_find_all(s, XPL_STR("a,a")));
+    CHECK(!xpl_snapshot_find_all(s, XPL_STR("a,")));
+    CHECK(!xpl_snapshot_find_all(s, XPL_STR("a,nix")));
+    CHECK(!xpl_snapshot_find_all(s, XPL_STR(",")));
+    CHECK_EQ(s->n_sessions, 3); // it is not listed
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
 // ---- directories with very many sessions ----
 
 // The processor's time for a snapshot of `n` sessions in one directory, each of one file: of kind 0
@@ -827,6 +961,9 @@ int main(void) {
     test_links();
     test_stopped();
     test_stopped_identities();
+    test_joined();
+    test_joined_ranks();
+    test_several_names();
     test_many_of_a_directory();
     test_names_built_to_collide();
     test_explosion();

@@ -12,11 +12,40 @@ static int64_t captured(const char *text) {
     return ns;
 }
 
+static struct xpl_profile_identity identity(const char *text) {
+    struct xpl_profile_identity id;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = wt_message(text);
+    for (size_t n = 0; n <= b.n; n++)
+        CHECK_EQ(xpl_xspace_identify((xpl_bytes_t){b.p, n}, &id), id.begin_ns != 0);
+    return id;
+}
+
 #define TASK "2:\"Task Environment\" "
 #define NAME "5:{1:7 2:{1:7 2:\"profile_start_time\"}} 5:{1:8 2:{1:8 2:\"profile_stop_time\"}} "
 #define TIME "6:{1:7 3:1795339230000000000} 6:{1:8 3:1795339231000000000}"
 
+#define PROGRAM(id, name, text) "4:{1:" id " 2:{1:" id " 2:\"" name "\" 3:\"" text "\"}} "
+
+// Whether two runs are of one job: their times, and the program that is longest.
+static void test_identity(void) {
+    const struct xpl_profile_identity a =
+        identity("1:{2:\"/host:metadata\" " PROGRAM("1", "jit_step(12)", "a long one")
+                     PROGRAM("2", "jit_init(13)", "") "} 1:{" TASK NAME TIME "}");
+    const struct xpl_profile_identity b = identity(
+        "1:{" TASK NAME TIME "} 1:{2:\"/host:metadata\" " PROGRAM("2", "jit_other(13)", "x")
+            PROGRAM("1", "jit_step(99)", "a long one") "}");
+    CHECK_EQ(a.begin_ns, 1795339230000000000);
+    CHECK_EQ(a.written_ns, 1795339231000000000);
+    CHECK_EQ(a.rank, -1);
+    CHECK(a.program);
+    CHECK_EQ(a.program, b.program);
+    const struct xpl_profile_identity c = identity("1:{" TASK NAME TIME "}");
+    CHECK_EQ(c.program, 0);
+    CHECK_EQ(identity("").begin_ns, 0);
+}
+
 int main(void) {
+    test_identity();
     CHECK_EQ(captured("1:{" TASK NAME TIME "}"), 1795339230000000000);
     CHECK_EQ(captured("1:{" TASK TIME NAME "}"), 1795339230000000000);
     // Before lines, which are earlier here.
