@@ -6,19 +6,22 @@
 #   test   also sanitizers, clang and its checkers, Python, chromium, mmdebstrap, promtool, zsh,
 #          fish, libfaketime, iproute2, HAProxy, PgBouncer and a server of PostgreSQL (which are not
 #          started) for the tests
-#   package  build, and what makes the wheel, the Debian packages and the container image
+#   package  build, and what makes the wheels, the Debian packages and the container image
+#   headers  installs nothing: prints the packages with headers, for a root of another machine
 # Does nothing, quickly, where everything is there already.
 set -eu
 run="libgrpc29 libprotobuf-c1 libuv1 libsqlite3-0 zlib1g libjansson4 libmicrohttpd12 libgnutls30 libdeflate0 libzstd1 libxxhash0 libpcre2-8-0"
-build="gcc libstdc++-12-dev meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev libmicrohttpd-dev libgnutls28-dev libdeflate-dev libzstd-dev libxxhash-dev libpcre2-dev libpq-dev libcurl4-openssl-dev libssl-dev libexpat1-dev python3"
+headers="libstdc++-12-dev libgrpc-dev libprotobuf-c-dev libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev libmicrohttpd-dev libgnutls28-dev libdeflate-dev libzstd-dev libxxhash-dev libpcre2-dev libpq-dev libcurl4-openssl-dev libssl-dev libexpat1-dev"
+build="gcc meson ninja-build pkg-config protobuf-c-compiler protobuf-compiler $headers python3"
 test="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core openssl mmdebstrap wrk curl prometheus postgresql-15 pgbouncer haproxy zsh fish faketime iproute2"
-package="debhelper dpkg-dev lintian python3-venv buildah"
+package="debhelper dpkg-dev lintian python3-venv buildah mmdebstrap gcc-aarch64-linux-gnu qemu-user-static"
 case ${1:-build} in
     run) packages=$run ;;
     build) packages=$build ;;
     test) packages="$build $test" ;;
     package) packages="$build $package" ;;
-    *) echo "usage: $0 [run|build|test|package]" >&2; exit 2 ;;
+    headers) echo "$headers"; exit ;;
+    *) echo "usage: $0 [run|build|test|package|headers]" >&2; exit 2 ;;
 esac
 missing=
 for p in $packages; do

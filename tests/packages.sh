@@ -3,6 +3,7 @@
 # Builds what users install, and checks it.   tests/packages.sh WORK [PART]...
 #   user        README's build below a prefix of its own: at most 60 s of 2 cores; runs as it is
 #   wheel       the wheel, of the user's build: its tag, its libraries, its licences
+#   wheel-aarch64  the wheel for aarch64, cross-built; its programs run under qemu with a bare C library
 #   deb         the Debian packages: contents, versions, lintian
 #   wheel-root  pip install in a bare root with python3-venv alone; the demonstration
 #   deb-root    apt install in a bare root; the demonstration by the unit's user; purge keeps profiles
@@ -17,7 +18,7 @@ mkdir -p "$1"
 work=$(cd "$1" && pwd)
 shift
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(user wheel deb wheel-root deb-root image)
+[ ${#parts[@]} -gt 0 ] || parts=(user wheel wheel-aarch64 deb wheel-root deb-root image)
 results=()
 result() { results+=("$1 packages: $2"); }
 fail() { echo "packages: $*" >&2; return 1; }
@@ -117,6 +118,23 @@ try_wheel() {
         [ -e "$("$venv/bin/python" -m xplaned_programs libxplaned-agent.so)" ] &&
         [ -d "$("$venv/bin/python" -m xplaned_programs proto)" ] &&
         man -M "$venv/share/man" xplanectl >/dev/null
+}
+# Nothing is below its root but what every Linux has: the other libraries come from the wheel.
+try_wheel_aarch64() {
+    local dir=$work/wheel-aarch64 wheel name root=$work/wheel-aarch64/root run
+    wheel=$(deploy/wheel/aarch64.sh "$dir" | tail -1) && [ -e "$wheel" ] || return
+    [[ $wheel == *"/xplaned-$version-py3-none-manylinux_2_"*_aarch64.whl ]] || fail "$wheel: its name" || return
+    rm -rf "$dir/try" "$dir/bare"
+    mkdir -p "$dir/bare/lib" && python3 -m zipfile -e "$wheel" "$dir/try" && chmod +x "$dir"/try/xplaned_programs/bin/* || return
+    for name in ld-linux-aarch64 libc libm libgcc_s libstdc++ libz libpthread libdl librt libresolv; do
+        cp -L "$(find "$root/lib" "$root/usr/lib" -name "$name.so.[0-9]" | head -1)" "$dir/bare/lib/" || return
+    done
+    run=(qemu-aarch64-static -L "$dir/bare")
+    [ "$("${run[@]}" "$dir/try/xplaned_programs/bin/xplaned" --version)" = "xplaned $version" ] || return
+    # grep reads to the end, or the program would end by a signal.
+    "${run[@]}" "$dir/try/xplaned_programs/bin/xplanectl" summary \
+        tests/data/logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb | grep "^Hosts    1 " || return
+    "${run[@]}" "$dir/try/xplaned_programs/bin/xplaned-agent" --help >/dev/null
 }
 try_deb() {
     local name cache=()

@@ -2,6 +2,7 @@
 """Puts what meson installs into the wheel, in the layout that meson gave it, and the Python client.
 
 $XPL_WHEEL_BUILD names a build directory of meson to take; without it one is made beside the wheel.
+$XPL_WHEEL_PLATFORM is the platform that it was built for, if that is not this one.
 """
 import json
 import os
@@ -68,4 +69,5 @@ class Hook(BuildHookInterface):
         for path, inside in client_files(out / "client").items():
             build_data["force_include"][str(path)] = str(inside)
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        platform = os.environ.get("XPL_WHEEL_PLATFORM") or sysconfig.get_platform()
+        build_data["tag"] = f"py3-none-{platform.replace('-', '_').replace('.', '_')}"

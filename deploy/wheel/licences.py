@@ -4,7 +4,8 @@
 say, which package each library is of, and from which source it was built.
 
 usage: licences.py PLAIN REPAIRED OUT     prints the path of the wheel in OUT
-A library whose licence is not found is an error.
+A library whose licence is not found is an error.  $XPL_WHEEL_ROOT is the root with the libraries of
+a wheel for another machine.
 """
 import base64
 import csv
@@ -19,10 +20,20 @@ import tempfile
 import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+ROOT = os.environ.get("XPL_WHEEL_ROOT", "")
 
 
 def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def loaded(path):
+    """Path of each library that the loader finds for an ELF file."""
+    if not ROOT:
+        return re.findall(r"=> (/\S+) \(0x", run("ldd", path))
+    loader = next(pathlib.Path(ROOT).glob("lib/ld-linux-*"))
+    machine = loader.name.removeprefix("ld-linux-").split(".")[0]
+    return re.findall(r"=> (/\S+) \(0x", run(f"qemu-{machine}-static", "-L", ROOT, str(loader), "--list", path))
 
 
 def libraries_here(plain):
@@ -33,8 +44,8 @@ def libraries_here(plain):
             z.extractall(work)
         for path in pathlib.Path(work).rglob("*"):
             if path.is_file() and path.read_bytes()[:4] == b"\x7fELF":
-                for target in re.findall(r"=> (/\S+) \(0x", run("ldd", str(path))):
-                    found[os.path.basename(os.path.realpath(target))] = target
+                for target in loaded(str(path)):
+                    found[os.path.basename(os.path.realpath(ROOT + target))] = target
                     found[os.path.basename(target)] = target
     return found
 
@@ -42,15 +53,16 @@ def libraries_here(plain):
 def package_of(path):
     """(binary package, its version, source package, its version)"""
     # Where /lib is a link, dpkg knows a file by one of its two names.
-    for name in (os.path.realpath(path), path, os.path.realpath(path).removeprefix("/usr")):
-        owner = subprocess.run(["dpkg-query", "-S", name], capture_output=True, text=True).stdout
+    real = os.path.realpath(ROOT + path).removeprefix(os.path.realpath(ROOT) if ROOT else "")
+    for name in (real, path, real.removeprefix("/usr"), f"/usr{path}"):
+        owner = subprocess.run(["dpkg-query", f"--root={ROOT or '/'}", "-S", name], capture_output=True, text=True).stdout
         if owner:
             break
     else:
         sys.exit(f"licences: {path} is of no Debian package")
     package = owner.split(": ")[0]
     form = "${Package}|${Version}|${source:Package}|${source:Version}"
-    return tuple(run("dpkg-query", "-W", "-f", form, package).split("|"))
+    return tuple(run("dpkg-query", f"--root={ROOT or '/'}", "-W", "-f", form, package).split("|"))
 
 
 def licence_files(plain, bundled):
@@ -63,7 +75,7 @@ def licence_files(plain, bundled):
         if original not in here:
             sys.exit(f"licences: where {name} came from is not known")
         package, version, source, source_version = package_of(here[original])
-        files[f"bundled/{package}.txt"] = pathlib.Path(f"/usr/share/doc/{package}/copyright").read_bytes()
+        files[f"bundled/{package}.txt"] = pathlib.Path(f"{ROOT}/usr/share/doc/{package}/copyright").read_bytes()
         rows.append(f"{name}: {package} {version}, built from {source} {source_version}\n")
     text = ("The libraries of this wheel are Debian's, unchanged but for their names and run paths. Each line\n"
             "has the library, the binary package, whose licence is bundled/PACKAGE.txt, and the source\n"

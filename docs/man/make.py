@@ -3,14 +3,15 @@
 """Puts what `PROGRAM --help-man` prints into its manual page: all of it in place of the line
 @OPTIONS@, or, when it has lines such as @COMMANDS@, what follows each in place of that line.
 
-usage: make.py PROGRAM TEMPLATE OUTPUT VERSION
+usage: make.py TEMPLATE OUTPUT VERSION PROGRAM...
+PROGRAM follows on what runs it where it was built for another machine.
 """
 import re
 import subprocess
 import sys
 
-program, template, output, version = sys.argv[1:]
-printed = subprocess.run([program, "--help-man"], check=True, capture_output=True, text=True).stdout
+template, output, version, *program = sys.argv[1:]
+printed = subprocess.run([*program, "--help-man"], check=True, capture_output=True, text=True).stdout
 if not printed.startswith("@"):
     printed = "@OPTIONS@\n" + printed
 parts = re.split(r"^(@[A-Z]+@\n)", printed, flags=re.M)[1:]
