@@ -262,6 +262,7 @@ stage_browser() {
     build_gcc browser || return
     check "browser: environment" tests/browser/setup.sh
     run_and_collect browser 3600 "$browser_venv/bin/python" tests/browser/run.py "$build/gcc"
+    run_and_collect pictures 900 "$browser_venv/bin/python" tests/browser/pictures.py "$build/gcc"
 }
 stage_differential() {
     needs_xprof differential tests/parity/hlo_text || return

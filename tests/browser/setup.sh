@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 venv=${XPL_BROWSER_VENV:-${XPL_BUILD:-$PWD/build}/browser-venv}
-needed="playwright==1.65.2 axe-playwright-python==0.1.8"
+needed="playwright==1.65.2 axe-playwright-python==0.1.8 pillow==13.0.0"
 [ "$(cat "$venv/.made" 2>/dev/null)" = "$needed" ] && exit 0
 rm -rf "$venv"
 python3 -m venv "$venv"
