@@ -125,7 +125,7 @@ static const struct setting settings[] = {
     {"import-limit", SIZE, 0, AT(import_limit), "64GiB", MIB, TIB, "SIZE",
      "maximum size of incomplete imports; the oldest interrupted ones are removed first"},
     {"join", FLAG, 0, AT(join), "false", 0, 0, NULL,
-     "show runs of one job, whose processes wrote into directories of their own, as one session"},
+     "show runs of one job, whose processes wrote into separate directories, as one session"},
     {"links-anywhere", FLAG, 0, AT(links_anywhere), "false", 0, 0, NULL,
      "follow links that lead out of --logdir"},
     {"log", TEXT, RELOADABLE, AT(log), "info", 0, 0, "LEVEL[,TOPIC:LEVEL]",

@@ -346,7 +346,7 @@ const struct xpl_command xpl_command_rows[] = {
      .min = 2,
      .max = 4096,
      .arguments = "SESSION|PATH...",
-     .help = "make one session of runs whose processes wrote into directories of their own",
+     .help = "make one session of runs whose processes wrote into separate directories",
      .about = "The session appears in --logdir. Its files are links to those of the runs (copies, "
               "if they are on another file system): nothing is moved or removed. A SESSION is one "
               "of --logdir. A daemon with --join joins such runs by "

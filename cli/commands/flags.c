@@ -75,7 +75,7 @@ const struct xpl_flag xpl_flag_rows[] = {
     {"join", 0, XPL_FLAG_SWITCH, AT(join), 0, 0, "summary findings analyze export", NULL, NULL,
      NULL,
      "a directory of runs means the newest of them, with those of the same job that were captured "
-     "at the same time into directories of their own"},
+     "at the same time into separate directories"},
     {"strict", 0, XPL_FLAG_SWITCH, AT(strict), 0, 0, "tool summary findings analyze", NULL, NULL,
      NULL, "fail if the answer lacks a host or has another warning"},
     {"table", 0, XPL_FLAG_SWITCH, AT(table), 0, 0, "tool analyze", NULL, NULL, NULL,

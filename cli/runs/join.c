@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl join`: one session of several runs, in a log directory.  Its files are links.
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 #include "analysis/formats/format.h"
@@ -10,6 +11,7 @@
 #include "cli/args.h"
 #include "cli/commands/commands.h"
 #include "cli/logdir.h"
+#include "storage/places.h"
 #include "storage/sessions/session_writer.h"
 
 struct joining {
@@ -32,12 +34,14 @@ static xpl_status_t add_run(struct joining *j, const char *logdir, const char *r
     XPL_TRY(xpl_logdir_open(logdir, run, &l, err));
     xpl_status_t st = XPL_OK;
     for (size_t i = 0; st == XPL_OK && i < l.session->n_hosts; i++) {
-        xpl_str_t path;
-        st = xpl_arena_printf(&j->arena, &path, "%.*s/%.*s", XPL_STR_FMT(l.snapshot->base),
-                              XPL_STR_FMT(l.session->hosts[i].path))
-                 ? add_path(j, path.ptr, err)
-                 : xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                                 "list of profiles: out of memory");
+        char path[PATH_MAX];
+        xpl_str_t copy;
+        const bool ok =
+            xpl_place_join(l.snapshot->base.ptr, l.session->hosts[i].path, path, sizeof path) &&
+            xpl_arena_str(&j->arena, xpl_str_from(path), &copy);
+        st = ok ? add_path(j, copy.ptr, err)
+                : xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                                "list of profiles: out of memory");
     }
     xpl_logdir_close(&l);
     return st;

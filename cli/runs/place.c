@@ -2,6 +2,7 @@
 #include "cli/runs/place.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "cli/commands/command.h"
 #include "cli/logdir.h"
 #include "cli/remote.h"
+#include "storage/places.h"
 #include "storage/sessions/catalogue.h"
 
 enum { PATIENCE_MS = 2000 }; // for a daemon that gets a request for a path
@@ -138,10 +140,10 @@ static bool join_files(struct xpl_args *a) {
     a->rest = rest;
     a->n_rest = before;
     for (size_t i = 0; i < n; i++) {
-        XPL_AUTO(xpl_buf_fini) struct xpl_buf b = xpl_buf_of(1 << 20);
-        xpl_buf_printf(&b, "%.*s/%s", XPL_STR_FMT(l.snapshot->base), l.session->hosts[i].path.ptr);
-        xpl_buf_putc(&b, 0);
-        rest[a->n_rest] = b.failed ? NULL : keep_name((const char *)b.p);
+        char path[PATH_MAX];
+        const bool ok =
+            xpl_place_join(l.snapshot->base.ptr, l.session->hosts[i].path, path, sizeof path);
+        rest[a->n_rest] = ok ? keep_name(path) : NULL;
         if (!rest[a->n_rest++]) return false;
     }
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions that are made one: of processes of a job that wrote into directories of their own.
+// Sessions that are made one: of processes of a job that wrote into separate directories.
 //
 // Which belong together is decided by the rule for files of one directory (storage/processes.h): a
 // run counts as a file, whose process is its directory's (above plugins/profile, where each capture

@@ -373,8 +373,7 @@ static bool index_names(struct xpl_snapshot_inner *in) {
     return true;
 }
 
-// What decides whether the session is joined to others.  A capture's, which has notes, has the
-// hosts that were asked.
+// What decides whether the session is joined to others. A capture with notes is complete by itself.
 static bool describe_run(const struct draft *d, const struct xpl_session *s,
                          struct xpl_arena *scratch, struct xpl_run *ret) {
     const size_t first = first_file(d);

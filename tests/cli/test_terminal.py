@@ -137,6 +137,7 @@ class Commands(Hostile):
                         [self.target, "--duration", "50ms", "--direct", "--logdir", str(self.place / EVIL)]],
             "captures": [[]], "cancel": [[EVIL], ["999"]], "schedules": [[]], "unschedule": [[EVIL], ["999"]],
             "import": [[file, "--session", EVIL], [path], [str(self.place / EVIL)]], "delete": [[EVIL]],
+            "join": [[path, file], [EVIL, path, "--logdir", path]],
             "export": [["chrome", path], ["perfetto", file], ["chrome", path, "-o", "TERMINAL"], ["chrome", bad], [EVIL, path]],
             "hlo": [*runs, [run, EVIL]],
             "iree": [["summary", str(self.bundle)], ["explain", str(self.bundle)], ["summary", EVIL], [EVIL, str(self.bundle)],
