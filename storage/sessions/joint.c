@@ -216,8 +216,8 @@ static bool has_name(const struct xpl_session *sessions, size_t n, xpl_str_t nam
 }
 
 bool xpl_sessions_group(const struct xpl_session *sessions, struct xpl_run *runs, size_t n,
-                        struct xpl_arena *a, struct xpl_arena *scratch, struct xpl_session **ret,
-                        size_t *ret_n, size_t *ret_listed) {
+                        struct xpl_arena *a, struct xpl_arena *scratch,
+                        struct xpl_sessions_joined *ret) {
     struct xpl_session *const all = xpl_arena_array(a, n + n / 2 + 1, sizeof *all);
     struct member *const members = xpl_arena_array(scratch, n, sizeof *members);
     bool *const is_part = xpl_arena_zalloc(scratch, n + 1);
@@ -241,9 +241,8 @@ bool xpl_sessions_group(const struct xpl_session *sessions, struct xpl_run *runs
     for (size_t i = 0; i < n; i++)
         if (!is_part[i]) all[listed++] = sessions[i];
     if (listed) qsort(all, listed, sizeof *all, session_by_name);
-    *ret_n = *ret_listed = listed;
+    *ret = (struct xpl_sessions_joined){.v = all, .n = listed, .n_listed = listed};
     for (size_t i = 0; i < n; i++)
-        if (is_part[i]) all[(*ret_n)++] = sessions[i];
-    *ret = all;
+        if (is_part[i]) all[ret->n++] = sessions[i];
     return true;
 }

@@ -31,11 +31,16 @@ struct xpl_run {
     bool is_own;                                 // `identity` is what a file says of itself
     const char *process;                         // NUL-terminated; as worker_len of the identity
 };
+// Sessions, those that are listed first, by name.
+struct xpl_sessions_joined {
+    struct xpl_session *v;
+    size_t n, n_listed;
+};
 // Joins sessions, whose runs are `runs`, in groups: each gets a session "NAME+joined", by the
-// first name.  *ret has all sessions: *ret_listed by name, then the parts, which are not listed.
+// first name.  *ret has all sessions, and last the parts, which are not listed.
 // Copies of a profile lose their identity.  False on OOM.
 bool xpl_sessions_group(const struct xpl_session *sessions, struct xpl_run *runs, size_t n,
-                        struct xpl_arena *a, struct xpl_arena *scratch, struct xpl_session **ret,
-                        size_t *ret_n, size_t *ret_listed);
+                        struct xpl_arena *a, struct xpl_arena *scratch,
+                        struct xpl_sessions_joined *ret);
 
 #endif

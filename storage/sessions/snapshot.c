@@ -400,14 +400,16 @@ static bool join_sessions(struct xpl_snapshot_inner *in, const struct draft *dra
                           struct xpl_arena *scratch) {
     const size_t n = in->snap.n_sessions;
     struct xpl_run *const runs = xpl_arena_array(scratch, n, sizeof *runs);
-    struct xpl_session *all;
+    struct xpl_sessions_joined all;
     bool ok = runs != NULL;
     for (size_t i = 0; ok && i < n; i++)
         ok = describe_run(&drafts[i], &in->snap.sessions[i], scratch, &runs[i]);
-    ok = ok && xpl_sessions_group(in->snap.sessions, runs, n, &in->arena, scratch, &all, &in->n_all,
-                                  &in->snap.n_sessions);
-    if (ok) in->snap.sessions = all;
-    return ok;
+    ok = ok && xpl_sessions_group(in->snap.sessions, runs, n, &in->arena, scratch, &all);
+    if (!ok) return false;
+    in->snap.sessions = all.v;
+    in->snap.n_sessions = all.n_listed;
+    in->n_all = all.n;
+    return true;
 }
 
 static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec,
