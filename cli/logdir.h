@@ -14,7 +14,7 @@ struct xpl_logdir {
 xpl_status_t xpl_logdir_open(const char *logdir, const char *session, struct xpl_logdir *ret,
                              struct xpl_error *err) XPL_NODISCARD;
 // Searches all of LOGDIR for its newest session, of runs that are joined
-// (storage/sessions/joint.h). NOT_FOUND: there is none.
+// (storage/joint.h). NOT_FOUND: there is none.
 xpl_status_t xpl_logdir_open_newest(const char *logdir, struct xpl_logdir *ret,
                                     struct xpl_error *err) XPL_NODISCARD;
 void xpl_logdir_close(struct xpl_logdir *l);

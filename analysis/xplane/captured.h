@@ -20,7 +20,7 @@ static inline bool xpl_ns_is_date(int64_t ns) {
 // Any bytes are fine.  Any thread.
 int64_t xpl_xspace_captured_ns(xpl_bytes_t xspace);
 // The same time, `profile_stop_time` as written_ns, and the name of its longest program: whether
-// runs are of one job (storage/sessions/joint.h).  False if the XSpace has no time.
+// runs are of one job (storage/joint.h).  False if the XSpace has no time.
 bool xpl_xspace_identify(xpl_bytes_t xspace, struct xpl_profile_identity *ret);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/map.h"
 #include "base/text/near.h"
 #include "storage/hash.h"
+#include "storage/joint.h"
 #include "storage/objects/objects.h"
 #include "storage/processes.h"
-#include "storage/sessions/joint.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
 
@@ -247,7 +247,7 @@ static bool rename_draft(struct xpl_arena *a, struct draft *d, unsigned round, s
                          size_t first) {
     xpl_str_t next, path;
     if (d->renamed) {
-        if (!xpl_name_add_number(a, d->name, round, i, first, &next)) return false;
+        if (!xpl_joining_add_number(a, d->name, round, i, first, &next)) return false;
     } else {
         if (!xpl_name_escape(a, d->path, &path) ||
             !xpl_arena_printf(a, &next, "./%.*s", XPL_STR_FMT(path)))
@@ -294,7 +294,7 @@ static bool fill_lost(struct xpl_arena *a, const struct xpl_about *about, struct
         if (!xpl_arena_str(a, about->asked.v[i].target, &lost[i].target) ||
             !xpl_arena_str(a, about->asked.v[i].reason, &lost[i].reason))
             return false;
-    return lost && xpl_session_add_lost_ranks(s, lost, a);
+    return lost && xpl_joining_add_lost_ranks(s, lost, a);
 }
 
 static void fill_time(const struct draft *d, struct xpl_session *s) {
@@ -348,7 +348,7 @@ static bool fill_session(struct xpl_arena *a, struct xpl_process_file *v, const 
     fill_time(d, s);
     s->world_size = d->kind == 0 ? g.world_size : -1;
     s->n_ranks = d->kind == 0 ? g.n_ranks : 0;
-    return xpl_hosts_make_unique(a, hosts, s->n_hosts) &&
+    return xpl_joining_make_unique(a, hosts, s->n_hosts) &&
            (d->kind != 0 || fill_lost(a, dir->about, s));
 }
 
@@ -404,7 +404,7 @@ static bool join_sessions(struct xpl_snapshot_inner *in, const struct draft *dra
     bool ok = runs != NULL;
     for (size_t i = 0; ok && i < n; i++)
         ok = describe_run(&drafts[i], &in->snap.sessions[i], scratch, &runs[i]);
-    ok = ok && xpl_sessions_group(in->snap.sessions, runs, n, &in->arena, scratch, &all);
+    ok = ok && xpl_joining_group(in->snap.sessions, runs, n, &in->arena, scratch, &all);
     if (!ok) return false;
     in->snap.sessions = all.v;
     in->snap.n_sessions = all.n_listed;
@@ -593,7 +593,7 @@ static const struct xpl_session *find_joint(struct xpl_snapshot_inner *in, xpl_s
     struct joint *const j = parts ? xpl_arena_zalloc(&in->joint_arena, sizeof *j) : NULL;
     if (!j || !xpl_arena_str(&in->joint_arena, names, &j->session.name)) return NULL;
     j->session.path = j->session.name;
-    if (!xpl_session_join(parts, n, &in->joint_arena, &j->session)) return NULL;
+    if (!xpl_joining_make(parts, n, &in->joint_arena, &j->session)) return NULL;
     j->next = in->joints;
     return &(in->joints = j)->session;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/sessions/joint.h"
+#include "storage/joint.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@ enum { LAST_ROUND = 6 }; // of giving other names to those that are equal
 
 // ---- names ----
 
-bool xpl_name_add_number(struct xpl_arena *a, xpl_str_t name, unsigned round, size_t i,
-                         size_t first, xpl_str_t *ret) {
+bool xpl_joining_add_number(struct xpl_arena *a, xpl_str_t name, unsigned round, size_t i,
+                            size_t first, xpl_str_t *ret) {
     return round < LAST_ROUND
                ? xpl_arena_printf(a, ret, "%.*s~%zu", XPL_STR_FMT(name), i - first + 1)
                : xpl_arena_printf(a, ret, "%.*s//%zu", XPL_STR_FMT(name), i);
@@ -25,7 +25,7 @@ static int host_by_name(const void *pa, const void *pb) {
     return c ? c : strcmp(a->path.ptr, b->path.ptr);
 }
 
-bool xpl_hosts_make_unique(struct xpl_arena *a, struct xpl_host *h, size_t n) {
+bool xpl_joining_make_unique(struct xpl_arena *a, struct xpl_host *h, size_t n) {
     bool clash = true;
     for (unsigned round = 0; clash; round++) {
         clash = false;
@@ -37,7 +37,7 @@ bool xpl_hosts_make_unique(struct xpl_arena *a, struct xpl_host *h, size_t n) {
                 continue;
             }
             xpl_str_t next;
-            if (!xpl_name_add_number(a, h[i].name, round, i, first, &next)) return false;
+            if (!xpl_joining_add_number(a, h[i].name, round, i, first, &next)) return false;
             h[i].name = next;
             clash = true;
         }
@@ -91,10 +91,10 @@ static bool join_hosts(const struct xpl_session *const *parts, size_t n, struct 
     for (size_t i = 0; i < at; i++)
         hosts[i] = v[i].host;
     s->hosts = hosts;
-    return xpl_hosts_make_unique(a, hosts, at);
+    return xpl_joining_make_unique(a, hosts, at);
 }
 
-bool xpl_session_add_lost_ranks(struct xpl_session *s, struct xpl_lost_host *lost,
+bool xpl_joining_add_lost_ranks(struct xpl_session *s, struct xpl_lost_host *lost,
                                 struct xpl_arena *a) {
     const int64_t missing = s->n_ranks ? s->world_size - s->n_ranks : 0;
     if (missing <= 0) return true;
@@ -114,10 +114,10 @@ static bool join_lost(const struct xpl_session *const *parts, size_t n, size_t r
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < parts[i]->n_lost - parts[i]->lacks_ranks; k++)
             lost[s->n_lost++] = parts[i]->lost[k];
-    return xpl_session_add_lost_ranks(s, lost, a);
+    return xpl_joining_add_lost_ranks(s, lost, a);
 }
 
-bool xpl_session_join(const struct xpl_session *const *parts, size_t n, struct xpl_arena *a,
+bool xpl_joining_make(const struct xpl_session *const *parts, size_t n, struct xpl_arena *a,
                       struct xpl_session *ret) {
     struct xpl_session s = {.name = ret->name, .path = ret->path, .n_runs = (uint32_t)n};
     size_t n_lost = 0;
@@ -202,7 +202,7 @@ static bool add_joint(const struct member *members, size_t n, struct xpl_arena *
     *ret = (struct xpl_session){0};
     return xpl_arena_printf(a, &ret->name, "%.*s+joined", XPL_STR_FMT(first->name)) &&
            xpl_arena_printf(a, &ret->path, "%.*s+joined", XPL_STR_FMT(first->path)) &&
-           xpl_session_join(parts, n, a, ret);
+           xpl_joining_make(parts, n, a, ret);
 }
 
 static int session_by_name(const void *pa, const void *pb) {
@@ -215,9 +215,9 @@ static bool has_name(const struct xpl_session *sessions, size_t n, xpl_str_t nam
     return n && bsearch(&key, sessions, n, sizeof key, session_by_name);
 }
 
-bool xpl_sessions_group(const struct xpl_session *sessions, struct xpl_run *runs, size_t n,
-                        struct xpl_arena *a, struct xpl_arena *scratch,
-                        struct xpl_sessions_joined *ret) {
+bool xpl_joining_group(const struct xpl_session *sessions, struct xpl_run *runs, size_t n,
+                       struct xpl_arena *a, struct xpl_arena *scratch,
+                       struct xpl_sessions_joined *ret) {
     struct xpl_session *const all = xpl_arena_array(a, n + n / 2 + 1, sizeof *all);
     struct member *const members = xpl_arena_array(scratch, n, sizeof *members);
     bool *const is_part = xpl_arena_zalloc(scratch, n + 1);
