@@ -36,15 +36,13 @@ class Truth:
         for d in devices:  # the rows of a device add up to it
             for key in ["wall"] + self.causes:
                 assert sum(s[key + "_ps"] for s in d["steps"]) == d[key + "_ps"], (d["device"], key)
-        steps = {}
-        for d in used:
-            for s in d["steps"]:
-                if s["step"] is not None and s["wall_ps"]:
-                    steps.setdefault((s["name"], s["step"]), []).append(s["wall_ps"])
-        self.steps = {k: max(v) for k, v in steps.items()}
+        steps = [{(s["name"], s["step"]): s["wall_ps"] for s in d["steps"] if s["step"] is not None and s["wall_ps"]} for d in used]
+        self.steps = {k: max(of.get(k, 0) for of in steps) for of in steps for k in of}
+        # Means are of the device whose steps take longest in total; a step that it lacks, of the slowest that has it.
+        slowest = max(steps, key=lambda of: sum(of.values()), default={})
         self.series = {}
-        for (name, _), ps in self.steps.items():
-            self.series.setdefault(re.sub(r" -?\d+$", "", name), []).append(ps)
+        for (name, number), ps in self.steps.items():
+            self.series.setdefault(re.sub(r" -?\d+$", "", name), []).append(slowest.get((name, number), ps))
         # Where a program has several loops, that of the longest steps together is followed.
         self.followed = max(self.series.values(), key=sum, default=[])
 
