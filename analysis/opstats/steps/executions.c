@@ -40,6 +40,7 @@ struct finding {
     const struct xpl_convert *c;
     struct xpl_arena *arena;
     struct xpl_intern *names;
+    uint32_t *of_event, *of_stat; // by position of the metadata: interned names; 0: not yet
     XPL_VEC(struct run) runs;
 };
 
@@ -103,23 +104,47 @@ static xpl_str_t program_of_module(xpl_str_t name) {
     return n > 1 ? xpl_str_sub(name, 0, n - 1) : name;
 }
 
+static bool intern(struct finding *f, xpl_str_t name, uint32_t *ret) {
+    xpl_strid_t id;
+    if (!xpl_intern_put(f->names, name, &id)) return false;
+    *ret = id.v;
+    return true;
+}
+
 static bool add_run(struct finding *f, const struct xpl_line *line, const struct xpl_event *ev,
-                    xpl_str_t program, xpl_str_t op) {
+                    uint32_t program, uint32_t op) {
     const uint64_t begin = (uint64_t)xpl_event_begin_ps(line, ev);
-    xpl_strid_t p, o;
-    if (!program.len) return true;
+    if (!program) return true;
     struct run *const r = xpl_vec_push(f->arena, &f->runs);
-    if (!r || !xpl_intern_put(f->names, program, &p) || !xpl_intern_put(f->names, op, &o))
-        return false;
-    *r = (struct run){begin, begin + (uint64_t)ev->duration_ps, p.v, o.v};
+    if (!r) return false;
+    *r = (struct run){begin, begin + (uint64_t)ev->duration_ps, program, op};
+    return true;
+}
+
+static bool add_module(struct finding *f, const struct xpl_line *line, const struct xpl_event *ev) {
+    uint32_t *const id = &f->of_event[ev->md];
+    if (!*id && !intern(f, program_of_module(line->plane->event_md[ev->md].name), id)) return false;
+    return add_run(f, line, ev, *id, 0);
+}
+
+// A text to which many events refer may be long: it is read once.
+static bool intern_stat(struct finding *f, const struct xpl_plane *p, const struct xpl_stat *s,
+                        uint32_t *ret) {
+    if (s->kind != XPL_VALUE_REF) return intern(f, xpl_stat_str(s), ret);
+    uint32_t *const id = &f->of_stat[xpl_plane_stat_md(p, s->u)];
+    if (!*id && !intern(f, xpl_stat_str(s), id)) return false;
+    *ret = *id;
     return true;
 }
 
 static bool add_op(struct finding *f, const struct xpl_line *line, const struct xpl_event *ev) {
     struct xpl_stat module, op;
+    uint32_t program, op_id = 0;
     if (!xpl_stats_get(ev->stats, XPL_STAT_HLO_MODULE, &module)) return true;
-    const bool has_op = xpl_stats_get(ev->stats, XPL_STAT_HLO_OP, &op);
-    return add_run(f, line, ev, xpl_stat_str(&module), has_op ? xpl_stat_str(&op) : XPL_STR(""));
+    if (!intern_stat(f, line->plane, &module, &program)) return false;
+    if (xpl_stats_get(ev->stats, XPL_STAT_HLO_OP, &op) && !intern_stat(f, line->plane, &op, &op_id))
+        return false;
+    return add_run(f, line, ev, program, op_id);
 }
 
 static xpl_status_t read_line(struct finding *f, const struct xpl_line *line, bool modules,
@@ -131,8 +156,7 @@ static xpl_status_t read_line(struct finding *f, const struct xpl_line *line, bo
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(f->c->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "executions: cancelled");
         if (!xpl_convert_is_possible(f->c, &ev) || !ev.duration_ps) continue;
-        const xpl_str_t name = program_of_module(line->plane->event_md[ev.md].name);
-        if (!(modules ? add_run(f, line, &ev, name, XPL_STR("")) : add_op(f, line, &ev)))
+        if (!(modules ? add_module(f, line, &ev) : add_op(f, line, &ev)))
             XPL_RETURN_OOM(err, "executions");
     }
     return r == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;
@@ -141,6 +165,9 @@ static xpl_status_t read_line(struct finding *f, const struct xpl_line *line, bo
 static xpl_status_t read_plane(struct finding *f, const struct xpl_plane *p,
                                struct xpl_error *err) {
     const bool modules = p->kind != XPL_PLANE_GPU;
+    f->of_event = xpl_arena_zalloc(f->arena, p->n_event_md * sizeof *f->of_event);
+    f->of_stat = xpl_arena_zalloc(f->arena, p->n_stat_md * sizeof *f->of_stat);
+    if (!f->of_event || !f->of_stat) XPL_RETURN_OOM(err, "executions");
     for (uint32_t i = 0; i < p->n_lines; i++) {
         const struct xpl_line *const l = &p->lines[i];
         if (xpl_is_derived_line_id(l->id) && !modules) continue;

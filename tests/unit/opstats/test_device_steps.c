@@ -2,6 +2,8 @@
 // Steps of GPUs and TPUs: from one step's begin to the next one's, as of a host that counts as a
 // device; and executions of a program where nothing marks steps.
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "analysis/opstats/convert.h"
@@ -319,12 +321,48 @@ static void check_many_streams(void) {
     xpl_buf_fini(&space);
 }
 
+// Many events refer to one long text, where nothing marks steps: the text is read once, also where
+// names of so many executions exceed the limit.
+static void check_shared_text(bool is_tpu) {
+    enum { EVENTS = 20000, LONG = 2000000 };
+    const struct xpl_convert_options opt = {0};
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_xspace *xs;
+    struct xpl_opstats *s;
+    struct xpl_buf space = mk_open(), line = mk_line(1, is_tpu ? "XLA Modules" : "Stream #1");
+    struct mk_plane p = mk_plane(0, is_tpu ? "/device:TPU:0" : "/device:GPU:0");
+    struct timespec from, to;
+    char *const text = malloc(LONG + 1);
+    CHECK(text != NULL);
+    memset(text, 'm', LONG);
+    text[LONG] = 0;
+    struct xpl_buf ev = mk_event(&p, is_tpu ? text : "kernel", 0, kUs);
+    if (!is_tpu) mk_stat_ref(&p, &ev, "hlo_module", text);
+    for (int i = 0; i < EVENTS; i++)
+        mk_len(&line, 4, ev.p, ev.n);
+    xpl_buf_fini(&ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    CHECK_STATUS(xpl_opstats_convert(xs, &opt, &exec, &arena, (size_t)1 << 28, &s, &err),
+                 is_tpu ? XPL_RESOURCE_EXHAUSTED : XPL_OK, &err);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    CHECK(to.tv_sec - from.tv_sec < 3);
+    xpl_buf_fini(&space);
+    free(text);
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof kLoops / sizeof *kLoops; i++)
         check_loop(&kLoops[i]);
     check_exact();
     check_tpu();
     check_many_streams();
+    check_shared_text(false);
+    check_shared_text(true);
     for (int kind = NO_STEPS; kind < TPU_STEPS; kind++)
         check_marked_tpu((enum tpu_steps)kind);
     return 0;
