@@ -19,8 +19,8 @@ void xpl_cond_init(pthread_cond_t *c);
 // spurious.  c was made by xpl_cond_init.
 bool xpl_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *mu, uint64_t until_ns);
 
-// The first line of a function whose callers hold `mu`.  Finds those that forget to while nobody
-// else holds it.
+// The first line of a function whose callers hold `mu`.  Finds callers that do not, while no other
+// thread holds it.
 static inline void xpl_assert_held(pthread_mutex_t *mu) {
     assert(pthread_mutex_trylock(mu) == EBUSY);
 }

@@ -29,9 +29,9 @@ struct xpl_sql_instructions {
 };
 
 // Reads all programs and converts the events.  `cpu_as_device`: of a session without accelerators,
-// whose ops on host threads count as a device's (docs/cpu-as-device.md).  The
-// arena of `ret` is prepared by the caller, who frees it.  RESOURCE_EXHAUSTED at its limit, or at
-// `limit` bytes of another arena, CANCELLED; *ret is then empty, with its arena.
+// whose ops on host threads count as a device's (docs/cpu-as-device.md).  The arena of `ret` is
+// prepared by the caller, who frees it.  RESOURCE_EXHAUSTED at its limit, or at `limit` bytes of
+// another arena, CANCELLED; *ret is then empty, with its arena.
 xpl_status_t xpl_sql_instructions_read(const struct xpl_xspace *xs, bool cpu_as_device,
                                        struct xpl_exec *exec, size_t limit,
                                        struct xpl_sql_instructions *ret, struct xpl_error *err)

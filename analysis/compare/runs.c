@@ -79,7 +79,7 @@ static bool add_time(struct xpl_run_summary *s, const struct xpl_run_time *t,
     return slot;
 }
 
-// Each step may have a name of its own.
+// Each step may have another name.
 static bool add_series(struct xpl_run_group *g, const struct xpl_run_series *l,
                        struct xpl_arena *arena) {
     struct xpl_run_summary *const s = &g->all;

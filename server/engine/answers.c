@@ -3,7 +3,6 @@
 
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
-#include "server/engine/front.h"
 #include "server/engine/gather.h"
 #include "server/engine/writer.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/gather.h"
 
-#include "server/engine/front.h"
+#include "server/engine/answers.h"
 #include "server/engine/handle.h"
 
 // From so many hosts on they are kept packed: unpacked they are several times as large, and a

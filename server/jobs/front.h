@@ -4,7 +4,7 @@
 #ifndef XPL_SERVER_JOBS_FRONT_H_
 #define XPL_SERVER_JOBS_FRONT_H_
 
-#include "server/engine/front.h"
+#include "server/engine/answers.h"
 
 extern const struct xpl_front xpl_job_front;
 

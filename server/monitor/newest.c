@@ -17,7 +17,7 @@
 enum { AT_ONCE = 8, NAME = 512 }; // sessions of one request; longer names have no figures
 #define PS_PER_S 1e12
 
-// What is known of a session, of this generation of it.
+// The figures of a session, of this generation of it.
 struct kept {
     char session[NAME];
     uint64_t changed, asked; // by which reading it was asked for last

@@ -190,7 +190,7 @@ const struct xpl_session *xpl_snapshot_find(const struct xpl_snapshot *s, xpl_st
 // UNAVAILABLE when nothing was listed yet: then a session may be there.
 xpl_status_t xpl_snapshot_need_scan(const struct xpl_snapshot *s, struct xpl_error *err)
     XPL_NODISCARD;
-// NOT_FOUND: there is no session `name`; proposes one whose name is near.  Else as
+// NOT_FOUND: `name` is unknown; proposes one whose name is near.  Else as
 // xpl_snapshot_need_scan.
 xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t name,
                                      struct xpl_error *err);

@@ -272,7 +272,7 @@ class Words(Case):
                 self.assertAlmostEqual(one["flops"][key] * steps / root[theirs], 1, places=6)
         self.assertAlmostEqual(one["flops"]["model_flops_per_second"] * one["flops"]["busy_ps"] / 1e12 / one["flops"]["model_flops"], 1)
         table = self.ask("aggregate", four, four)[1]
-        self.assertRegex(table, r"^Runtime of 40 steps, 2 runs\n  mean +37\.8 ms\n")
+        self.assertRegex(table, r"^Runtime of 40 steps, 2 runs\n  mean +36\.8 ms\n")
         one_step = runs / "accel/plugins/profile/gpu_multi_worker"
         self.assertTrue(self.ask("aggregate", one_step)[1].startswith("Runtime of 1 step, 1 run\n"))
         self.assertTrue(self.ask("aggregate", gemm)[1].startswith("Runtime of 6 steps, 1 run\n"))
@@ -343,7 +343,8 @@ class Words(Case):
         status, out, err = self.ask("tool", "overview_page", "four")
         table = next(t for t in json.loads(out) if "stepTimeMs" in [c["id"] for c in t.get("cols", [])])
         self.assertEqual(len(table["rows"]), len(means))
-        self.assertEqual(table["p"]["steptime_ms_average"], f"{sum(slowest) / len(slowest) / 1e9:.1f}")
+        hosts = json.loads(self.ask("tool", "time_breakdown", "four", "--option", "view=steps")[1])["hosts"]
+        self.assertEqual(table["p"]["steptime_ms_average"], f"{max(sum(h['steps']['wall_ps']) for h in hosts) / len(means) / 1e9:.1f}")
         status, out, err = self.ask("summary", "four")
         self.assertIn(f"  {len(means)} steps, average ", out)
         self.assertRegex(out, r"\(means of the cores\); average of the slowest core [0-9.]+ ms")

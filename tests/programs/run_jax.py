@@ -36,7 +36,7 @@ HEALTHY = ("healthy", "healthy_scan", "healthy_python", "healthy_unmarked", "hea
            "healthy_sort", "healthy_rows")
 RANKS = 4  # of the program whose last process is late
 PAIR = 2   # processes of hosts_job.py
-# By how many points a saving may be beside the measured one.  While all copy, a fifth of the time counts as computing.
+# By how many points a saving may differ from the measured one.  While all copy, a fifth of the time counts as computing.
 SAVING_POINTS = {"all_copy": 25}
 TRIES = 5  # of a program: another process may take its cores
 

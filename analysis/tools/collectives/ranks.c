@@ -328,7 +328,7 @@ enum { WORK_PER_CALL = 64 };
 
 struct matcher {
     struct xpl_ranks *r;
-    size_t *work;                      // what is left; then hosts match nobody
+    size_t *work;                      // the rest; at 0 hosts match no others
     const struct xpl_rank_call **text; // room for all calls, as in the next ones
     size_t *z;
     uint32_t *votes;

@@ -28,7 +28,7 @@ struct xpl_joint_request {
     size_t limit;          // bytes of the answer
     xpl_str_t traceparent; // as the client sent it, or empty; borrowed as the sessions
     // On a worker, when all have answered; `answers` are in the order of the sessions.  `exec` is
-    // cancelled when nobody waits, or --request-timeout is over.
+    // cancelled when no client waits, or --request-timeout is over.
     xpl_status_t (*render)(void *arg, const xpl_bytes_t *answers, struct xpl_exec *exec,
                            struct xpl_buf *out, struct xpl_error *err);
     // NULL: the first session that fails ends all.  Else one that cannot be read is reported, one

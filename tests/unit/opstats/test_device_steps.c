@@ -278,7 +278,7 @@ static void check_marked_tpu(enum tpu_steps kind) {
     xpl_buf_fini(&space);
 }
 
-// A device with as many streams as names: what is known of the names is not made for each stream.
+// A device with as many streams as names: no stream makes a table of all names.
 static void check_many_streams(void) {
     enum { MANY = 20000 };
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
