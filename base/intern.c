@@ -5,6 +5,9 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/map.h"
+
+enum { LONG = 1024 }; // bytes
 
 struct slot {
     uint32_t hash, id;
@@ -16,6 +19,7 @@ struct xpl_intern {
     xpl_str_t *strs; // indexed by id
     uint32_t cap, count;
     uint64_t seed;
+    struct xpl_map places; // address and length of long texts: ids
 };
 
 static bool grow(struct xpl_intern *in, uint32_t cap) {
@@ -86,6 +90,17 @@ bool xpl_intern_put(struct xpl_intern *in, xpl_str_t s, xpl_strid_t *ret) {
     in->strs[id] = (xpl_str_t){copy, s.len};
     in->slots[i] = (struct slot){h, id};
     ret->v = id;
+    return true;
+}
+
+bool xpl_intern_put_view(struct xpl_intern *in, xpl_str_t s, xpl_strid_t *ret) {
+    if (s.len < LONG) return xpl_intern_put(in, s, ret);
+    uint64_t *const id =
+        xpl_map_put(in->arena, &in->places, (uint64_t)(uintptr_t)s.ptr, s.len, NULL);
+    if (!id) return false;
+    ret->v = (uint32_t)*id;
+    if (!*id && !xpl_intern_put(in, s, ret)) return false;
+    *id = ret->v;
     return true;
 }
 

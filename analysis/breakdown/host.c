@@ -9,6 +9,7 @@
 #include "analysis/breakdown/impl.h"
 #include "analysis/opstats/host/input_work.h"
 #include "analysis/xplane/tf_op.h"
+#include "base/intern.h"
 
 enum { CANCEL_EVERY = 8192 };
 
@@ -99,6 +100,9 @@ struct line_pass {
 struct xpl_host_reader {
     struct xpl_breaking *k;
     const struct xpl_plane *plane;
+    struct xpl_intern *allocators;
+    struct xpl_map
+        memory_of; // allocator: position in the breakdown's memory plus 1; 0: beyond MOST
     struct name *names;
     struct xpl_roles roles;
     struct xpl_device_time *ops;
@@ -213,16 +217,22 @@ static bool read_memory(struct xpl_host_reader *r, const struct xpl_event *ev) {
     const uint64_t peak = xpl_stat_int_or_uint(&s[1]), used = xpl_stat_int_or_uint(&s[2]),
                    left = xpl_stat_int_or_uint(&s[3]);
     if ((int64_t)peak < 0 || (int64_t)left < 0 || (int64_t)used < 0) return true;
-    struct xpl_time_memory *m = NULL;
-    for (size_t i = 0; i < b->memory.n && !m; i++)
-        if (xpl_str_eq(b->memory.v[i].name, name)) m = &b->memory.v[i];
-    if (!m && b->memory.n == MOST) return true;
-    if (!m) {
-        m = xpl_vec_push(r->k->result, &b->memory);
-        if (!m) return false;
-        *m = (struct xpl_time_memory){0};
-        if (!xpl_arena_str(r->k->result, name, &m->name)) return false;
+    xpl_strid_t id;
+    bool is_new;
+    if (!r->allocators && !(r->allocators = xpl_intern_new(r->k->scratch, xpl_hash_seed())))
+        return false;
+    if (!xpl_intern_put_view(r->allocators, name, &id)) return false;
+    uint64_t *const at = xpl_map_put(r->k->scratch, &r->memory_of, id.v, 0, &is_new);
+    if (!at) return false;
+    if (is_new && b->memory.n < MOST) {
+        struct xpl_time_memory *const one = xpl_vec_push(r->k->result, &b->memory);
+        if (!one) return false;
+        *one = (struct xpl_time_memory){0};
+        if (!xpl_arena_str(r->k->result, name, &one->name)) return false;
+        *at = b->memory.n;
     }
+    if (!*at) return true;
+    struct xpl_time_memory *const m = &b->memory.v[*at - 1];
     if (peak > m->peak_bytes) m->peak_bytes = peak;
     if (used + left > m->capacity_bytes) m->capacity_bytes = used + left;
     return true;

@@ -24,6 +24,7 @@ struct queue {
 struct joiner {
     struct xpl_mgtrace *trace;
     struct xpl_intern *rendezvous;
+    struct xpl_map of_name; // address and length of an op's long name: the rendezvous in it
     XPL_VEC(struct queue) queues;
     XPL_VEC(uint64_t) behind; // of each flow: the next in its queue
     uint64_t n_visited;
@@ -118,6 +119,20 @@ static bool begin_transfer(const struct site *s, bool send) {
            begin_flow(s, SEND_TO_COPY);
 }
 
+// Many events may have one long name, in the profile: it is searched once.
+static bool find_rendezvous(struct site *s, xpl_str_t long_name) {
+    bool is_new;
+    uint64_t *const id = xpl_map_put(s->j->trace->arena, &s->j->of_name,
+                                     (uint64_t)(uintptr_t)long_name.ptr, long_name.len, &is_new);
+    if (!id) return false;
+    s->rendezvous.v = (uint32_t)*id;
+    if (!is_new) return true;
+    if (!xpl_intern_put(s->j->rendezvous, xpl_mgtrace_attribute(long_name), &s->rendezvous))
+        return false;
+    *id = s->rendezvous.v;
+    return true;
+}
+
 static xpl_status_t visit_start(struct site *s, struct xpl_error *err) {
     const enum xpl_mgtrace_op op = xpl_mgtrace_op_of(xpl_mgtrace_name(s->event));
     const struct xpl_event_md *const md = xpl_mgtrace_md(s->event);
@@ -129,10 +144,8 @@ static xpl_status_t visit_start(struct site *s, struct xpl_error *err) {
         XPL_TRY(xpl_mgtrace_find(s->event, XPL_STR("long_name"), XPL_VALUE_STR, &stat, &said, err));
         long_name = said ? stat.str : XPL_STR("");
     }
-    const xpl_str_t rendezvous = xpl_mgtrace_attribute(long_name);
-    if (!rendezvous.len) return XPL_OK;
-    if (!xpl_intern_put(s->j->rendezvous, rendezvous, &s->rendezvous) ||
-        !begin_transfer(s, op == XPL_MGTRACE_OP_SEND))
+    if (!find_rendezvous(s, long_name)) XPL_RETURN_OOM(err, "megascale");
+    if (s->rendezvous.v && !begin_transfer(s, op == XPL_MGTRACE_OP_SEND))
         XPL_RETURN_OOM(err, "megascale");
     return XPL_OK;
 }

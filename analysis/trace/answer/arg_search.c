@@ -7,9 +7,11 @@
 
 #include "analysis/xplane/event_read.h"
 #include "base/arena.h"
+#include "base/exec.h"
 
 enum { NONE = 0, RUN_ID_MASK = (1 << 27) - 1 };
 enum { MAX_WORD = 1024, PIECE = 8192 }; // bytes
+enum { CANCEL_EVERY = 1024, CANCEL_BYTES = 1 << 24 };
 
 // ---- words ----
 
@@ -96,8 +98,9 @@ struct trc_arg_search {
     xpl_bytes_t profile;
     const struct trc_words *words;
     struct plane *planes;
-    uint32_t *of_stat;  // words in the name of each row of the statistics' metadata
-    uint32_t *of_event; // words in the arguments of each row of the events' metadata
+    uint64_t *of_string; // words in each string of the index, and KNOWN; 0: not searched yet
+    uint32_t *of_stat;   // words in the name of each row of the statistics' metadata
+    uint32_t *of_event;  // words in the arguments of each row of the events' metadata
 };
 
 static uint64_t id_of(const struct by_id *b, size_t i) {
@@ -130,13 +133,22 @@ static size_t find_id(const struct by_id *b, uint64_t id) {
     return lo < b->n && id_of(b, lo) == id ? lo : b->n;
 }
 
+// Many arguments may refer to one long string: each is searched once.
+static uint32_t words_in_string(const struct trc_arg_search *s, uint64_t string) {
+    static const uint64_t KNOWN = UINT64_C(1) << TRC_WORDS;
+    if (string >= s->t->n[TRC_STRINGS]) return 0;
+    uint64_t *const mask = &s->of_string[string];
+    if (!*mask) *mask = trc_words_in(s->words, trc_str(s->t, string)) | KNOWN;
+    return (uint32_t)*mask;
+}
+
 static uint32_t words_in_list(const struct trc_arg_search *s, uint64_t list) {
     uint32_t mask = 0;
     if (list == NONE || list > s->t->n[TRC_ARGS]) return 0;
     for (const struct trc_arg *a = &s->t->args[list - 1];; a++) {
         const uint32_t kind = a->kind & ~TRC_ARG_LAST;
         if (kind == TRC_ARG_STR)
-            mask |= trc_words_in(s->words, trc_str(s->t, a->value));
+            mask |= words_in_string(s, a->value);
         else if (kind != TRC_ARG_DOUBLE)
             mask |= words_in_number(s->words, a->value, kind == TRC_ARG_INT);
         if (a->kind & TRC_ARG_LAST) return mask;
@@ -153,25 +165,46 @@ static bool read_planes(struct trc_arg_search *s, struct xpl_arena *arena) {
         if (!place_ids(&s->planes[i].stats, arena) || !place_ids(&s->planes[i].events, arena))
             return false;
     }
-    for (uint64_t i = 0; i < t->n[TRC_STAT_MDS]; i++)
-        s->of_stat[i] = trc_words_in(s->words, trc_str(t, t->stat_mds[i].name));
-    for (uint64_t i = 0; i < t->n[TRC_EVENT_MDS]; i++)
-        s->of_event[i] = words_in_list(s, t->event_mds[i].args);
     return true;
 }
 
-struct trc_arg_search *trc_arg_search_new(const struct xpl_trace *t, xpl_bytes_t profile,
-                                          const struct trc_words *words, struct xpl_arena *arena) {
+static xpl_status_t search_metadata_texts(struct trc_arg_search *s, struct xpl_exec *exec,
+                                          struct xpl_error *err) {
+    const struct xpl_trace *const t = s->t;
+    size_t bytes = 0; // since the last look
+    for (uint64_t i = 0; i < t->n[TRC_STAT_MDS]; i++) {
+        bytes += trc_str(t, t->stat_mds[i].name).len;
+        s->of_stat[i] = words_in_string(s, t->stat_mds[i].name);
+        if (i % CANCEL_EVERY && bytes < CANCEL_BYTES) continue;
+        if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace sums: cancelled");
+        bytes = 0;
+    }
+    for (uint64_t i = 0; i < t->n[TRC_EVENT_MDS]; i++) {
+        s->of_event[i] = words_in_list(s, t->event_mds[i].args);
+        if (i % CANCEL_EVERY == 0 && xpl_exec_cancelled(exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace sums: cancelled");
+    }
+    return XPL_OK;
+}
+
+xpl_status_t trc_arg_search_new(const struct xpl_trace *t, xpl_bytes_t profile,
+                                const struct trc_words *words, struct xpl_exec *exec,
+                                struct xpl_arena *arena, struct trc_arg_search **ret,
+                                struct xpl_error *err) {
     struct trc_arg_search *const s = xpl_arena_alloc(arena, sizeof *s);
-    if (!s) return NULL;
+    if (!s) XPL_RETURN_OOM(err, "trace sums");
     *s = (struct trc_arg_search){
         .t = t,
         .profile = profile,
         .words = words,
         .planes = xpl_arena_array(arena, (size_t)t->n[TRC_PLANES], sizeof *s->planes),
+        .of_string = xpl_arena_zalloc(arena, (size_t)t->n[TRC_STRINGS] * sizeof *s->of_string),
         .of_stat = xpl_arena_array(arena, (size_t)t->n[TRC_STAT_MDS], sizeof *s->of_stat),
         .of_event = xpl_arena_array(arena, (size_t)t->n[TRC_EVENT_MDS], sizeof *s->of_event)};
-    return s->planes && s->of_stat && s->of_event && read_planes(s, arena) ? s : NULL;
+    if (!s->planes || !s->of_string || !s->of_stat || !s->of_event || !read_planes(s, arena))
+        XPL_RETURN_OOM(err, "trace sums");
+    *ret = s;
+    return search_metadata_texts(s, exec, err);
 }
 
 // ---- events ----
@@ -289,7 +322,7 @@ xpl_status_t trc_arg_search_event(const struct trc_arg_search *s, const struct t
                             "the profile is not the one of the trace index");
     if (e->flags & TRC_HAS_EAGER)
         mask |= words_in_number(s->words, (e->flags & TRC_EAGER) != 0, true);
-    if (e->flags & TRC_STEP_NAME) mask |= trc_words_in(s->words, trc_str(s->t, e->name));
+    if (e->flags & TRC_STEP_NAME) mask |= words_in_string(s, e->name);
     *ret = mask;
     return XPL_OK;
 }

@@ -26,10 +26,12 @@ uint32_t trc_words_in(const struct trc_words *w, xpl_str_t text);
 // beginning, and so are texts that statistics refer to; an event's own texts and numbers are read
 // from the profile.  One thread at a time.
 struct trc_arg_search;
-// The search lives in `arena` and refers to everything that it is given.  NULL at the arena's
-// limit.
-struct trc_arg_search *trc_arg_search_new(const struct xpl_trace *t, xpl_bytes_t profile,
-                                          const struct trc_words *words, struct xpl_arena *arena);
+// The search lives in `arena` and refers to all that it is given but `exec`, which may cancel the
+// search of metadata: CANCELLED; OUT_OF_MEMORY at the arena's limit.
+xpl_status_t trc_arg_search_new(const struct xpl_trace *t, xpl_bytes_t profile,
+                                const struct trc_words *words, struct xpl_exec *exec,
+                                struct xpl_arena *arena, struct trc_arg_search **ret,
+                                struct xpl_error *err) XPL_NODISCARD;
 // The words that an argument of the event has (trc_read_args): texts, and whole numbers as their
 // digits.  DATA_LOSS when the profile does not have the event.
 xpl_status_t trc_arg_search_event(const struct trc_arg_search *s, const struct trc_event *e,

@@ -56,10 +56,9 @@ static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *hos
     const struct xpl_trace *const t = a->t = host->trace;
     a->first_pid = first_pid;
     a->search = NULL;
-    if (a->arguments_have.n) {
-        a->search = trc_arg_search_new(t, host->profile, &a->arguments_have, a->scratch);
-        if (!a->search) XPL_RETURN_OOM(err, "trace sums");
-    }
+    if (a->arguments_have.n)
+        XPL_TRY(trc_arg_search_new(t, host->profile, &a->arguments_have, a->exec, a->scratch,
+                                   &a->search, err));
     a->wanted_track = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_TRACKS]);
     a->wanted_name = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS]);
     a->sums = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS] * sizeof *a->sums);

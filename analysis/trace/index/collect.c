@@ -411,7 +411,7 @@ static void finish_line(void *ctx, size_t i) {
 static bool step_slot(struct builder *b, xpl_str_t name, uint32_t *ret) {
     xpl_strid_t id;
     bool added;
-    if (!xpl_intern_put(b->strings, name, &id)) return false;
+    if (!xpl_intern_put_view(b->strings, name, &id)) return false;
     uint64_t *const slot = xpl_map_put(b->arena, &b->step_slots, id.v, 0, &added);
     if (!slot) return false;
     if (added) {

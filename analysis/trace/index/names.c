@@ -38,10 +38,11 @@ static bool put_arg(struct builder *b, xpl_str_t name, uint32_t kind, uint64_t v
     *a = (struct trc_arg){.kind = kind, .value = value};
     if (!intern(b, name, &a->name)) return false;
     if (kind != TRC_ARG_STR) return true;
-    uint32_t id;
-    if (!intern(b, text, &id)) return false;
-    a->value = id;
-    return !(text.len > LONG_ARG && is_frame_name(name)) || add_frame(b, id);
+    xpl_strid_t id; // many arguments may refer to one text of the profile
+    if (!xpl_intern_put_view(b->strings, text, &id)) return false;
+    if (id.v > b->n_strings) b->n_strings = id.v;
+    a->value = id.v;
+    return !(text.len > LONG_ARG && is_frame_name(name)) || add_frame(b, id.v);
 }
 
 bool trc_stat_is_arg(enum xpl_stat_type type) {

@@ -3,8 +3,11 @@
 #include "base/intern.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "tests/check.h"
 
@@ -158,11 +161,41 @@ static void test_written_to_collide(void) {
     CHECK(same < 100); // by chance some
 }
 
+// A text that stays in its place is read once: 50 GB would take 10 s.
+static void test_views(void) {
+    enum { LENGTH = 1 << 20, TIMES = 50000 };
+    char *const texts = malloc((size_t)2 * LENGTH);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 24);
+    struct xpl_intern *const in = xpl_intern_new(&arena, 1);
+    struct timespec from, to;
+    xpl_strid_t first, id;
+    CHECK(texts && in);
+    memset(texts, 'a', (size_t)2 * LENGTH);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    CHECK(xpl_intern_put(in, (xpl_str_t){texts, LENGTH}, &first));
+    for (size_t i = 0; i < TIMES; i++) {
+        CHECK(xpl_intern_put_view(in, (xpl_str_t){texts, LENGTH}, &id));
+        CHECK_EQ(id.v, first.v);
+    }
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    CHECK(to.tv_sec - from.tv_sec < 4);
+    CHECK(xpl_intern_put_view(in, (xpl_str_t){texts + LENGTH, LENGTH}, &id)); // equal text
+    CHECK_EQ(id.v, first.v);
+    CHECK(xpl_intern_put_view(in, (xpl_str_t){texts, LENGTH - 1}, &id));
+    CHECK(id.v != first.v);
+    CHECK(xpl_intern_put_view(in, XPL_STR("short"), &id));
+    CHECK_STR(xpl_intern_get(in, id), "short");
+    CHECK(xpl_intern_put_view(in, XPL_STR(""), &id));
+    CHECK_EQ(id.v, 0);
+    free(texts);
+}
+
 int main(void) {
     test_written_to_collide();
     test_ids();
     test_growth();
     test_limit();
+    test_views();
 #if XPL_FAULTS
     test_faults();
 #endif

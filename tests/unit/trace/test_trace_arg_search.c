@@ -84,8 +84,9 @@ static uint64_t compare_all(const struct fixture *f, const char *text) {
     struct xpl_error err = {0};
     uint64_t n = 0;
     CHECK_OK(trc_words_read(xpl_str_from(text), &w, &err), &err);
-    struct trc_arg_search *const s = trc_arg_search_new(t, f->host.profile, &w, &arena);
-    CHECK(s != NULL);
+    struct xpl_exec exec = xpl_exec_serial();
+    struct trc_arg_search *s;
+    CHECK_OK(trc_arg_search_new(t, f->host.profile, &w, &exec, &arena, &s, &err), &err);
     for (uint64_t b = 0; b < t->n[TRC_BLOCKS]; b++) {
         struct trc_view v;
         CHECK_OK(trc_view_block(t, b, &v, &err), &err);
@@ -282,10 +283,66 @@ static void long_texts(void) {
     free(text);
 }
 
+// How many events have all words.
+static uint64_t count_all(const struct fixture *f, const char *text) {
+    const struct xpl_trace *const t = f->memory.trace;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct trc_words w;
+    struct trc_arg_search *s;
+    uint64_t n = 0;
+    CHECK_OK(trc_words_read(xpl_str_from(text), &w, &err), &err);
+    CHECK_OK(trc_arg_search_new(t, f->host.profile, &w, &exec, &arena, &s, &err), &err);
+    for (uint64_t b = 0; b < t->n[TRC_BLOCKS]; b++) {
+        struct trc_view v;
+        CHECK_OK(trc_view_block(t, b, &v, &err), &err);
+        for (uint32_t i = 0; i < v.n; i++) {
+            struct trc_event e;
+            uint32_t got;
+            CHECK_OK(trc_get_event(t, &v, i, &e, &err), &err);
+            CHECK_OK(trc_arg_search_event(s, &e, &got, &err), &err);
+            n += got == w.all;
+        }
+    }
+    return n;
+}
+
+// One text of 1 MB, to which 40,000 events refer as the name of their step: the index and the
+// search read it once, where 80 GB would take a minute.
+static void shared_texts(void) {
+    enum { N = 1 << 20, COUNT = 40000 };
+    char *const text = malloc(N + 1);
+    struct xpl_buf space = mk_open(), line = mk_line(1, "thread");
+    struct mk_plane p;
+    struct fixture f;
+    struct timespec begin, after;
+    CHECK(text);
+    memset(text, 'a', N);
+    text[N] = 0;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf ev = mk_event(&p, "event", 1000, 1000);
+    mk_stat_ref(&p, &ev, "step_name", text);
+    mk_stat_ref(&p, &ev, "note", text);
+    for (size_t i = 0; i < COUNT; i++)
+        mk_len(&line, 4, ev.p, ev.n);
+    xpl_buf_fini(&ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin), 0);
+    make(&f, space);
+    CHECK_EQ(count_all(&f, "b"), 0);
+    CHECK_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after), 0);
+    CHECK(after.tv_sec - begin.tv_sec < 5);
+    end(&f);
+    free(text);
+}
+
 int main(void) {
     real_profiles();
     known();
     bounds();
     long_texts();
+    shared_texts();
     return 0;
 }
