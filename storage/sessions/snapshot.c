@@ -18,8 +18,9 @@ enum {
     NAMES_COMPARED = 4096, // to which a wrong one is compared
     NAME_SHOWN = 100,      // bytes of a name in a sentence
 };
-// Of sessions that requests join: bytes that a snapshot keeps of them, and bytes of their names.
-enum { MAX_JOINTS = 64 << 20, MAX_NAMES = 1 << 20 };
+// Of sessions that requests join: bytes that a snapshot keeps of them, bytes of their names, and
+// how many are joined.
+enum { MAX_JOINTS = 64 << 20, MAX_NAMES = 1 << 16, MAX_PARTS = 256 };
 
 struct joint {
     struct joint *next;
@@ -564,33 +565,31 @@ xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t nam
                      XPL_STR_FMT(xpl_str_sub(name, 0, NAME_SHOWN)), xpl_near_text(&near, hint));
 }
 
-// Finds the sessions that `names` lists, each once; NULL if one is missing.
-static const struct xpl_session **find_parts(const struct xpl_snapshot *s, xpl_str_t names,
-                                             struct xpl_arena *a, size_t *ret_n) {
-    size_t n = 1, at = 0;
-    for (size_t i = 0; i < names.len; i++)
-        n += names.ptr[i] == ',';
-    const struct xpl_session **const parts = xpl_arena_array(a, n, sizeof *parts);
-    for (size_t i = 0; parts && i < n; i++) {
+// Finds the sessions that `names` lists, each once and none of them joined; 0 otherwise.
+static size_t find_parts(const struct xpl_snapshot *s, xpl_str_t names,
+                         const struct xpl_session *parts[MAX_PARTS]) {
+    size_t n = 0;
+    for (size_t at = 0; at <= names.len; n++) {
         const size_t comma = xpl_str_find(names, XPL_STR(","), at);
         const size_t end = comma == SIZE_MAX ? names.len : comma;
-        parts[i] = xpl_snapshot_find(s, xpl_str_sub(names, at, end - at));
-        if (!parts[i]) return NULL;
-        for (size_t k = 0; k < i; k++)
-            if (parts[k] == parts[i]) return NULL;
+        const struct xpl_session *const one =
+            n < MAX_PARTS ? xpl_snapshot_find(s, xpl_str_sub(names, at, end - at)) : NULL;
+        if (!one || one->n_runs) return 0;
+        for (size_t k = 0; k < n; k++)
+            if (parts[k] == one) return 0;
+        parts[n] = one;
         at = end + 1;
     }
-    *ret_n = n;
-    return parts;
+    return n;
 }
 
 // The session of several names, made when it is first asked for.
 static const struct xpl_session *find_joint(struct xpl_snapshot_inner *in, xpl_str_t names) {
-    size_t n;
+    const struct xpl_session *parts[MAX_PARTS];
     for (struct joint *j = in->joints; j; j = j->next)
         if (xpl_str_eq(j->session.name, names)) return &j->session;
-    const struct xpl_session **const parts = find_parts(&in->snap, names, &in->joint_arena, &n);
-    struct joint *const j = parts ? xpl_arena_zalloc(&in->joint_arena, sizeof *j) : NULL;
+    const size_t n = find_parts(&in->snap, names, parts);
+    struct joint *const j = n ? xpl_arena_zalloc(&in->joint_arena, sizeof *j) : NULL;
     if (!j || !xpl_arena_str(&in->joint_arena, names, &j->session.name)) return NULL;
     j->session.path = j->session.name;
     if (!xpl_joining_make(parts, n, &in->joint_arena, &j->session)) return NULL;

@@ -594,6 +594,12 @@ static void test_several_names(void) {
     CHECK(!xpl_snapshot_find_all(s, XPL_STR("a,nix")));
     CHECK(!xpl_snapshot_find_all(s, XPL_STR(",")));
     CHECK_EQ(s->n_sessions, 3); // it is not listed
+    // Names that are not there take no memory from those that are.
+    static char commas[60000];
+    memset(commas, ',', sizeof commas);
+    for (int i = 0; i < 2000; i++)
+        CHECK(!xpl_snapshot_find_all(s, (xpl_str_t){commas, sizeof commas - (size_t)i}));
+    CHECK(xpl_snapshot_find_all(s, XPL_STR("a,b")));
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
     remove_top();
