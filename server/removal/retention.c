@@ -51,8 +51,13 @@ static bool is_labelled(const struct xpl_retention *r, xpl_str_t session) {
     return !xpl_labels_of(r->o.labels, session, &arena, &labels, &n) || n;
 }
 
+// Files that are moved or linked here keep the time at which they were written.  Joined sessions
+// have no files of theirs.
 static bool is_old(const struct xpl_session *s, int64_t before_ms) {
-    return s->n_hosts && s->mtime_ns / 1000000 < before_ms;
+    if (!s->n_hosts || s->n_runs || s->mtime_ns / 1000000 >= before_ms) return false;
+    for (size_t i = 0; i < s->n_hosts; i++)
+        if (s->hosts[i].fingerprint.ctime_ns / 1000000 >= before_ms) return false;
+    return true;
 }
 
 // A damaged state.db was replaced by an empty one: labels that protected sessions are gone.

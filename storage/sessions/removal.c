@@ -105,7 +105,7 @@ static xpl_status_t remove_files(DIR *dir, const char *path, xpl_profile_match_f
 // Profiles of all formats, and files that are being written.
 struct contents {
     uint64_t n, bytes;
-    int64_t newest_ms; // since 1970
+    int64_t newest_ms; // since 1970: when the last one was written, moved here or linked
 };
 
 static struct contents count_files(DIR *dir, xpl_profile_match_fn match) {
@@ -118,9 +118,11 @@ static struct contents count_files(DIR *dir, xpl_profile_match_fn match) {
         if (!is_profile && !xpl_str_ends(name, XPL_STR(".part"))) continue;
         all.n++;
         if (fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        const int64_t ms = (int64_t)sb.st_mtim.tv_sec * 1000 + sb.st_mtim.tv_nsec / 1000000;
+        const int64_t written = (int64_t)sb.st_mtim.tv_sec * 1000 + sb.st_mtim.tv_nsec / 1000000,
+                      linked = (int64_t)sb.st_ctim.tv_sec * 1000 + sb.st_ctim.tv_nsec / 1000000;
         all.bytes += (uint64_t)sb.st_size;
-        if (ms > all.newest_ms) all.newest_ms = ms;
+        if (written > all.newest_ms) all.newest_ms = written;
+        if (linked > all.newest_ms) all.newest_ms = linked;
     }
     return all;
 }

@@ -212,6 +212,21 @@ static void test_hours(void) {
     CHECK(has_session("sixth"));
 }
 
+// Files of old captures that were linked or moved here now are as old as the link.
+static void test_linked(void) {
+    struct fixture f;
+    begin();
+    make_session("linked");
+    shell("touch -d '-200 days' %s/plugins/profile/linked/vm.xplane.pb", logdir);
+    start(&f, 90 * DAY_MS);
+    struct xpl_retained done = xpl_retention_run(f.retention, xpl_unix_ms());
+    CHECK(!done.removed && !done.failed && has_session("linked"));
+    done = xpl_retention_run(f.retention, xpl_unix_ms() + 91 * DAY_MS);
+    CHECK_EQ(done.removed, 1);
+    CHECK(!has_session("linked"));
+    stop(&f);
+}
+
 int main(void) {
     CHECK(mkdtemp(top));
     test_which();
@@ -219,6 +234,7 @@ int main(void) {
     test_shared_directory();
     test_unknown_labels();
     test_hours();
+    test_linked();
     shell("rm -rf %s", top);
     return 0;
 }
