@@ -16,16 +16,22 @@
 
 enum { IN_TABLE = 100 }; // sessions, without --last
 
-// First line of the token file, or NULL after saying why.
+// The first token of the file, which may be the daemon's (server/roles.h): the first word outside of
+// comments.  NULL after saying why.
 static const char *read_token(const char *path, char *token, int size) {
+    static const char blanks[] = " \t\r\n";
     FILE *f = fopen(path, "re");
-    const char *const got = f ? fgets(token, size, f) : NULL;
+    bool found = false;
     if (!f) (void)fprintf(stderr, "xplanectl: %s: %s\n", path, strerror(errno));
-    if (got) token[strcspn(token, "\r\n")] = 0;
-    const bool empty = f && (!got || !token[0]);
-    if (empty) (void)fprintf(stderr, "xplanectl: %s: no token in it (its first line)\n", path);
+    while (f && !found && fgets(token, size, f)) {
+        const size_t from = strspn(token, blanks), n = strcspn(token + from, blanks);
+        found = n && token[from] != '#';
+        memmove(token, token + from, n);
+        token[n] = 0;
+    }
+    if (f && !found) (void)fprintf(stderr, "xplanectl: %s: no token in it\n", path);
     if (f) (void)fclose(f);
-    return f && !empty ? token : NULL;
+    return found ? token : NULL;
 }
 
 bool xpl_remote_options(const struct xpl_args *a, char token[XPL_REMOTE_TOKEN],

@@ -482,6 +482,9 @@ class Words(Case):
         hint = "--token-file FILE sends the token in FILE\n"
         self.assertIn(hint, self.says(1, "sessions"))
         self.assertNotIn(hint, self.says(0, "sessions", "--token-file", token))
+        # The daemon's file, with what each token is for, is one that clients can read, too.
+        token.write_text("# for graphs\n\n  0123456789abcdef0123456789abcdef read graphs\nfedcba9876543210fedcba9876543210 admin\n")
+        self.assertNotIn(hint, self.says(0, "sessions", "--token-file", token))
 
     def test_iree(self):
         self.assertIn('unknown report "sumary"; did you mean "summary"?\nReports:',

@@ -227,6 +227,11 @@ class Client:
         return rows.fleet(parsed(answer.json))
 
 
+def _first_token(text: str) -> str:
+    """The first word of the first line that is neither empty nor a comment: the file may be the daemon's."""
+    return next((words[0] for words in map(str.split, text.splitlines()) if words and not words[0].startswith("#")), "")
+
+
 def connect(address: Optional[str] = None, *, timeout: float = 300.0, token_file: Optional[importing.PathLike] = None,
             tls_roots: Optional[importing.PathLike] = None, tls_cert: Optional[importing.PathLike] = None,
             tls_key: Optional[importing.PathLike] = None, tls_name: Optional[str] = None) -> Client:
@@ -244,5 +249,5 @@ def connect(address: Optional[str] = None, *, timeout: float = 300.0, token_file
         channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(roots, key, cert), options)
     else:
         channel = grpc.insecure_channel(address, options)
-    metadata = [("authorization", f"Bearer {pathlib.Path(token_file).read_text().strip()}")] if token_file else []
+    metadata = [("authorization", f"Bearer {_first_token(pathlib.Path(token_file).read_text())}")] if token_file else []
     return Client(channel, timeout=timeout, metadata=metadata)
