@@ -150,6 +150,16 @@ static void capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) 
     xpl_rpc_call_unref(c);
 }
 
+// A client's order: which capture or schedule (0: none), and its result.
+static void audit(const char *what, const struct xpl_rpc_call *c, const char *of, uint64_t id,
+                  xpl_status_t code, const struct xpl_error *err) {
+    struct xpl_log_line l;
+    const struct xpl_audit_client client = xpl_audit_client_of(c);
+    xpl_audit_begin(&l, what, &client, code, err);
+    if (id) xpl_log_int(&l, of, (int64_t)id);
+    xpl_log_end(&l);
+}
+
 static void capture_cancelled(struct xpl_rpc_call *c, void *service) {
     struct xpl_svc_capture *const svc = service;
     const struct stream *const s = xpl_rpc_call_get_user(c);
@@ -167,8 +177,10 @@ static void cancel_capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
         return;
     Xplaned__V1__CancelCaptureResponse r;
     xplaned__v1__cancel_capture_response__init(&r);
-    if (xpl_capture_jobs_cancel(svc->captures, ((Xplaned__V1__CancelCaptureRequest *)msg)->id,
-                                &err) == XPL_OK)
+    const uint64_t id = ((Xplaned__V1__CancelCaptureRequest *)msg)->id;
+    const xpl_status_t st = xpl_capture_jobs_cancel(svc->captures, id, &err);
+    audit("capture cancelled", c, "capture", id, st, &err);
+    if (st == XPL_OK)
         xpl_rpc_finish_message(c, &r.base);
     else
         xpl_rpc_finish_error(c, &err);
@@ -225,15 +237,6 @@ static void reply_schedules(struct xpl_svc_capture *svc, struct xpl_rpc_call *c,
         xpl_rpc_finish_status(c, XPL_ABORTED, "the schedule was deleted at once");
 }
 
-static void audit_schedule(const char *what, const struct xpl_rpc_call *c, uint64_t id,
-                           xpl_status_t code, const struct xpl_error *err) {
-    struct xpl_log_line l;
-    const struct xpl_audit_client client = xpl_audit_client_of(c);
-    xpl_audit_begin(&l, what, &client, code, err);
-    if (id) xpl_log_int(&l, "schedule", (int64_t)id);
-    xpl_log_end(&l);
-}
-
 static void answer_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct xpl_svc_capture *const svc = service;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(ANSWER_BYTES);
@@ -245,7 +248,7 @@ static void answer_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
         return;
     const xpl_status_t st = xpl_schedules_create(
         svc->schedules, (const Xplaned__V1__CreateScheduleRequest *)msg, &id, &err);
-    audit_schedule("schedule created", c, id, st, &err);
+    audit("schedule created", c, "schedule", id, st, &err);
     if (st != XPL_OK)
         xpl_rpc_finish_error(c, &err);
     else
@@ -273,7 +276,7 @@ static void answer_delete(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
     xplaned__v1__delete_schedule_response__init(&r);
     const uint64_t id = ((Xplaned__V1__DeleteScheduleRequest *)msg)->id;
     const xpl_status_t st = xpl_schedules_delete(svc->schedules, id, &err);
-    audit_schedule("schedule deleted", c, id, st, &err);
+    audit("schedule deleted", c, "schedule", id, st, &err);
     if (st == XPL_OK)
         xpl_rpc_finish_message(c, &r.base);
     else
