@@ -106,10 +106,10 @@ void xpl_sql_release(const struct xpl_sql_request *q, struct xpl_sql_opened *o) 
 // ---- opening ----
 
 static void begin_arena(const struct xpl_sql_opened *o, struct xpl_arena *ret) {
-    if (o->budget)
-        xpl_arena_init_part(ret, o->budget);
-    else
-        xpl_arena_init(ret, o->limit);
+    xpl_arena_init(ret, o->limit);
+    if (!o->budget) return;
+    xpl_arena_init_part(ret, o->budget);
+    if (ret->limit > o->limit) ret->limit = o->limit;
 }
 
 // Lines count from their own begin; the profile's is the least of these.

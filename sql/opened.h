@@ -43,8 +43,8 @@ struct xpl_sql_opened {
     void *file;
     void (*close)(void *file);
     bool (*is_intact)(void *file);
-    struct xpl_arena_budget *budget; // of the arenas; NULL: each has `limit` bytes
-    size_t limit;
+    struct xpl_arena_budget *budget; // that the arenas share; NULL: none
+    size_t limit;                    // bytes of each arena
     xpl_str_t key;
     unsigned refs; // the cache's lock protects it; without a cache one statement has it
     struct xpl_sql_opened *next;

@@ -91,7 +91,7 @@ struct xpl_sql_request {
     struct xpl_sql_limits limits;
     struct xpl_sql_cache *cache; // NULL: profiles are closed at the end
     struct xpl_exec *exec;
-    size_t limit; // bytes of what all tables keep; without a cache, of each arena of a profile
+    size_t limit; // bytes of each profile's arenas, and of what all tables of the statement keep
 };
 
 // Appends {"columns":[...],"rows":[[...],...],"cut":false} to `out`.  INVALID_ARGUMENT: the
