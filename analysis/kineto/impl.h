@@ -195,6 +195,9 @@ struct row {
     size_t used, size, total;
 };
 
+// Of one time on a thread: more are not linked.
+enum { XPL_KINETO_FLOWS = 64 };
+
 struct flow {
     uint64_t id;
     int64_t at; // ns

@@ -10,7 +10,6 @@
 
 enum {
     MAX_PATH = 1024,
-    MAX_FLOWS = 64, // of one time on a thread
     MAX_WINDOWS = 8,
 };
 #define FARTHEST_NS (INT64_C(30) * 24 * 3600 * 1000000000) // between the first event and the last
@@ -247,7 +246,7 @@ static bool enter_graph(const struct walk *w, const struct event *launch, uint32
 static bool pass_flows(struct walk *w, const struct event *e, uint32_t *path) {
     while (w->n_flows && w->flows->at < e->begin)
         w->flows++, w->n_flows--;
-    const size_t n = w->n_flows < MAX_FLOWS ? w->n_flows : MAX_FLOWS;
+    const size_t n = w->n_flows < XPL_KINETO_FLOWS ? w->n_flows : XPL_KINETO_FLOWS;
     for (size_t i = 0; i < n && w->flows[i].at == e->begin; i++) {
         struct flow *const f = &w->flows[i];
         bool is_new;

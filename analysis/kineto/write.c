@@ -332,7 +332,9 @@ static void put_flow(struct writer *w, uint32_t row, const struct event *e, stru
     while (p->flow < t->flows.n &&
            (v[p->flow].row < row || (v[p->flow].row == row && v[p->flow].at < e->begin)))
         p->flow++;
-    for (size_t i = p->flow; i < t->flows.n && v[i].row == row && v[i].at == e->begin; i++) {
+    const size_t end =
+        t->flows.n - p->flow < XPL_KINETO_FLOWS ? t->flows.n : p->flow + XPL_KINETO_FLOWS;
+    for (size_t i = p->flow; i < end && v[i].row == row && v[i].at == e->begin; i++) {
         if (v[i].op != e) continue;
         xpl_xspace_writer_uint(&w->w, md_of(w, TEXT_FLOW, ROW_HOST), flow_value(t, &v[i]));
         return; // an event has one
