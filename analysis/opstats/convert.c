@@ -58,6 +58,8 @@ static xpl_status_t group(const struct xpl_xspace *xs, const struct xpl_convert_
     return xpl_input_search_end(search, exec, ret_input, err);
 }
 
+enum { FASTEST_RAM = 1000 }; // GB/s; no CPU of 2026 has it
+
 static void free_map(struct xpl_hlo_map **m) {
     xpl_hlo_map_free(*m);
 }
@@ -69,6 +71,8 @@ static xpl_status_t run_parts(const struct xpl_convert *c, struct xpl_opstats *s
     XPL_TRY(xpl_convert_device(c, s, err));
     XPL_TRY(xpl_convert_host(c, s, err));
     XPL_TRY(xpl_convert_cpu_device(c, s, err));
+    if (s->run_environment.hardware_type == XPL_HW_CPU_ONLY)
+        xpl_device_forget_cached_bytes(s, FASTEST_RAM);
     return xpl_convert_steps(c, s, err);
 }
 

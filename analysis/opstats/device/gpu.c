@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All GPU planes together, and the kernels of all.
+#include "analysis/opstats/device/part.h"
 #include "analysis/opstats/device/planes.h"
 
 #include <stdlib.h>
@@ -138,13 +139,13 @@ static xpl_status_t run_planes(const struct xpl_convert *c, bool kernels_only,
     return finish_kernels(r, s, err);
 }
 
-// Bytes of PyTorch's ops are counted from shapes.  Those that the memory cannot move in the op's
-// time came from caches, or were not moved at all, as of expanded tensors: how many were is
-// unknown.
-static void forget_cached_bytes(struct xpl_opstats *s) {
+enum { FASTEST_HBM = 10000 }; // GB/s; no GPU of 2026 has it
+
+void xpl_device_forget_cached_bytes(struct xpl_opstats *s, double fastest_giga_bytes_per_second) {
     struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
-    const double bytes_ps = s->perf_env.peak_hbm_bw_giga_bytes_per_second / 1e3;
-    for (size_t i = 0; bytes_ps > 0 && i < db->metrics_db.n; i++) {
+    const double peak = s->perf_env.peak_hbm_bw_giga_bytes_per_second;
+    const double bytes_ps = (peak > 0 ? peak : fastest_giga_bytes_per_second) / 1e3;
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
         struct xpl_op_metrics *const m = &db->metrics_db.v[i];
         if ((double)m->bytes_accessed <= bytes_ps * (double)m->self_time_ps ||
             xpl_tf_op_parse(m->provenance).category != XPL_TF_OP_PYTORCH)
@@ -157,7 +158,7 @@ static void forget_cached_bytes(struct xpl_opstats *s) {
 xpl_status_t xpl_device_gpu(const struct xpl_convert *c, const struct xpl_plane *const *planes,
                             size_t n, struct xpl_opstats *s, struct xpl_error *err) {
     XPL_TRY(run_planes(c, false, planes, n, s, err));
-    forget_cached_bytes(s);
+    xpl_device_forget_cached_bytes(s, FASTEST_HBM);
     return XPL_OK;
 }
 

@@ -11,4 +11,9 @@
 xpl_status_t xpl_convert_device(const struct xpl_convert *c, struct xpl_opstats *s,
                                 struct xpl_error *err) XPL_NODISCARD;
 
+// Bytes of PyTorch's ops are counted from shapes.  Those that the memory cannot move in the op's
+// time came from caches, or were not moved at all, as of expanded tensors: how many were is
+// unknown.  `fastest`: of devices whose peak is unknown.
+void xpl_device_forget_cached_bytes(struct xpl_opstats *s, double fastest_giga_bytes_per_second);
+
 #endif
