@@ -10,6 +10,7 @@
 
 // A finding that could save less is not what limits a program.
 static const double kMuch = 0.05;
+static const double kLeastShare = 0.0005; // of the peak: "0.0%" says nothing
 // If more idle time than this is unknown, nothing can be said of the rest.
 static const double kUnknown = 0.1;
 
@@ -108,7 +109,7 @@ static void find_rate(const struct xpl_survey *s, struct xpl_verdict *v) {
         flops += m->flops_v2 > 0 ? m->flops_v2 : (double)m->flops;
     }
     const double rate = flops / (s->wall_ps / 1e12);
-    if (rate > peak) return;
+    if (rate > peak || rate < kLeastShare * peak) return; // of the copies and sums beside the work
     v->flops_per_s = rate;
     v->peak_share = rate / peak;
 }
