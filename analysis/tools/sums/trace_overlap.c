@@ -134,8 +134,10 @@ static void add_times(const struct xpl_spans *kind, const struct xpl_spans *comp
     }
 }
 
-static xpl_status_t sum_up(struct overlap *o, struct times *ret, struct xpl_error *err) {
+static xpl_status_t sum_up(struct overlap *o, struct xpl_exec *exec, struct times *ret,
+                           struct xpl_error *err) {
     for (size_t d = 0; d < o->devices.n; d++) {
+        if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
         struct xpl_spans *const kinds = o->devices.v[d].kinds;
         for (size_t k = 0; k < KINDS; k++)
             if (!xpl_spans_finish(&kinds[k], o->arena)) XPL_RETURN_OOM(err, "trace_overlap");
@@ -173,7 +175,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     size_t n;
     XPL_TRY(sums_read(in, &arena, &what, &hosts, &n, err));
     XPL_TRY(xpl_trace_visit(hosts, n, &what, &visitor, in->exec, in->limit, err));
-    XPL_TRY(sum_up(&o, times, err));
+    XPL_TRY(sum_up(&o, in->exec, times, err));
     write_table(times, out);
     if (out->failed) XPL_RETURN_OOM(err, "trace_overlap");
     return XPL_OK;
