@@ -278,7 +278,7 @@ xpl_status_t xpl_labels_set(struct xpl_labels *l, const struct xpl_snapshot *sna
                             const struct xpl_labels_change *c, struct xpl_error *err) {
     const struct xpl_session *const one = xpl_snapshot_find(snap, c->session);
     if (!one) return xpl_snapshot_no_session(snap, c->session, err);
-    // Its name goes with the first of its runs, and the label with the name.
+    // Its name ends with the first of its runs, and the label with the name.
     if (one->n_runs && c->n_add)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "the session joins %u runs: label each by its own name", one->n_runs);

@@ -109,7 +109,7 @@ static void find_rate(const struct xpl_survey *s, struct xpl_verdict *v) {
         flops += m->flops_v2 > 0 ? m->flops_v2 : (double)m->flops;
     }
     const double rate = flops / (s->wall_ps / 1e12);
-    if (rate > peak || rate < kLeastShare * peak) return; // of the copies and sums beside the work
+    if (rate > peak || rate < kLeastShare * peak) return; // GEMMs are unknown
     v->flops_per_s = rate;
     v->peak_share = rate / peak;
 }
