@@ -363,6 +363,7 @@ static void keep_for_later(struct xpl_store_writer *w, struct task *t) {
     pthread_mutex_lock(&w->mu);
     while (q->head && (q->n >= MAX_AWAY || q->bytes + task_bytes(t) > MAX_AWAY_BYTES)) {
         struct task *const oldest = dequeue(w, q);
+        if (!oldest) break;
         oldest->next = dropped;
         dropped = oldest;
         w->stats.dropped++;
