@@ -16,8 +16,8 @@
 
 enum { IN_TABLE = 100 }; // sessions, without --last
 
-// The first token of the file, which may be the daemon's (server/roles.h): the first word outside of
-// comments.  NULL after saying why.
+// The first token of the file, which may be the daemon's (server/roles.h): the first word outside
+// of comments.  NULL after saying why.
 static const char *read_token(const char *path, char *token, int size) {
     static const char blanks[] = " \t\r\n";
     FILE *f = fopen(path, "re");
