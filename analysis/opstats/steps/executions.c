@@ -40,7 +40,7 @@ struct finding {
     const struct xpl_convert *c;
     struct xpl_arena *arena;
     struct xpl_intern *names;
-    uint32_t *of_event, *of_stat; // by position of the metadata: interned names; 0: not yet
+    uint32_t *of_event; // by position of the metadata: interned names; 0: not yet
     XPL_VEC(struct run) runs;
 };
 
@@ -104,9 +104,10 @@ static xpl_str_t program_of_module(xpl_str_t name) {
     return n > 1 ? xpl_str_sub(name, 0, n - 1) : name;
 }
 
+// Names are the profile's.
 static bool intern(struct finding *f, xpl_str_t name, uint32_t *ret) {
     xpl_strid_t id;
-    if (!xpl_intern_put(f->names, name, &id)) return false;
+    if (!xpl_intern_put_view(f->names, name, &id)) return false;
     *ret = id.v;
     return true;
 }
@@ -127,22 +128,12 @@ static bool add_module(struct finding *f, const struct xpl_line *line, const str
     return add_run(f, line, ev, *id, 0);
 }
 
-// A text to which many events refer may be long: it is read once.
-static bool intern_stat(struct finding *f, const struct xpl_plane *p, const struct xpl_stat *s,
-                        uint32_t *ret) {
-    if (s->kind != XPL_VALUE_REF) return intern(f, xpl_stat_str(s), ret);
-    uint32_t *const id = &f->of_stat[xpl_plane_stat_md(p, s->u)];
-    if (!*id && !intern(f, xpl_stat_str(s), id)) return false;
-    *ret = *id;
-    return true;
-}
-
 static bool add_op(struct finding *f, const struct xpl_line *line, const struct xpl_event *ev) {
     struct xpl_stat module, op;
     uint32_t program, op_id = 0;
     if (!xpl_stats_get(ev->stats, XPL_STAT_HLO_MODULE, &module)) return true;
-    if (!intern_stat(f, line->plane, &module, &program)) return false;
-    if (xpl_stats_get(ev->stats, XPL_STAT_HLO_OP, &op) && !intern_stat(f, line->plane, &op, &op_id))
+    if (!intern(f, xpl_stat_str(&module), &program)) return false;
+    if (xpl_stats_get(ev->stats, XPL_STAT_HLO_OP, &op) && !intern(f, xpl_stat_str(&op), &op_id))
         return false;
     return add_run(f, line, ev, program, op_id);
 }
@@ -166,8 +157,7 @@ static xpl_status_t read_plane(struct finding *f, const struct xpl_plane *p,
                                struct xpl_error *err) {
     const bool modules = p->kind != XPL_PLANE_GPU;
     f->of_event = xpl_arena_zalloc(f->arena, p->n_event_md * sizeof *f->of_event);
-    f->of_stat = xpl_arena_zalloc(f->arena, p->n_stat_md * sizeof *f->of_stat);
-    if (!f->of_event || !f->of_stat) XPL_RETURN_OOM(err, "executions");
+    if (!f->of_event) XPL_RETURN_OOM(err, "executions");
     for (uint32_t i = 0; i < p->n_lines; i++) {
         const struct xpl_line *const l = &p->lines[i];
         if (xpl_is_derived_line_id(l->id) && !modules) continue;
