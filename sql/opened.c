@@ -106,9 +106,10 @@ void xpl_sql_release(const struct xpl_sql_request *q, struct xpl_sql_opened *o) 
 // ---- opening ----
 
 static void begin_arena(const struct xpl_sql_opened *o, struct xpl_arena *ret) {
-    xpl_arena_init(ret, o->limit);
-    if (!o->budget) return;
-    xpl_arena_init_part(ret, o->budget);
+    if (o->budget)
+        xpl_arena_init_part(ret, o->budget);
+    else
+        xpl_arena_init(ret, o->limit);
     if (ret->limit > o->limit) ret->limit = o->limit;
 }
 
