@@ -4,6 +4,7 @@
 #include "analysis/formats/format.h"
 #include "analysis/xplane/captured.h"
 #include "base/text/near.h"
+#include "storage/places.h"
 
 static xpl_status_t no_session(const struct xpl_snapshot *snapshot, const char *name,
                                const char *logdir, struct xpl_error *err) {
@@ -59,4 +60,8 @@ void xpl_logdir_close(struct xpl_logdir *l) {
     if (l->snapshot) xpl_snapshot_unref(l->snapshot);
     if (l->catalogue) xpl_catalogue_free(l->catalogue);
     *l = (struct xpl_logdir){0};
+}
+
+bool xpl_logdir_path(const struct xpl_logdir *l, size_t i, char ret[PATH_MAX]) {
+    return xpl_place_join(l->snapshot->base.ptr, l->session->hosts[i].path, ret, PATH_MAX);
 }

@@ -3,6 +3,8 @@
 #ifndef XPL_CLI_LOGDIR_H_
 #define XPL_CLI_LOGDIR_H_
 
+#include <limits.h>
+
 #include "storage/sessions/catalogue.h"
 
 struct xpl_logdir {
@@ -18,5 +20,7 @@ xpl_status_t xpl_logdir_open(const char *logdir, const char *session, struct xpl
 xpl_status_t xpl_logdir_open_newest(const char *logdir, struct xpl_logdir *ret,
                                     struct xpl_error *err) XPL_NODISCARD;
 void xpl_logdir_close(struct xpl_logdir *l);
+// The path of the file of host `i`.  False: it is too long.
+bool xpl_logdir_path(const struct xpl_logdir *l, size_t i, char ret[PATH_MAX]);
 
 #endif

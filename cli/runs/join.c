@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl join`: one session of several runs, in a log directory.  Its files are links.
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 
 #include "analysis/formats/format.h"
@@ -11,7 +10,6 @@
 #include "cli/args.h"
 #include "cli/commands/commands.h"
 #include "cli/logdir.h"
-#include "storage/places.h"
 #include "storage/sessions/session_writer.h"
 
 struct joining {
@@ -37,8 +35,7 @@ static xpl_status_t add_run(struct joining *j, const char *logdir, const char *r
         char path[PATH_MAX];
         xpl_str_t copy;
         const bool ok =
-            xpl_place_join(l.snapshot->base.ptr, l.session->hosts[i].path, path, sizeof path) &&
-            xpl_arena_str(&j->arena, xpl_str_from(path), &copy);
+            xpl_logdir_path(&l, i, path) && xpl_arena_str(&j->arena, xpl_str_from(path), &copy);
         st = ok ? add_path(j, copy.ptr, err)
                 : xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                 "list of profiles: out of memory");

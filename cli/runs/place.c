@@ -2,7 +2,6 @@
 #include "cli/runs/place.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include "cli/commands/command.h"
 #include "cli/logdir.h"
 #include "cli/remote.h"
-#include "storage/places.h"
 #include "storage/sessions/catalogue.h"
 
 enum { PATIENCE_MS = 2000 }; // for a daemon that gets a request for a path
@@ -141,9 +139,7 @@ static bool join_files(struct xpl_args *a) {
     a->n_rest = before;
     for (size_t i = 0; i < n; i++) {
         char path[PATH_MAX];
-        const bool ok =
-            xpl_place_join(l.snapshot->base.ptr, l.session->hosts[i].path, path, sizeof path);
-        rest[a->n_rest] = ok ? keep_name(path) : NULL;
+        rest[a->n_rest] = xpl_logdir_path(&l, i, path) ? keep_name(path) : NULL;
         if (!rest[a->n_rest++]) return false;
     }
     return true;
