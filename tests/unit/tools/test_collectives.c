@@ -8,6 +8,7 @@
 #include "analysis/tools/collectives/ranks.h"
 #include "base/arena.h"
 #include "tests/check.h"
+#include "tests/processor_time.h"
 #include "tests/render.h"
 #include "tests/xspace_maker.h"
 
@@ -261,12 +262,6 @@ static void test_many_hosts(void) {
     for (int i = 0; i < HOSTS; i++)
         CHECK_EQ(r.hosts.v[i].offset_ps, i % 2 * 300 * US);
     xpl_arena_fini(&a);
-}
-
-static double processor_s(void) {
-    struct timespec t;
-    CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 // Calls that refer to the same long texts, which would take a minute to read for each call.
