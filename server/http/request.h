@@ -49,7 +49,7 @@ struct xpl_http_request {
     bool gzip;                        // the client accepts it
     bool mounted;                     // below /data/plugin/profile, where XProf's interface lives
     bool waiting;                     // suspended, until it comes back in the done list
-    bool gone;                        // nobody reads the reply
+    bool gone;                        // no client reads the reply
     struct xpl_rpc_identity identity; // by its token
     xpl_str_t known[XPL_N_HEADERS];   // the first of each; without ptr where there is none
     xpl_str_t path; // decoded, absolute, below --http-prefix and /data/plugin/profile

@@ -114,7 +114,7 @@ def shapes_of(call):
 
 
 def check_torch_shapes(ours, theirs):
-    """Rows by shape: of ops that are told apart by values too, the sum."""
+    """Rows by shape; rows of one shape that differ by values are summed."""
     total = {}
     for call, r in ours.items():
         if "(" in call:

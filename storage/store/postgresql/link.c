@@ -36,9 +36,8 @@ static void disconnect_all(struct xpl_pg_conn *c) {
     }
 }
 
-// Gives a connection to who waits longest, and without one to whoever comes next.
-// Otherwise threads that ask all the time would take it before a waiter wakes, until its time is
-// over.
+// Gives a connection to the thread that waits longest, or keeps it for the next one.  Otherwise
+// threads that ask all the time would take it before a waiter wakes, until its time is over.
 static void offer(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
     xpl_assert_held(&s->mu);
     struct xpl_pg_waiter *const first = s->waiting;
@@ -52,7 +51,7 @@ static void offer(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
     }
 }
 
-// Something has changed that all look at who wait.
+// All waiting threads look at what they wait for again.
 static void wake_all(struct xpl_pg_store *s) {
     xpl_assert_held(&s->mu);
     pthread_cond_broadcast(&s->cond);
