@@ -11,6 +11,7 @@
 #include "base/map.h"
 #include "base/text/utf8.h"
 #include "storage/hash.h"
+#include "storage/store/columns.h"
 #include "storage/store/postgresql/impl.h"
 
 enum { MAX_TEXT = 4096, FLUSH = 256 << 10, MAX_NAMES_BYTES = 256 << 20, ROW_BYTES = 192 };
@@ -20,7 +21,8 @@ struct writing {
     uint64_t seed; // of names' ids: nobody can prepare two names with one
     int64_t profile;
     const struct xpl_rows *rows;
-    size_t n_ops, n_kernels, n_steps, n_memory;
+    struct xpl_rows_set sets[XPL_ROWS_TABLES];
+    size_t n_rows;
     struct xpl_buf clean, out;
     struct xpl_arena arena; // names met so far
     struct xpl_map met;
@@ -53,17 +55,21 @@ static bool meet(struct writing *w, xpl_str_t text, bool needed) {
     return true;
 }
 
+static bool meet_column(struct writing *w, const struct xpl_rows_set *set,
+                        const struct xpl_rows_column *c) {
+    bool ok = true;
+    if (c->type != XPL_COLUMN_NAME && c->type != XPL_COLUMN_NAME_NEEDED) return true;
+    for (size_t i = 0; ok && i < set->n; i++)
+        ok = meet(w, *(const xpl_str_t *)xpl_rows_member(set, i, c),
+                  c->type == XPL_COLUMN_NAME_NEEDED);
+    return ok;
+}
+
 static bool meet_all(struct writing *w) {
     bool ok = true;
-    for (size_t i = 0; ok && i < w->n_ops; i++) {
-        const struct xpl_op_row *const r = &w->rows->ops[i];
-        ok = meet(w, r->name, true) && meet(w, r->module, false) && meet(w, r->category, false) &&
-             meet(w, r->framework_op, false) && meet(w, r->source, false);
-    }
-    for (size_t i = 0; ok && i < w->n_kernels; i++)
-        ok = meet(w, w->rows->kernels[i].name, true) && meet(w, w->rows->kernels[i].op_name, false);
-    for (size_t i = 0; ok && i < w->n_steps; i++)
-        ok = meet(w, w->rows->steps[i].name, false);
+    for (size_t t = 0; t < XPL_ROWS_TABLES; t++)
+        for (size_t k = 0; ok && k < w->sets[t].n_columns; k++)
+            ok = meet_column(w, &w->sets[t], &w->sets[t].columns[k]);
     return ok && !w->ids.failed && !w->texts.failed;
 }
 
@@ -159,67 +165,32 @@ static void put_double(struct writing *w, double v) {
         put_null(w);
 }
 
-static void begin_row(struct writing *w, uint16_t fields, size_t seq) {
-    const uint16_t be = htobe16(fields);
-    xpl_buf_put(&w->out, &be, sizeof be);
+static void put_text(struct writing *w, xpl_str_t text) {
+    const xpl_bytes_t clean = clean_text(w, text);
+    put_field(w, clean.ptr, (uint32_t)clean.len);
+}
+
+static void put_column(struct writing *w, const struct xpl_rows_column *c, const void *member) {
+    switch (c->type) {
+        case XPL_COLUMN_NAME:
+        case XPL_COLUMN_NAME_NEEDED:
+            put_name(w, *(const xpl_str_t *)member, c->type == XPL_COLUMN_NAME_NEEDED);
+            break;
+        case XPL_COLUMN_ALLOCATOR: put_text(w, *(const xpl_str_t *)member); break;
+        case XPL_COLUMN_U64: put_u64(w, *(const uint64_t *)member); break;
+        case XPL_COLUMN_REAL: put_double(w, *(const double *)member); break;
+        case XPL_COLUMN_FLAG:
+        case XPL_COLUMN_FLAG_NEEDED: put_bool(w, *(const bool *)member); break;
+    }
+}
+
+static void put_row(struct writing *w, const struct xpl_rows_set *set, size_t i) {
+    const uint16_t fields = htobe16((uint16_t)(set->n_columns + 2));
+    xpl_buf_put(&w->out, &fields, sizeof fields);
     put_u64(w, (uint64_t)w->profile);
-    put_u64(w, seq);
-}
-
-static void put_op(struct writing *w, size_t seq) {
-    const struct xpl_op_row *const r = &w->rows->ops[seq];
-    const uint64_t values[8] = {r->occurrences,  r->time_ps, r->self_time_ps,   r->min_time_ps,
-                                r->dma_stall_ps, r->flops,   r->bytes_accessed, r->num_cores};
-    begin_row(w, 16, seq);
-    put_bool(w, r->on_device);
-    put_name(w, r->name, true);
-    put_name(w, r->module, false);
-    put_name(w, r->category, false);
-    put_name(w, r->framework_op, false);
-    put_name(w, r->source, false);
-    for (size_t i = 0; i < 8; i++)
-        put_u64(w, values[i]);
-}
-
-static void put_kernel(struct writing *w, size_t seq) {
-    const struct xpl_kernel_row *const r = &w->rows->kernels[seq];
-    const uint64_t values[7] = {
-        r->occurrences,        r->total_ns,           r->min_ns, r->max_ns, r->registers_per_thread,
-        r->static_shmem_bytes, r->dynamic_shmem_bytes};
-    begin_row(w, 20, seq);
-    put_name(w, r->name, true);
-    put_name(w, r->op_name, false);
-    for (size_t i = 0; i < 7; i++)
-        put_u64(w, values[i]);
-    for (size_t i = 0; i < 3; i++)
-        put_u64(w, r->block[i]);
-    for (size_t i = 0; i < 3; i++)
-        put_u64(w, r->grid[i]);
-    put_double(w, r->occupancy_percent);
-    put_bool(w, r->uses_tensor_core);
-    put_bool(w, r->tensor_core_eligible);
-}
-
-static void put_step(struct writing *w, size_t seq) {
-    const struct xpl_step_row *const r = &w->rows->steps[seq];
-    const uint64_t values[10] = {r->begin_ps,  r->duration_ps,   r->compute_ps, r->input_ps,
-                                 r->output_ps, r->collective_ps, r->compile_ps, r->host_ps,
-                                 r->idle_ps,   r->other_ps};
-    begin_row(w, 15, seq);
-    put_u64(w, r->step_num);
-    put_u64(w, r->core_id);
-    put_name(w, r->name, false);
-    for (size_t i = 0; i < 10; i++)
-        put_u64(w, values[i]);
-}
-
-static void put_memory(struct writing *w, size_t seq) {
-    const struct xpl_memory_row *const r = &w->rows->memory[seq];
-    const xpl_bytes_t name = clean_text(w, r->name);
-    begin_row(w, 5, seq);
-    put_field(w, name.ptr, (uint32_t)name.len);
-    put_u64(w, r->peak_bytes);
-    put_u64(w, r->capacity_bytes);
+    put_u64(w, i);
+    for (size_t k = 0; k < set->n_columns; k++)
+        put_column(w, &set->columns[k], xpl_rows_member(set, i, &set->columns[k]));
 }
 
 static enum xpl_pg_rc flush(struct writing *w, bool all) {
@@ -230,22 +201,34 @@ static enum xpl_pg_rc flush(struct writing *w, bool all) {
     return rc;
 }
 
-static enum xpl_pg_rc copy(struct writing *w, const char *sql, size_t n,
-                           void (*put)(struct writing *w, size_t seq)) {
+static enum xpl_pg_rc copy(struct writing *w, const char *sql, const struct xpl_rows_set *set) {
     static const uint8_t head[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0", end[2] = {0xff, 0xff};
-    if (n == 0) return XPL_PG_OK;
+    if (set->n == 0) return XPL_PG_OK;
     enum xpl_pg_rc rc = xpl_pg_copy_begin(w->s->w, sql);
     if (rc != XPL_PG_OK) return rc;
     w->out.n = 0;
     xpl_buf_put(&w->out, head, sizeof head);
-    for (size_t i = 0; rc == XPL_PG_OK && i < n; i++) {
-        put(w, i);
+    for (size_t i = 0; rc == XPL_PG_OK && i < set->n; i++) {
+        put_row(w, set, i);
         rc = flush(w, false);
     }
     xpl_buf_put(&w->out, end, sizeof end);
     if (rc == XPL_PG_OK) rc = flush(w, true);
     if (rc == XPL_PG_NOMEM) (void)xpl_pg_copy_cancel(w->s->w);
     return rc == XPL_PG_OK ? xpl_pg_copy_end(w->s->w) : rc;
+}
+
+static enum xpl_pg_rc copy_all(struct writing *w) {
+    static const char *const sql[XPL_ROWS_TABLES] = {
+        [XPL_ROWS_TABLE_OPS] = "COPY op_rows FROM STDIN (FORMAT binary)",
+        [XPL_ROWS_TABLE_KERNELS] = "COPY kernel_rows FROM STDIN (FORMAT binary)",
+        [XPL_ROWS_TABLE_STEPS] = "COPY step_rows FROM STDIN (FORMAT binary)",
+        [XPL_ROWS_TABLE_MEMORY] = "COPY memory_rows FROM STDIN (FORMAT binary)",
+    };
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    for (size_t t = 0; rc == XPL_PG_OK && t < XPL_ROWS_TABLES; t++)
+        rc = copy(w, sql[t], &w->sets[t]);
+    return rc;
 }
 
 // ---- all rows of a profile ----
@@ -262,7 +245,6 @@ static enum xpl_pg_rc mark_memory(struct writing *w, uint32_t version) {
 static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
     struct xpl_pg_args a = {0};
     if (w->rows->kind == XPL_ROWS_MEMORY) return mark_memory(w, version);
-    const size_t n = w->n_ops + w->n_kernels + w->n_steps;
     const xpl_bytes_t type = clean_text(w, w->rows->device_type);
     if (w->clean.failed) return XPL_PG_NOMEM;
     xpl_pg_arg_i64(&a, w->profile);
@@ -270,32 +252,22 @@ static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
     xpl_pg_arg_u64(&a, w->rows->device_cores);
     xpl_pg_arg_i64(&a, version);
     xpl_pg_arg_i64(&a, xpl_pg_now_ms(w->s));
-    xpl_pg_arg_i64(&a, (int64_t)n);
+    xpl_pg_arg_i64(&a, (int64_t)w->n_rows);
     return xpl_pg_query(w->s->w,
                         "UPDATE profiles SET device_type=$2, device_cores=NULLIF($3::bigint, 0),"
                         " rows_version=$4, rows_at_ms=$5, n_rows=$6 WHERE id=$1",
                         &a, NULL);
 }
 
-static size_t at_most(size_t n) {
-    return n < XPL_ROWS_MAX ? n : XPL_ROWS_MAX;
-}
-
 static enum xpl_pg_rc put_rows(struct writing *w, const struct xpl_profile_id *id,
                                uint32_t version) {
-    const uint64_t bytes = (w->n_ops + w->n_kernels + w->n_steps + w->n_memory) * ROW_BYTES;
+    const uint64_t bytes = w->n_rows * ROW_BYTES;
     enum xpl_pg_rc rc = xpl_pg_make_room(w->s, bytes);
     if (rc == XPL_PG_OK) rc = xpl_pg_exec(w->s->w, "SET LOCAL statement_timeout='60s'");
     if (rc == XPL_PG_OK) rc = xpl_pg_profile_row(w->s, id, &w->profile);
     if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows_of(w->s, w->profile, w->rows->kind);
     if (rc == XPL_PG_OK) rc = add_names(w);
-    if (rc == XPL_PG_OK) rc = copy(w, "COPY op_rows FROM STDIN (FORMAT binary)", w->n_ops, put_op);
-    if (rc == XPL_PG_OK)
-        rc = copy(w, "COPY kernel_rows FROM STDIN (FORMAT binary)", w->n_kernels, put_kernel);
-    if (rc == XPL_PG_OK)
-        rc = copy(w, "COPY step_rows FROM STDIN (FORMAT binary)", w->n_steps, put_step);
-    if (rc == XPL_PG_OK)
-        rc = copy(w, "COPY memory_rows FROM STDIN (FORMAT binary)", w->n_memory, put_memory);
+    if (rc == XPL_PG_OK) rc = copy_all(w);
     w->s->tx_bytes += (int64_t)bytes;
     return rc == XPL_PG_OK ? mark_profile(w, version) : rc;
 }
@@ -307,13 +279,9 @@ xpl_status_t xpl_pg_put_rows(struct xpl_store *base, const struct xpl_profile_id
     uint8_t secret[XPL_STORE_SECRET];
     XPL_TRY(xpl_pg_enter(s, &own, err));
     (void)xpl_pg_get_secret(base, secret);
-    struct writing w = {.s = s,
-                        .seed = xpl_digest64((xpl_bytes_t){secret, sizeof secret}, 1),
-                        .rows = rows,
-                        .n_ops = at_most(rows->n_ops),
-                        .n_kernels = at_most(rows->n_kernels),
-                        .n_steps = at_most(rows->n_steps),
-                        .n_memory = at_most(rows->n_memory)};
+    struct writing w = {
+        .s = s, .seed = xpl_digest64((xpl_bytes_t){secret, sizeof secret}, 1), .rows = rows};
+    w.n_rows = xpl_rows_sets(rows, w.sets);
     xpl_buf_init(&w.clean, MAX_TEXT);
     xpl_buf_init(&w.out, 2 * (size_t)FLUSH);
     xpl_arena_init(&w.arena, (size_t)256 << 20);

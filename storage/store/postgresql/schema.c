@@ -2,6 +2,7 @@
 // The tables, by version.  docs/schema.md describes them for people; keep both equal.
 #include <stdio.h>
 
+#include "storage/store/columns.h"
 #include "storage/store/postgresql/impl.h"
 #include "storage/store/views.h"
 
@@ -57,33 +58,24 @@ static const char v1_results[] =
     " PRIMARY KEY(profile_id, result_id));"
     "CREATE INDEX result_profiles_by_result ON result_profiles(result_id);";
 
+// A column of a table of rows (storage/store/columns.h), by its type.
+#define TYPE_NAME                    " bigint"
+#define TYPE_NAME_NEEDED             " bigint NOT NULL"
+#define TYPE_U64                     " bigint"
+#define TYPE_REAL                    " double precision"
+#define TYPE_FLAG                    " boolean"
+#define TYPE_FLAG_NEEDED             " boolean NOT NULL"
+#define COLUMN(column, type, member) " " #column TYPE_##type ","
+#define ROW_KEY                      " profile_id bigint NOT NULL, seq bigint NOT NULL,"
+#define ROW_END                      " PRIMARY KEY(profile_id, seq));"
+
 // Ids of names are hashes of them: writers agree on an id without asking each other.
-static const char v1_rows[] =
-    "CREATE TABLE names(id bigint PRIMARY KEY, text text NOT NULL);"
-    "CREATE TABLE op_rows("
-    " profile_id bigint NOT NULL, seq bigint NOT NULL, on_device boolean NOT NULL,"
-    " name_id bigint NOT NULL, module_id bigint, category_id bigint,"
-    " framework_op_id bigint, source_id bigint,"
-    " occurrences bigint, time_ps bigint, self_time_ps bigint, min_time_ps bigint,"
-    " dma_stall_ps bigint, flops bigint, bytes_accessed bigint, num_cores bigint,"
-    " PRIMARY KEY(profile_id, seq));"
+static const char v1_rows[] = "CREATE TABLE names(id bigint PRIMARY KEY, text text NOT NULL);"
+                              "CREATE TABLE op_rows(" ROW_KEY XPL_OP_COLUMNS(COLUMN) ROW_END
     "CREATE INDEX op_rows_by_name ON op_rows(name_id);"
-    "CREATE TABLE kernel_rows("
-    " profile_id bigint NOT NULL, seq bigint NOT NULL,"
-    " name_id bigint NOT NULL, op_name_id bigint,"
-    " occurrences bigint, total_ns bigint, min_ns bigint, max_ns bigint,"
-    " registers_per_thread bigint, static_shmem_bytes bigint, dynamic_shmem_bytes bigint,"
-    " block_x bigint, block_y bigint, block_z bigint,"
-    " grid_x bigint, grid_y bigint, grid_z bigint,"
-    " occupancy_percent double precision, uses_tensor_core boolean,"
-    " tensor_core_eligible boolean, PRIMARY KEY(profile_id, seq));"
+    "CREATE TABLE kernel_rows(" ROW_KEY XPL_KERNEL_COLUMNS(COLUMN) ROW_END
     "CREATE INDEX kernel_rows_by_name ON kernel_rows(name_id);"
-    "CREATE TABLE step_rows("
-    " profile_id bigint NOT NULL, seq bigint NOT NULL,"
-    " step_num bigint, core_id bigint, name_id bigint, begin_ps bigint, duration_ps bigint,"
-    " compute_ps bigint, input_ps bigint, output_ps bigint, collective_ps bigint,"
-    " compile_ps bigint, host_ps bigint, idle_ps bigint, other_ps bigint,"
-    " PRIMARY KEY(profile_id, seq));";
+    "CREATE TABLE step_rows(" ROW_KEY XPL_STEP_COLUMNS(COLUMN) ROW_END;
 
 // Daemons, whose rows come and go all the time.
 static const char v2_daemons[] =

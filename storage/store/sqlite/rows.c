@@ -14,6 +14,7 @@
 #include "storage/hash.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/path.h"
+#include "storage/store/columns.h"
 #include "storage/store/sqlite/impl.h"
 
 enum { MAX_TEXT = 4096, ROW_BYTES = 192 };
@@ -43,11 +44,7 @@ static int name_in_db(struct names *n, xpl_str_t text, int64_t *ret) {
     return rc;
 }
 
-static int bind_id(sqlite3_stmt *st, int at, int64_t id) {
-    return id < 0 ? sqlite3_bind_null(st, at) : sqlite3_bind_int64(st, at, id);
-}
-
-// Binds the id of `text`; NULL for "" unless it is `needed`.
+// The id of `text`; -1 for "" unless it is `needed`.
 static int name_id(struct names *n, xpl_str_t text, bool needed, int64_t *ret) {
     *ret = -1;
     if (text.len == 0 && !needed) return SQLITE_OK;
@@ -68,92 +65,56 @@ static int name_id(struct names *n, xpl_str_t text, bool needed, int64_t *ret) {
 
 // --- Ops, kernels, steps, memory ---
 
-// The statement that adds a row; its first two values are which row it is.  NULL on failure.
-static sqlite3_stmt *begin_row(struct names *n, unsigned sql, int64_t profile, size_t seq,
-                               int *rc) {
-    sqlite3_stmt *const st = *rc ? NULL : xpl_db_stmt(n->s->w, sql, rc);
-    if (!st) return NULL;
-    *rc = sqlite3_bind_int64(st, 1, profile);
-    if (!*rc) *rc = sqlite3_bind_int64(st, 2, (int64_t)seq);
-    return st;
+static int bind_name(struct names *n, sqlite3_stmt *st, int at, xpl_str_t text, bool needed) {
+    int64_t id;
+    const int rc = name_id(n, text, needed, &id);
+    if (rc != SQLITE_OK) return rc;
+    return id < 0 ? sqlite3_bind_null(st, at) : sqlite3_bind_int64(st, at, id);
 }
 
-static int add_op(struct names *n, int64_t profile, size_t seq, const struct xpl_op_row *r) {
-    const xpl_str_t texts[5] = {r->name, r->module, r->category, r->framework_op, r->source};
-    const uint64_t values[8] = {r->occurrences,  r->time_ps, r->self_time_ps,   r->min_time_ps,
-                                r->dma_stall_ps, r->flops,   r->bytes_accessed, r->num_cores};
-    int64_t ids[5];
+static int bind_column(struct names *n, sqlite3_stmt *st, int at, const struct xpl_rows_column *c,
+                       const void *member) {
+    switch (c->type) {
+        case XPL_COLUMN_NAME: return bind_name(n, st, at, *(const xpl_str_t *)member, false);
+        case XPL_COLUMN_NAME_NEEDED:
+        case XPL_COLUMN_ALLOCATOR: return bind_name(n, st, at, *(const xpl_str_t *)member, true);
+        case XPL_COLUMN_U64: return xpl_db_bind_u64(st, at, *(const uint64_t *)member);
+        case XPL_COLUMN_REAL:
+            return isfinite(*(const double *)member)
+                       ? sqlite3_bind_double(st, at, *(const double *)member)
+                       : sqlite3_bind_null(st, at);
+        case XPL_COLUMN_FLAG:
+        case XPL_COLUMN_FLAG_NEEDED: return sqlite3_bind_int(st, at, *(const bool *)member);
+    }
+    return SQLITE_MISUSE;
+}
+
+static int add_row(struct names *n, enum xpl_sql sql, int64_t profile,
+                   const struct xpl_rows_set *set, size_t i) {
     int rc = SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < 5; i++)
-        rc = name_id(n, texts[i], i == 0, &ids[i]);
-    sqlite3_stmt *const st = begin_row(n, XPL_SQL_OP_ADD, profile, seq, &rc);
+    sqlite3_stmt *const st = xpl_db_stmt(n->s->w, sql, &rc);
     if (!st) return rc;
-    rc = rc ? rc : sqlite3_bind_int(st, 3, r->on_device);
-    for (int i = 0; rc == SQLITE_OK && i < 5; i++)
-        rc = bind_id(st, 4 + i, ids[i]);
-    for (int i = 0; rc == SQLITE_OK && i < 8; i++)
-        rc = xpl_db_bind_u64(st, 9 + i, values[i]);
+    rc = sqlite3_bind_int64(st, 1, profile);
+    if (rc == SQLITE_OK) rc = sqlite3_bind_int64(st, 2, (int64_t)i);
+    for (size_t k = 0; rc == SQLITE_OK && k < set->n_columns; k++) {
+        const struct xpl_rows_column *const c = &set->columns[k];
+        rc = bind_column(n, st, (int)k + 3, c, xpl_rows_member(set, i, c));
+    }
     return rc ? rc : xpl_db_run(st);
 }
 
-static int add_kernel(struct names *n, int64_t profile, size_t seq,
-                      const struct xpl_kernel_row *r) {
-    const uint64_t values[13] = {r->occurrences,
-                                 r->total_ns,
-                                 r->min_ns,
-                                 r->max_ns,
-                                 r->registers_per_thread,
-                                 r->static_shmem_bytes,
-                                 r->dynamic_shmem_bytes,
-                                 r->block[0],
-                                 r->block[1],
-                                 r->block[2],
-                                 r->grid[0],
-                                 r->grid[1],
-                                 r->grid[2]};
-    int64_t name, op;
-    int rc = name_id(n, r->name, true, &name);
-    if (rc == SQLITE_OK) rc = name_id(n, r->op_name, false, &op);
-    sqlite3_stmt *const st = begin_row(n, XPL_SQL_KERNEL_ADD, profile, seq, &rc);
-    if (!st) return rc;
-    rc = rc ? rc : bind_id(st, 3, name);
-    rc = rc ? rc : bind_id(st, 4, op);
-    for (int i = 0; rc == SQLITE_OK && i < 13; i++)
-        rc = xpl_db_bind_u64(st, 5 + i, values[i]);
-    rc = rc                               ? rc
-         : isfinite(r->occupancy_percent) ? sqlite3_bind_double(st, 18, r->occupancy_percent)
-                                          : sqlite3_bind_null(st, 18);
-    rc = rc ? rc : sqlite3_bind_int(st, 19, r->uses_tensor_core);
-    rc = rc ? rc : sqlite3_bind_int(st, 20, r->tensor_core_eligible);
-    return rc ? rc : xpl_db_run(st);
-}
-
-static int add_step(struct names *n, int64_t profile, size_t seq, const struct xpl_step_row *r) {
-    const uint64_t values[10] = {r->begin_ps,  r->duration_ps,   r->compute_ps, r->input_ps,
-                                 r->output_ps, r->collective_ps, r->compile_ps, r->host_ps,
-                                 r->idle_ps,   r->other_ps};
-    int64_t name;
-    int rc = name_id(n, r->name, false, &name);
-    sqlite3_stmt *const st = begin_row(n, XPL_SQL_STEP_ADD, profile, seq, &rc);
-    if (!st) return rc;
-    rc = rc ? rc : xpl_db_bind_u64(st, 3, r->step_num);
-    rc = rc ? rc : xpl_db_bind_u64(st, 4, r->core_id);
-    rc = rc ? rc : bind_id(st, 5, name);
-    for (int i = 0; rc == SQLITE_OK && i < 10; i++)
-        rc = xpl_db_bind_u64(st, 6 + i, values[i]);
-    return rc ? rc : xpl_db_run(st);
-}
-
-static int add_memory(struct names *n, int64_t profile, size_t seq,
-                      const struct xpl_memory_row *r) {
-    int64_t name;
-    int rc = name_id(n, r->name, true, &name);
-    sqlite3_stmt *const st = begin_row(n, XPL_SQL_MEMORY_ADD, profile, seq, &rc);
-    if (!st) return rc;
-    rc = rc ? rc : bind_id(st, 3, name);
-    rc = rc ? rc : xpl_db_bind_u64(st, 4, r->peak_bytes);
-    rc = rc ? rc : xpl_db_bind_u64(st, 5, r->capacity_bytes);
-    return rc ? rc : xpl_db_run(st);
+static int add_rows(struct names *n, int64_t profile, const struct xpl_rows_set *sets) {
+    static const enum xpl_sql add[XPL_ROWS_TABLES] = {
+        [XPL_ROWS_TABLE_OPS] = XPL_SQL_OP_ADD,
+        [XPL_ROWS_TABLE_KERNELS] = XPL_SQL_KERNEL_ADD,
+        [XPL_ROWS_TABLE_STEPS] = XPL_SQL_STEP_ADD,
+        [XPL_ROWS_TABLE_MEMORY] = XPL_SQL_MEMORY_ADD,
+    };
+    int rc = SQLITE_OK;
+    for (size_t t = 0; t < XPL_ROWS_TABLES; t++)
+        for (size_t i = 0; rc == SQLITE_OK && i < sets[t].n; i++)
+            rc = add_row(n, add[t], profile, &sets[t], i);
+    return rc;
 }
 
 static int mark_memory(struct xpl_sqlite_store *s, int64_t profile, uint32_t version) {
@@ -185,26 +146,15 @@ static int mark_profile(struct xpl_sqlite_store *s, int64_t profile, uint32_t ve
     return rc;
 }
 
-static size_t at_most(size_t n) {
-    return n < XPL_ROWS_MAX ? n : XPL_ROWS_MAX;
-}
-
 static int put_rows(struct xpl_sqlite_store *s, const struct xpl_profile_id *id, uint32_t version,
                     const struct xpl_rows *rows, struct names *n) {
-    const size_t ops = at_most(rows->n_ops), kernels = at_most(rows->n_kernels),
-                 steps = at_most(rows->n_steps), memory = at_most(rows->n_memory);
+    struct xpl_rows_set sets[XPL_ROWS_TABLES];
+    const size_t n_rows = xpl_rows_sets(rows, sets);
     int64_t profile = 0;
     int rc = xpl_sqlite_profile_row(s, id, &profile);
     rc = rc ? rc : xpl_sqlite_delete_rows_of(s, profile, rows->kind);
-    rc = rc ? rc : xpl_sqlite_make_room(s, (ops + kernels + steps + memory) * ROW_BYTES);
-    for (size_t i = 0; rc == SQLITE_OK && i < ops; i++)
-        rc = add_op(n, profile, i, &rows->ops[i]);
-    for (size_t i = 0; rc == SQLITE_OK && i < kernels; i++)
-        rc = add_kernel(n, profile, i, &rows->kernels[i]);
-    for (size_t i = 0; rc == SQLITE_OK && i < steps; i++)
-        rc = add_step(n, profile, i, &rows->steps[i]);
-    for (size_t i = 0; rc == SQLITE_OK && i < memory; i++)
-        rc = add_memory(n, profile, i, &rows->memory[i]);
+    rc = rc ? rc : xpl_sqlite_make_room(s, n_rows * ROW_BYTES);
+    rc = rc ? rc : add_rows(n, profile, sets);
     return rc ? rc : mark_profile(s, profile, version, rows, n);
 }
 

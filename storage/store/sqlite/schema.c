@@ -34,35 +34,26 @@ static const char v2_drop[] =
     "DROP TABLE IF EXISTS results; DROP TABLE IF EXISTS op_rows; DROP TABLE IF EXISTS kernel_rows;"
     "DROP TABLE IF EXISTS step_rows; DROP TABLE IF EXISTS names; DROP TABLE IF EXISTS profiles;";
 
+// A column of a table of rows (storage/store/columns.h), by its type.
+#define TYPE_NAME                    " INTEGER"
+#define TYPE_NAME_NEEDED             " INTEGER NOT NULL"
+#define TYPE_ALLOCATOR               " INTEGER NOT NULL"
+#define TYPE_U64                     " INTEGER"
+#define TYPE_REAL                    " REAL"
+#define TYPE_FLAG                    " INTEGER"
+#define TYPE_FLAG_NEEDED             " INTEGER NOT NULL"
+#define COLUMN(column, type, member) " " #column TYPE_##type ","
+#define ROW_KEY                      " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
+#define ROW_END                      " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;"
+
 // Texts repeat over hosts and sessions, so they are kept once.
 static const char v2_rows[] =
     "CREATE TABLE names(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
-    "CREATE TABLE op_rows("
-    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
-    " on_device INTEGER NOT NULL,"
-    " name_id INTEGER NOT NULL, module_id INTEGER, category_id INTEGER,"
-    " framework_op_id INTEGER, source_id INTEGER,"
-    " occurrences INTEGER, time_ps INTEGER, self_time_ps INTEGER, min_time_ps INTEGER,"
-    " dma_stall_ps INTEGER, flops INTEGER, bytes_accessed INTEGER, num_cores INTEGER,"
-    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;"
+    "CREATE TABLE op_rows(" ROW_KEY XPL_OP_COLUMNS(COLUMN) ROW_END
     "CREATE INDEX op_rows_by_name ON op_rows(name_id);"
-    "CREATE TABLE kernel_rows("
-    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
-    " name_id INTEGER NOT NULL, op_name_id INTEGER,"
-    " occurrences INTEGER, total_ns INTEGER, min_ns INTEGER, max_ns INTEGER,"
-    " registers_per_thread INTEGER, static_shmem_bytes INTEGER, dynamic_shmem_bytes INTEGER,"
-    " block_x INTEGER, block_y INTEGER, block_z INTEGER,"
-    " grid_x INTEGER, grid_y INTEGER, grid_z INTEGER,"
-    " occupancy_percent REAL, uses_tensor_core INTEGER, tensor_core_eligible INTEGER,"
-    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;"
+    "CREATE TABLE kernel_rows(" ROW_KEY XPL_KERNEL_COLUMNS(COLUMN) ROW_END
     "CREATE INDEX kernel_rows_by_name ON kernel_rows(name_id);"
-    "CREATE TABLE step_rows("
-    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
-    " step_num INTEGER, core_id INTEGER, name_id INTEGER,"
-    " begin_ps INTEGER, duration_ps INTEGER,"
-    " compute_ps INTEGER, input_ps INTEGER, output_ps INTEGER, collective_ps INTEGER,"
-    " compile_ps INTEGER, host_ps INTEGER, idle_ps INTEGER, other_ps INTEGER,"
-    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;";
+    "CREATE TABLE step_rows(" ROW_KEY XPL_STEP_COLUMNS(COLUMN) ROW_END;
 
 static const char v2_profiles[] =
     "CREATE TABLE settings(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;"
@@ -113,10 +104,7 @@ static const char v4_captured[] = "ALTER TABLE sessions ADD COLUMN captured_ns I
 // product than the other rows.
 static const char v5_memory[] =
     "ALTER TABLE profiles ADD COLUMN memory_version INTEGER;"
-    "CREATE TABLE memory_rows("
-    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
-    " name_id INTEGER NOT NULL, peak_bytes INTEGER, capacity_bytes INTEGER,"
-    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;";
+    "CREATE TABLE memory_rows(" ROW_KEY XPL_MEMORY_COLUMNS(COLUMN) ROW_END;
 
 // Version 6: the views of today.
 static const char v6_drop[] =

@@ -3,6 +3,7 @@
 #ifndef XPL_STORAGE_STORE_SQLITE_SQL_H_
 #define XPL_STORAGE_STORE_SQLITE_SQL_H_
 
+#include "storage/store/columns.h"
 #include "storage/store/sqlite/db.h"
 
 // Whether a profile is in LOGDIR, or may be: a file of its size that nothing is remembered of may
@@ -12,6 +13,9 @@
     "WHERE f.profile_id=profiles.id) OR EXISTS (SELECT 1 FROM hosts h "                            \
     "WHERE h.size_bytes=profiles.size_bytes AND NOT EXISTS "                                       \
     "(SELECT 1 FROM profile_files f WHERE f.fingerprint=h.fingerprint)))"
+
+// The next parameter, for a column (storage/store/columns.h).
+#define XPL_SQL_VALUE(column, type, member) ",?"
 
 #define XPL_SQL_LIST(X)                                                                            \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
@@ -82,13 +86,10 @@
                   "UNION SELECT op_name_id FROM kernel_rows WHERE op_name_id IS NOT NULL "         \
                   "UNION SELECT name_id FROM step_rows WHERE name_id IS NOT NULL "                 \
                   "UNION SELECT name_id FROM memory_rows)")                                        \
-    X(OP_ADD,                                                                                      \
-      "INSERT INTO op_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)")        \
-    X(KERNEL_ADD, "INSERT INTO kernel_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,"     \
-                  "?14,?15,?16,?17,?18,?19,?20)")                                                  \
-    X(STEP_ADD, "INSERT INTO step_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,"     \
-                "?15)")                                                                            \
-    X(MEMORY_ADD, "INSERT INTO memory_rows VALUES(?1,?2,?3,?4,?5)")                                \
+    X(OP_ADD, "INSERT INTO op_rows VALUES(?1,?2" XPL_OP_COLUMNS(XPL_SQL_VALUE) ")")                \
+    X(KERNEL_ADD, "INSERT INTO kernel_rows VALUES(?1,?2" XPL_KERNEL_COLUMNS(XPL_SQL_VALUE) ")")    \
+    X(STEP_ADD, "INSERT INTO step_rows VALUES(?1,?2" XPL_STEP_COLUMNS(XPL_SQL_VALUE) ")")          \
+    X(MEMORY_ADD, "INSERT INTO memory_rows VALUES(?1,?2" XPL_MEMORY_COLUMNS(XPL_SQL_VALUE) ")")    \
     X(OP_DEL, "DELETE FROM op_rows WHERE profile_id=?1")                                           \
     X(KERNEL_DEL, "DELETE FROM kernel_rows WHERE profile_id=?1")                                   \
     X(STEP_DEL, "DELETE FROM step_rows WHERE profile_id=?1")                                       \
