@@ -77,6 +77,8 @@ struct xpl_pg_store {
     atomic_int role;
     atomic_bool is_pooled;            // the writer's connection: it cannot hold jobs
     atomic_bool rows_deleted;         // names may be left over
+    atomic_bool newer;                // a newer xplaned made the tables: they are only read
+    atomic_bool unreadable;           // a newer one's lack what this one reads
     atomic_uint_fast64_t swept_at_ns; // names and partitions
     atomic_uint_fast64_t jobs_swept_at_ns;
     atomic_uint_fast64_t secret_generation;

@@ -95,10 +95,12 @@ static enum xpl_pg_rc make_ready(struct xpl_pg_store *s, struct xpl_pg_conn *c,
                     &ro);
     *ret_read_only = s->read_only || ro;
     if (rc == XPL_PG_OK) rc = xpl_pg_migrate(c, *ret_read_only, &newer);
-    if (rc == XPL_PG_OK && newer) {
+    if (rc == XPL_PG_OK) atomic_store(&s->newer, newer);
+    if (rc == XPL_PG_OK && newer && atomic_load(&s->unreadable)) {
         (void)snprintf(c->why, sizeof c->why, "a newer xplaned made its tables");
         return XPL_PG_DENIED;
     }
+    *ret_read_only |= newer;
     if (rc == XPL_PG_SCHEMA && *ret_read_only)
         (void)snprintf(c->why, sizeof c->why, "it is read only and has no tables of this xplaned");
     if (rc == XPL_PG_OK) rc = xpl_pg_load_secret(s, c, *ret_read_only);
@@ -147,7 +149,9 @@ static unsigned attempt(struct xpl_pg_store *s, bool first) {
     if (c) c->n_statements = &s->statements;
     if (rc == XPL_PG_OK) rc = make_ready(s, c, &read_only);
     if (rc == XPL_PG_OK && !(was_reader && read_only)) {
-        if (read_only) xpl_pg_notice(s, "%s is only read", s->name);
+        if (read_only)
+            xpl_pg_notice(s, "%s is only read%s", s->name,
+                          atomic_load(&s->newer) ? ": a newer xplaned made its tables" : "");
         if (!first && !was_reader) xpl_pg_notice(s, "%s is used again", s->name);
         use(s, c, read_only);
         return 0;
@@ -317,6 +321,7 @@ void xpl_pg_reader_done(struct xpl_pg_store *s, struct xpl_pg_conn *c, enum xpl_
     const bool usable = rc == XPL_PG_OK || rc == XPL_PG_NONE || rc == XPL_PG_BUSY;
     const bool lost = rc == XPL_PG_AWAY || rc == XPL_PG_SCHEMA;
     if (!usable && rc != XPL_PG_NOMEM && rc != XPL_PG_TOOBIG) atomic_fetch_add(&s->read_errors, 1);
+    if (rc == XPL_PG_SCHEMA && atomic_load(&s->newer)) atomic_store(&s->unreadable, true);
     pthread_mutex_lock(&s->mu);
     const bool current = c->epoch == s->epoch;
     const bool keep = usable && current;

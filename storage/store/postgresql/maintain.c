@@ -252,7 +252,7 @@ xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_main
         return XPL_OK;
     }
     XPL_TRY(xpl_tx_begin(base, err)); // without a writer nothing is dropped
-    // A newer daemon migrated the tables while this one was connected: it is refused from now on.
+    // A newer daemon migrated the tables while this one was connected: from now on it only reads.
     if (found.newer)
         (void)snprintf(s->w->why, sizeof s->w->why, "a newer xplaned migrated its tables");
     enum xpl_pg_rc rc = found.newer ? XPL_PG_AWAY : xpl_pg_read_used(s, s->w); // others' count, too
