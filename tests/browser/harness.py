@@ -50,7 +50,7 @@ def fetch(base, path, timeout=60):
 
 def make_logdir(top, build):
     """Profiles of tests/data and made ones (made_profiles.c), and one whose session and host carry HTML in their
-    names; one of a host with a device and one without; bundles of IREE; a trace of PyTorch."""
+    names; one whose layers have other names, one of a host with a device and one without; bundles of IREE; a trace of PyTorch."""
     shutil.copytree(DATA, top, dirs_exist_ok=True)
     subprocess.run([pathlib.Path(build) / "tests" / "browser" / "made_profiles", top], check=True, timeout=60)
     (top / "iree").mkdir()
@@ -59,6 +59,14 @@ def make_logdir(top, build):
         os.utime(bundle, (1577836800, 1577836800))  # behind the others, which are newer
     (top / "pytorch").mkdir()
     shutil.copy(DATA.parent / "pytorch" / "train.pt.trace.json", top / "pytorch")
+    # A GPU's session with layers of another name, and ops that another compilation counted otherwise.
+    renamed = top / "made" / "plugins" / "profile" / "renamed"
+    renamed.mkdir()
+    fused = (DATA / "accel" / "plugins" / "profile" / "mi300_jax_te_fused_attn" / "mi300_jax_te_fused_attn.xplane.pb").read_bytes()
+    for was, now in ((b"bsd,de->bse", b"bsd,de->bsf"), (b"gemm_fusion_dot.6", b"gemm_fusion_dot.9")):
+        assert was in fused and now not in fused and len(was) == len(now)
+        fused = fused.replace(was, now)
+    (renamed / "host.xplane.pb").write_bytes(fused)
     mixed = top / "made" / "plugins" / "profile" / "mixed"
     mixed.mkdir()
     shutil.copy(DATA / "accel" / "plugins" / "profile" / "mi300_jax_gemm" / "mi300_jax_gemm.xplane.pb", mixed / "gpu.xplane.pb")

@@ -679,9 +679,9 @@ def base_session(tab):
             sums.setdefault(r["c"][at[key]]["v"], []).append(r["c"][at[value]]["v"] * scale)
         for r in rows:
             now, then = float(r[column]), float(r["Base (us)"])
-            assert abs(now - then - float(r["Difference (us)"])) < 1e-6 and (then == 0) == (r["In"] == "here alone"), r
-            assert r["In"] != "base alone" or (now == 0 and any(abs(x - then) < 1e-6 for x in sums[r[name]])), r
-        assert {"here alone", "base alone"} <= {r["In"] for r in rows}, page
+            assert abs(now - then - float(r["Difference (us)"])) < 1e-6 and (then == 0) == (r["In"] == "only here"), r
+            assert r["In"] != "only the base" or (now == 0 and any(abs(x - then) < 1e-6 for x in sums[r[name]])), r
+        assert {"only here", "only the base"} <= {r["In"] for r in rows}, page
         assert abs(sum(float(r["Base (us)"]) for r in rows) - sum(sum(x) for x in sums.values())) < 1e-3, page
         differences = [float(r["Difference (us)"]) for r in rows]
         assert differences == sorted(differences, reverse=True), page
@@ -693,9 +693,19 @@ def base_session(tab):
     tab.session(GPU, "tool:launches", f"base={FUSED}")  # any table of times
     tab.page.wait_for_selector(".base-note")
     rows = exported(tab)
-    assert {"here alone", "base alone"} <= {r["In"] for r in rows}, rows
+    assert {"only here", "only the base"} <= {r["In"] for r in rows}, rows
     for r in rows:
         assert abs(float(r["Total time (us)"]) - float(r["Base (us)"]) - float(r["Difference (us)"])) < 1e-6, r
+    # Of layers that were renamed, and ops that are counted otherwise, the base has all, as compare says.
+    for page, name in (("hlo_ops", "Op"), ("ops", "Op"), ("kernels", "Kernel")):
+        tab.session(FUSED, page, "base=made/renamed")
+        rows = exported(tab)
+        assert all(float(r["Difference (us)"]) == 0 and r["In"] in ("both", "both, renamed") for r in rows), page
+        renamed = [r["Name in the base"] for r in rows if r["In"] == "both, renamed"] if page != "kernels" else []
+        assert page == "kernels" or (renamed and all("bsd,de->bsf" in x for x in renamed)), (page, renamed)
+    tab.session(FUSED, "op_profile", "base=made/renamed&group=provenance")
+    tab.page.wait_for_selector(".base-note")
+    assert not re.search(r"not in the base|[+−][\d.]+ .?s", " ".join(x.get_attribute("aria-label") or "" for x in tab.page.query_selector_all("[role=treeitem]")))
     # A session differs in nothing from itself; of a base that is not there the page says so, and shows the session.
     tab.session(GPU, "hlo_ops", f"base={GPU}")
     assert all(float(r["Difference (us)"]) == 0 and r["In"] == "both" for r in exported(tab))

@@ -9,7 +9,7 @@ import {withoutImpossible, withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
-import {DIFFERENCES, joinBase, sortOf, withSigns} from '../lib/base.js';
+import {DIFFERENCES, joinBase, opsBy, sortOf, withSigns} from '../lib/base.js';
 import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
 import {opLinks, plainSource} from '../lib/programs.js';
 
@@ -58,7 +58,7 @@ export default {
     const chart = whereTimeGoes(table);
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time by category'), chart));
     const [joined, note] = await joinBase(ctx, 'hlo_stats', peaks(ctx), table, ['hlo_op_name', 'category', 'tf_op_name'], 'total_self_time',
-        (a) => withoutImpossible(columns(Array.isArray(a) ? a[0] : a)));
+        (a) => withoutImpossible(columns(Array.isArray(a) ? a[0] : a)), opsBy('tf_op_name', 'hlo_op_name', 'category'));
     const cols = withSigns(inOrder(withUnits(joined.columns, ctx, 'hlo_stats').map(plainSource), ORDER));
     const side = detail('Op');
     const name = column(joined, 'hlo_op_name').values, program = column(joined, 'program_id');

@@ -10,7 +10,7 @@ import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
-import {DIFFERENCES, joinBase, sortOf, withSigns} from '../lib/base.js';
+import {DIFFERENCES, joinBase, kernelName, partners, sortOf, withSigns} from '../lib/base.js';
 import {launchQueue} from './launch_queue.js';
 
 const LABELS = {
@@ -33,6 +33,16 @@ const ORDER = [
   'kernel_name', 'total_duration_us', ...DIFFERENCES, 'occurrences', 'avg_duration_us', 'min_duration_us', 'max_duration_us',
   'op_name', 'is_kernel_using_tensor_core', 'occupancy_pct'
 ];
+
+// How kernels are matched with those of the base.
+const BY_KERNEL = {
+  kind: 'op_name',
+  partners: (both) => partners(both.kernels, 'kernel'),
+  name: (table) => {
+    const names = column(table, 'kernel_name').values;
+    return (r) => kernelName(names[r]);
+  }
+};
 
 // No kernel occupies nothing: the profile does not say.
 const occupancy = (v) => (v > 0 ? `${format.number(v)} %` : '–');
@@ -71,7 +81,7 @@ export default {
     const chart = parts({label: 'Kernel time', items, format: format.us});
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Where kernel time goes'), chart));
     const [joined, note] = await joinBase(ctx, 'kernel_stats', {}, table, ['kernel_name', 'block_dim', 'grid_dim'], 'total_duration_us',
-        (a) => columns(Array.isArray(a) ? a[0] : a));
+        (a) => columns(Array.isArray(a) ? a[0] : a), BY_KERNEL);
     const named = column(joined, 'kernel_name').values;
     const all = withUnits(joined.columns, ctx, 'kernel_stats').map((c) => (c.id === 'occupancy_pct' ? {...c, format: occupancy} : c));
     const cols = withSigns(inOrder(all, ORDER)).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));

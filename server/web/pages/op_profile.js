@@ -8,7 +8,7 @@ import {empty} from '../lib/notes.js';
 import {reach} from '../lib/detail.js';
 import * as router from '../lib/router.js';
 import {opLinks} from '../lib/programs.js';
-import {about, answerOf, compared, scaleOf} from '../lib/base.js';
+import {about, answerOf, compared, opName, pairs, partners, scaleOf} from '../lib/base.js';
 import {signed, times} from '../lib/sides.js';
 
 const GROUPS = {
@@ -50,15 +50,22 @@ function tree(raw) {
   return root;
 }
 
+// What compare calls the longest op of a node.
+function mainOp(node) {
+  while (node.children.length) node = node.children[0];
+  return opName(node.raw.xla?.provenance || '', node.name);
+}
+
 // Gives each node below NODE the time that its like below BASE took, times SCALE: of nodes with one name in one place
-// (programs without their ids) the greatest is like the greatest.  null: the base has none.
-function join(node, base, scale) {
-  const plain = (name) => name.replace(/\(\d+\)$/, ''), waiting = [[node, base]];
+// (programs without their ids) the greatest is like the greatest, then nodes are alike whose longest ops BOTH matched.
+function join(node, base, scale, both) {
+  const plain = (n) => n.name.replace(/\(\d+\)$/, ''), waiting = [[node, base]], renamed = partners(both?.ops, 'op');
+  const rounds = [[plain, (n) => [plain(n)]], [mainOp, (n) => renamed(mainOp(n))]];
   while (waiting.length) {
-    const [here, there] = waiting.pop(), likes = new Map();
+    const [here, there] = waiting.pop(), [likes] = pairs(here.children, there?.children || [], rounds);
     here.before = there ? there.value * scale : 0;
-    for (const c of there?.children || []) likes.set(plain(c.name), [...(likes.get(plain(c.name)) || []), c]);
-    for (const c of here.children) waiting.push([c, likes.get(plain(c.name))?.shift() || null]);
+    if (there && here.parent && plain(here) !== plain(there)) here.former = there.name;
+    for (const c of here.children) waiting.push([c, likes.get(c) || null]);
   }
 }
 
@@ -114,6 +121,7 @@ function facts(ctx, node, total) {
   const out =
       [['Time', `${format.ps(node.value)} (${format.fraction(total ? node.value / total : NaN)} of all)`]];
   if (node.before !== undefined) out.push(['Base', format.ps(node.before)], ['Difference', change(node)]);
+  if (node.former) out.push(['Name in the base', node.former]);
   if (node.parent) out.push(['Of its parent', format.fraction(node.value / node.parent.value)]);
   if (m.occurrences)
     out.push(['Count', `${format.count(m.occurrences)}, ${format.ps(Number(m.avgTimePs))} each`]);
@@ -200,7 +208,7 @@ export default {
       return;
     }
     root.name = 'All';
-    if (base) join(root, tree(rawOf(base) || {}), scaleOf(both));
+    if (base) join(root, tree(rawOf(base) || {}), scaleOf(both), both);
     const total = root.value;
     const crumbs = h('nav', {class: 'crumbs', 'aria-label': 'Path in the op profile'});
     const panel = h('section', {class: 'card op-detail', 'aria-label': 'Details of the op'});

@@ -10,7 +10,7 @@ import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, facts, tableState} from '../lib/detail.js';
-import {DIFFERENCES, joinBase, sortOf, withSigns} from '../lib/base.js';
+import {DIFFERENCES, joinBase, opsBy, sortOf, withSigns} from '../lib/base.js';
 
 const GROUPS = {op: 'Op', shape: 'Op and shapes', module: 'Module'};
 const SHARES = /percent$|utilization$/;
@@ -82,7 +82,7 @@ export default {
     if (chart)
       ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time on the device by type'), chart));
     const [joined, note] = await joinBase(ctx, 'framework_op_stats', {group_by: group}, table, ['operation', 'host_or_device'], 'total_self_time',
-        (a) => a.map(columns)[idle || a.length < 2 ? 0 : 1]);
+        (a) => a.map(columns)[idle || a.length < 2 ? 0 : 1], opsBy('operation', 'operation', 'host_or_device'));
     const times = ['occurrences', 'total_time'], own = ['total_self_time', ...DIFFERENCES];
     const order = ['operation', 'type', 'host_or_device', ...(ctx.base ? [...own, ...times] : [...times, ...own])];
     const cols = withSigns(inOrder(withUnits(joined.columns, ctx, 'framework_op_stats'), order)).map((c) => ({...c, title: c.label, label: LABELS[c.id] || c.label}));
