@@ -142,10 +142,14 @@ static int run(const struct xpl_command *c, struct xpl_args *a) {
     if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max)
         return choose_format(c, a) && choose_section(c, a) && xpl_run_join(a) ? c->run(a)
                                                                               : XPL_EXIT_USAGE;
-    (void)fprintf(stderr, "xplanectl: %s takes %s arguments than %zu\n", c->name,
-                  a->n_rest - 1 < c->min ? "more" : "fewer", a->n_rest - 1);
-    (void)fprintf(stderr, "Usage: xplanectl %s%s%s\n", c->name, *c->arguments ? " " : "",
-                  c->arguments);
+    const size_t bound = a->n_rest - 1 < c->min ? c->min : c->max;
+    (void)fprintf(stderr, "xplanectl: %s needs %s%zu argument%s, not %zu\n", c->name,
+                  c->min == c->max  ? ""
+                  : bound == c->min ? "at least "
+                                    : "at most ",
+                  bound, bound == 1 ? "" : "s", a->n_rest - 1);
+    (void)fprintf(stderr, "Usage: xplanectl %s%s%s\nTry: xplanectl %s --help\n", c->name,
+                  *c->arguments ? " " : "", c->arguments, c->name);
     return XPL_EXIT_USAGE;
 }
 

@@ -160,22 +160,32 @@ bool xpl_run_join(struct xpl_args *a) {
     return false;
 }
 
+// The rest of a session's name behind `run`, with which the name or a part of it begins; NULL:
+// none.
+static const char *rest_behind(const char *name, const char *run) {
+    const size_t length = strlen(run);
+    for (const char *s = name; s; s = strchr(s, '/') ? strchr(s, '/') + 1 : NULL)
+        if (strncmp(s, run, length) == 0) return s + length;
+    return NULL;
+}
+
 const char *xpl_run_beginning(xpl_client *c, const char *run) {
     xpl_sessions *list = NULL;
     xpl_result r;
-    const size_t length = strlen(run);
-    const char *first = NULL, *name = NULL;
-    size_t n = 0;
+    const char *found[2] = {NULL}, *name = NULL; // by the beginning, and by complete parts
+    size_t n[2] = {0};
     bool is_whole = false; // then the missing part is a host, a plane or a program of it
-    if (!length || xpl_client_sessions(c, &list, &r) != 0) return NULL;
+    if (!*run || xpl_client_sessions(c, &list, &r) != 0) return NULL;
     for (size_t i = 0; i < xpl_sessions_count(list); i++) {
-        const char *const s = xpl_sessions_get(list, i)->name;
-        if (strncmp(s, run, length) != 0) continue;
-        is_whole |= !s[length];
-        if (!n++) first = s;
+        const char *const s = xpl_sessions_get(list, i)->name, *const rest = rest_behind(s, run);
+        is_whole |= strcmp(s, run) == 0;
+        for (int complete = 0; complete < 2 && rest; complete++)
+            if ((!complete || !*rest) && !n[complete]++) found[complete] = s;
     }
-    if (n > 1 && !is_whole) xpl_say("%zu sessions begin with %s, such as %s", n, run, first);
-    if (n == 1 && !is_whole) name = keep_name(first);
+    if (n[0] > 1 && n[1] != 1 && !is_whole)
+        xpl_say("%zu sessions begin with %s, such as %s", n[0], run, found[0]);
+    else if (n[0] && !is_whole)
+        name = keep_name(found[n[0] > 1]);
     xpl_sessions_free(list);
     return name;
 }
