@@ -461,7 +461,7 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     }
     const char *const session = ((Xplaned__V1__ListToolsRequest *)msg)->session;
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
-    const struct xpl_session *const of = xpl_snapshot_find_all(snap, xpl_str_from(session));
+    const struct xpl_session *const of = xpl_snapshot_find_all(&snap, xpl_str_from(session));
     if (session[0] && !of) {
         (void)xpl_snapshot_no_session(snap, xpl_str_from(session), &err);
         xpl_snapshot_unref(snap);

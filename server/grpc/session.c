@@ -234,7 +234,7 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
         return;
     const xpl_str_t name = xpl_str_from(((Xplaned__V1__GetSessionRequest *)msg)->session);
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
-    const struct xpl_session *one = xpl_snapshot_find_all(snap, name);
+    const struct xpl_session *one = xpl_snapshot_find_all(&snap, name);
     session_msg *m = one ? make_session(s, &arena, one, true) : NULL;
     if (m) {
         xpl_rpc_finish_message(c, &m->base);

@@ -223,7 +223,7 @@ static void list_tools(struct xpl_http_request *r) {
     const struct xpl_tool *const *const all = xpl_tools(&n);
     const xpl_str_t name = find_arg(r, XPL_STR("session"));
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
-    const struct xpl_session *const of = xpl_snapshot_find_all(snap, name);
+    const struct xpl_session *const of = xpl_snapshot_find_all(&snap, name);
     xpl_buf_str(&b, XPL_STR("{\"tools\":["));
     for (size_t i = 0; i < n; i++) {
         if (name.len && !(of && xpl_request_session_feeds(of, all[i]))) continue;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +17,15 @@ enum {
     NAMES_COMPARED = 4096, // to which a wrong one is compared
     NAME_SHOWN = 100,      // bytes of a name in a sentence
 };
-// Of sessions that requests join: bytes that a snapshot keeps of them, bytes of their names, and
-// how many are joined.
-enum { MAX_JOINTS = 64 << 20, MAX_NAMES = 1 << 16, MAX_PARTS = 256 };
-
-struct joint {
-    struct joint *next;
-    struct xpl_session session;
-};
+// Of a session that a request joins: bytes of its names, how many are joined, and their hosts. Each
+// such request pays for sorting the hosts.
+enum { MAX_NAMES = 1 << 16, MAX_PARTS = 256, MAX_JOINED_HOSTS = 1 << 16 };
+#define MAX_JOINT_BYTES ((size_t)64 << 20)
 
 struct xpl_snapshot_inner {
     atomic_uint refs;
-    pthread_mutex_t mu; // guards the next two
-    struct joint *joints;
-    struct xpl_arena joint_arena;
+    struct xpl_snapshot *base; // of a snapshot with a joined session: what it is a copy of
+    struct xpl_session joint;
     struct xpl_arena arena;
     struct xpl_root *root;
     uint32_t *table; // index into sessions + 1, open addressing by name
@@ -62,8 +56,7 @@ void xpl_snapshot_unref(struct xpl_snapshot *s) {
     if (!s || atomic_fetch_sub(&s->inner->refs, 1) != 1) return;
     struct xpl_snapshot_inner *in = s->inner;
     xpl_root_unref(in->root);
-    pthread_mutex_destroy(&in->mu);
-    xpl_arena_fini(&in->joint_arena);
+    xpl_snapshot_unref(in->base);
     xpl_arena_fini(&in->arena);
     xpl_sys_free(in);
 }
@@ -499,8 +492,6 @@ xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl
     if (!in) XPL_RETURN_OOM(err, "catalogue");
     *in = (struct xpl_snapshot_inner){.root = root_ref(spec->root)};
     atomic_init(&in->refs, 1);
-    pthread_mutex_init(&in->mu, NULL);
-    xpl_arena_init(&in->joint_arena, MAX_JOINTS);
     xpl_arena_init(&in->arena, (size_t)4 << 30);
     in->snap.inner = in;
     in->snap.generation = spec->generation;
@@ -568,7 +559,7 @@ xpl_status_t xpl_snapshot_no_session(const struct xpl_snapshot *s, xpl_str_t nam
 // Finds the sessions that `names` lists, each once and none of them joined; 0 otherwise.
 static size_t find_parts(const struct xpl_snapshot *s, xpl_str_t names,
                          const struct xpl_session *parts[MAX_PARTS]) {
-    size_t n = 0;
+    size_t n = 0, n_hosts = 0;
     for (size_t at = 0; at <= names.len; n++) {
         const size_t comma = xpl_str_find(names, XPL_STR(","), at);
         const size_t end = comma == SIZE_MAX ? names.len : comma;
@@ -577,34 +568,43 @@ static size_t find_parts(const struct xpl_snapshot *s, xpl_str_t names,
         if (!one || one->n_runs) return 0;
         for (size_t k = 0; k < n; k++)
             if (parts[k] == one) return 0;
+        if ((n_hosts += one->n_hosts) > MAX_JOINED_HOSTS) return 0;
         parts[n] = one;
         at = end + 1;
     }
     return n;
 }
 
-// The session of several names, made when it is first asked for.
-static const struct xpl_session *find_joint(struct xpl_snapshot_inner *in, xpl_str_t names) {
-    const struct xpl_session *parts[MAX_PARTS];
-    for (struct joint *j = in->joints; j; j = j->next)
-        if (xpl_str_eq(j->session.name, names)) return &j->session;
-    const size_t n = find_parts(&in->snap, names, parts);
-    struct joint *const j = n ? xpl_arena_zalloc(&in->joint_arena, sizeof *j) : NULL;
-    if (!j || !xpl_arena_str(&in->joint_arena, names, &j->session.name)) return NULL;
-    j->session.path = j->session.name;
-    if (!xpl_joining_make(parts, n, &in->joint_arena, &j->session)) return NULL;
-    j->next = in->joints;
-    return &(in->joints = j)->session;
+static bool make_joint(struct xpl_snapshot_inner *in, xpl_str_t names,
+                       const struct xpl_session *const *parts, size_t n) {
+    if (!xpl_arena_str(&in->arena, names, &in->joint.name)) return false;
+    in->joint.path = in->joint.name;
+    return xpl_joining_make(parts, n, &in->arena, &in->joint);
 }
 
-const struct xpl_session *xpl_snapshot_find_all(const struct xpl_snapshot *s, xpl_str_t names) {
-    const struct xpl_session *found = xpl_snapshot_find(s, names);
-    if (found || !s->inner || names.len > MAX_NAMES || !memchr(names.ptr, ',', names.len))
-        return found;
-    pthread_mutex_lock(&s->inner->mu);
-    found = find_joint(s->inner, names);
-    pthread_mutex_unlock(&s->inner->mu);
-    return found;
+const struct xpl_session *xpl_snapshot_find_all(struct xpl_snapshot **s, xpl_str_t names) {
+    const struct xpl_session *const found = xpl_snapshot_find(*s, names), *parts[MAX_PARTS];
+    struct xpl_snapshot_inner *const of = (*s)->inner;
+    if (found || !of || names.len > MAX_NAMES || !memchr(names.ptr, ',', names.len)) return found;
+    const size_t n = find_parts(*s, names, parts);
+    struct xpl_snapshot_inner *const in = n ? xpl_sys_alloc(sizeof *in) : NULL;
+    if (!in) return NULL;
+    *in = (struct xpl_snapshot_inner){.base = xpl_snapshot_ref(*s),
+                                      .arena = xpl_arena_of(MAX_JOINT_BYTES),
+                                      .root = root_ref(of->root),
+                                      .table = of->table,
+                                      .table_cap = of->table_cap,
+                                      .n_all = of->n_all,
+                                      .snap = of->snap};
+    atomic_init(&in->refs, 1);
+    in->snap.inner = in;
+    if (!make_joint(in, names, parts, n)) {
+        xpl_snapshot_unref(&in->snap);
+        return NULL;
+    }
+    xpl_snapshot_unref(*s);
+    *s = &in->snap;
+    return &in->joint;
 }
 
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name) {
