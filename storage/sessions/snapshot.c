@@ -24,7 +24,7 @@ enum { MAX_NAMES = 1 << 16, MAX_PARTS = 256, MAX_JOINED_HOSTS = 1 << 16 };
 
 struct xpl_snapshot_inner {
     atomic_uint refs;
-    struct xpl_snapshot *base; // of a snapshot with a joined session: what it is a copy of
+    struct xpl_snapshot *base; // of a copy with a joined session: the original
     struct xpl_session joint;
     struct xpl_arena arena;
     struct xpl_root *root;
@@ -390,8 +390,31 @@ static bool describe_run(const struct draft *d, const struct xpl_session *s,
     return true;
 }
 
-static bool join_sessions(struct xpl_snapshot_inner *in, const struct draft *drafts,
-                          struct xpl_arena *scratch) {
+// Whether the session was listed before, and joined the same files if it joins any.
+static bool is_same_session(const struct xpl_snapshot *before, const struct xpl_session *was,
+                            const struct xpl_session *now) {
+    bool same = was < before->sessions + before->n_sessions && was->n_runs == now->n_runs;
+    if (now->n_runs) same = same && was->n_hosts == now->n_hosts;
+    for (size_t i = 0; same && now->n_runs && i < now->n_hosts; i++)
+        same = xpl_str_eq(was->hosts[i].path, now->hosts[i].path);
+    return same;
+}
+
+// A session also changes when it loses a part, and a part when it is listed again.
+static void note_changed_parts(const struct xpl_snapshot_spec *spec,
+                               const struct xpl_sessions_joined *all) {
+    for (size_t i = 0; spec->before && i < all->n_listed; i++) {
+        struct xpl_session *const s = &all->v[i];
+        const struct xpl_session *const was = xpl_snapshot_find(spec->before, s->name);
+        if (!was || !is_same_session(spec->before, was, s))
+            s->changed = spec->generation;
+        else if (was->changed > s->changed)
+            s->changed = was->changed;
+    }
+}
+
+static bool join_sessions(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec,
+                          const struct draft *drafts, struct xpl_arena *scratch) {
     const size_t n = in->snap.n_sessions;
     struct xpl_run *const runs = xpl_arena_array(scratch, n, sizeof *runs);
     struct xpl_sessions_joined all;
@@ -400,6 +423,7 @@ static bool join_sessions(struct xpl_snapshot_inner *in, const struct draft *dra
         ok = describe_run(&drafts[i], &in->snap.sessions[i], scratch, &runs[i]);
     ok = ok && xpl_joining_group(in->snap.sessions, runs, n, &in->arena, scratch, &all);
     if (!ok) return false;
+    note_changed_parts(spec, &all);
     in->snap.sessions = all.v;
     in->snap.n_sessions = all.n_listed;
     in->n_all = all.n;
@@ -437,7 +461,7 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
     }
     in->snap.sessions = sessions;
     in->snap.n_sessions = in->n_all = n;
-    return (!spec->join || join_sessions(in, drafts, scratch)) && index_names(in);
+    return (!spec->join || join_sessions(in, spec, drafts, scratch)) && index_names(in);
 }
 
 // The generation of the last change in which a session went away.

@@ -537,11 +537,31 @@ static void test_joined(void) {
     CHECK_EQ(after->removed, s->removed);
     xpl_snapshot_unref(s);
     xpl_snapshot_unref(after);
+    // What loses a part has changed, and stays so.
+    put_run("plugins/profile/f/h4.xplane.pb", "106 116 7");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "a+joined=h0,h1,h4 c=h0 copy/a=h0 d=h2 e=h3 r0/x+joined=r0_x_h,r1_x_h z=h9");
+    sh("rm -r plugins/profile/f");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    after = xpl_catalogue_get(c);
+    const uint64_t lost = after->generation;
+    CHECK_EQ(xpl_snapshot_find(after, XPL_STR("a+joined"))->changed, lost);
+    xpl_snapshot_unref(after);
+    put_run("plugins/profile/z/h8.xplane.pb", "901 911 8");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    after = xpl_catalogue_get(c);
+    CHECK_EQ(xpl_snapshot_find(after, XPL_STR("a+joined"))->changed, lost);
+    xpl_snapshot_unref(after);
+    sh("rm -r plugins/profile/z");
+    put_run("plugins/profile/z/h9.xplane.pb", "900 910 7");
+    CHECK(scan(c, XPL_SCAN_ALL));
     sh("rm -r plugins/profile/b");
     CHECK(scan(c, XPL_SCAN_ALL));
     check_shown(c, "a=h0 c=h0 copy/a=h0 d=h2 e=h3 r0/x+joined=r0_x_h,r1_x_h z=h9");
     s = xpl_catalogue_get(c);
     CHECK_EQ(s->removed, s->generation);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->changed,
+             s->generation); // the store has no such row
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
     remove_top();
@@ -804,6 +824,7 @@ static void test_rescan(void) {
     check_shown(c, "a=h,h2 b/c=h");
     struct xpl_snapshot *s = xpl_catalogue_get(c);
     CHECK_EQ(s->generation, first->generation + 1);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->changed, s->generation);
     CHECK_EQ(xpl_snapshot_find(s, XPL_STR("b/c"))->changed, first->generation);
     CHECK_EQ(first->n_sessions, 2); // old snapshots stay as they were
     CHECK_EQ(xpl_snapshot_find(first, XPL_STR("a"))->n_hosts, 1);
@@ -824,6 +845,7 @@ static void test_rescan(void) {
     CHECK(scan(c, XPL_SCAN_ALL)); // a file's bytes changed, not its directory
     s = xpl_catalogue_get(c);
     CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->hosts[0].fingerprint.size, 4);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->changed, s->generation);
     xpl_snapshot_unref(s);
     xpl_catalogue_set_watched(c, XPL_STR("a"), false);
     sh("rm a/h.xplane.pb");
