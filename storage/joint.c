@@ -185,7 +185,7 @@ static bool group_runs(const struct xpl_session *sessions, const struct xpl_run 
         members[k] = (struct member){.session = &sessions[i], .is_own = is_own};
         v[k++] = (struct xpl_process_file){.identity = runs[i].identity, .name = runs[i].process};
     }
-    (void)xpl_processes_group(v, k);
+    if (!xpl_processes_group(v, k)) return false;
     for (size_t i = 0; i < k; i++)
         members[i].group = v[i].group;
     *ret_n += k;

@@ -191,7 +191,7 @@ size_t xpl_processes_group(struct xpl_process_file *v, size_t n) {
     for (size_t i = 0; !ok && i < n; i++)
         v[i].group = 0;
     xpl_arena_fini(&g.arena);
-    return ok ? g.n_groups : 1;
+    return ok ? g.n_groups : 0;
 }
 
 // ---- names ----

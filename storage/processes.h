@@ -25,7 +25,7 @@ struct xpl_process_file {
 };
 
 // Sorts the files into groups; files without an identity are of the first.  Returns how many groups
-// there are, at least 1.  Without memory all files are of one.
+// there are, at least 1; 0 without memory: then all files are of group 0.
 size_t xpl_processes_group(struct xpl_process_file *v, size_t n);
 
 // A group: the size of its job, and how many of the ranks are there; -1 and 0: not said.

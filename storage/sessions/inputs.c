@@ -106,6 +106,7 @@ static xpl_status_t keep_group(struct list *l, struct xpl_arena *a, size_t first
         v[i] =
             (struct xpl_process_file){.identity = files[i].identity, .name = file_name(&files[i])};
     const size_t n_groups = xpl_processes_group(v, n);
+    if (!n_groups) XPL_RETURN_OOM(err, "list of profiles");
     XPL_TRY(check_group(group, n_groups, dir, err));
     const uint32_t kept = group ? (uint32_t)group - 1 : 0;
     const struct xpl_process_group g = xpl_processes_of_group(v, n, kept);

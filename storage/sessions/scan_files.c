@@ -172,7 +172,7 @@ bool xpl_dir_group(struct xpl_dir *d) {
     d->n_groups = xpl_processes_group(v, d->n_files);
     take_groups(d, v);
     xpl_sys_free(v);
-    if (d->n_groups == 1 || chain_groups(d)) return true;
+    if (d->n_groups == 1 || (d->n_groups && chain_groups(d))) return true;
     for (size_t i = 0; i < d->n_files; i++)
         d->files[i].group = 0;
     d->n_groups = 1;

@@ -14,8 +14,8 @@
 
 // --- The scenario ---
 
-static char top[32], logdir[64], ranks[64]; // two traces of one job
-static unsigned failures;                   // calls that reported one
+static char top[32], logdir[64], ranks[64], runs[64]; // ranks: two traces of one job
+static unsigned failures;                             // calls that reported one
 
 static bool ok(xpl_status_t st, const struct xpl_error *err) {
     if (st == XPL_OK || st == XPL_NOT_FOUND) return st == XPL_OK;
@@ -213,6 +213,47 @@ static void use_ranks(void) {
     xpl_catalogue_free(c);
 }
 
+// A profile is a letter: it begins that many seconds after 1970, and the next one overlaps it.
+static bool identify_run(xpl_bytes_t profile, struct xpl_profile_identity *ret) {
+    const int64_t begin_ns = profile.ptr[0] * INT64_C(1000000000);
+    *ret = (struct xpl_profile_identity){.rank = -1,
+                                         .world_size = -1,
+                                         .begin_ns = begin_ns,
+                                         .written_ns = begin_ns + INT64_C(1500000000),
+                                         .program = 1};
+    return true;
+}
+
+static int64_t read_begin(xpl_bytes_t profile) {
+    struct xpl_profile_identity id;
+    return identify_run(profile, &id) ? id.begin_ns : 0;
+}
+
+// Runs are joined as with memory, or not at all.
+static void use_joined(void) {
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = runs,
+                                            .match = xpl_format_match,
+                                            .captured_ns = read_begin,
+                                            .identify_run = identify_run};
+    struct xpl_catalogue *c = NULL;
+    struct xpl_error err = {0};
+    if (!ok(xpl_catalogue_new(&o, &c, &err), &err)) return;
+    struct xpl_snapshot *snap = xpl_catalogue_get(c);
+    if (!snap->is_partial) {
+        const bool all_read = snap->n_sessions == 2;
+        CHECK(all_read || snap->n_sessions == 3);
+        CHECK_STR(snap->sessions[0].name, all_read ? "a+joined" : "a");
+        CHECK_STR(snap->sessions[snap->n_sessions - 1].name, "z");
+        failures += !all_read;
+        const struct xpl_session *const both = xpl_snapshot_find_all(&snap, XPL_STR("z,b"));
+        CHECK(!both || both->n_hosts == 2);
+        failures += !both;
+    }
+    xpl_snapshot_unref(snap);
+    xpl_catalogue_free(c);
+}
+
 static void everything(void) {
     struct xpl_catalogue *c = use_catalogue(logdir);
     struct xpl_snapshot *snap = c ? xpl_catalogue_get(c) : NULL;
@@ -222,6 +263,7 @@ static void everything(void) {
     }
     use_inputs();
     use_ranks();
+    use_joined();
     use_files();
     use_uploads();
     struct xpl_store *s = open_or_not();
@@ -295,10 +337,13 @@ static void make_logdir(void) {
     CHECK(mkdtemp(top));
     (void)snprintf(logdir, sizeof logdir, "%s/logs", top);
     (void)snprintf(ranks, sizeof ranks, "%s/ranks", top);
+    (void)snprintf(runs, sizeof runs, "%s/runs", top);
     (void)snprintf(
         cmd, sizeof cmd,
         "cd %s && mkdir ranks logs && for i in 0 1; do "
         "printf '{\"schemaVersion\":1,\"traceEvents\":[]}' > ranks/rank$i.json; done && "
+        "for i in a b z; do mkdir -p runs/plugins/profile/$i && "
+        "printf $i > runs/plugins/profile/$i/h$i.xplane.pb; done && "
         "cd logs && mkdir -p plugins/profile/run other && printf x > other/h.xplane.pb && "
         "printf x > plugins/profile/run/a.xplane.pb && "
         "ln -s a.xplane.pb plugins/profile/run/b.xplane.pb",
