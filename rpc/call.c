@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "rpc/impl.h"
+#include "rpc/listen/guarded.h"
 
 enum { MAX_WAITING = 16 }; // answers queued before a client stream is read further
 
@@ -318,11 +319,13 @@ const struct xpl_rpc_identity *xpl_rpc_call_get_identity(const struct xpl_rpc_ca
 }
 void xpl_rpc_call_get_peer(const struct xpl_rpc_call *c, char ret[XPL_RPC_PEER_SIZE]) {
     // gRPC knows a socket that it did not accept itself by its number.  The call's stream keeps its
-    // connection, and that the socket, open, so that no other can have the number.
+    // connection, and that the socket, open, so that no other can have the number.  The system
+    // forgets the peer of a connection that was reset.
     char *const peer = grpc_call_get_peer(c->call);
     int fd;
     (void)snprintf(ret, XPL_RPC_PEER_SIZE, "%s", peer ? peer : "");
-    if (peer && sscanf(peer, "fd:%d", &fd) == 1 && xpl_rpc_peer_of(fd, ret) && !ret[0])
+    if (peer && sscanf(peer, "fd:%d", &fd) == 1 &&
+        (xpl_rpc_guarded_get_peer(fd, ret) || xpl_rpc_peer_of(fd, ret)) && !ret[0])
         (void)snprintf(ret, XPL_RPC_PEER_SIZE, "unix:");
     gpr_free(peer);
 }

@@ -123,28 +123,32 @@ void xpl_rpc_announced_enable(void) {
     atomic_store(&enabled, true);
 }
 
-bool xpl_rpc_peer_of(int fd, char peer[XPL_RPC_PEER_SIZE]) {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } from = {.any = {0}};
-    socklen_t size = sizeof from;
+bool xpl_rpc_peer_text(const struct sockaddr *from, char peer[XPL_RPC_PEER_SIZE]) {
+    const struct sockaddr_in *const v4 = (const struct sockaddr_in *)(const void *)from;
+    const struct sockaddr_in6 *const v6 = (const struct sockaddr_in6 *)(const void *)from;
+    const bool is_v6 = from->sa_family == AF_INET6;
+    const bool mapped = is_v6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
+    const unsigned port = ntohs(is_v6 ? v6->sin6_port : v4->sin_port);
     char text[INET6_ADDRSTRLEN];
     peer[0] = '\0';
-    if (getpeername(fd, &from.any, &size) != 0) return false;
-    if (from.any.sa_family == AF_UNIX) return true;
-    if (from.any.sa_family == AF_INET && inet_ntop(AF_INET, &from.v4.sin_addr, text, sizeof text))
-        (void)snprintf(peer, XPL_RPC_PEER_SIZE, "ipv4:%s:%u", text,
-                       (unsigned)ntohs(from.v4.sin_port));
-    if (from.any.sa_family != AF_INET6) return peer[0] != '\0';
-    const struct in6_addr *const a = &from.v6.sin6_addr;
-    const unsigned port = ntohs(from.v6.sin6_port);
-    if (IN6_IS_ADDR_V4MAPPED(a) && inet_ntop(AF_INET, &a->s6_addr[12], text, sizeof text))
-        (void)snprintf(peer, XPL_RPC_PEER_SIZE, "ipv4:%s:%u", text, port);
-    else if (inet_ntop(AF_INET6, a, text, sizeof text))
-        (void)snprintf(peer, XPL_RPC_PEER_SIZE, "ipv6:%%5B%s%%5D:%u", text, port);
+    if (from->sa_family == AF_UNIX) return true;
+    if (from->sa_family != AF_INET && !is_v6) return false;
+    const void *const address = mapped  ? &v6->sin6_addr.s6_addr[12]
+                                : is_v6 ? (const void *)&v6->sin6_addr
+                                        : &v4->sin_addr;
+    const bool four = !is_v6 || mapped;
+    if (inet_ntop(four ? AF_INET : AF_INET6, address, text, sizeof text))
+        (void)snprintf(peer, XPL_RPC_PEER_SIZE, four ? "ipv4:%s:%u" : "ipv6:%%5B%s%%5D:%u", text,
+                       port);
     return peer[0] != '\0';
+}
+
+bool xpl_rpc_peer_of(int fd, char peer[XPL_RPC_PEER_SIZE]) {
+    struct sockaddr_storage from = {0};
+    socklen_t size = sizeof from;
+    peer[0] = '\0';
+    return getpeername(fd, (struct sockaddr *)&from, &size) == 0 &&
+           xpl_rpc_peer_text((const struct sockaddr *)&from, peer);
 }
 
 static struct connection *add_connection(int fd) {

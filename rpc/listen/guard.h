@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rpc/listen/announced.h"
 #include "rpc/listen/bucket.h"
 #include "rpc/listen/frame.h"
 
@@ -102,8 +103,9 @@ struct xpl_rpc_guard {    // its members are guard.c's
     uint32_t payload, stream, left, last_stream;
     uint32_t header_bytes, header_frames;
     struct xpl_rpc_bucket settings, control, windows;
-    atomic_bool told; // the verdict was counted (guarded.c)
-    int fd;           // guarded.c's: the socket; -1 when it is not known
+    atomic_bool told;             // the verdict was counted (guarded.c)
+    int fd;                       // guarded.c's: the socket; -1 when it is not known
+    char peer[XPL_RPC_PEER_SIZE]; // guarded.c's: of that socket
     // What the server sends: one thread at a time, which may be another one.
     struct xpl_rpc_frame_head sent_head;
     uint32_t sent_left; // bytes of the current frame's payload

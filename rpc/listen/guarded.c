@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "base/arena.h"
@@ -63,9 +64,11 @@ bool xpl_rpc_guarded_add(int fd) {
     if (!max_request) return true;
     if (fd < 0 || fd >= MAX_FD) return false;
     struct xpl_rpc_guard *const g = xpl_rpc_guarded_new();
-    if (g) g->fd = fd;
-    if (g) xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], g));
-    return g != NULL;
+    if (!g) return false;
+    g->fd = fd;
+    (void)xpl_rpc_peer_of(fd, g->peer);
+    xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], g));
+    return true;
 }
 
 void xpl_rpc_guarded_close(int fd) {
@@ -93,6 +96,14 @@ static struct xpl_rpc_guard *find_guard(int fd) {
 
 bool xpl_rpc_guarded_has(int fd) {
     return find_guard(fd) != NULL;
+}
+
+bool xpl_rpc_guarded_get_peer(int fd, char peer[XPL_RPC_PEER_SIZE]) {
+    pthread_mutex_lock(&shared.mu); // the connection's thread may close it meanwhile
+    const struct xpl_rpc_guard *const g = find_guard(fd);
+    if (g) memcpy(peer, g->peer, sizeof g->peer);
+    pthread_mutex_unlock(&shared.mu);
+    return g != NULL;
 }
 
 void xpl_rpc_guarded_sent(int fd, const struct msghdr *m, ssize_t n) {

@@ -28,6 +28,9 @@ bool xpl_rpc_guarded_enabled(void);
 bool xpl_rpc_guarded_add(int fd);
 // Whether it is one of them.
 bool xpl_rpc_guarded_has(int fd);
+// Its peer, as xpl_rpc_peer_of; also after the client has reset it.  False if it is not guarded.
+// Any thread, while the descriptor is open.
+bool xpl_rpc_guarded_get_peer(int fd, char peer[XPL_RPC_PEER_SIZE]);
 // `n` bytes were received into m.  Returns n; or -1 with ECONNRESET when the connection must end.
 ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n);
 // The first `n` bytes of m were sent.

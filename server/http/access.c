@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <limits.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -122,16 +121,9 @@ static bool identify(struct xpl_http_request *r) {
 
 struct xpl_audit_client xpl_http_audit_client(const struct xpl_http_request *r) {
     struct xpl_audit_client client = {.identity = r->identity};
-    char host[64], port[8];
     const union MHD_ConnectionInfo *const i =
         MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *const at = i ? i->client_addr : NULL;
-    const bool four = at && at->sa_family == AF_INET;
-    const socklen_t size = four ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-    if (at && getnameinfo(at, size, host, sizeof host, port, sizeof port,
-                          NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-        (void)snprintf(client.peer, sizeof client.peer, four ? "ipv4:%s:%s" : "ipv6:[%s]:%s", host,
-                       port);
+    if (i && i->client_addr) (void)xpl_rpc_peer_text(i->client_addr, client.peer);
     return client;
 }
 

@@ -2,6 +2,9 @@
 // rpc/listen/connections: limits in all and per address, and sockets that other code closes.
 #include "rpc/listen/connections.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -177,7 +180,47 @@ static void test_unused_of_others(void) {
     xpl_rpc_connections_free(c);
 }
 
+// A client that resets its connection does not hide its address from the log.
+static void test_peer_of_reset(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof to;
+    char peer[XPL_RPC_PEER_SIZE], expected[XPL_RPC_PEER_SIZE];
+    const int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(server, (struct sockaddr *)&to, size) == 0 && listen(server, 1) == 0);
+    CHECK_EQ(getsockname(server, (struct sockaddr *)&to, &size), 0);
+    CHECK_EQ(connect(client, (struct sockaddr *)&to, size), 0);
+    const int fd = accept(server, (struct sockaddr *)&to, &size);
+    (void)snprintf(expected, sizeof expected, "ipv4:127.0.0.1:%u", (unsigned)ntohs(to.sin_port));
+    xpl_rpc_guarded_enable(1 << 20);
+    CHECK(!xpl_rpc_guarded_get_peer(fd, peer) && xpl_rpc_guarded_add(fd));
+    CHECK_EQ(send(fd, "x", 1, 0), 1);
+    close(client); // with a byte that it has not read, which resets the connection
+    CHECK(!xpl_rpc_peer_of(fd, peer));
+    CHECK(xpl_rpc_guarded_get_peer(fd, peer));
+    CHECK_STR(peer, expected);
+    xpl_rpc_guarded_close(fd);
+    close(fd), close(server);
+}
+
+static void check_text(const char *address, const char *expected) {
+    struct sockaddr_in6 from = {.sin6_family = AF_INET6, .sin6_port = htons(7)};
+    char peer[XPL_RPC_PEER_SIZE];
+    CHECK_EQ(inet_pton(AF_INET6, address, &from.sin6_addr), 1);
+    CHECK(xpl_rpc_peer_text((const struct sockaddr *)&from, peer));
+    CHECK_STR(peer, expected);
+}
+
+static void test_texts_of_peers(void) {
+    const struct sockaddr other = {.sa_family = AF_NETLINK};
+    char peer[XPL_RPC_PEER_SIZE];
+    check_text("2001:db8::1", "ipv6:%5B2001:db8::1%5D:7");
+    check_text("::ffff:192.0.2.7", "ipv4:192.0.2.7:7");
+    CHECK(!xpl_rpc_peer_text(&other, peer) && !peer[0]);
+}
+
 int main(void) {
+    test_peer_of_reset();
+    test_texts_of_peers();
     test_unused();
     test_unused_of_others();
     test_limits();
