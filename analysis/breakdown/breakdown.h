@@ -62,6 +62,7 @@ struct xpl_time_step {
 struct xpl_time_device {
     xpl_str_t name;
     enum xpl_device_kind kind;
+    uint32_t core_id; // of a TPU as OpStats have it; of others the number of its plane
     uint64_t n_ops;
     // The longest stretch of each cause.
     uint64_t begin_ps[XPL_TIME_CAUSES], longest_ps[XPL_TIME_CAUSES];
@@ -143,6 +144,9 @@ void xpl_time_sum_device(const struct xpl_time_breakdown *b, size_t d, size_t *r
 // A device that is idle in all of the window is one that the program does not use: its idle time
 // says nothing of the program.  docs/findings.md.
 bool xpl_time_is_used(const struct xpl_time_sums *s);
+// For each device whether the program uses it, or true for all if it uses none; in `arena`.  NULL
+// at its limit.
+const bool *xpl_time_used_devices(const struct xpl_time_breakdown *b, struct xpl_arena *arena);
 
 // Appends the encoding.  RESOURCE_EXHAUSTED.
 xpl_status_t xpl_time_breakdown_encode(const struct xpl_time_breakdown *b, struct xpl_buf *out,

@@ -7,7 +7,7 @@
 
 enum { NUMBERS = 1, STEP = 2, DEVICE = 3, ROW = 4, EVIDENCE = 5, MEMORY = 6 }; // of the message
 enum { PACKED = 1, NAME = 2 };                                                 // of its parts
-enum { MAX_NUMBERS = 2 + 2 * XPL_TIME_CAUSES };
+enum { MAX_NUMBERS = 3 + 2 * XPL_TIME_CAUSES };
 
 // ---- writing ----
 
@@ -19,10 +19,10 @@ static void put(struct xpl_writer *w, uint32_t num, const uint64_t *v, size_t n,
 }
 
 static void put_device(struct xpl_writer *w, const struct xpl_time_device *d) {
-    uint64_t v[MAX_NUMBERS] = {(uint64_t)d->kind, d->n_ops};
+    uint64_t v[MAX_NUMBERS] = {(uint64_t)d->kind, d->n_ops, d->core_id};
     for (size_t c = 0; c < XPL_TIME_CAUSES; c++) {
-        v[2 + 2 * c] = d->begin_ps[c];
-        v[3 + 2 * c] = d->longest_ps[c];
+        v[3 + 2 * c] = d->begin_ps[c];
+        v[4 + 2 * c] = d->longest_ps[c];
     }
     put(w, DEVICE, v, MAX_NUMBERS, d->name);
 }
@@ -144,13 +144,14 @@ static enum got read_step(const struct part *p, struct xpl_time_breakdown *b, st
 
 static enum got read_device(const struct part *p, struct xpl_time_breakdown *b,
                             struct xpl_arena *a) {
-    if (p->n != MAX_NUMBERS || p->v[0] > XPL_DEVICE_TPU) return BAD;
+    if (p->n != MAX_NUMBERS || p->v[0] > XPL_DEVICE_TPU || p->v[2] > UINT32_MAX) return BAD;
     struct xpl_time_device *const d = xpl_vec_push(a, &b->devices);
     if (!d) return FULL;
-    *d = (struct xpl_time_device){.kind = (enum xpl_device_kind)p->v[0], .n_ops = p->v[1]};
+    *d = (struct xpl_time_device){
+        .kind = (enum xpl_device_kind)p->v[0], .n_ops = p->v[1], .core_id = (uint32_t)p->v[2]};
     for (size_t c = 0; c < XPL_TIME_CAUSES; c++) {
-        d->begin_ps[c] = p->v[2 + 2 * c];
-        d->longest_ps[c] = p->v[3 + 2 * c];
+        d->begin_ps[c] = p->v[3 + 2 * c];
+        d->longest_ps[c] = p->v[4 + 2 * c];
     }
     return xpl_arena_str(a, p->name, &d->name) ? GOOD : FULL;
 }

@@ -92,7 +92,8 @@ static xpl_status_t read_all(struct xpl_breaking *k, struct xpl_error *err) {
         struct xpl_time_device *const slot = xpl_vec_push(k->result, &k->b->devices);
         const struct xpl_device_time *const d = &k->devices[i];
         if (!slot) XPL_RETURN_OOM(err, "time breakdown");
-        *slot = (struct xpl_time_device){.kind = d->kind, .n_ops = d->n_ops};
+        *slot = (struct xpl_time_device){
+            .kind = d->kind, .core_id = d->plane ? (uint32_t)d->plane->id : 0, .n_ops = d->n_ops};
         if (!xpl_arena_str(k->result, d->plane ? d->plane->name : XPL_STR("CPU"), &slot->name))
             XPL_RETURN_OOM(err, "time breakdown");
     }

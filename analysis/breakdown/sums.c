@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "analysis/breakdown/breakdown.h"
+#include "base/arena.h"
 
 void xpl_time_sum_device(const struct xpl_time_breakdown *b, size_t d, size_t *row,
                          struct xpl_time_sums *ret) {
@@ -16,4 +19,16 @@ bool xpl_time_is_used(const struct xpl_time_sums *s) {
     for (size_t c = 0; c < XPL_TIME_INPUT; c++)
         if (s->ps[c]) return true;
     return false;
+}
+
+const bool *xpl_time_used_devices(const struct xpl_time_breakdown *b, struct xpl_arena *arena) {
+    bool *const used = xpl_arena_array(arena, b->devices.n, sizeof *used), any = false;
+    size_t row = 0;
+    for (size_t d = 0; used && d < b->devices.n; d++) {
+        struct xpl_time_sums sums;
+        xpl_time_sum_device(b, d, &row, &sums);
+        any |= used[d] = xpl_time_is_used(&sums);
+    }
+    if (used && !any) memset(used, true, b->devices.n * sizeof *used);
+    return used;
 }

@@ -4,25 +4,7 @@
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"
-#include "analysis/opstats/steps/step_number.h"
 #include "analysis/products/values.h"
-
-// Slices of a step by what the device did, from the event types of event_span.h (reference A5).
-enum {
-    HOST_COMPUTE = 10,
-    HOST_COMPILE = 60,
-    HOST_TO_HOST = 70,
-    HOST_TO_DEVICE = 80,
-    HOST_PREPARE = 90,
-    DEVICE_COLLECTIVES = 100,
-    HOST_WAIT_INPUT = 110,
-    DEVICE_TO_DEVICE = 120,
-    DEVICE_TO_HOST = 130,
-    DEVICE_COMPUTE_32 = 140,
-    DEVICE_COMPUTE_16 = 150,
-    DEVICE_WAIT_DEVICE = 160,
-    DEVICE_WAIT_HOST = 170,
-};
 
 static const char *program_name(const struct xpl_opstats *s, uint64_t id, xpl_str_t *ret) {
     size_t lo = 0, hi = s->program_id_to_name_map.n;
@@ -91,65 +73,6 @@ static void fill_kernel(const struct xpl_kernel_report *k, struct xpl_kernel_row
     }
 }
 
-static uint64_t *part_of(struct xpl_step_row *r, int32_t type) {
-    switch (type) {
-        case DEVICE_COMPUTE_32:
-        case DEVICE_COMPUTE_16: return &r->compute_ps;
-        case HOST_TO_DEVICE:
-        case HOST_WAIT_INPUT:
-        case DEVICE_WAIT_HOST: return &r->input_ps;
-        case DEVICE_TO_HOST: return &r->output_ps;
-        case DEVICE_COLLECTIVES:
-        case DEVICE_TO_DEVICE:
-        case DEVICE_WAIT_DEVICE: return &r->collective_ps;
-        case HOST_COMPILE: return &r->compile_ps;
-        case HOST_COMPUTE:
-        case HOST_TO_HOST:
-        case HOST_PREPARE: return &r->host_ps;
-        default: return &r->other_ps;
-    }
-}
-
-static void fill_step(const struct xpl_step_info *i, struct xpl_step_row *r) {
-    *r = (struct xpl_step_row){
-        .step_num = (uint64_t)xpl_step_number(i->step_name, i->step_num),
-        .core_id = i->core_id,
-        .name = i->step_name,
-        .begin_ps = i->begin_ps,
-        .duration_ps = i->duration_ps,
-    };
-    for (size_t t = 0; t < i->type_ps.n; t++)
-        *part_of(r, i->type_ps.v[t].type) += i->type_ps.v[t].ps;
-    // A TPU's step is broken down by HLO category: all that is not idle is compute here.
-    for (size_t c = 0; c < i->category_ps.n; c++) {
-        const bool idle = xpl_str_eq(i->category_ps.v[c].category, XPL_STR("IDLE"));
-        *(idle ? &r->idle_ps : &r->compute_ps) += i->category_ps.v[c].ps;
-    }
-    if (i->tpu) {
-        r->input_ps = i->tpu->infeed_duration_ps;
-        r->output_ps = i->tpu->host_outfeed_ps;
-        r->collective_ps = i->tpu->crs_duration_ps;
-        r->idle_ps = i->tpu->tc_idle_ps;
-        r->compute_ps = i->tpu->high_flops_compute_ps;
-    }
-}
-
-static xpl_status_t fill_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
-                               struct xpl_rows *ret, struct xpl_error *err) {
-    size_t n = 0;
-    for (size_t i = 0; i < s->step_db.step_sequence.n; i++)
-        n += s->step_db.step_sequence.v[i].step_info_per_core.n;
-    struct xpl_step_row *rows = xpl_arena_array(arena, n, sizeof *rows);
-    if (!rows) XPL_RETURN_OOM(err, "rows");
-    ret->steps = rows;
-    for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
-        const struct xpl_per_core_step_info *step = &s->step_db.step_sequence.v[i];
-        for (size_t c = 0; c < step->step_info_per_core.n; c++)
-            fill_step(&step->step_info_per_core.v[c], &rows[ret->n_steps++]);
-    }
-    return XPL_OK;
-}
-
 bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant) {
     const bool cpu_only = s->run_environment.hardware_type == XPL_HW_CPU_ONLY;
     if (variant & (XPL_OP_STATS_ALL_STEPS | XPL_OP_STATS_XPROF_EXACT)) return false;
@@ -176,7 +99,7 @@ static xpl_status_t rows_from_opstats(const struct xpl_opstats *s, struct xpl_ar
     XPL_TRY(fill_ops(s, host, false, arena, ops, &ret->n_ops, err));
     for (size_t i = 0; i < s->kernel_reports.n; i++)
         fill_kernel(&s->kernel_reports.v[i], &kernels[i]);
-    return fill_steps(s, arena, ret, err);
+    return XPL_OK;
 }
 
 xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
@@ -187,17 +110,63 @@ xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
     return rows_from_opstats(opstats ? opstats : decoded, arena, ret, err);
 }
 
+// ---- of a time breakdown ----
+
+// Each cause is in one part, so that the parts add up to the duration.
+static void fill_step(const struct xpl_time_breakdown *b, const struct xpl_time_row *t,
+                      struct xpl_step_row *r) {
+    const struct xpl_time_step *const step = &b->steps.v[t->step];
+    const uint64_t *const ps = t->ps;
+    *r = (struct xpl_step_row){
+        .step_num = (uint64_t)step->number,
+        .core_id = b->devices.v[t->device].core_id,
+        .name = step->name,
+        .begin_ps = b->base_ps + step->begin_ps,
+        .duration_ps = t->wall_ps,
+        .compute_ps = ps[XPL_TIME_COMPUTE] + ps[XPL_TIME_OVERLAPPED],
+        .input_ps = ps[XPL_TIME_INPUT],
+        .output_ps = ps[XPL_TIME_HOST_COPIES],
+        .collective_ps = ps[XPL_TIME_COLLECTIVES],
+        .compile_ps = ps[XPL_TIME_COMPILE],
+        .host_ps = ps[XPL_TIME_LAUNCH] + ps[XPL_TIME_QUEUED] + ps[XPL_TIME_CALLBACK] +
+                   ps[XPL_TIME_CHECKPOINT] + ps[XPL_TIME_HOST],
+        .idle_ps = ps[XPL_TIME_UNKNOWN],
+        .other_ps = ps[XPL_TIME_DEVICE_COPIES],
+    };
+}
+
+static bool fill_steps(const struct xpl_time_breakdown *b, struct xpl_arena *arena,
+                       struct xpl_rows *ret) {
+    struct xpl_step_row *const rows = xpl_arena_array(arena, b->rows.n, sizeof *rows);
+    const bool *const used = xpl_time_used_devices(b, arena);
+    if (!rows || !used) return false;
+    ret->steps = rows;
+    for (size_t i = 0; i < b->rows.n; i++) {
+        const struct xpl_time_row *const t = &b->rows.v[i];
+        if (t->step != XPL_BETWEEN_STEPS && t->wall_ps && used[t->device])
+            fill_step(b, t, &rows[ret->n_steps++]);
+    }
+    return true;
+}
+
+static bool fill_memory(const struct xpl_time_breakdown *b, struct xpl_arena *arena,
+                        struct xpl_rows *ret) {
+    struct xpl_memory_row *const rows = xpl_arena_array(arena, b->memory.n, sizeof *rows);
+    ret->memory = rows;
+    ret->n_memory = b->memory.n;
+    for (size_t i = 0; rows && i < b->memory.n; i++)
+        rows[i] = (struct xpl_memory_row){b->memory.v[i].name, b->memory.v[i].peak_bytes,
+                                          b->memory.v[i].capacity_bytes};
+    return rows;
+}
+
 xpl_status_t xpl_rows_from_breakdown(const struct xpl_time_breakdown *breakdown,
                                      xpl_bytes_t encoded, struct xpl_arena *arena,
                                      struct xpl_rows *ret, struct xpl_error *err) {
     struct xpl_time_breakdown *decoded = NULL;
     if (!breakdown) XPL_TRY(xpl_time_breakdown_decode(encoded, arena, &decoded, err));
     const struct xpl_time_breakdown *const b = breakdown ? breakdown : decoded;
-    struct xpl_memory_row *const rows = xpl_arena_array(arena, b->memory.n, sizeof *rows);
-    if (!rows) XPL_RETURN_OOM(err, "rows");
-    for (size_t i = 0; i < b->memory.n; i++)
-        rows[i] = (struct xpl_memory_row){b->memory.v[i].name, b->memory.v[i].peak_bytes,
-                                          b->memory.v[i].capacity_bytes};
-    *ret = (struct xpl_rows){.kind = XPL_ROWS_MEMORY, .memory = rows, .n_memory = b->memory.n};
+    *ret = (struct xpl_rows){.kind = XPL_ROWS_TIMES};
+    if (!fill_steps(b, arena, ret) || !fill_memory(b, arena, ret)) XPL_RETURN_OOM(err, "rows");
     return XPL_OK;
 }

@@ -9,7 +9,7 @@
 #include "storage/store/rows.h"
 
 // Version of the rows: it changes whenever they could differ from what an earlier build made.
-enum { XPL_ROWS_VERSION = 3 };
+enum { XPL_ROWS_VERSION = 4 };
 // Whether the rows of OpStats of this variant (values.h) are those that people query: they belong
 // to the answers that people see by default.
 bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant);
@@ -20,7 +20,7 @@ xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
                                    struct xpl_arena *arena, struct xpl_rows *ret,
                                    struct xpl_error *err) XPL_NODISCARD;
 
-// The rows of memory, likewise: of `breakdown`, or, where that is NULL, of it encoded.
+// The rows of steps and memory, likewise: of `breakdown`, or, where that is NULL, of it encoded.
 struct xpl_time_breakdown;
 xpl_status_t xpl_rows_from_breakdown(const struct xpl_time_breakdown *breakdown,
                                      xpl_bytes_t encoded, struct xpl_arena *arena,

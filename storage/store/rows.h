@@ -39,12 +39,12 @@ struct xpl_kernel_row {
     bool uses_tensor_core, tensor_core_eligible;
 };
 
-// One step on one core of one host: an entry of OpStats' step_db.
+// One step on one device of one host: a row of the time breakdown.
 struct xpl_step_row {
     uint64_t step_num, core_id;
     xpl_str_t name;
     uint64_t begin_ps, duration_ps;
-    // Parts of the duration.
+    // Parts of the duration, which add up to it.
     uint64_t compute_ps, input_ps, output_ps, collective_ps, compile_ps, host_ps, idle_ps, other_ps;
 };
 
@@ -56,8 +56,8 @@ struct xpl_memory_row {
 
 // Rows that are written together: those of each kind are made of another product.
 enum xpl_rows_kind {
-    XPL_ROWS_OPS, // ops, kernels and steps
-    XPL_ROWS_MEMORY,
+    XPL_ROWS_OPS,   // ops and kernels
+    XPL_ROWS_TIMES, // steps and memory
 };
 
 // The rows of one host, of one kind.
@@ -66,13 +66,14 @@ struct xpl_rows {
     size_t n_ops;
     const struct xpl_kernel_row *kernels;
     size_t n_kernels;
-    const struct xpl_step_row *steps;
-    size_t n_steps;
     // What the host is, for the table of profiles.
     xpl_str_t device_type;
     uint64_t device_cores; // 0: not known
     enum xpl_rows_kind kind;
-    const struct xpl_memory_row *memory; // of its kind alone
+    // Of TIMES alone.
+    const struct xpl_step_row *steps;
+    size_t n_steps;
+    const struct xpl_memory_row *memory;
     size_t n_memory;
 };
 

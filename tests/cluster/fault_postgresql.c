@@ -51,10 +51,9 @@ static void put_all(struct xpl_store *s) {
                                   .n_ops = 1,
                                   .kernels = &kernel,
                                   .n_kernels = 1,
-                                  .steps = &step,
-                                  .n_steps = 1,
                                   .device_type = XPL_STR("TPU"),
                                   .device_cores = 4};
+    const struct xpl_rows times = {.kind = XPL_ROWS_TIMES, .steps = &step, .n_steps = 1};
     struct test_key k;
     struct xpl_error err = {0};
     (void)key_of(5, &k);
@@ -62,6 +61,7 @@ static void put_all(struct xpl_store *s) {
         err = (struct xpl_error){0};
         (void)ok(xpl_store_put_file(s, &k.files[0], &k.profiles[0], &err), &err);
         (void)ok(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, &err), &err);
+        (void)ok(xpl_store_put_rows(s, &k.profiles[0], 7, &times, &err), &err);
         (void)ok(xpl_store_commit(s, &err), &err);
     }
     for (uint64_t i = 5; i < 7; i++) { // of eight profiles, and of one; in chunks, and inline

@@ -45,10 +45,10 @@ static void put_some(struct xpl_store *s) {
     const struct xpl_op_row op = {.name = XPL_STR("add"), .module = XPL_STR("jit_f")};
     const struct xpl_kernel_row kernel = {.name = XPL_STR("gemm"), .op_name = XPL_STR("add")};
     const struct xpl_step_row step = {.name = XPL_STR("7"), .step_num = 7};
-    const struct xpl_rows rows = {
-        .ops = &op, .n_ops = 1, .kernels = &kernel, .n_kernels = 1, .steps = &step, .n_steps = 1};
+    const struct xpl_rows rows = {.ops = &op, .n_ops = 1, .kernels = &kernel, .n_kernels = 1};
     const struct xpl_memory_row use = {XPL_STR("bfc"), 5, 6};
-    const struct xpl_rows memory = {.kind = XPL_ROWS_MEMORY, .memory = &use, .n_memory = 1};
+    const struct xpl_rows times = {
+        .kind = XPL_ROWS_TIMES, .steps = &step, .n_steps = 1, .memory = &use, .n_memory = 1};
     struct test_key k;
     struct xpl_error err = {0};
     if (!ok(xpl_store_begin(s, &err), &err)) return;
@@ -57,7 +57,7 @@ static void put_some(struct xpl_store *s) {
     (void)key_of(1, &k);
     (void)ok(xpl_store_put_file(s, &k.files[0], &k.profiles[0], &err), &err);
     (void)ok(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, &err), &err);
-    (void)ok(xpl_store_put_rows(s, &k.profiles[0], 7, &memory, &err), &err);
+    (void)ok(xpl_store_put_rows(s, &k.profiles[0], 7, &times, &err), &err);
     (void)ok(xpl_store_commit(s, &err), &err);
 }
 

@@ -299,7 +299,7 @@ void xpl_product_write_new_rows(struct xpl_product_manager *m, const struct xpl_
 static void product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
                                struct xpl_product_handle *h) {
     struct xpl_profile_id id;
-    const enum xpl_rows_kind kind = is_breakdown(h) ? XPL_ROWS_MEMORY : XPL_ROWS_OPS;
+    const enum xpl_rows_kind kind = is_breakdown(h) ? XPL_ROWS_TIMES : XPL_ROWS_OPS;
     if (h->has_rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
         !xpl_store_has_rows(m->parts.store, &id, kind, XPL_ROWS_VERSION))
         xpl_product_write_new_rows(m, r, h);

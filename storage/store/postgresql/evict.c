@@ -63,16 +63,15 @@ enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const stru
 enum xpl_pg_rc xpl_pg_delete_rows_of(struct xpl_pg_store *s, int64_t profile_id,
                                      enum xpl_rows_kind kind) {
     static const char *const ops[] = {"DELETE FROM op_rows WHERE profile_id=$1",
-                                      "DELETE FROM kernel_rows WHERE profile_id=$1",
-                                      "DELETE FROM step_rows WHERE profile_id=$1"},
-                             *const memory[] = {"DELETE FROM memory_rows WHERE profile_id=$1"};
-    const char *const *const each = kind == XPL_ROWS_OPS ? ops : memory;
-    const size_t n_each = kind == XPL_ROWS_OPS ? 3 : 1;
+                                      "DELETE FROM kernel_rows WHERE profile_id=$1"},
+                             *const times[] = {"DELETE FROM step_rows WHERE profile_id=$1",
+                                               "DELETE FROM memory_rows WHERE profile_id=$1"};
+    const char *const *const each = kind == XPL_ROWS_OPS ? ops : times;
     struct xpl_pg_args a = {0};
     int64_t n = 0, rows = 0;
     enum xpl_pg_rc rc = XPL_PG_OK;
     xpl_pg_arg_i64(&a, profile_id);
-    for (size_t i = 0; rc == XPL_PG_OK && i < n_each; i++) {
+    for (size_t i = 0; rc == XPL_PG_OK && i < 2; i++) {
         rc = xpl_pg_run(s->w, each[i], &a, &n);
         rows += n;
     }
@@ -86,7 +85,7 @@ enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id) {
     struct xpl_pg_args a = {0};
     xpl_pg_arg_i64(&a, profile_id);
     enum xpl_pg_rc rc = xpl_pg_delete_rows_of(s, profile_id, XPL_ROWS_OPS);
-    if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows_of(s, profile_id, XPL_ROWS_MEMORY);
+    if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows_of(s, profile_id, XPL_ROWS_TIMES);
     if (rc != XPL_PG_OK) return rc;
     // Also where the rows were none: what is evicted must not be found again.
     return xpl_pg_query(s->w,

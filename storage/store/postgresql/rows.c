@@ -233,18 +233,25 @@ static enum xpl_pg_rc copy_all(struct writing *w) {
 
 // ---- all rows of a profile ----
 
-static enum xpl_pg_rc mark_memory(struct writing *w, uint32_t version) {
+// All rows of a profile, of whichever kind they are.
+#define N_ROWS                                                                                     \
+    "n_rows=(SELECT count(*) FROM op_rows WHERE profile_id=$1)"                                    \
+    "+(SELECT count(*) FROM kernel_rows WHERE profile_id=$1)"                                      \
+    "+(SELECT count(*) FROM step_rows WHERE profile_id=$1)"
+
+static enum xpl_pg_rc mark_times(struct writing *w, uint32_t version) {
     struct xpl_pg_args a = {0};
     xpl_pg_arg_i64(&a, w->profile);
     xpl_pg_arg_i64(&a, version);
     xpl_pg_arg_i64(&a, xpl_pg_now_ms(w->s));
-    return xpl_pg_query(w->s->w, "UPDATE profiles SET memory_version=$2, rows_at_ms=$3 WHERE id=$1",
-                        &a, NULL);
+    return xpl_pg_query(
+        w->s->w, "UPDATE profiles SET memory_version=$2, rows_at_ms=$3, " N_ROWS " WHERE id=$1", &a,
+        NULL);
 }
 
 static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
     struct xpl_pg_args a = {0};
-    if (w->rows->kind == XPL_ROWS_MEMORY) return mark_memory(w, version);
+    if (w->rows->kind == XPL_ROWS_TIMES) return mark_times(w, version);
     const xpl_bytes_t type = clean_text(w, w->rows->device_type);
     if (w->clean.failed) return XPL_PG_NOMEM;
     xpl_pg_arg_i64(&a, w->profile);
@@ -252,10 +259,9 @@ static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
     xpl_pg_arg_u64(&a, w->rows->device_cores);
     xpl_pg_arg_i64(&a, version);
     xpl_pg_arg_i64(&a, xpl_pg_now_ms(w->s));
-    xpl_pg_arg_i64(&a, (int64_t)w->n_rows);
     return xpl_pg_query(w->s->w,
                         "UPDATE profiles SET device_type=$2, device_cores=NULLIF($3::bigint, 0),"
-                        " rows_version=$4, rows_at_ms=$5, n_rows=$6 WHERE id=$1",
+                        " rows_version=$4, rows_at_ms=$5, " N_ROWS " WHERE id=$1",
                         &a, NULL);
 }
 

@@ -26,16 +26,15 @@ static int run_each(struct xpl_sqlite_store *s, const enum xpl_sql *each, size_t
 
 int xpl_sqlite_delete_rows_of(struct xpl_sqlite_store *s, int64_t profile_id,
                               enum xpl_rows_kind kind) {
-    static const enum xpl_sql ops[] = {XPL_SQL_OP_DEL, XPL_SQL_KERNEL_DEL, XPL_SQL_STEP_DEL},
-                              memory[] = {XPL_SQL_MEMORY_DEL};
-    return kind == XPL_ROWS_OPS ? run_each(s, ops, 3, profile_id)
-                                : run_each(s, memory, 1, profile_id);
+    static const enum xpl_sql ops[] = {XPL_SQL_OP_DEL, XPL_SQL_KERNEL_DEL},
+                              times[] = {XPL_SQL_STEP_DEL, XPL_SQL_MEMORY_DEL};
+    return run_each(s, kind == XPL_ROWS_OPS ? ops : times, 2, profile_id);
 }
 
 int xpl_sqlite_delete_rows(struct xpl_sqlite_store *s, int64_t profile_id) {
     static const enum xpl_sql of_profile[] = {XPL_SQL_PROFILE_NO_ROWS};
     int rc = xpl_sqlite_delete_rows_of(s, profile_id, XPL_ROWS_OPS);
-    if (rc == SQLITE_OK) rc = xpl_sqlite_delete_rows_of(s, profile_id, XPL_ROWS_MEMORY);
+    if (rc == SQLITE_OK) rc = xpl_sqlite_delete_rows_of(s, profile_id, XPL_ROWS_TIMES);
     if (rc == SQLITE_OK) rc = run_each(s, of_profile, 1, profile_id);
     return rc == SQLITE_OK && sqlite3_changes(s->w->h) != 1 ? SQLITE_CORRUPT : rc;
 }

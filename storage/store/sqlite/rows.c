@@ -117,7 +117,7 @@ static int add_rows(struct names *n, int64_t profile, const struct xpl_rows_set 
     return rc;
 }
 
-static int mark_memory(struct xpl_sqlite_store *s, int64_t profile, uint32_t version) {
+static int mark_times(struct xpl_sqlite_store *s, int64_t profile, uint32_t version) {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = xpl_db_stmt(s->w, XPL_SQL_PROFILE_MEMORY, &rc);
     if (!st) return rc;
@@ -129,7 +129,7 @@ static int mark_memory(struct xpl_sqlite_store *s, int64_t profile, uint32_t ver
 
 static int mark_profile(struct xpl_sqlite_store *s, int64_t profile, uint32_t version,
                         const struct xpl_rows *rows, struct names *n) {
-    if (rows->kind == XPL_ROWS_MEMORY) return mark_memory(s, profile, version);
+    if (rows->kind == XPL_ROWS_TIMES) return mark_times(s, profile, version);
     n->clean.n = 0;
     xpl_utf8_clean(&n->clean, rows->device_type, MAX_TEXT);
     if (n->clean.failed) return SQLITE_NOMEM;

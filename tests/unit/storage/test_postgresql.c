@@ -291,8 +291,6 @@ static void test_rows(void) {
                                   .n_ops = 2,
                                   .kernels = kernels,
                                   .n_kernels = 2,
-                                  .steps = steps,
-                                  .n_steps = 1,
                                   .device_type = XPL_STR("TPU"),
                                   .device_cores = 4};
     (void)key_of(1, &k);
@@ -318,15 +316,17 @@ static void test_rows(void) {
     expect_sql("SELECT gflops_per_s=2000 AND session_captured_ns=8 FROM hlo_instructions");
     expect_sql("SELECT count(*)=2 AND sum(grid_z)=6 AND max(occupancy_percent)=12.5 AND"
                " count(occupancy_percent)=1 FROM kernels WHERE name='k' AND op_name IS NULL");
-    expect_sql("SELECT step_num=7 AND name='seven' AND idle_ps=3 FROM steps");
-    expect_sql("SELECT count(*)=5 FROM names");
+    expect_sql("SELECT count(*)=4 FROM names");
     const struct xpl_memory_row memory[] = {{XPL_STR("GPU_0_bfc"), 7, 9},
                                             {XPL_STR("k"), 1, XPL_ROW_NULL}};
-    const struct xpl_rows use = {.kind = XPL_ROWS_MEMORY, .memory = memory, .n_memory = 2};
+    const struct xpl_rows use = {
+        .kind = XPL_ROWS_TIMES, .steps = steps, .n_steps = 1, .memory = memory, .n_memory = 2};
     for (int twice = 0; twice < 2; twice++)
         CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 3, &use, NULL), XPL_OK);
     expect_sql("SELECT count(*)=2 AND sum(peak_bytes)=8 AND sum(capacity_bytes)=9 AND"
                " min(session_captured_ns)=8 FROM memory WHERE session='run' AND host='h'");
+    expect_sql("SELECT step_num=7 AND name='seven' AND idle_ps=3 FROM steps");
+    expect_sql("SELECT n_rows=5 FROM profiles");
     expect_sql("SELECT count(*)=2 FROM ops");
     // A daemon that began before there were such rows sweeps names and profiles.
     pg_sql(database, "DELETE FROM names n WHERE id NOT IN (SELECT name_id FROM op_rows)");

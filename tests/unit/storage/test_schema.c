@@ -39,21 +39,33 @@ static struct xpl_fingerprint file_of(int session, int host) {
                                     .mtime_ns = (MAY + DAYS[session] * 86400) * 1000000000};
 }
 
-// Of the last session one host's accelerator is nearly full.
-static void put_memory(struct xpl_store *s, const struct xpl_profile_id *id, int session,
-                       int host) {
+// Of the last session one host's accelerator is nearly full, and host 1 is slow: host 0 waits for
+// it, so that their steps are equally long.
+static void put_times(struct xpl_store *s, const struct xpl_profile_id *id, int session, int host) {
     const uint64_t gib = UINT64_C(1) << 30;
+    const uint64_t slow = session == 2 && host == 1 ? 2 : 1, longer = session == 2 ? 2 : 1;
     const struct xpl_memory_row memory[] = {
         {XPL_STR("GPU_0_bfc"), (session == 2 && host == 1 ? 30 : 4) * gib, 32 * gib},
         {XPL_STR("host"), gib / 2, UINT64_MAX}};
-    const struct xpl_rows rows = {
-        .kind = XPL_ROWS_MEMORY, .memory = memory, .n_memory = session == 0 ? 2 : session != OTHER};
+    struct xpl_step_row steps[STEPS];
+    for (uint64_t i = 0; i < STEPS; i++)
+        steps[i] =
+            (struct xpl_step_row){.step_num = 100 + i,
+                                  .name = XPL_STR("step -7"),
+                                  .duration_ps = session == OTHER ? MS : (10 + i) * longer * MS,
+                                  .collective_ps = (10 + i) * (longer - slow) * MS,
+                                  .idle_ps = XPL_ROW_NULL,
+                                  .input_ps = host ? XPL_ROW_NULL : MS};
+    const struct xpl_rows rows = {.kind = XPL_ROWS_TIMES,
+                                  .steps = steps,
+                                  .n_steps = STEPS,
+                                  .memory = memory,
+                                  .n_memory = session == 0 ? 2 : session != OTHER};
     CHECK_OK(xpl_store_put_rows(s, id, 1, &rows, NULL), NULL);
 }
 
 static void put_host(struct xpl_store *s, int session, int host) {
-    // In the last session host 1 is slow, and host 0 waits for it: their steps are equally long.
-    const uint64_t slow = session == 2 && host == 1 ? 2 : 1, longer = session == 2 ? 2 : 1;
+    const uint64_t slow = session == 2 && host == 1 ? 2 : 1;
     const struct xpl_op_row ops[] = {
         {.on_device = true,
          .module = session == 1 ? XPL_STR("jit_eval") : XPL_STR("jit_step"),
@@ -89,19 +101,8 @@ static void put_host(struct xpl_store *s, int session, int host) {
                                               .total_ns = 1000,
                                               .max_ns = 1000,
                                               .occupancy_percent = NAN}};
-    struct xpl_step_row steps[STEPS];
-    for (uint64_t i = 0; i < STEPS; i++)
-        steps[i] =
-            (struct xpl_step_row){.step_num = 100 + i,
-                                  .name = XPL_STR("step -7"),
-                                  .duration_ps = session == OTHER ? MS : (10 + i) * longer * MS,
-                                  .collective_ps = (10 + i) * (longer - slow) * MS,
-                                  .idle_ps = XPL_ROW_NULL,
-                                  .input_ps = host ? XPL_ROW_NULL : MS};
     const struct xpl_rows rows = {.ops = ops,
                                   .n_ops = 4,
-                                  .steps = steps,
-                                  .n_steps = STEPS,
                                   .kernels = kernels,
                                   .n_kernels = session == 0 ? 2 : 0,
                                   .device_type = XPL_STR("TPU v6 Lite"),
@@ -110,7 +111,7 @@ static void put_host(struct xpl_store *s, int session, int host) {
     const struct xpl_profile_id id = {{(uint8_t)session, (uint8_t)host}};
     CHECK_OK(xpl_store_put_file(s, &file, &id, NULL), NULL);
     CHECK_OK(xpl_store_put_rows(s, &id, 1, &rows, NULL), NULL);
-    put_memory(s, &id, session, host);
+    put_times(s, &id, session, host);
 }
 
 static void fill(void) {

@@ -185,7 +185,7 @@ static void put_row(struct xpl_store *s, uint64_t file, const char *op) {
 
 static void put_memory(struct xpl_store *s, uint64_t file, const char *allocator) {
     const struct xpl_memory_row row = {xpl_str_from(allocator), 5, 6};
-    const struct xpl_rows rows = {.kind = XPL_ROWS_MEMORY, .memory = &row, .n_memory = 1};
+    const struct xpl_rows rows = {.kind = XPL_ROWS_TIMES, .memory = &row, .n_memory = 1};
     struct test_key k;
     (void)key_of(file, &k);
     CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, NULL), XPL_OK);
@@ -479,9 +479,9 @@ static void test_migration_of_rows(void) {
     expect_quiet(s);
     CHECK_EQ(ask("PRAGMA user_version"), 6);
     CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_OPS, 7));
-    CHECK(!xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_MEMORY, 7));
+    CHECK(!xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_TIMES, 7));
     put_memory(s, 1, "bfc");
-    CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_MEMORY, 7));
+    CHECK(xpl_store_has_rows(s, &k.profiles[0], XPL_ROWS_TIMES, 7));
     CHECK_EQ(ask("SELECT count(*) FROM op_rows"), 1);
     CHECK_EQ(ask("SELECT peak_bytes FROM memory_rows"), 5);
     CHECK_EQ(ask("SELECT count(*) FROM names"), 2);

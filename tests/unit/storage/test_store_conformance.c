@@ -261,19 +261,19 @@ static void test_kinds_of_rows(void) {
     struct test_key k;
     XPL_AUTO(drop_store) struct xpl_store *s = open_limited(0);
     const struct xpl_memory_row one = {XPL_STR("GPU_0_bfc"), 7, XPL_ROW_NULL};
-    const struct xpl_rows rows = {.kind = XPL_ROWS_MEMORY, .memory = &one, .n_memory = 1},
-                          none = {.kind = XPL_ROWS_MEMORY};
+    const struct xpl_rows rows = {.kind = XPL_ROWS_TIMES, .memory = &one, .n_memory = 1},
+                          none = {.kind = XPL_ROWS_TIMES};
     (void)key_of(1, &k);
     const struct xpl_profile_id *const id = &k.profiles[0];
     CHECK_EQ(xpl_store_put_rows(s, id, 3, &rows, NULL), XPL_OK);
-    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 3));
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_TIMES, 3));
     CHECK(!xpl_store_has_rows(s, id, XPL_ROWS_OPS, 3));
     put_op(s, id, 7);
-    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 3));
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_TIMES, 3));
     CHECK(xpl_store_has_rows(s, id, XPL_ROWS_OPS, 7));
     CHECK_EQ(xpl_store_put_rows(s, id, 4, &none, NULL), XPL_OK);
-    CHECK(!xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 3));
-    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_MEMORY, 4));
+    CHECK(!xpl_store_has_rows(s, id, XPL_ROWS_TIMES, 3));
+    CHECK(xpl_store_has_rows(s, id, XPL_ROWS_TIMES, 4));
     CHECK(xpl_store_has_rows(s, id, XPL_ROWS_OPS, 7));
 }
 
