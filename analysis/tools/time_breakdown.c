@@ -5,6 +5,8 @@
 
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/tools/lib/op_stats_tool.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 
 struct time_breakdown_options {
@@ -74,11 +76,53 @@ static void put_device(const struct xpl_time_breakdown *b, size_t d, size_t *row
     if (view == FULL) put_rows(b, begin, *row, out);
 }
 
+// Adds up the rows of the devices that the program uses: `causes` has XPL_TIME_CAUSES times of each
+// step.  How many devices these are.
+static uint64_t sum_steps(const struct xpl_time_breakdown *b, const bool *used, uint64_t *causes) {
+    uint64_t n = 0;
+    for (size_t d = 0; d < b->devices.n; d++)
+        n += used[d];
+    for (size_t i = 0; i < b->rows.n; i++) {
+        const struct xpl_time_row *const r = &b->rows.v[i];
+        for (size_t c = 0; used[r->device] && r->step != XPL_BETWEEN_STEPS && c < XPL_TIME_CAUSES;
+             c++)
+            causes[r->step * XPL_TIME_CAUSES + c] += r->ps[c];
+    }
+    return n;
+}
+
+// Of each cause that steps have a column: the mean of the host's devices.
+static void put_causes(const struct xpl_time_breakdown *b, const uint64_t *causes, uint64_t n,
+                       struct xpl_buf *out) {
+    for (size_t c = 0; c < XPL_TIME_CAUSES; c++) {
+        uint64_t all = 0;
+        for (size_t i = 0; i < b->steps.n; i++)
+            all |= causes[i * XPL_TIME_CAUSES + c];
+        if (!all) continue;
+        xpl_buf_printf(out, ",\"%s_ps\":[", xpl_time_cause_names[c]);
+        for (size_t i = 0; i < b->steps.n; i++)
+            xpl_buf_printf(out, "%s%" PRIu64, i ? "," : "", causes[i * XPL_TIME_CAUSES + c] / n);
+        xpl_buf_putc(out, ']');
+    }
+}
+
 // The steps of a host as columns, which are a tenth of the text.
-static void put_steps(const struct xpl_time_breakdown *b, struct xpl_buf *out) {
+static xpl_status_t put_steps(const struct xpl_time_breakdown *b, size_t limit, struct xpl_buf *out,
+                              struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(limit);
+    uint64_t *const causes =
+        xpl_arena_zalloc(&arena, (b->steps.n + 1) * XPL_TIME_CAUSES * sizeof *causes);
+    const bool *const used = xpl_time_used_devices(b, &arena);
+    if (!causes || !used) XPL_RETURN_OOM(err, "time_breakdown");
+    const uint64_t n = sum_steps(b, used, causes);
     xpl_buf_str(out, XPL_STR(",\"steps\":{\"step\":["));
     for (size_t i = 0; i < b->steps.n; i++)
         xpl_buf_printf(out, "%s%" PRId64, i ? "," : "", b->steps.v[i].number);
+    xpl_buf_str(out, XPL_STR("],\"name\":["));
+    for (size_t i = 0; i < b->steps.n; i++) {
+        if (i) xpl_buf_putc(out, ',');
+        xpl_json_str(out, b->steps.v[i].name, false);
+    }
     xpl_buf_str(out, XPL_STR("],\"begin_ps\":["));
     for (size_t i = 0; i < b->steps.n; i++)
         xpl_buf_printf(out, "%s%" PRId64, i ? "," : "",
@@ -87,17 +131,21 @@ static void put_steps(const struct xpl_time_breakdown *b, struct xpl_buf *out) {
     for (size_t i = 0; i < b->steps.n; i++)
         xpl_buf_printf(out, "%s%" PRIu64, i ? "," : "",
                        b->steps.v[i].end_ps - b->steps.v[i].begin_ps);
-    xpl_buf_str(out, XPL_STR("]}"));
+    xpl_buf_putc(out, ']');
+    if (n) put_causes(b, causes, n, out);
+    xpl_buf_putc(out, '}');
+    return XPL_OK;
 }
 
-static void put_host(const struct xpl_tool_host *h, int view, struct xpl_buf *out) {
+static xpl_status_t put_host(const struct xpl_tool_host *h, int view, size_t limit,
+                             struct xpl_buf *out, struct xpl_error *err) {
     xpl_buf_putc(out, '{');
     xpl_json_field(out, "host", h->name);
     if (!h->products) {
         xpl_buf_putc(out, ',');
         xpl_json_field(out, "problem", h->problem);
         xpl_buf_putc(out, '}');
-        return;
+        return XPL_OK;
     }
     const struct xpl_time_breakdown_value *const v = h->products[0];
     const struct xpl_time_breakdown *const b = v->breakdown;
@@ -113,8 +161,9 @@ static void put_host(const struct xpl_tool_host *h, int view, struct xpl_buf *ou
         xpl_buf_putc(out, '}');
     }
     xpl_buf_putc(out, ']');
-    if (view == STEPS) put_steps(b, out);
+    if (view == STEPS) XPL_TRY(put_steps(b, limit, out, err));
     xpl_buf_putc(out, '}');
+    return XPL_OK;
 }
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
@@ -123,7 +172,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     xpl_buf_str(out, XPL_STR("{\"hosts\":["));
     for (size_t i = 0; i < in->n_hosts; i++) {
         if (i) xpl_buf_putc(out, ',');
-        put_host(&in->hosts[i], view, out);
+        XPL_TRY(put_host(&in->hosts[i], view, in->limit, out, err));
     }
     xpl_buf_str(out, XPL_STR("]}"));
     if (out->failed) XPL_RETURN_OOM(err, "time_breakdown");
@@ -134,7 +183,7 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_time_breakdown, 
 
 const struct xpl_tool xpl_tool_time_breakdown = {
     .name = "time_breakdown",
-    .version = 1,
+    .version = 2,
     .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .options = kOptions,

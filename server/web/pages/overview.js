@@ -10,7 +10,7 @@ import {empty, diagnostics} from '../lib/notes.js';
 import {about, answerOf, compared} from '../lib/base.js';
 import {signed} from '../lib/sides.js';
 import {causesOfStep, noise, sentence} from './compare.js';
-import {aboutInput, computing, dropDenial, dropForeign, remark, traceLink, verdict, xprofsAdvice} from './verdict.js';
+import {aboutInput, computing, dropDenial, dropForeign, PARTS, remark, slowestOf, traceLink, verdict, xprofsAdvice} from './verdict.js';
 
 const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
@@ -25,27 +25,23 @@ function extremes(values, from, n) {
   return {least, greatest};
 }
 
-// The step table as a chart.  onOpen(names): of the steps that a column stands for.
-export function steps(table, onOpen) {
-  const wanted = String(table.props.step_time_graph_column_ids || '').split(',').map((x) => x.trim());
-  const cols = table.columns.filter(
-      (c) => c.type === 'number' && c.id !== 'stepTimeMs' && (wanted.includes(c.id) || /TimeMs$/.test(c.id)));
-  const n = table.length, group = Math.ceil(n / MOST_STEPS), m = Math.ceil(n / group);
-  const number = column(table, 'stepnum').values;
+// Steps as a chart.  NUMBER and TIMES of each step; PARTS: [{label, color, values: of each step}]; onOpen(names): of the
+// steps that a column stands for.
+function chart(number, times, parts, onOpen) {
+  const n = number.length, group = Math.ceil(n / MOST_STEPS), m = Math.ceil(n / group);
   const names = Array.from({length: m},
       (_, i) => (group === 1 ? String(number[i]) :
                                `${number[i * group]} to ${number[Math.min(n, (i + 1) * group) - 1]}`));
-  const series = cols.map((c, k) => ({
-                       label: c.label,
-                       color: k % 9,
-                       values: Float64Array.from({length: m},
-                           (_, i) => {
-                             const part = c.values.subarray(i * group, Math.min(n, (i + 1) * group));
-                             return part.reduce((a, b) => a + (b || 0), 0) / part.length;
-                           }),
-                     }))
+  const series = parts.map(({label, color, values}) => ({
+                        label,
+                        color,
+                        values: Float64Array.from({length: m},
+                            (_, i) => {
+                              const part = values.slice(i * group, Math.min(n, (i + 1) * group));
+                              return part.reduce((a, b) => a + (b || 0), 0) / part.length;
+                            }),
+                      }))
                      .filter((x) => x.values.some((v) => v > 0));
-  const times = column(table, 'stepTimeMs')?.values;
   const ranges = group > 1 && times ? Array.from({length: m}, (_, i) => extremes(times, i * group, group)) : null;
   return stacked({
     label: `Time of ${n} step${n === 1 ? '' : 's'}${
@@ -57,6 +53,37 @@ export function steps(table, onOpen) {
     onOpen: onOpen && ((i) => onOpen(number.slice(i * group, (i + 1) * group))),
     opens: 'the step in the trace'
   });
+}
+
+// XProf's step table as a chart.
+export function steps(table, onOpen) {
+  const wanted = String(table.props.step_time_graph_column_ids || '').split(',').map((x) => x.trim());
+  const cols = table.columns.filter(
+      (c) => c.type === 'number' && c.id !== 'stepTimeMs' && (wanted.includes(c.id) || /TimeMs$/.test(c.id)));
+  return chart(column(table, 'stepnum').values, column(table, 'stepTimeMs')?.values,
+      cols.map((c, k) => ({label: c.label, color: k % 9, values: c.values})), onOpen);
+}
+
+// The steps of a host by their causes, as the findings have them.
+function causes(host, onOpen) {
+  const t = host.steps, ms = (key) => t.step.map((_, i) => (t[key]?.[i] || 0) / 1e9);
+  const sum = (keys) => keys.map(ms).reduce((a, b) => a.map((v, i) => v + b[i]));
+  return chart(t.name, ms('wall_ps'), PARTS.map(([label, keys], color) => ({label, color, values: sum(keys)})), onOpen);
+}
+
+function stepCard(title, ...content) {
+  return h('section', {class: 'card', 'aria-labelledby': 'step-time'}, h('h2', {id: 'step-time'}, title), content);
+}
+
+// What is shown until the causes are known, and where they are not.
+function stepTimes(table, environment, onOpen) {
+  return stepCard(Number(environment.props.host_count) > 1 ? 'Step time, first host' : 'Step time',
+      h('p', {class: 'muted'}, 'XProf’s categories: compute is what framework ops take, and differs from the share above, which is measured on the devices.'),
+      steps(table, onOpen));
+}
+
+function stepCauses(host, nHosts, onOpen) {
+  return stepCard(nHosts > 1 ? `Step time of the slowest host, ${host.host}` : 'Step time', causes(host, onOpen));
 }
 
 // Opens the longest of the steps with these NAMES, which end in numbers, in the trace, on the host where it takes longest.
@@ -247,19 +274,17 @@ export default {
     }, () => {});  // the page has gone
     const none = empty('No steps in this profile',
         'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.');
-    // Hosts without a device have steps, too, which the step table lacks beside a host that has one.
+    const times = step.length ? stepTimes(step, env, (names) => done.then((found) => openStep(ctx, found, names))) : none;
+    ctx.root.append(times);
     done.then((found) => {
+      const hosts = found?.hostSteps, host = hosts?.[slowestOf(hosts)];
+      if (host && PARTS.some(([, keys]) => keys.some((k) => host.steps[k])))
+        times.replaceWith(stepCauses(host, hosts.length, (names) => openStep(ctx, found, names)));
+      // Hosts without a device have steps, too, which the step table lacks beside a host that has one.
       if (!found?.stepped) return;
       none.remove();
       if (warn) dropDenial(warn);
     });
-    ctx.root.append(step.length ?
-            h('section', {class: 'card', 'aria-labelledby': 'step-time'},
-                h('h2', {id: 'step-time'},
-                    Number(env.props.host_count) > 1 ? 'Step time, first host' : 'Step time'),
-                h('p', {class: 'muted'}, 'XProf’s categories: compute is what framework ops take, and differs from the share above, which is measured on the devices.'),
-                steps(step, (names) => done.then((found) => openStep(ctx, found, names)))) :
-            none);
     ctx.root.append(rest);
     ctx.root.append(h('div', {class: 'columns'}, h('div', {}, ops(ctx, analysis)),
         h('div', {}, environment(env, ctx.session))));

@@ -14,7 +14,7 @@ const LONGEST = 5;  // steps that are linked
 const MOST_DEVICES = 32, MOST_HOSTS = 64, MOST_COLUMNS = 200, BINS = 40;
 
 // What the bars show: docs/findings.md has the causes.
-const PARTS = [
+export const PARTS = [
   ['Compute', ['compute_ps', 'overlapped_collectives_ps']], ['Collectives', ['exposed_collectives_ps']],
   ['Copies', ['host_copies_ps', 'device_copies_ps']], ['Callbacks', ['callback_ps']], ['Input', ['input_ps']],
   ['Compile, checkpoint', ['compile_ps', 'checkpoint_ps']], ['Launch', ['launch_ps', 'queued_ps']],
@@ -128,7 +128,7 @@ function percentile(sorted, p) {
 const truncated = (rows, hosts) => rows.length > 5 && hosts.some((x) => x.devices?.some((d) => d.kind === 'gpu'));
 
 // The host that the others wait for: whose steps take longest in total.
-function slowestOf(hosts) {
+export function slowestOf(hosts) {
   const totals = hosts.map((x) => x.steps.wall_ps.reduce((a, b) => a + b, 0));
   return totals.indexOf(Math.max(...totals));
 }
