@@ -92,6 +92,20 @@ static void put_costs(struct xpl_buf *out, const struct costs *c) {
     xpl_buf_putc(out, '}');
 }
 
+// Where the time of a step of a device goes, of causes that take any.
+static void put_times(struct xpl_buf *out, const struct xpl_run_summary *s) {
+    bool any = false;
+    xpl_buf_str(out, XPL_STR(",\"times\":["));
+    for (size_t i = 0; i < s->times.n; i++) {
+        if (!s->times.v[i].ps || !s->units) continue;
+        xpl_buf_str(out, any ? XPL_STR(",{") : XPL_STR("{"));
+        xpl_json_field(out, "cause", s->times.v[i].cause);
+        xpl_buf_printf(out, ",\"mean_ps\":%.0f}", (double)s->times.v[i].ps / (double)s->units);
+        any = true;
+    }
+    xpl_buf_putc(out, ']');
+}
+
 static void put_memory(struct xpl_buf *out, const struct xpl_run_summary *s) {
     xpl_buf_str(out, XPL_STR(",\"memory\":["));
     for (size_t i = 0; i < s->memory.n; i++) {
@@ -124,6 +138,7 @@ xpl_status_t xpl_aggregate_json(const struct xpl_run_summary *const *runs, size_
     xpl_buf_printf(out, ",\"compile\":{\"count\":%" PRIu64 ",\"total_ps\":%" PRIu64 "}", compiles,
                    compile_ps);
     put_costs(out, &c);
+    put_times(out, &all.all);
     put_memory(out, &all.all);
     xpl_buf_putc(out, '}');
     if (out->failed) XPL_RETURN_OOM(err, "aggregation");

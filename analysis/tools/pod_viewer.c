@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // pod_viewer: for each step and core how its time divides into nine kinds, as JSON of XProf's
 // PodViewerDatabase with every field (XProf: op_stats_to_pod_stats.cc, op_stats_to_pod_viewer.cc).
+// The times are those of the time breakdown, as in all views; XProf's with xprof_exact.
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/breakdown/breakdown.h"
+#include "analysis/opstats/combine/combine.h"
 #include "analysis/opstats/opstats.h"
 #include "analysis/opstats/steps/timespan.h"
 #include "analysis/tools/input_pipeline/input_pipeline.h"
 #include "analysis/tools/lib/op_record.h"
 #include "analysis/tools/lib/op_stats_tool.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 
 // The kinds by their numbers in the answer.
@@ -141,6 +146,112 @@ static struct times sum_up(const struct xpl_step_info *info) {
     return t;
 }
 
+// ---- the same from time breakdowns ----
+
+enum { OP_STATS, TIME_BREAKDOWN }; // its products
+
+static const enum event kEventOfCause[XPL_TIME_CAUSES] = {
+    [XPL_TIME_COMPUTE] = DEVICE_COMPUTE,
+    [XPL_TIME_OVERLAPPED] = DEVICE_COMPUTE,
+    [XPL_TIME_COLLECTIVES] = COLLECTIVE,
+    [XPL_TIME_HOST_COPIES] = OUTPUT,
+    [XPL_TIME_DEVICE_COPIES] = DEVICE_TO_DEVICE,
+    [XPL_TIME_CALLBACK] = HOST_COMPUTE,
+    [XPL_TIME_INPUT] = INPUT,
+    [XPL_TIME_CHECKPOINT] = HOST_COMPUTE,
+    [XPL_TIME_COMPILE] = COMPILATION,
+    [XPL_TIME_LAUNCH] = KERNEL_LAUNCH,
+    [XPL_TIME_QUEUED] = KERNEL_LAUNCH,
+    [XPL_TIME_HOST] = HOST_COMPUTE,
+    [XPL_TIME_UNKNOWN] = OTHER,
+};
+
+// The breakdown of a host, and which of its devices the program uses.
+struct host_times {
+    const struct xpl_time_breakdown *b; // NULL: none
+    const bool *used;
+};
+
+struct pod {
+    const struct xpl_tool_input *in;
+    const struct xpl_opstats *stats;
+    const struct host_times *hosts; // of the input; NULL: times are XProf's
+};
+
+static bool find_times(struct pod *p, struct xpl_arena *arena) {
+    struct host_times *const hosts = xpl_arena_array(arena, p->in->n_hosts, sizeof *hosts);
+    p->hosts = hosts;
+    for (size_t i = 0; hosts && i < p->in->n_hosts; i++) {
+        const struct xpl_tool_host *const h = &p->in->hosts[i];
+        const struct xpl_time_breakdown_value *const v =
+            h->products ? h->products[TIME_BREAKDOWN] : NULL;
+        hosts[i] = (struct host_times){0};
+        if (!v) continue;
+        hosts[i] = (struct host_times){v->breakdown, xpl_time_used_devices(v->breakdown, arena)};
+        if (!hosts[i].used) return false;
+    }
+    return hosts;
+}
+
+static int by_name(const void *name, const void *host) {
+    return xpl_str_cmp(*(const xpl_str_t *)name, ((const struct xpl_tool_host *)host)->name);
+}
+
+static const struct host_times *times_of(const struct pod *p, const struct xpl_core_details *core) {
+    const struct xpl_tool_host *const hosts = p->in->hosts, *const h =
+                                                                p->in->n_hosts == 1
+                                                                    ? hosts
+                                                                    : bsearch(&core->hostname,
+                                                                              hosts, p->in->n_hosts,
+                                                                              sizeof *h, by_name);
+    return h ? &p->hosts[h - hosts] : NULL;
+}
+
+// The step in which the middle of a core's lies; XPL_BETWEEN_STEPS: none.
+static uint32_t step_of(const struct xpl_time_breakdown *b, const struct xpl_step_info *info) {
+    const uint64_t at = info->begin_ps + info->duration_ps / 2 - b->base_ps;
+    size_t low = 0, high = b->steps.n;
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (b->steps.v[mid].end_ps <= at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < b->steps.n && b->steps.v[low].begin_ps <= at ? (uint32_t)low : XPL_BETWEEN_STEPS;
+}
+
+// NULL: the breakdown lacks it.
+static const struct xpl_time_row *row_of(const struct xpl_time_breakdown *b, size_t device,
+                                         uint32_t step) {
+    const size_t at = device * (b->rows.n / b->devices.n) + step;
+    const struct xpl_time_row *const r = at < b->rows.n ? &b->rows.v[at] : NULL;
+    return r && r->device == device && r->step == step ? r : NULL;
+}
+
+// The mean of the core's devices that the program uses: GPUs of a host are one core.  False: the
+// breakdown lacks the step.
+static bool sum_causes(const struct pod *p, const struct host_times *h,
+                       const struct xpl_step_info *info, struct times *ret) {
+    const struct xpl_time_breakdown *const b = h ? h->b : NULL;
+    const uint32_t step = b ? step_of(b, info) : XPL_BETWEEN_STEPS;
+    const uint32_t core = p->in->n_hosts > 1 ? info->core_id % XPL_CORES_PER_HOST : info->core_id;
+    uint64_t n = 0;
+    *ret = (struct times){0};
+    for (size_t d = 0; step != XPL_BETWEEN_STEPS && d < b->devices.n; d++) {
+        const struct xpl_time_device *const device = &b->devices.v[d];
+        const struct xpl_time_row *const r = row_of(b, d, step);
+        if (!r || !h->used[d] || (device->kind == XPL_DEVICE_TPU && device->core_id != core))
+            continue;
+        n++;
+        for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+            ret->ps[kEventOfCause[c]] += r->ps[c];
+    }
+    for (size_t e = 0; n && e < N_EVENTS; e++)
+        ret->ps[e] /= n;
+    return n;
+}
+
 // The kind with the most time; of equal ones that of the greatest name.
 static xpl_str_t find_bottleneck(const struct times *t) {
     enum event most = DEVICE_COMPUTE;
@@ -159,9 +270,10 @@ static int by_core(const void *a, const void *b) {
     return (x->core_id > y->core_id) - (x->core_id < y->core_id);
 }
 
-static void put_core(struct xpl_buf *b, const struct xpl_step_info *info,
+static void put_core(struct xpl_buf *b, const struct pod *p, const struct xpl_step_info *info,
                      const struct xpl_core_details *core) {
-    const struct times t = sum_up(info);
+    struct times t;
+    if (!p->hosts || !sum_causes(p, times_of(p, core), info, &t)) t = sum_up(info);
     xpl_buf_printf(b, "\"%" PRIu32 "\":", info->core_id);
     put_text(b, "{\"hostName\":", core->hostname);
     xpl_buf_printf(b, ",\"chipId\":0,\"nodeId\":0,\"stepNum\":%" PRIu32, info->step_num);
@@ -176,8 +288,9 @@ static void put_core(struct xpl_buf *b, const struct xpl_step_info *info,
 }
 
 // Cores of which nothing else is known are left out.
-static void put_step(struct xpl_buf *b, const struct xpl_opstats *s,
+static void put_step(struct xpl_buf *b, const struct pod *p,
                      const struct xpl_per_core_step_info *step) {
+    const struct xpl_opstats *const s = p->stats;
     bool any = false;
     xpl_buf_printf(b, "{\"stepNum\":%" PRIu32 ",\"podStatsPerCore\":{", step->step_num);
     for (size_t i = 0; i < step->step_info_per_core.n; i++) {
@@ -189,7 +302,7 @@ static void put_step(struct xpl_buf *b, const struct xpl_opstats *s,
         if (!core) continue;
         if (any) xpl_buf_putc(b, ',');
         any = true;
-        put_core(b, info, core);
+        put_core(b, p, info, core);
     }
     put(b, "},\"channelDb\":[],\"coreIdToReplicaIdMap\":{},\"allReduceOpDb\":[]}");
 }
@@ -211,39 +324,47 @@ static void put_diagnostics(struct xpl_buf *b, const struct xpl_step_db *steps) 
     put(b, "],\"errors\":[]}");
 }
 
-static xpl_status_t write_answer(const struct xpl_opstats *s, const void *options,
-                                 struct xpl_arena *scratch, struct xpl_buf *out,
-                                 struct xpl_error *err) {
-    (void)options;
-    (void)scratch;
+static void write_answer(const struct pod *p, struct xpl_buf *out) {
+    const struct xpl_step_db *const steps = &p->stats->step_db;
     put(out, "{\"podStatsSequence\":{\"podStatsMap\":[");
-    for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
+    for (size_t i = 0; i < steps->step_sequence.n; i++) {
         if (i) xpl_buf_putc(out, ',');
-        put_step(out, s, &s->step_db.step_sequence.v[i]);
+        put_step(out, p, &steps->step_sequence.v[i]);
     }
     put(out, "]}");
-    put_diagnostics(out, &s->step_db);
+    put_diagnostics(out, steps);
     put_events(out);
-    put_text(out, ",\"deviceType\":", s->run_environment.device_type);
+    put_text(out, ",\"deviceType\":", p->stats->run_environment.device_type);
     xpl_buf_putc(out, '}');
-    if (out->failed) XPL_RETURN_OOM(err, "pod_viewer");
-    return XPL_OK;
 }
 
 // XProf shows every step here, also the first and the last.
 static unsigned variant(const void *options, size_t i, bool session_has_device) {
-    return xpl_op_stats_variant(options, i, session_has_device) | XPL_OP_STATS_ALL_STEPS;
+    const unsigned of_steps = xpl_op_stats_variant(options, i, session_has_device);
+    return i == OP_STATS ? of_steps | XPL_OP_STATS_ALL_STEPS
+                         : of_steps & XPL_TIME_BREAKDOWN_CPU_AS_DEVICE;
 }
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    return xpl_op_stats_render(in, write_answer, out, err);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = xpl_arena_of(in->limit);
+    const struct xpl_common_options *const o = in->options;
+    struct xpl_opstats *stats;
+    XPL_TRY(xpl_op_stats_combine(in, OP_STATS, &scratch, &stats, err));
+    struct pod p = {.in = in, .stats = stats};
+    if (!o->xprof_exact && !find_times(&p, &scratch)) XPL_RETURN_OOM(err, "pod_viewer");
+    write_answer(&p, out);
+    if (out->failed) XPL_RETURN_OOM(err, "pod_viewer");
+    return XPL_OK;
 }
+
+static const struct xpl_product *const kNeeds[] = {
+    [OP_STATS] = &xpl_product_op_stats, [TIME_BREAKDOWN] = &xpl_product_time_breakdown, NULL};
 
 const struct xpl_tool xpl_tool_pod_viewer = {
     .name = "pod_viewer",
-    .version = 2,
-    .needs = xpl_op_stats_needs,
+    .version = 3,
+    .needs = kNeeds,
     .facts = XPL_FACT_STEPS,
     .hosts = XPL_HOSTS_ALL,
     .shown = XPL_SHOWN_UNLISTED,

@@ -68,6 +68,7 @@ static const struct xpl_section aggregate_tables[] = {
      "runtime.max_ps|runtime.std_ps|compile.count|compile.total_ps|flops.model_flops|"
      "flops.bf16_flops|flops.busy_ps|flops.model_flops_per_second|flops.bf16_flops_per_second|"
      "flops.peak_flops_per_second|flops.utilization_percent|flops.uncapped_utilization_percent"},
+    {"times", "times", "cause|mean_ps"},
     {"memory", "memory", "allocator|peak_bytes|capacity_bytes"},
     {NULL, NULL, NULL}};
 static const struct xpl_section captures_tables[] = {

@@ -4,6 +4,7 @@
 
 usage: test_steps.py XPLANECTL XPLANED
 """
+import collections
 import json
 import re
 import shutil
@@ -15,6 +16,11 @@ GPU = DATA.parent.parent.parent / "accel" / "plugins" / "profile" / "gpu_multi_w
 # Hosts, steps in the profile, and the program's number of the first.
 SESSIONS = {"jax_4hosts": (4, 20, 0), "jax_8dev_shardmap": (1, 20, 0), "jax_matmul_nopy": (1, 50, 0), "tf_custom_h2p0": (1, 20, 0),
             "tf_xla_jit": (1, 20, 0), "tf_keras_tensorboard": (1, 11, 4), "gpu_multi_worker": (1, 1, 0)}
+# The column of `steps` that has a cause, and that of a kind of pod_viewer.
+PARTS = {"compute": "compute", "overlapped_collectives": "compute", "exposed_collectives": "collective", "host_copies": "output",
+         "device_copies": "other", "callback": "host", "input": "input", "checkpoint": "host", "compile": "compile", "launch": "host",
+         "queued": "host", "host": "host", "unknown": "idle"}
+KINDS = {"1": "compute", "2": "other", "3": "collective", "4": "host", "5": "host", "6": "input", "7": "output", "8": "compile", "9": "idle"}
 UNITS = {"s": 1e12, "ms": 1e9, "µs": 1e6, "us": 1e6, "ns": 1e3}
 
 
@@ -110,8 +116,53 @@ class Steps(Case):
         self.assertEqual([int(step.split()[-1]) for step, _ in rows], list(kept))
         for step, ms in rows:
             self.assertAlmostEqual(ms, kept[int(step.split()[-1])][0] / 1e9, places=6)
-        # the database
-        self.assertEqual({k: sorted(v) for k, v in self.database(name).items()}, {k: sorted(v) for k, v in kept.items()})
+        # the database, which has the devices of a host apart
+        self.assertEqual({k: sorted(set(v)) for k, v in self.database(name).items()}, {k: sorted(set(v)) for k, v in kept.items()})
+
+    def parts(self, name):
+        """{part: time in ps of all steps, of the mean of each host's devices} as the columns of `steps` group the causes."""
+        out = collections.Counter()
+        for host in self.document("tool", "time_breakdown", name, "--option", "view=steps")["hosts"]:
+            for cause, part in PARTS.items():
+                out[part] += sum(host["steps"].get(cause + "_ps", []))
+        return out
+
+    def same(self, got, expected):
+        """Means of devices are whole."""
+        for part in set(PARTS.values()):
+            self.assertAlmostEqual(got[part], expected[part], delta=1000, msg=part)
+
+    def check_causes(self, name):
+        parts, devices = self.parts(name), self.document("findings", name, "--json")["devices"]
+        pod = collections.Counter()
+        for step in self.document("tool", "pod_viewer", name)["podStatsSequence"]["podStatsMap"]:
+            for core in step["podStatsPerCore"].values():
+                for kind, us in core["stepBreakdownUs"].items():
+                    pod[KINDS[kind]] += us * 1e6
+        self.same(pod, parts)
+        columns = ", ".join(f"total({p}_ps)" for p in sorted(set(PARTS.values())))
+        text = f"SELECT {columns}, total(duration_ps), count(DISTINCT host || core_id), count(DISTINCT host) FROM steps WHERE session = '{name}'"
+        *sums, whole, cores, hosts = self.document("sql", name, text, "--format", "json")["rows"][0]
+        self.assertEqual(cores, devices)
+        self.assertEqual(sum(sums), whole)
+        self.same({p: v * hosts / cores for p, v in zip(sorted(set(PARTS.values())), sums)}, parts)
+        times = self.document("aggregate", name, "--json")["times"]
+        found = self.document("findings", name, "--json")["times"]
+        wall = sum(t["mean_ps"] for t in times)
+        for t in times:
+            self.assertAlmostEqual(100 * t["mean_ps"] / wall, found[t["cause"] + "_percent"], delta=0.002)
+
+    def test_causes(self):
+        """One cause has one time: in the breakdown, the findings, pod_viewer, the database and aggregate."""
+        place = self.logdir / "plugins" / "profile" / "first_compiles"
+        place.mkdir()
+        shutil.copy(MEASURED / "first.xplane.pb.gz", place)
+        for name in [*SESSIONS, place.name]:
+            wait_until("it is listed", lambda: self.ask("hosts", name)[0] == 0)
+            with self.subTest(session=name):
+                self.check_causes(name)
+        self.assertGreater(self.parts(place.name)["compile"], 0)
+        self.assertGreater(self.parts("jax_4hosts")["collective"], 0)
 
     def test_views(self):
         for name in SESSIONS:

@@ -385,7 +385,12 @@ def host_names(told):
     return told.tool == "pod_viewer" and len(told.paths) > 1
 
 
-DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, step_series, slowest_core, older_gemms, no_hlo, host_names]
+def pod_causes(told):
+    """Times in pod_viewer are those of time_breakdown."""
+    return told.tool == "pod_viewer"
+
+
+DELIBERATE = [idle_hosts, stragglers, profiled_batches, step_numbers, step_series, slowest_core, older_gemms, no_hlo, host_names, pod_causes]
 
 
 def deliberate(told):

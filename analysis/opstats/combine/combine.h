@@ -11,6 +11,9 @@
 
 struct xpl_arena;
 
+// Core ids of host i of several begin at i times this.
+enum { XPL_CORES_PER_HOST = 1000 };
+
 // Where the OpStats come from of hosts that are given by their outlines alone.
 struct xpl_combine_source {
     // Gets those of host i; called by threads of `exec` for several hosts at once.

@@ -7,8 +7,6 @@
 
 #include "base/arena.h"
 
-enum { CORES_PER_HOST = 1000 }; // core ids of host i start at i times this
-
 // ---- copies ----
 
 // Hosts of a session repeat each other's texts: each is kept once.
@@ -38,7 +36,7 @@ bool xpl_merge_bytes(const struct xpl_merge *m, xpl_bytes_t *bytes) {
 // ---- core ids ----
 
 uint32_t xpl_merge_core_id(size_t host, uint32_t core_id) {
-    return (uint32_t)host * CORES_PER_HOST + core_id;
+    return (uint32_t)host * XPL_CORES_PER_HOST + core_id;
 }
 
 struct core_key {

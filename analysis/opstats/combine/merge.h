@@ -4,6 +4,7 @@
 #ifndef XPL_ANALYSIS_OPSTATS_COMBINE_MERGE_H_
 #define XPL_ANALYSIS_OPSTATS_COMBINE_MERGE_H_
 
+#include "analysis/opstats/combine/combine.h"
 #include "analysis/opstats/combine/combine_hosts.h"
 #include "analysis/opstats/host/tf_functions.h"
 #include "analysis/opstats/metrics/op_metrics.h"
@@ -46,7 +47,7 @@ bool xpl_merge_bytes(const struct xpl_merge *m, xpl_bytes_t *bytes) XPL_NODISCAR
 bool xpl_merge_array(const struct xpl_merge *m, void *at_pointer, size_t n, size_t size)
     XPL_NODISCARD;
 
-// Core ids of all hosts: those of host i are numbered from 1,000 times i.
+// Core ids of all hosts.
 uint32_t xpl_merge_core_id(size_t host, uint32_t core_id);
 // Sorts an array whose elements begin with a core id and keeps the first of each id: upstream
 // inserts into a map, host after host.
