@@ -49,7 +49,8 @@ static bool base_of(struct xpl_breaking *k, const struct xpl_plane *p) {
 static void find_base(struct xpl_breaking *k) {
     for (uint32_t i = 0; i < k->xs->n_planes; i++)
         if (is_device(&k->xs->planes[i]) && base_of(k, &k->xs->planes[i])) return;
-    (void)base_of(k, xpl_xspace_plane(k->xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS)));
+    if (!base_of(k, xpl_xspace_plane(k->xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS))))
+        k->base = 0 - XPL_TIME_MIDDLE;
 }
 
 static bool find_devices(struct xpl_breaking *k) {
@@ -187,7 +188,7 @@ static void widen_window(struct xpl_breaking *k) {
     for (size_t i = 0; (!b->steps.n || steps_are_executions(b)) && i < k->n_devices; i++)
         for (size_t l = 0; l < XPL_LAYERS; l++)
             widen(b, &k->devices[i].layers[l]);
-    if (b->begin_ps >= b->end_ps) b->begin_ps = b->end_ps = 0;
+    if (b->begin_ps >= b->end_ps) b->begin_ps = b->end_ps = XPL_TIME_MIDDLE;
     k->from = b->begin_ps;
     k->until = b->end_ps;
 }

@@ -564,6 +564,7 @@ static void test_empty(void) {
     const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
     CHECK_EQ(b->devices.n + b->rows.n + b->steps.n + b->evidence.n, 0);
     CHECK_EQ(b->begin_ps, b->end_ps);
+    CHECK_EQ(b->base_ps + b->begin_ps, 0);
     done(&space, &arena);
 }
 
