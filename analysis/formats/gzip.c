@@ -42,6 +42,8 @@ static xpl_status_t gzip_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *
     if (r != Z_STREAM_END)
         XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, u->file.len - in->len, "corrupt gzip data: %s",
                             z->msg ? z->msg : "unknown");
+    while (in->len && !*in->ptr) // padding of tapes and block devices
+        *in = (xpl_bytes_t){in->ptr + 1, in->len - 1};
     *ret_end = in->len == 0;
     if (!*ret_end && inflateReset(z) != Z_OK) XPL_RETURN_ERROR(err, XPL_INTERNAL, "gzip");
     return XPL_OK;

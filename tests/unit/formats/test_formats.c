@@ -258,6 +258,7 @@ static void test_sizes(void) {
         xpl_buf_put(&g, g.p, 0);
         struct xpl_buf gg = gzip_of(p, sizes[i]), zz = zstd_of(p, sizes[i]);
         xpl_buf_put(&g, gg.p, gg.n);
+        xpl_buf_put(&g, "\0\0\0\0\0", 5);                     // padding
         xpl_buf_put(&z, "\x50\x2a\x4d\x18\x03\0\0\0abc", 11); // a skippable frame
         xpl_buf_put(&z, zz.p, zz.n);
         CHECK(!g.failed && !z.failed);
