@@ -6,7 +6,7 @@
 #include "analysis/kineto/kineto.h"
 
 // Of the XSpaces (analysis/kineto/).
-enum { IMPORT_VERSION = 8 };
+enum { IMPORT_VERSION = 9 };
 
 // ---- the text, piece by piece: cancellation is looked at between two ----
 
@@ -93,11 +93,9 @@ static xpl_status_t kineto_check(xpl_bytes_t file, struct xpl_error *err) {
     struct xpl_profile head = {.bytes = file};
     if (d) XPL_TRY(d->decode(file, XPL_KINETO_HEAD, &limits, &head, err));
     const bool is = xpl_kineto_sniff(head.bytes) != XPL_KINETO_NOT;
+    const char *const why = xpl_kineto_refusal(head.bytes);
     xpl_profile_close(&head);
-    if (!is)
-        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
-                            "the file is not a trace: JSON of torch.profiler begins with { and has "
-                            "the key traceEvents");
+    if (!is) XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "%s", why);
     return XPL_OK;
 }
 

@@ -168,6 +168,11 @@ static void note(struct args *a, uint32_t key, xpl_str_t v) {
     a->has |= UINT64_C(1) << key;
 }
 
+// Under the name that tools know, in which 0 links nothing.
+static enum text name_of_key(const struct args *a, uint32_t key) {
+    return key == TEXT_CORRELATION && a->correlation ? TEXT_CORRELATION_ID : (enum text)key;
+}
+
 // Reads the value of `key` and appends it as a stat.
 static bool read_arg(struct trace *t, struct args *a, uint32_t key, uint32_t *ret_ref,
                      bool *ret_oom) {
@@ -177,14 +182,15 @@ static bool read_arg(struct trace *t, struct args *a, uint32_t key, uint32_t *re
     switch (xpl_json_reader_next(r)) {
         case XPL_JSON_AT_NUMBER:
             if (key <= TEXT_LAST_KEY) note(a, key, r->text);
-            // Under the name that tools know.
-            ok = put_number(t, key == TEXT_CORRELATION ? TEXT_CORRELATION_ID : key, r->text);
+            ok = put_number(t, name_of_key(a, key), r->text);
             break;
-        case XPL_JSON_AT_STRING: {
+        case XPL_JSON_AT_STRING:
             if (key <= TEXT_LAST_KEY) note(a, key, r->text);
-            ok = put_str(t, key, plain(t, r->text, r->plain), ret_ref);
+            if (name_of_key(a, key) != key)
+                ok = put_number(t, TEXT_CORRELATION_ID, r->text);
+            else
+                ok = put_str(t, key, plain(t, r->text, r->plain), ret_ref);
             break;
-        }
         case XPL_JSON_AT_WORD:
             if (xpl_str_eq(r->text, XPL_STR("true")) || xpl_str_eq(r->text, XPL_STR("false")))
                 ok = put_number(t, key, r->text.len == 4 ? XPL_STR("1") : XPL_STR("0"));
@@ -233,7 +239,7 @@ static bool read_args(struct trace *t, struct args *a, struct used_texts *used, 
         uint32_t ref;
         if (!key) *ret_oom = true;
         if (!key || !read_arg(t, a, key, &ref, ret_oom)) return false;
-        add_used(used, key == TEXT_CORRELATION ? TEXT_CORRELATION_ID : key);
+        add_used(used, name_of_key(a, key));
         add_used(used, ref);
     }
 }
@@ -322,27 +328,52 @@ static bool add_metadata(struct trace *t, const struct raw *e) {
     return true;
 }
 
-// Ends the innermost event of the thread, as other programs' traces do: their begins and ends (B
-// and E) are events, of which the second may have no name.
-static bool end_event(struct trace *t, const struct raw *e) {
-    uint32_t i;
-    struct row *const r = row_of(t, ROW_HOST, e->pid, e->tid, &i);
-    if (!r) return false;
-    if (!r->begun) return true;
-    struct event *const begun = &r->events[r->begun - 1];
-    r->begun = begun->aux;
-    begun->aux = 0;
-    if (e->ts > begun->begin && e->ts - begun->begin <= LONGEST_NS)
-        begun->length = e->ts - begun->begin;
+// ---- begins and ends ----
+
+// The row on which the thread or stream has begun an event last: its index plus 1, 0 for none.
+// False without memory.
+static bool find_begun(struct trace *t, const struct raw *e, uint32_t *ret) {
+    int64_t latest = INT64_MIN;
+    *ret = 0;
+    for (unsigned kind = 0; kind < ROW_COUNTERS; kind++) {
+        uint32_t i;
+        const struct row *const r = row_of(t, (enum row_kind)kind, e->pid, e->tid, &i);
+        if (!r) return false;
+        if (!r->begun.n || r->events[r->begun.v[r->begun.n - 1]].begin < latest) continue;
+        latest = r->events[r->begun.v[r->begun.n - 1]].begin;
+        *ret = i + 1;
+    }
     return true;
 }
 
-static void begin_event(struct row *r, struct event *e) {
-    e->aux = r->begun;
-    r->begun = (uint32_t)r->n;
+void xpl_kineto_end_event(struct trace *t, struct event *e, int64_t at) {
+    if (at <= e->begin || at - e->begin > LONGEST_NS) return;
+    e->length = at - e->begin;
+    if (xpl_kineto_row_kind((enum category)e->category) == ROW_STREAM)
+        t->device_ops.v[e->aux - 1].length = e->length;
 }
 
-static bool add_aux(struct trace *t, struct row *r, struct event *e, const struct raw *raw) {
+// A begin and an end (B and E) are one event, with the args of both.  Kineto writes none, but other
+// programs and their converters do; an end may have no name.
+static bool end_event(struct trace *t, const struct raw *e) {
+    uint32_t row;
+    if (!find_begun(t, e, &row)) return false;
+    if (!row) return true;
+    struct row *const r = &t->rows.v[row - 1];
+    struct event *const begun = &r->events[r->begun.v[--r->begun.n]];
+    xpl_kineto_end_event(t, begun, e->ts);
+    for (size_t i = 0; i < e->used.n; i++)
+        use_text(t, e->used.v[i], r->kind);
+    return xpl_kineto_add_stats(t, r, begun);
+}
+
+static bool begin_event(struct trace *t, struct row *r) {
+    uint32_t *const slot = xpl_vec_push(&t->links, &r->begun);
+    if (slot) *slot = (uint32_t)(r->n - 1);
+    return slot != NULL;
+}
+
+static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
     const struct args *const a = &raw->args;
     switch ((enum category)e->category) {
         case CAT_OP: e->aux = a->external <= UINT32_MAX ? (uint32_t)a->external : 0; break;
@@ -384,8 +415,6 @@ static bool add_aux(struct trace *t, struct row *r, struct event *e, const struc
         case CAT_OTHER:
         case CAT_ANNOTATION:
         case CAT_PYTHON:
-            if (raw->ph == 'B') begin_event(r, e);
-            break;
         case CAT_DEVICE_ANNOTATION:
         case CAT_SYNC:
         case CAT_MARKER:
@@ -484,7 +513,8 @@ static bool store(struct trace *t, struct raw *raw) {
                         .length = raw->dur < 0 ? 0 : raw->dur,
                         .name = name.v,
                         .category = (unsigned)c & 127};
-    return xpl_kineto_end_stats(t, r, e) && add_aux(t, r, e, raw);
+    return xpl_kineto_end_stats(t, r, e) && add_aux(t, e, raw) &&
+           (raw->ph != 'B' || begin_event(t, r));
 }
 
 // A value that is a text, or a number as text.

@@ -149,3 +149,25 @@ void xpl_kineto_identify(xpl_str_t dir, xpl_str_t stem, xpl_bytes_t head,
                    xpl_str_has(stem, XPL_STR("graph_capture")) ||
                    xpl_str_has(stem, XPL_STR("capture_trace"));
 }
+
+// ---- other texts ----
+
+const char *xpl_kineto_refusal(xpl_bytes_t head) {
+    static const struct {
+        xpl_str_t begin;
+        const char *text;
+    } others[] = {
+        {{"\x1f\x8b", 2}, "the trace was compressed twice: decompress it once (gzip -d)"},
+        {{"\xff\xfe", 2}, "the file is UTF-16, and JSON is UTF-8: convert it (iconv -f UTF-16)"},
+        {{"\xfe\xff", 2}, "the file is UTF-16, and JSON is UTF-8: convert it (iconv -f UTF-16)"},
+        {{"{\0", 2}, "the file is UTF-16, and JSON is UTF-8: convert it (iconv -f UTF-16LE)"},
+        {{"version https://git-lfs", 23},
+         "the file is a pointer of Git LFS: fetch the trace (git lfs pull)"},
+    };
+    const xpl_str_t s = {(const char *)head.ptr, head.len};
+    if (!s.len) return "the file is empty";
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (xpl_str_starts(s, others[i].begin)) return others[i].text;
+    return "the file is not a trace: JSON of torch.profiler begins with { and has the key "
+           "traceEvents";
+}

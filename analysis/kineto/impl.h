@@ -140,8 +140,7 @@ struct event {
     uint64_t is_step : 1; // an annotation that is one
     uint32_t name;        // in `names`
     // 1 and above: in `launches`, `device_ops` or `memory`; of ops the External id, and once they
-    // are linked their longest device op, on CPUs in `cpu_ops`; of one that has begun and not ended
-    // the one around it, as of the row.
+    // are linked their longest device op, on CPUs in `cpu_ops`.
     uint32_t aux;
 };
 enum { XPL_KINETO_MAX_CHUNKS = (1 << 24) - 1 };
@@ -189,7 +188,7 @@ struct row {
     int32_t device;       // of a stream's row; -1: unknown
     struct event *events; // in the order of the file, then of time
     uint64_t n, cap;
-    uint32_t begun; // the last one that has begun and not ended: index plus 1
+    XPL_VEC(uint32_t) begun; // those that have begun and not ended, the innermost last
     // Of stats: the chunk that has room, plus 1, how much of it is used, and how large all are.
     uint32_t chunk;
     size_t used, size, total;
@@ -227,9 +226,10 @@ struct losses {
     uint64_t damaged, first_damaged_at; // events; the offset of the first
     uint64_t untimed;                   // events without a time
     uint64_t cut_at;
-    uint64_t reread;  // bytes, behind damaged events
-    uint64_t calls;   // of ops, without a text
-    bool cut, broken; // broken: the source failed
+    uint64_t reread;    // bytes, behind damaged events
+    uint64_t calls;     // of ops, without a text
+    uint64_t behind_at; // where more follows the trace; 0: nothing does
+    bool cut, broken;   // broken: the source failed
 };
 
 struct chunk {
@@ -322,12 +322,18 @@ static inline bool args_have(const struct args *a, enum text t) {
     return a->has >> t & 1;
 }
 
+static inline bool has_losses(const struct losses *l) {
+    return l->damaged || l->cut || l->broken || l->behind_at;
+}
+
 // ---- read.c, event.c ----
 
 xpl_status_t xpl_kineto_read(struct trace *t) XPL_NODISCARD;
 // Reads the event whose opening brace was the last token.  False: after an error of the reader, or
 // without memory, which *ret_oom says.
 bool xpl_kineto_read_event(struct trace *t, bool *ret_oom);
+// Ends an event that had only begun.
+void xpl_kineto_end_event(struct trace *t, struct event *e, int64_t at);
 
 // ---- store.c ----
 
@@ -367,6 +373,8 @@ bool xpl_kineto_put_int(struct trace *t, uint32_t name, int64_t v);
 bool xpl_kineto_put_double(struct trace *t, uint32_t name, double v);
 bool xpl_kineto_put_str(struct trace *t, uint32_t name, xpl_str_t v);
 bool xpl_kineto_end_stats(struct trace *t, struct row *r, struct event *e);
+// The same for an event that may have some already, as far as one may have so many.
+bool xpl_kineto_add_stats(struct trace *t, struct row *r, struct event *e);
 // Whether the open event has about as many stats as one may have: the rest of its args is left out.
 bool xpl_kineto_is_full(const struct trace *t);
 struct stats xpl_kineto_stats(const struct trace *t, const struct event *e);

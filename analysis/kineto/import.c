@@ -33,8 +33,7 @@ static xpl_status_t import(struct trace *t, struct xpl_buf *out) {
     if (!xpl_kineto_init(t)) return xpl_kineto_failure(t);
     XPL_TRY(xpl_kineto_read(t));
     if (t->scratch.failed) XPL_RETURN_OOM(t->err, "PyTorch trace"); // some text is not whole
-    const bool lost = t->lost.damaged || t->lost.cut || t->lost.broken;
-    if (lost && !t->n_events)
+    if ((t->lost.damaged || t->lost.cut || t->lost.broken) && !t->n_events)
         XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS,
                             t->lost.damaged ? t->lost.first_damaged_at : t->lost.cut_at,
                             "the trace is damaged before its first event");
@@ -47,7 +46,7 @@ xpl_status_t xpl_kineto_import(struct xpl_json_reader *reader,
                                bool *ret_partial, struct xpl_error *err) {
     struct trace t = {.r = reader, .options = options, .err = err, .rank = -1, .world_size = -1};
     const xpl_status_t st = import(&t, out);
-    *ret_partial = st == XPL_OK && (t.lost.damaged || t.lost.cut || t.lost.broken);
+    *ret_partial = st == XPL_OK && has_losses(&t.lost);
     xpl_kineto_fini(&t);
     return st;
 }

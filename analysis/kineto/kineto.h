@@ -29,6 +29,9 @@ enum xpl_kineto_sniffed {
 };
 enum xpl_kineto_sniffed xpl_kineto_sniff(xpl_bytes_t head);
 
+// The reason for which a text that begins with `head` is refused, and what to do.
+const char *xpl_kineto_refusal(xpl_bytes_t head);
+
 // Of which process the trace is that begins with `head` (as above; empty: not read), in the file
 // DIR/STEM.SUFFIX.  What neither says is -1 or 0 in *ret.
 void xpl_kineto_identify(xpl_str_t dir, xpl_str_t stem, xpl_bytes_t head,

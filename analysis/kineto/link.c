@@ -92,19 +92,17 @@ static int64_t latest_time(struct trace *t) {
 }
 
 // Events that have begun and not ended reach to the end of the trace.
-static void end_begun(struct row *r, int64_t last) {
-    while (r->begun) {
-        struct event *const e = &r->events[r->begun - 1];
-        r->begun = e->aux;
-        e->aux = 0;
-        if (e->begin >= last - FARTHEST_NS && e->begin <= last) e->length = last - e->begin;
+static void end_begun(struct trace *t, const struct row *r, int64_t end) {
+    for (size_t i = 0; i < r->begun.n; i++) {
+        struct event *const e = &r->events[r->begun.v[i]];
+        if (e->begin != INT64_MIN) xpl_kineto_end_event(t, e, end);
     }
 }
 
 // Events that are weeks away from most others have no time.
 static void find_window(struct trace *t) {
     const int64_t last = latest_time(t);
-    int64_t first = INT64_MAX;
+    int64_t first = INT64_MAX, end = INT64_MIN;
     size_t n = 0;
     struct event_cursor all = {0}, lost = {0};
     struct event *e;
@@ -114,13 +112,14 @@ static void find_window(struct trace *t) {
             e->begin = INT64_MIN;
             e->length = 0;
             n++;
-        } else if (e->begin < first) {
-            first = e->begin;
+        } else {
+            if (e->begin < first) first = e->begin;
+            if (e->begin + e->length > end) end = e->begin + e->length;
         }
     }
     t->first_ns = first == INT64_MAX ? 0 : first;
     for (size_t i = 0; i < t->rows.n; i++)
-        end_begun(&t->rows.v[i], last);
+        end_begun(t, &t->rows.v[i], end);
     while (n && (e = xpl_kineto_next_event(t, &lost)))
         if (e->begin == INT64_MIN) e->begin = t->first_ns;
 }

@@ -128,11 +128,13 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
         if (n % CANCEL_EVERY == 0 && xpl_kineto_cancelled(t)) return xpl_kineto_failure(t);
         xpl_json_reader_hold(r);
         const char *const from = r->p, *const end = r->end;
+        const char *event = from; // its brace
         const uint64_t at = xpl_json_reader_offset(r);
         const bool is_whole = end - from <= XPL_JSON_READER_AHEAD;
         if (!is_whole) r->end = from + XPL_JSON_READER_AHEAD;
         const enum xpl_json_at token = xpl_json_reader_next(r);
         const bool is_event = token == XPL_JSON_AT_OBJECT;
+        if (is_event) event = r->p - 1;
         const bool ok = is_event ? xpl_kineto_read_event(t, &oom)
                                  : token > XPL_JSON_AT_END && token != XPL_JSON_AT_ARRAY;
         const uint64_t behind = at + (uint64_t)((r->cut ? r->end : r->p) - from);
@@ -141,11 +143,11 @@ static xpl_status_t read_events(struct trace *t, bool *ret_end) {
         if (oom) return xpl_kineto_failure(t);
         if (!ok) {
             const bool cut = r->cut && r->ended && is_whole;
-            *ret_end = !go_on(t, from, behind, depth);
+            *ret_end = !go_on(t, event, behind, depth);
             if (*ret_end && cut)
                 note_cut(t);
             else
-                note_damage(t, at);
+                note_damage(t, at + (uint64_t)(event - from));
             if (*ret_end) break;
         }
         xpl_json_reader_release(r);
@@ -354,6 +356,13 @@ static xpl_status_t read_top(struct trace *t) {
     }
 }
 
+// A second trace behind the first one would have other times and threads.
+static void note_behind(struct trace *t) {
+    struct xpl_json_reader *const r = t->r;
+    if (r->depth || r->fault || xpl_json_reader_next(r) == XPL_JSON_AT_END) return;
+    t->lost.behind_at = xpl_json_reader_offset(r);
+}
+
 // If the source was cancelled or ran out of memory, the trace is not damaged.
 static xpl_status_t check_source(const struct trace *t) {
     const xpl_status_t st = t->r->status;
@@ -365,22 +374,22 @@ xpl_status_t xpl_kineto_read(struct trace *t) {
     struct xpl_json_reader *const r = t->r;
     bool end = false;
     xpl_json_reader_hold(r);
+    const char *const why =
+        xpl_kineto_refusal((xpl_bytes_t){(const uint8_t *)r->p, (size_t)(r->end - r->p)});
     if (r->end - r->p >= 3 && memcmp(r->p, "\xef\xbb\xbf", 3) == 0) r->p += 3;
     xpl_json_reader_release(r);
     const enum xpl_json_at at = xpl_json_reader_next(r);
     XPL_TRY(check_source(t));
     if (at != XPL_JSON_AT_OBJECT && at != XPL_JSON_AT_ARRAY)
-        XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS, 0,
-                            "the file is not a trace: JSON of torch.profiler begins with { and has "
-                            "the key traceEvents");
+        XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS, 0, "%s", why);
     XPL_TRY(at == XPL_JSON_AT_OBJECT ? read_top(t) : read_events(t, &end));
+    note_behind(t);
     XPL_TRY(check_source(t));
     if (r->status != XPL_OK) {
         t->lost.broken = true;
         t->lost.cut = false; // that is why
     }
-    const bool lost = t->lost.damaged || t->lost.cut || t->lost.broken;
-    if (at == XPL_JSON_AT_OBJECT && !t->has_events && !lost)
+    if (at == XPL_JSON_AT_OBJECT && !t->has_events && !has_losses(&t->lost))
         XPL_RETURN_ERROR_AT(t->err, XPL_DATA_LOSS, 0,
                             "the file is not a trace: it has no list of traceEvents");
     return XPL_OK;

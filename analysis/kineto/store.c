@@ -265,6 +265,16 @@ void xpl_kineto_release_stats(struct trace *t, const struct event *e) {
     c->p = NULL;
 }
 
+bool xpl_kineto_add_stats(struct trace *t, struct row *r, struct event *e) {
+    const struct event before = *e;
+    const struct stats had = xpl_kineto_stats(t, e);
+    if (!t->store.used || t->store.used + had.size > FULL) return true;
+    t->store.n_open += had.n;
+    if (!put_bytes(t, had.p, had.size) || !xpl_kineto_end_stats(t, r, e)) return false;
+    xpl_kineto_release_stats(t, &before);
+    return true;
+}
+
 // ---- events ----
 
 struct event *xpl_kineto_push(struct trace *t, struct row *r) {

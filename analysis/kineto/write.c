@@ -212,10 +212,22 @@ static const char *device_name(const struct memory *m, char *text, size_t size) 
     return text;
 }
 
+// Devices of one name differ in nothing that counts.  ROCm's traces number the devices of kernels
+// as the machine does, and list those that the process sees, from 0.
+static const struct device_properties *properties_of(const struct trace *t, int64_t device) {
+    const struct device_properties *const v = t->devices.v;
+    size_t alike = 0;
+    for (size_t i = 0; i < t->devices.n; i++) {
+        if (v[i].id == device) return &v[i];
+        alike += xpl_str_eq(v[i].name, v[0].name);
+    }
+    return alike && alike == t->devices.n ? v : NULL;
+}
+
 static int64_t capacity(const struct trace *t, const struct memory *m) {
-    for (size_t i = 0; m->device_type != 0 && i < t->devices.n; i++)
-        if (t->devices.v[i].id == m->device_id) return xpl_kineto_bytes(t->devices.v[i].memory);
-    return 0;
+    const struct device_properties *const d =
+        m->device_type != 0 ? properties_of(t, m->device_id) : NULL;
+    return d ? xpl_kineto_bytes(d->memory) : 0;
 }
 
 static void put_memory(struct writer *w, const struct memory *m) {
@@ -231,7 +243,7 @@ static void put_memory(struct writer *w, const struct memory *m) {
     put_int(w, TEXT_ALLOCATION_BYTES, ROW_HOST, size);
     put_int(w, TEXT_REQUESTED_BYTES, ROW_HOST, size);
     put_int(w, TEXT_ADDRESS, ROW_HOST, (int64_t)m->address);
-    if (m->has_reserved && m->reserved > 0)
+    if (m->has_reserved && m->reserved > 0 && m->reserved >= m->allocated)
         xpl_xspace_writer_double(&w->w, md_of(w, TEXT_FRAGMENTATION, ROW_HOST),
                                  (double)(m->reserved - m->allocated) / (double)m->reserved);
     // Under a name that makes no op of the event.
@@ -479,12 +491,6 @@ static int by_plane(const void *pa, const void *pb, void *ctx) {
     return (x > y) - (x < y);
 }
 
-static const struct device_properties *properties_of(const struct trace *t, int32_t device) {
-    for (size_t i = 0; i < t->devices.n; i++)
-        if (t->devices.v[i].id == device) return &t->devices.v[i];
-    return NULL;
-}
-
 static bool has_property(const struct trace *t, const char *part) {
     for (size_t i = 0; i < t->properties.n; i++)
         if (xpl_str_has(xpl_kineto_text_of(t, t->properties.v[i].key), xpl_str_from(part)))
@@ -588,7 +594,8 @@ static void put_environment(struct writer *w, int64_t id) {
 static void put_losses(struct writer *w) {
     const struct losses *const l = &w->t->lost;
     if (l->damaged)
-        put_warning(w, true, "%" PRIu64 " damaged events were left out, the first at byte %" PRIu64,
+        put_warning(w, true,
+                    "damaged events that were left out: %" PRIu64 ", the first at byte %" PRIu64,
                     l->damaged, l->first_damaged_at);
     if (l->cut)
         put_warning(w, true,
@@ -599,6 +606,11 @@ static void put_losses(struct writer *w) {
     if (l->broken)
         put_warning(w, true, "the trace could not be decompressed to its end: %s",
                     w->t->r->err ? w->t->r->err->msg : "");
+    if (l->behind_at)
+        put_warning(
+            w, true,
+            "the file goes on behind the trace, and the rest is left out, from byte %" PRIu64,
+            l->behind_at);
     if (l->calls)
         put_warning(w, false,
                     "tables have no shapes for %" PRIu64

@@ -364,6 +364,56 @@ static void expect_damage(const char *text, unsigned events, bool partial) {
     xpl_buf_fini(&b);
 }
 
+// What a text lost, in its own words, of which there is one.
+static void expect_loss(const char *text, size_t len, const char *words) {
+    struct xpl_error err = {0};
+    struct imported i;
+    CHECK_OK(import((xpl_str_t){text, len}, &i, &err), &err);
+    CHECK(i.partial);
+    CHECK_EQ(i.xs->n_errors, 1);
+    const xpl_str_t bytes = {(const char *)i.bytes.p, i.bytes.n};
+    CHECK(xpl_str_has(bytes, xpl_str_from(words)));
+    close(&i);
+}
+
+// Events on several lines, as the C++ writer has them: each damage counts once, where its event
+// begins.
+static void test_damage_of_lines(void) {
+    static const char damaged[] = "{\"traceEvents\": [\n  {\n    \"ph\": \"X\", \"name\": \"a\", "
+                                  "\"ts\": 1, \"dur\": 1\n  },\n  {\n    \"ph\": \"X\", ?\n  },\n"
+                                  "  {\n    \"ph\": \"X\", \"name\": \"b\", \"ts\": 2\n  }\n]}";
+    expect_loss(damaged, sizeof damaged - 1, "left out: 1, the first at byte 75");
+    static const char whole[] =
+        "{\"traceEvents\": [\n  {\n    \"ph\": \"X\", \"name\": \"a\", "
+        "\"ts\": 1, \"dur\": 1\n  },\n  {\n    \"ph\": \"X\", \"name\": \"b\"}]}{}";
+    expect_loss(whole, sizeof whole - 1 - 6, "within a value");
+    expect_loss(whole, sizeof whole - 1, "goes on behind the trace");
+}
+
+static void test_refusals(void) {
+    static const struct {
+        xpl_str_t text;
+        const char *why;
+    } cases[] = {
+        {{"", 0}, "the file is empty"},
+        {{"\xff\xfe{\0", 4}, "UTF-16"},
+        {{"{\0\"\0", 4}, "UTF-16LE"},
+        {{"\x1f\x8b\x08", 3}, "compressed twice"},
+        {{"version https://git-lfs.github.com/spec/v1\n", 43}, "git lfs pull"},
+        {{"<html>", 6}, "begins with { and has the key traceEvents"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const xpl_bytes_t head = {(const uint8_t *)cases[k].text.ptr, cases[k].text.len};
+        CHECK_EQ(xpl_kineto_sniff(head), XPL_KINETO_NOT);
+        CHECK(xpl_str_has(xpl_str_from(xpl_kineto_refusal(head)), xpl_str_from(cases[k].why)));
+    }
+    struct xpl_error err = {0};
+    struct imported i;
+    CHECK_EQ(import(cases[1].text, &i, &err), XPL_DATA_LOSS);
+    CHECK_STR(err.msg, xpl_kineto_refusal((xpl_bytes_t){(const uint8_t *)"\xff\xfe", 2}));
+    close(&i);
+}
+
 static void test_damage(void) {
     expect_damage(EVENT("cpu_op", "C:\\temp\\x", "5", "2", "1", ""), 3, false);
     expect_damage(EVENT("cpu_op", "say \"x\" again", "5", "2", "1", ""), 3, false);
@@ -589,6 +639,18 @@ static void test_other_traces(void) {
 
 // Events as a begin and an end, of several threads; an end without a begin is nothing, and a begin
 // without an end reaches to the end of the trace.
+// An imported trace of text with ' in place of ".
+static struct imported quoted(const char *text) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 16);
+    for (; *text; text++)
+        xpl_buf_putc(&b, *text == '\'' ? '"' : *text);
+    xpl_buf_putc(&b, 0);
+    struct imported i = good((const char *)b.p);
+    xpl_buf_fini(&b);
+    return i;
+}
+
 static void test_begins_and_ends(void) {
     static const char text[] =
         "[{'ph':'E','tid':1,'ts':1},{'ph':'B','name':'outer','tid':1,'ts':2},"
@@ -601,10 +663,7 @@ static void test_begins_and_ends(void) {
         int64_t begin_ns, ns;
     } expected[] = {
         {"outer", 0, 7000}, {"inner", 2000, 3500}, {"other", 1000, 17000}, {"last", 18000, 0}};
-    char json[sizeof text];
-    for (size_t i = 0; i < sizeof text; i++)
-        json[i] = text[i] == '\'' ? '"' : text[i];
-    struct imported i = good(json);
+    struct imported i = quoted(text);
     CHECK_EQ(count(&i), 4);
     for (size_t k = 0; k < 4; k++) {
         struct xpl_event e;
@@ -614,6 +673,64 @@ static void test_begins_and_ends(void) {
         CHECK_EQ(e.duration_ps, expected[k].ns * 1000);
     }
     close(&i);
+}
+
+// Begins and ends of ops and kernels: an op's end ends the op, not the annotation around it; the
+// args of both count; and an open event reaches to the latest end.
+static void test_begins_of_ops(void) {
+    struct imported i = quoted(
+        "{'schemaVersion':1,'traceEvents':["
+        "{'ph':'B','cat':'user_annotation','name':'outer','pid':1,'tid':5,'ts':1},"
+        "{'ph':'B','cat':'cpu_op','name':'aten::mm','pid':1,'tid':5,'ts':2,'args':{'a':'of begin',"
+        "'b':'of begin'}},"
+        "{'ph':'X','cat':'cuda_runtime','name':'cudaLaunchKernel','pid':1,'tid':5,'ts':3,'dur':1,"
+        "'args':{'correlation':'7'}},"
+        "{'ph':'E','pid':1,'tid':5,'ts':8,'args':{'c':'of end'}},"
+        "{'ph':'B','cat':'kernel','name':'gemm','pid':0,'tid':7,'ts':10,"
+        "'args':{'device':0,'stream':7,'correlation':7}},"
+        "{'ph':'E','pid':0,'tid':7,'ts':30},"
+        "{'ph':'X','cat':'kernel','name':'none','pid':0,'tid':7,'ts':40,'dur':60,"
+        "'args':{'device':0,'stream':7,'correlation':0}}]}");
+    struct xpl_event e;
+    const struct xpl_line *line;
+    CHECK(find(&i, "/host:CPU", "outer", 0, &e, &line));
+    CHECK_EQ(e.duration_ps, 99000000);
+    CHECK(find(&i, "/host:CPU", "aten::mm", 0, &e, &line));
+    CHECK_EQ(e.duration_ps, 6000000);
+    CHECK(xpl_str_eq(named_stat(&e, "a"), XPL_STR("of begin")));
+    CHECK(xpl_str_eq(named_stat(&e, "b"), XPL_STR("of begin")));
+    CHECK(xpl_str_eq(named_stat(&e, "c"), XPL_STR("of end")));
+    CHECK(find(&i, "/host:CPU", "cudaLaunchKernel", 0, &e, &line));
+    CHECK_EQ(int_stat(&e, XPL_STAT_CORRELATION_ID), 7);
+    CHECK(find(&i, "/device:GPU:0", "gemm", 0, &e, &line));
+    CHECK_EQ(e.duration_ps, 20000000);
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP), XPL_STR("aten::mm:torch.GEMM")));
+    CHECK(find(&i, "/device:GPU:0", "none", 0, &e, &line));
+    CHECK_EQ(int_stat(&e, XPL_STAT_CORRELATION_ID), -1); // 0 links nothing
+    close(&i);
+}
+
+// Devices that are not listed are as the listed ones if these are alike.
+static void test_unlisted_device(void) {
+    static const char *const names[] = {"NVIDIA H100", "NVIDIA A100"};
+    for (size_t k = 0; k < 2; k++) {
+        struct xpl_buf b;
+        xpl_buf_init(&b, 1 << 16);
+        xpl_buf_printf(&b,
+                       "{'deviceProperties':[{'id':0,'name':'NVIDIA H100','numSms':132},"
+                       "{'id':1,'name':'%s','numSms':132}],'traceEvents':["
+                       "{'ph':'X','cat':'kernel','name':'gemm','pid':3,'tid':7,'ts':1,'dur':1,"
+                       "'args':{'device':3}}]}",
+                       names[k]);
+        xpl_buf_putc(&b, 0);
+        struct imported i = quoted((const char *)b.p);
+        struct xpl_stat stat;
+        const struct xpl_plane *const p = xpl_xspace_plane(i.xs, XPL_STR("/device:GPU:3"));
+        CHECK(p);
+        CHECK_EQ(xpl_stats_get(p->stats, XPL_STAT_DEV_CAP_COMPUTE_CAP_MAJOR, &stat), k == 0);
+        close(&i);
+        xpl_buf_fini(&b);
+    }
 }
 
 static void test_sniff(void) {
@@ -846,6 +963,8 @@ int main(void) {
     test_many_shapes();
     test_prefixes();
     test_damage();
+    test_damage_of_lines();
+    test_refusals();
     test_damage_in_front();
     test_endless();
     test_many_args();
@@ -856,6 +975,8 @@ int main(void) {
     test_spellings();
     test_other_traces();
     test_begins_and_ends();
+    test_begins_of_ops();
+    test_unlisted_device();
     test_sniff();
     test_limit();
     test_cancelled();
