@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Growable arrays inside an arena.  XPL_VEC(int) v = {0}; int *slot = xpl_vec_push(arena, &v);
+// Arrays: growable ones inside an arena, and the sorting of any.
+// XPL_VEC(int) v = {0}; int *slot = xpl_vec_push(arena, &v);
 // Growing leaves the old array in the arena (at most as much again), so very large arrays that are
 // appended for long should be sized first with xpl_vec_reserve.
 #ifndef XPL_BASE_VEC_H_
@@ -36,5 +37,12 @@ void *xpl_vec_room_(struct xpl_arena *a, void *v, size_t n, size_t *cap, size_t 
             xpl_vp_ = &(vec)->v[(vec)->n++];                                                       \
         xpl_vp_;                                                                                   \
     })
+
+// Sorts as qsort, but leaves equal elements in their order, and takes at most 512 KiB besides, or
+// none where there is none: qsort takes as much memory again as the array, which no limit counts,
+// and where that is not there a time that its input chooses.  An element has at most 4 KiB.
+void xpl_sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *));
+void xpl_sort_r(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *, void *),
+                void *ctx);
 
 #endif

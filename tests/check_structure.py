@@ -557,6 +557,12 @@ def check_waits(tree):
                   for name in names if name.endswith(".c") for condition in not_monotonic(tree.text(name))]
 
 
+def check_sorts(tree):
+    """What the C library's qsort allocates is counted by no limit of memory."""
+    return [f"{name}: sorts by xpl_sort (base/vec.h)" for name in tree.product(".c", ".h")
+            if name.startswith("analysis/") and re.search(r"\bqsort(_r)?\(", without_comments(tree.text(name)))]
+
+
 # ---- log lines ----
 
 TOPIC = re.compile(r'\bxpl_log(?:_begin)?\([^";]*,\s*"([a-z]+)"')
@@ -887,7 +893,7 @@ def check_links(tree):
 CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
           "folders": check_folders, "names": check_names, "unused": check_unused,
           "prefixes": check_prefixes, "parameters": check_parameters, "paths": check_paths,
-          "waits": check_waits, "topics": check_topics,
+          "waits": check_waits, "sorts": check_sorts, "topics": check_topics,
           "words": lambda tree: check_words(tree) + wording.check(tree), "macros": check_macros,
           "readmes": check_readmes, "doc-paths": check_doc_paths, "links": check_links,
           "markdown": check_markdown, "wraps": check_wraps}

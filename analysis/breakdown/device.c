@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ops of a device, by kind.
-#include <stdlib.h>
 
 #include "analysis/breakdown/events.h"
 #include "analysis/breakdown/impl.h"
 #include "analysis/xplane/plane_kind.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 8192 };
 
@@ -99,6 +99,6 @@ xpl_status_t xpl_breaking_read_device(struct xpl_breaking *k, struct xpl_device_
         struct op_line l = {.line = &p->lines[i]};
         if (has_ops(d, &l)) XPL_TRY(read_line(&r, &l, err));
     }
-    if (d->launches.n) qsort(d->launches.v, d->launches.n, sizeof *d->launches.v, by_begin);
+    xpl_sort(d->launches.v, d->launches.n, sizeof *d->launches.v, by_begin);
     return XPL_OK;
 }

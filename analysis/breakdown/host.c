@@ -3,13 +3,13 @@
 // once; input, copies and the events of a thread that may be the main line, which starts most work,
 // when the main line is known.  That one is read again where its events cross, and events that
 // seemed to add nothing are missing.
-#include <stdlib.h>
 
 #include "analysis/breakdown/events.h"
 #include "analysis/breakdown/impl.h"
 #include "analysis/opstats/host/input_work.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/intern.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 8192 };
 
@@ -743,7 +743,7 @@ static bool add_await(struct xpl_host_reader *r, struct main_stack *s,
 
 static bool flatten(struct xpl_host_reader *r, struct main_pass *m, struct xpl_main_spans *to) {
     struct main_stack s = {.to = to};
-    if (m->unordered) qsort(m->v.v, m->v.n, sizeof *m->v.v, outer_first);
+    if (m->unordered) xpl_sort(m->v.v, m->v.n, sizeof *m->v.v, outer_first);
     if (!find_parts(r, m)) return false;
     for (size_t i = 0; i < m->v.n; i++) {
         struct main_event e = m->v.v[i];
@@ -796,7 +796,7 @@ static bool finish(struct xpl_host_reader *r) {
         kind--;
     h->compiles.v = r->compiles[kind].v;
     h->compiles.n = r->compiles[kind].n;
-    if (h->compiles.n) qsort(h->compiles.v, h->compiles.n, sizeof *h->compiles.v, by_time);
+    xpl_sort(h->compiles.v, h->compiles.n, sizeof *h->compiles.v, by_time);
     return true;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
 
 #include "analysis/breakdown/impl.h"
 #include "analysis/opstats/convert.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 const char *const xpl_time_cause_names[XPL_TIME_CAUSES] = {
     [XPL_TIME_COMPUTE] = "compute",
@@ -151,7 +151,7 @@ static xpl_status_t read_steps(struct xpl_breaking *k, struct xpl_error *err) {
             XPL_RETURN_OOM(err, "time breakdown");
         *slot = step;
     }
-    if (b->steps.n) qsort(b->steps.v, b->steps.n, sizeof *b->steps.v, by_begin);
+    xpl_sort(b->steps.v, b->steps.n, sizeof *b->steps.v, by_begin);
     for (size_t i = 0; i + 1 < b->steps.n; i++) // of what two steps have the later one is the owner
         if (b->steps.v[i].end_ps > b->steps.v[i + 1].begin_ps)
             b->steps.v[i].end_ps = b->steps.v[i + 1].begin_ps;

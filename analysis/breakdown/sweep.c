@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One walk over the time of each device: its work, or the cause of its idle time.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/breakdown/impl.h"
+#include "base/vec.h"
 
 // Of all steps, the times between them, and the times before and after.
 struct part {
@@ -393,7 +393,7 @@ static int by_cause(const void *a, const void *b) {
 static bool keep_evidence(struct sweep *s) {
     struct xpl_time_breakdown *const b = s->k->b;
     size_t of_cause = 0;
-    if (s->evidence.n) qsort(s->evidence.v, s->evidence.n, sizeof *s->evidence.v, by_cause);
+    xpl_sort(s->evidence.v, s->evidence.n, sizeof *s->evidence.v, by_cause);
     for (size_t i = 0; i < s->evidence.n; i++) {
         const struct evidence *const e = &s->evidence.v[i];
         of_cause = i && e->cause == s->evidence.v[i - 1].cause ? of_cause + 1 : 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much work the steps of a CPU are: the time that their ops take on average in the profile.  A
 // step that takes longer with the same work had a slower machine.
-#include <stdlib.h>
 
 #include "analysis/breakdown/impl.h"
 #include "analysis/opstats/steps/step_number.h"
+#include "base/vec.h"
 
 enum { LEAST_STEPS = 5 };
 
@@ -50,7 +50,7 @@ static bool is_needed(const struct xpl_breaking *k, bool *ret) {
     for (size_t i = 0; walls && i < b->steps.n; i++)
         walls[i] = b->steps.v[i].end_ps - b->steps.v[i].begin_ps;
     if (!walls) return false;
-    qsort(walls, b->steps.n, sizeof *walls, by_value);
+    xpl_sort(walls, b->steps.n, sizeof *walls, by_value);
     const uint64_t usual = walls[b->steps.n / 2];
     for (size_t i = b->steps.n; i-- && walls[i] / 3 > usual / 2;)
         more += walls[i] - usual;

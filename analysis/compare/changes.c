@@ -3,10 +3,10 @@
 // then each change must be one by a t interval of the difference of its levels.
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 // What a further level must save: PENALTY times the variance of the noise times log n.  The noise
 // comes from the differences of neighbours, which a change of the level hardly touches; below
@@ -21,7 +21,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 static double median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, by_value);
+    xpl_sort(v, n, sizeof *v, by_value);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 

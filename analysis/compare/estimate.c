@@ -2,10 +2,10 @@
 // The difference of two groups of runs and its 95% interval: Welch's t interval, with a run as one
 // value (docs/compare.md).
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 #define COVERED 0.975 // of a 95% interval, up to its upper end
 #define SEEN    0.9   // of the differences that are as large as the detectable one
@@ -38,7 +38,7 @@ static bool median_step(const struct xpl_run_summary *s, struct xpl_arena *arena
     if (!sorted) return false;
     for (size_t i = 0; i < n; i++)
         sorted[i] = v[i];
-    qsort(sorted, n, sizeof *sorted, by_value);
+    xpl_sort(sorted, n, sizeof *sorted, by_value);
     *ret = xpl_compare_median(sorted, n);
     return true;
 }

@@ -2,11 +2,11 @@
 // The comparison as JSON (docs/cli-json.md).
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/vec.h"
 
 // What both sides have of one thing, per step and device.
 struct pair {
@@ -93,7 +93,7 @@ static int by_value(const void *a, const void *b) {
 // Sorts the steps of all runs, whose order tells nothing.
 static void put_side(struct xpl_buf *out, const char *key, struct xpl_run_group *g) {
     struct xpl_run_summary *const s = &g->all;
-    if (s->steps.n) qsort(s->steps.v, s->steps.n, sizeof *s->steps.v, by_value);
+    xpl_sort(s->steps.v, s->steps.n, sizeof *s->steps.v, by_value);
     xpl_buf_printf(out,
                    "\"%s\":{\"runs\":%" PRIu64 ",\"hosts\":%" PRIu64 ",\"devices\":%" PRIu64
                    ",\"steps\":%zu,",
@@ -294,7 +294,7 @@ static void put_rows(struct xpl_buf *out, const char *key, struct rows *r,
                      const struct choice *choice) {
     size_t n = 0;
     double sum = 0;
-    if (r->n) qsort(r->v, r->n, sizeof *r->v, by_difference);
+    xpl_sort(r->v, r->n, sizeof *r->v, by_difference);
     xpl_buf_printf(out, ",\"%s\":[", key);
     for (size_t i = 0; i < r->n && n < choice->most && sum < choice->enough; i++) {
         if (!is_chosen(choice, &r->v[i].pair)) continue;
@@ -427,7 +427,7 @@ static xpl_status_t put_causes_behind(const struct sides *s, int sign, double *r
         *ret_all += sign * (p.b - p.a);
         v[n++] = (struct cause){b->times.v[i].cause, p};
     }
-    if (n) qsort(v, n, sizeof *v, by_growth);
+    xpl_sort(v, n, sizeof *v, by_growth);
     xpl_buf_str(s->out, XPL_STR(",\"times\":["));
     for (size_t i = 0; i < n; i++) {
         if (sign * (v[i].pair.b - v[i].pair.a) < *ret_all / 100) break;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs the ops of two runs, and their kernels: first by everything that identifies them, then by
 // less and less of it, as code moves, layers get other names and compilers fuse in other ways.
-#include <stdlib.h>
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 // ---- what rows are matched by ----
 
@@ -130,7 +130,7 @@ static void collect(struct side *s, unsigned round, bool kernels) {
         const struct candidate c = {&s->rows->v[i], i, round, kernels};
         if (!s->partner[i] && takes_part(&c)) s->v[s->n++] = c;
     }
-    if (s->n) qsort(s->v, s->n, sizeof *s->v, by_key);
+    xpl_sort(s->v, s->n, sizeof *s->v, by_key);
 }
 
 static void play(struct matching *m, unsigned round) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joining equal parts of a run, and runs into a group.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/intern.h"
+#include "base/vec.h"
 
 // ---- orders ----
 
@@ -29,7 +29,7 @@ static int memory_order(const void *a, const void *b) {
 
 static void join_rows(struct xpl_run_rows *r) {
     size_t n = 0;
-    if (r->n) qsort(r->v, r->n, sizeof *r->v, row_order);
+    xpl_sort(r->v, r->n, sizeof *r->v, row_order);
     for (size_t i = 0; i < r->n; i++) {
         struct xpl_run_row *const last = n ? &r->v[n - 1] : NULL;
         if (last && xpl_run_row_cmp(last, &r->v[i]) == 0) {
@@ -44,7 +44,7 @@ static void join_rows(struct xpl_run_rows *r) {
 
 static void join_memory(struct xpl_run_summary *s) {
     size_t n = 0;
-    if (s->memory.n) qsort(s->memory.v, s->memory.n, sizeof *s->memory.v, memory_order);
+    xpl_sort(s->memory.v, s->memory.n, sizeof *s->memory.v, memory_order);
     for (size_t i = 0; i < s->memory.n; i++) {
         const struct xpl_run_memory *const m = &s->memory.v[i];
         struct xpl_run_memory *const last = n ? &s->memory.v[n - 1] : NULL;

@@ -3,7 +3,6 @@
 #include "analysis/compare/series.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/compare/impl.h"
 #include "base/arena.h"
@@ -11,6 +10,7 @@
 #include "base/exec.h"
 #include "base/json.h"
 #include "base/text/near.h"
+#include "base/vec.h"
 
 // Runs of a side that are compared for the ops behind a change: those next to it.
 enum { MOST_OF_SIDE = 16 };
@@ -364,7 +364,7 @@ xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_aren
     if (q->n_metrics > XPL_SERIES_METRICS)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%zu metrics: at most %d are followed",
                          q->n_metrics, XPL_SERIES_METRICS);
-    if (q->n_runs) qsort(q->runs, q->n_runs, sizeof *q->runs, by_time);
+    xpl_sort(q->runs, q->n_runs, sizeof *q->runs, by_time);
     xpl_buf_printf(out, "{\"method\":\"optimal partitioning\",\"least_sessions\":%d,",
                    XPL_SERIES_LEAST);
     put_sessions(&w);

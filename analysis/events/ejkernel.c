@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ejKernel's rules (ejkernel/ops/execution/profiler.py: get_events_from_plane).
-#include <stdlib.h>
 
 #include "analysis/events/events.h"
 #include "base/arena.h"
@@ -154,7 +153,7 @@ static xpl_status_t work_plane(struct work *w, const struct xpl_plane *plane,
         st = read_line(w, &plane->lines[i], &name, err);
     xpl_buf_fini(&name);
     XPL_TRY(st);
-    if (w->events.n) qsort(w->events.v, w->events.n, sizeof *w->events.v, earlier_first);
+    xpl_sort(w->events.v, w->events.n, sizeof *w->events.v, earlier_first);
     ret->n_events = w->events.n, ret->is_cut = w->is_cut;
     return make_rows(w, arena, ret, err);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/events/line.h"
 
-#include <stdlib.h>
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -214,7 +212,7 @@ static xpl_status_t read_unordered(struct reading *r) {
     if (!r->v) XPL_RETURN_OOM(r->err, "events");
     forget(r);
     XPL_TRY(read_events(r, &done));
-    qsort(r->v, r->n, sizeof *r->v, outer_first);
+    xpl_sort(r->v, r->n, sizeof *r->v, outer_first);
     for (size_t i = 0; i < r->n; i++)
         if (!sweep_event(r, r->v[i].begin, r->v[i].end, r->v[i].group))
             XPL_RETURN_OOM(r->err, "times of events");

@@ -2,7 +2,6 @@
 // Which planes are meant, and what ejKernel calls an event.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/events/events.h"
 #include "base/arena.h"
@@ -41,7 +40,7 @@ static xpl_status_t list_names(const struct xpl_xspace *const *spaces, size_t n,
             if (!slot) XPL_RETURN_OOM(err, "planes");
             *slot = spaces[i]->planes[p].name;
         }
-    if (list.n) qsort(list.v, list.n, sizeof *list.v, by_text);
+    xpl_sort(list.v, list.n, sizeof *list.v, by_text);
     for (size_t i = 0; i < list.n; i++)
         if (!kept || !xpl_str_eq(list.v[kept - 1], list.v[i])) list.v[kept++] = list.v[i];
     *ret = list.v, *ret_n = kept;

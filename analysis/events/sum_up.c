@@ -2,7 +2,6 @@
 // Our rules: line by line, then what lines have of each name together.
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/events/line.h"
@@ -315,7 +314,7 @@ static xpl_status_t make_rows(struct summing *s, struct xpl_arena *arena,
             XPL_RETURN_OOM(err, "rows of events");
     }
     XPL_TRY(measure_rows(&x, ret->n, err));
-    if (ret->n) qsort(ret->v, ret->n, sizeof *ret->v, greater_first);
+    xpl_sort(ret->v, ret->n, sizeof *ret->v, greater_first);
     return XPL_OK;
 }
 

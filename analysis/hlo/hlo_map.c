@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/hlo_module.h"
@@ -144,7 +143,7 @@ static bool collect_programs(const struct xpl_xspace *xs, struct xpl_arena *a, f
 }
 
 static bool keep_first_of_each(struct xpl_hlo_map *m, found_vec *v) {
-    if (v->n) qsort(v->v, v->n, sizeof *v->v, by_id);
+    xpl_sort(v->v, v->n, sizeof *v->v, by_id);
     m->programs = xpl_arena_array(&m->arena, v->n, sizeof *m->programs);
     m->module_bytes = xpl_arena_array(&m->arena, v->n, sizeof *m->module_bytes);
     m->modules = xpl_arena_zalloc(&m->arena, v->n * sizeof *m->modules);

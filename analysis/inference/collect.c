@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over the events of the host: those of a kind that matters, and when each group begins
 // and ends.
-#include <stdlib.h>
 
 #include "analysis/inference/impl.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 8192 };
 
@@ -184,7 +184,7 @@ bool xpl_infer_relate(struct xpl_inferring *k) {
     uint32_t *const children = xpl_arena_array(k->scratch, n + 1, sizeof *children);
     uint32_t *const parents = xpl_arena_array(k->scratch, n + 1, sizeof *parents);
     if (n >= UINT32_MAX || !children || !parents) return false;
-    if (n) qsort(k->relations.v.v, n, sizeof *k->relations.v.v, by_id);
+    xpl_sort(k->relations.v.v, n, sizeof *k->relations.v.v, by_id);
     if (!count_relations(k)) return false;
     for (size_t i = 0; i < n; i++) {
         const struct xpl_group_relation *const r = &k->relations.v.v[i];

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/inference/combine.h"
 
-#include <stdlib.h>
-
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 // A host's numbers in those of all.
 struct numbers {
@@ -132,9 +131,9 @@ static int time_order(const void *a, const void *b) {
 }
 
 static void sort_members(struct xpl_infer_model_stats *m) {
-    if (m->requests.n) qsort(m->requests.v, m->requests.n, sizeof *m->requests.v, request_order);
-    if (m->batches.n) qsort(m->batches.v, m->batches.n, sizeof *m->batches.v, batch_order);
-    if (m->times.n) qsort(m->times.v, m->times.n, sizeof *m->times.v, time_order);
+    xpl_sort(m->requests.v, m->requests.n, sizeof *m->requests.v, request_order);
+    xpl_sort(m->batches.v, m->batches.n, sizeof *m->batches.v, batch_order);
+    xpl_sort(m->times.v, m->times.n, sizeof *m->times.v, time_order);
 }
 
 // ---- rates ----
@@ -328,7 +327,7 @@ static bool summarize(struct combining *c, struct xpl_infer_model_stats *m) {
         end_totals(&s.v.v[i]);
         *slot = (struct xpl_infer_by_size){s.size.v[i], s.v.v[i].s};
     }
-    if (m->sizes.n) qsort(m->sizes.v, m->sizes.n, sizeof *m->sizes.v, by_size);
+    xpl_sort(m->sizes.v, m->sizes.n, sizeof *m->sizes.v, by_size);
     return true;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
 
 #include "analysis/inference/impl.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 static int by_duration(uint64_t x, uint64_t y, uint64_t x_begin, uint64_t y_begin, int64_t x_id,
                        int64_t y_id) {
@@ -62,8 +62,8 @@ static bool finish(struct xpl_inferring *k) {
         if (v->requests.v[i].begin_ps != v->requests.v[i].end_ps)
             v->requests.v[n++] = v->requests.v[i];
     v->requests.n = n;
-    if (n) qsort(v->requests.v, n, sizeof *v->requests.v, request_order);
-    if (v->batches.n) qsort(v->batches.v, v->batches.n, sizeof *v->batches.v, batch_order);
+    xpl_sort(v->requests.v, n, sizeof *v->requests.v, request_order);
+    xpl_sort(v->batches.v, v->batches.n, sizeof *v->batches.v, batch_order);
     return true;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a server makes batches for each model: it says so in the second of two snapshots of its
 // counters.
-#include <stdlib.h>
 
 #include "analysis/inference/impl.h"
+#include "base/vec.h"
 
 #define PREFIX "/tensorflow/serving/batching/"
 
@@ -102,7 +102,7 @@ static bool list_models(struct params *p) {
         p->v[p->n].model = &out->models.v[i];
         p->n += counted_name(out->models.v[i].name, &p->v[p->n].name);
     }
-    if (p->n > 1) qsort(p->v, p->n, sizeof *p->v, by_name);
+    xpl_sort(p->v, p->n, sizeof *p->v, by_name);
     return true;
 }
 

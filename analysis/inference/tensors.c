@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors that the host brought into the layout of a device, or back: which shapes, and how long it
 // took.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/inference/impl.h"
+#include "base/vec.h"
 
 static bool collect(struct xpl_inferring *k) {
     for (unsigned kind = XPL_INFER_LINEARIZE; kind <= XPL_INFER_FAST_PATH; kind++)
@@ -84,7 +84,7 @@ static bool read_pattern(struct xpl_inferring *k, const struct xpl_infer_group *
         if (!known) return true;
         *ret_ps += m->end - m->begin;
     }
-    qsort(texts, n, sizeof *texts, by_text);
+    xpl_sort(texts, n, sizeof *texts, by_text);
     return join(k, texts, n, a, ret_pattern);
 }
 

@@ -3,10 +3,10 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 // A bundle may hold a session in every two records: lookups do not walk over all of them.
 struct session {
@@ -283,7 +283,7 @@ bool xpl_iree_scopes_has(const struct xpl_iree_scopes *s, struct xpl_iree_scope_
 }
 
 void xpl_iree_scopes_seal(struct xpl_iree_scopes *s) {
-    if (s->n && !s->sealed) qsort(s->v, s->n, sizeof *s->v, by_key);
+    if (s->n && !s->sealed) xpl_sort(s->v, s->n, sizeof *s->v, by_key);
     s->sealed = true;
 }
 

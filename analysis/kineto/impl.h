@@ -342,9 +342,6 @@ bool xpl_kineto_init(struct trace *t);
 // Counts bytes that the arena does not have against the budget; false when fewer are left.
 bool xpl_kineto_take(struct trace *t, size_t n);
 void xpl_kineto_give(struct trace *t, size_t n);
-// qsort() takes as much again as the array, uncounted.  False if that exceeds the budget.
-bool xpl_kineto_sort(struct trace *t, void *v, size_t n, size_t size,
-                     int (*order)(const void *, const void *));
 // Whether the caller has given up.
 bool xpl_kineto_cancelled(struct trace *t);
 // The same for long loops, which ask now and then: at their n-th event.

@@ -3,10 +3,10 @@
 // events of the launch's thread at that time. The id that events carry for it leads to wrong ops in
 // traces of 2022 and 2023, and counts only where time says nothing.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
+#include "base/vec.h"
 
 enum {
     MAX_PATH = 1024,
@@ -53,15 +53,15 @@ static void arrange(struct event *v, uint32_t *order, size_t n) {
 
 static bool sort_row(struct trace *t, struct row *r) {
     if (in_order(r->events, r->n)) return true;
-    const size_t size = r->n * sizeof(uint32_t), taken = 2 * size; // qsort takes as much
-    uint32_t *const order = xpl_kineto_take(t, taken) ? xpl_sys_alloc(size) : NULL;
+    const size_t size = r->n * sizeof(uint32_t);
+    uint32_t *const order = xpl_kineto_take(t, size) ? xpl_sys_alloc(size) : NULL;
     if (!order) return false;
     for (uint32_t i = 0; i < r->n; i++)
         order[i] = i;
-    qsort_r(order, r->n, sizeof *order, outer_first, r->events);
+    xpl_sort_r(order, r->n, sizeof *order, outer_first, r->events);
     arrange(r->events, order, r->n);
     xpl_sys_free(order);
-    xpl_kineto_give(t, taken);
+    xpl_kineto_give(t, size);
     return true;
 }
 
@@ -369,11 +369,8 @@ static xpl_status_t walk_rows(struct walk *w) {
 
 static xpl_status_t walk_threads(struct trace *t) {
     struct walk w = {.t = t, .forward = true};
-    if (t->flows.n) {
-        if (!xpl_kineto_sort(t, t->flows.v, t->flows.n, sizeof *t->flows.v, by_row))
-            return xpl_kineto_failure(t);
-        XPL_TRY(walk_rows(&w));
-    }
+    xpl_sort(t->flows.v, t->flows.n, sizeof *t->flows.v, by_row);
+    if (t->flows.n) XPL_TRY(walk_rows(&w));
     w.forward = false;
     return walk_rows(&w);
 }
@@ -582,7 +579,7 @@ static bool sum_up_memory(struct trace *t) {
     if (!keys) return false;
     for (uint32_t i = 0; i < t->memory.n; i++)
         keys[i] = (struct memory_key){t->memory.v[i].begin, i};
-    if (!xpl_kineto_sort(t, keys, t->memory.n, sizeof *keys, by_time)) return false;
+    xpl_sort(keys, t->memory.n, sizeof *keys, by_time);
     for (size_t i = 0; i < t->memory.n; i++) {
         struct memory *const m = &t->memory.v[keys[i].index];
         bool is_new;

@@ -147,7 +147,7 @@ bool xpl_kineto_find_steps(struct trace *t) {
             return false;
     }
     if (!t->steps.n && !find_iterations(t)) return false;
-    if (!xpl_kineto_sort(t, t->steps.v, t->steps.n, sizeof *t->steps.v, by_begin)) return false;
+    xpl_sort(t->steps.v, t->steps.n, sizeof *t->steps.v, by_begin);
     int64_t latest = INT64_MIN;
     for (size_t i = 0; i < t->steps.n; i++) {
         struct step *const s = &t->steps.v[i];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stored parts of a trace: numbered texts, events, and their stats.
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
@@ -29,15 +28,6 @@ bool xpl_kineto_take(struct trace *t, size_t n) {
 
 void xpl_kineto_give(struct trace *t, size_t n) {
     (void)atomic_fetch_add_explicit(&t->budget.left, n, memory_order_relaxed);
-}
-
-bool xpl_kineto_sort(struct trace *t, void *v, size_t n, size_t size,
-                     int (*order)(const void *, const void *)) {
-    if (!n) return true;
-    if (!xpl_kineto_take(t, n * size)) return false;
-    qsort(v, n, size, order);
-    xpl_kineto_give(t, n * size);
-    return true;
 }
 
 bool xpl_kineto_cancelled(struct trace *t) {

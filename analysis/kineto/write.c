@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/kineto/impl.h"
@@ -17,6 +16,7 @@
 #include "base/hash.h"
 #include "base/text/parse.h"
 #include "base/text/utf8.h"
+#include "base/vec.h"
 
 enum {
     MAX_WARNING = 512,
@@ -689,7 +689,7 @@ static bool prepare(struct writer *w) {
     if (w->grouped) use_text(t, TEXT_GROUP_ID, ROW_HOST);
     for (uint32_t i = 0; i < t->rows.n; i++)
         if (t->rows.v[i].n) w->by_name[w->n_rows++] = i;
-    if (w->n_rows) qsort_r(w->by_name, w->n_rows, sizeof *w->by_name, by_plane, t);
+    xpl_sort_r(w->by_name, w->n_rows, sizeof *w->by_name, by_plane, t);
     return true;
 }
 

@@ -213,7 +213,7 @@ struct xpl_program_name {
     uint64_t program_id;
     xpl_str_t name;
 };
-// For qsort and bsearch.
+// For xpl_sort and bsearch.
 static inline int xpl_program_name_by_id(const void *pa, const void *pb) {
     const struct xpl_program_name *const a = pa, *const b = pb;
     return (a->program_id > b->program_id) - (a->program_id < b->program_id);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/products/event_fractions.h"
 
-#include <stdlib.h>
-
 #include "analysis/grouping/groups.h"
 #include "base/intern.h"
 #include "base/map.h"
@@ -261,10 +259,10 @@ static bool put_results(const struct reader *r, struct xpl_arena *arena,
     struct share *v = r->shares.v;
     size_t n = r->shares.n;
     if (!n) return true;
-    qsort(v, n, sizeof *v, by_step);
+    xpl_sort(v, n, sizeof *v, by_step);
     drop_edges(r, &v, &n);
     if (!put_host(v, n, arena, ret)) return false;
-    if (n) qsort(v, n, sizeof *v, by_plane);
+    xpl_sort(v, n, sizeof *v, by_plane);
     return put_planes(r, v, n, arena, ret);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Product hlo_modules: the programs whose HLO a profile has, and where it lies.
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/hlo/hlo_map.h"
 #include "analysis/products/arena_value.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 static void free_map(struct xpl_hlo_map **m) {
     xpl_hlo_map_free(*m);
@@ -36,7 +36,7 @@ static bool list_modules(const struct xpl_hlo_map *map, xpl_bytes_t profile,
         e->name =
             xpl_str_sub(e->label, 0, from->name.len ? strnlen(from->name.ptr, from->name.len) : 0);
     }
-    if (n > 1) qsort(v->v, n, sizeof *v->v, by_label);
+    xpl_sort(v->v, n, sizeof *v->v, by_label);
     return true;
 }
 

@@ -2,7 +2,6 @@
 // Product megascale: transfers between slices of TPUs, by rendezvous (XProf:
 // convert/xspace_to_dcn_slack_analysis.cc).  The ops of the first TPU that send and receive through
 // the host are joined by what the program says of them.
-#include <stdlib.h>
 
 #include "analysis/hlo/hlo_map.h"
 #include "analysis/hlo/hlo_module.h"
@@ -315,7 +314,7 @@ static xpl_status_t list_runs(struct reader *r, const struct xpl_line *l, struct
         *to = (struct run){xpl_event_begin_ps(l, &ev), xpl_event_end_ps(l, &ev),
                            xpl_event_get_md(l, &ev)->name};
     }
-    if (r->runs.n > 1) qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_begin);
+    xpl_sort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_begin);
     return got == XPL_WIRE_END ? XPL_OK : xpl_events_error(&c, err);
 }
 

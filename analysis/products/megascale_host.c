@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/products/megascale_host.h"
 
-#include <stdlib.h>
-
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/intern.h"
@@ -149,7 +147,7 @@ static int by_graph(const void *a, const void *b) {
 // Sorts actions, and makes one of those of a graph that overlap.
 static void join_actions(struct spans *s) {
     size_t n = 0;
-    if (s->v.n) qsort(s->v.v, s->v.n, sizeof *s->v.v, by_graph);
+    xpl_sort(s->v.v, s->v.n, sizeof *s->v.v, by_graph);
     for (size_t i = 0; i < s->v.n; i++) {
         const struct span x = s->v.v[i];
         struct span *const last = n ? &s->v.v[n - 1] : NULL;

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/inference/combine.h"
 #include "analysis/tools/lib/gviz.h"
@@ -11,6 +10,7 @@
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 struct inference_options {
     struct xpl_common_options common;
@@ -319,7 +319,7 @@ static bool write_answer(const struct xpl_inferences *all, const struct inferenc
     if (!models) return false;
     for (size_t i = 0; i < all->models.n; i++)
         models[i] = &all->models.v[i];
-    qsort(models, all->models.n, sizeof *models, by_name);
+    xpl_sort(models, all->models.n, sizeof *models, by_name);
     xpl_buf_putc(out, '[');
     put_models(all, models, scratch, out);
     bool ok = true;

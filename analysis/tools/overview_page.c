@@ -4,7 +4,6 @@
 // Rules: XProf's convert/op_stats_to_overview_page.cc and utils/diagnostics.cc.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/metrics/op_metrics.h"
@@ -13,6 +12,7 @@
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 enum { TOP_OPS = 10 };
 
@@ -384,7 +384,7 @@ static bool diagnostics(const struct xpl_opstats *s, struct xpl_arena *scratch,
     if (!errors) return false;
     if (n) {
         memcpy(errors, s->diagnostics.errors.v, n * sizeof *errors);
-        qsort(errors, n, sizeof *errors, by_text);
+        xpl_sort(errors, n, sizeof *errors, by_text);
     } else if (!xpl_str_eq(e->device_type, XPL_STR("CPU")) && e->device_core_count <= 0) {
         errors[n++] =
             XPL_STR("No TensorCore device trace was collected. This might happen if your job "

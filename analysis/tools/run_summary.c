@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tool run_summary: the summary of a run for comparisons, as the message of analysis/compare. Ours;
 // XProf has none.
-#include <stdlib.h>
 
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/compare/compare.h"
@@ -10,6 +9,7 @@
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 enum { TIME_BREAKDOWN, OP_STATS }; // its products
 enum { PS_PER_NS = 1000 };
@@ -50,7 +50,7 @@ static bool is_next(const struct step_time *a, const struct step_time *b) {
 
 // Steps of one device, in their order: which one of its name each is.
 static void number_repeats(struct step_time *v, size_t n) {
-    if (n) qsort(v, n, sizeof *v, by_number);
+    xpl_sort(v, n, sizeof *v, by_number);
     for (size_t i = 0; i < n; i++)
         v[i].nth = i && is_next(&v[i - 1], &v[i]) ? v[i - 1].nth + 1 : 0;
 }
@@ -58,7 +58,7 @@ static void number_repeats(struct step_time *v, size_t n) {
 // Steps of all devices become one, sorted.
 static void join_devices(struct making *m) {
     size_t n = 0;
-    if (m->steps.n) qsort(m->steps.v, m->steps.n, sizeof *m->steps.v, by_number);
+    xpl_sort(m->steps.v, m->steps.n, sizeof *m->steps.v, by_number);
     for (size_t i = 0; i < m->steps.n; i++) {
         const struct step_time t = m->steps.v[i];
         struct step_time *const last = n ? &m->steps.v[n - 1] : NULL;

@@ -2,12 +2,12 @@
 // Tool smart_suggestion: what a session could do better.  XProf 2.24.2 has one rule: cores of TPUs
 // that wait for each other.  The rule and its figures are XProf's, the words are ours.
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/tools/lib/fractions.h"
 #include "analysis/tools/tool.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/vec.h"
 
 struct suggestion_options {
     struct xpl_common_options common; // every tool's come first
@@ -63,7 +63,7 @@ static int by_value(const void *a, const void *b) {
 
 // Of an even number the upper one of the two in the middle, as XProf takes it.
 static double median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, by_value);
+    xpl_sort(v, n, sizeof *v, by_value);
     return v[n / 2];
 }
 

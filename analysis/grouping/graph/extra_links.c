@@ -2,9 +2,9 @@
 #include "analysis/grouping/graph/graph.h"
 
 #include "analysis/grouping/plan/event_links.h"
-#include "analysis/grouping/plan/sort.h"
 #include "analysis/grouping/plan/span.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 static bool add_edge(struct graph *gr, struct extra_links *x, uint64_t join, uint32_t parent,
                      uint32_t child) {
@@ -114,7 +114,7 @@ static bool add_loops(struct graph *gr, struct extra_links *x) {
         any |= gr->scans[i].has_loops;
     if (!any) return true;
     if (!gather_iterations(gr, &all)) return false;
-    if (all.v.n) xpl_grp_sort(all.v.v, all.v.n, sizeof *all.v.v, iteration_cmp);
+    xpl_sort(all.v.v, all.v.n, sizeof *all.v.v, iteration_cmp);
     mark_loops(all.v.v, all.v.n);
     const struct iteration_event *first = NULL;
     for (size_t i = 0; i < all.v.n; i++) {

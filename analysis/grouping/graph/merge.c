@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/graph.h"
 
-#include "analysis/grouping/plan/sort.h"
 #include "base/exec.h"
+#include "base/vec.h"
 
 static xpl_status_t number_nodes(struct graph *gr) {
     uint64_t n = 0;
@@ -173,7 +173,7 @@ static void run_sort(void *ctx, size_t i) {
     struct graph *const gr = ctx;
     if (i == 0) xpl_grp_sort_links(gr->producers, gr->n_producers);
     if (i == 1) xpl_grp_sort_links(gr->consumers, gr->n_consumers);
-    if (i == 2) xpl_grp_sort(gr->tf_data_ids, gr->n_tf_data_ids, sizeof *gr->tf_data_ids, id_cmp);
+    if (i == 2) xpl_sort(gr->tf_data_ids, gr->n_tf_data_ids, sizeof *gr->tf_data_ids, id_cmp);
 }
 
 // The scans' memory goes one by one, so that things are held twice for a few of them at a time.

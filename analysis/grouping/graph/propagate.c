@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/grouping/plan/sort.h"
 #include "analysis/xplane/metadata.h"
 #include "base/std_sort.h"
+#include "base/vec.h"
 
 // ---- the name of a group ----
 
@@ -240,7 +240,7 @@ static bool group_roots(struct graph *gr, uint32_t *next) {
 }
 
 static bool group_loops(struct graph *gr, uint32_t *next) {
-    xpl_grp_sort(gr->loop_roots.v, gr->loop_roots.n, sizeof *gr->loop_roots.v, loop_order);
+    xpl_sort(gr->loop_roots.v, gr->loop_roots.n, sizeof *gr->loop_roots.v, loop_order);
     for (size_t i = 0; i < gr->loop_roots.n; i++)
         if (!start_group(gr, gr->loop_roots.v[i].node, (*next)++)) return false;
     return true;

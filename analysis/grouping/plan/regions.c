@@ -2,10 +2,10 @@
 #include "analysis/grouping/plan/regions.h"
 
 #include "analysis/grouping/plan/event_stats.h"
-#include "analysis/grouping/plan/sort.h"
 #include "analysis/grouping/plan/span.h"
 #include "analysis/xplane/fields.h"
 #include "analysis/xplane/metadata.h"
+#include "base/vec.h"
 
 bool xpl_grp_region_counts(const struct plan *plan, const struct xpl_raw_event *raw) {
     uint32_t mask;
@@ -69,7 +69,7 @@ bool xpl_grp_regions_at(const struct plan *plan, const struct xpl_line *line, ui
         if (!slot) return false;
         *slot = r;
     }
-    xpl_grp_sort(ret->v.v, ret->v.n, sizeof *ret->v.v, longer_first);
+    xpl_sort(ret->v.v, ret->v.n, sizeof *ret->v.v, longer_first);
     return true;
 }
 

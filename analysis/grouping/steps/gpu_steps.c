@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/grouping/cursor.h"
-#include "analysis/grouping/plan/sort.h"
 #include "analysis/grouping/steps/recorded_steps.h"
 #include "base/exec.h"
 #include "base/vec.h"
@@ -169,7 +168,7 @@ static xpl_status_t sort_feeds(struct gpu_build *b) {
             XPL_TRY(read_feed(b, &b->feeds[i], &v[at]));
             at += !b->feeds[i].done;
         }
-    xpl_grp_sort(v, at, sizeof *v, timed_cmp);
+    xpl_sort(v, at, sizeof *v, timed_cmp);
     b->runs.n = b->steps.n = 0;
     for (size_t i = 0; i < at; i++)
         if (!feed_event(b, &v[i], b->feeds[v[i].order].line)) return no_memory(b->err);

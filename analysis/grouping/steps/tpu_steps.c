@@ -2,9 +2,9 @@
 #include "analysis/grouping/steps/tpu_steps.h"
 
 #include "analysis/grouping/plan/planes.h"
-#include "analysis/grouping/plan/sort.h"
 #include "analysis/grouping/steps/recorded_steps.h"
 #include "base/exec.h"
+#include "base/vec.h"
 
 static xpl_status_t no_memory(struct xpl_error *err) {
     XPL_RETURN_OOM(err, "device steps");
@@ -150,7 +150,7 @@ static xpl_status_t build_steps(struct xpl_groups *g, struct plane_groups *pg,
     if (grouping) XPL_TRY(fill_spans(g, pg, v, n, err));
     name_steps(g, v, n);
     // GenerateDerivedTimeLines sorts the planes of TensorCores in the end.
-    if (pg->plan.plane->kind == XPL_PLANE_TPU_CORE) xpl_grp_sort(v, n, sizeof *v, step_cmp);
+    if (pg->plan.plane->kind == XPL_PLANE_TPU_CORE) xpl_sort(v, n, sizeof *v, step_cmp);
     pg->steps = v;
     pg->n_steps = n;
     pg->step_line = line;

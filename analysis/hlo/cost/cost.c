@@ -2,11 +2,10 @@
 // The order in which instructions are visited, and XProf's view of the sums.
 #include "analysis/hlo/cost/cost.h"
 
-#include <stdlib.h>
-
 #include "analysis/hlo/cost/impl.h"
 #include "analysis/hlo/module/order.h"
 #include "analysis/hlo/types.h"
+#include "base/vec.h"
 
 struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct xpl_arena *a) {
     struct xpl_hlo_costs *const c = xpl_arena_zalloc(a, sizeof *c);
@@ -108,7 +107,7 @@ static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
         const struct hlo_computation *const h = &c->m->computations[k];
         need_calls(&needed, h->first, h->n, c->computations[k]->extent == COST_EXTENT_ALL);
     }
-    if (needed.v.n) qsort(needed.v.v, needed.v.n, sizeof *needed.v.v, by_number);
+    xpl_sort(needed.v.v, needed.v.n, sizeof *needed.v.v, by_number);
     for (size_t i = 0; i < needed.v.n && !xpl_cost_stopped(c); i++)
         inspect_computation(c, needed.v.v[i]);
     if (!xpl_cost_stopped(c)) xpl_cost_visit_instruction(c, index);

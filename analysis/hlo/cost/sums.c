@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties by key: those of whole computations, and of parts of tuples.
 #include "analysis/hlo/cost/impl.h"
-
-#include <stdlib.h>
+#include "base/vec.h"
 
 static float find_property(const struct cost_sums *s, uint64_t key) {
     uint32_t lo = 0, hi = s->n;
@@ -38,7 +37,7 @@ static int by_key(const void *pa, const void *pb) {
 
 // The entries, each key once, become those of `s`.
 static void keep_entries(struct cost_sums *s, cost_entry_vec *v) {
-    if (v->n) qsort(v->v, v->n, sizeof *v->v, by_key);
+    xpl_sort(v->v, v->n, sizeof *v->v, by_key);
     s->entries = v->v;
     s->n = (uint32_t)v->n;
     s->has_entries = true;

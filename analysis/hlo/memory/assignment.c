@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which buffers there are, and which allocation holds them.
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/memory/impl.h"
+#include "base/vec.h"
 
 static bool count_messages(struct memory_reader *r, xpl_bytes_t assignment) {
     struct xpl_wire w = xpl_wire_begin(assignment), v;
@@ -179,7 +179,7 @@ static xpl_status_t sort_allocations(struct memory_reader *r, struct xpl_error *
     if (!places) XPL_RETURN_OOM(err, "buffer assignment");
     for (uint32_t i = 0; i < m->n_allocations; i++)
         m->allocations[i].trace = i; // its old place, for as long as this takes
-    qsort(m->allocations, m->n_allocations, sizeof *m->allocations, by_index);
+    xpl_sort(m->allocations, m->n_allocations, sizeof *m->allocations, by_index);
     for (uint32_t i = 0; i < m->n_allocations; i++) {
         struct hlo_allocation *const a = &m->allocations[i];
         if (i && a[-1].index == a->index)

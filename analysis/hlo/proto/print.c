@@ -4,7 +4,6 @@
 // have read.
 #include "analysis/hlo/proto/print.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/hlo/proto/impl.h"
@@ -224,7 +223,7 @@ static void print_map(struct printer *p, const struct xpl_proto_field *f, size_t
     }
     for (size_t i = from; i < from + n; i++)
         if (!read_map_entry(p, &p->stack.v[i])) return;
-    if (n > 1) qsort(p->stack.v + from, n, sizeof *p->stack.v, by_key);
+    if (n > 1) xpl_sort(p->stack.v + from, n, sizeof *p->stack.v, by_key);
     for (size_t i = from; i < from + n && !stopped(p); i++) {
         const struct entry e = p->stack.v[i];
         if (i + 1 < from + n && same_key(&e, &p->stack.v[i + 1])) continue;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of other programs inside the text: frontend attributes, configurations of backends, and
 // metadata.
-#include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/text/impl.h"
 #include "base/text/utf8.h"
+#include "base/vec.h"
 
 // ---- dictionaries in braces ----
 
@@ -168,7 +168,7 @@ void txt_frontend_attributes(struct hlo_text *t, xpl_bytes_t attributes) {
         v[n] = (struct attribute){xpl_hlo_str(&entry, 1), xpl_hlo_str(&entry, 2), n};
         n++;
     }
-    if (n > 1) qsort(v, n, sizeof *v, by_key);
+    xpl_sort(v, n, sizeof *v, by_key);
     put_attributes(t, v, n);
     if (v != few) xpl_sys_free(v);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text before the computations: the line that begins with HloModule, and the stack frames that
 // instructions name, renumbered.
-#include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/text/impl.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 // ---- the line ----
 
@@ -63,7 +63,7 @@ static void put_donors(struct hlo_text *t, xpl_bytes_t bytes, struct xpl_arena *
         txt_read(t, one, &entry);
         *slot = (struct donor){xpl_hlo_int(&entry, 1), one};
     }
-    if (v.n > 1) qsort(v.v, v.n, sizeof *v.v, by_place);
+    xpl_sort(v.v, v.n, sizeof *v.v, by_place);
     for (size_t i = 0; i < v.n && !txt_stopped(t); i++) {
         txt_read(t, v.v[i].bytes, &entry);
         txt_str(t, i ? XPL_STR(", (") : XPL_STR(", buffer_donor={ ("));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // origin={...}: which values of the program before optimization an instruction's value holds.  The
 // elements name places in a tuple; the text is the tree that they form.
-#include <stdlib.h>
 
 #include "analysis/hlo/text/impl.h"
+#include "base/vec.h"
 
 enum { MAX_DEPTH = 64 };
 struct element {
@@ -124,7 +124,7 @@ void txt_original_value(struct hlo_text *t, xpl_bytes_t value) {
     size_t n = 0;
     for (xpl_bytes_t one; n < tree.n && !txt_stopped(t) && xpl_hlo_each_next(&e, &one); n++)
         read_element(t, one, n, &tree.v[n]);
-    if (n > 1) qsort(tree.v, n, sizeof *tree.v, by_path);
+    xpl_sort(tree.v, n, sizeof *tree.v, by_path);
     TXT(t, "{");
     put_tree(t, &tree, 0, n, 0);
     const xpl_str_t hierarchy = xpl_hlo_str(&m, 3);

@@ -2,11 +2,11 @@
 // Shardings: tiled, by a mesh's axes, and tuples of them.  XLA normalizes a sharding when it reads
 // it.  Compilers write normal forms; of the others, this supports only those that are equivalent to
 // another word ({replicated}, {manual}) or to a shorter list of devices.
-#include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/module/shape.h"
 #include "analysis/hlo/text/impl.h"
+#include "base/vec.h"
 
 enum type { REPLICATED, MAXIMAL, TUPLE, OTHER, MANUAL, UNKNOWN, UNREDUCED };
 
@@ -379,7 +379,7 @@ static void put_sorted_devices(struct hlo_text *t, const struct xpl_hlo_message 
         while (n < group && xpl_hlo_ints_next(&v, &ids[n]))
             n++;
         if (n == 0) break;
-        qsort(ids, n, sizeof *ids, by_number);
+        xpl_sort(ids, n, sizeof *ids, by_number);
         for (size_t i = 0; i < n; i++, first = false) {
             if (!first) TXT(t, ",");
             txt_int(t, ids[i]);

@@ -2,12 +2,12 @@
 #include "analysis/hlo/text/text.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/opcodes.h"
 #include "analysis/hlo/text/impl.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 static const struct hlo_form forms[XPL_HLO_N_TEXT_FORMS] = {
     [XPL_HLO_TEXT_SHORT] = {.backend_config = true, .feed_config = true},
@@ -90,7 +90,7 @@ static void put_signature(struct hlo_text *t, const struct hlo_computation *c,
         *slot = (struct parameter){parameter_number(&list[i]), i};
         sorted &= v.n < 2 || by_number(&slot[-1], slot) < 0;
     }
-    if (!sorted) qsort(v.v, v.n, sizeof *v.v, by_number);
+    if (!sorted) xpl_sort(v.v, v.n, sizeof *v.v, by_number);
     TXT(t, "(");
     for (size_t i = 0; i < v.n && !txt_stopped(t); i++) {
         if (i) TXT(t, ", ");

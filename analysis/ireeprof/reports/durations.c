@@ -2,10 +2,10 @@
 #include "analysis/ireeprof/reports/durations.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/ireeprof/run.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 uint64_t *xpl_iree_durations_new(xpl_iree_durations_of *of, void *groups, size_t n_groups) {
     uint64_t n = 0;
@@ -37,7 +37,7 @@ void xpl_iree_durations_write(struct xpl_iree_rows *r, const struct xpl_iree_dur
     uint64_t *const v = all + d->first;
     const uint64_t n = d->filled;
     char name[40];
-    qsort(v, (size_t)n, sizeof *v, ascending);
+    xpl_sort(v, (size_t)n, sizeof *v, ascending);
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
         // The nearest rank: the smallest duration that so many of a hundred do not exceed.
         const uint64_t rank = (n * ranks[i].percent + 99) / 100;

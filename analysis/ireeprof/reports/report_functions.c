@@ -3,7 +3,6 @@
 // over all executables, devices and sessions, ranked in nanoseconds. Replays make their executables
 // anew in every iteration, and ticks of two devices cannot be compared: IREE's report dispatch has
 // a group for each.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/ireeprof/reports/dispatches.h"
@@ -12,6 +11,7 @@
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 struct key {
     uint64_t name;       // xpl_strid_t
@@ -166,7 +166,7 @@ static xpl_status_t write_rows(struct functions *x, struct xpl_error *err) {
         order[i] = xpl_iree_table_at(&x->rows, i);
         xpl_iree_add(&totals[order[i]->key.unit][order[i]->key.host], order[i]->durations.sum);
     }
-    qsort(order, n, sizeof(const struct function *), by_time);
+    xpl_sort(order, n, sizeof(const struct function *), by_time);
     for (size_t i = 0; i < n; i++)
         write_function(x, order[i], i + 1, totals[order[i]->key.unit][order[i]->key.host]);
     xpl_sys_free((void *)(uintptr_t)order);

@@ -4,12 +4,12 @@
 // submission and lasts to that of the next one. Operations are alike by kind, count and bytes; ids
 // change from one iteration to the next. Sessions of a bundle have separate iterations: none spans
 // two sessions.
-#include <stdlib.h>
 
 #include "analysis/ireeprof/reports/durations.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/sessions.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 struct queue {
     struct queue_key {
@@ -170,7 +170,7 @@ static xpl_status_t write_queue(const struct iterations *x, const struct queue *
 }
 
 static xpl_status_t write_all(struct iterations *x, struct xpl_error *err) {
-    if (x->n) qsort(x->steps, x->n, sizeof *x->steps, by_queue);
+    xpl_sort(x->steps, x->n, sizeof *x->steps, by_queue);
     x->borders = xpl_sys_alloc((x->n + 1) * sizeof *x->borders);
     if (!x->borders) XPL_RETURN_OOM(err, "queues of the bundle");
     for (size_t from = 0, i = 0; i < x->queues.n; i++) {

@@ -2,13 +2,13 @@
 // Report self, which IREE does not have: the self time of host spans. The span of an execution
 // encloses those of its submission's operations, which IREE's reports add to it: here each
 // nanosecond of a submission counts once. If regions name workers, also how busy these were.
-#include <stdlib.h>
 
 #include "analysis/ireeprof/model.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 struct span {
     uint64_t submission_id, stream_id;
@@ -248,7 +248,7 @@ static xpl_status_t write_rows(struct report *x, struct xpl_error *err) {
         order[i] = xpl_iree_table_at(&x->groups, i);
         xpl_iree_add(&all_ns, order[i]->self_ns);
     }
-    qsort(order, n, sizeof(const struct group *), by_self);
+    xpl_sort(order, n, sizeof(const struct group *), by_self);
     for (size_t i = 0; i < n; i++)
         write_group(x, order[i], all_ns);
     xpl_sys_free((void *)(uintptr_t)order);
@@ -268,7 +268,7 @@ static xpl_status_t collect(struct report *x, struct xpl_error *err) {
         XPL_RETURN_OOM(err, "spans of the bundle");
     }
     st = xpl_iree_walk(x->run, add_spans, x, err);
-    if (st == XPL_OK) qsort(x->spans, x->n, sizeof *x->spans, by_submission);
+    if (st == XPL_OK) xpl_sort(x->spans, x->n, sizeof *x->spans, by_submission);
     for (size_t i = 0, end; st == XPL_OK && i < x->n; i = end) {
         for (end = i + 1; end < x->n && !compare_submissions(&x->spans[i], &x->spans[end]);)
             end++;

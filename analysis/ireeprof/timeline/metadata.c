@@ -2,10 +2,10 @@
 // The objects that events refer to, and the tracks that the bundle describes. Of several
 // descriptions of an id in one session the last one counts, as in IREE's renderer; ids of different
 // sessions are distinct.
-#include <stdlib.h>
 
 #include "analysis/ireeprof/timeline/impl.h"
 #include "analysis/perfetto/packet.h"
+#include "base/vec.h"
 
 __extension__ typedef __int128 i128;
 __extension__ typedef unsigned __int128 u128;
@@ -214,10 +214,10 @@ static void find_sets(struct xpl_iree_timeline *t) {
 // session of a set that it does not describe itself, may do so.
 static void find_again(struct xpl_iree_timeline *t) {
     struct xpl_iree_timeline_counter *const c = t->counters.v;
-    if (t->counters.n) qsort(c, t->counters.n, sizeof *c, by_counter);
+    xpl_sort(c, t->counters.n, sizeof *c, by_counter);
     for (uint32_t i = 1; i < t->counters.n; i++)
         c[i].again = compare_counters(&c[i - 1], &c[i]) == 0;
-    if (t->counters.n) qsort(c, t->counters.n, sizeof *c, by_set);
+    xpl_sort(c, t->counters.n, sizeof *c, by_set);
 }
 
 static bool name_variants(struct xpl_iree_timeline *t, struct xpl_iree_timeline_set *set,

@@ -2,10 +2,10 @@
 // What the parts of a combination share: copies, and core ids.
 #include "analysis/opstats/combine/merge.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 
 // ---- copies ----
 
@@ -67,7 +67,7 @@ bool xpl_merge_unique_by_core(void *v, size_t *n, size_t size, struct xpl_arena 
     if (!keys || !copy) return false;
     for (size_t i = 0; i < *n; i++)
         keys[i] = (struct core_key){core_at(base, i, size), i};
-    qsort(keys, *n, sizeof *keys, by_core);
+    xpl_sort(keys, *n, sizeof *keys, by_core);
     memcpy(copy, base, *n * size);
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++)

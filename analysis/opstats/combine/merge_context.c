@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What else hosts say: where they ran, what devices can do, names, diagnostics.
-#include <stdlib.h>
 
 #include "analysis/opstats/combine/merge.h"
+#include "base/vec.h"
 
 // ---- environment ----
 
@@ -25,7 +25,7 @@ static void finish_hostnames(struct xpl_run_environment *dst) {
     xpl_str_t *const v = dst->hostnames.v;
     const size_t n = dst->hostnames.n;
     size_t kept = 0;
-    if (n) qsort(v, n, sizeof *v, by_text);
+    xpl_sort(v, n, sizeof *v, by_text);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || !xpl_str_eq(v[kept - 1], v[i])) v[kept++] = v[i];
     dst->hostnames.n = kept;
@@ -194,9 +194,8 @@ bool xpl_merge_context_finish(struct xpl_merge *m) {
     struct xpl_opstats *const s = m->out;
     finish_hostnames(&s->run_environment);
     finish_counters(m);
-    if (s->program_id_to_name_map.n)
-        qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
-              sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
+    xpl_sort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
+             sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
     return xpl_merge_unique_by_core(s->core_id_to_details.v, &s->core_id_to_details.n,
                                     sizeof *s->core_id_to_details.v, m->scratch);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The longest kernels of all hosts.
-#include <stdlib.h>
 
 #include "analysis/opstats/combine/merge.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 enum { MAX_KERNEL_REPORTS = 1000 }; // the longest are kept
 
@@ -67,7 +67,7 @@ bool xpl_merge_kernels_add(struct xpl_merge *m, const struct xpl_opstats *s) {
     if (!v || !longest) return false;
     size_t n = list_candidates(m, s, v);
     if (n == n_kept) return true;
-    qsort(v, n, sizeof *v, by_duration);
+    xpl_sort(v, n, sizeof *v, by_duration);
     if (n > MAX_KERNEL_REPORTS) n = MAX_KERNEL_REPORTS;
     for (size_t i = 0; i < n; i++) {
         longest[i] = *v[i].report;

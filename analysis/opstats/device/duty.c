@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/device/duty.h"
 
-#include <stdlib.h>
-
 #include "base/arena.h"
+#include "base/vec.h"
 
 // ---- sets of intervals ----
 
@@ -40,7 +39,7 @@ static int by_begin(const void *pa, const void *pb) {
 
 uint64_t xpl_duty_set_length(struct xpl_duty_set *s) {
     struct xpl_duty_set sum = {.sum_ps = s->sum_ps};
-    if (s->v.n) qsort(s->v.v, s->v.n, sizeof *s->v.v, by_begin);
+    xpl_sort(s->v.v, s->v.n, sizeof *s->v.v, by_begin);
     // A set without an arena cannot fail, and `last` may stand anywhere among the others.
     bool fine = true, done = !s->open;
     for (size_t i = 0; i < s->v.n; i++) {

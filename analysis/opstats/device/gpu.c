@@ -3,13 +3,12 @@
 #include "analysis/opstats/device/part.h"
 #include "analysis/opstats/device/planes.h"
 
-#include <stdlib.h>
-
 #include "analysis/opstats/device/gpu_plane.h"
 #include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 // Planes are worked on in batches, whose memory is given back in between: a profile may have a
 // million of them.
@@ -134,8 +133,8 @@ static xpl_status_t run_planes(const struct xpl_convert *c, bool kernels_only,
     for (size_t i = 0; i < n; i += BATCH)
         XPL_TRY(run_batch(r, planes + i, n - i < BATCH ? n - i : BATCH, err));
     if (s->program_id_to_name_map.n > known)
-        qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
-              sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
+        xpl_sort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
+                 sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
     return finish_kernels(r, s, err);
 }
 

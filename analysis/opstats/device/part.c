@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a conversion takes from device planes, and from the space as a whole.
 // Rules: XProf's convert/xplane_to_op_stats.cc (ConvertXSpaceToOpStats).
-#include <stdlib.h>
 
-#include "analysis/hlo/hlo_map.h"
 #include "analysis/opstats/device/part.h"
+#include "analysis/hlo/hlo_map.h"
 #include "analysis/opstats/device/perf_env.h"
 #include "analysis/opstats/device/planes.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 // Key under which a host without TPU states its own name.
 enum { HOST_CORE_ID = 1 };
@@ -191,9 +191,8 @@ static bool fill_core_details(const struct xpl_convert *c, const struct xpl_plan
         if (is_new) *at = s->core_id_to_details.n - 1;
         s->core_id_to_details.v[*at] = core;
     }
-    if (s->core_id_to_details.n)
-        qsort(s->core_id_to_details.v, s->core_id_to_details.n, sizeof *s->core_id_to_details.v,
-              by_core_id);
+    xpl_sort(s->core_id_to_details.v, s->core_id_to_details.n, sizeof *s->core_id_to_details.v,
+             by_core_id);
     return true;
 }
 

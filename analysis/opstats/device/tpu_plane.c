@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/device/tpu_plane.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 4096 };
 
@@ -205,7 +205,7 @@ static xpl_status_t walk_in_order(struct line_walk *w) {
     for (; n < w->line->n_events && (r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD;
          at = cursor.p)
         v[n++] = (struct place){(uint64_t)ev.offset_ps, (uint64_t)ev.duration_ps, ev.index, at};
-    if (n) qsort(v, n, sizeof *v, by_offset);
+    xpl_sort(v, n, sizeof *v, by_offset);
     for (size_t i = 0; i < n; i++) {
         cursor.p = v[i].p;
         cursor.index = v[i].index;

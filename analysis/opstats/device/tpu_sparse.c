@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/device/tpu_plane.h"
 
-#include <stdlib.h>
-
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 struct module_span { // a program that a TensorCore started here
     struct xpl_timespan span;
@@ -42,7 +41,7 @@ static xpl_status_t read_modules(struct tpu_plane *t, const struct xpl_line *lin
 
 // In order of time, each span once.
 static void sort_modules(module_spans_t *m) {
-    if (m->list.n) qsort(m->list.v, m->list.n, sizeof *m->list.v, by_span);
+    xpl_sort(m->list.v, m->list.n, sizeof *m->list.v, by_span);
     size_t kept = 0;
     for (size_t i = 0; i < m->list.n; i++) {
         const struct xpl_timespan a = m->list.v[i].span;

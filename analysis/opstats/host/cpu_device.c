@@ -11,6 +11,7 @@
 #include "analysis/opstats/metrics/torch_cost.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 struct entry {
     uint32_t last_line;       // the last line it ran on, plus 1
@@ -183,8 +184,8 @@ static bool add_programs(struct cpu_device *d) {
         // Sorted only at the end: the search above uses the earlier entries.
     }
     if (s->program_id_to_name_map.n > known)
-        qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
-              sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
+        xpl_sort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
+                 sizeof *s->program_id_to_name_map.v, xpl_program_name_by_id);
     return true;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/host/host_ops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 
 struct xpl_open_op {
     uint64_t start_ps, children_ps;
@@ -197,7 +197,7 @@ bool xpl_op_line_sort(struct xpl_op_line *l, const struct xpl_op_event *events, 
         v[2 * i] = (struct activity){events[i].span.begin_ps, 2 * i};
         v[2 * i + 1] = (struct activity){xpl_timespan_end(events[i].span), 2 * i + 1};
     }
-    qsort(v, 2 * n, sizeof *v, by_time);
+    xpl_sort(v, 2 * n, sizeof *v, by_time);
     for (size_t k = 0; k < 2 * n; k++) {
         const size_t i = v[k].seq / 2;
         const struct xpl_op_event *const e = &events[i];

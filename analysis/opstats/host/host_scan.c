@@ -2,9 +2,9 @@
 #include "analysis/opstats/host/host_scan.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 // A piece is a separate turn from so many events on; this many turns per thread balance their
 // times.
@@ -114,7 +114,7 @@ static bool order_pieces(struct scan_job *job, struct xpl_arena *arena) {
         const uint64_t share = l->n_chunks ? l->n_events / l->n_chunks : l->n_events;
         v[i] = (struct by_length){l->n_chunks ? share * (p->end_chunk - p->chunk) : share, i};
     }
-    if (n) qsort(v, n, sizeof *v, longest_first);
+    xpl_sort(v, n, sizeof *v, longest_first);
     for (size_t i = 0; i < n; i++)
         order[i] = v[i].piece;
     job->order = order;

@@ -2,9 +2,9 @@
 #include "analysis/opstats/host/runs.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 
 bool xpl_is_host_launch(xpl_str_t name) {
     return xpl_str_has(name, XPL_STR("Executable::ExecuteHelper")) ||
@@ -132,8 +132,8 @@ void xpl_host_runs_name_launches(struct xpl_host_runs *r, size_t first) {
     struct xpl_host_launch *const v = r->launches.v;
     const size_t n = r->launches.n - first;
     if (r->calls.n && n) {
-        qsort(c, r->calls.n, sizeof *c, calls_by_time);
-        qsort(v + first, n, sizeof *v, launches_by_time);
+        xpl_sort(c, r->calls.n, sizeof *c, calls_by_time);
+        xpl_sort(v + first, n, sizeof *v, launches_by_time);
     }
     size_t next = 0, open = 0; // the innermost call that has not ended, plus one
     for (size_t i = first; i < r->launches.n; i++) {
@@ -152,7 +152,7 @@ void xpl_host_runs_name_launches(struct xpl_host_runs *r, size_t first) {
 
 static void join_equal_runs(struct xpl_host_runs *r) {
     size_t n = 0;
-    if (r->runs.n) qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_id);
+    xpl_sort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_id);
     for (size_t i = 0; i < r->runs.n; i++) {
         struct xpl_host_run run = r->runs.v[i];
         run.group = -1;
@@ -168,7 +168,7 @@ static void join_equal_runs(struct xpl_host_runs *r) {
 static void drop_inner_launches(struct xpl_host_runs *r) {
     size_t n = 0;
     uint64_t covered = 0;
-    if (r->launches.n) qsort(r->launches.v, r->launches.n, sizeof *r->launches.v, launches_by_time);
+    xpl_sort(r->launches.v, r->launches.n, sizeof *r->launches.v, launches_by_time);
     for (size_t i = 0; i < r->launches.n; i++) {
         const struct xpl_host_launch l = r->launches.v[i];
         if (!l.has_id && l.end_ps <= covered) continue;
@@ -223,10 +223,10 @@ static void set_callers(struct xpl_host_runs *r, size_t first) {
 static void match_functions(struct xpl_host_runs *r, size_t first) {
     const size_t n = r->launches.n;
     if (!r->runs.n || n == first) return;
-    qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_function);
+    xpl_sort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_function);
     set_callers(r, first);
-    qsort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_caller);
-    qsort(r->launches.v + first, n - first, sizeof *r->launches.v, launches_by_function);
+    xpl_sort(r->runs.v, r->runs.n, sizeof *r->runs.v, by_caller);
+    xpl_sort(r->launches.v + first, n - first, sizeof *r->launches.v, launches_by_function);
     for (size_t i = first, k = 0, end, last; i < n && k < r->runs.n; i = end, k = last) {
         const uint64_t function = r->launches.v[i].function;
         for (end = i; end < n && r->launches.v[end].function == function;)
@@ -262,8 +262,7 @@ void xpl_host_runs_match(struct xpl_host_runs *r) {
     join_equal_runs(r);
     if (xpl_host_runs_cut(r, false, &first)) r->runs.v[first].is_early = true;
     drop_inner_launches(r);
-    if (r->launches.n)
-        qsort(r->launches.v, r->launches.n, sizeof *r->launches.v, launches_by_function);
+    xpl_sort(r->launches.v, r->launches.n, sizeof *r->launches.v, launches_by_function);
     while (n_ids < r->launches.n && r->launches.v[n_ids].has_id)
         n_ids++;
     match_ids(r, n_ids);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/host/tf_functions.h"
 
-#include <stdlib.h>
-
 #include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 // plugin/xprof/protobuf/tf_function.proto
 enum { MODE_INVALID, MODE_EAGER, MODE_TRACED, MODE_NOT_TRACED, MODE_CONCRETE };
@@ -55,7 +54,7 @@ bool xpl_tf_calls_nest(struct xpl_tf_calls *calls, struct xpl_arena *scratch) {
         p[2 * i] = (struct point){calls->v.v[i].span.begin_ps, 2 * i};
         p[2 * i + 1] = (struct point){xpl_timespan_end(calls->v.v[i].span), 2 * i + 1};
     }
-    qsort(p, 2 * n, sizeof *p, by_time);
+    xpl_sort(p, 2 * n, sizeof *p, by_time);
     for (size_t k = 0; k < 2 * n; k++) {
         if (p[k].seq % 2 == 0) {
             stack[depth++] = p[k].seq / 2;
@@ -155,5 +154,5 @@ void xpl_tf_functions_finish(struct xpl_tf_function_table *t) {
         kept++;
     }
     t->v.n = kept;
-    if (kept) qsort(t->v.v, kept, sizeof *t->v.v, by_name);
+    xpl_sort(t->v.v, kept, sizeof *t->v.v, by_name);
 }

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/text/parse.h"
+#include "base/vec.h"
 
 // ---- matrix cores ----
 
@@ -243,7 +244,7 @@ static int by_time(const void *pa, const void *pb) {
 }
 
 void xpl_kernels_sort_and_cut(struct xpl_kernel_report *reports, size_t *n) {
-    if (*n) qsort(reports, *n, sizeof *reports, by_time);
+    xpl_sort(reports, *n, sizeof *reports, by_time);
     if (*n > XPL_MAX_KERNELS) *n = XPL_MAX_KERNELS;
 }
 
@@ -264,7 +265,7 @@ bool xpl_kernels_merge_equal(struct xpl_kernel_report *reports, size_t *n,
     if (!v || !out) return false;
     for (size_t i = 0; i < *n; i++)
         v[i] = &reports[i];
-    qsort(v, *n, sizeof *v, by_identity);
+    xpl_sort(v, *n, sizeof *v, by_identity);
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
         struct xpl_kernel_report *const k = kept ? &out[kept - 1] : NULL;

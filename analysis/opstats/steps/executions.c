@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/executions.h"
 
-#include <stdlib.h>
-
 #include "analysis/opstats/steps/step_number.h"
 #include "base/arena.h"
 #include "base/intern.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 8192 };
 
@@ -51,7 +50,7 @@ static int by_time(const void *pa, const void *pb) {
 }
 
 static void sort(struct finding *f) {
-    if (f->runs.n) qsort(f->runs.v, f->runs.n, sizeof *f->runs.v, by_time);
+    xpl_sort(f->runs.v, f->runs.n, sizeof *f->runs.v, by_time);
 }
 
 struct total {
@@ -216,7 +215,7 @@ bool xpl_steps_add_runs(struct xpl_steps *steps, const struct xpl_host_runs *run
                no_last = xpl_host_runs_cut(runs, true, &last);
     for (size_t i = 0; i < runs->runs.n; i++)
         if (!(no_first && i == first) && !(no_last && i == last)) v[n++] = runs->runs.v[i];
-    if (n) qsort(v, n, sizeof *v, runs_by_function);
+    xpl_sort(v, n, sizeof *v, runs_by_function);
     for (size_t i = 0, end; i < n; i = end) {
         uint64_t ps = 0;
         for (end = i; end < n && v[end].function == v[i].function; end++)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/program_steps.h"
 
-#include <stdlib.h>
-
 #include "base/arena.h"
+#include "base/vec.h"
 
 static void give_runs(struct xpl_steps *steps, const struct xpl_host_runs *r) {
     size_t last;
@@ -37,7 +36,7 @@ static size_t choose(struct xpl_steps *steps, struct xpl_step **ret) {
     size_t n = 0, kept = 0;
     for (size_t i = 0; i < steps->v.n; i++)
         if (steps->v.v[i].host_marker.duration_ps) ret[n++] = &steps->v.v[i];
-    if (n) qsort(ret, n, sizeof(struct xpl_step *), by_begin);
+    xpl_sort(ret, n, sizeof(struct xpl_step *), by_begin);
     for (size_t i = 0; i < n; i++) {
         struct xpl_step *const around = kept ? ret[kept - 1] : NULL;
         if (!around || around->ops || !encloses(around->host_marker, ret[i]->host_marker)) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/span_sums.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/steps/span_list.h"
@@ -160,7 +159,7 @@ static bool sort_list(const struct xpl_span_list *l, struct xpl_arena *arena,
     for (const struct span_block *b = l->head; b; b = b->next)
         for (uint32_t i = 0; i < b->n; i++)
             v[k++] = read_span(b, i);
-    qsort(v, n, sizeof *v, by_begin);
+    xpl_sort(v, n, sizeof *v, by_begin);
     *ret = (struct xpl_span_list){.type = l->type};
     for (size_t i = 0; i < n; i++) {
         for (; i + 1 < n && v[i + 1].begin <= v[i].end; i++) {

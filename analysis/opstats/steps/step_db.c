@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/step_db.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/device/tpu_ops.h"
@@ -10,6 +9,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
+#include "base/vec.h"
 
 // XProf puts all devices of a GPU host, and the threads of a CPU-only one, under one core.
 enum { GENERIC_CORE_ID = 1 };
@@ -159,8 +159,7 @@ static bool write_categories(struct writer *w, const struct xpl_op_metrics_db *o
             return false;
     }
     c->touched.n = 0;
-    if (info->category_ps.n)
-        qsort(info->category_ps.v, info->category_ps.n, sizeof *info->category_ps.v, by_category);
+    xpl_sort(info->category_ps.v, info->category_ps.n, sizeof *info->category_ps.v, by_category);
     return true;
 }
 
@@ -320,9 +319,8 @@ static bool write_per_core(struct writer *w, struct xpl_step *st,
                   : write_tensor_core(w, st, o, &all, out)))
             return false;
     if (!write_other_sparse(w, st, out)) return false;
-    if (out->step_info_per_core.n)
-        qsort(out->step_info_per_core.v, out->step_info_per_core.n,
-              sizeof *out->step_info_per_core.v, by_core_info);
+    xpl_sort(out->step_info_per_core.v, out->step_info_per_core.n,
+             sizeof *out->step_info_per_core.v, by_core_info);
     return write_collectives(w, st, out);
 }
 
@@ -341,9 +339,8 @@ static bool write_collectives(const struct writer *w, const struct xpl_step *st,
         memcpy(db->all_reduce_info.v, c->v.v, c->v.n * sizeof *c->v.v);
         db->all_reduce_info.n = c->v.n;
     }
-    if (out->all_reduce_db_per_core.n)
-        qsort(out->all_reduce_db_per_core.v, out->all_reduce_db_per_core.n,
-              sizeof *out->all_reduce_db_per_core.v, by_core);
+    xpl_sort(out->all_reduce_db_per_core.v, out->all_reduce_db_per_core.n,
+             sizeof *out->all_reduce_db_per_core.v, by_core);
     return true;
 }
 
@@ -410,7 +407,7 @@ xpl_status_t xpl_steps_to_db(const struct xpl_convert *c, struct xpl_steps *step
         XPL_RETURN_OOM(err, "steps");
     for (size_t i = 0; i < n; i++)
         v[i] = &steps->v.v[i];
-    if (n) qsort(v, n, sizeof *v, by_id);
+    xpl_sort(v, n, sizeof *v, by_id);
     XPL_TRY(write_all(&w, v, n, &precision, err));
     db.has_all_steps = true;
     db.all_steps = db.step_sequence.v;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long SparseCores were at work in each step.
 // Rules: those of XProf 2.24.2, which the public source does not have; found by asking it.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/device/duty.h"
 #include "analysis/opstats/steps/step_events_sparse.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 8192, DRAIN_ABOVE = 1024 };
 
@@ -67,7 +67,7 @@ static bool make_windows(struct walk *w, const struct xpl_steps *steps, struct x
         w->windows[w->n_windows++] = (struct window){
             .begin_ps = time.begin_ps, .end_ps = xpl_timespan_end(time), .busy_ps = &s->busy_ps[i]};
     }
-    if (w->n_windows) qsort(w->windows, w->n_windows, sizeof *w->windows, by_begin);
+    xpl_sort(w->windows, w->n_windows, sizeof *w->windows, by_begin);
     for (size_t i = 0; i < w->n_windows; i++) {
         struct window *win = &w->windows[i];
         const uint64_t before = i ? win[-1].latest_end_ps : 0;
@@ -147,7 +147,7 @@ static bool merge(struct xpl_duty_set *set, struct xpl_arena *arena) {
         *iv = set->last;
         set->open = false;
     }
-    if (set->v.n) qsort(set->v.v, set->v.n, sizeof *set->v.v, by_interval);
+    xpl_sort(set->v.v, set->v.n, sizeof *set->v.v, by_interval);
     size_t n = 0;
     for (size_t i = 0; i < set->v.n; i++) {
         const struct xpl_duty_interval iv = set->v.v[i];

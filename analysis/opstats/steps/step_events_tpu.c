@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of TPU cores: the ops that ran in each, and its collectives.
-#include <stdlib.h>
 
 #include "analysis/opstats/steps/step_events_tpu.h"
 #include "analysis/opstats/steps/step_markers.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 8192 };
 
@@ -207,7 +207,7 @@ static xpl_status_t read_in_order(struct core_reader *r, const struct xpl_conver
     struct xpl_event_cursor cur;
     struct xpl_event ev;
     XPL_TRY(list_places(r, c, &arena, &places, err));
-    if (places.n) qsort(places.v, places.n, sizeof *places.v, by_offset);
+    xpl_sort(places.v, places.n, sizeof *places.v, by_offset);
     xpl_events_begin(&cur, r->line);
     for (size_t i = 0; i < places.n; i++) {
         cur.p = places.v[i].p;

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/collectives/expression.h"
@@ -16,6 +15,7 @@
 #include "analysis/tools/lib/spaces.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 enum { OP_COLUMNS = 3 }; // that only the table of ops has
 
@@ -197,13 +197,13 @@ static bool list_ops(const struct xpl_opstats *stats, struct xpl_arena *scratch,
 static xpl_status_t put_ops(struct list *ops, struct xpl_arena *scratch, struct xpl_buf *out,
                             struct xpl_error *err) {
     struct list alike;
-    if (ops->n) qsort(ops->v, ops->n, sizeof *ops->v, by_alike_and_place);
+    xpl_sort(ops->v, ops->n, sizeof *ops->v, by_alike_and_place);
     if (!join_alike(ops, scratch, &alike)) XPL_RETURN_OOM(err, "collectives");
-    if (alike.n) qsort(alike.v, alike.n, sizeof *alike.v, by_time);
+    xpl_sort(alike.v, alike.n, sizeof *alike.v, by_time);
     put_table(&alike, false, out);
     xpl_buf_putc(out, ',');
     if (ops->n && !ops->v[0].op) ops->n = 0; // calls have no names
-    if (ops->n) qsort(ops->v, ops->n, sizeof *ops->v, by_time);
+    xpl_sort(ops->v, ops->n, sizeof *ops->v, by_time);
     put_table(ops, true, out);
     return XPL_OK;
 }

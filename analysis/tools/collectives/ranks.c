@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/collectives/ranks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/breakdown/names.h"
@@ -10,6 +9,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/text/parse.h"
+#include "base/vec.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -512,13 +512,13 @@ static bool number(struct xpl_ranks *r) {
     };
     if (!m.text || !m.z || !m.votes) return false;
     if (!r->calls.n) return true;
-    qsort(v, r->calls.n, sizeof *v, by_host);
+    xpl_sort(v, r->calls.n, sizeof *v, by_host);
     for (size_t i = 0, n; i < r->calls.n && !xpl_exec_cancelled(r->exec); i += n) {
         for (n = 1; i + n < r->calls.n && by_place(&v[i], &v[i + n]) == 0;)
             n++;
         number_place(&m, &v[i], n);
     }
-    qsort(v, r->calls.n, sizeof *v, by_match);
+    xpl_sort(v, r->calls.n, sizeof *v, by_match);
     return true;
 }
 
@@ -612,7 +612,7 @@ static bool align(struct xpl_ranks *r) {
     for (uint32_t h = 0; h < r->hosts.n && !xpl_exec_cancelled(r->exec); h++) {
         const struct clock *const k = &clocks[h];
         if (!k->n) continue;
-        qsort(k->ends, k->n, sizeof *k->ends, by_value);
+        xpl_sort(k->ends, k->n, sizeof *k->ends, by_value);
         const int64_t ahead = k->overlaps ? 0 : k->ends[k->n / 2];
         r->hosts.v[h].offset_ps =
             (int64_t)((uint64_t)r->hosts.v[k->partner].offset_ps + (uint64_t)ahead);
@@ -707,6 +707,6 @@ bool xpl_ranks_match(struct xpl_ranks *r) {
         n = count_match(r, i, &agree);
         if (n > 1 && agree && !add_match(r, buckets, &r->calls.v[i], n)) return false;
     }
-    if (r->rows.n) qsort(r->rows.v, r->rows.n, sizeof *r->rows.v, by_time);
+    xpl_sort(r->rows.v, r->rows.n, sizeof *r->rows.v, by_time);
     return true;
 }

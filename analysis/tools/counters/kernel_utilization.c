@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/vec.h"
 
 struct kernel_options {
     struct xpl_common_options common; // every tool's come first
@@ -140,7 +141,7 @@ static size_t sum_up(const struct xpl_tpu_unit *units, size_t n, struct sum sums
         add_unit(sums, &n_sums, begins(name, "HBM Rd+Wr") ? "HBM Bandwidth Utilization" : name,
                  &units[i]);
     }
-    qsort(sums, n_sums, sizeof *sums, by_name);
+    xpl_sort(sums, n_sums, sizeof *sums, by_name);
     return n_sums;
 }
 

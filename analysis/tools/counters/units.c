@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/counters/units.h"
-
-#include <stdlib.h>
+#include "base/vec.h"
 
 const char *const xpl_tpu_unit_measure_names[] = {
     [XPL_UNIT_INSTRUCTIONS] = "instructions",
@@ -121,7 +120,7 @@ static struct readings read_sample(const struct xpl_tpu_unit_rows *rows,
                                    const struct xpl_counter **order) {
     for (size_t i = 0; i < sample->n; i++)
         order[i] = &sample->v[i];
-    if (sample->n > 1) qsort(order, sample->n, sizeof *order, by_id);
+    xpl_sort(order, sample->n, sizeof *order, by_id);
     struct readings r = {.v = order,
                          .n = sample->n,
                          .sum = sample->sum,

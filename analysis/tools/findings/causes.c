@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Findings that are a cause of the time breakdown, or two of them.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/tools/findings/findings.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 static const struct cause_row {
     enum xpl_finding_kind kind;
@@ -121,7 +121,7 @@ static bool find_once(const struct xpl_survey *s, const struct cause_row *r, dou
     }
     if (s->steps.n < (most ? ONCE_OF : ONCE_OF_FIRST) || v[most] <= all / 2) return true;
     const double once = v[most];
-    qsort(v, s->steps.n, sizeof *v, by_value);
+    xpl_sort(v, s->steps.n, sizeof *v, by_value);
     *ret = once - v[s->steps.n / 2];
     return true;
 }

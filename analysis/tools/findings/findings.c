@@ -3,12 +3,12 @@
 #include "analysis/tools/findings/findings.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/vec.h"
 
 // ---- JSON: docs/cli-json.md ----
 
@@ -157,7 +157,7 @@ static xpl_status_t find(const struct xpl_survey *s, struct xpl_findings *f,
     xpl_findings_of_memory(s, f);
     xpl_findings_of_devices(s, f);
     xpl_findings_join(s, f);
-    qsort(f->v, f->n, sizeof *f->v, best_first);
+    xpl_sort(f->v, f->n, sizeof *f->v, best_first);
     return XPL_OK;
 }
 

@@ -2,11 +2,11 @@
 // Findings from comparing steps: steps that differ, and compilations.
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/findings/findings.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 static int by_value(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -14,7 +14,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 static double median(double *v, size_t n) {
-    qsort(v, n, sizeof *v, by_value);
+    xpl_sort(v, n, sizeof *v, by_value);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -100,7 +100,7 @@ static struct usual *find_usual(const struct xpl_survey *s) {
     if (!all || !steps || !v) return NULL;
     for (size_t i = 0; i < s->steps.n; i++)
         steps[i] = &s->steps.v[i];
-    if (s->steps.n) qsort(steps, s->steps.n, sizeof *steps, by_series);
+    xpl_sort(steps, s->steps.n, sizeof *steps, by_series);
     for (size_t i = 0; i < s->steps.n; i++) {
         struct usual *const u = &all[steps[i]->series];
         if (!u->n++) u->first = i;

@@ -3,9 +3,9 @@
 // cluster is laid out by itself, innermost first, and is one box to the nodes around it.  All steps
 // are linear except sorting, so that a graph of 5,000 nodes takes milliseconds.
 #include "analysis/tools/graph_viewer/layout.h"
+#include "base/vec.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 // Points of the drawing.
 enum { CHARACTER = 7, LINE = 15, PADDING = 12, RANK_GAP = 44, NODE_GAP = 18, SWEEPS = 7 };
@@ -295,7 +295,7 @@ static void arrange_rank(struct layout *l, const struct part *p, uint32_t from, 
         const double key = l->degree[box] ? l->target[box] / l->degree[box] : middle(l, box);
         l->slots[i] = (struct slot){key, box};
     }
-    qsort(l->slots + from, end - from, sizeof *l->slots, by_key);
+    xpl_sort(l->slots + from, end - from, sizeof *l->slots, by_key);
     place_rank(l, l->slots + from, end - from);
     for (uint32_t i = from; i < end; i++) {
         const uint32_t box = l->order_of[i] = l->slots[i].box;
@@ -357,14 +357,14 @@ static xpl_status_t lay_out(struct layout *l, uint32_t c, struct xpl_error *err)
     }
     const struct graph_extent e = xpl_graph_extent(l->g, label);
     box->w = (double)(e.longest * CHARACTER + 2 * PADDING);
-    if (p.n_links > 1) qsort(p.links, p.n_links, sizeof *p.links, by_source);
+    xpl_sort(p.links, p.n_links, sizeof *p.links, by_source);
     find_ranks(l, &p);
     pull_sources_down(l, &p);
     for (uint32_t i = 0; i < p.n; i++) {
         l->order_of[i] = p.members[i];
         box_of(l, p.members[i])->x = 0;
     }
-    if (p.n > 1) qsort_r(l->order_of, p.n, sizeof *l->order_of, by_rank, l->rank);
+    xpl_sort_r(l->order_of, p.n, sizeof *l->order_of, by_rank, l->rank);
     for (unsigned k = 0; k < SWEEPS; k++) {
         XPL_TRY(xpl_graph_check(l->g, err));
         sweep(l, &p, k % 2 == 0);

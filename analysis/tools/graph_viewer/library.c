@@ -8,6 +8,7 @@
 #include "analysis/tools/graph_viewer/impl.h"
 #include "base/cleanup.h"
 #include "base/text/json_value.h"
+#include "base/vec.h"
 
 // ---- values of the configuration ----
 
@@ -124,7 +125,7 @@ static void put_convolution(struct properties *p, const struct xpl_json_value *c
                                                                     : mode.ptr[i]);
     xpl_buf_printf(p->b, "<br/>algo=eng%lld{", (long long)integer(member(algorithm, "algo_id")));
     const size_t n = knobs && knobs->type == XPL_JSON_OBJECT ? knobs->n : 0;
-    if (n > 1) qsort(knobs->children, n, sizeof *knobs->children, by_key);
+    if (n > 1) xpl_sort(knobs->children, n, sizeof *knobs->children, by_key);
     for (size_t i = 0; i < n; i++)
         xpl_buf_printf(p->b, "%sk%lld=%lld", i ? "," : "",
                        (long long)key_number(&knobs->children[i]),

@@ -3,13 +3,13 @@
 // stream, how many wait at a time, and which host runs a kernel slower than the others.  Ours;
 // XProf has none.  docs/findings.md defines the columns.
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/tools/launches/launches.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/lib/spaces.h"
 #include "analysis/tools/tool.h"
 #include "base/cleanup.h"
+#include "base/vec.h"
 
 struct launches_options {
     struct xpl_common_options common; // every tool's come first
@@ -91,7 +91,7 @@ static const struct xpl_column kKernelColumns[] = {
 static void put_kernels(struct xpl_launch_stats *l, struct xpl_buf *out) {
     struct xpl_gviz g;
     xpl_gviz_begin(&g, out, kKernelColumns, 0);
-    if (l->kernels.n) qsort(l->kernels.v, l->kernels.n, sizeof *l->kernels.v, most_first);
+    xpl_sort(l->kernels.v, l->kernels.n, sizeof *l->kernels.v, most_first);
     for (size_t i = 0; i < l->kernels.n; i++)
         if (l->kernels.v[i].all.op.n) put_kernel(&g, &l->kernels.v[i]);
     xpl_gviz_end(&g);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The length of a stream's queue over time.
-#include <stdlib.h>
 
 #include "analysis/tools/launches/launches.h"
+#include "base/vec.h"
 
 static int by_from(const void *a, const void *b) {
     const struct xpl_launch_wait *const x = a, *const y = b;
@@ -59,8 +59,8 @@ void xpl_launch_queue(struct xpl_launch_stream *s, uint64_t *ends, size_t n,
     for (size_t i = 0; i < n_waits; i++)
         ends[i] = v[i].to;
     if (n_waits) {
-        qsort(s->waits.v, n_waits, sizeof *s->waits.v, by_from);
-        qsort(ends, n_waits, sizeof *ends, by_value);
+        xpl_sort(s->waits.v, n_waits, sizeof *s->waits.v, by_from);
+        xpl_sort(ends, n_waits, sizeof *ends, by_value);
     }
     struct sweep sweep = {.parts = ret, .n = *ret_n};
     uint64_t length = 0, now = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/lib/fractions.h"
-
-#include <stdlib.h>
+#include "base/vec.h"
 
 static int by_name(const void *a, const void *b) {
     const struct xpl_fractions *const x = a, *const y = b;
@@ -28,7 +27,7 @@ bool xpl_fractions_collect(const struct xpl_event_fractions *const *hosts, const
             (struct xpl_fractions){f->hostname.len ? f->hostname : names[i], i, f->host, f->n_host};
     }
     // A host's planes have different names.
-    if (ret->n_planes) qsort(ret->planes, ret->n_planes, sizeof *ret->planes, by_name);
-    if (ret->n_hosts) qsort(ret->hosts, ret->n_hosts, sizeof *ret->hosts, by_name);
+    xpl_sort(ret->planes, ret->n_planes, sizeof *ret->planes, by_name);
+    xpl_sort(ret->hosts, ret->n_hosts, sizeof *ret->hosts, by_name);
     return true;
 }

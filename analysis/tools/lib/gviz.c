@@ -3,10 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/vec.h"
 
 static inline void put_lit(struct xpl_buf *b, const char *z) {
     xpl_buf_str(b, xpl_str_from(z));
@@ -57,7 +57,7 @@ void xpl_gviz_put_props(struct xpl_gviz *g, struct xpl_gviz_props *p) {
     struct xpl_buf *b = g->out;
     if (p->failed) b->failed = true;
     if (!p->props.n) return;
-    qsort(p->props.v, p->props.n, sizeof *p->props.v, by_name);
+    xpl_sort(p->props.v, p->props.n, sizeof *p->props.v, by_name);
     put_lit(b, "],\"p\":{");
     bool any = false;
     for (size_t i = 0; i < p->props.n; i++) {

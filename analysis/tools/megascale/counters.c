@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of the network, and of executions under way.
-#include <stdlib.h>
 
 #include "analysis/tools/megascale/names.h"
 #include "analysis/tools/megascale/trace.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 256 };
 
@@ -95,7 +95,7 @@ static int by_time(const void *a, const void *b) {
 static void sum_up(struct xpl_mgtrace_values *c) {
     struct xpl_mgtrace_value sum = {0};
     size_t n = 0;
-    if (c->v.n) qsort(c->v.v, c->v.n, sizeof *c->v.v, by_time);
+    xpl_sort(c->v.v, c->v.n, sizeof *c->v.v, by_time);
     for (size_t i = 0; i < c->v.n; i++) {
         const struct xpl_mgtrace_value *const x = &c->v.v[i];
         sum = (struct xpl_mgtrace_value){x->ps, plus(sum.count, x->count), sum.rate + x->rate};

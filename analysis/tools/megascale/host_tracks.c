@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracks of MegaScale's work on the host: one for each graph, which its key names.
-#include <stdlib.h>
 
 #include "analysis/tools/megascale/names.h"
 #include "analysis/tools/megascale/trace.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 4096 };
 
@@ -142,6 +142,6 @@ xpl_status_t xpl_mgtrace_read_host(struct xpl_mgtrace *t, const struct xpl_xspac
     for (uint32_t i = 0; i < xs->n_planes; i++)
         if (xpl_str_eq(xs->planes[i].name, XPL_STR("/device:CUSTOM:Megascale Trace")))
             XPL_TRY(read_plane(&r, &xs->planes[i], err));
-    if (r.graphs.n > 1) qsort(r.graphs.v, r.graphs.n, sizeof *r.graphs.v, by_place);
+    xpl_sort(r.graphs.v, r.graphs.n, sizeof *r.graphs.v, by_place);
     return deal(&r, err);
 }

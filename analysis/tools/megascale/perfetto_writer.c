@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/megascale/perfetto_writer.h"
+#include "base/vec.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { SEQUENCE = 1, IID = 1, TEXT = 2, ARGUMENT_ARRAY = 12, COUNTER_UNIT = 6, COUNTER_SCALE = 7 };
@@ -146,7 +146,7 @@ static void put_value(struct xpl_buf *b, const struct xpl_perfetto_argument *a) 
 static void put_arguments(struct xpl_perfetto_writer *w) {
     const struct xpl_perfetto_argument *const v = w->arguments.v;
     const size_t n = w->arguments.n;
-    if (n > 1) qsort(w->arguments.v, n, sizeof *w->arguments.v, by_key);
+    xpl_sort(w->arguments.v, n, sizeof *w->arguments.v, by_key);
     for (size_t i = 0, end; i < n; i = end) {
         struct xpl_buf *const part = &w->packet.part;
         for (end = i + 1; end < n && v[end].key == v[i].key;)

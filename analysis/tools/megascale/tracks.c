@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracks of TPUs, and which run of a program each event belongs to.
-#include <stdlib.h>
 
 #include "analysis/tools/megascale/names.h"
 #include "analysis/tools/megascale/trace.h"
 #include "base/std_sort.h"
+#include "base/vec.h"
 
 static const struct {
     const char *line, *track;
@@ -132,7 +132,7 @@ xpl_status_t xpl_mgtrace_read_tpus(struct xpl_mgtrace *t, const struct xpl_xspac
         n += v[n].p->kind == XPL_PLANE_TPU_CORE &&
              xpl_mgtrace_tpu_number(v[n].p->name, &v[n].number);
     }
-    if (n) qsort(v, n, sizeof *v, by_number);
+    xpl_sort(v, n, sizeof *v, by_number);
     for (size_t i = 0; i < n; i++)
         XPL_TRY(read_device(t, &v[i], err));
     return XPL_OK;

@@ -8,6 +8,7 @@
 #include "analysis/tools/memory_viewer/impl.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/vec.h"
 
 enum { OURS, OTHERS, N_SIDES };
 
@@ -183,6 +184,6 @@ xpl_status_t xpl_memview_holders(struct memview *v, const struct xpl_hlo_memory 
     if (other) XPL_TRY(add_side(&h, other, OTHERS, err));
     for (size_t i = 0; i < h.rows.n; i++)
         h.rows.v[i].has_other = other != NULL;
-    if (h.rows.n > 1) qsort(h.rows.v, h.rows.n, sizeof *h.rows.v, most_first);
+    xpl_sort(h.rows.v, h.rows.n, sizeof *h.rows.v, most_first);
     return put_table(&h, other, err);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices, rows, names and arguments of an answer, for both of its forms (XProf:
 // convert/trace_viewer/trace_events_to_json.h, trace_options.cc).
-#include <stdlib.h>
 
 #include "analysis/grouping/flows.h"
 #include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
 #include "base/exec.h"
+#include "base/vec.h"
 
 enum { CANCEL_EVERY = 1024 };
 
@@ -106,7 +106,7 @@ static bool find_rows(struct writer *w, struct device_line *l) {
             v[n].device = (uint32_t)n; // which came first
             n++;
         }
-    if (n) qsort(v, n, sizeof *v, by_row_id);
+    xpl_sort(v, n, sizeof *v, by_row_id);
     for (size_t i = 0; i < n; i++) {
         if (out && v[out - 1].id == v[i].id) out--;
         v[out++] = v[i];
@@ -135,7 +135,7 @@ xpl_status_t trc_device_lines(struct writer *w, struct device_line **ret, size_t
                                           .order = pid};
         }
     }
-    if (n) qsort(v, n, sizeof *v, by_pid);
+    xpl_sort(v, n, sizeof *v, by_pid);
     for (size_t i = 0; i < n; i++) {
         if (out && v[out - 1].pid == v[i].pid) continue; // the first host's
         v[out] = v[i];

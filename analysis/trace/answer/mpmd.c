@@ -189,7 +189,7 @@ static bool find_modules(struct uses *u, const struct device_line *lines, size_t
             if (!slot) return false;
             *slot = (uint64_t)lines[i].pid << 32 | r->id;
         }
-    if (u->modules.n) qsort(u->modules.v, u->modules.n, sizeof *u->modules.v, by_number);
+    xpl_sort(u->modules.v, u->modules.n, sizeof *u->modules.v, by_number);
     return true;
 }
 
@@ -251,7 +251,7 @@ static int by_place(const void *pa, const void *pb) {
 }
 
 static void find_program_starts(struct use *v, size_t n) {
-    qsort(v, n, sizeof *v, by_program);
+    xpl_sort(v, n, sizeof *v, by_program);
     for (size_t i = 0, end; i < n; i = end) {
         uint64_t ts = v[i].ts;
         for (end = i; end < n && by_program(&v[i], &v[end]) == 0; end++)
@@ -265,7 +265,7 @@ static void find_program_starts(struct use *v, size_t n) {
 // without. The stage of a program is the least of its names'.
 static size_t select_first_uses(struct use *v, size_t n) {
     size_t out = 0;
-    qsort(v, n, sizeof *v, by_process);
+    xpl_sort(v, n, sizeof *v, by_process);
     for (size_t i = 0, end; i < n; i = end) {
         struct use one = v[i];
         for (end = i + 1; end < n && by_process(&v[i], &v[end]) == 0; end++) {
@@ -295,7 +295,7 @@ xpl_status_t trc_mpmd_order(const struct writer *w, struct device_line *lines, s
     if (u.v.n == 0) return XPL_OK;
     find_program_starts(u.v.v, u.v.n);
     const size_t ranked = select_first_uses(u.v.v, u.v.n);
-    qsort(u.v.v, ranked, sizeof *u.v.v, by_place);
+    xpl_sort(u.v.v, ranked, sizeof *u.v.v, by_place);
     for (size_t i = 0; i < ranked; i++) {
         size_t lo = 0, hi = n; // lines are in order of pid
         while (lo < hi) {

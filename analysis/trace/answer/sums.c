@@ -2,7 +2,6 @@
 // Counts and times by name, of every event of a window.
 #include "analysis/trace/sums.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/trace/answer/arg_search.h"
@@ -86,7 +85,7 @@ static int earliest_first(const void *pa, const void *pb) {
 }
 
 static void keep_earliest(struct adder *a) {
-    if (a->found.n) qsort(a->found.v, a->found.n, sizeof *a->found.v, earliest_first);
+    xpl_sort(a->found.v, a->found.n, sizeof *a->found.v, earliest_first);
     if (a->found.n > a->o->most) a->found.n = a->o->most;
     a->is_full = a->found.n && a->found.n == a->o->most;
     if (a->is_full) a->latest = a->found.v[a->found.n - 1].ts;
@@ -238,7 +237,7 @@ static xpl_status_t finish_sums(struct adder *a, struct xpl_arena *arena,
         r.count += s->count;
         r.total_ps = trc_plus(r.total_ps, s->total_ps);
     }
-    if (r.n) qsort(r.v, r.n, sizeof *r.v, greatest_first);
+    xpl_sort(r.v, r.n, sizeof *r.v, greatest_first);
     XPL_TRY(finish_found(a, arena, &r, err));
     *ret = r;
     return XPL_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 
 // Picoseconds; negative or too large values saturate.
 static uint64_t to_ps(double ms) {
@@ -31,7 +32,7 @@ xpl_status_t trc_window_init(struct trc_window *w, const struct xpl_trace_sums_o
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "the window ends before it begins");
     if (!rows) XPL_RETURN_OOM(err, "trace rows");
     if (o->n_rows) memcpy(rows, o->rows, o->n_rows * sizeof *rows);
-    if (o->n_rows) qsort(rows, o->n_rows, sizeof *rows, by_number);
+    xpl_sort(rows, o->n_rows, sizeof *rows, by_number);
     w->rows = rows;
     w->n_rows = o->n_rows;
     return XPL_OK;

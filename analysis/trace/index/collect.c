@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/trace/index/impl.h"
+#include "base/vec.h"
 
 enum { PIECE_EVENTS = 1 << 15, CANCEL_EVERY = 1 << 13 };
 
@@ -231,7 +232,7 @@ static bool copy_regions(struct reading *r, struct line_src *ls) {
     ls->regions = xpl_arena_array(&r->p->arena, ls->n_regions, sizeof *ls->regions);
     if (!ls->regions) return false;
     memcpy(ls->regions, list, ls->n_regions * sizeof *list);
-    qsort(ls->regions, ls->n_regions, sizeof *ls->regions, by_begin);
+    xpl_sort(ls->regions, ls->n_regions, sizeof *ls->regions, by_begin);
     return true;
 }
 

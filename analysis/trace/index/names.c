@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of events and stats of their metadata: strings, argument lists, stack frames, and the
 // tables by which arguments of a single event are read from the profile later.
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/trace/index/impl.h"
+#include "base/vec.h"
 
 enum { LONG_NAME_MAX = 10000, LONG_ARG = 16 };
 
@@ -150,9 +150,9 @@ static bool put_plane(struct builder *b, const struct plane_src *ps) {
     row.n_stats = b->stat_mds.n - row.first_stat;
     row.n_events = b->event_mds.n - row.first_event;
     if (row.n_stats)
-        qsort(b->stat_mds.v + row.first_stat, row.n_stats, sizeof *b->stat_mds.v, by_stat_id);
+        xpl_sort(b->stat_mds.v + row.first_stat, row.n_stats, sizeof *b->stat_mds.v, by_stat_id);
     if (row.n_events)
-        qsort(b->event_mds.v + row.first_event, row.n_events, sizeof *b->event_mds.v, by_event_id);
+        xpl_sort(b->event_mds.v + row.first_event, row.n_events, sizeof *b->event_mds.v, by_event_id);
     struct trc_plane *const slot = xpl_vec_push(b->arena, &b->plane_rows);
     if (!slot) return false;
     *slot = row;
@@ -185,7 +185,7 @@ static bool sort_names(struct builder *b) {
         seen[s] = 1;
         list[n++] = (struct named){xpl_intern_get(b->strings, (xpl_strid_t){s}), s};
     }
-    if (n) qsort(list, n, sizeof *list, by_text);
+    xpl_sort(list, n, sizeof *list, by_text);
     if (!xpl_vec_reserve(b->arena, &b->sorted_names, n)) return false;
     for (size_t i = 0; i < n; i++) {
         b->rank_of[list[i].string] = (uint32_t)i;

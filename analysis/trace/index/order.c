@@ -2,10 +2,10 @@
 // One order over all tracks.  Time is cut into ranges of about as many events each; of every track
 // a range is one stretch, so threads merge stretches of their ranges independently.
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/trace/index/impl.h"
+#include "base/vec.h"
 
 enum { BUCKET_EVENTS = 1 << 14, SAMPLE = 1 << 8, MAX_SERIAL = 256 };
 
@@ -33,7 +33,7 @@ static bool choose_bounds(struct ordering *o) {
     for (size_t i = 0; i < b->tracks.n; i++)
         for (size_t k = SAMPLE / 2; k < b->tracks.v[i].n; k += SAMPLE)
             sample[n++] = b->tracks.v[i].recs[k].ts;
-    if (n) qsort(sample, n, sizeof *sample, by_value);
+    xpl_sort(sample, n, sizeof *sample, by_value);
     o->bounds[o->n++] = 0;
     for (size_t i = 1; n && i < n_ranges; i++) {
         const uint64_t at = sample[(size_t)((__uint128_t)n * i / n_ranges)];

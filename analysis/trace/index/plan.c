@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which planes and lines of a profile are shown, under which numbers (XProf:
 // convert/xplane_to_trace_container.cc), and which stats of their metadata apply to all its events.
-#include <stdlib.h>
 
 #include "analysis/trace/index/impl.h"
+#include "base/vec.h"
 
 enum { // xla tsl/profiler/utils/trace_utils.h
     FIRST_DEVICE = 1,
@@ -193,7 +193,7 @@ static size_t find_planes(const struct xpl_xspace *xs, xpl_str_t prefix,
 static xpl_status_t add_planes(struct builder *b, const struct xpl_plane **list,
                                struct xpl_error *err) {
     size_t n = find_planes(b->xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS), list);
-    if (n) qsort(list, n, sizeof(*list), by_name);
+    xpl_sort(list, n, sizeof(*list), by_name);
     for (size_t i = 0; i < n; i++)
         XPL_TRY(add_plane(b, list[i], (uint32_t)(HOST_THREADS + i), err));
     n = find_planes(b->xs, XPL_STR(XPL_PLANE_NAME_GPU_PREFIX), list);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of each row side by side, in order of time: earlier first, of those that begin
 // together the longer first (XProf: TraceEventLiteComparator).
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/trace/index/impl.h"
 #include "base/std_sort.h"
+#include "base/vec.h"
 
 // ---- gathering ----
 
@@ -47,7 +47,7 @@ static bool add_rows(struct builder *b) {
     if (!list) return false;
     for (size_t i = 0; i < b->lines.n; i++)
         if (!b->lines.v[i].counter) list[n++] = &b->lines.v[i];
-    if (n) qsort(list, n, sizeof(*list), by_row);
+    xpl_sort(list, n, sizeof(*list), by_row);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n; end++)
             if (list[end]->resource != list[i]->resource ||
@@ -92,7 +92,7 @@ static bool gather_named(struct builder *b, struct named_rec **ret, size_t *ret_
                                       .at = n};
             n++;
         }
-    if (n) qsort(v, n, sizeof *v, by_key);
+    xpl_sort(v, n, sizeof *v, by_key);
     return true;
 }
 
@@ -284,7 +284,7 @@ static void find_span(struct builder *b) {
 
 xpl_status_t trc_make_tracks(struct builder *b, struct xpl_error *err) {
     if (!add_rows(b) || !add_named(b)) XPL_RETURN_OOM(err, "trace rows");
-    if (b->tracks.n) qsort_r(b->tracks.v, b->tracks.n, sizeof *b->tracks.v, by_place, b);
+    xpl_sort_r(b->tracks.v, b->tracks.n, sizeof *b->tracks.v, by_place, b);
     xpl_exec_run(b->exec, b->tracks.n, sort_track, b);
     for (size_t i = 0; i < b->tracks.n; i++)
         if (b->tracks.v[i].failed) XPL_RETURN_OOM(err, "trace order");

@@ -3,6 +3,9 @@
 // nothing.
 #include "base/vec.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/arena.h"
 #include "tests/check.h"
 
@@ -82,7 +85,91 @@ static void test_failure(void) {
         CHECK_EQ(v.v[i], i);
 }
 
+// ---- sorting ----
+
+// An element of any size: its key, then its first position.
+static int by_key(const void *pa, const void *pb) {
+    const uint16_t a = *(const uint16_t *)pa, b = *(const uint16_t *)pb;
+    return (a > b) - (a < b);
+}
+static int by_key_down(const void *pa, const void *pb, void *ctx) {
+    ++*(uint64_t *)ctx;
+    return by_key(pb, pa);
+}
+
+static void fill(uint8_t *v, size_t n, size_t size, uint16_t keys) {
+    uint64_t state = n * 31 + size;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t place = (uint32_t)i;
+        state = state * 6364136223846793005 + 1442695040888963407;
+        const uint16_t key = (uint16_t)((state >> 40) % keys);
+        memset(v + i * size, (int)(key & 0xff), size);
+        memcpy(v + i * size, &key, sizeof key);
+        memcpy(v + i * size + sizeof key, &place, sizeof place);
+    }
+}
+
+// Sorted and stable, and no element lost a byte.
+static void expect_sorted(const uint8_t *v, size_t n, size_t size, bool down) {
+    uint16_t last = 0, key;
+    uint32_t last_place = 0, place;
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *const at = v + i * size;
+        memcpy(&key, at, sizeof key);
+        memcpy(&place, at + sizeof key, sizeof place);
+        for (size_t k = sizeof key + sizeof place; k < size; k++)
+            CHECK_EQ(at[k], key & 0xff);
+        if (i) CHECK(down ? key <= last : key >= last);
+        if (i && key == last) CHECK(place > last_place);
+        last = key, last_place = place;
+    }
+}
+
+static void test_sort(void) {
+    static const size_t sizes[] = {6, 8, 24, 40, 1001};
+    static const size_t counts[] = {0, 1, 2, 3, 12, 13, 100, 5000, 70000};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            for (uint16_t keys = 1; keys < 30000; keys = (uint16_t)(keys * 7)) {
+                const size_t n = sizes[s] > 100 && counts[c] > 5000 ? 9000 : counts[c];
+                uint64_t asked = 0;
+                uint8_t *const v = malloc(n * sizes[s] + 1);
+                CHECK(v);
+                fill(v, n, sizes[s], keys);
+                xpl_sort(v, n, sizes[s], by_key);
+                expect_sorted(v, n, sizes[s], false);
+                fill(v, n, sizes[s], keys);
+                xpl_sort_r(v, n, sizes[s], by_key_down, &asked);
+                expect_sorted(v, n, sizes[s], true);
+                CHECK(asked <= 40 * (uint64_t)n); // whatever the order
+                free(v);
+            }
+    xpl_sort(NULL, 0, 8, by_key);
+}
+
+// No limit of memory counts a sort, which needs little, or none.
+static void test_memory_of_sort(void) {
+#if XPL_FAULTS
+    enum { N = 100000, SIZE = 40 };
+    uint8_t *const v = malloc((size_t)N * SIZE);
+    CHECK(v);
+    for (int fails = 0; fails < 2; fails++) {
+        fill(v, N, SIZE, 9000);
+        xpl_fault_reset();
+        xpl_fault_fail_on(fails ? 0 : UINT64_MAX);
+        xpl_sort(v, N, SIZE, by_key);
+        CHECK_EQ(xpl_fault_count(), 1);
+        xpl_fault_reset();
+        xpl_fault_fail_on(UINT64_MAX);
+        expect_sorted(v, N, SIZE, false);
+    }
+    free(v);
+#endif
+}
+
 int main(void) {
+    test_sort();
+    test_memory_of_sort();
     test_push();
     test_reserve();
     test_failure();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rankings of report explain: functions by their time, and the longest dispatches.
-#include <stdlib.h>
 
 #include "analysis/ireeprof/reports/explain/explain.h"
 #include "analysis/ireeprof/reports/rows_dispatch.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 enum { TOP_FUNCTIONS = 10 };
 
@@ -83,7 +83,7 @@ xpl_status_t xpl_iree_explain_functions(const struct xpl_iree_explain *x, struct
         const struct xpl_iree_group *const g = xpl_iree_table_at(groups, i);
         if (g->spans.valid) ranks[n++] = rank_of(x, g, host, i);
     }
-    qsort(ranks, n, sizeof *ranks, by_score);
+    xpl_sort(ranks, n, sizeof *ranks, by_score);
     for (size_t i = 0; i < n && i < TOP_FUNCTIONS; i++)
         write_rank(x, &ranks[i], i + 1, host);
     xpl_sys_free(ranks);

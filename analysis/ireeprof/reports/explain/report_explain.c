@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Report explain: the largest times, and oddities of the bundle.
-#include <stdlib.h>
 
 #include "analysis/ireeprof/reports/explain/explain.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/rows_dispatch.h"
 #include "base/arena.h"
+#include "base/vec.h"
 
 // Sums over the submissions and groups of a device, and over the submissions of a queue: a bundle
 // may have as many devices and queues as it has submissions.
@@ -164,7 +164,7 @@ struct busy {
 // Merges intervals that overlap or touch, and sums up the gaps.
 static void merge(struct interval *v, size_t n, struct busy *b) {
     if (n == 0) return;
-    qsort(v, n, sizeof *v, by_start);
+    xpl_sort(v, n, sizeof *v, by_start);
     struct interval now = v[0];
     for (size_t i = 1; i < n; i++) {
         if (v[i].start <= now.end) {
