@@ -308,8 +308,13 @@ static void memory_rows(struct xpl_table *t, const char *host, const json_t *ans
         const json_t *peak = json_object_get(sum, "peakStats");
         xpl_table_text(t, xpl_str_from(host), 40);
         xpl_table_text(t, xpl_str_from(name), 40);
-        xpl_table_bytes(t, int_of(peak, "peakBytesInUse"));
-        xpl_table_bytes(t, int_of(sum, "memoryCapacity"));
+        const uint64_t used = int_of(peak, "peakBytesInUse"),
+                       capacity = int_of(sum, "memoryCapacity");
+        xpl_table_bytes(t, used);
+        if (capacity > used) // else the profile has no free memory, as PyTorch's of CPUs
+            xpl_table_bytes(t, capacity);
+        else
+            xpl_table_unknown(t);
         xpl_table_bytes(t, int_of(peak, "heapAllocatedBytes"));
         xpl_table_bytes(t, int_of(peak, "stackReservedBytes"));
         xpl_table_percent(t, json_number_value(json_object_get(peak, "fragmentation")));

@@ -6,12 +6,26 @@
 #include "analysis/products/product.h"
 #include "analysis/wire/wire.h"
 #include "analysis/xplane/fields.h"
+#include "base/hash.h"
 #include "cli/args.h"
 #include "cli/progress/progress.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: main.c sets that of the machine
 
+// Whether the command has printed the warning already: `summary` makes several answers of one
+// file.  Beyond 64 warnings each is printed.
+static bool is_repeated(xpl_str_t host, xpl_str_t text) {
+    static uint64_t printed[64];
+    static size_t n;
+    const uint64_t hash = (uint64_t)xpl_hash_str(1, host) << 32 | xpl_hash_str(1, text);
+    for (size_t i = 0; i < n; i++)
+        if (printed[i] == hash) return true;
+    if (n < sizeof printed / sizeof *printed) printed[n++] = hash;
+    return false;
+}
+
 void xpl_warn_of_host(xpl_str_t host, xpl_str_t text) {
+    if (is_repeated(host, text)) return;
     xpl_progress_hide();
     xpl_say("warning: %.*s: %.*s", XPL_STR_FMT(host), XPL_STR_FMT(text));
 }

@@ -9,6 +9,7 @@ usage: test_pytorch.py XPLANECTL XPLANED [--traces NUMBER]
 """
 import ast
 import csv
+import gzip
 import json
 import re
 import sys
@@ -76,6 +77,8 @@ class Documented(Case):
         status, _, err = self.ask("findings", cut)
         self.assertEqual(status, 3)
         self.assertIn("the trace ends at byte 5000 within a value", err)
+        status, _, err = self.ask("summary", cut)  # which makes several answers
+        self.assertEqual((status, err.count("the trace ends at byte")), (3, 1))
 
     def test_daemon(self):
         run = self.logdir / "run1"
@@ -484,6 +487,61 @@ class Verdicts(Case):
             torch_traces.words, "launch_bound", 50, "", "torch.compile")["findings"]])
 
 
+class Variants(Case):
+    """The same trace as other writers, converters and editors write it has the same tables."""
+
+    def tables(self, data, suffix=".pt.trace.json"):
+        path = self.place / f"made{suffix}"
+        path.write_bytes(data)
+        answers = []
+        for tool in "framework_op_stats", "kernel_stats", "launches":
+            status, out, err = self.ask("analyze", tool, path)
+            self.assertEqual(status, 0, err)
+            answers.append(out)
+        return answers
+
+    def test_texts(self):
+        trace = torch_traces.steps(torch_traces.backward, 2)
+        whole = {**trace.head, "traceEvents": trace.events}
+        text = json.dumps(whole)
+        expected = self.tables(text.encode())
+        self.assertIn("autograd::engine", expected[0])
+        third = len(text) // 3
+        for name, data in {"compact": json.dumps(whole, separators=(",", ":")), "indented": json.dumps(whole, indent=2),
+                           "windows": json.dumps(whole, indent=2).replace("\n", "\r\n"), "mark": "\ufeff" + text,
+                           "sorted": json.dumps(whole, sort_keys=True), "unit": text.replace("{", '{"displayTimeUnit": "ns", ', 1),
+                           "events_first": json.dumps({"traceEvents": trace.events, **trace.head})}.items():
+            self.assertEqual(self.tables(data.encode()), expected, name)
+        members = b"".join(gzip.compress(part.encode()) for part in (text[:third], text[third:2 * third], text[2 * third:]))
+        self.assertEqual(self.tables(members + bytes(512), ".pt.trace.json.gz"), expected)
+
+    def test_fields(self):
+        def texts(e):
+            return {**e, **{k: str(e[k]) for k in ("ts", "dur", "pid", "tid")}}
+
+        def ids(e):
+            return {**e, "args": {k: str(v) for k, v in e.get("args", {}).items()}}
+
+        def exponents(e):
+            return {**e, **{k: float(f"{e[k]:.9e}") for k in ("ts", "dur")}}
+
+        def earlier(e):
+            return {**e, "ts": e["ts"] - 5000}
+
+        trace = torch_traces.steps(torch_traces.backward, 2)
+        expected = self.tables(json.dumps({**trace.head, "traceEvents": trace.events}).encode())
+        for change in texts, ids, exponents, earlier:
+            events = [change(e) for e in trace.events]
+            self.assertEqual(self.tables(json.dumps({**trace.head, "traceEvents": events}).encode()), expected, change.__name__)
+        pairs = []
+        for i, e in enumerate(trace.events):
+            begin = {k: v for k, v in e.items() if k != "dur"} | {"ph": "B"}
+            pairs += [((e["ts"], 1, -e["dur"], i), begin),
+                      ((e["ts"] + e["dur"], 0, -e["ts"], i), {"ph": "E", "pid": e["pid"], "tid": e["tid"], "ts": e["ts"] + e["dur"]})]
+        events = [e for _, e in sorted(pairs, key=lambda p: p[0])]
+        self.assertEqual(self.tables(json.dumps({**trace.head, "traceEvents": events}).encode()), expected, "begins and ends")
+
+
 class Groups(Case):
     """Ops by name, by what they were called with, and by module."""
 
@@ -620,6 +678,9 @@ class Groups(Case):
         self.assertEqual(what["tfOpName"], "Net_0/Linear_1/aten::mm:torch.GEMM")
         self.assertEqual(what["tensorShape"], "aten::mm(bf16[128,256], bf16[256,512])")
         self.assertEqual(gpu["profileSummary"]["peakBytesUsageLifetime"], "4096")
+        t.events[-1]["args"]["Device Type"] = 0  # whose capacity traces do not have
+        _, out, _ = self.ask("summary", t.write(self.place / "made.pt.trace.json"))
+        self.assertRegex(out, r"\n\S+ +CPU +4.00 KiB +– +4.00 KiB")
 
     def test_unknown_shapes(self):
         """Without shapes the tables have names, and the roofline says what to record."""
