@@ -177,7 +177,7 @@ bool xpl_kineto_call(struct trace *t, const struct event *e, uint32_t *ret) {
     const bool numbered = in.refs[0] && in.refs[1] && (values || !values_matter(op));
     bool is_new;
     *ret = 0;
-    if (!in.dims.len) return true;
+    if (!xpl_str_starts(in.dims, XPL_STR("["))) return true;
     // Texts without numbers are long: they are read once for each event.
     uint64_t *const known =
         numbered ? xpl_map_put(&t->links, &t->calls, (uint64_t)e->name << 32 | in.refs[0],

@@ -163,6 +163,8 @@ static void note(struct args *a, uint32_t key, xpl_str_t v) {
         case TEXT_OUT_NELEMS: a->out_nelems = n; break;
         case TEXT_GROUP_SIZE: a->group_size = n; break;
         case TEXT_DTYPE: a->dtype = v; break;
+        case TEXT_TASK_TYPE: a->task_type = v; break;
+        case TEXT_CONNECTION_ID: a->correlation = (uint64_t)n; break;
         default: return;
     }
     a->has |= UINT64_C(1) << key;
@@ -170,7 +172,8 @@ static void note(struct args *a, uint32_t key, xpl_str_t v) {
 
 // Under the name that tools know, in which 0 links nothing.
 static enum text name_of_key(const struct args *a, uint32_t key) {
-    return key == TEXT_CORRELATION && a->correlation ? TEXT_CORRELATION_ID : (enum text)key;
+    const bool links = key == TEXT_CORRELATION || key == TEXT_CONNECTION_ID;
+    return links && a->correlation ? TEXT_CORRELATION_ID : (enum text)key;
 }
 
 // Reads the value of `key` and appends it as a stat.
@@ -484,11 +487,20 @@ static void note_kind(struct trace *t, enum category c, const struct raw *raw) {
     t->has_cuda |= xpl_str_starts(raw->name, XPL_STR("cu"));
 }
 
+// By `cat`, or by the args of events that have none.
+static enum category category_of(const struct raw *raw, enum category cat) {
+    const bool is_npu = !raw->cat.len && (args_have(&raw->args, TEXT_CONNECTION_ID) ||
+                                          args_have(&raw->args, TEXT_TASK_TYPE));
+    return raw->ph == 'C' ? CAT_COUNTER
+           : is_npu       ? xpl_kineto_npu_category(raw->args.task_type, raw->name)
+                          : xpl_kineto_category_of(cat, raw->cat.len != 0, raw->name);
+}
+
 static bool store(struct trace *t, struct raw *raw) {
     enum category c;
     uint32_t cat;
     if (!read_category(t, raw->cat, &cat, &c)) return false;
-    c = raw->ph == 'C' ? CAT_COUNTER : xpl_kineto_category_of(c, cat != 0, raw->name);
+    c = category_of(raw, c);
     const enum row_kind kind = xpl_kineto_row_kind(c);
     xpl_strid_t name;
     uint32_t row;
@@ -507,6 +519,8 @@ static bool store(struct trace *t, struct raw *raw) {
     if (!e) return false;
     if (kind != ROW_HOST && args_have(&raw->args, TEXT_DEVICE))
         r->device = (int32_t)raw->args.device;
+    else if (kind != ROW_HOST && args_have(&raw->args, TEXT_TASK_TYPE))
+        r->device = 0; // the first: pid is not the index of a device
     for (size_t i = 0; i < raw->used.n; i++)
         use_text(t, raw->used.v[i], kind);
     *e = (struct event){.begin = raw->ts,

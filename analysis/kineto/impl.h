@@ -37,6 +37,8 @@
     X(OUT_NELEMS, "Out msg nelems")                                                                \
     X(GROUP_SIZE, "Group size")                                                                    \
     X(DTYPE, "dtype")                                                                              \
+    X(TASK_TYPE, "Task Type")                                                                      \
+    X(CONNECTION_ID, "connection_id")                                                              \
     X(LAST_KEY, "External Id")                                                                     \
     X(CORRELATION_ID, "correlation_id")                                                            \
     X(CATEGORY, "category")                                                                        \
@@ -311,7 +313,7 @@ struct args {
     int64_t stream, device, bytes, mem_bytes, allocated, reserved, device_type, device_id;
     int64_t registers, shared, graph_id, in_nelems, out_nelems, group_size;
     double occupancy;
-    xpl_str_t grid, block, name, collective, dtype;
+    xpl_str_t grid, block, name, collective, dtype, task_type;
     uint64_t has; // bits of enum text up to TEXT_LAST_KEY
 };
 // Whether the trace has no device but the CPU.
@@ -399,6 +401,9 @@ static inline struct event *xpl_kineto_next_event(const struct trace *t, struct 
 enum category xpl_kineto_category(xpl_str_t cat);
 // Of an event of that category and name.
 enum category xpl_kineto_category_of(enum category c, bool has_category, xpl_str_t name);
+// Of an event without a category that torch_npu wrote: of a task of the device by its type, empty
+// for calls of the host's runtime; CAT_OTHER for others.
+enum category xpl_kineto_npu_category(xpl_str_t task_type, xpl_str_t name);
 enum row_kind xpl_kineto_row_kind(enum category c);
 // "GEMM" and so on, of an op's name.
 const char *xpl_kineto_op_type(xpl_str_t op);

@@ -81,6 +81,15 @@ enum category xpl_kineto_category_of(enum category c, bool has_category, xpl_str
     return c;
 }
 
+enum category xpl_kineto_npu_category(xpl_str_t task_type, xpl_str_t name) {
+    static const char *const no_work[] = {"WAIT", "RECORD", "NOTIFY", "PLACE_HOLDER"};
+    if (!task_type.len) // "AscendCL@aclnnAdd"
+        return xpl_str_has(name, XPL_STR("@")) ? CAT_RUNTIME : CAT_OTHER;
+    for (size_t i = 0; i < COUNT(no_work); i++)
+        if (xpl_str_has(task_type, xpl_str_from(no_work[i]))) return CAT_MARKER;
+    return xpl_str_has(task_type, XPL_STR("MEMCPY")) ? CAT_COPY : CAT_KERNEL;
+}
+
 enum row_kind xpl_kineto_row_kind(enum category c) {
     switch (c) {
         case CAT_KERNEL:

@@ -210,6 +210,13 @@ def odd_traces(n):
     yield "keys", trace(event(args={f"k{i}": i for i in range(n)}), *(event(args={f"k{i}_{j}": f"v{i}_{j}" for j in range(200)}) for i in range(n // 200)))
     yield "memory", trace(*(event(cat="cpu_instant_event", ph="i", name="[memory]", ts=i, args={
         "Total Allocated": 1 << 62, "Bytes": (-1) ** i << 62, "Addr": i, "Device Type": i, "Device Id": -i}) for i in range(n)))
+    yield "begins", trace(*(event(ph="BBE"[i % 3], cat=("cpu_op", "kernel", "", "cpu_instant_event")[i % 4], tid=i % 5, ts=i,
+                                  args={f"a{i % 300}": "x" * (i % 2000)}) for i in range(3 * n)))
+    yield "many_ends", trace(event(ph="B", args={"a": "x" * 70_000}), *(event(ph="E", args={f"e{i}": "y" * 60_000}) for i in range(n // 20)))
+    yield "npu", trace(*(event(cat="", name=("AscendCL@a", "Add")[i % 2], pid=i % 2, ts=str(i), args={
+        "connection_id": i // 2, **({"Task Type": ("AI_CORE", "EVENT_WAIT", "MEMCPY_ASYNC", "")[i // 2 % 4]} if i % 2 else {})}) for i in range(n)))
+    yield "utf16", trace(event()).decode().encode("utf-16")
+    yield "two_traces", trace(event(), kernel(1)) * n
     yield "counters", trace(*(event(ph="C", name=f"c{i}", ts=i, args={f"x{i}": i}) for i in range(n)))
     yield "no_end", b'{"schemaVersion":1,"traceEvents":[' + event().encode() + b',{"ph":"X","name":"' + b'"x' * (500 * n)
     yield "brackets", b'{"schemaVersion":1,"traceEvents":[' + event().encode() + b"," + b"[" * (1000 * n)

@@ -218,6 +218,7 @@ static void test_calls(void) {
         {"aten::x", "\"Input Dims\":[],\"Input type\":[\"Tensor\"]", "aten::x(Tensor)"},
         {"aten::x", "\"Input Dims\":\"[[7\",\"Input type\":\"[\\\"int\"", "aten::x(\"int[7)"},
         {"aten::x", "\"Input Dims\":3", ""},
+        {"aten::x", "\"Input Dims\":\"2,3;4\",\"Input type\":\"float;float\"", ""},
         {"aten::x", "", ""},
     };
     char room[1024];
@@ -710,6 +711,31 @@ static void test_begins_of_ops(void) {
     close(&i);
 }
 
+// Traces of torch_npu have times as texts, and no categories but those of torch: tasks of the
+// device have a type.
+static void test_npu(void) {
+    struct imported i = quoted(
+        "[{'ph':'X','cat':'cpu_op','name':'aten::add','pid':1,'tid':5,'ts':'100.500','dur':'9.5'},"
+        "{'ph':'X','name':'AscendCL@aclnnAdd','pid':71,'tid':5,'ts':'101','dur':2,"
+        "'args':{'connection_id':3}},"
+        "{'ph':'X','name':'other','pid':71,'tid':5,'ts':'108','args':{'connection_id':4}},"
+        "{'ph':'X','name':'Add','pid':7040,'tid':2,'ts':'110.250','dur':4,"
+        "'args':{'Task Type':'AI_VECTOR_CORE','Stream Id':2,'connection_id':3}},"
+        "{'ph':'X','name':'EVENT_WAIT','pid':7040,'tid':2,'ts':'115','dur':4,"
+        "'args':{'Task Type':'EVENT_WAIT','Stream Id':2}}]");
+    struct xpl_event e;
+    const struct xpl_line *line;
+    CHECK(find(&i, "/device:GPU:0", "Add", 0, &e, &line));
+    CHECK_EQ(e.offset_ps, 9750000);
+    CHECK_EQ(int_stat(&e, XPL_STAT_CORRELATION_ID), 3);
+    CHECK(xpl_str_eq(text_stat(&e, XPL_STAT_TF_OP), XPL_STR("(no op):torch.Other")));
+    CHECK(find(&i, "/host:CPU", "AscendCL@aclnnAdd", 0, &e, &line));
+    CHECK_EQ(int_stat(&e, XPL_STAT_CORRELATION_ID), 3);
+    CHECK(find(&i, "/host:CPU", "other", 0, &e, &line));
+    CHECK(find(&i, "Annotations and waits of GPU 0", "EVENT_WAIT", 0, &e, &line));
+    close(&i);
+}
+
 // Devices that are not listed are as the listed ones if these are alike.
 static void test_unlisted_device(void) {
     static const char *const names[] = {"NVIDIA H100", "NVIDIA A100"};
@@ -976,6 +1002,7 @@ int main(void) {
     test_other_traces();
     test_begins_and_ends();
     test_begins_of_ops();
+    test_npu();
     test_unlisted_device();
     test_sniff();
     test_limit();
