@@ -21,7 +21,7 @@ static xpl_status_t convert(const void *input, struct xpl_arena *arena, struct x
 }
 
 static void fail_each(struct xpl_buf space) {
-    fault_each(&(struct fault_scenario){convert, &space, .least = 1});
+    fault_each(&(struct fault_scenario){convert, &space, .least = 1, .some_only_speed = true});
     xpl_buf_fini(&space);
 }
 

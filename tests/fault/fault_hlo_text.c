@@ -130,8 +130,9 @@ int main(void) {
         xpl_buf_init(&got, 1 << 24);
         xpl_fault_fail_on(i);
         const xpl_status_t st = run(&m, &got);
-        // The buffer that is written to is the test's own: it may be the one that fails.
-        CHECK(st == XPL_RESOURCE_EXHAUSTED || got.failed);
+        // The buffer that is written to is the test's own: it may be the one that fails.  Room for
+        // sorting only saves time.
+        if (st == XPL_OK && !got.failed) CHECK_BYTES(got.p, got.n, expected.p, expected.n);
         xpl_fault_fail_on(UINT64_MAX);
         xpl_buf_fini(&got);
         CHECK_EQ(xpl_fault_live(), live);
