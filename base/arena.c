@@ -64,6 +64,25 @@ static void count_difference(size_t taken, size_t now) {
         xpl_heap_add(now - taken);
 }
 
+static void advise(void *p, size_t n, int advice) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)p + page - 1) / page * page,
+                    end = ((uintptr_t)p + n) / page * page;
+    if (begin < end) (void)madvise((void *)begin, end - begin, advice);
+}
+
+// Lets the kernel back large blocks with large pages, as a fault for each small page takes longer
+// than to clear it.  The advice includes the block's first and last page: otherwise the kernel
+// splits the mapping, and realloc copies it instead of moving its pages.
+enum { HUGE_FROM = 4 << 20 };
+
+static void advise_large(void *p, size_t n) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = (uintptr_t)p / page * page,
+                    end = ((uintptr_t)p + n + page - 1) / page * page;
+    if (p && n >= HUGE_FROM) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
 void *xpl_sys_alloc(size_t size) {
 #if XPL_FAULTS
     if (fault_seen++ == fault_at) return NULL;
@@ -71,6 +90,7 @@ void *xpl_sys_alloc(size_t size) {
     const bool large = size >= XPL_HEAP_LARGE - MARGIN;
     if (large && !xpl_heap_take(size)) return NULL;
     void *p = malloc(size);
+    advise_large(p, size);
     if (large) count_difference(size, counted(p));
 #if XPL_FAULTS
     fault_live_blocks += p != NULL;
@@ -86,6 +106,7 @@ void *xpl_sys_realloc(void *old, size_t size) {
     const size_t more = size >= XPL_HEAP_LARGE - MARGIN && size > before ? size - before : 0;
     if (more && !xpl_heap_take(more)) return NULL;
     void *p = realloc(old, size);
+    advise_large(p, size);
     count_difference(before + more, p ? counted(p) : before);
 #if XPL_FAULTS
     fault_live_blocks += p != NULL && old == NULL;
@@ -101,13 +122,6 @@ void xpl_sys_free(void *p) {
     free(p);
     // Not before: a large block takes milliseconds to unmap, in which another would come on top.
     if (n) xpl_heap_give(n);
-}
-
-static void advise(void *p, size_t n, int advice) {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t begin = ((uintptr_t)p + page - 1) / page * page,
-                    end = ((uintptr_t)p + n) / page * page;
-    if (begin < end) (void)madvise((void *)begin, end - begin, advice);
 }
 
 void xpl_sys_populate(void *p, size_t n) {
