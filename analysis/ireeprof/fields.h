@@ -8,7 +8,7 @@
 
 #include "analysis/ireeprof/row.h"
 
-// What is said of a name, a literal.
+// A name, which is a literal.
 #define XPL_F_CALLED(as)                                                                           \
     .name = (as), .name_length = sizeof(as) - 1, .lead_length = sizeof("\"" as "\":") - 1,         \
     .lead = "\"" as "\":"
@@ -39,6 +39,9 @@
         XPL_F_CALLED(as), .kind = XPL_IREE_BIT, .bit = 1,                                          \
                           .offset = offsetof(struct xpl_iree_##T, member)                          \
     }
+// The length of the span from one member to the next, and whether the span is valid.
+#define XPL_F_SPAN(T, member, as)    XPL_F_AS(SPAN, T, member, as)
+#define XPL_F_IS_SPAN(T, member, as) XPL_F_AS(IS_SPAN, T, member, as)
 #define XPL_F_CONST(as, value)                                                                     \
     { XPL_F_CALLED(as), .kind = XPL_IREE_CONST, .text = (value) }
 

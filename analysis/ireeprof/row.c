@@ -205,15 +205,18 @@ void xpl_row_signed(struct xpl_iree_rows *r, const char *name, size_t length, in
     end_value(r, write_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v));
 }
 
+static inline uint8_t *write_bool(uint8_t *p, bool v) {
+    memcpy(p, v ? "true" : "false", 5); // of the former also the zero behind it
+    return p + 5 - v;
+}
+
 void xpl_row_bool(struct xpl_iree_rows *r, const char *name, bool v) {
     if (r->member) {
         hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_BOOL, .is = v});
         return;
     }
     uint8_t *const p = begin_value(r, name, name ? strlen(name) : 0, 5);
-    if (!p) return;
-    memcpy(p, v ? "true" : "false", 5); // of the former also the zero behind it
-    end_value(r, p + 5 - v);
+    if (p) end_value(r, write_bool(p, v));
 }
 
 void xpl_row_null(struct xpl_iree_rows *r, const char *name) {
@@ -340,6 +343,8 @@ static void put_own(struct xpl_iree_rows *r, const struct xpl_iree_field *f, con
 
 static void put_field(struct xpl_iree_rows *r, const struct xpl_iree_field *f, const uint8_t *p) {
     const size_t n = f->name_length ? f->name_length : f->name ? strlen(f->name) : 0;
+    const bool spans = f->kind == XPL_IREE_SPAN || f->kind == XPL_IREE_IS_SPAN;
+    const int64_t span = spans ? xpl_iree_span_at(p) : -1;
     switch (f->kind) {
         case XPL_IREE_U32: xpl_row_number(r, f->name, n, u32_at(p)); break;
         case XPL_IREE_U64: xpl_row_number(r, f->name, n, u64_at(p)); break;
@@ -352,6 +357,8 @@ static void put_field(struct xpl_iree_rows *r, const struct xpl_iree_field *f, c
         case XPL_IREE_CONST: put_own(r, f, f->text); break;
         case XPL_IREE_OBJECT: xpl_row_open(r, f->name, '{'); break;
         case XPL_IREE_END: xpl_row_close(r, '}'); break;
+        case XPL_IREE_SPAN: xpl_row_signed(r, f->name, n, span > 0 ? span : 0); break;
+        case XPL_IREE_IS_SPAN: xpl_row_bool(r, f->name, span >= 0); break;
     }
 }
 
@@ -387,7 +394,7 @@ static inline uint8_t *write_list(uint8_t *p, const uint8_t *from) {
 static inline uint8_t *write_value(uint8_t *p, const struct xpl_iree_field *f,
                                    const uint8_t *from) {
     const char *text;
-    bool is;
+    int64_t span;
     size_t n;
     switch (f->kind) {
         case XPL_IREE_U32: return write_u64(p, u32_at(from));
@@ -400,10 +407,11 @@ static inline uint8_t *write_value(uint8_t *p, const struct xpl_iree_field *f,
             text = f->kind == XPL_IREE_ENUM ? xpl_iree_name(f->names, u32_at(from)) : f->text;
             n = strlen(text);
             return n <= MOST_TEXT ? write_text(p, text, n) : NULL;
-        case XPL_IREE_BIT:
-            is = (u32_at(from) & f->bit) != 0;
-            memcpy(p, is ? "true" : "false", 5); // of the former also the zero behind it
-            return p + 5 - is;
+        case XPL_IREE_BIT: return write_bool(p, (u32_at(from) & f->bit) != 0);
+        case XPL_IREE_SPAN:
+            span = xpl_iree_span_at(from);
+            return write_u64(p, span > 0 ? (uint64_t)span : 0);
+        case XPL_IREE_IS_SPAN: return write_bool(p, xpl_iree_span_at(from) >= 0);
         case XPL_IREE_8U32:
         case XPL_IREE_OBJECT:
         case XPL_IREE_END: break;

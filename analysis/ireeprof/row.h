@@ -98,11 +98,13 @@ enum xpl_iree_field_kind {
     XPL_IREE_I64,
     XPL_IREE_3U32,
     XPL_IREE_8U32,
-    XPL_IREE_ENUM,   // u32, by name: .names
-    XPL_IREE_BIT,    // whether .bit of the u32 is set
-    XPL_IREE_CONST,  // .text
-    XPL_IREE_OBJECT, // begins an object
-    XPL_IREE_END,    // ends it
+    XPL_IREE_ENUM,    // u32, by name: .names
+    XPL_IREE_BIT,     // whether .bit of the u32 is set
+    XPL_IREE_CONST,   // .text
+    XPL_IREE_OBJECT,  // begins an object
+    XPL_IREE_END,     // ends it
+    XPL_IREE_SPAN,    // ns from the i64, a time of the host, to the next one; 0: not a span
+    XPL_IREE_IS_SPAN, // whether these two are a span
 };
 enum { XPL_IREE_LEAD = 48 };
 struct xpl_iree_field {
@@ -117,6 +119,12 @@ struct xpl_iree_field {
     uint32_t bit;
     size_t offset; // in the struct
 };
+// The length of a span; -1: not a span.
+static inline int64_t xpl_iree_span_at(const uint8_t *p) {
+    int64_t v[2];
+    memcpy(v, p, sizeof v);
+    return v[0] >= 0 && v[1] >= v[0] ? v[1] - v[0] : -1;
+}
 void xpl_row_fields(struct xpl_iree_rows *r, const struct xpl_iree_field *fields, size_t n,
                     const void *record);
 // Writes a number as text, at most XPL_IREE_DIGITS bytes, and returns its end.

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -33,6 +34,24 @@ static inline uint8_t *xpl_varint_put(uint8_t *p, uint64_t v) {
     }
     *p++ = (uint8_t)v;
     return p;
+}
+
+// The same with room for XPL_VARINT_ROOM bytes: spreads seven bits to each byte in three steps and
+// stores up to eight bytes at once.
+enum { XPL_VARINT_ROOM = 10 };
+static inline uint8_t *xpl_varint_put_wide(uint8_t *p, uint64_t v) {
+    if (v < 0x80) {
+        *p = (uint8_t)v;
+        return p + 1;
+    }
+    if (v >> 56) return xpl_varint_put(p, v);
+    v = (v & 0x000000000fffffff) | (v & 0x00fffffff0000000) << 4;
+    v = (v & 0x00003fff00003fff) | (v & 0x0fffc0000fffc000) << 2;
+    v = (v & 0x007f007f007f007f) | (v & 0x3f803f803f803f80) << 1;
+    const unsigned n = (71 - (unsigned)__builtin_clzll(v)) / 8;
+    v |= 0x8080808080808080 >> (72 - 8 * n); // all but the last one continue
+    memcpy(p, &v, sizeof v);
+    return p + n;
 }
 
 struct xpl_writer {

@@ -316,11 +316,28 @@ void xpl_xspace_writer_stat_md(struct xpl_xspace_writer *w, int64_t id, xpl_str_
 
 // ---- events: put together in a buffer, whose length is known at their end ----
 
+// Begins an event in the only pass, with one check of the room.
+static void begin_whole(struct xpl_xspace_writer *w, int64_t md, uint32_t field, int64_t v,
+                        int64_t duration_ps) {
+    open_message(w, XPL_XSPACE_IN_EVENT, 0);
+    uint8_t *p = xpl_xspace_writer_stats_room(w, 3 * (1 + XPL_VARINT_ROOM));
+    if (!p) return;
+    *p = tag(XEVENT_MD_ID, XPL_WIRE_VARINT);
+    p = xpl_varint_put_wide(p + 1, (uint64_t)md);
+    *p = tag(field, XPL_WIRE_VARINT);
+    p = xpl_varint_put_wide(p + 1, (uint64_t)v);
+    *p = tag(XEVENT_DURATION_PS, XPL_WIRE_VARINT);
+    xpl_xspace_writer_stats_end(w, xpl_varint_put_wide(p + 1, (uint64_t)duration_ps));
+}
+
 static void begin_event(struct xpl_xspace_writer *w, int64_t md, uint32_t field, int64_t v,
                         int64_t duration_ps) {
     check_level(w, XPL_XSPACE_IN_LINE);
     if (w->failed) return;
-    if (w->whole) open_message(w, XPL_XSPACE_IN_EVENT, 0);
+    if (w->whole) {
+        begin_whole(w, md, field, v, duration_ps);
+        return;
+    }
     w->level = XPL_XSPACE_IN_EVENT;
     w->event.n = 0;
     w->event_size = 0;
@@ -413,9 +430,7 @@ void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t oth
     put_stat_varint(w, md, XSTAT_REF, other);
 }
 
-uint8_t *xpl_xspace_writer_stats_room(struct xpl_xspace_writer *w, size_t n) {
-    check_level(w, XPL_XSPACE_IN_EVENT);
-    assert(w->whole);
+uint8_t *xpl_xspace_writer_stats_grow(struct xpl_xspace_writer *w, size_t n) {
     uint8_t *const p = w->failed ? NULL : append(w, w->whole, n);
     if (p) w->whole->n -= n;
     return p;

@@ -32,6 +32,7 @@
 #ifndef XPL_ANALYSIS_XPLANE_WRITER_H_
 #define XPL_ANALYSIS_XPLANE_WRITER_H_
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -140,7 +141,12 @@ void xpl_xspace_writer_bytes(struct xpl_xspace_writer *w, int64_t md, xpl_bytes_
 void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t other);
 // Statistics of the open event as fields of an XEvent, in the only pass, written in place: room for
 // n bytes, NULL after a failure; then the end of what was written there.
-uint8_t *xpl_xspace_writer_stats_room(struct xpl_xspace_writer *w, size_t n);
+uint8_t *xpl_xspace_writer_stats_grow(struct xpl_xspace_writer *w, size_t n);
+static inline uint8_t *xpl_xspace_writer_stats_room(struct xpl_xspace_writer *w, size_t n) {
+    const struct xpl_buf *const b = w->whole;
+    assert(b && (w->failed || w->level == XPL_XSPACE_IN_EVENT));
+    return w->failed || b->cap - b->n < n ? xpl_xspace_writer_stats_grow(w, n) : b->p + b->n;
+}
 static inline void xpl_xspace_writer_stats_end(struct xpl_xspace_writer *w, const uint8_t *end) {
     w->whole->n = (size_t)(end - w->whole->p);
 }
@@ -162,7 +168,7 @@ void xpl_xspace_stat_init(struct xpl_xspace_stat *ret, int64_t md, enum xpl_xspa
 static inline uint8_t *xpl_xspace_stat_number(const struct xpl_xspace_stat *s, uint8_t *p,
                                               uint64_t v) {
     memcpy(p, s->before, sizeof s->before);
-    uint8_t *const end = xpl_varint_put(p + s->n, v);
+    uint8_t *const end = xpl_varint_put_wide(p + s->n, v);
     p[1] = (uint8_t)(end - p - 2); // of all that follows
     return end;
 }

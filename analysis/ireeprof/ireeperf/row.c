@@ -122,7 +122,9 @@ static bool store(struct xpl_ireeperf_row *row, struct xpl_ireeperf_line *l,
         case XPL_IREE_BIT:
         case XPL_IREE_CONST:
         case XPL_IREE_OBJECT:
-        case XPL_IREE_END: break;
+        case XPL_IREE_END:
+        case XPL_IREE_SPAN:
+        case XPL_IREE_IS_SPAN: break;
     }
     xpl_ireeperf_line_skip(l, t);
     return true;

@@ -4,10 +4,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/ireeprof/fields.h"
 #include "analysis/ireeprof/timeline/impl.h"
 
-static const char *const kDeviceTime = "iree_host_time_from_device_clock_fit";
-static const char *const kHostTime = "iree_host_time_ns";
+#define TIME_DOMAIN "iree_perfetto_time_domain"
+#define HOST_TIME   "iree_host_time_ns"
+static const struct xpl_iree_field device_time[] = {
+    XPL_F_CONST(TIME_DOMAIN, "iree_host_time_from_device_clock_fit")};
+static const struct xpl_iree_field host_time[] = {XPL_F_CONST(TIME_DOMAIN, HOST_TIME)};
 
 // ---- arguments ----
 
@@ -93,6 +97,10 @@ static void put_row(struct xpl_iree_sink *s, uint32_t chunk, uint64_t at,
     if (h && h->chunk < XPL_IREE_N_CHUNK_TYPES) xpl_iree_export_item(&s->t->x, h, &item);
     s->renamed = NULL;
 }
+
+// Members by a table of the typed record.
+#define PUT_FIELDS(s, table, at)                                                                   \
+    XPL_ROW_FIELDS(&(s)->t->members, table, (s)->t->run->bundle->bytes.ptr + (at))
 
 // ---- names ----
 
@@ -236,7 +244,7 @@ static void put_host(struct xpl_iree_sink *s, const struct xpl_iree_event *e, ui
                      h.event_id),
               h.submission_id, h.type != XPL_IREE_OP_DISPATCH || h.command_buffer_id == 0);
     put_row(s, e->chunk, e->at, NULL);
-    put_z(s, "iree_perfetto_time_domain", kHostTime);
+    PUT_FIELDS(s, host_time, e->at);
     if (h.type == XPL_IREE_OP_EXECUTE) put_buffer(s, h.command_buffer_id);
 }
 
@@ -255,7 +263,7 @@ static void put_dispatch(struct xpl_iree_sink *s, const struct xpl_iree_event *e
                      h->stream_id, d.event_id),
               d.submission_id, !s->t->has_queue_device);
     put_row(s, e->chunk, e->at, NULL);
-    put_z(s, "iree_perfetto_time_domain", kDeviceTime);
+    PUT_FIELDS(s, device_time, e->at);
 }
 
 static void put_queue_device(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns) {
@@ -269,7 +277,7 @@ static void put_queue_device(struct xpl_iree_sink *s, const struct xpl_iree_even
                      q.stream_id, q.event_id),
               q.submission_id, true);
     put_row(s, e->chunk, e->at, NULL);
-    put_z(s, "iree_perfetto_time_domain", kDeviceTime);
+    PUT_FIELDS(s, device_time, e->at);
 }
 
 static void put_slice(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns) {
@@ -297,7 +305,7 @@ static void put_queue(struct xpl_iree_sink *s, const struct xpl_iree_event *e, u
                      q.stream_id, q.event_id),
               q.submission_id, true);
     put_row(s, e->chunk, e->at, NULL);
-    put_z(s, "iree_perfetto_time_domain", kHostTime);
+    PUT_FIELDS(s, host_time, e->at);
 }
 
 static void put_memory(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns) {
@@ -307,18 +315,18 @@ static void put_memory(struct xpl_iree_sink *s, const struct xpl_iree_event *e, 
     join(&n, "memory:", xpl_str_from(xpl_iree_name(XPL_IREE_NAMES_MEMORY, m.type)));
     s->writer->event(s, e, ns, n.shown);
     put_row(s, e->chunk, e->at, NULL);
-    put_z(s, "iree_perfetto_time_domain", kHostTime);
+    PUT_FIELDS(s, host_time, e->at);
 }
 
 static void put_operation(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns) {
-    static const struct xpl_iree_renamed host[] = {
-        {"event_id", "iree_host_execution_event_id"},
-        {"submission_id", "iree_host_submission_id"},
-        {"host_time_domain", "iree_perfetto_time_domain"},
-        {"duration_ns", "iree_host_duration_ns"},
-        {"tile_count", "iree_host_tile_count"},
-        {"tile_duration_sum_ns", "iree_host_tile_duration_sum_ns"},
-        {NULL, NULL}};
+    static const struct xpl_iree_field host[] = {
+        XPL_F_AS(U64, host_event, event_id, "iree_host_execution_event_id"),
+        XPL_F_AS(U64, host_event, submission_id, "iree_host_submission_id"),
+        XPL_F_CONST(TIME_DOMAIN, HOST_TIME),
+        XPL_F_SPAN(host_event, start_host_time_ns, "iree_host_duration_ns"),
+        XPL_F_AS(U64, host_event, tile_count, "iree_host_tile_count"),
+        XPL_F_AS(I64, host_event, tile_duration_sum_ns, "iree_host_tile_duration_sum_ns"),
+        XPL_F_CONST("iree_perfetto_timing_source", "host_execution_event")};
     struct xpl_iree_command_operation op;
     struct xpl_iree_key_text text;
     struct name n;
@@ -329,8 +337,7 @@ static void put_operation(struct xpl_iree_sink *s, const struct xpl_iree_event *
     join(&n, prefix, operation_name(s, &op, &text));
     s->writer->event(s, e, ns, n.shown);
     put_row(s, e->chunk, e->at, NULL);
-    put_row(s, e->extra, e->value, host);
-    put_z(s, "iree_perfetto_timing_source", "host_execution_event");
+    PUT_FIELDS(s, host, e->value);
 }
 
 static void put_diagnostic(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns) {
@@ -429,7 +436,7 @@ static void put_counter(struct xpl_iree_sink *s, const struct xpl_iree_event *e,
             function_of(s, sample.executable_id, sample.function_ordinal);
         if (f) put_text(s, "iree_executable_function_name", f->name);
     }
-    put_z(s, "iree_perfetto_time_domain", kDeviceTime);
+    PUT_FIELDS(s, device_time, e->at);
     put_z(s, "iree_perfetto_timing_source",
           is_range ? "range_counter_sample_midpoint" : "dispatch_scoped_counter_sample_midpoint");
 }
@@ -475,7 +482,7 @@ static void put_metric(struct xpl_iree_sink *s, const struct xpl_iree_event *e, 
           xpl_iree_name(XPL_IREE_NAMES_METRIC_SEMANTIC, m->record.semantic));
     put_z(s, "iree_metric_plot_hint", xpl_iree_name(XPL_IREE_NAMES_PLOT_HINT, m->record.plot_hint));
     put_u64(s, "iree_metric_value_flags", v.flags);
-    put_z(s, "iree_perfetto_time_domain", kHostTime);
+    PUT_FIELDS(s, host_time, e->at);
     put_z(s, "iree_perfetto_timing_source", "device_metric_sample_midpoint");
 }
 

@@ -92,6 +92,10 @@ struct xpl_iree_place { // of a typed record
     uint32_t chunk; // index in `chunks`
     uint32_t session;
 };
+struct xpl_iree_memory_place { // of an event of memory
+    int64_t ns;
+    struct xpl_iree_place place;
+};
 struct xpl_iree_chunk_place {
     uint64_t at, index; // of the file record
 };
@@ -187,6 +191,9 @@ struct xpl_iree_timeline {
     struct xpl_intern *texts;             // of `names`
     uint16_t variant;                     // of the device that tracks are defined of
     struct xpl_iree_list chunks, events, slices, counters, flows;
+    struct xpl_iree_memory_place *memory; // events of memory
+    uint32_t *memory_order;               // by time
+    size_t n_memory;
     bool has_queue_device;
     uint32_t work; // steps of loops, see xpl_iree_timeline_stopped
     bool stopped;
@@ -268,7 +275,8 @@ static inline uint64_t xpl_iree_order_of(int64_t v) {
     return (uint64_t)v ^ UINT64_C(1) << 63;
 }
 
-// Slices to their lanes, and the sums of allocations.  lanes.c; false on OOM.
+// Slices to their lanes; the order of events of memory, and the sums of allocations.  lanes.c;
+// false on OOM.
 bool xpl_iree_timeline_lanes(struct xpl_iree_timeline *t);
 bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t);
 
@@ -319,7 +327,7 @@ struct xpl_iree_trace_writer {
 };
 extern const struct xpl_iree_trace_writer xpl_iree_perfetto_writer, xpl_iree_chrome_writer;
 
-// The events, which are by time, as an XSpace.  xspace.c; RESOURCE_EXHAUSTED, CANCELLED.
+// The events, in any order, as an XSpace.  xspace.c; RESOURCE_EXHAUSTED, CANCELLED.
 xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *err) XPL_NODISCARD;
 
 // ---- details.c ----

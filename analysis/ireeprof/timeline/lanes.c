@@ -95,14 +95,9 @@ struct sum {
     struct sum_key key;
     uint64_t bytes;
 };
-struct allocation {
-    int64_t ns;
-    struct xpl_iree_place place;
-};
-
 static uint64_t time_of(const void *ctx, size_t i, unsigned key) {
     (void)key;
-    return xpl_iree_order_of(((const struct allocation *)ctx)[i].ns);
+    return xpl_iree_order_of(((const struct xpl_iree_memory_place *)ctx)[i].ns);
 }
 
 static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums,
@@ -133,19 +128,16 @@ static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums,
 bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t) {
     struct xpl_iree_table sums = {.row_size = sizeof(struct sum),
                                   .key_size = sizeof(struct sum_key)};
-    size_t n = 0;
     const struct xpl_iree_event *const events = t->events.v;
-    struct allocation *const v = xpl_sys_alloc((t->events.n + 1) * sizeof *v);
-    for (size_t i = 0; v && i < t->events.n; i++) // events move when others are added
+    t->memory = xpl_sys_alloc((t->events.n + 1) * sizeof *t->memory);
+    for (size_t i = 0; t->memory && i < t->events.n; i++) // events move when others are added
         if (events[i].kind == XPL_IREE_EVENT_MEMORY)
-            v[n++] = (struct allocation){events[i].ns,
-                                         {events[i].at, events[i].chunk, events[i].session}};
-    uint32_t *const order = v ? xpl_iree_timeline_order(n, 1, time_of, v) : NULL;
-    bool ok = order != NULL;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = add_sum(t, &sums, &v[order[i]].place);
-    xpl_sys_free(order);
-    xpl_sys_free(v);
+            t->memory[t->n_memory++] = (struct xpl_iree_memory_place){
+                events[i].ns, {events[i].at, events[i].chunk, events[i].session}};
+    if (t->memory) t->memory_order = xpl_iree_timeline_order(t->n_memory, 1, time_of, t->memory);
+    bool ok = t->memory_order != NULL;
+    for (size_t i = 0; ok && i < t->n_memory; i++)
+        ok = add_sum(t, &sums, &t->memory[t->memory_order[i]].place);
     xpl_iree_table_fini(&sums);
     return ok;
 }

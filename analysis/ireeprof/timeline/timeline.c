@@ -30,6 +30,7 @@ static void init(struct xpl_iree_timeline *t, struct xpl_iree_run *run) {
         .flows = LIST(xpl_iree_flow)};
 #undef TABLE
 #undef LIST
+    t->x.bare = true;
     t->members = (struct xpl_iree_rows){.member = xpl_iree_timeline_member,
                                         .fields = xpl_iree_timeline_fields};
     xpl_iree_model_init(&t->x.model);
@@ -47,6 +48,8 @@ static void fini(struct xpl_iree_timeline *t) {
         xpl_iree_table_fini(tables[i]);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         xpl_sys_free(lists[i]->v);
+    xpl_sys_free(t->memory);
+    xpl_sys_free(t->memory_order);
     xpl_iree_model_fini(&t->x.model);
     xpl_arena_fini(&t->arena);
 }
@@ -118,7 +121,9 @@ static xpl_status_t collect_all(struct xpl_iree_timeline *t, struct xpl_error *e
         !xpl_iree_timeline_allocated(t))
         XPL_RETURN_OOM(err, "timeline of the bundle");
     place_diagnostics(t);
-    if (!sort_events(t)) XPL_RETURN_OOM(err, "timeline of the bundle");
+    // An XSpace is by lines.
+    if (t->run->options.trace != XPL_IREE_XSPACE && !sort_events(t))
+        XPL_RETURN_OOM(err, "timeline of the bundle");
     return XPL_OK;
 }
 

@@ -36,9 +36,11 @@ static uint32_t index_of(const struct xpl_iree_timeline *t, const struct xpl_ire
 }
 
 // The index of a track that was defined before, as are those above it; FAILED: it was not.
-static uint32_t known(const struct xpl_iree_timeline *t, struct xpl_iree_track_key key) {
+static uint32_t known(struct xpl_iree_timeline *t, struct xpl_iree_track_key key) {
     key.variant |= t->variant;
-    return index_of(t, xpl_iree_table_get(&t->tracks, &key));
+    const uint32_t at = index_of(t, xpl_iree_table_get(&t->tracks, &key));
+    if (at != FAILED) t->tracks.last = at;
+    return at;
 }
 
 // A track with a name that is constant.

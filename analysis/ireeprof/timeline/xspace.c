@@ -11,10 +11,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analysis/ireeprof/fields.h"
 #include "analysis/ireeprof/reports/usage.h"
 #include "analysis/ireeprof/timeline/impl.h"
 #include "analysis/xplane/writer.h"
 #include "base/crc32.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "base/json.h"
 #include "base/text/utf8.h"
@@ -30,20 +32,41 @@ struct place {
     uint32_t line;
 };
 
-enum { KNOWN_STATS = 128, KNOWN_FIELDS = 512 };
-struct known_stat { // of the open plane
+// Caches of the open plane: by address of a name, by member of a table, by name of an event.
+enum { KNOWN_STATS = 128, KNOWN_FIELDS = 256, KNOWN_NAMES = 64, KNOWN_VALUES = 16 };
+enum { MOST_TRIPLE = 3 * XPL_IREE_DIGITS + 16 }; // bytes of a text of three numbers
+struct known_stat {
     const char *name;
     int64_t id;
+    int kind; // of the values that `stat` is for; -1: none yet
+    struct xpl_xspace_stat stat;
     char text[40];
 };
-struct known_field { // the same, for members by table
+struct known_field {
     const struct xpl_iree_field *field;
     struct xpl_xspace_stat stat;
+    union {
+        uint32_t ids[KNOWN_VALUES]; // of the names of numbers; 0: not known
+        struct {                    // the last list
+            uint8_t numbers[12], length;
+            char text[MOST_TRIPLE];
+        };
+    };
+};
+// How the name of an event is written; ops run on the host or are timed by a device.
+enum name_kind { NAME_UNKNOWN, NAME_AS_IT_IS, NAME_PLAIN, NAME_OP, NAME_TIMED_OP };
+struct known_name {
+    enum name_kind kind;
+    uint8_t length, n_stats;
+    int64_t md;
+    uint8_t stats[3 * 14 + XPL_VARINT_ROOM]; // of an op: they follow from its name
+    char text[120];
 };
 
 struct xpl_iree_xspace {
     struct known_stat known_stats[KNOWN_STATS];
     struct known_field known_fields[KNOWN_FIELDS];
+    struct known_name known_names[KNOWN_NAMES];
     struct xpl_xspace_writer w;
     struct place *places;     // by track
     struct xpl_arena arena;   // of what follows, which is a plane's
@@ -72,17 +95,38 @@ static int64_t id_of(struct xpl_iree_xspace *x, struct xpl_intern *pool, uint32_
 }
 
 // Names of members are few and mostly literals: found by their addresses, then compared.
-static int64_t stat_id(struct xpl_iree_xspace *x, const char *name) {
+static struct known_stat *known_stat(struct xpl_iree_xspace *x, const char *name) {
     struct known_stat *const k =
         &x->known_stats[((uintptr_t)name ^ (uintptr_t)name >> 6) % KNOWN_STATS];
-    if (k->name == name && strcmp(k->text, name) == 0) return k->id;
+    if (k->name == name && strcmp(k->text, name) == 0) return k;
     const xpl_str_t text = xpl_str_from(name);
-    const int64_t id = id_of(x, x->stats, &x->n_stats, text);
-    if (text.len < sizeof k->text) {
-        *k = (struct known_stat){.name = name, .id = id};
-        memcpy(k->text, name, text.len + 1);
-    }
-    return id;
+    *k = (struct known_stat){.id = id_of(x, x->stats, &x->n_stats, text), .kind = -1};
+    if (text.len < sizeof k->text) memcpy(k->text, name, text.len + 1), k->name = name;
+    return k;
+}
+
+static int64_t stat_id(struct xpl_iree_xspace *x, const char *name) {
+    return known_stat(x, name)->id;
+}
+
+static const struct xpl_xspace_stat *stat_of(struct xpl_iree_xspace *x, const char *name,
+                                             enum xpl_xspace_stat_kind kind) {
+    struct known_stat *const k = known_stat(x, name);
+    if (k->kind != (int)kind) xpl_xspace_stat_init(&k->stat, k->id, kind);
+    k->kind = (int)kind;
+    return &k->stat;
+}
+
+static void put_number(struct xpl_iree_xspace *x, const char *name, enum xpl_xspace_stat_kind kind,
+                       uint64_t v) {
+    const struct xpl_xspace_stat *const stat = stat_of(x, name, kind);
+    uint8_t *const p = xpl_xspace_writer_stats_room(&x->w, XPL_XSPACE_STAT_ROOM);
+    if (p) xpl_xspace_writer_stats_end(&x->w, xpl_xspace_stat_number(stat, p, v));
+}
+
+// A text of which many events have the same: its id.
+static uint64_t ref_to(struct xpl_iree_xspace *x, xpl_str_t text) {
+    return (uint64_t)id_of(x, x->stats, &x->n_stats, text);
 }
 
 static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
@@ -93,6 +137,7 @@ static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
     x->n_names = x->n_stats = 0;
     memset(x->known_stats, 0, sizeof x->known_stats);
     memset(x->known_fields, 0, sizeof x->known_fields);
+    memset(x->known_names, 0, sizeof x->known_names);
     x->failed |= !x->names || !x->stats;
 }
 
@@ -127,10 +172,6 @@ static void end_names(struct xpl_iree_xspace *x) {
 }
 
 // ---- ops ----
-
-static void put_str_stat(struct xpl_iree_xspace *x, const char *name, xpl_str_t v) {
-    xpl_xspace_writer_str(&x->w, stat_id(x, name), v);
-}
 
 // The component and the type of a function's name, COMPONENT_dispatch_N_TYPE_SHAPES; where it is
 // called otherwise, the whole name and "dispatch".
@@ -196,7 +237,7 @@ static xpl_str_t short_name(xpl_str_t name, char text[OP_MAX + 1]) {
 }
 
 // What tools on ops ask of a dispatch: op, module, and COMPONENT/FUNCTION:TYPE.
-static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
+static void add_op_stats(struct xpl_iree_xspace *x, xpl_str_t name, struct known_name *ret) {
     char full[3 * OP_MAX + sizeof "/:dispatch"]; // component and type are parts of the name
     char text[OP_MAX + 1];
     xpl_str_t component, type;
@@ -206,14 +247,19 @@ static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
     full[n++] = '/';
     n += put_part(full + n, name);
     n += put_type(full + n, type);
+    const struct {
+        const char *name;
+        xpl_str_t text;
+    } stats[] = {{"hlo_op", name}, {"hlo_module", component}, {"tf_op", {full, (size_t)n}}};
+    uint8_t *p = ret->stats;
     // On a device's plane an hlo_op would have to be one of an HLO module that is known.
-    if (!timed) put_str_stat(x, "hlo_op", name);
-    if (!timed) put_str_stat(x, "hlo_module", component);
-    put_str_stat(x, "tf_op", (xpl_str_t){full, (size_t)n});
+    for (size_t i = ret->kind == NAME_TIMED_OP ? 2 : 0; i < 3; i++)
+        p = xpl_xspace_stat_number(stat_of(x, stats[i].name, XPL_XSPACE_STAT_REF), p,
+                                   ref_to(x, stats[i].text));
+    ret->n_stats = (uint8_t)(p - ret->stats);
 }
 
-// Three numbers, and what stands before and between them.
-enum { MOST_TRIPLE = 3 * XPL_IREE_DIGITS + 16 };
+// Three numbers, with texts before and between them.
 static uint8_t *put_triple(uint8_t *p, const char *before, const uint8_t *numbers,
                            const char *between) {
     for (size_t i = 0; i < 3; i++) {
@@ -235,8 +281,8 @@ static void put_kernel(struct xpl_iree_sink *s, const struct xpl_iree_event *e) 
         text, "grid:", d + offsetof(struct xpl_iree_dispatch_event, workgroup_count), ",");
     end = put_triple(text + (end - text),
                      " block:", d + offsetof(struct xpl_iree_dispatch_event, workgroup_size), ",");
-    put_str_stat(state_of(s), "kernel_details",
-                 (xpl_str_t){(const char *)text, (size_t)(end - text)});
+    xpl_xspace_writer_str(&state_of(s)->w, stat_id(state_of(s), "kernel_details"),
+                          (xpl_str_t){(const char *)text, (size_t)(end - text)});
 }
 
 static bool is_dispatch(const struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
@@ -271,21 +317,46 @@ static xpl_str_t plain(xpl_str_t name, char text[SHOWN]) {
     return (xpl_str_t){text, n};
 }
 
+// The metadata and the stats that a name stands for; valid until the next call.
+static const struct known_name *name_of(struct xpl_iree_xspace *x, xpl_str_t name,
+                                        enum name_kind kind) {
+    struct known_name *const k = &x->known_names[xpl_hash_str(kind, name) % KNOWN_NAMES];
+    char text[SHOWN];
+    if (k->kind == kind && k->length == name.len &&
+        (name.len == 0 || memcmp(k->text, name.ptr, name.len) == 0))
+        return k;
+    const xpl_str_t shown = valid(x, kind == NAME_PLAIN ? plain(name, text) : name);
+    *k = (struct known_name){.kind = kind, .md = id_of(x, x->names, &x->n_names, shown)};
+    if (kind >= NAME_OP) add_op_stats(x, shown, k);
+    if (name.len > sizeof k->text) {
+        k->kind = NAME_UNKNOWN;
+    } else if (name.len) {
+        memcpy(k->text, name.ptr, name.len);
+        k->length = (uint8_t)name.len;
+    }
+    return k;
+}
+
 static void put_event(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns,
                       xpl_str_t name) {
     struct xpl_iree_xspace *const x = state_of(s);
     const struct xpl_iree_track *const t = xpl_iree_track_at(s->t, e->track);
-    char text[SHOWN];
+    const bool timed = x->places[e->track].plane != 0, dispatch = is_dispatch(s, e);
+    const enum name_kind kind = t->counter  ? NAME_AS_IT_IS
+                                : !dispatch ? NAME_PLAIN
+                                : timed     ? NAME_TIMED_OP
+                                            : NAME_OP;
     // Slices of a track do not overlap: the next event is this one's end.
     const int64_t length = e->kind == XPL_IREE_EVENT_SLICE ? ps_between(e->ns, x->next_ns) : 0;
-    const bool dispatch = is_dispatch(s, e);
-    const xpl_str_t shown = valid(x, t->counter ? t->name : dispatch ? name : plain(name, text));
-    const int64_t md = id_of(x, x->names, &x->n_names, shown);
+    const struct known_name *const n = name_of(x, t->counter ? t->name : name, kind);
     (void)ns;
-    xpl_xspace_writer_begin_event(&x->w, md, ps_between(x->first_ns, e->ns), length);
+    xpl_xspace_writer_begin_event(&x->w, n->md, ps_between(x->first_ns, e->ns), length);
     x->open = true;
-    if (dispatch) put_op(x, shown, x->places[e->track].plane != 0);
-    if (dispatch && x->places[e->track].plane) put_kernel(s, e);
+    uint8_t *const p = xpl_xspace_writer_stats_room(&x->w, sizeof n->stats);
+    if (!p) return;
+    memcpy(p, n->stats, sizeof n->stats);
+    xpl_xspace_writer_stats_end(&x->w, p + n->n_stats);
+    if (dispatch && timed) put_kernel(s, e);
 }
 
 static void put_flow(struct xpl_iree_sink *s, uint64_t id) {
@@ -294,18 +365,21 @@ static void put_flow(struct xpl_iree_sink *s, uint64_t id) {
                              : s->event->kind == XPL_IREE_EVENT_READY ? FLOW_INOUT
                                                                       : FLOW_IN;
     const uint64_t bits = id & ((UINT64_C(1) << FLOW_BITS) - 1);
-    xpl_xspace_writer_uint(&x->w, stat_id(x, "flow"), (uint64_t)d | bits << 2);
+    put_number(x, "flow", XPL_XSPACE_STAT_UINT, (uint64_t)d | bits << 2);
 }
 
 static void put_member(struct xpl_iree_sink *s, const char *name, const struct xpl_iree_member *m) {
     struct xpl_iree_xspace *const x = state_of(s);
-    const int64_t md = stat_id(x, name);
     switch (m->kind) {
-        case XPL_IREE_MEMBER_U64: xpl_xspace_writer_uint(&x->w, md, m->u64); break;
-        case XPL_IREE_MEMBER_I64: xpl_xspace_writer_int(&x->w, md, m->i64); break;
-        case XPL_IREE_MEMBER_BOOL: xpl_xspace_writer_int(&x->w, md, m->is); break;
-        case XPL_IREE_MEMBER_DOUBLE: xpl_xspace_writer_double(&x->w, md, m->number); break;
-        case XPL_IREE_MEMBER_TEXT: xpl_xspace_writer_str(&x->w, md, valid(x, m->text)); break;
+        case XPL_IREE_MEMBER_U64: put_number(x, name, XPL_XSPACE_STAT_UINT, m->u64); break;
+        case XPL_IREE_MEMBER_I64: put_number(x, name, XPL_XSPACE_STAT_INT, (uint64_t)m->i64); break;
+        case XPL_IREE_MEMBER_BOOL: put_number(x, name, XPL_XSPACE_STAT_INT, m->is); break;
+        case XPL_IREE_MEMBER_DOUBLE:
+            xpl_xspace_writer_double(&x->w, stat_id(x, name), m->number);
+            break;
+        case XPL_IREE_MEMBER_TEXT:
+            xpl_xspace_writer_str(&x->w, stat_id(x, name), valid(x, m->text));
+            break;
         case XPL_IREE_MEMBER_NULL:
         case XPL_IREE_MEMBER_OPEN:
         case XPL_IREE_MEMBER_CLOSE: break;
@@ -319,63 +393,98 @@ static void put_argument(struct xpl_iree_sink *s, const struct xpl_iree_member *
 
 // ---- members by table: most of most events ----
 
-// NULL: the caller writes this member another way.
-static const struct known_field *known_field(struct xpl_iree_xspace *x,
-                                             const struct xpl_iree_field *f) {
+// Fills the cache's entry for a member; false: the member is written by put_argument.
+static bool learn_field(struct xpl_iree_xspace *x, const struct xpl_iree_field *f,
+                        struct known_field *ret) {
     enum { OTHER, UINT, INT, STR, REF };
     static const uint8_t kinds[] = {
-        [XPL_IREE_U32] = UINT, [XPL_IREE_U64] = UINT,  [XPL_IREE_I32] = INT,
-        [XPL_IREE_I64] = INT,  [XPL_IREE_BIT] = INT,   [XPL_IREE_3U32] = STR,
+        [XPL_IREE_U32] = UINT, [XPL_IREE_U64] = UINT,    [XPL_IREE_I32] = INT,
+        [XPL_IREE_I64] = INT,  [XPL_IREE_BIT] = INT,     [XPL_IREE_3U32] = STR,
         [XPL_IREE_ENUM] = REF, [XPL_IREE_CONST] = REF, // texts of ours are few
+        [XPL_IREE_SPAN] = INT, [XPL_IREE_IS_SPAN] = INT,
     };
-    struct known_field *const k = &x->known_fields[(uintptr_t)f / sizeof *f % KNOWN_FIELDS];
-    if (k->field == f) return k;
-    if (f->kind >= sizeof kinds || kinds[f->kind] == OTHER) return NULL;
-    k->field = f;
-    xpl_xspace_stat_init(&k->stat, stat_id(x, f->name),
+    if (kinds[f->kind] == OTHER) return false;
+    *ret = (struct known_field){.field = f};
+    xpl_xspace_stat_init(&ret->stat, stat_id(x, f->name),
                          (enum xpl_xspace_stat_kind)(kinds[f->kind] - UINT));
-    return k;
+    if (f->kind == XPL_IREE_CONST) ret->ids[0] = (uint32_t)stat_id(x, f->text);
+    return true;
 }
 
-// The value of a member that is a number, also of a text: its name's.
-static uint64_t number_of(struct xpl_iree_xspace *x, const struct xpl_iree_field *f,
-                          const uint8_t *p) {
-    uint64_t u64;
-    uint32_t u32;
-    if (f->kind == XPL_IREE_CONST) return (uint64_t)stat_id(x, f->text);
-    if (f->kind == XPL_IREE_U64 || f->kind == XPL_IREE_I64) {
-        memcpy(&u64, p, sizeof u64);
-        return u64;
+static uint64_t id_of_number(struct xpl_iree_xspace *x, struct known_field *k, uint32_t v) {
+    if (v < KNOWN_VALUES && k->ids[v]) return k->ids[v];
+    const uint64_t id = (uint64_t)stat_id(x, xpl_iree_name(k->field->names, v));
+    if (v < KNOWN_VALUES) k->ids[v] = (uint32_t)id;
+    return id;
+}
+
+// Most lists are like the one before.
+static uint8_t *put_list(struct known_field *k, uint8_t *p, const uint8_t *numbers) {
+    if (!k->length || memcmp(k->numbers, numbers, sizeof k->numbers) != 0) {
+        uint8_t *const text = (uint8_t *)k->text, *const end = put_triple(text, "[", numbers, ", ");
+        *end = ']';
+        k->length = (uint8_t)(end + 1 - text);
+        memcpy(k->numbers, numbers, sizeof k->numbers);
     }
-    memcpy(&u32, p, sizeof u32);
-    if (f->kind == XPL_IREE_ENUM) return (uint64_t)stat_id(x, xpl_iree_name(f->names, u32));
-    if (f->kind == XPL_IREE_I32) return (uint64_t)(int32_t)u32;
-    return f->kind == XPL_IREE_BIT ? (u32 & f->bit) != 0 : u32;
+    return xpl_xspace_stat_text(&k->stat, p, (xpl_str_t){k->text, k->length});
 }
 
-static uint8_t *put_list(const struct xpl_xspace_stat *stat, uint8_t *p, const uint8_t *numbers) {
-    uint8_t list[MOST_TRIPLE];
-    uint8_t *const end = put_triple(list, "[", numbers, ", ");
-    *end = ']';
-    return xpl_xspace_stat_text(stat, p, (xpl_str_t){(const char *)list, (size_t)(end + 1 - list)});
+// Writes a member; the value of a text of ours is its name's id.
+static inline uint8_t *put_known(struct xpl_iree_xspace *x, struct known_field *k, uint8_t *p,
+                                 const uint8_t *value) {
+    uint64_t v = 0;
+    uint32_t u32 = 0;
+    switch (k->field->kind) {
+        case XPL_IREE_U64:
+        case XPL_IREE_I64: memcpy(&v, value, sizeof v); break;
+        case XPL_IREE_U32:
+            memcpy(&u32, value, sizeof u32);
+            v = u32;
+            break;
+        case XPL_IREE_I32:
+            memcpy(&u32, value, sizeof u32);
+            v = (uint64_t)(int32_t)u32;
+            break;
+        case XPL_IREE_BIT:
+            memcpy(&u32, value, sizeof u32);
+            v = (u32 & k->field->bit) != 0;
+            break;
+        case XPL_IREE_ENUM:
+            memcpy(&u32, value, sizeof u32);
+            v = id_of_number(x, k, u32);
+            break;
+        case XPL_IREE_CONST: v = k->ids[0]; break;
+        case XPL_IREE_SPAN:
+            v = xpl_iree_span_at(value) > 0 ? (uint64_t)xpl_iree_span_at(value) : 0;
+            break;
+        case XPL_IREE_IS_SPAN: v = xpl_iree_span_at(value) >= 0; break;
+        case XPL_IREE_3U32: return put_list(k, p, value);
+        case XPL_IREE_8U32:
+        case XPL_IREE_OBJECT:
+        case XPL_IREE_END: break; // not learned
+    }
+    return xpl_xspace_stat_number(&k->stat, p, v);
+}
+
+// Writes members from the first on; returns how many.
+static size_t put_members(struct xpl_iree_xspace *x, const struct xpl_iree_field *fields, size_t n,
+                          const uint8_t *record) {
+    struct known_field *const known = x->known_fields, *const end = known + KNOWN_FIELDS;
+    struct known_field *k = known + (uintptr_t)fields / sizeof *fields % KNOWN_FIELDS;
+    uint8_t *p = xpl_xspace_writer_stats_room(&x->w, n * XPL_XSPACE_STAT_ROOM);
+    size_t i = 0;
+    for (; p && i < n; i++, k = k + 1 == end ? known : k + 1) {
+        if (k->field != &fields[i] && !learn_field(x, &fields[i], k)) break;
+        p = put_known(x, k, p, record + fields[i].offset);
+    }
+    if (p) xpl_xspace_writer_stats_end(&x->w, p);
+    return p ? i : n;
 }
 
 static size_t put_fields(struct xpl_iree_sink *s, const struct xpl_iree_field *fields, size_t n,
                          const uint8_t *record) {
-    struct xpl_iree_xspace *const x = state_of(s);
-    const struct known_field *k;
-    size_t i = 0;
     if (xpl_iree_track_at(s->t, s->event->track)->counter) return n; // none is shown
-    uint8_t *p = xpl_xspace_writer_stats_room(&x->w, n * XPL_XSPACE_STAT_ROOM);
-    if (!p) return n;
-    for (; i < n && (k = known_field(x, &fields[i])); i++) {
-        const uint8_t *const value = record + fields[i].offset;
-        p = fields[i].kind == XPL_IREE_3U32
-                ? put_list(&k->stat, p, value)
-                : xpl_xspace_stat_number(&k->stat, p, number_of(x, &fields[i], value));
-    }
-    xpl_xspace_writer_stats_end(&x->w, p);
-    return i;
+    return put_members(state_of(s), fields, n, record);
 }
 
 static void put_value(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
@@ -457,21 +566,31 @@ static bool place_tracks(struct xpl_iree_timeline *t, struct xpl_iree_xspace *x)
     return ok;
 }
 
+// Lines, and within them by time.
+enum { PLACE_KEYS = 3 };
 static uint64_t place_key(const void *ctx, size_t i, unsigned key) {
     const struct xpl_iree_sink *const s = ctx;
-    const struct xpl_iree_event *const events = s->t->events.v;
-    const struct place p = state_of(s)->places[events[i].track];
-    (void)key;
+    const struct xpl_iree_event *const e = (const struct xpl_iree_event *)s->t->events.v + i;
+    const struct place p = state_of(s)->places[e->track];
+    if (key) return key == 1 ? xpl_iree_order_of(e->ns) : e->kind;
     return (uint64_t)p.plane << 32 | p.line;
 }
 
-// Brings the events of each line together, by time. Its memory in addition to the events counts for
-// the limit.
+// Returns the order of events by line and time. The events are not moved, as those of a line mostly
+// follow one another. The order's memory counts for the limit.
 static uint32_t *group(const struct xpl_iree_sink *s) {
     enum { EACH = 36 }; // bytes of an event in xpl_iree_timeline_order
     const size_t n = s->t->events.n, limit = s->t->run->limit;
     if (limit && n > limit / (EACH + sizeof(struct xpl_iree_event))) return NULL;
-    return xpl_iree_timeline_order(n, 1, place_key, s);
+    return xpl_iree_timeline_order(n, PLACE_KEYS, place_key, s);
+}
+
+static int64_t first_ns(const struct xpl_iree_timeline *t) {
+    const struct xpl_iree_event *const events = t->events.v;
+    int64_t first = t->events.n ? INT64_MAX : 0;
+    for (size_t i = 0; i < t->events.n; i++)
+        if (events[i].ns < first) first = events[i].ns;
+    return first;
 }
 
 // The names of a track and of those above it, devices and queues among them.
@@ -526,31 +645,40 @@ struct allocator {
     char name[64];
 };
 
-// What an allocator did and the state that this left it in.
+// An allocation or its end, and the state of the allocator after it.  Readers of XLA's take only
+// signed numbers.
+struct xpl_iree_allocator_state {
+    int64_t bytes_allocated, peak_bytes_in_use, requested_bytes, allocation_bytes, addr,
+        bytes_available;
+};
+static const struct xpl_iree_field allocation_stats[] = {
+    XPL_F(I64, allocator_state, bytes_allocated),
+    XPL_F(I64, allocator_state, peak_bytes_in_use),
+    XPL_F(I64, allocator_state, requested_bytes),
+    XPL_F(I64, allocator_state, allocation_bytes),
+    XPL_F(I64, allocator_state, addr),
+    XPL_F(I64, allocator_state, bytes_available)}; // where a pool says so
+
+static int64_t as_signed(uint64_t v) {
+    return v < INT64_MAX ? (int64_t)v : INT64_MAX;
+}
+
 static void put_allocator(struct xpl_iree_xspace *x, struct allocator *a,
                           const struct xpl_iree_memory_event *e, int64_t bytes) {
     const struct xpl_iree_usage *const u = &a->usage;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } stats[] = {{"bytes_allocated", u->bytes},
-                 {"peak_bytes_in_use", u->peak_bytes},
-                 {"requested_bytes", e->length},
-                 {"allocation_bytes", (uint64_t)(bytes < 0 ? -bytes : bytes)},
-                 {"addr", e->allocation_id},
-                 {"bytes_available", e->pool_bytes_free}}; // last: where a pool says so
+    const struct xpl_iree_allocator_state state = {
+        as_signed(u->bytes),        as_signed(u->peak_bytes),    as_signed(e->length),
+        bytes < 0 ? -bytes : bytes, as_signed(e->allocation_id), as_signed(e->pool_bytes_free)};
+    const size_t n = sizeof allocation_stats / sizeof *allocation_stats;
     const xpl_str_t name = xpl_str_from(bytes < 0 ? "MemoryDeallocation" : "MemoryAllocation");
     if (!a->name[0])
         (void)snprintf(a->name, sizeof a->name, "device %" PRIu32 " %s",
                        u->key.physical_device_ordinal, xpl_iree_memory_kind_names[u->key.kind]);
-    xpl_xspace_writer_begin_event(&x->w, id_of(x, x->names, &x->n_names, name),
+    xpl_xspace_writer_begin_event(&x->w, name_of(x, name, NAME_AS_IT_IS)->md,
                                   ps_between(x->first_ns, e->host_time_ns), 0);
-    put_str_stat(x, "allocator_name", xpl_str_from(a->name));
-    const size_t n_stats = sizeof stats / sizeof *stats - !(e->flags & XPL_IREE_MEMORY_POOL_STATS);
-    // Readers of XLA's take only signed numbers.
-    for (size_t i = 0; i < n_stats; i++)
-        xpl_xspace_writer_int(&x->w, stat_id(x, stats[i].name),
-                              stats[i].value < INT64_MAX ? (int64_t)stats[i].value : INT64_MAX);
+    put_number(x, "allocator_name", XPL_XSPACE_STAT_REF, ref_to(x, xpl_str_from(a->name)));
+    (void)put_members(x, allocation_stats, n - !(e->flags & XPL_IREE_MEMORY_POOL_STATS),
+                      (const uint8_t *)&state);
     xpl_xspace_writer_end_event(&x->w);
 }
 
@@ -565,14 +693,14 @@ static void begin_allocators(struct xpl_iree_sink *s, int64_t ns) {
 
 // Adds an event of memory to the line, which begins with the first; false on OOM.
 static bool add_allocation(struct xpl_iree_sink *s, struct xpl_iree_usages *usages,
-                           const struct xpl_iree_event *event, bool *begun) {
+                           const struct xpl_iree_memory_place *event, bool *begun) {
     struct xpl_iree_memory_event e;
     struct xpl_iree_usage *usage;
     int64_t bytes;
-    memcpy(&e, s->t->run->bundle->bytes.ptr + event->at, sizeof e);
+    memcpy(&e, s->t->run->bundle->bytes.ptr + event->place.at, sizeof e);
     if (!xpl_iree_usage_of(usages, &e, &usage)) return false;
     if (!usage) return true;
-    if (!xpl_iree_usage_add(usages, usage, &e, event->session, &bytes)) return false;
+    if (!xpl_iree_usage_add(usages, usage, &e, event->place.session, &bytes)) return false;
     if (bytes == 0) return true;
     if (!*begun) begin_allocators(s, event->ns);
     *begun = true;
@@ -581,14 +709,14 @@ static bool add_allocation(struct xpl_iree_sink *s, struct xpl_iree_usages *usag
 }
 
 static xpl_status_t put_allocators(struct xpl_iree_sink *s, struct xpl_error *err) {
-    const struct xpl_iree_event *const events = s->t->events.v;
+    const struct xpl_iree_timeline *const t = s->t;
     struct xpl_iree_usages usages;
     xpl_status_t st = XPL_OK;
     bool begun = false;
     xpl_iree_usages_init(&usages, sizeof(struct allocator));
-    for (size_t i = 0; st == XPL_OK && i < s->t->events.n; i++) {
-        if (events[i].kind != XPL_IREE_EVENT_MEMORY) continue;
-        if (!add_allocation(s, &usages, &events[i], &begun)) state_of(s)->failed = true;
+    for (size_t i = 0; st == XPL_OK && i < t->n_memory; i++) {
+        if (!add_allocation(s, &usages, &t->memory[t->memory_order[i]], &begun))
+            state_of(s)->failed = true;
         if (i % CANCEL_EVERY == 0 || state_of(s)->failed) st = check(s, err);
     }
     if (begun) xpl_xspace_writer_end_line(&state_of(s)->w);
@@ -645,11 +773,10 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
 
 xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *err) {
     struct xpl_iree_xspace x = {0};
-    const struct xpl_iree_event *const events = s->t->events.v;
     struct xpl_buf *const out = s->t->run->rows->out;
     s->writer = &xspace_writer;
     s->xspace = &x;
-    s->base = s->t->events.n ? events[0].ns : 0; // they are by time, still
+    s->base = first_ns(s->t);
     xpl_buf_init(&x.text, (size_t)1 << 30);
     xpl_xspace_writer_init_whole(&x.w, out);
     const bool placed = place_tracks(s->t, &x) && (x.order = group(s));

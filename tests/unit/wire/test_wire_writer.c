@@ -111,8 +111,23 @@ static void test_refusals(void) {
     xpl_buf_fini(&out);
 }
 
+// Both ways to write a varint give the same bytes, on both sides of each length.
+static void test_varints(void) {
+    for (unsigned bits = 0; bits <= 64; bits++) {
+        const uint64_t first = bits < 64 ? (uint64_t)1 << bits : 0;
+        for (uint64_t v = first - 2; v != first + 2; v++) {
+            uint8_t a[XPL_VARINT_ROOM], b[XPL_VARINT_ROOM];
+            const uint8_t *const end = xpl_varint_put(a, v);
+            CHECK_EQ(xpl_varint_put_wide(b, v) - b, end - a);
+            CHECK_EQ(xpl_varint_size(v), (unsigned)(end - a));
+            CHECK_BYTES(b, (size_t)(end - a), a, (size_t)(end - a));
+        }
+    }
+}
+
 int main(void) {
     test_bytes();
+    test_varints();
     test_sizes();
     test_refusals();
     return 0;

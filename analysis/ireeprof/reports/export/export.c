@@ -48,11 +48,12 @@ static void put_uncertainty(struct xpl_iree_rows *r, int64_t begin, int64_t end)
     xpl_row_i64(r, "host_time_uncertainty_ns", ns);
 }
 
-static void put_span(struct xpl_iree_rows *r, int64_t start, int64_t end) {
-    const bool valid = xpl_iree_host_valid(start, end);
-    xpl_row_i64(r, "duration_ns", valid ? end - start : 0);
-    xpl_row_bool(r, "valid", valid);
-}
+static const struct xpl_iree_field host_span[] = {
+    XPL_F_SPAN(host_event, start_host_time_ns, "duration_ns"),
+    XPL_F_IS_SPAN(host_event, start_host_time_ns, "valid")};
+static const struct xpl_iree_field region_span[] = {
+    XPL_F_SPAN(region_event, start_host_time_ns, "duration_ns"),
+    XPL_F_IS_SPAN(region_event, start_host_time_ns, "valid")};
 
 static void put_key(const struct xpl_iree_export *x, uint32_t device, uint64_t executable,
                     uint32_t ordinal) {
@@ -69,7 +70,6 @@ static void put_middle(const struct xpl_iree_export *x, const struct xpl_iree_re
     struct xpl_iree_command_operation op;
     struct xpl_iree_dispatch_event dispatch;
     struct xpl_iree_host_event host;
-    struct xpl_iree_region_event region;
     struct xpl_iree_metric_descriptor metric;
     struct xpl_iree_metric_sample sample;
     struct xpl_iree_key_text text;
@@ -88,8 +88,7 @@ static void put_middle(const struct xpl_iree_export *x, const struct xpl_iree_re
         else
             xpl_row_null(r, "key");
     } else if (h->chunk == XPL_IREE_REGION_EVENTS) {
-        xpl_iree_copy(item, &region);
-        put_span(r, region.start_host_time_ns, region.end_host_time_ns);
+        XPL_ROW_FIELDS(r, region_span, item->p);
     } else if (h->chunk == XPL_IREE_METRIC_DESCRIPTORS) {
         xpl_iree_copy(item, &metric);
         const bool producers = metric.metric_id >= XPL_IREE_FIRST_PRODUCERS;
@@ -219,7 +218,6 @@ static void put_event_end(const struct xpl_iree_export *x, const struct xpl_iree
                           const struct xpl_iree_item *item) {
     struct xpl_iree_dispatch_event e;
     struct xpl_iree_queue_device_event q;
-    struct xpl_iree_host_event host;
     struct xpl_iree_counter_sample s;
     if (h->chunk == XPL_IREE_DISPATCH_EVENTS) {
         xpl_iree_copy(item, &e);
@@ -228,8 +226,7 @@ static void put_event_end(const struct xpl_iree_export *x, const struct xpl_iree
         xpl_iree_copy(item, &q);
         put_ticks(x, q.physical_device_ordinal, q.start_tick, q.end_tick, true, "valid");
     } else if (h->chunk == XPL_IREE_HOST_EVENTS) {
-        xpl_iree_copy(item, &host);
-        put_span(x->run->rows, host.start_host_time_ns, host.end_host_time_ns);
+        XPL_ROW_FIELDS(x->run->rows, host_span, item->p);
     } else if (h->chunk == XPL_IREE_COUNTER_SAMPLES) {
         xpl_iree_copy(item, &s);
         put_ticks(x, s.physical_device_ordinal, s.start_tick, s.end_tick,
@@ -249,7 +246,10 @@ void xpl_iree_export_item(const struct xpl_iree_export *x, const struct xpl_iree
     const struct xpl_iree_export_row *const row = &xpl_iree_export_rows[h->chunk];
     struct xpl_iree_rows *const r = x->run->rows;
     const size_t first = row->split ? row->split : row->n;
-    xpl_iree_export_begin(r, row->record_type, h->index);
+    if (x->bare)
+        xpl_row_u64(r, "source_record_index", h->index);
+    else
+        xpl_iree_export_begin(r, row->record_type, h->index);
     if (h->chunk == XPL_IREE_DISPATCH_EVENTS) { // the record's header says where it ran
         xpl_row_u64(r, "physical_device_ordinal", h->physical_device_ordinal);
         xpl_row_u64(r, "queue_ordinal", h->queue_ordinal);
@@ -262,7 +262,7 @@ void xpl_iree_export_item(const struct xpl_iree_export *x, const struct xpl_iree
     }
     put_event_end(x, h, item);
     xpl_row_fields(r, row->fields + row->n - row->last, row->last, item->p);
-    xpl_row_end(r);
+    if (!x->bare) xpl_row_end(r);
 }
 
 static void begin_diagnostic(struct xpl_iree_rows *r, const struct xpl_iree_record *h,

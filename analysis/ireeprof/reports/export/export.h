@@ -10,6 +10,7 @@ enum { XPL_IREE_EXPORT_SCHEMA = 15 };
 
 struct xpl_iree_export {
     struct xpl_iree_run *run; // its rows are written
+    bool bare;                // rows have no schema and no type
     struct xpl_iree_model model;
 };
 // Begins a row, with its schema, type and record.
