@@ -15,8 +15,10 @@ enum {
     DEFAULT_PAGE = 200,
     MAX_PAGE = 1000,
     MAX_WATCHERS = 256,
-    MAX_BACKLOG = 10000,
-    MAX_LISTINGS = 256
+    MAX_BACKLOG = 10000,  // events that wait to be read: of one watch,
+    MAX_EVENTS = 1 << 18, // and of all, each with a few hundred bytes
+    WATCH_PAGE = 64,      // sessions that a watch gets before others have their turn
+    MAX_LISTINGS = 512
 };
 
 typedef Xplaned__V1__Session session_msg;
@@ -24,11 +26,15 @@ typedef Xplaned__V1__Host host_msg;
 
 struct watch { // a call's user data
     struct watch *next;
+    struct xpl_svc_session *svc;
     struct xpl_rpc_call *call;
     bool listed, only_changes;
-    bool waits;     // until LOGDIR was listed for the first time: sessions found then are old
-    size_t backlog; // events that may wait to be read
-    char prefix[];  // NUL-terminated
+    bool waits;    // until LOGDIR was listed for the first time: sessions found then are old
+    bool presents; // existing sessions are sent, by name: those up to `cursor` were
+    bool drains;   // they continue when the client has read
+    char *cursor;  // NULL: none was sent
+    size_t cursor_len;
+    char prefix[]; // NUL-terminated
 };
 
 struct xpl_svc_session {
@@ -265,23 +271,23 @@ static void on_get(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
 
 // ---- Watch ----
 
-// `backlog`: how many events may wait to be read.  A watch that reads too slowly is ended.
-static void send_event(struct watch *w, Xplaned__V1__SessionEvent__Kind kind, session_msg *m,
-                       size_t backlog) {
+// A watch that reads too slowly is ended.
+static void send_event(struct watch *w, Xplaned__V1__SessionEvent__Kind kind, session_msg *m) {
     Xplaned__V1__SessionEvent ev;
+    const unsigned part = MAX_EVENTS / (w->svc->n_watches + 1);
+    xpl_assert_held(&w->svc->mu);
     xplaned__v1__session_event__init(&ev);
     ev.kind = kind;
     ev.session = m;
-    if (xpl_rpc_call_queued(w->call) > backlog) {
+    if (xpl_rpc_call_queued(w->call) > (part < MAX_BACKLOG ? part : MAX_BACKLOG)) {
         xpl_rpc_finish_status(w->call, XPL_RESOURCE_EXHAUSTED, "events are read too slowly");
         return;
     }
     (void)xpl_rpc_send_message(w->call, &ev.base);
 }
 
-static void send_session(struct xpl_svc_session *s, struct watch *w,
-                         Xplaned__V1__SessionEvent__Kind kind, const struct xpl_session *one,
-                         size_t backlog) {
+static void send_session(struct watch *w, Xplaned__V1__SessionEvent__Kind kind,
+                         const struct xpl_session *one) {
     if (!has_prefix(one->name, w->prefix) || xpl_rpc_call_finished(w->call)) return;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(1 << 20);
     session_msg gone;
@@ -290,12 +296,14 @@ static void send_session(struct xpl_svc_session *s, struct watch *w,
     if (kind == XPLANED__V1__SESSION_EVENT__KIND__KIND_REMOVED)
         gone.name = text(&arena, one->name);
     else
-        m = make_session(s, &arena, one, false);
-    if (m && m->name) send_event(w, kind, m, backlog);
+        m = make_session(w->svc, &arena, one, false);
+    if (m && m->name) send_event(w, kind, m);
 }
 
 static void watch_release(void *user) {
-    xpl_sys_free(user);
+    struct watch *const w = user;
+    xpl_sys_free(w->cursor);
+    xpl_sys_free(w);
 }
 
 // Removes w from the list; true when it was there, and the caller now owns the list's reference.
@@ -312,28 +320,118 @@ static bool remove_watch(struct xpl_svc_session *s, struct watch *w) {
     return was;
 }
 
-// Sends the existing sessions and lists w, under one lock: a change meanwhile is sent afterwards.
-static bool add_watch(struct xpl_svc_session *s, struct watch *w, bool only_changes) {
+// ---- existing sessions, for a new watch ----
+
+static xpl_str_t cursor_of(const struct watch *w) {
+    return (xpl_str_t){w->cursor, w->cursor_len};
+}
+
+static bool set_cursor(struct watch *w, xpl_str_t name) {
+    char *const p = xpl_sys_realloc(w->cursor, name.len + 1);
+    if (!p) return false;
+    memcpy(p, name.ptr, name.len);
+    w->cursor = p;
+    w->cursor_len = name.len;
+    return true;
+}
+
+// The first session behind the cursor.
+static const struct xpl_session *next_session(const struct watch *w,
+                                              const struct xpl_snapshot *snap) {
+    size_t lo = 0, hi = w->cursor ? snap->n_sessions : 0;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (xpl_str_cmp(snap->sessions[mid].name, cursor_of(w)) <= 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < snap->n_sessions ? &snap->sessions[lo] : NULL;
+}
+
+// Sends one, of the newest snapshot: changes behind the cursor are not sent.  False at the end.
+static bool present_next(struct watch *w) {
+    struct xpl_svc_session *const s = w->svc;
+    pthread_mutex_lock(&s->mu);
+    struct xpl_snapshot *const snap = xpl_catalogue_get(s->catalogue);
+    const struct xpl_session *const one = next_session(w, snap);
+    if (!one) {
+        w->presents = false;
+        send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL);
+    } else if (set_cursor(w, one->name)) {
+        send_session(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_PRESENT, one);
+    } else {
+        xpl_rpc_finish_status(w->call, XPL_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    xpl_snapshot_unref(snap);
+    pthread_mutex_unlock(&s->mu);
+    return one && !xpl_rpc_call_finished(w->call) && !xpl_rpc_call_cancelled(w->call);
+}
+
+static void present(struct watch *w);
+
+static bool take_drains(struct watch *w, bool becomes) {
+    pthread_mutex_lock(&w->svc->mu);
+    const bool was = w->drains;
+    w->drains = becomes;
+    pthread_mutex_unlock(&w->svc->mu);
+    return was;
+}
+
+// On the listings' thread.  Unread events take memory: a client gets the next page when it has read
+// this one.
+static void present_page(void *arg) {
+    struct watch *const w = arg;
+    bool more = true;
+    for (int i = 0; more && i < WATCH_PAGE; i++)
+        more = present_next(w);
+    if (more) {
+        (void)take_drains(w, true);
+        if (!xpl_rpc_call_queued(w->call) && take_drains(w, false)) present(w);
+    }
+    xpl_rpc_call_unref(w->call);
+}
+
+static void present(struct watch *w) {
+    xpl_rpc_call_ref(w->call);
+    if (xpl_pool_submit(w->svc->listing, present_page, w)) return;
+    xpl_rpc_finish_status(w->call, XPL_RESOURCE_EXHAUSTED,
+                          "too many listings at once; try again soon");
+    xpl_rpc_call_unref(w->call);
+}
+
+static void watch_drained(struct xpl_rpc_call *c, void *service) {
+    struct watch *const w = xpl_rpc_call_get_user(c);
+    (void)service;
+    if (w && take_drains(w, false)) present(w);
+}
+
+// LOGDIR has been listed.  True: its sessions are to be sent.
+static bool begin_events(struct watch *w) {
+    w->waits = false;
+    w->presents = !w->only_changes;
+    if (w->only_changes) send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL);
+    return w->presents;
+}
+
+// Lists w: changes are sent from now on.
+static bool add_watch(struct xpl_svc_session *s, struct watch *w) {
+    bool presents = false;
     pthread_mutex_lock(&s->mu);
     const bool room = !s->stopping && s->n_watches < MAX_WATCHERS;
     if (room) {
         struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
-        const size_t backlog = MAX_BACKLOG + snap->n_sessions;
-        for (size_t i = 0; !only_changes && i < snap->n_sessions; i++)
-            send_session(s, w, XPLANED__V1__SESSION_EVENT__KIND__KIND_PRESENT, &snap->sessions[i],
-                         backlog);
         w->waits = snap->unscanned;
-        w->only_changes = only_changes;
         xpl_snapshot_unref(snap);
-        if (!w->waits) send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL, backlog);
-        w->backlog = backlog;
         w->next = s->watches;
         s->watches = w;
         s->n_watches++;
         w->listed = true;
         xpl_rpc_call_ref(w->call);
+        presents = !w->waits && begin_events(w);
     }
     pthread_mutex_unlock(&s->mu);
+    if (presents) present(w);
     return room;
 }
 
@@ -350,10 +448,10 @@ static void watch_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }
-    *w = (struct watch){.call = c};
+    *w = (struct watch){.svc = s, .call = c, .only_changes = q->only_changes};
     memcpy(w->prefix, q->prefix, len + 1);
     xpl_rpc_call_set_user(c, w, watch_release);
-    if (!add_watch(s, w, q->only_changes))
+    if (!add_watch(s, w))
         xpl_rpc_finish_status(c, XPL_UNAVAILABLE, "stopping, or too many watches");
 }
 
@@ -367,38 +465,31 @@ static void watch_cancelled(struct xpl_rpc_call *c, void *service) {
     if (was) xpl_rpc_call_unref(c);
 }
 
+// ---- changes ----
+
+static bool gets_change(const struct watch *w, const struct xpl_session *one) {
+    if (w->waits) return false;
+    return !w->presents || (w->cursor && xpl_str_cmp(one->name, cursor_of(w)) <= 0);
+}
+
 static void send_to_watches(struct xpl_svc_session *s, Xplaned__V1__SessionEvent__Kind kind,
                             const struct xpl_session *one) {
     pthread_mutex_lock(&s->mu);
     for (struct watch *w = s->watches, *next; w; w = next) {
         next = w->next;
         struct xpl_rpc_call *const c = w->call;
-        const bool present = w->waits && kind == XPLANED__V1__SESSION_EVENT__KIND__KIND_ADDED;
-        if (!present || !w->only_changes)
-            send_session(s, w, present ? XPLANED__V1__SESSION_EVENT__KIND__KIND_PRESENT : kind, one,
-                         w->backlog);
+        if (gets_change(w, one)) send_session(w, kind, one);
         // One that was ended for reading too slowly gets no on_cancel.  w goes with its call.
         if (xpl_rpc_call_finished(c) && remove_watch(s, w)) xpl_rpc_call_unref(c);
     }
     pthread_mutex_unlock(&s->mu);
 }
 
-// They receive all sessions at once, as a watch that begins later does.
-static void make_room(struct xpl_svc_session *s, size_t n_sessions) {
-    pthread_mutex_lock(&s->mu);
-    for (struct watch *w = s->watches; w; w = w->next)
-        if (w->waits) w->backlog = MAX_BACKLOG + n_sessions;
-    pthread_mutex_unlock(&s->mu);
-}
-
-// The sessions of their start are known now, and were sent.
+// LOGDIR was listed for the first time: its sessions are sent like those that a watch finds.
 static void end_waits(struct xpl_svc_session *s) {
     pthread_mutex_lock(&s->mu);
-    for (struct watch *w = s->watches; w; w = w->next) {
-        if (w->waits && !xpl_rpc_call_finished(w->call))
-            send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL, w->backlog);
-        w->waits = false;
-    }
+    for (struct watch *w = s->watches; w; w = w->next)
+        if (w->waits && !xpl_rpc_call_finished(w->call) && begin_events(w)) present(w);
     pthread_mutex_unlock(&s->mu);
 }
 
@@ -408,7 +499,6 @@ void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapsho
     const bool anybody = s->watches != NULL;
     pthread_mutex_unlock(&s->mu);
     if (!anybody) return;
-    make_room(s, after->n_sessions);
     size_t i = 0, k = 0; // both are sorted by name
     while (i < before->n_sessions || k < after->n_sessions) {
         const struct xpl_session *a = i < before->n_sessions ? &before->sessions[i] : NULL;
@@ -453,5 +543,6 @@ void xpl_svc_session_methods(struct xpl_svc_session *s,
     ret[2] = (struct xpl_rpc_method){.path = "/xplaned.v1.SessionService/WatchSessions",
                                      .on_request = watch_sessions,
                                      .on_cancel = watch_cancelled,
+                                     .on_drained = watch_drained,
                                      .service = s};
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Much of one thing, and names that are odd: hosts of a session, labels, daemons on one state directory."""
+"""Much of one thing, and names that are odd: sessions, hosts of a session, labels, daemons on one state directory."""
 
 import json
+import re
 import sqlite3
+import struct
 
-from harness import answer_url, check, equal, in_threads, same_answer, reference_answers, wait_for
+from harness import DATA_FRAME, MIB, WINDOW_UPDATE, answer_url, check, equal, in_threads, same_answer, reference_answers, wait_for
 
 TOOLS = ("overview_page", "op_profile", "kernel_stats", "trace_viewer@")
 
@@ -37,6 +39,52 @@ def test_hosts_of_a_session(run):
 test_hosts_of_a_session.slow = True
 test_hosts_of_a_session.limit = 400
 test_hosts_of_a_session.whole_limit = 1200
+
+WATCH = "/xplaned.v1.SessionService/WatchSessions"
+
+
+def make_sessions(run, n):
+    logdir = run.make_dir("logdir")
+    for i in range(n):
+        directory = logdir / f"plugins/profile/run{i:06}"
+        directory.mkdir(parents=True)
+        (directory / "h.xplane.pb").write_bytes(b"")
+    return logdir
+
+
+def test_watches_of_many_sessions(run):
+    """Watches get all sessions page by page: unread ones take little memory, and others are served meanwhile."""
+    n = run.parameter("WATCHED_SESSIONS", 2500, 20_000)
+    d = run.start("--no-prefetch", "--scan-interval=50ms", logdir=make_sessions(run, n))
+    before = d.rss_anon()
+    deaf = []
+    for _ in range(60):
+        h = d.http2()
+        h.message(h.request(WATCH), b"")
+        deaf.append(h)
+    with d.http2() as h:
+        stream = h.request(WATCH)
+        h.message(stream, b"")
+        names, data = [], bytearray()
+        while b"\x08\x05" not in data[-2:]:  # SYNCED
+            kind, _, at, payload = h.frame()
+            if kind != DATA_FRAME or at != stream:
+                continue
+            data += payload
+            grow = struct.pack(">I", max(len(payload), 1))
+            h.send(WINDOW_UPDATE, 0, 0, grow)
+            h.send(WINDOW_UPDATE, 0, stream, grow)
+        names = sorted(set(re.findall(rb"run\d{6}", data)))
+        equal(len(names), n, "sessions of the watch that reads")
+    d.answers()
+    check(d.peak - before < 32 * MIB, f"{(d.peak - before) // MIB} MiB for unread watches")
+    for h in deaf:
+        h.close()
+
+
+test_watches_of_many_sessions.slow = True
+test_watches_of_many_sessions.limit = 300
+
 
 GOOD_LABELS = ("a", "9", "a" * 64, "A.b_c-d+e=f@g:h/i", "a//", "a:b:c", "NULL", "nan", "0", "a=b=c")
 BAD_LABELS = ("", " ", "-a", ".a", "/a", "a" * 65, "a b", "a\n", "a\tb", "a,b", "a'b", 'a"b', "a;b", "a%b", "a\\b", "ä", "a\u202eb", "<b>",
