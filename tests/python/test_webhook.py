@@ -152,4 +152,22 @@ def webhook_shows_no_escapes(place):
     assert said.getvalue().rstrip("\n").isprintable() and "owned" in said.getvalue(), said.getvalue()
 
 
-TESTS = [webhook_captures, webhook_regressions, webhook_tries_again, webhook_program, webhook_shows_no_escapes]
+def webhook_of_slack_notifies_nobody(place):
+    """A session's name is text for Slack, and no command."""
+    sent = []
+
+    class Opener:
+        def open(self, request, timeout):
+            sent.append(json.loads(request.data)["text"])
+            return contextlib.nullcontext()
+
+    opener, webhook._opener = webhook._opener, Opener()
+    try:
+        webhook.Webhook("http://127.0.0.1:1/", slack=True).send({"event": "capture.done", "id": "1", "text": "session <!channel> & <http://x|y>"})
+    finally:
+        webhook._opener = opener
+    assert sent == ["session &lt;!channel&gt; &amp; &lt;http://x|y&gt;"], sent
+
+
+TESTS = [webhook_captures, webhook_regressions, webhook_tries_again, webhook_program, webhook_shows_no_escapes,
+         webhook_of_slack_notifies_nobody]

@@ -41,6 +41,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 _opener = urllib.request.build_opener(_NoRedirect)
 
 
+def _slack_text(text: str) -> str:
+    # Between < and > Slack reads links and commands: a session called "<!channel>" would notify everyone.
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 class Webhook:
     """An address that takes messages: JSON with all fields, or, `slack`, what Slack's incoming webhooks take."""
 
@@ -54,7 +59,7 @@ class Webhook:
 
     def send(self, event: Event) -> None:
         """Posts the event, five times at most, with growing pauses; raises the last failure, an OSError or HTTPException."""
-        body = json.dumps({"text": event["text"]} if self._slack else event).encode()
+        body = json.dumps({"text": _slack_text(event["text"])} if self._slack else event).encode()
         headers = {"Content-Type": "application/json", "User-Agent": "xplaned-webhook"}
         if self._secret:
             headers[SIGNATURE] = "sha256=" + hmac.new(self._secret, body, hashlib.sha256).hexdigest()
