@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -523,7 +524,25 @@ static void print_help(FILE *out) {
                       s->argument ? s->argument : "", s->help, s->fallback[0] ? " [" : "",
                       s->fallback, s->fallback[0] ? "]" : "");
     }
-    (void)fprintf(out, "  --help\n  --version\n");
+    (void)fputs("  --docs\n        print where the documents are\n  --help\n  --version\n", out);
+}
+
+// The first page of the documents, below the prefix that this program runs from.
+static bool print_docs(void) {
+    static const char docs[] = "/share/xplaned/docs/README.md";
+    char path[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - sizeof docs);
+    size_t end = n > 0 ? (size_t)n : 0;
+    for (int up = 0; up < 2; up++) // bin/xplaned
+        while (end && path[--end] != '/') {
+        }
+    memcpy(path + end, docs, sizeof docs);
+    const bool found = n > 0 && access(path, R_OK) == 0;
+    if (found)
+        (void)puts(path);
+    else
+        (void)fputs("xplaned: the documents are not installed\n", stderr);
+    return found;
 }
 
 enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config *ret) {
@@ -537,6 +556,8 @@ enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config 
             (void)puts("xplaned " XPL_VERSION);
             return XPL_CONFIG_HELP;
         }
+        if (strcmp(argv[i], "--docs") == 0)
+            return print_docs() ? XPL_CONFIG_HELP : XPL_CONFIG_USAGE;
         if (strcmp(argv[i], "--help-metrics") == 0) { // for docs/operation.md
             xpl_metrics_print_table(stdout);
             return XPL_CONFIG_HELP;

@@ -25,6 +25,7 @@ done
 "$root/bin/xplaned" --version
 "$root/bin/xplanectl" --version
 "$root/bin/xplaned-agent" --help >/dev/null
+grep -q '^# docs/$' "$("$root/bin/xplaned" --docs)" || fail "the documents"
 # What is loaded when it is configured is not needed to start.
 readelf -d "$root/bin/xplaned" | grep NEEDED | grep -E 'lib(pq|curl|expat)\.' && fail "xplaned needs these to start"
 bash -c '. "$1" && complete -p xplanectl' - "$root/share/bash-completion/completions/xplanectl" >/dev/null ||

@@ -114,7 +114,9 @@ try_wheel() {
     [ "$(grep -c '^lib.*: .* built from ' "$licences/bundled.txt")" -eq "$(find "$site/xplaned.libs" -type f | wc -l)" ] ||
         fail "licences are missing" || return
     "$venv/bin/python" -c "$ask_client" tests/data/logdir "$work/wheel/state" || return
-    "$venv/bin/xplaned" --version && "$venv/bin/xplanectl" --version && "$venv/bin/xplaned-agent" --help >/dev/null &&
+    # Without Python, and by a link from elsewhere.
+    ln -sf "$venv/bin/xplaned" "$work/wheel/xplaned" && env -i PATH=/usr/bin:/bin "$work/wheel/xplaned" --version &&
+        [ -e "$("$venv/bin/xplaned" --docs)" ] && env -i PATH=/none "$venv/bin/xplanectl" --version && "$venv/bin/xplaned-agent" --help >/dev/null &&
         [ -e "$("$venv/bin/python" -m xplaned_programs libxplaned-agent.so)" ] &&
         [ -d "$("$venv/bin/python" -m xplaned_programs proto)" ] &&
         man -M "$venv/share/man" xplanectl >/dev/null

@@ -7,6 +7,7 @@ $XPL_WHEEL_PLATFORM is the platform that it was built for, if that is not this o
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -66,6 +67,11 @@ class Hook(BuildHookInterface):
                 build_data["shared_data"][str(path)] = str(inside)
             else:
                 build_data["force_include"][str(path.resolve())] = f"xplaned_programs/{inside}"
+        for program in (root / "bin").iterdir():
+            launcher = out / "launchers" / program.name
+            launcher.parent.mkdir(exist_ok=True)
+            shutil.copy(pathlib.Path(__file__).parent / "launch.sh", launcher)
+            build_data["shared_scripts"][str(launcher)] = program.name
         for path, inside in client_files(out / "client").items():
             build_data["force_include"][str(path)] = str(inside)
         build_data["pure_python"] = False
