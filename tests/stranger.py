@@ -101,7 +101,7 @@ def terminal(place):
     out = place.run([str(place.bin / "xplanectl"), "findings", str(place.slow[0])])
     place.verdict = verdict_of(out)
     assert re.search(r"waits [\d.]+ ms of .* for input", place.verdict), out
-    (place.work / "terminal.txt").write_text(out)
+    keep_text(place, "terminal", out)
 
 
 def browser(place):
@@ -125,6 +125,19 @@ def chromium(p):
     return p.chromium.launch(executable_path=found, args=["--no-sandbox"]).new_page(viewport={"width": 1400, "height": 900})
 
 
+def keep_picture(place, name, page):
+    """WORK/NAME.png of what is no page of a server; PAGE is HTML."""
+    from playwright.sync_api import sync_playwright
+    with sync_playwright() as p:
+        shown = chromium(p)
+        shown.set_content(f"<!doctype html><meta charset=utf-8>{page}")
+        shown.screenshot(path=place.work / f"{name}.png")
+
+
+def keep_text(place, name, text):
+    keep_picture(place, name, f"<pre>{html.escape(text)}</pre>")
+
+
 def notebook(place):
     """A cell that profiles itself says in its output why it is slow."""
     cells = ["%load_ext xplaned\nimport time, jax, jax.numpy as jnp\nf = jax.jit(lambda x: jnp.tanh(x @ x) / 100)\nx = f(jnp.ones((700, 700)))",
@@ -137,7 +150,7 @@ def notebook(place):
     outputs = json.loads((place.work / "notebook.ipynb").read_text())["cells"][1]["outputs"]
     page = "".join("".join(o["data"].get("text/html", "")) for o in outputs if "data" in o)
     assert page, outputs
-    (place.work / "notebook.html").write_text(f"<!doctype html><meta charset=utf-8>{page}")
+    keep_picture(place, "notebook", page)
     run = next((place.work / "cell" / "plugins" / "profile").iterdir())
     told = verdict_of(place.run([str(place.bin / "xplanectl"), "findings", str(run)]))
     assert told in html.unescape(re.sub(r"<[^>]*>", "", page)), (told, page[:2000])
@@ -180,7 +193,7 @@ async def main():
 asyncio.run(main())
 """
     out = place.run([str(place.bin / "python"), "-c", ask, str(place.logs), place.environment["PATH"], place.environment["HOME"]])
-    (place.work / "mcp.txt").write_text(out)
+    keep_text(place, "agent", "\n\n".join(json.dumps(json.loads(line), indent=1) for line in reversed(out.splitlines())))
     assert place.verdict in json.loads(out.splitlines()[-1])["text"] or place.verdict in out.splitlines()[-1], out
 
 
@@ -189,7 +202,7 @@ def gate(place):
     runs = [",".join(map(str, side)) for side in (place.slow, place.fast)]
     told = place.run([str(place.bin / "xplanectl"), "gate", *map(str, place.slow), "--base", runs[1], "--fail-if", "step_time>5%"], expect=4)
     assert "step" in told.lower() and "|" in told, told
-    (place.work / "gate.md").write_text(told)
+    keep_text(place, "gate", told)
     place.run([str(place.bin / "xplanectl"), "gate", *map(str, place.fast), "--base", runs[0], "--fail-if", "step_time>5%"])
 
 
