@@ -56,7 +56,8 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Optional[Sequence[str]], t
 
 def verdict(v: Any) -> str:
     """A sentence and the key figures."""
-    facts = [f"{v.compute_percent:.1f}% compute", f"{v.hosts} hosts", f"{v.devices} devices", f"{v.steps} steps"]
+    counts = ((v.hosts, "host"), (v.devices, "device"), (v.steps, "step"))
+    facts = [f"{v.compute_percent:.1f}% compute", *(f"{n} {what}{'' if n == 1 else 's'}" for n, what in counts)]
     if v.step_time_ps is not None:
         facts.insert(0, f"step time {duration(v.step_time_ps)}")
     return f"<p><strong>{_text(v.text)}</strong><br>{_text(', '.join(facts))}</p>"
