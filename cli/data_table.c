@@ -135,9 +135,17 @@ static void put_cell(struct printer *p, struct xpl_table *t, const json_t *v,
         xpl_table_text(t, XPL_STR(""), TEXT_WIDTH);
 }
 
+static const char *title_of(const struct printer *p) {
+    const char *const *title = p->tool ? p->tool->titles : NULL;
+    for (size_t i = 1; title && *title && i < p->number; i++)
+        title++;
+    return title && *title ? *title : "";
+}
+
 static void finish(struct printer *p, struct xpl_table *t) {
     if (p->n_tables++) (void)fputc('\n', p->out);
-    if (p->number) (void)fprintf(p->out, "Table %zu\n", p->number);
+    const char *const title = title_of(p);
+    if (p->number) (void)fprintf(p->out, "Table %zu%s%s\n", p->number, *title ? ": " : "", title);
     if (t && xpl_table_rows(t) == 0)
         (void)fputs("no rows\n", p->out);
     else if (!t || !xpl_table_print(t, p->out))

@@ -275,6 +275,8 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 static const char *const kAliases[] = {"tensorflow_stats", NULL};
 
+static const char *const kTitles[] = {"With idle time", "Without idle time", NULL};
+
 const struct xpl_tool xpl_tool_framework_op_stats = {
     .name = "framework_op_stats",
     .aliases = kAliases,
@@ -289,6 +291,7 @@ const struct xpl_tool xpl_tool_framework_op_stats = {
     .list_position = 13,
     .content_type = "application/json",
     .columns = {kColumns},
+    .titles = kTitles,
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

@@ -440,6 +440,9 @@ static unsigned variant(const void *options, size_t i, bool session_has_device) 
     return i == OP_STATS ? xpl_op_stats_variant(options, i, session_has_device) : 0;
 }
 
+static const char *const kTitles[] = {
+    "Top ops", "Steps", "Hosts", "Advice of XProf", "Latency of inference", "Diagnostics", NULL};
+
 const struct xpl_tool xpl_tool_overview_page = {
     .name = "overview_page",
     .version = 4,
@@ -450,6 +453,7 @@ const struct xpl_tool xpl_tool_overview_page = {
     .list_position = 1,
     .content_type = "application/json",
     .columns = {kOpColumns, xpl_step_columns, xpl_tpu_step_columns, kLatencyColumns},
+    .titles = kTitles,
     .worker_served = true,
     .variant = variant,
     .asks_device = true,

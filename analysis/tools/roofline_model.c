@@ -446,6 +446,8 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 static const struct xpl_tool_option kOptions[] = {XPL_CPU_PEAK_OPTIONS};
 
+static const char *const kTitles[] = {"Ops", "Diagnostics", NULL};
+
 const struct xpl_tool xpl_tool_roofline_model = {
     .name = "roofline_model",
     .version = 3,
@@ -459,6 +461,7 @@ const struct xpl_tool xpl_tool_roofline_model = {
     .list_position = 10,
     .content_type = "application/json",
     .columns = {kColumns},
+    .titles = kTitles,
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

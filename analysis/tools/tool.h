@@ -147,6 +147,7 @@ struct xpl_tool {
     const char *(*content_type_of)(const void *options);
     // Columns of its tables that have units; an id has one unit in all of them.
     const struct xpl_column *columns[XPL_TOOL_MAX_TABLES];
+    const char *const *titles; // of its tables, in order, NULL-terminated; NULL: it has one
     // An XProf aggregator gets this tool's OpStats from us; of a tool of other products its answer.
     bool worker_served;
     bool reads_profile;   // render is given the hosts' profiles as well

@@ -206,7 +206,10 @@ static void put_tool(struct xpl_buf *b, const struct xpl_tool *t, bool first) {
             xpl_buf_printf(b, "%s\"%s\":\"%s\"", first_unit ? "" : ",", c->id, c->unit);
             first_unit = false;
         }
-    xpl_buf_str(b, XPL_STR("}}"));
+    xpl_buf_str(b, XPL_STR("},\"tables\":["));
+    for (const char *const *title = t->titles; title && *title; title++)
+        xpl_buf_printf(b, "%s\"%s\"", title == t->titles ? "" : ",", *title);
+    xpl_buf_str(b, XPL_STR("]}"));
 }
 
 static xpl_str_t find_arg(const struct xpl_http_request *r, xpl_str_t key) {

@@ -1412,7 +1412,7 @@ def any_other_tool(tab):
             status=200,
             content_type="application/json",
             body=json.dumps(
-                {"tools": [{"name": n, "options": []} for n in ("overview_page", "framework_op_stats", "pod_viewer")]}
+                {"tools": [{"name": n, "options": [], "tables": []} for n in ("overview_page", "framework_op_stats", "pod_viewer")]}
             ),
         ),
     )

@@ -574,7 +574,7 @@ class Words(Case):
         self.assertTrue(kernels[0].endswith("TOTAL DURATION  AVG DURATION  MIN DURATION  MAX DURATION"), kernels[0])
         self.assertRegex(kernels[1], r" 7\.91 ms +40\.8 µs +17\.4 µs +76\.8 µs$")
         roofline = self.ask("analyze", "roofline_model", tpu, "--table", "--option", "xprof_exact=true")[1]
-        self.assertIn("\n\nTable 2\nSEVERITY", roofline)
+        self.assertIn("\n\nTable 2: Diagnostics\nSEVERITY", roofline)
         none = self.ask("analyze", "hlo_stats", steps, "--table", "--option", "cpu_as_device=false")
         self.assertEqual(none[1], "no rows\n")
         counters = DATA.parents[4] / "golden/cases/counters_tpu/host.xplane.pb"

@@ -135,7 +135,7 @@ class Ways(Case):
         rows = self.ask("tool", "time_breakdown", FOUR, "--format", "table")[1].splitlines()
         self.assertEqual(rows[0].split()[:4], ["HOST", "DEVICE", "WALL", "COMPUTE"])
         self.assertEqual(len(rows), 5)
-        self.assertIn("\nTable 2\n", self.ask("tool", "overview_page", FOUR, "--format", "table")[1])
+        self.assertIn("\nTable 2: Steps\nSTEPNUM", self.ask("tool", "overview_page", FOUR, "--format", "table")[1])
         self.assertNotIn("Table 1", self.ask("tool", "hlo_stats", FOUR, "--format", "table")[1])
 
 

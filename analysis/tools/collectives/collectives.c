@@ -346,6 +346,9 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     return XPL_OK;
 }
 
+static const char *const kTitles[] = {"By kind, size and group", "Ops",
+                                      "Collectives of several hosts", "Hosts", NULL};
+
 const struct xpl_tool xpl_tool_collectives = {
     .name = "collectives",
     .version = 3,
@@ -356,6 +359,7 @@ const struct xpl_tool xpl_tool_collectives = {
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
     .columns = {kColumns, kRankColumns, kHostColumns},
+    .titles = kTitles,
     .reads_profile = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

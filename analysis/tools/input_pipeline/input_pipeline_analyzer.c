@@ -142,6 +142,9 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 static const char *const kAliases[] = {"input_pipeline", NULL};
 
+static const char *const kTitles[] = {"Infeed",          "Steps",       "Input ops on the host",
+                                      "Advice of XProf", "Diagnostics", NULL};
+
 const struct xpl_tool xpl_tool_input_pipeline_analyzer = {
     .name = "input_pipeline_analyzer",
     .aliases = kAliases,
@@ -153,6 +156,7 @@ const struct xpl_tool xpl_tool_input_pipeline_analyzer = {
     .list_position = 6,
     .content_type = "application/json",
     .columns = {xpl_step_columns, xpl_tpu_step_columns, kOpColumns},
+    .titles = kTitles,
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,

@@ -198,6 +198,8 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     return XPL_OK;
 }
 
+static const char *const kTitles[] = {"Kernels and copies", "Streams", "Queue over time", NULL};
+
 const struct xpl_tool xpl_tool_launches = {
     .name = "launches",
     .version = 3,
@@ -211,6 +213,7 @@ const struct xpl_tool xpl_tool_launches = {
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
     .columns = {kKernelColumns, kStreamColumns, kQueueColumns},
+    .titles = kTitles,
     .reads_profile = true,
     .render = render,
 };

@@ -75,10 +75,11 @@ export default {
     joined.forEach((t, i) => {
       if (!t.length && all.length > 1) return;
       n++;
-      const table = plainTable(t, name, `${name}, table ${i + 1}`,
+      const title = tool?.tables[i] || `Table ${i + 1}`;
+      const table = plainTable(t, name, all.length > 1 ? `${format.title(name)}: ${title}` : format.title(name),
           `${name}_${ctx.session.name.replace(/[^\w.-]+/g, '_')}${i ? `_${i + 1}` : ''}.csv`, ctx,
           i ? `${i}.` : '');
-      ctx.root.append(h('section', {class: 'card flush'}, table.element));
+      ctx.root.append(h('section', {class: 'card flush'}, all.length > 1 ? h('h2', {class: 'pad'}, title) : '', table.element));
     });
     if (!n) {
       ctx.root.append(
