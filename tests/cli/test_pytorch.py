@@ -74,8 +74,9 @@ class Documented(Case):
     def test_cut_file(self):
         cut = self.place / "cut.pt.trace.json"
         cut.write_bytes(EXAMPLE.read_bytes()[:5000])
-        status, _, err = self.ask("findings", cut)
-        self.assertEqual(status, 3)
+        status, out, err = self.ask("findings", cut, "--json")
+        self.assertEqual(status, 0)  # the answer has the reason
+        self.assertEqual(json.loads(out)["verdict"]["cannot_tell"], "truncated")
         self.assertIn("the trace ends at byte 5000 within a value", err)
         status, _, err = self.ask("summary", cut)  # which makes several answers
         self.assertEqual((status, err.count("the trace ends at byte")), (3, 1))

@@ -131,9 +131,28 @@ static double compile_ps(const struct xpl_survey *s) {
     return ps;
 }
 
+static bool any_has(const struct xpl_str_list *l, const char *const *words, size_t n) {
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (xpl_str_has(l->v[i], xpl_str_from(words[k]))) return true;
+    return false;
+}
+
+// Profilers say only in words that events are missing: XLA's "Detected GPU events dropped on HOST",
+// ours of a trace of PyTorch whose file was cut.
+static bool is_truncated(const struct xpl_survey *s) {
+    static const char *const kWords[] = {"dropped", "the trace ends at byte"};
+    const struct xpl_diagnostics *const d = &s->stats->diagnostics;
+    const size_t n = sizeof kWords / sizeof *kWords;
+    return any_has(&d->errors, kWords, n) || any_has(&d->warnings, kWords, n);
+}
+
 // No device did anything.
 static void say_nothing(const struct xpl_survey *s, struct xpl_verdict *v) {
-    if (s->stats->diagnostics.errors.n) {
+    if (v->cannot_tell) {
+        append(v, "The profile has no events of a device: the profiler dropped events, or was "
+                  "stopped");
+    } else if (s->stats->diagnostics.errors.n) {
         v->cannot_tell = "profiler_error";
         append(v, "The profile has no events of a device, because the profiler failed");
     } else if (compile_ps(s) > 0) {
@@ -208,7 +227,8 @@ static void say_rate(const struct xpl_findings *f, struct xpl_verdict *v) {
 
 void xpl_verdict_make(const struct xpl_survey *s, const struct xpl_findings *f,
                       struct xpl_verdict *ret) {
-    *ret = (struct xpl_verdict){.series = {"", 0}};
+    *ret = (struct xpl_verdict){.series = {"", 0},
+                                .cannot_tell = is_truncated(s) ? "truncated" : NULL};
     if (!(s->wall_ps > 0)) {
         say_nothing(s, ret);
         return;
@@ -216,7 +236,7 @@ void xpl_verdict_make(const struct xpl_survey *s, const struct xpl_findings *f,
     ret->busy_share = (s->ps[XPL_TIME_COMPUTE] + s->ps[XPL_TIME_OVERLAPPED]) / s->wall_ps;
     const bool one_series = find_step(s, ret) == 1;
     find_rate(s, ret);
-    if (!s->steps.n) ret->cannot_tell = "no_steps";
+    if (!s->steps.n && !ret->cannot_tell) ret->cannot_tell = "no_steps";
     if (f->n && f->v[0].saving >= kMuch) {
         say_finding(s, &f->v[0], one_series, ret);
         say_unknown(s, f->v[0].saving, ret);
@@ -225,6 +245,7 @@ void xpl_verdict_make(const struct xpl_survey *s, const struct xpl_findings *f,
     }
     say_rate(f, ret);
     say_outside(s, ret);
+    if (is_truncated(s)) append(ret, "; the profile lacks events, which may change this");
     if (xpl_step_is_execution(ret->series.len ? s->steps.v[0].name : XPL_STR("")))
         append(ret, "; nothing marks steps, executions are counted");
 }

@@ -517,12 +517,18 @@ static struct xpl_buf slow_and_silent(void) {
     return slow_end(&s);
 }
 
+static const char kDropped[] = "Detected GPU events dropped on vm: Profiler has collected 1000 "
+                               "driver events and 900 device events.";
+
 static void test_verdicts(void) {
     struct slow_cpu only;
     slow_begin(&only);
     slow_host(&only, "backend_compile_and_load", 0, 0, 2500000);
     struct xpl_buf broken = mk_open();
     mk_text(&broken, 2, "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
+    struct xpl_buf lost = mk_open(), healthy = slow_profile(NULL, NULL, 0);
+    mk_text(&lost, 3, kDropped);
+    mk_text(&healthy, 3, kDropped);
     const struct {
         struct xpl_buf space;
         const char *text, *cannot_tell;
@@ -545,6 +551,12 @@ static void test_verdicts(void) {
          "The host compiled while the profile was taken, and no device did anything", "compiling"},
         {broken, "The profile has no events of a device, because the profiler failed",
          "profiler_error"},
+        {lost, "The profile has no events of a device: the profiler dropped events, or was stopped",
+         "truncated"},
+        {healthy,
+         "The device computes 99.0% of the time; nothing much to gain outside of the ops; a step "
+         "takes 10.0 ms; the profile lacks events, which may change this",
+         "truncated"},
         {mk_open(),
          "The profile has no events of a device, so that it does not show what limits the program",
          "no_device_events"},
