@@ -2,6 +2,7 @@
 #include "analysis/breakdown/names.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <strings.h>
 
 #include "analysis/xplane/tf_op.h"
@@ -144,9 +145,10 @@ static struct words words_of(xpl_str_t s) {
     return w;
 }
 
+// Of a list in small letters, as words are.
 static bool is_one_of(const char *word, const char *const *list, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (strcasecmp(word, list[i]) == 0) return true;
+        if (word[0] == list[i][0] && strcmp(word, list[i]) == 0) return true;
     return false;
 }
 
