@@ -665,10 +665,11 @@ static void test_views(void) {
     CHECK(strstr((const char *)full.p, "\"steps\":[{\"step\":100,\"name\":\""));
     CHECK(!strstr((const char *)full.p, "\"wall_ps\":["));
     CHECK(strstr((const char *)steps.p, "\"steps\":{\"step\":[100,101,102,103,104,105,106,107,108,"
-                                        "109],\"name\":["));
+                                        "109],\"name\":[\""));
     CHECK(strstr((const char *)steps.p, "\"wall_ps\":[10000000000,10000000000,"));
     CHECK(strstr((const char *)steps.p, "\"input_ps\":60000000000"));
-    CHECK(strstr((const char *)steps.p, "\"input_ps\":[6000000000,6000000000,"));
+    CHECK(strstr((const char *)steps.p, ",\"input_ps\":[6000000000,6000000000,"));
+    CHECK(!strstr((const char *)steps.p, "\"host_copies_ps\":["));
     xpl_buf_fini(&full);
     xpl_buf_fini(&steps);
     done(&space, &arena);
