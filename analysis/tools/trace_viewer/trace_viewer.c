@@ -170,6 +170,7 @@ static xpl_status_t walk_piece(struct viewer *v, const struct xpl_derived_line *
         if ((++n & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(v->exec))
             XPL_RETURN_ERROR(v->err, XPL_CANCELLED, "cancelled");
         if (xpl_derived_is_internal_event(md.type)) continue;
+        (void)xpl_derived_keep_from_zero(line->timestamp_ns, &ev.begin_ps, &ev.duration_ps);
         if (!fn(ctx, &ev, &md)) return no_memory(v);
     }
     return r == XPL_WIRE_MALFORMED ? xpl_derived_cursor_error(c, v->err) : XPL_OK;

@@ -106,6 +106,19 @@ enum xpl_wire_result xpl_derived_cursor_next(struct xpl_derived_cursor *c,
                                              struct xpl_derived_event *ev) XPL_NODISCARD;
 xpl_status_t xpl_derived_cursor_error(const struct xpl_derived_cursor *c, struct xpl_error *err);
 
+// Where a device's clock is early, events begin before 0: they are shown from 0 on.  Changes such
+// times, of an event of a line with that time, and says whether it did.  Lines that count from
+// elsewhere have times that wrap: theirs stay.
+static inline bool xpl_derived_keep_from_zero(int64_t line_ns, int64_t *begin_ps,
+                                              int64_t *duration_ps) {
+    int64_t ps;
+    if (*begin_ps >= 0 || *begin_ps == INT64_MIN || __builtin_mul_overflow(line_ns, 1000, &ps))
+        return false;
+    if (*duration_ps > 0) *duration_ps = *duration_ps > -*begin_ps ? *duration_ps + *begin_ps : 0;
+    *begin_ps = 0;
+    return true;
+}
+
 // Statistics of an event as XProf's visitors walk them: those of its metadata first, then its own,
 // with the changes of preprocessing (group_id, step_name, is_eager, run_id) in place and its
 // additions at the end.  Each `md->type` is set for known names, of added ones too.  Internal ones

@@ -66,18 +66,6 @@ static xpl_status_t is_in_order(struct xpl_exporter *x, struct xpl_arena *arena,
     return XPL_OK;
 }
 
-// Lines that count from elsewhere have times that wrap.
-static void keep_from_zero(struct xpl_exporter *x, struct xpl_derived_event *ev) {
-    int64_t ps;
-    if (ev->begin_ps >= 0 || ev->begin_ps == INT64_MIN ||
-        __builtin_mul_overflow(x->line->timestamp_ns, 1000, &ps))
-        return;
-    if (ev->duration_ps > 0)
-        ev->duration_ps = ev->duration_ps > -ev->begin_ps ? ev->duration_ps + ev->begin_ps : 0;
-    ev->begin_ps = 0;
-    x->e->n_early++;
-}
-
 static xpl_status_t write_events(struct xpl_exporter *x, const struct xpl_export_writer *f, void *w,
                                  struct xpl_derived_cursor *c) {
     struct xpl_derived_event ev;
@@ -88,7 +76,8 @@ static xpl_status_t write_events(struct xpl_exporter *x, const struct xpl_export
         if ((++n & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(x->exec))
             XPL_RETURN_ERROR(x->err, XPL_CANCELLED, "cancelled");
         if (xpl_derived_is_internal_event(md.type)) continue;
-        keep_from_zero(x, &ev);
+        x->e->n_early +=
+            xpl_derived_keep_from_zero(x->line->timestamp_ns, &ev.begin_ps, &ev.duration_ps);
         if (!f->event(w, &ev, &md)) return failed(x, c, r);
         if (x->out.n >= XPL_EXPORT_CHUNK) XPL_TRY(flush(x));
     }

@@ -98,8 +98,27 @@ static void test_format(void) {
     CHECK(strcmp(xpl_tool_content_type(tool, options), "application/json") == 0);
 }
 
+// The device's clock is early: one event ends before 0, one begins before 0 and ends after it.
+static void test_early(void) {
+    struct xpl_buf space = mk_open(), line = mk_line(1, "thread");
+    struct mk_plane p = mk_plane(1, "/host:CPU");
+    mk_plain(&p, &line, "before", -9000000, 2000000);
+    mk_plain(&p, &line, "across", -4000000, 6000000);
+    mk_plain(&p, &line, "after", 3000000, 1000000);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct xpl_buf all = answer(&space, 20);
+    CHECK_EQ(count(&all, "\"dur\": 2.0, \"name\": \"across\", \"ph\": \"X\""), 1);
+    CHECK_EQ(count(&all, "\"name\": \"before\", \"ph\": \"i\""), 1);
+    CHECK_EQ(count(&all, "\"ts\": 0.0}"), 2);
+    CHECK_EQ(count(&all, "\"ts\": 3.0}"), 1);
+    xpl_buf_fini(&all);
+    xpl_buf_fini(&space);
+}
+
 int main(void) {
     test_format();
+    test_early();
     test_text();
     test_too_many();
     return 0;
