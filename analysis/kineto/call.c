@@ -120,7 +120,8 @@ static bool values_matter(xpl_str_t op) {
         "aten::sum",      "aten::mean",         "aten::prod",         "aten::amax",
         "aten::amin",     "aten::max",          "aten::min",          "aten::argm",
         "aten::any",      "aten::all",          "aten::var",          "aten::std",
-        "aten::_softmax", "aten::_log_softmax", "aten::index_select", "aten::linalg_vector_norm"};
+        "aten::_softmax", "aten::_log_softmax", "aten::index_select", "aten::linalg_vector_norm",
+        "aten::avg_pool"};
     return xpl_str_has(op, XPL_STR("conv")) || xpl_str_has(op, XPL_STR("norm_backward")) ||
            xpl_str_starts_any(op, begins, sizeof begins / sizeof *begins);
 }

@@ -43,7 +43,7 @@ SHORT = {"float": "f32", "double": "f64", "c10::BFloat16": "bf16", "c10::Half": 
 
 
 VALUES_MATTER = re.compile("conv|norm_backward|^aten::(sum|mean|prod|amax|amin|max|min|argm|any|all|var|std|_softmax|"
-                           "_log_softmax|index_select|linalg_vector_norm)")
+                           "_log_softmax|index_select|linalg_vector_norm|avg_pool)")
 
 
 def dims_text(dims):

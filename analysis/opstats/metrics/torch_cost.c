@@ -87,7 +87,16 @@ struct sums {
     double flops, read, written;
 };
 
-enum { FIRST = 1, SECOND = 2, THIRD = 4, FOURTH = 8, FIFTH = 16, SIXTH = 32, SEVENTH = 64 };
+enum {
+    FIRST = 1,
+    SECOND = 2,
+    THIRD = 4,
+    FOURTH = 8,
+    FIFTH = 16,
+    SIXTH = 32,
+    SEVENTH = 64,
+    EIGHTH = 128
+};
 
 // Results of an op that moves memory.
 enum result {
@@ -107,7 +116,7 @@ struct row {
     // Positions of arguments: of matrices A and B, of an image and a filter, of the query, whose
     // key and value follow, of a table and its indices; and of the term that is added.
     int a, b, added;
-    // Of a convolution.
+    // Of a convolution, or of a pooling, whose `b` says whether a last, smaller window counts.
     int stride, padding, dilation, transposed, output_padding, groups;
     // Of an op that moves memory: sets of arguments, and the operations for each number of the
     // result.
@@ -415,6 +424,37 @@ static bool reduction(const struct row *r, const struct arguments *args, struct 
     return true;
 }
 
+// The largest number of each window and its place, or the mean of each.
+static bool pooling(const struct row *r, const struct arguments *args, struct sums *ret) {
+    const struct argument *const x = tensor(args, 0, 3);
+    struct row given = *r;
+    if (!x || args->n <= r->stride || is_true(args, r->b)) return false;
+    const struct argument *const window = &args->v[1];
+    if (!window->is_list || !window->rank || window->rank >= x->rank) return false;
+    if (args->v[r->stride].is_list && !args->v[r->stride].rank) given.stride = 1; // as the window
+    double results = count(x);
+    for (unsigned i = 0; i < window->rank; i++) {
+        const int64_t in = x->d[x->rank - window->rank + i];
+        double n;
+        if (!in || !result_size(&given, args, i, in, window->d[i], false, &n)) return false;
+        results *= n / (double)in;
+    }
+    ret->read = bytes(x);
+    ret->written = results * (x->size + (r->result == WITH_INDICES ? 8 : 0));
+    return true;
+}
+
+// A number for each index, from a tensor or a number, into another tensor; or added to it.
+static bool selection(const struct row *r, const struct arguments *args, struct sums *ret) {
+    const struct argument *const x = tensor(args, r->a, 0), *const at = tensor(args, r->b, 0);
+    if (!x || !at) return false;
+    ret->written = count(at) * x->size;
+    ret->flops = r->flops * count(at);
+    ret->read = bytes(at) + (tensor(args, r->added, 0) ? ret->written : 0) +
+                (r->flops > 0 ? ret->written : 0);
+    return true;
+}
+
 // Rows of a table, each read once for each index.
 static bool lookup(const struct row *r, const struct arguments *args, struct sums *ret) {
     const struct argument *const table = tensor(args, r->a, 1), *const at = tensor(args, r->b, 0);
@@ -671,6 +711,25 @@ static const struct row kRows[] = {
     REDUCTION("argmin", 1, 1, .element = 8),
     REDUCTION("any", 1, 1, .element = 1),
     REDUCTION("all", 1, 1, .element = 1),
+    {.op = "aten::max_pool2d_with_indices",
+     .cost = pooling,
+     .stride = 2,
+     .padding = 3,
+     .dilation = 4,
+     .b = 5,
+     .result = WITH_INDICES},
+    {.op = "aten::avg_pool2d",
+     .cost = pooling,
+     .stride = 2,
+     .padding = 3,
+     .dilation = NONE,
+     .b = 4},
+    MOVES("aten::max_pool2d_with_indices_backward", FIRST | EIGHTH, SECOND),
+    MOVES("aten::avg_pool2d_backward", FIRST, SECOND),
+    MOVES("aten::_adaptive_avg_pool2d_backward", FIRST, SECOND),
+    {.op = "aten::gather", .cost = selection, .a = 0, .b = 2, .added = 0},
+    {.op = "aten::scatter_", .cost = selection, .a = 0, .b = 2, .added = 3},
+    {.op = "aten::scatter_add_", .cost = selection, .a = 0, .b = 2, .added = 3, .flops = 1},
     {.op = "aten::embedding", .cost = lookup, .calls_others = true, .a = 0, .b = 1},
     {.op = "aten::index_select", .cost = lookup, .a = 0, .b = 2, .dims = 1},
 };

@@ -95,6 +95,19 @@ static const struct {
      0, 4 * (48 + 12 + 24 + 8)},
     {"aten::embedding(bf16[1000,8], i64[2,3], Scalar, Scalar, Scalar)", 0, 2 * 6 * 2 * 8 + 6 * 8},
     {"aten::index_select(f32[4,10], -1, i64[5])", 0, 2 * 4 * 20 + 40},
+    {"aten::gather(bf16[100,8], Scalar, i64[5,8], Scalar)", 0, 40 * (8 + 2 + 2)},
+    {"aten::scatter_(f32[2,8,1], Scalar, i64[1,8,1], f32[1,8,1])", 0, 8 * (8 + 4 + 4)},
+    {"aten::scatter_(f32[2,8,1], Scalar, i64[1,8,1], Scalar)", 0, 8 * (8 + 4)},
+    {"aten::scatter_add_(f32[50], Scalar, i64[8], f32[8])", 8, 8 * (8 + 3 * 4)},
+    // 112 to 56: windows of 3 with a stride of 2 and a row of padding.
+    {"aten::max_pool2d_with_indices(bf16[10,64,112,112], [3,3], [2,2], [1,1], [1,1], False)", 0,
+     640 * (112 * 112 * 2 + 56 * 56 * 10)},
+    {"aten::max_pool2d_with_indices_backward(bf16[10,64,56,56], bf16[10,64,112,112], [3,3], [2,2], "
+     "[1,1], [1,1], False, i64[10,64,56,56])",
+     0, 640 * (112 * 112 * 2 + 56 * 56 * 10)},
+    {"aten::avg_pool2d(f32[2,3,8,6], [2,2], [], [0,0], False, True, -)", 0, 4 * 6 * (48 + 12)},
+    {"aten::avg_pool2d_backward(f32[2,3,4,3], f32[2,3,8,6], [2,2], [], [0,0], False, True, -)", 0,
+     4 * 6 * (48 + 12)},
     {"triton_poi_fused_add_mul_3(bf16[4,8], bf16[8], bf16[4,8], Scalar)", 0, 2 * 72},
 };
 
@@ -141,6 +154,10 @@ static void test_unknown(void) {
         "f32[8], -)",
         "aten::embedding(bf16[0,8], i64[2,3], Scalar, Scalar, Scalar)",
         "aten::index_select(f32[4,10], Scalar, i64[5])",
+        "aten::gather(f32[4,10], Scalar, Scalar)",
+        "aten::avg_pool2d(f32[2,3,8,6], ScalarList, ScalarList, ScalarList, Scalar, Scalar, -)",
+        "aten::avg_pool2d(f32[2,3,8,6], [2,2], [2,2], [0,0], True, True, -)",
+        "aten::avg_pool2d(f32[2,3,8,0], [2,2], [2,2], [0,0], False, True, -)",
         "aten::cat(TensorList[[4,8],[4,8]], Scalar)", // of an unknown type
         "triton_poi_fused_embedding_3(bf16[4,8], bf16[4,8], Scalar)",
         "triton_tem_fused_mm_3(bf16[4,8], bf16[4,8], Scalar)",
