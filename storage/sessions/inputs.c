@@ -205,19 +205,33 @@ static xpl_status_t add_profiles(struct list *l, struct xpl_arena *a, const char
     return l->files.n > first ? keep_group(l, a, first, path, group, err) : XPL_OK;
 }
 
-// The runs of a log directory: DIR/plugins/profile/RUN.  `*ret`: one of them, or "".
-static size_t count_runs(const char *logdir, struct xpl_arena *a, xpl_str_t *ret) {
+// By its name.
+static bool has_profile(const struct list *l, const char *path) {
+    DIR *const dir = opendir(path);
+    bool found = false;
+    for (const struct dirent *e; dir && !found && (e = readdir(dir));) {
+        struct xpl_profile_file kind;
+        found = xpl_root_match(l->match, e->d_name, &kind) && !kind.refusal;
+    }
+    if (dir) (void)closedir(dir);
+    return found;
+}
+
+// The directories in PATH/SUB that have a profile: runs of a log directory, or ranks of a run.
+// `*ret`: one of them, or "".
+static size_t count_runs(const struct list *l, const char *path, const char *sub,
+                         struct xpl_arena *a, xpl_str_t *ret) {
     xpl_str_t all;
     size_t n = 0;
     *ret = XPL_STR("");
-    if (!xpl_arena_printf(a, &all, "%s/plugins/profile", logdir)) return 0;
+    if (!xpl_arena_printf(a, &all, "%s%s", path, sub)) return 0;
     DIR *const dir = opendir(all.ptr);
     if (!dir) return 0;
     for (const struct dirent *e; (e = readdir(dir));) {
         struct stat sb;
         xpl_str_t run;
         if (e->d_name[0] == '.' || !xpl_arena_printf(a, &run, "%s/%s", all.ptr, e->d_name) ||
-            stat(run.ptr, &sb) != 0 || !S_ISDIR(sb.st_mode))
+            stat(run.ptr, &sb) != 0 || !S_ISDIR(sb.st_mode) || !has_profile(l, run.ptr))
             continue;
         if (!n++ || xpl_str_cmp(run, *ret) > 0) *ret = run; // names of times: the newest
     }
@@ -234,12 +248,17 @@ static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *pat
     XPL_TRY(add_profiles(l, a, path, group, &refusal, err));
     if (l->files.n > before) return XPL_OK;
     if (refusal) return refuse_input(path, refusal, err);
-    const size_t runs = count_runs(path, a, &run);
+    const size_t runs = count_runs(l, path, "/plugins/profile", a, &run);
     if (runs == 1) XPL_TRY(add_profiles(l, a, run.ptr, group, &refusal, err));
     if (l->files.n > before) return XPL_OK;
     if (runs > 1)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "%zu runs are below this directory; choose one, such as %s", runs,
+                         xpl_path_shown(run.ptr, &text));
+    if (count_runs(l, path, "", a, &run))
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                         "no profile in this directory, but in directories below it; give one of "
+                         "them, or all of one run, such as %s",
                          xpl_path_shown(run.ptr, &text));
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
                      "%s: no profile in this directory; give a run directory, such as "

@@ -1000,6 +1000,9 @@ static void test_inputs(void) {
     inputs_fail(&a, at("run/x.xplane.riegeli"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
     inputs_fail(&a, at("rg"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
     inputs_fail(&a, at("none"), NULL, XPL_NOT_FOUND, "no profile in this directory");
+    put("ranks/rank0/trace.json", 1);
+    put("ranks/other/trace.txt", 1);
+    inputs_fail(&a, at("ranks"), NULL, XPL_NOT_FOUND, "in directories below it");
     put("mix/h.xplane.pb", 1);
     put("mix/h.xplane.pb.gz", 1);
     put("mix/i.xplane.pb.zst", 1);
