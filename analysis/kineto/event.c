@@ -10,7 +10,7 @@
 enum {
     MAX_NAME = 60000,     // bytes
     MAX_KEYS = 256,       // of args that are kept
-    MAX_REF = 512,        // bytes of a value that is numbered
+    MAX_REF = 4096,       // bytes of a value that is numbered
     MAX_VALUE = 64 << 10, // bytes of any other value
 };
 #define LONGEST_NS (INT64_C(7) * 24 * 3600 * 1000000000) // of an event
@@ -384,7 +384,7 @@ static bool add_aux(struct trace *t, struct event *e, const struct raw *raw) {
             if (!a->correlation) break;
             struct launch *const l = xpl_vec_push(&t->links, &t->launches);
             if (!l) return false;
-            *l = (struct launch){.correlation = a->correlation};
+            *l = (struct launch){.correlation = a->correlation, .order = (uint32_t)t->launches.n};
             e->aux = (uint32_t)t->launches.n;
             break;
         }

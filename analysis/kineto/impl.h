@@ -101,8 +101,9 @@ enum text {
 
 // ---- events ----
 
-// Different values of args that are numbered, and different calls of ops.
-enum { XPL_KINETO_MAX_TEXTS = 1 << 17 };
+// Different values of args that are numbered, and different calls of ops: one of more than
+// TEXT_BYTES counts as several.
+enum { XPL_KINETO_MAX_TEXTS = 1 << 17, XPL_KINETO_TEXT_BYTES = 512 };
 
 // Limits of what texts say, so that sums and differences of a few are numbers.
 #define XPL_KINETO_LATEST_NS  (INT64_MAX / 4)
@@ -151,9 +152,10 @@ struct launch {
     uint64_t correlation;
     int64_t begin; // once threads are walked
     struct event *op;
-    uint32_t path; // of modules
-    uint32_t step; // in which it begins: index plus 1
-    bool is_graph; // of many kernels, outside of ops
+    uint32_t path;  // of modules
+    uint32_t step;  // in which it begins: index plus 1
+    uint32_t order; // in the file
+    bool is_graph;  // of many kernels, outside of ops
 };
 
 struct device_op {

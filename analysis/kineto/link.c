@@ -405,59 +405,112 @@ static uint32_t graph_op(struct trace *t, const struct device_op *d, uint32_t pa
     return typed_name(t, (xpl_str_t){name, (size_t)n}, type, path);
 }
 
+// Launches and ops are found in sorted arrays, which take a fraction of the memory of maps, and
+// which are often in order already.
+struct id_op {
+    uint32_t id, order; // order: of all events
+    struct event *op;
+};
+
 struct linker {
     struct trace *t;
-    struct xpl_map launch_of; // by correlation: index plus 1
-    struct xpl_map text_of;   // by name of the op and path
-    struct xpl_map op_of;     // by External id: pointers to events
-    bool has_op_of;
+    size_t launch;          // the last one that was found
+    struct xpl_map text_of; // by name of the op and path
+    struct id_op *ops;      // by External id
+    size_t n_ops;
+    bool has_ops;
     uint32_t not_recorded;
 };
 
-static bool index_launches(struct linker *k) {
-    struct trace *const t = k->t;
+static int by_correlation(const void *pa, const void *pb) {
+    const struct launch *const a = pa, *const b = pb;
+    if (a->correlation != b->correlation) return a->correlation < b->correlation ? -1 : 1;
+    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+// The events of launches do not find them any more: they have what they need.
+static bool sort_launches(struct trace *t) {
+    const struct launch *const v = t->launches.v;
     for (size_t i = 0; i < t->launches.n; i++) {
-        const struct launch *const l = &t->launches.v[i];
-        bool is_new;
         if (xpl_kineto_cancelled_at(t, i)) return false;
-        uint64_t *const at = xpl_map_put(&t->links, &k->launch_of, l->correlation, 0, &is_new);
-        if (!at) return false;
-        if (is_new || l->begin < t->launches.v[*at - 1].begin) *at = i + 1;
+        if (i && by_correlation(&v[i - 1], &v[i]) > 0)
+            return xpl_kineto_sort(t, t->launches.v, t->launches.n, sizeof *v, by_correlation);
     }
     return true;
+}
+
+// The first launch with the correlation to begin; NULL: none.
+static const struct launch *launch_of(struct linker *k, uint64_t correlation) {
+    const struct launch *const v = k->t->launches.v;
+    const size_t n = k->t->launches.n;
+    size_t low = 0, high = n;
+    if (!correlation) return NULL;
+    // The next one, mostly: device ops are in order, too.
+    if (k->launch + 1 < n && v[k->launch].correlation < correlation &&
+        v[k->launch + 1].correlation >= correlation)
+        low = high = k->launch + 1;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (v[middle].correlation < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == n || v[low].correlation != correlation) return NULL;
+    k->launch = low;
+    return &v[low];
+}
+
+static int by_id(const void *pa, const void *pb) {
+    const struct id_op *const a = pa, *const b = pb;
+    if (a->id != b->id) return a->id < b->id ? -1 : 1;
+    if (a->op->begin != b->op->begin) return a->op->begin < b->op->begin ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
 }
 
 // Of several ops with an id the first to begin has it.
 static bool index_external(struct linker *k) {
     struct trace *const t = k->t;
-    struct event_cursor c = {0};
+    struct event_cursor count = {0}, all = {0};
     struct event *e;
-    k->has_op_of = true;
-    for (uint64_t n = 0; (e = xpl_kineto_next_event(t, &c)); n++) {
-        bool is_new;
-        if (xpl_kineto_cancelled_at(t, n)) return false;
-        if (e->category != CAT_OP || !e->aux) continue;
-        uint64_t *const at = xpl_map_put(&t->links, &k->op_of, e->aux, 0, &is_new);
-        if (!at) return false;
-        if (is_new || e->begin < ((struct event *)(uintptr_t)*at)->begin) *at = (uintptr_t)e;
+    size_t n = 0;
+    bool in_order = true;
+    for (uint64_t i = 0; (e = xpl_kineto_next_event(t, &count)); i++) {
+        if (xpl_kineto_cancelled_at(t, i)) return false;
+        n += e->category == CAT_OP && e->aux;
     }
-    return true;
+    k->ops = xpl_arena_array(&t->links, n, sizeof *k->ops);
+    k->has_ops = k->ops != NULL;
+    for (uint32_t i = 0; k->ops && (e = xpl_kineto_next_event(t, &all)); i++) {
+        if (xpl_kineto_cancelled_at(t, i)) return false;
+        if (e->category != CAT_OP || !e->aux) continue;
+        struct id_op *const o = &k->ops[k->n_ops++];
+        *o = (struct id_op){e->aux, i, e};
+        in_order &= k->n_ops == 1 || by_id(o - 1, o) <= 0;
+    }
+    return k->ops && (in_order || xpl_kineto_sort(t, k->ops, n, sizeof *k->ops, by_id));
 }
 
 // The op that the External id names, which is to be trusted where time names none.
 static bool op_of_external(struct linker *k, const struct device_op *d, struct event **ret) {
     if (!d->external || d->external == d->correlation) return true;
-    if (!k->has_op_of && !index_external(k)) return false;
-    const uint64_t *const at = xpl_map_get(&k->op_of, d->external, 0);
-    if (at) *ret = (struct event *)(uintptr_t)*at;
+    if (!k->has_ops && !index_external(k)) return false;
+    size_t low = 0, high = k->n_ops;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (k->ops[middle].id < d->external)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < k->n_ops && k->ops[low].id == d->external) *ret = k->ops[low].op;
     return true;
 }
 
 static bool link_device_op(struct linker *k, struct device_op *d) {
     struct trace *const t = k->t;
-    const uint64_t *const at =
-        d->correlation ? xpl_map_get(&k->launch_of, d->correlation, 0) : NULL;
-    const struct launch *const l = at ? &t->launches.v[*at - 1] : NULL;
+    const struct launch *const l = launch_of(k, d->correlation);
     struct event *op = l ? l->op : NULL;
     bool is_new;
     d->step = l ? l->step : 0;
@@ -532,7 +585,7 @@ static bool find_runs(struct trace *t) {
 
 static bool link_device_ops(struct trace *t) {
     struct linker k = {.t = t};
-    if (!index_launches(&k)) return false;
+    if (!sort_launches(t)) return false;
     for (size_t i = 0; i < t->device_ops.n; i++) {
         if (xpl_kineto_cancelled_at(t, i) || !link_device_op(&k, &t->device_ops.v[i])) return false;
         use_text(t, t->device_ops.v[i].tf_op, ROW_STREAM);

@@ -73,15 +73,16 @@ uint32_t xpl_kineto_text(struct trace *t, xpl_str_t text) {
 }
 
 bool xpl_kineto_text_within(struct trace *t, uint32_t *left, xpl_str_t text, uint32_t *ret) {
+    const uint32_t cost = 1 + (uint32_t)(text.len / XPL_KINETO_TEXT_BYTES);
     xpl_strid_t id = {TEXT_NONE};
-    if (!*left) {
+    if (*left < cost) {
         (void)xpl_intern_find(t->texts, text, &id);
         *ret = id.v;
         return true;
     }
     const uint32_t last = t->last_text;
     *ret = xpl_kineto_text(t, text);
-    *left -= *ret > last;
+    if (*ret > last) *left -= cost;
     return *ret != 0;
 }
 
