@@ -429,7 +429,7 @@ static int by_correlation(const void *pa, const void *pb) {
     return (a->order > b->order) - (a->order < b->order);
 }
 
-// The events of launches do not find them any more: they have what they need.
+// Events no longer lead to their launches after that.
 static bool sort_launches(struct trace *t) {
     const struct launch *const v = t->launches.v;
     for (size_t i = 0; i < t->launches.n; i++) {
