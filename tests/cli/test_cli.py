@@ -439,7 +439,8 @@ class Words(Case):
                       self.says(1, "tool", "overview_page", "my_rnu"))
         for command in ("hosts", "summary", "tools"):
             self.assertIn('did you mean "my_run"?', self.says(1, command, "my_rnu"))
-        self.assertIn('did you mean "cpu/own_run"?', self.says(1, "hosts", "own_run"))
+        self.assertIn('did you mean "cpu/own_run"?', self.says(1, "hosts", "cpu/own_rum"))
+        self.says(0, "hosts", "own_run")
         self.assertIn('has no host "mv"', self.says(1, "tool", "op_profile", "my_run", "--host",
                                                      "mv"))
         self.assertIn('unknown tool "overview"; did you mean "overview_page"?',
