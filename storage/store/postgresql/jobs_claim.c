@@ -13,6 +13,10 @@ enum { MAX_ARRAY = 1 << 20, TRIES = 100 };
 #define NO_POOLER          "a worker needs a connection without a pooler"
 #define LOCK(function, id) "pg_" function "('jobs'::regclass::oid::int, (" id "%2147483648)::int)"
 
+// From now on the lock is the transaction's: a job that is still there, with notes and without a
+// lock, would count as lost.
+#define RELEASE LOCK("try_advisory_xact_lock", "id") ", " LOCK("advisory_unlock", "id")
+
 // ---- claiming ----
 
 // The first job that nobody has: a session gets a lock again that it has already.  The rows are
@@ -273,15 +277,13 @@ static xpl_status_t conclude(struct xpl_store *base, const struct xpl_job_end *e
         xpl_pg_arg_array(&a, XPL_PG_TEXTS, &files);
         xpl_pg_arg_u64(&a, e->pause_ms);
     }
-    // Whoever locks it before the commit waits for this row, and finds it gone or as it is then.
     if (rc == XPL_PG_OK)
-        rc = xpl_pg_run(
-            s->w,
-            e->n_rest ? "UPDATE jobs SET files=$3, attempts=array_remove(attempts,$2),"
-                        " ready_at=clock_timestamp()+$4::float8*interval '1 ms'"
-                        " WHERE id=$1 RETURNING " LOCK("advisory_unlock", "id")
-                      : "DELETE FROM jobs WHERE id=$1 RETURNING " LOCK("advisory_unlock", "id"),
-            &a, &n);
+        rc = xpl_pg_run(s->w,
+                        e->n_rest ? "UPDATE jobs SET files=$3, attempts=array_remove(attempts,$2),"
+                                    " ready_at=clock_timestamp()+$4::float8*interval '1 ms'"
+                                    " WHERE id=$1 RETURNING " RELEASE
+                                  : "DELETE FROM jobs WHERE id=$1 RETURNING " RELEASE,
+                        &a, &n);
     xpl_buf_fini(&files);
     if (rc == XPL_PG_OK && n == 0) {
         (void)snprintf(s->w->why, sizeof s->w->why, "the job has ended");
