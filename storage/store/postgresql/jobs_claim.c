@@ -109,10 +109,10 @@ static enum xpl_pg_rc begin_job(struct xpl_pg_store *s, int64_t id, struct xpl_a
     return rc;
 }
 
-// A session that says nothing for as long as a lease ends, and its locks with it.  A pooler has
-// process ids of its own, and sessions that are not ours.
+// A session that says nothing for as long as a lease ends, and its locks with it, also in this
+// first transaction.  A pooler has process ids of its own, and sessions that are not ours.
 static enum xpl_pg_rc prepare_session(struct xpl_pg_store *s, uint64_t lease_ms) {
-    char sql[80];
+    char sql[120];
     int64_t pid = 0;
     if (s->lease_session == s->session) return XPL_PG_OK;
     enum xpl_pg_rc rc = xpl_pg_ask(s->w, "SELECT pg_backend_pid()::bigint", NULL, &pid);
@@ -125,7 +125,10 @@ static enum xpl_pg_rc prepare_session(struct xpl_pg_store *s, uint64_t lease_ms)
         (void)snprintf(s->w->why, sizeof s->w->why, NO_POOLER);
         return XPL_PG_DENIED;
     }
-    (void)snprintf(sql, sizeof sql, "SET idle_session_timeout=%llu", (unsigned long long)lease_ms);
+    (void)snprintf(sql, sizeof sql,
+                   "SET idle_session_timeout=%llu;"
+                   "SET LOCAL idle_in_transaction_session_timeout=%llu",
+                   (unsigned long long)lease_ms, (unsigned long long)lease_ms);
     rc = xpl_pg_exec(s->w, sql);
     s->lease_ms = lease_ms;
     s->lease_session = rc == XPL_PG_OK ? s->session : 0;

@@ -277,14 +277,15 @@ static void test_silence(void) {
     }
 }
 
-// Frozen within a transaction, between the end of a job and its commit.
-static void test_silence_in_transaction(void) {
+// Frozen within a transaction: of its first claim, or between the end of a job and its commit.
+static void be_silent_in_transaction(bool first) {
     struct xpl_store *const a = open_pg(), *const b = open_pg();
     (void)ask(a, "run", 1);
+    if (first) CHECK_OK(xpl_store_begin(a, &err), &err);
     struct xpl_job *const j = claim_with(a, true, 1000);
     CHECK(j);
-    CHECK_OK(xpl_store_begin(a, &err), &err);
-    CHECK_EQ(conclude(a, j), XPL_OK);
+    if (!first) CHECK_OK(xpl_store_begin(a, &err), &err);
+    if (!first) CHECK_EQ(conclude(a, j), XPL_OK);
     const uint64_t began = xpl_clock_ns();
     wait_sql("NOT EXISTS (SELECT FROM pg_stat_activity WHERE state='idle in transaction')");
     CHECK(xpl_clock_ns() - began < (uint64_t)20000 * 1000000u);
@@ -293,6 +294,12 @@ static void test_silence_in_transaction(void) {
     CHECK(claim(b));
     xpl_store_close(a);
     xpl_store_close(b);
+}
+
+static void test_silence_in_transaction(void) {
+    be_silent_in_transaction(false);
+    pg_sql(database, "DELETE FROM jobs");
+    be_silent_in_transaction(true);
 }
 
 // A thread has one transaction.
