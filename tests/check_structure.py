@@ -55,7 +55,8 @@ TOLERATED_CIRCLES = []
 # (including file, private header), such as tests of what a private header declares.
 TOLERATED_PRIVATE = set()
 # Callbacks of libraries, which have the parameters that the library says.
-FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
+# MHD_AccessHandlerCallback, PQsendQueryParams
+FOREIGN_SIGNATURES = {"on_request", "pq_sendQueryParams"}
 # Names of libraries that rpc/listen/hooks.c interposes: every use means the library's function.
 REPLACED_NAMES = {"close", "recvmsg", "sendmsg", "SSL_read", "SSL_write"}
 # Names that others call: the C runtime, CUDA, and what rpc/listen/hooks.c replaces.

@@ -329,7 +329,8 @@ stage_store() {
     check "store: threads, $i of 200 runs passed" [ "$i" -eq 200 ]
 }
 # The demonstration of a fleet with 256 hosts; workers killed, frozen and ended at 200 random moments ($XPL_SEED);
-# 10,000 hosts simulated; SeaweedFS timed beside curl, of which 10,000 keys are listed.
+# 10,000 hosts simulated; $XPL_SEEDS of the protocol's simulation; SeaweedFS timed beside curl, of which 10,000 keys
+# are listed.
 stage_cluster() {
     tests/cluster/setup.sh "$build/cluster-venv" && export XPL_CLUSTER_VENV=$build/cluster-venv
     build_release cluster || return
@@ -339,6 +340,8 @@ stage_cluster() {
     check "cluster: object stores, timed" timeout 600 tests/cluster/measure_objects.py --build "$build/release"
     check "cluster: simulation of 10,000 hosts" python3 tests/cluster/simulate.py --check --hosts 10000
     build_gcc "cluster: moments" || return
+    check "cluster: simulated protocol, ${XPL_SEEDS:-1000000} seeds" timeout 3600 \
+        "$build/gcc/tests/simulation/simulation" seeds "${XPL_SEEDS:-1000000}"
     check "cluster: 200 random moments" timeout 3600 env -C "$build/gcc" XPLANED="$build/gcc/server/xplaned" \
         XPL_TEST_DATA="$PWD/tests/data" XPL_MOMENTS="${XPL_MOMENTS:-200}" tests/cluster/cluster_fronts random
 }
