@@ -432,11 +432,12 @@ static int by_correlation(const void *pa, const void *pb) {
 // Events no longer lead to their launches after that.
 static bool sort_launches(struct trace *t) {
     const struct launch *const v = t->launches.v;
-    for (size_t i = 0; i < t->launches.n; i++) {
+    bool in_order = true;
+    for (size_t i = 1; in_order && i < t->launches.n; i++) {
         if (xpl_kineto_cancelled_at(t, i)) return false;
-        if (i && by_correlation(&v[i - 1], &v[i]) > 0)
-            return xpl_kineto_sort(t, t->launches.v, t->launches.n, sizeof *v, by_correlation);
+        in_order = by_correlation(&v[i - 1], &v[i]) <= 0;
     }
+    if (!in_order) xpl_sort(t->launches.v, t->launches.n, sizeof *v, by_correlation);
     return true;
 }
 
@@ -489,7 +490,8 @@ static bool index_external(struct linker *k) {
         *o = (struct id_op){e->aux, i, e};
         in_order &= k->n_ops == 1 || by_id(o - 1, o) <= 0;
     }
-    return k->ops && (in_order || xpl_kineto_sort(t, k->ops, n, sizeof *k->ops, by_id));
+    if (k->ops && !in_order) xpl_sort(k->ops, n, sizeof *k->ops, by_id);
+    return k->ops != NULL;
 }
 
 // The op that the External id names, which is to be trusted where time names none.
