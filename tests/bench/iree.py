@@ -13,6 +13,9 @@ of Python (some 25 ms) name iree/_runtime_libs/iree-profile of the package.
 
 With --zooms the build that XPLANECTL is of shows the trace, too: windows from a third of it down to a
 millionth, by size of the answer; milliseconds until it is there, and of the daemon's processor.
+
+With --tools only that build's tools are measured, on a daemon that knows nothing of the bundle:
+op_profile, what follows it, and five tools at once (IREE_PROFILE is then not started).
 """
 import argparse
 import os
@@ -141,20 +144,27 @@ def compare(arguments, bundle):
 SIZES = [0, 256 << 10, 1 << 20, sys.maxsize]  # bytes of answers, between which a row of zooms is
 
 
-def zoom(build, bundle, folder, n=300):
+def serve(build, bundle, folder):
+    """A daemon that has not seen the bundle, the only host of its only session."""
     # Here, as the peaks that are measured begin with what this program has.
-    import json
     from pathlib import Path
+
+    from peers import HOST, SESSION, Xplaned
+
+    folder = Path(tempfile.mkdtemp(dir=folder))
+    run = folder / "logdir/plugins/profile" / SESSION
+    run.mkdir(parents=True)
+    os.link(bundle, run / f"{HOST}.ireeprof")
+    return Xplaned(Path(build), folder, run.parents[2], folder / "state", http="127.0.0.1:0")
+
+
+def zoom(build, bundle, folder, n=300):
+    import json
     from statistics import median
 
     import viewer
-    from peers import HOST, SESSION, Xplaned
 
-    build = Path(build)
-    run = Path(folder) / "logdir/plugins/profile" / SESSION
-    run.mkdir(parents=True)
-    os.link(bundle, run / f"{HOST}.ireeprof")
-    server = Xplaned(build, folder, run.parents[2], Path(folder) / "state", http="127.0.0.1:0")
+    server = serve(build, bundle, folder)
     try:
         wire = server.wire()
         first = wire.get(viewer.trace_path())
@@ -171,6 +181,53 @@ def zoom(build, bundle, folder, n=300):
             print(f"| from {least >> 10} | {len(ms)} | " + " | ".join(f"{c:.2f}" for c in cells) + " |")
 
 
+AT_ONCE = ["op_profile", "framework_op_stats", "kernel_stats", "memory_profile", "trace_viewer@"]
+
+
+def figure(server, name):
+    """The value of a figure of /metrics."""
+    body = bytes(server.get("/metrics").body).decode()
+    return next(int(line.split()[1]) for line in body.splitlines() if line.startswith(name + " "))
+
+
+def ask_at_once(server, tools):
+    """(ms until the last answer, ms of the daemon's processor) of requests on connections of their own."""
+    import threading
+    import time
+
+    from peers import HOST, tool_query
+
+    wires = [server.wire() for _ in tools]
+    threads = [threading.Thread(target=w.get, args=(tool_query(t, HOST),)) for w, t in zip(wires, tools)]
+    begin, cpu = time.perf_counter(), server.cpu_seconds()
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return (time.perf_counter() - begin) * 1e3, (server.cpu_seconds() - cpu) * 1e3
+
+
+def first_answers(build, bundle, folder, rounds):
+    rows = {"op_profile, first": ["op_profile"], "op_profile, again": ["op_profile"],
+            "framework_op_stats, after it": ["framework_op_stats"],
+            "trace_viewer@, after these": ["trace_viewer@"]}
+    found = {name: [] for name in [*rows, f"{len(AT_ONCE)} tools at once, first"]}
+    imports = []
+    for _ in range(rounds):
+        for steps in (rows, {f"{len(AT_ONCE)} tools at once, first": AT_ONCE}):
+            server = serve(build, bundle, folder)
+            try:
+                for name, tools in steps.items():
+                    found[name].append(ask_at_once(server, tools))
+                imports.append(figure(server, "xplaned_imports_total"))
+            finally:
+                server.stop()
+    print(f"imports of each daemon: {sorted(set(imports))}\n")
+    print("| answer | ms | processor, ms |\n| --- | ---: | ---: |")
+    for name, samples in found.items():
+        print("| " + " | ".join([name, *(f"{v:.1f}" for v in best(samples))]) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("xplanectl", "iree_profile", "bundle"):
@@ -179,14 +236,19 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="these reports")
     parser.add_argument("--zooms", action="store_true", help="zooms of the trace after them")
+    parser.add_argument("--tools", action="store_true", help="only first and further answers of tools")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         large = os.path.join(folder, "large.ireeprof")
         with open(arguments.bundle, "rb") as f:
             Repeated(f.read()).write(large, arguments.size * 1000 * 1000)
+        build = os.path.join(os.path.dirname(arguments.xplanectl), "..")
+        if arguments.tools:
+            first_answers(build, large, folder, arguments.rounds)
+            return
         compare(arguments, large)
         if arguments.zooms:
-            zoom(os.path.join(os.path.dirname(arguments.xplanectl), ".."), large, folder)
+            zoom(build, large, folder)
 
 
 main()

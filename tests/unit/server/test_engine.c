@@ -182,7 +182,7 @@ static void test_kept_import(void) {
     xpl_cache_set_limit(f.parts.cache, 0);
     view_bundle(&f, 1);
     CHECK_EQ(engine_stats(&f).imports, 1);
-    CHECK_EQ(glob(in_dir("traces/*.0.1-*.imported_xspace"), 0, NULL, &g), 0);
+    CHECK_EQ(glob(in_dir("traces/*.0.2-*.imported_xspace"), 0, NULL, &g), 0);
     FILE *const file = fopen(g.gl_pathv[0], "r+b");
     CHECK(file && fseek(file, 100, SEEK_SET) == 0 && fputc(255, file) == 255 && fclose(file) == 0);
     globfree(&g);
@@ -205,7 +205,7 @@ static void test_cut_import(void) {
     write_bundle(&f);
     view_bundle(&f, 0);
     xpl_index_files_drain(f.parts.files);
-    CHECK_EQ(glob(in_dir("traces/*.0.1-*.imported_xspace"), 0, NULL, &g), 0);
+    CHECK_EQ(glob(in_dir("traces/*.0.2-*.imported_xspace"), 0, NULL, &g), 0);
     struct xpl_request *const q = request_of(&f, "b/x", &viewers[0], "1", true);
     const struct xpl_product_request r = {.snapshot = q->snapshot, .host = q->hosts[0]};
     struct xpl_product_manager *const products = xpl_engine_get_products(f.engine);
