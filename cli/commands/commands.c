@@ -89,7 +89,7 @@ const struct xpl_command xpl_command_rows[] = {
      .arguments = "",
      .help = "list profile sessions, newest first",
      .about =
-         "Shows each session's kind (xspace, kineto or iree), hosts, size, capture time (from the "
+         "Shows each session's kind (the format of its files), hosts, size, capture time (from the "
          "profile, else from its name, else from its file) and conversion state. A session is "
          "partial if its capture lost hosts; the command hosts lists them with the reasons.",
      .formats = "table|csv|json",

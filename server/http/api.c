@@ -190,12 +190,28 @@ static void put_option(struct xpl_buf *b, const struct xpl_tool_option *o, bool 
     *first = false;
 }
 
+// The name as a title: "Event time fraction analyzer"; of a format's own tools with the format's.
+static void put_title(struct xpl_buf *b, xpl_str_t name) {
+    size_t n, at = 0;
+    const struct xpl_format *const *const all = xpl_formats(&n);
+    for (size_t i = 0; i < n && !at; i++) {
+        const xpl_str_t family = xpl_str_from(all[i]->family);
+        if (!all[i]->title || !xpl_str_starts(name, family) || name.ptr[family.len] != '_')
+            continue;
+        xpl_buf_str(b, xpl_str_from(all[i]->title));
+        at = family.len;
+    }
+    if (!at) xpl_buf_putc(b, (char)(name.ptr[at++] - 'a' + 'A'));
+    for (; at < name.len; at++)
+        xpl_buf_putc(b, name.ptr[at] == '_' ? ' ' : name.ptr[at]);
+}
+
 static void put_tool(struct xpl_buf *b, const struct xpl_tool *t, bool first) {
     bool first_option = true, first_unit = true;
-    xpl_buf_printf(b,
-                   "%s{\"name\":\"%s\",\"alias\":\"%s\",\"content_type\":\"%s\","
-                   "\"one_host\":%s,\"options\":[",
-                   first ? "" : ",", t->name, t->aliases ? t->aliases[0] : "", t->content_type,
+    xpl_buf_printf(b, "%s{\"name\":\"%s\",\"title\":\"", first ? "" : ",", t->name);
+    put_title(b, xpl_str_from(t->name));
+    xpl_buf_printf(b, "\",\"alias\":\"%s\",\"content_type\":\"%s\",\"one_host\":%s,\"options\":[",
+                   t->aliases ? t->aliases[0] : "", t->content_type,
                    t->hosts == XPL_HOSTS_ONE ? "true" : "false");
     for (size_t k = 0; k < xpl_tool_n_options(t); k++)
         put_option(b, xpl_tool_option_at(t, k), &first_option);

@@ -3,7 +3,6 @@
 
 import {h, announce} from './lib/dom.js';
 import * as api from './lib/api.js';
-import * as format from './lib/format.js';
 import * as router from './lib/router.js';
 import * as theme from './lib/theme.js';
 import {problem, notes, loading} from './lib/notes.js';
@@ -48,8 +47,10 @@ const COVERED = new Set([
   'overview_page', 'trace_viewer', 'trace_viewer@', 'op_profile', 'framework_op_stats', 'kernel_stats',
   'memory_profile', 'input_pipeline_analyzer', 'graph_viewer', 'memory_viewer', 'op_stats',
   'trace_overlap', 'trace_search', 'trace_sums', 'hlo_stats', 'roofline_model', 'findings', 'time_breakdown',
-  'op_list', 'hlo_modules', 'run_summary', 'iree_run_summary', 'inference_profile'
+  'op_list', 'hlo_modules', 'inference_profile'
 ]);
+// Summaries of runs, of whatever format, are what comparisons show.
+const isCovered = (name) => COVERED.has(name) || name.endsWith('run_summary');
 
 // Kinds of devices of which one is needed for a page or a table to have anything.
 const NEEDS = {
@@ -135,7 +136,7 @@ function drawNav(at, tools) {
           title));
   const known = new Set(tools.map((t) => t.name));
   const pages = PAGES.filter(([, p]) => !tools.length || known.has(p.tool) || p.always);
-  const tables = tools.filter((t) => !COVERED.has(t.name)).map((t) => [`tool:${t.name}`, format.title(t.name)]);
+  const tables = tools.filter((t) => !isCovered(t.name)).map((t) => [`tool:${t.name}`, t.title]);
   const lacks = (name) => (NEEDS[name.replace('tool:', '')] || []).every((kind) => !kinds.has(kind)) && name.replace('tool:', '') in NEEDS;
   const {kinds} = deviceKinds, folds = deviceKinds.session === at.session && kinds.size > 0;
   const all = [...pages.map(([name, p]) => [name, p.title]), ...tables];

@@ -11,11 +11,6 @@ function three(x) {
   return x.toFixed(a >= 9.995 ? 1 : a >= 0.9995 ? 2 : 3);
 }
 
-// The name of a tool as a title: "Event time fraction analyzer", "IREE explain".
-export function title(name) {
-  return (name[0].toUpperCase() + name.slice(1)).replaceAll('_', ' ').replace(/^Iree\b/, 'IREE');
-}
-
 export function count(n) {
   return Number.isFinite(n) ? whole.format(n) : '–';
 }

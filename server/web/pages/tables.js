@@ -70,7 +70,7 @@ export default {
     const [both, there] = data ? await Promise.all([compared(ctx), baseOf(ctx, name, options, tool)]) : [null, null];
     const base = there ? tables(there) : [];
     const joined = all.map((t, i) => differences(t, base[i], ctx, name, scaleOf(both)));
-    ctx.root.append(h('h1', {}, format.title(name)), joined.some((t, i) => t !== all[i]) ? about(ctx, both) : '');
+    ctx.root.append(h('h1', {}, tool?.title ?? name), joined.some((t, i) => t !== all[i]) ? about(ctx, both) : '');
     let n = 0;
     joined.forEach((t, i) => {
       if (!t.length && all.length > 1) return;

@@ -51,7 +51,7 @@ class Answer:
         return self.data.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The answer as what its JSON says; of reports on bundles of IREE, which are lines of JSON, the Rows."""
+        """The answer as what its JSON says; of reports that are lines of JSON the Rows."""
         if self.content_type == "application/x-ndjson":
             return rows.Rows(parsed(line) for line in self.data.splitlines())
         return parsed(self.data)
@@ -66,7 +66,7 @@ class Answer:
 class Session:
     """One session as the daemon knew it when it was asked; `refresh()` asks again.
 
-    name, kind ("xspace"; "kineto" for traces of PyTorch; "iree"), state (new, converting, stored, broken, partial), bytes, host_count, tools,
+    name, kind (of its format, such as "xspace"), state (new, converting, stored, broken, partial), bytes, host_count, tools,
     hosts, lost (hosts that gave no profile, with the reason), labels, captured (a datetime in UTC).
     """
 
