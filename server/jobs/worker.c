@@ -200,11 +200,11 @@ static void cancel_all(struct xpl_job_worker *w) {
         if (w->slots[i].used) atomic_store(&w->slots[i].cancelled, true);
 }
 
-static uint64_t next_event(const struct xpl_job_worker *w) {
+static uint64_t next_event(const struct xpl_job_worker *w, uint64_t now) {
     uint64_t next = w->renew_ns;
     if (!w->stop && w->n_running < w->n_slots && w->ask_ns < next) next = w->ask_ns;
     if (w->stop && !w->cancelled && w->stop_ns < next) next = w->stop_ns;
-    if (w->count_ns < w->watched_ns && w->count_ns < next) next = w->count_ns;
+    if (now < w->watched_ns && w->count_ns < next) next = w->count_ns;
     return next;
 }
 
@@ -222,7 +222,7 @@ static void *worker_main(void *arg) {
         else if (now >= w->count_ns && now < w->watched_ns)
             count_all(w);
         else
-            (void)xpl_cond_wait_until(&w->changed, &w->mu, next_event(w));
+            (void)xpl_cond_wait_until(&w->changed, &w->mu, next_event(w, now));
     }
     pthread_mutex_unlock(&w->mu);
     report_end(w);
