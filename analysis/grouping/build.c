@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups a space: the choice and the order of scans.
+#include "analysis/grouping/flows.h"
 #include "analysis/grouping/graph/build_graph.h"
 #include "analysis/grouping/groups.h"
 #include "analysis/grouping/plan/planes.h"
@@ -71,6 +72,7 @@ xpl_status_t xpl_groups_build_with(const struct xpl_xspace *xs, const struct xpl
     if (!g) XPL_RETURN_OOM(err, "event groups");
     g->xs = xs, g->arena = arena, g->exec = exec, g->relations = opt->relations;
     g->batches = opt->batches;
+    g->flow_salt = xpl_grp_flow_salt(xs);
     g->planes = xpl_arena_zalloc(arena, xs->n_planes * sizeof *g->planes);
     if (!g->planes) XPL_RETURN_OOM(err, "event groups");
     for (uint32_t i = 0; i < xs->n_planes; i++) {

@@ -35,8 +35,7 @@ struct xpl_group_cursor {
     XPL_VEC(struct xpl_region_event) added;
     size_t run; // GPU: the run last used
     // Overlap [GroupQueue, XEventContextTracker].
-    size_t span, span_hint; // current event of the grouping line + 1; where the last search ended
-    uint64_t hint_begin;
+    size_t span; // current event of the grouping line + 1
     bool cached;
     struct xpl_arena *arena;
     struct xpl_group_quick quick;
@@ -49,7 +48,7 @@ static enum nesting_kind kind_of(const struct xpl_groups *g, const struct plane_
     if (lg) return lg->kind;
     if (pg->plan.tpu || !(pg->plan.consumes || pg->plan.kernels)) return LINE_NONE;
     // Without nodes, events can still be linked to other lines.
-    return g->n_labels || g->launch_scopes || g->launch_table ? LINE_NESTED : LINE_NONE;
+    return g->n_labels || g->launch_scopes || g->launches.n ? LINE_NESTED : LINE_NONE;
 }
 
 bool xpl_groups_can_start_at_chunk(const struct xpl_groups *g, const struct xpl_line *line) {
@@ -138,7 +137,7 @@ xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xp
     c->lg = xpl_grp_find_line(pg, line);
     c->kind = kind_of(g, pg, c->lg);
     c->fill = true;
-    c->kernels = pg->plan.kernels && (g->launch_scopes || g->launch_table);
+    c->kernels = pg->plan.kernels && (g->launch_scopes || g->launches.n);
     c->consumers = g->n_labels && pg->plan.consumes;
     uint64_t at = 0;
     if (chunk > 0 && chunk < line->n_chunks)
@@ -376,22 +375,10 @@ static const struct run *run_before(struct xpl_group_cursor *c, const struct xpl
 static size_t find_overlap(struct xpl_group_cursor *c, struct span span) {
     const struct group_span *const v = c->pg->spans;
     if (c->span && span_overlaps(v[c->span - 1].span, span)) return c->span;
-    size_t i = c->span;
-    const bool hinted = c->pg->spans_valid && span.begin <= span.end;
-    // Spans that ended before an earlier event have still ended; upstream checks them again each
-    // time.
-    if (hinted && c->span_hint > i && span.begin >= c->hint_begin) i = c->span_hint;
-    for (; i < c->pg->n_spans; i++) {
-        if (v[i].span.begin > span.end) break;
-        if (v[i].span.end < span.begin) continue;
-        c->span = i + 1;
-        return span_overlaps(v[i].span, span) ? c->span : 0;
-    }
-    if (hinted) {
-        c->span_hint = i;
-        c->hint_begin = span.begin;
-    }
-    return 0;
+    const size_t i = xpl_grp_next_span(c->pg, c->span, span);
+    if (i == c->pg->n_spans || v[i].span.begin > span.end) return 0;
+    c->span = i + 1;
+    return span_overlaps(v[i].span, span) ? c->span : 0;
 }
 
 // One more group; the first stays the event's.

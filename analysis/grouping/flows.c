@@ -15,7 +15,7 @@ static uint64_t mix(uint64_t h) {
 }
 
 // Upstream takes a fingerprint of the first host name, so that hosts shown together do not mix.
-static uint64_t host_salt(const struct xpl_xspace *xs) {
+uint64_t xpl_grp_flow_salt(const struct xpl_xspace *xs) {
     uint64_t h = 0;
     for (size_t i = 0; xs->n_hostnames && i < xs->hostnames[0].len; i++)
         h = (h ^ (uint8_t)xs->hostnames[0].ptr[i]) * UINT64_C(0x100000001b3);
@@ -33,7 +33,7 @@ void xpl_flow_reader_init(struct xpl_flow_reader *r, const struct xpl_groups *g,
               (p->classes & SC_CONSUMER) == SC_CONSUMER || (p->roles & roles) ||
               (p->tpu && p->plane->kind == XPL_PLANE_TPU_CORE));
     r->device = xpl_grp_is_device_plane(line->plane);
-    if (r->any) r->salt = host_salt(g->xs);
+    r->salt = g->flow_salt;
 }
 
 static void set_flow(struct xpl_flow *f, uint64_t salt, uint64_t type, uint64_t id,

@@ -32,6 +32,8 @@ struct xpl_flow_reader {
     bool any;    // false: no event of the line can have flows
     bool device; // of a device plane: launches arrive here
 };
+// Of all flows of a space; private to grouping.
+uint64_t xpl_grp_flow_salt(const struct xpl_xspace *xs);
 void xpl_flow_reader_init(struct xpl_flow_reader *r, const struct xpl_groups *g,
                           const struct xpl_line *line);
 // Flows of an event of that line; returns how many.

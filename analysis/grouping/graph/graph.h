@@ -38,6 +38,7 @@ struct graph {
     size_t n_tf_data_ids;
     uint64_t *seen;         // a bit per node, for searches
     uint32_t *subtree_ends; // node behind the last one that a node encloses
+    uint64_t *visited;      // a bit per join, by its first link: its consumers were queued
     XPL_VEC(struct search_entry) queue;
     XPL_VEC(uint32_t) to_visit; // nodes from which a group is still propagated
     XPL_VEC(xpl_str_t) names;   // of groups

@@ -59,18 +59,29 @@ struct count_job {
     struct key_counts k;
 };
 
+static bool is_of_tpu(const struct graph *gr, uint32_t node) {
+    size_t lo = 0, hi = gr->n_scans; // scans are in the order of nodes; some have none
+    while (hi - lo > 1) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (gr->scans[mid].base <= node)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return gr->scans[lo].plan->tpu;
+}
+
 static void run_count(void *ctx, size_t i) {
     struct count_job *const job = ctx;
-    const struct scan *const s = &job->gr->scans[i];
-    if (!s->plan->tpu) {
-        count_consumers(s, &job->k);
+    const struct graph *const gr = job->gr;
+    if (i < gr->n_scans) {
+        if (!gr->scans[i].plan->tpu) count_consumers(&gr->scans[i], &job->k);
         return;
     }
     // Those of TPU planes are all credited to grouping events, one link each.
-    for (size_t k = 0; k < job->gr->n_consumers; k++) {
-        const struct link *const l = &job->gr->consumers[k];
-        if (link_node(l) - s->base < s->nodes.n) count_key(&job->k, link_key(l));
-    }
+    for (size_t k = 0; k < gr->n_consumers; k++)
+        if (is_of_tpu(gr, link_node(&gr->consumers[k])))
+            count_key(&job->k, link_key(&gr->consumers[k]));
 }
 
 // Drops the producers of keys that have too many producers and too many consumers.  (Producers that
@@ -90,7 +101,7 @@ static xpl_status_t drop_crowded(struct graph *gr) {
     struct count_job job = {
         gr, {keys.v, keys.n, xpl_arena_zalloc(&gr->temp, keys.n * sizeof(_Atomic uint32_t))}};
     if (!job.k.counts) return xpl_grp_no_memory(gr);
-    xpl_exec_run(gr->g->exec, gr->n_scans, run_count, &job);
+    xpl_exec_run(gr->g->exec, gr->n_scans + 1, run_count, &job);
     size_t kept = 0, next = 0;
     for (size_t i = 0; i < gr->n_producers; i++) {
         while (next < keys.n && keys.v[next] < link_key(&v[i]))

@@ -83,33 +83,28 @@ static xpl_status_t size_launches(struct graph *gr) {
             n += s->n;
         }
     if (n == 0) return XPL_OK;
-    if (most - least < n * 8 + 1024) {
-        g->launch_min = least;
-        g->n_launch_scopes = most - least + 1;
-        g->launch_scopes = xpl_arena_zalloc(g->arena, g->n_launch_scopes * sizeof(uint32_t));
-        return g->launch_scopes ? XPL_OK : xpl_grp_no_memory(gr);
-    }
-    for (g->n_launch_scopes = 16; g->n_launch_scopes < n * 2; g->n_launch_scopes *= 2)
-        continue;
-    g->launch_table = xpl_arena_array(g->arena, g->n_launch_scopes, sizeof *g->launch_table);
-    if (!g->launch_table) return xpl_grp_no_memory(gr);
-    for (uint64_t i = 0; i < g->n_launch_scopes; i++)
-        g->launch_table[i] = (struct launch){0, UINT32_MAX};
-    return XPL_OK;
+    if (most - least >= n * 8 + 1024) return XPL_OK;
+    g->launch_min = least;
+    g->n_launch_scopes = most - least + 1;
+    g->launch_scopes = xpl_arena_zalloc(g->arena, g->n_launch_scopes * sizeof(uint32_t));
+    return g->launch_scopes ? XPL_OK : xpl_grp_no_memory(gr);
 }
 
-static void copy_launches(struct xpl_groups *g, const struct scan *scan) {
+static bool copy_launches(struct xpl_groups *g, const struct scan *scan) {
     for (struct seg *s = scan->launches.first; s; s = s->next) {
         const struct launch *const l = seg_at(s);
         for (uint32_t k = 0; k < s->n; k++) {
             const uint32_t scope = l[k].scope ? l[k].scope + scan->base : 0;
-            if (g->launch_scopes)
+            if (g->launch_scopes) {
                 g->launch_scopes[l[k].correlation - g->launch_min] = scope;
-            else
-                *xpl_grp_launch_slot(g, l[k].correlation) =
-                    (struct launch){l[k].correlation, scope};
+                continue;
+            }
+            uint64_t *const at = xpl_map_put(g->arena, &g->launches, l[k].correlation, 0, NULL);
+            if (!at) return false;
+            *at = scope;
         }
     }
+    return true;
 }
 
 // ---- lists ----
@@ -181,7 +176,7 @@ static xpl_status_t merge_lists(struct graph *gr) {
     XPL_TRY(size_launches(gr));
     XPL_TRY(alloc_lists(gr));
     for (size_t i = 0; i < gr->n_scans; i++) // in order: of equal ids the last counts
-        copy_launches(gr->g, &gr->scans[i]);
+        if (!copy_launches(gr->g, &gr->scans[i])) return xpl_grp_no_memory(gr);
     xpl_exec_run(gr->g->exec, gr->n_scans, run_copy, gr);
     for (size_t i = 0; i < gr->n_scans; i++)
         gr->ctx_flags |= gr->scans[i].flags;

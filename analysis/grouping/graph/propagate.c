@@ -108,7 +108,9 @@ static bool is_own_parent(const struct graph *gr, uint32_t node) {
     for (uint32_t i = gr->g->nodes[node].links; i; i = gr->links[i - 1].key_hi) {
         if (!link_consumes(&gr->links[i - 1])) continue;
         const uint32_t join = gr->links[i - 1].key_lo;
-        for (uint32_t k = join; k < gr->n_links && gr->links[k].key_lo == join; k++)
+        for (uint32_t k = join; k < gr->n_links && gr->links[k].key_lo == join &&
+                                !link_consumes(&gr->links[k]); // producers come first
+             k++)
             if (gr->links[k].end == node << LINK_NODE_SHIFT) return true;
     }
     return false;
@@ -145,7 +147,8 @@ static bool find_subtrees(struct graph *gr) {
     const struct node *const v = gr->g->nodes;
     uint32_t *const ends = xpl_arena_array(&gr->temp, gr->g->n_nodes, sizeof *ends);
     gr->subtree_ends = ends;
-    if (!ends) return false;
+    gr->visited = xpl_arena_zalloc(&gr->temp, (gr->n_links / 64 + 1) * sizeof *gr->visited);
+    if (!ends || !gr->visited) return false;
     for (uint32_t i = 0; i < gr->g->n_nodes; i++)
         ends[i] = i + 1;
     for (uint32_t i = gr->g->n_nodes; i-- > 0;)
@@ -153,11 +156,19 @@ static bool find_subtrees(struct graph *gr) {
     return true;
 }
 
-// Queues the consumers of a node's products.
+// Whether this is the first time.
+static bool visit_join(struct graph *gr, uint32_t join) {
+    uint64_t *const word = &gr->visited[join / 64], bit = UINT64_C(1) << (join % 64);
+    const bool first = !(*word & bit);
+    *word |= bit;
+    return first;
+}
+
+// Queues the consumers of a node's products: of each join once, as all of them get a group then.
 static bool queue_consumers(struct graph *gr, uint32_t node) {
     for (uint32_t l = gr->g->nodes[node].links; l; l = gr->links[l - 1].key_hi) {
-        if (link_consumes(&gr->links[l - 1])) continue;
         const uint32_t join = gr->links[l - 1].key_lo;
+        if (link_consumes(&gr->links[l - 1]) || !visit_join(gr, join)) continue;
         for (uint32_t k = join; k < gr->n_links && gr->links[k].key_lo == join; k++) {
             const struct link *const to = &gr->links[k];
             if (!link_consumes(to) || gr->g->nodes[link_node(to)].group != NO_GROUP) continue;

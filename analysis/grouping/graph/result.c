@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/result.h"
 
-#include "analysis/grouping/plan/event_links.h"
+#include "base/arena.h"
 
 const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
                                             const struct xpl_line *line) {
@@ -16,6 +16,51 @@ const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
     }
     return NULL;
 }
+
+// ---- spans of a grouping line ----
+
+// Their number in the tree, whose leaf i is node size + i.
+static size_t size_of_tree(const struct plane_groups *pg) {
+    size_t size = 1;
+    while (size < pg->n_spans)
+        size *= 2;
+    return size;
+}
+
+static struct span join_spans(struct span a, struct span b) {
+    return (struct span){a.begin > b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end};
+}
+
+bool xpl_grp_make_span_tree(struct plane_groups *pg, struct xpl_arena *arena) {
+    const size_t size = size_of_tree(pg);
+    struct span *const v = pg->span_tree = xpl_arena_zalloc(arena, 2 * size * sizeof *v);
+    if (!v) return false;
+    for (size_t i = 0; i < pg->n_spans; i++)
+        v[size + i] = pg->spans[i].span;
+    for (size_t i = size; i-- > 1;) // the greatest begin, and the greatest end, of both halves
+        v[i] = join_spans(v[2 * i], v[2 * i + 1]);
+    return true;
+}
+
+size_t xpl_grp_next_span(const struct plane_groups *pg, size_t from, struct span span) {
+    const size_t size = size_of_tree(pg);
+    const struct span *const v = pg->span_tree;
+    size_t at = size + from;
+    if (from >= pg->n_spans) return pg->n_spans;
+    while (v[at].begin <= span.end && v[at].end < span.begin) { // none in here: the next part
+        while (at & 1)
+            at /= 2;
+        if (!at) return pg->n_spans;
+        at++;
+    }
+    while (at < size) {
+        at *= 2;
+        if (v[at].begin <= span.end && v[at].end < span.begin) at++;
+    }
+    return at - size < pg->n_spans ? at - size : pg->n_spans;
+}
+
+// ---- nodes ----
 
 // The line of a node.
 static const struct line_groups *grp_line_of(const struct xpl_groups *g, uint32_t node) {
@@ -46,21 +91,13 @@ bool xpl_grp_node_stat(const struct xpl_groups *g, uint32_t node, enum xpl_stat_
                          type, ret);
 }
 
-struct launch *xpl_grp_launch_slot(const struct xpl_groups *g, uint64_t correlation) {
-    uint64_t i = xpl_grp_mix(correlation) & (g->n_launch_scopes - 1);
-    while (g->launch_table[i].scope != UINT32_MAX && g->launch_table[i].correlation != correlation)
-        i = (i + 1) & (g->n_launch_scopes - 1);
-    return &g->launch_table[i];
-}
-
 uint32_t xpl_grp_launch_scope(const struct xpl_groups *g, uint64_t correlation) {
     if (g->launch_scopes) {
         const uint64_t i = correlation - g->launch_min;
         return i < g->n_launch_scopes ? g->launch_scopes[i] : 0;
     }
-    if (!g->launch_table) return 0;
-    const struct launch *const l = xpl_grp_launch_slot(g, correlation);
-    return l->scope == UINT32_MAX ? 0 : l->scope;
+    const uint64_t *const scope = xpl_map_get(&g->launches, correlation, 0);
+    return scope ? (uint32_t)*scope : 0;
 }
 
 uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key, uint32_t *hint) {

@@ -39,7 +39,7 @@ struct plane_groups {
     const struct xpl_line *step_line; // TPU: the line that `steps` replaces
     struct group_span *spans;         // TPU: events of the grouping line, merged
     size_t n_spans;
-    bool spans_valid;                 // begin <= end in all
+    struct span *span_tree;           // xpl_grp_next_span
     const struct xpl_line *span_line; // modules that replace steps; NULL if the plane has steps
     bool any_group;
 };
@@ -65,10 +65,11 @@ struct xpl_groups {
     struct xpl_group_relations *relations; // NULL: not requested
     struct link *key_groups; // with relations: by key, the groups of its producers in `end`
     size_t n_key_groups;
-    // Launches by correlation id: dense from `launch_min`, or hashed.
-    uint32_t *launch_scopes; // dense: node + 1
+    // Launches by correlation id, node + 1: dense from `launch_min`, or in a map.
+    uint32_t *launch_scopes;
     uint64_t launch_min, n_launch_scopes;
-    struct launch *launch_table; // hashed: open addressing; scope UINT32_MAX is empty
+    struct xpl_map launches;
+    uint64_t flow_salt; // of the ids of flows
 };
 
 // Scope (node + 1) of the launch of a kernel; 0 when unknown.
@@ -76,6 +77,11 @@ uint32_t xpl_grp_launch_scope(const struct xpl_groups *g, uint64_t correlation);
 // The scan's result for a line, or NULL when the line was not scanned.
 const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
                                             const struct xpl_line *line);
+// The first of the plane's spans from `from` on that begins after `span` ends, or does not end
+// before it begins; n_spans: none.
+size_t xpl_grp_next_span(const struct plane_groups *pg, size_t from, struct span span);
+// Once the spans are known.  False without memory.
+bool xpl_grp_make_span_tree(struct plane_groups *pg, struct xpl_arena *arena);
 // The event of a node (not of a region).
 bool xpl_grp_node_event(const struct xpl_groups *g, uint32_t node, const struct line_groups **lg,
                         struct xpl_raw_event *ret);
@@ -87,8 +93,5 @@ bool xpl_grp_node_stat(const struct xpl_groups *g, uint32_t node, enum xpl_stat_
 // The label that the producers of a key pass on: LABEL_* | group; LABEL_NO_GROUP for none.  *hint:
 // where the last search ended, 0 at first; successive searches are mostly close to each other.
 uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key, uint32_t *hint);
-
-// The slot of that correlation id's launch in g->launch_table: its own, or the free one for it.
-struct launch *xpl_grp_launch_slot(const struct xpl_groups *g, uint64_t correlation);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "analysis/xplane/schema.h"
 
-uint64_t xpl_grp_mix(uint64_t x) {
+// A bijection that leaves no pattern.
+static uint64_t mix(uint64_t x) {
     x ^= x >> 32;
     x *= UINT64_C(0xd6e8feb86659fd93);
     x ^= x >> 32;
@@ -16,20 +17,20 @@ uint64_t xpl_grp_mix(uint64_t x) {
 // read almost in order.  Unseeded: the order of joins must not change from run to run, and a
 // crafted collision only links events of the same profile.
 static uint64_t grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id) {
-    uint64_t c = xpl_grp_mix((uint64_t)(uint32_t)type + UINT64_C(0x9e3779b97f4a7c15));
-    if (has_pid) c = xpl_grp_mix(c ^ ((uint64_t)(uint32_t)pid + UINT64_C(0x632be59bd9b4e019)));
+    uint64_t c = mix((uint64_t)(uint32_t)type + UINT64_C(0x9e3779b97f4a7c15));
+    if (has_pid) c = mix(c ^ ((uint64_t)(uint32_t)pid + UINT64_C(0x632be59bd9b4e019)));
     return id + c;
 }
 
 uint64_t xpl_grp_pair_key(uint32_t node) {
-    return xpl_grp_mix(node ^ UINT64_C(0xc2b2ae3d27d4eb4f));
+    return mix(node ^ UINT64_C(0xc2b2ae3d27d4eb4f));
 }
 
 // An id made of several values [absl::HashOf of them].
 static uint64_t hash_ids(uint64_t domain, const uint64_t *v, unsigned n) {
-    uint64_t h = xpl_grp_mix(domain + UINT64_C(0x632be59bd9b4e019));
+    uint64_t h = mix(domain + UINT64_C(0x632be59bd9b4e019));
     for (unsigned i = 0; i < n; i++)
-        h = xpl_grp_mix(h ^ v[i]) + UINT64_C(0x9e3779b97f4a7c15);
+        h = mix(h ^ v[i]) + UINT64_C(0x9e3779b97f4a7c15);
     return h;
 }
 

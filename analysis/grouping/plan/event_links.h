@@ -25,7 +25,6 @@ struct event_ends {
 };
 void xpl_grp_event_ends(const struct plan *plan, const struct xpl_line *line,
                         const struct scan_stats *st, uint32_t role, struct event_ends *ret);
-uint64_t xpl_grp_mix(uint64_t x); // a bijection that leaves no pattern
 // Key of an executor's step and iteration.
 uint64_t xpl_grp_executor_key(uint64_t step, uint64_t iteration);
 // Key of a join that has only that node as its child.

@@ -172,11 +172,13 @@ static void resolve_entry(struct line_state *st, struct open_event *entry, uint3
 
 // Makes nodes of all that is pending; returns the innermost (+ 1), 0 when nothing encloses.
 static uint32_t grp_resolve_pending(struct line_state *st) {
-    uint32_t scope = 0;
-    for (size_t i = 0; i < st->stack.n; i++) {
+    size_t i = st->n_resolved < st->stack.n ? st->n_resolved : st->stack.n;
+    uint32_t scope = i ? st->stack.v[i - 1].scope : 0;
+    for (; i < st->stack.n; i++) {
         if (st->stack.v[i].pending) resolve_entry(st, &st->stack.v[i], scope);
         scope = st->stack.v[i].scope;
     }
+    st->n_resolved = st->stack.n;
     return scope;
 }
 
@@ -191,6 +193,7 @@ static uint32_t gap_to_top(const struct line_state *st) {
 
 static void push_entry(struct line_state *st, struct open_event e) {
     if (st->stack.n == 0) st->plain.n = 0;
+    if (st->n_resolved > st->stack.n) st->n_resolved = st->stack.n;
     e.plain = st->plain.n;
     struct open_event *const top = xpl_vec_push(&st->scratch, &st->stack);
     if (top)

@@ -35,6 +35,7 @@ struct line_state {
     const struct xpl_line *line; // lg->line
     struct xpl_arena scratch;
     XPL_VEC(struct open_event) stack;
+    size_t n_resolved;          // the first so many of the stack are not pending
     XPL_VEC(struct span) plain; // open plain events inside of entries: they count as distance
     const struct xpl_event_watch *watch; // NULL: no events are shown
     uint32_t plain_roles;                // an event with only these roles, and no stats, is plain

@@ -49,7 +49,7 @@ static void visit_region(struct line_state *st, const struct placed *r) {
         (struct explicit_region){{r->offset, r->duration}, top_scope(st)};
 }
 
-static xpl_status_t scan_sorted(struct line_state *st) {
+static xpl_status_t scan_sorted(struct line_state *st, struct xpl_exec *exec) {
     struct scan *const s = st->s;
     struct placed_list list;
     uint32_t *const scope = xpl_arena_array(&s->nodes_arena, st->line->n_events, sizeof *scope);
@@ -64,6 +64,8 @@ static xpl_status_t scan_sorted(struct line_state *st) {
         const struct placed *const e = &list.v.v[i];
         struct xpl_raw_event raw;
         uint32_t mask;
+        if ((i & 4095) == 0 && xpl_exec_cancelled(exec))
+            XPL_RETURN_ERROR(&s->err, XPL_CANCELLED, "cancelled");
         if (e->index == PLACED_REGION) {
             visit_region(st, e);
             continue;
@@ -89,7 +91,7 @@ static xpl_status_t scan_line(struct scan *s, struct line_groups *lg, struct xpl
     lg->chunk_tops = NULL;
     *ret_unsorted = false;
     if (lg->kind == LINE_EXPLICIT) {
-        status = scan_sorted(&st);
+        status = scan_sorted(&st, exec);
     } else {
         if (lg->line->n_chunks > 1) {
             lg->chunk_tops =

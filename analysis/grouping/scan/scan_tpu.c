@@ -16,13 +16,15 @@ static void tpu_links(struct line_state *st, const struct xpl_line *line,
                           LINK_CONSUMER | node << LINK_NODE_SHIFT);
 }
 
-static xpl_status_t tpu_nodes(struct line_state *st, struct span *spans) {
+static xpl_status_t tpu_nodes(struct line_state *st, struct span *spans, struct xpl_exec *exec) {
     struct scan *const s = st->s;
     struct xpl_event_cursor c = xpl_events_of(st->line);
     for (; c.index != c.stop; c.index++) {
         xpl_bytes_t message;
         struct xpl_raw_event raw;
         struct scan_stats ss;
+        if ((c.index & 4095) == 0 && xpl_exec_cancelled(exec))
+            XPL_RETURN_ERROR(&s->err, XPL_CANCELLED, "cancelled");
         c.p = xpl_find_message(c.p, c.end, XLINE_EVENTS);
         const uint8_t *p = c.p;
         if (xpl_next_message(&p, c.end, XLINE_EVENTS, &message) != XPL_WIRE_FIELD ||
@@ -86,7 +88,7 @@ void xpl_grp_scan_tpu(struct scan *s, struct xpl_exec *exec) {
     xpl_grp_begin_line(&st, s, &s->lines[0]);
     xpl_grp_init_lists(s);
     struct span *const spans = xpl_arena_array(&st.scratch, st.line->n_events, sizeof *spans);
-    s->status = spans ? tpu_nodes(&st, spans) : xpl_grp_scan_failed(s, NULL);
+    s->status = spans ? tpu_nodes(&st, spans, exec) : xpl_grp_scan_failed(s, NULL);
     for (uint32_t i = 0; s->status == XPL_OK && i < plane->n_lines; i++)
         if (&plane->lines[i] != st.line && has_tpu_links(s->plan))
             s->status = tpu_credit(&st, &plane->lines[i], spans, exec);

@@ -165,6 +165,8 @@ static xpl_status_t sort_feeds(struct gpu_build *b) {
         v[at++] = b->heap[i];
     for (uint32_t i = 0; i < b->n_feeds; i++)
         while (!b->feeds[i].done && at < n) {
+            if ((at & 4095) == 0 && xpl_exec_cancelled(b->g->exec))
+                XPL_RETURN_ERROR(b->err, XPL_CANCELLED, "cancelled");
             XPL_TRY(read_feed(b, &b->feeds[i], &v[at]));
             at += !b->feeds[i].done;
         }

@@ -3,6 +3,7 @@
 
 #include "analysis/grouping/cursor.h"
 #include "analysis/grouping/plan/planes.h"
+#include "base/exec.h"
 
 static void set_own_stats(struct xpl_step_event *s) {
     struct xpl_stat st, duration;
@@ -32,6 +33,8 @@ xpl_status_t xpl_grp_read_steps(const struct xpl_groups *g, const struct xpl_lin
     xpl_events_begin(&c, line);
     while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group eg;
+        if ((ev.index & 4095) == 0 && xpl_exec_cancelled(g->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
         xpl_group_cursor_next(groups, &ev, &eg);
         *to = (struct xpl_step_event){
             .ev = ev,

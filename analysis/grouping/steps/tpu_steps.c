@@ -73,7 +73,6 @@ static xpl_status_t fill_spans(struct xpl_groups *g, struct plane_groups *pg,
                                const struct xpl_step_event *v, size_t n, struct xpl_error *err) {
     pg->spans = xpl_arena_array(g->arena, n, sizeof *pg->spans);
     if (!pg->spans) return no_memory(err);
-    pg->spans_valid = true;
     for (size_t i = 0; i < n; i++) {
         const uint64_t begin = (uint64_t)v[i].begin_ps;
         const struct span span = {begin, begin + (uint64_t)v[i].duration_ps};
@@ -82,28 +81,20 @@ static xpl_status_t fill_spans(struct xpl_groups *g, struct plane_groups *pg,
                                            .after = v[i].group_id,
                                            .has_group = v[i].has_group,
                                            .has_after = v[i].has_group};
-        pg->spans_valid &= span.begin <= span.end;
         pg->any_group |= v[i].has_group;
     }
     pg->n_spans = n;
-    return XPL_OK;
+    return xpl_grp_make_span_tree(pg, g->arena) ? XPL_OK : no_memory(err);
 }
 
 // Modules that replace steps are treated like any other line: each joins the one that it overlaps;
 // if one begins at the moment when another ends, it joins that one [GroupLine,
 // GetOverlappingEvent].
-static xpl_status_t propagate_spans(struct xpl_groups *g, struct plane_groups *pg,
-                                    struct xpl_error *err) {
+static void propagate_spans(struct plane_groups *pg) {
     struct group_span *const v = pg->spans;
-    uint64_t steps = 0;
     for (size_t i = 0, current = 0; i < pg->n_spans; i++) { // current: + 1
         if (!current || !span_overlaps(v[current - 1].span, v[i].span)) {
-            size_t k = current;
-            for (; k < pg->n_spans && v[k].span.begin <= v[i].span.end &&
-                   v[k].span.end < v[i].span.begin;
-                 k++)
-                if ((++steps & 0xffff) == 0 && xpl_exec_cancelled(g->exec))
-                    XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+            const size_t k = xpl_grp_next_span(pg, current, v[i].span);
             if (k == pg->n_spans || v[k].span.begin > v[i].span.end) continue;
             current = k + 1;
             if (!span_overlaps(v[k].span, v[i].span)) continue;
@@ -115,7 +106,6 @@ static xpl_status_t propagate_spans(struct xpl_groups *g, struct plane_groups *p
         v[i].has_after = true;
         v[i].after = v[i].shown;
     }
-    return XPL_OK;
 }
 
 static void name_steps(const struct xpl_groups *g, struct xpl_step_event *v, size_t n) {
@@ -132,7 +122,7 @@ static xpl_status_t build_module_spans(struct xpl_groups *g, struct plane_groups
     XPL_TRY(xpl_grp_read_steps(g, line, temp, v, err));
     XPL_TRY(fill_spans(g, pg, v, line->n_events, err));
     pg->span_line = line;
-    XPL_TRY(propagate_spans(g, pg, err));
+    propagate_spans(pg);
     pg->modules = v;
     pg->n_modules = merge_steps(v, line->n_events);
     name_steps(g, v, pg->n_modules);
