@@ -11,6 +11,8 @@
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 #include "base/cond.h"
+#include "base/intern.h"
+#include "base/map.h"
 #include "base/vec.h"
 
 // ---- fusions by their kernels' names ----
@@ -76,6 +78,8 @@ struct xpl_hlo_map {
     struct xpl_hlo_costs **costs;    // likewise; NULL until requested
     struct kernel_names **kernels;   // likewise
     size_t n;
+    struct xpl_intern *names; // of programs
+    size_t *of_name;          // by number of the name: the first program
     enum xpl_hlo_costs_kind need_costs;
 };
 
@@ -158,6 +162,19 @@ static bool keep_first_of_each(struct xpl_hlo_map *m, found_vec *v) {
     return true;
 }
 
+static bool number_names(struct xpl_hlo_map *m) {
+    uint32_t last = 0;
+    m->names = xpl_intern_new(&m->arena, xpl_hash_seed());
+    m->of_name = xpl_arena_array(&m->arena, m->n + 1, sizeof *m->of_name);
+    if (!m->names || !m->of_name) return false;
+    for (size_t i = 0; i < m->n; i++) {
+        xpl_strid_t id;
+        if (!xpl_intern_put(m->names, m->programs[i].name, &id)) return false;
+        if (id.v > last) m->of_name[last = id.v] = i;
+    }
+    return true;
+}
+
 xpl_status_t xpl_hlo_map_new(const struct xpl_xspace *xs, size_t limit, struct xpl_hlo_map **ret,
                              struct xpl_error *err) {
     struct xpl_hlo_map *const m = xpl_sys_alloc(sizeof *m);
@@ -166,7 +183,7 @@ xpl_status_t xpl_hlo_map_new(const struct xpl_xspace *xs, size_t limit, struct x
     xpl_arena_init(&m->arena, limit);
     pthread_mutex_init(&m->lock, NULL);
     found_vec v = {0};
-    if (!collect_programs(xs, &m->arena, &v) || !keep_first_of_each(m, &v)) {
+    if (!collect_programs(xs, &m->arena, &v) || !keep_first_of_each(m, &v) || !number_names(m)) {
         xpl_hlo_map_free(m);
         XPL_RETURN_OOM(err, "HLO programs");
     }
@@ -187,12 +204,10 @@ const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, 
 }
 
 bool xpl_hlo_map_program_of(const struct xpl_hlo_map *m, xpl_str_t name, uint64_t *ret) {
-    for (size_t i = 0; name.len && i < m->n; i++)
-        if (xpl_str_eq(m->programs[i].name, name)) {
-            *ret = m->programs[i].program_id;
-            return true;
-        }
-    return false;
+    xpl_strid_t id;
+    if (!name.len || !xpl_intern_find(m->names, name, &id)) return false;
+    *ret = m->programs[m->of_name[id.v]].program_id;
+    return true;
 }
 
 // ---- lookup ----

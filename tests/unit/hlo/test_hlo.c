@@ -5,6 +5,7 @@
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "tests/hlo_maker.h"
+#include "tests/processor_time.h"
 
 struct profile {
     struct xpl_arena arena;
@@ -440,6 +441,31 @@ static void damage_and_limits(void) {
     close_profile(f);
 }
 
+// Programs are found by name without a look at all of them; of one name the first counts.
+static void many_programs(void) {
+    enum { PROGRAMS = 40000 };
+    struct xpl_buf space = mk_open();
+    struct mk_plane p = mk_metadata_plane();
+    char name[32];
+    for (int i = 0; i < PROGRAMS; i++) {
+        (void)snprintf(name, sizeof name, "program %d", i / 2);
+        struct xpl_buf module = mk_module(name, 1);
+        mk_named_program(&p.body, i + 1, name, &module);
+    }
+    mk_plane_end(&p, &space);
+    struct profile *const f = open_profile(space);
+    const double begin = processor_s();
+    for (int i = 0; i < PROGRAMS; i++) {
+        uint64_t program;
+        (void)snprintf(name, sizeof name, "program %d", i);
+        const bool found = xpl_hlo_map_program_of(f->map, xpl_str_from(name), &program);
+        CHECK_EQ(found, i < PROGRAMS / 2);
+        if (found) CHECK_EQ(program, 2 * (uint64_t)i + 1);
+    }
+    CHECK(processor_s() - begin < 1);
+    close_profile(f);
+}
+
 int main(void) {
     programs_are_listed_by_id();
     the_last_of_one_id_counts();
@@ -452,5 +478,6 @@ int main(void) {
     stack_frames();
     gradients();
     damage_and_limits();
+    many_programs();
     return 0;
 }
