@@ -28,7 +28,7 @@ enum {
 
 struct stream {
     struct xpl_dplane *p;
-    struct xpl_scope_walks *walks;
+    const struct xpl_scope_tree *tree;
     struct xpl_dline *scopes, *ops, *modules, *xla_ops, *source, *buffers;
     uint64_t begin, duration; // of the event before
     bool any, unordered;
@@ -110,7 +110,7 @@ static xpl_status_t put_xla(struct stream *s, const struct xpl_gpu_event *e,
     if (scoped) {
         s->ids.n = 0;
         if (!xpl_vec_reserve(&p->temp, &s->ids, scope->depth)) return no_memory(p);
-        xpl_scope_chain_ids(s->walks, scope, s->ids.v);
+        xpl_scope_chain_ids(s->tree, scope, s->ids.v);
     }
     for (uint32_t i = 0; i < x.n_levels; i++) {
         const struct xpl_dscope id = {scoped, scoped ? s->ids.v[i] : 0};
@@ -149,7 +149,7 @@ static xpl_status_t put_event(struct stream *s, struct xpl_stats stats,
     if (!read_event(p, stats, &e)) return no_memory(p);
     if (!e.kernel && !e.execution) return XPL_OK;
     const struct xpl_scope_chain scope =
-        e.has_scope ? xpl_scope_chain_of(s->walks, e.scope) : (struct xpl_scope_chain){.depth = 0};
+        e.has_scope ? xpl_scope_chain_of(s->tree, e.scope) : (struct xpl_scope_chain){.depth = 0};
     if (e.module) {
         const uint32_t md = xpl_gpu_module_md(p, &e);
         const struct xpl_dscope root = {scope.depth > 0, scope.root};
@@ -300,12 +300,12 @@ static bool candidate_less(const void *ctx, const void *pa, const void *pb) {
     return a->compute == b->compute ? a->line->n_events > b->line->n_events : a->compute;
 }
 
-static xpl_status_t derive_streams(struct xpl_dplane *p, struct xpl_scope_walks *walks,
+static xpl_status_t derive_streams(struct xpl_dplane *p, const struct xpl_scope_tree *tree,
                                    const struct candidate *v, size_t n) {
     int64_t first = XPL_LINE_ID_STEPS + FIRST_BLOCK;
     for (size_t i = 0; i < n && first + BLOCK <= XPL_LINE_ID_STEPS + LAST_ID; i++, first += BLOCK) {
         const int64_t id = v[i].line->id;
-        struct stream s = {.p = p, .walks = walks};
+        struct stream s = {.p = p, .tree = tree};
         if (!begin_stream(&s, first, id) || !order_block(p, first, id)) return no_memory(p);
         XPL_TRY(walk_stream(&s, v[i].line));
     }
@@ -316,13 +316,12 @@ xpl_status_t xpl_derive_gpu(struct xpl_dplane *p, const struct xpl_scope_tree *s
     size_t n = 0;
     p->remove_empty = true;
     struct candidate *const v = xpl_arena_array(&p->temp, p->plane->n_lines, sizeof *v);
-    struct xpl_scope_walks *const walks = xpl_scope_walks_new(scopes, &p->temp);
-    if (!v || !walks) return no_memory(p);
+    if (!v) return no_memory(p);
     for (uint32_t i = 0; i < p->plane->n_lines; i++) {
         const struct xpl_line *const line = &p->plane->lines[i];
         if (!xpl_is_derived_line_id(line->id))
             v[n++] = (struct candidate){line, xpl_str_has(line->name, XPL_STR("Compute"))};
     }
     xpl_std_sort(v, n, sizeof *v, candidate_less, NULL);
-    return derive_streams(p, walks, v, n);
+    return derive_streams(p, scopes, v, n);
 }

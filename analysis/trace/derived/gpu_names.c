@@ -87,6 +87,7 @@ static xpl_status_t new_xla(struct xpl_dplane *p, const struct xpl_gpu_event *e,
         const size_t end = xpl_str_find(path, XPL_STR("::"), from);
         part = xpl_str_sub(path, from, end == SIZE_MAX ? SIZE_MAX : end - from);
         next = end == SIZE_MAX ? SIZE_MAX : end + 2;
+        if (x->n_levels == XPL_DERIVED_LEVELS) continue;
         if (p->lists.n >= UINT32_MAX || !add_level(p, e, part)) return no_memory(p);
         x->n_levels++;
     }

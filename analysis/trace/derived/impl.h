@@ -92,6 +92,9 @@ struct xpl_dline {
     bool gpu;
 };
 
+// Levels beyond these are left out: each event is put on all levels of its op.
+enum { XPL_DERIVED_LEVELS = 256 };
+
 // A framework op by its full name.
 struct xpl_dop {
     uint32_t first_scope, n_scopes, md; // scopes: metadata, outermost first
@@ -275,20 +278,14 @@ struct xpl_scope_tree; // child scope range to its parent; immutable, shared by 
 xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *arena,
                                 struct xpl_scope_tree **ret, struct xpl_error *err) XPL_NODISCARD;
 
-// A plane's walks over the tree, which visit each scope once.  One thread.
-struct xpl_scope_walks;
-// NULL on OOM.  Lives in `arena`.
-struct xpl_scope_walks *xpl_scope_walks_new(const struct xpl_scope_tree *tree,
-                                            struct xpl_arena *arena);
-
 // Ids of an event's scope ranges, innermost first.
 struct xpl_scope_chain {
     uint32_t depth, node; // node + 1 of the innermost, 0: it has no parent
     int64_t innermost, root;
 };
-struct xpl_scope_chain xpl_scope_chain_of(struct xpl_scope_walks *w, int64_t innermost);
+struct xpl_scope_chain xpl_scope_chain_of(const struct xpl_scope_tree *t, int64_t innermost);
 // Writes all c->depth ids of the chain, outermost first.
-void xpl_scope_chain_ids(const struct xpl_scope_walks *w, const struct xpl_scope_chain *c,
+void xpl_scope_chain_ids(const struct xpl_scope_tree *t, const struct xpl_scope_chain *c,
                          int64_t *ret);
 
 #endif

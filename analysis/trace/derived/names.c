@@ -4,17 +4,7 @@
 
 #include "analysis/trace/derived/impl.h"
 #include "analysis/xplane/tf_op.h"
-
-static uint64_t hash_text(xpl_str_t s) {
-    uint64_t h = xpl_hash_seed() ^ s.len;
-    for (size_t i = 0; i < s.len; i += 8) {
-        uint64_t v = 0;
-        memcpy(&v, s.ptr + i, s.len - i < 8 ? s.len - i : 8);
-        const __uint128_t m = (__uint128_t)(h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-        h = (uint64_t)m ^ (uint64_t)(m >> 64);
-    }
-    return h;
-}
+#include "base/hash.h"
 
 static xpl_str_t name_of(const struct xpl_dplane *p, uint32_t md) {
     const uint32_t n = p->plane->n_event_md;
@@ -24,7 +14,7 @@ static xpl_str_t name_of(const struct xpl_dplane *p, uint32_t md) {
 // The slot of a name: its metadata, or 0 where it is new.  Equal hashes of other names are
 // skipped.  NULL: out of memory.
 static uint64_t *slot_of(struct xpl_dplane *p, xpl_str_t name) {
-    uint64_t h = hash_text(name);
+    uint64_t h = xpl_hash_str(xpl_hash_seed(), name);
     for (bool is_new;; h++) {
         uint64_t *const slot = xpl_map_put(&p->temp, &p->md_by_name, h, name.len, &is_new);
         if (!slot || is_new || *slot == 0 || xpl_str_eq(name_of(p, (uint32_t)*slot), name))
@@ -91,10 +81,13 @@ bool xpl_dplane_set_display(struct xpl_dplane *p, uint32_t md, xpl_str_t display
 
 // ---- texts ----
 
+// Any number of events may have one text, each with other programs: longer ones are cut.
+enum { LONGEST_TEXT = 16 << 10 };
+
 static bool intern(struct xpl_dplane *p, xpl_str_t s, uint32_t *ret) {
     xpl_strid_t id;
     if (!p->texts) p->texts = xpl_intern_new(&p->temp, xpl_hash_seed());
-    if (!p->texts || !xpl_intern_put(p->texts, s, &id)) return false;
+    if (!p->texts || !xpl_intern_put(p->texts, xpl_str_sub(s, 0, LONGEST_TEXT), &id)) return false;
     *ret = id.v;
     return true;
 }
@@ -118,7 +111,8 @@ bool xpl_dplane_text(struct xpl_dplane *p, const struct xpl_stat *s, uint32_t *r
 static bool add_scopes(struct xpl_dplane *p, xpl_str_t name, struct xpl_dop *op) {
     xpl_str_t scope;
     op->first_scope = (uint32_t)p->lists.n;
-    for (size_t pos = 0; xpl_tf_op_next_scope(name, &pos, &scope);) {
+    for (size_t pos = 0;
+         op->n_scopes < XPL_DERIVED_LEVELS && xpl_tf_op_next_scope(name, &pos, &scope);) {
         const uint32_t md = xpl_dplane_md(p, scope);
         uint32_t *const slot = md ? xpl_vec_push(&p->temp, &p->lists) : NULL;
         if (!slot) return false;

@@ -40,17 +40,24 @@ static struct xpl_offload_queue *queue_for(struct xpl_offload *o, uint32_t md) {
     return &o->queues.v[*slot];
 }
 
-// The queue of an event's metadata, found by name once.
-static struct xpl_offload_queue *queue_of(struct xpl_offload *o, uint32_t md) {
+enum { STARTS = 1, ENDS = 2, PARTS = 4 };
+
+// The queue of an event's metadata, and its part in a pair, found by name once.
+static struct xpl_offload_queue *queue_of(struct xpl_offload *o, uint32_t md, unsigned *ret_part) {
     bool is_new;
-    uint64_t *const slot = xpl_map_put(&o->p->temp, &o->queue_of, md, 1, &is_new);
+    uint64_t *slot = xpl_map_put(&o->p->temp, &o->queue_of, md, 1, &is_new);
+    if (slot && is_new) {
+        const xpl_str_t display = o->p->plane->event_md[md].display_name;
+        const uint64_t part = xpl_str_has(display, XPL_STR("-start"))  ? STARTS
+                              : xpl_str_has(display, XPL_STR("-done")) ? ENDS
+                                                                       : 0;
+        struct xpl_offload_queue *const q = queue_for(o, md);
+        slot = q ? xpl_map_get(&o->queue_of, md, 1) : NULL;
+        if (slot) *slot = (uint64_t)(q - o->queues.v) * PARTS + part;
+    }
     if (!slot) return NULL;
-    if (!is_new) return &o->queues.v[*slot];
-    struct xpl_offload_queue *const q = queue_for(o, md);
-    uint64_t *const again = q ? xpl_map_get(&o->queue_of, md, 1) : NULL;
-    if (!again) return NULL;
-    *again = (uint64_t)(q - o->queues.v);
-    return q;
+    *ret_part = (unsigned)(*slot % PARTS);
+    return &o->queues.v[*slot / PARTS];
 }
 
 static bool push_start(struct xpl_offload *o, struct xpl_offload_queue *q, uint32_t md,
@@ -117,11 +124,11 @@ static uint32_t offload_extra(struct xpl_offload *o, uint32_t start, uint32_t do
 }
 
 bool xpl_offload_put(struct xpl_offload *o, uint32_t md, uint64_t begin, uint64_t duration) {
-    const xpl_str_t display = o->p->plane->event_md[md].display_name;
-    struct xpl_offload_queue *const q = queue_of(o, md);
+    unsigned part;
+    struct xpl_offload_queue *const q = queue_of(o, md, &part);
     if (!q) return false;
-    if (xpl_str_has(display, XPL_STR("-start"))) return push_start(o, q, md, begin);
-    if (!xpl_str_has(display, XPL_STR("-done")) || q->first == 0) return true;
+    if (part == STARTS) return push_start(o, q, md, begin);
+    if (part != ENDS || q->first == 0) return true;
     const struct xpl_offload_start start = o->starts.v[q->first - 1];
     q->first = start.next;
     const uint64_t end = begin + duration, last = end < start.begin ? start.begin : end;

@@ -9,9 +9,19 @@ struct scope_node {
     int64_t parent;
     uint32_t parent_node; // + 1; 0: not a child of anything
 };
+// The chain of each node, for all planes.
+struct scope_mark {
+    uint32_t depth; // ids on the way up, its own included; 0: not walked yet
+    uint32_t stamp; // number of the last walk that visited it
+    bool in_cycle;
+    int64_t last;   // the last id on the way up
+    int64_t before; // in a cycle: the id that leads here
+};
 struct xpl_scope_tree {
     struct xpl_map index; // id to node
     XPL_VEC(struct scope_node) nodes;
+    struct scope_mark *marks;
+    uint32_t walk;
 };
 
 // An edge is a statistic of the plane of scope ranges: its metadata id is the child, its value the
@@ -41,57 +51,12 @@ static bool add_edge(struct xpl_scope_tree *t, struct xpl_arena *a, int64_t chil
     return true;
 }
 
-xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *arena,
-                                struct xpl_scope_tree **ret, struct xpl_error *err) {
-    const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_SCOPE_RANGE_ID));
-    struct xpl_scope_tree *const t = xpl_arena_zalloc(arena, sizeof *t);
-    if (!t) XPL_RETURN_OOM(err, "scope ranges");
-    *ret = t;
-    if (!p) return XPL_OK;
-    struct xpl_wire w = {p->stats.p, p->stats.end};
-    struct xpl_field f;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
-        int64_t child, parent;
-        if (f.num != p->stats.field || f.type != XPL_WIRE_LEN) continue;
-        if (!read_edge(f.len, &child, &parent)) break;
-        if (!add_edge(t, arena, child, parent)) XPL_RETURN_OOM(err, "scope ranges");
-    }
-    for (size_t i = 0; i < t->nodes.n; i++) {
-        const uint64_t *const slot = xpl_map_get(&t->index, (uint64_t)t->nodes.v[i].parent, 0);
-        t->nodes.v[i].parent_node = slot ? (uint32_t)*slot + 1 : 0;
-    }
-    return XPL_OK;
-}
-
 // ---- chains ----
-
-// A plane's marks on the tree, which planes share.
-struct scope_mark {
-    uint32_t depth; // ids on the way up, its own included; 0: not walked yet
-    uint32_t stamp; // number of the last walk that visited it
-    bool in_cycle;
-    int64_t last;   // the last id on the way up
-    int64_t before; // in a cycle: the id that leads here
-};
-struct xpl_scope_walks {
-    const struct xpl_scope_tree *tree;
-    struct scope_mark *marks;
-    uint32_t walk;
-};
-
-struct xpl_scope_walks *xpl_scope_walks_new(const struct xpl_scope_tree *tree,
-                                            struct xpl_arena *arena) {
-    struct xpl_scope_walks *const w = xpl_arena_zalloc(arena, sizeof *w);
-    if (!w) return NULL;
-    w->tree = tree;
-    w->marks = xpl_arena_zalloc(arena, tree->nodes.n * sizeof *w->marks);
-    return w->marks ? w : NULL;
-}
 
 // The walk up from a scope marks all that it visits, so that each is walked once.  A cycle ends
 // where it closes: its ids count once, that of the scope where the walk began twice.
-static void walk_scopes(struct xpl_scope_walks *w, uint32_t from) {
-    const struct scope_node *const nodes = w->tree->nodes.v;
+static void walk_scopes(struct xpl_scope_tree *w, uint32_t from) {
+    const struct scope_node *const nodes = w->nodes.v;
     uint32_t length = 1, last = from; // scopes on the way that are not marked
     w->walk++;
     w->marks[from].stamp = w->walk;
@@ -134,26 +99,50 @@ static void walk_scopes(struct xpl_scope_walks *w, uint32_t from) {
     }
 }
 
-struct xpl_scope_chain xpl_scope_chain_of(struct xpl_scope_walks *w, int64_t innermost) {
+xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *arena,
+                                struct xpl_scope_tree **ret, struct xpl_error *err) {
+    const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_SCOPE_RANGE_ID));
+    struct xpl_scope_tree *const t = xpl_arena_zalloc(arena, sizeof *t);
+    if (!t) XPL_RETURN_OOM(err, "scope ranges");
+    *ret = t;
+    if (!p) return XPL_OK;
+    struct xpl_wire w = {p->stats.p, p->stats.end};
+    struct xpl_field f;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        int64_t child, parent;
+        if (f.num != p->stats.field || f.type != XPL_WIRE_LEN) continue;
+        if (!read_edge(f.len, &child, &parent)) break;
+        if (!add_edge(t, arena, child, parent)) XPL_RETURN_OOM(err, "scope ranges");
+    }
+    for (size_t i = 0; i < t->nodes.n; i++) {
+        const uint64_t *const slot = xpl_map_get(&t->index, (uint64_t)t->nodes.v[i].parent, 0);
+        t->nodes.v[i].parent_node = slot ? (uint32_t)*slot + 1 : 0;
+    }
+    t->marks = xpl_arena_zalloc(arena, t->nodes.n * sizeof *t->marks);
+    if (!t->marks) XPL_RETURN_OOM(err, "scope ranges");
+    for (uint32_t i = 0; i < t->nodes.n; i++)
+        if (!t->marks[i].depth) walk_scopes(t, i);
+    return XPL_OK;
+}
+
+struct xpl_scope_chain xpl_scope_chain_of(const struct xpl_scope_tree *t, int64_t innermost) {
     struct xpl_scope_chain c = {.depth = 1, .innermost = innermost, .root = innermost};
-    const uint64_t *const slot = xpl_map_get(&w->tree->index, (uint64_t)innermost, 0);
+    const uint64_t *const slot = xpl_map_get(&t->index, (uint64_t)innermost, 0);
     if (!slot) return c;
     c.node = (uint32_t)*slot + 1;
-    struct scope_mark *const m = &w->marks[c.node - 1];
-    if (m->depth == 0) walk_scopes(w, c.node - 1);
-    c.depth = m->depth;
-    c.root = m->last;
+    c.depth = t->marks[c.node - 1].depth;
+    c.root = t->marks[c.node - 1].last;
     return c;
 }
 
-void xpl_scope_chain_ids(const struct xpl_scope_walks *w, const struct xpl_scope_chain *c,
+void xpl_scope_chain_ids(const struct xpl_scope_tree *t, const struct xpl_scope_chain *c,
                          int64_t *ret) {
     int64_t id = c->innermost;
     uint32_t node = c->node;
     for (uint32_t i = c->depth; i-- > 0;) {
         ret[i] = id;
         if (node == 0) continue;
-        id = w->tree->nodes.v[node - 1].parent;
-        node = w->tree->nodes.v[node - 1].parent_node;
+        id = t->nodes.v[node - 1].parent;
+        node = t->nodes.v[node - 1].parent_node;
     }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derived lines and the events that cursors yield: what golden cases cannot show.
+#include <stdlib.h>
 
 #include "analysis/trace/derived/derived.h"
 #include "base/arena.h"
 #include "tests/check.h"
+#include "tests/processor_time.h"
 #include "tests/xspace_maker.h"
 
 struct view {
@@ -280,6 +282,55 @@ static void test_gpu_steps(void) {
         CHECK(event_is(l, (uint64_t)i, "7", i * 10000, 9000));
 }
 
+// An op with a long path, of many events: only so many levels of it are shown.
+static void test_long_path(void) {
+    enum { LEVELS = 300000, COUNT = 2000 };
+    XPL_AUTO(close_view) struct view v;
+    struct mk_plane p = mk_plane(1, "/device:GPU:0");
+    struct xpl_buf space = mk_open(), line = mk_line(7, "Stream");
+    char *const path = malloc(3 * LEVELS + 2);
+    CHECK(path);
+    for (size_t i = 0; i < LEVELS; i++)
+        memcpy(path + 3 * i, "a::", 3);
+    memcpy(path + (size_t)3 * LEVELS, "b", 2);
+    for (int i = 0; i < COUNT; i++)
+        put_kernel(&p, &line, 2000 * (int64_t)i, path);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    const double begin = processor_s();
+    open_view(&v, space);
+    const struct xpl_derived_line *const ops = line_named(&v, 0, "XLA Ops - from #7");
+    CHECK(ops && ops->n_events < 1000);
+    CHECK(processor_s() - begin < 2);
+    free(path);
+}
+
+// Many GPUs share one large tree of scopes.
+static void test_many_scopes(void) {
+    enum { SCOPES = 100000, GPUS = 5000 };
+    XPL_AUTO(close_view) struct view v;
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 0, "/host:__ScopeRangeCallStack__");
+    for (int64_t i = 1; i <= SCOPES; i++) {
+        struct xpl_buf edge = mk_open();
+        mk_int(&edge, 1, i);
+        mk_int(&edge, 4, i / 2 + 1);
+        mk_close(&p.body, 6, &edge);
+    }
+    mk_plane_end(&p, &space);
+    for (int i = 0; i < GPUS; i++) {
+        mk_plane_begin(&p, 1 + i, "/device:GPU:0");
+        struct xpl_buf line = mk_line(7, "Stream");
+        put_kernel(&p, &line, 1000, "a");
+        mk_line_end(&p, &line);
+        mk_plane_end(&p, &space);
+    }
+    const double begin = processor_s();
+    open_view(&v, space);
+    CHECK(processor_s() - begin < 2);
+}
+
 int main(void) {
     test_flows();
     test_gpu();
@@ -287,5 +338,7 @@ int main(void) {
     test_pieces();
     test_limit();
     test_gpu_steps();
+    test_long_path();
+    test_many_scopes();
     return 0;
 }
