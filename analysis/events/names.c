@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/text/utf8.h"
 #include "base/vec.h"
 
 static char lower(char c) {
@@ -86,6 +87,8 @@ xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n
 
 // ---- names ----
 
+enum { LONGEST_TEXT = 4096 }; // bytes: each event has the name made
+
 // ejKernel takes 0 and empty texts for missing values.
 static bool has_value(const struct xpl_stat *s) {
     switch (s->kind) {
@@ -110,7 +113,7 @@ static void put_value(struct xpl_buf *out, const struct xpl_stat *s) {
     else if (s->kind == XPL_VALUE_INT)
         xpl_buf_printf(out, "%" PRId64, s->i);
     else
-        xpl_buf_str(out, s->str);
+        xpl_buf_str(out, xpl_utf8_cut(s->str, LONGEST_TEXT));
 }
 
 void xpl_timings_name(const struct xpl_line *line, const struct xpl_event *ev,
@@ -126,7 +129,7 @@ void xpl_timings_name(const struct xpl_line *line, const struct xpl_event *ev,
     if (module.md)
         put_value(out, &module);
     else
-        xpl_buf_str(out, xpl_event_get_md(line, ev)->name);
+        xpl_buf_str(out, xpl_utf8_cut(xpl_event_get_md(line, ev)->name, LONGEST_TEXT));
     xpl_buf_putc(out, '(');
     put_value(out, program.md ? &program : &run);
     xpl_buf_putc(out, '-');

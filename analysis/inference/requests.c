@@ -16,7 +16,7 @@ static bool stat_text(const struct xpl_stat *s, struct xpl_arena *a, xpl_str_t *
         case XPL_VALUE_INT: return xpl_arena_printf(a, ret, "%" PRId64, s->i);
         case XPL_VALUE_BYTES: *ret = XPL_STR("<opaque bytes>"); return true;
         case XPL_VALUE_STR:
-        case XPL_VALUE_REF: return xpl_arena_str(a, s->str, ret);
+        case XPL_VALUE_REF: *ret = s->str; return true;
     }
     return true;
 }
@@ -32,7 +32,7 @@ static bool read_models(struct xpl_inferring *k) {
             xpl_str_t text;
             xpl_strid_t id;
             if (!xpl_stats_get(mark->stats, XPL_STAT_MODEL_ID, &stat)) continue;
-            if (!stat_text(&stat, k->scratch, &text) || !xpl_intern_put(k->models, text, &id))
+            if (!stat_text(&stat, k->scratch, &text) || !xpl_intern_put_view(k->models, text, &id))
                 return false;
             xpl_infer_group_of(k, mark)->has_model = true;
             xpl_infer_group_of(k, mark)->model = id.v;
@@ -44,7 +44,7 @@ static bool read_models(struct xpl_inferring *k) {
 static bool use_model(struct xpl_inferring *k, uint32_t model, int32_t *ret) {
     const xpl_str_t name = xpl_intern_get(k->models, (xpl_strid_t){model});
     xpl_strid_t id;
-    if (!xpl_intern_put(k->model_ids, name, &id)) return false;
+    if (!xpl_intern_put_view(k->model_ids, name, &id)) return false;
     *ret = (int32_t)id.v - 1;
     if (id.v == 0 || id.v <= k->out->models.n) return true;
     struct xpl_infer_model *const m = xpl_vec_push(k->result, &k->out->models);

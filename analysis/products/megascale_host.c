@@ -85,7 +85,7 @@ static bool rendezvous_of(xpl_str_t name, xpl_str_t *ret) {
 static bool add_execution(struct reader *r, xpl_str_t rendezvous, uint32_t graph, int64_t begin,
                           int64_t end) {
     xpl_strid_t name;
-    if (!xpl_intern_put(r->texts, rendezvous, &name)) return false;
+    if (!xpl_intern_put_view(r->texts, rendezvous, &name)) return false;
     const uint64_t *const at = xpl_map_get(&r->transfers, name.v, 0);
     if (!at) return true;
     return add(r, &r->executions, (struct span){graph, (size_t)*at, begin, end, 0});
@@ -112,7 +112,7 @@ static bool visit(struct reader *r, const struct xpl_line *l, const struct xpl_e
     xpl_str_t rendezvous;
     int64_t from;
     if (!a.graph.len) return true;
-    if (!xpl_intern_put(r->texts, a.graph, &graph)) return false;
+    if (!xpl_intern_put_view(r->texts, a.graph, &graph)) return false;
     if (rendezvous_of(name, &rendezvous)) return add_execution(r, rendezvous, graph.v, begin, end);
     if (down || xpl_str_starts(name, XPL_STR("HostToDevice ")))
         return add_copy(r, xpl_str_ends(name, XPL_STR(" START")), (uint64_t)a.index * 2 + down,

@@ -36,7 +36,7 @@ enum { EVENTS_PER_CHECK = 4096 };
 
 static bool copy(struct reader *r, xpl_str_t s, xpl_str_t *ret) {
     xpl_strid_t id;
-    if (!xpl_intern_put(r->texts, s, &id)) return false;
+    if (!xpl_intern_put_view(r->texts, s, &id)) return false;
     *ret = xpl_intern_get(r->texts, id);
     return true;
 }

@@ -188,7 +188,7 @@ static xpl_status_t visit_copy(struct site *s, struct xpl_error *err) {
         XPL_TRY(
             says(s->event, XPL_STR("is_last_instance"), 1, s->event->last_of > 0, &counts, err));
     if (!counts) return XPL_OK;
-    if (!xpl_intern_put(s->j->rendezvous, graph.rendezvous, &s->rendezvous) ||
+    if (!xpl_intern_put_view(s->j->rendezvous, graph.rendezvous, &s->rendezvous) ||
         !(starts ? end_flow(s, down ? SEND_TO_COPY : RECV_TO_COPY, &s->event->flows)
                  : end_copy(s, down)))
         XPL_RETURN_OOM(err, "megascale");

@@ -77,7 +77,7 @@ static xpl_status_t visit(struct reader *r, const struct xpl_line *l, const stru
     int64_t device;
     bool is_new;
     if (!key.len || !xpl_mgtrace_key_device(key, &device)) return XPL_OK;
-    if (!xpl_intern_put(r->keys, key, &id)) XPL_RETURN_OOM(err, "megascale");
+    if (!xpl_intern_put_view(r->keys, key, &id)) XPL_RETURN_OOM(err, "megascale");
     uint64_t *const at = xpl_map_put(r->trace->arena, &r->by_key, id.v, 0, &is_new);
     if (!at) XPL_RETURN_OOM(err, "megascale");
     if (is_new) {

@@ -52,11 +52,14 @@ static struct xpl_memory_allocator *new_allocator(struct xpl_memory_collection *
     return *slot = a;
 }
 
-// NULL on OOM.
-static struct xpl_memory_allocator *get_allocator(struct xpl_memory_collection *c, xpl_str_t name) {
+// `put`: xpl_intern_put_view for a name that stays, to which many events may refer.  NULL on OOM.
+static struct xpl_memory_allocator *get_allocator(struct xpl_memory_collection *c, xpl_str_t name,
+                                                  bool (*put)(struct xpl_intern *, xpl_str_t,
+                                                              xpl_strid_t *)) {
+    enum { SHORT = 64 };
     xpl_strid_t id;
-    if (c->last && xpl_str_eq(c->last->name, name)) return c->last;
-    if (!xpl_intern_put(c->names, name, &id)) return NULL;
+    if (c->last && name.len <= SHORT && xpl_str_eq(c->last->name, name)) return c->last;
+    if (!put(c->names, name, &id)) return NULL;
     while (c->by_name.n <= id.v) {
         struct xpl_memory_allocator **const slot = xpl_vec_push(&c->arena, &c->by_name);
         if (!slot) return NULL;
@@ -157,7 +160,7 @@ static xpl_status_t add_event(struct piece *p, const struct xpl_event *ev, const
     if (e.is_numbered)
         e.allocator =
             (xpl_str_t){number, (size_t)snprintf(number, sizeof number, "%" PRId64, e.number)};
-    struct xpl_memory_allocator *const a = get_allocator(&p->c, e.allocator);
+    struct xpl_memory_allocator *const a = get_allocator(&p->c, e.allocator, xpl_intern_put_view);
     if (!a || (a->n_records == a->cap && !reserve(p->in, a, a->cap + a->cap / 2 + 16)))
         return fail_without_memory(&p->err);
     update_summary(a, &e);
@@ -347,7 +350,7 @@ static xpl_status_t append_records(const struct xpl_memory_input *in,
                                    const struct xpl_memory_collection *c,
                                    struct xpl_memory_allocator *from,
                                    struct xpl_memory_collection *all, struct xpl_error *err) {
-    struct xpl_memory_allocator *const to = get_allocator(all, from->name);
+    struct xpl_memory_allocator *const to = get_allocator(all, from->name, xpl_intern_put);
     const uint64_t mask = XPL_MEMORY_MAX_STEPS - 1;
     if (!to) return fail_without_memory(err);
     const size_t need = to->n_records + from->n_records;

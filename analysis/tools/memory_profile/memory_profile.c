@@ -197,8 +197,9 @@ static bool copy_active(const struct profile *p, const struct xpl_memory_record 
     xpl_memory_record_read(&p->in.reader, r, XPL_MEMORY_ALL, &e);
     *ret = (struct xpl_memory_active){
         .bytes = e.allocation_bytes, .requested = e.requested_bytes, .special = -1};
-    if (!xpl_intern_put(texts, e.op_name, &op) || !xpl_intern_put(texts, e.region_type, &region) ||
-        !xpl_intern_put(texts, e.shape, &shape))
+    if (!xpl_intern_put_view(texts, e.op_name, &op) ||
+        !xpl_intern_put_view(texts, e.region_type, &region) ||
+        !xpl_intern_put_view(texts, e.shape, &shape))
         return false;
     ret->op_name = xpl_intern_get(texts, op);
     ret->region_type = xpl_intern_get(texts, region);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "tests/check.h"
+#include "tests/processor_time.h"
 #include "tests/unit/inference/serving_profile.h"
 
 #define LIMIT ((size_t)1 << 26)
@@ -484,6 +485,28 @@ static void test_long_tensors(void) {
     CHECK_EQ(try_make(&space, &arena, &v, &err), XPL_RESOURCE_EXHAUSTED);
 }
 
+// Requests that all refer to one long name of a model: it is read once, and no copies are kept.
+static void test_long_models(void) {
+    enum { N = 20000, LONG = 1 << 21 };
+    static char text[LONG];
+    struct mk_plane p = mk_plane(1, "/host:CPU");
+    struct xpl_buf space = mk_open(), line = mk_line(1, "t");
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of(LIMIT);
+    memset(text, 'x', sizeof text - 1);
+    for (int i = 0; i < N; i++) {
+        struct xpl_buf ev = serving_root(&p, "SessionRun", 4 * i, 3, 1, -1);
+        mk_stat_ref(&p, &ev, "model_id", text);
+        mk_event_end(&line, &ev);
+    }
+    mk_close(&p.body, 3, &line);
+    mk_plane_end(&p, &space);
+    const double begin = processor_s();
+    const struct xpl_inference *const v = made(space, &arena);
+    CHECK_EQ(v->models.n, 1);
+    CHECK_EQ(v->requests.n, N);
+    CHECK(processor_s() - begin < 2);
+}
+
 int main(void) {
     test_batches();
     test_runs();
@@ -500,5 +523,6 @@ int main(void) {
     test_encoding();
     test_many_models();
     test_long_tensors();
+    test_long_models();
     return 0;
 }
