@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/exec.h"
 #include "base/status.h"
+#include "base/text/utf8.h"
 
 struct xpl_hlo_map;    // analysis/hlo/hlo_map.h
 struct xpl_host_scan;  // analysis/opstats/host/host_scan.h
@@ -51,6 +52,17 @@ static inline bool xpl_convert_has_device(const struct xpl_convert *c) {
     for (uint32_t i = 0; i < c->xs->n_planes; i++)
         if (xpl_convert_is_device_plane(c, &c->xs->planes[i])) return true;
     return false;
+}
+// Texts of ops and modules are cut there: any number of events may refer to one.
+enum { XPL_LONGEST_OP_TEXT = 4096 };
+static inline xpl_str_t xpl_op_text(xpl_str_t s) {
+    return xpl_utf8_cut(s, XPL_LONGEST_OP_TEXT);
+}
+// A statistic with such a text.
+static inline struct xpl_stat xpl_op_stat(const struct xpl_stat *s) {
+    struct xpl_stat cut = *s;
+    if (s->kind == XPL_VALUE_STR || s->kind == XPL_VALUE_REF) cut.str = xpl_op_text(s->str);
+    return cut;
 }
 // Whether the time of an event can be: it does not end before it begins, and is within 13 days of
 // its line's start.  Profilers that lose the end of an event write 0 or the greatest number.

@@ -100,7 +100,9 @@ struct gpu_event {
 };
 
 // Number of a statistic's text: equal text, equal number.
-static bool string_id(struct gpu_plane *g, const struct xpl_stat *s, uint32_t *ret) {
+static bool string_id(struct gpu_plane *g, const struct xpl_stat *whole, uint32_t *ret) {
+    const bool call = whole->md->type == XPL_STAT_TORCH_CALL; // as long as its shapes
+    const struct xpl_stat cut = call ? *whole : xpl_op_stat(whole), *const s = &cut;
     xpl_strid_t id;
     if (s->kind != XPL_VALUE_REF) {
         if (!xpl_intern_put(g->strings, xpl_stat_str(s), &id)) return false;

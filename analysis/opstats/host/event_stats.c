@@ -19,7 +19,7 @@ static void store_stat(const struct xpl_host_plan *p, const struct xpl_stat *s,
             w->consumer_id = xpl_stat_int_or_uint(s), w->has_consumer_id = true;
             break;
         case XPL_STAT_TF_OP:
-            if (!(w->has & XPL_HOST_TF_OP)) w->tf_op = *s;
+            if (!(w->has & XPL_HOST_TF_OP)) w->tf_op = xpl_op_stat(s);
             w->has |= XPL_HOST_TF_OP;
             w->cpu.tf_op = xpl_stat_str(&w->tf_op);
             break;
@@ -30,11 +30,11 @@ static void store_stat(const struct xpl_host_plan *p, const struct xpl_stat *s,
         case XPL_STAT_TF_FUNCTION_TRACING_COUNT: w->tracing_count = xpl_stat_int(s); break;
         case XPL_STAT_HLO_OP:
             if (!p->cpu || xpl_stat_str(s).len == 0) break;
-            w->cpu.hlo_op = *s;
+            w->cpu.hlo_op = xpl_op_stat(s);
             w->has |= XPL_HOST_HLO_OP;
             break;
         case XPL_STAT_HLO_MODULE:
-            w->cpu.module = *s;
+            w->cpu.module = xpl_op_stat(s);
             w->cpu.has_module = xpl_stat_str(s).len != 0;
             break;
         case XPL_STAT_PROGRAM_ID:

@@ -41,7 +41,8 @@ static bool add_op(struct xpl_host_plan *p, struct xpl_arena *arena, xpl_str_t n
     struct xpl_host_op *o = xpl_vec_push(arena, &p->ops);
     if (!o) return false;
     *o = (struct xpl_host_op){.id = id, .is_infeed = xpl_is_infeed_enqueue_op(type)};
-    return xpl_arena_str(arena, name, &o->name) && xpl_arena_str(arena, type, &o->type);
+    return xpl_arena_str(arena, xpl_op_text(name), &o->name) &&
+           xpl_arena_str(arena, xpl_op_text(type), &o->type);
 }
 
 static bool read_md(struct xpl_host_plan *p, struct xpl_arena *arena, uint32_t i, bool *inputs) {
@@ -171,16 +172,18 @@ static bool read_stage(struct xpl_host_plan *p, struct xpl_arena *arena,
     return !p->md[ev->md].op || claim(p, arena, md->id, p->md[ev->md].op);
 }
 
+enum { CANCEL_EVERY = 8192 }; // events
+
 static xpl_status_t read_stages(struct xpl_host_plan *p, struct xpl_arena *arena,
                                 struct xpl_error *err) {
     for (uint32_t i = 0; i < p->plane->n_lines; i++) {
         struct xpl_event_cursor cur;
         struct xpl_event ev;
         enum xpl_wire_result r;
-        if (xpl_exec_cancelled(p->c->exec))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "host events: cancelled");
         xpl_events_begin(&cur, &p->plane->lines[i]);
         while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
+            if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(p->c->exec))
+                XPL_RETURN_ERROR(err, XPL_CANCELLED, "host events: cancelled");
             if ((p->stats & XPL_HOST_STAGE_ID && !read_stage(p, arena, &ev)) ||
                 (p->stats & XPL_HOST_STAGE_NAME && !note_producer(p, arena, &ev)))
                 XPL_RETURN_OOM(err, "input pipeline stages");

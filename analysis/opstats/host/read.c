@@ -360,8 +360,8 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
         if (!calls) calls = r->out->calls = xpl_arena_zalloc(r->arena, sizeof *calls);
         struct xpl_tf_call *c = calls ? xpl_vec_push(r->arena, &calls->v) : NULL;
         if (!c) XPL_RETURN_OOM(r->err, "tf.functions");
-        *c = (struct xpl_tf_call){.name = p->plane->event_md[ev->md].name,
-                                  .mode = w.call,
+        *c = (struct xpl_tf_call){.name = xpl_op_text(p->plane->event_md[ev->md].name),
+                                  .mode = xpl_op_text(w.call),
                                   .span = span,
                                   .tracing_count = w.tracing_count};
     }

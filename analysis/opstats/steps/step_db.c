@@ -135,7 +135,7 @@ static bool write_categories(struct writer *w, const struct xpl_op_metrics_db *o
     struct categories *c = &w->cats;
     for (size_t i = 0; i < ops->metrics_db.n; i++) {
         xpl_strid_t id;
-        if (!xpl_intern_put(c->names, ops->metrics_db.v[i].category, &id)) return false;
+        if (!xpl_intern_put_view(c->names, ops->metrics_db.v[i].category, &id)) return false;
         while (c->ps.n <= id.v) {
             uint64_t *ps = xpl_vec_push(w->scratch, &c->ps);
             if (!ps) return false;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/step_events.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 
 #include "analysis/opstats/steps/executions.h"
 #include "analysis/opstats/steps/program_steps.h"
 #include "analysis/opstats/steps/step_events_gpu.h"
 #include "analysis/opstats/steps/step_events_tpu.h"
+
+enum { MOST_PLANES = 1024 };
 
 // A line whose events belong to steps.
 struct task {
@@ -24,6 +27,7 @@ struct job {
     const struct xpl_convert *c;
     struct xpl_device_steps *out;
     XPL_VEC(struct task) tasks; // in plane and line order
+    uint32_t n_planes;          // that have steps
     atomic_size_t next;
 };
 
@@ -119,6 +123,7 @@ static bool add_marked_plane(struct job *j, const struct xpl_plane *p,
     struct xpl_steps *const kept = xpl_arena_alloc(&j->out->arena, sizeof *kept);
     if (!kept) return false;
     *kept = *markers;
+    j->n_planes++;
     return add_lines(j, p, kept);
 }
 
@@ -234,6 +239,10 @@ xpl_status_t xpl_device_steps_run(const struct xpl_convert *c, struct xpl_device
         if (xpl_convert_is_device_plane(c, &c->xs->planes[i]) && !add_plane(&j, &c->xs->planes[i]))
             XPL_RETURN_OOM(err, "device steps");
     if (!j.tasks.n && !c->opt->xprof_exact) XPL_TRY(add_executions(&j, err));
+    if (j.n_planes > MOST_PLANES) // each step lists its cores
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "the steps of %" PRIu32 " devices: at most %d can be joined", j.n_planes,
+                         MOST_PLANES);
     unsigned width = c->exec->width ? c->exec->width : 1;
     if (width > j.tasks.n) width = (unsigned)j.tasks.n;
     ret->shards = xpl_arena_array(&ret->arena, width, sizeof *ret->shards);

@@ -92,8 +92,8 @@ static struct gpu_event read_stats(const struct xpl_event *ev) {
     while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
         switch ((int)s.md->type) {
             case XPL_STAT_CORRELATION_ID: e.correlation_id = xpl_stat_int(&s); break;
-            case XPL_STAT_TENSOR_SHAPES: e.shapes = xpl_stat_str(&s); break;
-            case XPL_STAT_MEMCPY_DETAILS: e.memcpy_details = xpl_stat_str(&s); break;
+            case XPL_STAT_TENSOR_SHAPES: e.shapes = xpl_op_text(xpl_stat_str(&s)); break;
+            case XPL_STAT_MEMCPY_DETAILS: e.memcpy_details = xpl_op_text(xpl_stat_str(&s)); break;
             default: break;
         }
     return e;
@@ -106,7 +106,7 @@ static bool add_event(struct xpl_steps *steps, const struct xpl_line *line,
     if (!st) return false;
     enum xpl_span_type kind = md.kind;
     if (md.compute && e->shapes.len)
-        kind = precision_of(line->plane->event_md[ev->md].name, e->shapes);
+        kind = precision_of(xpl_op_text(line->plane->event_md[ev->md].name), e->shapes);
     const struct xpl_timespan span = {(uint64_t)xpl_event_begin_ps(line, ev),
                                       (uint64_t)ev->duration_ps};
     xpl_step_add_work(st, span);
@@ -134,7 +134,7 @@ static bool classify_all(const struct xpl_line *line, struct xpl_arena *arena,
     if (line->n_events < p->n_event_md) return true;
     *ret = xpl_arena_array(arena, p->n_event_md, sizeof **ret);
     for (uint32_t i = 0; *ret && i < p->n_event_md; i++)
-        (*ret)[i] = classify(p->event_md[i].name);
+        (*ret)[i] = classify(xpl_op_text(p->event_md[i].name));
     return *ret;
 }
 
@@ -158,7 +158,8 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
         if (!g.has_group || g.group_id < 0 || !xpl_is_marked(&marked, g.group_id)) continue;
         const struct gpu_event e = read_stats(&ev);
         if (e.correlation_id < 0 || !xpl_convert_is_possible(c, &ev)) continue;
-        const struct gpu_md is = md ? md[ev.md] : classify(line->plane->event_md[ev.md].name);
+        const struct gpu_md is =
+            md ? md[ev.md] : classify(xpl_op_text(line->plane->event_md[ev.md].name));
         if (!add_event(ret, line, &ev, &e, is, g.group_id)) XPL_RETURN_OOM(err, "GPU steps");
     }
     if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);

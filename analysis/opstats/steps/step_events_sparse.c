@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-enum { CANCEL_EVERY = 8192, DRAIN_ABOVE = 1024 };
+enum { CANCEL_EVERY = 8192, DRAIN_ABOVE = 1024, DRAIN_CHECK = 64 };
 
 // A step as one core sees it.
 struct window {
@@ -93,12 +93,16 @@ static void hand_out(struct walk *w, const struct xpl_duty_interval *iv) {
     }
 }
 
-// Hands out the intervals that are complete, and forgets them.
-static void drain(struct walk *w) {
+// Hands out the intervals that are complete, and forgets them.  Each may overlap all windows.
+static xpl_status_t drain(struct walk *w, struct xpl_error *err) {
     struct xpl_duty_set *set = &w->duty.busy;
-    for (size_t i = 0; i < set->v.n; i++)
+    for (size_t i = 0; i < set->v.n; i++) {
+        if (i % DRAIN_CHECK == 0 && xpl_exec_cancelled(w->c->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "SparseCore steps: cancelled");
         hand_out(w, &set->v.v[i]);
+    }
     set->v.n = 0;
+    return XPL_OK;
 }
 
 // As they stand: upstream does not sort them here.
@@ -117,7 +121,7 @@ static xpl_status_t walk_line(struct walk *w, const struct xpl_line *line, bool 
         xpl_duty_classify(&w->tp, line, &ev, sparse, &op);
         if (!xpl_duty_line_add(&duty, &op)) XPL_RETURN_OOM(err, "SparseCore steps");
         if (!keep_all && w->duty.busy.disordered) return XPL_OK; // all over again, then
-        if (!keep_all && w->duty.busy.v.n > DRAIN_ABOVE) drain(w);
+        if (!keep_all && w->duty.busy.v.n > DRAIN_ABOVE) XPL_TRY(drain(w, err));
     }
     if (res == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
     if (!xpl_duty_line_end(&duty)) XPL_RETURN_OOM(err, "SparseCore steps");
@@ -172,7 +176,7 @@ static xpl_status_t walk_plane(struct walk *w, const struct xpl_steps *steps,
         XPL_TRY(walk_lines(w, true, err));
     }
     if (!merge(&w->duty.busy, &w->arena)) XPL_RETURN_OOM(err, "SparseCore steps");
-    drain(w);
+    XPL_TRY(drain(w, err));
     s->any = w->any;
     return XPL_OK;
 }

@@ -351,6 +351,69 @@ static void check_shared_text(bool is_tpu) {
     free(text);
 }
 
+// Marked steps of a GPU; each event has its own program, and refers to one long text.
+static void check_long_text(const char *name, const char *stat, bool marks) {
+    enum { EVENTS = 20000, LONG = 4000000 };
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+    struct xpl_buf space = mk_open(), line = mk_line(1, "Stream #1"), steps = mk_line(2, "Steps");
+    struct mk_plane p = mk_plane(0, "/device:GPU:0");
+    char *const text = malloc(LONG + 1);
+    CHECK(text != NULL);
+    memset(text, 'm', LONG);
+    text[LONG] = 0;
+    for (int i = 0; i < EVENTS; i++) {
+        struct xpl_buf ev = mk_event(&p, name, i * kUs, kUs);
+        mk_stat_ref(&p, &ev, stat, text);
+        mk_stat_int(&p, &ev, "group_id", 1);
+        mk_stat_int(&p, &ev, "correlation_id", i);
+        if (!marks) mk_stat_ref(&p, &ev, "hlo_module", "m");
+        if (!marks) mk_stat_int(&p, &ev, "program_id", i + 1);
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    struct xpl_buf mark = mk_event(&p, "1", 0, EVENTS * kUs);
+    mk_stat_int(&p, &mark, "group_id", 1);
+    mk_event_end(&steps, &mark);
+    mk_line_end(&p, &steps);
+    mk_plane_end(&p, &space);
+    const double begin = processor_s();
+    const struct xpl_opstats *const s = convert(&space, false, &arena);
+    CHECK_EQ(s->step_db.step_sequence.n, 1);
+    CHECK(processor_s() - begin < 2);
+    xpl_buf_fini(&space);
+    free(text);
+}
+
+// Each step lists its cores: more devices than any host has are refused.
+static void check_many_devices(void) {
+    const struct xpl_convert_options opt = {0};
+    for (int over = 0; over < 2; over++) {
+        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = xpl_arena_of((size_t)1 << 28);
+        struct xpl_exec exec = xpl_exec_serial();
+        struct xpl_error err = {0};
+        struct xpl_xspace *xs;
+        struct xpl_opstats *s;
+        struct xpl_buf space = mk_open();
+        for (int i = 0; i < 1024 + over; i++) {
+            struct xpl_buf line = mk_line(1, "Stream #1"), steps = mk_line(2, "Steps");
+            struct mk_plane p = mk_plane(i, "/device:GPU:0");
+            for (int k = 0; k < 2; k++) {
+                struct xpl_buf ev = mk_event(&p, k ? "1" : "kernel", 0, kUs);
+                mk_stat_int(&p, &ev, "group_id", 1);
+                if (!k) mk_stat_int(&p, &ev, "correlation_id", 1);
+                mk_event_end(k ? &steps : &line, &ev);
+            }
+            mk_line_end(&p, &line);
+            mk_line_end(&p, &steps);
+            mk_plane_end(&p, &space);
+        }
+        CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &arena, &exec, &xs, &err), &err);
+        CHECK_STATUS(xpl_opstats_convert(xs, &opt, &exec, &arena, (size_t)1 << 28, &s, &err),
+                     over ? XPL_RESOURCE_EXHAUSTED : XPL_OK, &err);
+        xpl_buf_fini(&space);
+    }
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof kLoops / sizeof *kLoops; i++)
         check_loop(&kLoops[i]);
@@ -359,6 +422,9 @@ int main(void) {
     check_many_streams();
     check_shared_text(false);
     check_shared_text(true);
+    check_long_text("kernel", "hlo_op", false);
+    check_long_text("MemcpyH2D", "memcpy_details", true);
+    check_many_devices();
     for (int kind = NO_STEPS; kind < TPU_STEPS; kind++)
         check_marked_tpu((enum tpu_steps)kind);
     return 0;
