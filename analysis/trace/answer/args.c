@@ -26,6 +26,15 @@ static struct trc_value *add_value(struct reader *r) {
     return r->n < TRC_MAX_ARGS ? &r->v[r->n++] : NULL;
 }
 
+static bool is_frame(xpl_str_t name, xpl_str_t text) {
+    return text.len > LONG_ARG &&
+           (xpl_str_eq(name, XPL_STR("long_name")) || xpl_str_eq(name, XPL_STR("hlo_text")));
+}
+
+static uint32_t frame_of(const struct xpl_trace *t, uint64_t string) {
+    return string < t->n[TRC_STRINGS] ? t->strings[string].frame : 0;
+}
+
 static void add_list(struct reader *r, uint64_t list) {
     if (list == 0 || list > r->t->n[TRC_ARGS]) return;
     for (const struct trc_arg *a = &r->t->args[list - 1];; a++) {
@@ -35,10 +44,7 @@ static void add_list(struct reader *r, uint64_t list) {
             .name = trc_str(r->t, a->name), .kind = a->kind & ~TRC_ARG_LAST, .bits = a->value};
         if (v->kind == TRC_ARG_STR) {
             v->text = trc_str(r->t, a->value);
-            const bool frame =
-                v->text.len > LONG_ARG && (xpl_str_eq(v->name, XPL_STR("long_name")) ||
-                                           xpl_str_eq(v->name, XPL_STR("hlo_text")));
-            if (frame && a->value < r->t->n[TRC_STRINGS]) v->frame = r->t->strings[a->value].frame;
+            if (is_frame(v->name, v->text)) v->frame = frame_of(r->t, a->value);
         }
         if (a->kind & TRC_ARG_LAST) return;
     }
@@ -128,13 +134,12 @@ static uint32_t read_stat(xpl_bytes_t message, uint64_t *ret_md, struct xpl_fiel
     return num;
 }
 
-static void add_text(struct reader *r, xpl_str_t name, xpl_str_t text) {
+// `string`: number of the text, if the index has it.
+static void add_text(struct reader *r, xpl_str_t name, xpl_str_t text, const uint32_t *string) {
     struct trc_value *const v = add_value(r);
     if (!v) return;
     *v = (struct trc_value){.name = name, .text = text, .kind = TRC_ARG_STR};
-    if (text.len > LONG_ARG &&
-        (xpl_str_eq(name, XPL_STR("long_name")) || xpl_str_eq(name, XPL_STR("hlo_text"))))
-        v->frame = frame_number(r, text);
+    if (is_frame(name, text)) v->frame = string ? frame_of(r->t, *string) : frame_number(r, text);
 }
 
 static void add_stat(struct reader *r, xpl_bytes_t message) {
@@ -148,10 +153,11 @@ static void add_stat(struct reader *r, xpl_bytes_t message) {
     if ((flags & TRC_STAT_EAGER) && (r->e->flags & TRC_HAS_EAGER)) return;
     const xpl_str_t name = md ? trc_str(r->t, md->name) : (xpl_str_t){"", 0};
     if (num == 5) {
-        add_text(r, name, xpl_wire_str(&f));
+        add_text(r, name, xpl_wire_str(&f), NULL);
     } else if (num == 7) {
         const struct trc_stat_md *const ref = stat_md(r, f.u);
-        add_text(r, name, ref ? trc_str(r->t, ref->name) : (xpl_str_t){"", 0});
+        add_text(r, name, ref ? trc_str(r->t, ref->name) : (xpl_str_t){"", 0},
+                 ref ? &ref->name : NULL);
     } else {
         struct trc_value *const v = add_value(r);
         if (!v) return;

@@ -87,32 +87,37 @@ static int by_pid(const void *pa, const void *pb) {
 
 static int by_row_id(const void *pa, const void *pb) {
     const struct trc_resource *const a = pa, *const b = pb;
-    if (a->id != b->id) return a->id < b->id ? -1 : 1;
-    return (a->device > b->device) - (a->device < b->device);
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+// The rows of each device side by side: those of one end where those of the next begin.
+static bool group_rows(struct writer *w, struct shown_host *h) {
+    const struct xpl_trace *const t = h->host->trace;
+    const size_t n = (size_t)t->n[TRC_DEVICES], n_rows = (size_t)t->n[TRC_RESOURCES];
+    size_t *const at = h->row_ends = xpl_arena_zalloc(w->arena, (n + 1) * sizeof *at);
+    h->rows = xpl_arena_array(w->arena, n_rows, sizeof *h->rows);
+    if (!at || !h->rows) return false;
+    for (size_t i = 0; i < n_rows; i++)
+        at[t->resources[i].device + 1]++;
+    for (size_t i = 0; i < n; i++)
+        at[i + 1] += at[i];
+    for (size_t i = 0; i < n_rows; i++)
+        h->rows[at[t->resources[i].device]++] = t->resources[i];
+    return true;
 }
 
 // Rows of a device by id; of several that share one the last gives the name.
-static bool find_rows(struct writer *w, struct device_line *l) {
-    const struct xpl_trace *const t = l->h->host->trace;
-    size_t n = 0, out = 0;
-    for (uint64_t i = 0; i < t->n[TRC_RESOURCES]; i++)
-        n += t->resources[i].device == l->index;
-    struct trc_resource *const v = xpl_arena_array(w->arena, n, sizeof *v);
-    if (!v) return false;
-    n = 0;
-    for (uint64_t i = 0; i < t->n[TRC_RESOURCES]; i++)
-        if (t->resources[i].device == l->index) {
-            v[n] = t->resources[i];
-            v[n].device = (uint32_t)n; // which came first
-            n++;
-        }
+static void find_rows(struct device_line *l) {
+    const size_t begin = l->index ? l->h->row_ends[l->index - 1] : 0;
+    const size_t n = l->h->row_ends[l->index] - begin;
+    struct trc_resource *const v = l->h->rows + begin;
+    size_t out = 0;
     xpl_sort(v, n, sizeof *v, by_row_id);
     for (size_t i = 0; i < n; i++) {
         if (out && v[out - 1].id == v[i].id) out--;
         v[out++] = v[i];
     }
     l->rows = v, l->n_rows = out;
-    return true;
 }
 
 xpl_status_t trc_device_lines(struct writer *w, struct device_line **ret, size_t *ret_n,
@@ -125,6 +130,7 @@ xpl_status_t trc_device_lines(struct writer *w, struct device_line **ret, size_t
     n = 0;
     for (size_t i = 0; i < w->n; i++) {
         const struct xpl_trace *const t = w->hosts[i].host->trace;
+        if (!group_rows(w, &w->hosts[i])) XPL_RETURN_OOM(err, "trace rows");
         for (uint32_t k = 0; k < t->n[TRC_DEVICES]; k++) {
             const uint32_t pid = trc_pid(&w->hosts[i], k);
             v[n++] = (struct device_line){.h = &w->hosts[i],
@@ -139,7 +145,7 @@ xpl_status_t trc_device_lines(struct writer *w, struct device_line **ret, size_t
     for (size_t i = 0; i < n; i++) {
         if (out && v[out - 1].pid == v[i].pid) continue; // the first host's
         v[out] = v[i];
-        if (!find_rows(w, &v[out++])) XPL_RETURN_OOM(err, "trace rows");
+        find_rows(&v[out++]);
     }
     *ret = v;
     *ret_n = out;

@@ -24,6 +24,8 @@ struct shown_host {
     uint32_t *frames;   // by stack frame: its number in the answer
     struct trc_value *values;
     struct trc_frames by_text;
+    struct trc_resource *rows; // by device
+    size_t *row_ends;          // by device: the end of its rows
 };
 
 // Copies of the hosts, in `arena`: each trace is as much later as its profile began after the first

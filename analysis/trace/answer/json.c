@@ -352,8 +352,10 @@ static xpl_status_t put_devices(struct writer *w, struct xpl_error *err) {
     struct device_line *v = NULL;
     size_t n = 0;
     XPL_TRY(trc_device_lines(w, &v, &n, err));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        XPL_TRY(trc_check_cancelled(w, err));
         put_device(w, &v[i]);
+    }
     return XPL_OK;
 }
 

@@ -16,6 +16,8 @@
 
 // ---- names ----
 
+enum { LONGEST_NAME = 1024 }; // of a module, bytes
+
 struct stage {
     xpl_str_t program;
     bool layered; // the name has a layer; else `layer` is the program's group
@@ -148,6 +150,7 @@ static bool parse_module(xpl_str_t name, struct stage *ret, bool *ret_valid) {
 static bool parse_stage(xpl_str_t name, struct stage *ret) {
     bool valid;
     size_t end;
+    if (name.len > LONGEST_NAME) return false; // it may have any number of rows
     if (parse_module(name, ret, &valid)) return valid;
     *ret = (struct stage){.layered = true, .program = {"", 0}};
     if (!find_layer(name, &end, &ret->layer)) return false;

@@ -19,6 +19,12 @@ struct sum {
     uint64_t count, total_ps, min_ps, max_ps;
 };
 
+// `rank`: of the name among those of its index, which are in bytewise order.
+struct found {
+    struct xpl_trace_found event;
+    uint32_t rank;
+};
+
 struct adder {
     const struct xpl_trace_sums_options *o;
     struct xpl_exec *exec;
@@ -30,14 +36,15 @@ struct adder {
     const struct xpl_trace *t;
     uint8_t *wanted_track; // by number
     uint8_t *wanted_name;  // by string
+    uint32_t *ranks;       // by string
     struct sum *sums;      // by string
     uint32_t first_pid;
     struct trc_arg_search *search; // NULL: arguments do not matter
     // Of all hosts, by name.
     struct xpl_intern *names;
     XPL_VEC(struct sum) by_name;
-    XPL_VEC(struct xpl_trace_found) found; // the earliest o->most so far, and at most as many more
-    bool is_full;                          // none that begins after `latest` is among them
+    XPL_VEC(struct found) found; // the earliest o->most so far, and at most as many more
+    bool is_full;                // none that begins after `latest` is among them
     uint64_t latest;
 };
 
@@ -60,48 +67,55 @@ static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *hos
                                    &a->search, err));
     a->wanted_track = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_TRACKS]);
     a->wanted_name = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS]);
+    a->ranks = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS] * sizeof *a->ranks);
     a->sums = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS] * sizeof *a->sums);
-    if (!a->wanted_track || !a->wanted_name || !a->sums) XPL_RETURN_OOM(err, "trace sums");
+    if (!a->wanted_track || !a->wanted_name || !a->ranks || !a->sums)
+        XPL_RETURN_OOM(err, "trace sums");
     for (uint64_t i = 0; i < t->n[TRC_TRACKS]; i++) {
         const struct trc_track *const track = &t->tracks[i];
         a->wanted_track[i] =
             !track->named &&
             trc_window_has_row(&a->w, first_pid + t->devices[track->device].id, track->id);
     }
-    for (uint64_t i = 0; i < t->n[TRC_NAMES]; i++)
-        a->wanted_name[t->names[i].string] =
-            trc_words_in(&a->names_have, trc_str(t, t->names[i].string)) == a->names_have.all;
+    for (uint32_t i = 0; i < t->n[TRC_NAMES]; i++) {
+        const uint32_t name = t->names[i].string;
+        a->ranks[name] = i;
+        a->wanted_name[name] = trc_words_in(&a->names_have, trc_str(t, name)) == a->names_have.all;
+    }
     return XPL_OK;
 }
 
 // ---- events ----
 
 static int earliest_first(const void *pa, const void *pb) {
-    const struct xpl_trace_found *const a = pa, *const b = pb;
+    const struct found *const x = pa, *const y = pb;
+    const struct xpl_trace_found *const a = &x->event, *const b = &y->event;
     if (a->ts != b->ts) return a->ts < b->ts ? -1 : 1;
     if (a->row.pid != b->row.pid) return a->row.pid < b->row.pid ? -1 : 1;
     if (a->row.tid != b->row.tid) return a->row.tid < b->row.tid ? -1 : 1;
-    return a->dur != b->dur ? (a->dur < b->dur ? -1 : 1) : xpl_str_cmp(a->name, b->name);
+    if (a->dur != b->dur) return a->dur < b->dur ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
 static void keep_earliest(struct adder *a) {
     xpl_sort(a->found.v, a->found.n, sizeof *a->found.v, earliest_first);
     if (a->found.n > a->o->most) a->found.n = a->o->most;
     a->is_full = a->found.n && a->found.n == a->o->most;
-    if (a->is_full) a->latest = a->found.v[a->found.n - 1].ts;
+    if (a->is_full) a->latest = a->found.v[a->found.n - 1].event.ts;
 }
 
 static bool add_found(struct adder *a, const struct trc_event *e) {
     const struct trc_track *const track = &a->t->tracks[e->track];
     if (a->is_full && e->ts > a->latest) return true;
     if (a->found.n >= 2 * a->o->most) keep_earliest(a);
-    struct xpl_trace_found *const f = xpl_vec_push(a->scratch, &a->found);
+    struct found *const f = xpl_vec_push(a->scratch, &a->found);
     if (!f) return false;
-    *f = (struct xpl_trace_found){
+    f->event = (struct xpl_trace_found){
         .row = {.pid = a->first_pid + a->t->devices[track->device].id, .tid = track->id},
         .ts = e->ts,
         .dur = e->dur,
         .name = trc_str(a->t, e->name)};
+    f->rank = a->ranks[e->name];
     return true;
 }
 
@@ -215,7 +229,7 @@ static xpl_status_t finish_found(struct adder *a, struct xpl_arena *arena, struc
     r->found = xpl_arena_array(arena, a->found.n, sizeof *r->found);
     if (!r->found) XPL_RETURN_OOM(err, "trace sums");
     for (; r->n_found < a->found.n; r->n_found++) {
-        r->found[r->n_found] = a->found.v[r->n_found];
+        r->found[r->n_found] = a->found.v[r->n_found].event;
         if (!xpl_arena_str(arena, r->found[r->n_found].name, &r->found[r->n_found].name))
             XPL_RETURN_OOM(err, "trace sums");
     }

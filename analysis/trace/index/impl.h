@@ -136,6 +136,7 @@ struct builder {
     XPL_VEC(struct plane_src) planes;
     XPL_VEC(struct line_src) lines;
     XPL_VEC(struct trc_device) devices; // .name: string
+    struct xpl_map device_of;           // by id
     XPL_VEC(struct trc_resource) resources;
     XPL_VEC(struct track) tracks;
     struct piece *pieces;

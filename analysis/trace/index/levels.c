@@ -172,7 +172,8 @@ static bool run_flows(struct trc_flow_pass *f, unsigned first, unsigned end) {
 
 struct track_pass {
     struct builder *b;
-    unsigned first, end; // levels to find
+    unsigned first, end;            // levels to find
+    struct xpl_arena_budget budget; // of the rows
     atomic_bool no_memory;
 };
 
@@ -277,7 +278,7 @@ static void run_track(void *ctx, size_t i) {
     struct track_pass *const p = ctx;
     const struct track *const t = &p->b->tracks.v[i];
     struct row_levels l = {.same = p->first, .first = p->first, .end = p->end};
-    xpl_arena_init(&l.arena, p->b->limit);
+    xpl_arena_init_part(&l.arena, &p->budget);
     bool ok = true;
     for (size_t k = 0; ok && k < t->n; k++) {
         if (k % CANCEL_EVERY == 0 && xpl_exec_cancelled(p->b->exec)) break;
@@ -295,6 +296,7 @@ xpl_status_t trc_find_levels(struct builder *b, unsigned end, struct xpl_error *
     if (p.first >= p.end) return XPL_OK;
     if (!begin_flows(b) || (b->flows && !run_flows(b->flows, p.first, p.end)))
         XPL_RETURN_OOM(err, "trace flows");
+    xpl_arena_budget_init(&p.budget, b->limit);
     xpl_exec_run(b->exec, b->tracks.n, run_track, &p);
     if (atomic_load(&p.no_memory)) XPL_RETURN_OOM(err, "trace levels");
     if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");

@@ -8,9 +8,10 @@
 
 enum { LONG_NAME_MAX = 10000, LONG_ARG = 16 };
 
+// Of a text that stays: many events and arguments may refer to one of the profile.
 static bool intern(struct builder *b, xpl_str_t s, uint32_t *ret) {
     xpl_strid_t id;
-    if (!xpl_intern_put(b->strings, s, &id)) return false;
+    if (!xpl_intern_put_view(b->strings, s, &id)) return false;
     if (id.v > b->n_strings) b->n_strings = id.v;
     *ret = id.v;
     return true;
@@ -38,11 +39,10 @@ static bool put_arg(struct builder *b, xpl_str_t name, uint32_t kind, uint64_t v
     *a = (struct trc_arg){.kind = kind, .value = value};
     if (!intern(b, name, &a->name)) return false;
     if (kind != TRC_ARG_STR) return true;
-    xpl_strid_t id; // many arguments may refer to one text of the profile
-    if (!xpl_intern_put_view(b->strings, text, &id)) return false;
-    if (id.v > b->n_strings) b->n_strings = id.v;
-    a->value = id.v;
-    return !(text.len > LONG_ARG && is_frame_name(name)) || add_frame(b, id.v);
+    uint32_t string;
+    if (!intern(b, text, &string)) return false;
+    a->value = string;
+    return !(text.len > LONG_ARG && is_frame_name(name)) || add_frame(b, string);
 }
 
 bool trc_stat_is_arg(enum xpl_stat_type type) {
@@ -152,7 +152,8 @@ static bool put_plane(struct builder *b, const struct plane_src *ps) {
     if (row.n_stats)
         xpl_sort(b->stat_mds.v + row.first_stat, row.n_stats, sizeof *b->stat_mds.v, by_stat_id);
     if (row.n_events)
-        xpl_sort(b->event_mds.v + row.first_event, row.n_events, sizeof *b->event_mds.v, by_event_id);
+        xpl_sort(b->event_mds.v + row.first_event, row.n_events, sizeof *b->event_mds.v,
+                 by_event_id);
     struct trc_plane *const slot = xpl_vec_push(b->arena, &b->plane_rows);
     if (!slot) return false;
     *slot = row;

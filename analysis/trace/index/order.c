@@ -58,6 +58,7 @@ static size_t first_at(const struct track *t, uint64_t ts) {
 static void count_before(void *ctx, size_t i) {
     struct ordering *const o = ctx;
     size_t n = 0;
+    if (xpl_exec_cancelled(o->b->exec)) return;
     for (size_t k = 0; k < o->b->tracks.n; k++)
         n += first_at(&o->b->tracks.v[k], o->bounds[i]);
     o->b->bucket_first[i] = n;
@@ -116,7 +117,7 @@ static void order_bucket(void *ctx, size_t i) {
     struct builder *const b = o->b;
     struct rec **const v = b->order + b->bucket_first[i];
     const size_t n = b->bucket_first[i + 1] - b->bucket_first[i];
-    if (n == 0) return;
+    if (n == 0 || xpl_exec_cancelled(b->exec)) return;
     const size_t most = b->tracks.n < n ? b->tracks.n : n;
     struct rec **const other = xpl_sys_alloc(n * sizeof(*other) + most * sizeof(size_t));
     if (!other) {
@@ -163,6 +164,7 @@ xpl_status_t trc_put_in_order(struct builder *b, struct xpl_error *err) {
     b->bucket_first[o.n] = b->n_events;
     if (!make_room_for_flows(b)) XPL_RETURN_OOM(err, "trace flows");
     xpl_exec_run(b->exec, o.n, count_before, &o);
+    if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
     xpl_exec_run(b->exec, o.n, order_bucket, &o);
     if (atomic_load(&o.no_memory)) XPL_RETURN_OOM(err, "trace order");
     if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");

@@ -154,16 +154,17 @@ static xpl_status_t add_plane(struct builder *b, const struct xpl_plane *p, uint
     // A plane without lines does not become a device.
     if ((ps->derived ? ps->derived->n_lines : p->n_lines) == 0) return XPL_OK;
     b->planes.n++;
-    size_t d = 0;
-    while (d < b->devices.n && b->devices.v[d].id != id)
-        d++;
-    if (d == b->devices.n) {
+    bool is_new;
+    uint64_t *const device = xpl_map_put(b->arena, &b->device_of, id, 0, &is_new);
+    if (!device) XPL_RETURN_OOM(err, "trace devices");
+    if (is_new) {
         struct trc_device *const slot = xpl_vec_push(b->arena, &b->devices);
         if (!slot) XPL_RETURN_OOM(err, "trace devices");
         slot->id = id;
+        *device = b->devices.n - 1;
     }
-    ps->device = (uint32_t)d;
-    XPL_TRY(add_string(b, p->name, &b->devices.v[d].name, err));
+    ps->device = (uint32_t)*device;
+    XPL_TRY(add_string(b, p->name, &b->devices.v[ps->device].name, err));
     XPL_TRY(read_metadata(b, ps, err));
     if (UINT32_MAX / 2 - b->n_md_slots < ps->n_md)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "trace: too many kinds of events");
