@@ -127,6 +127,7 @@ static const char *plan_of(struct xpl_http_request *r, struct xpl_capture_plan *
     p->duration_ms = duration;
     p->retries = (unsigned)retries;
     p->delay_ms = delay;
+    p->session = xpl_http_arg(r, "session"); // only of our page
     p->targets = split_targets(r, workers.len ? workers : address, port_of(address), &p->n_targets);
     if (!p->targets) return "out of memory";
     return p->n_targets ? NULL : "service_addr=HOST:PORT is missing: whom to profile";

@@ -39,6 +39,7 @@ def capture(tab):
         tab.page.keyboard.press("Control+a")
         tab.page.keyboard.type("0.3")
         tab.page.select_option("[name=python]", "1")
+        tab.page.fill("[name=session]", "before.1")
         seen = []
 
         def look(route):  # while it runs there is a bar
@@ -46,10 +47,10 @@ def capture(tab):
             route.continue_()
 
         tab.page.route("**/capture_profile?*", look)
-        tab.page.keyboard.press("Enter")
+        tab.page.press("[name=seconds]", "Enter")
         wait_until("it ended", lambda: said(tab).startswith("Capture profile successfully"))
         assert "python_tracer_level=1" in seen[0][0] and seen[0][1] and tab.page.is_hidden("progress"), seen
-    wait_until("it is listed", lambda: any("\tdone\t" in r for r in tab.texts("[aria-label=Captures] tbody tr")))
+    wait_until("it is listed", lambda: any("\tdone\tbefore.1\t" in r for r in tab.texts("[aria-label=Captures] tbody tr")))
     tab.page.locator("[aria-label=Captures] tbody a").first.click()
     tab.page.wait_for_selector("h1 >> text=Overview")
 

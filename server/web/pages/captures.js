@@ -51,6 +51,8 @@ function form(ctx, enabled, changed) {
   const targets = h('input', {type: 'text', name: 'targets', required: true, size: '34', spellcheck: 'false',
     placeholder: 'localhost:9012, host2:9012', value: ctx.params.get('targets') || ''});
   const seconds = h('input', {type: 'number', name: 'seconds', min: '0.1', max: String(LONGEST_S), step: 'any', value: '2'});
+  const name = h('input', {type: 'text', name: 'session', size: '16', spellcheck: 'false', placeholder: 'the time', pattern: '[A-Za-z0-9_+=@][A-Za-z0-9._+=@\\-]*',
+    title: 'Letters, digits and . _ - + = @'});
   const python = h('select', {name: 'python'}, h('option', {value: '0'}, 'not recorded'), h('option', {value: '1'}, 'recorded, slower'));
   const done = h('progress', {hidden: true, max: '1', 'aria-label': 'Progress of the capture'});
   const button = h('button', {type: 'submit', disabled: !enabled}, 'Capture');
@@ -72,7 +74,7 @@ function form(ctx, enabled, changed) {
         done.removeAttribute('value');
     }, 100);
     ctx.update({targets: targets.value});
-    const query = [['service_addr', targets.value], ['duration', String(Math.round(whole))], ['python_tracer_level', python.value]];
+    const query = [['service_addr', targets.value], ['duration', String(Math.round(whole))], ['python_tracer_level', python.value], ['session', name.value]];
     try {
       const running = api.capture(query, ctx.signal);
       setTimeout(changed, 300);
@@ -91,7 +93,8 @@ function form(ctx, enabled, changed) {
   };
   return h('form', {class: 'card', onsubmit: submit}, h('h2', {}, 'Capture running programs'),
       h('div', {class: 'bar'}, h('label', {class: 'check'}, 'Programs ', targets), h('label', {class: 'check'}, 'Seconds ', seconds),
-          h('label', {class: 'check'}, 'Python calls ', python), button),
+          h('label', {class: 'check'}, 'Python calls ', python),
+          h('label', {class: 'check'}, 'Session ', name), button),
       said, done);
 }
 
