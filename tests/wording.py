@@ -25,17 +25,20 @@ PATTERNS = [(re.compile(pattern), instead) for pattern, instead in (
     (r"\bcomes? (?:of|to)\b|\b(?:is|are) over\b", "results from, amounts to, has finished, exceeds"),
 )]
 # Marks of each area at most.
-LIMITS = {"messages": 0, "docs": 81, "change log": 0, "folder READMEs": 32, "headers": 373, "comments": 90,
+LIMITS = {"messages": 0, "pages": 0, "docs": 81, "change log": 0, "folder READMEs": 32, "headers": 373, "comments": 90,
           "comments of tests": 37}
 SHORTEST_MESSAGE = 20
+STRING_OF_JS = re.compile(r"'((?:\\.|[^'\\\n])*)'|`((?:\\.|[^`\\])*)`")
 STRING = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 COMMENT = re.compile(r"//(.*)")
+COMMENT_OF_JS = re.compile(r"^\s*(?://|\*|/\*).*|\s// .*")
 COMMENT_OF_TESTS = re.compile(r"(?://|#) (.*)")
 
 
 def lines_of(area, tree):
     """(file, number, text) of all lines of an area."""
     texts = {"messages": lambda line: [s for s in STRING.findall(COMMENT.sub("", line)) if len(s) >= SHORTEST_MESSAGE],
+             "pages": lambda line: [a + b for a, b in STRING_OF_JS.findall(COMMENT_OF_JS.sub("", line)) if len(a + b) >= SHORTEST_MESSAGE],
              "headers": COMMENT.findall, "comments": COMMENT.findall,
              "comments of tests": COMMENT_OF_TESTS.findall}.get(area, lambda line: [line])
     for name in files_of(area, tree):
@@ -46,6 +49,8 @@ def lines_of(area, tree):
 def files_of(area, tree):
     if area in ("messages", "headers", "comments"):
         return tree.product(".h" if area == "headers" else ".c")
+    if area == "pages":
+        return [f for f in tree.files if f.startswith("server/web/") and f.endswith(".js")]
     if area == "comments of tests":
         return [f for f in tree.files if f.startswith("tests/") and f.endswith((".c", ".h", ".py", ".js"))
                 and f != "tests/wording.py"]

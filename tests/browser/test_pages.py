@@ -228,12 +228,12 @@ def overview_nothing_found(tab):
     tab.answer("findings", lambda q: {**answer, "findings": []})
     tab.session(TF, "overview")
     tab.page.wait_for_selector(".findings p")
-    assert "Nothing that can be told" in tab.page.inner_text(".findings")
+    assert "No finding takes 1 %" in tab.page.inner_text(".findings")
     tab.answer("findings", lambda q: {**answer, "devices": 0, "findings": []})
     tab.page.reload()
     tab.ready()
     tab.page.wait_for_selector(".findings p")
-    assert "No device did anything" in tab.page.inner_text(".findings")
+    assert "No device ran an op" in tab.page.inner_text(".findings")
 
 
 def unfold(tab):

@@ -23,7 +23,7 @@ const ADVICE = {
   DATA_LOSS: 'The file is damaged: capture it again, or copy it again from where it was made.',
   ABORTED: 'The file was still being written. Wait until the capture has ended and try again.',
   RESOURCE_EXHAUSTED: 'The server has more work than it may do at once. Try again in a moment.',
-  DEADLINE_EXCEEDED: 'It took longer than allowed. Try again: what was converted is kept.',
+  DEADLINE_EXCEEDED: 'The request took longer than allowed. Try again: converted hosts are kept.',
   UNAVAILABLE: 'The server is not ready yet, or about to stop. Try again in a moment.',
   UNREACHABLE: 'The server has stopped, or the network does not reach it. Try again when it is back.',
   UNIMPLEMENTED: 'This server does not have that tool.',

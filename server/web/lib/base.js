@@ -41,7 +41,7 @@ export function about(ctx, both) {
   const how = both === undefined ? '' :
       a?.steps && b.steps ?
       (a.steps === b.steps ? '' : ` Its totals are those of ${format.count(b.steps)} steps, as many as here; it has ${format.count(a.steps)}.`) :
-      ' Steps are not known on both sides, so that totals are compared as they are.';
+      ' One side has no steps, so totals are compared as they are.';
   return h('p', {class: 'muted base-note'}, 'Differences to ', h('a', {href: router.link(ctx.base, ctx.at.page)}, ctx.base), `.${how}`);
 }
 

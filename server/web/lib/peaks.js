@@ -22,7 +22,7 @@ function field(ctx, [key, label, unit]) {
   const input = h('input', {id: key, type: 'text', inputmode: 'decimal', size: '8', autocomplete: 'off', placeholder: 'unknown', value: old});
   const judge = () => {
     const good = isPeak(input.value.trim());
-    input.setCustomValidity(good ? '' : `Write a number of ${unit}, or nothing where it is not known.`);
+    input.setCustomValidity(good ? '' : `Enter a number of ${unit}, or leave it empty if it is unknown.`);
     input.setAttribute('aria-invalid', String(!good));
     return good;
   };
@@ -41,9 +41,9 @@ function field(ctx, [key, label, unit]) {
 export function peaksForm(ctx) {
   const wrong = FIELDS.filter(([key]) => !isPeak(inAddress(ctx, key)));
   return h('form', {class: 'card peaks', 'aria-label': 'Peaks of a core', onsubmit: (e) => e.preventDefault()},
-      h('h2', {}, 'What one core could do'), h('div', {class: 'bar'}, FIELDS.map((f) => field(ctx, f))),
+      h('h2', {}, 'Peak rates of one core'), h('div', {class: 'bar'}, FIELDS.map((f) => field(ctx, f))),
       wrong.map(([key, label, unit]) => h('p', {class: 'note', role: 'alert'}, `${label}: “${inAddress(ctx, key)}” is not a number of ${unit}, so it is ignored.`)),
       h('p', {class: 'muted small'},
-          'A profile does not tell what a CPU could do. With these there are shares of the peaks, and what limits an op. ',
-          'Times are those of threads, so peaks are those of one core; of memory its part beside the others at work.'));
+          'Profiles do not record a CPU’s peak rates. Enter them to see utilization and what limits each op. ',
+          'Times are of threads, so enter the rates of one core; for memory, its share of the bandwidth while all cores work.'));
 }

@@ -34,7 +34,7 @@ export function missing(ctx, list) {
   const label = best || list.find((m) => plain(m.module) === other)?.module;
   if (!list.length)
     return empty('No HLO programs in this profile',
-        'They are recorded by XLA’s profiler together with what a device or a CPU runs.');
+        'XLA’s profiler records them together with the ops of a device or a CPU.');
   const place = empty('This program is not in the profile', label ? `There is no “${asked}”; did you mean "${label}"?` : 'Choose one above.');
   if (label)
     place.append(way({name: label, href: router.link(ctx.session.name, ctx.at.page, {host: ctx.hosts, module: label})}));

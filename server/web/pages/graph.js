@@ -126,7 +126,7 @@ class Page {
       if (this.ctx.signal.aborted) return;
       const again = h('button', {type: 'button', onclick: () => this.draw()}, 'Lay it out again');
       if (e.name === 'AbortError')
-        this.place.replaceChildren(empty('Cancelled', 'The graph was not laid out. An op or a computation gives a smaller one.'), again);
+        this.place.replaceChildren(empty('Cancelled', 'The graph is too large to be laid out. Choose an op or a computation for a smaller one.'), again);
       else
         this.place.replaceChildren(problem('Graph', e, () => this.draw(), this.ctx.meant(e)));
     } finally {
@@ -148,7 +148,7 @@ class Page {
     });
     if (this.node) this.graph.go(this.node);
     this.note.textContent = `${what}: ${many}, ${format.count(drawing.edges.length)} edges.${this.folds ?
-        ` Fusions are folded${this.ctx.params.get('fusions') ? '' : ', as the program is large'}: they are drawn without their inside.` : ''}`;
+        ` Fusions are folded${this.ctx.params.get('fusions') ? '' : ', as the program is large'}: they are drawn without their contents.` : ''}`;
     this.place.replaceChildren(this.graph.element);
     performance.mark('graph-shown');
     announce(`Graph of ${many}`);

@@ -144,7 +144,7 @@ function change(metric, c, i, levels) {
           `: means of ${c.sessions_before} sessions before and ${c.sessions_after} since. `,
           h('a', {href: router.link(null, 'compare', {a: before, b: after})}, 'Compare them')),
       c.times.length ?
-          h('p', {class: 'muted'}, 'The causes of it, in a step; A: the sessions before, B: those since.') :
+          h('p', {class: 'muted'}, 'The causes of the change, per step. A: the sessions before, B: those since.') :
           '',
       causes(file, `Causes of ${of}`, c.times), opsSection(file, `Ops behind ${of}`, c.ops), kernelsSection(file, `Kernels behind ${of}`, c.kernels));
 }
@@ -209,7 +209,7 @@ export default {
     // Step times of unrelated programs have no history.
     if (!['label', 'directory', 'schedule', 'last', 'metric'].some((k) => ctx.params.get(k))) {
       ctx.root.append(empty('Choose a label, a schedule or a directory',
-          'A history is of sessions of one program. Label them with “xplanectl label SESSION LABEL”, or capture them by a schedule.'),
+          'A history needs sessions of one program. Label them with “xplanectl label SESSION LABEL”, or capture them by a schedule.'),
           h('p', {}, h('a', {href: router.link(null, 'history', {last: '100'})}, 'Show all sessions')));
       return;
     }

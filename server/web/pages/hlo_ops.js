@@ -51,7 +51,7 @@ export default {
     ctx.root.append(h('h1', {}, 'HLO ops'));
     if (!table.length) {
       ctx.root.append(empty('No HLO ops in this profile',
-          'The profile holds no events of XLA’s ops on a device. The trace shows what was recorded.'));
+          'The profile has no events of XLA’s ops on a device. The trace shows the recorded events.'));
       return;
     }
     if (isCpu(table)) ctx.root.append(peaksForm(ctx));

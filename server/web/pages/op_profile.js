@@ -204,7 +204,7 @@ export default {
     const root = raw ? tree(raw) : null;
     if (!root || !root.children.length) {
       ctx.root.append(empty('No op times in this profile',
-          'It is made of XLA’s ops on a device or a CPU. The trace shows what was recorded, and Kernels what ran on a GPU without them.'));
+          'The op profile needs XLA’s ops on a device or a CPU. The trace shows all recorded events; Kernels what ran on a GPU without XLA.'));
       return;
     }
     root.name = 'All';

@@ -66,7 +66,7 @@ export default {
         h('label', {class: 'check'}, 'Rows ', groups), check));
     if (!table || !table.length) {
       ctx.root.append(empty('No ops in this profile',
-          'The profile holds no events of framework ops. Look at the trace to see what was recorded; a capture needs to run while the program computes.'));
+          'The profile holds no events of framework ops. The trace shows all recorded events. Capture while the program computes.'));
       return;
     }
     const where = column(table, 'host_or_device').values, self = column(table, 'total_self_time').values,

@@ -249,7 +249,7 @@ function againstBase(ctx, both) {
   return [
     h('section', {class: 'card', 'aria-labelledby': 'against'}, h('h2', {id: 'against'}, 'Against the base'), about(ctx),
         h('p', {class: 'verdict'}, text[0].toUpperCase() + text.slice(1)), h('p', {class: 'muted noise'}, noise(both), Math.max(both.a.steps, both.b.steps) < both.step_time.least_steps ? '' :
-            ' The first and the last step of a run are left out here, for the capture may have truncated them.'),
+            ' The first and the last step of a run are left out here: the capture may have truncated them.'),
         h('p', {}, h('a', {href: router.link(null, 'compare', {a: ctx.base, b: ctx.session.name})}, 'Compare both in full'))),
     causesOfStep(both, ['Base', 'Here'], 'Of base', names)
   ];

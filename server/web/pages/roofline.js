@@ -91,7 +91,7 @@ export default {
     const found = table.length ? opRows(table) : {ops: []};
     if (!found.ops.length) {
       ctx.root.append(empty('No ops of a device in this profile',
-          'A roofline needs ops whose programs are in the profile, and how long they took on a device.'));
+          'A roofline needs the times of ops on a device, and their programs in the profile.'));
       return;
     }
     const value = (id, row) => column(table, id).values[row];

@@ -239,7 +239,7 @@ export default {
             h('datalist', {id: 'sql-sessions'}, sessions.map((s) => h('option', {value: s.name}))), h('label', {class: 'check'}, 'Example ', example), h('span', {class: 'grow'}), copy, button),
             h('div', {class: 'editor'}, text, names),
             h('div', {class: 'bar'}, said, h('span', {class: 'grow'}),
-                h('span', {class: 'muted small'}, 'Ctrl + Enter runs, Ctrl + Space shows names'))),
+                h('span', {class: 'muted small'}, 'Ctrl + Enter runs the statement, Ctrl + Space completes names'))),
         tables(insert), place);
     if (text.value) run();
   },

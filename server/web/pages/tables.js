@@ -85,7 +85,7 @@ export default {
       ctx.root.append(
           text ? h('section', {class: 'card scroll-x', role: 'region', tabindex: '0', 'aria-label': `Report ${name}`},
               h('pre', {}, format.cut(text, MOST_TEXT))) :
-                 empty(isEmpty(data) ? 'Nothing of this in the profile' : 'No table of this tool', 'Its answer can be downloaded as it is.'),
+                 empty(isEmpty(data) ? 'Nothing of this in the profile' : 'No table of this tool', 'You can download the answer.'),
           h('p', {},
               h('a', {
                 href: api.address('tool', api.toolQuery(ctx.session.name, name, hosts, options)).href,

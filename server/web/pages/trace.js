@@ -22,9 +22,9 @@ const KEYS = [
   ['[ and ]', 'the event of the same name before or behind the selected one, on its track'], ['B', 'bookmark the window'],
   ['F', 'zoom to the selected event'], ['M', 'mark the selected event’s time'],
   ['Shift + drag', 'mark a stretch of time and sum it up'], ['0', 'show everything'],
-  ['Backspace', 'back to the zoom before, as the browser’s Back'], ['V', 'arrows of all flows in sight, or none'],
+  ['Backspace', 'back to the zoom before, as the browser’s Back'], ['V', 'show or hide the arrows of all visible flows'],
   ['C, P, H', 'one row of a track or all, pin it, hide it: the selected event’s, or that at the pointer'],
-  ['Page up / down', 'scroll the tracks'], ['/', 'search; Esc leaves it, and what was found stays marked'],
+  ['Page up / down', 'scroll the tracks'], ['/', 'search; Esc leaves the field, and the matches stay marked'],
   ['N, Shift + N', 'next and previous match'], ['Esc', 'clear selection and mark'], ['?', 'this list']
 ];
 
@@ -178,7 +178,7 @@ export default {
                                 text));
     const flows = h('button', {
       type: 'button',
-      title: 'Arrows of all flows in sight (key V)',
+      title: 'Arrows of all visible flows (key V)',
       onclick: () => view.showFlows(!view.flowsShown)
     },
         'Flows');
@@ -199,7 +199,7 @@ export default {
     const unhide = h('button', {type: 'button', hidden: true, onclick: () => view.showHidden()});
     const elsewhere = h('button', {
       type: 'button',
-      title: 'Hand what is in sight to Perfetto’s page, in a window of its own',
+      title: 'Open the visible part in Perfetto, in a new window',
       onclick: () => toPerfetto(url({start_time_ms: view.t0 / 1000, end_time_ms: view.t1 / 1000, resolution: 0}),
           `${ctx.session.name} ${format.us(view.t1 - view.t0)}`, ctx.signal).catch((e) => ctx.warn([e.message]))
     },

@@ -48,8 +48,8 @@ function finding(ctx, f, several) {
 }
 
 function findings(ctx, all) {
-  const nothing = all.devices === 0 ? 'No device did anything in this profile.' :
-                                      'Nothing that can be told takes 1 % of the time.';
+  const nothing = all.devices === 0 ? 'No device ran an op in this profile.' :
+                                      'No finding takes 1 % of the time or more.';
   const one = (f) => finding(ctx, f, all.hosts > 1);
   return h('section', {class: 'card findings', 'aria-labelledby': 'findings'},
       h('h2', {id: 'findings'}, 'Findings'),
@@ -260,7 +260,7 @@ export function dropDenial(diagnostics) {
 // answer of findings, or null), the share that is waited for.  HAS: whether there are steps, which it may deny.
 export function aboutInput(sentence, found, has) {
   if (has && /No step time measured/.test(sentence))
-    return 'What limits the steps is not known: XProf rates those of hosts with a device, which have none here.';
+    return 'What limits the steps is unknown: XProf only rates hosts with a device, and theirs have no steps.';
   const wait = found?.findings.find((f) => f.kind === 'input_wait');
   return wait && /NOT input-bound/.test(sentence) ?
       `The program waits for input in ${format.fraction(wait.share_percent / 100)} of the time. ${wait.advice}` :
@@ -313,7 +313,7 @@ export function verdict(ctx, base) {
                    .catch((e) => {
                      lead.textContent = '';
                      if (e.name !== 'AbortError')
-                       first.append(h('p', {class: 'note'}, `What makes it slow is not known: ${e.message}`));
+                       first.append(h('p', {class: 'note'}, `The cause is not known: ${e.message}`));
                      return null;
                    });
   return {lead, first, rest, done};

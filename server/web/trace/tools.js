@@ -5,10 +5,10 @@ import {itemAt} from './layout.js';
 
 // In the order of the keys 1 to 4.
 export const TOOLS = [
-  ['select', 'Select', 'drag a box over tracks: what lies in it is summed up'],
+  ['select', 'Select', 'drag a box over tracks to sum up its events'],
   ['move', 'Move', 'drag moves the window'],
   ['zoom', 'Zoom', 'drag up zooms in, drag down out'],
-  ['time', 'Time', 'drag marks a stretch of time and sums it up'],
+  ['time', 'Time', 'drag to mark a stretch of time and sum it up'],
 ];
 const CLICK = 4;  // px: less is no drag
 
